@@ -1,0 +1,103 @@
+// Datasets of images with class labels, and batches of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clnet/export.h"
+#include "clnet/tensor.h"
+
+namespace clnet::data {
+
+enum class Split : std::uint8_t { train, test };
+
+/// Labelled samples in host memory. Samples are stored as u8 (images, 0..255) or f32; a batch's images are f32 either way, with
+/// u8 divided by 255, then (x - mean) / std per channel when given.
+struct Dataset {
+  std::string name;
+  Shape sample_shape;  ///< of one sample, {channels, height, width} for images
+  std::vector<std::uint8_t> bytes;  ///< samples one after the other, when stored as u8
+  std::vector<float> floats;        ///< or as f32; exactly one of the two is used
+  std::vector<std::int32_t> labels;  ///< one per sample, 0..classes-1
+  std::int64_t classes = 0;
+  std::vector<std::string> class_names;  ///< empty when unknown
+  std::vector<float> mean, std;          ///< per channel; empty: no normalisation
+
+  std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
+};
+
+/// Fashion-MNIST from Debian's package dataset-fashion-mnist (or from the folder in CLNET_DATA_DIR/fashion-mnist).
+CLNET_API Dataset fashion_mnist(Split split);
+/// MNIST from CLNET_DATA_DIR/mnist.
+CLNET_API Dataset mnist(Split split);
+/// CIFAR-10 from CLNET_DATA_DIR/cifar10.
+CLNET_API Dataset cifar10(Split split);
+/// A folder with IDX files (train-images-idx3-ubyte[.gz], ...) or CIFAR-10 binary batches (data_batch_1.bin, ..., test_batch.bin).
+/// Throws FileError with path and reason.
+CLNET_API Dataset load_folder(const std::filesystem::path& folder, Split split);
+/// One pair of IDX files, plain or gzip-compressed: images (magic 0x803) and labels (0x801), as many of one as of the other.
+CLNET_API Dataset load_idx(const std::filesystem::path& images, const std::filesystem::path& labels);
+/// CIFAR-10's binary format: records of 1 label byte (0..9) and 3x32x32 bytes.
+CLNET_API Dataset load_cifar10(const std::vector<std::filesystem::path>& files);
+/// The caller's own samples, `labels.size()` times `sample_shape`.
+CLNET_API Dataset from_arrays(std::vector<float> samples, const Shape& sample_shape, std::vector<std::int32_t> labels,
+                              std::int64_t classes);
+/// Mean and standard deviation of each channel over the whole dataset, of values after division by 255 where stored as u8.
+CLNET_API void compute_normalization(const Dataset& dataset, std::vector<float>& mean, std::vector<float>& std);
+
+struct BatchOptions {
+  std::int64_t batch_size = 32;
+  bool shuffle = false;
+  std::uint64_t seed = 0;   ///< of the shuffle; the same seed and epoch give the same order
+  std::uint64_t epoch = 0;
+  bool drop_last = false;   ///< leave out a last batch that is not full
+  std::int64_t start = 0;   ///< skip this many batches: where a resumed epoch goes on
+};
+
+struct Batch {
+  Tensor images;  ///< f32, {n, ...sample_shape}
+  Tensor labels;  ///< i32, {n}
+};
+
+/// The batches of one epoch, prepared and uploaded by a background thread while the device works.
+/// for (auto [images, labels] : data::batches(dataset, {.batch_size = 128, .shuffle = true})) ...
+class CLNET_API Batches {
+ public:
+  class CLNET_API Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Batch;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Batch*;
+    using reference = Batch;
+    Batch operator*() const;
+    Iterator& operator++();
+    bool operator==(const Iterator& other) const;
+
+   private:
+    friend class Batches;
+    class Worker;
+    std::shared_ptr<Worker> worker_;
+  };
+
+  /// `dataset` must outlive the batches.
+  Batches(const Dataset& dataset, BatchOptions options);
+  Iterator begin() const;
+  Iterator end() const;
+  /// The number of batches.
+  std::int64_t size() const;
+
+ private:
+  const Dataset* dataset_;
+  BatchOptions options_;
+};
+
+/// Throws Error when batch_size is less than 1.
+CLNET_API Batches batches(const Dataset& dataset, const BatchOptions& options);
+
+}  // namespace clnet::data

@@ -1,0 +1,79 @@
+// OpenCL devices: listing, choosing, asking what they can do and what memory is in use.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clnet/export.h"
+
+namespace clnet {
+
+namespace ocl {
+class Context;
+}
+
+enum class DeviceType : std::uint8_t { gpu, accelerator, cpu, other };
+
+/// What a device says of itself. Sizes are in bytes. Asked of the driver, never guessed from a vendor id.
+struct DeviceInfo {
+  std::string name, vendor, platform, device_version, driver_version;
+  DeviceType type = DeviceType::other;
+  int platform_index = 0, device_index = 0;
+  int compute_units = 1;
+  std::size_t max_work_group_size = 1;
+  std::size_t global_memory = 0, max_allocation = 0, local_memory = 0;
+  std::size_t base_address_alignment = 1;
+  int native_float_width = 1;  ///< lanes of the device's native float vector
+  bool unified_memory = false;  ///< host and device share memory: mapping copies nothing
+  bool fp16 = false, fp64 = false, subgroups = false, images = false;
+  bool caches_programs = false;  ///< the driver keeps built programs on disk itself
+  /// Vector kernels for CPUs (`*_cpu`) pay off: a CPU whose native float width is 4 or more.
+  bool prefers_vector_kernels = false;
+  std::vector<std::string> quirks;  ///< names of the known driver faults that clnet works around
+};
+
+/// Memory held by clnet on one device, in bytes.
+struct MemoryStats {
+  std::size_t in_use = 0;      ///< in live tensors
+  std::size_t pooled = 0;      ///< kept for reuse
+  std::size_t high_water = 0;  ///< the most that was in use at once
+  std::size_t limit = 0;       ///< in_use + pooled never exceeds it
+  std::uint64_t allocations = 0;  ///< buffers created by the driver so far
+};
+
+/// A handle to one device with its context, queue, programs and memory. Copies refer to the same device.
+class CLNET_API Device {
+ public:
+  /// All devices of all platforms. Opening none is not an error: the list is empty.
+  static std::vector<DeviceInfo> list();
+  /// `gpu`, `cpu`, `accelerator`, `0:1` (platform:device) or a part of a name, upper and lower case alike.
+  /// Asking for the same device twice gives the same context. Throws DeviceError, listing what there is, when none fits.
+  static Device find(std::string_view selector);
+  /// What set_default() chose; else CLNET_DEVICE; else the best GPU, accelerator or CPU, in this order.
+  static Device current();
+  /// The device that evaluations use when their inputs live on none yet.
+  static void set_default(const Device& device);
+
+  const DeviceInfo& info() const;
+  MemoryStats memory() const;
+  /// 0: what the device says.
+  void set_memory_limit(std::size_t bytes);
+  /// Gives pooled memory back to the driver.
+  void trim();
+  /// Waits until all work given to the device is done.
+  void finish() const;
+
+  bool operator==(const Device& other) const = default;
+
+  explicit Device(std::shared_ptr<ocl::Context> context) : context_(std::move(context)) {}
+  const std::shared_ptr<ocl::Context>& context() const { return context_; }
+
+ private:
+  std::shared_ptr<ocl::Context> context_;
+};
+
+}  // namespace clnet

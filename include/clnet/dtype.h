@@ -1,0 +1,53 @@
+// The storage types of tensors. Arithmetic on f16 and bf16 is done in float; they are storage formats.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "clnet/export.h"
+
+namespace clnet {
+
+enum class Dtype : std::uint8_t { f32, f16, bf16, i32, i64, u8, boolean };
+
+/// Bytes of one element.
+CLNET_API std::size_t size_of(Dtype dtype);
+/// "f32", "f16", "bf16", "i32", "i64", "u8" or "bool".
+CLNET_API std::string_view to_string(Dtype dtype);
+/// f32, f16 and bf16: the types that gradients flow through.
+CLNET_API bool is_floating(Dtype dtype);
+
+/// Conversions of one value, round to nearest even, infinities and NaN kept.
+CLNET_API std::uint16_t float_to_half(float value);
+CLNET_API float half_to_float(std::uint16_t bits);
+CLNET_API std::uint16_t float_to_bfloat16(float value);
+CLNET_API float bfloat16_to_float(std::uint16_t bits);
+
+/// The Dtype that stores a C++ type: dtype_of<float> is Dtype::f32.
+template <class T>
+struct DtypeOf;
+template <>
+struct DtypeOf<float> {
+  static constexpr Dtype value = Dtype::f32;
+};
+template <>
+struct DtypeOf<std::int32_t> {
+  static constexpr Dtype value = Dtype::i32;
+};
+template <>
+struct DtypeOf<std::int64_t> {
+  static constexpr Dtype value = Dtype::i64;
+};
+template <>
+struct DtypeOf<std::uint8_t> {
+  static constexpr Dtype value = Dtype::u8;
+};
+template <>
+struct DtypeOf<bool> {
+  static constexpr Dtype value = Dtype::boolean;
+};
+template <class T>
+inline constexpr Dtype dtype_of = DtypeOf<T>::value;
+
+}  // namespace clnet

@@ -1,0 +1,61 @@
+// The extents of a tensor, outermost first (NCHW for images), and a tensor's shape with its storage type.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "clnet/dtype.h"
+#include "clnet/export.h"
+
+namespace clnet {
+
+/// A list of extents, each at least 0. The empty shape is a scalar (one element).
+class CLNET_API Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> extents) : Shape(std::vector<std::int64_t>(extents)) {}
+  /// Throws ShapeError for a negative extent and for more than 2^31 - 1 elements, which no kernel can index.
+  explicit Shape(std::vector<std::int64_t> extents);
+
+  int rank() const { return static_cast<int>(extents_.size()); }
+  /// The extent of a dimension; negative counts from the end. Throws ShapeError when out of range.
+  std::int64_t operator[](int dim) const { return extents_[static_cast<std::size_t>(normalize(dim))]; }
+  /// The number of elements.
+  std::int64_t numel() const { return numel_; }
+  const std::vector<std::int64_t>& extents() const { return extents_; }
+  std::vector<std::int64_t>::const_iterator begin() const { return extents_.begin(); }
+  std::vector<std::int64_t>::const_iterator end() const { return extents_.end(); }
+
+  /// A dimension from -rank..rank-1 as 0..rank-1. Throws ShapeError when out of range.
+  int normalize(int dim) const;
+  /// The same shape with one extent replaced.
+  Shape with(int dim, std::int64_t extent) const;
+
+  bool operator==(const Shape& other) const = default;
+
+ private:
+  std::vector<std::int64_t> extents_;
+  std::int64_t numel_ = 1;
+};
+
+/// "[2, 3, 4]"; "[]" for a scalar.
+CLNET_API std::string to_string(const Shape& shape);
+
+/// The shape that NumPy's broadcasting rule gives. Throws ShapeError, naming `what`, when they do not match.
+CLNET_API Shape broadcast(const Shape& a, const Shape& b, std::string_view what);
+
+/// What is known of a value before it is computed.
+struct Spec {
+  Shape shape;
+  Dtype dtype = Dtype::f32;
+
+  std::int64_t bytes() const { return shape.numel() * static_cast<std::int64_t>(size_of(dtype)); }
+  bool operator==(const Spec& other) const = default;
+};
+
+/// "f32[2, 3]".
+CLNET_API std::string to_string(const Spec& spec);
+
+}  // namespace clnet

@@ -1,0 +1,121 @@
+// Tensor: a lazy value. Operations build a graph; eval(), item() and to_vector() compute it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "clnet/device.h"
+#include "clnet/dtype.h"
+#include "clnet/export.h"
+#include "clnet/shape.h"
+
+namespace clnet {
+
+struct Node;
+
+/// A handle to one output of a node of the graph. Copies are cheap and refer to the same value; values never change. Shape and
+/// dtype are known at once, so a wrong shape throws where the operation is written. Logical order is row-major, NCHW for images.
+/// Handles may be used from several threads as long as no two threads evaluate or read the same graph at once.
+class CLNET_API Tensor {
+ public:
+  /// No tensor; only assigning to it, defined() and destroying it are allowed.
+  Tensor() = default;
+  /// A scalar (shape []) of dtype f32, so that numbers may stand where an operation takes a tensor.
+  static Tensor scalar(double value, Dtype dtype = Dtype::f32);
+
+  /// Copies `values`; their number must be the shape's. Throws ShapeError otherwise.
+  template <class T>
+  static Tensor from(std::span<const T> values, const Shape& shape) {
+    return from_bytes(values.data(), values.size_bytes(), {shape, dtype_of<T>});
+  }
+  template <class T>
+  static Tensor from(const std::vector<T>& values, const Shape& shape) {
+    return from(std::span<const T>(values), shape);
+  }
+  template <class T>
+  static Tensor from(std::initializer_list<T> values, const Shape& shape) {
+    return from(std::span<const T>(values.begin(), values.size()), shape);
+  }
+  template <class T>
+  static Tensor from(std::initializer_list<T> values) {
+    return from(values, {static_cast<std::int64_t>(values.size())});
+  }
+  /// Copies raw storage (f16 and bf16 as their 16 bits, bool as 0 or 1). `bytes` must be spec.bytes().
+  static Tensor from_bytes(const void* data, std::size_t bytes, const Spec& spec);
+
+  bool defined() const { return node_ != nullptr; }
+  const Spec& spec() const;
+  const Shape& shape() const { return spec().shape; }
+  Dtype dtype() const { return spec().dtype; }
+  int rank() const { return shape().rank(); }
+  std::int64_t size(int dim) const { return shape()[dim]; }
+  std::int64_t numel() const { return shape().numel(); }
+
+  /// Computes the value and waits for it, converted to T (f32 to int truncates). item() needs exactly one element.
+  template <class T>
+  std::vector<T> to_vector() const {
+    std::vector<T> out(static_cast<std::size_t>(numel()));
+    if constexpr (std::is_same_v<T, bool>) {
+      const auto bytes = to_vector<std::uint8_t>();
+      for (std::size_t i = 0; i < bytes.size(); ++i) out[i] = bytes[i] != 0;
+    } else {
+      read(out.data(), dtype_of<T>);
+    }
+    return out;
+  }
+  template <class T>
+  T item() const {
+    require_one_element();
+    if constexpr (std::is_same_v<T, double>) {
+      float value;
+      read(&value, Dtype::f32);
+      return value;
+    } else if constexpr (std::is_same_v<T, bool>) {
+      std::uint8_t value;
+      read(&value, Dtype::u8);
+      return value != 0;
+    } else {
+      T value;
+      read(&value, dtype_of<T>);
+      return value;
+    }
+  }
+  /// Computes the value and copies its storage as it is; `bytes` must be spec().bytes().
+  void to_bytes(void* target, std::size_t bytes) const;
+
+  /// Enqueues the computation of the value, without waiting.
+  void eval() const;
+  /// The same value without its history: gradients stop here, and the graph behind it can be freed. Evaluates the value when it
+  /// has not been evaluated.
+  Tensor detach() const;
+
+  /// The graph's side of a tensor, for the library's own floors.
+  Tensor(std::shared_ptr<Node> node, int output) : node_(std::move(node)), output_(output) {}
+  const std::shared_ptr<Node>& node() const { return node_; }
+  int output() const { return output_; }
+  /// Whether two handles are the same value of the graph (not whether the numbers are equal).
+  bool same(const Tensor& other) const { return node_ == other.node_ && output_ == other.output_; }
+
+ private:
+  void read(void* target, Dtype as) const;
+  void require_one_element() const;
+
+  std::shared_ptr<Node> node_;
+  int output_ = 0;
+};
+
+/// Enqueues the computation of several values together, without waiting for it. Values that live on a device are computed there
+/// (all of them must be on the same one: DeviceError otherwise), all others on Device::current() or the one given.
+CLNET_API void eval(std::span<const Tensor> tensors);
+CLNET_API void eval(std::initializer_list<Tensor> tensors);
+CLNET_API void eval(std::span<const Tensor> tensors, const Device& device);
+/// A copy of the value on another device (through the host).
+CLNET_API Tensor copy_to(const Tensor& tensor, const Device& device);
+
+}  // namespace clnet

@@ -1,0 +1,30 @@
+// The environment variables that clnet reads, in one table (`clnet-info --env` prints it). Nothing else calls getenv.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "clnet/export.h"
+
+namespace clnet::env {
+
+struct Variable {
+  std::string_view name, values, meaning;
+};
+
+/// Every variable that clnet reads.
+CLNET_API std::span<const Variable> table();
+
+/// The value, or nothing when unset or empty. `name` must be in the table.
+CLNET_API std::optional<std::string> text(std::string_view name);
+/// Throws Error, naming variable and value, when it is not an integer from `least` to `most`.
+CLNET_API std::optional<std::int64_t> integer(std::string_view name, std::int64_t least, std::int64_t most);
+/// 0 or 1; false when unset. Throws Error for anything else.
+CLNET_API bool flag(std::string_view name);
+/// A size in bytes: `512M`, `2G`, `1000000`. Throws Error when it is not one.
+CLNET_API std::optional<std::size_t> bytes(std::string_view name);
+
+}  // namespace clnet::env

@@ -1,0 +1,23 @@
+// Whole files: read with a bound, written to a temporary file beside the target and renamed over it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+#include "clnet/export.h"
+
+namespace clnet::file {
+
+/// The whole content of a regular file. Throws FileError, with path and reason, also when it is larger than `limit` bytes.
+CLNET_API std::string read(const std::filesystem::path& path, std::uint64_t limit);
+
+/// What `write` puts into the stream becomes the file's content, or nothing changes: the data go to a temporary file in the
+/// same folder, are synced, and are renamed over `path`. Throws FileError and removes the temporary file on any failure.
+CLNET_API void replace(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write);
+CLNET_API void replace(const std::filesystem::path& path, std::string_view content);
+
+}  // namespace clnet::file

@@ -1,0 +1,27 @@
+// Lines on stderr, each written in one call so that threads do not mix. The level comes from CLNET_DEBUG.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+#include "clnet/export.h"
+
+namespace clnet::log {
+
+/// What CLNET_DEBUG must be at least for a line to appear.
+enum class Level { warning = 0, plan = 1, kernel = 2, solver = 3, source = 4 };
+
+CLNET_API bool enabled(Level level);
+CLNET_API void write(std::string_view line);
+
+template <class... Args>
+void print(Level level, fmt::format_string<Args...> format, Args&&... args) {
+  if (enabled(level)) write(fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Something slow or worked around; each text appears once per process.
+CLNET_API void warn_once(std::string_view text);
+
+}  // namespace clnet::log

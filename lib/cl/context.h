@@ -1,0 +1,76 @@
+// One device in use: its OpenCL context, in-order queue, memory pool, programs and profiler. Namespace ocl, so that ::cl stays
+// the bindings'. Everything here may be called from several threads; kernels run in the order of the enqueue calls.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clnet/device.h"
+#include "lib/cl/memory_pool.h"
+#include "lib/cl/opencl.h"
+#include "lib/cl/profiler.h"
+#include "lib/cl/program_cache.h"
+
+namespace clnet::ocl {
+
+/// The name of an OpenCL error code: "CL_INVALID_KERNEL_ARGS".
+CLNET_API std::string error_name(cl_int code);
+
+class CLNET_API Context : public std::enable_shared_from_this<Context> {
+ public:
+  /// The context of a device, made at the first call and shared by later ones.
+  static std::shared_ptr<Context> open(const cl::Device& device);
+  /// A caller's own objects, retained for the life of this context, never owned. The queue must be in-order.
+  static std::shared_ptr<Context> wrap(cl_context context, cl_device_id device, cl_command_queue queue);
+  ~Context();
+
+  const DeviceInfo& info() const { return info_; }
+  const cl::Context& context() const { return context_; }
+  const cl::Device& device() const { return device_; }
+  const cl::CommandQueue& queue() const { return queue_; }
+  MemoryPool& memory() { return *memory_; }
+  ProgramCache& programs() { return *programs_; }
+  Profiler& profiler() { return *profiler_; }
+
+  /// Enqueues a kernel whose arguments are set. An empty local range leaves the choice to the driver. A zero-sized global range
+  /// is skipped. Throws DeviceError naming kernel and OpenCL's code. `cost` is for the profiler.
+  void launch(const cl::Kernel& kernel, const cl::NDRange& global, const cl::NDRange& local, const Cost& cost);
+
+  /// Copies from the host; returns when `source` may be reused.
+  void write(const Buffer& target, std::size_t offset, const void* source, std::size_t bytes);
+  /// Waits for the work enqueued before and copies to the host.
+  void read(const Buffer& source, std::size_t offset, void* target, std::size_t bytes);
+  /// Enqueues filling of a whole buffer with one byte value.
+  void fill(const Buffer& target, unsigned char value);
+  /// A buffer with the given content for data that a background thread prepares: zero-copy where host and device share memory,
+  /// else through pinned memory and a transfer queue beside the kernels; work enqueued later waits for it, the caller does not.
+  /// `fill` writes exactly `bytes` bytes.
+  BufferPtr upload(std::size_t bytes, std::string_view what, const std::function<void(void*)>& fill);
+  /// Hands enqueued work to the device without waiting.
+  void flush();
+  /// Waits until everything enqueued is done.
+  void finish();
+  /// Kernels launched so far.
+  std::uint64_t launches() const;
+
+ private:
+  struct Private {};
+
+ public:
+  Context(Private, cl::Context context, cl::Device device, cl::CommandQueue queue);
+
+ private:
+  cl::Context context_;
+  cl::Device device_;
+  cl::CommandQueue queue_;
+  DeviceInfo info_;
+  std::unique_ptr<MemoryPool> memory_;
+  std::unique_ptr<ProgramCache> programs_;
+  std::unique_ptr<Profiler> profiler_;
+};
+
+}  // namespace clnet::ocl

@@ -1,0 +1,57 @@
+// Buffers of one device: reused by size, counted, and bounded by a limit.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+#include "clnet/device.h"
+#include "lib/cl/opencl.h"
+
+namespace clnet::ocl {
+
+class MemoryPool;
+
+/// A device buffer that goes back to its pool when the last handle is gone. Kernels already enqueued may still be using it: the
+/// queue is in-order, so whatever is enqueued later on a reused buffer comes after them.
+class CLNET_API Buffer {
+ public:
+  const cl::Buffer& memory() const { return memory_; }
+  /// The bytes asked for; the buffer may be larger.
+  std::size_t bytes() const { return bytes_; }
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+ private:
+  friend class MemoryPool;
+  Buffer(cl::Buffer memory, std::size_t bytes, std::size_t capacity, std::weak_ptr<void> pool);
+  cl::Buffer memory_;
+  std::size_t bytes_, capacity_;
+  std::weak_ptr<void> pool_;  // empty: imported, not pooled
+};
+using BufferPtr = std::shared_ptr<Buffer>;
+
+class CLNET_API MemoryPool {
+ public:
+  MemoryPool(cl::Context context, const DeviceInfo& info);
+  ~MemoryPool();
+
+  /// A buffer of at least one byte, its content undefined. `what` (a tensor's spec, say) is named in the error. Throws DeviceError
+  /// when the device's largest allocation or the limit would be exceeded, after pooled buffers were given back; the text names
+  /// `what`, the bytes asked for, the bytes in use and the limit. Nothing above the device's maximum reaches the driver.
+  BufferPtr allocate(std::size_t bytes, std::string_view what);
+  /// A handle to a caller's cl_mem: retained, never pooled, not counted against the limit.
+  BufferPtr import(cl_mem memory);
+
+  MemoryStats stats() const;
+  /// 0: what the device says. CLNET_MEMORY_LIMIT is the initial value.
+  void set_limit(std::size_t bytes);
+  void trim();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace clnet::ocl

@@ -1,0 +1,7 @@
+// The OpenCL C++ bindings, with the version and error handling that all of clnet compiles them with.
+#pragma once
+
+#define CL_HPP_ENABLE_EXCEPTIONS
+#define CL_HPP_MINIMUM_OPENCL_VERSION 120
+#define CL_HPP_TARGET_OPENCL_VERSION 300
+#include <CL/opencl.hpp>

@@ -1,0 +1,43 @@
+// Times of kernels and transfers from OpenCL events, when somebody asked: CLNET_DEBUG=2 or more prints a line per kernel,
+// CLNET_TRACE writes a Chrome trace.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "lib/cl/opencl.h"
+
+namespace clnet::ocl {
+
+/// What a launch was and how much it moved and computed, for the profiler's lines.
+struct Cost {
+  std::string_view name;    ///< of the kernel or call; copied
+  std::string_view detail;  ///< what it works on: shapes, solver; copied
+  double bytes = 0;         ///< read and written
+  double flops = 0;
+};
+
+class CLNET_API Profiler {
+ public:
+  Profiler();
+  ~Profiler();
+
+  /// Whether launches must carry an event.
+  bool enabled() const;
+  /// Starts recording into a Chrome trace in addition to what the environment asks for; written at stop_trace() or at the end.
+  /// Throws FileError when the file cannot be written.
+  void start_trace(const std::string& path);
+  void stop_trace();
+  /// Remembers an enqueued command; its times are read once it is done.
+  void add(const cl::Event& event, const Cost& cost);
+  /// Reads the times of finished commands and prints or stores them. Called by Context::finish().
+  void collect();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace clnet::ocl

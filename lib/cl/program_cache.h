@@ -1,0 +1,45 @@
+// Programs built from the embedded kernels or from generated source: once per process in memory, and across runs on disk.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "clnet/device.h"
+#include "lib/cl/opencl.h"
+
+namespace clnet::ocl {
+
+/// What a program is built from. Defines are passed to the compiler as -D options, sorted, so equal programs compare equal.
+struct ProgramSource {
+  std::string name;  ///< of a file in kernels/ without ".cl"; or a title, when `source` is given
+  std::string source;  ///< empty: the embedded file (or the one in CLNET_KERNEL_DIR); may use #include "x.clh" either way
+  std::map<std::string, std::string> defines;
+
+  bool operator==(const ProgramSource&) const = default;
+};
+
+class CLNET_API ProgramCache {
+ public:
+  ProgramCache(cl::Context context, cl::Device device, const DeviceInfo& info);
+  ~ProgramCache();
+
+  /// A kernel of a program that is built if need be. The kernel object is shared: set its arguments and enqueue it under
+  /// lock(). Throws BuildError with the compiler's log and the numbered source; Unsupported when there is no such program file.
+  cl::Kernel kernel(const ProgramSource& program, const std::string& function);
+  /// Builds without making a kernel; several threads may build different programs at once.
+  void prepare(const ProgramSource& program);
+  /// Programs built from source, and loaded from disk, so far.
+  std::uint64_t built() const;
+  std::uint64_t loaded() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The text of a kernel file with its #includes resolved, from CLNET_KERNEL_DIR or embedded. Throws Unsupported when missing.
+CLNET_API std::string kernel_source(std::string_view name);
+
+}  // namespace clnet::ocl
