@@ -10,13 +10,13 @@
 #include <type_traits>
 #include <vector>
 
-#include "clnet/device.h"
 #include "clnet/dtype.h"
 #include "clnet/export.h"
 #include "clnet/shape.h"
 
 namespace clnet {
 
+class Device;
 struct Node;
 
 /// A handle to one output of a node of the graph. Copies are cheap and refer to the same value; values never change. Shape and
