@@ -1,0 +1,12 @@
+// Everything that clnet offers, except the caller's own OpenCL objects (clnet/opencl.h).
+#pragma once
+
+#include "clnet/autograd.h"
+#include "clnet/data.h"
+#include "clnet/device.h"
+#include "clnet/dtype.h"
+#include "clnet/error.h"
+#include "clnet/io.h"
+#include "clnet/ops.h"
+#include "clnet/shape.h"
+#include "clnet/tensor.h"

@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "clnet/autograd.h"
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/graph/node.h"
+
+namespace clnet {
+
+namespace {
+
+using NodePtr = std::shared_ptr<Node>;
+
+/// The nodes that lead from `outputs` to one of `inputs`, each after all nodes that it depends on.
+std::vector<NodePtr> path(std::span<const Tensor> outputs, std::span<const Tensor> inputs) {
+  std::unordered_set<const Node*> targets;
+  for (const auto& input : inputs) targets.insert(input.node().get());
+  std::unordered_map<const Node*, bool> leads;  // to a target; present once a node was seen
+  std::vector<NodePtr> order;
+  struct Visit {
+    NodePtr node;
+    std::size_t next = 0;
+  };
+  std::vector<Visit> stack;
+  for (const auto& output : outputs) {
+    if (leads.count(output.node().get())) continue;
+    leads[output.node().get()] = targets.count(output.node().get()) != 0;
+    stack.push_back({output.node()});
+    while (!stack.empty()) {
+      auto& visit = stack.back();
+      if (visit.next < visit.node->inputs.size()) {
+        const auto child = visit.node->inputs[visit.next++].node();
+        if (leads.try_emplace(child.get(), targets.count(child.get()) != 0).second) stack.push_back({child});
+        continue;
+      }
+      bool& mine = leads[visit.node.get()];
+      for (const auto& input : visit.node->inputs) mine = mine || leads[input.node().get()];
+      if (mine) order.push_back(visit.node);
+      stack.pop_back();
+    }
+  }
+  return order;
+}
+
+}  // namespace
+
+std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const Tensor> output_gradients,
+                              std::span<const Tensor> inputs) {
+  if (outputs.size() != output_gradients.size())
+    throw Error(fmt::format("gradients: {} outputs, but {} gradients of outputs", outputs.size(), output_gradients.size()));
+  std::unordered_map<const Node*, Tensors> arrived;
+  const auto arrive = [&](const Tensor& at, const Tensor& gradient) {
+    if (gradient.shape() != at.shape())
+      throw ShapeError(fmt::format("gradients: a gradient of shape {} for a value of shape {}", to_string(gradient.shape()),
+                                   to_string(at.shape())));
+    auto& slots = arrived[at.node().get()];
+    slots.resize(at.node()->outputs.size());
+    auto& slot = slots[static_cast<std::size_t>(at.output())];
+    slot = slot.defined() ? slot + gradient : gradient;
+  };
+  for (std::size_t i = 0; i < outputs.size(); ++i) arrive(outputs[i], output_gradients[i]);
+
+  const auto order = path(outputs, inputs);
+  std::unordered_set<const Node*> on_path;
+  for (const auto& node : order) on_path.insert(node.get());
+  for (auto node = order.rbegin(); node != order.rend(); ++node) {
+    const auto found = arrived.find(node->get());
+    if (found == arrived.end() || !(*node)->op) continue;
+    bool needed = false;
+    for (const auto& input : (*node)->inputs) needed = needed || on_path.count(input.node().get());
+    if (!needed) continue;
+    Tensors results;
+    for (std::size_t i = 0; i < (*node)->outputs.size(); ++i) results.emplace_back(*node, static_cast<int>(i));
+    const auto flows = (*node)->op->vjp((*node)->inputs, results, found->second);
+    for (std::size_t i = 0; i < flows.size(); ++i) {
+      const auto& input = (*node)->inputs[i];
+      if (flows[i].defined() && is_floating(input.dtype()) && on_path.count(input.node().get())) arrive(input, flows[i]);
+    }
+  }
+
+  Tensors result;
+  for (const auto& input : inputs) {
+    const auto found = arrived.find(input.node().get());
+    const auto slot = static_cast<std::size_t>(input.output());
+    const bool reached = found != arrived.end() && found->second[slot].defined();
+    result.push_back(reached ? found->second[slot] : zeros(input.shape(), input.dtype()));
+  }
+  return result;
+}
+
+std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> inputs) {
+  if (loss.numel() != 1)
+    throw ShapeError(fmt::format("gradients: the loss must have one element, it is {}", to_string(loss.spec())));
+  const Tensor one = ones(loss.shape(), loss.dtype());
+  return gradients(std::span(&loss, 1), std::span(&one, 1), inputs);
+}
+
+std::vector<Tensor> gradients(const Tensor& loss, std::initializer_list<Tensor> inputs) {
+  return gradients(loss, std::span(inputs.begin(), inputs.size()));
+}
+
+}  // namespace clnet

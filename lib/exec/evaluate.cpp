@@ -1,0 +1,247 @@
+// eval(): collects what has to be computed, lets each operation record its launches, binds buffers and enqueues.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "clnet/error.h"
+#include "clnet/tensor.h"
+#include "lib/base/env.h"
+#include "lib/exec/elementwise.h"
+#include "lib/exec/run.h"
+#include "lib/exec/statistics.h"
+#include "lib/exec/upload.h"
+#include "lib/exec/value.h"
+
+namespace clnet {
+
+namespace exec {
+
+namespace {
+
+/// Kernel objects carry their arguments, so one evaluation at a time sets and enqueues.
+std::mutex execution;
+Statistics counters;
+
+const std::shared_ptr<Value>& value_of(const Tensor& tensor) {
+  return tensor.node()->values[static_cast<std::size_t>(tensor.output())];
+}
+
+/// The nodes to compute, each after those that it needs, and the leaves that they read.
+struct Work {
+  std::vector<std::shared_ptr<Node>> nodes;
+  std::vector<Tensor> leaves;
+};
+
+Work collect(std::span<const Tensor> tensors) {
+  Work work;
+  struct Visit {
+    std::shared_ptr<Node> node;
+    std::size_t next = 0;
+  };
+  std::unordered_set<const Node*> seen;
+  std::unordered_map<const Node*, std::unordered_set<int>> leaf_outputs;
+  std::vector<Visit> stack;
+  const auto enter = [&](const Tensor& tensor) {
+    if (value_of(tensor)) {
+      if (leaf_outputs[tensor.node().get()].insert(tensor.output()).second) work.leaves.push_back(tensor);
+      return;
+    }
+    if (seen.insert(tensor.node().get()).second) stack.push_back({tensor.node()});
+  };
+  for (const auto& tensor : tensors) {
+    if (value_of(tensor)) continue;
+    enter(tensor);
+    while (!stack.empty()) {
+      auto& visit = stack.back();
+      if (visit.next < visit.node->inputs.size()) {
+        enter(visit.node->inputs[visit.next++]);
+      } else {
+        work.nodes.push_back(std::move(visit.node));
+        stack.pop_back();
+      }
+    }
+  }
+  return work;
+}
+
+std::shared_ptr<ocl::Context> device_of(const Work& work, const Device* wanted) {
+  std::shared_ptr<ocl::Context> found = wanted ? wanted->context() : nullptr;
+  for (const auto& leaf : work.leaves) {
+    const auto* value = dynamic_cast<const DeviceValue*>(value_of(leaf).get());
+    if (!value || value->device == found) continue;
+    if (found)
+      throw DeviceError(fmt::format("eval: a value lives on {}, another (or the evaluation) on {}; copy_to() copies values",
+                                    value->device->info().name, found->info().name));
+    found = value->device;
+  }
+  return found ? found : Device::current().context();
+}
+
+/// Moves a leaf's bytes to the device and forgets them on the host; a scalar keeps them, to be passed by value.
+std::shared_ptr<DeviceValue> place(const std::shared_ptr<ocl::Context>& device, const Tensor& leaf) {
+  auto& value = leaf.node()->values[static_cast<std::size_t>(leaf.output())];
+  if (auto placed = std::dynamic_pointer_cast<DeviceValue>(value)) return placed;
+  const auto& host = dynamic_cast<const HostValue&>(*value);
+  auto buffer = device->memory().allocate(std::max<std::size_t>(1, host.bytes.size()), to_string(leaf.spec()));
+  if (!host.bytes.empty()) device->write(*buffer, 0, host.bytes.data(), host.bytes.size());
+  auto placed = std::make_shared<DeviceValue>(device, std::move(buffer), 0);
+  if (leaf.numel() != 1) value = placed;
+  return placed;
+}
+
+void evaluate(std::span<const Tensor> tensors, const Device* wanted) {
+  const auto work = collect(tensors);
+  if (work.nodes.empty()) return;
+  const auto device = device_of(work, wanted);
+
+  Recording recording;
+  std::unordered_map<const Node*, std::vector<ValueId>> ids;
+  const auto id_of = [&](const Tensor& tensor) { return ids.at(tensor.node().get())[static_cast<std::size_t>(tensor.output())]; };
+  for (const auto& leaf : work.leaves) {
+    auto& outputs = ids[leaf.node().get()];
+    outputs.resize(leaf.node()->outputs.size(), -1);
+    outputs[static_cast<std::size_t>(leaf.output())] =
+        recording.add_leaf(leaf.spec(), is_host_scalar(leaf.spec(), value_of(leaf).get()));
+  }
+  for (const auto& node : work.nodes) {
+    auto& outputs = ids[node.get()];
+    outputs.resize(node->outputs.size());
+    std::vector<ValueId> in;
+    for (std::size_t i = 0; i < node->outputs.size(); ++i) outputs[i] = recording.add_value(node->outputs[i]);
+    for (const auto& input : node->inputs) in.push_back(id_of(input));
+    Recorder recorder(recording, device->info(), std::move(in), outputs);
+    Specs specs;
+    for (const auto& input : node->inputs) specs.push_back(input.spec());
+    if (!node->op->expr(specs).empty())
+      lower_elementwise(*node->op, recorder);
+    else
+      node->op->lower(recorder);
+  }
+
+  Bindings bindings(recording.value_count());
+  for (const auto& leaf : work.leaves) {
+    auto& binding = bindings[static_cast<std::size_t>(id_of(leaf))];
+    binding.leaf = [device, leaf] { return place(device, leaf); };
+    if (const auto* host = dynamic_cast<const HostValue*>(value_of(leaf).get())) binding.scalar = host->bytes.data();
+  }
+  std::vector<ValueId> keep;
+  for (const auto& tensor : tensors)
+    if (!value_of(tensor)) keep.push_back(id_of(tensor));
+  const auto results = run(recording, *device, bindings, keep);
+  for (const auto& tensor : tensors)
+    if (auto& value = tensor.node()->values[static_cast<std::size_t>(tensor.output())]; !value)
+      value = results.at(static_cast<std::size_t>(std::find(keep.begin(), keep.end(), id_of(tensor)) - keep.begin()));
+
+  ++counters.evaluations;
+  counters.operations += work.nodes.size();
+  for (const auto& command : recording.commands())
+    ++(std::holds_alternative<Launch>(command) ? counters.kernels : counters.host_calls);
+}
+
+void evaluate_locked(std::span<const Tensor> tensors, const Device* wanted) {
+  for (const auto& tensor : tensors)
+    if (!tensor.defined()) throw Error("eval: an undefined tensor has no value");
+  const std::lock_guard lock(execution);
+  evaluate(tensors, wanted);
+}
+
+[[maybe_unused]] const bool eager = [] {
+  if (env::flag("CLNET_EAGER")) node_made = [](const Tensor& tensor) {
+    Tensors outputs;
+    for (std::size_t i = 0; i < tensor.node()->outputs.size(); ++i) outputs.emplace_back(tensor.node(), static_cast<int>(i));
+    eval(outputs);
+  };
+  return true;
+}();
+
+template <class To, class From>
+void convert(const std::byte* source, void* target, std::size_t count) {
+  auto* out = static_cast<To*>(target);
+  for (std::size_t i = 0; i < count; ++i) {
+    From value;
+    std::memcpy(&value, source + i * sizeof value, sizeof value);
+    out[i] = static_cast<To>(value);
+  }
+}
+
+template <class To>
+void convert(Dtype from, const std::byte* source, void* target, std::size_t count) {
+  switch (from) {
+    case Dtype::f32: return convert<To, float>(source, target, count);
+    case Dtype::i32: return convert<To, std::int32_t>(source, target, count);
+    case Dtype::i64: return convert<To, std::int64_t>(source, target, count);
+    case Dtype::u8:
+    case Dtype::boolean: return convert<To, std::uint8_t>(source, target, count);
+    case Dtype::f16:
+    case Dtype::bf16:
+      for (std::size_t i = 0; i < count; ++i) {
+        std::uint16_t bits;
+        std::memcpy(&bits, source + 2 * i, 2);
+        static_cast<To*>(target)[i] = static_cast<To>(from == Dtype::f16 ? half_to_float(bits) : bfloat16_to_float(bits));
+      }
+  }
+}
+
+}  // namespace
+
+Statistics statistics() {
+  const std::lock_guard lock(execution);
+  return counters;
+}
+
+Tensor upload(const Spec& spec, const Device& device, const std::function<void(void*)>& fill) {
+  auto buffer = device.context()->upload(std::max<std::size_t>(1, static_cast<std::size_t>(spec.bytes())), to_string(spec), fill);
+  return make_leaf(spec, std::make_shared<DeviceValue>(device.context(), std::move(buffer), 0));
+}
+
+}  // namespace exec
+
+void eval(std::span<const Tensor> tensors) { exec::evaluate_locked(tensors, nullptr); }
+void eval(std::initializer_list<Tensor> tensors) { eval(std::span(tensors.begin(), tensors.size())); }
+void eval(std::span<const Tensor> tensors, const Device& device) { exec::evaluate_locked(tensors, &device); }
+
+Tensor copy_to(const Tensor& tensor, const Device& device) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.spec().bytes()));
+  tensor.to_bytes(bytes.data(), bytes.size());
+  return exec::upload(tensor.spec(), device, [&](void* target) { std::memcpy(target, bytes.data(), bytes.size()); });
+}
+
+void Tensor::eval() const { clnet::eval({*this}); }
+
+Tensor Tensor::detach() const {
+  eval();
+  return make_leaf(spec(), exec::value_of(*this));
+}
+
+void Tensor::to_bytes(void* target, std::size_t bytes) const {
+  if (bytes != static_cast<std::size_t>(spec().bytes()))
+    throw ShapeError(fmt::format("to_bytes: room for {} bytes, but {} takes {}", bytes, to_string(spec()), spec().bytes()));
+  eval();
+  if (bytes == 0) return;
+  const auto& value = exec::value_of(*this);
+  if (const auto* host = dynamic_cast<const HostValue*>(value.get())) {
+    std::memcpy(target, host->bytes.data(), bytes);
+    return;
+  }
+  const auto& placed = dynamic_cast<const exec::DeviceValue&>(*value);
+  placed.device->read(*placed.buffer, static_cast<std::size_t>(placed.offset) * size_of(dtype()), target, bytes);
+}
+
+void Tensor::read(void* target, Dtype as) const {
+  const auto count = static_cast<std::size_t>(numel());
+  if (as == dtype() || (as == Dtype::u8 && dtype() == Dtype::boolean)) return to_bytes(target, count * size_of(as));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(spec().bytes()));
+  to_bytes(bytes.data(), bytes.size());
+  switch (as) {
+    case Dtype::f32: return exec::convert<float>(dtype(), bytes.data(), target, count);
+    case Dtype::i32: return exec::convert<std::int32_t>(dtype(), bytes.data(), target, count);
+    case Dtype::i64: return exec::convert<std::int64_t>(dtype(), bytes.data(), target, count);
+    case Dtype::u8: return exec::convert<std::uint8_t>(dtype(), bytes.data(), target, count);
+    default: throw DtypeError(fmt::format("a tensor cannot be read as {}", to_string(as)));
+  }
+}
+
+}  // namespace clnet

@@ -1,0 +1,115 @@
+#include "lib/exec/recorder.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "clnet/error.h"
+
+namespace clnet::exec {
+
+Launch& Launch::define(std::string_view name, std::int64_t value) { return define(name, std::to_string(value)); }
+
+Launch& Launch::define(std::string_view name, std::string_view value) {
+  program_.defines[std::string(name)] = value;
+  return *this;
+}
+
+Launch& Launch::buffer(std::string_view name, BufferArg arg) {
+  define(fmt::format("TYPE_{}", name), to_string(recording_->value(arg.ref.value).spec.dtype));
+  args_.emplace_back(arg);
+  return *this;
+}
+
+Launch& Launch::in(std::string_view name, Ref ref) { return buffer(name, {ref, true, false}); }
+Launch& Launch::out(std::string_view name, Ref ref) { return buffer(name, {ref, false, true}); }
+Launch& Launch::inout(std::string_view name, Ref ref) { return buffer(name, {ref, true, true}); }
+
+Launch& Launch::scalar(std::string_view name, Ref ref) {
+  define(fmt::format("TYPE_{}", name), to_string(recording_->value(ref.value).spec.dtype));
+  args_.emplace_back(ScalarArg{ref.value});
+  return *this;
+}
+
+Launch& Launch::arg(std::int64_t value) {
+  if (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max())
+    throw Unsupported(fmt::format("{}: {} is too large for a kernel's 32-bit index", function_, value));
+  args_.emplace_back(static_cast<std::int32_t>(value));
+  return *this;
+}
+
+Launch& Launch::args(std::initializer_list<std::int64_t> values) {
+  for (auto value : values) arg(value);
+  return *this;
+}
+
+Launch& Launch::arg_float(float value) {
+  args_.emplace_back(value);
+  return *this;
+}
+
+Launch& Launch::local_memory(std::size_t bytes) {
+  args_.emplace_back(LocalArg{bytes});
+  return *this;
+}
+
+Launch& Launch::range(std::initializer_list<std::int64_t> global, std::initializer_list<std::int64_t> local) {
+  global_.clear();
+  local_.clear();
+  for (auto size : global) global_.push_back(static_cast<std::size_t>(size));
+  for (auto size : local) {
+    const auto group = static_cast<std::size_t>(size);
+    auto& total = global_[local_.size()];
+    total = (total + group - 1) / group * group;
+    local_.push_back(group);
+  }
+  return *this;
+}
+
+Launch& Launch::flops(double count) {
+  flops_ = count;
+  return *this;
+}
+
+Launch& Launch::detail(std::string text) {
+  detail_ = std::move(text);
+  return *this;
+}
+
+ValueId Recording::add_value(Spec spec) {
+  const auto id = static_cast<ValueId>(values_.size());
+  values_.push_back({.spec = std::move(spec), .root = id});
+  return id;
+}
+
+ValueId Recording::add_leaf(Spec spec, bool host_scalar) {
+  const auto id = add_value(std::move(spec));
+  values_.back().leaf = true;
+  values_.back().host_scalar = host_scalar;
+  return id;
+}
+
+void Recording::alias(ValueId view, Ref base) {
+  auto& info = values_[static_cast<std::size_t>(view)];
+  const auto& source = value(base.value);
+  info.root = source.root;
+  info.offset = source.offset + base.offset;
+}
+
+Ref Recorder::temporary(Spec spec) { return {recording_.add_value(std::move(spec)), 0}; }
+
+Launch& Recorder::kernel(std::string_view program, std::string_view function) {
+  recording_.commands_.push_back(Launch(&recording_, {std::string(program), {}, {}}, std::string(function)));
+  return std::get<Launch>(recording_.commands_.back());
+}
+
+Launch& Recorder::generated(std::string_view title, std::string source, std::string_view function) {
+  recording_.commands_.push_back(Launch(&recording_, {std::string(title), std::move(source), {}}, std::string(function)));
+  return std::get<Launch>(recording_.commands_.back());
+}
+
+void Recorder::host(HostCall call) { recording_.commands_.emplace_back(std::move(call)); }
+
+void Recorder::alias(std::size_t output, Ref base) { recording_.alias(outputs_.at(output), base); }
+
+}  // namespace clnet::exec

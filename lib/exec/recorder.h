@@ -1,0 +1,169 @@
+// What lowering an operation writes: symbolic launches over value ids, never OpenCL objects. Views, arenas and CLBlast's
+// offsets all go through (value id, element offset).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "clnet/device.h"
+#include "clnet/shape.h"
+#include "lib/cl/program_cache.h"
+
+namespace clnet::exec {
+
+using ValueId = std::int32_t;
+
+/// A value from an element on.
+struct Ref {
+  ValueId value = -1;
+  std::int64_t offset = 0;
+
+  Ref at(std::int64_t elements) const { return {value, offset + elements}; }
+};
+
+struct BufferArg {
+  Ref ref;
+  bool reads = true, writes = false;
+};
+/// A one-element leaf whose value the host knows, passed by value.
+struct ScalarArg {
+  ValueId value;
+};
+struct LocalArg {
+  std::size_t bytes;
+};
+using Arg = std::variant<BufferArg, ScalarArg, LocalArg, std::int32_t, float>;
+
+class Recording;
+
+/// One kernel launch. Arguments are given in the order of the kernel's parameters.
+class CLNET_API Launch {
+ public:
+  /// -D name=value.
+  Launch& define(std::string_view name, std::int64_t value);
+  Launch& define(std::string_view name, std::string_view value);
+  /// A parameter IN(name), OUT(name) or INOUT(name): buffer and offset, and TYPE_name as a define.
+  Launch& in(std::string_view name, Ref ref);
+  Launch& out(std::string_view name, Ref ref);
+  Launch& inout(std::string_view name, Ref ref);
+  /// SCALAR(name): the value of a leaf that Recorder::host_scalar() said yes to, in its arithmetic type.
+  Launch& scalar(std::string_view name, Ref ref);
+  /// `const int`; throws Unsupported when the value does not fit.
+  Launch& arg(std::int64_t value);
+  Launch& args(std::initializer_list<std::int64_t> values);
+  /// `const float`.
+  Launch& arg_float(float value);
+  /// `local T *`.
+  Launch& local_memory(std::size_t bytes);
+  /// Global work size; `local` empty leaves the work-group size to the driver, else `global` is rounded up to multiples of it
+  /// (kernels check their bounds).
+  Launch& range(std::initializer_list<std::int64_t> global, std::initializer_list<std::int64_t> local = {});
+  /// For the profiler.
+  Launch& flops(double count);
+  Launch& detail(std::string text);
+
+  const ocl::ProgramSource& program() const { return program_; }
+  const std::string& function() const { return function_; }
+  const std::vector<Arg>& arguments() const { return args_; }
+  const std::vector<std::size_t>& global() const { return global_; }
+  const std::vector<std::size_t>& local() const { return local_; }
+  double flop_count() const { return flops_; }
+  const std::string& detail_text() const { return detail_; }
+
+ private:
+  friend class Recorder;
+  Launch(const Recording* recording, ocl::ProgramSource program, std::string function)
+      : recording_(recording), program_(std::move(program)), function_(std::move(function)) {}
+  Launch& buffer(std::string_view name, BufferArg arg);
+
+  const Recording* recording_;
+  ocl::ProgramSource program_;
+  std::string function_;
+  std::vector<Arg> args_;
+  std::vector<std::size_t> global_{1}, local_;
+  double flops_ = 0;
+  std::string detail_;
+};
+
+/// What a host call sees of the device.
+class HostContext {
+ public:
+  virtual ~HostContext() = default;
+  virtual ocl::Context& device() = 0;
+  virtual const ::cl::Buffer& buffer(Ref ref) = 0;
+  /// The offset of a Ref in its buffer, in elements.
+  virtual std::size_t offset(Ref ref) = 0;
+};
+
+/// A call on the host that enqueues work itself (CLBlast, MPI).
+struct HostCall {
+  std::string name;
+  std::vector<Ref> reads, writes;
+  std::function<void(HostContext&)> call;
+  double flops = 0;
+};
+
+using Command = std::variant<Launch, HostCall>;
+
+/// Symbolic values and the commands over them, for a whole graph.
+class CLNET_API Recording {
+ public:
+  struct ValueInfo {
+    Spec spec;
+    bool leaf = false;
+    bool host_scalar = false;  ///< a one-element leaf whose value the host knows
+    ValueId root = -1;         ///< the value whose buffer this one lives in (itself, unless it is a view)
+    std::int64_t offset = 0;   ///< from the root's first element
+  };
+
+  ValueId add_value(Spec spec);
+  ValueId add_leaf(Spec spec, bool host_scalar);
+  /// Makes `view` the same memory as `base` from an element on. Dtypes must be of the same size.
+  void alias(ValueId view, Ref base);
+  const ValueInfo& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
+  std::size_t value_count() const { return values_.size(); }
+  const std::vector<Command>& commands() const { return commands_; }
+
+ private:
+  friend class Recorder;
+  std::vector<ValueInfo> values_;
+  std::vector<Command> commands_;
+};
+
+/// The pen that one operation's lower() holds.
+class CLNET_API Recorder {
+ public:
+  Recorder(Recording& recording, const DeviceInfo& device, std::vector<ValueId> inputs, std::vector<ValueId> outputs)
+      : recording_(recording), device_(device), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
+
+  const DeviceInfo& device() const { return device_; }
+  std::size_t input_count() const { return inputs_.size(); }
+  Ref input(std::size_t index) const { return {inputs_.at(index), 0}; }
+  Ref output(std::size_t index = 0) const { return {outputs_.at(index), 0}; }
+  const Spec& spec(Ref ref) const { return recording_.value(ref.value).spec; }
+  /// Scratch memory, alive until the operation's last command that uses it.
+  Ref temporary(Spec spec);
+
+  /// A kernel of kernels/<program>.cl. The reference is good until the next command is recorded.
+  Launch& kernel(std::string_view program, std::string_view function);
+  /// A kernel of generated source; `title` names the program in logs and errors.
+  Launch& generated(std::string_view title, std::string source, std::string_view function);
+  void host(HostCall call);
+  /// The output is the input's memory from `base` on: nothing is copied.
+  void alias(std::size_t output, Ref base);
+  /// Whether the input is a one-element leaf whose value may be passed with Launch::scalar().
+  bool host_scalar(std::size_t input) const { return recording_.value(inputs_.at(input)).host_scalar; }
+
+ private:
+  Recording& recording_;
+  const DeviceInfo& device_;
+  std::vector<ValueId> inputs_, outputs_;
+};
+
+}  // namespace clnet::exec

@@ -1,0 +1,98 @@
+// Competing ways to compute one operation. Each list ends with the oracle: it accepts everything, and every other solver is
+// checked against it.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clnet/device.h"
+#include "clnet/error.h"
+#include "clnet/export.h"
+#include "lib/base/log.h"
+
+namespace clnet::exec {
+
+class Recorder;
+
+template <class Problem>
+struct Solver {
+  std::string_view name;
+  /// Why it cannot, or should not, take the problem on this device; nothing when it can.
+  std::optional<std::string> (*rejects)(const Problem& problem, const DeviceInfo& device);
+  void (*lower)(const Problem& problem, Recorder& recorder);
+};
+
+/// The solver that the user (CLNET_SOLVER=conv2d:direct,matmul:clblast) or a ForceSolver asked for, by operation.
+struct Forced {
+  std::string solver;
+  bool strict = false;  ///< a refusal is an error instead of a warning and the next solver
+};
+CLNET_API std::optional<Forced> forced_solver(std::string_view op);
+
+/// Forces a solver for the operations recorded in its lifetime, on this thread. Where it refuses, Unsupported is thrown.
+class CLNET_API ForceSolver {
+ public:
+  ForceSolver(std::string op, std::string solver);
+  ~ForceSolver();
+  ForceSolver(const ForceSolver&) = delete;
+  ForceSolver& operator=(const ForceSolver&) = delete;
+};
+
+/// The names of an operation's solvers, in order of preference; empty when it has only one way.
+CLNET_API std::vector<std::string> solver_names(std::string_view op);
+/// The operations that have solvers.
+CLNET_API std::vector<std::string> ops_with_solvers();
+CLNET_API void register_solvers(std::string_view op, std::vector<std::string> names);
+
+template <class Problem>
+class SolverList {
+ public:
+  SolverList(std::string_view op, std::vector<Solver<Problem>> solvers) : op_(op), solvers_(std::move(solvers)) {
+    std::vector<std::string> names;
+    for (const auto& solver : solvers_) names.emplace_back(solver.name);
+    register_solvers(op_, std::move(names));
+  }
+
+  /// Records the problem with the solver that was forced, else with the first that does not refuse.
+  void lower(const Problem& problem, const DeviceInfo& device, Recorder& recorder) const {
+    choose(problem, device).lower(problem, recorder);
+  }
+
+  const Solver<Problem>& choose(const Problem& problem, const DeviceInfo& device) const {
+    if (const auto forced = forced_solver(op_)) {
+      const Solver<Problem>* found = nullptr;
+      for (const auto& solver : solvers_)
+        if (solver.name == forced->solver) found = &solver;
+      if (!found) throw Error(fmt::format("{}: there is no solver named '{}'", op_, forced->solver));
+      const auto reason = found->rejects(problem, device);
+      if (!reason) return *found;
+      if (forced->strict) throw Unsupported(fmt::format("{}: solver {} refuses: {}", op_, forced->solver, *reason));
+      log::warn_once(fmt::format("{}: forced solver {} refuses: {}; the default order decides", op_, forced->solver, *reason));
+    }
+    for (const auto& solver : solvers_) {
+      const auto reason = solver.rejects(problem, device);
+      if (!reason) {
+        log::print(log::Level::solver, "{}: solver {}", op_, solver.name);
+        return solver;
+      }
+      log::print(log::Level::solver, "{}: solver {} refuses: {}", op_, solver.name, *reason);
+    }
+    throw Unsupported(fmt::format("{}: no solver takes this problem", op_));
+  }
+
+ private:
+  std::string op_;
+  std::vector<Solver<Problem>> solvers_;
+};
+
+/// The oracle's `rejects`.
+template <class Problem>
+std::optional<std::string> accepts_everything(const Problem&, const DeviceInfo&) {
+  return std::nullopt;
+}
+
+}  // namespace clnet::exec

@@ -1,0 +1,19 @@
+// Counters of the executor, so that tests and reports can prove what was not done.
+#pragma once
+
+#include <cstdint>
+
+#include "clnet/export.h"
+
+namespace clnet::exec {
+
+struct Statistics {
+  std::uint64_t evaluations = 0;  ///< calls of eval() that found something to compute
+  std::uint64_t operations = 0;   ///< nodes lowered
+  std::uint64_t kernels = 0;      ///< kernels launched
+  std::uint64_t host_calls = 0;   ///< calls such as CLBlast's
+};
+
+CLNET_API Statistics statistics();
+
+}  // namespace clnet::exec

@@ -1,0 +1,26 @@
+// What an evaluated output holds: a part of a device buffer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "lib/cl/context.h"
+#include "lib/graph/node.h"
+
+namespace clnet::exec {
+
+struct CLNET_API DeviceValue : Value {
+  DeviceValue(std::shared_ptr<ocl::Context> where, ocl::BufferPtr memory, std::int64_t first)
+      : device(std::move(where)), buffer(std::move(memory)), offset(first) {}
+  std::shared_ptr<ocl::Context> device;
+  ocl::BufferPtr buffer;
+  std::int64_t offset;  ///< of the first element, in elements
+};
+
+/// A one-element leaf in host memory: kernels get it by value, everything else through a small buffer made on demand.
+inline bool is_host_scalar(const Spec& spec, const Value* value) {
+  return spec.shape.numel() == 1 && dynamic_cast<const HostValue*>(value) != nullptr;
+}
+
+}  // namespace clnet::exec

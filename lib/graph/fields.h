@@ -1,0 +1,21 @@
+// An operation's attributes, exposed once: equality, hash, printing and tuning keys all come from here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "clnet/export.h"
+
+namespace clnet {
+
+using Field = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>>;
+using Fields = std::vector<std::pair<std::string_view, Field>>;
+
+/// "stride=[1, 1] groups=1".
+CLNET_API std::string to_string(const Fields& fields);
+
+}  // namespace clnet

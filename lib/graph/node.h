@@ -1,0 +1,47 @@
+// A node of the graph: a leaf with a value, or an operation with its inputs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "clnet/export.h"
+#include "clnet/tensor.h"
+#include "lib/graph/op.h"
+
+namespace clnet {
+
+/// What an evaluated output holds; the executor defines what that is on a device.
+struct CLNET_API Value {
+  virtual ~Value() = default;
+};
+
+/// A leaf's bytes in host memory, until a device needs them.
+struct CLNET_API HostValue : Value {
+  explicit HostValue(std::vector<std::byte> content) : bytes(std::move(content)) {}
+  std::vector<std::byte> bytes;
+};
+
+struct CLNET_API Node {
+  std::shared_ptr<const Op> op;  ///< empty: a leaf
+  Tensors inputs;
+  Specs outputs;
+  std::vector<std::shared_ptr<Value>> values;  ///< one per output; empty until evaluated
+
+  Node(std::shared_ptr<const Op> op, Tensors inputs, Specs outputs);
+  /// Frees long chains of nodes in a loop: recursion would overflow the stack.
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  /// Nodes alive in the process, so that tests can show that a training loop does not leak.
+  static std::int64_t alive();
+};
+
+/// A leaf that holds a value.
+CLNET_API Tensor make_leaf(Spec spec, std::shared_ptr<Value> value);
+/// What the executor wants to know of each new node (CLNET_EAGER); null: nothing.
+CLNET_API extern void (*node_made)(const Tensor& first_output);
+
+}  // namespace clnet

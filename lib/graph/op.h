@@ -1,0 +1,52 @@
+// An operation: what it is called, which specs it makes, how its gradient is built, and how it is computed.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clnet/export.h"
+#include "clnet/tensor.h"
+#include "lib/graph/fields.h"
+
+namespace clnet {
+
+namespace exec {
+class Recorder;
+}
+
+using Specs = std::vector<Spec>;
+using Tensors = std::vector<Tensor>;
+
+class CLNET_API Op {
+ public:
+  virtual ~Op() = default;
+  virtual std::string_view name() const = 0;
+  virtual Fields fields() const { return {}; }
+
+  /// The outputs' specs. Throws ShapeError or DtypeError, naming the operation, when the inputs do not fit.
+  virtual Specs infer(const Specs& inputs) const = 0;
+
+  /// The gradients of the inputs from those of the outputs, as graph. An undefined entry of `gradients` means that nothing
+  /// depends on that output; an undefined entry of the result, that no gradient flows into that input. The base throws Unsupported.
+  virtual Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const;
+
+  /// For elementwise operations: one OpenCL C expression over the inputs a, b, c, ..., the parameters p0, p1, ... and the linear
+  /// index i of the output's element (see kernels/clnet.clh for the functions it may call). Inputs are broadcast to the only
+  /// output. Values of f32, f16 and bf16 inputs are float, of i32 int, of i64 long, of u8 and bool uchar; the result is
+  /// converted to the output's dtype. Empty: not elementwise, lower() is called instead.
+  virtual std::string expr(const Specs& inputs) const;
+  /// The values of p0, p1, ...: run-time arguments, so that their values do not make new programs.
+  virtual std::vector<float> parameters() const { return {}; }
+
+  /// Records the launches that compute the outputs.
+  virtual void lower(exec::Recorder& recorder) const;
+};
+
+/// A node for the operation and its inputs: its outputs as tensors.
+CLNET_API Tensors apply_all(std::shared_ptr<const Op> op, Tensors inputs);
+/// The same for an operation with one output.
+CLNET_API Tensor apply(std::shared_ptr<const Op> op, Tensors inputs);
+
+}  // namespace clnet

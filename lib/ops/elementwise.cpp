@@ -1,0 +1,319 @@
+// The elementwise operations: one row each of name, accepted dtypes, expression and gradient. See lib/graph/op.h for what an
+// expression may use.
+#include "lib/ops/elementwise.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+
+namespace clnet {
+
+namespace ops {
+
+void require_floating(std::string_view op, const Spec& spec) {
+  if (!is_floating(spec.dtype)) throw DtypeError(fmt::format("{}: needs f32, f16 or bf16, got {}", op, to_string(spec)));
+}
+
+void require_same_dtype(std::string_view op, const Spec& a, const Spec& b) {
+  if (a.dtype != b.dtype)
+    throw DtypeError(fmt::format("{}: operands {} and {} differ in dtype; cast() one", op, to_string(a), to_string(b)));
+}
+
+namespace {
+
+enum class Takes : std::uint8_t { numbers, floats, bools };
+
+/// What a gradient is built from: inputs a, b, c; output y; its gradient g; the parameters.
+struct At {
+  const Tensor &a, &b, &y, &g;
+  const std::vector<float>& p;
+};
+using Vjp = std::vector<Tensor> (*)(const At& at);
+
+struct Row {
+  std::string_view name;
+  int inputs;
+  Takes takes;
+  bool gives_bool;
+  std::string_view expr;
+  Vjp vjp;  // null: no gradient
+};
+
+Tensor mask(const Tensor& condition, const Tensor& like) { return cast(condition, like.dtype()); }
+
+/// sigma(x) where x is large either way without overflow: OpenCL's exp saturates to infinity, and 1 / infinity is 0.
+constexpr std::string_view sigmoid_expr = "1.0f / (1.0f + exp(-a))";
+
+const Row abs_row{"abs", 1, Takes::numbers, false, "a < 0 ? -a : a", [](const At& t) { return Tensors{t.g * sign(t.a)}; }};
+const Row neg_row{"neg", 1, Takes::numbers, false, "-a", [](const At& t) { return Tensors{-t.g}; }};
+const Row sign_row{"sign", 1, Takes::numbers, false, "(a > 0) - (a < 0)", [](const At& t) { return Tensors{zeros_like(t.g)}; }};
+const Row exp_row{"exp", 1, Takes::floats, false, "exp(a)", [](const At& t) { return Tensors{t.g * t.y}; }};
+const Row log_row{"log", 1, Takes::floats, false, "log(a)", [](const At& t) { return Tensors{t.g / t.a}; }};
+const Row log1p_row{"log1p", 1, Takes::floats, false, "log1p(a)", [](const At& t) { return Tensors{t.g / (t.a + 1.0)}; }};
+const Row sqrt_row{"sqrt", 1, Takes::floats, false, "sqrt(a)", [](const At& t) { return Tensors{t.g * 0.5 / t.y}; }};
+const Row rsqrt_row{"rsqrt", 1, Takes::floats, false, "1.0f / sqrt(a)",
+                    [](const At& t) { return Tensors{t.g * -0.5 * t.y / t.a}; }};
+const Row square_row{"square", 1, Takes::numbers, false, "a * a", [](const At& t) { return Tensors{t.g * 2.0 * t.a}; }};
+const Row reciprocal_row{"reciprocal", 1, Takes::floats, false, "1.0f / a",
+                         [](const At& t) { return Tensors{-t.g * square(t.y)}; }};
+const Row sin_row{"sin", 1, Takes::floats, false, "sin(a)", [](const At& t) { return Tensors{t.g * cos(t.a)}; }};
+const Row cos_row{"cos", 1, Takes::floats, false, "cos(a)", [](const At& t) { return Tensors{-t.g * sin(t.a)}; }};
+const Row erf_row{"erf", 1, Takes::floats, false, "erf(a)",
+                  [](const At& t) { return Tensors{t.g * exp(-square(t.a)) * 1.1283791670955126}; }};
+const Row floor_row{"floor", 1, Takes::floats, false, "floor(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }};
+const Row ceil_row{"ceil", 1, Takes::floats, false, "ceil(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }};
+const Row round_row{"round", 1, Takes::floats, false, "rint(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }};
+const Row tanh_row{"tanh", 1, Takes::floats, false, "tanh(a)", [](const At& t) { return Tensors{t.g * (1.0 - square(t.y))}; }};
+const Row sigmoid_row{"sigmoid", 1, Takes::floats, false, sigmoid_expr,
+                      [](const At& t) { return Tensors{t.g * t.y * (1.0 - t.y)}; }};
+const Row log_sigmoid_row{"log_sigmoid", 1, Takes::floats, false, "fmin(a, 0.0f) - log1p(exp(-fabs(a)))",
+                          [](const At& t) { return Tensors{t.g * sigmoid(-t.a)}; }};
+const Row relu_row{"relu", 1, Takes::numbers, false, "a < 0 ? 0 : a",
+                   [](const At& t) { return Tensors{where(greater(t.a, 0.0), t.g, ops::scalar_like(0, t.g))}; }};
+const Row leaky_relu_row{"leaky_relu", 1, Takes::floats, false, "a > 0 ? a : p0 * a",
+                         [](const At& t) { return Tensors{where(greater(t.a, 0.0), t.g, t.g * double{t.p[0]})}; }};
+const Row elu_row{"elu", 1, Takes::floats, false, "a > 0 ? a : p0 * expm1(a)", [](const At& t) {
+                    return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0)) * double{t.p[0]})};
+                  }};
+const Row celu_row{"celu", 1, Takes::floats, false, "fmax(a, 0.0f) + fmin(p0 * expm1(a / p0), 0.0f)", [](const At& t) {
+                     return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0) / double{t.p[0]}))};
+                   }};
+const Row selu_row{"selu", 1, Takes::floats, false, "1.0507009873554805f * (a > 0 ? a : 1.6732632423543772f * expm1(a))",
+                   [](const At& t) {
+                     return Tensors{t.g * 1.0507009873554805 *
+                                    where(greater(t.a, 0.0), ones_like(t.a), exp(minimum(t.a, 0.0)) * 1.6732632423543772)};
+                   }};
+const Row gelu_erf_row{"gelu_erf", 1, Takes::floats, false, "0.5f * a * (1.0f + erf(a * 0.70710678118654752f))", [](const At& t) {
+                         const Tensor cdf = (erf(t.a * 0.7071067811865476) + 1.0) * 0.5;
+                         return Tensors{t.g * (cdf + t.a * exp(square(t.a) * -0.5) * 0.3989422804014327)};
+                       }};
+const Row gelu_tanh_row{"gelu_tanh", 1, Takes::floats, false,
+                        "0.5f * a * (1.0f + tanh(0.79788456080286536f * (a + 0.044715f * a * a * a)))", [](const At& t) {
+                          const Tensor squared = square(t.a);
+                          const Tensor inner = tanh((t.a + squared * t.a * 0.044715) * 0.7978845608028654);
+                          const Tensor slope = (squared * 0.134145 + 1.0) * 0.7978845608028654;
+                          return Tensors{t.g * 0.5 * (inner + 1.0 + t.a * (1.0 - square(inner)) * slope)};
+                        }};
+const Row silu_row{"silu", 1, Takes::floats, false, "a / (1.0f + exp(-a))", [](const At& t) {
+                     const Tensor s = sigmoid(t.a);
+                     return Tensors{t.g * s * (t.a * (1.0 - s) + 1.0)};
+                   }};
+const Row mish_row{"mish", 1, Takes::floats, false, "a * tanh(a > 20.0f ? a : log1p(exp(a)))", [](const At& t) {
+                     const Tensor soft = tanh(softplus(t.a));
+                     return Tensors{t.g * (soft + t.a * sigmoid(t.a) * (1.0 - square(soft)))};
+                   }};
+const Row hardswish_row{"hardswish", 1, Takes::floats, false, "a * fmin(fmax(a + 3.0f, 0.0f), 6.0f) / 6.0f", [](const At& t) {
+                          const Tensor middle = where(less_equal(t.a, 3.0), t.a / 3.0 + 0.5, ops::scalar_like(1, t.a));
+                          return Tensors{t.g * where(less(t.a, -3.0), ops::scalar_like(0, t.a), middle)};
+                        }};
+const Row hardsigmoid_row{"hardsigmoid", 1, Takes::floats, false, "fmin(fmax(a + 3.0f, 0.0f), 6.0f) / 6.0f", [](const At& t) {
+                            const Tensor inside = logical_and(greater(t.a, -3.0), less(t.a, 3.0));
+                            return Tensors{where(inside, t.g / 6.0, ops::scalar_like(0, t.g))};
+                          }};
+const Row softplus_row{"softplus", 1, Takes::floats, false, "a * p0 > p1 ? a : log1p(exp(a * p0)) / p0", [](const At& t) {
+                         const Tensor scaled = t.a * double{t.p[0]};
+                         return Tensors{t.g * where(greater(scaled, double{t.p[1]}), ones_like(t.a), sigmoid(scaled))};
+                       }};
+const Row softsign_row{"softsign", 1, Takes::floats, false, "a / (1.0f + fabs(a))",
+                       [](const At& t) { return Tensors{t.g / square(abs(t.a) + 1.0)}; }};
+const Row clamp_row{"clamp", 1, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
+                      const Tensor inside = logical_and(greater_equal(t.a, double{t.p[0]}), less_equal(t.a, double{t.p[1]}));
+                      return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
+                    }};
+const Row hardtanh_row{"hardtanh", 1, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
+                         const Tensor inside = logical_and(greater(t.a, double{t.p[0]}), less(t.a, double{t.p[1]}));
+                         return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
+                       }};
+const Row is_nan_row{"is_nan", 1, Takes::floats, true, "isnan(a) ? 1 : 0", nullptr};
+const Row logical_not_row{"logical_not", 1, Takes::bools, true, "!a", nullptr};
+
+const Row add_row{"add", 2, Takes::numbers, false, "a + b", [](const At& t) { return Tensors{t.g, t.g}; }};
+const Row sub_row{"sub", 2, Takes::numbers, false, "a - b", [](const At& t) { return Tensors{t.g, -t.g}; }};
+const Row mul_row{"mul", 2, Takes::numbers, false, "a * b", [](const At& t) { return Tensors{t.g * t.b, t.g * t.a}; }};
+const Row div_row{"div", 2, Takes::numbers, false, "a / b", [](const At& t) { return Tensors{t.g / t.b, -t.g * t.y / t.b}; }};
+const Row pow_row{"pow", 2, Takes::floats, false, "pow(a, b)", [](const At& t) {
+                    const Tensor base = t.g * where(equal(t.b, 0.0), ops::scalar_like(0, t.y), t.b * pow(t.a, t.b - 1.0));
+                    const Tensor zero_base = logical_and(equal(t.a, 0.0), greater_equal(t.b, 0.0));
+                    return Tensors{base, t.g * where(zero_base, ops::scalar_like(0, t.y), t.y * log(t.a))};
+                  }};
+
+/// The gradient of max and min: to the chosen operand, halved where both are equal.
+Tensors chosen(const At& t, const Tensor& first, const Tensor& second) {
+  const Tensor tie = mask(equal(t.a, t.b), t.g) * 0.5;
+  return {t.g * (mask(first, t.g) + tie), t.g * (mask(second, t.g) + tie)};
+}
+// A NaN in either operand gives NaN, as in PyTorch.
+const Row maximum_row{"maximum", 2, Takes::numbers, false, "a > b || a != a ? a : b",
+                      [](const At& t) { return chosen(t, greater(t.a, t.b), less(t.a, t.b)); }};
+const Row minimum_row{"minimum", 2, Takes::numbers, false, "a < b || a != a ? a : b",
+                      [](const At& t) { return chosen(t, less(t.a, t.b), greater(t.a, t.b)); }};
+const Row equal_row{"equal", 2, Takes::numbers, true, "a == b", nullptr};
+const Row not_equal_row{"not_equal", 2, Takes::numbers, true, "a != b", nullptr};
+const Row less_row{"less", 2, Takes::numbers, true, "a < b", nullptr};
+const Row less_equal_row{"less_equal", 2, Takes::numbers, true, "a <= b", nullptr};
+const Row greater_row{"greater", 2, Takes::numbers, true, "a > b", nullptr};
+const Row greater_equal_row{"greater_equal", 2, Takes::numbers, true, "a >= b", nullptr};
+const Row logical_and_row{"logical_and", 2, Takes::bools, true, "a && b", nullptr};
+const Row logical_or_row{"logical_or", 2, Takes::bools, true, "a || b", nullptr};
+
+class TableOp : public Op {
+ public:
+  TableOp(const Row& row, std::vector<float> parameters) : row_(row), parameters_(std::move(parameters)) {}
+  std::string_view name() const override { return row_.name; }
+  Fields fields() const override {
+    constexpr std::string_view names[] = {"p0", "p1"};
+    Fields result;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) result.emplace_back(names[i], double{parameters_[i]});
+    return result;
+  }
+  std::string expr(const Specs&) const override { return std::string(row_.expr); }
+  std::vector<float> parameters() const override { return parameters_; }
+
+  Specs infer(const Specs& inputs) const override {
+    for (const auto& input : inputs) {
+      if (row_.takes == Takes::floats) require_floating(name(), input);
+      if (row_.takes == Takes::bools && input.dtype != Dtype::boolean)
+        throw DtypeError(fmt::format("{}: needs bool, got {}", name(), to_string(input)));
+      require_same_dtype(name(), inputs[0], input);
+    }
+    auto shape = inputs[0].shape;
+    if (inputs.size() == 2) shape = broadcast(shape, inputs[1].shape, name());
+    return {{shape, row_.gives_bool ? Dtype::boolean : inputs[0].dtype}};
+  }
+
+  Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
+    if (!row_.vjp) return Tensors(inputs.size());
+    auto result = row_.vjp({inputs[0], inputs.back(), outputs[0], gradients[0], parameters_});
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] = sum_to(result[i], inputs[i].shape());
+    return result;
+  }
+
+ private:
+  const Row& row_;
+  std::vector<float> parameters_;
+};
+
+Tensor unary(const Row& row, const Tensor& x, std::vector<float> parameters = {}) {
+  return apply(std::make_shared<TableOp>(row, std::move(parameters)), {x});
+}
+Tensor binary(const Row& row, const Tensor& a, const Tensor& b) {
+  return apply(std::make_shared<TableOp>(row, std::vector<float>{}), {a, b});
+}
+
+class Cast : public Op {
+ public:
+  explicit Cast(Dtype dtype) : dtype_(dtype) {}
+  std::string_view name() const override { return "cast"; }
+  Fields fields() const override { return {{"dtype", std::string(to_string(dtype_))}}; }
+  Specs infer(const Specs& inputs) const override { return {{inputs[0].shape, dtype_}}; }
+  std::string expr(const Specs&) const override { return "a"; }
+  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
+    if (!is_floating(inputs[0].dtype()) || !is_floating(dtype_)) return {Tensor{}};
+    return {cast(gradients[0], inputs[0].dtype())};
+  }
+
+ private:
+  Dtype dtype_;
+};
+
+class Where : public Op {
+ public:
+  std::string_view name() const override { return "where"; }
+  Specs infer(const Specs& inputs) const override {
+    if (inputs[0].dtype != Dtype::boolean)
+      throw DtypeError(fmt::format("where: the condition must be bool, got {}", to_string(inputs[0])));
+    require_same_dtype(name(), inputs[1], inputs[2]);
+    return {{broadcast(inputs[0].shape, broadcast(inputs[1].shape, inputs[2].shape, name()), name()), inputs[1].dtype}};
+  }
+  std::string expr(const Specs&) const override { return "a ? b : c"; }
+  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
+    const Tensor zero = scalar_like(0, gradients[0]);
+    return {Tensor{}, sum_to(where(inputs[0], gradients[0], zero), inputs[1].shape()),
+            sum_to(where(inputs[0], zero, gradients[0]), inputs[2].shape())};
+  }
+};
+
+}  // namespace
+
+}  // namespace ops
+
+using namespace ops;
+
+Tensor cast(const Tensor& x, Dtype dtype) { return x.dtype() == dtype ? x : apply(std::make_shared<Cast>(dtype), {x}); }
+
+#define CLNET_BINARY(name, row)                                                               \
+  Tensor name(const Tensor& a, const Tensor& b) { return binary(row, a, b); }                 \
+  Tensor name(const Tensor& a, double b) { return binary(row, a, scalar_like(b, a)); }        \
+  Tensor name(double a, const Tensor& b) { return binary(row, scalar_like(a, b), b); }
+CLNET_BINARY(operator+, add_row)
+CLNET_BINARY(operator-, sub_row)
+CLNET_BINARY(operator*, mul_row)
+CLNET_BINARY(operator/, div_row)
+CLNET_BINARY(pow, pow_row)
+CLNET_BINARY(maximum, maximum_row)
+CLNET_BINARY(minimum, minimum_row)
+CLNET_BINARY(equal, equal_row)
+CLNET_BINARY(not_equal, not_equal_row)
+CLNET_BINARY(less, less_row)
+CLNET_BINARY(less_equal, less_equal_row)
+CLNET_BINARY(greater, greater_row)
+CLNET_BINARY(greater_equal, greater_equal_row)
+#undef CLNET_BINARY
+
+Tensor logical_and(const Tensor& a, const Tensor& b) { return binary(logical_and_row, a, b); }
+Tensor logical_or(const Tensor& a, const Tensor& b) { return binary(logical_or_row, a, b); }
+Tensor logical_not(const Tensor& x) { return unary(logical_not_row, x); }
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+  return apply(std::make_shared<Where>(), {condition, a, b});
+}
+
+Tensor operator-(const Tensor& x) { return unary(neg_row, x); }
+Tensor abs(const Tensor& x) { return unary(abs_row, x); }
+Tensor sign(const Tensor& x) { return unary(sign_row, x); }
+Tensor exp(const Tensor& x) { return unary(exp_row, x); }
+Tensor log(const Tensor& x) { return unary(log_row, x); }
+Tensor log1p(const Tensor& x) { return unary(log1p_row, x); }
+Tensor sqrt(const Tensor& x) { return unary(sqrt_row, x); }
+Tensor rsqrt(const Tensor& x) { return unary(rsqrt_row, x); }
+Tensor square(const Tensor& x) { return unary(square_row, x); }
+Tensor reciprocal(const Tensor& x) { return unary(reciprocal_row, x); }
+Tensor sin(const Tensor& x) { return unary(sin_row, x); }
+Tensor cos(const Tensor& x) { return unary(cos_row, x); }
+Tensor erf(const Tensor& x) { return unary(erf_row, x); }
+Tensor floor(const Tensor& x) { return unary(floor_row, x); }
+Tensor ceil(const Tensor& x) { return unary(ceil_row, x); }
+Tensor round(const Tensor& x) { return unary(round_row, x); }
+Tensor tanh(const Tensor& x) { return unary(tanh_row, x); }
+Tensor sigmoid(const Tensor& x) { return unary(sigmoid_row, x); }
+Tensor log_sigmoid(const Tensor& x) { return unary(log_sigmoid_row, x); }
+Tensor relu(const Tensor& x) { return unary(relu_row, x); }
+Tensor relu6(const Tensor& x) { return hardtanh(x, 0, 6); }
+Tensor leaky_relu(const Tensor& x, double negative_slope) {
+  return unary(leaky_relu_row, x, {static_cast<float>(negative_slope)});
+}
+Tensor elu(const Tensor& x, double alpha) { return unary(elu_row, x, {static_cast<float>(alpha)}); }
+Tensor celu(const Tensor& x, double alpha) { return unary(celu_row, x, {static_cast<float>(alpha)}); }
+Tensor selu(const Tensor& x) { return unary(selu_row, x); }
+Tensor gelu(const Tensor& x, Gelu form) { return unary(form == Gelu::erf ? gelu_erf_row : gelu_tanh_row, x); }
+Tensor gelu(const Tensor& x) { return gelu(x, Gelu::erf); }
+Tensor silu(const Tensor& x) { return unary(silu_row, x); }
+Tensor mish(const Tensor& x) { return unary(mish_row, x); }
+Tensor hardswish(const Tensor& x) { return unary(hardswish_row, x); }
+Tensor hardsigmoid(const Tensor& x) { return unary(hardsigmoid_row, x); }
+Tensor hardtanh(const Tensor& x, double low, double high) {
+  return unary(hardtanh_row, x, {static_cast<float>(low), static_cast<float>(high)});
+}
+Tensor softplus(const Tensor& x, double beta, double threshold) {
+  return unary(softplus_row, x, {static_cast<float>(beta), static_cast<float>(threshold)});
+}
+Tensor softsign(const Tensor& x) { return unary(softsign_row, x); }
+Tensor clamp(const Tensor& x, double low, double high) {
+  if (!(low <= high)) throw Error(fmt::format("clamp: the lower bound {} is above the upper bound {}", low, high));
+  return unary(clamp_row, x, {static_cast<float>(low), static_cast<float>(high)});
+}
+Tensor is_nan(const Tensor& x) { return unary(is_nan_row, x); }
+
+}  // namespace clnet
