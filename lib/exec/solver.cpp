@@ -1,5 +1,8 @@
 #include "lib/exec/solver.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <map>
 
 #include "lib/base/env.h"
