@@ -1,0 +1,210 @@
+#include "tests/ops/check.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "lib/exec/solver.h"
+
+namespace clnet::testing {
+
+namespace {
+
+double rounded(double value, Dtype dtype) {
+  switch (dtype) {
+    case Dtype::f32: return static_cast<float>(value);
+    case Dtype::f16: return half_to_float(float_to_half(static_cast<float>(value)));
+    case Dtype::bf16: return bfloat16_to_float(float_to_bfloat16(static_cast<float>(value)));
+    default: return value;
+  }
+}
+
+double unit_roundoff(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::f16: return 0x1p-11;
+    case Dtype::bf16: return 0x1p-8;
+    default: return 0x1p-24;
+  }
+}
+
+Dtype storage(const Input& input, Dtype floating) { return input.dtype == Dtype::f32 ? floating : input.dtype; }
+
+struct Prepared {
+  Arrays arrays;
+  std::vector<Tensor> tensors;
+};
+
+Prepared prepare(const Case& example, Dtype floating) {
+  Prepared result;
+  for (std::size_t i = 0; i < example.inputs.size(); ++i) {
+    auto values = make_values(example.inputs[i], i + 1);
+    result.tensors.push_back(to_tensor(values, storage(example.inputs[i], floating)));
+    result.arrays.push_back(std::move(values));
+  }
+  return result;
+}
+
+void check_forward(const Case& example, Dtype dtype, const std::string& where) {
+  const auto prepared = prepare(example, dtype);
+  const auto want = example.reference(prepared.arrays);
+  const auto got = example.run(prepared.tensors);
+  REQUIRE(got.size() == want.size());
+  for (std::size_t i = 0; i < got.size(); ++i)
+    compare(where + ", output " + std::to_string(i), to_array(got[i]), want[i], 100 * example.slack * unit_roundoff(dtype));
+}
+
+double weighted(const Arrays& outputs, const Arrays& weights) {
+  double sum = 0;
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    for (std::int64_t k = 0; k < outputs[i].numel(); ++k) sum += outputs[i][k] * weights[i][k];
+  return sum;
+}
+
+/// d(sum of outputs * weights)/d(input) by central differences of the reference, at no more than 64 elements of each input.
+void check_gradient(const Case& example, const std::string& where) {
+  auto prepared = prepare(example, Dtype::f32);
+  const auto outputs = example.run(prepared.tensors);
+  Arrays weights;
+  std::vector<Tensor> differentiable_outputs, output_gradients, inputs;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    Array weight(outputs[i].shape());
+    if (is_floating(outputs[i].dtype())) {
+      weight = make_values({outputs[i].shape(), -1, 1}, 100 + i);
+      differentiable_outputs.push_back(outputs[i]);
+      output_gradients.push_back(to_tensor(weight, Dtype::f32));
+    }
+    weights.push_back(std::move(weight));
+  }
+  std::vector<std::size_t> which;
+  for (std::size_t i = 0; i < example.inputs.size(); ++i)
+    if (example.inputs[i].dtype == Dtype::f32 && example.inputs[i].differentiable) {
+      which.push_back(i);
+      inputs.push_back(prepared.tensors[i]);
+    }
+  const auto got = gradients(differentiable_outputs, output_gradients, inputs);
+  std::mt19937_64 random(7);
+  for (std::size_t k = 0; k < which.size(); ++k) {
+    auto& input = prepared.arrays[which[k]];
+    const auto values = to_array(got[k]);
+    REQUIRE(values.shape == input.shape);
+    std::vector<std::int64_t> picks(static_cast<std::size_t>(input.numel()));
+    for (std::size_t i = 0; i < picks.size(); ++i) picks[i] = static_cast<std::int64_t>(i);
+    std::shuffle(picks.begin(), picks.end(), random);
+    picks.resize(std::min<std::size_t>(picks.size(), 64));
+    Array some({static_cast<std::int64_t>(picks.size())}), want(some.shape);
+    for (std::size_t i = 0; i < picks.size(); ++i) {
+      constexpr double step = 1e-6;
+      const double value = input[picks[i]];
+      input[picks[i]] = value + step;
+      const double above = weighted(example.reference(prepared.arrays), weights);
+      input[picks[i]] = value - step;
+      const double below = weighted(example.reference(prepared.arrays), weights);
+      input[picks[i]] = value;
+      want[static_cast<std::int64_t>(i)] = (above - below) / (2 * step);
+      some[static_cast<std::int64_t>(i)] = values[picks[i]];
+    }
+    compare(where + ", gradient of input " + std::to_string(which[k]), some, want, 2e-5 * example.slack);
+  }
+}
+
+void check_all(const std::vector<Case>& cases, const std::string& solver) {
+  for (const auto& example : cases) {
+    const auto where = example.name + (solver.empty() ? "" : " by " + solver);
+    INFO(where);
+    try {
+      check_forward(example, Dtype::f32, where + " in f32");
+      if (example.gradient) check_gradient(example, where);
+      if (example.all_dtypes) {
+        check_forward(example, Dtype::f16, where + " in f16");
+        check_forward(example, Dtype::bf16, where + " in bf16");
+      }
+    } catch (const Unsupported& refusal) {
+      if (solver.empty()) throw;
+      WARN(where << ": skipped: " << refusal.what());
+    }
+  }
+}
+
+}  // namespace
+
+void check(const std::vector<Case>& cases, const std::vector<std::string>& solver_ops) {
+  check_all(cases, "");
+  for (const auto& op : solver_ops) {
+    const auto names = exec::solver_names(op);
+    REQUIRE_FALSE(names.empty());
+    for (const auto& name : names) {
+      const exec::ForceSolver force(op, name);
+      check_all(cases, op + ":" + name);
+    }
+  }
+}
+
+Tensor to_tensor(Array& array, Dtype dtype) {
+  for (auto& value : array.values) value = rounded(value, dtype);
+  const Spec spec{array.shape, dtype};
+  std::vector<std::byte> bytes(static_cast<std::size_t>(spec.bytes()));
+  for (std::size_t i = 0; i < array.values.size(); ++i) {
+    const auto put = [&](auto value) { std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value); };
+    const double value = array.values[i];
+    switch (dtype) {
+      case Dtype::f32: put(static_cast<float>(value)); break;
+      case Dtype::f16: put(float_to_half(static_cast<float>(value))); break;
+      case Dtype::bf16: put(float_to_bfloat16(static_cast<float>(value))); break;
+      case Dtype::i32: put(static_cast<std::int32_t>(value)); break;
+      case Dtype::i64: put(static_cast<std::int64_t>(value)); break;
+      case Dtype::u8:
+      case Dtype::boolean: put(static_cast<std::uint8_t>(value)); break;
+    }
+  }
+  return Tensor::from_bytes(bytes.data(), bytes.size(), spec);
+}
+
+Array to_array(const Tensor& tensor) {
+  Array result(tensor.shape());
+  if (is_floating(tensor.dtype())) {
+    const auto values = tensor.to_vector<float>();
+    std::copy(values.begin(), values.end(), result.values.begin());
+  } else {
+    const auto values = tensor.to_vector<std::int64_t>();
+    std::transform(values.begin(), values.end(), result.values.begin(), [](auto v) { return static_cast<double>(v); });
+  }
+  return result;
+}
+
+Array make_values(const Input& input, std::uint64_t seed) {
+  Array result(input.shape);
+  std::mt19937_64 random(seed);
+  const auto count = result.values.size();
+  if (input.dtype == Dtype::f32) {
+    for (std::size_t i = 0; i < count; ++i)
+      result.values[i] = input.low + (static_cast<double>(i) + 0.37) * (input.high - input.low) / static_cast<double>(count);
+    std::shuffle(result.values.begin(), result.values.end(), random);
+  } else {
+    std::uniform_int_distribution<std::int64_t> draw(static_cast<std::int64_t>(input.low), static_cast<std::int64_t>(input.high));
+    for (auto& value : result.values) value = static_cast<double>(draw(random));
+  }
+  return result;
+}
+
+void compare(const std::string& what, const Array& got, const Array& want, double tolerance) {
+  INFO(what);
+  REQUIRE(got.shape == want.shape);
+  double largest = 1;
+  for (double value : want.values)
+    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+  for (std::int64_t i = 0; i < want.numel(); ++i) {
+    const bool same = std::isnan(want[i])   ? std::isnan(got[i])
+                      : std::isinf(want[i]) ? got[i] == want[i]
+                                            : std::abs(got[i] - want[i]) <= tolerance * largest;
+    if (!same) {
+      INFO("element " << i << ": got " << got[i] << ", want " << want[i] << ", largest " << largest);
+      CHECK(same);
+      return;
+    }
+  }
+  CHECK(true);
+}
+
+}  // namespace clnet::testing

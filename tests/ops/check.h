@@ -1,0 +1,23 @@
+// Runs the cases of an operation: every solver, every dtype, gradients against finite differences of the reference.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/cases/case.h"
+
+namespace clnet::testing {
+
+/// Fails the current Catch test case for every mismatch. `solver_op` names the operation whose solvers are forced one after the
+/// other (several: their names); empty: the operation has one way only.
+void check(const std::vector<Case>& cases, const std::vector<std::string>& solver_ops = {});
+
+/// A tensor from an array, rounded to the dtype; the array is rounded too.
+Tensor to_tensor(Array& array, Dtype dtype);
+Array to_array(const Tensor& tensor);
+/// Values for an input, the same at every run.
+Array make_values(const Input& input, std::uint64_t seed);
+/// The largest difference must not exceed `tolerance` times the largest reference value (at least 1).
+void compare(const std::string& what, const Array& got, const Array& want, double tolerance);
+
+}  // namespace clnet::testing
