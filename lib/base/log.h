@@ -8,7 +8,7 @@
 
 #include "clnet/export.h"
 
-namespace clnet::log {
+namespace clnet::logging {
 
 /// What CLNET_DEBUG must be at least for a line to appear.
 enum class Level { warning = 0, plan = 1, kernel = 2, solver = 3, source = 4 };
@@ -24,4 +24,4 @@ void print(Level level, fmt::format_string<Args...> format, Args&&... args) {
 /// Something slow or worked around; each text appears once per process.
 CLNET_API void warn_once(std::string_view text);
 
-}  // namespace clnet::log
+}  // namespace clnet::logging

@@ -71,15 +71,15 @@ class SolverList {
       const auto reason = found->rejects(problem, device);
       if (!reason) return *found;
       if (forced->strict) throw Unsupported(fmt::format("{}: solver {} refuses: {}", op_, forced->solver, *reason));
-      log::warn_once(fmt::format("{}: forced solver {} refuses: {}; the default order decides", op_, forced->solver, *reason));
+      logging::warn_once(fmt::format("{}: forced solver {} refuses: {}; the default order decides", op_, forced->solver, *reason));
     }
     for (const auto& solver : solvers_) {
       const auto reason = solver.rejects(problem, device);
       if (!reason) {
-        log::print(log::Level::solver, "{}: solver {}", op_, solver.name);
+        logging::print(logging::Level::solver, "{}: solver {}", op_, solver.name);
         return solver;
       }
-      log::print(log::Level::solver, "{}: solver {} refuses: {}", op_, solver.name, *reason);
+      logging::print(logging::Level::solver, "{}: solver {} refuses: {}", op_, solver.name, *reason);
     }
     throw Unsupported(fmt::format("{}: no solver takes this problem", op_));
   }
