@@ -24,10 +24,11 @@ struct DeviceInfo {
   DeviceType type = DeviceType::other;
   int platform_index = 0, device_index = 0;
   int compute_units = 1;
+  int clock_mhz = 0;  ///< as the driver says; some say nonsense
   std::size_t max_work_group_size = 1;
   std::size_t global_memory = 0, max_allocation = 0, local_memory = 0;
   std::size_t base_address_alignment = 1;
-  int native_float_width = 1;  ///< lanes of the device's native float vector
+  int native_float_width = 1;   ///< lanes of the device's native float vector
   bool unified_memory = false;  ///< host and device share memory: mapping copies nothing
   bool fp16 = false, fp64 = false, subgroups = false, images = false;
   bool caches_programs = false;  ///< the driver keeps built programs on disk itself
@@ -38,10 +39,10 @@ struct DeviceInfo {
 
 /// Memory held by clnet on one device, in bytes.
 struct MemoryStats {
-  std::size_t in_use = 0;      ///< in live tensors
-  std::size_t pooled = 0;      ///< kept for reuse
-  std::size_t high_water = 0;  ///< the most that was in use at once
-  std::size_t limit = 0;       ///< in_use + pooled never exceeds it
+  std::size_t in_use = 0;         ///< in live tensors
+  std::size_t pooled = 0;         ///< kept for reuse
+  std::size_t high_water = 0;     ///< the most that was in use at once
+  std::size_t limit = 0;          ///< in_use + pooled never exceeds it
   std::uint64_t allocations = 0;  ///< buffers created by the driver so far
 };
 
@@ -66,6 +67,12 @@ class CLNET_API Device {
   void trim();
   /// Waits until all work given to the device is done.
   void finish() const;
+  /// Records every kernel and transfer from now on into a Chrome trace (JSON, for Perfetto), as CLNET_TRACE does. Call it while
+  /// no other thread gives work to the device. Throws FileError when the file cannot be written, Unsupported when the device is a
+  /// caller's queue that does not measure times.
+  void start_trace(const std::string& path);
+  /// Waits for the device and completes the file.
+  void stop_trace();
 
   bool operator==(const Device& other) const = default;
 

@@ -26,5 +26,8 @@ CLNET_API std::optional<std::int64_t> integer(std::string_view name, std::int64_
 CLNET_API bool flag(std::string_view name);
 /// A size in bytes: `512M`, `2G`, `1000000`. Throws Error when it is not one.
 CLNET_API std::optional<std::size_t> bytes(std::string_view name);
+/// The folder for what may be lost and made again: CLNET_CACHE_DIR, else $XDG_CACHE_HOME/clnet, else ~/.cache/clnet. It need
+/// not exist. Nothing when none of the variables is set.
+CLNET_API std::optional<std::string> cache_folder();
 
 }  // namespace clnet::env

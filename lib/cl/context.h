@@ -2,14 +2,17 @@
 // the bindings'. Everything here may be called from several threads; kernels run in the order of the enqueue calls.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "clnet/device.h"
+#include "lib/cl/check.h"
+#include "lib/cl/devices.h"
 #include "lib/cl/memory_pool.h"
 #include "lib/cl/opencl.h"
 #include "lib/cl/profiler.h"
@@ -17,13 +20,12 @@
 
 namespace clnet::ocl {
 
-/// The name of an OpenCL error code: "CL_INVALID_KERNEL_ARGS".
-CLNET_API std::string error_name(cl_int code);
+class Uploader;
 
 class CLNET_API Context : public std::enable_shared_from_this<Context> {
  public:
   /// The context of a device, made at the first call and shared by later ones.
-  static std::shared_ptr<Context> open(const cl::Device& device);
+  static std::shared_ptr<Context> open(const Candidate& device);
   /// A caller's own objects, retained for the life of this context, never owned. The queue must be in-order.
   static std::shared_ptr<Context> wrap(cl_context context, cl_device_id device, cl_command_queue queue);
   ~Context();
@@ -36,11 +38,15 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   ProgramCache& programs() { return *programs_; }
   Profiler& profiler() { return *profiler_; }
 
+  /// Held while a kernel's arguments are set and it is launched, since kernel objects are shared.
+  std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(mutex_); }
+
   /// Enqueues a kernel whose arguments are set. An empty local range leaves the choice to the driver. A zero-sized global range
   /// is skipped. Throws DeviceError naming kernel and OpenCL's code. `cost` is for the profiler.
   void launch(const cl::Kernel& kernel, const cl::NDRange& global, const cl::NDRange& local, const Cost& cost);
 
-  /// Copies from the host; returns when `source` may be reused.
+  /// Copies from the host, after the work enqueued before; returns when `source` may be reused, without waiting for that work
+  /// unless the data are large.
   void write(const Buffer& target, std::size_t offset, const void* source, std::size_t bytes);
   /// Waits for the work enqueued before and copies to the host.
   void read(const Buffer& source, std::size_t offset, void* target, std::size_t bytes);
@@ -54,23 +60,35 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   void flush();
   /// Waits until everything enqueued is done.
   void finish();
+  /// Gives memory kept for reuse back to the driver.
+  void trim();
+  /// See Device.
+  void start_trace(const std::string& path);
+  void stop_trace();
   /// Kernels launched so far.
-  std::uint64_t launches() const;
+  std::uint64_t launches() const { return launches_.load(std::memory_order_relaxed); }
 
  private:
   struct Private {};
 
  public:
-  Context(Private, cl::Context context, cl::Device device, cl::CommandQueue queue);
+  Context(Private, const cl::Context& context, const Candidate& device, const cl::CommandQueue& queue);
 
  private:
+  /// Where the next command's event goes: null unless somebody profiles.
+  cl::Event* event_for(cl::Event& event) const { return profiler_->enabled() ? &event : nullptr; }
+  void profile(const cl::Event& event, const Cost& cost);
+
   cl::Context context_;
   cl::Device device_;
   cl::CommandQueue queue_;
   DeviceInfo info_;
+  std::recursive_mutex mutex_;
+  std::atomic<std::uint64_t> launches_{0};
   std::unique_ptr<MemoryPool> memory_;
   std::unique_ptr<ProgramCache> programs_;
   std::unique_ptr<Profiler> profiler_;
+  std::unique_ptr<Uploader> uploader_;
 };
 
 }  // namespace clnet::ocl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -33,13 +34,16 @@ class CLNET_API Buffer {
 using BufferPtr = std::shared_ptr<Buffer>;
 
 class CLNET_API MemoryPool {
+  struct State;
+
  public:
   MemoryPool(cl::Context context, const DeviceInfo& info);
   ~MemoryPool();
 
-  /// A buffer of at least one byte, its content undefined. `what` (a tensor's spec, say) is named in the error. Throws DeviceError
-  /// when the device's largest allocation or the limit would be exceeded, after pooled buffers were given back; the text names
-  /// `what`, the bytes asked for, the bytes in use and the limit. Nothing above the device's maximum reaches the driver.
+  /// A buffer of at least one byte, its content undefined. `what` (a tensor's spec, say) is named in the error. Throws
+  /// DeviceError when the device's largest allocation or the limit would be exceeded, after pooled buffers were given back; the
+  /// text names `what`, the bytes asked for, the bytes in use and the limit. Nothing above the device's maximum reaches the
+  /// driver.
   BufferPtr allocate(std::size_t bytes, std::string_view what);
   /// A handle to a caller's cl_mem: retained, never pooled, not counted against the limit.
   BufferPtr import(cl_mem memory);
@@ -47,10 +51,13 @@ class CLNET_API MemoryPool {
   MemoryStats stats() const;
   /// 0: what the device says. CLNET_MEMORY_LIMIT is the initial value.
   void set_limit(std::size_t bytes);
+  /// Gives the buffers kept for reuse back to the driver.
   void trim();
+  /// Called, unlocked, when memory runs short, so that others can let go of buffers that they keep.
+  void set_reclaim(std::function<void()> reclaim);
 
  private:
-  struct State;
+  friend class Buffer;
   std::shared_ptr<State> state_;
 };
 

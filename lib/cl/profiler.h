@@ -2,11 +2,12 @@
 // CLNET_TRACE writes a Chrome trace.
 #pragma once
 
-#include <cstdint>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "clnet/export.h"
 #include "lib/cl/opencl.h"
 
 namespace clnet::ocl {
@@ -21,23 +22,26 @@ struct Cost {
 
 class CLNET_API Profiler {
  public:
-  Profiler();
+  /// `device` names the row of the trace. Throws FileError when CLNET_TRACE's file cannot be written.
+  explicit Profiler(std::string_view device);
   ~Profiler();
 
-  /// Whether launches must carry an event.
-  bool enabled() const;
-  /// Starts recording into a Chrome trace in addition to what the environment asks for; written at stop_trace() or at the end.
-  /// Throws FileError when the file cannot be written.
+  /// Whether commands must carry an event.
+  bool enabled() const { return enabled_; }
+  /// Starts recording into a Chrome trace in addition to the lines that CLNET_DEBUG asks for, in place of another trace. Throws
+  /// FileError when the file cannot be written.
   void start_trace(const std::string& path);
+  /// Completes the trace.
   void stop_trace();
   /// Remembers an enqueued command; its times are read once it is done.
   void add(const cl::Event& event, const Cost& cost);
-  /// Reads the times of finished commands and prints or stores them. Called by Context::finish().
+  /// Reads the times of the commands that are done, and prints or stores them. Called by Context::finish().
   void collect();
 
  private:
   struct State;
   std::unique_ptr<State> state_;
+  std::atomic<bool> enabled_{false};
 };
 
 }  // namespace clnet::ocl

@@ -7,13 +7,14 @@
 #include <string_view>
 
 #include "clnet/device.h"
+#include "lib/cl/kernel_source.h"
 #include "lib/cl/opencl.h"
 
 namespace clnet::ocl {
 
-/// What a program is built from. Defines are passed to the compiler as -D options, sorted, so equal programs compare equal.
+/// What a program is built from. Defines stand as #define lines, sorted, before the source, where their values need no quoting.
 struct ProgramSource {
-  std::string name;  ///< of a file in kernels/ without ".cl"; or a title, when `source` is given
+  std::string name;    ///< of a file in kernels/ without ".cl"; or a title, when `source` is given
   std::string source;  ///< empty: the embedded file (or the one in CLNET_KERNEL_DIR); may use #include "x.clh" either way
   std::map<std::string, std::string> defines;
 
@@ -25,8 +26,9 @@ class CLNET_API ProgramCache {
   ProgramCache(cl::Context context, cl::Device device, const DeviceInfo& info);
   ~ProgramCache();
 
-  /// A kernel of a program that is built if need be. The kernel object is shared: set its arguments and enqueue it under
-  /// lock(). Throws BuildError with the compiler's log and the numbered source; Unsupported when there is no such program file.
+  /// A kernel of a program that is built if need be. The kernel object is shared: set its arguments and launch it under
+  /// Context::lock(). Throws BuildError with the compiler's log and the numbered source; Unsupported when there is no such
+  /// program file.
   cl::Kernel kernel(const ProgramSource& program, const std::string& function);
   /// Builds without making a kernel; several threads may build different programs at once.
   void prepare(const ProgramSource& program);
@@ -38,8 +40,5 @@ class CLNET_API ProgramCache {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-/// The text of a kernel file with its #includes resolved, from CLNET_KERNEL_DIR or embedded. Throws Unsupported when missing.
-CLNET_API std::string kernel_source(std::string_view name);
 
 }  // namespace clnet::ocl

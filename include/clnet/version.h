@@ -1,0 +1,13 @@
+// The version of the library that is loaded, which may be newer than these headers.
+#pragma once
+
+#include <string_view>
+
+#include "clnet/export.h"
+
+namespace clnet {
+
+/// As in "0.1.0".
+CLNET_API std::string_view version();
+
+}  // namespace clnet

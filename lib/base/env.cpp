@@ -1,0 +1,97 @@
+#include "lib/base/env.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+
+#include "clnet/error.h"
+
+namespace clnet::env {
+
+namespace {
+
+constexpr std::array variables{
+    Variable{"CLNET_DEVICE", "gpu | cpu | accelerator | 0:1 | part of a name",
+             "the device to use; unset: the best GPU, else accelerator, else CPU"},
+    Variable{"CLNET_MEMORY_LIMIT", "bytes, as in 512M or 2G", "the most device memory to hold; unset: what the device has"},
+    Variable{"CLNET_CACHE_DIR", "a folder",
+             "where built programs and tuning results are kept; unset: $XDG_CACHE_HOME/clnet, else ~/.cache/clnet"},
+    Variable{"CLNET_CACHE", "on | off | force",
+             "whether built programs are kept on disk; force: also where the driver has a cache of its own"},
+    Variable{"CLNET_KERNEL_DIR", "a folder", "kernel files here take the place of the built-in ones of the same name"},
+    Variable{"CLNET_DEBUG", "0 to 4",
+             "log lines on stderr: 1 devices, programs and plan misses; 2 a line per kernel; 3 choices of solvers; 4 sources"},
+    Variable{"CLNET_TRACE", "a file", "a Chrome trace (JSON) of all kernels and transfers, for Perfetto"},
+    Variable{"CLNET_EAGER", "0 | 1", "evaluate each operation at once, for debugging"},
+    Variable{"CLNET_POISON", "0 | 1", "fill outputs and temporaries with NaN before a kernel writes them, for debugging"},
+    Variable{"CLNET_SOLVER", "op:solver[,op:solver...]", "use this solver for an operation, as in matmul:direct"},
+    Variable{"CLNET_DATA_DIR", "a folder", "where data sets are looked for before the usual places"},
+};
+
+const char* lookup(std::string_view name) {
+  const auto found = std::find_if(variables.begin(), variables.end(), [&](const Variable& v) { return v.name == name; });
+  if (found == variables.end()) throw Error(fmt::format("environment variable {} is not in clnet's table", name));
+  return std::getenv(found->name.data());
+}
+
+}  // namespace
+
+std::span<const Variable> table() { return variables; }
+
+std::optional<std::string> text(std::string_view name) {
+  const char* value = lookup(name);
+  if (!value || !*value) return std::nullopt;
+  return value;
+}
+
+std::optional<std::int64_t> integer(std::string_view name, std::int64_t least, std::int64_t most) {
+  const auto value = text(name);
+  if (!value) return std::nullopt;
+  std::int64_t number = 0;
+  const auto [end, code] = std::from_chars(value->data(), value->data() + value->size(), number);
+  if (code != std::errc() || end != value->data() + value->size() || number < least || number > most) {
+    throw Error(fmt::format("{}={}: expected an integer from {} to {}", name, *value, least, most));
+  }
+  return number;
+}
+
+bool flag(std::string_view name) {
+  const auto value = text(name);
+  if (!value || *value == "0") return false;
+  if (*value == "1") return true;
+  throw Error(fmt::format("{}={}: expected 0 or 1", name, *value));
+}
+
+std::optional<std::size_t> bytes(std::string_view name) {
+  const auto value = text(name);
+  if (!value) return std::nullopt;
+  const auto wrong = [&] {
+    return Error(fmt::format("{}={}: expected a size in bytes, as in 1000000, 512M or 2G", name, *value));
+  };
+  std::uint64_t number = 0;
+  const char* last = value->data() + value->size();
+  const auto [end, code] = std::from_chars(value->data(), last, number);
+  if (code != std::errc()) throw wrong();
+  int shift = 0;
+  if (end != last) {
+    const auto unit = std::string_view("KMGT").find(static_cast<char>(*end & ~0x20));
+    if (end + 1 != last || unit == std::string_view::npos) throw wrong();
+    shift = 10 * (static_cast<int>(unit) + 1);
+  }
+  if (number > (std::numeric_limits<std::size_t>::max() >> shift)) throw wrong();
+  return static_cast<std::size_t>(number) << shift;
+}
+
+std::optional<std::string> cache_folder() {
+  if (auto own = text("CLNET_CACHE_DIR")) return own;
+  // Relative paths here are invalid by the XDG specification, and ignored.
+  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg == '/') return std::string(xdg) + "/clnet";
+  if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/clnet";
+  return std::nullopt;
+}
+
+}  // namespace clnet::env

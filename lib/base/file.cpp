@@ -1,0 +1,100 @@
+#include "lib/base/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <ostream>
+
+#include "clnet/error.h"
+
+namespace clnet::file {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+[[noreturn]] void fail(const fs::path& path, std::string_view what, int code) {
+  throw FileError(fmt::format("{}: {}: {}", path.string(), what, std::strerror(code)));
+}
+
+void sync(const fs::path& path, int flags) {
+  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC);
+  if (descriptor < 0) fail(path, "cannot be opened for syncing", errno);
+  const int result = ::fsync(descriptor), code = errno;
+  ::close(descriptor);
+  // Some file systems cannot sync a folder; the file's own data are what matters.
+  if (result != 0 && !(flags & O_DIRECTORY)) fail(path, "cannot be synced", code);
+}
+
+}  // namespace
+
+std::string read(const fs::path& path, std::uint64_t limit) {
+  std::error_code code;
+  const fs::file_status status = fs::status(path, code);
+  if (status.type() == fs::file_type::not_found) throw FileError(fmt::format("{}: no such file", path.string()));
+  if (status.type() == fs::file_type::directory) throw FileError(fmt::format("{}: is a folder, not a file", path.string()));
+  if (code) fail(path, "cannot be read", code.value());
+  if (status.type() != fs::file_type::regular) throw FileError(fmt::format("{}: is not a regular file", path.string()));
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) fail(path, "cannot be opened", errno);
+  const std::uint64_t size = fs::file_size(path, code);
+  if (code) fail(path, "cannot be read", code.value());
+  if (size > limit) throw FileError(fmt::format("{}: has {} bytes, expected at most {}", path.string(), size, limit));
+  std::string content(size, '\0');
+  in.read(content.data(), static_cast<std::streamsize>(size));
+  if (static_cast<std::uint64_t>(in.gcount()) != size) {
+    throw FileError(fmt::format("{}: ended after {} of {} bytes", path.string(), in.gcount(), size));
+  }
+  return content;
+}
+
+void replace(const fs::path& path, const std::function<void(std::ostream&)>& write) {
+  std::error_code code;
+  fs::path target = path;
+  if (fs::is_symlink(path, code)) {
+    target = fs::weakly_canonical(path, code);
+    if (code) fail(path, "cannot be resolved", code.value());
+  }
+  const fs::file_type type = fs::status(target, code).type();
+  if (type == fs::file_type::directory) throw FileError(fmt::format("{}: is a folder, not a file", path.string()));
+  if (type != fs::file_type::regular && type != fs::file_type::not_found) {
+    throw FileError(fmt::format("{}: is not a regular file and cannot be replaced", path.string()));
+  }
+  static std::atomic<unsigned> counter{0};
+  fs::path temporary = target;
+  temporary += fmt::format(".tmp-{}-{}", ::getpid(), counter++);
+  errno = 0;
+  std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+  if (!out) fail(path, "cannot be written", errno);
+  try {
+    write(out);
+    errno = 0;
+    out.close();
+    if (!out) fail(path, "cannot be written", errno ? errno : EIO);
+    sync(temporary, O_RDONLY);
+    fs::rename(temporary, target, code);
+    if (code) fail(path, "cannot be replaced", code.value());
+  } catch (...) {
+    out.close();
+    fs::remove(temporary, code);
+    throw;
+  }
+  const fs::path folder = target.parent_path();
+  try {
+    sync(folder.empty() ? fs::path(".") : folder, O_RDONLY | O_DIRECTORY);
+  } catch (const FileError&) {
+    // A folder that may be written but not read: the file is in place all the same.
+  }
+}
+
+void replace(const fs::path& path, std::string_view content) {
+  replace(path, [&](std::ostream& out) { out.write(content.data(), static_cast<std::streamsize>(content.size())); });
+}
+
+}  // namespace clnet::file

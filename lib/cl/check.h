@@ -1,0 +1,32 @@
+// Turns the bindings' exceptions into clnet's, with OpenCL's code by name.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "clnet/error.h"
+#include "clnet/export.h"
+#include "lib/cl/opencl.h"
+
+namespace clnet::ocl {
+
+/// The name of an OpenCL error code: "CL_INVALID_KERNEL_ARGS".
+CLNET_API std::string error_name(cl_int code);
+
+/// "launch of relu: CL_OUT_OF_RESOURCES from clEnqueueNDRangeKernel".
+CLNET_API DeviceError device_error(std::string_view what, const cl::Error& error);
+
+/// Runs `call`; `what` says what it does, in an error's text.
+template <class Call>
+decltype(auto) checked(std::string_view what, Call&& call) {
+  try {
+    return std::forward<Call>(call)();
+  } catch (const cl::Error& error) {
+    throw device_error(what, error);
+  }
+}
+
+}  // namespace clnet::ocl

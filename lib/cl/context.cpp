@@ -1,0 +1,230 @@
+#include "lib/cl/context.h"
+
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "lib/base/log.h"
+#include "lib/cl/uploader.h"
+
+namespace clnet::ocl {
+
+namespace {
+
+/// Writes above this wait for the device rather than copy the data aside.
+constexpr std::size_t largest_copied_write = 16 << 20;
+/// The largest pattern of clEnqueueFillBuffer.
+constexpr std::size_t largest_pattern = 128;
+
+/// The contexts in use, by device. Never destroyed: at exit the driver may be gone before it.
+struct Registry {
+  std::mutex mutex;
+  std::map<cl_device_id, std::weak_ptr<Context>> open;
+  std::vector<std::weak_ptr<Context>> all;
+};
+
+Registry& registry() {
+  static auto& instance = *new Registry;
+  return instance;
+}
+
+/// Lets devices finish and traces be written at exit, while the drivers still work: the handler is registered after they were
+/// loaded, so it runs before their own.
+void finish_all() {
+  Registry& contexts = registry();
+  std::vector<std::shared_ptr<Context>> alive;
+  {
+    const std::lock_guard lock(contexts.mutex);
+    for (const auto& context : contexts.all) {
+      if (auto locked = context.lock()) alive.push_back(std::move(locked));
+    }
+  }
+  for (const auto& context : alive) {
+    try {
+      context->finish();
+    } catch (const std::exception& error) {
+      log::write(error.what());
+    }
+  }
+}
+
+/// With the registry's mutex held.
+void remember(Registry& contexts, const std::shared_ptr<Context>& context) {
+  static const int registered = std::atexit(finish_all);
+  (void)registered;
+  std::erase_if(contexts.all, [](const auto& other) { return other.expired(); });
+  contexts.all.push_back(context);
+}
+
+cl::CommandQueue make_queue(const cl::Context& context, const cl::Device& device, bool profiling) {
+  return cl::CommandQueue(context, device, profiling ? cl::QueueProperties::Profiling : cl::QueueProperties::None);
+}
+
+bool measures_times(const cl::CommandQueue& queue) {
+  return (queue.getInfo<CL_QUEUE_PROPERTIES>() & CL_QUEUE_PROFILING_ENABLE) != 0;
+}
+
+void CL_CALLBACK release_copy(cl_event, cl_int, void* copy) { std::free(copy); }
+
+}  // namespace
+
+std::shared_ptr<Context> Context::open(const Candidate& device) {
+  Registry& contexts = registry();
+  const std::lock_guard lock(contexts.mutex);
+  auto& known = contexts.open[device.device()];
+  if (auto context = known.lock()) return context;
+  auto context = checked(fmt::format("opening {}", device.info.name), [&] {
+    return std::make_shared<Context>(Private(), cl::Context(device.device), device, cl::CommandQueue());
+  });
+  known = context;
+  remember(contexts, context);
+  return context;
+}
+
+std::shared_ptr<Context> Context::wrap(cl_context context, cl_device_id device, cl_command_queue queue) {
+  return checked("wrapping an OpenCL context", [&] {
+    if (!context || !device || !queue) throw DeviceError("wrapping an OpenCL context: context, device or queue is null");
+    cl::Context its_context(context, true);
+    cl::Device its_device(device, true);
+    cl::CommandQueue its_queue(queue, true);
+    if (its_queue.getInfo<CL_QUEUE_CONTEXT>()() != context || its_queue.getInfo<CL_QUEUE_DEVICE>()() != device) {
+      throw DeviceError("wrapping an OpenCL context: the queue belongs to another context or device");
+    }
+    if (its_queue.getInfo<CL_QUEUE_PROPERTIES>() & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) {
+      throw DeviceError("wrapping an OpenCL context: the queue is out-of-order, expected in-order");
+    }
+    Candidate candidate{its_device, describe(its_device)};
+    for (const Candidate& other : candidates()) {
+      if (other.device() == device) candidate.info = other.info;
+    }
+    auto wrapped = std::make_shared<Context>(Private(), its_context, candidate, its_queue);
+    Registry& contexts = registry();
+    const std::lock_guard lock(contexts.mutex);
+    remember(contexts, wrapped);
+    return wrapped;
+  });
+}
+
+Context::Context(Private, const cl::Context& context, const Candidate& device, const cl::CommandQueue& queue)
+    : context_(context), device_(device.device), queue_(queue), info_(device.info) {
+  profiler_ = std::make_unique<Profiler>(info_.name);
+  if (!queue_()) {
+    queue_ = make_queue(context_, device_, profiler_->enabled());
+  } else if (profiler_->enabled() && !measures_times(queue_)) {
+    log::warn_once("a wrapped queue was made without CL_QUEUE_PROFILING_ENABLE: its kernels cannot be profiled");
+  }
+  memory_ = std::make_unique<MemoryPool>(context_, info_);
+  programs_ = std::make_unique<ProgramCache>(context_, device_, info_);
+  uploader_ = std::make_unique<Uploader>(context_, device_, *memory_, *profiler_,
+                                         info_.unified_memory ? UploadPath::mapped : UploadPath::pinned);
+  memory_->set_reclaim([this] { uploader_->reclaim(); });
+}
+
+Context::~Context() {
+  try {
+    finish();
+  } catch (const std::exception& error) {
+    log::write(error.what());
+  }
+}
+
+void Context::profile(const cl::Event& event, const Cost& cost) {
+  if (event()) profiler_->add(event, cost);
+}
+
+void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const cl::NDRange& local, const Cost& cost) {
+  for (std::size_t i = 0; i < global.dimensions(); ++i) {
+    if (global.get()[i] == 0) return;
+  }
+  try {
+    cl::Event event;
+    queue_.enqueueNDRangeKernel(kernel, cl::NullRange, global, local, nullptr, event_for(event));
+    profile(event, cost);
+  } catch (const cl::Error& error) {
+    const auto range = [](const cl::NDRange& sizes) {
+      return fmt::format("{}", fmt::join(sizes.get(), sizes.get() + sizes.dimensions(), "x"));
+    };
+    throw device_error(fmt::format("launch of {} {} over {} in groups of {} on {}", cost.name, cost.detail, range(global),
+                                   local.dimensions() ? range(local) : "the driver's choice", info_.name),
+                       error);
+  }
+  launches_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Context::write(const Buffer& target, std::size_t offset, const void* source, std::size_t bytes) {
+  if (bytes == 0) return;
+  const Cost cost{"write", "", static_cast<double>(bytes), 0};
+  checked(fmt::format("write of {} bytes at {} into {}", bytes, offset, target.bytes()), [&] {
+    cl::Event event;
+    if (bytes <= largest_pattern && std::has_single_bit(bytes) && offset % bytes == 0) {
+      // A fill copies its pattern when it is enqueued: the cheapest way for a scalar.
+      const cl_int code = clEnqueueFillBuffer(queue_(), target.memory()(), source, bytes, offset, bytes, 0, nullptr,
+                                              profiler_->enabled() ? &event() : nullptr);
+      if (code != CL_SUCCESS) throw cl::Error(code, "clEnqueueFillBuffer");
+    } else if (bytes <= largest_copied_write) {
+      void* copy = std::malloc(bytes);
+      if (!copy) throw DeviceError(fmt::format("write of {} bytes: no host memory", bytes));
+      std::memcpy(copy, source, bytes);
+      try {
+        queue_.enqueueWriteBuffer(target.memory(), CL_FALSE, offset, bytes, copy, nullptr, &event);
+      } catch (const cl::Error&) {
+        std::free(copy);
+        throw;
+      }
+      event.setCallback(CL_COMPLETE, release_copy, copy);
+    } else {
+      queue_.enqueueWriteBuffer(target.memory(), CL_TRUE, offset, bytes, source, nullptr, event_for(event));
+    }
+    if (profiler_->enabled()) profile(event, cost);
+  });
+}
+
+void Context::read(const Buffer& source, std::size_t offset, void* target, std::size_t bytes) {
+  if (bytes == 0) return;
+  checked(fmt::format("read of {} bytes at {} from {}", bytes, offset, source.bytes()), [&] {
+    cl::Event event;
+    queue_.enqueueReadBuffer(source.memory(), CL_TRUE, offset, bytes, target, nullptr, event_for(event));
+    profile(event, {"read", "", static_cast<double>(bytes), 0});
+  });
+}
+
+void Context::fill(const Buffer& target, unsigned char value) {
+  checked(fmt::format("fill of {} bytes", target.bytes()), [&] {
+    cl::Event event;
+    queue_.enqueueFillBuffer(target.memory(), value, 0, target.bytes(), nullptr, event_for(event));
+    profile(event, {"fill", "", static_cast<double>(target.bytes()), 0});
+  });
+}
+
+BufferPtr Context::upload(std::size_t bytes, std::string_view what, const std::function<void(void*)>& fill) {
+  return uploader_->upload(queue_, bytes, what, fill);
+}
+
+void Context::flush() {
+  checked("flush", [&] { queue_.flush(); });
+}
+
+void Context::finish() {
+  checked(fmt::format("waiting for {}", info_.name), [&] { queue_.finish(); });
+  profiler_->collect();
+}
+
+void Context::trim() { memory_->trim(); }
+
+void Context::start_trace(const std::string& path) {
+  const auto guard = lock();
+  finish();
+  checked("starting a trace", [&] {
+    if (!measures_times(queue_)) queue_ = make_queue(context_, device_, true);
+  });
+  profiler_->start_trace(path);
+}
+
+void Context::stop_trace() {
+  finish();
+  profiler_->stop_trace();
+}
+
+}  // namespace clnet::ocl

@@ -1,0 +1,86 @@
+#include "clnet/device.h"
+
+#include <fmt/format.h>
+
+#include <mutex>
+#include <optional>
+
+#include "clnet/error.h"
+#include "lib/base/env.h"
+#include "lib/base/log.h"
+#include "lib/cl/context.h"
+#include "lib/cl/devices.h"
+
+namespace clnet {
+
+namespace {
+
+struct Default {
+  std::mutex mutex;
+  std::optional<Device> device;
+};
+
+/// Never destroyed: at exit the driver may be gone before it.
+Default& the_default() {
+  static auto& instance = *new Default;
+  return instance;
+}
+
+std::vector<DeviceInfo> infos(const std::vector<ocl::Candidate>& candidates) {
+  std::vector<DeviceInfo> result;
+  for (const auto& candidate : candidates) result.push_back(candidate.info);
+  return result;
+}
+
+/// `asked` says who wanted it, in the error.
+Device open(std::string_view selector, std::string_view asked) {
+  const auto candidates = ocl::candidates();
+  const int index = ocl::choose(infos(candidates), selector);
+  if (index >= 0) return Device(ocl::Context::open(candidates[static_cast<std::size_t>(index)]));
+  if (candidates.empty()) {
+    throw DeviceError(
+        fmt::format("{}no OpenCL device found: install a driver, such as the package pocl-opencl-icd for CPUs", asked));
+  }
+  std::string there;
+  for (const auto& [device, info] : candidates) {
+    there += fmt::format("{}{}:{} {}", there.empty() ? "" : ", ", info.platform_index, info.device_index, info.name);
+  }
+  throw DeviceError(
+      fmt::format("{}no device fits '{}': expected gpu, cpu, accelerator, platform:device or a part of a name; there is {}",
+                  asked, selector, there));
+}
+
+}  // namespace
+
+std::vector<DeviceInfo> Device::list() { return infos(ocl::candidates()); }
+
+Device Device::find(std::string_view selector) { return open(selector, ""); }
+
+Device Device::current() {
+  Default& state = the_default();
+  const std::lock_guard lock(state.mutex);
+  if (!state.device) {
+    const auto selector = env::text("CLNET_DEVICE");
+    state.device = open(selector.value_or(""), selector ? "CLNET_DEVICE: " : "");
+    const DeviceInfo& info = state.device->info();
+    log::print(log::Level::plan, "device {}:{} {} ({}, driver {})", info.platform_index, info.device_index, info.name,
+               info.platform, info.driver_version);
+  }
+  return *state.device;
+}
+
+void Device::set_default(const Device& device) {
+  Default& state = the_default();
+  const std::lock_guard lock(state.mutex);
+  state.device = device;
+}
+
+const DeviceInfo& Device::info() const { return context_->info(); }
+MemoryStats Device::memory() const { return context_->memory().stats(); }
+void Device::set_memory_limit(std::size_t bytes) { context_->memory().set_limit(bytes); }
+void Device::trim() { context_->trim(); }
+void Device::finish() const { context_->finish(); }
+void Device::start_trace(const std::string& path) { context_->start_trace(path); }
+void Device::stop_trace() { context_->stop_trace(); }
+
+}  // namespace clnet

@@ -1,0 +1,27 @@
+// The devices of all platforms that clnet can use.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "clnet/device.h"
+#include "lib/cl/opencl.h"
+
+namespace clnet::ocl {
+
+struct Candidate {
+  cl::Device device;
+  DeviceInfo info;
+};
+
+/// Asks every platform; platforms without devices, and devices that cannot run clnet (OpenCL older than 1.2, no compiler), are
+/// left out with a line in the log.
+CLNET_API std::vector<Candidate> candidates();
+
+/// What a device says, corrected by the quirk table. Throws DeviceError when it does not answer.
+CLNET_API DeviceInfo describe(const cl::Device& device);
+
+/// The index of the one that `selector` means (empty: the best), or -1.
+CLNET_API int choose(const std::vector<DeviceInfo>& devices, std::string_view selector);
+
+}  // namespace clnet::ocl

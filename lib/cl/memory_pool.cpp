@@ -1,0 +1,188 @@
+#include "lib/cl/memory_pool.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "lib/base/env.h"
+#include "lib/cl/check.h"
+
+namespace clnet::ocl {
+
+namespace {
+
+/// Eight classes per power of two, so that at most an eighth is lost and buffers of nearly the same size are reused for another.
+std::size_t size_class(std::size_t bytes) {
+  const std::size_t step = std::max<std::size_t>(std::bit_floor(bytes) / 8, 256);
+  return (bytes + step - 1) / step * step;
+}
+
+std::string size(std::size_t bytes) {
+  if (bytes < 10000) return fmt::format("{} B", bytes);
+  if (bytes < 10u << 20) return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+}  // namespace
+
+struct MemoryPool::State {
+  cl::Context context;
+  std::size_t max_allocation = 0, device_limit = 0;
+  std::mutex mutex;
+  std::multimap<std::size_t, cl::Buffer> kept;
+  MemoryStats stats;
+  std::function<void()> reclaim;
+
+  /// All with the mutex held. Buffers that leave are put into `out`, to be released without the lock.
+  void drop_until(std::size_t most_pooled, std::vector<cl::Buffer>& out) {
+    while (stats.pooled > most_pooled && !kept.empty()) {
+      const auto largest = std::prev(kept.end());
+      stats.pooled -= largest->first;
+      out.push_back(std::move(largest->second));
+      kept.erase(largest);
+    }
+  }
+  bool fits(std::size_t capacity) const { return stats.in_use <= stats.limit && capacity <= stats.limit - stats.in_use; }
+  void count(std::size_t capacity) {
+    stats.in_use += capacity;
+    stats.high_water = std::max(stats.high_water, stats.in_use);
+  }
+  cl::Buffer take_kept(std::size_t capacity, std::size_t& got) {
+    const auto found = kept.lower_bound(capacity);
+    if (found == kept.end() || found->first > capacity + capacity / 4) return {};
+    got = found->first;
+    cl::Buffer buffer = std::move(found->second);
+    kept.erase(found);
+    stats.pooled -= got;
+    count(got);
+    return buffer;
+  }
+  void give_back(cl::Buffer buffer, std::size_t capacity) {
+    std::vector<cl::Buffer> out;
+    {
+      const std::lock_guard lock(mutex);
+      stats.in_use -= capacity;
+      stats.pooled += capacity;
+      kept.emplace(capacity, std::move(buffer));
+      // The limit may have been lowered while the buffer was out.
+      drop_until(stats.limit > stats.in_use ? stats.limit - stats.in_use : 0, out);
+    }
+  }
+};
+
+Buffer::Buffer(cl::Buffer memory, std::size_t bytes, std::size_t capacity, std::weak_ptr<void> pool)
+    : memory_(std::move(memory)), bytes_(bytes), capacity_(capacity), pool_(std::move(pool)) {}
+
+Buffer::~Buffer() {
+  if (const auto pool = std::static_pointer_cast<MemoryPool::State>(pool_.lock())) pool->give_back(std::move(memory_), capacity_);
+}
+
+MemoryPool::MemoryPool(cl::Context context, const DeviceInfo& info) : state_(std::make_shared<State>()) {
+  state_->context = std::move(context);
+  state_->max_allocation = info.max_allocation;
+  state_->device_limit = info.global_memory;
+  set_limit(env::bytes("CLNET_MEMORY_LIMIT").value_or(0));
+}
+
+MemoryPool::~MemoryPool() = default;
+
+BufferPtr MemoryPool::allocate(std::size_t bytes, std::string_view what) {
+  State& state = *state_;
+  bytes = std::max<std::size_t>(bytes, 1);
+  if (bytes > state.max_allocation) {
+    throw DeviceError(fmt::format("out of memory: {} needs {} ({} bytes), the device's largest allocation is {}", what,
+                                  size(bytes), bytes, size(state.max_allocation)));
+  }
+  const std::size_t capacity = std::min(size_class(bytes), state.max_allocation);
+  const auto exhausted = [&](std::string_view why) {
+    const MemoryStats now = stats();
+    return DeviceError(fmt::format("out of memory: {} needs {} ({} bytes), in use are {}, the limit is {}{}", what, size(bytes),
+                                   bytes, size(now.in_use), size(now.limit), why));
+  };
+
+  bool reserved = false;
+  for (int attempt = 0; attempt < 2 && !reserved; ++attempt) {
+    std::function<void()> reclaim;
+    std::vector<cl::Buffer> out;
+    {
+      const std::lock_guard lock(state.mutex);
+      std::size_t got = 0;
+      if (cl::Buffer kept = state.take_kept(capacity, got); kept()) {
+        return BufferPtr(new Buffer(std::move(kept), bytes, got, state_));
+      }
+      if (state.fits(capacity)) {
+        state.count(capacity);
+        state.drop_until(state.stats.limit - state.stats.in_use, out);
+        reserved = true;
+      } else {
+        reclaim = state.reclaim;
+      }
+    }
+    if (!reserved && !reclaim) break;
+    if (!reserved) reclaim();
+  }
+  if (!reserved) throw exhausted("");
+
+  for (int attempt = 0;; ++attempt) {
+    try {
+      cl::Buffer buffer(state.context, CL_MEM_READ_WRITE, capacity);
+      const std::lock_guard lock(state.mutex);
+      ++state.stats.allocations;
+      return BufferPtr(new Buffer(std::move(buffer), bytes, capacity, state_));
+    } catch (const cl::Error& error) {
+      if (attempt == 0) {
+        // The driver has less than it said: let go of all that is kept, and try once more.
+        trim();
+        continue;
+      }
+      {
+        const std::lock_guard lock(state.mutex);
+        state.stats.in_use -= capacity;
+      }
+      throw exhausted(fmt::format(" ({} from {})", error_name(error.err()), error.what()));
+    }
+  }
+}
+
+BufferPtr MemoryPool::import(cl_mem memory) {
+  return checked("import of a buffer", [&] {
+    cl::Buffer buffer(memory, true);
+    const std::size_t bytes = buffer.getInfo<CL_MEM_SIZE>();
+    return BufferPtr(new Buffer(std::move(buffer), bytes, bytes, {}));
+  });
+}
+
+MemoryStats MemoryPool::stats() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->stats;
+}
+
+void MemoryPool::set_limit(std::size_t bytes) {
+  std::vector<cl::Buffer> out;
+  const std::lock_guard lock(state_->mutex);
+  State& state = *state_;
+  state.stats.limit = bytes ? bytes : state.device_limit;
+  state.drop_until(state.stats.limit > state.stats.in_use ? state.stats.limit - state.stats.in_use : 0, out);
+}
+
+void MemoryPool::trim() {
+  std::function<void()> reclaim;
+  {
+    const std::lock_guard lock(state_->mutex);
+    reclaim = state_->reclaim;
+  }
+  if (reclaim) reclaim();
+  std::vector<cl::Buffer> out;
+  const std::lock_guard lock(state_->mutex);
+  state_->drop_until(0, out);
+}
+
+void MemoryPool::set_reclaim(std::function<void()> reclaim) {
+  const std::lock_guard lock(state_->mutex);
+  state_->reclaim = std::move(reclaim);
+}
+
+}  // namespace clnet::ocl

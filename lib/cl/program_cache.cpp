@@ -1,0 +1,202 @@
+#include "lib/cl/program_cache.h"
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "lib/base/env.h"
+#include "lib/base/log.h"
+#include "lib/cl/check.h"
+#include "lib/cl/disk_cache.h"
+
+namespace clnet::ocl {
+
+namespace {
+
+constexpr const char* options = "-cl-std=CL1.2";
+
+/// Equal for equal programs only: every part is followed by its length.
+std::string key_of(const ProgramSource& program) {
+  std::string key;
+  const auto add = [&](std::string_view part) { key.append(part).append(fmt::format("\x01{}\x01", part.size())); };
+  add(program.name);
+  add(program.source);
+  for (const auto& [name, value] : program.defines) {
+    add(name);
+    add(value);
+  }
+  return key;
+}
+
+std::string full_source(const ProgramSource& program) {
+  std::string text;
+  for (const auto& [name, value] : program.defines) text += fmt::format("#define {} {}\n", name, value);
+  text += program.source.empty() ? kernel_source(program.name) : resolve_includes(program.name, program.source);
+  return text;
+}
+
+std::string numbered(std::string_view source) {
+  std::string text;
+  for (int line = 1; !source.empty(); ++line) {
+    const std::size_t end = std::min(source.find('\n'), source.size());
+    text += fmt::format("{:5} | {}\n", line, source.substr(0, end));
+    source.remove_prefix(std::min(end + 1, source.size()));
+  }
+  return text;
+}
+
+std::optional<DiskCache> disk_cache(const DeviceInfo& info) {
+  const std::string mode = env::text("CLNET_CACHE").value_or("on");
+  if (mode != "on" && mode != "off" && mode != "force") {
+    throw Error(fmt::format("CLNET_CACHE={}: expected on, off or force", mode));
+  }
+  const auto folder = env::cache_folder();
+  if (mode == "off" || !folder || (mode == "on" && info.caches_programs)) return std::nullopt;
+  return DiskCache(*folder + "/programs");
+}
+
+}  // namespace
+
+struct ProgramCache::State {
+  struct Entry {
+    std::shared_future<cl::Program> program;
+    std::map<std::string, cl::Kernel> kernels;
+  };
+
+  cl::Context context;
+  cl::Device device;
+  std::string device_key;  ///< what a binary depends on besides its source
+  std::optional<DiskCache> disk;
+  std::mutex mutex;
+  std::unordered_map<std::string, Entry> entries;
+  std::atomic<std::uint64_t> built{0}, loaded{0};
+
+  /// The program of a key, built by the first thread that asks; the others wait for it. A failure is not remembered.
+  cl::Program program(const ProgramSource& source, const std::string& key) {
+    std::promise<cl::Program> promise;
+    {
+      std::unique_lock lock(mutex);
+      if (const auto found = entries.find(key); found != entries.end()) {
+        const std::shared_future<cl::Program> future = found->second.program;
+        lock.unlock();
+        return future.get();
+      }
+      entries[key].program = promise.get_future().share();
+    }
+    try {
+      cl::Program result = make(source);
+      promise.set_value(result);
+      return result;
+    } catch (...) {
+      promise.set_exception(std::current_exception());
+      const std::lock_guard lock(mutex);
+      entries.erase(key);
+      throw;
+    }
+  }
+
+  cl::Program make(const ProgramSource& source) {
+    const std::string text = full_source(source);
+    log::print(log::Level::source, "source of {}:\n{}", source.name, numbered(text));
+    const auto start = std::chrono::steady_clock::now();
+    const auto milliseconds = [&] {
+      return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    };
+    const std::string disk_key = disk ? fmt::format("{}options: {}\n{}", device_key, options, text) : std::string();
+    if (disk) {
+      if (const auto binary = disk->load(disk_key)) {
+        if (auto program = from_binary(*binary)) {
+          ++loaded;
+          log::print(log::Level::plan, "program {} loaded in {:.0f} ms", source.name, milliseconds());
+          return *program;
+        }
+        log::print(log::Level::plan, "cached program {} ignored: the driver refuses it", source.name);
+      }
+    }
+    cl::Program program = build(source.name, text);
+    ++built;
+    log::print(log::Level::plan, "program {} built in {:.0f} ms", source.name, milliseconds());
+    if (disk) keep(program, disk_key);
+    return program;
+  }
+
+  cl::Program build(const std::string& name, const std::string& text) {
+    cl::Program program = checked("program " + name, [&] { return cl::Program(context, text); });
+    try {
+      program.build({device}, options);
+    } catch (const cl::Error& error) {
+      std::string compiler_log;
+      try {
+        compiler_log = program.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device);
+      } catch (const cl::Error& no_log) {
+        compiler_log = fmt::format("(no log: {})", error_name(no_log.err()));
+      }
+      while (!compiler_log.empty() && (compiler_log.back() == '\0' || compiler_log.back() == '\n')) compiler_log.pop_back();
+      throw BuildError(fmt::format("program {} does not compile for {}: {}\n{}\nThe source, as compiled with {}:\n{}", name,
+                                   device.getInfo<CL_DEVICE_NAME>(), error_name(error.err()), compiler_log, options,
+                                   numbered(text)));
+    }
+    return program;
+  }
+
+  std::optional<cl::Program> from_binary(const std::string& binary) {
+    try {
+      cl::Program program(context, {device}, cl::Program::Binaries{{binary.begin(), binary.end()}});
+      program.build({device}, options);
+      return program;
+    } catch (const cl::Error&) {
+      return std::nullopt;
+    }
+  }
+
+  void keep(const cl::Program& program, const std::string& disk_key) {
+    try {
+      // A program of a wrapped context may list several devices; ours is looked up by its id.
+      const auto devices = program.getInfo<CL_PROGRAM_DEVICES>();
+      const auto binaries = program.getInfo<CL_PROGRAM_BINARIES>();
+      for (std::size_t i = 0; i < devices.size() && i < binaries.size(); ++i) {
+        if (devices[i]() == device() && !binaries[i].empty()) {
+          disk->store(disk_key, {reinterpret_cast<const char*>(binaries[i].data()), binaries[i].size()});
+        }
+      }
+    } catch (const cl::Error& error) {
+      log::print(log::Level::plan, "program not kept on disk: {} from {}", error_name(error.err()), error.what());
+    }
+  }
+};
+
+ProgramCache::ProgramCache(cl::Context context, cl::Device device, const DeviceInfo& info) : state_(std::make_unique<State>()) {
+  state_->context = std::move(context);
+  state_->device = std::move(device);
+  state_->device_key = fmt::format("platform: {}\ndevice: {}\nversion: {}\ndriver: {}\n", info.platform, info.name,
+                                   info.device_version, info.driver_version);
+  state_->disk = disk_cache(info);
+}
+
+ProgramCache::~ProgramCache() = default;
+
+cl::Kernel ProgramCache::kernel(const ProgramSource& program, const std::string& function) {
+  const std::string key = key_of(program);
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (const auto entry = state_->entries.find(key); entry != state_->entries.end()) {
+      if (const auto kernel = entry->second.kernels.find(function); kernel != entry->second.kernels.end()) return kernel->second;
+    }
+  }
+  const cl::Program built = state_->program(program, key);
+  cl::Kernel kernel = checked(fmt::format("kernel {} of program {}", function, program.name),
+                              [&] { return cl::Kernel(built, function.c_str()); });
+  const std::lock_guard lock(state_->mutex);
+  return state_->entries[key].kernels.try_emplace(function, std::move(kernel)).first->second;
+}
+
+void ProgramCache::prepare(const ProgramSource& program) { state_->program(program, key_of(program)); }
+
+std::uint64_t ProgramCache::built() const { return state_->built; }
+std::uint64_t ProgramCache::loaded() const { return state_->loaded; }
+
+}  // namespace clnet::ocl

@@ -1,0 +1,48 @@
+#include "lib/cl/quirks.h"
+
+#include <algorithm>
+#include <array>
+
+namespace clnet::ocl {
+
+namespace {
+
+bool pocl(const DeviceInfo& info) { return info.platform == "Portable Computing Language"; }
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+constexpr std::array table{
+    Quirk{"pocl-local-memory", "more than 1 MiB of local memory aborts the process: local memory is capped at 1 MiB",
+          [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu; },
+          [](DeviceInfo& info) { info.local_memory = std::min(info.local_memory, std::size_t{1} << 20); }},
+    Quirk{"pocl-affinity",
+          "on virtual machines the worker threads pile up on one core unless POCL_AFFINITY=1 is set; on a shared machine pinning "
+          "can hurt, so clnet leaves the choice to the user",
+          [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu; }, [](DeviceInfo&) {}},
+    Quirk{"driver-caches-programs",
+          "PoCL and NVIDIA keep built programs on disk themselves, and PoCL compiles an extra variant when asked for a binary: "
+          "clnet's own cache stays off",
+          [](const DeviceInfo& info) { return pocl(info) || contains(info.platform, "NVIDIA CUDA"); },
+          [](DeviceInfo& info) { info.caches_programs = true; }},
+    Quirk{"llvmpipe-scalar",
+          "reports a CPU but runs one work-item per SIMD lane: vector kernels crawl there and one gave wrong results, so kernels "
+          "for GPUs are used",
+          [](const DeviceInfo& info) { return contains(info.name, "llvmpipe"); },
+          [](DeviceInfo& info) { info.prefers_vector_kernels = false; }},
+    Quirk{"oclgrind-types", "the simulator says it is a GPU, an accelerator and a CPU at once: it is taken for a CPU",
+          [](const DeviceInfo& info) { return info.platform == "Oclgrind"; },
+          [](DeviceInfo& info) { info.type = DeviceType::cpu; }},
+};
+
+}  // namespace
+
+std::span<const Quirk> quirks() { return table; }
+
+void apply_quirks(DeviceInfo& info) {
+  for (const Quirk& quirk : table) {
+    if (!quirk.applies(info)) continue;
+    quirk.work_around(info);
+    info.quirks.emplace_back(quirk.name);
+  }
+}
+
+}  // namespace clnet::ocl

@@ -1,0 +1,43 @@
+// A Chrome trace: a JSON file of timed events that chrome://tracing and Perfetto load.
+#pragma once
+
+#include <fstream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "clnet/export.h"
+
+namespace clnet::ocl {
+
+struct TraceEvent {
+  std::string_view name, detail;
+  double start_us = 0, duration_us = 0;
+  double bytes = 0, flops = 0;
+};
+
+/// Valid JSON after every flush, so an interrupted run leaves a trace that loads.
+class CLNET_API TraceFile {
+ public:
+  /// The trace of a path, shared by all devices that write to it. Throws FileError when it cannot be written.
+  static std::shared_ptr<TraceFile> open(const std::string& path);
+  explicit TraceFile(const std::string& path);
+
+  /// A row of the trace, named after a device.
+  int add_track(std::string_view name);
+  void add(int track, const TraceEvent& event);
+  void flush();
+
+ private:
+  void append(const std::string& object);
+
+  std::mutex mutex_;
+  std::ofstream out_;
+  std::string pending_;
+  bool first_ = true;
+  int tracks_ = 0;
+};
+
+}  // namespace clnet::ocl

@@ -1,0 +1,191 @@
+#include "lib/cl/uploader.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "lib/base/log.h"
+#include "lib/cl/check.h"
+
+namespace clnet::ocl {
+
+namespace {
+
+/// Buffers and pinned blocks kept for the next batches; more than a loader prepares ahead is of no use.
+constexpr std::size_t most_kept = 4;
+
+/// Host memory that the device's copy engine reads directly, mapped for good.
+struct Pinned {
+  cl::Buffer buffer;
+  cl::CommandQueue queue;
+  void* address = nullptr;
+  std::size_t bytes = 0;
+  cl::Event last_copy;
+
+  Pinned(const cl::Context& context, const cl::CommandQueue& transfers, std::size_t size)
+      : buffer(context, CL_MEM_READ_ONLY | CL_MEM_ALLOC_HOST_PTR, size),
+        queue(transfers),
+        address(queue.enqueueMapBuffer(buffer, CL_TRUE, CL_MAP_WRITE, 0, size)),
+        bytes(size) {}
+  ~Pinned() {
+    try {
+      if (last_copy()) last_copy.wait();
+      queue.enqueueUnmapMemObject(buffer, address);
+    } catch (const cl::Error& error) {
+      log::print(log::Level::plan, "pinned memory: {} from {}", error_name(error.err()), error.what());
+    }
+  }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+};
+
+/// A buffer whose readers are all enqueued; the last of them is before `released`.
+struct Returned {
+  BufferPtr buffer;
+  cl::Event released;
+};
+
+}  // namespace
+
+struct Uploader::State : std::enable_shared_from_this<State> {
+  cl::Context context;
+  cl::CommandQueue transfers;
+  MemoryPool* memory;
+  Profiler* profiler;
+  UploadPath path;
+  std::mutex mutex;
+  std::deque<Returned> returned;
+  std::deque<std::unique_ptr<Pinned>> pinned;
+
+  /// A buffer and the event after which it may be overwritten.
+  Returned take_buffer(const cl::CommandQueue& main, std::size_t bytes, std::string_view what) {
+    {
+      const std::lock_guard lock(mutex);
+      for (auto it = returned.begin(); it != returned.end(); ++it) {
+        if (it->buffer->bytes() != bytes) continue;
+        Returned found = std::move(*it);
+        returned.erase(it);
+        return found;
+      }
+    }
+    Returned fresh{memory->allocate(bytes, what), {}};
+    // The pool counts on the order of the main queue: commands there may still use what it hands out.
+    main.enqueueMarkerWithWaitList(nullptr, &fresh.released);
+    main.flush();
+    return fresh;
+  }
+
+  std::unique_ptr<Pinned> take_pinned(std::size_t bytes) {
+    {
+      const std::lock_guard lock(mutex);
+      for (auto it = pinned.begin(); it != pinned.end(); ++it) {
+        if ((*it)->bytes < bytes || (*it)->bytes > 2 * bytes) continue;
+        auto found = std::move(*it);
+        pinned.erase(it);
+        return found;
+      }
+    }
+    return std::make_unique<Pinned>(context, transfers, bytes);
+  }
+
+  void keep_pinned(std::unique_ptr<Pinned> block) {
+    std::unique_ptr<Pinned> oldest;
+    const std::lock_guard lock(mutex);
+    pinned.push_back(std::move(block));
+    if (pinned.size() > most_kept) {
+      oldest = std::move(pinned.front());
+      pinned.pop_front();
+    }
+  }
+
+  void give_back(const BufferPtr& buffer, const cl::CommandQueue& main) {
+    Returned back{buffer, {}}, oldest;
+    try {
+      main.enqueueMarkerWithWaitList(nullptr, &back.released);
+    } catch (const cl::Error& error) {
+      log::print(log::Level::plan, "upload buffer: {} from {}", error_name(error.err()), error.what());
+      return;
+    }
+    const std::lock_guard lock(mutex);
+    returned.push_back(std::move(back));
+    if (returned.size() > most_kept) {
+      oldest = std::move(returned.front());
+      returned.pop_front();
+    }
+  }
+
+  cl::Event* event_for(cl::Event& event) const { return profiler->enabled() ? &event : nullptr; }
+
+  void through_map(const Returned& target, std::size_t bytes, std::string_view what, const std::function<void(void*)>& fill) {
+    const std::vector<cl::Event> wait{target.released};
+    const cl::Buffer& buffer = target.buffer->memory();
+    void* address = transfers.enqueueMapBuffer(buffer, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0, bytes, &wait);
+    cl::Event unmapped;
+    try {
+      fill(address);
+    } catch (...) {
+      transfers.enqueueUnmapMemObject(buffer, address);
+      transfers.finish();
+      throw;
+    }
+    transfers.enqueueUnmapMemObject(buffer, address, nullptr, &unmapped);
+    // Nothing is copied, so this is over at once, and the main queue need not wait for an event.
+    unmapped.wait();
+    if (profiler->enabled()) profiler->add(unmapped, {"upload", what, static_cast<double>(bytes), 0});
+  }
+
+  void through_pinned(const Returned& target, const cl::CommandQueue& main, std::size_t bytes, std::string_view what,
+                      const std::function<void(void*)>& fill) {
+    std::unique_ptr<Pinned> block = take_pinned(bytes);
+    if (block->last_copy()) block->last_copy.wait();
+    fill(block->address);
+    const std::vector<cl::Event> wait{target.released};
+    transfers.enqueueWriteBuffer(target.buffer->memory(), CL_FALSE, 0, bytes, block->address, &wait, &block->last_copy);
+    transfers.flush();
+    const cl::Event copied = block->last_copy;
+    keep_pinned(std::move(block));
+    const std::vector<cl::Event> ready{copied};
+    main.enqueueBarrierWithWaitList(&ready);
+    if (profiler->enabled()) profiler->add(copied, {"upload", what, static_cast<double>(bytes), 0});
+  }
+};
+
+Uploader::Uploader(const cl::Context& context, const cl::Device& device, MemoryPool& memory, Profiler& profiler, UploadPath path)
+    : state_(std::make_shared<State>()) {
+  state_->context = context;
+  state_->transfers = checked("a transfer queue", [&] { return cl::CommandQueue(context, device, CL_QUEUE_PROFILING_ENABLE); });
+  state_->memory = &memory;
+  state_->profiler = &profiler;
+  state_->path = path;
+}
+
+Uploader::~Uploader() { reclaim(); }
+
+BufferPtr Uploader::upload(const cl::CommandQueue& main, std::size_t bytes, std::string_view what,
+                           const std::function<void(void*)>& fill) {
+  State& state = *state_;
+  if (bytes == 0) return state.memory->allocate(bytes, what);
+  return checked(fmt::format("upload of {}", what), [&] {
+    const Returned target = state.take_buffer(main, bytes, what);
+    if (state.path == UploadPath::mapped) {
+      state.through_map(target, bytes, what, fill);
+    } else {
+      state.through_pinned(target, main, bytes, what, fill);
+    }
+    // When the last handle goes, all that reads the buffer is enqueued: it comes back here with an event that says when that is
+    // done, so that the next upload need not wait for the whole main queue.
+    return BufferPtr(target.buffer.get(), [buffer = target.buffer, main, state_of = std::weak_ptr(state_)](Buffer*) {
+      if (const auto alive = state_of.lock()) alive->give_back(buffer, main);
+    });
+  });
+}
+
+void Uploader::reclaim() {
+  std::deque<Returned> buffers;
+  std::deque<std::unique_ptr<Pinned>> blocks;
+  const std::lock_guard lock(state_->mutex);
+  buffers.swap(state_->returned);
+  blocks.swap(state_->pinned);
+}
+
+}  // namespace clnet::ocl

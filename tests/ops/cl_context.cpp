@@ -1,0 +1,220 @@
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "clnet/device.h"
+#include "clnet/error.h"
+#include "clnet/opencl.h"
+#include "lib/cl/context.h"
+#include "lib/cl/uploader.h"
+
+using namespace clnet;
+using namespace clnet::ocl;
+
+namespace {
+
+const char* add_source = R"(
+kernel void add(global float* x, float value, uint n) {
+  const uint i = get_global_id(0);
+  if (i < n) x[i] += value;
+})";
+
+void add(Context& context, const Buffer& buffer, float value, std::size_t n) {
+  const auto guard = context.lock();
+  cl::Kernel kernel = context.programs().kernel({"test_add", add_source, {}}, "add");
+  kernel.setArg(0, buffer.memory());
+  kernel.setArg(1, value);
+  kernel.setArg(2, static_cast<cl_uint>(n));
+  context.launch(kernel, cl::NDRange(n), cl::NullRange, {"add", "", static_cast<double>(8 * n), static_cast<double>(n)});
+}
+
+std::vector<float> values(Context& context, const Buffer& buffer, std::size_t n) {
+  std::vector<float> result(n);
+  context.read(buffer, 0, result.data(), n * sizeof(float));
+  return result;
+}
+
+std::vector<float> ramp(std::size_t n) {
+  std::vector<float> result(n);
+  std::iota(result.begin(), result.end(), 0.f);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a kernel runs, and its result can be read") {
+  auto context = Device::current().context();
+  const std::vector<float> data = ramp(1000);
+  const BufferPtr buffer = context->memory().allocate(4000, "test");
+  context->write(*buffer, 0, data.data(), 4000);
+  const auto before = context->launches();
+  add(*context, *buffer, 0.5f, 1000);
+  add(*context, *buffer, 2.f, 1000);
+  CHECK(context->launches() == before + 2);
+  const auto result = values(*context, *buffer, 1000);
+  for (std::size_t i = 0; i < 1000; ++i) REQUIRE(result[i] == data[i] + 2.5f);
+}
+
+TEST_CASE("a zero-sized range launches nothing") {
+  auto context = Device::current().context();
+  const BufferPtr buffer = context->memory().allocate(4, "test");
+  const auto before = context->launches();
+  add(*context, *buffer, 1.f, 0);
+  CHECK(context->launches() == before);
+}
+
+TEST_CASE("the same device is one context") {
+  const Device device = Device::current();
+  const auto& info = device.info();
+  CHECK(Device::find(std::to_string(info.platform_index) + ":" + std::to_string(info.device_index)) == device);
+  CHECK(Device::find(info.name).info().name == info.name);
+}
+
+TEST_CASE("writes of every size keep order with kernels, and the source may change at once") {
+  auto context = Device::current().context();
+  // A scalar goes by a fill, an odd size by a copy set aside, a large one by waiting.
+  for (const std::size_t n : {1u, 2u, 3u, 32u, 1001u, 5u << 20}) {
+    const BufferPtr buffer = context->memory().allocate(n * 4, "test");
+    std::vector<float> data = ramp(n);
+    context->write(*buffer, 0, data.data(), n * 4);
+    add(*context, *buffer, 1.f, n);
+    std::vector<float> first = values(*context, *buffer, 1);
+    CHECK(first[0] == 1.f);
+    context->write(*buffer, 0, data.data(), n * 4);
+    std::fill(data.begin(), data.end(), -7.f);
+    add(*context, *buffer, 2.f, n);
+    const auto result = values(*context, *buffer, n);
+    std::vector<float> expected = ramp(n);
+    for (float& x : expected) x += 2.f;
+    CHECK(result == expected);
+  }
+}
+
+TEST_CASE("reads and writes at an offset, and fill") {
+  auto context = Device::current().context();
+  const BufferPtr buffer = context->memory().allocate(64, "test");
+  context->fill(*buffer, 0xff);
+  const std::uint32_t word = 0x01020304;
+  context->write(*buffer, 8, &word, 4);
+  const char three[3] = {1, 2, 3};
+  context->write(*buffer, 17, three, 3);
+  unsigned char got[64];
+  context->read(*buffer, 0, got, 64);
+  std::vector<unsigned char> expected(64, 0xff);
+  std::memcpy(expected.data() + 8, &word, 4);
+  std::memcpy(expected.data() + 17, three, 3);
+  CHECK(std::vector<unsigned char>(got, got + 64) == expected);
+  std::uint32_t back = 0;
+  context->read(*buffer, 8, &back, 4);
+  CHECK(back == word);
+}
+
+TEST_CASE("an error of OpenCL names the call, the kernel and the code") {
+  auto context = Device::current().context();
+  const auto guard = context->lock();
+  // Arguments not set.
+  cl::Kernel kernel(context->programs().kernel({"test_unset", "kernel void unset(global float* x) { x[0] = 1; }", {}}, "unset"));
+  try {
+    context->launch(kernel, cl::NDRange(4), cl::NDRange(1 << 30), {"unset", "detail", 0, 0});
+    FAIL("expected an error");
+  } catch (const DeviceError& error) {
+    const std::string text = error.what();
+    CHECK(text.find("launch of unset detail over 4") != std::string::npos);
+    CHECK(text.find("CL_INVALID") != std::string::npos);
+  }
+}
+
+TEST_CASE("a caller's own objects are wrapped, retained and given back") {
+  const Device device = Device::current();
+  cl::Context context(device.context()->device());
+  cl::CommandQueue queue(context, device.context()->device());
+  const auto references = [&] { return context.getInfo<CL_CONTEXT_REFERENCE_COUNT>(); };
+  cl::Buffer mine(context, CL_MEM_READ_WRITE, 40);
+  const auto before = references();
+  {
+    const Device wrapped = opencl::wrap(context(), device.context()->device()(), queue());
+    CHECK(references() > before);
+    CHECK(opencl::context(wrapped) == context());
+    CHECK(opencl::queue(wrapped) == queue());
+    CHECK(wrapped.info().name == device.info().name);
+    std::vector<float> data = ramp(10);
+    queue.enqueueWriteBuffer(mine, CL_TRUE, 0, 40, data.data());
+    {
+      const BufferPtr imported = wrapped.context()->memory().import(mine());
+      CHECK(imported->bytes() == 40);
+      CHECK(mine.getInfo<CL_MEM_REFERENCE_COUNT>() == 2);
+      add(*wrapped.context(), *imported, 1.f, 10);
+      CHECK(wrapped.memory().in_use == 0);
+    }
+    queue.enqueueReadBuffer(mine, CL_TRUE, 0, 40, data.data());
+    CHECK(data[9] == 10.f);
+  }
+  queue.finish();
+  CHECK(mine.getInfo<CL_MEM_REFERENCE_COUNT>() == 1);
+  CHECK(references() == before);
+}
+
+TEST_CASE("wrapping refuses what does not belong together") {
+  const Device device = Device::current();
+  cl::Context context(device.context()->device());
+  cl::CommandQueue foreign = device.context()->queue();
+  CHECK_THROWS_WITH(opencl::wrap(context(), device.context()->device()(), foreign()), Catch::Contains("another context"));
+  CHECK_THROWS_WITH(opencl::wrap(nullptr, nullptr, nullptr), Catch::Contains("null"));
+}
+
+TEST_CASE("uploaded data arrive before the work enqueued after, by either path") {
+  auto context = Device::current().context();
+  for (const UploadPath path : {UploadPath::mapped, UploadPath::pinned}) {
+    Uploader uploader(context->context(), context->device(), context->memory(), context->profiler(), path);
+    const std::size_t n = 10000;
+    // More rounds than buffers that go round, so that reused ones are overwritten while kernels are still enqueued.
+    std::vector<BufferPtr> results;
+    for (int round = 0; round < 20; ++round) {
+      const BufferPtr batch = uploader.upload(context->queue(), n * 4, "batch", [&](void* target) {
+        auto* numbers = static_cast<float*>(target);
+        for (std::size_t i = 0; i < n; ++i) numbers[i] = static_cast<float>(round) + static_cast<float>(i);
+      });
+      CHECK(batch->bytes() == n * 4);
+      add(*context, *batch, 0.25f, n);
+      BufferPtr result = context->memory().allocate(n * 4, "result");
+      context->queue().enqueueCopyBuffer(batch->memory(), result->memory(), 0, 0, n * 4);
+      results.push_back(result);
+    }
+    for (int round = 0; round < 20; ++round) {
+      const auto got = values(*context, *results[static_cast<std::size_t>(round)], n);
+      for (std::size_t i = 0; i < n; ++i) REQUIRE(got[i] == static_cast<float>(round) + static_cast<float>(i) + 0.25f);
+    }
+  }
+}
+
+TEST_CASE("a background thread uploads while another runs kernels") {
+  auto context = Device::current().context();
+  const std::size_t n = 5000;
+  std::vector<BufferPtr> batches(30);
+  std::atomic<int> ready{0};
+  std::thread loader([&] {
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      batches[i] = context->upload(n * 4, "batch",
+                                   [&](void* target) { std::fill_n(static_cast<float*>(target), n, static_cast<float>(i)); });
+      ready = static_cast<int>(i) + 1;
+    }
+  });
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    while (ready <= static_cast<int>(i)) std::this_thread::yield();
+    add(*context, *batches[i], 1.f, n);
+    CHECK(values(*context, *batches[i], n) == std::vector<float>(n, static_cast<float>(i) + 1.f));
+  }
+  loader.join();
+}
+
+TEST_CASE("an exception while data are prepared reaches the caller and leaves the device usable") {
+  auto context = Device::current().context();
+  CHECK_THROWS_WITH(context->upload(100, "batch", [](void*) { throw FileError("damaged"); }), "damaged");
+  const BufferPtr buffer = context->upload(4, "batch", [](void* target) { std::memset(target, 0, 4); });
+  add(*context, *buffer, 3.f, 1);
+  CHECK(values(*context, *buffer, 1)[0] == 3.f);
+}

@@ -1,0 +1,2 @@
+#include "clnet/version.h"
+int main() { return clnet::version().empty(); }
