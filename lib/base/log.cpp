@@ -9,7 +9,7 @@
 #include "clnet/error.h"
 #include "lib/base/env.h"
 
-namespace clnet::log {
+namespace clnet::logging {
 
 namespace {
 
@@ -49,4 +49,4 @@ void warn_once(std::string_view text) {
   write(text);
 }
 
-}  // namespace clnet::log
+}  // namespace clnet::logging

@@ -45,7 +45,7 @@ void finish_all() {
     try {
       context->finish();
     } catch (const std::exception& error) {
-      log::write(error.what());
+      logging::write(error.what());
     }
   }
 }
@@ -113,7 +113,7 @@ Context::Context(Private, const cl::Context& context, const Candidate& device, c
   if (!queue_()) {
     queue_ = make_queue(context_, device_, profiler_->enabled());
   } else if (profiler_->enabled() && !measures_times(queue_)) {
-    log::warn_once("a wrapped queue was made without CL_QUEUE_PROFILING_ENABLE: its kernels cannot be profiled");
+    logging::warn_once("a wrapped queue was made without CL_QUEUE_PROFILING_ENABLE: its kernels cannot be profiled");
   }
   memory_ = std::make_unique<MemoryPool>(context_, info_);
   programs_ = std::make_unique<ProgramCache>(context_, device_, info_);
@@ -126,7 +126,7 @@ Context::~Context() {
   try {
     finish();
   } catch (const std::exception& error) {
-    log::write(error.what());
+    logging::write(error.what());
   }
 }
 

@@ -63,8 +63,8 @@ Device Device::current() {
     const auto selector = env::text("CLNET_DEVICE");
     state.device = open(selector.value_or(""), selector ? "CLNET_DEVICE: " : "");
     const DeviceInfo& info = state.device->info();
-    log::print(log::Level::plan, "device {}:{} {} ({}, driver {})", info.platform_index, info.device_index, info.name,
-               info.platform, info.driver_version);
+    logging::print(logging::Level::plan, "device {}:{} {} ({}, driver {})", info.platform_index, info.device_index, info.name,
+                   info.platform, info.driver_version);
   }
   return *state.device;
 }

@@ -100,7 +100,7 @@ std::vector<Candidate> candidates() {
   try {
     cl::Platform::get(&platforms);
   } catch (const cl::Error& error) {
-    log::print(log::Level::plan, "no OpenCL platform: {}", error_name(error.err()));
+    logging::print(logging::Level::plan, "no OpenCL platform: {}", error_name(error.err()));
     return found;
   }
   for (std::size_t p = 0; p < platforms.size(); ++p) {
@@ -108,7 +108,7 @@ std::vector<Candidate> candidates() {
     try {
       platforms[p].getDevices(CL_DEVICE_TYPE_ALL, &devices);
     } catch (const cl::Error& error) {
-      log::print(log::Level::plan, "platform {} has no device: {}", p, error_name(error.err()));
+      logging::print(logging::Level::plan, "platform {} has no device: {}", p, error_name(error.err()));
       continue;
     }
     for (std::size_t d = 0; d < devices.size(); ++d) {
@@ -117,12 +117,12 @@ std::vector<Candidate> candidates() {
         candidate.info.platform_index = static_cast<int>(p);
         candidate.info.device_index = static_cast<int>(d);
         if (const std::string reason = refusal(devices[d], candidate.info); !reason.empty()) {
-          log::print(log::Level::plan, "device {}:{} {} left out: {}", p, d, candidate.info.name, reason);
+          logging::print(logging::Level::plan, "device {}:{} {} left out: {}", p, d, candidate.info.name, reason);
           continue;
         }
         found.push_back(std::move(candidate));
       } catch (const std::exception& error) {
-        log::print(log::Level::plan, "device {}:{} left out: {}", p, d, error.what());
+        logging::print(logging::Level::plan, "device {}:{} left out: {}", p, d, error.what());
       }
     }
   }

@@ -44,12 +44,12 @@ std::optional<std::string> DiskCache::load(std::string_view key) const {
   try {
     text = file::read(file_name, largest_file);
   } catch (const FileError& error) {
-    log::print(log::Level::plan, "cached program ignored: {}", error.what());
+    logging::print(logging::Level::plan, "cached program ignored: {}", error.what());
     return std::nullopt;
   }
   const std::size_t header = magic.size() + 16;
   const auto damaged = [&] {
-    log::print(log::Level::plan, "cached program ignored: {}: is damaged or of another version", file_name);
+    logging::print(logging::Level::plan, "cached program ignored: {}: is damaged or of another version", file_name);
     return std::nullopt;
   };
   if (text.size() < header + 8 || !text.starts_with(magic)) return damaged();
@@ -73,7 +73,7 @@ void DiskCache::store(std::string_view key, std::string_view content) const {
     std::filesystem::create_directories(folder_, code);
     file::replace(path(key), text);
   } catch (const FileError& error) {
-    log::print(log::Level::plan, "program not kept on disk: {}", error.what());
+    logging::print(logging::Level::plan, "program not kept on disk: {}", error.what());
   }
 }
 

@@ -56,16 +56,16 @@ struct Profiler::State {
       start = command.event.getProfilingInfo<CL_PROFILING_COMMAND_START>();
       end = command.event.getProfilingInfo<CL_PROFILING_COMMAND_END>();
     } catch (const cl::Error& error) {
-      log::warn_once(fmt::format("no times of {} on {}: {}", command.name, device, error_name(error.err())));
+      logging::warn_once(fmt::format("no times of {} on {}: {}", command.name, device, error_name(error.err())));
       return;
     }
     const double start_us = static_cast<double>(start) * 1e-3;
     const double duration_us = end > start ? static_cast<double>(end - start) * 1e-3 : 0;
     if (!clock_offset_us) clock_offset_us = command.enqueued_us - static_cast<double>(queued ? queued : start) * 1e-3;
     if (lines) {
-      log::write(fmt::format("{:>10.1f} us {:>7.1f} GB/s {:>8.1f} GFLOP/s  {} {}", duration_us,
-                             per_second(command.bytes, duration_us), per_second(command.flops, duration_us), command.name,
-                             command.detail));
+      logging::write(fmt::format("{:>10.1f} us {:>7.1f} GB/s {:>8.1f} GFLOP/s  {} {}", duration_us,
+                                 per_second(command.bytes, duration_us), per_second(command.flops, duration_us), command.name,
+                                 command.detail));
     }
     if (trace) {
       trace->add(track, {command.name, command.detail, start_us + *clock_offset_us, duration_us, command.bytes, command.flops});
@@ -91,7 +91,7 @@ struct Profiler::State {
 
 Profiler::Profiler(std::string_view device) : state_(std::make_unique<State>()) {
   state_->device = device;
-  state_->lines = log::enabled(log::Level::kernel);
+  state_->lines = logging::enabled(logging::Level::kernel);
   if (const auto path = env::text("CLNET_TRACE")) state_->open(*path);
   enabled_ = state_->lines || state_->trace;
 }

@@ -101,7 +101,7 @@ struct ProgramCache::State {
 
   cl::Program make(const ProgramSource& source) {
     const std::string text = full_source(source);
-    log::print(log::Level::source, "source of {}:\n{}", source.name, numbered(text));
+    logging::print(logging::Level::source, "source of {}:\n{}", source.name, numbered(text));
     const auto start = std::chrono::steady_clock::now();
     const auto milliseconds = [&] {
       return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -111,15 +111,15 @@ struct ProgramCache::State {
       if (const auto binary = disk->load(disk_key)) {
         if (auto program = from_binary(*binary)) {
           ++loaded;
-          log::print(log::Level::plan, "program {} loaded in {:.0f} ms", source.name, milliseconds());
+          logging::print(logging::Level::plan, "program {} loaded in {:.0f} ms", source.name, milliseconds());
           return *program;
         }
-        log::print(log::Level::plan, "cached program {} ignored: the driver refuses it", source.name);
+        logging::print(logging::Level::plan, "cached program {} ignored: the driver refuses it", source.name);
       }
     }
     cl::Program program = build(source.name, text);
     ++built;
-    log::print(log::Level::plan, "program {} built in {:.0f} ms", source.name, milliseconds());
+    logging::print(logging::Level::plan, "program {} built in {:.0f} ms", source.name, milliseconds());
     if (disk) keep(program, disk_key);
     return program;
   }
@@ -164,7 +164,7 @@ struct ProgramCache::State {
         }
       }
     } catch (const cl::Error& error) {
-      log::print(log::Level::plan, "program not kept on disk: {} from {}", error_name(error.err()), error.what());
+      logging::print(logging::Level::plan, "program not kept on disk: {} from {}", error_name(error.err()), error.what());
     }
   }
 };

@@ -32,7 +32,7 @@ struct Pinned {
       if (last_copy()) last_copy.wait();
       queue.enqueueUnmapMemObject(buffer, address);
     } catch (const cl::Error& error) {
-      log::print(log::Level::plan, "pinned memory: {} from {}", error_name(error.err()), error.what());
+      logging::print(logging::Level::plan, "pinned memory: {} from {}", error_name(error.err()), error.what());
     }
   }
   Pinned(const Pinned&) = delete;
@@ -103,7 +103,7 @@ struct Uploader::State : std::enable_shared_from_this<State> {
     try {
       main.enqueueMarkerWithWaitList(nullptr, &back.released);
     } catch (const cl::Error& error) {
-      log::print(log::Level::plan, "upload buffer: {} from {}", error_name(error.err()), error.what());
+      logging::print(logging::Level::plan, "upload buffer: {} from {}", error_name(error.err()), error.what());
       return;
     }
     const std::lock_guard lock(mutex);
