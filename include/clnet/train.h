@@ -1,0 +1,71 @@
+// Training a classifier in one call: epochs, validation, metrics, checkpoints, progress.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "clnet/data.h"
+#include "clnet/export.h"
+#include "clnet/nn.h"
+#include "clnet/optim.h"
+
+namespace clnet::train {
+
+struct Evaluation {
+  double loss = 0;      ///< mean over the samples
+  double accuracy = 0;  ///< share of samples whose largest output is the label's, 0..1
+};
+/// In inference mode, which is restored afterwards. Throws Error for an empty dataset.
+CLNET_API Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size = 256);
+CLNET_API double accuracy(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size = 256);
+
+struct EpochMetrics {
+  std::int64_t epoch = 0;  ///< from 1
+  std::int64_t steps = 0;  ///< steps made since the start of training
+  double train_loss = 0;   ///< mean over the epoch's steps
+  std::optional<Evaluation> validation;
+  double images_per_second = 0;  ///< of training, validation not counted
+  double seconds = 0;            ///< of training and validation
+};
+
+struct FitOptions {
+  std::int64_t epochs = 1;
+  std::int64_t steps = 0;  ///< end after this many steps in all; 0: after the epochs
+  std::int64_t batch_size = 32;
+  optim::Optimizer optimizer;
+  optim::Schedule schedule = nullptr;  ///< sets the learning rate before each step; none: the optimizer's own
+  std::function<Tensor(const Tensor& output, const Tensor& labels)> loss = nullptr;  ///< cross-entropy when not given
+  std::optional<std::reference_wrapper<const data::Dataset>> validation = std::nullopt;  ///< evaluated after each epoch
+  bool shuffle = true;
+  std::uint64_t seed = 0;  ///< of the shuffle
+  std::int64_t early_stopping = 0;  ///< end when the validation loss has not improved for so many epochs; 0: never
+
+  std::filesystem::path checkpoint = {};  ///< a folder for checkpoint.safetensors, written after every epoch and at an interrupt
+  std::int64_t checkpoint_steps = 0;      ///< and after every so many steps; 0: not
+  bool resume = false;                    ///< go on from the checkpoint when there is one
+
+  /// Called for each step in order, with its loss, a little after it was made; and after each epoch.
+  std::function<void(std::int64_t step, double loss)> on_step = nullptr;
+  std::function<void(const EpochMetrics&)> on_epoch = nullptr;
+  /// Called once before the first step with the number of steps already made (0, or what the checkpoint says).
+  std::function<void(std::int64_t steps)> on_start = nullptr;
+  bool progress = true;   ///< a line on stderr that is redrawn on a terminal, a line per epoch otherwise
+  bool interrupt = true;  ///< Ctrl-C (SIGINT) and SIGTERM end training after the current step; a second one ends the process
+};
+
+struct FitResult {
+  std::vector<EpochMetrics> epochs;  ///< of this call, not of the runs before a resumed checkpoint
+  std::int64_t steps = 0;            ///< made since the start of training
+  bool interrupted = false;
+  bool stopped_early = false;
+};
+
+/// Trains `model` with `options.optimizer` (made for it; Error otherwise). Resuming from a checkpoint gives the numbers of a run that
+/// was never stopped. Throws FileError for a checkpoint that is damaged or of another model, and Error when the loss is no
+/// longer a number.
+CLNET_API FitResult fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options);
+
+}  // namespace clnet::train
