@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,43 +21,48 @@ enum class Split : std::uint8_t { train, test };
 /// u8 divided by 255, then (x - mean) / std per channel when given.
 struct Dataset {
   std::string name;
-  Shape sample_shape;  ///< of one sample, {channels, height, width} for images
-  std::vector<std::uint8_t> bytes;  ///< samples one after the other, when stored as u8
-  std::vector<float> floats;        ///< or as f32; exactly one of the two is used
+  Shape sample_shape;                ///< of one sample, {channels, height, width} for images
+  std::vector<std::uint8_t> bytes;   ///< samples one after the other, when stored as u8
+  std::vector<float> floats;         ///< or as f32; exactly one of the two is used
   std::vector<std::int32_t> labels;  ///< one per sample, 0..classes-1
   std::int64_t classes = 0;
   std::vector<std::string> class_names;  ///< empty when unknown
-  std::vector<float> mean, std;          ///< per channel; empty: no normalisation
+  std::vector<float> mean, std;          ///< per channel (extent 0 of sample_shape); both empty: no normalisation
 
   std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
 };
 
-/// Fashion-MNIST from Debian's package dataset-fashion-mnist (or from the folder in CLNET_DATA_DIR/fashion-mnist).
+/// Fashion-MNIST from CLNET_DATA_DIR/fashion-mnist where that exists, else from Debian's package dataset-fashion-mnist.
 CLNET_API Dataset fashion_mnist(Split split);
 /// MNIST from CLNET_DATA_DIR/mnist.
 CLNET_API Dataset mnist(Split split);
 /// CIFAR-10 from CLNET_DATA_DIR/cifar10.
 CLNET_API Dataset cifar10(Split split);
-/// A folder with IDX files (train-images-idx3-ubyte[.gz], ...) or CIFAR-10 binary batches (data_batch_1.bin, ..., test_batch.bin).
-/// Throws FileError with path and reason.
+/// A folder with IDX files of 10 classes (train-images-idx3-ubyte[.gz], t10k-..., ...), or else with CIFAR-10 binary batches:
+/// whichever of data_batch_1.bin, data_batch_2.bin, ... there are for training, and test_batch.bin. Only files of the split
+/// asked for are opened. Throws FileError with path and reason.
 CLNET_API Dataset load_folder(const std::filesystem::path& folder, Split split);
 /// One pair of IDX files, plain or gzip-compressed: images (magic 0x803) and labels (0x801), as many of one as of the other.
-CLNET_API Dataset load_idx(const std::filesystem::path& images, const std::filesystem::path& labels);
-/// CIFAR-10's binary format: records of 1 label byte (0..9) and 3x32x32 bytes.
+/// Sizes in headers are believed only as far as the data bear them out. Throws FileError with path and reason, also for a label
+/// that is not below `classes`.
+CLNET_API Dataset load_idx(const std::filesystem::path& images, const std::filesystem::path& labels, std::int64_t classes = 10);
+/// CIFAR-10's binary format: records of 1 label byte (0..9) and 3x32x32 bytes; the files one after the other. Throws FileError.
 CLNET_API Dataset load_cifar10(const std::vector<std::filesystem::path>& files);
-/// The caller's own samples, `labels.size()` times `sample_shape`.
+/// The caller's own samples, `labels.size()` times `sample_shape`. Throws Error for another number of values, and for a label
+/// that is not in 0..classes-1.
 CLNET_API Dataset from_arrays(std::vector<float> samples, const Shape& sample_shape, std::vector<std::int32_t> labels,
                               std::int64_t classes);
-/// Mean and standard deviation of each channel over the whole dataset, of values after division by 255 where stored as u8.
+/// Mean and standard deviation of each channel over the whole dataset, of values after division by 255 where stored as u8. The
+/// deviation of a channel that is constant is given as 1, so that it can be divided by. Throws Error for an empty dataset.
 CLNET_API void compute_normalization(const Dataset& dataset, std::vector<float>& mean, std::vector<float>& std);
 
 struct BatchOptions {
   std::int64_t batch_size = 32;
   bool shuffle = false;
-  std::uint64_t seed = 0;   ///< of the shuffle; the same seed and epoch give the same order
+  std::uint64_t seed = 0;  ///< of the shuffle; the same seed and epoch give the same order
   std::uint64_t epoch = 0;
-  bool drop_last = false;   ///< leave out a last batch that is not full
-  std::int64_t start = 0;   ///< skip this many batches: where a resumed epoch goes on
+  bool drop_last = false;  ///< leave out a last batch that is not full
+  std::int64_t start = 0;  ///< skip this many batches: where a resumed epoch goes on
 };
 
 struct Batch {
@@ -64,7 +70,8 @@ struct Batch {
   Tensor labels;  ///< i32, {n}
 };
 
-/// The batches of one epoch, prepared and uploaded by a background thread while the device works.
+/// The batches of one epoch, prepared and uploaded to Device::current() by a background thread while the device works. An input
+/// range: each begin() starts the epoch again, with a thread of its own that ends with the last copy of the iterator.
 /// for (auto [images, labels] : data::batches(dataset, {.batch_size = 128, .shuffle = true})) ...
 class CLNET_API Batches {
  public:
@@ -76,7 +83,9 @@ class CLNET_API Batches {
     using pointer = const Batch*;
     using reference = Batch;
     Batch operator*() const;
+    /// Waits for the next batch. Throws what went wrong while it was made.
     Iterator& operator++();
+    void operator++(int) { ++*this; }
     bool operator==(const Iterator& other) const;
 
    private:
@@ -85,11 +94,13 @@ class CLNET_API Batches {
     std::shared_ptr<Worker> worker_;
   };
 
-  /// `dataset` must outlive the batches.
+  /// `dataset` must outlive the batches and their iterators, unchanged. Throws Error when batch_size is less than 1, start is
+  /// negative, or the dataset's parts do not fit together.
   Batches(const Dataset& dataset, BatchOptions options);
+  Batches(const Dataset&& dataset, BatchOptions options) = delete;
   Iterator begin() const;
   Iterator end() const;
-  /// The number of batches.
+  /// The number of batches from `start` on.
   std::int64_t size() const;
 
  private:
@@ -97,7 +108,8 @@ class CLNET_API Batches {
   BatchOptions options_;
 };
 
-/// Throws Error when batch_size is less than 1.
+/// Batches(dataset, options).
 CLNET_API Batches batches(const Dataset& dataset, const BatchOptions& options);
+Batches batches(const Dataset&& dataset, const BatchOptions& options) = delete;
 
 }  // namespace clnet::data

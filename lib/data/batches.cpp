@@ -1,0 +1,166 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "clnet/data.h"
+#include "clnet/device.h"
+#include "clnet/error.h"
+#include "lib/data/epoch_order.h"
+#include "lib/data/gather.h"
+#include "lib/exec/upload.h"
+
+namespace clnet::data {
+namespace {
+
+/// Batches that wait for their use: one more is in the consumer's hands and one in the making.
+constexpr std::size_t queue_limit = 2;
+
+/// The number of samples that take part in an epoch's batches.
+std::int64_t used_samples(const Dataset& dataset, const BatchOptions& options) {
+  return options.drop_last ? dataset.size() - dataset.size() % options.batch_size : dataset.size();
+}
+
+}  // namespace
+
+/// The thread that makes the batches, and the queue between it and the consumer.
+class Batches::Iterator::Worker {
+ public:
+  Worker(const Dataset& dataset, const BatchOptions& options)
+      : dataset_(dataset), options_(options), device_(Device::current()), gather_(dataset), thread_([this] { work(); }) {
+    try {
+      advance();
+    } catch (...) {
+      stop();  // no destructor runs for an object that was not completed
+      throw;
+    }
+  }
+  ~Worker() { stop(); }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  bool at_end() const { return !current_; }
+  const Batch& current() const { return *current_; }
+
+  /// Waits for the next batch. Rethrows what the thread threw.
+  void advance() {
+    current_.reset();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !queue_.empty() || finished_; });
+    if (!queue_.empty()) {
+      current_ = std::move(queue_.front());
+      queue_.pop_front();
+      changed_.notify_all();
+    } else if (error_) {
+      std::rethrow_exception(std::exchange(error_, nullptr));
+    }
+  }
+
+ private:
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void work() {
+    std::exception_ptr error;
+    try {
+      make_batches();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const std::lock_guard lock(mutex_);
+    error_ = error;
+    finished_ = true;
+    changed_.notify_all();
+  }
+
+  void make_batches() {
+    const auto order = epoch_order(dataset_.size(), options_.shuffle, options_.seed, options_.epoch);
+    const auto end = used_samples(dataset_, options_);
+    if (options_.start > end / options_.batch_size) return;  // also keeps the product below from overflowing
+    for (auto first = options_.start * options_.batch_size; first < end; first += options_.batch_size) {
+      const auto count = std::min(options_.batch_size, end - first);
+      Batch batch = make({order.data() + first, static_cast<std::size_t>(count)});
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return queue_.size() < queue_limit || stopping_; });
+      if (stopping_) return;
+      queue_.push_back(std::move(batch));
+      changed_.notify_all();
+    }
+  }
+
+  Batch make(std::span<const std::int64_t> indices) const {
+    std::vector<std::int64_t> extents{static_cast<std::int64_t>(indices.size())};
+    extents.insert(extents.end(), dataset_.sample_shape.begin(), dataset_.sample_shape.end());
+    const Shape labels_shape{static_cast<std::int64_t>(indices.size())};
+    return {exec::upload({Shape(std::move(extents)), Dtype::f32}, device_,
+                         [&](void* out) { gather_.images(indices, static_cast<float*>(out)); }),
+            exec::upload({labels_shape, Dtype::i32}, device_,
+                         [&](void* out) { gather_.labels(indices, static_cast<std::int32_t*>(out)); })};
+  }
+
+  const Dataset& dataset_;
+  const BatchOptions options_;
+  const Device device_;  ///< the consumer's at its begin()
+  const Gather gather_;
+  std::optional<Batch> current_;  ///< the consumer's
+
+  std::mutex mutex_;  ///< guards what follows
+  std::condition_variable changed_;
+  std::deque<Batch> queue_;
+  std::exception_ptr error_;
+  bool finished_ = false, stopping_ = false;
+
+  std::thread thread_;  ///< last: it uses all that is above
+};
+
+Batch Batches::Iterator::operator*() const {
+  if (!worker_ || worker_->at_end()) throw Error("batches: there is no batch behind the last one");
+  return worker_->current();
+}
+
+Batches::Iterator& Batches::Iterator::operator++() {
+  if (!worker_ || worker_->at_end()) throw Error("batches: there is no batch behind the last one");
+  worker_->advance();
+  return *this;
+}
+
+bool Batches::Iterator::operator==(const Iterator& other) const {
+  const bool ended = !worker_ || worker_->at_end(), other_ended = !other.worker_ || other.worker_->at_end();
+  return ended || other_ended ? ended == other_ended : worker_ == other.worker_;
+}
+
+Batches::Batches(const Dataset& dataset, BatchOptions options) : dataset_(&dataset), options_(options) {
+  if (options.batch_size < 1) throw Error(fmt::format("batches: batch_size is {}, expected at least 1", options.batch_size));
+  if (options.start < 0) throw Error(fmt::format("batches: start is {}, expected at least 0", options.start));
+  validate(dataset);
+}
+
+Batches::Iterator Batches::begin() const {
+  Iterator iterator;
+  iterator.worker_ = std::make_shared<Iterator::Worker>(*dataset_, options_);
+  return iterator;
+}
+
+Batches::Iterator Batches::end() const { return {}; }
+
+std::int64_t Batches::size() const {
+  const auto samples = used_samples(*dataset_, options_);
+  const auto all = samples / options_.batch_size + (samples % options_.batch_size != 0 ? 1 : 0);
+  return std::max<std::int64_t>(0, all - options_.start);
+}
+
+Batches batches(const Dataset& dataset, const BatchOptions& options) { return {dataset, options}; }
+
+}  // namespace clnet::data

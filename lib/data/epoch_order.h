@@ -1,0 +1,14 @@
+// The order in which an epoch visits the samples.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "clnet/export.h"
+
+namespace clnet::data {
+
+/// 0..count-1, shuffled by a generator of our own: the same seed and epoch give the same order on every machine and compiler.
+CLNET_API std::vector<std::int64_t> epoch_order(std::int64_t count, bool shuffle, std::uint64_t seed, std::uint64_t epoch);
+
+}  // namespace clnet::data

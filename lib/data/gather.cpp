@@ -1,0 +1,82 @@
+#include "lib/data/gather.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "clnet/error.h"
+
+namespace clnet::data {
+namespace {
+
+[[noreturn]] void invalid(const Dataset& dataset, std::string_view reason) {
+  throw Error(fmt::format("dataset {}: {}", dataset.name.empty() ? "(without a name)" : dataset.name, reason));
+}
+
+}  // namespace
+
+std::int64_t channels_of(const Dataset& dataset) { return dataset.sample_shape.rank() == 0 ? 1 : dataset.sample_shape[0]; }
+
+void validate(const Dataset& dataset) {
+  if (!dataset.bytes.empty() && !dataset.floats.empty())
+    invalid(dataset, "both bytes and floats are given, expected one of them");
+  const auto values = static_cast<std::uint64_t>(dataset.bytes.size() + dataset.floats.size());
+  const auto sample = static_cast<std::uint64_t>(dataset.sample_shape.numel());
+  const auto samples = static_cast<std::uint64_t>(dataset.labels.size());
+  if (sample == 0) invalid(dataset, fmt::format("samples of shape {} are empty", to_string(dataset.sample_shape)));
+  if (values % sample != 0 || values / sample != samples)
+    invalid(dataset, fmt::format("{} labels need {} values for samples of shape {}, got {}", samples, samples * sample,
+                                 to_string(dataset.sample_shape), values));
+  if (dataset.classes < 1) invalid(dataset, fmt::format("it has {} classes, expected at least 1", dataset.classes));
+  for (std::size_t i = 0; i < dataset.labels.size(); ++i)
+    if (dataset.labels[i] < 0 || dataset.labels[i] >= dataset.classes)
+      invalid(dataset, fmt::format("label {} of sample {} is not one of {} classes", dataset.labels[i], i, dataset.classes));
+  if (dataset.mean.empty() && dataset.std.empty()) return;
+  const auto channels = static_cast<std::size_t>(channels_of(dataset));
+  if (dataset.mean.size() != channels || dataset.std.size() != channels)
+    invalid(dataset, fmt::format("mean and std have {} and {} values, expected {}, one per channel", dataset.mean.size(),
+                                 dataset.std.size(), channels));
+  for (std::size_t c = 0; c < channels; ++c)
+    if (!std::isfinite(dataset.mean[c]) || !std::isfinite(dataset.std[c]) || dataset.std[c] <= 0)
+      invalid(dataset, fmt::format("mean {} and std {} of channel {}: expected a number, and one above 0", dataset.mean[c],
+                                   dataset.std[c], c));
+}
+
+Gather::Gather(const Dataset& dataset)
+    : dataset_(dataset), planes_(dataset.mean.empty() ? 1 : static_cast<std::size_t>(channels_of(dataset))) {
+  plane_ = static_cast<std::size_t>(dataset.sample_shape.numel()) / planes_;
+  if (dataset.bytes.empty()) return;
+  table_.resize(256 * planes_);
+  for (std::size_t i = 0; i < table_.size(); ++i) {
+    const float value = static_cast<float>(i % 256) / 255.0f;
+    table_[i] = dataset.mean.empty() ? value : (value - dataset.mean[i / 256]) / dataset.std[i / 256];
+  }
+}
+
+void Gather::images(std::span<const std::int64_t> indices, float* out) const {
+  for (const auto index : indices) {
+    const auto first = static_cast<std::size_t>(index) * planes_ * plane_;
+    for (std::size_t p = 0; p < planes_; ++p, out += plane_) {
+      if (!table_.empty()) {
+        const auto* in = dataset_.bytes.data() + first + p * plane_;
+        const float* table = table_.data() + 256 * p;
+        for (std::size_t i = 0; i < plane_; ++i) out[i] = table[in[i]];
+      } else {
+        const float* in = dataset_.floats.data() + first + p * plane_;
+        if (dataset_.mean.empty()) {
+          std::copy(in, in + plane_, out);
+        } else {
+          const float mean = dataset_.mean[p], std = dataset_.std[p];
+          for (std::size_t i = 0; i < plane_; ++i) out[i] = (in[i] - mean) / std;
+        }
+      }
+    }
+  }
+}
+
+void Gather::labels(std::span<const std::int64_t> indices, std::int32_t* out) const {
+  for (const auto index : indices) *out++ = dataset_.labels[static_cast<std::size_t>(index)];
+}
+
+}  // namespace clnet::data

@@ -1,0 +1,33 @@
+// Copies chosen samples of a dataset to a batch: converted to f32 and normalised.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "clnet/data.h"
+#include "clnet/export.h"
+
+namespace clnet::data {
+
+/// Throws Error, naming the dataset, when its parts do not fit together: number of values, labels, channels, mean and std.
+CLNET_API void validate(const Dataset& dataset);
+/// Extent 0 of the samples, 1 for scalars.
+CLNET_API std::int64_t channels_of(const Dataset& dataset);
+
+/// `dataset` must be valid and outlive it.
+class CLNET_API Gather {
+ public:
+  explicit Gather(const Dataset& dataset);
+  /// {indices.size(), ...sample_shape} floats.
+  void images(std::span<const std::int64_t> indices, float* out) const;
+  void labels(std::span<const std::int64_t> indices, std::int32_t* out) const;
+
+ private:
+  const Dataset& dataset_;
+  std::size_t planes_ = 1;    ///< a sample's channels that are converted differently
+  std::size_t plane_ = 0;     ///< values of one
+  std::vector<float> table_;  ///< u8 only: what each of 256 values becomes, per plane
+};
+
+}  // namespace clnet::data
