@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -150,6 +151,7 @@ CLNET_API Tensor sum_to(const Tensor& x, const Shape& shape);
 
 /// One extent may be -1: what is left.
 CLNET_API Tensor reshape(const Tensor& x, const std::vector<std::int64_t>& extents);
+CLNET_API Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents);
 CLNET_API Tensor reshape(const Tensor& x, const Shape& shape);
 /// Joins dimensions first..last.
 CLNET_API Tensor flatten(const Tensor& x, int first = 1, int last = -1);

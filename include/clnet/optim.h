@@ -97,7 +97,7 @@ struct OneCycleOptions {
 };
 /// Smith and Topin 2018, with cosine annealing both ways, as PyTorch's OneCycleLR (learning rate only).
 CLNET_API Schedule one_cycle(double max_rate, std::int64_t total, const OneCycleOptions& options = {});
-/// Linear from 0 over the first `steps` steps, then `after`, whose steps are counted from the same 0.
+/// Rises in equal parts over the first `steps` steps to what `after` says at their end, then is `after`, counted from the same 0.
 CLNET_API Schedule warm_up(std::int64_t steps, Schedule after);
 
 /// The gradients scaled down together so that their joint norm is at most `max_norm` (PyTorch's clip_grad_norm_).

@@ -1,0 +1,175 @@
+#include "clnet/models.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "clnet/error.h"
+
+namespace clnet::models {
+
+namespace {
+
+using nn::Module;
+
+/// The number of features that `features` makes of one image; its ShapeErrors say which layer the image is too small for.
+std::int64_t feature_count(Module& features, const Shape& image) {
+  return features(zeros({1, image[0], image[1], image[2]})).numel();
+}
+
+std::unique_ptr<Module> mlp(const Shape& image, std::int64_t classes) {
+  return std::make_unique<nn::Sequential>(nn::Flatten{}, nn::Linear{image.numel(), 128}, relu, nn::Linear{128, classes});
+}
+
+std::unique_ptr<Module> keras_cnn(const Shape& image, std::int64_t classes) {
+  auto net = std::make_unique<nn::Sequential>(nn::Conv2d{{.in_channels = image[0], .out_channels = 32, .kernel_size = 3}}, relu,
+                                              nn::MaxPool2d{2}, nn::Flatten{});
+  net->append(nn::Linear{feature_count(*net, image), classes});
+  return net;
+}
+
+std::unique_ptr<Module> cnn(const Shape& image, std::int64_t classes) {
+  auto net = std::make_unique<nn::Sequential>(
+      nn::Conv2d{{.in_channels = image[0], .out_channels = 32, .kernel_size = 3, .padding = 1}}, relu, nn::MaxPool2d{2},
+      nn::Conv2d{{.in_channels = 32, .out_channels = 64, .kernel_size = 3, .padding = 1}}, relu, nn::MaxPool2d{2}, nn::Flatten{});
+  net->append(nn::Linear{feature_count(*net, image), 128});
+  net->append(relu);
+  net->append(nn::Linear{128, classes});
+  return net;
+}
+
+std::unique_ptr<Module> lenet5(const Shape& image, std::int64_t classes) {
+  auto net = std::make_unique<nn::Sequential>(
+      nn::Conv2d{{.in_channels = image[0], .out_channels = 6, .kernel_size = 5, .padding = 2}}, nn::Tanh(), nn::AvgPool2d{2},
+      nn::Conv2d{{.in_channels = 6, .out_channels = 16, .kernel_size = 5}}, nn::Tanh(), nn::AvgPool2d{2}, nn::Flatten{});
+  net->append(nn::Linear{feature_count(*net, image), 120});
+  net->append(nn::Tanh());
+  net->append(nn::Linear{120, 84});
+  net->append(nn::Tanh());
+  net->append(nn::Linear{84, classes});
+  return net;
+}
+
+/// Two 3x3 convolutions with batch normalisation around a shortcut (He et al. 2015), named as torchvision names them.
+struct BasicBlock : Module {
+  nn::Conv2d conv1, conv2;
+  nn::BatchNorm2d bn1, bn2;
+  nn::Sequential downsample;
+  bool projects;
+
+  BasicBlock(std::int64_t in, std::int64_t out, std::int64_t stride)
+      : conv1{{.in_channels = in, .out_channels = out, .kernel_size = 3, .stride = stride, .padding = 1, .bias = false}},
+        conv2{{.in_channels = out, .out_channels = out, .kernel_size = 3, .padding = 1, .bias = false}},
+        bn1{out},
+        bn2{out},
+        projects(stride != 1 || in != out) {
+    add("conv1", conv1);
+    add("bn1", bn1);
+    add("conv2", conv2);
+    add("bn2", bn2);
+    if (projects) {
+      downsample.append(nn::Conv2d{{.in_channels = in, .out_channels = out, .kernel_size = 1, .stride = stride, .bias = false}});
+      downsample.append(nn::BatchNorm2d{out});
+      add("downsample", downsample);
+    }
+  }
+
+  Tensor forward(const Tensor& x) override {
+    const Tensor residual = bn2(conv2(relu(bn1(conv1(x)))));
+    return relu(residual + (projects ? downsample(x) : x));
+  }
+  std::string kind() const override { return "BasicBlock"; }
+};
+
+/// A residual network's first layers.
+struct Stem {
+  std::int64_t kernel, stride;
+  bool pool;
+};
+
+struct ResNet : Module {
+  nn::Conv2d conv1;
+  nn::BatchNorm2d bn1;
+  std::vector<nn::Sequential> stages;
+  nn::Linear fc;
+  bool pool;
+
+  ResNet(const Shape& image, std::int64_t classes, const Stem& stem, const std::vector<std::int64_t>& widths, int blocks)
+      : conv1{{.in_channels = image[0],
+               .out_channels = widths[0],
+               .kernel_size = stem.kernel,
+               .stride = stem.stride,
+               .padding = stem.kernel / 2,
+               .bias = false}},
+        bn1{widths[0]},
+        fc{widths.back(), classes},
+        pool(stem.pool) {
+    add("conv1", conv1);
+    add("bn1", bn1);
+    std::int64_t in = widths[0];
+    for (std::size_t s = 0; s < widths.size(); ++s) {
+      auto& stage = stages.emplace_back();
+      for (int b = 0; b < blocks; ++b) {
+        stage.append(BasicBlock{in, widths[s], s > 0 && b == 0 ? 2 : 1});
+        in = widths[s];
+      }
+      add(fmt::format("layer{}", s + 1), stage);
+    }
+    add("fc", fc);
+    // He initialisation by fan-out, as torchvision's: what these networks are trained from.
+    for (auto& [name, parameter] : parameters()) {
+      const auto& shape = parameter.value().shape();
+      if (shape.rank() != 4) continue;
+      const auto fan_out = static_cast<double>(shape[0] * shape[2] * shape[3]);
+      parameter.set(nn::init::normal(shape, 0, std::sqrt(2 / fan_out)));
+    }
+  }
+
+  Tensor forward(const Tensor& x) override {
+    Tensor y = relu(bn1(conv1(x)));
+    if (pool) y = max_pool2d(y, 3, {.stride = 2, .padding = 1});
+    for (auto& stage : stages) y = stage(y);
+    return fc(flatten(adaptive_avg_pool2d(y, 1)));
+  }
+  std::string kind() const override { return "ResNet"; }
+};
+
+std::unique_ptr<Module> resnet20(const Shape& image, std::int64_t classes) {
+  return std::make_unique<ResNet>(image, classes, Stem{3, 1, false}, std::vector<std::int64_t>{16, 32, 64}, 3);
+}
+
+std::unique_ptr<Module> resnet18(const Shape& image, std::int64_t classes) {
+  return std::make_unique<ResNet>(image, classes, Stem{7, 2, true}, std::vector<std::int64_t>{64, 128, 256, 512}, 2);
+}
+
+struct Entry {
+  const char* name;
+  std::unique_ptr<Module> (*make)(const Shape& image, std::int64_t classes);
+};
+constexpr Entry table[] = {{"mlp", mlp},       {"keras-cnn", keras_cnn}, {"cnn", cnn},
+                           {"lenet5", lenet5}, {"resnet20", resnet20},   {"resnet18", resnet18}};
+
+}  // namespace
+
+std::vector<std::string> names() {
+  std::vector<std::string> result;
+  for (const auto& entry : table) result.emplace_back(entry.name);
+  return result;
+}
+
+std::unique_ptr<nn::Module> make(std::string_view name, const Shape& image, std::int64_t classes) {
+  if (image.rank() != 3)
+    throw ShapeError(fmt::format("model {}: needs images {{channels, height, width}}, got {}", name, to_string(image)));
+  for (const auto& entry : table) {
+    if (entry.name != name) continue;
+    try {
+      return entry.make(image, classes);
+    } catch (const ShapeError& error) {
+      throw Error(fmt::format("model {} cannot take images of {}: {}", name, to_string(image), error.what()));
+    }
+  }
+  throw Error(fmt::format("there is no model named '{}'; there are: {}", name, fmt::join(names(), ", ")));
+}
+
+}  // namespace clnet::models

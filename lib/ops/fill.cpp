@@ -1,0 +1,46 @@
+// Tensors made from numbers: full and its relatives, arange.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/graph/op.h"
+
+namespace clnet {
+
+namespace {
+
+/// Inputs: the first value and the step, f32 for floating dtypes and i64 for others.
+class Arange : public Op {
+ public:
+  Arange(std::int64_t count, Dtype dtype) : count_(count), dtype_(dtype) {}
+  std::string_view name() const override { return "arange"; }
+  Fields fields() const override { return {{"count", count_}, {"dtype", std::string(to_string(dtype_))}}; }
+
+  Specs infer(const Specs&) const override { return {{{count_}, dtype_}}; }
+  std::string expr(const Specs&) const override { return "a + b * i"; }
+  Tensors vjp(const Tensors&, const Tensors&, const Tensors&) const override { return Tensors(2); }
+
+ private:
+  std::int64_t count_;
+  Dtype dtype_;
+};
+
+}  // namespace
+
+Tensor full(const Shape& shape, double value, Dtype dtype) { return expand(Tensor::scalar(value, dtype), shape); }
+Tensor zeros(const Shape& shape, Dtype dtype) { return full(shape, 0, dtype); }
+Tensor ones(const Shape& shape, Dtype dtype) { return full(shape, 1, dtype); }
+Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
+Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
+
+Tensor arange(std::int64_t count, double start, double step, Dtype dtype) {
+  if (dtype == Dtype::boolean) throw DtypeError("arange: bool holds no sequence of numbers");
+  if (!is_floating(dtype) && (start != std::floor(start) || step != std::floor(step)))
+    throw Error(fmt::format("arange: start {} and step {} must be whole numbers for dtype {}", start, step, to_string(dtype)));
+  const auto wide = is_floating(dtype) ? Dtype::f32 : Dtype::i64;
+  return apply(std::make_shared<Arange>(count, dtype), {Tensor::scalar(start, wide), Tensor::scalar(step, wide)});
+}
+
+}  // namespace clnet

@@ -1,0 +1,36 @@
+// The update of one parameter by one optimizer's formula, as an operation, so that a step is graph like everything else.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "clnet/tensor.h"
+#include "lib/graph/op.h"
+
+namespace clnet::ops {
+
+enum class UpdateRule : std::uint8_t { sgd, sgd_momentum, adam, rmsprop, rmsprop_momentum };
+
+/// How many tensors of state a rule keeps per parameter.
+CLNET_API int state_count(UpdateRule rule);
+
+/// What does not change from step to step.
+struct UpdateConstants {
+  double decay = 0;             ///< weight decay that joins the gradient
+  double beta1 = 0, beta2 = 0;  ///< of the momentum and of the mean square
+  double eps = 0;
+  bool nesterov = false;
+};
+
+/// What changes, as f32 scalars: leaf inputs, so that a schedule never makes a new plan.
+struct UpdateScalars {
+  Tensor rate;
+  Tensor shrink;        ///< the parameter is multiplied by this first: 1 - rate * decay of AdamW
+  Tensor second_scale;  ///< Adam: 1 / sqrt(1 - beta2^t)
+};
+
+/// The new parameter, then the new state. `state` has state_count(rule) tensors of f32 and the parameter's shape.
+CLNET_API Tensors optimizer_update(UpdateRule rule, const Tensor& parameter, const Tensor& gradient, const Tensors& state,
+                                   const UpdateConstants& constants, const UpdateScalars& scalars);
+
+}  // namespace clnet::ops

@@ -1,0 +1,221 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <map>
+
+#include "clnet/autograd.h"
+#include "clnet/error.h"
+#include "clnet/optim.h"
+#include "lib/ops/optimizer_update.h"
+
+namespace clnet::optim {
+
+namespace {
+
+/// What each algorithm calls the state it keeps; PyTorch's names.
+std::vector<std::string> state_names(ops::UpdateRule rule) {
+  switch (rule) {
+    case ops::UpdateRule::sgd: return {};
+    case ops::UpdateRule::sgd_momentum: return {"momentum_buffer"};
+    case ops::UpdateRule::adam: return {"exp_avg", "exp_avg_sq"};
+    case ops::UpdateRule::rmsprop: return {"square_avg"};
+    case ops::UpdateRule::rmsprop_momentum: return {"square_avg", "momentum_buffer"};
+  }
+  return {};
+}
+
+void require(bool good, const char* optimizer, const char* what, double value) {
+  if (!good) throw Error(fmt::format("{}: {} cannot be {}", optimizer, what, value));
+}
+
+}  // namespace
+
+struct Optimizer::Impl {
+  struct Slot {
+    std::string name;
+    nn::Parameter parameter;
+    std::vector<nn::Parameter> state;
+  };
+
+  ops::UpdateRule rule;
+  ops::UpdateConstants constants;
+  double rate;
+  double shrink_decay;  // AdamW's
+  double clip_norm;
+  std::int64_t steps = 0;
+  std::vector<Slot> slots;
+  std::vector<nn::Parameter> buffers;
+
+  Impl(const nn::Module& module, ops::UpdateRule r, const ops::UpdateConstants& c, double learning_rate, double decoupled_decay,
+       double clip)
+      : rule(r), constants(c), rate(learning_rate), shrink_decay(decoupled_decay), clip_norm(clip) {
+    for (auto& [name, parameter] : module.parameters()) {
+      Slot slot{name, parameter, {}};
+      const auto& shape = parameter.value().shape();
+      const std::vector<float> nothing(static_cast<std::size_t>(shape.numel()), 0.0F);
+      for (int i = 0; i < ops::state_count(rule); ++i) slot.state.emplace_back(Tensor::from(nothing, shape));
+      slots.push_back(std::move(slot));
+    }
+    for (auto& [name, buffer] : module.buffers()) buffers.push_back(buffer);
+  }
+
+  ops::UpdateScalars scalars() const {
+    const auto t = static_cast<double>(steps + 1);
+    double step_size = rate, second_scale = 1;
+    if (rule == ops::UpdateRule::adam) {
+      step_size = rate / (1 - std::pow(constants.beta1, t));
+      second_scale = 1 / std::sqrt(1 - std::pow(constants.beta2, t));
+    }
+    return {Tensor::scalar(step_size), Tensor::scalar(1 - rate * shrink_decay), Tensor::scalar(second_scale)};
+  }
+
+  /// The new values of everything that a step changes, and where they go.
+  struct Update {
+    std::vector<nn::Parameter> targets;
+    std::vector<Tensor> values;
+  };
+
+  Update update(std::vector<Tensor> gradients) const {
+    if (gradients.size() != slots.size())
+      throw Error(fmt::format("optimizer: {} gradients for {} parameters", gradients.size(), slots.size()));
+    if (clip_norm > 0) gradients = clip_by_norm(gradients, clip_norm);
+    const auto now = scalars();
+    Update result;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      Tensors state(slots[i].state.begin(), slots[i].state.end());
+      auto outputs = ops::optimizer_update(rule, slots[i].parameter, gradients[i], state, constants, now);
+      result.targets.push_back(slots[i].parameter);
+      result.targets.insert(result.targets.end(), slots[i].state.begin(), slots[i].state.end());
+      result.values.insert(result.values.end(), outputs.begin(), outputs.end());
+    }
+    for (const auto& buffer : buffers) {
+      if (!buffer.pending()) continue;
+      result.targets.push_back(buffer);
+      result.values.push_back(buffer);
+    }
+    return result;
+  }
+
+  void commit(Update& update) {
+    for (std::size_t i = 0; i < update.targets.size(); ++i) update.targets[i].set(update.values[i].detach());
+    ++steps;
+  }
+};
+
+Tensor Optimizer::step(const Tensor& loss) {
+  if (!impl_) throw Error("optimizer: step() on an optimizer that was never made");
+  std::vector<Tensor> parameters;
+  for (const auto& slot : impl_->slots) parameters.push_back(slot.parameter);
+  auto update = impl_->update(gradients(loss, parameters));
+  auto wanted = update.values;
+  wanted.push_back(loss);
+  eval(wanted);
+  impl_->commit(update);
+  return loss.detach();
+}
+
+void Optimizer::apply(const std::vector<Tensor>& gradients) {
+  if (!impl_) throw Error("optimizer: apply() on an optimizer that was never made");
+  auto update = impl_->update(gradients);
+  eval(update.values);
+  impl_->commit(update);
+}
+
+double Optimizer::learning_rate() const { return impl_->rate; }
+void Optimizer::set_learning_rate(double rate) {
+  require(rate >= 0 && std::isfinite(rate), "optimizer", "the learning rate", rate);
+  impl_->rate = rate;
+}
+std::int64_t Optimizer::steps() const { return impl_->steps; }
+
+io::StateDict Optimizer::state() const {
+  io::StateDict result{{"step", Tensor::scalar(static_cast<double>(impl_->steps), Dtype::i64)}};
+  const auto names = state_names(impl_->rule);
+  for (const auto& slot : impl_->slots)
+    for (std::size_t i = 0; i < names.size(); ++i) result.emplace_back(slot.name + '.' + names[i], slot.state[i].value());
+  return result;
+}
+
+void Optimizer::load_state(const io::StateDict& state) {
+  std::map<std::string, Tensor> given(state.begin(), state.end());
+  std::vector<std::string> faults;
+  std::vector<std::pair<nn::Parameter, Tensor>> changes;
+  const auto take = [&](const std::string& name, const Spec& spec) -> Tensor {
+    const auto found = given.find(name);
+    if (found == given.end()) {
+      faults.push_back(fmt::format("{} is missing", name));
+      return {};
+    }
+    auto tensor = found->second;
+    given.erase(found);
+    if (tensor.spec() != spec) faults.push_back(fmt::format("{} is {}, not {}", name, to_string(tensor.spec()), to_string(spec)));
+    return tensor;
+  };
+  const auto step = take("step", {Shape{}, Dtype::i64});
+  const auto names = state_names(impl_->rule);
+  for (const auto& slot : impl_->slots)
+    for (std::size_t i = 0; i < names.size(); ++i)
+      changes.emplace_back(slot.state[i], take(slot.name + '.' + names[i], slot.state[i].value().spec()));
+  for (const auto& [name, tensor] : given) faults.push_back(fmt::format("{} is not known", name));
+  const auto steps = faults.empty() ? step.item<std::int64_t>() : 0;
+  if (steps < 0) faults.push_back(fmt::format("step is {}", steps));
+  if (!faults.empty()) throw Error(fmt::format("the state does not fit the optimizer: {}", fmt::join(faults, "; ")));
+  impl_->steps = steps;
+  for (auto& [parameter, tensor] : changes) parameter.set(tensor);
+}
+
+SGD::SGD(const nn::Module& module, const SGDOptions& o)
+    : Optimizer([&] {
+        require(o.learning_rate >= 0, "SGD", "learning_rate", o.learning_rate);
+        require(o.momentum >= 0, "SGD", "momentum", o.momentum);
+        require(o.weight_decay >= 0, "SGD", "weight_decay", o.weight_decay);
+        if (o.nesterov) require(o.momentum > 0, "SGD", "nesterov's momentum", o.momentum);
+        return std::make_shared<Impl>(module, o.momentum > 0 ? ops::UpdateRule::sgd_momentum : ops::UpdateRule::sgd,
+                                      ops::UpdateConstants{.decay = o.weight_decay, .beta1 = o.momentum, .nesterov = o.nesterov},
+                                      o.learning_rate, 0.0, o.clip_norm);
+      }()) {}
+
+namespace {
+
+ops::UpdateConstants adam_constants(const char* name, const AdamOptions& o, double decay) {
+  require(o.learning_rate >= 0, name, "learning_rate", o.learning_rate);
+  require(o.beta1 >= 0 && o.beta1 < 1, name, "beta1", o.beta1);
+  require(o.beta2 >= 0 && o.beta2 < 1, name, "beta2", o.beta2);
+  require(o.eps >= 0, name, "eps", o.eps);
+  require(o.weight_decay >= 0, name, "weight_decay", o.weight_decay);
+  return {.decay = decay, .beta1 = o.beta1, .beta2 = o.beta2, .eps = o.eps};
+}
+
+}  // namespace
+
+Adam::Adam(const nn::Module& module, const AdamOptions& o)
+    : Optimizer(std::make_shared<Impl>(module, ops::UpdateRule::adam, adam_constants("Adam", o, o.weight_decay), o.learning_rate,
+                                       0.0, o.clip_norm)) {}
+
+AdamW::AdamW(const nn::Module& module, const AdamOptions& o)
+    : Optimizer(std::make_shared<Impl>(module, ops::UpdateRule::adam, adam_constants("AdamW", o, 0), o.learning_rate,
+                                       o.weight_decay, o.clip_norm)) {}
+
+RMSprop::RMSprop(const nn::Module& module, const RMSpropOptions& o)
+    : Optimizer([&] {
+        require(o.learning_rate >= 0, "RMSprop", "learning_rate", o.learning_rate);
+        require(o.alpha >= 0, "RMSprop", "alpha", o.alpha);
+        require(o.eps >= 0, "RMSprop", "eps", o.eps);
+        require(o.momentum >= 0, "RMSprop", "momentum", o.momentum);
+        require(o.weight_decay >= 0, "RMSprop", "weight_decay", o.weight_decay);
+        return std::make_shared<Impl>(
+            module, o.momentum > 0 ? ops::UpdateRule::rmsprop_momentum : ops::UpdateRule::rmsprop,
+            ops::UpdateConstants{.decay = o.weight_decay, .beta1 = o.momentum, .beta2 = o.alpha, .eps = o.eps}, o.learning_rate,
+            0.0, o.clip_norm);
+      }()) {}
+
+std::vector<Tensor> clip_by_norm(const std::vector<Tensor>& gradients, double max_norm) {
+  if (!(max_norm > 0)) throw Error(fmt::format("clip_by_norm: the norm must be above 0, not {}", max_norm));
+  const Tensor scale = minimum(max_norm / (global_norm(gradients) + 1e-6), 1.0);
+  std::vector<Tensor> result;
+  for (const auto& gradient : gradients) result.push_back(gradient * cast(scale, gradient.dtype()));
+  return result;
+}
+
+}  // namespace clnet::optim
