@@ -1,2 +1,193 @@
+// clnet-info: what clnet finds on this machine.
+#include <clblast.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clnet/device.h"
 #include "clnet/version.h"
-int main() { return clnet::version().empty(); }
+#include "lib/base/env.h"
+#include "lib/cl/devices.h"
+#include "lib/cl/quirks.h"
+
+namespace {
+
+using clnet::DeviceInfo;
+using clnet::DeviceType;
+using nlohmann::ordered_json;
+
+std::string_view type_name(DeviceType type) {
+  switch (type) {
+    case DeviceType::gpu: return "GPU";
+    case DeviceType::accelerator: return "accelerator";
+    case DeviceType::cpu: return "CPU";
+    case DeviceType::other: return "other";
+  }
+  return "other";
+}
+
+std::string size(std::size_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  if (bytes >= std::size_t{1} << 30) return fmt::format("{:.2f} GiB", value / (1 << 30));
+  if (bytes >= std::size_t{1} << 20) return fmt::format("{:.1f} MiB", value / (1 << 20));
+  return fmt::format("{:.0f} KiB", value / (1 << 10));
+}
+
+/// Name and version of the ICD loader, which ocl-icd and Khronos' loader tell through the same function.
+std::string loader() {
+  using Query = cl_int (*)(cl_uint, std::size_t, void*, std::size_t*);
+  constexpr cl_uint version = 2, name = 3;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  const auto query = reinterpret_cast<Query>(clGetExtensionFunctionAddress("clGetICDLoaderInfoOCLICD"));
+#pragma GCC diagnostic pop
+  if (!query) return "unknown";
+  const auto text = [&](cl_uint what) {
+    char buffer[256] = "";
+    return query(what, sizeof buffer - 1, buffer, nullptr) == CL_SUCCESS ? std::string(buffer) : std::string("unknown");
+  };
+  return text(name) + " " + text(version);
+}
+
+std::string clblast() { return fmt::format("{}.{}.{}", CLBLAST_VERSION_MAJOR, CLBLAST_VERSION_MINOR, CLBLAST_VERSION_PATCH); }
+
+std::vector<std::string_view> capabilities(const DeviceInfo& info) {
+  std::vector<std::string_view> names;
+  if (info.unified_memory) names.push_back("unified memory");
+  if (info.fp16) names.push_back("fp16");
+  if (info.fp64) names.push_back("fp64");
+  if (info.subgroups) names.push_back("subgroups");
+  if (info.images) names.push_back("images");
+  if (info.caches_programs) names.push_back("driver caches programs");
+  return names;
+}
+
+void print(const DeviceInfo& info, bool chosen) {
+  fmt::print("\n{}:{}  {}{}\n", info.platform_index, info.device_index, info.name, chosen ? "  (default)" : "");
+  const auto row = [](std::string_view name, const std::string& value) { fmt::print("     {:<16} {}\n", name, value); };
+  row("type", fmt::format("{}, vendor {}", type_name(info.type), info.vendor));
+  row("platform", info.platform);
+  row("driver", fmt::format("{}, {}", info.driver_version, info.device_version));
+  row("compute units",
+      fmt::format("{} at {} MHz, work-groups up to {}", info.compute_units, info.clock_mhz, info.max_work_group_size));
+  row("memory", fmt::format("{}, largest allocation {}, local {}", size(info.global_memory), size(info.max_allocation),
+                            size(info.local_memory)));
+  row("float vector",
+      fmt::format("{} wide, kernels for {}", info.native_float_width, info.prefers_vector_kernels ? "CPUs" : "GPUs"));
+  row("capabilities", fmt::format("{}", fmt::join(capabilities(info), ", ")));
+  for (const std::string& name : info.quirks) {
+    for (const auto& quirk : clnet::ocl::quirks()) {
+      if (quirk.name == name) row("quirk", fmt::format("{}: {}", name, quirk.fault));
+    }
+  }
+}
+
+ordered_json to_json(const DeviceInfo& info, bool chosen) {
+  return {{"selector", fmt::format("{}:{}", info.platform_index, info.device_index)},
+          {"default", chosen},
+          {"name", info.name},
+          {"type", type_name(info.type)},
+          {"vendor", info.vendor},
+          {"platform", info.platform},
+          {"device_version", info.device_version},
+          {"driver_version", info.driver_version},
+          {"compute_units", info.compute_units},
+          {"clock_mhz", info.clock_mhz},
+          {"max_work_group_size", info.max_work_group_size},
+          {"global_memory", info.global_memory},
+          {"max_allocation", info.max_allocation},
+          {"local_memory", info.local_memory},
+          {"base_address_alignment", info.base_address_alignment},
+          {"native_float_width", info.native_float_width},
+          {"prefers_vector_kernels", info.prefers_vector_kernels},
+          {"unified_memory", info.unified_memory},
+          {"fp16", info.fp16},
+          {"fp64", info.fp64},
+          {"subgroups", info.subgroups},
+          {"images", info.images},
+          {"caches_programs", info.caches_programs},
+          {"quirks", info.quirks}};
+}
+
+void print_environment() {
+  fmt::print("\nEnvironment:\n");
+  for (const auto& variable : clnet::env::table()) {
+    fmt::print("  {}={}\n      {}\n      {}\n", variable.name, clnet::env::text(variable.name).value_or(""), variable.values,
+               variable.meaning);
+  }
+}
+
+ordered_json environment_json() {
+  ordered_json result = ordered_json::array();
+  for (const auto& variable : clnet::env::table()) {
+    const auto value = clnet::env::text(variable.name);
+    result.push_back({{"name", variable.name},
+                      {"value", value ? ordered_json(*value) : ordered_json()},
+                      {"values", variable.values},
+                      {"meaning", variable.meaning}});
+  }
+  return result;
+}
+
+/// Returns the exit code.
+int report(bool environment, bool json) {
+  const std::vector<DeviceInfo> devices = clnet::Device::list();
+  // What Device::current() would take; a selector that fits nothing is an error here as well.
+  const auto selector = clnet::env::text("CLNET_DEVICE");
+  const int chosen = clnet::ocl::choose(devices, selector.value_or(""));
+  if (json) {
+    ordered_json result{
+        {"clnet", clnet::version()}, {"clblast", clblast()}, {"loader", loader()}, {"devices", ordered_json::array()}};
+    for (std::size_t i = 0; i < devices.size(); ++i)
+      result["devices"].push_back(to_json(devices[i], static_cast<int>(i) == chosen));
+    if (environment) result["environment"] = environment_json();
+    fmt::print("{}\n", result.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+  } else {
+    fmt::print("clnet {}, CLBlast {}, OpenCL loader {}\n", clnet::version(), clblast(), loader());
+    for (std::size_t i = 0; i < devices.size(); ++i) print(devices[i], static_cast<int>(i) == chosen);
+    if (environment) print_environment();
+  }
+  std::fflush(stdout);
+  if (devices.empty()) {
+    fmt::print(stderr, "clnet-info: no OpenCL device found: install a driver, such as the package pocl-opencl-icd for CPUs\n");
+    return 1;
+  }
+  if (chosen < 0) {
+    fmt::print(stderr, "clnet-info: CLNET_DEVICE={}: no device fits\n", *selector);
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Lists the OpenCL devices that clnet can use, what they can do, and the versions in use.\n"
+      "Exit code: 0; 1 when there is no device, or none that CLNET_DEVICE fits; 2 for wrong options.",
+      "clnet-info");
+  bool environment = false, json = false;
+  app.add_flag("--env", environment, "also the environment variables that clnet reads, with their values");
+  app.add_flag("--json", json, "the same as JSON");
+  app.set_version_flag("--version", std::string(clnet::version()));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "clnet-info: {} (see --help)\n", error.what());
+    return 2;
+  }
+  try {
+    return report(environment, json);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "clnet-info: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,92 @@
+#include "lib/base/env.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "clnet/error.h"
+#include "tests/support/temporary.h"
+
+using namespace clnet;
+using Set = clnet::test::Variable;
+
+TEST_CASE("an unset or empty variable has no value") {
+  const Set unset("CLNET_DEVICE", nullptr);
+  CHECK_FALSE(env::text("CLNET_DEVICE"));
+  const Set empty("CLNET_DEVICE", "");
+  CHECK_FALSE(env::text("CLNET_DEVICE"));
+  const Set cpu("CLNET_DEVICE", "cpu");
+  CHECK(env::text("CLNET_DEVICE") == "cpu");
+}
+
+TEST_CASE("a variable that is not in the table is a mistake") { CHECK_THROWS_AS(env::text("CLNET_NO_SUCH_THING"), Error); }
+
+TEST_CASE("the table names each variable once") {
+  std::set<std::string_view> names;
+  for (const auto& variable : env::table()) {
+    CHECK(names.insert(variable.name).second);
+    CHECK(variable.name.starts_with("CLNET_"));
+    CHECK_FALSE(variable.values.empty());
+    CHECK_FALSE(variable.meaning.empty());
+  }
+  CHECK(names.contains("CLNET_TRACE"));
+}
+
+TEST_CASE("integers are whole and within bounds") {
+  const auto with = [](const char* value) {
+    const Set set("CLNET_DEBUG", value);
+    return env::integer("CLNET_DEBUG", 0, 4);
+  };
+  CHECK(with("0") == 0);
+  CHECK(with("4") == 4);
+  CHECK_FALSE(with(nullptr));
+  for (const char* wrong : {"5", "-1", "x", "1x", " 1", "1.0", "99999999999999999999"}) CHECK_THROWS_AS(with(wrong), Error);
+  CHECK_THROWS_WITH(with("7"), "CLNET_DEBUG=7: expected an integer from 0 to 4");
+}
+
+TEST_CASE("flags are 0 or 1") {
+  const auto with = [](const char* value) {
+    const Set set("CLNET_POISON", value);
+    return env::flag("CLNET_POISON");
+  };
+  CHECK_FALSE(with(nullptr));
+  CHECK_FALSE(with("0"));
+  CHECK(with("1"));
+  CHECK_THROWS_WITH(with("yes"), "CLNET_POISON=yes: expected 0 or 1");
+}
+
+TEST_CASE("sizes take a unit") {
+  const auto with = [](const char* value) {
+    const Set set("CLNET_MEMORY_LIMIT", value);
+    return env::bytes("CLNET_MEMORY_LIMIT");
+  };
+  CHECK_FALSE(with(nullptr));
+  CHECK(with("1000000") == 1000000);
+  CHECK(with("3K") == 3072);
+  CHECK(with("512M") == std::size_t{512} << 20);
+  CHECK(with("2g") == std::size_t{2} << 30);
+  CHECK(with("1T") == std::size_t{1} << 40);
+  for (const char* wrong : {"-1", "M", "1.5G", "2GB", "1 G", "2P", "18446744073709551616", "99999999999T"}) {
+    CHECK_THROWS_AS(with(wrong), Error);
+  }
+}
+
+TEST_CASE("the cache folder follows its own variable, then XDG, then home") {
+  const Set home("HOME", "/home/somebody");
+  {
+    const Set own("CLNET_CACHE_DIR", "/own"), xdg("XDG_CACHE_HOME", "/xdg");
+    CHECK(env::cache_folder() == "/own");
+  }
+  const Set own("CLNET_CACHE_DIR", nullptr);
+  {
+    const Set xdg("XDG_CACHE_HOME", "/xdg");
+    CHECK(env::cache_folder() == "/xdg/clnet");
+  }
+  {
+    const Set xdg("XDG_CACHE_HOME", "relative");
+    CHECK(env::cache_folder() == "/home/somebody/.cache/clnet");
+  }
+  const Set xdg("XDG_CACHE_HOME", nullptr);
+  CHECK(env::cache_folder() == "/home/somebody/.cache/clnet");
+  const Set homeless("HOME", nullptr);
+  CHECK_FALSE(env::cache_folder());
+}

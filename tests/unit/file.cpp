@@ -1,0 +1,70 @@
+#include "lib/base/file.h"
+
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <stdexcept>
+
+#include "clnet/error.h"
+#include "tests/support/temporary.h"
+
+using namespace clnet;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::size_t entries(const fs::path& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+}  // namespace
+
+TEST_CASE("a file is replaced as a whole and read back") {
+  const test::Folder folder;
+  const std::string path = folder / "file", content("a\0b\n", 4);
+  file::replace(path, content);
+  CHECK(file::read(path, 4) == content);
+  file::replace(path, "second");
+  CHECK(file::read(path, 100) == "second");
+  file::replace(path, "");
+  CHECK(file::read(path, 0).empty());
+  CHECK(entries(folder.path()) == 1);
+}
+
+TEST_CASE("a failure in the middle leaves the old file and no other") {
+  const test::Folder folder;
+  const std::string path = folder / "file";
+  file::replace(path, "old");
+  CHECK_THROWS_AS(file::replace(path,
+                                [](std::ostream& out) {
+                                  out << "half";
+                                  throw std::runtime_error("stop");
+                                }),
+                  std::runtime_error);
+  CHECK_THROWS_AS(file::replace(path, [](std::ostream& out) { out.setstate(std::ios::failbit); }), FileError);
+  CHECK(file::read(path, 100) == "old");
+  CHECK(entries(folder.path()) == 1);
+}
+
+TEST_CASE("the target of a link is replaced, not the link") {
+  const test::Folder folder;
+  file::replace(folder / "target", "old");
+  fs::create_symlink("target", folder / "link");
+  file::replace(folder / "link", "new");
+  CHECK(fs::is_symlink(folder / "link"));
+  CHECK(file::read(folder / "target", 100) == "new");
+}
+
+TEST_CASE("what cannot be read or written is named with the reason") {
+  const test::Folder folder;
+  const std::string missing = folder / "missing";
+  CHECK_THROWS_WITH(file::read(missing, 10), missing + ": no such file");
+  CHECK_THROWS_WITH(file::read(folder.path(), 10), folder.path().string() + ": is a folder, not a file");
+  CHECK_THROWS_WITH(file::read("/dev/zero", 10), "/dev/zero: is not a regular file");
+  file::replace(folder / "large", "12345");
+  CHECK_THROWS_WITH(file::read(folder / "large", 4), Catch::EndsWith("has 5 bytes, expected at most 4"));
+  CHECK_THROWS_WITH(file::replace(folder.path(), "x"), Catch::EndsWith("is a folder, not a file"));
+  CHECK_THROWS_WITH(file::replace("/dev/null", "x"), Catch::Contains("not a regular file"));
+  CHECK_THROWS_WITH(file::replace(missing + "/file", "x"), Catch::Contains("No such file or directory"));
+}

@@ -1,0 +1,54 @@
+#include "lib/cl/kernel_source.h"
+
+#include <catch2/catch.hpp>
+
+#include "clnet/error.h"
+#include "lib/base/file.h"
+#include "tests/support/temporary.h"
+
+using namespace clnet;
+using namespace clnet::ocl;
+
+TEST_CASE("includes are put in place, each file once") {
+  const test::Folder folder;
+  const test::Variable kernels("CLNET_KERNEL_DIR", folder.path().c_str());
+  file::replace(folder / "a.clh", "A\n#include \"b.clh\"\nA2");
+  file::replace(folder / "b.clh", "B\n");
+  CHECK(resolve_includes("t", "start\n#include \"a.clh\"\n  #  include\t\"b.clh\"  // again\nend") == "start\nA\nB\nA2\nend\n");
+  CHECK(resolve_includes("t", "").empty());
+  CHECK(resolve_includes("t", "// #include \"none.clh\"\n#include <system.h>\nint includes;") ==
+        "// #include \"none.clh\"\n#include <system.h>\nint includes;\n");
+}
+
+TEST_CASE("files that include each other end") {
+  const test::Folder folder;
+  const test::Variable kernels("CLNET_KERNEL_DIR", folder.path().c_str());
+  file::replace(folder / "a.clh", "#include \"b.clh\"\nA");
+  file::replace(folder / "b.clh", "#include \"a.clh\"\nB");
+  CHECK(resolve_includes("t", "#include \"a.clh\"") == "B\nA\n");
+  file::replace(folder / "self.cl", "#include \"self.cl\"\nX");
+  CHECK(kernel_source("self") == "X\n");
+}
+
+TEST_CASE("a missing file is named together with who wants it") {
+  CHECK_THROWS_AS(kernel_source("no_such_kernel"), Unsupported);
+  CHECK_THROWS_WITH(kernel_source("no_such_kernel"), "there is no kernel file no_such_kernel.cl");
+  CHECK_THROWS_WITH(resolve_includes("mine", "\n#include \"gone.clh\""),
+                    "kernel mine includes \"gone.clh\", and there is no such file");
+}
+
+TEST_CASE("embedded files are those of kernels/, and the folder on disk comes first") {
+  const test::Variable none("CLNET_KERNEL_DIR", nullptr);
+  for (const auto& embedded : embedded_files()) {
+    const std::string on_disk = file::read(std::string(CLNET_SOURCE_DIR "/kernels/") + std::string(embedded.name), 1 << 24);
+    CHECK(embedded.text == on_disk);
+  }
+  if (embedded_files().empty()) return;
+  const test::Folder folder;
+  const test::Variable kernels("CLNET_KERNEL_DIR", folder.path().c_str());
+  const std::string name(embedded_files()[0].name);
+  CHECK(kernel_file(name) == std::string(embedded_files()[0].text));
+  std::filesystem::create_directories(std::filesystem::path(folder / name).parent_path());
+  file::replace(folder / name, "other");
+  CHECK(kernel_file(name) == "other");
+}
