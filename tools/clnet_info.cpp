@@ -111,6 +111,7 @@ ordered_json to_json(const DeviceInfo& info, bool chosen) {
           {"fp64", info.fp64},
           {"subgroups", info.subgroups},
           {"images", info.images},
+          {"thread_safe", info.thread_safe},
           {"caches_programs", info.caches_programs},
           {"quirks", info.quirks}};
 }

@@ -28,6 +28,13 @@ constexpr std::array table{
           "for GPUs are used",
           [](const DeviceInfo& info) { return contains(info.name, "llvmpipe"); },
           [](DeviceInfo& info) { info.prefers_vector_kernels = false; }},
+    Quirk{
+        "rusticl-foreign-binary",
+        "aborts the process when it is given a binary that is not its own; clnet's cache files carry a checksum and the driver's "
+        "version, so it is never given one",
+        [](const DeviceInfo& info) { return info.platform == "rusticl"; }, [](DeviceInfo&) {}},
+    Quirk{"oclgrind-threads", "crashes when two threads call it: clnet's own background threads leave the device alone",
+          [](const DeviceInfo& info) { return info.platform == "Oclgrind"; }, [](DeviceInfo& info) { info.thread_safe = false; }},
     Quirk{"oclgrind-types", "the simulator says it is a GPU, an accelerator and a CPU at once: it is taken for a CPU",
           [](const DeviceInfo& info) { return info.platform == "Oclgrind"; },
           [](DeviceInfo& info) { info.type = DeviceType::cpu; }},

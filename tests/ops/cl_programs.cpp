@@ -1,0 +1,239 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "clnet/error.h"
+#include "lib/base/file.h"
+#include "lib/cl/context.h"
+#include "lib/cl/disk_cache.h"
+#include "tests/support/temporary.h"
+
+using namespace clnet;
+using namespace clnet::ocl;
+namespace fs = std::filesystem;
+
+namespace {
+
+const ProgramSource answer{"answer", "kernel void answer(global int* x) { x[0] = VALUE; }", {{"VALUE", "(40 + 2)"}}};
+
+ProgramCache fresh() {
+  const auto context = Device::current().context();
+  return {context->context(), context->device(), context->info()};
+}
+
+int run(ProgramCache& programs, const ProgramSource& program) {
+  const auto context = Device::current().context();
+  const BufferPtr out = context->memory().allocate(4, "out");
+  context->fill(*out, 0xff);
+  cl::Kernel kernel = programs.kernel(program, "answer");
+  kernel.setArg(0, out->memory());
+  context->launch(kernel, cl::NDRange(1), cl::NullRange, {"answer", "", 4, 0});
+  int value = 0;
+  context->read(*out, 0, &value, 4);
+  return value;
+}
+
+/// A cache folder and the mode that uses it on every device.
+struct Cache {
+  test::Folder folder;
+  test::Variable directory{"CLNET_CACHE_DIR", folder.path().c_str()};
+  test::Variable mode{"CLNET_CACHE", "force"};
+  fs::path programs() const { return folder.path() / "programs"; }
+  std::vector<fs::path> files() const {
+    std::vector<fs::path> result;
+    if (fs::exists(programs())) {
+      for (const auto& entry : fs::directory_iterator(programs())) result.push_back(entry.path());
+    }
+    return result;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("equal programs are built once, different ones are not mixed up") {
+  const test::Variable off("CLNET_CACHE", "off");
+  ProgramCache programs = fresh();
+  CHECK(run(programs, answer) == 42);
+  CHECK(run(programs, answer) == 42);
+  CHECK(programs.built() == 1);
+  ProgramSource other = answer;
+  other.defines.at("VALUE") = std::to_string(7);
+  CHECK(run(programs, other) == 7);
+  CHECK(programs.built() == 2);
+  CHECK(programs.loaded() == 0);
+}
+
+TEST_CASE("threads that want the same program build it once") {
+  if (!Device::current().info().thread_safe) return;
+  const test::Variable off("CLNET_CACHE", "off");
+  ProgramCache programs = fresh();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      ProgramSource program = answer;
+      program.defines["VALUE"] = std::to_string(100 + i % 2);
+      programs.prepare(program);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  CHECK(programs.built() == 2);
+}
+
+TEST_CASE("a program that does not compile is an error with log and numbered source") {
+  ProgramCache programs = fresh();
+  const ProgramSource wrong{"wrong", "kernel void answer(global int* x) {\n  x[0] = undeclared_name;\n}", {{"A", "1"}}};
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    try {
+      programs.prepare(wrong);
+      FAIL("expected an error");
+    } catch (const BuildError& error) {
+      const std::string text = error.what();
+      CHECK(text.find("program wrong does not compile") == 0);
+      CHECK(text.find("CL_BUILD_PROGRAM_FAILURE") != std::string::npos);
+      CHECK(text.find("    1 | #define A 1\n    2 | kernel void answer") != std::string::npos);
+      CHECK(text.find("    3 |   x[0] = undeclared_name;") != std::string::npos);
+      // Once more than in the source: the compiler's log.
+      const auto first = text.find("undeclared_name");
+      CHECK(text.find("undeclared_name", first + 1) != std::string::npos);
+    }
+  }
+  CHECK(programs.built() == 0);
+}
+
+TEST_CASE("a kernel that a program does not have is an error that names both") {
+  ProgramCache programs = fresh();
+  CHECK_THROWS_WITH(programs.kernel(answer, "question"),
+                    Catch::StartsWith("kernel question of program answer: CL_INVALID_KERNEL_NAME"));
+  CHECK_THROWS_AS(programs.prepare({"no_such_file", "", {}}), Unsupported);
+}
+
+TEST_CASE("a kernel file on disk is used, with its includes") {
+  const test::Folder folder;
+  const test::Variable kernels("CLNET_KERNEL_DIR", folder.path().c_str());
+  file::replace(folder / "value.clh", "#define SUM (VALUE + 1)\n");
+  file::replace(folder / "answer_from_disk.cl", "#include \"value.clh\"\nkernel void answer(global int* x) { x[0] = SUM; }");
+  ProgramCache programs = fresh();
+  CHECK(run(programs, {"answer_from_disk", "", {{"VALUE", "12"}}}) == 13);
+}
+
+TEST_CASE("a built program is kept on disk and loaded by the next process") {
+  const Cache cache;
+  ProgramCache first = fresh();
+  CHECK(run(first, answer) == 42);
+  CHECK(first.built() == 1);
+  REQUIRE(cache.files().size() == 1);
+  ProgramCache second = fresh();
+  CHECK(run(second, answer) == 42);
+  CHECK(second.built() == 0);
+  CHECK(second.loaded() == 1);
+}
+
+TEST_CASE("a damaged cache file is ignored and written again") {
+  const Cache cache;
+  {
+    ProgramCache programs = fresh();
+    programs.prepare(answer);
+  }
+  REQUIRE(cache.files().size() == 1);
+  const std::string path = cache.files()[0].string(), good = file::read(path, 1 << 28);
+  std::vector<std::string> damages{"", "x", good.substr(0, good.size() / 2), good + good, std::string(good.size(), '\xff')};
+  for (const std::size_t at :
+       {std::size_t{3}, std::size_t{18}, std::size_t{30}, std::size_t{60}, good.size() / 2, good.size() - 1}) {
+    std::string changed = good;
+    changed[at] = static_cast<char>(changed[at] ^ 0x40);
+    damages.push_back(changed);
+  }
+  for (const std::string& damage : damages) {
+    file::replace(path, damage);
+    ProgramCache programs = fresh();
+    CHECK(run(programs, answer) == 42);
+    CHECK(programs.built() == 1);
+    CHECK(file::read(path, 1 << 28).size() > 100);
+    ProgramCache after = fresh();
+    after.prepare(answer);
+    CHECK(after.loaded() == 1);
+  }
+}
+
+TEST_CASE("a cache file that is whole but not ours, or that the driver refuses, is ignored") {
+  const Cache cache;
+  {
+    ProgramCache programs = fresh();
+    programs.prepare(answer);
+  }
+  const fs::path path = cache.files().at(0);
+  const DiskCache disk(cache.programs().string());
+  // Stored under another key, then put where ours is looked for: as if two keys had one hash.
+  disk.store("another key", "another binary");
+  fs::rename(disk.path("another key"), path);
+  {
+    ProgramCache programs = fresh();
+    CHECK(run(programs, answer) == 42);
+    CHECK(programs.built() == 1);
+  }
+  const auto& quirks = Device::current().info().quirks;
+  if (std::find(quirks.begin(), quirks.end(), "rusticl-foreign-binary") != quirks.end()) return;
+  // The right key with a binary that is none.
+  std::string text = file::read(path, 1 << 28);
+  const auto number = [&](std::size_t at) {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < 8; ++i) value |= std::uint64_t{static_cast<unsigned char>(text[at + i])} << (8 * i);
+    return value;
+  };
+  const std::string key = text.substr(32, number(16));
+  disk.store(key, "not a program");
+  REQUIRE(disk.load(key) == "not a program");
+  ProgramCache programs = fresh();
+  CHECK(run(programs, answer) == 42);
+  CHECK(programs.built() == 1);
+  CHECK(programs.loaded() == 0);
+}
+
+TEST_CASE("a cache folder that cannot be written is no error") {
+  const Cache cache;
+  // A file where the folder should be: fails for root as well.
+  file::replace(cache.programs(), "in the way");
+  ProgramCache programs = fresh();
+  CHECK(run(programs, answer) == 42);
+  CHECK(programs.built() == 1);
+  CHECK(file::read(cache.programs(), 100) == "in the way");
+}
+
+TEST_CASE("the disk is left alone when switched off, and where the driver keeps programs itself") {
+  const Cache cache;
+  {
+    const test::Variable off("CLNET_CACHE", "off");
+    ProgramCache programs = fresh();
+    programs.prepare(answer);
+  }
+  const auto context = Device::current().context();
+  {
+    const test::Variable on("CLNET_CACHE", "on");
+    DeviceInfo info = context->info();
+    info.caches_programs = true;
+    ProgramCache programs(context->context(), context->device(), info);
+    programs.prepare(answer);
+    CHECK(cache.files().empty());
+    info.caches_programs = false;
+    ProgramCache keeping(context->context(), context->device(), info);
+    keeping.prepare(answer);
+    CHECK(cache.files().size() == 1);
+  }
+  const test::Variable wrong("CLNET_CACHE", "maybe");
+  CHECK_THROWS_WITH(fresh(), "CLNET_CACHE=maybe: expected on, off or force");
+}
+
+TEST_CASE("another driver does not get the binary") {
+  const Cache cache;
+  const auto context = Device::current().context();
+  DeviceInfo info = context->info();
+  ProgramCache(context->context(), context->device(), info).prepare(answer);
+  info.driver_version += "-newer";
+  ProgramCache newer(context->context(), context->device(), info);
+  newer.prepare(answer);
+  CHECK(newer.built() == 1);
+  CHECK(cache.files().size() == 2);
+}
