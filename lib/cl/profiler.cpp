@@ -72,14 +72,15 @@ struct Profiler::State {
     }
   }
 
-  /// With the mutex held.
-  void collect() {
+  /// With the mutex held. After a finish the commands are waited for: some drivers set an event's status a little later.
+  void collect(bool finished) {
     while (!commands.empty()) {
-      cl_int status = CL_COMPLETE;
+      cl_int status = CL_INVALID_EVENT;
       try {
+        if (finished) commands.front().event.wait();
         status = commands.front().event.getInfo<CL_EVENT_COMMAND_EXECUTION_STATUS>();
-      } catch (const cl::Error&) {
-        status = CL_INVALID_EVENT;
+      } catch (const cl::Error& error) {
+        logging::print(logging::Level::plan, "{} on {}: {}", commands.front().name, device, error_name(error.err()));
       }
       if (status > CL_COMPLETE) break;
       if (status == CL_COMPLETE) report(commands.front());
@@ -106,7 +107,7 @@ void Profiler::start_trace(const std::string& path) {
 
 void Profiler::stop_trace() {
   const std::lock_guard lock(state_->mutex);
-  state_->collect();
+  state_->collect(true);
   state_->trace.reset();
   enabled_ = state_->lines;
 }
@@ -114,12 +115,12 @@ void Profiler::stop_trace() {
 void Profiler::add(const cl::Event& event, const Cost& cost) {
   const std::lock_guard lock(state_->mutex);
   state_->commands.push_back({event, std::string(cost.name), std::string(cost.detail), cost.bytes, cost.flops, host_now_us()});
-  if (state_->commands.size() % collect_every == 0) state_->collect();
+  if (state_->commands.size() % collect_every == 0) state_->collect(false);
 }
 
 void Profiler::collect() {
   const std::lock_guard lock(state_->mutex);
-  if (enabled_) state_->collect();
+  if (enabled_) state_->collect(true);
 }
 
 }  // namespace clnet::ocl

@@ -31,11 +31,11 @@ class CLNET_API Profiler {
   /// Starts recording into a Chrome trace in addition to the lines that CLNET_DEBUG asks for, in place of another trace. Throws
   /// FileError when the file cannot be written.
   void start_trace(const std::string& path);
-  /// Completes the trace.
+  /// Completes the trace; all commands must be done.
   void stop_trace();
   /// Remembers an enqueued command; its times are read once it is done.
   void add(const cl::Event& event, const Cost& cost);
-  /// Reads the times of the commands that are done, and prints or stores them. Called by Context::finish().
+  /// Reads the times of all commands, and prints or stores them. Called by Context::finish(), when they are done.
   void collect();
 
  private:
