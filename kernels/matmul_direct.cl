@@ -1,0 +1,21 @@
+// The oracle of matrix products: one work-item per element of the result, operands with any strides.
+#include "clnet.clh"
+
+kernel void matmul_direct(IN(a), IN(b),
+#ifdef BIAS
+                          IN(bias),
+#endif
+                          OUT(c), const int m, const int n, const int k, const int a_row, const int a_column, const int b_row,
+                          const int b_column, const int a_batch, const int b_batch, const int c_batch) {
+  const uint index = get_global_id(0);
+  const int batch = get_global_id(1);
+  if (index >= (uint)(m * n)) return;
+  const int row = (int)index / n, column = (int)index % n;
+  const int first_a = batch * a_batch + row * a_row, first_b = batch * b_batch + column * b_column;
+  float sum = 0.0f;
+  for (int i = 0; i < k; ++i) sum += LOAD(a, first_a + i * a_column) * LOAD(b, first_b + i * b_row);
+#ifdef BIAS
+  sum += LOAD(bias, column);
+#endif
+  STORE(c, batch * c_batch + (int)index, sum);
+}

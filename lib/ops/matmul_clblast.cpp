@@ -1,0 +1,107 @@
+// Matrix products by CLBlast: the default for f32 on GPUs.
+// opencl.h sets the version of the headers that CLBlast includes: it must be first.
+// clang-format off
+#include "lib/cl/opencl.h"
+#include <clblast.h>
+// clang-format on
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <mutex>
+
+#include "lib/cl/context.h"
+#include "lib/ops/matmul_solvers.h"
+
+namespace clnet::ops {
+
+namespace {
+
+/// CLBlast's own codes; the others are OpenCL's.
+std::string status_name(clblast::StatusCode status) {
+  using enum clblast::StatusCode;
+  switch (status) {
+    case kNotImplemented: return "kNotImplemented";
+    case kInvalidMatrixA: return "kInvalidMatrixA";
+    case kInvalidMatrixB: return "kInvalidMatrixB";
+    case kInvalidMatrixC: return "kInvalidMatrixC";
+    case kInvalidDimension: return "kInvalidDimension";
+    case kInvalidLeadDimA: return "kInvalidLeadDimA";
+    case kInvalidLeadDimB: return "kInvalidLeadDimB";
+    case kInvalidLeadDimC: return "kInvalidLeadDimC";
+    case kInsufficientMemoryA: return "kInsufficientMemoryA";
+    case kInsufficientMemoryB: return "kInsufficientMemoryB";
+    case kInsufficientMemoryC: return "kInsufficientMemoryC";
+    case kInsufficientMemoryTemp: return "kInsufficientMemoryTemp";
+    case kInvalidBatchCount: return "kInvalidBatchCount";
+    case kInvalidLocalMemUsage: return "kInvalidLocalMemUsage";
+    case kNoHalfPrecision: return "kNoHalfPrecision";
+    case kDatabaseError: return "kDatabaseError";
+    case kUnknownError: return "kUnknownError";
+    case kUnexpectedError: return "kUnexpectedError";
+    default: return ocl::error_name(static_cast<cl_int>(status));
+  }
+}
+
+/// CLBlast keeps programs in static objects that outlive the OpenCL driver: free them while it is still there.
+void clear_cache_at_exit() {
+  static std::once_flag once;
+  std::call_once(once, [] { std::atexit([] { clblast::ClearCache(); }); });
+}
+
+template <class T>
+void multiply(const MatmulProblem& problem, T one, T beta, exec::HostContext& context) {
+  clear_cache_at_exit();
+  const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
+  const auto transpose = [](bool yes) { return yes ? clblast::Transpose::kYes : clblast::Transpose::kNo; };
+  const auto memory = [&](exec::Ref ref) { return context.buffer(ref)(); };
+  auto queue = context.device().queue()();
+  const auto layout = clblast::Layout::kRowMajor;
+  const auto a = transpose(problem.transpose_a), b = transpose(problem.transpose_b);
+  const auto m = size(problem.m), n = size(problem.n), k = size(problem.k);
+  const auto status =
+      problem.batch == 1
+          ? clblast::Gemm<T>(layout, a, b, m, n, k, one, memory(problem.a), context.offset(problem.a), size(problem.lda()),
+                             memory(problem.b), context.offset(problem.b), size(problem.ldb()), beta, memory(problem.c),
+                             context.offset(problem.c), n, &queue)
+          : clblast::GemmStridedBatched<T>(
+                layout, a, b, m, n, k, one, memory(problem.a), context.offset(problem.a), size(problem.lda()),
+                size(problem.stride_a), memory(problem.b), context.offset(problem.b), size(problem.ldb()), size(problem.stride_b),
+                beta, memory(problem.c), context.offset(problem.c), n, size(problem.stride_c), size(problem.batch), &queue);
+  if (status != clblast::StatusCode::kSuccess)
+    throw DeviceError(
+        fmt::format("matmul {} by CLBlast on {}: {}", problem.text(), context.device().info().name, status_name(status)));
+}
+
+}  // namespace
+
+std::optional<std::string> matmul_clblast_rejects(const MatmulProblem& problem, const DeviceInfo& device) {
+  if (problem.k == 0) return "CLBlast does not take empty sums (k = 0)";
+  if (problem.dtype == Dtype::bf16) return "CLBlast has no bf16";
+  if (problem.dtype == Dtype::f16 && !device.fp16) return "f16, and the device has no half-precision arithmetic";
+  return std::nullopt;
+}
+
+void matmul_clblast(const MatmulProblem& problem, exec::Recorder& recorder) {
+  std::vector<exec::Ref> reads{problem.a, problem.b};
+  if (problem.bias) {
+    const auto rows = problem.batch * problem.m;
+    recorder.kernel("matmul_bias", "matmul_bias")
+        .in("bias", *problem.bias)
+        .out("c", problem.c)
+        .args({rows, problem.n})
+        .range({problem.n, rows});
+    reads.push_back(problem.c);
+  }
+  recorder.host({"clblast_gemm",
+                 std::move(reads),
+                 {problem.c},
+                 [problem](exec::HostContext& context) {
+                   if (problem.dtype == Dtype::f16)
+                     multiply<cl_half>(problem, float_to_half(1), problem.bias ? float_to_half(1) : float_to_half(0), context);
+                   else
+                     multiply<float>(problem, 1, problem.bias ? 1.f : 0.f, context);
+                 },
+                 problem.flops()});
+}
+
+}  // namespace clnet::ops
