@@ -1,0 +1,79 @@
+#!/bin/sh
+# Everything from a bare Debian 12 to a result: installs what is missing, builds clnet in build/ and uses it.
+#
+#   tools/quickstart.sh train [option of clnet-train]...   trains a network on Fashion-MNIST
+#   tools/quickstart.sh test [option of ctest]...          builds and runs the tests
+#   tools/quickstart.sh build [target]...                  only installs and builds
+#
+# Packages are installed as root, or with sudo otherwise; elsewhere than on Debian and its children they have to be there.
+set -eu
+
+packages="
+  g++ cmake ninja-build pkg-config
+  opencl-headers opencl-clhpp-headers ocl-icd-opencl-dev pocl-opencl-icd libclblast-dev
+  nlohmann-json3-dev libcli11-dev libfmt-dev zlib1g-dev catch2
+  dataset-fashion-mnist"
+
+usage() {
+  sed -n '4,6s/^# *//p' "$0" >&2
+  exit 2
+}
+
+fail() {
+  echo "quickstart: $*" >&2
+  exit 1
+}
+
+install_packages() {
+  command -v dpkg-query >/dev/null || return 0
+  missing=
+  for package in $packages; do
+    case $(dpkg-query -W -f '${Status}' "$package" 2>/dev/null) in
+      *" installed") ;;
+      *) missing="$missing $package" ;;
+    esac
+  done
+  [ -n "$missing" ] || return 0
+  echo "quickstart: installing$missing"
+  if [ "$(id -u)" = 0 ]; then
+    as_root=
+  elif command -v sudo >/dev/null; then
+    as_root=sudo
+  else
+    fail "neither root nor sudo: have an administrator run apt-get install$missing"
+  fi
+  $as_root apt-get update -q
+  # shellcheck disable=SC2086  # lists of words
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
+}
+
+build() {
+  [ -f build/build.ninja ] || cmake -S . -B build -G Ninja
+  cmake --build build "$@"
+}
+
+[ $# -gt 0 ] || usage
+command=$1
+shift
+# clnet-train writes its results where the caller is.
+caller=$(pwd)
+cd "$(dirname "$0")/.."
+case $command in
+  train)
+    install_packages
+    build --target clnet-train
+    root=$(pwd)
+    cd "$caller"
+    exec "$root/build/tools/clnet-train" "$@"
+    ;;
+  test)
+    install_packages
+    build
+    exec ctest --test-dir build --output-on-failure --no-tests=error "$@"
+    ;;
+  build)
+    install_packages
+    if [ $# -gt 0 ]; then build --target "$@"; else build; fi
+    ;;
+  *) usage ;;
+esac
