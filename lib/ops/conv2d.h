@@ -1,0 +1,60 @@
+// Convolution and its two adjoints share one problem: y from (x, w), dx from (dy, w) and dw from (x, dy).
+#pragma once
+
+#include <cstdint>
+
+#include "clnet/ops.h"
+#include "lib/exec/recorder.h"
+#include "lib/exec/solver.h"
+
+namespace clnet::ops {
+
+/// The sizes of one convolution {n, c, h, w} -> {n, o, oh, ow} and where its tensors lie. In the adjoints x or weight is the
+/// output. Padding at the bottom and on the right is what oh and ow need; it may even be negative.
+struct Conv2dProblem {
+  std::int64_t n = 0, c = 0, h = 0, w = 0;
+  std::int64_t o = 0, kh = 0, kw = 0, oh = 0, ow = 0;
+  Pair stride = 1;
+  std::int64_t top = 0, left = 0;
+  Pair dilation = 1;
+  std::int64_t groups = 1;
+  exec::Ref x, weight, y;
+  exec::Ref bias;  ///< forward only; value -1: none
+  Dtype dtype = Dtype::f32;
+
+  bool has_bias() const { return bias.value >= 0; }
+  std::int64_t group_in() const { return c / groups; }
+  std::int64_t group_out() const { return o / groups; }
+  std::int64_t pixels() const { return oh * ow; }
+  /// Multiplications and additions of all three.
+  double flops() const {
+    return 2.0 * static_cast<double>(n * o) * static_cast<double>(pixels()) * static_cast<double>(group_in() * kh * kw);
+  }
+  /// "128x32x14x14 64 3x3 s1x1", for the profiler.
+  std::string text() const;
+};
+
+/// Which of the three.
+enum class Conv2dPass : std::uint8_t { forward, backward_data, backward_weights };
+
+/// The oracle: one result per work-item, anything goes.
+void conv2d_direct(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+
+/// Unfolded images in a bounded workspace, and CLBlast's matrix product.
+std::optional<std::string> conv2d_im2col_rejects(const Conv2dProblem& problem, const DeviceInfo& device);
+void conv2d_im2col(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+
+/// The gradient of conv2d's input {N, C, height, width}, which is also the transposed convolution, from that of its output g and
+/// the weight.
+Tensor conv2d_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dOptions& options);
+/// The gradient of conv2d's weight {O, C / groups, kernel_size} from its input and its output's gradient.
+Tensor conv2d_backward_weights(const Tensor& x, const Tensor& g, Pair kernel_size, const Conv2dOptions& options);
+
+/// Throws ShapeError, naming the operation, for strides, dilations and groups below 1 and negative padding.
+void require_valid(std::string_view op, const Conv2dOptions& options);
+/// Throws ShapeError or DtypeError unless the input and the weight are 4-dimensional, all dtypes are one floating one, and the
+/// bias fits.
+void require_conv_operands(std::string_view op, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                           std::int64_t out_channels);
+
+}  // namespace clnet::ops
