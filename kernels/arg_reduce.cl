@@ -1,0 +1,46 @@
+// The index of the first largest (smallest) element of x[outer][reduce][inner] along its middle dimension. A NaN counts as the
+// largest (smallest); the first one is taken.
+#include "clnet.clh"
+
+#if GREATEST
+#define BETTER(b, a) ((b) > (a) || ((b) != (b) && (a) == (a)))
+#else
+#define BETTER(b, a) ((b) < (a) || ((b) != (b) && (a) == (a)))
+#endif
+
+// Of each chunk: the value and where it is.
+kernel void arg_chunks(IN(x), OUT(best), OUT(where), const int outputs, const int reduce, const int inner, const int chunk,
+                       const int chunks) {
+  const int output = (int)get_global_id(0);
+  if (output >= outputs) return;
+  const int column = output % inner, from = output / inner % chunks * chunk, outer = output / inner / chunks;
+  const int to = min(from + chunk, reduce), first = outer * reduce * inner + column;
+  int found = from;
+  VALUE(x) value = LOAD(x, first + from * inner);
+  for (int i = from + 1; i < to; ++i) {
+    const VALUE(x) candidate = LOAD(x, first + i * inner);
+    if (BETTER(candidate, value)) {
+      value = candidate;
+      found = i;
+    }
+  }
+  STORE(best, output, value);
+  STORE(where, output, found);
+}
+
+// The best of the chunks.
+kernel void arg_finish(IN(best), IN(where), OUT(y), const int outputs, const int inner, const int chunks) {
+  const int output = (int)get_global_id(0);
+  if (output >= outputs) return;
+  const int first = output / inner * chunks * inner + output % inner;
+  int found = LOAD(where, first);
+  VALUE(best) value = LOAD(best, first);
+  for (int i = 1; i < chunks; ++i) {
+    const VALUE(best) candidate = LOAD(best, first + i * inner);
+    if (BETTER(candidate, value)) {
+      value = candidate;
+      found = LOAD(where, first + i * inner);
+    }
+  }
+  STORE(y, output, found);
+}

@@ -1,0 +1,45 @@
+// Reduction of x[outer][reduce][inner] over its middle dimension, in chunks: y[outer][chunks][inner].
+#include "reduce.clh"
+
+// inner == 1: `threads` (a power of two, at most GROUP) neighbours share one chunk of a row and add up in local memory.
+kernel void reduce_rows(IN(x), OUT(y), const int rows, const int length, const int chunk, const int chunks, const int threads,
+                        const float scale) {
+  local acc_t scratch[GROUP];
+  const int item = (int)get_local_id(0), lane = item % threads;
+  const int output = (int)get_group_id(0) * (GROUP / threads) + item / threads;
+  acc_t total = IDENTITY;
+  if (output < rows * chunks) {
+    const int from = output % chunks * chunk, count = min(chunk, length - from);
+    const int first = output / chunks * length + from;
+    for (int i = lane; i < count; i += threads) {
+      const acc_t value = LOAD(x, first + i);
+      total = COMBINE(total, value);
+    }
+  }
+  scratch[item] = total;
+  for (int half_ = threads / 2; half_ > 0; half_ /= 2) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lane < half_) scratch[item] = COMBINE(scratch[item], scratch[item + half_]);
+  }
+  if (lane == 0 && output < rows * chunks) STORE(y, output, SCALED(scratch[item]));
+}
+
+// Neighbours take neighbouring columns.
+kernel void reduce_columns(IN(x), OUT(y), const int outputs, const int reduce, const int inner, const int chunk, const int chunks,
+                           const float scale) {
+  const int output = (int)get_global_id(0);
+  if (output >= outputs) return;
+  const int column = output % inner, from = output / inner % chunks * chunk, outer = output / inner / chunks;
+  const int count = min(chunk, reduce - from), first = (outer * reduce + from) * inner + column;
+  acc_t total = IDENTITY;
+  for (int block = 0; block < count; block += 32) {
+    const int end = min(block + 32, count);
+    acc_t sum = IDENTITY;
+    for (int i = block; i < end; ++i) {
+      const acc_t value = LOAD(x, first + i * inner);
+      sum = COMBINE(sum, value);
+    }
+    total = COMBINE(total, sum);
+  }
+  STORE(y, output, SCALED(total));
+}
