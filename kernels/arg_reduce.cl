@@ -8,6 +8,7 @@
 #define BETTER(b, a) ((b) < (a) || ((b) != (b) && (a) == (a)))
 #endif
 
+#if !FINISH
 // Of each chunk: the value and where it is.
 kernel void arg_chunks(IN(x), OUT(best), OUT(where), const int outputs, const int reduce, const int inner, const int chunk,
                        const int chunks) {
@@ -28,6 +29,7 @@ kernel void arg_chunks(IN(x), OUT(best), OUT(where), const int outputs, const in
   STORE(where, output, found);
 }
 
+#else
 // The best of the chunks.
 kernel void arg_finish(IN(best), IN(where), OUT(y), const int outputs, const int inner, const int chunks) {
   const int output = (int)get_global_id(0);
@@ -44,3 +46,4 @@ kernel void arg_finish(IN(best), IN(where), OUT(y), const int outputs, const int
   }
   STORE(y, output, found);
 }
+#endif

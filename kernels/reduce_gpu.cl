@@ -11,9 +11,14 @@ kernel void reduce_rows(IN(x), OUT(y), const int rows, const int length, const i
   if (output < rows * chunks) {
     const int from = output % chunks * chunk, count = min(chunk, length - from);
     const int first = output / chunks * length + from;
-    for (int i = lane; i < count; i += threads) {
-      const acc_t value = LOAD(x, first + i);
-      total = COMBINE(total, value);
+    for (int block = lane; block < count; block += 16 * threads) {
+      const int end = min(block + 16 * threads, count);
+      acc_t sum = IDENTITY;
+      for (int i = block; i < end; i += threads) {
+        const acc_t value = LOAD(x, first + i);
+        sum = COMBINE(sum, value);
+      }
+      total = COMBINE(total, sum);
     }
   }
   scratch[item] = total;

@@ -166,6 +166,7 @@ void lower_arg_chunks(const ArgReduceProblem& problem, std::int64_t wanted, Reco
   const Ref best = recorder.temporary({{items}, accumulator(recorder.spec(problem.x).dtype)});
   const Ref where = chunks > 1 ? recorder.temporary({{items}, Dtype::i32}) : problem.y;
   recorder.kernel("arg_reduce", "arg_chunks")
+      .define("FINISH", 0)
       .define("GREATEST", problem.greatest ? 1 : 0)
       .in("x", problem.x)
       .out("best", best)
@@ -175,6 +176,7 @@ void lower_arg_chunks(const ArgReduceProblem& problem, std::int64_t wanted, Reco
       .detail(fmt::format("[{}, {}, {}]", problem.outer, problem.reduce, problem.inner));
   if (chunks == 1) return;
   recorder.kernel("arg_reduce", "arg_finish")
+      .define("FINISH", 1)
       .define("GREATEST", problem.greatest ? 1 : 0)
       .in("best", best)
       .in("where", where)
