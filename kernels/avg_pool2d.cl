@@ -1,0 +1,25 @@
+// Average pooling. INCLUDE_PAD: the divisor counts padding, up to the padded input's edge.
+#include "clnet.clh"
+#include "avg_pool2d.clh"
+
+kernel void avg_pool2d(IN(x), OUT(y), const int planes, POOL_PARAMETERS) {
+#ifdef ROWS
+  const int plane = (int)get_global_id(1), first = (int)get_global_id(0) * rows, last = min(first + rows, out_h);
+  if (plane >= planes) return;
+  for (int oh = first; oh < last; ++oh)
+    for (int ow = 0; ow < out_w; ++ow) {
+#else
+  const int plane = (int)get_global_id(1), oh = (int)get_global_id(0) / out_w, ow = (int)get_global_id(0) % out_w;
+  if (plane >= planes || oh >= out_h) return;
+  {
+#endif
+      const int start_h = START_H(oh), start_w = START_W(ow), count_h = COUNT_H(oh), count_w = COUNT_W(ow);
+      float sum = 0;
+      for (int i = 0; i < count_h; ++i)
+        for (int j = 0; j < count_w; ++j) {
+          const int ih = start_h + i, iw = start_w + j;
+          if (IN_EXTENT(ih, h) && IN_EXTENT(iw, w)) sum += LOAD(x, (plane * h + ih) * w + iw);
+        }
+      STORE(y, (plane * out_h + oh) * out_w + ow, sum / DIVISOR(start_h, count_h, start_w, count_w));
+    }
+}

@@ -1,0 +1,124 @@
+// max_pool2d and adaptive_max_pool2d. The operation also gives the index of each maximum in its plane, for the gradient.
+#include "lib/exec/solver.h"
+#include "lib/ops/pool2d.h"
+
+namespace clnet {
+
+namespace ops {
+
+namespace {
+
+struct MaxPool2dProblem {
+  exec::Ref x, y, index;
+  std::int64_t planes = 0;
+  PoolWindows windows;
+};
+
+struct MaxPool2dBackwardProblem {
+  exec::Ref index, g, dx;
+  std::int64_t planes = 0;
+  PoolWindows windows;
+  Dtype dtype = Dtype::f32;
+};
+
+void lower_forward(const MaxPool2dProblem& p, exec::Recorder& recorder, std::int64_t rows) {
+  auto& launch = recorder.kernel("max_pool2d", "max_pool2d").in("x", p.x).out("y", p.y).out("index", p.index);
+  launch_pool(launch, p.windows, p.planes, p.windows.out_h, p.windows.out_w, rows);
+}
+
+void lower_backward(const MaxPool2dBackwardProblem& p, exec::Recorder& recorder, std::int64_t rows) {
+  auto& launch = recorder.kernel("max_pool2d_backward", "max_pool2d_backward").in("index", p.index).in("g", p.g).out("dx", p.dx);
+  launch_pool(launch, p.windows, p.planes, p.windows.h, p.windows.w, rows);
+}
+
+const exec::SolverList<MaxPool2dProblem> forward_solvers{
+    "max_pool2d",
+    {{"rows_cpu", [](const MaxPool2dProblem&, const DeviceInfo& device) { return needs_vector_cpu(device); },
+      [](const MaxPool2dProblem& p, exec::Recorder& recorder) {
+        lower_forward(p, recorder, pool_rows(p.planes, p.windows.out_h, recorder.device()));
+      }},
+     {"direct", exec::accepts_everything<MaxPool2dProblem>,
+      [](const MaxPool2dProblem& p, exec::Recorder& recorder) { lower_forward(p, recorder, 0); }}}};
+
+const exec::SolverList<MaxPool2dBackwardProblem> backward_solvers{
+    "max_pool2d_backward",
+    {{"plane_cpu",
+      [](const MaxPool2dBackwardProblem& p, const DeviceInfo& device) -> std::optional<std::string> {
+        if (p.dtype != Dtype::f32) return "sums in place, which only f32 can do exactly enough";
+        return needs_vector_cpu(device);
+      },
+      [](const MaxPool2dBackwardProblem& p, exec::Recorder& recorder) { lower_backward(p, recorder, p.windows.h); }},
+     {"direct", exec::accepts_everything<MaxPool2dBackwardProblem>,
+      [](const MaxPool2dBackwardProblem& p, exec::Recorder& recorder) { lower_backward(p, recorder, 0); }}}};
+
+/// Inputs: index, gradient of the output.
+class MaxPool2dBackward : public Op {
+ public:
+  explicit MaxPool2dBackward(PoolWindows windows) : windows_(windows) {}
+  std::string_view name() const override { return "max_pool2d_backward"; }
+  Fields fields() const override { return windows_.fields(); }
+
+  Specs infer(const Specs& inputs) const override {
+    return {{inputs[1].shape.with(2, windows_.h).with(3, windows_.w), inputs[1].dtype}};
+  }
+  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
+    const auto& shape = inputs[0].shape();
+    const auto planes = shape[0] * shape[1];
+    const auto picked = gather(reshape(gradients[0], {planes, windows_.h * windows_.w}), 1,
+                               reshape(inputs[0], {planes, windows_.out_h * windows_.out_w}));
+    return {Tensor{}, reshape(picked, shape)};
+  }
+  void lower(exec::Recorder& recorder) const override {
+    const auto& shape = recorder.spec(recorder.input(0)).shape;
+    backward_solvers.lower({recorder.input(0), recorder.input(1), recorder.output(), shape[0] * shape[1], windows_,
+                            recorder.spec(recorder.output()).dtype},
+                           recorder.device(), recorder);
+  }
+
+ private:
+  PoolWindows windows_;
+};
+
+class MaxPool2d : public Op {
+ public:
+  explicit MaxPool2d(PoolWindows windows) : windows_(windows) {}
+  std::string_view name() const override { return "max_pool2d"; }
+  Fields fields() const override { return windows_.fields(); }
+
+  Specs infer(const Specs& inputs) const override {
+    const auto shape = inputs[0].shape.with(2, windows_.out_h).with(3, windows_.out_w);
+    return {{shape, inputs[0].dtype}, {shape, Dtype::i32}};
+  }
+  Tensors vjp(const Tensors&, const Tensors& outputs, const Tensors& gradients) const override {
+    if (!gradients[0].defined()) return Tensors(1);
+    return {apply(std::make_shared<MaxPool2dBackward>(windows_), {outputs[1], gradients[0]})};
+  }
+  void lower(exec::Recorder& recorder) const override {
+    const auto& shape = recorder.spec(recorder.input(0)).shape;
+    forward_solvers.lower({recorder.input(0), recorder.output(0), recorder.output(1), shape[0] * shape[1], windows_},
+                          recorder.device(), recorder);
+  }
+
+ private:
+  PoolWindows windows_;
+};
+
+}  // namespace
+
+}  // namespace ops
+
+using namespace ops;
+
+Tensor max_pool2d(const Tensor& x, Pair kernel_size, const MaxPool2dOptions& options) {
+  const auto windows = pool_windows("max_pool2d", x.spec(), kernel_size, options.stride.value_or(kernel_size), options.padding,
+                                    options.dilation, options.ceil_mode);
+  return apply_all(std::make_shared<MaxPool2d>(windows), {x})[0];
+}
+
+Tensor adaptive_max_pool2d(const Tensor& x, Pair output_size) {
+  return apply_all(std::make_shared<MaxPool2d>(adaptive_windows("adaptive_max_pool2d", x.spec(), output_size)), {x})[0];
+}
+
+Tensor global_max_pool2d(const Tensor& x) { return adaptive_max_pool2d(x, 1); }
+
+}  // namespace clnet

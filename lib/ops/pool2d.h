@@ -1,0 +1,42 @@
+// What max and average pooling share: windows, their checks, and how they reach a kernel.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "clnet/ops.h"
+#include "lib/exec/recorder.h"
+#include "lib/graph/op.h"
+
+namespace clnet::ops {
+
+/// Which input elements each output sees. Adaptive: by division of the input's extents; only the sizes count then.
+struct PoolWindows {
+  std::int64_t h = 1, w = 1, out_h = 1, out_w = 1;
+  Pair kernel = 1, stride = 1, dilation = 1;
+  Padding padding = 0;
+  bool adaptive = false;
+
+  Fields fields() const;
+  /// Whether no window reaches beyond the input.
+  bool inside() const;
+};
+
+/// The windows over x {N, C, H, W}, with PyTorch's rule for ceil_mode: the last window must start inside the input or the padding
+/// before it. Throws ShapeError or DtypeError, naming the operation.
+PoolWindows pool_windows(std::string_view op, const Spec& x, Pair kernel, Pair stride, Padding padding, Pair dilation,
+                         bool ceil_mode);
+PoolWindows adaptive_windows(std::string_view op, const Spec& x, Pair output_size);
+
+/// What is left of a pooling kernel's launch after its buffers: sizes as arguments, or as defines where they make the loops
+/// unroll; and the range, over the elements of a grid of `height` x `width` in each plane. Not 0: a work-item makes that many
+/// rows of the grid.
+void launch_pool(exec::Launch& launch, const PoolWindows& windows, std::int64_t planes, std::int64_t height, std::int64_t width,
+                 std::int64_t rows);
+/// Rows of a grid per work-item: whole planes where there are enough of them to keep the device's cores busy.
+std::int64_t pool_rows(std::int64_t planes, std::int64_t height, const DeviceInfo& device);
+/// The refusal of the solvers by rows.
+std::optional<std::string> needs_vector_cpu(const DeviceInfo& device);
+
+}  // namespace clnet::ops
