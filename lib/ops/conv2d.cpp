@@ -89,8 +89,19 @@ void im2col(const Conv2dProblem& problem, exec::Recorder& recorder) {
 }
 
 template <Conv2dPass pass>
+void cpu(const Conv2dProblem& problem, exec::Recorder& recorder) {
+  conv2d_cpu(problem, pass, recorder);
+}
+template <Conv2dPass pass>
+std::optional<std::string> cpu_rejects(const Conv2dProblem& problem, const DeviceInfo& device) {
+  return conv2d_cpu_rejects(problem, pass, device);
+}
+
+template <Conv2dPass pass>
 std::vector<exec::Solver<Conv2dProblem>> candidates() {
-  return {{"im2col", conv2d_im2col_rejects, im2col<pass>}, {"direct", exec::accepts_everything<Conv2dProblem>, direct<pass>}};
+  return {{"cpu", cpu_rejects<pass>, cpu<pass>},
+          {"im2col", conv2d_im2col_rejects, im2col<pass>},
+          {"direct", exec::accepts_everything<Conv2dProblem>, direct<pass>}};
 }
 
 const exec::SolverList<Conv2dProblem> forward_solvers{"conv2d", candidates<Conv2dPass::forward>()};

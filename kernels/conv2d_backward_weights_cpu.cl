@@ -1,0 +1,82 @@
+// The gradient of a convolution's weight for CPUs. A work-item sums CB input channels by PB panels of LANES output channels
+// over `images` images: it stages a window of the inputs, and RB rows of the output's gradient with the channels side by side,
+// and sums tiles of TILE weights in registers. Its sums are one part of y {parts, o, c, kh, kw}.
+#include "conv2d_cpu.clh"
+
+// target[i * LANES + lane] = g[first + lane * stride + i] for lanes below `lanes`; the others become 0.
+inline void stage_lanes(IN(g), const int first, const int stride, const int count, const int lanes,
+                        local float *restrict target) {
+  int i = 0;
+  for (; i + VW <= count; i += VW) {
+    VFLOAT block[VW];
+    #pragma unroll
+    for (int lane = 0; lane < VW; ++lane)
+      block[lane] = lane < lanes ? VLOAD(g, first + lane * stride + i) : (VFLOAT)(0.0f);
+    TRANSPOSE(block)
+    #pragma unroll
+    for (int j = 0; j < VW; ++j) *(local any_vector *)(target + (i + j) * LANES) = block[j];
+  }
+  for (; i < count; ++i)
+    for (int lane = 0; lane < VW; ++lane) target[i * LANES + lane] = lane < lanes ? LOAD(g, first + lane * stride + i) : 0.0f;
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_backward_weights_cpu(
+    IN(x), IN(g), OUT(y), const int N, const int images, const int groups, const int CG, const int H, const int W, const int OG,
+    const int KH, const int KW, const int OH, const int OW, const int SH, const int SW, const int PT, const int PL, const int DH,
+    const int DW, const int RB, const int PB, const int CB, const int rows, const int columns, const int pitch,
+    local float *restrict sums, local float *restrict staged, local float *restrict panel_g) {
+  const int panel0 = (int)get_global_id(0) * PB, panel1 = min((OG + LANES - 1) / LANES, panel0 + PB);
+  const int c0 = (int)get_global_id(1) * CB, channels = min(CB, CG - c0);
+  const int part = (int)get_global_id(2) / groups, group = (int)get_global_id(2) % groups;
+  const int taps = KH * KW, weights = channels * taps, tiles = (weights + TILE - 1) / TILE;
+  const int panel_size = (tiles * TILE + VW) * LANES;
+  const int n0 = part * images, n1 = min(N, n0 + images);
+
+  clear(sums, (panel1 - panel0) * panel_size);
+  for (int row0 = 0; row0 < OH; row0 += RB) {
+    const int height = min(RB, OH - row0);
+    clear(staged, channels * pitch);
+    for (int n = n0; n < n1; ++n) {
+      stage(x_base, x_offset, ((n * groups + group) * CG + c0) * H * W, channels, H, W, row0 * SH - PT, -PL, staged, rows, columns,
+            pitch);
+      for (int panel = panel0; panel < panel1; ++panel) {
+        for (int v = 0; v < VECTORS; ++v) {
+          const int o = panel * LANES + v * VW;
+          stage_lanes(g_base, g_offset, ((n * groups + group) * OG + o) * OH * OW + row0 * OW, OH * OW, height * OW, OG - o,
+                      panel_g + v * VW);
+        }
+        int c = 0, s = 0, t = 0;
+        for (int tile = 0; tile < tiles; ++tile) {
+          const local float *point[TILE];
+          #pragma unroll
+          for (int i = 0; i < TILE; ++i) {
+            // Past the last weight, tiles repeat it.
+            point[i] = staged + c * pitch + s * DH * columns + t * DW;
+            if (tile * TILE + i < weights - 1 && ++t == KW) {
+              t = 0;
+              if (++s == KH) {
+                s = 0;
+                ++c;
+              }
+            }
+          }
+          VFLOAT sum[TILE][VECTORS];
+          local float *restrict tile_sums = sums + (panel - panel0) * panel_size + tile * TILE * LANES;
+          LOAD_SUMS(sum, tile_sums)
+          const local float *restrict gradients = panel_g;
+          for (int r = 0; r < height; ++r) {
+            const int offset = r * SH * columns;
+            ACCUMULATE(sum, point, offset, SW, gradients, const local, OW)
+          }
+          STORE_SUMS(tile_sums, sum)
+        }
+      }
+    }
+  }
+  for (int panel = panel0; panel < panel1; ++panel)
+    for (int v = 0; v < VECTORS; ++v) {
+      const int o = panel * LANES + v * VW;
+      store_planes(y_base, y_offset, sums + (panel - panel0) * panel_size + v * VW, weights, min(VW, OG - o),
+                   ((part * groups + group) * OG + o) * CG * taps + c0 * taps, CG * taps, (VFLOAT)(0.0f));
+    }
+}

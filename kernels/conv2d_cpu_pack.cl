@@ -1,0 +1,22 @@
+// Weights as conv2d_cpu reads them: {group, panel, block of CB inputs, tap, input, lane} in f32, zero in lanes that are no
+// output. Inputs and outputs are those of the pass: for the gradient of the input, a convolution's outputs come in. Work-items:
+// panels, blocks, groups.
+#include "clnet.clh"
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_cpu_pack(
+    IN(w), OUT(packed), const int in, const int out, const int in_stride, const int out_stride, const int KW, const int taps_h,
+    const int taps_w, const int first_h, const int first_w, const int step_h, const int step_w, const int CB) {
+  const int panel = (int)get_global_id(0), c0 = (int)get_global_id(1) * CB, group = (int)get_global_id(2);
+  const int panels = (int)get_global_size(0), channels = min(CB, in - c0), taps = taps_h * taps_w;
+  const int source = group * max(in * in_stride, out * out_stride);
+  const int target = ((group * panels + panel) * in + c0) * taps * LANES;
+  for (int lane = 0; lane < LANES; ++lane) {
+    const int o = panel * LANES + lane;
+    for (int c = 0; c < channels; ++c)
+      for (int s = 0; s < taps_h; ++s)
+        for (int t = 0; t < taps_w; ++t) {
+          const int from = source + o * out_stride + (c0 + c) * in_stride + (first_h + s * step_h) * KW + first_w + t * step_w;
+          STORE(packed, target + ((s * taps_w + t) * channels + c) * LANES + lane, o < out ? LOAD(w, from) : 0.0f);
+        }
+  }
+}

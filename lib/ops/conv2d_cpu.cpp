@@ -1,0 +1,321 @@
+// Direct convolution for CPUs (kernels/conv2d_cpu.cl): tiles of pixels by vectors of output channels, summed in registers. The
+// gradient of the input is a convolution with other steps; the gradient of the weight has tiles of weights instead.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <vector>
+
+#include "lib/ops/conv2d.h"
+
+namespace clnet::ops {
+
+namespace {
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// `total` cut into pieces of at most `most`, as even as can be: the length of a piece.
+std::int64_t even_piece(std::int64_t total, std::int64_t most) {
+  return divide_up(total, divide_up(total, std::max<std::int64_t>(most, 1)));
+}
+
+/// What is kept in registers: `pixels` broadcast values times `vectors` vectors of `width` channels.
+struct Tile {
+  std::int64_t width, vectors, pixels;
+  std::int64_t lanes() const { return width * vectors; }
+};
+
+/// 16 registers hold 6 x 2, 4 x 3 or 8 x 1 sums and their operands; the 32 of the devices with 16 lanes hold more.
+Tile choose_tile(std::int64_t channels, const DeviceInfo& device) {
+  const std::int64_t width = device.native_float_width >= 16 ? 16 : device.native_float_width >= 8 ? 8 : 4;
+  const std::int64_t two = width == 16 ? 8 : 6, three = width == 16 ? 8 : 4;
+  if (channels <= width) return {width, 1, 8};
+  const auto padded = [&](std::int64_t vectors) { return divide_up(channels, width * vectors) * width * vectors; };
+  return padded(3) < padded(2) ? Tile{width, 3, three} : Tile{width, 2, two};
+}
+
+/// One dimension of one pass: which positions of the target are made, and where their taps lie in the source.
+struct Axis {
+  std::int64_t count = 0;                              ///< positions made
+  std::int64_t target_first = 0, target_step = 1;      ///< where they go
+  std::int64_t source_step = 1;                        ///< from one position to the next
+  std::int64_t taps = 0, tap_first = 0, tap_step = 1;  ///< where position 0 reads
+  std::int64_t kernel_first = 0, kernel_step = 1;      ///< which of the kernel's taps these are
+
+  /// The extent of the source that `positions` of them read.
+  std::int64_t window(std::int64_t positions) const {
+    return taps == 0 ? 1 : (positions - 1) * source_step + (taps - 1) * std::abs(tap_step) + 1;
+  }
+};
+
+Axis forward_axis(std::int64_t out, std::int64_t kernel, std::int64_t stride, std::int64_t pad, std::int64_t dilation) {
+  return {.count = out, .source_step = stride, .taps = kernel, .tap_first = -pad, .tap_step = dilation};
+}
+
+/// The positions first, first + stride, ... of the input, each seen by the same taps.
+Axis backward_axis(std::int64_t first, std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t pad,
+                   std::int64_t dilation) {
+  Axis axis{.count = divide_up(in - first, stride), .target_first = first, .target_step = stride};
+  const auto step = stride / std::gcd(stride, dilation);
+  for (std::int64_t k = 0; k < std::min(step, kernel); ++k)
+    if ((first + pad - k * dilation) % stride == 0) {
+      axis.taps = divide_up(kernel - k, step);
+      axis.kernel_first = k;
+      axis.kernel_step = step;
+      axis.tap_first = (first + pad - k * dilation) / stride;
+      axis.tap_step = -step * dilation / stride;
+    }
+  return axis;
+}
+
+/// Floats from one staged channel to the next: not a multiple of a cache's way, lest all channels fall into the same lines.
+std::int64_t staged_pitch(std::int64_t rows, std::int64_t columns) { return (divide_up(rows * columns, 16) | 1) * 16; }
+
+constexpr std::int64_t wanted_pixels = 224;
+/// Half of the smallest second-level caches around; what a work-item has in local memory at most, in floats.
+constexpr std::int64_t scratch_limit = (192 << 10) / 4;
+/// Weights and sums of a panel that share the first-level cache, in floats.
+constexpr std::int64_t first_level = (20 << 10) / 4;
+
+std::int64_t scratch(const DeviceInfo& device) {
+  return std::min<std::int64_t>(scratch_limit, static_cast<std::int64_t>(device.local_memory) / 4);
+}
+/// So many work-items keep all cores busy to the end.
+std::int64_t wanted_items(const DeviceInfo& device) { return 4 * static_cast<std::int64_t>(device.compute_units); }
+
+/// How the work is cut. RB, PB and CB are the kernels' names.
+struct Blocks {
+  Tile tile;
+  std::int64_t panels, rows_block, panel_block, channel_block;
+  std::int64_t rows, columns, pitch;  ///< the staged window
+  std::int64_t sums_size;             ///< floats of local memory
+  std::int64_t total() const { return sums_size + channel_block * pitch; }
+};
+
+/// A convolution of `in` to `out` channels per group over the grid vertical x horizontal.
+Blocks cut(const Conv2dProblem& p, std::int64_t in, std::int64_t out, const Axis& vertical, const Axis& horizontal,
+           const DeviceInfo& device) {
+  Blocks b{};
+  b.tile = choose_tile(out, device);
+  b.panels = divide_up(out, b.tile.lanes());
+  b.columns = horizontal.window(horizontal.count);
+  const auto shape = [&](std::int64_t rows_block, std::int64_t panel_block, std::int64_t channel_block) {
+    b.rows_block = rows_block;
+    b.panel_block = panel_block;
+    b.rows = vertical.window(rows_block);
+    b.pitch = staged_pitch(b.rows, b.columns);
+    const auto tiles = divide_up(rows_block * horizontal.count, b.tile.pixels);
+    b.sums_size = panel_block * (tiles * b.tile.pixels + b.tile.width) * b.tile.lanes();
+    b.channel_block = even_piece(in, channel_block);
+  };
+  const auto taps = std::max<std::int64_t>(vertical.taps * horizontal.taps, 1);
+  const auto limit = scratch(device);
+  const auto channel_block = std::clamp<std::int64_t>(first_level / (taps * b.tile.lanes()), 1, 256);
+  shape(even_piece(vertical.count, wanted_pixels / horizontal.count), b.panels, channel_block);
+  // Enough work-items: first fewer panels each, then fewer rows.
+  const auto items = [&] {
+    return p.n * p.groups * divide_up(vertical.count, b.rows_block) * divide_up(b.panels, b.panel_block);
+  };
+  while (items() < wanted_items(device) && b.panel_block > 1) shape(b.rows_block, divide_up(b.panel_block, 2), channel_block);
+  while (items() < wanted_items(device) && b.rows_block * horizontal.count > 2 * b.tile.pixels && b.rows_block > 1)
+    shape(divide_up(b.rows_block, 2), b.panel_block, channel_block);
+  // And what fits.
+  while (b.sums_size > limit / 2 && b.panel_block > 1) shape(b.rows_block, divide_up(b.panel_block, 2), channel_block);
+  while (b.total() > limit && b.channel_block > 8) shape(b.rows_block, b.panel_block, divide_up(b.channel_block, 2));
+  while (b.total() > limit && b.rows_block > 1) shape(divide_up(b.rows_block, 2), b.panel_block, b.channel_block);
+  while (b.total() > limit && b.channel_block > 1) shape(b.rows_block, b.panel_block, divide_up(b.channel_block, 2));
+  while (b.total() > limit && b.panel_block > 1) shape(b.rows_block, divide_up(b.panel_block, 2), b.channel_block);
+  return b;
+}
+
+struct Grid {
+  Axis vertical, horizontal;
+};
+
+std::vector<Grid> grids(const Conv2dProblem& p, bool backward) {
+  const auto &s = p.stride, &d = p.dilation;
+  if (!backward)
+    return {{forward_axis(p.oh, p.kh, s.height, p.top, d.height), forward_axis(p.ow, p.kw, s.width, p.left, d.width)}};
+  std::vector<Grid> result;
+  for (std::int64_t i = 0; i < std::min(s.height, p.h); ++i)
+    for (std::int64_t j = 0; j < std::min(s.width, p.w); ++j)
+      result.push_back(
+          {backward_axis(i, p.h, p.kh, s.height, p.top, d.height), backward_axis(j, p.w, p.kw, s.width, p.left, d.width)});
+  return result;
+}
+
+/// Defines and local size that all the kernels have.
+exec::Launch& configure(exec::Launch& launch, const Tile& tile) {
+  return launch.define("VW", tile.width).define("VECTORS", tile.vectors).define("TILE", tile.pixels);
+}
+
+/// Forward, or the gradient of the input: the same with inputs and outputs exchanged.
+void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::Recorder& recorder) {
+  const auto in = backward ? p.group_out() : p.group_in(), out = backward ? p.group_in() : p.group_out();
+  const auto& [v, h] = grid;
+  const auto b = cut(p, in, out, v, h, recorder.device());
+  const auto taps = p.kh * p.kw, row = p.group_in() * taps;  // of the weight
+  const auto packed = recorder.temporary(
+      {Shape{std::max<std::int64_t>(1, p.groups * b.panels * b.tile.lanes() * in * v.taps * h.taps)}, Dtype::f32});
+  recorder.kernel("conv2d_cpu_pack", "conv2d_cpu_pack")
+      .define("LANES", b.tile.lanes())
+      .in("w", p.weight)
+      .out("packed", packed)
+      .args({in, out, backward ? row : taps, backward ? taps : row, p.kw, v.taps, h.taps, v.kernel_first, h.kernel_first,
+             v.kernel_step, h.kernel_step, b.channel_block})
+      .range({b.panels, divide_up(in, b.channel_block), p.groups}, {1, 1, 1});
+
+  auto& launch = configure(recorder.kernel("conv2d_cpu", "conv2d_cpu"), b.tile);
+  launch.in("x", backward ? p.y : p.x).in("w", packed);
+  if (p.has_bias()) launch.in("bias", p.bias).define("BIAS", 1);
+  launch.out("y", backward ? p.x : p.y)
+      .args({p.groups,
+             in,
+             backward ? p.oh : p.h,
+             backward ? p.ow : p.w,
+             out,
+             backward ? p.h : p.oh,
+             backward ? p.w : p.ow,
+             v.count,
+             h.count,
+             v.target_first,
+             h.target_first,
+             v.target_step,
+             h.target_step,
+             v.source_step,
+             h.source_step,
+             v.taps,
+             h.taps,
+             v.tap_first,
+             h.tap_first,
+             v.tap_step,
+             h.tap_step,
+             b.rows_block,
+             b.panel_block,
+             b.channel_block,
+             b.rows,
+             b.columns,
+             b.pitch})
+      .local_memory(static_cast<std::size_t>(b.sums_size) * 4)
+      .local_memory(static_cast<std::size_t>(b.channel_block * b.pitch) * 4)
+      .range({divide_up(b.panels, b.panel_block), divide_up(v.count, b.rows_block), p.n * p.groups}, {1, 1, 1})
+      .flops(2.0 * static_cast<double>(p.n * p.groups * out * v.count * h.count) * static_cast<double>(in * v.taps * h.taps))
+      .detail(p.text());
+}
+
+/// The blocks of backward weights, and into how many parts of how many images the batch is cut.
+struct WeightBlocks : Blocks {
+  std::int64_t images = 1, parts = 1, gradient_size = 0;
+  std::int64_t total() const { return Blocks::total() + gradient_size; }
+};
+
+WeightBlocks cut_weights(const Conv2dProblem& p, const DeviceInfo& device) {
+  WeightBlocks b{};
+  b.tile = choose_tile(p.group_out(), device);
+  b.panels = divide_up(p.group_out(), b.tile.lanes());
+  const auto taps = p.kh * p.kw;
+  const auto vertical = forward_axis(p.oh, p.kh, p.stride.height, p.top, p.dilation.height);
+  b.columns = forward_axis(p.ow, p.kw, p.stride.width, p.left, p.dilation.width).window(p.ow);
+  const auto shape = [&](std::int64_t rows_block, std::int64_t panel_block, std::int64_t channel_block) {
+    b.rows_block = rows_block;
+    b.panel_block = panel_block;
+    b.channel_block = even_piece(p.group_in(), channel_block);
+    b.rows = vertical.window(rows_block);
+    b.pitch = staged_pitch(b.rows, b.columns);
+    const auto tiles = divide_up(b.channel_block * taps, b.tile.pixels);
+    b.sums_size = panel_block * (tiles * b.tile.pixels + b.tile.width) * b.tile.lanes();
+    b.gradient_size = rows_block * p.ow * b.tile.lanes();
+  };
+  const auto limit = scratch(device);
+  const auto channel_block = std::max<std::int64_t>(8, 288 / taps);
+  shape(even_piece(p.oh, wanted_pixels / p.ow), std::min<std::int64_t>(b.panels, 4), channel_block);
+  while (b.sums_size > limit / 2 && b.panel_block > 1) shape(b.rows_block, divide_up(b.panel_block, 2), b.channel_block);
+  while (b.total() > limit && b.channel_block > 8) shape(b.rows_block, b.panel_block, divide_up(b.channel_block, 2));
+  while (b.total() > limit && b.rows_block > 1) shape(divide_up(b.rows_block, 2), b.panel_block, b.channel_block);
+  while (b.total() > limit && b.panel_block > 1) shape(b.rows_block, divide_up(b.panel_block, 2), b.channel_block);
+  while (b.total() > limit && b.channel_block > 1) shape(b.rows_block, b.panel_block, divide_up(b.channel_block, 2));
+  // Enough work-items: the batch in parts, as long as they take less than 64 MiB.
+  const auto items = [&] { return p.groups * divide_up(b.panels, b.panel_block) * divide_up(p.group_in(), b.channel_block); };
+  const auto most = std::max<std::int64_t>(1, (std::int64_t{16} << 20) / (p.o * p.group_in() * taps));
+  const auto wanted = std::min({divide_up(wanted_items(device), items()), most, p.n});
+  b.images = divide_up(p.n, wanted);
+  b.parts = divide_up(p.n, b.images);
+  while (items() * b.parts < wanted_items(device) && b.panel_block > 1)
+    shape(b.rows_block, divide_up(b.panel_block, 2), b.channel_block);
+  while (items() * b.parts < wanted_items(device) && b.channel_block * taps > 2 * b.tile.pixels && b.channel_block > 1)
+    shape(b.rows_block, b.panel_block, divide_up(b.channel_block, 2));
+  return b;
+}
+
+void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
+  const auto b = cut_weights(p, recorder.device());
+  const auto size = p.o * p.group_in() * p.kh * p.kw;
+  const auto sums = b.parts == 1 ? p.weight : recorder.temporary({Shape{b.parts, size}, Dtype::f32});
+  configure(recorder.kernel("conv2d_backward_weights_cpu", "conv2d_backward_weights_cpu"), b.tile)
+      .in("x", p.x)
+      .in("g", p.y)
+      .out("y", sums)
+      .args({p.n,
+             b.images,
+             p.groups,
+             p.group_in(),
+             p.h,
+             p.w,
+             p.group_out(),
+             p.kh,
+             p.kw,
+             p.oh,
+             p.ow,
+             p.stride.height,
+             p.stride.width,
+             p.top,
+             p.left,
+             p.dilation.height,
+             p.dilation.width,
+             b.rows_block,
+             b.panel_block,
+             b.channel_block,
+             b.rows,
+             b.columns,
+             b.pitch})
+      .local_memory(static_cast<std::size_t>(b.sums_size) * 4)
+      .local_memory(static_cast<std::size_t>(b.channel_block * b.pitch) * 4)
+      .local_memory(static_cast<std::size_t>(b.gradient_size) * 4)
+      .range({divide_up(b.panels, b.panel_block), divide_up(p.group_in(), b.channel_block), b.parts * p.groups}, {1, 1, 1})
+      .flops(p.flops())
+      .detail(p.text());
+  if (b.parts > 1)
+    recorder.kernel("conv2d_sum_parts", "conv2d_sum_parts")
+        .in("x", sums)
+        .out("y", p.weight)
+        .args({size, b.parts})
+        .range({size}, {64});
+}
+
+}  // namespace
+
+std::optional<std::string> conv2d_cpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  if (!device.prefers_vector_kernels) return "the device is no CPU with vectors";
+  if (p.n == 0 || p.c == 0 || p.o == 0 || p.h == 0 || p.w == 0) return "nothing to compute";
+  const auto limit = scratch(device);
+  if (pass == Conv2dPass::backward_weights) {
+    if (const auto floats = cut_weights(p, device).total(); floats > limit)
+      return fmt::format("its smallest block takes {} KiB of local memory", floats / 256);
+    return std::nullopt;
+  }
+  const bool backward = pass == Conv2dPass::backward_data;
+  const auto in = backward ? p.group_out() : p.group_in(), out = backward ? p.group_in() : p.group_out();
+  for (const auto& grid : grids(p, backward))
+    if (const auto floats = cut(p, in, out, grid.vertical, grid.horizontal, device).total(); floats > limit)
+      return fmt::format("its smallest block takes {} KiB of local memory", floats / 256);
+  return std::nullopt;
+}
+
+void conv2d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder) {
+  if (pass == Conv2dPass::backward_weights) return lower_weights(problem, recorder);
+  const bool backward = pass == Conv2dPass::backward_data;
+  for (const auto& grid : grids(problem, backward)) lower_grid(problem, backward, grid, recorder);
+}
+
+}  // namespace clnet::ops
