@@ -132,6 +132,8 @@ CLNET_API Tensor is_nan(const Tensor& x);
 
 // ---- Reductions over dimensions (none given: all). keepdim leaves extents of 1. -------------------------------------------------
 
+// Sums and products of integers and bool are i64. Over no elements: sum 0, prod 1, mean NaN.
+
 using Dims = std::vector<int>;
 CLNET_API Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 CLNET_API Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
@@ -240,7 +242,7 @@ CLNET_API Tensor global_max_pool2d(const Tensor& x);  ///< {N, C, 1, 1}
 // ---- Normalisation ---------------------------------------------------------------------------------------------------------------
 
 /// What batch normalisation in training gives: the output and the batch's statistics, {C} each; `var` is unbiased, as running
-/// averages want it.
+/// averages want it. The statistics are f32, whatever x is.
 struct BatchNormResult {
   Tensor y, mean, var;
 };

@@ -4,6 +4,7 @@
 
 #include "lib/exec/solver.h"
 #include "lib/ops/reduce.h"
+#include "lib/ops/rows.h"
 
 namespace clnet::ops {
 
@@ -14,8 +15,6 @@ using exec::Ref;
 Dtype accumulator(Dtype dtype) { return is_floating(dtype) ? Dtype::f32 : Dtype::i64; }
 
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 Launch& launch(const ReduceProblem& problem, Recorder& recorder, std::string_view program, std::string_view function) {
   const bool integers = !is_floating(recorder.spec(problem.x).dtype);
@@ -50,14 +49,9 @@ std::int64_t divide(std::int64_t reduce, std::int64_t unit, std::int64_t wanted,
 
 // ---- cpu: whole chunks per work-item, explicit vectors ---------------------------------------------------------------------
 
-std::optional<std::string> cpu_rejects(const ReduceProblem&, const DeviceInfo& device) {
-  if (!device.prefers_vector_kernels) return "the device does not prefer vector kernels";
-  return std::nullopt;
-}
-
 void cpu_lower(const ReduceProblem& problem, Recorder& recorder) {
   const auto& device = recorder.device();
-  const std::int64_t width = std::clamp(device.native_float_width, 4, 16), tasks = std::int64_t{4} * device.compute_units;
+  const std::int64_t width = vector_width(device), tasks = std::int64_t{4} * device.compute_units;
   constexpr std::int64_t task_elements = 16384;  // some microseconds of work, against about one of overhead
   const auto elements = problem.outer * problem.reduce * problem.inner;
   const auto wanted_tasks = std::clamp<std::int64_t>(elements / task_elements, 1, tasks);
@@ -97,12 +91,6 @@ void cpu_lower(const ReduceProblem& problem, Recorder& recorder) {
 
 // ---- gpu: trees in local memory along rows, neighbouring work-items on neighbouring columns -----------------------------------
 
-std::int64_t group_size(const DeviceInfo& device) {
-  std::int64_t size = 256;
-  while (size > static_cast<std::int64_t>(device.max_work_group_size)) size /= 2;
-  return size;
-}
-
 void gpu_lower(const ReduceProblem& problem, Recorder& recorder) {
   const auto& device = recorder.device();
   const auto group = group_size(device);
@@ -110,8 +98,7 @@ void gpu_lower(const ReduceProblem& problem, Recorder& recorder) {
   const auto outputs = std::max<std::int64_t>(problem.outer * problem.inner, 1);
   std::int64_t chunk = 0, chunks = 0;
   if (problem.inner == 1) {
-    std::int64_t threads = 1;
-    while (threads < group && threads * 4 <= problem.reduce) threads *= 2;
+    const auto threads = threads_per_row(problem.reduce, group);
     const auto wanted = std::max(ceil_div(wanted_items, outputs * threads), problem.reduce / 65536);
     chunks = divide(problem.reduce, 16 * threads, wanted, chunk);
     const auto parts = stages(problem, chunks, recorder);
@@ -151,7 +138,7 @@ void direct_lower(const ReduceProblem& problem, Recorder& recorder) {
 }
 
 const exec::SolverList<ReduceProblem> solvers{"reduce",
-                                              {{"cpu", cpu_rejects, cpu_lower},
+                                              {{"cpu", needs_vectors<ReduceProblem>, cpu_lower},
                                                {"gpu", exec::accepts_everything<ReduceProblem>, gpu_lower},
                                                {"direct", exec::accepts_everything<ReduceProblem>, direct_lower}}};
 

@@ -1,0 +1,79 @@
+// y = by_x (x - mean) + by_g g + constant, with factors of the channel: the output of batch normalisation, and its gradient.
+#include "clnet.clh"
+
+#if BACKWARD
+#define EXTRA_IN IN(g), IN(by_g),
+#else
+#define EXTRA_IN
+#endif
+
+#if !CPU
+kernel void batch_norm_apply(IN(x), IN(mean), IN(by_x), IN(constant_), EXTRA_IN OUT(y), const int elements, const int channels,
+                             const int spatial) {
+  const int i = (int)get_global_id(0);
+  if (i >= elements) return;
+  const int c = i / spatial % channels;
+  float result = (LOAD(x, i) - LOAD(mean, c)) * LOAD(by_x, c) + LOAD(constant_, c);
+#if BACKWARD
+  result += LOAD(g, i) * LOAD(by_g, c);
+#endif
+  STORE(y, i, result);
+}
+#else
+#include "vector.clh"
+
+#if COLUMNS
+// spatial == 1: rows of channels.
+kernel void batch_norm_apply_columns(IN(x), IN(mean), IN(by_x), IN(constant_), EXTRA_IN OUT(y), const int n, const int channels,
+                                     const int rows_per_item) {
+  const int first = (int)get_global_id(0) * rows_per_item, last = min(first + rows_per_item, n);
+  for (int row = first; row < last; ++row) {
+    const int at = row * channels;
+    int c = 0;
+    for (; c + VW <= channels; c += VW) {
+      VFLOAT result = (VLOAD(x, at + c) - VLOAD(mean, c)) * VLOAD(by_x, c) + VLOAD(constant_, c);
+#if BACKWARD
+      result += VLOAD(g, at + c) * VLOAD(by_g, c);
+#endif
+      VSTORE(y, at + c, result);
+    }
+    for (; c < channels; ++c) {
+      float result = (LOAD(x, at + c) - LOAD(mean, c)) * LOAD(by_x, c) + LOAD(constant_, c);
+#if BACKWARD
+      result += LOAD(g, at + c) * LOAD(by_g, c);
+#endif
+      STORE(y, at + c, result);
+    }
+  }
+}
+#else
+// Images one after the other, or pieces of large ones.
+kernel void batch_norm_apply_rows(IN(x), IN(mean), IN(by_x), IN(constant_), EXTRA_IN OUT(y), const int images, const int channels,
+                                  const int spatial, const int piece, const int pieces, const int images_per_item) {
+  const int item = (int)get_global_id(0), from = item % pieces * piece, count = min(piece, spatial - from);
+  const int first = item / pieces * images_per_item, last = min(first + images_per_item, images);
+  for (int image = first; image < last; ++image) {
+    const int c = image % channels, at = image * spatial + from;
+    const float center = LOAD(mean, c), scale = LOAD(by_x, c), add = LOAD(constant_, c);
+#if BACKWARD
+    const float scale_g = LOAD(by_g, c);
+#endif
+    int i = 0;
+    for (; i + VW <= count; i += VW) {
+      VFLOAT result = (VLOAD(x, at + i) - center) * scale + add;
+#if BACKWARD
+      result += VLOAD(g, at + i) * scale_g;
+#endif
+      VSTORE(y, at + i, result);
+    }
+    for (; i < count; ++i) {
+      float result = (LOAD(x, at + i) - center) * scale + add;
+#if BACKWARD
+      result += LOAD(g, at + i) * scale_g;
+#endif
+      STORE(y, at + i, result);
+    }
+  }
+}
+#endif
+#endif

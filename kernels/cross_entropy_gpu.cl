@@ -1,0 +1,24 @@
+// Forward where positions is 1: `threads` neighbours share a row.
+#include "cross_entropy.clh"
+#include "group.clh"
+
+kernel void cross_entropy_gpu(IN(x), IN(target), WEIGHT_PARAMETER OUT(loss), OUT(counted), OUT(peak), OUT(logs), const int rows,
+                              const int classes, const int threads, const int ignore_index, const float smoothing) {
+  local float scratch[GROUP];
+  const int item = (int)get_local_id(0), lane = item % threads;
+  const int row = (int)get_group_id(0) * (GROUP / threads) + item / threads;
+  const int first = row * classes, count = row < rows ? classes : 0;
+  float most = -INFINITY, sum = 0, plain = 0;
+  for (int c = lane; c < count; c += threads) most = fmax(most, LOAD(x, first + c));
+  most = clnet_group_max(scratch, most, threads);
+  for (int c = lane; c < count; c += threads) sum += exp(LOAD(x, first + c) - most);
+  const float logsum = log(clnet_group_sum(scratch, sum, threads));
+  if (smoothing != 0.0f) {
+    for (int c = lane; c < count; c += threads) plain += WEIGHT(c) * (most - LOAD(x, first + c) + logsum);
+    plain = clnet_group_sum(scratch, plain, threads);
+  }
+  if (lane != 0 || row >= rows) return;
+  const long chosen = LOAD(target, row), ignore = ignore_index;
+  const float picked = chosen >= 0 && chosen < classes ? LOAD(x, first + (int)chosen) : NAN;
+  STORE_ROW(row, chosen, most, logsum, picked, plain);
+}

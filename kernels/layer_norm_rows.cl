@@ -1,0 +1,53 @@
+// `threads` neighbours share a row; with threads 1, one work-item does all of it: the oracle.
+#include "layer_norm.clh"
+#if GROUP
+#include "group.clh"
+#define SCRATCH local float scratch[GROUP];
+#define TOTAL(value) clnet_group_sum(scratch, value, threads)
+#define ROW ((int)get_group_id(0) * (GROUP / threads) + (int)get_local_id(0) / threads)
+#define LANE ((int)get_local_id(0) % threads)
+#else
+#define SCRATCH
+#define TOTAL(value) (value)
+#define ROW ((int)get_global_id(0))
+#define LANE 0
+#endif
+
+#if BACKWARD
+kernel void layer_norm_backward_rows(IN(x), IN(g), IN(mean), IN(rstd), WEIGHT_PARAMETER OUT(dx), const int rows, const int length,
+                                     const int threads) {
+  SCRATCH
+  const int row = ROW, lane = LANE, first = row * length, count = row < rows ? length : 0;
+  const float center = row < rows ? LOAD(mean, row) : 0.0f, scale = row < rows ? LOAD(rstd, row) : 0.0f;
+  float sum = 0, product = 0;
+  for (int i = lane; i < count; i += threads) {
+    const float h = LOAD(g, first + i) * WEIGHT(i);
+    sum += h;
+    product += h * (LOAD(x, first + i) - center);
+  }
+  sum = TOTAL(sum) / length;
+  product = TOTAL(product) * scale * scale / length;
+  for (int i = lane; i < count; i += threads)
+    STORE(dx, first + i, scale * (LOAD(g, first + i) * WEIGHT(i) - sum - (LOAD(x, first + i) - center) * product));
+}
+#else
+kernel void layer_norm_rows(IN(x), WEIGHT_PARAMETER BIAS_PARAMETER OUT(y), OUT(mean), OUT(rstd), const int rows, const int length,
+                            const int threads, const float eps) {
+  SCRATCH
+  const int row = ROW, lane = LANE, first = row * length, count = row < rows ? length : 0;
+  float sum = 0, squares = 0;
+  for (int i = lane; i < count; i += threads) sum += LOAD(x, first + i);
+  const float center = TOTAL(sum) / length;
+  for (int i = lane; i < count; i += threads) {
+    const float deviation = LOAD(x, first + i) - center;
+    squares += deviation * deviation;
+  }
+  const float scale = 1.0f / sqrt(TOTAL(squares) / length + eps);
+  for (int i = lane; i < count; i += threads)
+    STORE(y, first + i, (LOAD(x, first + i) - center) * scale * WEIGHT(i) + BIAS(i));
+  if (lane == 0 && row < rows) {
+    STORE(mean, row, center);
+    STORE(rstd, row, scale);
+  }
+}
+#endif

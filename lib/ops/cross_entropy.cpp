@@ -1,0 +1,236 @@
+// The loss of every row is one operation with its own backward; means and sums over rows are graph around it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/exec/recorder.h"
+#include "lib/exec/solver.h"
+#include "lib/ops/elementwise.h"
+#include "lib/ops/rows.h"
+
+namespace clnet {
+
+namespace ops {
+
+namespace {
+
+struct Options {
+  bool weighted = false;
+  std::int64_t ignore_index = -100;
+  double smoothing = 0;
+
+  Fields fields() const { return {{"weighted", weighted}, {"ignore_index", ignore_index}, {"label_smoothing", smoothing}}; }
+};
+
+/// Forward, or with `gradient` backward.
+struct CrossEntropyProblem {
+  Options options;
+  std::int64_t rows = 1, classes = 1, positions = 1;
+  exec::Ref x, target, weight;
+  exec::Ref loss, counted, peak, logs;
+  exec::Ref total, gradient, dx;
+};
+
+CrossEntropyProblem problem_of(const Options& options, const Shape& logits) {
+  CrossEntropyProblem problem{.options = options,
+                              .classes = logits[1],
+                              .x = {},
+                              .target = {},
+                              .weight = {},
+                              .loss = {},
+                              .counted = {},
+                              .peak = {},
+                              .logs = {},
+                              .total = {},
+                              .gradient = {},
+                              .dx = {}};
+  for (int d = 2; d < logits.rank(); ++d) problem.positions *= logits[d];
+  problem.rows = logits[0] * problem.positions;
+  return problem;
+}
+
+/// The inputs that forward and backward begin with.
+exec::Launch& launch(const CrossEntropyProblem& problem, exec::Recorder& recorder, std::string_view program) {
+  auto& result = recorder.kernel(program, program)
+                     .define("WEIGHTED", problem.options.weighted ? 1 : 0)
+                     .detail(fmt::format("[{}, {}, {}]", problem.rows / std::max<std::int64_t>(problem.positions, 1),
+                                         problem.classes, problem.positions))
+                     .in("x", problem.x)
+                     .in("target", problem.target);
+  if (problem.options.weighted) result.in("weight", problem.weight);
+  return result;
+}
+
+void forward(const CrossEntropyProblem& problem, exec::Recorder& recorder, std::string_view program, std::int64_t last_size,
+             std::int64_t items, std::int64_t group, bool in_groups) {
+  auto& result = launch(problem, recorder, program);
+  if (in_groups) result.define("GROUP", group);
+  if (group == 1) result.define("VW", vector_width(recorder.device()));
+  result.out("loss", problem.loss)
+      .out("counted", problem.counted)
+      .out("peak", problem.peak)
+      .out("logs", problem.logs)
+      .args({problem.rows, problem.classes, last_size, problem.options.ignore_index})
+      .arg_float(static_cast<float>(problem.options.smoothing))
+      .range({items}, {group});
+}
+
+void backward(const CrossEntropyProblem& problem, exec::Recorder& recorder, std::string_view program, std::int64_t first_size,
+              std::int64_t last_size, std::int64_t items, std::int64_t group) {
+  auto& result = launch(problem, recorder, program);
+  if (group == 1) result.define("VW", vector_width(recorder.device()));
+  result.in("total", problem.total)
+      .in("peak", problem.peak)
+      .in("logs", problem.logs)
+      .in("gradient", problem.gradient)
+      .out("y", problem.dx)
+      .args({first_size, problem.classes, last_size, problem.options.ignore_index})
+      .arg_float(static_cast<float>(problem.options.smoothing))
+      .range({items}, {group});
+}
+
+std::optional<std::string> one_position(const CrossEntropyProblem& problem, const DeviceInfo&) {
+  if (problem.positions != 1) return "classes are not the innermost dimension, where one work-item per row is as good";
+  return std::nullopt;
+}
+std::optional<std::string> cpu_rejects(const CrossEntropyProblem& problem, const DeviceInfo& device) {
+  if (auto reason = needs_vectors(problem, device)) return reason;
+  return one_position(problem, device);
+}
+
+const exec::SolverList<CrossEntropyProblem> forward_solvers{
+    "cross_entropy",
+    {{"cpu", cpu_rejects,
+      [](const CrossEntropyProblem& problem, exec::Recorder& recorder) {
+        const auto per_item = rows_per_item(problem.rows, problem.classes, 4096, recorder.device());
+        forward(problem, recorder, "cross_entropy_cpu", per_item, ceil_div(problem.rows, per_item), 1, false);
+      }},
+     {"gpu", one_position,
+      [](const CrossEntropyProblem& problem, exec::Recorder& recorder) {
+        const auto group = group_size(recorder.device()), threads = threads_per_row(problem.classes, group);
+        forward(problem, recorder, "cross_entropy_gpu", threads, ceil_div(problem.rows, group / threads) * group, group, true);
+      }},
+     {"direct", exec::accepts_everything<CrossEntropyProblem>, [](const CrossEntropyProblem& problem, exec::Recorder& recorder) {
+        const auto group = std::min<std::int64_t>(64, group_size(recorder.device()));
+        forward(problem, recorder, "cross_entropy_direct", problem.positions, problem.rows, group, false);
+      }}}};
+
+const exec::SolverList<CrossEntropyProblem> backward_solvers{
+    "cross_entropy_backward",
+    {{"cpu", cpu_rejects,
+      [](const CrossEntropyProblem& problem, exec::Recorder& recorder) {
+        const auto per_item = rows_per_item(problem.rows, problem.classes, 4096, recorder.device());
+        backward(problem, recorder, "cross_entropy_backward_cpu", problem.rows, per_item, ceil_div(problem.rows, per_item), 1);
+      }},
+     {"direct", exec::accepts_everything<CrossEntropyProblem>, [](const CrossEntropyProblem& problem, exec::Recorder& recorder) {
+        const auto elements = problem.rows * problem.classes;
+        backward(problem, recorder, "cross_entropy_backward", elements, problem.positions, elements,
+                 group_size(recorder.device()));
+      }}}};
+
+/// Inputs: logits, targets, sum of the classes' weights {1}, the rows' peak and logs, the gradient of their losses; the weights.
+class CrossEntropyBackward : public Op {
+ public:
+  explicit CrossEntropyBackward(Options options) : options_(options) {}
+  std::string_view name() const override { return "cross_entropy_backward"; }
+  Fields fields() const override { return options_.fields(); }
+  Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
+  void lower(exec::Recorder& recorder) const override {
+    auto problem = problem_of(options_, recorder.spec(recorder.input(0)).shape);
+    problem.x = recorder.input(0);
+    problem.target = recorder.input(1);
+    problem.total = recorder.input(2);
+    problem.peak = recorder.input(3);
+    problem.logs = recorder.input(4);
+    problem.gradient = recorder.input(5);
+    if (options_.weighted) problem.weight = recorder.input(6);
+    problem.dx = recorder.output();
+    backward_solvers.lower(problem, recorder.device(), recorder);
+  }
+
+ private:
+  Options options_;
+};
+
+/// Inputs: logits, targets, and the classes' weights. Outputs per row: the loss, the weight with which it counts, and the largest
+/// logit and the logarithm of the sum of exponentials below it, for backward; all f32.
+class CrossEntropyRows : public Op {
+ public:
+  explicit CrossEntropyRows(Options options) : options_(options) {}
+  std::string_view name() const override { return "cross_entropy"; }
+  Fields fields() const override { return options_.fields(); }
+
+  Specs infer(const Specs& inputs) const override {
+    const auto &logits = inputs[0], &targets = inputs[1];
+    require_floating(name(), logits);
+    if (targets.dtype != Dtype::i32 && targets.dtype != Dtype::i64)
+      throw DtypeError(fmt::format("cross_entropy: targets must be i32 or i64, got {}", to_string(targets)));
+    if (logits.shape.rank() < 2)
+      throw ShapeError(fmt::format("cross_entropy: logits must be {{N, C, ...}}, got {}", to_string(logits)));
+    auto extents = logits.shape.extents();
+    extents.erase(extents.begin() + 1);
+    const Shape rows(std::move(extents));
+    if (targets.shape != rows)
+      throw ShapeError(fmt::format("cross_entropy: logits {} need targets of shape {}, got {}", to_string(logits),
+                                   to_string(rows), to_string(targets.shape)));
+    if (logits.shape[1] == 0)
+      throw ShapeError(fmt::format("cross_entropy: there are no classes in logits {}", to_string(logits)));
+    if (options_.weighted) {
+      require_floating("cross_entropy's weight", inputs[2]);
+      if (inputs[2].shape != Shape{logits.shape[1]})
+        throw ShapeError(fmt::format("cross_entropy: logits {} need a weight of shape [{}], got {}", to_string(logits),
+                                     logits.shape[1], to_string(inputs[2].shape)));
+    }
+    return Specs(4, Spec{rows, Dtype::f32});
+  }
+
+  Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
+    Tensors result(inputs.size());
+    if (!gradients[0].defined()) return result;
+    const auto classes = static_cast<double>(inputs[0].size(1));
+    const Tensor total = options_.weighted ? sum(cast(inputs[2], Dtype::f32), {}, true) : full({1}, classes);
+    Tensors all{inputs[0], inputs[1], total, outputs[2], outputs[3], gradients[0]};
+    if (options_.weighted) all.push_back(inputs[2]);
+    result[0] = clnet::apply(std::make_shared<CrossEntropyBackward>(options_), std::move(all));
+    return result;
+  }
+
+  void lower(exec::Recorder& recorder) const override {
+    auto problem = problem_of(options_, recorder.spec(recorder.input(0)).shape);
+    problem.x = recorder.input(0);
+    problem.target = recorder.input(1);
+    if (options_.weighted) problem.weight = recorder.input(2);
+    problem.loss = recorder.output(0);
+    problem.counted = recorder.output(1);
+    problem.peak = recorder.output(2);
+    problem.logs = recorder.output(3);
+    forward_solvers.lower(problem, recorder.device(), recorder);
+  }
+
+ private:
+  Options options_;
+};
+
+}  // namespace
+
+}  // namespace ops
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
+  if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1))
+    throw Error(fmt::format("cross_entropy: label_smoothing must be from 0 to 1, got {}", options.label_smoothing));
+  const ops::Options rows_options{options.weight.defined(), options.ignore_index, options.label_smoothing};
+  std::vector<Tensor> inputs{logits, targets};
+  if (options.weight.defined()) inputs.push_back(options.weight);
+  const auto rows = apply_all(std::make_shared<ops::CrossEntropyRows>(rows_options), std::move(inputs));
+  switch (options.reduction) {
+    case Reduction::none: return cast(rows[0], logits.dtype());
+    case Reduction::sum: return cast(sum(rows[0]), logits.dtype());
+    default: return cast(sum(rows[0]) / sum(rows[1]), logits.dtype());
+  }
+}
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets) { return cross_entropy(logits, targets, {}); }
+
+}  // namespace clnet

@@ -1,0 +1,47 @@
+// How work on many rows is divided among work-items: what reductions, softmax, normalisation and losses share.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "clnet/device.h"
+
+namespace clnet::ops {
+
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Lanes of the explicit vectors of kernels for CPUs: VW in kernels/vector.clh.
+inline std::int64_t vector_width(const DeviceInfo& device) {
+  return device.native_float_width >= 16 ? 16 : device.native_float_width >= 8 ? 8 : 4;
+}
+
+/// The largest power of two up to 256 that the device takes as a work-group.
+inline std::int64_t group_size(const DeviceInfo& device) {
+  std::int64_t size = 256;
+  while (size > static_cast<std::int64_t>(device.max_work_group_size)) size /= 2;
+  return size;
+}
+
+/// How many work-items of a group share a row: a power of two, each with about four elements or more.
+inline std::int64_t threads_per_row(std::int64_t length, std::int64_t group) {
+  std::int64_t threads = 1;
+  while (threads < group && threads * 4 <= length) threads *= 2;
+  return threads;
+}
+
+/// Rows per work-item on a CPU: enough elements to be worth starting one, few enough to keep all cores busy.
+inline std::int64_t rows_per_item(std::int64_t rows, std::int64_t length, std::int64_t elements, const DeviceInfo& device) {
+  const auto enough = std::max<std::int64_t>(1, elements / std::max<std::int64_t>(length, 1));
+  return std::clamp<std::int64_t>(rows / (std::int64_t{4} * device.compute_units), 1, enough);
+}
+
+/// `rejects` of the solvers with explicit vectors.
+template <class Problem>
+std::optional<std::string> needs_vectors(const Problem&, const DeviceInfo& device) {
+  if (!device.prefers_vector_kernels) return "the device does not prefer vector kernels";
+  return std::nullopt;
+}
+
+}  // namespace clnet::ops

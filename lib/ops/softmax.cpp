@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/exec/recorder.h"
+#include "lib/exec/solver.h"
+#include "lib/ops/elementwise.h"
+#include "lib/ops/rows.h"
+
+namespace clnet {
+
+namespace ops {
+
+namespace {
+
+struct SoftmaxProblem {
+  bool logarithm;
+  exec::Ref x, y;
+  std::int64_t outer = 1, axis = 1, inner = 1;
+};
+
+class Softmax : public Op {
+ public:
+  Softmax(bool logarithm, int dim) : logarithm_(logarithm), dim_(dim) {}
+  std::string_view name() const override { return logarithm_ ? "log_softmax" : "softmax"; }
+  Fields fields() const override { return {{"dim", std::int64_t{dim_}}}; }
+
+  Specs infer(const Specs& inputs) const override {
+    const auto& x = inputs[0];
+    require_floating(name(), x);
+    if (dim_ < -x.shape.rank() || dim_ >= x.shape.rank())
+      throw ShapeError(fmt::format("{}: dimension {} is out of range for shape {}", name(), dim_, to_string(x.shape)));
+    return {x};
+  }
+
+  Tensors vjp(const Tensors&, const Tensors& outputs, const Tensors& gradients) const override {
+    const Tensor &y = outputs[0], &g = gradients[0];
+    if (logarithm_) return {g - exp(y) * sum(g, {dim_}, true)};
+    return {y * (g - sum(g * y, {dim_}, true))};
+  }
+
+  void lower(exec::Recorder& recorder) const override;
+
+ private:
+  bool logarithm_;
+  int dim_;
+};
+
+exec::Launch& launch(const SoftmaxProblem& problem, exec::Recorder& recorder, std::string_view program,
+                     std::string_view function) {
+  return recorder.kernel(program, function)
+      .define("LOGARITHM", problem.logarithm ? 1 : 0)
+      .in("x", problem.x)
+      .out("y", problem.y)
+      .detail(fmt::format("[{}, {}, {}]", problem.outer, problem.axis, problem.inner));
+}
+
+void cpu_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
+  const auto width = vector_width(recorder.device());
+  const bool f32 = recorder.spec(problem.y).dtype == Dtype::f32;
+  if (problem.inner == 1) {
+    const auto per_item = rows_per_item(problem.outer, problem.axis, 4096, recorder.device());
+    launch(problem, recorder, "softmax_cpu", "softmax_rows")
+        .define("VW", width)
+        .define("KEEP_EXP", f32 && !problem.logarithm ? 1 : 0)
+        .args({problem.outer, problem.axis, per_item})
+        .range({ceil_div(problem.outer, per_item)}, {1});
+  } else {
+    launch(problem, recorder, "softmax_cpu", "softmax_columns")
+        .define("VW", width)
+        .define("KEEP_EXP", f32 && !problem.logarithm ? 1 : 0)
+        .args({problem.axis, problem.inner})
+        .range({problem.outer * ceil_div(problem.inner, width)}, {1});
+  }
+}
+
+std::optional<std::string> gpu_rejects(const SoftmaxProblem& problem, const DeviceInfo&) {
+  if (problem.inner != 1) return "the axis is not the innermost dimension, where one work-item per line is as good";
+  return std::nullopt;
+}
+
+void gpu_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
+  const auto group = group_size(recorder.device()), threads = threads_per_row(problem.axis, group);
+  launch(problem, recorder, "softmax_gpu", "softmax_gpu")
+      .define("GROUP", group)
+      .args({problem.outer, problem.axis, threads})
+      .range({ceil_div(problem.outer, group / threads) * group}, {group});
+}
+
+void direct_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
+  const auto lines = problem.outer * problem.inner;
+  launch(problem, recorder, "softmax_direct", "softmax_direct")
+      .args({lines, problem.axis, problem.inner})
+      .range({lines}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
+}
+
+const exec::SolverList<SoftmaxProblem> solvers{"softmax",
+                                               {{"cpu", needs_vectors<SoftmaxProblem>, cpu_lower},
+                                                {"gpu", gpu_rejects, gpu_lower},
+                                                {"direct", exec::accepts_everything<SoftmaxProblem>, direct_lower}}};
+
+void Softmax::lower(exec::Recorder& recorder) const {
+  const auto& shape = recorder.spec(recorder.input(0)).shape;
+  const int dim = shape.normalize(dim_);
+  SoftmaxProblem problem{.logarithm = logarithm_, .x = recorder.input(0), .y = recorder.output(), .axis = shape[dim]};
+  for (int d = 0; d < dim; ++d) problem.outer *= shape[d];
+  for (int d = dim + 1; d < shape.rank(); ++d) problem.inner *= shape[d];
+  solvers.lower(problem, recorder.device(), recorder);
+}
+
+}  // namespace
+
+}  // namespace ops
+
+Tensor softmax(const Tensor& x, int dim) { return apply(std::make_shared<ops::Softmax>(false, dim), {x}); }
+Tensor log_softmax(const Tensor& x, int dim) { return apply(std::make_shared<ops::Softmax>(true, dim), {x}); }
+
+}  // namespace clnet
