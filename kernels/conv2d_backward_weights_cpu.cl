@@ -37,8 +37,8 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_backward_weigh
     const int height = min(RB, OH - row0);
     clear(staged, channels * pitch);
     for (int n = n0; n < n1; ++n) {
-      stage(x_base, x_offset, ((n * groups + group) * CG + c0) * H * W, channels, H, W, row0 * SH - PT, -PL, staged, rows, columns,
-            pitch);
+      stage(x_base, x_offset, ((n * groups + group) * CG + c0) * H * W, channels, H, W, row0 * SH - PT, -PL, staged, rows,
+            columns, pitch);
       for (int panel = panel0; panel < panel1; ++panel) {
         for (int v = 0; v < VECTORS; ++v) {
           const int o = panel * LANES + v * VW;

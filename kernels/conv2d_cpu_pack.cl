@@ -8,15 +8,18 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_cpu_pack(
     const int taps_w, const int first_h, const int first_w, const int step_h, const int step_w, const int CB) {
   const int panel = (int)get_global_id(0), c0 = (int)get_global_id(1) * CB, group = (int)get_global_id(2);
   const int panels = (int)get_global_size(0), channels = min(CB, in - c0), taps = taps_h * taps_w;
-  const int source = group * max(in * in_stride, out * out_stride);
+  const int source = group * max(in * in_stride, out * out_stride) + c0 * in_stride + first_h * KW + first_w;
   const int target = ((group * panels + panel) * in + c0) * taps * LANES;
-  for (int lane = 0; lane < LANES; ++lane) {
-    const int o = panel * LANES + lane;
-    for (int c = 0; c < channels; ++c)
+  const int valid = min(LANES, out - panel * LANES), next = channels * LANES;
+  for (int lane = 0; lane < valid; ++lane) {
+    const int row = source + (panel * LANES + lane) * out_stride;
+    for (int c = 0; c < channels; ++c) {
+      int to = target + c * LANES + lane;
       for (int s = 0; s < taps_h; ++s)
-        for (int t = 0; t < taps_w; ++t) {
-          const int from = source + o * out_stride + (c0 + c) * in_stride + (first_h + s * step_h) * KW + first_w + t * step_w;
-          STORE(packed, target + ((s * taps_w + t) * channels + c) * LANES + lane, o < out ? LOAD(w, from) : 0.0f);
-        }
+        for (int t = 0, from = row + c * in_stride + s * step_h * KW; t < taps_w; ++t, from += step_w, to += next)
+          STORE(packed, to, LOAD(w, from));
+    }
   }
+  for (int lane = valid; lane < LANES; ++lane)
+    for (int k = 0; k < channels * taps; ++k) STORE(packed, target + k * LANES + lane, 0.0f);
 }

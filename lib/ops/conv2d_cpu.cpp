@@ -84,48 +84,54 @@ std::int64_t scratch(const DeviceInfo& device) {
 /// So many work-items keep all cores busy to the end.
 std::int64_t wanted_items(const DeviceInfo& device) { return 4 * static_cast<std::int64_t>(device.compute_units); }
 
-/// How the work is cut. RB, PB and CB are the kernels' names.
+/// How the work is cut: what a work-item makes. RB, PB and CB are the kernels' names for the blocks.
 struct Blocks {
   Tile tile;
-  std::int64_t panels, rows_block, panel_block, channel_block;
-  std::int64_t rows, columns, pitch;  ///< the staged window
-  std::int64_t sums_size;             ///< floats of local memory
+  std::int64_t panels = 1, images = 1, rows_block = 1, panel_block = 1, channel_block = 1;
+  std::int64_t rows = 1, columns = 1, pitch = 1;  ///< the staged windows
+  std::int64_t sums_size = 0;                     ///< floats of local memory
   std::int64_t total() const { return sums_size + channel_block * pitch; }
 };
 
 /// A convolution of `in` to `out` channels per group over the grid vertical x horizontal.
 Blocks cut(const Conv2dProblem& p, std::int64_t in, std::int64_t out, const Axis& vertical, const Axis& horizontal,
            const DeviceInfo& device) {
-  Blocks b{};
-  b.tile = choose_tile(out, device);
+  Blocks b{.tile = choose_tile(out, device)};
   b.panels = divide_up(out, b.tile.lanes());
+  b.panel_block = b.panels;
   b.columns = horizontal.window(horizontal.count);
-  const auto shape = [&](std::int64_t rows_block, std::int64_t panel_block, std::int64_t channel_block) {
-    b.rows_block = rows_block;
-    b.panel_block = panel_block;
-    b.rows = vertical.window(rows_block);
-    b.pitch = staged_pitch(b.rows, b.columns);
-    const auto tiles = divide_up(rows_block * horizontal.count, b.tile.pixels);
-    b.sums_size = panel_block * (tiles * b.tile.pixels + b.tile.width) * b.tile.lanes();
-    b.channel_block = even_piece(in, channel_block);
+  const auto update = [&] {
+    b.rows = vertical.window(b.rows_block);
+    b.pitch = staged_pitch(b.images * b.rows, b.columns);
+    const auto tiles = divide_up(b.images * b.rows_block * horizontal.count, b.tile.pixels);
+    b.sums_size = (b.channel_block < in ? b.panel_block : 1) * (tiles * b.tile.pixels + b.tile.width) * b.tile.lanes();
+  };
+  const auto halve = [&](std::int64_t& block, std::int64_t total) {
+    block = even_piece(total, divide_up(block, 2));
+    update();
+  };
+  const auto items = [&] {
+    return divide_up(p.n, b.images) * p.groups * divide_up(vertical.count, b.rows_block) * divide_up(b.panels, b.panel_block);
   };
   const auto taps = std::max<std::int64_t>(vertical.taps * horizontal.taps, 1);
-  const auto limit = scratch(device);
-  const auto channel_block = std::clamp<std::int64_t>(first_level / (taps * b.tile.lanes()), 1, 256);
-  shape(even_piece(vertical.count, wanted_pixels / horizontal.count), b.panels, channel_block);
-  // Enough work-items: first fewer panels each, then fewer rows.
-  const auto items = [&] {
-    return p.n * p.groups * divide_up(vertical.count, b.rows_block) * divide_up(b.panels, b.panel_block);
-  };
-  while (items() < wanted_items(device) && b.panel_block > 1) shape(b.rows_block, divide_up(b.panel_block, 2), channel_block);
-  while (items() < wanted_items(device) && b.rows_block * horizontal.count > 2 * b.tile.pixels && b.rows_block > 1)
-    shape(divide_up(b.rows_block, 2), b.panel_block, channel_block);
+  b.channel_block = even_piece(in, std::clamp<std::int64_t>(first_level / (taps * b.tile.lanes()), 1, 256));
+  b.rows_block = even_piece(vertical.count, wanted_pixels / horizontal.count);
+  if (b.rows_block == vertical.count) b.images = even_piece(p.n, wanted_pixels / (vertical.count * horizontal.count));
+  update();
+  // Enough work-items: first fewer panels each, then fewer images, then fewer rows.
+  const auto wanted = wanted_items(device);
+  while (items() < wanted && b.panel_block > 1) halve(b.panel_block, b.panels);
+  while (items() < wanted && b.images > 1) halve(b.images, p.n);
+  while (items() < wanted && b.rows_block * horizontal.count > 2 * b.tile.pixels && b.rows_block > 1)
+    halve(b.rows_block, vertical.count);
   // And what fits.
-  while (b.sums_size > limit / 2 && b.panel_block > 1) shape(b.rows_block, divide_up(b.panel_block, 2), channel_block);
-  while (b.total() > limit && b.channel_block > 8) shape(b.rows_block, b.panel_block, divide_up(b.channel_block, 2));
-  while (b.total() > limit && b.rows_block > 1) shape(divide_up(b.rows_block, 2), b.panel_block, b.channel_block);
-  while (b.total() > limit && b.channel_block > 1) shape(b.rows_block, b.panel_block, divide_up(b.channel_block, 2));
-  while (b.total() > limit && b.panel_block > 1) shape(b.rows_block, divide_up(b.panel_block, 2), b.channel_block);
+  const auto limit = scratch(device);
+  while (b.sums_size > limit / 2 && b.panel_block > 1) halve(b.panel_block, b.panels);
+  while (b.total() > limit && b.channel_block > 8) halve(b.channel_block, in);
+  while (b.total() > limit && b.images > 1) halve(b.images, p.n);
+  while (b.total() > limit && b.rows_block > 1) halve(b.rows_block, vertical.count);
+  while (b.total() > limit && b.channel_block > 1) halve(b.channel_block, in);
+  while (b.total() > limit && b.panel_block > 1) halve(b.panel_block, b.panels);
   return b;
 }
 
@@ -154,6 +160,7 @@ exec::Launch& configure(exec::Launch& launch, const Tile& tile) {
 void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::Recorder& recorder) {
   const auto in = backward ? p.group_out() : p.group_in(), out = backward ? p.group_in() : p.group_out();
   const auto& [v, h] = grid;
+  const Pair image{p.h, p.w}, seen{p.oh, p.ow}, source = backward ? seen : image, target = backward ? image : seen;
   const auto b = cut(p, in, out, v, h, recorder.device());
   const auto taps = p.kh * p.kw, row = p.group_in() * taps;  // of the weight
   const auto packed = recorder.temporary(
@@ -170,81 +177,61 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
   launch.in("x", backward ? p.y : p.x).in("w", packed);
   if (p.has_bias()) launch.in("bias", p.bias).define("BIAS", 1);
   launch.out("y", backward ? p.x : p.y)
-      .args({p.groups,
-             in,
-             backward ? p.oh : p.h,
-             backward ? p.ow : p.w,
-             out,
-             backward ? p.h : p.oh,
-             backward ? p.w : p.ow,
-             v.count,
-             h.count,
-             v.target_first,
-             h.target_first,
-             v.target_step,
-             h.target_step,
-             v.source_step,
-             h.source_step,
-             v.taps,
-             h.taps,
-             v.tap_first,
-             h.tap_first,
-             v.tap_step,
-             h.tap_step,
-             b.rows_block,
-             b.panel_block,
-             b.channel_block,
-             b.rows,
-             b.columns,
-             b.pitch})
+      .args({p.n, b.images, p.groups, in, source.height, source.width, out, target.height, target.width, v.count, h.count})
+      .args({v.target_first, h.target_first, v.target_step, h.target_step, v.source_step, h.source_step})
+      .args({v.taps, h.taps, v.tap_first, h.tap_first, v.tap_step, h.tap_step})
+      .args({b.rows_block, b.panel_block, b.channel_block, b.rows, b.columns, b.pitch})
       .local_memory(static_cast<std::size_t>(b.sums_size) * 4)
       .local_memory(static_cast<std::size_t>(b.channel_block * b.pitch) * 4)
-      .range({divide_up(b.panels, b.panel_block), divide_up(v.count, b.rows_block), p.n * p.groups}, {1, 1, 1})
+      .range({divide_up(b.panels, b.panel_block), divide_up(v.count, b.rows_block), divide_up(p.n, b.images) * p.groups},
+             {1, 1, 1})
       .flops(2.0 * static_cast<double>(p.n * p.groups * out * v.count * h.count) * static_cast<double>(in * v.taps * h.taps))
       .detail(p.text());
 }
 
 /// The blocks of backward weights, and into how many parts of how many images the batch is cut.
 struct WeightBlocks : Blocks {
-  std::int64_t images = 1, parts = 1, gradient_size = 0;
+  std::int64_t parts = 1, gradient_size = 0;
   std::int64_t total() const { return Blocks::total() + gradient_size; }
 };
 
 WeightBlocks cut_weights(const Conv2dProblem& p, const DeviceInfo& device) {
-  WeightBlocks b{};
-  b.tile = choose_tile(p.group_out(), device);
-  b.panels = divide_up(p.group_out(), b.tile.lanes());
   const auto taps = p.kh * p.kw;
   const auto vertical = forward_axis(p.oh, p.kh, p.stride.height, p.top, p.dilation.height);
+  WeightBlocks b;
+  b.tile = choose_tile(p.group_out(), device);
+  b.panels = divide_up(p.group_out(), b.tile.lanes());
+  b.panel_block = std::min<std::int64_t>(b.panels, 4);
+  b.channel_block = even_piece(p.group_in(), std::max<std::int64_t>(8, 288 / taps));
+  b.rows_block = even_piece(p.oh, wanted_pixels / p.ow);
   b.columns = forward_axis(p.ow, p.kw, p.stride.width, p.left, p.dilation.width).window(p.ow);
-  const auto shape = [&](std::int64_t rows_block, std::int64_t panel_block, std::int64_t channel_block) {
-    b.rows_block = rows_block;
-    b.panel_block = panel_block;
-    b.channel_block = even_piece(p.group_in(), channel_block);
-    b.rows = vertical.window(rows_block);
+  const auto update = [&] {
+    b.rows = vertical.window(b.rows_block);
     b.pitch = staged_pitch(b.rows, b.columns);
     const auto tiles = divide_up(b.channel_block * taps, b.tile.pixels);
-    b.sums_size = panel_block * (tiles * b.tile.pixels + b.tile.width) * b.tile.lanes();
-    b.gradient_size = rows_block * p.ow * b.tile.lanes();
+    b.sums_size = b.panel_block * (tiles * b.tile.pixels + b.tile.width) * b.tile.lanes();
+    b.gradient_size = b.rows_block * p.ow * b.tile.lanes();
   };
+  const auto halve = [&](std::int64_t& block, std::int64_t total) {
+    block = even_piece(total, divide_up(block, 2));
+    update();
+  };
+  update();
   const auto limit = scratch(device);
-  const auto channel_block = std::max<std::int64_t>(8, 288 / taps);
-  shape(even_piece(p.oh, wanted_pixels / p.ow), std::min<std::int64_t>(b.panels, 4), channel_block);
-  while (b.sums_size > limit / 2 && b.panel_block > 1) shape(b.rows_block, divide_up(b.panel_block, 2), b.channel_block);
-  while (b.total() > limit && b.channel_block > 8) shape(b.rows_block, b.panel_block, divide_up(b.channel_block, 2));
-  while (b.total() > limit && b.rows_block > 1) shape(divide_up(b.rows_block, 2), b.panel_block, b.channel_block);
-  while (b.total() > limit && b.panel_block > 1) shape(b.rows_block, divide_up(b.panel_block, 2), b.channel_block);
-  while (b.total() > limit && b.channel_block > 1) shape(b.rows_block, b.panel_block, divide_up(b.channel_block, 2));
-  // Enough work-items: the batch in parts, as long as they take less than 64 MiB.
-  const auto items = [&] { return p.groups * divide_up(b.panels, b.panel_block) * divide_up(p.group_in(), b.channel_block); };
+  while (b.sums_size > limit / 2 && b.panel_block > 1) halve(b.panel_block, b.panels);
+  while (b.total() > limit && b.channel_block > 8) halve(b.channel_block, p.group_in());
+  while (b.total() > limit && b.rows_block > 1) halve(b.rows_block, p.oh);
+  while (b.total() > limit && b.panel_block > 1) halve(b.panel_block, b.panels);
+  while (b.total() > limit && b.channel_block > 1) halve(b.channel_block, p.group_in());
+  // Enough work-items: the batch in parts, as long as they take less than 64 MiB, then smaller blocks.
+  const auto blocks = [&] { return p.groups * divide_up(b.panels, b.panel_block) * divide_up(p.group_in(), b.channel_block); };
+  const auto wanted = wanted_items(device);
   const auto most = std::max<std::int64_t>(1, (std::int64_t{16} << 20) / (p.o * p.group_in() * taps));
-  const auto wanted = std::min({divide_up(wanted_items(device), items()), most, p.n});
-  b.images = divide_up(p.n, wanted);
+  b.images = divide_up(p.n, std::min({divide_up(wanted, blocks()), most, p.n}));
   b.parts = divide_up(p.n, b.images);
-  while (items() * b.parts < wanted_items(device) && b.panel_block > 1)
-    shape(b.rows_block, divide_up(b.panel_block, 2), b.channel_block);
-  while (items() * b.parts < wanted_items(device) && b.channel_block * taps > 2 * b.tile.pixels && b.channel_block > 1)
-    shape(b.rows_block, b.panel_block, divide_up(b.channel_block, 2));
+  while (blocks() * b.parts < wanted && b.panel_block > 1) halve(b.panel_block, b.panels);
+  while (blocks() * b.parts < wanted && b.channel_block * taps > 2 * b.tile.pixels && b.channel_block > 1)
+    halve(b.channel_block, p.group_in());
   return b;
 }
 
@@ -256,29 +243,9 @@ void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
       .in("x", p.x)
       .in("g", p.y)
       .out("y", sums)
-      .args({p.n,
-             b.images,
-             p.groups,
-             p.group_in(),
-             p.h,
-             p.w,
-             p.group_out(),
-             p.kh,
-             p.kw,
-             p.oh,
-             p.ow,
-             p.stride.height,
-             p.stride.width,
-             p.top,
-             p.left,
-             p.dilation.height,
-             p.dilation.width,
-             b.rows_block,
-             b.panel_block,
-             b.channel_block,
-             b.rows,
-             b.columns,
-             b.pitch})
+      .args({p.n, b.images, p.groups, p.group_in(), p.h, p.w, p.group_out(), p.kh, p.kw, p.oh, p.ow})
+      .args({p.stride.height, p.stride.width, p.top, p.left, p.dilation.height, p.dilation.width})
+      .args({b.rows_block, b.panel_block, b.channel_block, b.rows, b.columns, b.pitch})
       .local_memory(static_cast<std::size_t>(b.sums_size) * 4)
       .local_memory(static_cast<std::size_t>(b.channel_block * b.pitch) * 4)
       .local_memory(static_cast<std::size_t>(b.gradient_size) * 4)
