@@ -1,4 +1,4 @@
-// One channel per work-item, with compensated sums.
+// One chunk of a channel per work-item, with compensated sums.
 #include "batch_norm.clh"
 
 #define ADD(total, lost, value)          \
@@ -9,14 +9,15 @@
     total = next_;                       \
   } while (0)
 
-kernel void batch_norm_direct(IN(x), EXTRA_IN OUT(first), OUT(second), const int n, const int channels, const int spatial) {
-  const int c = (int)get_global_id(0);
+kernel void batch_norm_direct(IN(x), EXTRA_IN OUT(first), OUT(second), const int n, const int channels, const int spatial,
+                              const int chunk, const int chunks) {
+  const int part = (int)get_global_id(0), c = part / chunks;
   if (c >= channels) return;
-  const int elements = n * spatial;
+  const int begin = part % chunks * chunk, end = min(begin + chunk, n * spatial);
   float a = 0, a_lost = 0, b = 0, b_lost = 0;
 #if BACKWARD
   const float center = LOAD(mean, c);
-  FOR_SEGMENTS(0, elements, c) {
+  FOR_SEGMENTS(begin, end, c) {
     for (int i = at; i < at + count; ++i) {
       ADD(a, a_lost, LOAD(g, i));
       ADD(b, b_lost, LOAD(g, i) * (LOAD(x, i) - center));
@@ -24,14 +25,14 @@ kernel void batch_norm_direct(IN(x), EXTRA_IN OUT(first), OUT(second), const int
   }
 #else
   const float shift = LOAD(x, c * spatial);
-  FOR_SEGMENTS(0, elements, c) {
+  FOR_SEGMENTS(begin, end, c) {
     for (int i = at; i < at + count; ++i) ADD(a, a_lost, LOAD(x, i) - shift);
   }
-  a /= elements;
-  FOR_SEGMENTS(0, elements, c) {
+  a /= end - begin;
+  FOR_SEGMENTS(begin, end, c) {
     for (int i = at; i < at + count; ++i) ADD(b, b_lost, (LOAD(x, i) - shift - a) * (LOAD(x, i) - shift - a));
   }
 #endif
-  STORE(first, c, a);
-  STORE(second, c, b);
+  STORE(first, part, a);
+  STORE(second, part, b);
 }

@@ -1,8 +1,8 @@
-// Whole rows per work-item, with explicit vectors; positions is 1. total: the sum of the classes' weights.
+// Whole rows per work-item, with explicit vectors; positions is 1.
 #include "cross_entropy.clh"
 #include "vector.clh"
 
-kernel void cross_entropy_backward_cpu(IN(x), IN(target), WEIGHT_PARAMETER IN(total), IN(peak), IN(logs), IN(gradient), OUT(y),
+kernel void cross_entropy_backward_cpu(IN(x), IN(target), WEIGHT_PARAMETER TOTAL_PARAMETER IN(peak), IN(logs), IN(gradient), OUT(y),
                                        const int rows, const int classes, const int rows_per_item, const int ignore_index,
                                        const float smoothing) {
   const int first_row = (int)get_global_id(0) * rows_per_item, last_row = min(first_row + rows_per_item, rows);
@@ -11,7 +11,7 @@ kernel void cross_entropy_backward_cpu(IN(x), IN(target), WEIGHT_PARAMETER IN(to
     const int first = row * classes;
     const long chosen = LOAD(target, row);
     const bool valid = chosen >= 0 && chosen < classes;
-    const float2 factors = row_factors(chosen, ignore_index, classes, valid ? WEIGHT((int)chosen) : 0.0f, LOAD(total, 0), smoothing,
+    const float2 factors = row_factors(chosen, ignore_index, classes, valid ? WEIGHT((int)chosen) : 0.0f, TOTAL, smoothing,
                                        LOAD(gradient, row));
     if (chosen == ignore_index) {
       for (int c = 0; c < classes; ++c) STORE(y, first + c, 0.0f);

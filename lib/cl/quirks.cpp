@@ -28,6 +28,10 @@ constexpr std::array table{
           "for GPUs are used",
           [](const DeviceInfo& info) { return contains(info.name, "llvmpipe"); },
           [](DeviceInfo& info) { info.prefers_vector_kernels = false; }},
+    Quirk{"llvmpipe-loops",
+          "leaves the loops of a kernel, wrongly and silently, after 65535 iterations in all: kernels that it may run must share "
+          "longer loops among more work-items",
+          [](const DeviceInfo& info) { return contains(info.name, "llvmpipe"); }, [](DeviceInfo&) {}},
     Quirk{
         "rusticl-foreign-binary",
         "aborts the process when it is given a binary that is not its own; clnet's cache files carry a checksum and the driver's "

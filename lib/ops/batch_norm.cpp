@@ -193,9 +193,11 @@ void gpu_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
 }
 
 void direct_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
-  const auto steps = make_steps(problem, recorder, std::max<std::int64_t>(1, problem.n * problem.spatial));
+  // llvmpipe leaves a kernel's loops after 65535 iterations, and here are four in a row.
+  const auto steps = make_steps(problem, recorder, 8192);
   partial(problem, steps, recorder, "batch_norm_direct")
-      .range({problem.channels}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
+      .args({steps.chunk, steps.chunks})
+      .range({problem.channels * steps.chunks}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
   finish(problem, steps, recorder);
   apply_per_element(problem, steps, recorder);
 }

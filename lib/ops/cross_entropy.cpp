@@ -81,8 +81,8 @@ void backward(const CrossEntropyProblem& problem, exec::Recorder& recorder, std:
               std::int64_t last_size, std::int64_t items, std::int64_t group) {
   auto& result = launch(problem, recorder, program);
   if (group == 1) result.define("VW", vector_width(recorder.device()));
-  result.in("total", problem.total)
-      .in("peak", problem.peak)
+  if (problem.options.weighted) result.in("total", problem.total);
+  result.in("peak", problem.peak)
       .in("logs", problem.logs)
       .in("gradient", problem.gradient)
       .out("y", problem.dx)
@@ -130,7 +130,7 @@ const exec::SolverList<CrossEntropyProblem> backward_solvers{
                  group_size(recorder.device()));
       }}}};
 
-/// Inputs: logits, targets, sum of the classes' weights {1}, the rows' peak and logs, the gradient of their losses; the weights.
+/// Inputs: logits, targets, the rows' peak and logs, the gradient of their losses; the weights, and their sum {1}.
 class CrossEntropyBackward : public Op {
  public:
   explicit CrossEntropyBackward(Options options) : options_(options) {}
@@ -141,11 +141,13 @@ class CrossEntropyBackward : public Op {
     auto problem = problem_of(options_, recorder.spec(recorder.input(0)).shape);
     problem.x = recorder.input(0);
     problem.target = recorder.input(1);
-    problem.total = recorder.input(2);
-    problem.peak = recorder.input(3);
-    problem.logs = recorder.input(4);
-    problem.gradient = recorder.input(5);
-    if (options_.weighted) problem.weight = recorder.input(6);
+    problem.peak = recorder.input(2);
+    problem.logs = recorder.input(3);
+    problem.gradient = recorder.input(4);
+    if (options_.weighted) {
+      problem.weight = recorder.input(5);
+      problem.total = recorder.input(6);
+    }
     problem.dx = recorder.output();
     backward_solvers.lower(problem, recorder.device(), recorder);
   }
@@ -189,10 +191,8 @@ class CrossEntropyRows : public Op {
   Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
     Tensors result(inputs.size());
     if (!gradients[0].defined()) return result;
-    const auto classes = static_cast<double>(inputs[0].size(1));
-    const Tensor total = options_.weighted ? sum(cast(inputs[2], Dtype::f32), {}, true) : full({1}, classes);
-    Tensors all{inputs[0], inputs[1], total, outputs[2], outputs[3], gradients[0]};
-    if (options_.weighted) all.push_back(inputs[2]);
+    Tensors all{inputs[0], inputs[1], outputs[2], outputs[3], gradients[0]};
+    if (options_.weighted) all.insert(all.end(), {inputs[2], sum(cast(inputs[2], Dtype::f32), {}, true)});
     result[0] = clnet::apply(std::make_shared<CrossEntropyBackward>(options_), std::move(all));
     return result;
   }

@@ -128,13 +128,18 @@ void gpu_lower(const ReduceProblem& problem, Recorder& recorder) {
 // ---- direct ------------------------------------------------------------------------------------------------------------------
 
 void direct_lower(const ReduceProblem& problem, Recorder& recorder) {
-  const auto outputs = problem.outer * problem.inner;
+  // llvmpipe leaves a kernel's loops after 65535 iterations.
+  constexpr std::int64_t longest = 16384;
+  const auto chunks = std::max<std::int64_t>(1, ceil_div(problem.reduce, longest));
+  const auto parts = stages(problem, chunks, recorder);
+  const auto outputs = problem.outer * chunks * problem.inner;
   launch(problem, recorder, "reduce_direct", "reduce_direct")
-      .in("x", problem.x)
-      .out("y", problem.y)
-      .args({outputs, problem.reduce, problem.inner})
-      .arg_float(problem.scale)
+      .in("x", parts.first.x)
+      .out("y", parts.first.y)
+      .args({outputs, problem.reduce, problem.inner, longest, chunks})
+      .arg_float(parts.first.scale)
       .range({outputs}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
+  if (chunks > 1) direct_lower(parts.second, recorder);
 }
 
 const exec::SolverList<ReduceProblem> solvers{"reduce",
@@ -182,8 +187,9 @@ void arg_chunked_lower(const ArgReduceProblem& problem, Recorder& recorder) {
 const exec::SolverList<ArgReduceProblem> arg_solvers{
     "arg_reduce",
     {{"chunked", exec::accepts_everything<ArgReduceProblem>, arg_chunked_lower},
-     {"direct", exec::accepts_everything<ArgReduceProblem>,
-      [](const ArgReduceProblem& problem, Recorder& recorder) { lower_arg_chunks(problem, 1, recorder); }}}};
+     {"direct", exec::accepts_everything<ArgReduceProblem>, [](const ArgReduceProblem& problem, Recorder& recorder) {
+        lower_arg_chunks(problem, ceil_div(problem.reduce, 32768), recorder);
+      }}}};
 
 }  // namespace
 
