@@ -79,29 +79,22 @@ class ConvOp : public Op {
   Pair size_;
 };
 
-template <Conv2dPass pass>
-void direct(const Conv2dProblem& problem, exec::Recorder& recorder) {
-  conv2d_direct(problem, pass, recorder);
+/// A solver's functions for one of the three.
+template <Conv2dPass pass, void (*lower)(const Conv2dProblem&, Conv2dPass, exec::Recorder&)>
+void record(const Conv2dProblem& problem, exec::Recorder& recorder) {
+  lower(problem, pass, recorder);
 }
-template <Conv2dPass pass>
-void im2col(const Conv2dProblem& problem, exec::Recorder& recorder) {
-  conv2d_im2col(problem, pass, recorder);
-}
-
-template <Conv2dPass pass>
-void cpu(const Conv2dProblem& problem, exec::Recorder& recorder) {
-  conv2d_cpu(problem, pass, recorder);
-}
-template <Conv2dPass pass>
-std::optional<std::string> cpu_rejects(const Conv2dProblem& problem, const DeviceInfo& device) {
-  return conv2d_cpu_rejects(problem, pass, device);
+template <Conv2dPass pass, std::optional<std::string> (*rejects)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
+std::optional<std::string> refuse(const Conv2dProblem& problem, const DeviceInfo& device) {
+  return rejects(problem, pass, device);
 }
 
 template <Conv2dPass pass>
 std::vector<exec::Solver<Conv2dProblem>> candidates() {
-  return {{"cpu", cpu_rejects<pass>, cpu<pass>},
-          {"im2col", conv2d_im2col_rejects, im2col<pass>},
-          {"direct", exec::accepts_everything<Conv2dProblem>, direct<pass>}};
+  return {{"cpu_depthwise", refuse<pass, conv2d_depthwise_cpu_rejects>, record<pass, conv2d_depthwise_cpu>},
+          {"cpu", refuse<pass, conv2d_cpu_rejects>, record<pass, conv2d_cpu>},
+          {"im2col", conv2d_im2col_rejects, record<pass, conv2d_im2col>},
+          {"direct", exec::accepts_everything<Conv2dProblem>, record<pass, conv2d_direct>}};
 }
 
 const exec::SolverList<Conv2dProblem> forward_solvers{"conv2d", candidates<Conv2dPass::forward>()};

@@ -1,24 +1,12 @@
 // Direct convolution for CPUs (kernels/conv2d_cpu.cl): tiles of pixels by vectors of output channels, summed in registers. The
 // gradient of the input is a convolution with other steps; the gradient of the weight has tiles of weights instead.
+#include "lib/ops/conv2d_cpu.h"
+
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <numeric>
-#include <vector>
-
-#include "lib/ops/conv2d.h"
 
 namespace clnet::ops {
 
 namespace {
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// `total` cut into pieces of at most `most`, as even as can be: the length of a piece.
-std::int64_t even_piece(std::int64_t total, std::int64_t most) {
-  return divide_up(total, divide_up(total, std::max<std::int64_t>(most, 1)));
-}
 
 /// What is kept in registers: `pixels` broadcast values times `vectors` vectors of `width` channels.
 struct Tile {
@@ -28,61 +16,19 @@ struct Tile {
 
 /// 16 registers hold 6 x 2, 4 x 3 or 8 x 1 sums and their operands; the 32 of the devices with 16 lanes hold more.
 Tile choose_tile(std::int64_t channels, const DeviceInfo& device) {
-  const std::int64_t width = device.native_float_width >= 16 ? 16 : device.native_float_width >= 8 ? 8 : 4;
+  const auto width = vector_width(device);
   const std::int64_t two = width == 16 ? 8 : 6, three = width == 16 ? 8 : 4;
   if (channels <= width) return {width, 1, 8};
   const auto padded = [&](std::int64_t vectors) { return divide_up(channels, width * vectors) * width * vectors; };
   return padded(3) < padded(2) ? Tile{width, 3, three} : Tile{width, 2, two};
 }
 
-/// One dimension of one pass: which positions of the target are made, and where their taps lie in the source.
-struct Axis {
-  std::int64_t count = 0;                              ///< positions made
-  std::int64_t target_first = 0, target_step = 1;      ///< where they go
-  std::int64_t source_step = 1;                        ///< from one position to the next
-  std::int64_t taps = 0, tap_first = 0, tap_step = 1;  ///< where position 0 reads
-  std::int64_t kernel_first = 0, kernel_step = 1;      ///< which of the kernel's taps these are
-
-  /// The extent of the source that `positions` of them read.
-  std::int64_t window(std::int64_t positions) const {
-    return taps == 0 ? 1 : (positions - 1) * source_step + (taps - 1) * std::abs(tap_step) + 1;
-  }
-};
-
-Axis forward_axis(std::int64_t out, std::int64_t kernel, std::int64_t stride, std::int64_t pad, std::int64_t dilation) {
-  return {.count = out, .source_step = stride, .taps = kernel, .tap_first = -pad, .tap_step = dilation};
-}
-
-/// The positions first, first + stride, ... of the input, each seen by the same taps.
-Axis backward_axis(std::int64_t first, std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t pad,
-                   std::int64_t dilation) {
-  Axis axis{.count = divide_up(in - first, stride), .target_first = first, .target_step = stride};
-  const auto step = stride / std::gcd(stride, dilation);
-  for (std::int64_t k = 0; k < std::min(step, kernel); ++k)
-    if ((first + pad - k * dilation) % stride == 0) {
-      axis.taps = divide_up(kernel - k, step);
-      axis.kernel_first = k;
-      axis.kernel_step = step;
-      axis.tap_first = (first + pad - k * dilation) / stride;
-      axis.tap_step = -step * dilation / stride;
-    }
-  return axis;
-}
-
 /// Floats from one staged channel to the next: not a multiple of a cache's way, lest all channels fall into the same lines.
 std::int64_t staged_pitch(std::int64_t rows, std::int64_t columns) { return (divide_up(rows * columns, 16) | 1) * 16; }
 
 constexpr std::int64_t wanted_pixels = 224;
-/// Half of the smallest second-level caches around; what a work-item has in local memory at most, in floats.
-constexpr std::int64_t scratch_limit = (192 << 10) / 4;
 /// Weights and sums of a panel that share the first-level cache, in floats.
 constexpr std::int64_t first_level = (20 << 10) / 4;
-
-std::int64_t scratch(const DeviceInfo& device) {
-  return std::min<std::int64_t>(scratch_limit, static_cast<std::int64_t>(device.local_memory) / 4);
-}
-/// So many work-items keep all cores busy to the end.
-std::int64_t wanted_items(const DeviceInfo& device) { return 4 * static_cast<std::int64_t>(device.compute_units); }
 
 /// How the work is cut: what a work-item makes. RB, PB and CB are the kernels' names for the blocks.
 struct Blocks {
@@ -133,22 +79,6 @@ Blocks cut(const Conv2dProblem& p, std::int64_t in, std::int64_t out, const Axis
   while (b.total() > limit && b.channel_block > 1) halve(b.channel_block, in);
   while (b.total() > limit && b.panel_block > 1) halve(b.panel_block, b.panels);
   return b;
-}
-
-struct Grid {
-  Axis vertical, horizontal;
-};
-
-std::vector<Grid> grids(const Conv2dProblem& p, bool backward) {
-  const auto &s = p.stride, &d = p.dilation;
-  if (!backward)
-    return {{forward_axis(p.oh, p.kh, s.height, p.top, d.height), forward_axis(p.ow, p.kw, s.width, p.left, d.width)}};
-  std::vector<Grid> result;
-  for (std::int64_t i = 0; i < std::min(s.height, p.h); ++i)
-    for (std::int64_t j = 0; j < std::min(s.width, p.w); ++j)
-      result.push_back(
-          {backward_axis(i, p.h, p.kh, s.height, p.top, d.height), backward_axis(j, p.w, p.kw, s.width, p.left, d.width)});
-  return result;
 }
 
 /// Defines and local size that all the kernels have.

@@ -1,0 +1,59 @@
+// The gradient of a depthwise convolution's weight for CPUs: a work-item sums one group over `images` images, TAPS taps at a time.
+// Its sums are one part of y {parts, o, kh, kw}.
+#include "conv2d_depthwise_cpu.clh"
+
+#define TAPS 4
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_backward_weights_cpu(
+    IN(x), IN(g), OUT(y), const int N, const int images, const int groups, const int OG, const int H, const int W, const int KH,
+    const int KW, const int OH, const int OW, const int SH, const int SW, const int PT, const int PL, const int DH, const int DW,
+    const int RB, const int rows, const int columns, const int pitch, local float *restrict staged, local float *restrict staged_g,
+    local int *restrict offsets, local float *restrict sums) {
+  const int group = (int)get_global_id(0), part = (int)get_global_id(1);
+  const int n0 = part * images, n1 = min(N, n0 + images);
+  const int taps = KH * KW, padded_taps = (taps + TAPS - 1) / TAPS * TAPS, g_pitch = (OW + VW - 1) / VW * VW;
+  for (int k = 0; k < padded_taps; ++k) {
+    const int tap = min(k, taps - 1);
+    offsets[k] = tap / KW * DH * pitch + staged_column(tap % KW * DW, SW, pitch);
+  }
+  clear(sums, OG * padded_taps * VW);
+  clear(staged_g, RB * g_pitch);
+  for (int row0 = 0; row0 < OH; row0 += RB) {
+    const int height = min(RB, OH - row0);
+    clear(staged, rows * pitch + VW);
+    for (int n = n0; n < n1; ++n) {
+      stage_plane(x_base, x_offset, (n * groups + group) * H * W, H, W, row0 * SH - PT, -PL, staged, rows, columns, SW, pitch);
+      for (int o = 0; o < OG; ++o) {
+        const int source = ((n * groups + group) * OG + o) * OH * OW + row0 * OW;
+        for (int r = 0; r < height; ++r) {
+          int j = 0;
+          for (; j + VW <= OW; j += VW) *(local any_vector *)(staged_g + r * g_pitch + j) = VLOAD(g, source + r * OW + j);
+          for (; j < OW; ++j) staged_g[r * g_pitch + j] = LOAD(g, source + r * OW + j);
+        }
+        for (int k = 0; k < padded_taps; k += TAPS) {
+          local any_vector *restrict tap_sums = (local any_vector *)(sums + (o * padded_taps + k) * VW);
+          VFLOAT sum[TAPS];
+          const local float *point[TAPS];
+          #pragma unroll
+          for (int t = 0; t < TAPS; ++t) {
+            sum[t] = tap_sums[t];
+            point[t] = staged + offsets[k + t];
+          }
+          for (int r = 0; r < height; ++r)
+            for (int j = 0, at = r * SH * pitch; j < OW; j += VW, at += VW) {
+              // Beyond the row the gradient is zero.
+              const VFLOAT gradient = *(const local any_vector *)(staged_g + r * g_pitch + j);
+              #pragma unroll
+              for (int t = 0; t < TAPS; ++t) sum[t] = fma(gradient, *(const local any_vector *)(point[t] + at), sum[t]);
+            }
+          #pragma unroll
+          for (int t = 0; t < TAPS; ++t) tap_sums[t] = sum[t];
+        }
+      }
+    }
+  }
+  for (int o = 0; o < OG; ++o)
+    for (int k = 0; k < taps; ++k)
+      STORE(y, ((part * groups + group) * OG + o) * taps + k,
+            clnet_lanes_sum(*(const local any_vector *)(sums + (o * padded_taps + k) * VW)));
+}

@@ -1,0 +1,123 @@
+// Convolution of groups of one input channel, for CPUs (kernels/conv2d_depthwise_cpu.cl): vectors of pixels of one plane, as
+// there are no channels to sum over.
+#include "lib/ops/conv2d_cpu.h"
+
+namespace clnet::ops {
+
+namespace {
+
+/// A staged window of one plane, in floats: small enough for the first-level cache.
+constexpr std::int64_t window_limit = (20 << 10) / 4;
+
+/// Columns of a window, sorted by their remainder by the step.
+std::int64_t row_pitch(const Axis& horizontal) {
+  return divide_up(horizontal.window(horizontal.count), horizontal.source_step) * horizontal.source_step;
+}
+
+/// As many rows as fit.
+std::int64_t rows_of(const Axis& vertical, std::int64_t pitch) {
+  const auto most = (window_limit / pitch - vertical.window(1)) / vertical.source_step + 1;
+  return even_piece(vertical.count, most);
+}
+
+void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::Recorder& recorder) {
+  const auto& [v, h] = grid;
+  const Pair image{p.h, p.w}, seen{p.oh, p.ow}, source = backward ? seen : image, target = backward ? image : seen;
+  const auto kernel = p.kh * p.kw, ins = backward ? p.group_out() : 1, outs = backward ? 1 : p.group_out();
+  const auto pitch = row_pitch(h), rows_block = rows_of(v, pitch), rows = v.window(rows_block);
+  const auto taps = std::max<std::int64_t>(1, ins * v.taps * h.taps), width = vector_width(recorder.device());
+  const auto bytes = [](std::int64_t floats) { return static_cast<std::size_t>(floats) * 4; };
+  auto& launch = recorder.kernel("conv2d_depthwise_cpu", "conv2d_depthwise_cpu").define("VW", width);
+  launch.in("x", backward ? p.y : p.x).in("w", p.weight);
+  if (p.has_bias()) launch.in("bias", p.bias).define("BIAS", 1);
+  launch.out("y", backward ? p.x : p.y)
+      .args({p.groups, ins, outs, backward ? kernel : 0, backward ? 0 : kernel, p.group_out() * kernel, p.kw})
+      .args({source.height, source.width, target.height, target.width, v.count, h.count})
+      .args({v.target_first, h.target_first, v.target_step, h.target_step, v.source_step, h.source_step})
+      .args({v.taps, h.taps, v.tap_first, h.tap_first, v.tap_step, h.tap_step})
+      .args({v.kernel_first, h.kernel_first, v.kernel_step, h.kernel_step})
+      .args({rows_block, rows, h.window(h.count), pitch})
+      .local_memory(bytes(ins * rows * pitch + width))
+      .local_memory(bytes(taps))
+      .local_memory(bytes(taps))
+      .range({divide_up(v.count, rows_block), p.groups, p.n}, {1, 1, 1})
+      .flops(2.0 * static_cast<double>(p.n * p.o * v.count * h.count) * static_cast<double>(v.taps * h.taps))
+      .detail(p.text());
+}
+
+struct WeightBlocks {
+  std::int64_t rows_block, rows, pitch, images, parts, gradient_size, taps;
+};
+
+WeightBlocks cut_weights(const Conv2dProblem& p, const Grid& grid, const DeviceInfo& device) {
+  const auto width = vector_width(device);
+  WeightBlocks b{};
+  b.pitch = row_pitch(grid.horizontal);
+  b.rows_block = rows_of(grid.vertical, b.pitch);
+  b.rows = grid.vertical.window(b.rows_block);
+  b.images = divide_up(p.n, std::min(divide_up(wanted_items(device), p.groups), p.n));
+  b.parts = divide_up(p.n, b.images);
+  b.gradient_size = b.rows_block * divide_up(p.ow, width) * width;
+  b.taps = divide_up(p.kh * p.kw, 4) * 4;
+  return b;
+}
+
+void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
+  const auto grid = grids(p, false).front();
+  const auto b = cut_weights(p, grid, recorder.device());
+  const auto width = vector_width(recorder.device()), size = p.o * p.kh * p.kw;
+  const auto bytes = [](std::int64_t floats) { return static_cast<std::size_t>(floats) * 4; };
+  const auto sums = b.parts == 1 ? p.weight : recorder.temporary({Shape{b.parts, size}, Dtype::f32});
+  recorder.kernel("conv2d_depthwise_backward_weights_cpu", "conv2d_depthwise_backward_weights_cpu")
+      .define("VW", width)
+      .in("x", p.x)
+      .in("g", p.y)
+      .out("y", sums)
+      .args({p.n, b.images, p.groups, p.group_out(), p.h, p.w, p.kh, p.kw, p.oh, p.ow})
+      .args({p.stride.height, p.stride.width, p.top, p.left, p.dilation.height, p.dilation.width})
+      .args({b.rows_block, b.rows, grid.horizontal.window(p.ow), b.pitch})
+      .local_memory(bytes(b.rows * b.pitch + width))
+      .local_memory(bytes(b.gradient_size))
+      .local_memory(bytes(b.taps))
+      .local_memory(bytes(p.group_out() * b.taps * width))
+      .range({p.groups, b.parts}, {1, 1})
+      .flops(p.flops())
+      .detail(p.text());
+  if (b.parts > 1)
+    recorder.kernel("conv2d_sum_parts", "conv2d_sum_parts")
+        .in("x", sums)
+        .out("y", p.weight)
+        .args({size, b.parts})
+        .range({size}, {64});
+}
+
+}  // namespace
+
+std::optional<std::string> conv2d_depthwise_cpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  if (!device.prefers_vector_kernels) return "the device is no CPU with vectors";
+  if (p.group_in() != 1 || p.group_out() == 0 || p.n == 0) return "not depthwise";
+  if (pass != Conv2dPass::backward_data && p.group_out() >= vector_width(device))
+    return "so many outputs of each input fill the vectors of the general kernel";
+  std::int64_t floats = 0;
+  if (pass == Conv2dPass::backward_weights) {
+    const auto b = cut_weights(p, grids(p, false).front(), device);
+    floats = b.rows * b.pitch + b.gradient_size + b.taps * (1 + p.group_out() * vector_width(device));
+  } else {
+    const bool backward = pass == Conv2dPass::backward_data;
+    for (const auto& [v, h] : grids(p, backward)) {
+      const auto pitch = row_pitch(h), window = v.window(rows_of(v, pitch)) * pitch;
+      floats = std::max(floats, (backward ? p.group_out() : 1) * (window + 2 * v.taps * h.taps));
+    }
+  }
+  if (floats + 2 * vector_width(device) > scratch(device))
+    return fmt::format("its smallest block takes {} KiB of local memory", floats / 256);
+  return std::nullopt;
+}
+
+void conv2d_depthwise_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder) {
+  if (pass == Conv2dPass::backward_weights) return lower_weights(problem, recorder);
+  const bool backward = pass == Conv2dPass::backward_data;
+  for (const auto& grid : grids(problem, backward)) lower_grid(problem, backward, grid, recorder);
+}
+
+}  // namespace clnet::ops
