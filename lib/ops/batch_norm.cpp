@@ -8,6 +8,7 @@
 #include "lib/exec/recorder.h"
 #include "lib/exec/solver.h"
 #include "lib/ops/elementwise.h"
+#include "lib/ops/normalize.h"
 #include "lib/ops/rows.h"
 
 namespace clnet {
@@ -214,6 +215,39 @@ class BatchNormBackward : public Op {
   std::string_view name() const override { return "batch_norm_backward"; }
   Fields fields() const override { return {{"weighted", weighted_}}; }
   Specs infer(const Specs& inputs) const override { return {inputs[0], inputs[2], inputs[2]}; }
+  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
+    const auto channel = per_channel(inputs[0].shape());
+    const Tensor x = cast(inputs[0], Dtype::f32), g = cast(inputs[1], Dtype::f32);
+    const Tensor mean = reshape(inputs[2], channel), rstd = reshape(inputs[3], channel);
+    const Tensor weight = weighted_ ? reshape(cast(inputs[5], Dtype::f32), channel) : Tensor{};
+    Tensor dx, dg, dmean, drstd, dweight;
+    const auto add = [](Tensor& to, const Tensor& more) { to = to.defined() ? to + more : more; };
+    if (gradients[0].defined()) {
+      Dims dims{0};
+      for (int d = 2; d < x.rank(); ++d) dims.push_back(d);
+      const auto second = normalize_second_order(cast(gradients[0], Dtype::f32), x, weighted_ ? g * weight : g, mean, rstd, dims);
+      dx = second.x;
+      dg = weighted_ ? second.h * weight : second.h;
+      dmean = second.mean;
+      drstd = second.rstd;
+      if (weighted_) dweight = sum_to(second.h * g, channel);
+    }
+    if (gradients[1].defined()) {  // of the weight's gradient, rstd sum(g (x - mean))
+      const Tensor factor = reshape(gradients[1], channel), slope = factor * rstd;
+      add(dx, g * slope);
+      add(dg, (x - mean) * slope);
+      add(dmean, -sum_to(g * slope, channel));
+      add(drstd, factor * sum_to(g * (x - mean), channel));
+    }
+    if (gradients[2].defined()) add(dg, expand(reshape(gradients[2], channel), x.shape()));
+    Tensors result(inputs.size());
+    if (dx.defined()) result[0] = cast(dx, inputs[0].dtype());
+    result[1] = cast(dg, inputs[1].dtype());
+    if (dmean.defined()) result[2] = reshape(dmean, inputs[2].shape());
+    if (drstd.defined()) result[3] = reshape(drstd, inputs[3].shape());
+    if (dweight.defined()) result[5] = cast(reshape(dweight, inputs[5].shape()), inputs[5].dtype());
+    return result;
+  }
   void lower(exec::Recorder& recorder) const override {
     auto problem = problem_of(true, recorder.spec(recorder.input(0)).shape);
     problem.weighted = weighted_;
@@ -270,10 +304,12 @@ class BatchNorm : public Op {
       if (biased_) result[next] = cast(back[2], inputs[next].dtype());
     }
     const auto add = [&](const Tensor& more) { dx = dx.defined() ? dx + more : more; };
-    if (gradients[1].defined()) add(cast(expand(reshape(gradients[1] / count, channel), x.shape()), x.dtype()));
-    if (gradients[2].defined()) {
-      const Tensor centered = cast(x, Dtype::f32) - reshape(outputs[1], channel);
-      add(cast(centered * reshape(gradients[2] * (2 / (count - 1)), channel), x.dtype()));
+    if (gradients[1].defined() || gradients[2].defined() || gradients[3].defined()) {
+      const auto shaped = [&](const Tensor& t) { return t.defined() ? reshape(t, channel) : t; };
+      const Tensor wide = cast(x, Dtype::f32), mean = shaped(outputs[1]);
+      const Tensor more = statistics_gradient(wide, mean, shaped(outputs[3]), shaped(gradients[1]), shaped(gradients[3]));
+      if (more.defined()) add(cast(more, x.dtype()));
+      if (gradients[2].defined()) add(cast((wide - mean) * (shaped(gradients[2]) * (2 / (count - 1))), x.dtype()));
     }
     result[0] = dx;
     return result;

@@ -130,13 +130,32 @@ const exec::SolverList<CrossEntropyProblem> backward_solvers{
                  group_size(recorder.device()));
       }}}};
 
-/// Inputs: logits, targets, the rows' peak and logs, the gradient of their losses; the weights, and their sum {1}.
+/// Inputs: logits, targets, the rows' peak and logs, the gradient of their losses; the weights, their sum {1}, and those with which
+/// the rows count.
 class CrossEntropyBackward : public Op {
  public:
   explicit CrossEntropyBackward(Options options) : options_(options) {}
   std::string_view name() const override { return "cross_entropy_backward"; }
   Fields fields() const override { return options_.fields(); }
   Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
+  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
+    // dx = g (factor softmax(x) - a constant), with a factor of the target's row.
+    const auto& targets = inputs[1];
+    const Tensor v = cast(gradients[0], Dtype::f32), g = inputs[4], p = softmax(cast(inputs[0], Dtype::f32), 1);
+    const Tensor counts = not_equal(targets, static_cast<double>(options_.ignore_index));
+    Tensor factor = cast(counts, Dtype::f32);
+    if (options_.weighted) {
+      const Tensor chosen = inputs[7] * (1 - options_.smoothing);
+      const double share = options_.smoothing / static_cast<double>(inputs[0].size(1));
+      factor = where(counts, chosen + inputs[6] * share, scalar_like(0, factor));
+    }
+    Tensors result(inputs.size()), same = inputs;
+    result[0] = cast(unsqueeze(factor * g, 1) * p * (v - sum(p * v, {1}, true)), inputs[0].dtype());
+    same[4] = ones_like(g);
+    same[0] = cast(inputs[0], Dtype::f32);
+    result[4] = sum(v * clnet::apply(std::make_shared<CrossEntropyBackward>(options_), std::move(same)), {1});
+    return result;
+  }
   void lower(exec::Recorder& recorder) const override {
     auto problem = problem_of(options_, recorder.spec(recorder.input(0)).shape);
     problem.x = recorder.input(0);
@@ -192,7 +211,7 @@ class CrossEntropyRows : public Op {
     Tensors result(inputs.size());
     if (!gradients[0].defined()) return result;
     Tensors all{inputs[0], inputs[1], outputs[2], outputs[3], gradients[0]};
-    if (options_.weighted) all.insert(all.end(), {inputs[2], sum(cast(inputs[2], Dtype::f32), {}, true)});
+    if (options_.weighted) all.insert(all.end(), {inputs[2], sum(cast(inputs[2], Dtype::f32), {}, true), outputs[1]});
     result[0] = clnet::apply(std::make_shared<CrossEntropyBackward>(options_), std::move(all));
     return result;
   }

@@ -7,6 +7,7 @@
 #include "lib/exec/recorder.h"
 #include "lib/exec/solver.h"
 #include "lib/ops/elementwise.h"
+#include "lib/ops/normalize.h"
 #include "lib/ops/rows.h"
 
 namespace clnet {
@@ -84,6 +85,18 @@ class LayerNormBackward : public Op {
   std::string_view name() const override { return "layer_norm_backward"; }
   Fields fields() const override { return {{"dims", dims_}, {"weighted", weighted_}}; }
   Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
+  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
+    const Tensor x = cast(inputs[0], Dtype::f32), g = cast(inputs[1], Dtype::f32);
+    const Tensor weight = weighted_ ? cast(inputs[4], Dtype::f32) : Tensor{};
+    Dims dims;
+    for (int d = x.rank() - static_cast<int>(dims_); d < x.rank(); ++d) dims.push_back(d);
+    const auto second =
+        normalize_second_order(cast(gradients[0], Dtype::f32), x, weighted_ ? g * weight : g, inputs[2], inputs[3], dims);
+    Tensors result{cast(second.x, inputs[0].dtype()), cast(weighted_ ? second.h * weight : second.h, inputs[1].dtype()),
+                   second.mean, second.rstd};
+    if (weighted_) result.push_back(cast(sum_to(second.h * g, weight.shape()), inputs[4].dtype()));
+    return result;
+  }
   void lower(exec::Recorder& recorder) const override {
     auto problem = problem_of(true, recorder.spec(recorder.input(0)).shape, dims_);
     problem.weighted = weighted_;
@@ -133,16 +146,20 @@ class LayerNorm : public Op {
   Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
     Tensors result(inputs.size());
     const auto &x = inputs[0], &g = gradients[0];
-    if (!g.defined()) return result;
-    Tensors all{x, g, outputs[1], outputs[2]};
-    if (weighted_) all.push_back(inputs[1]);
-    result[0] = clnet::apply(std::make_shared<LayerNormBackward>(dims_, weighted_), std::move(all));
-    const Tensor wide = cast(g, Dtype::f32);
-    if (weighted_) {
-      const Tensor normalized = (cast(x, Dtype::f32) - outputs[1]) * outputs[2];
-      result[1] = cast(sum_to(wide * normalized, inputs[1].shape()), inputs[1].dtype());
+    const Tensor wide = cast(x, Dtype::f32);
+    if (g.defined()) {
+      Tensors all{x, g, outputs[1], outputs[2]};
+      if (weighted_) all.push_back(inputs[1]);
+      result[0] = clnet::apply(std::make_shared<LayerNormBackward>(dims_, weighted_), std::move(all));
+      const Tensor wide_g = cast(g, Dtype::f32);
+      if (weighted_) {
+        const Tensor normalized = (wide - outputs[1]) * outputs[2];
+        result[1] = cast(sum_to(wide_g * normalized, inputs[1].shape()), inputs[1].dtype());
+      }
+      if (biased_) result.back() = cast(sum_to(wide_g, inputs.back().shape()), inputs.back().dtype());
     }
-    if (biased_) result.back() = cast(sum_to(wide, inputs.back().shape()), inputs.back().dtype());
+    if (const Tensor more = statistics_gradient(wide, outputs[1], outputs[2], gradients[1], gradients[2]); more.defined())
+      result[0] = result[0].defined() ? result[0] + cast(more, x.dtype()) : cast(more, x.dtype());
     return result;
   }
 
