@@ -1,5 +1,6 @@
-// Depthwise convolution for CPUs, and the gradient of its input: every group has `ins` source planes and `outs` target planes, one of
-// them 1. A work-item makes RB rows of a group's targets, ROWS vectors under each other at a time. Grids and taps are conv2d_cpu's.
+// Depthwise convolution for CPUs, and the gradient of its input: every group has `ins` source planes and `outs` target planes,
+// one of them 1. A work-item makes RB rows of a group's targets, ROWS vectors under each other at a time. Grids and taps are
+// conv2d_cpu's.
 #include "conv2d_depthwise_cpu.clh"
 
 #define ROWS 4

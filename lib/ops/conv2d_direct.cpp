@@ -1,7 +1,16 @@
 // The oracle of convolution and its gradients.
+#include <algorithm>
+
 #include "lib/ops/conv2d.h"
 
 namespace clnet::ops {
+
+namespace {
+
+/// Loops of a kernel run no longer than this in all: see the quirk llvmpipe-loops.
+constexpr std::int64_t most_iterations = 60000;
+
+}  // namespace
 
 void conv2d_direct(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
   const auto sizes = [&](exec::Launch& launch) -> exec::Launch& {
@@ -9,7 +18,8 @@ void conv2d_direct(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& reco
                         p.dilation.height, p.dilation.width, p.group_in(), p.group_out()});
   };
   exec::Launch* launch = nullptr;
-  std::int64_t total = 0;
+  std::int64_t total = 0, parts = 1;
+  exec::Ref sums;
   switch (pass) {
     case Conv2dPass::forward: {
       launch = &recorder.kernel("conv2d_direct", "conv2d_direct").in("x", p.x).in("w", p.weight);
@@ -23,13 +33,23 @@ void conv2d_direct(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& reco
       launch = &recorder.kernel("conv2d_backward_data_direct", "conv2d_backward_data_direct");
       launch->in("y", p.y).in("w", p.weight).out("x", p.x).arg(total);
       break;
-    case Conv2dPass::backward_weights:
+    case Conv2dPass::backward_weights: {
       total = p.o * p.group_in() * p.kh * p.kw;
+      const auto rows = p.n * p.oh, rows_per_part = std::max<std::int64_t>(1, most_iterations / (p.ow + 1));
+      parts = std::max<std::int64_t>(1, (rows + rows_per_part - 1) / rows_per_part);
+      if (parts > 1) sums = recorder.temporary({Shape{parts, total}, Dtype::f32});
       launch = &recorder.kernel("conv2d_backward_weights_direct", "conv2d_backward_weights_direct");
-      launch->in("x", p.x).in("y", p.y).out("w", p.weight).arg(total).arg(p.n);
+      launch->in("x", p.x).in("y", p.y).out("w", parts > 1 ? sums : p.weight).args({total, parts, rows, rows_per_part});
       break;
+    }
   }
-  sizes(*launch).range({total}, {64}).flops(p.flops()).detail(p.text());
+  sizes(*launch).range({total, parts}, {64, 1}).flops(p.flops()).detail(p.text());
+  if (parts > 1)
+    recorder.kernel("conv2d_sum_parts", "conv2d_sum_parts")
+        .in("x", sums)
+        .out("y", p.weight)
+        .args({total, parts})
+        .range({total}, {64});
 }
 
 }  // namespace clnet::ops

@@ -82,6 +82,8 @@ inline std::vector<Conv2dConfig> conv2d_configs() {
       {{2, 40, 14, 14}, 48, 3, {.padding = 1}},
       {{1, 3, 38, 34}, 20, 7, {.stride = 2, .padding = 3}},
       {{9, 130, 3, 5}, 9, {2, 1}},
+      // More output pixels than the oracle's gradient of the weight sums in one go.
+      {{3, 1, 150, 160}, 1, 3, {.padding = 1}},
   };
   // Channel counts around vector widths.
   for (const std::int64_t channels : {5, 16, 17, 33})
