@@ -59,7 +59,7 @@ Blocks cut(const Conv2dProblem& p, std::int64_t in, std::int64_t out, const Axis
   const auto items = [&] {
     return divide_up(p.n, b.images) * p.groups * divide_up(vertical.count, b.rows_block) * divide_up(b.panels, b.panel_block);
   };
-  const auto taps = std::max<std::int64_t>(vertical.taps * horizontal.taps, 1);
+  const auto taps = std::max<std::int64_t>(vertical.taps * horizontal.taps, 1);  // 0: such a grid is cleared, not convolved
   b.channel_block = even_piece(in, std::clamp<std::int64_t>(first_level / (taps * b.tile.lanes()), 1, 256));
   b.rows_block = even_piece(vertical.count, wanted_pixels / horizontal.count);
   if (b.rows_block == vertical.count) b.images = even_piece(p.n, wanted_pixels / (vertical.count * horizontal.count));
@@ -93,8 +93,7 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
   const Pair image{p.h, p.w}, seen{p.oh, p.ow}, source = backward ? seen : image, target = backward ? image : seen;
   const auto b = cut(p, in, out, v, h, recorder.device());
   const auto taps = p.kh * p.kw, row = p.group_in() * taps;  // of the weight
-  const auto packed = recorder.temporary(
-      {Shape{std::max<std::int64_t>(1, p.groups * b.panels * b.tile.lanes() * in * v.taps * h.taps)}, Dtype::f32});
+  const auto packed = recorder.temporary({Shape{p.groups * b.panels * b.tile.lanes() * in * v.taps * h.taps}, Dtype::f32});
   recorder.kernel("conv2d_cpu_pack", "conv2d_cpu_pack")
       .define("LANES", b.tile.lanes())
       .in("w", p.weight)
@@ -212,7 +211,19 @@ std::optional<std::string> conv2d_cpu_rejects(const Conv2dProblem& p, Conv2dPass
 void conv2d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder) {
   if (pass == Conv2dPass::backward_weights) return lower_weights(problem, recorder);
   const bool backward = pass == Conv2dPass::backward_data;
-  for (const auto& grid : grids(problem, backward)) lower_grid(problem, backward, grid, recorder);
+  const auto all = grids(problem, backward);
+  const auto seen = [](const Grid& grid) { return grid.vertical.taps > 0 && grid.horizontal.taps > 0; };
+  if (!std::all_of(all.begin(), all.end(), seen)) {
+    constexpr std::int64_t chunk = 8192;
+    const auto total = problem.n * problem.c * problem.h * problem.w;
+    recorder.kernel("conv2d_cpu_zero", "conv2d_cpu_zero")
+        .define("VW", vector_width(recorder.device()))
+        .out("y", problem.x)
+        .args({total, chunk})
+        .range({divide_up(total, chunk)}, {1});
+  }
+  for (const auto& grid : all)
+    if (seen(grid)) lower_grid(problem, backward, grid, recorder);
 }
 
 }  // namespace clnet::ops
