@@ -31,6 +31,8 @@ class CLNET_API Optimizer {
   void set_learning_rate(double rate);
   /// Steps made so far.
   std::int64_t steps() const;
+  /// Whether it was made for this module (or a copy, which shares its parameters).
+  bool made_for(const nn::Module& module) const;
 
   /// Momentum and the like under "<parameter>.<what>", and the step count as "step" (i64): for checkpoints.
   io::StateDict state() const;
@@ -92,7 +94,7 @@ CLNET_API Schedule step_decay(double rate, std::int64_t every, double gamma = 0.
 /// Half a cosine from `rate` to `final_rate` over `total` steps.
 CLNET_API Schedule cosine(double rate, std::int64_t total, double final_rate = 0);
 struct OneCycleOptions {
-  double warmup_share = 0.3;      ///< of the steps, rising from max / div to max
+  double warmup_share = 0.3;         ///< of the steps, rising from max / div to max
   double div = 25, final_div = 1e4;  ///< the end is max / div / final_div
 };
 /// Smith and Topin 2018, with cosine annealing both ways, as PyTorch's OneCycleLR (learning rate only).

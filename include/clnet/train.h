@@ -18,7 +18,8 @@ struct Evaluation {
   double loss = 0;      ///< mean over the samples
   double accuracy = 0;  ///< share of samples whose largest output is the label's, 0..1
 };
-/// In inference mode, which is restored afterwards. Throws Error for an empty dataset.
+/// In inference mode; the mode is restored afterwards. The loss is cross-entropy. Throws Error for an empty dataset and
+/// ShapeError when the model's output is not {n, classes}.
 CLNET_API Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size = 256);
 CLNET_API double accuracy(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size = 256);
 
@@ -33,14 +34,14 @@ struct EpochMetrics {
 
 struct FitOptions {
   std::int64_t epochs = 1;
-  std::int64_t steps = 0;  ///< end after this many steps in all; 0: after the epochs
+  std::int64_t steps = 0;  ///< when not 0: train this many steps in all, whatever `epochs` says; the last epoch may be cut short
   std::int64_t batch_size = 32;
   optim::Optimizer optimizer;
   optim::Schedule schedule = nullptr;  ///< sets the learning rate before each step; none: the optimizer's own
-  std::function<Tensor(const Tensor& output, const Tensor& labels)> loss = nullptr;  ///< cross-entropy when not given
+  std::function<Tensor(const Tensor& output, const Tensor& labels)> loss = nullptr;      ///< cross-entropy when not given
   std::optional<std::reference_wrapper<const data::Dataset>> validation = std::nullopt;  ///< evaluated after each epoch
   bool shuffle = true;
-  std::uint64_t seed = 0;  ///< of the shuffle
+  std::uint64_t seed = 0;           ///< of the shuffle
   std::int64_t early_stopping = 0;  ///< end when the validation loss has not improved for so many epochs; 0: never
 
   std::filesystem::path checkpoint = {};  ///< a folder for checkpoint.safetensors, written after every epoch and at an interrupt
@@ -50,8 +51,10 @@ struct FitOptions {
   /// Called for each step in order, with its loss, a little after it was made; and after each epoch.
   std::function<void(std::int64_t step, double loss)> on_step = nullptr;
   std::function<void(const EpochMetrics&)> on_epoch = nullptr;
-  /// Called once before the first step with the number of steps already made (0, or what the checkpoint says).
-  std::function<void(std::int64_t steps)> on_start = nullptr;
+  /// Called once before the first step with the steps and epochs already done: 0, or what the checkpoint says.
+  std::function<void(std::int64_t steps, std::int64_t epochs)> on_start = nullptr;
+  /// Called before a checkpoint is written: what on_step and on_epoch recorded and the checkpoint covers should be safe by then.
+  std::function<void()> before_checkpoint = nullptr;
   bool progress = true;   ///< a line on stderr that is redrawn on a terminal, a line per epoch otherwise
   bool interrupt = true;  ///< Ctrl-C (SIGINT) and SIGTERM end training after the current step; a second one ends the process
 };
@@ -63,9 +66,10 @@ struct FitResult {
   bool stopped_early = false;
 };
 
-/// Trains `model` with `options.optimizer` (made for it; Error otherwise). Resuming from a checkpoint gives the numbers of a run that
-/// was never stopped. Throws FileError for a checkpoint that is damaged or of another model, and Error when the loss is no
-/// longer a number.
+/// Trains `model`, whose output is {n, classes}, with `options.optimizer` (made for it; Error otherwise). Resuming from a
+/// checkpoint gives the numbers of a run that was never stopped. Throws Error for options that make no sense and when the loss is
+/// no longer a finite number; FileError, before anything is trained, for a checkpoint that is damaged, of another model or of
+/// another run (batch size, seed, dataset size), and when its folder cannot be made or written to.
 CLNET_API FitResult fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options);
 
 }  // namespace clnet::train

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -128,6 +129,14 @@ void Optimizer::set_learning_rate(double rate) {
   impl_->rate = rate;
 }
 std::int64_t Optimizer::steps() const { return impl_->steps; }
+
+bool Optimizer::made_for(const nn::Module& module) const {
+  const auto parameters = module.parameters();
+  return impl_ && std::equal(parameters.begin(), parameters.end(), impl_->slots.begin(), impl_->slots.end(),
+                             [](const auto& theirs, const Impl::Slot& ours) {
+                               return theirs.first == ours.name && theirs.second.value().same(ours.parameter.value());
+                             });
+}
 
 io::StateDict Optimizer::state() const {
   io::StateDict result{{"step", Tensor::scalar(static_cast<double>(impl_->steps), Dtype::i64)}};

@@ -1,0 +1,173 @@
+#include "lib/train/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "clnet/error.h"
+#include "clnet/io.h"
+#include "clnet/ops.h"
+#include "lib/base/file.h"
+
+namespace clnet::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view format = "clnet checkpoint 1", model_prefix = "model.", optimizer_prefix = "optimizer.";
+
+using Metadata = std::map<std::string, std::string>;
+
+/// Hexadecimal: the number that is read is the one that was written.
+std::string exact(double value) { return fmt::format("{:a}", value); }
+
+/// Reads a checkpoint's metadata; every fault names the file.
+class Reader {
+ public:
+  Reader(const fs::path& path, const Metadata& metadata) : path_(path), metadata_(metadata) {}
+
+  [[noreturn]] void fail(std::string_view what) const { throw FileError(fmt::format("{}: {}", path_.string(), what)); }
+
+  const std::string& text(const std::string& key) const {
+    const auto found = metadata_.find(key);
+    if (found == metadata_.end()) fail(fmt::format("is no checkpoint of clnet: it has no '{}'", key));
+    return found->second;
+  }
+  template <class Integer>
+  Integer integer(const std::string& key) const {
+    Integer value{};
+    const auto& content = text(key);
+    const auto [end, code] = std::from_chars(content.data(), content.data() + content.size(), value);
+    if (code != std::errc() || end != content.data() + content.size() || std::cmp_less(value, 0))
+      fail(fmt::format("'{}' is '{}', expected a number from 0", key, content));
+    return value;
+  }
+  double real(const std::string& key) const {
+    const auto& content = text(key);
+    std::size_t used = 0;
+    double value = NAN;
+    try {
+      value = std::stod(content, &used);
+    } catch (const std::exception&) {
+      used = 0;
+    }
+    if (used == 0 || used != content.size() || !std::isfinite(value))
+      fail(fmt::format("'{}' is '{}', expected a finite number", key, content));
+    return value;
+  }
+  template <class Value>
+  void require_same(const std::string& key, Value now) const {
+    const auto then = integer<std::conditional_t<std::is_same_v<Value, bool>, int, Value>>(key);
+    if (std::cmp_not_equal(then, static_cast<decltype(then)>(now)))
+      fail(fmt::format("was made with {} {}, not {}; it goes on only with the same", key, then, now));
+  }
+
+ private:
+  const fs::path& path_;
+  const Metadata& metadata_;
+};
+
+void append(io::StateDict& all, std::string_view prefix, const io::StateDict& state) {
+  for (const auto& [name, tensor] : state) all.emplace_back(std::string(prefix) + name, tensor);
+}
+
+/// Makes sure that the folder is there and takes files, by writing one.
+void prepare(const fs::path& folder) {
+  std::error_code code;
+  fs::create_directories(folder, code);
+  if (code && !fs::is_directory(folder)) throw FileError(fmt::format("{}: cannot be made: {}", folder.string(), code.message()));
+  if (!fs::is_directory(folder)) throw FileError(fmt::format("{}: is not a folder", folder.string()));
+  const auto probe = folder / ".clnet-probe";
+  file::replace(probe, std::string_view{});
+  fs::remove(probe, code);
+}
+
+}  // namespace
+
+Checkpoint::Checkpoint(const fs::path& folder, const RunSettings& settings)
+    : path_(folder / "checkpoint.safetensors"), settings_(settings) {
+  prepare(folder);
+  std::error_code code;
+  const auto type = fs::status(path_, code).type();
+  if (type != fs::file_type::not_found && type != fs::file_type::regular)
+    throw FileError(fmt::format("{}: is not a regular file", path_.string()));
+}
+
+bool Checkpoint::exists() const {
+  std::error_code code;
+  return fs::exists(path_, code);
+}
+
+void Checkpoint::save(const Position& position, const nn::Module& model, const optim::Optimizer& optimizer) const {
+  io::StateDict tensors;
+  append(tensors, model_prefix, model.state());
+  append(tensors, optimizer_prefix, optimizer.state());
+  const auto random = random_state();
+  Metadata metadata{{"format", std::string(format)},
+                    {"steps", std::to_string(position.steps)},
+                    {"epochs", std::to_string(position.epochs)},
+                    {"epoch steps", std::to_string(position.epoch_steps)},
+                    {"epoch loss", exact(position.epoch_loss)},
+                    {"stale epochs", std::to_string(position.stale_epochs)},
+                    {"random seed", std::to_string(random.seed)},
+                    {"random offset", std::to_string(random.offset)},
+                    {"batch size", std::to_string(settings_.batch_size)},
+                    {"samples", std::to_string(settings_.samples)},
+                    {"shuffle", settings_.shuffle ? "1" : "0"},
+                    {"seed", std::to_string(settings_.seed)}};
+  if (position.best_loss) metadata["best loss"] = exact(*position.best_loss);
+  io::save_safetensors(path_, tensors, metadata);
+}
+
+Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const {
+  const auto content = io::load_safetensors(path_);
+  const Reader reader(path_, content.metadata);
+  if (const auto& found = reader.text("format"); found != format)
+    reader.fail(fmt::format("is of the format '{}', expected '{}'", found, format));
+  reader.require_same("batch size", settings_.batch_size);
+  reader.require_same("samples", settings_.samples);
+  reader.require_same("shuffle", settings_.shuffle);
+  reader.require_same("seed", settings_.seed);
+
+  Position position{.steps = reader.integer<std::int64_t>("steps"),
+                    .epochs = reader.integer<std::int64_t>("epochs"),
+                    .epoch_steps = reader.integer<std::int64_t>("epoch steps"),
+                    .epoch_loss = reader.real("epoch loss"),
+                    .best_loss = std::nullopt,
+                    .stale_epochs = reader.integer<std::int64_t>("stale epochs")};
+  if (content.metadata.contains("best loss")) position.best_loss = reader.real("best loss");
+  const RandomState random{reader.integer<std::uint64_t>("random seed"), reader.integer<std::uint64_t>("random offset")};
+  const auto per_epoch = (settings_.samples + settings_.batch_size - 1) / settings_.batch_size;
+  if (position.epoch_steps > per_epoch || position.epochs > position.steps / per_epoch ||
+      position.steps != position.epochs * per_epoch + position.epoch_steps)
+    reader.fail(fmt::format("contradicts itself: {} steps are not {} epochs of {} and {} more", position.steps, position.epochs,
+                            per_epoch, position.epoch_steps));
+
+  io::StateDict model_state, optimizer_state;
+  for (const auto& [name, tensor] : content.tensors) {
+    if (name.starts_with(model_prefix))
+      model_state.emplace_back(name.substr(model_prefix.size()), tensor);
+    else if (name.starts_with(optimizer_prefix))
+      optimizer_state.emplace_back(name.substr(optimizer_prefix.size()), tensor);
+    else
+      reader.fail(fmt::format("holds a tensor '{}' that is neither the model's nor the optimizer's", name));
+  }
+  const auto before = model.state();
+  try {
+    model.load_state(model_state);
+    optimizer.load_state(optimizer_state);
+  } catch (const Error& error) {
+    model.load_state(before);
+    reader.fail(error.what());
+  }
+  set_random_state(random);
+  return position;
+}
+
+}  // namespace clnet::train

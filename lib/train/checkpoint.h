@@ -1,0 +1,47 @@
+// What a stopped training needs to go on as if it had not been stopped: one safetensors file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "clnet/nn.h"
+#include "clnet/optim.h"
+
+namespace clnet::train {
+
+/// How far training has come.
+struct Position {
+  std::int64_t steps = 0;           ///< since the start of training
+  std::int64_t epochs = 0;          ///< complete with their validation
+  std::int64_t epoch_steps = 0;     ///< of the epoch that is under way
+  double epoch_loss = 0;            ///< the sum of their losses
+  std::optional<double> best_loss;  ///< of all validations so far
+  std::int64_t stale_epochs = 0;    ///< since the best one
+};
+
+/// What must be the same for the numbers to be the same.
+struct RunSettings {
+  std::int64_t batch_size = 0, samples = 0;
+  bool shuffle = true;
+  std::uint64_t seed = 0;
+};
+
+class Checkpoint {
+ public:
+  /// Makes the folder where it is missing. Throws FileError when files cannot be written there.
+  Checkpoint(const std::filesystem::path& folder, const RunSettings& settings);
+
+  bool exists() const;
+  /// Replaces the file by the present state of model, optimizer and random generator.
+  void save(const Position& position, const nn::Module& model, const optim::Optimizer& optimizer) const;
+  /// Sets model, optimizer and random generator. Throws FileError, and changes nothing, when the file is damaged or not of this
+  /// training.
+  Position load(nn::Module& model, optim::Optimizer& optimizer) const;
+
+ private:
+  std::filesystem::path path_;
+  RunSettings settings_;
+};
+
+}  // namespace clnet::train

@@ -1,0 +1,235 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "clnet/error.h"
+#include "clnet/train.h"
+#include "lib/train/checkpoint.h"
+#include "lib/train/evaluate.h"
+#include "lib/train/interrupt.h"
+#include "lib/train/mode.h"
+#include "lib/train/progress.h"
+
+namespace clnet::train {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+void require(bool good, std::string_view what) {
+  if (!good) throw Error(fmt::format("train::fit: {}", what));
+}
+
+/// How many steps' losses are left on the device before they are read: reading one by one would make the device wait for the host
+/// after each step, and the number bounds how far the host runs ahead. Few on slow devices, so that progress shows and an
+/// interrupt is soon over. The losses themselves are the same either way.
+class ReadingPace {
+ public:
+  std::size_t group() const { return group_; }
+  void was_read() {
+    const double took = seconds_since(last_);
+    if (took < 0.05) group_ = std::min<std::size_t>(2 * group_, 32);
+    if (took > 0.2) group_ = std::max<std::size_t>(group_ / 2, 1);
+    last_ = Clock::now();
+  }
+
+ private:
+  std::size_t group_ = 1;
+  Clock::time_point last_ = Clock::now();
+};
+
+class Fit {
+ public:
+  Fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options)
+      : model_(model), dataset_(dataset), options_(checked(model, dataset, options)), optimizer_(options.optimizer) {
+    if (!options_.loss) options_.loss = [](const Tensor& output, const Tensor& labels) { return cross_entropy(output, labels); };
+    epoch_length_ = (dataset.size() + options.batch_size - 1) / options.batch_size;
+    if (!options.checkpoint.empty())
+      checkpoint_.emplace(options.checkpoint, RunSettings{options.batch_size, dataset.size(), options.shuffle, options.seed});
+  }
+
+  FitResult run() {
+    const KeptMode kept(model_, true);
+    const Interrupt interrupt(options_.interrupt);
+    interrupt_ = &interrupt;
+    if (checkpoint_ && options_.resume && checkpoint_->exists()) at_ = checkpoint_->load(model_, optimizer_);
+    if (options_.on_start) options_.on_start(at_.steps, at_.epochs);
+    const auto epochs = options_.steps > 0 ? (options_.steps + epoch_length_ - 1) / epoch_length_ : options_.epochs;
+    Progress progress(options_.progress, epochs, options_.steps > 0 ? options_.steps : epochs * epoch_length_);
+    progress_ = &progress;
+
+    while (!done()) {
+      if (!epoch()) {
+        result_.interrupted = true;
+        save();
+        break;
+      }
+      if (at_.epoch_steps > 0) break;  // cut short by the number of steps
+    }
+    result_.steps = at_.steps;
+    return std::move(result_);
+  }
+
+ private:
+  static FitOptions checked(const nn::Module& model, const data::Dataset& dataset, const FitOptions& o) {
+    require(static_cast<bool>(o.optimizer), "the options hold no optimizer");
+    require(o.optimizer.made_for(model), "the optimizer was made for another model");
+    require(dataset.size() > 0, "the dataset is empty");
+    require(o.epochs >= 1, fmt::format("epochs must be at least 1, not {}", o.epochs));
+    require(o.steps >= 0, fmt::format("steps cannot be {}", o.steps));
+    require(o.batch_size >= 1, fmt::format("batch_size must be at least 1, not {}", o.batch_size));
+    require(o.early_stopping >= 0, fmt::format("early_stopping cannot be {}", o.early_stopping));
+    require(o.early_stopping == 0 || o.validation, "early_stopping needs a validation dataset");
+    require(!o.validation || o.validation->get().size() > 0, "the validation dataset is empty");
+    require(o.checkpoint_steps >= 0, fmt::format("checkpoint_steps cannot be {}", o.checkpoint_steps));
+    require(!o.checkpoint.empty() || (o.checkpoint_steps == 0 && !o.resume),
+            "checkpoint_steps and resume need a checkpoint folder");
+    return o;
+  }
+
+  bool done() {
+    if (options_.early_stopping > 0 && at_.stale_epochs >= options_.early_stopping) {
+      result_.stopped_early = true;
+      return true;
+    }
+    if (options_.steps > 0) return at_.epoch_steps == 0 && at_.steps >= options_.steps;
+    return at_.epochs >= options_.epochs;
+  }
+
+  bool enough_steps() const { return at_.epoch_steps == epoch_length_ || (options_.steps > 0 && at_.steps >= options_.steps); }
+
+  void save() {
+    if (!checkpoint_) return;
+    if (options_.before_checkpoint) options_.before_checkpoint();
+    checkpoint_->save(at_, model_, optimizer_);
+  }
+
+  /// The rest of the epoch under way, with its validation. False when interrupted.
+  bool epoch() {
+    const auto start = Clock::now();
+    images_ = 0;
+    const auto first_step = at_.steps;
+    if (!steps(start, first_step)) return false;
+    const auto training = seconds_since(start);
+
+    EpochMetrics metrics{.epoch = at_.epochs + 1,
+                         .steps = at_.steps,
+                         .train_loss = at_.epoch_loss / static_cast<double>(std::max<std::int64_t>(at_.epoch_steps, 1)),
+                         .validation = std::nullopt,
+                         .images_per_second = static_cast<double>(images_) / training,
+                         .seconds = 0};
+    const bool whole = at_.epoch_steps == epoch_length_;
+    // Going on later from here, with more steps allowed, must not see an epoch that ended early.
+    if (!whole) save();
+    if (options_.validation) {
+      progress_->validating();
+      metrics.validation =
+          evaluate(model_, *options_.validation, options_.batch_size, options_.loss, [&] { return interrupt_->requested(); });
+      if (!metrics.validation) return false;
+    }
+    metrics.seconds = seconds_since(start);
+    if (whole) {
+      ++at_.epochs;
+      at_.epoch_steps = 0;
+      at_.epoch_loss = 0;
+      if (metrics.validation) watch(metrics.validation->loss);
+    }
+    progress_->epoch(metrics);
+    if (options_.on_epoch) options_.on_epoch(metrics);
+    result_.epochs.push_back(metrics);
+    if (whole) save();
+    return true;
+  }
+
+  void watch(double loss) {
+    if (!at_.best_loss || loss < *at_.best_loss) {
+      at_.best_loss = loss;
+      at_.stale_epochs = 0;
+    } else {
+      ++at_.stale_epochs;
+    }
+  }
+
+  bool steps(Clock::time_point start, std::int64_t first_step) {
+    if (enough_steps()) return true;
+    for (const auto& [images, labels] : data::batches(dataset_, {.batch_size = options_.batch_size,
+                                                                .shuffle = options_.shuffle,
+                                                                .seed = options_.seed,
+                                                                .epoch = static_cast<std::uint64_t>(at_.epochs),
+                                                                .start = at_.epoch_steps})) {
+      step(images, labels);
+      const bool interrupted = interrupt_->requested(), enough = enough_steps();
+      const bool checkpoint_due = options_.checkpoint_steps > 0 && at_.steps % options_.checkpoint_steps == 0;
+      if (waiting_.size() >= pace_.group() || interrupted || enough || checkpoint_due) {
+        read_losses();
+        show(start, first_step);
+      }
+      if (interrupted) return false;
+      if (checkpoint_due) save();
+      if (enough) break;
+    }
+    return true;
+  }
+
+  void step(const Tensor& images, const Tensor& labels) {
+    if (options_.schedule) optimizer_.set_learning_rate(options_.schedule(at_.steps));
+    const auto output = model_(images);
+    require_classes(output, labels);
+    waiting_.push_back(optimizer_.step(options_.loss(output, labels)));
+    ++at_.steps;
+    ++at_.epoch_steps;
+    images_ += labels.size(0);
+  }
+
+  void read_losses() {
+    auto step = at_.steps - static_cast<std::int64_t>(waiting_.size());
+    for (const auto& tensor : std::exchange(waiting_, {})) {
+      const double loss = tensor.item<double>();
+      ++step;
+      if (!std::isfinite(loss))
+        throw Error(fmt::format("train::fit: the loss is {} at step {}; a lower learning rate may help", loss, step));
+      at_.epoch_loss += loss;
+      if (options_.on_step) options_.on_step(step, loss);
+    }
+    pace_.was_read();
+  }
+
+  void show(Clock::time_point start, std::int64_t first_step) {
+    const double seconds = seconds_since(start);
+    progress_->step({.epoch = at_.epochs + 1,
+                     .steps = at_.steps,
+                     .epoch_steps = at_.epoch_steps,
+                     .epoch_length = epoch_length_,
+                     .loss = at_.epoch_loss / static_cast<double>(at_.epoch_steps),
+                     .images_per_second = static_cast<double>(images_) / seconds,
+                     .steps_per_second = static_cast<double>(at_.steps - first_step) / seconds});
+  }
+
+  nn::Module& model_;
+  const data::Dataset& dataset_;
+  FitOptions options_;
+  optim::Optimizer optimizer_;
+  std::optional<Checkpoint> checkpoint_;
+  std::int64_t epoch_length_ = 1;
+  const Interrupt* interrupt_ = nullptr;
+  Progress* progress_ = nullptr;
+
+  Position at_;
+  std::int64_t images_ = 0;      ///< of the present call of epoch()
+  std::vector<Tensor> waiting_;  ///< losses not read yet
+  ReadingPace pace_;
+  FitResult result_;
+};
+
+}  // namespace
+
+FitResult fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options) {
+  return Fit(model, dataset, options).run();
+}
+
+}  // namespace clnet::train

@@ -1,0 +1,88 @@
+#include "lib/train/progress.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+namespace clnet::train {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string duration(double seconds) {
+  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+  return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+std::string bar(std::int64_t done, std::int64_t all) {
+  constexpr std::int64_t width = 20;
+  const auto filled = static_cast<std::size_t>(std::clamp<std::int64_t>(done * width / std::max<std::int64_t>(all, 1), 0, width));
+  std::string text(width, ' ');
+  std::fill_n(text.begin(), filled, '=');
+  if (filled < text.size()) text[filled] = '>';
+  return text;
+}
+
+std::size_t columns() {
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+Progress::Progress(bool on, std::int64_t total_epochs, std::int64_t total_steps)
+    : on_(on), terminal_(on && ::isatty(STDERR_FILENO)), total_epochs_(total_epochs), total_steps_(total_steps) {}
+
+Progress::~Progress() {
+  if (drawn_ > 0) std::fputc('\n', stderr);
+}
+
+void Progress::draw(const std::string& line) {
+  // A line longer than the terminal would wrap and could not be drawn over.
+  const auto shown = line.substr(0, columns() - 1);
+  fmt::print(stderr, "\r{:<{}}", shown, std::max(drawn_, shown.size()));
+  std::fflush(stderr);
+  drawn_ = shown.size();
+}
+
+void Progress::step(const Now& now) {
+  if (!terminal_) return;
+  const auto time = std::chrono::steady_clock::now();
+  if (last_ && time - *last_ < 100ms && now.epoch_steps < now.epoch_length) return;
+  last_ = time;
+  std::string line = fmt::format("epoch {}", now.epoch);
+  if (total_epochs_ > 0) line += fmt::format("/{}", total_epochs_);
+  line += fmt::format(" [{}] {}/{}  loss {:.4f}", bar(now.epoch_steps, now.epoch_length), now.epoch_steps, now.epoch_length,
+                      now.loss);
+  if (now.images_per_second > 0)
+    line +=
+        fmt::format("  {:.0f} images/s  ETA {}", now.images_per_second,
+                    duration(static_cast<double>(std::max<std::int64_t>(total_steps_ - now.steps, 0)) / now.steps_per_second));
+  draw(line);
+}
+
+void Progress::validating() {
+  if (terminal_) draw("validating ...");
+}
+
+void Progress::epoch(const EpochMetrics& m) {
+  if (!on_) return;
+  std::string line = fmt::format("epoch {}", m.epoch);
+  if (total_epochs_ > 0) line += fmt::format("/{}", total_epochs_);
+  line += fmt::format(": train loss {:.4f}", m.train_loss);
+  if (m.validation)
+    line += fmt::format(", validation loss {:.4f}, accuracy {:.2f} %", m.validation->loss, 100 * m.validation->accuracy);
+  line += fmt::format(", {:.0f} images/s, {:.1f} s", m.images_per_second, m.seconds);
+  if (terminal_) fmt::print(stderr, "\r{:<{}}\r", "", drawn_);
+  fmt::print(stderr, "{}\n", line);
+  std::fflush(stderr);
+  drawn_ = 0;
+}
+
+}  // namespace clnet::train

@@ -1,0 +1,41 @@
+// What fit() says on stderr while it trains.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "clnet/train.h"
+
+namespace clnet::train {
+
+/// On a terminal one line that is redrawn ten times a second at most; elsewhere nothing but a line per epoch.
+class Progress {
+ public:
+  /// `total_steps` counts from the start of training; `total_epochs` is 0 when not known.
+  Progress(bool on, std::int64_t total_epochs, std::int64_t total_steps);
+  /// Leaves no half-drawn line behind.
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  struct Now {
+    std::int64_t epoch = 1, steps = 0;  ///< steps: since the start of training
+    std::int64_t epoch_steps = 0, epoch_length = 1;
+    double loss = 0;  ///< mean of the epoch so far
+    double images_per_second = 0, steps_per_second = 0;
+  };
+  void step(const Now& now);
+  void validating();
+  void epoch(const EpochMetrics& metrics);
+
+ private:
+  void draw(const std::string& line);
+
+  bool on_, terminal_;
+  std::int64_t total_epochs_, total_steps_;
+  std::size_t drawn_ = 0;  ///< characters of the line on the terminal
+  std::optional<std::chrono::steady_clock::time_point> last_;
+};
+
+}  // namespace clnet::train
