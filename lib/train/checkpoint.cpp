@@ -143,9 +143,9 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
                     .stale_epochs = reader.integer<std::int64_t>("stale epochs")};
   if (content.metadata.contains("best loss")) position.best_loss = reader.real("best loss");
   const RandomState random{reader.integer<std::uint64_t>("random seed"), reader.integer<std::uint64_t>("random offset")};
-  const auto per_epoch = (settings_.samples + settings_.batch_size - 1) / settings_.batch_size;
+  const auto per_epoch = batches_per_epoch(settings_.samples, settings_.batch_size);
   if (position.epoch_steps > per_epoch || position.epochs > position.steps / per_epoch ||
-      position.steps != position.epochs * per_epoch + position.epoch_steps)
+      position.steps - position.epochs * per_epoch != position.epoch_steps)
     reader.fail(fmt::format("contradicts itself: {} steps are not {} epochs of {} and {} more", position.steps, position.epochs,
                             per_epoch, position.epoch_steps));
 

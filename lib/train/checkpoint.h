@@ -27,6 +27,11 @@ struct RunSettings {
   std::uint64_t seed = 0;
 };
 
+/// The last batch may be smaller.
+inline std::int64_t batches_per_epoch(std::int64_t samples, std::int64_t batch_size) {
+  return samples / batch_size + (samples % batch_size != 0 ? 1 : 0);
+}
+
 class Checkpoint {
  public:
   /// Makes the folder where it is missing. Throws FileError when files cannot be written there.

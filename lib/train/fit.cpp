@@ -17,6 +17,9 @@ namespace clnet::train {
 
 namespace {
 
+/// So that steps can be counted: a dataset's labels alone would not fit in memory otherwise.
+constexpr std::int64_t most_epochs = 1'000'000'000;
+
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -48,7 +51,7 @@ class Fit {
   Fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options)
       : model_(model), dataset_(dataset), options_(checked(model, dataset, options)), optimizer_(options.optimizer) {
     if (!options_.loss) options_.loss = [](const Tensor& output, const Tensor& labels) { return cross_entropy(output, labels); };
-    epoch_length_ = (dataset.size() + options.batch_size - 1) / options.batch_size;
+    epoch_length_ = batches_per_epoch(dataset.size(), options.batch_size);
     if (!options.checkpoint.empty())
       checkpoint_.emplace(options.checkpoint, RunSettings{options.batch_size, dataset.size(), options.shuffle, options.seed});
   }
@@ -59,7 +62,7 @@ class Fit {
     interrupt_ = &interrupt;
     if (checkpoint_ && options_.resume && checkpoint_->exists()) at_ = checkpoint_->load(model_, optimizer_);
     if (options_.on_start) options_.on_start(at_.steps, at_.epochs);
-    const auto epochs = options_.steps > 0 ? (options_.steps + epoch_length_ - 1) / epoch_length_ : options_.epochs;
+    const auto epochs = options_.steps > 0 ? batches_per_epoch(options_.steps, epoch_length_) : options_.epochs;
     Progress progress(options_.progress, epochs, options_.steps > 0 ? options_.steps : epochs * epoch_length_);
     progress_ = &progress;
 
@@ -80,7 +83,7 @@ class Fit {
     require(static_cast<bool>(o.optimizer), "the options hold no optimizer");
     require(o.optimizer.made_for(model), "the optimizer was made for another model");
     require(dataset.size() > 0, "the dataset is empty");
-    require(o.epochs >= 1, fmt::format("epochs must be at least 1, not {}", o.epochs));
+    require(o.epochs >= 1 && o.epochs <= most_epochs, fmt::format("epochs must be from 1 to {}, not {}", most_epochs, o.epochs));
     require(o.steps >= 0, fmt::format("steps cannot be {}", o.steps));
     require(o.batch_size >= 1, fmt::format("batch_size must be at least 1, not {}", o.batch_size));
     require(o.early_stopping >= 0, fmt::format("early_stopping cannot be {}", o.early_stopping));

@@ -1,0 +1,110 @@
+#include "tools/clnet_train_log.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "clnet/error.h"
+#include "lib/base/file.h"
+
+namespace clnet::tools {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 31;
+
+[[noreturn]] void fail(const fs::path& path, std::string_view what, int code) {
+  throw FileError(fmt::format("{}: {}: {}", path.string(), what, std::strerror(code)));
+}
+
+/// JSON knows no infinity.
+std::string number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : "null"; }
+/// In as few digits as give the same float.
+std::string number(float value) { return std::isfinite(value) ? fmt::format("{}", value) : "null"; }
+
+double number(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : NAN;
+}
+
+/// The part of a log that a checkpoint covers.
+std::string covered(const fs::path& path, std::int64_t steps, std::int64_t epochs, Curves& curves) {
+  const auto content = file::read(path, most_bytes);
+  std::string kept;
+  std::size_t start = 0, line_number = 0;
+  while (start < content.size()) {
+    const auto end = content.find('\n', start);
+    if (end == std::string::npos) break;  // the writer was killed within this line
+    const std::string_view line(content.data() + start, end + 1 - start);
+    start = end + 1;
+    ++line_number;
+    const auto object = nlohmann::json::parse(line, nullptr, false);
+    const auto at = [&](const char* key) {
+      const auto found = object.is_object() ? object.find(key) : object.end();
+      return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : -1;
+    };
+    const auto step = at("step"), epoch = at("epoch");
+    if ((step < 0) == (epoch < 0))
+      throw FileError(
+          fmt::format("{}: line {} is not of a log of clnet-train, which --resume would continue", path.string(), line_number));
+    if (step > steps || epoch > epochs) continue;
+    kept += line;
+    if (step >= 0) curves.steps.push_back({step, number(object, "loss")});
+    if (epoch >= 0)
+      curves.epochs.push_back({epoch, number(object, "train_loss"), number(object, "test_loss"), number(object, "test_accuracy"),
+                               number(object, "seconds")});
+  }
+  return kept;
+}
+
+}  // namespace
+
+TrainLog::~TrainLog() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void TrainLog::start(std::int64_t steps, std::int64_t epochs, Curves& curves) {
+  // A pipe or /dev/stdout cannot be cut.
+  std::error_code code;
+  const auto type = fs::status(path_, code).type();
+  if (type == fs::file_type::regular || type == fs::file_type::not_found)
+    file::replace(path_, steps > 0 && type == fs::file_type::regular ? covered(path_, steps, epochs, curves) : std::string());
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (descriptor_ < 0) fail(path_, "cannot be opened", errno);
+}
+
+void TrainLog::write(const std::string& line) {
+  std::size_t done = 0;
+  while (done < line.size()) {
+    const auto count = ::write(descriptor_, line.data() + done, line.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(path_, "cannot be written", errno);
+    done += static_cast<std::size_t>(count);
+  }
+}
+
+void TrainLog::step(const Curves::Step& step) {
+  write(fmt::format("{{\"step\": {}, \"loss\": {}}}\n", step.step, number(static_cast<float>(step.loss))));
+}
+
+void TrainLog::epoch(const train::EpochMetrics& m) {
+  const auto validation = m.validation.value_or(train::Evaluation{NAN, NAN});
+  write(fmt::format(
+      "{{\"epoch\": {}, \"train_loss\": {}, \"test_loss\": {}, \"test_accuracy\": {}, \"images_per_second\": {:.1f}, "
+      "\"seconds\": {:.3f}}}\n",
+      m.epoch, number(m.train_loss), number(validation.loss), number(validation.accuracy), m.images_per_second, m.seconds));
+}
+
+void TrainLog::sync() {
+  if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) fail(path_, "cannot be synced", errno);
+}
+
+}  // namespace clnet::tools

@@ -1,0 +1,224 @@
+#include "tools/clnet_train_options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <sstream>
+#include <vector>
+
+#include "clnet/models.h"
+#include "clnet/version.h"
+
+namespace clnet::tools {
+
+namespace {
+
+/// A number from `low` on, or above it; CLI's own checks let NaN through.
+CLI::Validator number(double low, bool including, double below = std::numeric_limits<double>::infinity()) {
+  auto wanted = fmt::format("{} {}", including ? "from" : "above", low);
+  if (std::isfinite(below)) wanted += fmt::format(", below {}", below);
+  return {[=](std::string& text) -> std::string {
+            double value = NAN;
+            if (!CLI::detail::lexical_cast(text, value) || !std::isfinite(value) || value < low || (!including && value == low) ||
+                value >= below)
+              return fmt::format("{} is not a number {}", text, wanted);
+            return {};
+          },
+          ""};
+}
+
+CLI::Validator count() {
+  constexpr std::int64_t most = 1'000'000'000;
+  return {[most](std::string& text) -> std::string {
+            std::int64_t value = 0;
+            if (!CLI::detail::lexical_cast(text, value) || value < 1 || value > most)
+              return fmt::format("{} is not a whole number from 1 to {}", text, most);
+            return {};
+          },
+          ""};
+}
+
+/// Any unsigned number; CLI takes -1 for a large one.
+CLI::Validator seed() {
+  return {[](std::string& text) -> std::string {
+            std::uint64_t value = 0;
+            const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+            if (code == std::errc() && end == text.data() + text.size()) return {};
+            return fmt::format("{} is not a whole number from 0 to 2^64 - 1", text);
+          },
+          ""};
+}
+
+CLI::Validator one_of(const std::vector<std::string>& words) {
+  const auto list = fmt::format("{}", fmt::join(words, ", "));
+  return {[words, list](std::string& text) -> std::string {
+            if (std::find(words.begin(), words.end(), text) != words.end()) return {};
+            return fmt::format("'{}' is not one of {}", text, list);
+          },
+          ""};
+}
+
+CLI::Validator not_empty() {
+  return {[](std::string& text) -> std::string { return text.empty() ? "a name is needed, got an empty one" : ""; }, ""};
+}
+
+/// Help with the options' meanings in a column of their own, broken into short lines, and no type names but ours.
+class Layout : public CLI::Formatter {
+ public:
+  Layout() { column_width(34); }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_type_name().empty() ? "" : " " + option->get_type_name();
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    constexpr std::size_t width = 84;
+    std::string result;
+    std::size_t length = 0;
+    std::istringstream words(option->get_description());
+    for (std::string word; words >> word; length += word.size() + 1) {
+      if (length + word.size() > width) {
+        result += '\n';
+        length = 0;
+      } else if (length > 0) {
+        result += ' ';
+      }
+      result += word;
+    }
+    return result;
+  }
+};
+
+void define(CLI::App& app, TrainOptions& o) {
+  const auto option = [&](const char* group, const char* name, auto& target, const char* type, const char* meaning) {
+    return app.add_option(name, target, meaning)->type_name(type)->group(group);
+  };
+  const char* group = "Data";
+  option(group, "--data", o.data, "NAME|PATH",
+         "fashion-mnist, mnist, cifar10, or a folder with IDX or CIFAR-10 files (default: fashion-mnist)")
+      ->check(not_empty());
+  option(group, "--normalize", o.normalize, "KIND",
+         "none: pixels from 0 to 1; mean-std: minus the training set's mean, by its deviation, per channel (default: none)")
+      ->check(one_of({"none", "mean-std"}));
+  option(group, "--batch-size", o.batch_size, "N", "images per step (default: 128)")->check(count());
+  app.add_flag("--no-shuffle", o.no_shuffle, "take the images in the files' order in every epoch")->group(group);
+
+  group = "Model";
+  option(group, "--model", o.model, "NAME", "mlp, keras-cnn, cnn, lenet5, resnet20 or resnet18 (default: cnn)")
+      ->check(one_of(models::names()));
+  option(group, "--init", o.init, "FILE", "start from these weights (safetensors; names and shapes must be the model's)")
+      ->check(not_empty());
+
+  group = "Training";
+  option(group, "--epochs", o.epochs, "N", "passes over the training set (default: 5, or what --steps says)")->check(count());
+  option(group, "--steps", o.steps, "N", "train this many steps; with --epochs, whichever ends first")->check(count());
+  option(group, "--optimizer", o.optimizer, "NAME", "sgd, adam, adamw or rmsprop (default: adam)")
+      ->check(one_of({"sgd", "adam", "adamw", "rmsprop"}));
+  option(group, "--lr", o.learning_rate, "RATE",
+         "learning rate, of one-cycle the highest (default: 0.004 for adam and adamw, 0.001 for rmsprop, 0.05 for sgd with "
+         "one-cycle; 0.001, 0.001 and 0.01 with other schedules)")
+      ->check(number(0, false));
+  option(group, "--schedule", o.schedule, "NAME",
+         "how the rate changes: constant; step: by a tenth every --decay-steps; cosine: down to 0; one-cycle: up for 30 % of the "
+         "steps, then down (default: one-cycle)")
+      ->check(one_of({"constant", "step", "cosine", "one-cycle"}));
+  option(group, "--decay-steps", o.decay_steps, "N", "of --schedule step (default: a third of all steps)")->check(count());
+  option(group, "--warmup-steps", o.warmup_steps, "N", "raise the rate evenly over the first N steps; not with one-cycle")
+      ->check(count());
+  option(group, "--momentum", o.momentum, "M", "of sgd and rmsprop (default: 0)")->check(number(0, true, 1));
+  app.add_flag("--nesterov", o.nesterov, "Nesterov's momentum, with sgd")->group(group);
+  option(group, "--weight-decay", o.weight_decay, "W", "(default: 0.01 for adamw, else 0)")->check(number(0, true));
+  option(group, "--clip-norm", o.clip_norm, "NORM", "scale gradients down to at most this joint norm")->check(number(0, false));
+  option(group, "--early-stopping", o.early_stopping, "N", "end when the test loss has not improved for N epochs")
+      ->check(count());
+  option(group, "--seed", o.seed, "N", "of initial weights, shuffling and dropout; same seed, same numbers (default: 1)")
+      ->check(seed());
+
+  group = "Output";
+  option(group, "--save", o.save, "FILE", "where the trained weights go (safetensors; default: clnet-MODEL.safetensors)")
+      ->check(not_empty());
+  auto* checkpoint = option(group, "--checkpoint", o.checkpoint, "DIR",
+                            "keep a checkpoint in this folder, written after every epoch and at Ctrl-C")
+                         ->check(not_empty());
+  option(group, "--checkpoint-steps", o.checkpoint_steps, "N", "write it every N steps as well")
+      ->check(count())
+      ->needs(checkpoint);
+  app.add_flag("--resume", o.resume, "go on from the checkpoint, where there is one, as if training had not stopped")
+      ->group(group)
+      ->needs(checkpoint);
+  option(group, "--log", o.log, "FILE", "a JSON object per step and per epoch, one a line; --resume continues it")
+      ->check(not_empty());
+  option(group, "--plot", o.plot, "FILE", "draw the curves of loss and accuracy (SVG)")->check(not_empty());
+  option(group, "--trace", o.trace, "FILE", "the times of all kernels as a Chrome trace, for Perfetto (JSON)")
+      ->check(not_empty());
+
+  group = "Device";
+  option(
+      group, "--device", o.device, "WHICH",
+      "gpu, cpu, accelerator, platform:device as in 0:1, or a part of a name; clnet-info lists them (default: CLNET_DEVICE, else "
+      "the best GPU, else the CPU)")
+      ->check(not_empty());
+}
+
+/// What one option alone cannot tell. The text of the fault; empty when there is none.
+std::string contradiction(const TrainOptions& o) {
+  if (o.momentum && o.optimizer != "sgd" && o.optimizer != "rmsprop")
+    return fmt::format("--momentum: {} has none; use it with sgd or rmsprop", o.optimizer);
+  if (o.nesterov && o.optimizer != "sgd") return fmt::format("--nesterov: goes with --optimizer sgd, not {}", o.optimizer);
+  if (o.nesterov && o.momentum.value_or(0) == 0) return "--nesterov: needs a --momentum above 0";
+  if (o.decay_steps && o.schedule != "step") return fmt::format("--decay-steps: goes with --schedule step, not {}", o.schedule);
+  if (o.warmup_steps && o.schedule == "one-cycle")
+    return "--warmup-steps: one-cycle has a warm-up of its own; choose another --schedule";
+  return {};
+}
+
+constexpr const char* examples = R"(Examples:
+  clnet-train
+      the model cnn on Fashion-MNIST, 5 epochs, on the best device
+  clnet-train --data ~/mnist --model keras-cnn --epochs 3 --plot curves.svg
+      a folder with the four MNIST files
+  clnet-train --optimizer sgd --momentum 0.9 --schedule cosine --lr 0.05
+  clnet-train --checkpoint run1 --checkpoint-steps 200 --log run1.jsonl
+  clnet-train --checkpoint run1 --checkpoint-steps 200 --log run1.jsonl --resume
+      the same, going on after it was stopped or killed
+
+Ctrl-C ends training after the current step and saves weights and checkpoint.
+Exit code: 0; 1 when something is missing, damaged or fails; 2 for wrong options; 130 after Ctrl-C.)";
+
+}  // namespace
+
+std::optional<int> parse(int argc, char** argv, TrainOptions& options) {
+  CLI::App app(
+      "Trains a network to classify images, on any OpenCL device. Without options: the network cnn on Fashion-MNIST.\n"
+      "Parameters are named as in PyTorch, so weights go to and from it unchanged.",
+      "clnet-train");
+  app.formatter(std::make_shared<Layout>());
+  app.footer(examples);
+  app.set_version_flag("--version", std::string(version()));
+  define(app, options);
+  try {
+    app.parse(argc, argv);
+    if (const auto fault = contradiction(options); !fault.empty()) throw CLI::ValidationError(fault);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "clnet-train: {} (see --help)\n", error.what());
+    return 2;
+  }
+  if (options.save.empty()) options.save = fmt::format("clnet-{}.safetensors", options.model);
+  return std::nullopt;
+}
+
+double learning_rate(const TrainOptions& o) {
+  if (o.learning_rate) return *o.learning_rate;
+  const bool one_cycle = o.schedule == "one-cycle";
+  if (o.optimizer == "sgd") return one_cycle ? 0.05 : 0.01;
+  if (o.optimizer == "rmsprop") return 0.001;
+  return one_cycle ? 0.004 : 0.001;
+}
+
+}  // namespace clnet::tools
