@@ -1,0 +1,46 @@
+// y[o, r, i] = the sum of g[o, j, i] over the j with indices[j] = r; with GATHER, over those with indices[o, j, i] = r. No atomics,
+// and always in the order of j: each work-item owns its elements of y.
+#include "clnet.clh"
+#include "indices.clh"
+
+#ifdef GATHER
+#define AT(j, i) ((o * picks + j) * inner + i)
+#else
+#define AT(j, i) (j)
+#endif
+
+#ifdef DIRECT
+kernel void index_add(IN(g), IN(indices), OUT(y), const int count, const int extent, const int picks, const int inner) {
+  const int at = (int)get_global_id(0);
+  if (at >= count) return;
+  const int i = at % inner, rest = at / inner, r = rest % extent, o = rest / extent;
+  float sum = 0;
+  for (int j = 0; j < picks; ++j)
+    if (INDEX(AT(j, i)) == r) sum += LOAD(g, (o * picks + j) * inner + i);
+  STORE(y, at, sum);
+}
+#else
+// A work-item owns `rows` rows of y, f32, and every LANES-th column of them; it reads all indices.
+kernel void index_add(IN(g), IN(indices), OUT(y), const int outer, const int rows, const int extent, const int picks,
+                      const int inner) {
+  const int lane = (int)get_global_id(0), o = (int)get_global_id(2);
+  const int first = (int)get_global_id(1) * rows, last = min(first + rows, extent);
+  if (first >= extent || lane >= LANES) return;
+  for (int r = first; r < last; ++r)
+    for (int i = lane; i < inner; i += LANES) STORE(y, (o * extent + r) * inner + i, 0.0f);
+#ifdef GATHER
+  for (int j = 0; j < picks; ++j)
+    for (int i = lane; i < inner; i += LANES) {
+      const int r = INDEX(AT(j, i));
+      if (r >= first && r < last) PTR(y)[(o * extent + r) * inner + i] += LOAD(g, AT(j, i));
+    }
+#else
+  for (int j = 0; j < picks; ++j) {
+    const int r = INDEX(j);
+    if (r < first || r >= last) continue;
+    for (int i = lane; i < inner; i += LANES)
+      PTR(y)[(o * extent + r) * inner + i] += LOAD(g, (o * picks + j) * inner + i);
+  }
+#endif
+}
+#endif

@@ -1,0 +1,26 @@
+// Copying blocks between tensors: what permute, slice and concat are made of.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "clnet/shape.h"
+#include "lib/exec/recorder.h"
+
+namespace clnet::ops {
+
+struct StridedCopy {
+  exec::Ref from, to;
+  struct Dim {
+    std::int64_t extent, from_step, to_step;
+  };
+  std::vector<Dim> dims;  ///< outermost first
+};
+
+/// The steps from element to element along each dimension of a tensor.
+std::vector<std::int64_t> strides_of(const Shape& shape);
+
+/// Records the copy; converts when the dtypes differ.
+void strided_copy(StridedCopy copy, exec::Recorder& recorder);
+
+}  // namespace clnet::ops
