@@ -95,7 +95,10 @@ class Layout : public CLI::Formatter {
 
 void define(CLI::App& app, TrainOptions& o) {
   const auto option = [&](const char* group, const char* name, auto& target, const char* type, const char* meaning) {
-    return app.add_option(name, target, meaning)->type_name(type)->group(group);
+    return app.add_option(name, target, meaning)
+        ->type_name(type)
+        ->group(group)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   };
   const char* group = "Data";
   option(group, "--data", o.data, "NAME|PATH",

@@ -42,7 +42,7 @@ struct Axis {
 
 Axis make_axis(double low, double high) {
   if (!(high > low)) {
-    const double margin = low == 0 ? 1 : std::abs(low) * 0.1;
+    const double margin = low == 0 ? 1 : std::abs(low) * 0.01;
     low -= margin;
     high += margin;
   }
@@ -73,6 +73,7 @@ class Drawing {
     }
     horizontal_ = x1 < x0 ? Axis{} : make_axis(std::min(x0, 0.0), x1);
     vertical_ = y1 < y0 ? Axis{} : make_axis(y0, y1);
+    while (vertical_.high > chart.highest && vertical_.tick_count() > 2) vertical_.high -= vertical_.step;
   }
 
   std::string text() {
@@ -129,7 +130,7 @@ class Drawing {
 
   /// In the corner where the fewest points are.
   void legend() {
-    constexpr double line = 18, width = 128, margin = 10;
+    constexpr double line = 18, width = 150, margin = 10;
     const double height = line * static_cast<double>(chart_.series.size()) + 8;
     const double x1 = px(horizontal_.high) - width - margin, x0 = px(horizontal_.low) + margin;
     const double y0 = y_ + top + 4, y1 = py(vertical_.low) - height - margin;

@@ -1,6 +1,7 @@
 // Line charts as SVG.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct Series {
 struct Chart {
   std::string title, x_label, y_label;
   std::vector<Series> series;
-  bool from_zero = false;  ///< the vertical axis starts at 0
+  bool from_zero = false;                                    ///< the vertical axis starts at 0
+  double highest = std::numeric_limits<double>::infinity();  ///< the vertical axis ends at it or before
 };
 
 /// Charts side by side under a title.

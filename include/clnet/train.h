@@ -36,7 +36,7 @@ struct FitOptions {
   std::int64_t epochs = 1;
   std::int64_t steps = 0;  ///< when not 0: train this many steps in all, whatever `epochs` says; the last epoch may be cut short
   std::int64_t batch_size = 32;
-  optim::Optimizer optimizer;
+  optim::Optimizer optimizer = {};     ///< needed
   optim::Schedule schedule = nullptr;  ///< sets the learning rate before each step; none: the optimizer's own
   std::function<Tensor(const Tensor& output, const Tensor& labels)> loss = nullptr;      ///< cross-entropy when not given
   std::optional<std::reference_wrapper<const data::Dataset>> validation = std::nullopt;  ///< evaluated after each epoch

@@ -1,0 +1,143 @@
+// What clnet-train says to options, files and data that are wrong: one line on stderr, an exit code, and nothing left behind.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "clnet/io.h"
+#include "clnet/models.h"
+#include "tests/acceptance.h"
+#include "tests/models/process.h"
+#include "tests/temporary_folder.h"
+
+using namespace clnet::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Runs in a folder of its own, which must hold nothing but the captured output afterwards.
+void require_refused(int code, const std::string& text, std::vector<std::string> arguments,
+                     const std::vector<std::string>& environment = {}) {
+  const TemporaryFolder folder;
+  const auto outcome = clnet_train(folder.path(), arguments, environment);
+  std::string line = "clnet-train";
+  for (const auto& argument : arguments) line += ' ' + argument;
+  INFO(line << "\n" << outcome.err);
+  CHECK(outcome.code == code);
+  CHECK(outcome.err.starts_with("clnet-train: "));
+  CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+  CHECK(outcome.err.find(text) != std::string::npos);
+  CHECK(names_in(folder.path()) == std::vector<std::string>{"stderr.txt", "stdout.txt"});
+}
+
+}  // namespace
+
+TEST_CASE("clnet-train: help and version") {
+  const TemporaryFolder folder;
+  const auto help = clnet_train(folder.path(), {"--help"});
+  CHECK(help.code == 0);
+  for (const char* option :
+       {"--data",       "--model",        "--epochs",   "--steps", "--batch-size", "--optimizer", "--lr",     "--momentum",
+        "--nesterov",   "--weight-decay", "--schedule", "--seed",  "--no-shuffle", "--normalize", "--init",   "--save",
+        "--checkpoint", "--resume",       "--log",      "--plot",  "--trace",      "--device",    "Examples:"}) {
+    INFO(option);
+    CHECK(help.out.find(option) != std::string::npos);
+  }
+  CHECK(clnet_train(folder.path(), {"--version"}).code == 0);
+}
+
+TEST_CASE("clnet-train: wrong options end with 2") {
+  require_refused(2, "--epochs", {"--epochs", "0"});
+  require_refused(2, "--epochs", {"--epochs", "many"});
+  require_refused(2, "--steps", {"--steps", "-3"});
+  require_refused(2, "--steps", {"--steps", "99999999999999999999"});
+  require_refused(2, "--batch-size", {"--batch-size", "1.5"});
+  require_refused(2, "--lr", {"--lr", "nan"});
+  require_refused(2, "--lr", {"--lr", "0"});
+  require_refused(2, "--momentum", {"--optimizer", "sgd", "--momentum", "1"});
+  require_refused(2, "--weight-decay", {"--weight-decay", "-1"});
+  require_refused(2, "--seed", {"--seed", "-1"});
+  require_refused(2, "'perceptron' is not one of mlp, keras-cnn", {"--model", "perceptron"});
+  require_refused(2, "'lion' is not one of", {"--optimizer", "lion"});
+  require_refused(2, "'linear' is not one of", {"--schedule", "linear"});
+  require_refused(2, "'minmax' is not one of", {"--normalize", "minmax"});
+  require_refused(2, "--unknown", {"--unknown"});
+  require_refused(2, "stray", {"stray"});
+  require_refused(2, "--save", {"--save"});
+  require_refused(2, "--save", {"--save", ""});
+  require_refused(2, "--resume requires --checkpoint", {"--resume"});
+  require_refused(2, "--momentum", {"--momentum", "0.9"});
+  require_refused(2, "--nesterov", {"--optimizer", "sgd", "--nesterov"});
+  require_refused(2, "--warmup-steps", {"--warmup-steps", "10"});
+  require_refused(2, "--decay-steps", {"--decay-steps", "10"});
+}
+
+TEST_CASE("clnet-train: what is missing or damaged ends with 1 before anything is written") {
+  const TemporaryFolder data;
+  write_idx_dataset(data.path(), 20, 10);
+  const std::string good = data.path();
+  require_refused(1, "no such folder", {"--data", "/nonexistent/folder"});
+  require_refused(1, "holds no dataset", {"--data", "/proc/self/fdinfo"});
+  require_refused(1, "CLNET_DATA_DIR", {"--data", "mnist"});
+  require_refused(1, "no device fits", {"--device", "quantum"});
+  require_refused(1, "/nonexistent", {"--data", good, "--save", "/nonexistent/weights.safetensors"});
+  require_refused(1, "is a folder", {"--data", good, "--save", good});
+  require_refused(1, "not a regular file", {"--data", good, "--save", "/dev/null"});
+  require_refused(1, "--plot /nonexistent", {"--data", good, "--plot", "/nonexistent/curves.svg"});
+  require_refused(1, "--log /nonexistent", {"--data", good, "--log", "/nonexistent/log.jsonl"});
+  require_refused(1, "--trace /nonexistent", {"--data", good, "--trace", "/nonexistent/trace.json"});
+  require_refused(1, "/dev/null", {"--data", good, "--checkpoint", "/dev/null"});
+}
+
+TEST_CASE("clnet-train: images that do not fit, weights that do not fit") {
+  const TemporaryFolder data;
+  write_idx_dataset(data.path(), 20, 10);
+  const std::string good = data.path();
+  const auto weights = data / "mlp.safetensors";
+  clnet::io::save_safetensors(weights, clnet::models::make("mlp", {1, 28, 28}, 10)->state());
+  require_refused(1, "1.weight", {"--data", good, "--model", "mlp", "--init", weights});
+  require_refused(1, "cannot open", {"--data", good, "--model", "mlp", "--init", "/nonexistent.safetensors"});
+  data.write("broken.safetensors", "not at all");
+  require_refused(1, "broken.safetensors", {"--data", good, "--model", "mlp", "--init", data / "broken.safetensors"});
+
+  // 8x8 images are too small for it.
+  require_refused(1, "model lenet5 cannot take images of", {"--data", good, "--model", "lenet5"});
+
+  // Test images of another size than the training images.
+  const TemporaryFolder other;
+  write_idx_dataset(other.path(), 20, 10);
+  if (const auto acceptance_data = acceptance("bad/idx/valid_control")) {
+    for (const char* name : {"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}) {
+      fs::remove(other / name);
+      fs::copy(*acceptance_data / (name + std::string(".gz")), other / (name + std::string(".gz")));
+    }
+    require_refused(1, "test images", {"--data", other.path(), "--model", "mlp"});
+  }
+}
+
+TEST_CASE("clnet-train: malformed data sets") {
+  const auto root = acceptance("bad");
+  if (!root) return;
+  const auto manifest = content(*root / "manifest.json");
+  REQUIRE_FALSE(manifest.empty());
+  for (const char* kind : {"idx", "cifar"}) {
+    for (const auto& entry : fs::directory_iterator(*root / kind)) {
+      const auto name = entry.path().filename().string();
+      if (name.starts_with("valid") || name == "gz_two_members" || name == "gz_bomb") {
+        const TemporaryFolder folder;
+        const auto outcome = clnet_train(folder.path(), {"--data", entry.path(), "--model", "mlp", "--epochs", "1"});
+        INFO(name << "\n" << outcome.err);
+        CHECK((outcome.code == 0 || name == "gz_bomb"));
+      } else {
+        require_refused(1, "/" + std::string(kind) + "/" + name, {"--data", entry.path(), "--model", "mlp", "--epochs", "1"});
+      }
+    }
+  }
+}

@@ -1,0 +1,305 @@
+// train::fit through the API: callbacks, limits, early stopping, checkpoints, and everything that it refuses.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <csignal>
+#include <fstream>
+
+#include "clnet/clnet.h"
+#include "tests/temporary_folder.h"
+
+using namespace clnet;
+using clnet::test::TemporaryFolder;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Points around three centres.
+data::Dataset make_points(int count, int salt = 0) {
+  std::vector<float> samples;
+  std::vector<std::int32_t> labels;
+  for (int i = 0; i < count; ++i) {
+    const int label = (i + salt) % 3;
+    for (int k = 0; k < 4; ++k)
+      samples.push_back(static_cast<float>((k == label ? 2.0 : 0.0) + std::sin(i * 12.9898 + k * 78.233 + salt)));
+    labels.push_back(label);
+  }
+  return data::from_arrays(std::move(samples), {4}, std::move(labels), 3);
+}
+
+nn::Sequential make_model(std::uint64_t seed = 5) {
+  manual_seed(seed);
+  return nn::Sequential{nn::Linear{4, 16}, nn::BatchNorm1d{16}, relu, nn::Dropout{0.25}, nn::Linear{16, 3}};
+}
+
+struct Recorded {
+  std::vector<double> losses;
+  std::vector<train::EpochMetrics> epochs;
+  std::vector<std::vector<float>> weights;
+  train::FitResult result;
+};
+
+Recorded record(const data::Dataset& points, const data::Dataset& validation, train::FitOptions options,
+                std::function<void(std::int64_t)> on_step = nullptr) {
+  auto model = make_model();
+  Recorded recorded;
+  options.optimizer = optim::Adam(model, {.learning_rate = 1e-2});
+  options.batch_size = 8;
+  options.validation = validation;
+  options.progress = false;
+  options.seed = 3;
+  options.on_step = [&](std::int64_t step, double loss) {
+    recorded.losses.push_back(loss);
+    if (on_step) on_step(step);
+  };
+  options.on_epoch = [&](const train::EpochMetrics& metrics) { recorded.epochs.push_back(metrics); };
+  recorded.result = train::fit(model, points, options);
+  for (const auto& [name, tensor] : model.state()) recorded.weights.push_back(tensor.to_vector<float>());
+  return recorded;
+}
+
+}  // namespace
+
+TEST_CASE("fit: trains, and calls back for every step and epoch in order") {
+  const auto points = make_points(60), validation = make_points(30, 1);
+  auto model = make_model();
+  std::vector<std::int64_t> steps, started;
+  std::vector<train::EpochMetrics> epochs;
+  double sum = 0;
+  train::FitOptions options{.epochs = 8, .batch_size = 16, .optimizer = optim::Adam(model, {.learning_rate = 2e-2})};
+  options.validation = validation;
+  options.progress = false;
+  options.on_start = [&](std::int64_t s, std::int64_t e) { started = {s, e}; };
+  options.on_step = [&](std::int64_t step, double loss) {
+    steps.push_back(step);
+    sum += loss;
+  };
+  options.on_epoch = [&](const train::EpochMetrics& m) {
+    CHECK(steps.size() == static_cast<std::size_t>(m.steps));
+    CHECK(m.train_loss == sum / 4);
+    sum = 0;
+    epochs.push_back(m);
+  };
+  model.eval();
+  const auto result = train::fit(model, points, options);
+  CHECK_FALSE(model.training());  // as it was
+  CHECK(started == std::vector<std::int64_t>{0, 0});
+  CHECK(result.steps == 32);
+  CHECK_FALSE(result.interrupted);
+  CHECK_FALSE(result.stopped_early);
+  REQUIRE(steps.size() == 32);
+  for (std::size_t i = 0; i < steps.size(); ++i) CHECK(steps[i] == static_cast<std::int64_t>(i) + 1);
+  REQUIRE(epochs.size() == 8);
+  REQUIRE(result.epochs.size() == 8);
+  CHECK(epochs[7].epoch == 8);
+  CHECK(epochs[7].validation->accuracy > 0.7);
+  CHECK(epochs[7].train_loss < epochs[0].train_loss);
+  CHECK(train::accuracy(model, validation) == epochs[7].validation->accuracy);
+  CHECK(train::evaluate(model, validation, 7).loss == Approx(epochs[7].validation->loss).epsilon(1e-5));
+}
+
+TEST_CASE("fit: the schedule is asked for each step, and a number of steps ends it") {
+  const auto points = make_points(24);
+  auto model = make_model();
+  std::vector<std::int64_t> asked;
+  train::FitOptions options{.epochs = 1, .steps = 7, .batch_size = 8, .optimizer = optim::SGD(model, {})};
+  options.progress = false;
+  options.schedule = [&](std::int64_t step) {
+    asked.push_back(step);
+    return 1e-2;
+  };
+  const auto result = train::fit(model, points, options);
+  CHECK(result.steps == 7);
+  CHECK(asked == std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6});
+  REQUIRE(result.epochs.size() == 3);
+  CHECK(result.epochs[2].steps == 7);
+  CHECK_FALSE(result.epochs[2].validation);
+  CHECK(options.optimizer.learning_rate() == 1e-2);
+}
+
+TEST_CASE("fit: stops early when the validation loss no longer improves") {
+  const auto points = make_points(24), validation = make_points(12, 1);
+  auto model = make_model();
+  train::FitOptions options{.epochs = 50, .batch_size = 8, .optimizer = optim::SGD(model, {.learning_rate = 0})};
+  options.validation = validation;
+  options.early_stopping = 3;
+  options.progress = false;
+  // Running statistics still move, so the loss is one that cannot improve.
+  options.loss = [](const Tensor& output, const Tensor&) { return sum(output * 0.0) + 1.0; };
+  const auto result = train::fit(model, points, options);
+  CHECK(result.stopped_early);
+  CHECK(result.epochs.size() == 4);
+}
+
+TEST_CASE("fit: a run in pieces gives the numbers of a whole one, bit for bit") {
+  const auto points = make_points(53), validation = make_points(20, 1);
+  const auto whole = record(points, validation, {.epochs = 4});
+  REQUIRE(whole.losses.size() == 28);
+
+  struct Stop {};
+  for (const std::int64_t interval : {0, 1, 3, 7}) {
+    const TemporaryFolder folder;
+    std::vector<double> losses;
+    std::vector<train::EpochMetrics> epochs;
+    std::vector<std::vector<float>> weights;
+    // As if killed: an exception leaves no checkpoint behind but those written on the way.
+    for (const std::int64_t stop : {2, 9, 16, 24, 1000}) {
+      std::int64_t done_steps = -1, done_epochs = -1;
+      train::FitOptions options{.epochs = 4};
+      options.checkpoint = folder / "deep/run";
+      options.checkpoint_steps = interval;
+      options.resume = true;
+      options.on_start = [&](std::int64_t s, std::int64_t e) {
+        done_steps = s;
+        done_epochs = e;
+      };
+      std::vector<double> seen;
+      std::vector<train::EpochMetrics> seen_epochs;
+      try {
+        // Other weights than at the start, which the checkpoint replaces.
+        auto model = make_model(fs::exists(folder / "deep/run/checkpoint.safetensors") ? 77 : 5);
+        options.optimizer = optim::Adam(model, {.learning_rate = 1e-2});
+        options.batch_size = 8;
+        options.validation = validation;
+        options.progress = false;
+        options.seed = 3;
+        options.on_step = [&](std::int64_t step, double loss) {
+          seen.push_back(loss);
+          if (step >= stop) throw Stop{};
+        };
+        options.on_epoch = [&](const train::EpochMetrics& m) { seen_epochs.push_back(m); };
+        train::fit(model, points, options);
+        for (const auto& [name, tensor] : model.state()) weights.push_back(tensor.to_vector<float>());
+      } catch (const Stop&) {
+      }
+      losses.resize(static_cast<std::size_t>(done_steps));
+      losses.insert(losses.end(), seen.begin(), seen.end());
+      epochs.resize(static_cast<std::size_t>(done_epochs));
+      epochs.insert(epochs.end(), seen_epochs.begin(), seen_epochs.end());
+    }
+    INFO("a checkpoint every " << interval << " steps");
+    CHECK(losses == whole.losses);
+    CHECK(weights == whole.weights);
+    REQUIRE(epochs.size() == whole.epochs.size());
+    for (std::size_t i = 0; i < epochs.size(); ++i) {
+      CHECK(epochs[i].epoch == whole.epochs[i].epoch);
+      CHECK(epochs[i].train_loss == whole.epochs[i].train_loss);
+      CHECK(epochs[i].validation->loss == whole.epochs[i].validation->loss);
+      CHECK(epochs[i].validation->accuracy == whole.epochs[i].validation->accuracy);
+    }
+  }
+}
+
+TEST_CASE("fit: Ctrl-C ends after the step and saves; the handlers are put back") {
+  const auto points = make_points(53), validation = make_points(20, 1);
+  const auto whole = record(points, validation, {.epochs = 2});
+  const TemporaryFolder folder;
+  static int received = 0;
+  struct sigaction ours {
+  }, old, after;
+  ours.sa_handler = [](int) { ++received; };
+  REQUIRE(sigaction(SIGTERM, &ours, &old) == 0);
+  train::FitOptions options{.epochs = 2};
+  options.checkpoint = folder.path();
+  options.resume = true;
+  const auto first = record(points, validation, options, [](std::int64_t step) {
+    if (step == 5) std::raise(SIGTERM);
+  });
+  CHECK(first.result.interrupted);
+  CHECK(first.result.steps >= 5);
+  CHECK(received == 0);
+  REQUIRE(sigaction(SIGTERM, nullptr, &after) == 0);
+  CHECK(after.sa_handler == ours.sa_handler);
+  sigaction(SIGTERM, &old, nullptr);
+
+  const auto second = record(points, validation, options);
+  CHECK_FALSE(second.result.interrupted);
+  auto losses = first.losses;
+  losses.insert(losses.end(), second.losses.begin(), second.losses.end());
+  CHECK(losses == whole.losses);
+  CHECK(second.weights == whole.weights);
+}
+
+TEST_CASE("fit: refuses what makes no sense, before training") {
+  const auto points = make_points(12), empty = make_points(0);
+  auto model = make_model(), other = make_model();
+  const TemporaryFolder folder;
+  const auto attempt = [&](const std::function<void(train::FitOptions&)>& change, const data::Dataset& dataset) {
+    train::FitOptions options{.epochs = 1, .batch_size = 4, .optimizer = optim::Adam(model)};
+    options.progress = false;
+    options.on_step = [](std::int64_t, double) { FAIL("a step was made"); };
+    change(options);
+    train::fit(model, dataset, options);
+  };
+  using Options = train::FitOptions;
+  CHECK_THROWS_AS(attempt([](Options& o) { o.optimizer = {}; }, points), Error);
+  CHECK_THROWS_AS(attempt([&](Options& o) { o.optimizer = optim::Adam(other); }, points), Error);
+  CHECK_THROWS_AS(attempt([](Options& o) { o.epochs = 0; }, points), Error);
+  CHECK_THROWS_AS(attempt([](Options& o) { o.batch_size = 0; }, points), Error);
+  CHECK_THROWS_AS(attempt([](Options& o) { o.steps = -1; }, points), Error);
+  CHECK_THROWS_AS(attempt([](Options& o) { o.early_stopping = 1; }, points), Error);
+  CHECK_THROWS_AS(attempt([](Options& o) { o.resume = true; }, points), Error);
+  CHECK_THROWS_AS(attempt([&](Options& o) { o.validation = empty; }, points), Error);
+  CHECK_THROWS_AS(attempt([](Options&) {}, empty), Error);
+  folder.write("file", "");
+  CHECK_THROWS_AS(attempt([&](Options& o) { o.checkpoint = folder / "file"; }, points), FileError);
+  CHECK_THROWS_AS(attempt([&](Options& o) { o.checkpoint = folder / "file/run"; }, points), FileError);
+  CHECK_THROWS_AS(train::evaluate(model, empty), Error);
+}
+
+TEST_CASE("fit: a loss that is not a number ends it, naming the step") {
+  const auto points = make_points(24);
+  auto model = make_model();
+  int calls = 0;
+  const TemporaryFolder folder;
+  train::FitOptions options{.epochs = 5, .batch_size = 8, .optimizer = optim::Adam(model)};
+  options.progress = false;
+  options.checkpoint = folder.path();
+  options.loss = [&](const Tensor& output, const Tensor& labels) {
+    auto loss = cross_entropy(output, labels);
+    return ++calls == 2 ? loss * std::numeric_limits<double>::quiet_NaN() : loss;
+  };
+  CHECK_THROWS_WITH(train::fit(model, points, options), Catch::Contains("nan at step 2"));
+  CHECK_FALSE(fs::exists(folder / "checkpoint.safetensors"));
+}
+
+TEST_CASE("fit: a checkpoint that does not fit changes nothing") {
+  const auto points = make_points(24), validation = make_points(12, 1);
+  const TemporaryFolder folder;
+  train::FitOptions options{.epochs = 1};
+  options.checkpoint = folder.path();
+  record(points, validation, options);
+  const auto path = folder / "checkpoint.safetensors";
+  const auto saved = io::load_safetensors(path);
+
+  auto model = make_model(8);
+  const auto before = model.state().front().second.to_vector<float>();
+  const auto attempt = [&](const io::StateDict& tensors, const std::map<std::string, std::string>& metadata) {
+    io::save_safetensors(path, tensors, metadata);
+    train::FitOptions resume{.epochs = 2, .batch_size = 8, .optimizer = optim::Adam(model), .seed = 3};
+    resume.checkpoint = folder.path();
+    resume.resume = true;
+    resume.progress = false;
+    CHECK_THROWS_AS(train::fit(model, points, resume), FileError);
+    CHECK(model.state().front().second.to_vector<float>() == before);
+    CHECK(resume.optimizer.steps() == 0);
+  };
+  const auto with = [&](const std::string& key, const std::string& value) {
+    auto metadata = saved.metadata;
+    metadata[key] = value;
+    return metadata;
+  };
+  attempt(saved.tensors, {});
+  attempt(saved.tensors, with("format", "clnet checkpoint 999"));
+  attempt(saved.tensors, with("steps", "-1"));
+  attempt(saved.tensors, with("steps", "4"));
+  attempt(saved.tensors, with("epochs", "9223372036854775807"));
+  attempt(saved.tensors, with("epoch loss", "nan"));
+  attempt(saved.tensors, with("random offset", "many"));
+  attempt(saved.tensors, with("samples", "25"));
+  auto fewer = saved.tensors;
+  fewer.pop_back();
+  attempt(fewer, saved.metadata);
+  auto more = saved.tensors;
+  more.emplace_back("stranger", zeros({1}));
+  attempt(more, saved.metadata);
+}
