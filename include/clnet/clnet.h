@@ -7,6 +7,7 @@
 #include "clnet/dtype.h"
 #include "clnet/error.h"
 #include "clnet/io.h"
+#include "clnet/kernel.h"
 #include "clnet/models.h"
 #include "clnet/nn.h"
 #include "clnet/ops.h"

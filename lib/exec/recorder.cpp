@@ -54,6 +54,10 @@ Launch& Launch::local_memory(std::size_t bytes) {
 }
 
 Launch& Launch::range(std::initializer_list<std::int64_t> global, std::initializer_list<std::int64_t> local) {
+  return range(std::vector(global), std::vector(local));
+}
+
+Launch& Launch::range(const std::vector<std::int64_t>& global, const std::vector<std::int64_t>& local) {
   global_.clear();
   local_.clear();
   for (auto size : global) global_.push_back(static_cast<std::size_t>(size));

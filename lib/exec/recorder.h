@@ -64,6 +64,7 @@ class CLNET_API Launch {
   /// Global work size; `local` empty leaves the work-group size to the driver, else `global` is rounded up to multiples of it
   /// (kernels check their bounds).
   Launch& range(std::initializer_list<std::int64_t> global, std::initializer_list<std::int64_t> local = {});
+  Launch& range(const std::vector<std::int64_t>& global, const std::vector<std::int64_t>& local);
   /// For the profiler.
   Launch& flops(double count);
   Launch& detail(std::string text);

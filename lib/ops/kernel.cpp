@@ -1,0 +1,197 @@
+// Kernel: an operation from a user's source.
+#include "clnet/kernel.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/exec/recorder.h"
+#include "lib/graph/op.h"
+#include "lib/ops/kernel_source.h"
+
+namespace clnet {
+
+using Kind = ops::KernelParameter::Kind;
+
+struct Kernel::Definition {
+  std::string name, source;
+  std::vector<ops::KernelParameter> parameters;
+  std::map<std::string, double, std::less<>> scalars;
+  Gradient gradient;
+  Outputs outputs;
+  Range range;
+  std::vector<std::int64_t> local;
+
+  std::size_t count(Kind kind) const {
+    return static_cast<std::size_t>(
+        std::count_if(parameters.begin(), parameters.end(), [&](const auto& p) { return p.kind == kind; }));
+  }
+  std::string inputs_text() const {
+    std::vector<std::string> names;
+    for (const auto& parameter : parameters)
+      if (parameter.kind == Kind::in) names.push_back(parameter.name);
+    return fmt::format("{} ({})", names.size(), fmt::join(names, ", "));
+  }
+  /// The parameter that takes the number of elements.
+  bool takes_count(const ops::KernelParameter& parameter) const {
+    return parameter.name == "n" && (parameter.kind == Kind::integer || parameter.kind == Kind::unsigned_integer) &&
+           !scalars.contains("n");
+  }
+};
+
+namespace {
+
+class KernelOp : public Op {
+ public:
+  explicit KernelOp(std::shared_ptr<const Kernel::Definition> definition, std::vector<std::int64_t> global)
+      : definition_(std::move(definition)), global_(std::move(global)) {}
+  std::string_view name() const override { return definition_->name; }
+  Fields fields() const override {
+    Fields result{{"source", definition_->source}, {"global", global_}, {"local", definition_->local}};
+    for (const auto& [scalar, value] : definition_->scalars) result.emplace_back(scalar, value);
+    return result;
+  }
+
+  Specs infer(const Specs& inputs) const override {
+    const auto& d = *definition_;
+    const auto wanted = d.count(Kind::out);
+    if (!d.outputs) return Specs(wanted, inputs.at(0));
+    auto outputs = d.outputs(inputs);
+    if (outputs.size() != wanted)
+      throw Error(fmt::format("kernel {}: outputs() gave {} specs for {} OUT parameters", d.name, outputs.size(), wanted));
+    return outputs;
+  }
+
+  Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
+    const auto& d = *definition_;
+    if (!d.gradient) throw Unsupported(fmt::format("kernel {}: has no gradient; give it one with gradient()", d.name));
+    auto arrived = gradients;
+    for (std::size_t i = 0; i < arrived.size(); ++i)
+      if (!arrived[i].defined()) arrived[i] = zeros_like(outputs[i]);
+    auto result = d.gradient(inputs, outputs, std::move(arrived));
+    if (result.size() != inputs.size())
+      throw Error(fmt::format("kernel {}: its gradient() gave {} tensors for {} inputs", d.name, result.size(), inputs.size()));
+    return result;
+  }
+
+  void lower(exec::Recorder& recorder) const override {
+    const auto& d = *definition_;
+    auto& launch = recorder.generated(d.name, "#include \"clnet.clh\"\n" + d.source, d.name);
+    const auto elements = recorder.spec(recorder.output()).shape.numel();
+    std::size_t inputs = 0, outputs = 0;
+    bool checks_bounds = false;
+    for (const auto& parameter : d.parameters) {
+      if (parameter.kind == Kind::in) {
+        launch.in(parameter.name, recorder.input(inputs++));
+      } else if (parameter.kind == Kind::out) {
+        launch.out(parameter.name, recorder.output(outputs++));
+      } else if (d.takes_count(parameter)) {
+        launch.arg(elements);
+        checks_bounds = true;
+      } else if (const double value = d.scalars.find(parameter.name)->second; parameter.kind == Kind::floating) {
+        launch.arg_float(static_cast<float>(value));
+      } else {
+        // The bits of a uint are those of an int.
+        launch.arg(static_cast<std::int32_t>(static_cast<std::int64_t>(value)));
+      }
+    }
+    if (d.range)
+      launch.range(global_, d.local);
+    else
+      launch.range(std::vector{elements}, checks_bounds ? std::vector<std::int64_t>{64} : std::vector<std::int64_t>{});
+  }
+
+ private:
+  std::shared_ptr<const Kernel::Definition> definition_;
+  std::vector<std::int64_t> global_;
+};
+
+}  // namespace
+
+Kernel::Kernel(std::string name, std::string source) {
+  auto definition = std::make_shared<Definition>();
+  definition->parameters = ops::kernel_parameters(name, source);
+  definition->name = std::move(name);
+  definition->source = std::move(source);
+  if (definition->count(Kind::out) == 0) throw Error(fmt::format("kernel {}: has no OUT parameter", definition->name));
+  definition_ = std::move(definition);
+}
+
+Kernel Kernel::gradient(Gradient gradient) const {
+  auto changed = std::make_shared<Definition>(*definition_);
+  changed->gradient = std::move(gradient);
+  return Kernel(std::move(changed));
+}
+
+Kernel Kernel::outputs(Outputs outputs) const {
+  auto changed = std::make_shared<Definition>(*definition_);
+  changed->outputs = std::move(outputs);
+  return Kernel(std::move(changed));
+}
+
+Kernel Kernel::scalar(std::string_view parameter, double value) const {
+  const auto& d = *definition_;
+  const auto found = std::find_if(d.parameters.begin(), d.parameters.end(), [&](const auto& p) { return p.name == parameter; });
+  if (found == d.parameters.end() || found->kind == Kind::in || found->kind == Kind::out)
+    throw Error(fmt::format("kernel {}: has no scalar parameter '{}'", d.name, parameter));
+  const bool is_unsigned = found->kind == Kind::unsigned_integer;
+  const double low = is_unsigned ? 0 : std::numeric_limits<std::int32_t>::min();
+  const double high = is_unsigned ? std::numeric_limits<std::uint32_t>::max() : std::numeric_limits<std::int32_t>::max();
+  if (found->kind != Kind::floating && !(value >= low && value <= high && value == std::floor(value)))
+    throw Error(fmt::format("kernel {}: parameter '{}' is of type {}, which cannot hold {}", d.name, parameter,
+                            is_unsigned ? "uint" : "int", value));
+  auto changed = std::make_shared<Definition>(d);
+  changed->scalars.insert_or_assign(std::string(parameter), value);
+  return Kernel(std::move(changed));
+}
+
+Kernel Kernel::range(std::vector<std::int64_t> global, std::vector<std::int64_t> local) const {
+  return range([global = std::move(global)](const auto&, const auto&) { return global; }, std::move(local));
+}
+
+Kernel Kernel::range(Range global, std::vector<std::int64_t> local) const {
+  auto changed = std::make_shared<Definition>(*definition_);
+  changed->range = std::move(global);
+  changed->local = std::move(local);
+  return Kernel(std::move(changed));
+}
+
+Tensor Kernel::operator()(const Tensor& input) const { return (*this)(std::vector{input}); }
+
+Tensor Kernel::operator()(const std::vector<Tensor>& inputs) const {
+  if (const auto count = definition_->count(Kind::out); count != 1)
+    throw Error(fmt::format("kernel {}: has {} outputs; all() gives them", definition_->name, count));
+  return all(inputs)[0];
+}
+
+std::vector<Tensor> Kernel::all(const std::vector<Tensor>& inputs) const {
+  const auto& d = *definition_;
+  if (inputs.size() != d.count(Kind::in))
+    throw Error(fmt::format("kernel {}: takes {} tensors, got {}", d.name, d.inputs_text(), inputs.size()));
+  if (inputs.empty() && !d.outputs)
+    throw Error(fmt::format("kernel {}: without inputs, outputs() must say what it makes", d.name));
+  for (const auto& parameter : d.parameters)
+    if (parameter.kind != Kind::in && parameter.kind != Kind::out && !d.takes_count(parameter) &&
+        !d.scalars.contains(parameter.name))
+      throw Error(fmt::format("kernel {}: parameter '{}' has no value; give it one with scalar()", d.name, parameter.name));
+  if (!d.range) return apply_all(std::make_shared<KernelOp>(definition_, std::vector<std::int64_t>{}), inputs);
+
+  std::vector<Spec> specs;
+  for (const auto& input : inputs) specs.push_back(input.spec());
+  auto global = d.range(specs, KernelOp(definition_, {}).infer(specs));
+  bool fits = !global.empty() && global.size() <= 3 && (d.local.empty() || d.local.size() == global.size());
+  for (auto size : global) fits = fits && size >= 0;
+  for (auto size : d.local) fits = fits && size > 0;
+  if (!fits)
+    throw Error(fmt::format("kernel {}: [{}] by [{}] is no range of 1 to 3 dimensions", d.name, fmt::join(global, ", "),
+                            fmt::join(d.local, ", ")));
+  return apply_all(std::make_shared<KernelOp>(definition_, std::move(global)), inputs);
+}
+
+}  // namespace clnet
