@@ -14,7 +14,7 @@ kernel void arg_chunks(IN(x), OUT(best), OUT(where), const int outputs, const in
                        const int chunks) {
   const int output = (int)get_global_id(0);
   if (output >= outputs) return;
-  const int column = output % inner, from = output / inner % chunks * chunk, outer = output / inner / chunks;
+  const int column = REMAINDER(output, inner), from = REMAINDER(output / inner, chunks) * chunk, outer = output / inner / chunks;
   const int to = min(from + chunk, reduce), first = outer * reduce * inner + column;
   int found = from;
   VALUE(x) value = LOAD(x, first + from * inner);
@@ -34,7 +34,7 @@ kernel void arg_chunks(IN(x), OUT(best), OUT(where), const int outputs, const in
 kernel void arg_finish(IN(best), IN(where), OUT(y), const int outputs, const int inner, const int chunks) {
   const int output = (int)get_global_id(0);
   if (output >= outputs) return;
-  const int first = output / inner * chunks * inner + output % inner;
+  const int first = output / inner * chunks * inner + REMAINDER(output, inner);
   int found = LOAD(where, first);
   VALUE(best) value = LOAD(best, first);
   for (int i = 1; i < chunks; ++i) {

@@ -12,7 +12,7 @@ kernel void batch_norm_apply(IN(x), IN(mean), IN(by_x), IN(constant_), EXTRA_IN 
                              const int spatial) {
   const int i = (int)get_global_id(0);
   if (i >= elements) return;
-  const int c = i / spatial % channels;
+  const int c = REMAINDER(i / spatial, channels);
   float result = (LOAD(x, i) - LOAD(mean, c)) * LOAD(by_x, c) + LOAD(constant_, c);
 #if BACKWARD
   result += LOAD(g, i) * LOAD(by_g, c);
@@ -50,10 +50,10 @@ kernel void batch_norm_apply_columns(IN(x), IN(mean), IN(by_x), IN(constant_), E
 // Images one after the other, or pieces of large ones.
 kernel void batch_norm_apply_rows(IN(x), IN(mean), IN(by_x), IN(constant_), EXTRA_IN OUT(y), const int images, const int channels,
                                   const int spatial, const int piece, const int pieces, const int images_per_item) {
-  const int item = (int)get_global_id(0), from = item % pieces * piece, count = min(piece, spatial - from);
+  const int item = (int)get_global_id(0), from = REMAINDER(item, pieces) * piece, count = min(piece, spatial - from);
   const int first = item / pieces * images_per_item, last = min(first + images_per_item, images);
   for (int image = first; image < last; ++image) {
-    const int c = image % channels, at = image * spatial + from;
+    const int c = REMAINDER(image, channels), at = image * spatial + from;
     const float center = LOAD(mean, c), scale = LOAD(by_x, c), add = LOAD(constant_, c);
 #if BACKWARD
     const float scale_g = LOAD(by_g, c);

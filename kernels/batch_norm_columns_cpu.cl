@@ -10,7 +10,7 @@
 kernel void batch_norm_columns_cpu(IN(x), EXTRA_IN OUT(first), OUT(second), const int n, const int channels, const int spatial,
                                    const int chunk, const int chunks) {
   const int blocks = (channels + VW - 1) / VW, item = (int)get_global_id(0);
-  const int c = item % blocks * VW, width = min(VW, channels - c);
+  const int c = REMAINDER(item, blocks) * VW, width = min(VW, channels - c);
   const int part = item / blocks, begin = part * chunk, end = min(begin + chunk, n);
   VFLOAT a = (VFLOAT)(0.0f), b = a, value;
 #if BACKWARD

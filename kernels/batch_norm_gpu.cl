@@ -3,12 +3,12 @@
 #include "group.clh"
 
 #define FOR_MINE for (int p = begin + (int)get_local_id(0); p < end; p += GROUP)
-#define AT ((p / spatial * channels + c) * spatial + p % spatial)
+#define AT ((p / spatial * channels + c) * spatial + REMAINDER(p, spatial))
 
 kernel void batch_norm_gpu(IN(x), EXTRA_IN OUT(first), OUT(second), const int n, const int channels, const int spatial,
                            const int chunk, const int chunks) {
   local float scratch[GROUP];
-  const int part = (int)get_group_id(0), c = part / chunks, begin = part % chunks * chunk, end = min(begin + chunk, n * spatial);
+  const int part = (int)get_group_id(0), c = part / chunks, begin = REMAINDER(part, chunks) * chunk, end = min(begin + chunk, n * spatial);
   float a = 0, b = 0;
 #if BACKWARD
   const float center = LOAD(mean, c);

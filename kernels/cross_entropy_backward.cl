@@ -6,8 +6,8 @@ kernel void cross_entropy_backward(IN(x), IN(target), WEIGHT_PARAMETER TOTAL_PAR
                                    const float smoothing) {
   const int element = (int)get_global_id(0);
   if (element >= elements) return;
-  const int c = element / positions % classes;
-  const int row = element / positions / classes * positions + element % positions;
+  const int c = REMAINDER(element / positions, classes);
+  const int row = element / positions / classes * positions + REMAINDER(element, positions);
   const long chosen = LOAD(target, row);
   const bool valid = chosen >= 0 && chosen < classes;
   const float2 factors = row_factors(chosen, ignore_index, classes, valid ? WEIGHT((int)chosen) : 0.0f, TOTAL, smoothing,

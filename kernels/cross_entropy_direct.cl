@@ -5,7 +5,7 @@ kernel void cross_entropy_direct(IN(x), IN(target), WEIGHT_PARAMETER OUT(loss), 
                                  const int classes, const int positions, const int ignore_index, const float smoothing) {
   const int row = (int)get_global_id(0);
   if (row >= rows) return;
-  const int first = row / positions * classes * positions + row % positions;
+  const int first = row / positions * classes * positions + REMAINDER(row, positions);
   const long chosen = LOAD(target, row), ignore = ignore_index;
   float most = -INFINITY, sum = 0, plain = 0;
   for (int c = 0; c < classes; ++c) most = fmax(most, LOAD(x, first + c * positions));

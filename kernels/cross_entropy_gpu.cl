@@ -5,7 +5,7 @@
 kernel void cross_entropy_gpu(IN(x), IN(target), WEIGHT_PARAMETER OUT(loss), OUT(counted), OUT(peak), OUT(logs), const int rows,
                               const int classes, const int threads, const int ignore_index, const float smoothing) {
   local float scratch[GROUP];
-  const int item = (int)get_local_id(0), lane = item % threads;
+  const int item = (int)get_local_id(0), lane = item & (threads - 1);
   const int row = (int)get_group_id(0) * (GROUP / threads) + item / threads;
   const int first = row * classes, count = row < rows ? classes : 0;
   float most = -INFINITY, sum = 0, plain = 0;

@@ -5,7 +5,7 @@
 #define SCRATCH local float scratch[GROUP];
 #define TOTAL(value) clnet_group_sum(scratch, value, threads)
 #define ROW ((int)get_group_id(0) * (GROUP / threads) + (int)get_local_id(0) / threads)
-#define LANE ((int)get_local_id(0) % threads)
+#define LANE ((int)get_local_id(0) & (threads - 1))
 #else
 #define SCRATCH
 #define TOTAL(value) (value)

@@ -5,8 +5,8 @@ kernel void reduce_direct(IN(x), OUT(y), const int outputs, const int reduce, co
                           const int chunks, const float scale) {
   const int output = (int)get_global_id(0);
   if (output >= outputs) return;
-  const int from = output / inner % chunks * chunk, count = min(chunk, reduce - from);
-  const int first = (output / inner / chunks * reduce + from) * inner + output % inner;
+  const int from = REMAINDER(output / inner, chunks) * chunk, count = min(chunk, reduce - from);
+  const int first = (output / inner / chunks * reduce + from) * inner + REMAINDER(output, inner);
   acc_t total = IDENTITY;
 #if KIND == KIND_SUM && !ACC_INT
   // Compensated (Kahan): as exact as a sum in double.

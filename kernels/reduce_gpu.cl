@@ -5,21 +5,19 @@
 kernel void reduce_rows(IN(x), OUT(y), const int rows, const int length, const int chunk, const int chunks, const int threads,
                         const float scale) {
   local acc_t scratch[GROUP];
-  const int item = (int)get_local_id(0), lane = item % threads;
+  const int item = (int)get_local_id(0), lane = item & (threads - 1);
   const int output = (int)get_group_id(0) * (GROUP / threads) + item / threads;
+  const int from = REMAINDER(output, chunks) * chunk, first = output / chunks * length + from;
+  const int count = output < rows * chunks ? min(chunk, length - from) : 0;
   acc_t total = IDENTITY;
-  if (output < rows * chunks) {
-    const int from = output % chunks * chunk, count = min(chunk, length - from);
-    const int first = output / chunks * length + from;
-    for (int block = lane; block < count; block += 16 * threads) {
-      const int end = min(block + 16 * threads, count);
-      acc_t sum = IDENTITY;
-      for (int i = block; i < end; i += threads) {
-        const acc_t value = LOAD(x, first + i);
-        sum = COMBINE(sum, value);
-      }
-      total = COMBINE(total, sum);
+  for (int block = lane; block < count; block += 16 * threads) {
+    const int end = min(block + 16 * threads, count);
+    acc_t sum = IDENTITY;
+    for (int i = block; i < end; i += threads) {
+      const acc_t value = LOAD(x, first + i);
+      sum = COMBINE(sum, value);
     }
+    total = COMBINE(total, sum);
   }
   scratch[item] = total;
   for (int half_ = threads / 2; half_ > 0; half_ /= 2) {
@@ -34,7 +32,7 @@ kernel void reduce_columns(IN(x), OUT(y), const int outputs, const int reduce, c
                            const float scale) {
   const int output = (int)get_global_id(0);
   if (output >= outputs) return;
-  const int column = output % inner, from = output / inner % chunks * chunk, outer = output / inner / chunks;
+  const int column = REMAINDER(output, inner), from = REMAINDER(output / inner, chunks) * chunk, outer = output / inner / chunks;
   const int count = min(chunk, reduce - from), first = (outer * reduce + from) * inner + column;
   acc_t total = IDENTITY;
   for (int block = 0; block < count; block += 32) {

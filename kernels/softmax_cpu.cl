@@ -38,7 +38,7 @@ kernel void softmax_rows(IN(x), OUT(y), const int rows, const int length, const 
 
 kernel void softmax_columns(IN(x), OUT(y), const int axis, const int inner) {
   const int blocks = (inner + VW - 1) / VW, item = (int)get_global_id(0);
-  const int column = item % blocks * VW, width = min(VW, inner - column);
+  const int column = REMAINDER(item, blocks) * VW, width = min(VW, inner - column);
   const int first = item / blocks * axis * inner + column;
   VFLOAT most = (VFLOAT)(-INFINITY), sum = (VFLOAT)(0.0f);
   if (width == VW) {

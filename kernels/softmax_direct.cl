@@ -4,7 +4,7 @@
 kernel void softmax_direct(IN(x), OUT(y), const int lines, const int axis, const int inner) {
   const int line = (int)get_global_id(0);
   if (line >= lines) return;
-  const int first = line / inner * axis * inner + line % inner;
+  const int first = line / inner * axis * inner + REMAINDER(line, inner);
   float most = -INFINITY, sum = 0;
   for (int i = 0; i < axis; ++i) most = fmax(most, LOAD(x, first + i * inner));
   for (int i = 0; i < axis; ++i) sum += exp(LOAD(x, first + i * inner) - most);

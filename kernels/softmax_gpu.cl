@@ -4,7 +4,7 @@
 
 kernel void softmax_gpu(IN(x), OUT(y), const int rows, const int length, const int threads) {
   local float scratch[GROUP];
-  const int item = (int)get_local_id(0), lane = item % threads;
+  const int item = (int)get_local_id(0), lane = item & (threads - 1);
   const int row = (int)get_group_id(0) * (GROUP / threads) + item / threads;
   const int first = row * length, count = row < rows ? length : 0;
   float most = -INFINITY, sum = 0;

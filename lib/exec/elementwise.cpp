@@ -102,7 +102,7 @@ void lower_elementwise(const Op& op, Recorder& recorder) {
     for (std::size_t d = 0; d < rank; ++d) total += fmt::format("{}n{}", d ? " * " : "", d);
     index += fmt::format("  const int i = (int)get_global_id(0);\n  if (i >= {}) return;\n  int rest = i;\n", total);
     for (std::size_t d = rank; d-- > 0;)
-      index += d ? fmt::format("  const int i{0} = rest % n{0};\n  rest /= n{0};\n", d) : "  const int i0 = rest;\n";
+      index += d ? fmt::format("  const int i{0} = REMAINDER(rest, n{0});\n  rest /= n{0};\n", d) : "  const int i0 = rest;\n";
   }
 
   const auto function = fmt::format("{}_elementwise", op.name());
