@@ -228,8 +228,9 @@ int run(const TrainOptions& o) {
 
   say(fmt::format("{} with {} parameters on {}, {} training and {} test images", o.model, model->parameter_count(),
                   sets.train.name, sets.train.size(), sets.test.size()));
-  say(fmt::format("{}, {} to {}, batches of {}, {} steps ({} {}); device {}", o.optimizer, o.schedule, tools::learning_rate(o),
-                  o.batch_size, total, epochs, epochs == 1 ? "epoch" : "epochs", device.info().name));
+  say(fmt::format("{}, {} rate {} {}, batches of {}, {} steps ({} {}); device {}", o.optimizer, o.schedule,
+                  o.schedule == "one-cycle" ? "up to" : "of", tools::learning_rate(o), o.batch_size, total, epochs,
+                  epochs == 1 ? "epoch" : "epochs", device.info().name));
 
   const auto start = std::chrono::steady_clock::now();
   std::optional<Trace> trace;
