@@ -1,2 +1,9 @@
-#define CATCH_CONFIG_MAIN
+#define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
+#include <cstdlib>
+
+int main(int argc, char** argv) {
+  // An element that no kernel writes is then no number, and no test passes by leftovers.
+  ::setenv("CLNET_POISON", "1", 0);
+  return Catch::Session().run(argc, argv);
+}

@@ -112,6 +112,8 @@ ordered_json to_json(const DeviceInfo& info, bool chosen) {
           {"subgroups", info.subgroups},
           {"images", info.images},
           {"thread_safe", info.thread_safe},
+          {"reuses_buffers", info.reuses_buffers},
+          {"runs_clblast", info.runs_clblast},
           {"caches_programs", info.caches_programs},
           {"quirks", info.quirks}};
 }

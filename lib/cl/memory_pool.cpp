@@ -31,6 +31,7 @@ std::string size(std::size_t bytes) {
 struct MemoryPool::State {
   cl::Context context;
   std::size_t max_allocation = 0, device_limit = 0;
+  bool reuses = true;
   std::mutex mutex;
   std::multimap<std::size_t, cl::Buffer> kept;
   MemoryStats stats;
@@ -52,7 +53,7 @@ struct MemoryPool::State {
   }
   cl::Buffer take_kept(std::size_t capacity, std::size_t& got) {
     const auto found = kept.lower_bound(capacity);
-    if (found == kept.end() || found->first > capacity + capacity / 4) return {};
+    if (found == kept.end() || found->first > (reuses ? capacity + capacity / 4 : capacity)) return {};
     got = found->first;
     cl::Buffer buffer = std::move(found->second);
     kept.erase(found);
@@ -84,6 +85,7 @@ MemoryPool::MemoryPool(cl::Context context, const DeviceInfo& info) : state_(std
   state_->context = std::move(context);
   state_->max_allocation = info.max_allocation;
   state_->device_limit = info.global_memory;
+  state_->reuses = info.reuses_buffers;
   set_limit(env::bytes("CLNET_MEMORY_LIMIT").value_or(0));
 }
 
@@ -96,7 +98,7 @@ BufferPtr MemoryPool::allocate(std::size_t bytes, std::string_view what) {
     throw DeviceError(fmt::format("out of memory: {} needs {} ({} bytes), the device's largest allocation is {}", what,
                                   size(bytes), bytes, size(state.max_allocation)));
   }
-  const std::size_t capacity = std::min(size_class(bytes), state.max_allocation);
+  const std::size_t capacity = state.reuses ? std::min(size_class(bytes), state.max_allocation) : bytes;
   const auto exhausted = [&](std::string_view why) {
     const MemoryStats now = stats();
     return DeviceError(fmt::format("out of memory: {} needs {} ({} bytes), in use are {}, the limit is {}{}", what, size(bytes),

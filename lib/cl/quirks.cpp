@@ -39,6 +39,16 @@ constexpr std::array table{
         [](const DeviceInfo& info) { return info.platform == "rusticl"; }, [](DeviceInfo&) {}},
     Quirk{"oclgrind-threads", "crashes when two threads call it: clnet's own background threads leave the device alone",
           [](const DeviceInfo& info) { return info.platform == "Oclgrind"; }, [](DeviceInfo& info) { info.thread_safe = false; }},
+    Quirk{"oclgrind-buffers",
+          "knows the bounds of buffers, not of what a pool keeps in them, and follows only as much of one as the host's first "
+          "write "
+          "covers: every buffer is made anew, of the exact size",
+          [](const DeviceInfo& info) { return info.platform == "Oclgrind"; },
+          [](DeviceInfo& info) { info.reuses_buffers = false; }},
+    Quirk{"oclgrind-clblast",
+          "reports CLBlast's kernels for uninitialised values, and loses its own heap over them: they are not used",
+          [](const DeviceInfo& info) { return info.platform == "Oclgrind"; },
+          [](DeviceInfo& info) { info.runs_clblast = false; }},
     Quirk{"oclgrind-types", "the simulator says it is a GPU, an accelerator and a CPU at once: it is taken for a CPU",
           [](const DeviceInfo& info) { return info.platform == "Oclgrind"; },
           [](DeviceInfo& info) { info.type = DeviceType::cpu; }},

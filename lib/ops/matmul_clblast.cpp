@@ -75,6 +75,7 @@ void multiply(const MatmulProblem& problem, T one, T beta, exec::HostContext& co
 }  // namespace
 
 std::optional<std::string> matmul_clblast_rejects(const MatmulProblem& problem, const DeviceInfo& device) {
+  if (!device.runs_clblast) return "CLBlast's kernels harm this device (clnet-info lists its quirks)";
   if (problem.k == 0) return "CLBlast does not take empty sums (k = 0)";
   if (problem.dtype == Dtype::bf16) return "CLBlast has no bf16";
   if (problem.dtype == Dtype::f16 && !device.fp16) return "f16, and the device has no half-precision arithmetic";

@@ -17,7 +17,7 @@ case $device in
     log=$(mktemp)
     trap 'rm -f "$log"' EXIT
     # Unoptimised, because the optimiser makes instructions that the simulator does not know; not from the cache for the same reason.
-    CLNET_DEVICE=oclgrind CLNET_CACHE=off oclgrind --build-options -cl-opt-disable --data-races --uninitialized --log "$log" build/tests/clnet-op-tests -w NoTests "$@"
+    CLNET_DEVICE=oclgrind CLNET_CACHE=off CLNET_POISON=0 oclgrind --build-options -cl-opt-disable --data-races --uninitialized --log "$log" build/tests/clnet-op-tests -w NoTests "$@"
     if [ -s "$log" ]; then
       cat "$log" >&2
       exit 1
