@@ -38,7 +38,7 @@ void finish_all() {
   {
     const std::lock_guard lock(contexts.mutex);
     for (const auto& context : contexts.all) {
-      if (auto locked = context.lock()) alive.push_back(std::move(locked));
+      if (auto locked = context.lock(); locked && locked->info().thread_safe) alive.push_back(std::move(locked));
     }
   }
   for (const auto& context : alive) {

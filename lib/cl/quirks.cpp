@@ -37,7 +37,9 @@ constexpr std::array table{
         "aborts the process when it is given a binary that is not its own; clnet's cache files carry a checksum and the driver's "
         "version, so it is never given one",
         [](const DeviceInfo& info) { return info.platform == "rusticl"; }, [](DeviceInfo&) {}},
-    Quirk{"oclgrind-threads", "crashes when two threads call it: clnet's own background threads leave the device alone",
+    Quirk{"oclgrind-threads",
+          "crashes when two threads call it, or one at exit: clnet's own background threads and its last words leave the device "
+          "alone",
           [](const DeviceInfo& info) { return info.platform == "Oclgrind"; }, [](DeviceInfo& info) { info.thread_safe = false; }},
     Quirk{"oclgrind-buffers",
           "knows the bounds of buffers, not of what a pool keeps in them, and follows only as much of one as the host's first "
