@@ -9,7 +9,7 @@ kernel void avg_pool2d(IN(x), OUT(y), const int planes, POOL_PARAMETERS) {
   for (int oh = first; oh < last; ++oh)
     for (int ow = 0; ow < out_w; ++ow) {
 #else
-  const int plane = (int)get_global_id(1), oh = (int)get_global_id(0) / out_w, ow = (int)get_global_id(0) % out_w;
+  const int plane = (int)get_global_id(1), oh = (int)get_global_id(0) / out_w, ow = REMAINDER((int)get_global_id(0), out_w);
   if (plane >= planes || oh >= out_h) return;
   {
 #endif

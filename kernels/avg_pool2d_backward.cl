@@ -9,7 +9,7 @@ kernel void avg_pool2d_backward(IN(g), OUT(dx), const int planes, POOL_PARAMETER
   for (int ih = first; ih < last; ++ih)
     for (int iw = 0; iw < w; ++iw) {
 #else
-  const int plane = (int)get_global_id(1), ih = (int)get_global_id(0) / w, iw = (int)get_global_id(0) % w;
+  const int plane = (int)get_global_id(1), ih = (int)get_global_id(0) / w, iw = REMAINDER((int)get_global_id(0), w);
   if (plane >= planes || ih >= h) return;
   {
 #endif

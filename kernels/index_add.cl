@@ -13,7 +13,7 @@
 kernel void index_add(IN(g), IN(indices), OUT(y), const int count, const int extent, const int picks, const int inner) {
   const int at = (int)get_global_id(0);
   if (at >= count) return;
-  const int i = at % inner, rest = at / inner, r = rest % extent, o = rest / extent;
+  const int i = REMAINDER(at, inner), rest = at / inner, r = REMAINDER(rest, extent), o = rest / extent;
   float sum = 0;
   for (int j = 0; j < picks; ++j)
     if (INDEX(AT(j, i)) == r) sum += LOAD(g, (o * picks + j) * inner + i);

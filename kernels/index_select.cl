@@ -1,15 +1,29 @@
-// y[o, j, i] = x[o, indices[j], i]; with GATHER, the index is indices[o, j, i]. NaN (0) where an index is out of range.
+// y[o, j, i] = x[o, indices[j], i]; with GATHER, the index is indices[o, j, i]. NaN (0) where an index is out of range. ROWS: a
+// work-item copies `rows` rows along i.
 #include "clnet.clh"
 #include "indices.clh"
 
-kernel void index_select(IN(x), IN(indices), OUT(y), const int count, const int extent, const int picks, const int inner) {
+kernel void index_select(IN(x), IN(indices), OUT(y), const int count, const int rows, const int extent, const int picks,
+                         const int inner) {
+#ifdef ROWS
+  const int first = (int)get_global_id(0) * rows, last = min(first + rows, count / inner);
+  for (int row = first; row < last; ++row) {
+    const int o = row / picks, r = INDEX(REMAINDER(row, picks)), from = (o * extent + r) * inner, to = row * inner;
+    if (r < 0) {
+      for (int i = 0; i < inner; ++i) STORE(y, to + i, OUT_OF_RANGE(y));
+    } else {
+      for (int i = 0; i < inner; ++i) STORE(y, to + i, LOAD(x, from + i));
+    }
+  }
+#else
   const int at = (int)get_global_id(0);
   if (at >= count) return;
-  const int i = at % inner, rest = at / inner, j = rest % picks, o = rest / picks;
+  const int rest = at / inner, i = REMAINDER(at, inner), o = rest / picks, j = REMAINDER(rest, picks);
 #ifdef GATHER
-  const int from = INDEX(at);
+  const int r = INDEX(at);
 #else
-  const int from = INDEX(j);
+  const int r = INDEX(j);
 #endif
-  STORE(y, at, from < 0 ? OUT_OF_RANGE(y) : LOAD(x, (o * extent + from) * inner + i));
+  STORE(y, at, r < 0 ? OUT_OF_RANGE(y) : LOAD(x, (o * extent + r) * inner + i));
+#endif
 }

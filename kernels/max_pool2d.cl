@@ -1,21 +1,74 @@
 // Max pooling: the largest element of each window, and where in its plane it lies (h * w: the window is all padding). The first of
-// equal elements is chosen; NaN wins.
+// equal elements is chosen; NaN wins. VW: that many outputs of a row at once where their windows lie inside, FIXED_WINDOWS and
+// STRIDE_W 1 or 2 only.
 #include "clnet.clh"
 #include "pool2d.clh"
+#ifdef VW
+#include "vector.clh"
+#if VW == 16
+#define LANES (VINT)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+#elif VW == 8
+#define LANES (VINT)(0, 1, 2, 3, 4, 5, 6, 7)
+#else
+#define LANES (VINT)(0, 1, 2, 3)
+#endif
+// Outputs first..last - 1 of a row see no padding at the sides.
+#define INNER_FIRST ((LEFT + STRIDE_W - 1) / STRIDE_W)
+#define INNER_LAST min((w + LEFT - (KERNEL_W - 1) * DILATION_W - 1) / STRIDE_W + 1, out_w)
+// Element `column` of VW windows that begin at x[from].
+#if STRIDE_W == 1
+#define COLUMN(from, column) VLOAD(x, (from) + (column))
+#else
+// Even elements from the first on; for others the odd ones from the element before, so that no load leaves the row.
+#define COLUMN(from, column)                                                                                  \
+  ((column) == 0 ? (VFLOAT)(VLOAD(x, from).even, VLOAD(x, (from) + VW).even)                                  \
+                 : (VFLOAT)(VLOAD(x, (from) + (column)-1).odd, VLOAD(x, (from) + (column)-1 + VW).odd))
+#endif
+#endif
 
 kernel void max_pool2d(IN(x), OUT(y), OUT(index), const int planes, POOL_PARAMETERS) {
+  const int none = h * w;
 #ifdef ROWS
   const int plane = (int)get_global_id(1), first = (int)get_global_id(0) * rows, last = min(first + rows, out_h);
   if (plane >= planes) return;
   for (int oh = first; oh < last; ++oh)
     for (int ow = 0; ow < out_w; ++ow) {
 #else
-  const int plane = (int)get_global_id(1), oh = (int)get_global_id(0) / out_w, ow = (int)get_global_id(0) % out_w;
+  const int position = (int)get_global_id(0), plane = (int)get_global_id(1);
+  const int oh = position / out_w, ow = REMAINDER(position, out_w);
   if (plane >= planes || oh >= out_h) return;
   {
 #endif
-      const int start_h = START_H(oh), start_w = START_W(ow), count_h = COUNT_H(oh), count_w = COUNT_W(ow);
-      const int from = plane * h * w, none = h * w;
+      const int start_h = START_H(oh), from = plane * h * w;
+#ifdef VW
+      if (ow >= INNER_FIRST && ow < INNER_LAST) {
+        const int column = min(ow, INNER_LAST - VW), start = column * STRIDE_W - LEFT;  // the last vector overlaps another
+        VFLOAT best = 0;
+        VINT at = none;
+        bool empty = true;
+#pragma unroll
+        for (int i = 0; i < KERNEL_H; ++i) {
+          const int ih = start_h + i * DILATION_H;
+          if (!IN_EXTENT(ih, h)) continue;
+#pragma unroll
+          for (int j = 0; j < KERNEL_W; ++j) {
+            const int here = ih * w + start;
+            const VFLOAT value = COLUMN(from + here, j * DILATION_W);
+            const VINT place = LANES * STRIDE_W + (here + j * DILATION_W);
+            const VINT take = (value > best) | (value != value) | (VINT)(empty ? -1 : 0);
+            best = select(best, value, take);
+            at = select(at, place, take);
+            empty = false;
+          }
+        }
+        const int to = (plane * out_h + oh) * out_w + column;
+        VSTORE(y, to, empty ? (VFLOAT)(-INFINITY) : best);
+        CLNET_CAT(vstore, VW)(at, 0, PTR(index) + to);
+        ow = column + VW - 1;
+        continue;
+      }
+#endif
+      const int start_w = START_W(ow), count_h = COUNT_H(oh), count_w = COUNT_W(ow);
       VALUE(x) best = 0;
       int at = none;
       for (int i = 0; i < count_h; ++i)

@@ -14,7 +14,7 @@ kernel void max_pool2d_backward(IN(index), IN(g), OUT(dx), const int planes, POO
     if (at < size) PTR(dx)[plane * size + at] += LOAD(g, plane * count + o);
   }
 #else
-  const int plane = (int)get_global_id(1), here = (int)get_global_id(0), ih = here / w, iw = here % w;
+  const int plane = (int)get_global_id(1), here = (int)get_global_id(0), ih = here / w, iw = REMAINDER(here, w);
   if (plane >= planes || ih >= h) return;
   const int last_h = LAST_H(ih), last_w = LAST_W(iw);
   float sum = 0;

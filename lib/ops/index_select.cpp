@@ -94,7 +94,12 @@ class IndexSelect : public Op {
     auto& launch = recorder.kernel("index_select", "index_select");
     launch.in("x", recorder.input(0)).in("indices", recorder.input(1)).out("y", recorder.output());
     if (gather_) launch.define("GATHER", 1);
-    launch.args({count, p.extent, p.picks, p.inner}).range({count}, {64}).detail(fmt::format("{} of {}", p.picks, p.extent));
+    const auto lines = p.outer * p.picks, rows = gather_ ? 0 : rows_per_item(lines, p.inner, recorder.device());
+    launch.args({count, rows, p.extent, p.picks, p.inner}).detail(fmt::format("{} of {}", p.picks, p.extent));
+    if (rows > 0)
+      launch.define("ROWS", 1).range({(lines + rows - 1) / rows}, {1});
+    else
+      launch.range({count}, {64});
   }
 
  private:

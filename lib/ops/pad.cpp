@@ -7,6 +7,7 @@
 #include "clnet/ops.h"
 #include "lib/exec/recorder.h"
 #include "lib/graph/op.h"
+#include "lib/ops/strided_copy.h"
 
 namespace clnet {
 
@@ -55,11 +56,16 @@ class Pad : public Op {
     dims.resize(most_dims);
 
     auto& launch = recorder.kernel("pad", "pad").in("x", recorder.input(0)).out("y", recorder.output());
-    launch.scalar("value", recorder.input(1)).arg(to.numel()).define("RANK", rank);
+    const auto length = dims[0].n, rows = length == 0 ? 0 : ops::rows_per_item(to.numel() / length, length, recorder.device());
+    launch.scalar("value", recorder.input(1)).args({to.numel(), rows}).define("RANK", rank);
     for (const auto& dim : dims) launch.arg(dim.n);
     for (const auto& dim : dims) launch.arg(dim.m);
     for (const auto& dim : dims) launch.arg(dim.before);
-    launch.range({to.numel()}, {64}).detail(fmt::format("{} to {}", to_string(from), to_string(to)));
+    if (rows > 0)
+      launch.define("ROWS", 1).range({(to.numel() / length + rows - 1) / rows}, {1});
+    else
+      launch.range({to.numel()}, {64});
+    launch.detail(fmt::format("{} to {}", to_string(from), to_string(to)));
   }
 
  private:

@@ -92,7 +92,7 @@ std::int64_t pool_rows(std::int64_t planes, std::int64_t height, const DeviceInf
   return std::max<std::int64_t>(1, (height + bands - 1) / bands);
 }
 
-void launch_pool(exec::Launch& launch, const PoolWindows& p, std::int64_t planes, std::int64_t height, std::int64_t width,
+bool launch_pool(exec::Launch& launch, const PoolWindows& p, std::int64_t planes, std::int64_t height, std::int64_t width,
                  std::int64_t rows) {
   launch.args({planes, rows, p.h, p.w, p.out_h, p.out_w});
   if (p.inside()) launch.define("INSIDE", 1);
@@ -116,6 +116,7 @@ void launch_pool(exec::Launch& launch, const PoolWindows& p, std::int64_t planes
   else
     launch.range({height * width, planes}, {64, 1});
   launch.detail(fmt::format("{} x {}x{} to {}x{}", planes, p.h, p.w, p.out_h, p.out_w));
+  return fixed;
 }
 
 }  // namespace clnet::ops

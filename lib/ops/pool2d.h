@@ -32,7 +32,7 @@ PoolWindows adaptive_windows(std::string_view op, const Spec& x, Pair output_siz
 /// What is left of a pooling kernel's launch after its buffers: sizes as arguments, or as defines where they make the loops
 /// unroll; and the range, over the elements of a grid of `height` x `width` in each plane. Not 0: a work-item makes that many
 /// rows of the grid.
-void launch_pool(exec::Launch& launch, const PoolWindows& windows, std::int64_t planes, std::int64_t height, std::int64_t width,
+bool launch_pool(exec::Launch& launch, const PoolWindows& windows, std::int64_t planes, std::int64_t height, std::int64_t width,
                  std::int64_t rows);
 /// Rows of a grid per work-item: whole planes where there are enough of them to keep the device's cores busy.
 std::int64_t pool_rows(std::int64_t planes, std::int64_t height, const DeviceInfo& device);

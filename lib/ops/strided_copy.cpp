@@ -49,12 +49,13 @@ void lower_transpose(const StridedCopy& copy, exec::Recorder& recorder) {
       .detail(fmt::format("{} x {}x{}", batch.extent, rows.extent, columns.extent));
 }
 
-void lower_direct(const StridedCopy& copy, exec::Recorder& recorder) {
+/// Rows are copied whole, or, with rows 0, each element by its own work-item.
+void lower_general(const StridedCopy& copy, exec::Recorder& recorder, bool by_rows) {
   if (copy.dims.size() > most_dims) {
     const auto outer = copy.dims[0];
     for (std::int64_t i = 0; i < outer.extent; ++i)
-      lower_direct({copy.from.at(i * outer.from_step), copy.to.at(i * outer.to_step), {copy.dims.begin() + 1, copy.dims.end()}},
-                   recorder);
+      lower_general({copy.from.at(i * outer.from_step), copy.to.at(i * outer.to_step), {copy.dims.begin() + 1, copy.dims.end()}},
+                    recorder, by_rows);
     return;
   }
   const auto rank = copy.dims.size();
@@ -62,22 +63,36 @@ void lower_direct(const StridedCopy& copy, exec::Recorder& recorder) {
   inner_first.resize(most_dims, {1, 0, 0});
   std::int64_t count = 1;
   for (const auto& dim : inner_first) count *= dim.extent;
-  const auto inner = inner_first[0].extent;
-  const bool linear = rank > 1 && inner < 64;
-  auto& launch = recorder.kernel("strided_copy", "strided_copy").in("x", copy.from).out("y", copy.to).arg(count);
+  const auto inner = inner_first[0].extent, lines = count / inner;
+  const auto rows = by_rows ? std::max<std::int64_t>(1, rows_per_item(lines, inner, recorder.device())) : 0;
+  auto& launch = recorder.kernel("strided_copy", "strided_copy").in("x", copy.from).out("y", copy.to).args({count, rows});
   for (std::size_t d = 0; d + 1 < most_dims; ++d) launch.arg(inner_first[d].extent);
   for (const auto& dim : inner_first) launch.arg(dim.from_step);
   for (const auto& dim : inner_first) launch.arg(dim.to_step);
   launch.define("RANK", static_cast<std::int64_t>(rank)).detail(fmt::format("{} elements", count));
-  if (linear)
+  if (rows > 0)
+    launch.define("ROWS", 1).range({(lines + rows - 1) / rows, 1}, {1, 1});
+  else if (rank > 1 && inner < 64)
     launch.define("LINEAR", 1).range({count, 1}, {64, 1});
   else
-    launch.range({inner, inner == 0 ? 0 : count / inner}, {64, 1});
+    launch.range({inner, lines}, {64, 1});
+}
+
+std::optional<std::string> rejects_rows(const StridedCopy& copy, const DeviceInfo& device) {
+  if (!device.prefers_vector_kernels) return "a work-item for many elements is for CPUs with vectors";
+  const auto inner = copy.dims.back();
+  if (inner.from_step != 1 || inner.to_step != 1) return "rows do not lie in one piece";
+  if (copy.dims.size() == 1) return "there is only one row";
+  if (inner.extent < 4) return fmt::format("rows of {} elements are too short", inner.extent);
+  return std::nullopt;
 }
 
 const exec::SolverList<StridedCopy> solvers{
     "strided_copy",
-    {{"transpose_cpu", rejects_transpose, lower_transpose}, {"direct", exec::accepts_everything<StridedCopy>, lower_direct}}};
+    {{"transpose_cpu", rejects_transpose, lower_transpose},
+     {"rows_cpu", rejects_rows, [](const StridedCopy& copy, exec::Recorder& recorder) { lower_general(copy, recorder, true); }},
+     {"direct", exec::accepts_everything<StridedCopy>,
+      [](const StridedCopy& copy, exec::Recorder& recorder) { lower_general(copy, recorder, false); }}}};
 
 }  // namespace
 
@@ -86,6 +101,13 @@ std::vector<std::int64_t> strides_of(const Shape& shape) {
   std::int64_t step = 1;
   for (int d = shape.rank(); d-- > 0; step *= shape[d]) strides[static_cast<std::size_t>(d)] = step;
   return strides;
+}
+
+std::int64_t rows_per_item(std::int64_t rows, std::int64_t length, const DeviceInfo& device) {
+  constexpr std::int64_t worthwhile = 4096;
+  if (!device.prefers_vector_kernels || length < 4) return 0;
+  const auto share = rows / std::max<std::int64_t>(1, 4 * device.compute_units);
+  return std::max<std::int64_t>(1, std::min(worthwhile / length, share));
 }
 
 void strided_copy(StridedCopy copy, exec::Recorder& recorder) {

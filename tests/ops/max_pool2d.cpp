@@ -26,6 +26,15 @@ TEST_CASE("max_pool2d: NaN wins, the first of equals takes the gradient, -infini
   CHECK(dx.to_vector<float>() == std::vector<float>{1, 0, 1, 0, 0, 0, 0, 0});
 }
 
+TEST_CASE("max_pool2d's gradient has a gradient") {
+  const auto x = Tensor::from<float>({1, 2, 8, 4, 5, 6, 7, 3}, {1, 1, 2, 4}), g = full({1, 1, 1, 2}, 3);
+  const auto again = Tensor::from<float>({1, 2, 3, 4, 5, 6, 7, 8}, {1, 1, 2, 4});
+  const auto y = max_pool2d(x, 2);
+  const auto dx = gradients(std::vector{y}, std::vector{g}, std::vector{x})[0];
+  CHECK(dx.to_vector<float>() == std::vector<float>{0, 0, 3, 0, 0, 3, 0, 0});
+  CHECK(gradients(std::vector{dx}, std::vector{again}, std::vector{g})[0].to_vector<float>() == std::vector<float>{6, 3});
+}
+
 TEST_CASE("max_pool2d refuses what does not fit") {
   const auto x = ones({1, 2, 4, 4});
   CHECK_THROWS_WITH(max_pool2d(x, 5),
