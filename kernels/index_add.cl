@@ -20,22 +20,23 @@ kernel void index_add(IN(g), IN(indices), OUT(y), const int count, const int ext
   STORE(y, at, sum);
 }
 #else
-// A work-item owns `rows` rows of y, f32, and every LANES-th column of them; it reads all indices.
+// A work-item owns `rows` rows of y, f32, and every LANES-th column of them; it reads all indices from `begin` to `end`, of which the
+// first launch begins with 0.
 kernel void index_add(IN(g), IN(indices), OUT(y), const int outer, const int rows, const int extent, const int picks,
-                      const int inner) {
+                      const int inner, const int begin, const int end) {
   const int lane = (int)get_global_id(0), o = (int)get_global_id(2);
   const int first = (int)get_global_id(1) * rows, last = min(first + rows, extent);
   if (first >= extent || lane >= LANES) return;
-  for (int r = first; r < last; ++r)
+  for (int r = first; begin == 0 && r < last; ++r)
     for (int i = lane; i < inner; i += LANES) STORE(y, (o * extent + r) * inner + i, 0.0f);
 #ifdef GATHER
-  for (int j = 0; j < picks; ++j)
+  for (int j = begin; j < end; ++j)
     for (int i = lane; i < inner; i += LANES) {
       const int r = INDEX(AT(j, i));
       if (r >= first && r < last) PTR(y)[(o * extent + r) * inner + i] += LOAD(g, AT(j, i));
     }
 #else
-  for (int j = 0; j < picks; ++j) {
+  for (int j = begin; j < end; ++j) {
     const int r = INDEX(j);
     if (r < first || r >= last) continue;
     for (int i = lane; i < inner; i += LANES)

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
@@ -49,11 +50,20 @@ void lower_blocks(const IndexAddProblem& p, exec::Recorder& recorder) {
   // On a CPU the compiler makes vectors of a work-item's columns; on a GPU work-items are the columns.
   const std::int64_t lanes = device.prefers_vector_kernels ? 1 : 64;
   const auto wanted = std::max<std::int64_t>(1, (device.prefers_vector_kernels ? 4 : 16) * device.compute_units / outer);
-  const auto rows = std::max<std::int64_t>(1, (extent + wanted - 1) / wanted);
-  index_add_launch(p, sums, recorder)
-      .args({outer, rows, extent, picks, inner})
-      .define("LANES", lanes)
-      .range({lanes, (extent + rows - 1) / rows, outer}, {lanes, 1, 1});
+  // Launches that llvmpipe's limit on a kernel's loops (65535) does not reach, in two loops.
+  const auto unlimited = std::numeric_limits<std::int32_t>::max();
+  const auto most =
+      device.prefers_vector_kernels ? unlimited : std::max<std::int64_t>(1, 30000 / (1 + (inner + lanes - 1) / lanes));
+  const auto rows = std::clamp<std::int64_t>((extent + wanted - 1) / wanted, 1, most);
+  std::int64_t begin = 0;
+  do {
+    const auto end = std::min(begin + most, picks);
+    index_add_launch(p, sums, recorder)
+        .args({outer, rows, extent, picks, inner, begin, end})
+        .define("LANES", lanes)
+        .range({lanes, (extent + rows - 1) / rows, outer}, {lanes, 1, 1});
+    begin = end;
+  } while (begin < picks);
   if (narrow) strided_copy({sums, p.y, {{shape.numel(), 1, 1}}}, recorder);
 }
 

@@ -130,7 +130,12 @@ Tensor max_pool2d(const Tensor& x, Pair kernel_size, const MaxPool2dOptions& opt
 }
 
 Tensor adaptive_max_pool2d(const Tensor& x, Pair output_size) {
-  return apply_all(std::make_shared<MaxPool2d>(adaptive_windows("adaptive_max_pool2d", x.spec(), output_size)), {x})[0];
+  const auto windows = adaptive_windows("adaptive_max_pool2d", x.spec(), output_size);
+  // Large planes first by rows: the same elements win, more work-items share the work, and loops stay below llvmpipe's limit.
+  constexpr std::int64_t large = 32768;
+  if (!windows.adaptive && windows.kernel.height > 1 && windows.kernel.height * windows.kernel.width > large)
+    return max_pool2d(max_pool2d(x, {1, windows.kernel.width}), {windows.kernel.height, 1});
+  return apply_all(std::make_shared<MaxPool2d>(windows), {x})[0];
 }
 
 Tensor global_max_pool2d(const Tensor& x) { return adaptive_max_pool2d(x, 1); }

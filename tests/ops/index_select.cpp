@@ -33,6 +33,16 @@ TEST_CASE("A gather of too few places leaves the others' gradient 0, and its gra
   CHECK(gradients(std::vector{dx}, std::vector{again}, std::vector{g})[0].to_vector<float>() == std::vector<float>{5, 5});
 }
 
+TEST_CASE("More indices than a loop of llvmpipe may have") {
+  const auto x = ones({3, 2});
+  const auto y = index_select(x, 0, cast(rand({100'000}) * 3.0, Dtype::i32));
+  const auto g = ones(y.shape());
+  const auto dx = gradients(std::vector{y}, std::vector{g}, std::vector{x})[0].to_vector<float>();
+  CHECK(dx[0] == dx[1]);
+  CHECK(dx[0] == Approx(100'000 / 3.0).epsilon(0.02));
+  CHECK(dx[0] + dx[2] + dx[4] == 100'000);
+}
+
 TEST_CASE("one_hot") {
   const auto y = one_hot(Tensor::from<std::int64_t>({1, 0, 3, -1}, {2, 2}), 3);
   CHECK(y.shape() == Shape{2, 2, 3});

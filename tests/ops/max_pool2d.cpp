@@ -1,5 +1,6 @@
 #include "tests/cases/max_pool2d.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -33,6 +34,19 @@ TEST_CASE("max_pool2d's gradient has a gradient") {
   const auto dx = gradients(std::vector{y}, std::vector{g}, std::vector{x})[0];
   CHECK(dx.to_vector<float>() == std::vector<float>{0, 0, 3, 0, 0, 3, 0, 0});
   CHECK(gradients(std::vector{dx}, std::vector{again}, std::vector{g})[0].to_vector<float>() == std::vector<float>{6, 3});
+}
+
+TEST_CASE("global_max_pool2d of a large plane takes the first of equals") {
+  auto values = std::vector<float>(300 * 300, 1);
+  values[70'000] = values[70'001] = values[80'000] = 2;
+  const auto x = Tensor::from(values, {1, 1, 300, 300});
+  const auto y = global_max_pool2d(x);
+  CHECK(y.shape() == Shape{1, 1, 1, 1});
+  CHECK(y.item<float>() == 2);
+  const auto g = ones(y.shape());
+  const auto dx = gradients(std::vector{y}, std::vector{g}, std::vector{x})[0].to_vector<float>();
+  CHECK(dx[70'000] == 1);
+  CHECK(std::count(dx.begin(), dx.end(), 0.0F) == 300 * 300 - 1);
 }
 
 TEST_CASE("max_pool2d refuses what does not fit") {
