@@ -13,7 +13,7 @@ TEST_CASE("An index out of range gives NaN and no gradient") {
   const auto x = Tensor::from<float>({1, 2, 3, 4}, {2, 2});
   const auto y = index_select(x, 0, Tensor::from<std::int64_t>({2, -2, -3, 1LL << 32}));
   const auto values = y.to_vector<float>();
-  for (std::size_t i : {0, 1, 4, 5, 6, 7}) CHECK(std::isnan(values[i]));
+  for (std::size_t i : {0U, 1U, 4U, 5U, 6U, 7U}) CHECK(std::isnan(values[i]));
   CHECK(values[2] == 1);
   const auto g = ones(y.shape());
   const auto dx = gradients(std::vector{y}, std::vector{g}, std::vector{x})[0];
