@@ -57,7 +57,7 @@ TEST_CASE("IDX files load plain, compressed and in several members") {
   const auto plain = files.image_file;
   files.image_file = gzip(plain);
   check_content(files.load(), files);
-  for (std::size_t cut : {1, 16, 30}) {
+  for (std::size_t cut : {1u, 16u, 30u}) {
     files.image_file = gzip(plain.substr(0, cut)) + gzip("") + gzip(plain.substr(cut));
     check_content(files.load(), files);
   }
@@ -103,7 +103,7 @@ TEST_CASE("an IDX header that is wrong is refused by name") {
     CHECK_THAT(files.error("labels"), Contains("2 labels, expected 3"));
   }
   SECTION("cut") {
-    for (std::size_t bytes : {0, 1, 3, 10, 15}) {
+    for (std::size_t bytes : {0u, 1u, 3u, 10u, 15u}) {
       files.image_file = idx(images, {3, 4, 5}, files.pixels).substr(0, bytes);
       CHECK_THAT(files.error("images"), Contains("ends after " + std::to_string(bytes) + " bytes"));
       files.image_file = gzip(files.image_file);
