@@ -10,8 +10,9 @@
 namespace clnet {
 
 /// The gradients of `loss` (one element) with respect to `inputs`, in their order and of their specs. They are graph like any
-/// other, so gradients of gradients work. An input that the loss does not depend on gets zeros. Gradients flow through f32, f16 and bf16 values only.
-/// Throws ShapeError when `loss` has more than one element, Unsupported when an operation on the way has no gradient.
+/// other, so gradients of gradients work. An input that the loss does not depend on gets zeros. Gradients flow through f32, f16
+/// and bf16 values only. Throws ShapeError when `loss` has more than one element, Unsupported when an operation on the way has no
+/// gradient.
 CLNET_API std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> inputs);
 CLNET_API std::vector<Tensor> gradients(const Tensor& loss, std::initializer_list<Tensor> inputs);
 

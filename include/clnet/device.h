@@ -31,7 +31,8 @@ struct DeviceInfo {
   int native_float_width = 1;   ///< lanes of the device's native float vector
   bool unified_memory = false;  ///< host and device share memory: mapping copies nothing
   bool fp16 = false, fp64 = false, subgroups = false, images = false;
-  bool thread_safe = true;       ///< false: the driver crashes when two threads or an exit handler call it, though OpenCL promises otherwise
+  bool thread_safe =
+      true;  ///< false: the driver crashes when two threads or an exit handler call it, though OpenCL promises otherwise
   bool reuses_buffers = true;    ///< false: every buffer is made anew, of the exact size, for a device that checks accesses
   bool runs_clblast = true;      ///< CLBlast's kernels may be used
   bool caches_programs = false;  ///< the driver keeps built programs on disk itself

@@ -93,8 +93,8 @@ class CLNET_API Sequential : public Module {
  public:
   Sequential() = default;
   template <class... Layers>
-    requires(sizeof...(Layers) > 1 || (... && !std::same_as<std::remove_cvref_t<Layers>, Sequential>))
-  explicit Sequential(Layers&&... layers) {
+  requires(sizeof...(Layers) > 1 ||
+           (... && !std::same_as<std::remove_cvref_t<Layers>, Sequential>)) explicit Sequential(Layers&&... layers) {
     (append(std::forward<Layers>(layers)), ...);
   }
   template <Layer L>

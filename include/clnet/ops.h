@@ -17,7 +17,7 @@
 
 namespace clnet {
 
-// ---- Options shared by several operations -------------------------------------------------------------------------------
+// ---- Options shared by several operations
 
 /// A pair {height, width}; one number stands for both.
 struct Pair {
@@ -38,7 +38,7 @@ struct Padding {
 
 enum class Reduction : std::uint8_t { none, mean, sum };
 
-// ---- Making tensors ------------------------------------------------------------------------------------------------------
+// ---- Making tensors
 
 CLNET_API Tensor full(const Shape& shape, double value, Dtype dtype = Dtype::f32);
 CLNET_API Tensor zeros(const Shape& shape, Dtype dtype = Dtype::f32);
@@ -59,11 +59,11 @@ CLNET_API void set_random_state(const RandomState& state);
 CLNET_API Tensor rand(const Shape& shape, Dtype dtype = Dtype::f32);
 CLNET_API Tensor randn(const Shape& shape, Dtype dtype = Dtype::f32);
 
-// ---- Elementwise, with NumPy's broadcasting. Both operands have the same dtype; numbers take the other operand's. -----------
+// ---- Elementwise, with NumPy's broadcasting. Both operands have the same dtype; numbers take the other operand's.
 
 CLNET_API Tensor cast(const Tensor& x, Dtype dtype);
 
-#define CLNET_BINARY(name)                               \
+#define CLNET_BINARY(name)                                 \
   CLNET_API Tensor name(const Tensor& a, const Tensor& b); \
   CLNET_API Tensor name(const Tensor& a, double b);        \
   CLNET_API Tensor name(double a, const Tensor& b);
@@ -130,7 +130,7 @@ CLNET_API Tensor softsign(const Tensor& x);
 CLNET_API Tensor clamp(const Tensor& x, double low, double high = std::numeric_limits<double>::infinity());
 CLNET_API Tensor is_nan(const Tensor& x);
 
-// ---- Reductions over dimensions (none given: all). keepdim leaves extents of 1. -------------------------------------------------
+// ---- Reductions over dimensions (none given: all). keepdim leaves extents of 1.
 
 // Sums and products of integers and bool are i64. Over no elements: sum 0, prod 1, mean NaN.
 
@@ -149,7 +149,7 @@ CLNET_API Tensor var(const Tensor& x, const Dims& dims = {}, int correction = 1,
 /// Sums x over the dimensions along which `shape` was broadcast to x's shape: the gradient of broadcasting.
 CLNET_API Tensor sum_to(const Tensor& x, const Shape& shape);
 
-// ---- Shape: the same elements otherwise arranged --------------------------------------------------------------------------
+// ---- Shape: the same elements otherwise arranged
 
 /// One extent may be -1: what is left.
 CLNET_API Tensor reshape(const Tensor& x, const std::vector<std::int64_t>& extents);
@@ -167,16 +167,16 @@ CLNET_API Tensor concat(const std::vector<Tensor>& tensors, int dim);
 CLNET_API Tensor stack(const std::vector<Tensor>& tensors, int dim = 0);
 /// Pieces of the given lengths along a dimension; their sum is its extent.
 CLNET_API std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& lengths, int dim);
-/// Elements start, start + step, ... before stop, along one dimension; start and stop are clamped, negative ones count from the end;
-/// `step` is not 0, and may be negative.
+/// Elements start, start + step, ... before stop, along one dimension; start and stop are clamped, negative ones count from the
+/// end; `step` is not 0, and may be negative.
 CLNET_API Tensor slice(const Tensor& x, int dim, std::int64_t start, std::int64_t stop = std::numeric_limits<std::int64_t>::max(),
                        std::int64_t step = 1);
 enum class PadMode : std::uint8_t { constant, reflect, edge };
 /// before[d] and after[d] elements are added at each dimension (negative: taken away), one entry per dimension.
 CLNET_API Tensor pad(const Tensor& x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,
                      double value = 0, PadMode mode = PadMode::constant);
-/// out[..., j, ...] = x[..., indices[j], ...] along `dim`: the result's shape is x's with `dim` replaced by indices' shape. Indices
-/// are i32 or i64; negative ones count from the end; one that is out of range gives NaN (0 for integers) and no gradient.
+/// out[..., j, ...] = x[..., indices[j], ...] along `dim`: the result's shape is x's with `dim` replaced by indices' shape.
+/// Indices are i32 or i64; negative ones count from the end; one that is out of range gives NaN (0 for integers) and no gradient.
 CLNET_API Tensor index_select(const Tensor& x, int dim, const Tensor& indices);
 /// PyTorch's gather: out[i][j] = x[indices[i][j]][j] for dim 0, and so on; same rank, indices' shape.
 CLNET_API Tensor gather(const Tensor& x, int dim, const Tensor& indices);
@@ -185,18 +185,18 @@ CLNET_API Tensor embedding(const Tensor& indices, const Tensor& weight);
 /// 1 where the last dimension's index equals the class, else 0; classes out of range give zeros.
 CLNET_API Tensor one_hot(const Tensor& indices, std::int64_t classes, Dtype dtype = Dtype::f32);
 
-// ---- Matrix products ---------------------------------------------------------------------------------------------------------
+// ---- Matrix products
 
 struct MatmulOptions {
   bool transpose_a = false, transpose_b = false;  ///< of the last two dimensions
 };
-/// {..., M, K} x {..., K, N} -> {..., M, N}; leading dimensions broadcast. Vectors as in PyTorch's matmul: a first {K} and a second
-/// {K} count as a row and a column, and that dimension is dropped from the result.
+/// {..., M, K} x {..., K, N} -> {..., M, N}; leading dimensions broadcast. Vectors as in PyTorch's matmul: a first {K} and a
+/// second {K} count as a row and a column, and that dimension is dropped from the result.
 CLNET_API Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
 /// x {..., in} and weight {out, in}: x weight^T + bias. An undefined bias adds nothing.
 CLNET_API Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
-// ---- Convolution -------------------------------------------------------------------------------------------------------------
+// ---- Convolution
 
 struct Conv2dOptions {
   Pair stride = 1;
@@ -217,7 +217,7 @@ struct ConvTranspose2dOptions {
 CLNET_API Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                                   const ConvTranspose2dOptions& options = {});
 
-// ---- Pooling of {N, C, H, W} -----------------------------------------------------------------------------------------------------
+// ---- Pooling of {N, C, H, W}
 
 struct MaxPool2dOptions {
   std::optional<Pair> stride = std::nullopt;  ///< the kernel's size when not given
@@ -239,7 +239,7 @@ CLNET_API Tensor adaptive_max_pool2d(const Tensor& x, Pair output_size);
 CLNET_API Tensor global_avg_pool2d(const Tensor& x);  ///< {N, C, 1, 1}
 CLNET_API Tensor global_max_pool2d(const Tensor& x);  ///< {N, C, 1, 1}
 
-// ---- Normalisation ---------------------------------------------------------------------------------------------------------------
+// ---- Normalisation
 
 /// What batch normalisation in training gives: the output and the batch's statistics, {C} each; `var` is unbiased, as running
 /// averages want it. The statistics are f32, whatever x is.
@@ -258,7 +258,7 @@ CLNET_API Tensor log_softmax(const Tensor& x, int dim);
 /// Zeroes elements with probability p and scales the rest by 1 / (1 - p). Takes its random offset from the process's generator.
 CLNET_API Tensor dropout(const Tensor& x, double p);
 
-// ---- Losses: a scalar, or unreduced with Reduction::none -------------------------------------------------------------------------
+// ---- Losses: a scalar, or unreduced with Reduction::none
 
 struct CrossEntropyOptions {
   Tensor weight = {};  ///< per class {C}, or undefined

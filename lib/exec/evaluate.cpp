@@ -149,11 +149,12 @@ void evaluate_locked(std::span<const Tensor> tensors, const Device* wanted) {
 }
 
 [[maybe_unused]] const bool eager = [] {
-  if (env::flag("CLNET_EAGER")) node_made = [](const Tensor& tensor) {
-    Tensors outputs;
-    for (std::size_t i = 0; i < tensor.node()->outputs.size(); ++i) outputs.emplace_back(tensor.node(), static_cast<int>(i));
-    eval(outputs);
-  };
+  if (env::flag("CLNET_EAGER"))
+    node_made = [](const Tensor& tensor) {
+      Tensors outputs;
+      for (std::size_t i = 0; i < tensor.node()->outputs.size(); ++i) outputs.emplace_back(tensor.node(), static_cast<int>(i));
+      eval(outputs);
+    };
   return true;
 }();
 

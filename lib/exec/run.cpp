@@ -19,8 +19,7 @@ class Run : public HostContext {
   std::vector<std::shared_ptr<DeviceValue>> operator()(const std::vector<ValueId>& keep) {
     const auto& commands = recording_.commands();
     std::vector<std::size_t> last(recording_.value_count(), 0);
-    for (std::size_t i = 0; i < commands.size(); ++i)
-      for_each_ref(commands[i], [&](Ref ref) { last[root(ref.value)] = i; });
+    for (std::size_t i = 0; i < commands.size(); ++i) for_each_ref(commands[i], [&](Ref ref) { last[root(ref.value)] = i; });
     for (auto id : keep) last[root(id)] = commands.size();
     std::vector<std::vector<std::size_t>> done(commands.size() + 1);
     for (std::size_t id = 0; id < last.size(); ++id) done[last[id]].push_back(id);
@@ -32,8 +31,8 @@ class Run : public HostContext {
     std::vector<std::shared_ptr<DeviceValue>> results;
     for (auto id : keep) {
       const auto& base = slot(root(id));
-      results.push_back(std::make_shared<DeviceValue>(device_.shared_from_this(), base.buffer,
-                                                      base.offset + recording_.value(id).offset));
+      results.push_back(
+          std::make_shared<DeviceValue>(device_.shared_from_this(), base.buffer, base.offset + recording_.value(id).offset));
     }
     return results;
   }
@@ -61,8 +60,8 @@ class Run : public HostContext {
       const auto value = bindings_[id].leaf();
       place = {value->buffer, value->offset};
     } else {
-      place.buffer = device_.memory().allocate(std::max<std::size_t>(1, static_cast<std::size_t>(info.spec.bytes())),
-                                               to_string(info.spec));
+      place.buffer =
+          device_.memory().allocate(std::max<std::size_t>(1, static_cast<std::size_t>(info.spec.bytes())), to_string(info.spec));
       static const bool poison = env::flag("CLNET_POISON");
       if (poison) device_.fill(*place.buffer, 0xff);
     }

@@ -25,14 +25,13 @@ std::map<std::string, std::string, std::less<>> parse(const std::string& text) {
     const auto end = std::min(text.find(',', start), text.size());
     const auto item = text.substr(start, end - start);
     const auto colon = item.find(':');
-    if (colon == std::string::npos)
-      throw Error(fmt::format("CLNET_SOLVER: '{}' is not of the form operation:solver", item));
+    if (colon == std::string::npos) throw Error(fmt::format("CLNET_SOLVER: '{}' is not of the form operation:solver", item));
     const auto op = item.substr(0, colon), solver = item.substr(colon + 1);
     const auto known = registry().find(op);
     if (known == registry().end()) throw Error(fmt::format("CLNET_SOLVER: no operation named '{}' has solvers", op));
     if (std::find(known->second.begin(), known->second.end(), solver) == known->second.end())
-      throw Error(fmt::format("CLNET_SOLVER: {} has no solver named '{}'; there are: {}", op, solver,
-                              fmt::join(known->second, ", ")));
+      throw Error(
+          fmt::format("CLNET_SOLVER: {} has no solver named '{}'; there are: {}", op, solver, fmt::join(known->second, ", ")));
     result[op] = solver;
     start = end + 1;
   }

@@ -71,7 +71,8 @@ class SolverList {
       const auto reason = found->rejects(problem, device);
       if (!reason) return *found;
       if (forced->strict) throw Unsupported(fmt::format("{}: solver {} refuses: {}", op_, forced->solver, *reason));
-      logging::warn_once(fmt::format("{}: forced solver {} refuses: {}; the default order decides", op_, forced->solver, *reason));
+      logging::warn_once(
+          fmt::format("{}: forced solver {} refuses: {}; the default order decides", op_, forced->solver, *reason));
     }
     for (const auto& solver : solvers_) {
       const auto reason = solver.rejects(problem, device);

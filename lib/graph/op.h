@@ -29,7 +29,8 @@ class CLNET_API Op {
   virtual Specs infer(const Specs& inputs) const = 0;
 
   /// The gradients of the inputs from those of the outputs, as graph. An undefined entry of `gradients` means that nothing
-  /// depends on that output; an undefined entry of the result, that no gradient flows into that input. The base throws Unsupported.
+  /// depends on that output; an undefined entry of the result, that no gradient flows into that input. The base throws
+  /// Unsupported.
   virtual Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const;
 
   /// For elementwise operations: one OpenCL C expression over the inputs a, b, c, ..., the parameters p0, p1, ... and the linear

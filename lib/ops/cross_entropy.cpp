@@ -130,8 +130,8 @@ const exec::SolverList<CrossEntropyProblem> backward_solvers{
                  group_size(recorder.device()));
       }}}};
 
-/// Inputs: logits, targets, the rows' peak and logs, the gradient of their losses; the weights, their sum {1}, and those with which
-/// the rows count.
+/// Inputs: logits, targets, the rows' peak and logs, the gradient of their losses; the weights, their sum {1}, and those with
+/// which the rows count.
 class CrossEntropyBackward : public Op {
  public:
   explicit CrossEntropyBackward(Options options) : options_(options) {}
@@ -140,8 +140,8 @@ class CrossEntropyBackward : public Op {
   Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
     // dx = g (factor softmax(x) - a constant), with a factor of the target's row.
-    const auto& targets = inputs[1];
-    const Tensor v = cast(gradients[0], Dtype::f32), g = inputs[4], p = softmax(cast(inputs[0], Dtype::f32), 1);
+    const auto &targets = inputs[1], &g = inputs[4];
+    const Tensor v = cast(gradients[0], Dtype::f32), p = softmax(cast(inputs[0], Dtype::f32), 1);
     const Tensor counts = not_equal(targets, static_cast<double>(options_.ignore_index));
     Tensor factor = cast(counts, Dtype::f32);
     if (options_.weighted) {

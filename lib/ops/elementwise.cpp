@@ -47,6 +47,8 @@ Tensor mask(const Tensor& condition, const Tensor& like) { return cast(condition
 /// sigma(x) where x is large either way without overflow: OpenCL's exp saturates to infinity, and 1 / infinity is 0.
 constexpr std::string_view sigmoid_expr = "1.0f / (1.0f + exp(-a))";
 
+// The table keeps its rows short by hand.
+// clang-format off
 const Row abs_row{"abs", 1, Takes::numbers, false, "a < 0 ? -a : a", [](const At& t) { return Tensors{t.g * sign(t.a)}; }};
 const Row neg_row{"neg", 1, Takes::numbers, false, "-a", [](const At& t) { return Tensors{-t.g}; }};
 const Row sign_row{"sign", 1, Takes::numbers, false, "(a > 0) - (a < 0)", [](const At& t) { return Tensors{zeros_like(t.g)}; }};
@@ -158,6 +160,7 @@ const Row greater_row{"greater", 2, Takes::numbers, true, "a > b", nullptr};
 const Row greater_equal_row{"greater_equal", 2, Takes::numbers, true, "a >= b", nullptr};
 const Row logical_and_row{"logical_and", 2, Takes::bools, true, "a && b", nullptr};
 const Row logical_or_row{"logical_or", 2, Takes::bools, true, "a || b", nullptr};
+// clang-format on
 
 class TableOp : public Op {
  public:
@@ -244,9 +247,9 @@ using namespace ops;
 
 Tensor cast(const Tensor& x, Dtype dtype) { return x.dtype() == dtype ? x : apply(std::make_shared<Cast>(dtype), {x}); }
 
-#define CLNET_BINARY(name, row)                                                               \
-  Tensor name(const Tensor& a, const Tensor& b) { return binary(row, a, b); }                 \
-  Tensor name(const Tensor& a, double b) { return binary(row, a, scalar_like(b, a)); }        \
+#define CLNET_BINARY(name, row)                                                        \
+  Tensor name(const Tensor& a, const Tensor& b) { return binary(row, a, b); }          \
+  Tensor name(const Tensor& a, double b) { return binary(row, a, scalar_like(b, a)); } \
   Tensor name(double a, const Tensor& b) { return binary(row, scalar_like(a, b), b); }
 CLNET_BINARY(operator+, add_row)
 CLNET_BINARY(operator-, sub_row)
