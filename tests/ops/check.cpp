@@ -8,10 +8,14 @@
 #include <random>
 
 #include "lib/exec/solver.h"
+#include "lib/exec/statistics.h"
 
 namespace clnet::testing {
 
 namespace {
+
+/// Outputs hold NaN before a kernel writes them, so that an element which no work-item writes is seen.
+[[maybe_unused]] const int poisoned = setenv("CLNET_POISON", "1", 0);
 
 double rounded(double value, Dtype dtype) {
   switch (dtype) {
@@ -141,6 +145,7 @@ void check_all(const std::vector<Case>& cases, const std::string& solver) {
 }  // namespace
 
 void check(const std::vector<Case>& cases, const std::vector<std::string>& solver_ops) {
+  const auto kernels_before = exec::statistics().kernels;
   check_all(cases, "");
   for (const auto& op : solver_ops) {
     const auto names = exec::solver_names(op);
@@ -150,6 +155,7 @@ void check(const std::vector<Case>& cases, const std::vector<std::string>& solve
       check_all(cases, op + ":" + name);
     }
   }
+  CHECK(exec::statistics().kernels > kernels_before);
 }
 
 Tensor to_tensor(Array& array, Dtype dtype) {

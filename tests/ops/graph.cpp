@@ -1,0 +1,96 @@
+// The graph and the executor: laziness, errors, bounded memory, several outputs, the debugging switches.
+#include <catch2/catch.hpp>
+
+#include "clnet/clnet.h"
+#include "lib/exec/statistics.h"
+#include "lib/graph/node.h"
+
+using namespace clnet;
+using Catch::Matchers::Contains;
+
+TEST_CASE("operations compute nothing until a value is wanted") {
+  const auto before = exec::statistics();
+  const Tensor x = Tensor::from({1.0F, 2.0F, 3.0F});
+  const Tensor y = relu(x * 2.0 - 3.0), unused = exp(y);
+  CHECK(exec::statistics().kernels == before.kernels);
+  CHECK(y.to_vector<float>() == std::vector<float>{0, 1, 3});
+  CHECK(exec::statistics().operations - before.operations == 3);
+  CHECK(y.to_vector<float>() == std::vector<float>{0, 1, 3});
+  CHECK(exec::statistics().operations - before.operations == 3);  // the second read computed nothing
+  CHECK(unused.defined());
+}
+
+TEST_CASE("values read in other types, one by one, and as bytes") {
+  const Tensor x = Tensor::from({1.5F, -2.0F});
+  CHECK(x.to_vector<std::int32_t>() == std::vector<std::int32_t>{1, -2});
+  CHECK(sum(x).item<double>() == -0.5);
+  CHECK_THROWS_WITH(x.item<float>(), Contains("one element") && Contains("f32[2]"));
+  CHECK_THROWS_AS(Tensor::from({1.0F}, Shape{2}), ShapeError);
+  CHECK_THROWS_AS(Tensor{}.shape(), Error);
+  CHECK(Tensor::scalar(3, Dtype::bf16).item<float>() == 3.0F);
+}
+
+TEST_CASE("gradients of values already computed, of several uses, and of nothing") {
+  const Tensor x = Tensor::from({2.0F, 3.0F}), other = Tensor::from({1.0F});
+  const Tensor loss = sum(x * x + x);
+  CHECK(loss.item<float>() == 18.0F);
+  const auto result = gradients(loss, {x, other});
+  CHECK(result[0].to_vector<float>() == std::vector<float>{5, 7});
+  CHECK(result[1].to_vector<float>() == std::vector<float>{0});
+  CHECK_THROWS_WITH(gradients(x, {x}), Contains("one element"));
+  CHECK(gradients(sum(x.detach() * x), {x})[0].to_vector<float>() == std::vector<float>{2, 3});
+}
+
+TEST_CASE("a chain of a hundred thousand nodes is freed without overflowing the stack") {
+  const auto before = Node::alive();
+  {
+    Tensor x = Tensor::from({1.0F});
+    for (int i = 0; i < 100000; ++i) x = x + 1.0;
+    CHECK(Node::alive() > before + 100000);
+  }
+  CHECK(Node::alive() == before);
+}
+
+TEST_CASE("a training loop of 10,000 steps holds steady in host and device memory") {
+  manual_seed(1);
+  auto model = nn::Sequential{nn::Linear{4, 3}, relu, nn::Linear{3, 2}};
+  auto optimizer = optim::Adam{model, {.learning_rate = 1e-3}};
+  const std::vector<float> values{0.1F, 0.2F, -0.3F, 0.4F, 1, 0, -1, 0.5F};
+  const auto step = [&] {
+    const Tensor images = Tensor::from(values, {2, 4}), labels = Tensor::from({0, 1});
+    return optimizer.step(cross_entropy(model(images), labels));
+  };
+  float first = 0;
+  for (int i = 0; i < 100; ++i) first = step().item<float>();
+  const auto nodes = Node::alive();
+  const auto memory = Device::current().memory();
+  Tensor loss;
+  for (int i = 100; i < 10000; ++i) {
+    loss = step();
+    if (i % 100 == 0) loss.eval();
+  }
+  CHECK(loss.item<float>() < first);
+  CHECK(Node::alive() <= nodes + 1);
+  CHECK(Device::current().memory().in_use <= memory.in_use + 4096);
+  CHECK(Device::current().memory().high_water <= memory.high_water + 4096);
+  CHECK(Device::current().memory().allocations <= memory.allocations + 4);
+}
+
+TEST_CASE("running statistics that no step computes do not hold the past") {
+  auto norm = nn::BatchNorm2d{2};
+  const auto before = Node::alive();
+  for (int i = 0; i < 100; ++i) norm(rand({2, 2, 3, 3}));
+  CHECK(Node::alive() < before + 300);
+  CHECK(norm.buffers()[2].second.value().item<std::int64_t>() == 100);
+}
+
+TEST_CASE("an evaluation over the memory limit says what, how much and the limit") {
+  auto device = Device::current();
+  const auto limit = device.memory().limit;
+  device.set_memory_limit(device.memory().in_use + (1 << 20));
+  const Tensor big = zeros({1024, 1024});
+  CHECK_THROWS_WITH(big.eval(), Contains("f32[1024, 1024]") && Contains("limit"));
+  CHECK_THROWS_AS(big.eval(), DeviceError);
+  device.set_memory_limit(limit);
+  CHECK(sum(big).item<float>() == 0.0F);
+}
