@@ -108,9 +108,9 @@ std::shared_ptr<Context> Context::wrap(cl_context context, cl_device_id device, 
 }
 
 Context::Context(Private, const cl::Context& context, const Candidate& device, const cl::CommandQueue& queue)
-    : context_(context), device_(device.device), queue_(queue), info_(device.info) {
+    : context_(context), device_(device.device), queue_(queue), own_queue_(!queue()), info_(device.info) {
   profiler_ = std::make_unique<Profiler>(info_.name);
-  if (!queue_()) {
+  if (own_queue_) {
     queue_ = make_queue(context_, device_, profiler_->enabled());
   } else if (profiler_->enabled() && !measures_times(queue_)) {
     logging::warn_once("a wrapped queue was made without CL_QUEUE_PROFILING_ENABLE: its kernels cannot be profiled");
@@ -217,7 +217,10 @@ void Context::start_trace(const std::string& path) {
   const auto guard = lock();
   finish();
   checked("starting a trace", [&] {
-    if (!measures_times(queue_)) queue_ = make_queue(context_, device_, true);
+    if (measures_times(queue_)) return;
+    if (!own_queue_)
+      throw Unsupported("trace: the wrapped queue was made without CL_QUEUE_PROFILING_ENABLE, it measures no times");
+    queue_ = make_queue(context_, device_, true);
   });
   profiler_->start_trace(path);
 }

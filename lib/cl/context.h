@@ -82,6 +82,7 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   cl::Context context_;
   cl::Device device_;
   cl::CommandQueue queue_;
+  const bool own_queue_;
   DeviceInfo info_;
   std::recursive_mutex mutex_;
   std::atomic<std::uint64_t> launches_{0};

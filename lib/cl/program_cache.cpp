@@ -12,6 +12,7 @@
 #include "lib/base/log.h"
 #include "lib/cl/check.h"
 #include "lib/cl/disk_cache.h"
+#include "lib/cl/quirks.h"
 
 namespace clnet::ocl {
 
@@ -69,7 +70,8 @@ struct ProgramCache::State {
 
   cl::Context context;
   cl::Device device;
-  std::string device_key;  ///< what a binary depends on besides its source
+  std::string device_key;        ///< what a binary depends on besides its source
+  std::size_t local_memory = 0;  ///< the most that a kernel may use; 0: the driver checks it
   std::optional<DiskCache> disk;
   std::mutex mutex;
   std::unordered_map<std::string, Entry> entries;
@@ -174,6 +176,7 @@ ProgramCache::ProgramCache(cl::Context context, cl::Device device, const DeviceI
   state_->device = std::move(device);
   state_->device_key = fmt::format("platform: {}\ndevice: {}\nversion: {}\ndriver: {}\n", info.platform, info.name,
                                    info.device_version, info.driver_version);
+  if (has_quirk(info, "pocl-local-memory")) state_->local_memory = info.local_memory;
   state_->disk = disk_cache(info);
 }
 
@@ -188,8 +191,14 @@ cl::Kernel ProgramCache::kernel(const ProgramSource& program, const std::string&
     }
   }
   const cl::Program built = state_->program(program, key);
-  cl::Kernel kernel = checked(fmt::format("kernel {} of program {}", function, program.name),
-                              [&] { return cl::Kernel(built, function.c_str()); });
+  const std::string what = fmt::format("kernel {} of program {}", function, program.name);
+  cl::Kernel kernel = checked(what, [&] { return cl::Kernel(built, function.c_str()); });
+  if (state_->local_memory) {
+    const auto used = checked(what, [&] { return kernel.getWorkGroupInfo<CL_KERNEL_LOCAL_MEM_SIZE>(state_->device); });
+    if (used > state_->local_memory) {
+      throw Unsupported(fmt::format("{} uses {} bytes of local memory, the device has {}", what, used, state_->local_memory));
+    }
+  }
   const std::lock_guard lock(state_->mutex);
   return state_->entries[key].kernels.try_emplace(function, std::move(kernel)).first->second;
 }

@@ -11,7 +11,8 @@ bool pocl(const DeviceInfo& info) { return info.platform == "Portable Computing 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 constexpr std::array table{
-    Quirk{"pocl-local-memory", "more than 1 MiB of local memory aborts the process: local memory is capped at 1 MiB",
+    Quirk{"pocl-local-memory",
+          "more than 1 MiB of local memory aborts the process: it is capped at that, and kernels that use more are refused",
           [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu; },
           [](DeviceInfo& info) { info.local_memory = std::min(info.local_memory, std::size_t{1} << 20); }},
     Quirk{"pocl-affinity",
@@ -66,6 +67,10 @@ void apply_quirks(DeviceInfo& info) {
     quirk.work_around(info);
     info.quirks.emplace_back(quirk.name);
   }
+}
+
+bool has_quirk(const DeviceInfo& info, std::string_view name) {
+  return std::find(info.quirks.begin(), info.quirks.end(), name) != info.quirks.end();
 }
 
 }  // namespace clnet::ocl

@@ -89,6 +89,22 @@ TEST_CASE("a trace that cannot be written is an error and stops nothing") {
   CHECK_FALSE(device.context()->profiler().enabled());
 }
 
+TEST_CASE("a caller's queue that measures no times cannot be traced") {
+  const auto context = Device::current().context();
+  const cl::CommandQueue plain(context->context(), context->device());
+  const auto wrapped = Context::wrap(context->context()(), context->device()(), plain());
+  CHECK_THROWS_AS(wrapped->start_trace("/nonexistent/never-opened"), Unsupported);
+  CHECK(wrapped->queue()() == plain());
+
+  const test::Folder folder;
+  const cl::CommandQueue timed(context->context(), context->device(), cl::QueueProperties::Profiling);
+  const auto measured = Context::wrap(context->context()(), context->device()(), timed());
+  measured->start_trace(folder / "trace.json");
+  launch_one(*measured, "wrapped");
+  measured->stop_trace();
+  CHECK(kernels(folder / "trace.json", "wrapped").size() == 1);
+}
+
 TEST_CASE("the environment asks for lines and for a trace, which are complete at exit") {
   const test::Folder folder;
   const std::string output = run_hidden(fmt::format("CLNET_DEBUG=2 CLNET_TRACE='{}'", folder / "trace.json"));

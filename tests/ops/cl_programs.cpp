@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +8,7 @@
 #include "lib/base/file.h"
 #include "lib/cl/context.h"
 #include "lib/cl/disk_cache.h"
+#include "lib/cl/quirks.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet;
@@ -110,6 +110,17 @@ TEST_CASE("a kernel that a program does not have is an error that names both") {
   CHECK_THROWS_AS(programs.prepare({"no_such_file", "", {}}), Unsupported);
 }
 
+TEST_CASE("a kernel that would need more local memory than there is does not get to a driver that aborts") {
+  const auto& info = Device::current().info();
+  if (!has_quirk(info, "pocl-local-memory")) return;
+  const ProgramSource large{"large",
+                            "kernel void f(global float* x) { local float t[N]; const uint i = get_local_id(0); t[i] = x[i];"
+                            "barrier(CLK_LOCAL_MEM_FENCE); x[i] = t[N - 1 - i]; }",
+                            {{"N", std::to_string(info.local_memory / 4 + 1)}}};
+  ProgramCache programs = fresh();
+  CHECK_THROWS_WITH(programs.kernel(large, "f"), Catch::Contains("kernel f of program large uses"));
+}
+
 TEST_CASE("a kernel file on disk is used, with its includes") {
   const test::Folder folder;
   const test::Variable kernels("CLNET_KERNEL_DIR", folder.path().c_str());
@@ -174,8 +185,7 @@ TEST_CASE("a cache file that is whole but not ours, or that the driver refuses, 
     CHECK(run(programs, answer) == 42);
     CHECK(programs.built() == 1);
   }
-  const auto& quirks = Device::current().info().quirks;
-  if (std::find(quirks.begin(), quirks.end(), "rusticl-foreign-binary") != quirks.end()) return;
+  if (has_quirk(Device::current().info(), "rusticl-foreign-binary")) return;
   // The right key with a binary that is none.
   std::string text = file::read(path, 1 << 28);
   const auto number = [&](std::size_t at) {
