@@ -175,7 +175,8 @@ void Context::write(const Buffer& target, std::size_t offset, const void* source
       }
       event.setCallback(CL_COMPLETE, release_copy, copy);
     } else {
-      queue_.enqueueWriteBuffer(target.memory(), CL_TRUE, offset, bytes, source, nullptr, event_for(event));
+      queue_.enqueueWriteBuffer(target.memory(), CL_FALSE, offset, bytes, source, nullptr, &event);
+      event.wait();
     }
     if (profiler_->enabled()) profile(event, cost);
   });
@@ -184,9 +185,11 @@ void Context::write(const Buffer& target, std::size_t offset, const void* source
 void Context::read(const Buffer& source, std::size_t offset, void* target, std::size_t bytes) {
   if (bytes == 0) return;
   checked(fmt::format("read of {} bytes at {} from {}", bytes, offset, source.bytes()), [&] {
+    // Not a blocking read: rusticl's returns early when another thread flushes the queue meanwhile.
     cl::Event event;
-    queue_.enqueueReadBuffer(source.memory(), CL_TRUE, offset, bytes, target, nullptr, event_for(event));
-    profile(event, {"read", "", static_cast<double>(bytes), 0});
+    queue_.enqueueReadBuffer(source.memory(), CL_FALSE, offset, bytes, target, nullptr, &event);
+    event.wait();
+    if (profiler_->enabled()) profile(event, {"read", "", static_cast<double>(bytes), 0});
   });
 }
 
@@ -207,7 +210,13 @@ void Context::flush() {
 }
 
 void Context::finish() {
-  checked(fmt::format("waiting for {}", info_.name), [&] { queue_.finish(); });
+  checked(fmt::format("waiting for {}", info_.name), [&] {
+    // The marker, as in read(): a finish may return early too.
+    cl::Event last;
+    queue_.enqueueMarkerWithWaitList(nullptr, &last);
+    queue_.finish();
+    last.wait();
+  });
   profiler_->collect();
 }
 

@@ -102,6 +102,7 @@ struct Uploader::State : std::enable_shared_from_this<State> {
     Returned back{buffer, {}}, oldest;
     try {
       main.enqueueMarkerWithWaitList(nullptr, &back.released);
+      main.flush();  // the transfer queue will wait for it
     } catch (const cl::Error& error) {
       logging::print(logging::Level::plan, "upload buffer: {} from {}", error_name(error.err()), error.what());
       return;
@@ -119,7 +120,9 @@ struct Uploader::State : std::enable_shared_from_this<State> {
   void through_map(const Returned& target, std::size_t bytes, std::string_view what, const std::function<void(void*)>& fill) {
     const std::vector<cl::Event> wait{target.released};
     const cl::Buffer& buffer = target.buffer->memory();
-    void* address = transfers.enqueueMapBuffer(buffer, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0, bytes, &wait);
+    cl::Event mapped;
+    void* address = transfers.enqueueMapBuffer(buffer, CL_FALSE, CL_MAP_WRITE_INVALIDATE_REGION, 0, bytes, &wait, &mapped);
+    mapped.wait();
     cl::Event unmapped;
     try {
       fill(address);
