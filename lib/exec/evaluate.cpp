@@ -1,19 +1,19 @@
 // eval(): collects what has to be computed, lets each operation record its launches, binds buffers and enqueues.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "clnet/error.h"
 #include "clnet/tensor.h"
 #include "lib/base/env.h"
-#include "lib/exec/elementwise.h"
+#include "lib/exec/record.h"
 #include "lib/exec/run.h"
 #include "lib/exec/statistics.h"
 #include "lib/exec/upload.h"
 #include "lib/exec/value.h"
+#include "lib/exec/work.h"
 
 namespace clnet {
 
@@ -24,48 +24,6 @@ namespace {
 /// Kernel objects carry their arguments, so one evaluation at a time sets and enqueues.
 std::mutex execution;
 Statistics counters;
-
-const std::shared_ptr<Value>& value_of(const Tensor& tensor) {
-  return tensor.node()->values[static_cast<std::size_t>(tensor.output())];
-}
-
-/// The nodes to compute, each after those that it needs, and the leaves that they read.
-struct Work {
-  std::vector<std::shared_ptr<Node>> nodes;
-  std::vector<Tensor> leaves;
-};
-
-Work collect(std::span<const Tensor> tensors) {
-  Work work;
-  struct Visit {
-    std::shared_ptr<Node> node;
-    std::size_t next = 0;
-  };
-  std::unordered_set<const Node*> seen;
-  std::unordered_map<const Node*, std::unordered_set<int>> leaf_outputs;
-  std::vector<Visit> stack;
-  const auto enter = [&](const Tensor& tensor) {
-    if (value_of(tensor)) {
-      if (leaf_outputs[tensor.node().get()].insert(tensor.output()).second) work.leaves.push_back(tensor);
-      return;
-    }
-    if (seen.insert(tensor.node().get()).second) stack.push_back({tensor.node()});
-  };
-  for (const auto& tensor : tensors) {
-    if (value_of(tensor)) continue;
-    enter(tensor);
-    while (!stack.empty()) {
-      auto& visit = stack.back();
-      if (visit.next < visit.node->inputs.size()) {
-        enter(visit.node->inputs[visit.next++]);
-      } else {
-        work.nodes.push_back(std::move(visit.node));
-        stack.pop_back();
-      }
-    }
-  }
-  return work;
-}
 
 std::shared_ptr<ocl::Context> device_of(const Work& work, const Device* wanted) {
   std::shared_ptr<ocl::Context> found = wanted ? wanted->context() : nullptr;
@@ -98,42 +56,20 @@ void evaluate(std::span<const Tensor> tensors, const Device* wanted) {
   const auto device = device_of(work, wanted);
 
   Recording recording;
-  std::unordered_map<const Node*, std::vector<ValueId>> ids;
-  const auto id_of = [&](const Tensor& tensor) { return ids.at(tensor.node().get())[static_cast<std::size_t>(tensor.output())]; };
-  for (const auto& leaf : work.leaves) {
-    auto& outputs = ids[leaf.node().get()];
-    outputs.resize(leaf.node()->outputs.size(), -1);
-    outputs[static_cast<std::size_t>(leaf.output())] =
-        recording.add_leaf(leaf.spec(), is_host_scalar(leaf.spec(), value_of(leaf).get()));
-  }
-  for (const auto& node : work.nodes) {
-    auto& outputs = ids[node.get()];
-    outputs.resize(node->outputs.size());
-    std::vector<ValueId> in;
-    for (std::size_t i = 0; i < node->outputs.size(); ++i) outputs[i] = recording.add_value(node->outputs[i]);
-    for (const auto& input : node->inputs) in.push_back(id_of(input));
-    Recorder recorder(recording, device->info(), std::move(in), outputs);
-    Specs specs;
-    for (const auto& input : node->inputs) specs.push_back(input.spec());
-    if (!node->op->expr(specs).empty())
-      lower_elementwise(*node->op, recorder);
-    else
-      node->op->lower(recorder);
-  }
-
+  const ValueIds ids = record(work, device->info(), recording);
   Bindings bindings(recording.value_count());
   for (const auto& leaf : work.leaves) {
-    auto& binding = bindings[static_cast<std::size_t>(id_of(leaf))];
+    auto& binding = bindings[static_cast<std::size_t>(ids.at(leaf))];
     binding.leaf = [device, leaf] { return place(device, leaf); };
     if (const auto* host = dynamic_cast<const HostValue*>(value_of(leaf).get())) binding.scalar = host->bytes.data();
   }
   std::vector<ValueId> keep;
   for (const auto& tensor : tensors)
-    if (!value_of(tensor)) keep.push_back(id_of(tensor));
+    if (!value_of(tensor)) keep.push_back(ids.at(tensor));
   const auto results = run(recording, *device, bindings, keep);
   for (const auto& tensor : tensors)
     if (auto& value = tensor.node()->values[static_cast<std::size_t>(tensor.output())]; !value)
-      value = results.at(static_cast<std::size_t>(std::find(keep.begin(), keep.end(), id_of(tensor)) - keep.begin()));
+      value = results.at(static_cast<std::size_t>(std::find(keep.begin(), keep.end(), ids.at(tensor)) - keep.begin()));
 
   ++counters.evaluations;
   counters.operations += work.nodes.size();

@@ -1,0 +1,25 @@
+// From the graph to launches: lets each operation record how it is computed.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "lib/exec/recorder.h"
+#include "lib/exec/work.h"
+
+namespace clnet::exec {
+
+/// Which value of the recording an output of the graph is.
+class ValueIds {
+ public:
+  ValueId at(const Tensor& tensor) const { return ids_.at(tensor.node().get())[static_cast<std::size_t>(tensor.output())]; }
+  void set(const Tensor& tensor, ValueId id);
+
+ private:
+  std::unordered_map<const Node*, std::vector<ValueId>> ids_;
+};
+
+/// Leaves become the recording's first values, in the order of `work.leaves`.
+ValueIds record(const Work& work, const DeviceInfo& device, Recording& recording);
+
+}  // namespace clnet::exec
