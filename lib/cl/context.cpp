@@ -193,11 +193,11 @@ void Context::read(const Buffer& source, std::size_t offset, void* target, std::
   });
 }
 
-void Context::fill(const Buffer& target, unsigned char value) {
-  checked(fmt::format("fill of {} bytes", target.bytes()), [&] {
+void Context::fill(const Buffer& target, std::size_t offset, std::size_t bytes, unsigned char value) {
+  checked(fmt::format("fill of {} bytes", bytes), [&] {
     cl::Event event;
-    queue_.enqueueFillBuffer(target.memory(), value, 0, target.bytes(), nullptr, event_for(event));
-    profile(event, {"fill", "", static_cast<double>(target.bytes()), 0});
+    queue_.enqueueFillBuffer(target.memory(), value, offset, bytes, nullptr, event_for(event));
+    profile(event, {"fill", "", static_cast<double>(bytes), 0});
   });
 }
 
@@ -220,7 +220,10 @@ void Context::finish() {
   profiler_->collect();
 }
 
-void Context::trim() { memory_->trim(); }
+void Context::trim() {
+  if (extension_) extension_->trim();
+  memory_->trim();
+}
 
 void Context::start_trace(const std::string& path) {
   const auto guard = lock();

@@ -50,8 +50,8 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   void write(const Buffer& target, std::size_t offset, const void* source, std::size_t bytes);
   /// Waits for the work enqueued before and copies to the host.
   void read(const Buffer& source, std::size_t offset, void* target, std::size_t bytes);
-  /// Enqueues filling of a whole buffer with one byte value.
-  void fill(const Buffer& target, unsigned char value);
+  /// Enqueues filling of bytes of a buffer with one value.
+  void fill(const Buffer& target, std::size_t offset, std::size_t bytes, unsigned char value);
   /// A buffer with the given content for data that a background thread prepares: zero-copy where host and device share memory,
   /// else through pinned memory and a transfer queue beside the kernels; work enqueued later waits for it, the caller does not.
   /// `fill` writes exactly `bytes` bytes.
@@ -65,6 +65,13 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   /// See Device.
   void start_trace(const std::string& path);
   void stop_trace();
+  /// What a floor above keeps for this device; freed with it.
+  struct Extension {
+    virtual ~Extension() = default;
+    /// Lets go of memory that is not needed now.
+    virtual void trim() = 0;
+  };
+  std::unique_ptr<Extension>& extension() { return extension_; }
   /// Kernels launched so far.
   std::uint64_t launches() const { return launches_.load(std::memory_order_relaxed); }
 
@@ -90,6 +97,7 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   std::unique_ptr<ProgramCache> programs_;
   std::unique_ptr<Profiler> profiler_;
   std::unique_ptr<Uploader> uploader_;
+  std::unique_ptr<Extension> extension_;
 };
 
 }  // namespace clnet::ocl

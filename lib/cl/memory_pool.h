@@ -20,6 +20,8 @@ class CLNET_API Buffer {
   const cl::Buffer& memory() const { return memory_; }
   /// The bytes asked for; the buffer may be larger.
   std::size_t bytes() const { return bytes_; }
+  /// Whether it is a caller's own, who may write to it at any time.
+  bool imported() const { return pool_.expired(); }
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;

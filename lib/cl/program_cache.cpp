@@ -63,18 +63,13 @@ std::optional<DiskCache> disk_cache(const DeviceInfo& info) {
 }  // namespace
 
 struct ProgramCache::State {
-  struct Entry {
-    std::shared_future<cl::Program> program;
-    std::map<std::string, cl::Kernel> kernels;
-  };
-
   cl::Context context;
   cl::Device device;
   std::string device_key;        ///< what a binary depends on besides its source
   std::size_t local_memory = 0;  ///< the most that a kernel may use; 0: the driver checks it
   std::optional<DiskCache> disk;
   std::mutex mutex;
-  std::unordered_map<std::string, Entry> entries;
+  std::unordered_map<std::string, std::shared_future<cl::Program>> entries;
   std::atomic<std::uint64_t> built{0}, loaded{0};
 
   /// The program of a key, built by the first thread that asks; the others wait for it. A failure is not remembered.
@@ -83,11 +78,11 @@ struct ProgramCache::State {
     {
       std::unique_lock lock(mutex);
       if (const auto found = entries.find(key); found != entries.end()) {
-        const std::shared_future<cl::Program> future = found->second.program;
+        const std::shared_future<cl::Program> future = found->second;
         lock.unlock();
         return future.get();
       }
-      entries[key].program = promise.get_future().share();
+      entries[key] = promise.get_future().share();
     }
     try {
       cl::Program result = make(source);
@@ -183,14 +178,7 @@ ProgramCache::ProgramCache(cl::Context context, cl::Device device, const DeviceI
 ProgramCache::~ProgramCache() = default;
 
 cl::Kernel ProgramCache::kernel(const ProgramSource& program, const std::string& function) {
-  const std::string key = key_of(program);
-  {
-    const std::lock_guard lock(state_->mutex);
-    if (const auto entry = state_->entries.find(key); entry != state_->entries.end()) {
-      if (const auto kernel = entry->second.kernels.find(function); kernel != entry->second.kernels.end()) return kernel->second;
-    }
-  }
-  const cl::Program built = state_->program(program, key);
+  const cl::Program built = state_->program(program, key_of(program));
   const std::string what = fmt::format("kernel {} of program {}", function, program.name);
   cl::Kernel kernel = checked(what, [&] { return cl::Kernel(built, function.c_str()); });
   if (state_->local_memory) {
@@ -199,8 +187,7 @@ cl::Kernel ProgramCache::kernel(const ProgramSource& program, const std::string&
       throw Unsupported(fmt::format("{} uses {} bytes of local memory, the device has {}", what, used, state_->local_memory));
     }
   }
-  const std::lock_guard lock(state_->mutex);
-  return state_->entries[key].kernels.try_emplace(function, std::move(kernel)).first->second;
+  return kernel;
 }
 
 void ProgramCache::prepare(const ProgramSource& program) { state_->program(program, key_of(program)); }

@@ -26,9 +26,8 @@ class CLNET_API ProgramCache {
   ProgramCache(cl::Context context, cl::Device device, const DeviceInfo& info);
   ~ProgramCache();
 
-  /// A kernel of a program that is built if need be. The kernel object is shared: set its arguments and launch it under
-  /// Context::lock(). Throws BuildError with the compiler's log and the numbered source; Unsupported when there is no such
-  /// program file.
+  /// A new kernel object of a program, which is built if need be. Throws BuildError with the compiler's log and the numbered
+  /// source; Unsupported when there is no such program file.
   cl::Kernel kernel(const ProgramSource& program, const std::string& function);
   /// Builds without making a kernel; several threads may build different programs at once.
   void prepare(const ProgramSource& program);

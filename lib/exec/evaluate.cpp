@@ -8,8 +8,7 @@
 #include "clnet/error.h"
 #include "clnet/tensor.h"
 #include "lib/base/env.h"
-#include "lib/exec/record.h"
-#include "lib/exec/run.h"
+#include "lib/exec/plan_cache.h"
 #include "lib/exec/statistics.h"
 #include "lib/exec/upload.h"
 #include "lib/exec/value.h"
@@ -55,26 +54,27 @@ void evaluate(std::span<const Tensor> tensors, const Device* wanted) {
   if (work.nodes.empty()) return;
   const auto device = device_of(work, wanted);
 
-  Recording recording;
-  const ValueIds ids = record(work, device->info(), recording);
-  Bindings bindings(recording.value_count());
-  for (const auto& leaf : work.leaves) {
-    auto& binding = bindings[static_cast<std::size_t>(ids.at(leaf))];
-    binding.leaf = [device, leaf] { return place(device, leaf); };
-    if (const auto* host = dynamic_cast<const HostValue*>(value_of(leaf).get())) binding.scalar = host->bytes.data();
+  auto& cache = PlanCache::of(*device);
+  bool made = false;
+  auto& plan = cache.plan(work, tensors, *device, made);
+  std::vector<Binding> leaves(work.leaves.size());
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    const auto& leaf = work.leaves[i];
+    leaves[i].on_device = [&device, &leaf] { return place(device, leaf); };
+    if (const auto* host = dynamic_cast<const HostValue*>(value_of(leaf).get())) leaves[i].scalar = host->bytes.data();
   }
-  std::vector<ValueId> keep;
+  std::vector<Tensor> pending;
   for (const auto& tensor : tensors)
-    if (!value_of(tensor)) keep.push_back(ids.at(tensor));
-  const auto results = run(recording, *device, bindings, keep);
-  for (const auto& tensor : tensors)
-    if (auto& value = tensor.node()->values[static_cast<std::size_t>(tensor.output())]; !value)
-      value = results.at(static_cast<std::size_t>(std::find(keep.begin(), keep.end(), ids.at(tensor)) - keep.begin()));
+    if (!value_of(tensor)) pending.push_back(tensor);
+  const auto results = plan.replay(*device, cache.arena(), leaves);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    pending[i].node()->values[static_cast<std::size_t>(pending[i].output())] = results[i];
 
   ++counters.evaluations;
   counters.operations += work.nodes.size();
-  for (const auto& command : recording.commands())
-    ++(std::holds_alternative<Launch>(command) ? counters.kernels : counters.host_calls);
+  counters.kernels += plan.kernels();
+  counters.host_calls += plan.host_calls();
+  ++(made ? counters.plans_made : counters.plans_reused);
 }
 
 void evaluate_locked(std::span<const Tensor> tensors, const Device* wanted) {

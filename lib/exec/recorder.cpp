@@ -70,6 +70,11 @@ Launch& Launch::range(const std::vector<std::int64_t>& global, const std::vector
   return *this;
 }
 
+Launch& Launch::in_place() {
+  in_place_ = true;
+  return *this;
+}
+
 Launch& Launch::flops(double count) {
   flops_ = count;
   return *this;
@@ -101,6 +106,13 @@ void Recording::alias(ValueId view, Ref base) {
 }
 
 Ref Recorder::temporary(Spec spec) { return {recording_.add_value(std::move(spec)), 0}; }
+
+Ref Recorder::packed(Spec spec, Ref source) {
+  const auto id = recording_.add_value(std::move(spec));
+  const auto& root = recording_.value(recording_.value(source.value).root);
+  recording_.values_[static_cast<std::size_t>(id)].packed = root.leaf && !root.host_scalar;
+  return {id, 0};
+}
 
 Launch& Recorder::kernel(std::string_view program, std::string_view function) {
   recording_.commands_.push_back(Launch(&recording_, {std::string(program), {}, {}}, std::string(function)));

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -65,6 +66,9 @@ class CLNET_API Launch {
   /// (kernels check their bounds).
   Launch& range(std::initializer_list<std::int64_t> global, std::initializer_list<std::int64_t> local = {});
   Launch& range(const std::vector<std::int64_t>& global, const std::vector<std::int64_t>& local);
+  /// Says that every work-item reads all that it needs of a buffer before it writes, and only elements with the index that it
+  /// writes: an output may take the memory of an input of the same size. The kernel's parameters are not `restrict` then.
+  Launch& in_place();
   /// For the profiler.
   Launch& flops(double count);
   Launch& detail(std::string text);
@@ -74,6 +78,7 @@ class CLNET_API Launch {
   const std::vector<Arg>& arguments() const { return args_; }
   const std::vector<std::size_t>& global() const { return global_; }
   const std::vector<std::size_t>& local() const { return local_; }
+  bool runs_in_place() const { return in_place_; }
   double flop_count() const { return flops_; }
   const std::string& detail_text() const { return detail_; }
 
@@ -88,6 +93,7 @@ class CLNET_API Launch {
   std::string function_;
   std::vector<Arg> args_;
   std::vector<std::size_t> global_{1}, local_;
+  bool in_place_ = false;
   double flops_ = 0;
   std::string detail_;
 };
@@ -121,6 +127,7 @@ class CLNET_API Recording {
     bool host_scalar = false;  ///< a one-element leaf whose value the host knows
     ValueId root = -1;         ///< the value whose buffer this one lives in (itself, unless it is a view)
     std::int64_t offset = 0;   ///< from the root's first element
+    bool packed = false;       ///< depends on leaves only, and is worth keeping as long as they do not change
   };
 
   ValueId add_value(Spec spec);
@@ -133,7 +140,7 @@ class CLNET_API Recording {
 
  private:
   friend class Recorder;
-  std::vector<ValueInfo> values_;
+  std::deque<ValueInfo> values_;  // operations hold references to specs while they add values
   std::vector<Command> commands_;
 };
 
@@ -150,6 +157,10 @@ class CLNET_API Recorder {
   const Spec& spec(Ref ref) const { return recording_.value(ref.value).spec; }
   /// Scratch memory, alive until the operation's last command that uses it.
   Ref temporary(Spec spec);
+  /// Scratch memory for another form of `source` (weights in panels, say), which must be all that it is made from. While
+  /// `source` is a leaf that stays the same, as weights do in inference, it is kept from run to run, and the launches that write
+  /// it are left out.
+  Ref packed(Spec spec, Ref source);
 
   /// A kernel of kernels/<program>.cl. The reference is good until the next command is recorded.
   Launch& kernel(std::string_view program, std::string_view function);

@@ -52,6 +52,12 @@ std::optional<Forced> forced_solver(std::string_view op) {
   return Forced{found->second, false};
 }
 
+std::string forced_solvers() {
+  std::string text;
+  for (const auto& [op, solver] : forced_here) text += fmt::format("{}:{},", op, solver);
+  return text;
+}
+
 ForceSolver::ForceSolver(std::string op, std::string solver) { forced_here.emplace_back(std::move(op), std::move(solver)); }
 ForceSolver::~ForceSolver() { forced_here.pop_back(); }
 

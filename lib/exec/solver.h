@@ -32,6 +32,8 @@ struct Forced {
   bool strict = false;  ///< a refusal is an error instead of a warning and the next solver
 };
 CLNET_API std::optional<Forced> forced_solver(std::string_view op);
+/// All that ForceSolvers on this thread ask for; plans made under another choice do not serve.
+std::string forced_solvers();
 
 /// Forces a solver for the operations recorded in its lifetime, on this thread. Where it refuses, Unsupported is thrown.
 class CLNET_API ForceSolver {

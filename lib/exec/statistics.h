@@ -9,9 +9,11 @@ namespace clnet::exec {
 
 struct Statistics {
   std::uint64_t evaluations = 0;  ///< calls of eval() that found something to compute
-  std::uint64_t operations = 0;   ///< nodes lowered
+  std::uint64_t operations = 0;   ///< nodes computed
   std::uint64_t kernels = 0;      ///< kernels launched
   std::uint64_t host_calls = 0;   ///< calls such as CLBlast's
+  std::uint64_t plans_made = 0;   ///< evaluations of a structure that was not known
+  std::uint64_t plans_reused = 0;
 };
 
 CLNET_API Statistics statistics();

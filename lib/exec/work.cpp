@@ -1,5 +1,6 @@
 #include "lib/exec/work.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -34,6 +35,8 @@ Work collect(std::span<const Tensor> tensors) {
       }
     }
   }
+  // As the program asked for them: of several gradients each is used up before the next is made, so that less is alive at once.
+  std::sort(work.nodes.begin(), work.nodes.end(), [](const auto& a, const auto& b) { return a->sequence < b->sequence; });
   return work;
 }
 

@@ -10,7 +10,8 @@ namespace clnet {
 
 namespace {
 std::atomic<std::int64_t> nodes_alive{0};
-}
+std::atomic<std::uint64_t> nodes_made{0};
+}  // namespace
 
 void (*node_made)(const Tensor& first_output) = nullptr;
 
@@ -23,7 +24,7 @@ std::string Op::expr(const Specs&) const { return {}; }
 void Op::lower(exec::Recorder&) const { throw Unsupported(fmt::format("{}: cannot be computed on a device", name())); }
 
 Node::Node(std::shared_ptr<const Op> operation, Tensors in, Specs out)
-    : op(std::move(operation)), inputs(std::move(in)), outputs(std::move(out)), values(outputs.size()) {
+    : op(std::move(operation)), inputs(std::move(in)), outputs(std::move(out)), values(outputs.size()), sequence(nodes_made++) {
   ++nodes_alive;
 }
 

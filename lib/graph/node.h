@@ -28,6 +28,7 @@ struct CLNET_API Node {
   Tensors inputs;
   Specs outputs;
   std::vector<std::shared_ptr<Value>> values;  ///< one per output; empty until evaluated
+  const std::uint64_t sequence;                ///< grows from node to node: the order in which the program asked for them
 
   Node(std::shared_ptr<const Op> op, Tensors inputs, Specs outputs);
   /// Frees long chains of nodes in a loop: recursion would overflow the stack.

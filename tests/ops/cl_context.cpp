@@ -97,7 +97,7 @@ TEST_CASE("writes of every size keep order with kernels, and the source may chan
 TEST_CASE("reads and writes at an offset, and fill") {
   auto context = Device::current().context();
   const BufferPtr buffer = context->memory().allocate(64, "test");
-  context->fill(*buffer, 0xff);
+  context->fill(*buffer, 0, buffer->bytes(), 0xff);
   const std::uint32_t word = 0x01020304;
   context->write(*buffer, 8, &word, 4);
   const char three[3] = {1, 2, 3};

@@ -27,7 +27,7 @@ ProgramCache fresh() {
 int run(ProgramCache& programs, const ProgramSource& program) {
   const auto context = Device::current().context();
   const BufferPtr out = context->memory().allocate(4, "out");
-  context->fill(*out, 0xff);
+  context->fill(*out, 0, out->bytes(), 0xff);
   cl::Kernel kernel = programs.kernel(program, "answer");
   kernel.setArg(0, out->memory());
   context->launch(kernel, cl::NDRange(1), cl::NullRange, {"answer", "", 4, 0});

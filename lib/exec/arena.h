@@ -1,0 +1,49 @@
+// Where intermediates lie: values that are not alive at the same time share memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "clnet/export.h"
+#include "lib/cl/memory_pool.h"
+
+namespace clnet::exec {
+
+/// A value's size, and the first and last command that use it.
+struct Lifetime {
+  std::size_t bytes, first, last;
+};
+
+struct Layout {
+  struct Place {
+    std::size_t segment, offset;  ///< in bytes; offsets are multiples of Layout::alignment
+  };
+  static constexpr std::size_t alignment = 128;
+
+  std::vector<Place> places;          ///< one per value
+  std::vector<std::size_t> segments;  ///< bytes of each
+  CLNET_API std::size_t bytes() const;
+};
+
+/// Places the values so that no two that are alive at once overlap: the largest first, each as low as it goes. A segment never
+/// exceeds `most` bytes unless a single value does.
+CLNET_API Layout lay_out(const std::vector<Lifetime>& values, std::size_t most);
+
+/// The memory that all plans of a device share: they run one after the other, and what must outlive a run is not kept here.
+class Arena {
+ public:
+  /// Makes every segment at least as large as asked. `what` is named when the memory runs out.
+  void reserve(ocl::MemoryPool& pool, const std::vector<std::size_t>& segments, std::string_view what);
+  const ocl::BufferPtr& segment(std::size_t index) const { return segments_[index]; }
+  /// Changes whenever a segment does.
+  std::uint64_t generation() const { return generation_; }
+  void clear();
+
+ private:
+  std::vector<ocl::BufferPtr> segments_;
+  std::uint64_t generation_ = 1;
+};
+
+}  // namespace clnet::exec

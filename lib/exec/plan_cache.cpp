@@ -1,0 +1,77 @@
+#include "lib/exec/plan_cache.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "lib/base/log.h"
+#include "lib/exec/plan_key.h"
+#include "lib/exec/record.h"
+
+namespace clnet::exec {
+
+PlanCache& PlanCache::of(ocl::Context& device) {
+  auto& extension = device.extension();
+  if (!extension) extension = std::make_unique<PlanCache>();
+  return static_cast<PlanCache&>(*extension);
+}
+
+Plan& PlanCache::plan(const Work& work, std::span<const Tensor> wanted, ocl::Context& device, bool& made) {
+  auto key = plan_key(work, wanted);
+  if (const auto found = by_key_.find(key); found != by_key_.end()) {
+    made = false;
+    entries_.splice(entries_.begin(), entries_, found->second);
+    return *found->second->plan;
+  }
+  made = true;
+  const auto start = std::chrono::steady_clock::now();
+  const bool explain = logging::enabled(logging::Level::plan);
+  auto description = explain ? describe(work) : std::vector<std::string>{};
+  const auto why = explain ? reason(description) : std::string();
+
+  Recording recording;
+  const auto ids = record(work, device.info(), recording);
+  std::vector<ValueId> keep;
+  for (const auto& tensor : wanted)
+    if (!value_of(tensor)) keep.push_back(ids.at(tensor));
+  auto plan = std::make_unique<Plan>(std::move(recording), std::move(keep), device);
+  if (explain) {
+    const auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+    logging::print(
+        logging::Level::plan,
+        "plan: {} operations in {} kernels and {} host calls; intermediates {:.2f} MiB instead of {:.2f}; made in {:.0f} "
+        "ms, because {}",
+        work.nodes.size(), plan->kernels(), plan->host_calls(), mib(plan->planned_bytes()), mib(plan->naive_bytes()),
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count(), why);
+  }
+  entries_.push_front({std::move(key), std::move(plan), std::move(description)});
+  by_key_[entries_.front().key] = entries_.begin();
+  if (entries_.size() > most) {
+    by_key_.erase(entries_.back().key);
+    entries_.pop_back();
+  }
+  return *entries_.front().plan;
+}
+
+std::string PlanCache::reason(const std::vector<std::string>& description) const {
+  if (entries_.empty()) return "it is the first";
+  const Entry* nearest = nullptr;
+  std::size_t differences = description.size();
+  for (const auto& entry : entries_) {
+    if (entry.description.size() != description.size()) continue;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < description.size(); ++i) count += entry.description[i] != description[i];
+    if (count <= differences) {
+      nearest = &entry;
+      differences = count;
+    }
+  }
+  if (!nearest) return fmt::format("none of {} plans has as many operations and inputs", entries_.size());
+  const auto [other, mine] = std::mismatch(nearest->description.begin(), nearest->description.end(), description.begin());
+  if (mine == description.end()) return "the same operations are connected otherwise, or other results or solvers are asked for";
+  return fmt::format("where the nearest plan has '{}' there is '{}'{}", *other, *mine,
+                     differences > 1 ? fmt::format(", and {} differences more", differences - 1) : "");
+}
+
+}  // namespace clnet::exec
