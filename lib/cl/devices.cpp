@@ -79,6 +79,7 @@ DeviceInfo describe(const cl::Device& device) {
     info.max_allocation = device.getInfo<CL_DEVICE_MAX_MEM_ALLOC_SIZE>();
     info.local_memory = device.getInfo<CL_DEVICE_LOCAL_MEM_SIZE>();
     info.base_address_alignment = std::max<std::size_t>(device.getInfo<CL_DEVICE_MEM_BASE_ADDR_ALIGN>() / 8, 1);
+    info.max_parameter_size = device.getInfo<CL_DEVICE_MAX_PARAMETER_SIZE>();
     info.native_float_width = std::max(static_cast<int>(device.getInfo<CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT>()), 1);
     info.unified_memory = device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>() != 0;
     info.images = device.getInfo<CL_DEVICE_IMAGE_SUPPORT>() != 0;

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "clnet/error.h"
 #include "lib/exec/recorder.h"
+#include "lib/ops/rows.h"
 
 namespace clnet::ops {
 
@@ -35,48 +37,88 @@ class OptimizerUpdate : public Op {
             {"nesterov", constants_.nesterov}};
   }
 
-  // Inputs: parameter, gradient, rate, shrink, second scale, then the state.
+  // Inputs: rate, shrink, second scale; then for each parameter: itself, its gradient, its state.
   Specs infer(const Specs& inputs) const override {
-    const auto& parameter = inputs[0];
-    if (inputs[1].shape != parameter.shape)
-      throw ShapeError(
-          fmt::format("optimizer_update: a parameter of {} with a gradient of {}", to_string(parameter), to_string(inputs[1])));
-    Specs outputs{parameter};
-    for (std::size_t i = first_state; i < inputs.size(); ++i) {
-      if (inputs[i] != Spec{parameter.shape, Dtype::f32})
-        throw ShapeError(
-            fmt::format("optimizer_update: a parameter of {} with state {}", to_string(parameter), to_string(inputs[i])));
-      outputs.push_back(inputs[i]);
+    Specs outputs;
+    for (std::size_t at = scalars; at < inputs.size(); at += 2 + states()) {
+      const auto& parameter = inputs[at];
+      if (inputs[at + 1].shape != parameter.shape)
+        throw ShapeError(fmt::format("optimizer_update: a parameter of {} with a gradient of {}", to_string(parameter),
+                                     to_string(inputs[at + 1])));
+      outputs.push_back(parameter);
+      for (std::size_t i = 0; i < states(); ++i) {
+        const auto& state = inputs[at + 2 + i];
+        if (state != Spec{parameter.shape, Dtype::f32})
+          throw ShapeError(
+              fmt::format("optimizer_update: a parameter of {} with state {}", to_string(parameter), to_string(state)));
+        outputs.push_back(state);
+      }
     }
     return outputs;
   }
 
   void lower(exec::Recorder& r) const override {
-    constexpr std::string_view names[] = {"m", "v"}, new_names[] = {"new_m", "new_v"};
-    const auto count = r.spec(r.input(0)).shape.numel();
-    auto& launch = r.kernel("optimizer_update", "optimizer_update");
-    launch.define("RULE", static_cast<std::int64_t>(rule_)).in("p", r.input(0)).in("g", r.input(1)).out("new_p", r.output(0));
-    for (std::size_t i = 0; i + first_state < r.input_count(); ++i)
-      launch.in(names[i], r.input(first_state + i)).out(new_names[i], r.output(1 + i));
-    launch.scalar("rate", r.input(2)).scalar("shrink", r.input(3)).scalar("second_scale", r.input(4));
-    for (double constant : {constants_.decay, constants_.beta1, constants_.beta2, constants_.eps})
-      launch.arg_float(static_cast<float>(constant));
-    const auto group = static_cast<std::int64_t>(std::min<std::size_t>(256, r.device().max_work_group_size));
-    launch.arg(constants_.nesterov).arg(count).range({count}, {group}).flops(12.0 * static_cast<double>(count));
+    // As many parameters per launch as the kernel knows and the device takes: 16 bytes per buffer, 8 for the sizes, 48 for the
+    // rest.
+    const auto bytes = 16 * (3 + 2 * states()) + 8;
+    const auto most = std::clamp<std::size_t>((r.device().max_parameter_size - 48) / bytes, 1, 8);
+    std::vector<std::size_t> batch;
+    for (std::size_t k = 0; k < (r.input_count() - scalars) / (2 + states()); ++k) {
+      if (r.spec(parameter(r, k)).shape.numel() > 0) batch.push_back(k);
+      if (batch.size() == most) lower_batch(r, std::exchange(batch, {}));
+    }
+    if (!batch.empty()) lower_batch(r, batch);
   }
 
  private:
-  static constexpr std::size_t first_state = 5;
+  static constexpr std::size_t scalars = 3;
+  /// Elements per work-item on CPUs: enough to be worth starting one.
+  static constexpr std::int64_t chunk = 4096;
+
+  std::size_t states() const { return static_cast<std::size_t>(state_count(rule_)); }
+  exec::Ref parameter(const exec::Recorder& r, std::size_t k) const { return r.input(scalars + k * (2 + states())); }
+
+  void lower_batch(exec::Recorder& r, const std::vector<std::size_t>& batch) const {
+    constexpr std::string_view names[] = {"m", "v"};
+    const bool vectors = r.device().prefers_vector_kernels;
+    std::int64_t items = 0, elements = 0;
+    auto& launch = r.kernel("optimizer_update", "optimizer_update");
+    launch.define("RULE", static_cast<std::int64_t>(rule_)).define("COUNT", static_cast<std::int64_t>(batch.size()));
+    launch.define("VW", vectors ? vector_width(r.device()) : 1).define("CHUNK", chunk);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const auto first_in = scalars + batch[i] * (2 + states()), first_out = batch[i] * (1 + states());
+      const auto count = r.spec(r.input(first_in)).shape.numel(), its_items = vectors ? ceil_div(count, chunk) : count;
+      launch.in(fmt::format("p{}", i), r.input(first_in)).in(fmt::format("g{}", i), r.input(first_in + 1));
+      launch.out(fmt::format("new_p{}", i), r.output(first_out));
+      for (std::size_t s = 0; s < states(); ++s)
+        launch.in(fmt::format("{}{}", names[s], i), r.input(first_in + 2 + s))
+            .out(fmt::format("new_{}{}", names[s], i), r.output(first_out + 1 + s));
+      launch.args({count, its_items});
+      items += its_items;
+      elements += count;
+    }
+    launch.scalar("rate", r.input(0)).scalar("shrink", r.input(1)).scalar("second_scale", r.input(2));
+    for (double constant : {constants_.decay, constants_.beta1, constants_.beta2, constants_.eps})
+      launch.arg_float(static_cast<float>(constant));
+    launch.arg(constants_.nesterov).range({items}, {vectors ? 1 : group_size(r.device())});
+    launch.flops(12.0 * static_cast<double>(elements)).detail(fmt::format("{} parameters", batch.size()));
+  }
+
   UpdateRule rule_;
   UpdateConstants constants_;
 };
 
 }  // namespace
 
-Tensors optimizer_update(UpdateRule rule, const Tensor& parameter, const Tensor& gradient, const Tensors& state,
-                         const UpdateConstants& constants, const UpdateScalars& scalars) {
-  Tensors inputs{parameter, gradient, scalars.rate, scalars.shrink, scalars.second_scale};
-  inputs.insert(inputs.end(), state.begin(), state.end());
+Tensors optimizer_update(UpdateRule rule, const std::vector<UpdateTensors>& tensors, const UpdateConstants& constants,
+                         const UpdateScalars& scalars) {
+  if (tensors.empty()) return {};
+  Tensors inputs{scalars.rate, scalars.shrink, scalars.second_scale};
+  for (const auto& [parameter, gradient, state] : tensors) {
+    inputs.push_back(parameter);
+    inputs.push_back(gradient);
+    inputs.insert(inputs.end(), state.begin(), state.end());
+  }
   return apply_all(std::make_shared<OptimizerUpdate>(rule, constants), std::move(inputs));
 }
 

@@ -1,4 +1,5 @@
-// The update of one parameter by one optimizer's formula, as an operation, so that a step is graph like everything else.
+// The update of parameters by an optimizer's formula, as one operation, so that a step is graph like everything else and takes
+// few launches.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,14 @@ struct UpdateScalars {
   Tensor second_scale;  ///< Adam: 1 / sqrt(1 - beta2^t)
 };
 
-/// The new parameter, then the new state. `state` has state_count(rule) tensors of f32 and the parameter's shape.
-CLNET_API Tensors optimizer_update(UpdateRule rule, const Tensor& parameter, const Tensor& gradient, const Tensors& state,
-                                   const UpdateConstants& constants, const UpdateScalars& scalars);
+/// A parameter with its gradient; `state` has state_count(rule) tensors of f32 and the parameter's shape.
+struct UpdateTensors {
+  Tensor parameter, gradient;
+  Tensors state;
+};
+
+/// For each parameter in turn: its new value, then its new state.
+CLNET_API Tensors optimizer_update(UpdateRule rule, const std::vector<UpdateTensors>& tensors, const UpdateConstants& constants,
+                                   const UpdateScalars& scalars);
 
 }  // namespace clnet::ops

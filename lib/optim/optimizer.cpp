@@ -81,15 +81,15 @@ struct Optimizer::Impl {
     if (gradients.size() != slots.size())
       throw Error(fmt::format("optimizer: {} gradients for {} parameters", gradients.size(), slots.size()));
     if (clip_norm > 0) gradients = clip_by_norm(gradients, clip_norm);
-    const auto now = scalars();
+    std::vector<ops::UpdateTensors> tensors;
     Update result;
     for (std::size_t i = 0; i < slots.size(); ++i) {
-      Tensors state(slots[i].state.begin(), slots[i].state.end());
-      auto outputs = ops::optimizer_update(rule, slots[i].parameter, gradients[i], state, constants, now);
-      result.targets.push_back(slots[i].parameter);
-      result.targets.insert(result.targets.end(), slots[i].state.begin(), slots[i].state.end());
-      result.values.insert(result.values.end(), outputs.begin(), outputs.end());
+      const auto& slot = slots[i];
+      tensors.push_back({slot.parameter, gradients[i], {slot.state.begin(), slot.state.end()}});
+      result.targets.push_back(slot.parameter);
+      result.targets.insert(result.targets.end(), slot.state.begin(), slot.state.end());
     }
+    result.values = ops::optimizer_update(rule, tensors, constants, scalars());
     for (const auto& buffer : buffers) {
       if (!buffer.pending()) continue;
       result.targets.push_back(buffer);

@@ -1,0 +1,122 @@
+// The optimizers' formulas, as PyTorch's documentation states them, in double precision over several steps and many parameters.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+
+#include "clnet/clnet.h"
+#include "lib/exec/statistics.h"
+
+using namespace clnet;
+
+namespace {
+
+/// Parameters of many sizes, among them an empty one and one that ends within a vector and a chunk.
+class Many : public nn::Module {
+ public:
+  Many() {
+    std::int64_t which = 0;
+    for (std::int64_t size : {1, 3, 8, 0, 17, 300, 9001, 2, 5, 64, 33}) {
+      std::vector<float> values;
+      for (std::int64_t i = 0; i < size; ++i) values.push_back(std::sin(static_cast<float>(i + 10 * which)));
+      add_parameter("p" + std::to_string(which++), Tensor::from(values, Shape{size}));
+    }
+  }
+  Tensor forward(const Tensor& x) override { return x; }
+};
+
+struct State {
+  double m = 0, v = 0;
+};
+using Formula = std::function<void(double& p, double g, State& state, int t)>;
+
+void check(const std::function<optim::Optimizer(const nn::Module&)>& make, const Formula& formula) {
+  Many model;
+  auto optimizer = make(model);
+  std::vector<std::vector<double>> values;
+  std::vector<std::vector<State>> states;
+  for (const auto& [name, parameter] : model.parameters()) {
+    const auto now = parameter.value().to_vector<float>();
+    values.emplace_back(now.begin(), now.end());
+    states.emplace_back(now.size());
+  }
+  for (int t = 1; t <= 4; ++t) {
+    std::vector<Tensor> gradients;
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      std::vector<float> gradient;
+      for (std::size_t i = 0; i < values[k].size(); ++i) {
+        const auto g = static_cast<float>(std::cos(static_cast<double>(i + 3 * k) + 0.7 * t) + 0.1);
+        gradient.push_back(g);
+        formula(values[k][i], g, states[k][i], t);
+      }
+      gradients.push_back(Tensor::from(gradient, Shape{static_cast<std::int64_t>(gradient.size())}));
+    }
+    const auto kernels = exec::statistics().kernels;
+    optimizer.apply(gradients);
+    CHECK(exec::statistics().kernels - kernels <= 3);  // ten parameters with elements
+  }
+  const auto parameters = model.parameters();
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    const auto got = parameters[k].second.value().to_vector<float>();
+    REQUIRE(got.size() == values[k].size());
+    for (std::size_t i = 0; i < got.size(); ++i)
+      if (!(std::abs(got[i] - values[k][i]) <= 2e-6 * (1 + std::abs(values[k][i])))) {
+        INFO("parameter " << k << ", element " << i);
+        CHECK(got[i] == Approx(values[k][i]));
+        return;
+      }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("SGD") {
+  check(
+      [](const auto& m) {
+        return optim::SGD{m, {.learning_rate = 0.1, .weight_decay = 0.01}};
+      },
+      [](double& p, double g, State&, int) { p -= 0.1 * (g + 0.01 * p); });
+  for (const bool nesterov : {false, true})
+    check(
+        [=](const auto& m) {
+          return optim::SGD{m, {.learning_rate = 0.1, .momentum = 0.9, .nesterov = nesterov}};
+        },
+        [=](double& p, double g, State& s, int t) {
+          s.m = t == 1 ? g : 0.9 * s.m + g;
+          p -= 0.1 * (nesterov ? g + 0.9 * s.m : s.m);
+        });
+}
+
+TEST_CASE("Adam and AdamW") {
+  for (const bool decoupled : {false, true}) {
+    const auto make = [=](const nn::Module& m) -> optim::Optimizer {
+      const optim::AdamOptions options{.learning_rate = 0.01, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1};
+      if (decoupled) return optim::AdamW{m, options};
+      return optim::Adam{m, options};
+    };
+    check(make, [=](double& p, double g, State& s, int t) {
+      if (decoupled)
+        p -= 0.01 * 0.1 * p;
+      else
+        g += 0.1 * p;
+      s.m = 0.8 * s.m + 0.2 * g;
+      s.v = 0.95 * s.v + 0.05 * g * g;
+      const double mean = s.m / (1 - std::pow(0.8, t)), square = s.v / (1 - std::pow(0.95, t));
+      p -= 0.01 * mean / (std::sqrt(square) + 1e-6);
+    });
+  }
+}
+
+TEST_CASE("RMSprop") {
+  for (const double momentum : {0.0, 0.9})
+    check(
+        [=](const auto& m) {
+          return optim::RMSprop{m, {.learning_rate = 0.01, .alpha = 0.9, .momentum = momentum, .weight_decay = 0.01}};
+        },
+        [=](double& p, double g, State& s, int) {
+          g += 0.01 * p;
+          s.v = 0.9 * s.v + 0.1 * g * g;
+          const double scaled = g / (std::sqrt(s.v) + 1e-8);
+          s.m = momentum * s.m + scaled;
+          p -= 0.01 * s.m;
+        });
+}
