@@ -181,7 +181,8 @@ CLNET_API Tensor index_select(const Tensor& x, int dim, const Tensor& indices);
 /// PyTorch's gather: out[i][j] = x[indices[i][j]][j] for dim 0, and so on; same rank, indices' shape.
 CLNET_API Tensor gather(const Tensor& x, int dim, const Tensor& indices);
 /// Rows of `weight` {count, width}: shape {...indices, width}.
-CLNET_API Tensor embedding(const Tensor& indices, const Tensor& weight);
+/// No gradient flows to row `padding_index` (counted from the end where negative).
+CLNET_API Tensor embedding(const Tensor& indices, const Tensor& weight, std::optional<std::int64_t> padding_index = std::nullopt);
 /// 1 where the last dimension's index equals the class, else 0; classes out of range give zeros.
 CLNET_API Tensor one_hot(const Tensor& indices, std::int64_t classes, Dtype dtype = Dtype::f32);
 
@@ -266,7 +267,8 @@ struct CrossEntropyOptions {
   double label_smoothing = 0;
   Reduction reduction = Reduction::mean;  ///< mean: divided by the summed weights of the targets that count
 };
-/// logits {N, C, ...}, targets i32 or i64 {N, ...}. A target that is neither ignore_index nor a class gives NaN.
+/// logits {N, C, ...}, targets i32 or i64 {N, ...}. A target that is neither ignore_index nor a class gives NaN. Targets of a
+/// floating dtype are probabilities of the logits' shape; ignore_index does not apply then, and the mean divides by the rows.
 CLNET_API Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options);
 CLNET_API Tensor cross_entropy(const Tensor& logits, const Tensor& targets);
 CLNET_API Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);

@@ -232,6 +232,31 @@ class CrossEntropyRows : public Op {
   Options options_;
 };
 
+/// -sum over the classes of weight * target * log_softmax, with the target mixed with 1 / C.
+Tensor cross_entropy_of_probabilities(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
+  if (targets.shape() != logits.shape() || logits.rank() < 2)
+    throw ShapeError(fmt::format("cross_entropy: probabilities {} must have the shape of logits {{N, C, ...}}, got {}",
+                                 to_string(targets.shape()), to_string(logits.spec())));
+  const auto classes = logits.size(1);
+  Tensor wanted = cast(targets, Dtype::f32);
+  if (options.label_smoothing > 0)
+    wanted = wanted * (1 - options.label_smoothing) + options.label_smoothing / static_cast<double>(classes);
+  if (options.weight.defined()) {
+    if (options.weight.shape() != Shape{classes})
+      throw ShapeError(fmt::format("cross_entropy: logits {} need a weight of shape [{}], got {}", to_string(logits.spec()),
+                                   classes, to_string(options.weight.shape())));
+    std::vector<std::int64_t> extents(static_cast<std::size_t>(logits.rank() - 1), 1);
+    extents[0] = classes;
+    wanted = wanted * reshape(cast(options.weight, Dtype::f32), extents);
+  }
+  const Tensor rows = -sum(wanted * log_softmax(cast(logits, Dtype::f32), 1), {1});
+  switch (options.reduction) {
+    case Reduction::none: return cast(rows, logits.dtype());
+    case Reduction::sum: return cast(sum(rows), logits.dtype());
+    default: return cast(mean(rows), logits.dtype());
+  }
+}
+
 }  // namespace
 
 }  // namespace ops
@@ -239,6 +264,8 @@ class CrossEntropyRows : public Op {
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
   if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1))
     throw Error(fmt::format("cross_entropy: label_smoothing must be from 0 to 1, got {}", options.label_smoothing));
+  if (is_floating(targets.dtype()) && is_floating(logits.dtype()))
+    return ops::cross_entropy_of_probabilities(logits, targets, options);
   const ops::Options rows_options{options.weight.defined(), options.ignore_index, options.label_smoothing};
   std::vector<Tensor> inputs{logits, targets};
   if (options.weight.defined()) inputs.push_back(options.weight);

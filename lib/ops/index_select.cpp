@@ -86,9 +86,10 @@ const exec::SolverList<IndexAddProblem> index_add_solvers{
 /// Inputs: x, indices.
 class IndexSelect : public Op {
  public:
-  IndexSelect(int dim, bool gather) : dim_(dim), gather_(gather) {}
+  /// No gradient flows to what the index `constant` picks; -1: there is no such index.
+  IndexSelect(int dim, bool gather, std::int64_t constant = -1) : dim_(dim), gather_(gather), constant_(constant) {}
   std::string_view name() const override { return gather_ ? "gather" : "index_select"; }
-  Fields fields() const override { return {{"dim", std::int64_t{dim_}}}; }
+  Fields fields() const override { return {{"dim", std::int64_t{dim_}}, {"constant", constant_}}; }
 
   Specs infer(const Specs& inputs) const override {
     if (gather_) return {{inputs[1].shape, inputs[0].dtype}};
@@ -115,6 +116,7 @@ class IndexSelect : public Op {
  private:
   int dim_;
   bool gather_;
+  std::int64_t constant_;
 };
 
 /// The gradient of IndexSelect. Inputs: the gradient of its output, indices.
@@ -151,7 +153,15 @@ class IndexAdd : public Op {
 };
 
 Tensors IndexSelect::vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const {
-  return {apply(std::make_shared<IndexAdd>(dim_, gather_, inputs[0].shape()), {gradients[0], inputs[1]}), Tensor{}};
+  auto indices = inputs[1];
+  if (constant_ >= 0) {
+    // An index out of range adds nothing.
+    const auto extent = inputs[0].size(dim_);
+    const auto is = [&](std::int64_t index) { return equal(inputs[1], static_cast<double>(index)); };
+    indices = where(logical_or(is(constant_), is(constant_ - extent)),
+                    Tensor::scalar(static_cast<double>(extent), indices.dtype()), indices);
+  }
+  return {apply(std::make_shared<IndexAdd>(dim_, gather_, inputs[0].shape()), {gradients[0], indices}), Tensor{}};
 }
 
 void require_indices(std::string_view op, const Tensor& indices) {
@@ -184,11 +194,15 @@ Tensor gather(const Tensor& x, int dim, const Tensor& indices) {
   return apply(std::make_shared<IndexSelect>(at, true), {part, indices});
 }
 
-Tensor embedding(const Tensor& indices, const Tensor& weight) {
+Tensor embedding(const Tensor& indices, const Tensor& weight, std::optional<std::int64_t> padding_index) {
   require_indices("embedding", indices);
   if (weight.rank() != 2)
     throw ShapeError(fmt::format("embedding: the weight must be {{count, width}}, got {}", to_string(weight.shape())));
-  return index_select(weight, 0, indices);
+  const auto count = weight.size(0);
+  if (padding_index && (*padding_index < -count || *padding_index >= count))
+    throw ShapeError(fmt::format("embedding: padding index {} is out of range for {} rows", *padding_index, count));
+  const auto constant = padding_index ? (*padding_index + count) % count : -1;
+  return apply(std::make_shared<IndexSelect>(0, false, constant), {weight, indices});
 }
 
 Tensor one_hot(const Tensor& indices, std::int64_t classes, Dtype dtype) {

@@ -65,6 +65,11 @@ inline std::vector<Case> index_select_cases() {
                    .inputs = {{{2, 4}, 0, 10, Dtype::i64}, {{11, 6}}},
                    .run = [](const std::vector<Tensor>& in) { return std::vector{embedding(in[0], in[1])}; },
                    .reference = [](const Arrays& in) { return Arrays{index_select_reference(in[1], 0, in[0])}; }});
+  cases.push_back({.name = "embedding with a padding index",
+                   .inputs = {{{2, 40}, -11, 10, Dtype::i64}, {{11, 6}}},
+                   .run = [](const std::vector<Tensor>& in) { return std::vector{embedding(in[0], in[1], 3)}; },
+                   .reference = [](const Arrays& in) { return Arrays{index_select_reference(in[1], 0, in[0])}; },
+                   .gradient = false});
   return cases;
 }
 

@@ -56,8 +56,20 @@ TEST_CASE("Indices are refused by dtype and shape") {
   CHECK_THROWS_AS(gather(x, 0, ones({2, 2})), DtypeError);
   CHECK_THROWS_AS(gather(x, 0, zeros({2}, Dtype::i32)), ShapeError);
   CHECK_THROWS_AS(gather(x, 0, zeros({2, 4}, Dtype::i32)), ShapeError);
+  CHECK_THROWS_WITH(embedding(zeros({2}, Dtype::i32), ones({3, 2}), 3),
+                    Catch::Matchers::Contains("padding index 3") && Catch::Matchers::Contains("3 rows"));
   CHECK_THROWS_AS(embedding(zeros({2}, Dtype::i32), ones({3})), ShapeError);
   CHECK_THROWS_AS(one_hot(x, 3), DtypeError);
+}
+
+TEST_CASE("no gradient flows to the padding's row of an embedding") {
+  const Tensor weight = ones({3, 2}), indices = Tensor::from({0, 1, -2, 2, 1, 0});
+  const auto gradient = [&](std::optional<std::int64_t> padding) {
+    return gradients(sum(embedding(indices, weight, padding)), {weight})[0].to_vector<float>();
+  };
+  CHECK(gradient(std::nullopt) == std::vector<float>{2, 2, 3, 3, 1, 1});
+  CHECK(gradient(1) == std::vector<float>{2, 2, 0, 0, 1, 1});
+  CHECK(gradient(-1) == std::vector<float>{2, 2, 3, 3, 0, 0});
 }
 
 }  // namespace clnet::testing
