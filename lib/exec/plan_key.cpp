@@ -72,9 +72,10 @@ std::string plan_key(const Work& work, std::span<const Tensor> wanted) {
   for (const auto& node : work.nodes) {
     numbers.try_emplace(node.get(), static_cast<std::uint32_t>(numbers.size()));
     // An operation's class is part of what it is: names are only for people.
-    key.raw(&typeid(*node->op));
-    key.text(node->op->name());
-    const auto fields = node->op->fields();
+    const auto& op = *node->op;
+    key.raw(&typeid(op));
+    key.text(op.name());
+    const auto fields = op.fields();
     key.raw(fields.size());
     for (const auto& [name, value] : fields) key.field(value);
     key.raw(node->inputs.size());
