@@ -1,5 +1,6 @@
 // Reduction of x[outer][reduce][inner] over its middle dimension, in chunks: y[outer][chunks][inner]. One work-item takes whole
-// chunks with explicit vectors. Sums go over two levels, so that no accumulator takes more than some hundred values.
+// chunks with explicit vectors. Sums go over three levels, so that no accumulator takes more than a few
+// dozen values of a long row.
 #include "reduce.clh"
 #include "vector.clh"
 
@@ -11,6 +12,7 @@
 #define VACC_LOAD(x, i) VLOAD(x, i)
 #endif
 #define STEPS 16
+#define BLOCKS 32
 
 inline acc_t lanes(const VACC vector) {
   acc_t values[VW];
@@ -32,21 +34,25 @@ kernel void reduce_rows(IN(x), OUT(y), const int rows, const int length, const i
     int i = 0;
     if (count >= VW) {
       VACC sum = (VACC)(IDENTITY);
-      for (; i + 4 * STEPS * VW <= count; i += 4 * STEPS * VW) {
-        VACC a = VACC_LOAD(x, first + i), b = VACC_LOAD(x, first + i + VW), c = VACC_LOAD(x, first + i + 2 * VW),
-             d = VACC_LOAD(x, first + i + 3 * VW);
-        for (int k = 4 * VW; k < 4 * STEPS * VW; k += 4 * VW) {
-          const VACC e = VACC_LOAD(x, first + i + k), f = VACC_LOAD(x, first + i + k + VW),
-                     g = VACC_LOAD(x, first + i + k + 2 * VW), h = VACC_LOAD(x, first + i + k + 3 * VW);
-          a = VCOMBINE(a, e);
-          b = VCOMBINE(b, f);
-          c = VCOMBINE(c, g);
-          d = VCOMBINE(d, h);
+      while (i + 4 * STEPS * VW <= count) {
+        VACC part = (VACC)(IDENTITY);
+        for (int n = 0; n < BLOCKS && i + 4 * STEPS * VW <= count; ++n, i += 4 * STEPS * VW) {
+          VACC a = VACC_LOAD(x, first + i), b = VACC_LOAD(x, first + i + VW), c = VACC_LOAD(x, first + i + 2 * VW),
+               d = VACC_LOAD(x, first + i + 3 * VW);
+          for (int k = 4 * VW; k < 4 * STEPS * VW; k += 4 * VW) {
+            const VACC e = VACC_LOAD(x, first + i + k), f = VACC_LOAD(x, first + i + k + VW),
+                       g = VACC_LOAD(x, first + i + k + 2 * VW), h = VACC_LOAD(x, first + i + k + 3 * VW);
+            a = VCOMBINE(a, e);
+            b = VCOMBINE(b, f);
+            c = VCOMBINE(c, g);
+            d = VCOMBINE(d, h);
+          }
+          a = VCOMBINE(a, b);
+          c = VCOMBINE(c, d);
+          a = VCOMBINE(a, c);
+          part = VCOMBINE(part, a);
         }
-        a = VCOMBINE(a, b);
-        c = VCOMBINE(c, d);
-        a = VCOMBINE(a, c);
-        sum = VCOMBINE(sum, a);
+        sum = VCOMBINE(sum, part);
       }
       for (; i + VW <= count; i += VW) {
         const VACC a = VACC_LOAD(x, first + i);

@@ -28,6 +28,7 @@ constexpr std::array variables{
     Variable{"CLNET_TRACE", "a file", "a Chrome trace (JSON) of all kernels and transfers, for Perfetto"},
     Variable{"CLNET_EAGER", "0 | 1", "evaluate each operation at once, for debugging"},
     Variable{"CLNET_POISON", "0 | 1", "fill outputs and temporaries with NaN before a kernel writes them, for debugging"},
+    Variable{"CLNET_VECTOR_WIDTH", "4 | 8 | 16", "lanes of the vectors in kernels for CPUs; unset: the device's native width"},
     Variable{"CLNET_SOLVER", "op:solver[,op:solver...]", "use this solver for an operation, as in matmul:direct"},
     Variable{"CLNET_DATA_DIR", "a folder", "where data sets are looked for before the usual places"},
 };

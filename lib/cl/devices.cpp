@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <optional>
 #include <sstream>
 #include <tuple>
 
+#include "lib/base/env.h"
 #include "lib/base/log.h"
 #include "lib/cl/check.h"
 #include "lib/cl/quirks.h"
@@ -13,6 +15,13 @@
 namespace clnet::ocl {
 
 namespace {
+
+std::optional<int> forced_vector_width() {
+  const auto width = env::integer("CLNET_VECTOR_WIDTH", 4, 16);
+  if (!width) return std::nullopt;
+  if (*width != 4 && *width != 8 && *width != 16) throw Error(fmt::format("CLNET_VECTOR_WIDTH={}: expected 4, 8 or 16", *width));
+  return static_cast<int>(*width);
+}
 
 std::string trimmed(std::string text) {
   while (!text.empty() && (text.back() == '\0' || text.back() == ' ' || text.back() == '\n')) text.pop_back();
@@ -91,11 +100,13 @@ DeviceInfo describe(const cl::Device& device) {
     }
     info.prefers_vector_kernels = info.type == DeviceType::cpu && info.native_float_width >= 4;
     apply_quirks(info);
+    if (const auto width = forced_vector_width()) info.native_float_width = *width;
     return info;
   });
 }
 
 std::vector<Candidate> candidates() {
+  (void)forced_vector_width();  // a mistake there is not a device's
   std::vector<Candidate> found;
   std::vector<cl::Platform> platforms;
   try {

@@ -23,9 +23,10 @@ void matmul_direct(const MatmulProblem& problem, exec::Recorder& recorder) {
 }
 
 const exec::SolverList<MatmulProblem>& matmul_solvers() {
-  static const exec::SolverList<MatmulProblem> list(
-      "matmul",
-      {{"clblast", matmul_clblast_rejects, matmul_clblast}, {"direct", exec::accepts_everything<MatmulProblem>, matmul_direct}});
+  static const exec::SolverList<MatmulProblem> list("matmul",
+                                                    {{"cpu", matmul_cpu_rejects, matmul_cpu},
+                                                     {"clblast", matmul_clblast_rejects, matmul_clblast},
+                                                     {"direct", exec::accepts_everything<MatmulProblem>, matmul_direct}});
   return list;
 }
 

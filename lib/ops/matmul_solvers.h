@@ -28,6 +28,9 @@ struct MatmulProblem {
 
 CLNET_API const exec::SolverList<MatmulProblem>& matmul_solvers();
 
+/// Packed panels, register tiles of explicit vectors: see kernels/matmul_cpu.cl.
+std::optional<std::string> matmul_cpu_rejects(const MatmulProblem& problem, const DeviceInfo& device);
+void matmul_cpu(const MatmulProblem& problem, exec::Recorder& recorder);
 /// The CLBlast library.
 std::optional<std::string> matmul_clblast_rejects(const MatmulProblem& problem, const DeviceInfo& device);
 void matmul_clblast(const MatmulProblem& problem, exec::Recorder& recorder);

@@ -4,6 +4,7 @@
 
 #include "tests/cases/case.h"
 #include "tests/reference/cross_entropy.h"
+#include "tests/reference/softmax.h"
 
 namespace clnet::testing {
 
@@ -44,6 +45,20 @@ inline std::vector<Case> cross_entropy_cases() {
            return {reference::cross_entropy(in[0], in[1], layout.weighted ? std::optional(in[2]) : std::nullopt, layout.options)};
          }});
   }
+  for (const double smoothing : {0.0, 0.2})
+    cases.push_back({.name = fmt::format("probabilities as targets, weights, smoothing {}", smoothing),
+                     .inputs = {{{2, 4, 3}, -3, 3}, {{2, 4, 3}, 0, 1}, {{4}, 0.3, 2}},
+                     .run = [=](const auto& in) -> std::vector<Tensor> {
+                       return {cross_entropy(in[0], in[1], {.weight = in[2], .label_smoothing = smoothing})};
+                     },
+                     .reference =
+                         [=](const Arrays& in) {
+                           const auto logs = reference::softmax(in[0], 1, true);
+                           Array loss;
+                           for (std::int64_t i = 0; i < logs.numel(); ++i)
+                             loss[0] -= in[2][i / 3 % 4] * (in[1][i] * (1 - smoothing) + smoothing / 4) * logs[i] / 6;
+                           return Arrays{loss};
+                         }});
   return cases;
 }
 

@@ -43,7 +43,8 @@ TEST_CASE("cross_entropy refuses wrong inputs") {
   const Tensor logits = zeros({2, 3});
   CHECK_THROWS_WITH(cross_entropy(logits, zeros({3}, Dtype::i64)),
                     Contains("cross_entropy: logits f32[2, 3] need targets of shape [2], got [3]"));
-  CHECK_THROWS_AS(cross_entropy(logits, zeros({2})), DtypeError);
+  CHECK_THROWS_AS(cross_entropy(logits, zeros({2}, Dtype::u8)), DtypeError);
+  CHECK_THROWS_WITH(cross_entropy(logits, zeros({2})), Contains("[2]") && Contains("f32[2, 3]"));
   CHECK_THROWS_AS(cross_entropy(zeros({3}), zeros({}, Dtype::i64)), ShapeError);
   CHECK_THROWS_WITH(cross_entropy(logits, zeros({2}, Dtype::i64), {.weight = zeros({2})}),
                     Contains("weight of shape [3], got [2]"));

@@ -1,0 +1,153 @@
+// Matrix products for CPUs. A work-item computes one tile of the result: block after block along k it packs its rows of a and its
+// columns of b into local memory, as panels of ROWS rows and of COLUMNS columns, and multiplies panel by panel with the sums in
+// registers. Packing makes every transposition alike, and memory is then read in order.
+#include "vector.clh"
+
+#define COLUMNS (VW * VECTORS)
+#define VECTOR VFLOAT
+typedef VECTOR unaligned __attribute__((aligned(4)));
+
+#define LOAD_VECTOR(p) CLNET_CAT(CLNET_VLOAD_, TYPE_a)(p)
+#define LOAD_ONE(p, i) CLNET_CAT(CLNET_LOAD_, TYPE_a)(p, i)
+typedef STORAGE(a) storage;
+
+#if VW == 4
+#define LOW_HALVES(x, y) (VECTOR)(x.s0, y.s0, x.s1, y.s1)
+#define HIGH_HALVES(x, y) (VECTOR)(x.s2, y.s2, x.s3, y.s3)
+#elif VW == 8
+#define LOW_HALVES(x, y) (VECTOR)(x.s0, y.s0, x.s1, y.s1, x.s2, y.s2, x.s3, y.s3)
+#define HIGH_HALVES(x, y) (VECTOR)(x.s4, y.s4, x.s5, y.s5, x.s6, y.s6, x.s7, y.s7)
+#else
+#define LOW_HALVES(x, y) \
+  (VECTOR)(x.s0, y.s0, x.s1, y.s1, x.s2, y.s2, x.s3, y.s3, x.s4, y.s4, x.s5, y.s5, x.s6, y.s6, x.s7, y.s7)
+#define HIGH_HALVES(x, y) \
+  (VECTOR)(x.s8, y.s8, x.s9, y.s9, x.sa, y.sa, x.sb, y.sb, x.sc, y.sc, x.sd, y.sd, x.se, y.se, x.sf, y.sf)
+#endif
+
+// Packs `lanes` vectors that run along k, one under the other in memory: target[k * step + lane]. Lanes from `valid` on repeat the
+// last one, as nobody looks at their sums. Vectors are stored whole: what comes after the last lane is overwritten or unused.
+inline void pack_across(const global storage *restrict source, const int stride, const int lanes, const int valid,
+                        const int depth, local float *restrict target, const int step) {
+  int k = 0;
+  for (; k + VW <= depth; k += VW) {
+    VECTOR x[VW], y[VW];
+    #pragma unroll
+    for (int i = 0; i < VW; ++i) x[i] = i < lanes ? LOAD_VECTOR(source + min(i, valid - 1) * stride + k) : (VECTOR)(0.0f);
+    // A transposition: log2(VW) rounds of interleaving the first half of the vectors with the second.
+    #pragma unroll
+    for (int round = 1; round < VW; round *= 2) {
+      #pragma unroll
+      for (int i = 0; i < VW / 2; ++i) {
+        y[2 * i] = LOW_HALVES(x[i], x[i + VW / 2]);
+        y[2 * i + 1] = HIGH_HALVES(x[i], x[i + VW / 2]);
+      }
+      #pragma unroll
+      for (int i = 0; i < VW; ++i) x[i] = y[i];
+    }
+    #pragma unroll
+    for (int i = 0; i < VW; ++i) *(local unaligned *)(target + (k + i) * step) = x[i];
+  }
+  for (; k < depth; ++k)
+    for (int i = 0; i < lanes; ++i) target[k * step + i] = LOAD_ONE(source, min(i, valid - 1) * stride + k);
+}
+
+// Packs `depth` rows of memory of which `lanes` elements are wanted: target[k * step + lane]. `readable` elements of a row may be
+// read, the last of them stands for those that are missing.
+inline void pack_along(const global storage *restrict source, const int stride, const int lanes, const int readable,
+                       const int depth, local float *restrict target, const int step) {
+  if (readable >= VW)
+    for (int k = 0; k < depth; ++k) *(local unaligned *)(target + k * step) = LOAD_VECTOR(source + k * stride);
+  else
+    for (int k = 0; k < depth; ++k)
+      for (int i = 0; i < lanes; ++i) target[k * step + i] = LOAD_ONE(source, k * stride + min(i, readable - 1));
+}
+
+// One panel of a times one panel of b; adds what `c` holds, or the bias at the first block along k.
+inline void multiply(const local float *restrict a, const local float *restrict b, const int depth, global float *restrict c,
+                     const int stride, const int rows, const int columns, const bool first, const VECTOR bias[VECTORS]) {
+  VECTOR sum[ROWS][VECTORS];
+  #pragma unroll
+  for (int i = 0; i < ROWS; ++i)
+    #pragma unroll
+    for (int v = 0; v < VECTORS; ++v) sum[i][v] = (VECTOR)(0.0f);
+  for (int k = 0; k < depth; ++k) {
+    VECTOR right[VECTORS];
+    #pragma unroll
+    for (int v = 0; v < VECTORS; ++v) right[v] = ((const local VECTOR *)b)[k * VECTORS + v];
+    #pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+      const VECTOR left = (VECTOR)(a[k * ROWS + i]);
+      #pragma unroll
+      for (int v = 0; v < VECTORS; ++v) sum[i][v] += left * right[v];
+    }
+  }
+  if (rows == ROWS && columns == COLUMNS) {
+    #pragma unroll
+    for (int i = 0; i < ROWS; ++i)
+      #pragma unroll
+      for (int v = 0; v < VECTORS; ++v) {
+        global unaligned *target = (global unaligned *)(c + i * stride + v * VW);
+        *target = sum[i][v] + (first ? bias[v] : *target);
+      }
+    return;
+  }
+  float edge[ROWS][COLUMNS], edge_bias[COLUMNS];
+  #pragma unroll
+  for (int v = 0; v < VECTORS; ++v) {
+    *(unaligned *)(edge_bias + v * VW) = bias[v];
+    #pragma unroll
+    for (int i = 0; i < ROWS; ++i) *(unaligned *)(edge[i] + v * VW) = sum[i][v];
+  }
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < columns; ++j) c[i * stride + j] = edge[i][j] + (first ? edge_bias[j] : c[i * stride + j]);
+}
+
+// c is f32. k is cut into parts of `part` elements, whose results follow one another in c (part_stride apart).
+__attribute__((reqd_work_group_size(1, 1, 1))) kernel void matmul_cpu(
+    IN(a), IN(b), IN(bias), OUT(c), const int has_bias, const int m, const int n, const int all_k, const int transpose_a,
+    const int transpose_b, const int a_batch, const int b_batch, const int c_batch, const int tile_m, const int tile_n,
+    const int block, const int part, const int parts, const int part_stride, local float *restrict packed) {
+  const int batch = (int)get_global_id(2) / parts, which = (int)get_global_id(2) % parts;
+  const int m0 = (int)get_global_id(1) * tile_m, n0 = (int)get_global_id(0) * tile_n;
+  const int height = min(tile_m, m - m0), width = min(tile_n, n - n0);
+  const int begin = which * part, end = min(all_k, begin + part);
+  const int lda = transpose_a ? m : all_k, ldb = transpose_b ? all_k : n;
+  const global storage *restrict from_a = PTR(a) + batch * a_batch;
+  const global storage *restrict from_b = PTR(b) + batch * b_batch;
+  global float *restrict to = PTR(c) + batch * c_batch + which * part_stride + m0 * n + n0;
+  local float *restrict packed_b = packed, *restrict packed_a = packed + tile_n * block;
+
+  for (int k0 = begin; k0 == begin || k0 < end; k0 += block) {
+    const int depth = min(block, end - k0);
+    for (int j = 0; j < width; j += VW) {
+      const int panel = j / COLUMNS * COLUMNS;
+      local float *restrict target = packed_b + panel * depth + (j - panel);
+      if (transpose_b)
+        pack_across(from_b + (n0 + j) * ldb + k0, ldb, VW, min(VW, width - j), depth, target, COLUMNS);
+      else
+        pack_along(from_b + k0 * ldb + n0 + j, ldb, VW, n - n0 - j, depth, target, COLUMNS);
+    }
+    for (int i = 0; i < height; i += ROWS) {
+      local float *restrict target = packed_a + i * depth;
+      if (transpose_a)
+        pack_along(from_a + k0 * lda + m0 + i, lda, ROWS, m - m0 - i, depth, target, ROWS);
+      else
+        pack_across(from_a + (m0 + i) * lda + k0, lda, ROWS, min(ROWS, height - i), depth, target, ROWS);
+    }
+    for (int j = 0; j < width; j += COLUMNS) {
+      VECTOR start[VECTORS];
+      #pragma unroll
+      for (int v = 0; v < VECTORS; ++v) {
+        start[v] = (VECTOR)(0.0f);
+        if (has_bias && k0 == begin) {
+          float lanes[VW];
+          for (int l = 0; l < VW; ++l) lanes[l] = LOAD(bias, min(n0 + j + v * VW + l, n - 1));
+          start[v] = *(unaligned *)lanes;
+        }
+      }
+      for (int i = 0; i < height; i += ROWS)
+        multiply(packed_a + i * depth, packed_b + j * depth, depth, to + i * n + j, n, min(ROWS, height - i),
+                 min(COLUMNS, width - j), k0 == begin, start);
+    }
+  }
+}
