@@ -111,7 +111,7 @@ void define(CLI::App& app, TrainOptions& o) {
   app.add_flag("--no-shuffle", o.no_shuffle, "take the images in the files' order in every epoch")->group(group);
 
   group = "Model";
-  option(group, "--model", o.model, "NAME", "mlp, keras-cnn, cnn, lenet5, resnet20 or resnet18 (default: cnn)")
+  option(group, "--model", o.model, "NAME", "mlp, keras-cnn, cnn, lenet5, resnet20, resnet18 or mobilenetv2 (default: cnn)")
       ->check(one_of(models::names()));
   option(group, "--init", o.init, "FILE", "start from these weights (safetensors; names and shapes must be the model's)")
       ->check(not_empty());

@@ -82,6 +82,16 @@ struct BasicBlock : Module {
   std::string kind() const override { return "BasicBlock"; }
 };
 
+/// He initialisation of convolutions by fan-out, as torchvision's: what these networks are trained from.
+void initialise_by_fan_out(Module& module) {
+  for (auto& [name, parameter] : module.parameters()) {
+    const auto& shape = parameter.value().shape();
+    if (shape.rank() != 4) continue;
+    const auto fan_out = static_cast<double>(shape[0] * shape[2] * shape[3]);
+    parameter.set(nn::init::normal(shape, 0, std::sqrt(2 / fan_out)));
+  }
+}
+
 /// A residual network's first layers.
 struct Stem {
   std::int64_t kernel, stride;
@@ -117,13 +127,7 @@ struct ResNet : Module {
       add(fmt::format("layer{}", s + 1), stage);
     }
     add("fc", fc);
-    // He initialisation by fan-out, as torchvision's: what these networks are trained from.
-    for (auto& [name, parameter] : parameters()) {
-      const auto& shape = parameter.value().shape();
-      if (shape.rank() != 4) continue;
-      const auto fan_out = static_cast<double>(shape[0] * shape[2] * shape[3]);
-      parameter.set(nn::init::normal(shape, 0, std::sqrt(2 / fan_out)));
-    }
+    initialise_by_fan_out(*this);
   }
 
   Tensor forward(const Tensor& x) override {
@@ -143,12 +147,71 @@ std::unique_ptr<Module> resnet18(const Shape& image, std::int64_t classes) {
   return std::make_unique<ResNet>(image, classes, Stem{7, 2, true}, std::vector<std::int64_t>{64, 128, 256, 512}, 2);
 }
 
+/// Conv, batch norm, relu6: what MobileNet is made of.
+nn::Sequential conv_norm(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride, std::int64_t groups) {
+  return nn::Sequential{nn::Conv2d{{.in_channels = in,
+                                    .out_channels = out,
+                                    .kernel_size = kernel,
+                                    .stride = stride,
+                                    .padding = kernel / 2,
+                                    .groups = groups,
+                                    .bias = false}},
+                        nn::BatchNorm2d{out}, relu6};
+}
+
+struct InvertedResidual : Module {
+  nn::Sequential conv;
+  bool residual;
+
+  InvertedResidual(std::int64_t in, std::int64_t out, std::int64_t stride, std::int64_t expansion)
+      : residual(stride == 1 && in == out) {
+    const auto wide = in * expansion;
+    if (expansion != 1) conv.append(conv_norm(in, wide, 1, 1, 1));
+    conv.append(conv_norm(wide, wide, 3, stride, wide));
+    conv.append(nn::Conv2d{{.in_channels = wide, .out_channels = out, .kernel_size = 1, .bias = false}});
+    conv.append(nn::BatchNorm2d{out});
+    add("conv", conv);
+  }
+  Tensor forward(const Tensor& x) override { return residual ? x + conv(x) : conv(x); }
+  std::string kind() const override { return "InvertedResidual"; }
+};
+
+/// Sandler et al. 2018.
+std::unique_ptr<Module> mobilenetv2(const Shape& image, std::int64_t classes) {
+  struct Stage {
+    std::int64_t expansion, width, blocks, stride;
+  };
+  struct MobileNet : Module {
+    nn::Sequential features, classifier;
+    Tensor forward(const Tensor& x) override { return classifier(flatten(adaptive_avg_pool2d(features(x), 1))); }
+    std::string kind() const override { return "MobileNetV2"; }
+    using Module::add;
+  };
+  auto net = std::make_unique<MobileNet>();
+  std::int64_t in = 32;
+  net->features.append(conv_norm(image[0], in, 3, 2, 1));
+  for (const auto& stage : {Stage{1, 16, 1, 1}, Stage{6, 24, 2, 2}, Stage{6, 32, 3, 2}, Stage{6, 64, 4, 2}, Stage{6, 96, 3, 1},
+                            Stage{6, 160, 3, 2}, Stage{6, 320, 1, 1}})
+    for (std::int64_t block = 0; block < stage.blocks; ++block) {
+      net->features.append(InvertedResidual{in, stage.width, block == 0 ? stage.stride : 1, stage.expansion});
+      in = stage.width;
+    }
+  net->features.append(conv_norm(in, 1280, 1, 1, 1));
+  net->classifier.append(nn::Dropout{0.2});
+  net->classifier.append(nn::Linear{1280, classes});
+  net->add("features", net->features);
+  net->add("classifier", net->classifier);
+  initialise_by_fan_out(*net);
+  return net;
+}
+
 struct Entry {
   const char* name;
   std::unique_ptr<Module> (*make)(const Shape& image, std::int64_t classes);
 };
-constexpr Entry table[] = {{"mlp", mlp},       {"keras-cnn", keras_cnn}, {"cnn", cnn},
-                           {"lenet5", lenet5}, {"resnet20", resnet20},   {"resnet18", resnet18}};
+constexpr Entry table[] = {
+    {"mlp", mlp},           {"keras-cnn", keras_cnn},    {"cnn", cnn}, {"lenet5", lenet5}, {"resnet20", resnet20},
+    {"resnet18", resnet18}, {"mobilenetv2", mobilenetv2}};
 
 }  // namespace
 

@@ -1,0 +1,30 @@
+// What clnet-bench measures.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace clnet::bench {
+
+/// One piece of work, prepared: run() enqueues it once (and waits only where that is part of the work).
+using Run = std::function<void()>;
+
+struct Item {
+  std::string name;
+  double work;       ///< per run, in `unit`
+  std::string unit;  ///< "FLOP", "byte" or "image"
+  std::function<Run()> prepare;
+};
+
+/// All items, in the order of --list.
+std::vector<Item> items();
+
+/// The device's own limits, measured: multiply-adds of registers in FLOP/s, and copying of large buffers in bytes/s (read plus
+/// written).
+struct Peak {
+  double flops, bytes;
+};
+Peak measure_peak();
+
+}  // namespace clnet::bench
