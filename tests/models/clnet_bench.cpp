@@ -1,0 +1,62 @@
+// clnet-bench: its list, its file, the comparison, and what it refuses.
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/models/process.h"
+#include "tests/temporary_folder.h"
+
+using namespace clnet::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+Outcome bench(const TemporaryFolder& folder, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), CLNET_BENCH);
+  return Process(folder.path(), std::move(arguments)).wait();
+}
+
+}  // namespace
+
+TEST_CASE("clnet-bench lists the items that comparisons are made of") {
+  const TemporaryFolder folder;
+  const auto outcome = bench(folder, {"--list"});
+  CHECK(outcome.code == 0);
+  for (const char* name :
+       {"matmul-1024", "conv-3-64-224-b16-forward", "conv-512-512-7-b16-backward-weights", "conv1x1-64-256-56-b16-forward",
+        "depthwise-144-56-b16-forward", "keras-cnn-train-b128", "cnn-train-b256", "resnet18-infer-b1", "resnet18-train-b16",
+        "mobilenetv2-infer-b16", "mobilenetv2-train-b16"})
+    CHECK_THAT(outcome.out, Contains(std::string(name) + "\n"));
+}
+
+TEST_CASE("clnet-bench measures, writes a file and compares two") {
+  const TemporaryFolder folder;
+  const auto file = (folder.path() / "a.json").string();
+  const auto outcome = bench(folder, {"matmul-256", "lenet5-train-b64", "--seconds", "0.05", "--json", file});
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.out, Contains("matmul-256") && Contains("GFLOP/s") && Contains("images/s"));
+  const auto results = nlohmann::json::parse(std::ifstream(file));
+  REQUIRE(results.size() == 2);
+  CHECK(results[0].at("name") == "matmul-256");
+  CHECK(results[0].at("work") == 2.0 * 256 * 256 * 256);
+  CHECK(results[1].at("unit") == "image");
+  for (const auto& result : results) {
+    CHECK(result.at("best_ms") > 0);
+    CHECK(result.at("median_ms") >= result.at("best_ms"));
+  }
+  const auto compared = bench(folder, {"--compare", file, file});
+  CHECK(compared.code == 0);
+  CHECK_THAT(compared.out, Contains("1.00x"));
+}
+
+TEST_CASE("clnet-bench refuses names and files that it does not know") {
+  const TemporaryFolder folder;
+  const auto unknown = bench(folder, {"matmul-1025"});
+  CHECK(unknown.code == 2);
+  CHECK(unknown.err == "clnet-bench: there is no item named 'matmul-1025'; --list prints the names\n");
+  std::ofstream(folder.path() / "bad.json") << "{\"name\": 1}";
+  const auto bad = bench(folder, {"--compare", "bad.json", "bad.json"});
+  CHECK(bad.code == 1);
+  CHECK_THAT(bad.err, Contains("bad.json") && Contains("not a list"));
+}

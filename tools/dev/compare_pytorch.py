@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""Measures items of clnet-bench and the same work in PyTorch, in turn, and prints the ratios as a table.
+
+  tools/dev/compare_pytorch.py [--rounds 3] [--seconds 1] [--threads N] [--write docs/performance.md] [item...]
+
+Needs torch for the Python that runs it (Debian: python3-torch, /usr/bin/python3) and build/tools/clnet-bench (--bench names another).
+PyTorch runs in a process of its own with its best settings: OPENBLAS_CORETYPE and the like unset, the OpenMP build of OpenBLAS first on
+the library path where there is one, as many threads as cores, a heap that is kept, and channels_last where that is faster.
+--write replaces what is between <!-- ratios --> and <!-- end of ratios --> in a file.
+"""
+import argparse
+import json
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+BARS = """matmul-1024 conv-3-64-224-b16-forward
+conv-64-64-56-b16-forward conv-64-64-56-b16-backward-data conv-64-64-56-b16-backward-weights
+conv-128-128-28-b16-forward conv-128-128-28-b16-backward-data conv-128-128-28-b16-backward-weights
+conv-256-256-14-b16-forward conv-256-256-14-b16-backward-data conv-256-256-14-b16-backward-weights
+conv-512-512-7-b16-forward conv-512-512-7-b16-backward-data conv-512-512-7-b16-backward-weights
+conv1x1-256-64-56-b16-forward conv1x1-64-256-56-b16-forward depthwise-144-56-b16-forward
+keras-cnn-train-b32 keras-cnn-train-b128 cnn-train-b64 cnn-train-b256
+resnet18-infer-b1 resnet18-infer-b16 resnet18-train-b16 mobilenetv2-infer-b16 mobilenetv2-train-b16""".split()
+
+
+def networks(torch):
+    nn = torch.nn
+
+    class Block(nn.Module):
+        def __init__(self, cin, cout, stride):
+            super().__init__()
+            self.conv1, self.bn1 = nn.Conv2d(cin, cout, 3, stride, 1, bias=False), nn.BatchNorm2d(cout)
+            self.conv2, self.bn2 = nn.Conv2d(cout, cout, 3, 1, 1, bias=False), nn.BatchNorm2d(cout)
+            self.down = None
+            if stride != 1 or cin != cout:
+                self.down = nn.Sequential(nn.Conv2d(cin, cout, 1, stride, bias=False), nn.BatchNorm2d(cout))
+
+        def forward(self, x):
+            y = self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x)))))
+            return torch.relu(y + (self.down(x) if self.down else x))
+
+    class Inverted(nn.Module):
+        def __init__(self, cin, cout, stride, expansion):
+            super().__init__()
+            wide = cin * expansion
+            layers = [norm(cin, wide, 1, 1, 1)] if expansion != 1 else []
+            layers += [norm(wide, wide, 3, stride, wide), nn.Conv2d(wide, cout, 1, bias=False), nn.BatchNorm2d(cout)]
+            self.conv, self.residual = nn.Sequential(*layers), stride == 1 and cin == cout
+
+        def forward(self, x):
+            return x + self.conv(x) if self.residual else self.conv(x)
+
+    def norm(cin, cout, kernel, stride, groups):
+        conv = nn.Conv2d(cin, cout, kernel, stride, kernel // 2, groups=groups, bias=False)
+        return nn.Sequential(conv, nn.BatchNorm2d(cout), nn.ReLU6(inplace=True))
+
+    def resnet18():
+        layers, cin = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)], 64
+        for stage, width in enumerate((64, 128, 256, 512)):
+            for block in range(2):
+                layers.append(Block(cin, width, 2 if stage and not block else 1))
+                cin = width
+        return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
+
+    def mobilenetv2():
+        layers, cin = [norm(3, 32, 3, 2, 1)], 32
+        for t, c, n, s in (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1):
+            for block in range(n):
+                layers.append(Inverted(cin, c, 1 if block else s, t))
+                cin = c
+        return nn.Sequential(*layers, norm(320, 1280, 1, 1, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.2),
+                             nn.Linear(1280, 1000))
+
+    def cnn():
+        return nn.Sequential(nn.Conv2d(1, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(),
+                             nn.MaxPool2d(2), nn.Flatten(), nn.Linear(3136, 128), nn.ReLU(), nn.Linear(128, 10))
+
+    def keras_cnn():
+        return nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(5408, 10))
+
+    return {"resnet18": (resnet18, (3, 224, 224), 1000), "mobilenetv2": (mobilenetv2, (3, 224, 224), 1000),
+            "cnn": (cnn, (1, 28, 28), 10), "keras-cnn": (keras_cnn, (1, 28, 28), 10)}
+
+
+def convolution(torch, name):
+    """The layer of an item's name: conv-IN-OUT-SIZE-bN, conv1x1-..., depthwise-CHANNELS-SIZE-bN."""
+    found = re.match(r"(conv|conv1x1|depthwise)-([\d-]+)-b(\d+)-(forward|backward-data|backward-weights)$", name)
+    if not found:
+        return None
+    numbers = [int(n) for n in found[2].split("-")]
+    cin, cout, size = (numbers[0], numbers[0], numbers[1]) if found[1] == "depthwise" else numbers
+    kernel = 1 if found[1] == "conv1x1" else 3
+    groups = cin if found[1] == "depthwise" else 1
+    x, w = torch.rand(int(found[3]), cin, size, size), torch.rand(cout, cin // groups, kernel, kernel)
+    return x, w, kernel // 2, groups, found[4]
+
+
+def torch_runs(torch, name):
+    """Functions that do the item's work once, in every setting worth trying."""
+    if name.startswith("matmul-"):
+        n = int(name.split("-")[1])
+        a, b = torch.rand(n, n), torch.rand(n, n)
+        return [lambda: torch.matmul(a, b)]
+    layer = convolution(torch, name)
+    if layer:
+        runs = []
+        for layout in torch.contiguous_format, torch.channels_last:
+            x, w, padding, groups, what = layer
+            x, w = x.contiguous(memory_format=layout), w.contiguous(memory_format=layout)
+            if what == "forward":
+                def run(x=x, w=w):
+                    with torch.no_grad():
+                        torch.nn.functional.conv2d(x, w, None, 1, padding, 1, groups)
+            else:
+                g = torch.nn.functional.conv2d(x, w, None, 1, padding, 1, groups)
+                mask = [what == "backward-data", what == "backward-weights", False]
+
+                def run(x=x, w=w, g=g, mask=mask):
+                    torch.ops.aten.convolution_backward(g, x, w, None, [1, 1], [padding] * 2, [1, 1], False, [0, 0], groups, mask)
+            runs.append(run)
+        return runs
+    net, mode, batch = re.match(r"(.*)-(infer|train)-b(\d+)$", name).groups()
+    make, shape, classes = networks(torch)[net]
+    runs = []
+    for layout in torch.contiguous_format, torch.channels_last:
+        model = make().to(memory_format=layout)
+        pixels = torch.rand(int(batch), *shape)
+        if mode == "infer":
+            model.eval()
+
+            def run(model=model, pixels=pixels, layout=layout):
+                with torch.no_grad():
+                    model(pixels.contiguous(memory_format=layout)).numpy()
+        else:
+            labels = torch.arange(int(batch)) % classes
+            optimizer = (torch.optim.SGD(model.parameters(), 1e-3, momentum=0.9) if classes == 1000
+                         else torch.optim.Adam(model.parameters(), 1e-3))
+
+            def run(model=model, pixels=pixels, layout=layout, labels=labels, optimizer=optimizer):
+                loss = torch.nn.functional.cross_entropy(model(pixels.contiguous(memory_format=layout)), labels)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        runs.append(run)
+    return runs
+
+
+def worker(names, seconds, threads):
+    import torch
+    torch.set_num_threads(threads)
+    results = {}
+    for name in names:
+        medians = []
+        for run in torch_runs(torch, name):
+            for _ in range(3):
+                run()
+            samples, begin = [], time.perf_counter()
+            while len(samples) < 5 or time.perf_counter() - begin < seconds:
+                start = time.perf_counter()
+                run()
+                samples.append(time.perf_counter() - start)
+            medians.append(statistics.median(samples) * 1e3)
+        results[name] = min(medians)
+    print(json.dumps({"torch": torch.__version__, "median_ms": results}))
+
+
+def best_environment(threads):
+    env = {k: v for k, v in os.environ.items() if not re.match(r"(OPENBLAS|OMP|GOMP|MKL|KMP)_", k)}
+    openmp = f"/usr/lib/{platform.machine()}-linux-gnu/openblas-openmp"
+    if os.path.isdir(openmp):
+        env["LD_LIBRARY_PATH"] = openmp + ":" + env.get("LD_LIBRARY_PATH", "")
+    env.update(OMP_NUM_THREADS=str(threads), MALLOC_MMAP_THRESHOLD_="4294967296", MALLOC_TRIM_THRESHOLD_="4294967296",
+               MALLOC_TOP_PAD_="268435456")
+    return env
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("items", nargs="*", default=BARS)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--bench", default="build/tools/clnet-bench")
+    parser.add_argument("--write")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        return worker(options.items, options.seconds, options.threads)
+    ours, theirs, version = {}, {}, ""
+    for _ in range(options.rounds):
+        for name in options.items:
+            with tempfile.NamedTemporaryFile(suffix=".json") as file:
+                subprocess.run([options.bench, name, "--seconds", str(options.seconds), "--json", file.name], check=True,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                ours.setdefault(name, []).append(json.load(open(file.name))[0]["median_ms"])
+            done = subprocess.run([sys.executable, __file__, "--worker", "--seconds", str(options.seconds), "--threads",
+                                   str(options.threads), name], check=True, stdout=subprocess.PIPE, env=best_environment(options.threads))
+            answer = json.loads(done.stdout)
+            version = answer["torch"]
+            theirs.setdefault(name, []).append(answer["median_ms"][name])
+    with open("/proc/cpuinfo") as file:
+        model = re.search(r"model name\s*: (.*)", file.read())[1]
+    lines = [f"{model}, {options.threads} threads, PyTorch {version}, medians of {options.rounds} interleaved rounds.", "",
+             "| item | clnet ms | PyTorch ms | ratio | rounds |", "|---|---|---|---|---|"]
+    for name in options.items:
+        ratios = sorted(t / o for o, t in zip(ours[name], theirs[name]))
+        lines.append(f"| `{name}` | {statistics.median(ours[name]):.3f} | {statistics.median(theirs[name]):.3f} | "
+                     f"**{statistics.median(ratios):.2f}** | {ratios[0]:.2f} to {ratios[-1]:.2f} |")
+    table = "\n".join(lines)
+    print(table)
+    if options.write:
+        with open(options.write) as file:
+            text = file.read()
+        first, last = "<!-- ratios -->", "<!-- end of ratios -->"
+        if first not in text or last not in text:
+            sys.exit(f"{options.write}: has no {first} ... {last}")
+        text = text[:text.index(first) + len(first)] + "\n" + table + "\n" + text[text.index(last):]
+        with open(options.write, "w") as file:
+            file.write(text)
+
+
+if __name__ == "__main__":
+    main()
