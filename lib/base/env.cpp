@@ -27,6 +27,7 @@ constexpr std::array variables{
              "log lines on stderr: 1 devices, programs and plan misses; 2 a line per kernel; 3 choices of solvers; 4 sources"},
     Variable{"CLNET_TRACE", "a file", "a Chrome trace (JSON) of all kernels and transfers, for Perfetto"},
     Variable{"CLNET_EAGER", "0 | 1", "evaluate each operation at once, for debugging"},
+    Variable{"CLNET_FUSION", "0 | 1", "0: a kernel for each operation, for debugging"},
     Variable{"CLNET_POISON", "0 | 1", "fill outputs and temporaries with NaN before a kernel writes them, for debugging"},
     Variable{"CLNET_VECTOR_WIDTH", "4 | 8 | 16", "lanes of the vectors in kernels for CPUs; unset: the device's native width"},
     Variable{"CLNET_SOLVER", "op:solver[,op:solver...]", "use this solver for an operation, as in matmul:direct"},

@@ -1,135 +1,400 @@
 #include "lib/exec/elementwise.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <numeric>
+
+#include "lib/exec/expression.h"
+#include "lib/exec/value.h"
+#include "lib/exec/work.h"
 
 namespace clnet::exec {
 
+Tensor source_of(const Tensor& tensor) {
+  Tensor source = tensor;
+  while (!value_of(source) && source.node()->op->is_view()) source = source.node()->inputs[0];
+  return source;
+}
+
 namespace {
 
-/// The output's dimensions with the inputs' strides, merged where every input allows it; outermost first.
-struct Loops {
-  std::vector<std::int64_t> extents;
-  std::vector<std::vector<std::int64_t>> strides;  // [input][dimension]
-};
-
-Loops merge(const Shape& output, const std::vector<Shape>& inputs) {
-  Loops all;
-  all.extents = output.extents();
-  for (const auto& shape : inputs) {
-    std::vector<std::int64_t> strides(all.extents.size(), 0);
-    std::int64_t stride = 1;
-    for (int back = 1; back <= shape.rank(); ++back) {
-      const auto extent = shape[-back];
-      if (extent != 1) strides[strides.size() - static_cast<std::size_t>(back)] = stride;
-      stride *= extent;
-    }
-    all.strides.push_back(std::move(strides));
-  }
-
-  Loops merged;
-  merged.strides.resize(inputs.size());
-  for (std::size_t d = 0; d < all.extents.size(); ++d) {
-    if (all.extents[d] == 1) continue;
-    bool joins = !merged.extents.empty();
-    for (std::size_t k = 0; k < inputs.size() && joins; ++k)
-      joins = merged.strides[k].back() == all.strides[k][d] * all.extents[d];
-    if (joins)
-      merged.extents.back() *= all.extents[d];
-    else
-      merged.extents.push_back(all.extents[d]);
-    for (std::size_t k = 0; k < inputs.size(); ++k) {
-      if (joins)
-        merged.strides[k].back() = all.strides[k][d];
-      else
-        merged.strides[k].push_back(all.strides[k][d]);
-    }
-  }
-  if (merged.extents.empty()) {
-    merged.extents.push_back(1);
-    for (auto& strides : merged.strides) strides.push_back(0);
-  }
-  return merged;
+std::string expression_of(const Node& node) {
+  Specs specs;
+  for (const auto& input : node.inputs) specs.push_back(input.spec());
+  return node.op->expr(specs);
 }
+
+class Assembly {
+ public:
+  Assembly(const std::vector<const Node*>& nodes, const std::vector<const Node*>& outputs) : nodes_(nodes), outputs_(outputs) {}
+
+  std::optional<ElementwiseKernel> operator()() {
+    const auto elements = outputs_.front()->outputs[0].shape.numel();
+    std::vector<Shape> shapes;
+    for (const auto* node : nodes_) {
+      if (node->outputs[0].shape.numel() != elements) continue;
+      shapes.push_back(node->outputs[0].shape);
+      for (const auto& input : node->inputs)
+        if (input.numel() == elements) shapes.push_back(input.shape());
+    }
+    if (elements == 0) {
+      result_.loops = {0};
+    } else {
+      auto loops = common_loops(shapes);
+      if (!loops) return std::nullopt;
+      result_.loops = std::move(*loops);
+    }
+    const Strides linear = linear_strides(result_.loops);
+    for (const auto* output : outputs_) result_.outputs.push_back(step(output, {true, linear}));
+    if (failed_) return std::nullopt;
+    std::vector<Strides*> strides;
+    for (auto& load : result_.loads) strides.push_back(&load.at.strides);
+    for (auto& step : result_.steps) strides.push_back(&step.at.strides);
+    if (elements != 0) join_loops(result_.loops, strides);
+    return std::move(result_);
+  }
+
+ private:
+  using Operand = ElementwiseKernel::Operand;
+  using Position = ElementwiseKernel::Position;
+
+  std::size_t step(const Node* node, const Position& at) {
+    const auto same = [&](const auto& other) { return other.node == node && other.at == at; };
+    auto& steps = result_.steps;
+    if (const auto found = std::find_if(steps.begin(), steps.end(), same); found != steps.end())
+      return static_cast<std::size_t>(found - steps.begin());
+    std::vector<Operand> operands;
+    for (const auto& input : node->inputs) operands.push_back(operand(input, *node, at));
+    steps.push_back({node, std::move(operands), at});
+    return steps.size() - 1;
+  }
+
+  Operand operand(const Tensor& input, const Node& reader, const Position& at) {
+    Position position;
+    position.linear = at.linear && input.numel() == reader.outputs[0].shape.numel();
+    if (auto strides = broadcast_strides(input.shape(), reader.outputs[0].shape, at.strides, result_.loops))
+      position.strides = std::move(*strides);
+    else
+      failed_ = true;
+    const Tensor source = source_of(input);
+    const auto index_in = [&](std::vector<Tensor>& list) {
+      const auto found = std::find_if(list.begin(), list.end(), [&](const Tensor& other) { return other.same(source); });
+      if (found != list.end()) return static_cast<std::size_t>(found - list.begin());
+      list.push_back(source);
+      return list.size() - 1;
+    };
+    if (std::find(nodes_.begin(), nodes_.end(), source.node().get()) != nodes_.end() && !value_of(source))
+      return {Operand::From::step, step(source.node().get(), position)};
+    if (is_host_scalar(source.spec(), value_of(source).get())) return {Operand::From::scalar, index_in(result_.scalars)};
+    const auto buffer = index_in(result_.buffers);
+    auto& loads = result_.loads;
+    const auto same = [&](const auto& load) { return load.buffer == buffer && load.at == position; };
+    const auto found = std::find_if(loads.begin(), loads.end(), same);
+    if (found != loads.end()) return {Operand::From::load, static_cast<std::size_t>(found - loads.begin())};
+    loads.push_back({buffer, std::move(position)});
+    return {Operand::From::load, loads.size() - 1};
+  }
+
+  const std::vector<const Node*>& nodes_;
+  const std::vector<const Node*>& outputs_;
+  ElementwiseKernel result_;
+  bool failed_ = false;
+};
 
 }  // namespace
 
-void lower_elementwise(const Op& op, Recorder& recorder) {
-  Specs specs;
-  std::vector<Shape> shapes;
-  for (std::size_t k = 0; k < recorder.input_count(); ++k) {
-    specs.push_back(recorder.spec(recorder.input(k)));
-    shapes.push_back(specs.back().shape);
-  }
-  const auto& output = recorder.spec(recorder.output()).shape;
-  const auto loops = merge(output, shapes);
-  const auto rank = loops.extents.size();
-  const auto inner = loops.extents.back();
-  // With rows long enough to fill work-groups each dimension is one of the range's; otherwise the linear index is taken apart.
-  const bool by_range = rank == 1 || (rank <= 3 && inner >= 64);
+bool is_elementwise(const Node& node) { return node.outputs.size() == 1 && !expression_of(node).empty(); }
 
-  const auto letter = [](std::size_t k) { return static_cast<char>('a' + k); };
-  std::string parameters = "OUT(y)", loads, index;
-  for (std::size_t k = 0; k < specs.size(); ++k) {
-    if (recorder.host_scalar(k)) {
-      parameters += fmt::format(", SCALAR({})", letter(k));
-      continue;
-    }
-    parameters += fmt::format(", IN(in{})", k);
-    std::string at;
-    for (std::size_t d = 0; d + 1 < rank; ++d)
-      if (loops.strides[k][d] != 0) at += fmt::format("i{} * s{}_{} + ", d, k, d);
-    at += loops.strides[k].back() != 0 ? fmt::format("i{}", rank - 1) : "0";
-    loads += fmt::format("  const VALUE(in{0}) {1} = LOAD(in{0}, {2});\n", k, letter(k), at);
-  }
-  for (std::size_t p = 0; p < op.parameters().size(); ++p) parameters += fmt::format(", const float p{}", p);
-  for (std::size_t d = 0; d < rank; ++d) parameters += fmt::format(", const int n{}", d);
-  for (std::size_t k = 0; k < specs.size(); ++k)
-    for (std::size_t d = 0; d + 1 < rank; ++d)
-      if (!recorder.host_scalar(k) && loops.strides[k][d] != 0) parameters += fmt::format(", const int s{}_{}", k, d);
-
-  if (by_range) {
-    std::string inside, linear;
-    for (std::size_t d = 0; d < rank; ++d) {
-      index += fmt::format("  const int i{} = (int)get_global_id({});\n", d, rank - 1 - d);
-      inside += fmt::format("{}i{} < n{}", d ? " && " : "", d, d);
-      linear = d ? fmt::format("({}) * n{} + i{}", linear, d, d) : "i0";
-    }
-    index += fmt::format("  if (!({})) return;\n  const int i = {};\n", inside, linear);
-  } else {
-    std::string total;
-    for (std::size_t d = 0; d < rank; ++d) total += fmt::format("{}n{}", d ? " * " : "", d);
-    index += fmt::format("  const int i = (int)get_global_id(0);\n  if (i >= {}) return;\n  int rest = i;\n", total);
-    for (std::size_t d = rank; d-- > 0;)
-      index += d ? fmt::format("  const int i{0} = REMAINDER(rest, n{0});\n  rest /= n{0};\n", d) : "  const int i0 = rest;\n";
-  }
-
-  const auto function = fmt::format("{}_elementwise", op.name());
-  auto source = fmt::format("#include \"clnet.clh\"\n\nkernel void {}({}) {{\n{}{}  STORE(y, i, {});\n}}\n", function, parameters,
-                            index, loads, op.expr(specs));
-  auto& launch = recorder.generated(op.name(), std::move(source), function);
-  launch.out("y", recorder.output());
-  for (std::size_t k = 0; k < specs.size(); ++k) {
-    if (recorder.host_scalar(k))
-      launch.scalar(std::string(1, letter(k)), recorder.input(k));
-    else
-      launch.in(fmt::format("in{}", k), recorder.input(k));
-  }
-  for (float parameter : op.parameters()) launch.arg_float(parameter);
-  for (auto extent : loops.extents) launch.arg(extent);
-  for (std::size_t k = 0; k < specs.size(); ++k)
-    for (std::size_t d = 0; d + 1 < rank; ++d)
-      if (!recorder.host_scalar(k) && loops.strides[k][d] != 0) launch.arg(loops.strides[k][d]);
-
-  const auto group = static_cast<std::int64_t>(std::min<std::size_t>(256, recorder.device().max_work_group_size));
-  if (!by_range || rank == 1)
-    launch.range({output.numel()}, {group});
-  else if (rank == 2)
-    launch.range({inner, loops.extents[0]}, {group, 1});
-  else
-    launch.range({inner, loops.extents[1], loops.extents[0]}, {group, 1, 1});
-  launch.detail(to_string(output)).flops(static_cast<double>(output.numel()));
+std::optional<ElementwiseKernel> assemble(const std::vector<const Node*>& nodes, const std::vector<const Node*>& outputs) {
+  return Assembly(nodes, outputs)();
 }
+
+std::size_t ElementwiseKernel::parameter_bytes() const {
+  std::size_t bytes = 16 * (buffers.size() + outputs.size()) + 8 * scalars.size() + 4 * (loops.size() + 3);
+  for (const auto& load : loads) bytes += load.at.linear ? 0 : 4 * (loops.size() - 1);
+  for (const auto& step : steps) {
+    bytes += 4 * step.node->op->parameters().size();
+    if (!step.at.linear) bytes += 4 * (loops.size() - 1);
+  }
+  return bytes;
+}
+
+int ElementwiseKernel::cost() const {
+  return std::accumulate(steps.begin(), steps.end(), 0,
+                         [](int sum, const Step& step) { return sum + exec::cost(expression_of(*step.node)); });
+}
+
+namespace {
+
+/// Prints the kernel and records its launch. Loops are called 0, 1, ... from the outermost on.
+class Printer {
+ public:
+  Printer(const ElementwiseKernel& kernel, Recorder& recorder)
+      : kernel_(kernel), recorder_(recorder), inner_(kernel.loops.size() - 1) {
+    std::vector<bool> used(kernel.steps.size(), false), stored(kernel.steps.size(), false);
+    for (const auto& step : kernel.steps)
+      for (const auto& operand : step.operands)
+        if (operand.from == From::step) used[operand.index] = true;
+    for (auto output : kernel.outputs) stored[output] = true;
+    used_ = std::move(used);
+    stored_ = std::move(stored);
+    for (const auto& step : kernel.steps) expressions_.push_back(expression_of(*step.node));
+    find_rows();
+  }
+
+  void operator()() {
+    name_ = function_name();
+    std::size_t parameter = 0;
+    for (std::size_t k = 0; k < kernel_.outputs.size(); ++k) parameters_ += fmt::format("{}OUT_SHARED(y{})", k ? ", " : "", k);
+    for (std::size_t k = 0; k < kernel_.buffers.size(); ++k) parameters_ += fmt::format(", IN_SHARED(x{})", k);
+    for (std::size_t k = 0; k < kernel_.scalars.size(); ++k) parameters_ += fmt::format(", SCALAR(s{})", k);
+    for (const auto& step : kernel_.steps) {
+      first_parameter_.push_back(parameter);
+      for (std::size_t k = 0; k < step.node->op->parameters().size(); ++k)
+        parameters_ += fmt::format(", const float p{}", parameter++);
+    }
+    for (std::size_t d = 0; d <= inner_; ++d) parameters_ += fmt::format(", const int n{}", d);
+    const bool rows = recorder_.device().prefers_vector_kernels;
+    const auto body = rows ? row_body() : element_body();
+    for (const auto& [name, stride] : strides_) parameters_ += fmt::format(", const int {}", name);
+    if (rows)
+      parameters_ +=
+          inner_ ? ", const int rows, const int rows_per_item, const int piece, const int pieces" : ", const int piece";
+
+    auto source = fmt::format("#include \"clnet.clh\"\n\nkernel void {}({}) {{\n{}}}\n", name_, parameters_, body);
+    auto& launch = recorder_.generated(name_, std::move(source), name_);
+    arguments(launch);
+    if (rows)
+      row_range(launch);
+    else
+      element_range(launch);
+    const auto& shape = kernel_.steps[kernel_.outputs[0]].node->outputs[0].shape;
+    launch.detail(to_string(shape)).flops(static_cast<double>(shape.numel()) * static_cast<double>(kernel_.steps.size()));
+    if (may_share()) launch.in_place();
+  }
+
+ private:
+  using From = ElementwiseKernel::Operand::From;
+  using Operand = ElementwiseKernel::Operand;
+  using Position = ElementwiseKernel::Position;
+
+  /// Finds what does not change in the innermost loop.
+  void find_rows() {
+    for (const auto& load : kernel_.loads) row_load_.push_back(!load.at.linear && load.at.strides[inner_] == 0);
+    for (std::size_t k = 0; k < kernel_.steps.size(); ++k) {
+      const auto& step = kernel_.steps[k];
+      bool fixed = !uses_index(expressions_[k]);
+      for (const auto& operand : step.operands)
+        fixed = fixed && (operand.from == From::scalar ||
+                          (operand.from == From::load ? row_load_[operand.index] : row_step_[operand.index]));
+      row_step_.push_back(fixed);
+    }
+  }
+
+  std::string function_name() const {
+    constexpr std::size_t most = 4;
+    std::vector<std::string_view> names;
+    for (const auto& step : kernel_.steps) names.push_back(step.node->op->name());
+    if (names.size() == 1) return fmt::format("{}_elementwise", names[0]);
+    std::string name = "fused";
+    for (std::size_t k = 0; k < names.size() && k < most; ++k) name += fmt::format("_{}", names[k]);
+    if (names.size() > most) name += fmt::format("_{}_more", names.size() - most);
+    return name;
+  }
+
+  /// The index of a position, its strides added to the parameters.
+  std::string index(const Position& at, const std::string& name) {
+    if (at.linear) return "i";
+    std::string text;
+    for (std::size_t d = 0; d < inner_; ++d) {
+      if (at.strides[d] == 0) continue;
+      const auto stride = fmt::format("{}_{}", name, d);
+      const bool known = std::any_of(strides_.begin(), strides_.end(), [&](const auto& other) { return other.first == stride; });
+      if (!known) strides_.emplace_back(stride, at.strides[d]);
+      text += fmt::format("{}i{} * {}", text.empty() ? "" : " + ", d, stride);
+    }
+    if (at.strides[inner_] != 0) text += fmt::format("{}i{}", text.empty() ? "" : " + ", inner_);
+    return text.empty() ? "0" : text;
+  }
+
+  std::string text_of(const Operand& operand) const {
+    constexpr char letters[] = {'a', 's', 'v'};
+    return fmt::format("{}{}", letters[static_cast<std::size_t>(operand.from)], operand.index);
+  }
+
+  std::string load(std::size_t k, std::string_view indent) {
+    const auto& load = kernel_.loads[k];
+    return fmt::format("{}const VALUE(x{}) a{} = LOAD(x{}, {});\n", indent, load.buffer, k, load.buffer,
+                       index(load.at, fmt::format("a{}", k)));
+  }
+
+  std::string step(std::size_t k, std::string_view indent, bool with_store) {
+    const auto& step = kernel_.steps[k];
+    const auto expression = rename(expressions_[k], [&](std::string_view name) -> std::string {
+      if (name == "i") return index(step.at, fmt::format("v{}", k));
+      if (name[0] == 'p') return fmt::format("p{}", first_parameter_[k] + static_cast<std::size_t>(name[1] - '0'));
+      return text_of(step.operands.at(static_cast<std::size_t>(name[0] - 'a')));
+    });
+    const auto dtype = step.node->outputs[0].dtype;
+    if (stored_[k] && !used_[k] && with_store) return store(k, expression, indent, step.node->op->name());
+    std::string_view type = "float", before, after;
+    switch (dtype) {
+      case Dtype::f32: break;
+      case Dtype::f16:
+      case Dtype::bf16:
+        before = dtype == Dtype::f16 ? "clnet_round_f16(" : "clnet_round_bf16(";
+        after = ")";
+        break;
+      case Dtype::i32: type = "int"; break;
+      case Dtype::i64: type = "long"; break;
+      case Dtype::u8: type = "uchar"; break;
+      case Dtype::boolean:
+        type = "uchar";
+        before = "(";
+        after = ") != 0";
+        break;
+    }
+    auto text =
+        fmt::format("{}const {} v{} = {}{}{};  // {}\n", indent, type, k, before, expression, after, step.node->op->name());
+    if (stored_[k] && with_store) text += store(k, fmt::format("v{}", k), indent, "");
+    return text;
+  }
+
+  std::string store(std::size_t k, std::string_view value, std::string_view indent, std::string_view comment) const {
+    std::string text;
+    for (std::size_t out = 0; out < kernel_.outputs.size(); ++out)
+      if (kernel_.outputs[out] == k)
+        text += fmt::format("{}STORE(y{}, i, {});{}{}\n", indent, out, value, comment.empty() ? "" : "  // ", comment);
+    return text;
+  }
+
+  /// All loads and operations that change in the innermost loop (`inner`), or those that do not. Loads stand just before the
+  /// first operation that needs them.
+  std::string statements(bool inner, std::string_view indent) {
+    std::string text;
+    std::vector<bool> loaded(kernel_.loads.size(), false);
+    for (std::size_t k = 0; k < kernel_.steps.size(); ++k) {
+      for (const auto& operand : kernel_.steps[k].operands) {
+        if (operand.from != From::load || loaded[operand.index] || row_load_[operand.index] == inner) continue;
+        loaded[operand.index] = true;
+        text += load(operand.index, indent);
+      }
+      if (row_step_[k] != inner) text += step(k, indent, inner);
+      if (inner && row_step_[k] && stored_[k]) text += store(k, fmt::format("v{}", k), indent, "");
+    }
+    return text;
+  }
+
+  /// i0, i1, ... of the outer loops from a linear index over them.
+  std::string outer_indices(std::string_view linear, std::size_t count, std::string_view indent) const {
+    std::string text, rest(linear);
+    for (std::size_t d = count; d-- > 1;) {
+      text += fmt::format("{}const int i{} = REMAINDER({}, n{});\n", indent, d, rest, d);
+      rest = fmt::format("{} / n{}", rest, d);
+    }
+    return text + fmt::format("{}const int i0 = {};\n", indent, rest);
+  }
+
+  /// For CPUs: a work-item takes rows (or a piece of one) in a loop that the compiler turns into vectors.
+  std::string row_body() {
+    const std::string pragma = "#pragma clang loop vectorize(assume_safety)\n";
+    if (inner_ == 0)
+      return fmt::format(
+          "  const int from = (int)get_global_id(0) * piece, to = min(from + piece, n0);\n{}{}"
+          "  for (int i0 = from; i0 < to; ++i0) {{\n    const int i = i0;\n{}  }}\n",
+          statements(false, "  "), pragma, statements(true, "    "));
+    return fmt::format(
+        "  const int item = (int)get_global_id(0), from = REMAINDER(item, pieces) * piece, to = min(from + piece, n{0});\n"
+        "  const int first = item / pieces * rows_per_item, last = min(first + rows_per_item, rows);\n"
+        "  for (int row = first; row < last; ++row) {{\n{1}{2}{3}    for (int i{0} = from; i{0} < to; ++i{0}) {{\n"
+        "      const int i = row * n{0} + i{0};\n{4}    }}\n  }}\n",
+        inner_, outer_indices("row", inner_, "    "), statements(false, "    "), pragma, statements(true, "      "));
+  }
+
+  /// With rows long enough to fill work-groups each loop is a dimension of the range; otherwise the linear index is taken apart.
+  bool by_range() const { return inner_ == 0 || (inner_ <= 2 && kernel_.loops[inner_] >= 64); }
+
+  /// An element per work-item.
+  std::string element_body() {
+    std::string text;
+    if (by_range()) {
+      std::string inside, linear;
+      for (std::size_t d = 0; d <= inner_; ++d) {
+        text += fmt::format("  const int i{} = (int)get_global_id({});\n", d, inner_ - d);
+        inside += fmt::format("{}i{} < n{}", d ? " && " : "", d, d);
+        linear = d ? fmt::format("({}) * n{} + i{}", linear, d, d) : "i0";
+      }
+      text += fmt::format("  if (!({})) return;\n  const int i = {};\n", inside, linear);
+    } else {
+      std::string total;
+      for (std::size_t d = 0; d <= inner_; ++d) total += fmt::format("{}n{}", d ? " * " : "", d);
+      text = fmt::format("  const int i = (int)get_global_id(0);\n  if (i >= {}) return;\n", total) +
+             outer_indices("i", inner_ + 1, "  ");
+    }
+    return text + statements(false, "  ") + statements(true, "  ");
+  }
+
+  void arguments(Launch& launch) const {
+    for (std::size_t k = 0; k < kernel_.outputs.size(); ++k) launch.out(fmt::format("y{}", k), recorder_.output(k));
+    const auto buffers = kernel_.buffers.size();
+    for (std::size_t k = 0; k < buffers; ++k) launch.in(fmt::format("x{}", k), recorder_.input(k));
+    for (std::size_t k = 0; k < kernel_.scalars.size(); ++k) launch.scalar(fmt::format("s{}", k), recorder_.input(buffers + k));
+    for (const auto& step : kernel_.steps)
+      for (float parameter : step.node->op->parameters()) launch.arg_float(parameter);
+    for (auto extent : kernel_.loops) launch.arg(extent);
+    for (const auto& [name, stride] : strides_) launch.arg(stride);
+  }
+
+  void row_range(Launch& launch) const {
+    constexpr std::int64_t task_work = 16384, unit = 64;  // elements of a cheap task: some microseconds; whole cache lines
+    const auto up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+    const auto length = kernel_.loops[inner_];
+    std::int64_t rows = 1;
+    for (std::size_t d = 0; d < inner_; ++d) rows *= kernel_.loops[d];
+    const auto work = rows * length * std::max(1, kernel_.cost() / 8);
+    const auto tasks = std::clamp<std::int64_t>(work / task_work, 1, std::int64_t{4} * recorder_.device().compute_units);
+    const auto wanted_pieces = rows >= tasks ? 1 : up(tasks, std::max<std::int64_t>(rows, 1));
+    const auto piece = std::max<std::int64_t>(1, wanted_pieces == 1 ? length : up(up(length, wanted_pieces), unit) * unit);
+    const auto pieces = up(length, piece), rows_per_item = std::max<std::int64_t>(1, up(rows, tasks));
+    if (inner_) launch.args({rows, rows_per_item});
+    launch.arg(piece);
+    if (inner_) launch.arg(std::max<std::int64_t>(pieces, 1));
+    launch.range({pieces * up(rows, rows_per_item)}, {1});
+  }
+
+  void element_range(Launch& launch) const {
+    const auto& loops = kernel_.loops;
+    const auto group = static_cast<std::int64_t>(std::min<std::size_t>(256, recorder_.device().max_work_group_size));
+    if (!by_range())
+      launch.range({std::accumulate(loops.begin(), loops.end(), std::int64_t{1}, std::multiplies{})}, {group});
+    else if (inner_ == 0)
+      launch.range({loops[0]}, {group});
+    else if (inner_ == 1)
+      launch.range({loops[1], loops[0]}, {group, 1});
+    else
+      launch.range({loops[2], loops[1], loops[0]}, {group, 1, 1});
+  }
+
+  /// Outputs may take the memory of inputs that are read at the same index only; the plan compares sizes in bytes.
+  bool may_share() const {
+    return std::all_of(kernel_.loads.begin(), kernel_.loads.end(), [&](const auto& load) {
+      const auto bytes = kernel_.buffers[load.buffer].spec().bytes();
+      return load.at.linear || std::none_of(kernel_.outputs.begin(), kernel_.outputs.end(),
+                                            [&](auto output) { return kernel_.steps[output].node->outputs[0].bytes() == bytes; });
+    });
+  }
+
+  const ElementwiseKernel& kernel_;
+  Recorder& recorder_;
+  const std::size_t inner_;  ///< the innermost loop
+  std::vector<bool> used_, stored_, row_load_, row_step_;
+  std::vector<std::string> expressions_;
+  std::vector<std::size_t> first_parameter_;
+  std::vector<std::pair<std::string, std::int64_t>> strides_;
+  std::string name_, parameters_;
+};
+
+}  // namespace
+
+void lower_elementwise(const ElementwiseKernel& kernel, Recorder& recorder) { Printer(kernel, recorder)(); }
 
 }  // namespace clnet::exec

@@ -31,7 +31,7 @@ Plan& PlanCache::plan(const Work& work, std::span<const Tensor> wanted, ocl::Con
   const auto why = explain ? reason(description) : std::string();
 
   Recording recording;
-  const auto ids = record(work, device.info(), recording);
+  const auto ids = record(work, wanted, device.info(), recording);
   std::vector<ValueId> keep;
   for (const auto& tensor : wanted)
     if (!value_of(tensor)) keep.push_back(ids.at(tensor));

@@ -5,6 +5,7 @@
 #include <typeinfo>
 #include <unordered_map>
 
+#include "lib/exec/fusion.h"
 #include "lib/exec/solver.h"
 #include "lib/exec/value.h"
 #include "lib/graph/op.h"
@@ -61,6 +62,7 @@ std::string plan_key(const Work& work, std::span<const Tensor> wanted) {
     key.raw(static_cast<std::int32_t>(tensor.output()));
   };
   key.text(forced_solvers());
+  key.raw(fusion_enabled());
   key.raw(work.leaves.size());
   for (const auto& leaf : work.leaves) {
     // Outputs of one evaluated node share its number: which one is meant is written where it is used.

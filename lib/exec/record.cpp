@@ -1,6 +1,6 @@
 #include "lib/exec/record.h"
 
-#include "lib/exec/elementwise.h"
+#include "lib/exec/fusion.h"
 #include "lib/exec/value.h"
 
 namespace clnet::exec {
@@ -11,24 +11,29 @@ void ValueIds::set(const Tensor& tensor, ValueId id) {
   outputs[static_cast<std::size_t>(tensor.output())] = id;
 }
 
-ValueIds record(const Work& work, const DeviceInfo& device, Recording& recording) {
+ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceInfo& device, Recording& recording) {
   ValueIds ids;
   for (const auto& leaf : work.leaves)
     ids.set(leaf, recording.add_leaf(leaf.spec(), is_host_scalar(leaf.spec(), value_of(leaf).get())));
-  for (const auto& node : work.nodes) {
-    std::vector<ValueId> in, out;
-    Specs specs;
-    for (const auto& input : node->inputs) {
-      in.push_back(ids.at(input));
-      specs.push_back(input.spec());
+  for (const auto& group : fuse(work.nodes, wanted, device)) {
+    Tensors inputs, outputs = group.outputs;
+    const auto& node = group.nodes.front();
+    if (group.kernel) {
+      inputs = group.kernel->buffers;
+      inputs.insert(inputs.end(), group.kernel->scalars.begin(), group.kernel->scalars.end());
+    } else {
+      inputs = node->inputs;
+      for (std::size_t i = 0; i < node->outputs.size(); ++i) outputs.emplace_back(node, static_cast<int>(i));
     }
-    for (std::size_t i = 0; i < node->outputs.size(); ++i) {
-      out.push_back(recording.add_value(node->outputs[i]));
-      ids.set(Tensor(node, static_cast<int>(i)), out.back());
+    std::vector<ValueId> in, out;
+    for (const auto& input : inputs) in.push_back(ids.at(input));
+    for (const auto& output : outputs) {
+      out.push_back(recording.add_value(output.spec()));
+      ids.set(output, out.back());
     }
     Recorder recorder(recording, device, std::move(in), std::move(out));
-    if (!node->op->expr(specs).empty())
-      lower_elementwise(*node->op, recorder);
+    if (group.kernel)
+      lower_elementwise(*group.kernel, recorder);
     else
       node->op->lower(recorder);
   }

@@ -1,6 +1,7 @@
 // From the graph to launches: lets each operation record how it is computed.
 #pragma once
 
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -19,7 +20,8 @@ class ValueIds {
   std::unordered_map<const Node*, std::vector<ValueId>> ids_;
 };
 
-/// Leaves become the recording's first values, in the order of `work.leaves`.
-ValueIds record(const Work& work, const DeviceInfo& device, Recording& recording);
+/// Leaves become the recording's first values, in the order of `work.leaves`. `wanted` are the results to be kept; other values
+/// may never come into being.
+CLNET_API ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceInfo& device, Recording& recording);
 
 }  // namespace clnet::exec

@@ -21,6 +21,6 @@ struct Work {
 };
 
 /// Everything that `tensors` need and that has no value yet.
-Work collect(std::span<const Tensor> tensors);
+CLNET_API Work collect(std::span<const Tensor> tensors);
 
 }  // namespace clnet::exec

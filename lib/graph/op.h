@@ -41,6 +41,9 @@ class CLNET_API Op {
   /// The values of p0, p1, ...: run-time arguments, so that their values do not make new programs.
   virtual std::vector<float> parameters() const { return {}; }
 
+  /// Whether the only output is the only input's elements in the same order, under another shape: nothing is computed.
+  virtual bool is_view() const { return false; }
+
   /// Records the launches that compute the outputs.
   virtual void lower(exec::Recorder& recorder) const;
 };

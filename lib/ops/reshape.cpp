@@ -26,6 +26,7 @@ class Reshape : public Op {
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
     return {reshape(gradients[0], inputs[0].shape())};
   }
+  bool is_view() const override { return true; }
   void lower(exec::Recorder& recorder) const override { recorder.alias(0, recorder.input(0)); }
 
  private:

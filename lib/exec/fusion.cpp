@@ -1,0 +1,267 @@
+#include "lib/exec/fusion.h"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <set>
+#include <unordered_map>
+
+#include "lib/base/env.h"
+#include "lib/base/log.h"
+#include "lib/exec/work.h"
+
+namespace clnet::exec {
+
+namespace {
+
+// Stop rules. Recomputing a value costs at most `cheap` (see cost() in expression.h) for every element that reads it; kernels are
+// kept small enough to compile quickly and to read.
+constexpr int cheap = 8;
+constexpr std::int64_t small_ratio = 16;  // a value with so many times fewer elements than its readers costs nothing to read
+constexpr std::size_t most_nodes = 64, most_buffers = 24, most_loops = 4;
+
+thread_local int disabled_here = 0;
+
+using Index = std::size_t;
+constexpr Index none = std::numeric_limits<Index>::max();
+
+class Fusion {
+ public:
+  Fusion(std::span<const std::shared_ptr<Node>> nodes, std::span<const Tensor> wanted, const DeviceInfo& device)
+      : nodes_(nodes), count_(nodes.size()), parameter_limit_(std::min<std::size_t>(device.max_parameter_size, 4096) - 64) {
+    for (Index k = 0; k < count_; ++k) index_[nodes[k].get()] = k;
+    reads_.resize(count_);
+    readers_.resize(count_);
+    kept_.resize(count_);
+    needed_.resize(count_);
+    written_.resize(count_);
+    for (Index k = 0; k < count_; ++k) {
+      elementwise_.push_back(is_elementwise(*nodes[k]));
+      home_.push_back(k);
+      members_.push_back({k});
+      for (const auto& input : nodes[k]->inputs) {
+        // Elementwise operations look through views.
+        const auto source = producer(elementwise_[k] ? source_of(input) : input);
+        if (source == none) continue;
+        reads_[k].push_back(source);
+        readers_[source].push_back(k);
+      }
+    }
+    for (const auto& tensor : wanted)
+      if (const auto k = producer(tensor); k != none) kept_[k] = true;
+    for (Index k = count_; k-- > 0;)
+      needed_[k] = kept_[k] || !nodes_[k]->op->is_view() ||
+                   std::any_of(readers_[k].begin(), readers_[k].end(), [&](Index reader) { return needed_[reader]; });
+  }
+
+  std::vector<Group> operator()() {
+    if (fusion_enabled())
+      for (Index k = 0; k < count_; ++k)
+        if (elementwise_[k]) join_producers(k);
+    for (Index k = 0; k < count_; ++k) written_[k] = is_read_outside(k, home_[k]);
+    where_.resize(count_);
+    for (Index k = 0; k < count_; ++k) where_[k] = {home_[k]};
+    if (fusion_enabled())
+      for (Index k = count_; k-- > 0;)
+        if (elementwise_[k]) recompute(k);
+    return ordered();
+  }
+
+ private:
+  Index producer(const Tensor& tensor) const {
+    if (value_of(tensor)) return none;
+    const auto found = index_.find(tensor.node().get());
+    return found == index_.end() ? none : found->second;
+  }
+
+  std::int64_t elements(Index k) const { return nodes_[k]->outputs[0].shape.numel(); }
+
+  bool is_read_outside(Index k, Index group) const {
+    return kept_[k] || std::any_of(readers_[k].begin(), readers_[k].end(),
+                                   [&](Index reader) { return needed_[reader] && home_[reader] != group; });
+  }
+
+  std::optional<ElementwiseKernel> kernel_of(const std::vector<Index>& members, const std::vector<Index>& outputs) const {
+    std::vector<const Node*> nodes, written;
+    for (auto k : members) nodes.push_back(nodes_[k].get());
+    for (auto k : outputs) written.push_back(nodes_[k].get());
+    return assemble(nodes, written);
+  }
+
+  /// Whether it is a kernel within the limits.
+  bool fits(const std::vector<Index>& members, const std::vector<Index>& outputs) const {
+    if (members.size() > most_nodes) return false;
+    const auto kernel = kernel_of(members, outputs);
+    return kernel && kernel->loops.size() <= most_loops && kernel->buffers.size() + outputs.size() <= most_buffers &&
+           kernel->parameter_bytes() <= parameter_limit_;
+  }
+
+  /// Whether group `to` needs, by way of other groups, what group `from` computes.
+  bool path_between(Index from, Index to) const {
+    std::vector<bool> seen(count_, false);
+    std::vector<Index> open{from};
+    seen[from] = true;
+    while (!open.empty()) {
+      const Index group = open.back();
+      open.pop_back();
+      for (auto k : members_[group])
+        for (auto reader : readers_[k]) {
+          const Index next = home_[reader];
+          if (next == to && group != from) return true;
+          if (next == to || seen[next]) continue;
+          seen[next] = true;
+          open.push_back(next);
+        }
+    }
+    return false;
+  }
+
+  /// Makes one group of an operation's and those of the operations that it reads, where that is possible.
+  void join_producers(Index k) {
+    if (elements(k) == 0) return;
+    for (auto source : reads_[k]) {
+      const Index mine = home_[k], other = home_[source];
+      if (mine == other || !elementwise_[source] || elements(source) != elements(k) || path_between(other, mine)) continue;
+      std::vector<Index> together, outputs;
+      std::merge(members_[mine].begin(), members_[mine].end(), members_[other].begin(), members_[other].end(),
+                 std::back_inserter(together));
+      const auto theirs = members_[other];
+      for (auto member : theirs) home_[member] = mine;
+      for (auto member : together)
+        if (is_read_outside(member, mine)) outputs.push_back(member);
+      if (fits(together, outputs)) {
+        members_[mine] = std::move(together);
+        members_[other].clear();
+      } else {
+        for (auto member : theirs) home_[member] = other;
+      }
+    }
+  }
+
+  bool computes(Index group, Index k) const { return std::binary_search(members_[group].begin(), members_[group].end(), k); }
+
+  std::vector<Index> outputs_of(Index group) const {
+    std::vector<Index> result;
+    for (auto k : members_[group])
+      if (home_[k] == group && written_[k]) result.push_back(k);
+    return result;
+  }
+
+  /// Computes a value again in all kernels that read it, if that is cheaper than writing it.
+  void recompute(Index k) {
+    const Index home = home_[k];
+    if (!written_[k] || kept_[k] || elements(k) == 0) return;
+    std::set<Index> targets;
+    for (auto reader : readers_[k]) {
+      if (!needed_[reader]) continue;
+      if (!elementwise_[reader]) return;
+      for (auto group : where_[reader])
+        if (group != home) targets.insert(group);
+    }
+    // What it is made of, as far as that is not written anyway.
+    std::vector<Index> tree{k};
+    for (std::size_t next = 0; next < tree.size(); ++next)
+      for (auto source : reads_[tree[next]])
+        if (computes(home, source) && !written_[source] && std::find(tree.begin(), tree.end(), source) == tree.end())
+          tree.push_back(source);
+    std::sort(tree.begin(), tree.end());
+    const auto alone = kernel_of(tree, {k});
+    if (!alone || alone->cost() > cheap) return;
+    const auto large = std::count_if(alone->buffers.begin(), alone->buffers.end(),
+                                     [&](const Tensor& buffer) { return buffer.numel() >= elements(k); });
+    const bool small = std::all_of(targets.begin(), targets.end(),
+                                   [&](Index group) { return elements(k) * small_ratio <= elements(outputs_of(group).front()); });
+    if (large > 1 && !small) return;
+
+    std::vector<std::vector<Index>> merged;
+    for (auto group : targets) {
+      std::vector<Index> with;
+      std::set_union(members_[group].begin(), members_[group].end(), tree.begin(), tree.end(), std::back_inserter(with));
+      if (!fits(with, outputs_of(group))) return;
+      merged.push_back(std::move(with));
+    }
+    written_[k] = false;
+    auto with = merged.begin();
+    for (auto group : targets) {
+      for (auto member : tree)
+        if (!computes(group, member)) where_[member].push_back(group);
+      members_[group] = std::move(*with++);
+    }
+    // At home goes what nothing there needs any more.
+    for (auto member = tree.rbegin(); member != tree.rend(); ++member) {
+      const auto& readers = readers_[*member];
+      if (std::any_of(readers.begin(), readers.end(), [&](Index reader) { return computes(home, reader); })) continue;
+      std::erase(members_[home], *member);
+      std::erase(where_[*member], home);
+    }
+  }
+
+  Group finished(Index id) const {
+    Group group;
+    for (auto k : members_[id]) group.nodes.push_back(nodes_[k]);
+    if (!elementwise_[members_[id][0]]) return group;
+    const auto outputs = outputs_of(id);
+    for (auto k : outputs) group.outputs.emplace_back(nodes_[k], 0);
+    group.kernel = kernel_of(members_[id], outputs);
+    if (group.nodes.size() > 1 && logging::enabled(logging::Level::solver)) {
+      std::string names;
+      for (const auto& node : group.nodes) names += fmt::format("{}{}", names.empty() ? "" : ", ", node->op->name());
+      logging::print(logging::Level::solver, "fusion: {} over {}, {} to write", names, to_string(group.outputs[0].shape()),
+                     outputs.size());
+    }
+    return group;
+  }
+
+  /// The groups, each after those that it reads from, else as their last members were asked for.
+  std::vector<Group> ordered() const {
+    std::vector<std::set<Index>> after(count_);
+    std::vector<std::size_t> waits(count_, 0);
+    for (Index id = 0; id < count_; ++id)
+      for (auto k : members_[id])
+        for (auto source : reads_[k])
+          if (!computes(id, source) && after[home_[source]].insert(id).second) ++waits[id];
+    const auto later = [&](Index a, Index b) { return members_[a].back() > members_[b].back(); };
+    std::priority_queue<Index, std::vector<Index>, decltype(later)> ready(later);
+    for (Index id = 0; id < count_; ++id)
+      if (!members_[id].empty() && waits[id] == 0) ready.push(id);
+    std::vector<Group> result;
+    while (!ready.empty()) {
+      const Index id = ready.top();
+      ready.pop();
+      if (needed_[members_[id][0]]) result.push_back(finished(id));
+      for (auto next : after[id])
+        if (--waits[next] == 0) ready.push(next);
+    }
+    return result;
+  }
+
+  std::span<const std::shared_ptr<Node>> nodes_;
+  const Index count_;
+  const std::size_t parameter_limit_;
+  std::unordered_map<const Node*, Index> index_;
+  // By node:
+  std::vector<bool> elementwise_, kept_;
+  std::vector<bool> needed_;   ///< false: a view that only elementwise operations look through
+  std::vector<bool> written_;  ///< its home writes it, because others read it
+  std::vector<std::vector<Index>> reads_, readers_;
+  std::vector<Index> home_;                ///< the group that it belongs to
+  std::vector<std::vector<Index>> where_;  ///< all groups that compute it
+  // By group:
+  std::vector<std::vector<Index>> members_;  ///< in order
+};
+
+}  // namespace
+
+NoFusion::NoFusion() { ++disabled_here; }
+NoFusion::~NoFusion() { --disabled_here; }
+
+bool fusion_enabled() {
+  static const bool enabled = env::text("CLNET_FUSION").value_or("1") != "0";
+  return enabled && disabled_here == 0;
+}
+
+std::vector<Group> fuse(std::span<const std::shared_ptr<Node>> nodes, std::span<const Tensor> wanted, const DeviceInfo& device) {
+  return Fusion(nodes, wanted, device)();
+}
+
+}  // namespace clnet::exec

@@ -1,0 +1,40 @@
+// Which nodes become one kernel.
+//
+// Elementwise operations with equally many elements join the kernel of an operation whose result they read, as long as nothing
+// between them is computed by another kernel. What nobody else reads stays in registers; a value that others need is written too.
+// A cheap value of another kernel is computed again where it is read instead of being written. Between operations a value of f16
+// or bf16 is rounded as storing it would, so that fusing changes no result.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "clnet/device.h"
+#include "lib/exec/elementwise.h"
+
+namespace clnet::exec {
+
+struct Group {
+  std::vector<std::shared_ptr<Node>> nodes;  ///< one; or those of a generated kernel, in their order
+  std::vector<Tensor> outputs;               ///< what a generated kernel writes
+  std::optional<ElementwiseKernel> kernel;   ///< empty: the node lowers itself
+};
+
+/// The groups in an order in which each finds what it reads. `nodes` are in such an order, `wanted` are to be kept. The result
+/// depends on the structure of the graph only: a plan is known by that.
+CLNET_API std::vector<Group> fuse(std::span<const std::shared_ptr<Node>> nodes, std::span<const Tensor> wanted,
+                                  const DeviceInfo& device);
+
+/// Leaves every operation its own kernel while it lives, on this thread; CLNET_FUSION=0 does so for good.
+class CLNET_API NoFusion {
+ public:
+  NoFusion();
+  ~NoFusion();
+  NoFusion(const NoFusion&) = delete;
+  NoFusion& operator=(const NoFusion&) = delete;
+};
+bool fusion_enabled();
+
+}  // namespace clnet::exec
