@@ -34,6 +34,7 @@ std::optional<Strides> broadcast_strides(const Shape& small, const Shape& large,
                                          const std::vector<std::int64_t>& loops) {
   if (small.numel() == large.numel()) return strides;
   Strides result(strides.size(), 0);
+  if (large.numel() == 0) return result;
   for (std::size_t d = 0; d < loops.size(); ++d) {
     if (strides[d] == 0) continue;
     // The dimension of `large` that the loop walks along.

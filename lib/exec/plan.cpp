@@ -151,6 +151,7 @@ void Plan::place(const ocl::Context& device) {
         if (life.last != i) continue;
         life.last = lives[to].last;
         owner[to] = owner[from];
+        std::erase(steps_[i].first_uses, static_cast<ValueId>(to));  // it holds a value, which is not to be poisoned
         break;
       }
     }

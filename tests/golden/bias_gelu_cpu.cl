@@ -1,0 +1,25 @@
+#define TYPE_x0 f32
+#define TYPE_x1 f32
+#define TYPE_y0 f32
+#include "clnet.clh"
+
+#pragma clang diagnostic ignored "-Wpass-failed"
+
+kernel void fused_add_gelu_tanh(OUT_SHARED(y0), IN_SHARED(x0), IN_SHARED(x1), const int n0, const int n1, const int n2,
+                                const int a1_1, const int rows, const int rows_per_item, const int piece,
+                                const int pieces) {
+  const int item = (int)get_global_id(0), from = REMAINDER(item, pieces) * piece, to = min(from + piece, n2);
+  const int first = item / pieces * rows_per_item, last = min(first + rows_per_item, rows);
+  for (int row = first; row < last; ++row) {
+    const int i1 = REMAINDER(row, n1);
+    const int i0 = row / n1;
+    const VALUE(x1) a1 = LOAD(x1, i1 * a1_1);
+#pragma clang loop vectorize(assume_safety)
+    for (int i2 = from; i2 < to; ++i2) {
+      const int i = row * n2 + i2;
+      const VALUE(x0) a0 = LOAD(x0, i);
+      const float v0 = a0 + a1;  // add
+      STORE(y0, i, 0.5f * v0 * (1.0f + tanh(0.79788456080286536f * (v0 + 0.044715f * v0 * v0 * v0))));  // gelu_tanh
+    }
+  }
+}

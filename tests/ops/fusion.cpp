@@ -1,0 +1,90 @@
+// Fused kernels give what single operations give, on random graphs.
+#include "lib/exec/fusion.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <random>
+
+#include "clnet/clnet.h"
+#include "lib/exec/statistics.h"
+
+using namespace clnet;
+
+namespace {
+
+/// A graph of `count` operations over tensors of shapes that broadcast to one another; the same for the same seed.
+std::vector<Tensor> random_graph(unsigned seed, int count, Dtype dtype) {
+  std::mt19937 random(seed);
+  const auto draw = [&](std::size_t below) { return random() % below; };
+  const std::vector<Shape> shapes{{3, 5, 17}, {5, 1}, {17}, {1}, {}, {3, 1, 1}, {1, 5, 17}, {3, 5, 1}};
+  std::vector<Tensor> values;
+  for (int k = 0; k < 6; ++k) {
+    const auto& shape = shapes[draw(shapes.size())];
+    std::vector<float> content(static_cast<std::size_t>(shape.numel()));
+    for (auto& value : content) value = static_cast<float>(draw(2000)) / 500.0F - 2.0F;
+    values.push_back(cast(Tensor::from(content, shape), dtype).detach());
+  }
+  std::vector<Tensor> wanted;
+  for (int k = 0; k < count; ++k) {
+    const Tensor a = values[draw(values.size())], b = values[draw(values.size())], c = values[draw(values.size())];
+    Tensor y;
+    try {
+      switch (draw(16)) {
+        case 0: y = a + b; break;
+        case 1: y = a - b; break;
+        case 2: y = a * b; break;
+        case 3: y = relu(a); break;
+        case 4: y = where(greater(a, b), b, c); break;
+        case 5: y = tanh(a); break;
+        case 6: y = a * 0.5 + 1.0; break;
+        case 7: y = reshape(a, {a.numel()}); break;
+        case 8: y = sum(a, {0}, true); break;
+        case 9: y = cast(cast(a * 10.0, Dtype::i32), dtype); break;
+        case 10: y = cast(cast(a, Dtype::f16), dtype); break;
+        case 11: y = a.rank() == 1 && a.numel() == 255 ? reshape(a, {3, 5, 17}) : expand(a, {3, 5, 17}); break;
+        case 12: y = cast(logical_not(less(a, b)), dtype) * c; break;
+        case 13: y = softmax(tanh(a), -1); break;
+        case 14: y = cast(arange(17, -1, 0.125, Dtype::f32), dtype) + a; break;
+        default: y = maximum(a, b) - minimum(b, c); break;
+      }
+    } catch (const ShapeError&) {
+      continue;  // shapes that do not broadcast, or no dimension to reduce
+    }
+    values.push_back(tanh(y));
+    if (draw(5) == 0) wanted.push_back(draw(3) ? y : values.back());
+  }
+  wanted.push_back(values.back());
+  return wanted;
+}
+
+}  // namespace
+
+TEST_CASE("fused operations give what single ones give, on random graphs") {
+  for (auto dtype : {Dtype::f32, Dtype::f16, Dtype::bf16})
+    for (unsigned seed = 0; seed < 40; ++seed) {
+      INFO("seed " << seed << " in " << to_string(dtype));
+      auto fused = random_graph(seed, 25, dtype), single = random_graph(seed, 25, dtype);
+      REQUIRE(fused.size() == single.size());
+      const auto start = exec::statistics().kernels;
+      eval(fused);
+      const auto between = exec::statistics().kernels;
+      {
+        const exec::NoFusion none;
+        eval(single);
+      }
+      const auto end = exec::statistics().kernels;
+      CHECK(between - start <= end - between);
+      for (std::size_t k = 0; k < fused.size(); ++k) {
+        const auto a = fused[k].to_vector<float>(), b = single[k].to_vector<float>();
+        REQUIRE(a.size() == b.size());
+        // Compilers may contract a product and a sum in one kernel. Where that tips a rounding to f16, bf16 or i32, values that
+        // are up to one step apart meet in later operations.
+        const double tolerance = dtype == Dtype::f32 ? 2e-2 : 5e-2;
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < a.size(); ++i)
+          wrong += !(std::abs(a[i] - b[i]) <= tolerance * std::max(1.0F, std::abs(b[i])));
+        INFO("result " << k << " of shape " << to_string(fused[k].shape()) << ": " << wrong << " elements differ");
+        CHECK(wrong == 0);
+      }
+    }
+}

@@ -1,0 +1,151 @@
+// The loops, the grouping and the text of generated kernels, for a device that need not be there.
+#include "lib/exec/fusion.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "clnet/clnet.h"
+#include "lib/exec/expression.h"
+#include "lib/exec/record.h"
+
+using namespace clnet;
+using namespace clnet::exec;
+
+namespace {
+
+DeviceInfo device(bool cpu) {
+  DeviceInfo info;
+  info.compute_units = 4;
+  info.max_work_group_size = 256;
+  info.native_float_width = cpu ? 8 : 1;
+  info.prefers_vector_kernels = cpu;
+  return info;
+}
+
+/// A leaf that lies on no device and is no scalar of the host.
+struct Somewhere : Value {};
+Tensor leaf(const Shape& shape, Dtype dtype = Dtype::f32) { return make_leaf({shape, dtype}, std::make_shared<Somewhere>()); }
+
+Recording recorded(const std::vector<Tensor>& wanted, bool cpu = true) {
+  Recording recording;
+  record(collect(wanted), wanted, device(cpu), recording);
+  return recording;
+}
+
+std::vector<std::string> functions(const Recording& recording) {
+  std::vector<std::string> result;
+  for (const auto& command : recording.commands())
+    if (const auto* launch = std::get_if<Launch>(&command)) result.push_back(launch->function());
+  return result;
+}
+
+using Names = std::vector<std::string>;
+
+/// Compares the generated kernels with tests/golden/NAME.cl; CLNET_GOLDEN=write writes that file.
+void check_golden(const std::string& name, const std::vector<Tensor>& wanted, bool cpu = true) {
+  std::string text;
+  const auto recording = recorded(wanted, cpu);
+  for (const auto& command : recording.commands()) {
+    const auto& launch = std::get<Launch>(command);
+    if (launch.program().source.empty()) continue;
+    for (const auto& [define, value] : launch.program().defines) text += "#define " + define + ' ' + value + '\n';
+    text += launch.program().source;
+  }
+  const auto path = std::string(CLNET_SOURCE_DIR) + "/tests/golden/" + name + ".cl";
+  const char* write = std::getenv("CLNET_GOLDEN");
+  if (write && std::string(write) == "write") std::ofstream(path) << text;
+  std::ifstream file(path);
+  std::stringstream golden;
+  golden << file.rdbuf();
+  CHECK(text == golden.str());
+}
+
+}  // namespace
+
+TEST_CASE("expressions are renamed word by word, and have a cost") {
+  const auto names = [](std::string_view name) { return "<" + std::string(name) + ">"; };
+  CHECK(rename("a > 0 ? a : p0 * expm1(a) + 0x1p-2f + 1e-3f", names) == "<a> > 0 ? <a> : <p0> * expm1(<a>) + 0x1p-2f + 1e-3f");
+  CHECK(rename("clnet_uniform((ulong)b, (ulong)i)", names) == "clnet_uniform((ulong)<b>, (ulong)<i>)");
+  CHECK(uses_index("a + b * i"));
+  CHECK_FALSE(uses_index("isnan(a) ? 1 : 0"));
+  CHECK(cost("a + b") == 1);
+  CHECK(cost("a / b") == 4);
+  CHECK(cost("exp(a)") == 16);
+}
+
+TEST_CASE("loops are cut where any shape's dimensions end, and joined where all strides allow it") {
+  CHECK(*common_loops({{2, 3, 4}, {6, 4}}) == std::vector<std::int64_t>{2, 3, 4});
+  CHECK(*common_loops({{1, 6, 1}, {6}}) == std::vector<std::int64_t>{6});
+  CHECK_FALSE(common_loops({{2, 3}, {3, 2}}));
+  std::vector<std::int64_t> loops{2, 3, 4};
+  Strides all = linear_strides(loops), channel = *broadcast_strides({3, 1}, {2, 3, 4}, all, loops);
+  CHECK(channel == Strides{0, 1, 0});
+  CHECK(*broadcast_strides({4}, {6, 4}, all, loops) == Strides{0, 0, 1});
+  CHECK_FALSE(broadcast_strides({1, 2}, {12, 2}, {4, 1}, {6, 4}));
+  Strides row = *broadcast_strides({2, 1, 1}, {2, 3, 4}, all, loops);
+  join_loops(loops, {&all, &row});
+  CHECK(loops == std::vector<std::int64_t>{2, 12});
+  CHECK(row == Strides{1, 0});
+}
+
+TEST_CASE("chains and trees become one kernel") {
+  const Tensor x = leaf({4, 8, 6, 6}), bias = leaf({8});
+  CHECK(functions(recorded({relu(x + reshape(bias, {8, 1, 1}))})) == Names{"fused_add_relu"});
+  CHECK(functions(recorded({reshape(relu(x), {4, 288}) * leaf({288})})) == Names{"fused_relu_mul"});
+  CHECK(functions(recorded({square(x - leaf({1})) * square(x)})) == Names{"fused_sub_square_square_mul"});
+}
+
+TEST_CASE("a value that others need is written by the kernel that makes it") {
+  const Tensor x = leaf({8, 6}), y = exp(x), total = sum(y), z = y * 2.0;
+  const auto recording = recorded({total, z});
+  CHECK(functions(recording)[0] == "fused_exp_mul");
+  const auto& launch = std::get<Launch>(recording.commands()[0]);
+  std::size_t outputs = 0;
+  for (const auto& argument : launch.arguments())
+    if (const auto* buffer = std::get_if<BufferArg>(&argument)) outputs += buffer->writes;
+  CHECK(outputs == 2);
+}
+
+TEST_CASE("operations with another kernel between them stay apart") {
+  const Tensor x = leaf({8, 6}), y = exp(x);
+  const auto names = functions(recorded({y - sum(y, {1}, true)}));
+  CHECK(names.front() == "exp_elementwise");
+  CHECK(names.back() == "sub_elementwise");
+}
+
+TEST_CASE("cheap values are computed again instead of being written, dear ones are not") {
+  const Tensor x = leaf({8, 640}), a = leaf({8, 1}), b = leaf({8, 1});
+  CHECK(functions(recorded({x * (a + b)})) == Names{"fused_add_mul"});
+  CHECK(functions(recorded({x * exp(a + b)})) == Names{"fused_add_exp", "mul_elementwise"});
+  const Tensor positive = greater(x, 0.0), chosen = where(positive, x, 0.0 * x);
+  CHECK(functions(recorded({where(positive, softmax(chosen, 1), chosen)})).size() == 3);
+  const Tensor wide = exp(a);
+  CHECK(functions(recorded({wide, x * wide})).size() == 2);
+}
+
+TEST_CASE("kernels have at most 24 buffers and stay within the parameters' limit") {
+  Tensor sum_of_many = leaf({100});
+  for (int k = 0; k < 60; ++k) sum_of_many = sum_of_many + leaf({100});
+  const auto recording = recorded({sum_of_many});
+  CHECK(recording.commands().size() == 3);
+  for (const auto& command : recording.commands()) CHECK(std::get<Launch>(command).arguments().size() < 30);
+}
+
+TEST_CASE("the text of generated kernels") {
+  const Tensor x = leaf({4, 8, 30, 30}), g = leaf({4, 8, 30, 30});
+  const auto bias = [] { return reshape(leaf({8}), {8, 1, 1}); };
+  SECTION("bias and activation on a CPU") { check_golden("bias_gelu_cpu", {gelu(x + bias(), Gelu::tanh)}); }
+  SECTION("the same on other devices") { check_golden("bias_gelu", {gelu(x + bias(), Gelu::tanh)}, false); }
+  SECTION("the gradient of relu") { check_golden("relu_gradient_cpu", {where(greater(x, 0.0), g, Tensor::scalar(0))}); }
+  SECTION("half precision, with rounding between the operations") {
+    const Tensor half = leaf({1000}, Dtype::f16);
+    check_golden("half_swish_cpu", {half * sigmoid(half)});
+  }
+  SECTION("dropout after an activation, both kept") {
+    const Tensor y = relu(x);
+    manual_seed(1);
+    check_golden("relu_dropout_cpu", {y, dropout(y, 0.5)});
+  }
+  SECTION("short rows on other devices") { check_golden("rows", {leaf({100, 10}) * leaf({10}) + leaf({100, 1})}, false); }
+}
