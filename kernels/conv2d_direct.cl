@@ -1,5 +1,5 @@
 // Convolution by its definition: one output per work-item.
-#include "clnet.clh"
+#include "epilogue.clh"
 
 kernel void conv2d_direct(IN(x), IN(w),
 #ifdef BIAS
@@ -7,7 +7,7 @@ kernel void conv2d_direct(IN(x), IN(w),
 #endif
                           OUT(y), const int total, const int C, const int H, const int W, const int O, const int KH,
                           const int KW, const int OH, const int OW, const int SH, const int SW, const int PT, const int PL,
-                          const int DH, const int DW, const int CG, const int OG) {
+                          const int DH, const int DW, const int CG, const int OG EPILOGUE_PARAMETERS) {
   const int i = (int)get_global_id(0);
   if (i >= total) return;
   const int ox = i % OW, oy = i / OW % OH, o = i / (OW * OH) % O, n = i / (OW * OH) / O;
@@ -26,5 +26,5 @@ kernel void conv2d_direct(IN(x), IN(w),
 #ifdef BIAS
   sum += LOAD(bias, o);
 #endif
-  STORE(y, i, sum);
+  STORE(y, i, EPILOGUE(sum, i, o));
 }

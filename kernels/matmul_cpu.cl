@@ -2,6 +2,7 @@
 // columns of b into local memory, as panels of ROWS rows and of COLUMNS columns, and multiplies panel by panel with the sums in
 // registers. Packing makes every transposition alike, and memory is then read in order.
 #include "vector.clh"
+#include "epilogue.clh"
 
 #define COLUMNS (VW * VECTORS)
 #define VECTOR VFLOAT
@@ -62,9 +63,11 @@ inline void pack_along(const global storage *restrict source, const int stride, 
       for (int i = 0; i < lanes; ++i) target[k * step + i] = LOAD_ONE(source, k * stride + min(i, readable - 1));
 }
 
-// One panel of a times one panel of b; adds what `c` holds, or the bias at the first block along k.
+// One panel of a times one panel of b; adds what `c` holds, or the bias at the first block along k. After the last block the
+// epilogue follows; `index` and `column` are those of the first element.
 inline void multiply(const local float *restrict a, const local float *restrict b, const int depth, global float *restrict c,
-                     const int stride, const int rows, const int columns, const bool first, const VECTOR bias[VECTORS]) {
+                     const int stride, const int rows, const int columns, const bool first, const bool last, const int index,
+                     const int column, const VECTOR bias[VECTORS] EPILOGUE_PARAMETERS) {
   VECTOR sum[ROWS][VECTORS];
   #pragma unroll
   for (int i = 0; i < ROWS; ++i)
@@ -87,7 +90,8 @@ inline void multiply(const local float *restrict a, const local float *restrict 
       #pragma unroll
       for (int v = 0; v < VECTORS; ++v) {
         global unaligned *target = (global unaligned *)(c + i * stride + v * VW);
-        *target = sum[i][v] + (first ? bias[v] : *target);
+        const VECTOR result = sum[i][v] + (first ? bias[v] : *target);
+        *target = last ? VEPILOGUE(result, index + i * stride + v * VW, column + v * VW, 1) : result;
       }
     return;
   }
@@ -99,14 +103,18 @@ inline void multiply(const local float *restrict a, const local float *restrict 
     for (int i = 0; i < ROWS; ++i) *(unaligned *)(edge[i] + v * VW) = sum[i][v];
   }
   for (int i = 0; i < rows; ++i)
-    for (int j = 0; j < columns; ++j) c[i * stride + j] = edge[i][j] + (first ? edge_bias[j] : c[i * stride + j]);
+    for (int j = 0; j < columns; ++j) {
+      const int at = i * stride + j;
+      const float result = edge[i][j] + (first ? edge_bias[j] : c[at]);
+      c[at] = last ? EPILOGUE(result, index + at, column + j) : result;
+    }
 }
 
 // c is f32. k is cut into parts of `part` elements, whose results follow one another in c (part_stride apart).
 __attribute__((reqd_work_group_size(1, 1, 1))) kernel void matmul_cpu(
     IN(a), IN(b), IN(bias), OUT(c), const int has_bias, const int m, const int n, const int all_k, const int transpose_a,
     const int transpose_b, const int a_batch, const int b_batch, const int c_batch, const int tile_m, const int tile_n,
-    const int block, const int part, const int parts, const int part_stride, local float *restrict packed) {
+    const int block, const int part, const int parts, const int part_stride, local float *restrict packed EPILOGUE_PARAMETERS) {
   const int batch = (int)get_global_id(2) / parts, which = (int)get_global_id(2) % parts;
   const int m0 = (int)get_global_id(1) * tile_m, n0 = (int)get_global_id(0) * tile_n;
   const int height = min(tile_m, m - m0), width = min(tile_n, n - n0);
@@ -115,6 +123,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void matmul_cpu(
   const global storage *restrict from_a = PTR(a) + batch * a_batch;
   const global storage *restrict from_b = PTR(b) + batch * b_batch;
   global float *restrict to = PTR(c) + batch * c_batch + which * part_stride + m0 * n + n0;
+  const int start_index = batch * c_batch + m0 * n + n0;
   local float *restrict packed_b = packed, *restrict packed_a = packed + tile_n * block;
 
   for (int k0 = begin; k0 == begin || k0 < end; k0 += block) {
@@ -147,7 +156,8 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void matmul_cpu(
       }
       for (int i = 0; i < height; i += ROWS)
         multiply(packed_a + i * depth, packed_b + j * depth, depth, to + i * n + j, n, min(ROWS, height - i),
-                 min(COLUMNS, width - j), k0 == begin, start);
+                 min(COLUMNS, width - j), k0 == begin, k0 + block >= end, start_index + i * n + j, n0 + j,
+                 start EPILOGUE_ARGUMENTS);
     }
   }
 }

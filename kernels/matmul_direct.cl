@@ -1,12 +1,12 @@
 // The oracle of matrix products: one work-item per element of the result, operands with any strides.
-#include "clnet.clh"
+#include "epilogue.clh"
 
 kernel void matmul_direct(IN(a), IN(b),
 #ifdef BIAS
                           IN(bias),
 #endif
                           OUT(c), const int m, const int n, const int k, const int a_row, const int a_column, const int b_row,
-                          const int b_column, const int a_batch, const int b_batch, const int c_batch) {
+                          const int b_column, const int a_batch, const int b_batch, const int c_batch EPILOGUE_PARAMETERS) {
   const uint index = get_global_id(0);
   const int batch = get_global_id(1);
   if (index >= (uint)(m * n)) return;
@@ -17,5 +17,6 @@ kernel void matmul_direct(IN(a), IN(b),
 #ifdef BIAS
   sum += LOAD(bias, column);
 #endif
-  STORE(c, batch * c_batch + (int)index, sum);
+  const int at = batch * c_batch + (int)index;
+  STORE(c, at, EPILOGUE(sum, at, column));
 }

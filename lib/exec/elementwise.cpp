@@ -15,13 +15,32 @@ Tensor source_of(const Tensor& tensor) {
   return source;
 }
 
-namespace {
-
 std::string expression_of(const Node& node) {
   Specs specs;
   for (const auto& input : node.inputs) specs.push_back(input.spec());
   return node.op->expr(specs);
 }
+
+std::string_view value_type(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::i32: return "int";
+    case Dtype::i64: return "long";
+    case Dtype::u8:
+    case Dtype::boolean: return "uchar";
+    default: return "float";
+  }
+}
+
+std::string converted(Dtype dtype, const std::string& expression) {
+  switch (dtype) {
+    case Dtype::f16: return fmt::format("clnet_round_f16({})", expression);
+    case Dtype::bf16: return fmt::format("clnet_round_bf16({})", expression);
+    case Dtype::boolean: return fmt::format("({}) != 0", expression);
+    default: return expression;
+  }
+}
+
+namespace {
 
 class Assembly {
  public:
@@ -259,25 +278,8 @@ class Printer {
     });
     const auto dtype = step.node->outputs[0].dtype;
     if (stored_[k] && !used_[k] && with_store) return store(k, expression, indent, step.node->op->name());
-    std::string_view type = "float", before, after;
-    switch (dtype) {
-      case Dtype::f32: break;
-      case Dtype::f16:
-      case Dtype::bf16:
-        before = dtype == Dtype::f16 ? "clnet_round_f16(" : "clnet_round_bf16(";
-        after = ")";
-        break;
-      case Dtype::i32: type = "int"; break;
-      case Dtype::i64: type = "long"; break;
-      case Dtype::u8: type = "uchar"; break;
-      case Dtype::boolean:
-        type = "uchar";
-        before = "(";
-        after = ") != 0";
-        break;
-    }
-    auto text =
-        fmt::format("{}const {} v{} = {}{}{};  // {}\n", indent, type, k, before, expression, after, step.node->op->name());
+    auto text = fmt::format("{}const {} v{} = {};  // {}\n", indent, value_type(dtype), k, converted(dtype, expression),
+                            step.node->op->name());
     if (stored_[k] && with_store) text += store(k, fmt::format("v{}", k), indent, "");
     return text;
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/exec/loops.h"
@@ -17,6 +18,13 @@ Tensor source_of(const Tensor& tensor);
 
 /// Whether the operation is computed by an expression.
 bool is_elementwise(const Node& node);
+
+/// The operation's expression.
+std::string expression_of(const Node& node);
+/// The type in which kernels hold a value of the dtype.
+std::string_view value_type(Dtype dtype);
+/// The expression converted to what storing it as the dtype and loading it again would give.
+std::string converted(Dtype dtype, const std::string& expression);
 
 struct ElementwiseKernel {
   /// Where an operand of an operation comes from.

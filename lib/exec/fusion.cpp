@@ -8,6 +8,7 @@
 
 #include "lib/base/env.h"
 #include "lib/base/log.h"
+#include "lib/exec/epilogue.h"
 #include "lib/exec/work.h"
 
 namespace clnet::exec {
@@ -18,7 +19,7 @@ namespace {
 // kept small enough to compile quickly and to read.
 constexpr int cheap = 8;
 constexpr std::int64_t small_ratio = 16;  // a value with so many times fewer elements than its readers costs nothing to read
-constexpr std::size_t most_nodes = 64, most_buffers = 24, most_loops = 4;
+constexpr std::size_t most_nodes = 64, most_buffers = 24, most_loops = 4, most_epilogue_buffers = 8;
 
 thread_local int disabled_here = 0;
 
@@ -64,6 +65,8 @@ class Fusion {
     if (fusion_enabled())
       for (Index k = count_; k-- > 0;)
         if (elementwise_[k]) recompute(k);
+    head_.resize(count_, none);
+    if (fusion_enabled()) attach_to_heads();
     return ordered();
   }
 
@@ -143,7 +146,7 @@ class Fusion {
   std::vector<Index> outputs_of(Index group) const {
     std::vector<Index> result;
     for (auto k : members_[group])
-      if (home_[k] == group && written_[k]) result.push_back(k);
+      if (home_[k] == group && written_[k] && elementwise_[k]) result.push_back(k);
     return result;
   }
 
@@ -196,19 +199,50 @@ class Fusion {
     }
   }
 
+  /// Makes the kernels that alone read a convolution's (or the like's) output a part of it.
+  void attach_to_heads() {
+    for (Index k = count_; k-- > 0;) {
+      const auto& node = *nodes_[k];
+      if (elementwise_[k] || !node.op->takes_epilogue() || node.outputs.size() != 1 || kept_[k]) continue;
+      std::vector<Index> readers;
+      std::copy_if(readers_[k].begin(), readers_[k].end(), std::back_inserter(readers), [&](Index r) { return needed_[r]; });
+      if (readers.empty()) continue;
+      const Index group = home_[readers.front()];
+      const bool alone = std::all_of(readers.begin(), readers.end(), [&](Index reader) {
+        return elementwise_[reader] && where_[reader].size() == 1 && where_[reader][0] == group;
+      });
+      if (!alone || elements(k) == 0 || head_[group] != none) continue;
+      const auto kernel = kernel_of(members_[group], outputs_of(group));
+      const Tensor head(nodes_[k], 0);
+      if (!FusedEpilogue::possible(*kernel, head) || elements(outputs_of(group)[0]) != elements(k)) continue;
+      if (kernel->parameter_bytes() > parameter_limit_ / 2 || kernel->buffers.size() > most_epilogue_buffers) continue;
+      head_[group] = k;
+      members_[k].clear();
+      auto& members = members_[group];
+      members.insert(std::upper_bound(members.begin(), members.end(), k), k);
+      home_[k] = group;
+    }
+  }
+
   Group finished(Index id) const {
+    std::vector<Index> generated;
+    std::string names;
+    for (auto k : members_[id]) {
+      if (elementwise_[k]) generated.push_back(k);
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", nodes_[k]->op->name());
+    }
     Group group;
-    for (auto k : members_[id]) group.nodes.push_back(nodes_[k]);
-    if (!elementwise_[members_[id][0]]) return group;
+    if (head_[id] != none) group.node = nodes_[head_[id]];
+    if (generated.empty()) {
+      group.node = nodes_[id];
+      return group;
+    }
     const auto outputs = outputs_of(id);
     for (auto k : outputs) group.outputs.emplace_back(nodes_[k], 0);
-    group.kernel = kernel_of(members_[id], outputs);
-    if (group.nodes.size() > 1 && logging::enabled(logging::Level::solver)) {
-      std::string names;
-      for (const auto& node : group.nodes) names += fmt::format("{}{}", names.empty() ? "" : ", ", node->op->name());
+    group.kernel = kernel_of(generated, outputs);
+    if (members_[id].size() > 1)
       logging::print(logging::Level::solver, "fusion: {} over {}, {} to write", names, to_string(group.outputs[0].shape()),
                      outputs.size());
-    }
     return group;
   }
 
@@ -248,6 +282,7 @@ class Fusion {
   std::vector<std::vector<Index>> where_;  ///< all groups that compute it
   // By group:
   std::vector<std::vector<Index>> members_;  ///< in order
+  std::vector<Index> head_;                  ///< an operation whose kernel ends with what the group computes
 };
 
 }  // namespace

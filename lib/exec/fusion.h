@@ -2,8 +2,9 @@
 //
 // Elementwise operations with equally many elements join the kernel of an operation whose result they read, as long as nothing
 // between them is computed by another kernel. What nobody else reads stays in registers; a value that others need is written too.
-// A cheap value of another kernel is computed again where it is read instead of being written. Between operations a value of f16
-// or bf16 is rounded as storing it would, so that fusing changes no result.
+// A cheap value of another kernel is computed again where it is read instead of being written. A kernel that alone reads the
+// result of a convolution or another operation that can take it becomes the end of that operation's kernel. Between operations a
+// value of f16 or bf16 is rounded as storing it would, so that fusing changes no result.
 #pragma once
 
 #include <memory>
@@ -17,9 +18,9 @@
 namespace clnet::exec {
 
 struct Group {
-  std::vector<std::shared_ptr<Node>> nodes;  ///< one; or those of a generated kernel, in their order
-  std::vector<Tensor> outputs;               ///< what a generated kernel writes
-  std::optional<ElementwiseKernel> kernel;   ///< empty: the node lowers itself
+  std::shared_ptr<Node> node;               ///< lowers itself; empty: a generated kernel only
+  std::optional<ElementwiseKernel> kernel;  ///< if both are there: the node's kernel may end with it, and it is all that reads it
+  std::vector<Tensor> outputs;              ///< what the generated kernel writes
 };
 
 /// The groups in an order in which each finds what it reads. `nodes` are in such an order, `wanted` are to be kept. The result

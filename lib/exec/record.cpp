@@ -1,5 +1,6 @@
 #include "lib/exec/record.h"
 
+#include "lib/exec/epilogue.h"
 #include "lib/exec/fusion.h"
 #include "lib/exec/value.h"
 
@@ -15,27 +16,45 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
   ValueIds ids;
   for (const auto& leaf : work.leaves)
     ids.set(leaf, recording.add_leaf(leaf.spec(), is_host_scalar(leaf.spec(), value_of(leaf).get())));
-  for (const auto& group : fuse(work.nodes, wanted, device)) {
-    Tensors inputs, outputs = group.outputs;
-    const auto& node = group.nodes.front();
-    if (group.kernel) {
-      inputs = group.kernel->buffers;
-      inputs.insert(inputs.end(), group.kernel->scalars.begin(), group.kernel->scalars.end());
-    } else {
-      inputs = node->inputs;
-      for (std::size_t i = 0; i < node->outputs.size(); ++i) outputs.emplace_back(node, static_cast<int>(i));
-    }
-    std::vector<ValueId> in, out;
-    for (const auto& input : inputs) in.push_back(ids.at(input));
+  const auto add = [&](const Tensors& outputs) {
+    std::vector<ValueId> added;
     for (const auto& output : outputs) {
-      out.push_back(recording.add_value(output.spec()));
-      ids.set(output, out.back());
+      added.push_back(recording.add_value(output.spec()));
+      ids.set(output, added.back());
     }
-    Recorder recorder(recording, device, std::move(in), std::move(out));
-    if (group.kernel)
+    return added;
+  };
+  for (const auto& group : fuse(work.nodes, wanted, device)) {
+    Tensors heads;
+    if (group.node)
+      for (std::size_t i = 0; i < group.node->outputs.size(); ++i) heads.emplace_back(group.node, static_cast<int>(i));
+    const auto head_ids = add(heads), out = add(group.outputs);
+
+    std::vector<ValueId> in;
+    std::optional<FusedEpilogue> epilogue;
+    if (group.kernel) {
+      std::vector<Ref> refs;
+      for (const auto* tensors : {&group.kernel->buffers, &group.kernel->scalars})
+        for (const auto& tensor : *tensors) {
+          in.push_back(ids.at(tensor));
+          refs.push_back({in.back(), 0});
+        }
+      if (group.node) epilogue.emplace(*group.kernel, heads[0], std::move(refs));
+    }
+    if (group.node) {
+      std::vector<ValueId> node_in;
+      for (const auto& input : group.node->inputs) node_in.push_back(ids.at(input));
+      Recorder recorder(recording, device, std::move(node_in), head_ids, epilogue ? &*epilogue : nullptr);
+      group.node->op->lower(recorder);
+      if (recorder.epilogue_joined()) {
+        recording.alias(out[0], {head_ids[0], 0});
+        continue;
+      }
+    }
+    if (group.kernel) {
+      Recorder recorder(recording, device, std::move(in), out);
       lower_elementwise(*group.kernel, recorder);
-    else
-      node->op->lower(recorder);
+    }
   }
   return ids;
 }

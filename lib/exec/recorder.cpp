@@ -126,6 +126,10 @@ Launch& Recorder::generated(std::string_view title, std::string source, std::str
 
 void Recorder::host(HostCall call) { recording_.commands_.emplace_back(std::move(call)); }
 
+void Recorder::epilogue(Launch& launch, std::int64_t channels, std::int64_t inner) {
+  if (epilogue_ && epilogue_->join(launch, channels, inner)) epilogue_joined_ = true;
+}
+
 void Recorder::alias(std::size_t output, Ref base) { recording_.alias(outputs_.at(output), base); }
 
 }  // namespace clnet::exec

@@ -144,11 +144,20 @@ class CLNET_API Recording {
   std::vector<Command> commands_;
 };
 
+/// Elementwise operations that follow the one being recorded and are all that reads its output.
+class Epilogue {
+ public:
+  virtual ~Epilogue() = default;
+  /// Makes the launch finish each element by them; false where it cannot be said in terms of these channels.
+  virtual bool join(Launch& launch, std::int64_t channels, std::int64_t inner) = 0;
+};
+
 /// The pen that one operation's lower() holds.
 class CLNET_API Recorder {
  public:
-  Recorder(Recording& recording, const DeviceInfo& device, std::vector<ValueId> inputs, std::vector<ValueId> outputs)
-      : recording_(recording), device_(device), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
+  Recorder(Recording& recording, const DeviceInfo& device, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
+           Epilogue* epilogue = nullptr)
+      : recording_(recording), device_(device), inputs_(std::move(inputs)), outputs_(std::move(outputs)), epilogue_(epilogue) {}
 
   const DeviceInfo& device() const { return device_; }
   std::size_t input_count() const { return inputs_.size(); }
@@ -169,6 +178,13 @@ class CLNET_API Recorder {
   void host(HostCall call);
   /// The output is the input's memory from `base` on: nothing is copied.
   void alias(std::size_t output, Ref base);
+  /// Lets what follows the operation elementwise (activation, residual, scale and shift) be done by the launch that stores the
+  /// output, on each element before it is stored; nothing where nothing follows. Called when all other arguments are set: the
+  /// kernel ends its parameters with EPILOGUE_PARAMETERS and stores EPILOGUE(value, index, channel); see kernels/epilogue.clh.
+  /// Element i of the output is of channel i / inner % channels. When several launches store parts of the output, all say so.
+  void epilogue(Launch& launch, std::int64_t channels, std::int64_t inner);
+  /// Whether somebody said so; else a kernel of its own follows.
+  bool epilogue_joined() const { return epilogue_joined_; }
   /// Whether the input is a one-element leaf whose value may be passed with Launch::scalar().
   bool host_scalar(std::size_t input) const { return recording_.value(inputs_.at(input)).host_scalar; }
 
@@ -176,6 +192,8 @@ class CLNET_API Recorder {
   Recording& recording_;
   const DeviceInfo& device_;
   std::vector<ValueId> inputs_, outputs_;
+  Epilogue* epilogue_;
+  bool epilogue_joined_ = false;
 };
 
 }  // namespace clnet::exec

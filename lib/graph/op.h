@@ -44,6 +44,9 @@ class CLNET_API Op {
   /// Whether the only output is the only input's elements in the same order, under another shape: nothing is computed.
   virtual bool is_view() const { return false; }
 
+  /// Whether lower() calls Recorder::epilogue(), at least for some solvers: elementwise operations that follow are handed to it.
+  virtual bool takes_epilogue() const { return false; }
+
   /// Records the launches that compute the outputs.
   virtual void lower(exec::Recorder& recorder) const;
 };

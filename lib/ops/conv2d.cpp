@@ -106,6 +106,7 @@ class Conv2d : public ConvOp {
  public:
   using ConvOp::ConvOp;
   std::string_view name() const override { return "conv2d"; }
+  bool takes_epilogue() const override { return true; }
 
   Specs infer(const Specs& inputs) const override {
     const auto &x = inputs[0], &weight = inputs[1];

@@ -44,6 +44,7 @@ void conv2d_direct(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& reco
     }
   }
   sizes(*launch).range({total, parts}, {64, 1}).flops(p.flops()).detail(p.text());
+  if (pass == Conv2dPass::forward) recorder.epilogue(*launch, p.o, p.pixels());
   if (parts > 1)
     recorder.kernel("conv2d_sum_parts", "conv2d_sum_parts")
         .in("x", sums)

@@ -74,9 +74,12 @@ const Row sigmoid_row{"sigmoid", 1, Takes::floats, false, sigmoid_expr,
 const Row log_sigmoid_row{"log_sigmoid", 1, Takes::floats, false, "fmin(a, 0.0f) - log1p(exp(-fabs(a)))",
                           [](const At& t) { return Tensors{t.g * sigmoid(-t.a)}; }};
 const Row relu_row{"relu", 1, Takes::numbers, false, "a < 0 ? 0 : a",
-                   [](const At& t) { return Tensors{where(greater(t.a, 0.0), t.g, ops::scalar_like(0, t.g))}; }};
+                   [](const At& t) { return Tensors{where(greater(t.y, 0.0), t.g, ops::scalar_like(0, t.g))}; }};
 const Row leaky_relu_row{"leaky_relu", 1, Takes::floats, false, "a > 0 ? a : p0 * a",
-                         [](const At& t) { return Tensors{where(greater(t.a, 0.0), t.g, t.g * double{t.p[0]})}; }};
+                         [](const At& t) {
+                           // With a positive slope the output tells the sign, and the input need not be kept.
+                           return Tensors{where(greater(t.p[0] > 0 ? t.y : t.a, 0.0), t.g, t.g * double{t.p[0]})};
+                         }};
 const Row elu_row{"elu", 1, Takes::floats, false, "a > 0 ? a : p0 * expm1(a)", [](const At& t) {
                     return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0)) * double{t.p[0]})};
                   }};
@@ -126,7 +129,7 @@ const Row clamp_row{"clamp", 1, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1
                       return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
                     }};
 const Row hardtanh_row{"hardtanh", 1, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
-                         const Tensor inside = logical_and(greater(t.a, double{t.p[0]}), less(t.a, double{t.p[1]}));
+                         const Tensor inside = logical_and(greater(t.y, double{t.p[0]}), less(t.y, double{t.p[1]}));
                          return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
                        }};
 const Row is_nan_row{"is_nan", 1, Takes::floats, true, "isnan(a) ? 1 : 0", nullptr};

@@ -85,6 +85,7 @@ class Matmul : public Op {
     return result;
   }
 
+  bool takes_epilogue() const override { return true; }
   void lower(exec::Recorder& recorder) const override {
     const auto &a = recorder.spec(recorder.input(0)), &b = recorder.spec(recorder.input(1)),
                &c = recorder.spec(recorder.output());

@@ -94,8 +94,8 @@ void matmul_cpu(const MatmulProblem& p, exec::Recorder& recorder) {
   const bool second = parts > 1 || p.dtype != Dtype::f32;
   const auto target = second ? recorder.temporary({{parts, elements}, Dtype::f32}) : p.c;
   const auto bias = p.bias.value_or(p.a);
-  recorder.kernel("matmul_cpu", "matmul_cpu")
-      .define("VW", width)
+  auto& product = recorder.kernel("matmul_cpu", "matmul_cpu");
+  product.define("VW", width)
       .define("ROWS", rows)
       .define("VECTORS", vectors)
       .in("a", p.a)
@@ -111,16 +111,17 @@ void matmul_cpu(const MatmulProblem& p, exec::Recorder& recorder) {
       .range({ceil_div(p.n, tiling.n), ceil_div(p.m, tiling.m), p.batch * parts}, {1, 1, 1})
       .flops(p.flops())
       .detail(fmt::format("{} in {}x{}x{}", p.text(), tiling.m, tiling.n, part));
-  if (!second) return;
+  if (!second) return recorder.epilogue(product, p.n, 1);
   const auto chunk = rows_per_item(p.batch * p.m, p.n * (parts + 1), 16384, recorder.device());
-  recorder.kernel("matmul_cpu_sum", "matmul_cpu_sum")
-      .define("VW", width)
+  auto& sum = recorder.kernel("matmul_cpu_sum", "matmul_cpu_sum");
+  sum.define("VW", width)
       .in("x", target)
       .in("bias", bias)
       .out("c", p.c)
       .arg(p.bias.has_value())
       .args({p.batch * p.m, p.n, parts, elements, chunk})
       .range({ceil_div(p.batch * p.m, chunk)}, {1});
+  recorder.epilogue(sum, p.n, 1);
 }
 
 }  // namespace clnet::ops

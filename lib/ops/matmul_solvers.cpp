@@ -20,6 +20,7 @@ void matmul_direct(const MatmulProblem& problem, exec::Recorder& recorder) {
       .range({problem.m * problem.n, problem.batch}, {64, 1})
       .flops(problem.flops())
       .detail(problem.text());
+  recorder.epilogue(launch, problem.n, 1);
 }
 
 const exec::SolverList<MatmulProblem>& matmul_solvers() {

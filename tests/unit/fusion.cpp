@@ -8,6 +8,7 @@
 #include "clnet/clnet.h"
 #include "lib/exec/expression.h"
 #include "lib/exec/record.h"
+#include "lib/exec/solver.h"
 
 using namespace clnet;
 using namespace clnet::exec;
@@ -122,6 +123,22 @@ TEST_CASE("cheap values are computed again instead of being written, dear ones a
   CHECK(functions(recorded({where(positive, softmax(chosen, 1), chosen)})).size() == 3);
   const Tensor wide = exp(a);
   CHECK(functions(recorded({wide, x * wide})).size() == 2);
+}
+
+TEST_CASE("what alone follows a product is done by its kernel") {
+  const ForceSolver conv_solver("conv2d", "direct"), matmul_solver("matmul", "direct");
+  const auto conv = [](const Tensor& x) { return conv2d(x, leaf({8, 4, 3, 3}), leaf({8}), {.padding = 1}); };
+  const Tensor x = leaf({2, 4, 6, 6}), residual = leaf({2, 8, 6, 6}), scale = leaf({8, 1, 1});
+  CHECK(functions(recorded({relu(conv(x))})) == Names{"conv2d_direct"});
+  CHECK(functions(recorded({relu(conv(x) * scale + residual)})) == Names{"conv2d_direct"});
+  CHECK(functions(recorded({relu(conv(x) + conv(leaf({2, 4, 6, 6})))})) == Names{"conv2d_direct", "conv2d_direct"});
+  CHECK(functions(recorded({relu(reshape(conv(x), {2, 288}))})) == Names{"conv2d_direct"});
+  CHECK(functions(recorded({gelu(linear(leaf({5, 7}), leaf({3, 7}), leaf({3})))})) == Names{"matmul_direct"});
+  const Tensor y = conv(x);
+  CHECK(functions(recorded({y, relu(y)})) == Names{"conv2d_direct", "relu_elementwise"});
+  CHECK(functions(recorded({sum(y), relu(y)})).size() > 2);
+  // A column of its own for every row is none of the channels' numbers.
+  CHECK(functions(recorded({conv(x) * leaf({2, 1, 1, 1})})) == Names{"conv2d_direct", "mul_elementwise"});
 }
 
 TEST_CASE("kernels have at most 24 buffers and stay within the parameters' limit") {
