@@ -1,8 +1,8 @@
 // Average pooling. INCLUDE_PAD: the divisor counts padding, up to the padded input's edge.
-#include "clnet.clh"
+#include "epilogue.clh"
 #include "avg_pool2d.clh"
 
-kernel void avg_pool2d(IN(x), OUT(y), const int planes, POOL_PARAMETERS) {
+kernel void avg_pool2d(IN(x), OUT(y), const int planes, POOL_PARAMETERS EPILOGUE_PARAMETERS) {
 #ifdef ROWS
   const int plane = (int)get_global_id(1), first = (int)get_global_id(0) * rows, last = min(first + rows, out_h);
   if (plane >= planes) return;
@@ -20,6 +20,7 @@ kernel void avg_pool2d(IN(x), OUT(y), const int planes, POOL_PARAMETERS) {
           const int ih = start_h + i, iw = start_w + j;
           if (IN_EXTENT(ih, h) && IN_EXTENT(iw, w)) sum += LOAD(x, (plane * h + ih) * w + iw);
         }
-      STORE(y, (plane * out_h + oh) * out_w + ow, sum / DIVISOR(start_h, count_h, start_w, count_w));
+      const int to = (plane * out_h + oh) * out_w + ow;
+      STORE(y, to, EPILOGUE(sum / DIVISOR(start_h, count_h, start_w, count_w), to, 0));
     }
 }

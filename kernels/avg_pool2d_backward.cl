@@ -1,8 +1,8 @@
 // The gradient of average pooling: each input element sums its share of the windows that cover it.
-#include "clnet.clh"
+#include "epilogue.clh"
 #include "avg_pool2d.clh"
 
-kernel void avg_pool2d_backward(IN(g), OUT(dx), const int planes, POOL_PARAMETERS) {
+kernel void avg_pool2d_backward(IN(g), OUT(dx), const int planes, POOL_PARAMETERS EPILOGUE_PARAMETERS) {
 #ifdef ROWS
   const int plane = (int)get_global_id(1), first = (int)get_global_id(0) * rows, last = min(first + rows, h);
   if (plane >= planes) return;
@@ -18,6 +18,7 @@ kernel void avg_pool2d_backward(IN(g), OUT(dx), const int planes, POOL_PARAMETER
       for (int oh = FIRST_H(ih); oh <= last_h; ++oh)
         for (int ow = FIRST_W(iw); ow <= last_w; ++ow)
           sum += LOAD(g, (plane * out_h + oh) * out_w + ow) / DIVISOR(START_H(oh), COUNT_H(oh), START_W(ow), COUNT_W(ow));
-      STORE(dx, (plane * h + ih) * w + iw, sum);
+      const int to = (plane * h + ih) * w + iw;
+      STORE(dx, to, EPILOGUE(sum, to, 0));
     }
 }

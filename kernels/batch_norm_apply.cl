@@ -1,5 +1,9 @@
 // y = by_x (x - mean) + by_g g + constant, with factors of the channel: the output of batch normalisation, and its gradient.
 #include "clnet.clh"
+#if CPU
+#include "vector.clh"
+#endif
+#include "epilogue.clh"
 
 #if BACKWARD
 #define EXTRA_IN IN(g), IN(by_g),
@@ -9,7 +13,7 @@
 
 #if !CPU
 kernel void batch_norm_apply(IN(x), IN(mean), IN(by_x), IN(constant_), EXTRA_IN OUT(y), const int elements, const int channels,
-                             const int spatial) {
+                             const int spatial EPILOGUE_PARAMETERS) {
   const int i = (int)get_global_id(0);
   if (i >= elements) return;
   const int c = REMAINDER(i / spatial, channels);
@@ -17,15 +21,13 @@ kernel void batch_norm_apply(IN(x), IN(mean), IN(by_x), IN(constant_), EXTRA_IN 
 #if BACKWARD
   result += LOAD(g, i) * LOAD(by_g, c);
 #endif
-  STORE(y, i, result);
+  STORE(y, i, EPILOGUE(result, i, c));
 }
 #else
-#include "vector.clh"
-
 #if COLUMNS
 // spatial == 1: rows of channels.
 kernel void batch_norm_apply_columns(IN(x), IN(mean), IN(by_x), IN(constant_), EXTRA_IN OUT(y), const int n, const int channels,
-                                     const int rows_per_item) {
+                                     const int rows_per_item EPILOGUE_PARAMETERS) {
   const int first = (int)get_global_id(0) * rows_per_item, last = min(first + rows_per_item, n);
   for (int row = first; row < last; ++row) {
     const int at = row * channels;
@@ -35,21 +37,21 @@ kernel void batch_norm_apply_columns(IN(x), IN(mean), IN(by_x), IN(constant_), E
 #if BACKWARD
       result += VLOAD(g, at + c) * VLOAD(by_g, c);
 #endif
-      VSTORE(y, at + c, result);
+      VSTORE(y, at + c, VEPILOGUE(result, at + c, c, 1));
     }
     for (; c < channels; ++c) {
       float result = (LOAD(x, at + c) - LOAD(mean, c)) * LOAD(by_x, c) + LOAD(constant_, c);
 #if BACKWARD
       result += LOAD(g, at + c) * LOAD(by_g, c);
 #endif
-      STORE(y, at + c, result);
+      STORE(y, at + c, EPILOGUE(result, at + c, c));
     }
   }
 }
 #else
 // Images one after the other, or pieces of large ones.
 kernel void batch_norm_apply_rows(IN(x), IN(mean), IN(by_x), IN(constant_), EXTRA_IN OUT(y), const int images, const int channels,
-                                  const int spatial, const int piece, const int pieces, const int images_per_item) {
+                                  const int spatial, const int piece, const int pieces, const int images_per_item EPILOGUE_PARAMETERS) {
   const int item = (int)get_global_id(0), from = REMAINDER(item, pieces) * piece, count = min(piece, spatial - from);
   const int first = item / pieces * images_per_item, last = min(first + images_per_item, images);
   for (int image = first; image < last; ++image) {
@@ -64,14 +66,14 @@ kernel void batch_norm_apply_rows(IN(x), IN(mean), IN(by_x), IN(constant_), EXTR
 #if BACKWARD
       result += VLOAD(g, at + i) * scale_g;
 #endif
-      VSTORE(y, at + i, result);
+      VSTORE(y, at + i, VEPILOGUE(result, at + i, c, 0));
     }
     for (; i < count; ++i) {
       float result = (LOAD(x, at + i) - center) * scale + add;
 #if BACKWARD
       result += LOAD(g, at + i) * scale_g;
 #endif
-      STORE(y, at + i, result);
+      STORE(y, at + i, EPILOGUE(result, at + i, c));
     }
   }
 }

@@ -1,9 +1,9 @@
 // The gradient of max pooling. ROWS: a work-item per plane adds each output's gradient where it belongs (f32 only); else one per
 // input element looks through the windows that cover it.
-#include "clnet.clh"
+#include "epilogue.clh"
 #include "pool2d.clh"
 
-kernel void max_pool2d_backward(IN(index), IN(g), OUT(dx), const int planes, POOL_PARAMETERS) {
+kernel void max_pool2d_backward(IN(index), IN(g), OUT(dx), const int planes, POOL_PARAMETERS EPILOGUE_PARAMETERS) {
 #ifdef ROWS
   const int plane = (int)get_global_id(1);
   if (plane >= planes) return;
@@ -13,6 +13,9 @@ kernel void max_pool2d_backward(IN(index), IN(g), OUT(dx), const int planes, POO
     const int at = LOAD(index, plane * count + o);
     if (at < size) PTR(dx)[plane * size + at] += LOAD(g, plane * count + o);
   }
+#ifdef EPILOGUE_BODY
+  for (int i = plane * size; i < (plane + 1) * size; ++i) STORE(dx, i, EPILOGUE(LOAD(dx, i), i, 0));
+#endif
 #else
   const int plane = (int)get_global_id(1), here = (int)get_global_id(0), ih = here / w, iw = REMAINDER(here, w);
   if (plane >= planes || ih >= h) return;
@@ -23,6 +26,6 @@ kernel void max_pool2d_backward(IN(index), IN(g), OUT(dx), const int planes, POO
       const int o = (plane * out_h + oh) * out_w + ow;
       if (LOAD(index, o) == here) sum += LOAD(g, o);
     }
-  STORE(dx, plane * h * w + here, sum);
+  STORE(dx, plane * h * w + here, EPILOGUE(sum, plane * h * w + here, 0));
 #endif
 }

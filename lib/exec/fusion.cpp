@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <queue>
 #include <set>
 #include <unordered_map>
@@ -19,7 +20,8 @@ namespace {
 // kept small enough to compile quickly and to read.
 constexpr int cheap = 8;
 constexpr std::int64_t small_ratio = 16;  // a value with so many times fewer elements than its readers costs nothing to read
-constexpr std::size_t most_nodes = 64, most_buffers = 24, most_loops = 4, most_epilogue_buffers = 8;
+constexpr std::size_t most_nodes = 64, most_buffers = 32, most_loops = 4, most_epilogue_buffers = 8;
+constexpr std::int64_t most_joined_elements = 1 << 16;
 
 thread_local int disabled_here = 0;
 
@@ -29,7 +31,10 @@ constexpr Index none = std::numeric_limits<Index>::max();
 class Fusion {
  public:
   Fusion(std::span<const std::shared_ptr<Node>> nodes, std::span<const Tensor> wanted, const DeviceInfo& device)
-      : nodes_(nodes), count_(nodes.size()), parameter_limit_(std::min<std::size_t>(device.max_parameter_size, 4096) - 64) {
+      : nodes_(nodes),
+        wanted_(wanted),
+        count_(nodes.size()),
+        parameter_limit_(std::min<std::size_t>(device.max_parameter_size, 4096) - 64) {
     for (Index k = 0; k < count_; ++k) index_[nodes[k].get()] = k;
     reads_.resize(count_);
     readers_.resize(count_);
@@ -66,7 +71,10 @@ class Fusion {
       for (Index k = count_; k-- > 0;)
         if (elementwise_[k]) recompute(k);
     head_.resize(count_, none);
-    if (fusion_enabled()) attach_to_heads();
+    if (fusion_enabled()) {
+      attach_to_heads();
+      join_results();
+    }
     return ordered();
   }
 
@@ -99,6 +107,11 @@ class Fusion {
            kernel->parameter_bytes() <= parameter_limit_;
   }
 
+  /// All groups that compute a node.
+  std::span<const Index> groups_of(Index k) const {
+    return where_.empty() ? std::span(&home_[k], 1) : std::span<const Index>(where_[k]);
+  }
+
   /// Whether group `to` needs, by way of other groups, what group `from` computes.
   bool path_between(Index from, Index to) const {
     std::vector<bool> seen(count_, false);
@@ -108,13 +121,13 @@ class Fusion {
       const Index group = open.back();
       open.pop_back();
       for (auto k : members_[group])
-        for (auto reader : readers_[k]) {
-          const Index next = home_[reader];
-          if (next == to && group != from) return true;
-          if (next == to || seen[next]) continue;
-          seen[next] = true;
-          open.push_back(next);
-        }
+        for (auto reader : readers_[k])
+          for (auto next : groups_of(reader)) {
+            if (next == to && group != from) return true;
+            if (next == to || seen[next]) continue;
+            seen[next] = true;
+            open.push_back(next);
+          }
     }
     return false;
   }
@@ -199,21 +212,29 @@ class Fusion {
     }
   }
 
-  /// Makes the kernels that alone read a convolution's (or the like's) output a part of it.
+  /// Whether one of the node's inputs, seen through views where it does so, is the tensor.
+  bool reads(Index reader, const Tensor& tensor) const {
+    const auto& inputs = nodes_[reader]->inputs;
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [&](const Tensor& input) { return (elementwise_[reader] ? source_of(input) : input).same(tensor); });
+  }
+
+  /// Makes the kernels that alone read a convolution's (or the like's) first output a part of it.
   void attach_to_heads() {
     for (Index k = count_; k-- > 0;) {
-      const auto& node = *nodes_[k];
-      if (elementwise_[k] || !node.op->takes_epilogue() || node.outputs.size() != 1 || kept_[k]) continue;
+      const Tensor head(nodes_[k], 0);
+      const bool wanted = std::any_of(wanted_.begin(), wanted_.end(), [&](const Tensor& tensor) { return tensor.same(head); });
+      if (elementwise_[k] || !nodes_[k]->op->takes_epilogue() || value_of(head) || wanted || elements(k) == 0) continue;
       std::vector<Index> readers;
-      std::copy_if(readers_[k].begin(), readers_[k].end(), std::back_inserter(readers), [&](Index r) { return needed_[r]; });
+      for (auto reader : readers_[k])
+        if (needed_[reader] && reads(reader, head)) readers.push_back(reader);
       if (readers.empty()) continue;
       const Index group = home_[readers.front()];
       const bool alone = std::all_of(readers.begin(), readers.end(), [&](Index reader) {
         return elementwise_[reader] && where_[reader].size() == 1 && where_[reader][0] == group;
       });
-      if (!alone || elements(k) == 0 || head_[group] != none) continue;
+      if (!alone || head_[group] != none || path_between(k, group)) continue;
       const auto kernel = kernel_of(members_[group], outputs_of(group));
-      const Tensor head(nodes_[k], 0);
       if (!FusedEpilogue::possible(*kernel, head) || elements(outputs_of(group)[0]) != elements(k)) continue;
       if (kernel->parameter_bytes() > parameter_limit_ / 2 || kernel->buffers.size() > most_epilogue_buffers) continue;
       head_[group] = k;
@@ -221,6 +242,39 @@ class Fusion {
       auto& members = members_[group];
       members.insert(std::upper_bound(members.begin(), members.end(), k), k);
       home_[k] = group;
+      where_[k] = {group};
+    }
+  }
+
+  /// Results that nothing here depends on (new running statistics, say) are made by few kernels instead of one each.
+  void join_results() {
+    std::map<std::int64_t, Index> open;  // by number of elements, the group that takes in more
+    for (Index k = 0; k < count_; ++k) {
+      const Index id = home_[k];
+      if (!elementwise_[k] || id != k || members_[id].empty() || head_[id] != none) continue;
+      const auto outputs = outputs_of(id);
+      const bool last = std::all_of(members_[id].begin(), members_[id].end(), [&](Index member) {
+        return where_[member].size() == 1 && std::all_of(readers_[member].begin(), readers_[member].end(),
+                                                         [&](Index reader) { return !needed_[reader] || home_[reader] == id; });
+      });
+      if (!last || outputs.empty() || elements(k) == 0 || elements(k) > most_joined_elements) continue;
+      const auto [found, fresh] = open.try_emplace(elements(k), id);
+      if (fresh) continue;
+      const Index other = found->second;
+      std::vector<Index> together, written = outputs_of(other);
+      std::merge(members_[other].begin(), members_[other].end(), members_[id].begin(), members_[id].end(),
+                 std::back_inserter(together));
+      written.insert(written.end(), outputs.begin(), outputs.end());
+      if (!fits(together, written)) {
+        found->second = id;
+        continue;
+      }
+      for (auto member : members_[id]) {
+        home_[member] = other;
+        where_[member] = {other};
+      }
+      members_[id].clear();
+      members_[other] = std::move(together);
     }
   }
 
@@ -270,6 +324,7 @@ class Fusion {
   }
 
   std::span<const std::shared_ptr<Node>> nodes_;
+  std::span<const Tensor> wanted_;
   const Index count_;
   const std::size_t parameter_limit_;
   std::unordered_map<const Node*, Index> index_;

@@ -1,5 +1,7 @@
 #include "lib/exec/record.h"
 
+#include <algorithm>
+
 #include "lib/exec/epilogue.h"
 #include "lib/exec/fusion.h"
 #include "lib/exec/value.h"
@@ -11,6 +13,20 @@ void ValueIds::set(const Tensor& tensor, ValueId id) {
   outputs.resize(tensor.node()->outputs.size(), -1);
   outputs[static_cast<std::size_t>(tensor.output())] = id;
 }
+
+namespace {
+
+/// Small values that are made from leaves only, such as the scale of a batch normalisation in inference, are made once.
+bool is_constant(const ElementwiseKernel& kernel, const Tensors& outputs, std::span<const Tensor> wanted) {
+  constexpr std::int64_t most_elements = 1 << 16;
+  return !kernel.buffers.empty() && outputs[0].numel() <= most_elements &&
+         std::all_of(kernel.buffers.begin(), kernel.buffers.end(), [](const Tensor& t) { return value_of(t) != nullptr; }) &&
+         std::none_of(outputs.begin(), outputs.end(), [&](const Tensor& output) {
+           return std::any_of(wanted.begin(), wanted.end(), [&](const Tensor& t) { return source_of(t).same(output); });
+         });
+}
+
+}  // namespace
 
 ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceInfo& device, Recording& recording) {
   ValueIds ids;
@@ -52,6 +68,8 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
       }
     }
     if (group.kernel) {
+      if (is_constant(*group.kernel, group.outputs, wanted))
+        for (auto id : out) recording.keep_packed(id);
       Recorder recorder(recording, device, std::move(in), out);
       lower_elementwise(*group.kernel, recorder);
     }

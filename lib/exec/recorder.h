@@ -134,6 +134,8 @@ class CLNET_API Recording {
   ValueId add_leaf(Spec spec, bool host_scalar);
   /// Makes `view` the same memory as `base` from an element on. Dtypes must be of the same size.
   void alias(ValueId view, Ref base);
+  /// The value is made from leaves only, and kept while they do not change.
+  void keep_packed(ValueId id) { values_[static_cast<std::size_t>(id)].packed = true; }
   const ValueInfo& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
   std::size_t value_count() const { return values_.size(); }
   const std::vector<Command>& commands() const { return commands_; }

@@ -84,6 +84,8 @@ class Plan::Run : public HostContext {
     return !step.packs_for.empty() && std::all_of(step.packs_for.begin(), step.packs_for.end(), [&](ValueId leaf) {
       const auto id = static_cast<std::size_t>(leaf);
       return plan_.packed_from_[id].lock() == spots_[id].leaf;
+    }) && std::all_of(step.scalars.begin(), step.scalars.end(), [&](const ScalarSlot& slot) {
+      return slot.set && slot.bits == bits_of(slot);
     });
   }
 
@@ -128,17 +130,21 @@ class Plan::Run : public HostContext {
     }
   }
 
-  void set(::cl::Kernel& kernel, ScalarSlot& slot) {
-    const auto* value = leaves_[static_cast<std::size_t>(slot.leaf)].scalar;
+  std::uint64_t bits_of(const ScalarSlot& slot) const {
     std::uint64_t bits = 0;
-    std::memcpy(&bits, value, size_of(slot.dtype));
+    std::memcpy(&bits, leaves_[static_cast<std::size_t>(slot.leaf)].scalar, size_of(slot.dtype));
+    return bits;
+  }
+
+  void set(::cl::Kernel& kernel, ScalarSlot& slot) {
+    const auto bits = bits_of(slot);
     if (slot.set && bits == slot.bits) return;
     // A kernel takes f16 and bf16 scalars as float.
     if (slot.dtype == Dtype::f16 || slot.dtype == Dtype::bf16) {
       const auto half = static_cast<std::uint16_t>(bits);
       kernel.setArg(slot.index, static_cast<cl_float>(slot.dtype == Dtype::f16 ? half_to_float(half) : bfloat16_to_float(half)));
     } else {
-      kernel.setArg(slot.index, size_of(slot.dtype), value);
+      kernel.setArg(slot.index, size_of(slot.dtype), &bits);
     }
     slot.bits = bits;
     slot.set = true;

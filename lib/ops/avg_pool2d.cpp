@@ -23,6 +23,7 @@ void lower_pool(const AvgPool2dProblem& p, exec::Recorder& recorder, bool by_row
   auto& launch = recorder.kernel(name, name).in(p.backward ? "g" : "x", p.from).out(p.backward ? "dx" : "y", p.to);
   if (p.include_pad) launch.define("INCLUDE_PAD", 1);
   launch_pool(launch, windows, p.planes, height, width, by_rows ? pool_rows(p.planes, height, recorder.device()) : 0);
+  recorder.epilogue(launch, 1, p.planes * height * width);
 }
 
 exec::SolverList<AvgPool2dProblem> make_solvers(std::string_view op) {
@@ -42,6 +43,7 @@ class AvgPool2d : public Op {
   AvgPool2d(PoolWindows windows, bool include_pad, bool backward)
       : windows_(windows), include_pad_(include_pad), backward_(backward) {}
   std::string_view name() const override { return backward_ ? "avg_pool2d_backward" : "avg_pool2d"; }
+  bool takes_epilogue() const override { return true; }
   Fields fields() const override {
     auto result = windows_.fields();
     result.emplace_back("count_include_pad", include_pad_);

@@ -134,11 +134,12 @@ exec::Launch& apply_factors(const BatchNormProblem& problem, const Steps& steps,
 
 void apply_per_element(const BatchNormProblem& problem, const Steps& steps, exec::Recorder& recorder) {
   const auto elements = problem.n * problem.channels * problem.spatial;
-  apply_factors(problem, steps, recorder, "batch_norm_apply")
-      .define("CPU", 0)
+  auto& launch = apply_factors(problem, steps, recorder, "batch_norm_apply");
+  launch.define("CPU", 0)
       .define("COLUMNS", 0)
       .args({elements, problem.channels, problem.spatial})
       .range({elements}, {group_size(recorder.device())});
+  recorder.epilogue(launch, problem.channels, problem.spatial);
 }
 
 void cpu_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
@@ -161,21 +162,23 @@ void cpu_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
   finish(problem, steps, recorder);
   if (columns) {
     const auto per_item = rows_per_item(problem.n, problem.channels, most, device);
-    apply_factors(problem, steps, recorder, "batch_norm_apply_columns")
-        .define("CPU", 1)
+    auto& launch = apply_factors(problem, steps, recorder, "batch_norm_apply_columns");
+    launch.define("CPU", 1)
         .define("COLUMNS", 1)
         .define("VW", width)
         .args({problem.n, problem.channels, per_item})
         .range({ceil_div(problem.n, per_item)}, {1});
+    recorder.epilogue(launch, problem.channels, 1);
   } else {
     const auto images = problem.n * problem.channels, piece = std::min(std::max<std::int64_t>(problem.spatial, 1), most);
     const auto pieces = ceil_div(problem.spatial, piece), per_item = pieces > 1 ? 1 : rows_per_item(images, piece, most, device);
-    apply_factors(problem, steps, recorder, "batch_norm_apply_rows")
-        .define("CPU", 1)
+    auto& launch = apply_factors(problem, steps, recorder, "batch_norm_apply_rows");
+    launch.define("CPU", 1)
         .define("COLUMNS", 0)
         .define("VW", width)
         .args({images, problem.channels, problem.spatial, piece, pieces, per_item})
         .range({ceil_div(images, per_item) * pieces}, {1});
+    recorder.epilogue(launch, problem.channels, problem.spatial);
   }
 }
 
@@ -213,6 +216,7 @@ class BatchNormBackward : public Op {
  public:
   explicit BatchNormBackward(bool weighted) : weighted_(weighted) {}
   std::string_view name() const override { return "batch_norm_backward"; }
+  bool takes_epilogue() const override { return true; }
   Fields fields() const override { return {{"weighted", weighted_}}; }
   Specs infer(const Specs& inputs) const override { return {inputs[0], inputs[2], inputs[2]}; }
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
@@ -273,6 +277,7 @@ class BatchNorm : public Op {
  public:
   BatchNorm(bool weighted, bool biased, double eps) : weighted_(weighted), biased_(biased), eps_(eps) {}
   std::string_view name() const override { return "batch_norm"; }
+  bool takes_epilogue() const override { return true; }
   Fields fields() const override { return {{"weighted", weighted_}, {"biased", biased_}, {"eps", eps_}}; }
 
   Specs infer(const Specs& inputs) const override {

@@ -43,6 +43,7 @@ void lower_forward(const MaxPool2dProblem& p, exec::Recorder& recorder, std::int
 void lower_backward(const MaxPool2dBackwardProblem& p, exec::Recorder& recorder, std::int64_t rows) {
   auto& launch = recorder.kernel("max_pool2d_backward", "max_pool2d_backward").in("index", p.index).in("g", p.g).out("dx", p.dx);
   launch_pool(launch, p.windows, p.planes, p.windows.h, p.windows.w, rows);
+  recorder.epilogue(launch, 1, p.planes * p.windows.h * p.windows.w);
 }
 
 const exec::SolverList<MaxPool2dProblem> forward_solvers{
@@ -70,6 +71,7 @@ class MaxPool2dBackward : public Op {
  public:
   explicit MaxPool2dBackward(PoolWindows windows) : windows_(windows) {}
   std::string_view name() const override { return "max_pool2d_backward"; }
+  bool takes_epilogue() const override { return true; }
   Fields fields() const override { return windows_.fields(); }
 
   Specs infer(const Specs& inputs) const override {

@@ -141,12 +141,19 @@ TEST_CASE("what alone follows a product is done by its kernel") {
   CHECK(functions(recorded({conv(x) * leaf({2, 1, 1, 1})})) == Names{"conv2d_direct", "mul_elementwise"});
 }
 
-TEST_CASE("kernels have at most 24 buffers and stay within the parameters' limit") {
+TEST_CASE("small results that nothing depends on share kernels") {
+  std::vector<Tensor> results;
+  for (int k = 0; k < 5; ++k)
+    for (std::int64_t size : {16, 64}) results.push_back(leaf({size}) * 0.9 + leaf({size}) * 0.1);
+  CHECK(recorded(results).commands().size() == 2);
+}
+
+TEST_CASE("kernels have at most 32 buffers and stay within the parameters' limit") {
   Tensor sum_of_many = leaf({100});
   for (int k = 0; k < 60; ++k) sum_of_many = sum_of_many + leaf({100});
   const auto recording = recorded({sum_of_many});
-  CHECK(recording.commands().size() == 3);
-  for (const auto& command : recording.commands()) CHECK(std::get<Launch>(command).arguments().size() < 30);
+  CHECK(recording.commands().size() == 2);
+  for (const auto& command : recording.commands()) CHECK(std::get<Launch>(command).arguments().size() <= 34);
 }
 
 TEST_CASE("the text of generated kernels") {
