@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """Measures items of clnet-bench and the same work in PyTorch, in turn, and prints the ratios as a table.
 
-  tools/dev/compare_pytorch.py [--rounds 3] [--seconds 1] [--threads N] [--write docs/performance.md] [item...]
+  tools/dev/compare_pytorch.py [--rounds 3] [--seconds 1] [--threads N] [--json FILE] [--write docs/performance.md] [item...]
 
 Needs torch for the Python that runs it (Debian: python3-torch, /usr/bin/python3) and build/tools/clnet-bench (--bench names another).
 PyTorch runs in a process of its own with its best settings: OPENBLAS_CORETYPE and the like unset, the OpenMP build of OpenBLAS first on
-the library path where there is one, as many threads as cores, a heap that is kept, and channels_last where that is faster.
---write replaces what is between <!-- ratios --> and <!-- end of ratios --> in a file.
+the library path where there is one, as many threads as cores, a heap that is kept, and the fastest of its layouts: plain, channels_last
+and, for inference, oneDNN's own with packed weights. Where other programs load the machine, spinning OpenMP threads lose many times
+over, which flatters clnet: PyTorch also gets threads that sleep while they wait (the better of both counts), the ratio of the best times
+stands beside that of the medians, and the table says how loaded the machine was. Items (clnet-bench --list) may be any matmul-N, convolution or network of BARS;
+without names all of BARS are measured. --write replaces what is between <!-- ratios --> and <!-- end of ratios --> in a file, --json
+writes the median and best of every round.
 """
 import argparse
 import json
@@ -27,6 +31,9 @@ conv-512-512-7-b16-forward conv-512-512-7-b16-backward-data conv-512-512-7-b16-b
 conv1x1-256-64-56-b16-forward conv1x1-64-256-56-b16-forward depthwise-144-56-b16-forward
 keras-cnn-train-b32 keras-cnn-train-b128 cnn-train-b64 cnn-train-b256
 resnet18-infer-b1 resnet18-infer-b16 resnet18-train-b16 mobilenetv2-infer-b16 mobilenetv2-train-b16""".split()
+
+NETWORKS = "keras-cnn", "cnn", "resnet18", "mobilenetv2"
+CONVOLUTION = re.compile(r"(conv|conv1x1|depthwise(?=-\d+-\d+-b))-(\d+-\d+(?:-\d+)?)-b(\d+)-(forward|backward-data|backward-weights)$")
 
 
 def networks(torch):
@@ -90,7 +97,7 @@ def networks(torch):
 
 def convolution(torch, name):
     """The layer of an item's name: conv-IN-OUT-SIZE-bN, conv1x1-..., depthwise-CHANNELS-SIZE-bN."""
-    found = re.match(r"(conv|conv1x1|depthwise)-([\d-]+)-b(\d+)-(forward|backward-data|backward-weights)$", name)
+    found = CONVOLUTION.match(name)
     if not found:
         return None
     numbers = [int(n) for n in found[2].split("-")]
@@ -136,7 +143,7 @@ def torch_runs(torch, name):
 
             def run(model=model, pixels=pixels, layout=layout):
                 with torch.no_grad():
-                    model(pixels.contiguous(memory_format=layout)).numpy()
+                    return model(pixels.contiguous(memory_format=layout)).numpy()
         else:
             labels = torch.arange(int(batch)) % classes
             optimizer = (torch.optim.SGD(model.parameters(), 1e-3, momentum=0.9) if classes == 1000
@@ -148,7 +155,21 @@ def torch_runs(torch, name):
                 loss.backward()
                 optimizer.step()
         runs.append(run)
-    return runs
+    return runs + packed_inference(torch, make().eval(), pixels) if mode == "infer" else runs
+
+
+def packed_inference(torch, model, pixels):
+    """Inference in oneDNN's layout with weights packed before; nothing where this PyTorch cannot run the model so."""
+    def run():
+        with torch.no_grad():
+            return packed(pixels.to_mkldnn()).to_dense().numpy()
+    try:
+        from torch.utils.mkldnn import to_mkldnn
+        packed = to_mkldnn(model)
+        run()
+    except (ImportError, RuntimeError, NotImplementedError):
+        return []
+    return [run]
 
 
 def worker(names, seconds, threads):
@@ -156,7 +177,8 @@ def worker(names, seconds, threads):
     torch.set_num_threads(threads)
     results = {}
     for name in names:
-        medians = []
+        times = []
+        torch.manual_seed(1)
         for run in torch_runs(torch, name):
             for _ in range(3):
                 run()
@@ -165,9 +187,9 @@ def worker(names, seconds, threads):
                 start = time.perf_counter()
                 run()
                 samples.append(time.perf_counter() - start)
-            medians.append(statistics.median(samples) * 1e3)
-        results[name] = min(medians)
-    print(json.dumps({"torch": torch.__version__, "median_ms": results}))
+            times.append([statistics.median(samples) * 1e3, min(samples) * 1e3])
+        results[name] = [min(column) for column in zip(*times)]
+    print(json.dumps({"torch": torch.__version__, "median_and_best_ms": results}))
 
 
 def best_environment(threads):
@@ -180,6 +202,40 @@ def best_environment(threads):
     return env
 
 
+def device(bench):
+    """What clnet runs on, by the clnet-info beside clnet-bench."""
+    done = subprocess.run([os.path.join(os.path.dirname(bench), "clnet-info"), "--json"], check=True, stdout=subprocess.PIPE)
+    found = next(d for d in json.loads(done.stdout)["devices"] if d["default"])
+    return f'{found["platform"]} {found["driver_version"]}, {found["native_float_width"]} floats wide'
+
+
+def commit():
+    done = subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(__file__)), "describe", "--always", "--dirty"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return done.stdout.decode().strip() or "(no git)"
+
+
+def measure_clnet(options, name):
+    """[median, best] in ms"""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "result.json")
+        subprocess.run([options.bench, name, "--seconds", str(options.seconds), "--json", path], check=True, stdout=subprocess.DEVNULL)
+        with open(path) as file:
+            result = json.load(file)[0]
+    return [result["median_ms"], result["best_ms"]]
+
+
+def measure_torch(options, name, policy):
+    done = subprocess.run([sys.executable, __file__, "--worker", "--seconds", str(options.seconds), "--threads", str(options.threads), name],
+                          check=True, stdout=subprocess.PIPE, env={**best_environment(options.threads), **policy})
+    return json.loads(done.stdout)
+
+
+def known(name):
+    net = re.match(r"(.*)-(infer|train)-b\d+$", name)
+    return bool(re.match(r"matmul-\d+$", name) or CONVOLUTION.match(name) or net and net[1] in NETWORKS)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("items", nargs="*", default=BARS)
@@ -187,33 +243,43 @@ def main():
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--bench", default="build/tools/clnet-bench")
+    parser.add_argument("--json")
     parser.add_argument("--write")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
         return worker(options.items, options.seconds, options.threads)
+    unknown = [name for name in options.items if not known(name)]
+    if unknown:
+        parser.error(f"there is no item named '{unknown[0]}' here; clnet-bench --list prints clnet's, BARS in this file those compared")
     ours, theirs, version = {}, {}, ""
+    load = []
     for _ in range(options.rounds):
         for name in options.items:
-            with tempfile.NamedTemporaryFile(suffix=".json") as file:
-                subprocess.run([options.bench, name, "--seconds", str(options.seconds), "--json", file.name], check=True,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                ours.setdefault(name, []).append(json.load(open(file.name))[0]["median_ms"])
-            done = subprocess.run([sys.executable, __file__, "--worker", "--seconds", str(options.seconds), "--threads",
-                                   str(options.threads), name], check=True, stdout=subprocess.PIPE, env=best_environment(options.threads))
-            answer = json.loads(done.stdout)
-            version = answer["torch"]
-            theirs.setdefault(name, []).append(answer["median_ms"][name])
+            load.append(os.getloadavg()[0])
+            ours.setdefault(name, []).append(measure_clnet(options, name))
+            sides = [measure_torch(options, name, policy) for policy in ({}, {"OMP_WAIT_POLICY": "passive"})]
+            version = sides[0]["torch"]
+            theirs.setdefault(name, []).append([min(both) for both in zip(*(side["median_and_best_ms"][name] for side in sides))])
     with open("/proc/cpuinfo") as file:
         model = re.search(r"model name\s*: (.*)", file.read())[1]
-    lines = [f"{model}, {options.threads} threads, PyTorch {version}, medians of {options.rounds} interleaved rounds.", "",
-             "| item | clnet ms | PyTorch ms | ratio | rounds |", "|---|---|---|---|---|"]
+    rounds = f"{options.rounds} interleaved round" + ("s" if options.rounds > 1 else "")
+    lines = [f"{model}, {options.threads} threads; clnet {commit()} on {device(options.bench)}; PyTorch {version}; "
+             f"medians of {rounds} of {options.seconds:g} s per item and side; "
+             f"load average while measuring {min(load):.1f} to {max(load):.1f}.", "",
+             "| item | clnet ms | PyTorch ms | ratio | rounds | ratio of the best |", "|---|---|---|---|---|---|"]
     for name in options.items:
-        ratios = sorted(t / o for o, t in zip(ours[name], theirs[name]))
-        lines.append(f"| `{name}` | {statistics.median(ours[name]):.3f} | {statistics.median(theirs[name]):.3f} | "
-                     f"**{statistics.median(ratios):.2f}** | {ratios[0]:.2f} to {ratios[-1]:.2f} |")
+        ratios = sorted(t[0] / o[0] for o, t in zip(ours[name], theirs[name]))
+        medians = [statistics.median(times[0] for times in side[name]) for side in (ours, theirs)]
+        best = [min(times[1] for times in side[name]) for side in (ours, theirs)]
+        lines.append(f"| `{name}` | {medians[0]:.3f} | {medians[1]:.3f} | **{statistics.median(ratios):.2f}** | "
+                     f"{ratios[0]:.2f} to {ratios[-1]:.2f} | {best[1] / best[0]:.2f} |")
     table = "\n".join(lines)
     print(table)
+    if options.json:
+        results = [{"name": name, "clnet_median_best_ms": ours[name], "pytorch_median_best_ms": theirs[name]} for name in options.items]
+        with open(options.json, "w") as file:
+            json.dump(results, file, indent=1)
     if options.write:
         with open(options.write) as file:
             text = file.read()
