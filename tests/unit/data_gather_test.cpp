@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
@@ -148,22 +147,6 @@ TEST_CASE("the number of batches") {
   CHECK(batches(dataset, {.batch_size = 3, .start = 3}).size() == 1);
   CHECK(batches(dataset, {.batch_size = 3, .start = 9}).size() == 0);
   CHECK(batches(dataset, {.batch_size = std::numeric_limits<std::int64_t>::max()}).size() == 1);
-}
-
-TEST_CASE("gathering a batch takes well under a millisecond", "[.benchmark]") {
-  Dataset dataset;
-  dataset.sample_shape = {1, 28, 28};
-  dataset.bytes.resize(60000 * 784, 7);
-  dataset.labels.resize(60000);
-  dataset.classes = 1;
-  const Gather gather(dataset);
-  const auto order = epoch_order(60000, true, 0, 0);
-  std::vector<float> out(128 * 784);
-  const auto begin = std::chrono::steady_clock::now();
-  for (std::size_t i = 0; i < 400; ++i) gather.images({order.data() + i * 128, 128}, out.data());
-  const std::chrono::duration<double, std::milli> each = (std::chrono::steady_clock::now() - begin) / 400;
-  WARN("128 images of 28x28: " << each.count() << " ms");
-  CHECK(each.count() < 1);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ expand,index_select*,layer_norm,losses,matmul,max_pool2d,pad,permute,reduce,resh
     trap 'rm -f "$log" "$log.tests"' EXIT
     # NaN in an output would count as a value. Programs are unoptimised, as the optimiser makes instructions that the simulator does
     # not know, and do not come from the cache for the same reason.
-    CLNET_DEVICE=oclgrind CLNET_CACHE=off CLNET_POISON=0 CLNET_TEST_ELEMENTS="${CLNET_TEST_ELEMENTS:-64}" \
+    CLNET_DEVICE=oclgrind CLNET_CACHE=off CLNET_POISON=0 CLNET_TEST_ELEMENTS="${CLNET_TEST_ELEMENTS:-100}" \
       oclgrind --build-options -cl-opt-disable --data-races --uninitialized --log "$log" \
       build/tests/clnet-op-tests -w NoTests "$@" >"$log.tests" || { cat "$log.tests"; exit 1; }
     tail -n 2 "$log.tests"
