@@ -7,66 +7,74 @@
 #include <memory>
 
 #include "clnet/clnet.h"
+#include "tools/bench_tables.h"
 
 namespace clnet::bench {
 
 namespace {
 
-/// x {n, in, size, size}, weight {out, in / groups, kernel, kernel}, padding that keeps the size at stride 1.
-struct Conv {
-  std::int64_t n, in, out, size, kernel, stride = 1, groups = 1;
+std::int64_t out_size(const Conv& c) { return (c.size - 1) / c.stride + 1; }
+double flops(const Conv& c) {
+  return 2.0 * static_cast<double>(c.n * c.out * out_size(c) * out_size(c)) *
+         static_cast<double>(c.in / c.groups * c.kernel * c.kernel);
+}
+Shape input(const Conv& c) { return {c.n, c.in, c.size, c.size}; }
+Shape weight(const Conv& c) { return {c.out, c.in / c.groups, c.kernel, c.kernel}; }
+Shape output(const Conv& c) { return {c.n, c.out, out_size(c), out_size(c)}; }
+double bytes(const Conv& c) { return 4.0 * static_cast<double>(input(c).numel() + weight(c).numel() + output(c).numel()); }
+Conv2dOptions options(const Conv& c) { return {.stride = c.stride, .padding = c.kernel / 2, .groups = c.groups}; }
 
-  std::int64_t out_size() const { return (size - 1) / stride + 1; }
-  double flops() const {
-    return 2.0 * static_cast<double>(n * out * out_size() * out_size()) * static_cast<double>(in / groups * kernel * kernel);
-  }
-  Conv2dOptions options() const { return {.stride = stride, .padding = kernel / 2, .groups = groups}; }
-  Tensor x() const { return rand({n, in, size, size}); }
-  Tensor weight() const { return rand({out, in / groups, kernel, kernel}); }
-};
+std::string name(const Conv& c) {
+  const auto stride = c.stride == 1 ? "" : fmt::format("-s{}", c.stride);
+  if (c.groups == c.in && c.groups > 1) return fmt::format("depthwise-{}-{}{}-b{}", c.in, c.size, stride, c.n);
+  const auto kernel = c.kernel == 3 ? "" : fmt::format("{0}x{0}", c.kernel);
+  return fmt::format("conv{}-{}-{}-{}{}-b{}", kernel, c.in, c.out, c.size, stride, c.n);
+}
 
-Item forward(const std::string& name, const Conv& c) {
-  return {name + "-forward", c.flops(), "FLOP", [c]() -> Run {
-            const Tensor x = c.x(), w = c.weight();
+Item forward(const Conv& c) {
+  return {name(c) + "-forward", flops(c), "FLOP", flops(c), bytes(c), [c]() -> Run {
+            const Tensor x = rand(input(c)), w = rand(weight(c));
             eval({x, w});
-            return [=] { conv2d(x, w, {}, c.options()).eval(); };
+            return [=] { conv2d(x, w, {}, options(c)).eval(); };
           }};
 }
 
-/// The gradient of x (which = 0) or of the weight.
-Item backward(const std::string& name, const Conv& c, int which) {
-  return {name + (which == 0 ? "-backward-data" : "-backward-weights"), c.flops(), "FLOP", [c, which]() -> Run {
-            const Tensor x = c.x(), w = c.weight(), g = rand({c.n, c.out, c.out_size(), c.out_size()});
+enum class Gradient { data, weights };
+
+Item backward(const Conv& c, Gradient which) {
+  const auto* suffix = which == Gradient::data ? "-backward-data" : "-backward-weights";
+  return {name(c) + suffix, flops(c), "FLOP", flops(c), bytes(c), [c, which]() -> Run {
+            const Tensor x = rand(input(c)), w = rand(weight(c)), g = rand(output(c));
             eval({x, w, g});
             return [=] {
-              const std::vector<Tensor> outputs{conv2d(x, w, {}, c.options())}, with{g}, inputs{which == 0 ? x : w};
+              const std::vector<Tensor> outputs{conv2d(x, w, {}, options(c))}, with{g}, inputs{which == Gradient::data ? x : w};
               gradients(outputs, with, inputs)[0].eval();
             };
           }};
 }
 
-Item product(const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k, const MatmulOptions& options = {}) {
-  return {
-      name, 2.0 * static_cast<double>(m * n) * static_cast<double>(k), "FLOP", [=]() -> Run {
-        const Tensor a = options.transpose_a ? rand({k, m}) : rand({m, k}), b = options.transpose_b ? rand({n, k}) : rand({k, n});
-        eval({a, b});
-        return [=] { matmul(a, b, options).eval(); };
-      }};
+std::string name(const Product& p) {
+  return p.m == p.n && p.n == p.k ? fmt::format("matmul-{}", p.m) : fmt::format("matmul-{}x{}x{}", p.m, p.n, p.k);
+}
+
+Item product(const std::string& name, const Product& p, const MatmulOptions& options = {}) {
+  const double flops = 2.0 * static_cast<double>(p.m * p.n) * static_cast<double>(p.k);
+  const double bytes = 4.0 * static_cast<double>(p.m * p.k + p.k * p.n + p.m * p.n);
+  return {name, flops, "FLOP", flops, bytes, [p, options]() -> Run {
+            const Tensor a = rand(options.transpose_a ? Shape{p.k, p.m} : Shape{p.m, p.k});
+            const Tensor b = rand(options.transpose_b ? Shape{p.n, p.k} : Shape{p.k, p.n});
+            eval({a, b});
+            return [=] { matmul(a, b, options).eval(); };
+          }};
 }
 
 Item memory_bound(const std::string& name, double bytes, const Shape& shape, Tensor (*function)(const Tensor&)) {
-  return {name, bytes, "byte", [=]() -> Run {
+  return {name, bytes, "byte", 0, bytes, [=]() -> Run {
             const Tensor x = rand(shape);
             x.eval();
             return [=] { function(x).eval(); };
           }};
 }
-
-struct Network {
-  const char* name;
-  Shape image;
-  std::int64_t classes;
-};
 
 std::vector<float> random_pixels(std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
@@ -75,31 +83,49 @@ std::vector<float> random_pixels(std::int64_t count) {
   return values;
 }
 
-Shape with_batch(const Network& net, std::int64_t batch) { return {batch, net.image[0], net.image[1], net.image[2]}; }
+Shape image(const Network& net) { return {net.channels, net.size, net.size}; }
+Shape images(const Network& net, std::int64_t batch) { return {batch, net.channels, net.size, net.size}; }
 
-Item inference(const Network& net, std::int64_t batch) {
-  return {fmt::format("{}-infer-b{}", net.name, batch), static_cast<double>(batch), "image", [=]() -> Run {
-            const std::shared_ptr<nn::Module> model = models::make(net.name, net.image, net.classes);
-            model->eval();
-            const auto pixels = std::make_shared<std::vector<float>>(random_pixels(batch * net.image.numel()));
-            return [=] { (void)(*model)(Tensor::from(*pixels, with_batch(net, batch))).to_vector<float>(); };
-          }};
+Item network(const Network& net, const char* mode, std::int64_t batch, double macs, std::function<Run()> prepare) {
+  const auto count = static_cast<double>(batch);
+  return {fmt::format("{}-{}-b{}", net.name, mode, batch), count, "image", 2 * count * macs, 0, std::move(prepare)};
 }
 
-Item training(const Network& net, std::int64_t batch, bool adam) {
-  return {fmt::format("{}-train-b{}", net.name, batch), static_cast<double>(batch), "image", [=]() -> Run {
-            const std::shared_ptr<nn::Module> model = models::make(net.name, net.image, net.classes);
-            const auto optimizer = std::make_shared<optim::Optimizer>(
-                adam ? optim::Optimizer(optim::Adam{*model, {.learning_rate = 1e-3}})
-                     : optim::Optimizer(optim::SGD{*model, {.learning_rate = 1e-3, .momentum = 0.9}}));
-            const auto pixels = std::make_shared<std::vector<float>>(random_pixels(batch * net.image.numel()));
-            std::vector<std::int32_t> labels;
-            for (std::int64_t i = 0; i < batch; ++i) labels.push_back(static_cast<std::int32_t>(i % net.classes));
-            return [=] {
-              const Tensor images = Tensor::from(*pixels, with_batch(net, batch)), targets = Tensor::from(labels, Shape{batch});
-              optimizer->step(cross_entropy((*model)(images), targets));
-            };
-          }};
+/// Images on the device already, and the result stays there.
+Item forward(const Network& net, std::int64_t batch) {
+  return network(net, "forward", batch, net.macs, [=]() -> Run {
+    const std::shared_ptr<nn::Module> model = models::make(net.name, image(net), net.classes);
+    model->eval();
+    const Tensor x = rand(images(net, batch));
+    x.eval();
+    return [=] { (*model)(x).eval(); };
+  });
+}
+
+Item inference(const Network& net, std::int64_t batch) {
+  return network(net, "infer", batch, net.macs, [=]() -> Run {
+    const std::shared_ptr<nn::Module> model = models::make(net.name, image(net), net.classes);
+    model->eval();
+    const auto pixels = std::make_shared<std::vector<float>>(random_pixels(images(net, batch).numel()));
+    return [=] { (void)(*model)(Tensor::from(*pixels, images(net, batch))).to_vector<float>(); };
+  });
+}
+
+/// SGD with momentum for photos, Adam for digits. Each layer is computed three times: forward, and for both gradients.
+Item training(const Network& net, std::int64_t batch) {
+  return network(net, "train", batch, 3 * net.macs - net.first, [=]() -> Run {
+    const std::shared_ptr<nn::Module> model = models::make(net.name, image(net), net.classes);
+    const auto optimizer = std::make_shared<optim::Optimizer>(
+        net.classes == 10 ? optim::Optimizer(optim::Adam{*model, {.learning_rate = 1e-3}})
+                          : optim::Optimizer(optim::SGD{*model, {.learning_rate = 1e-3, .momentum = 0.9}}));
+    const auto pixels = std::make_shared<std::vector<float>>(random_pixels(images(net, batch).numel()));
+    std::vector<std::int32_t> labels;
+    for (std::int64_t i = 0; i < batch; ++i) labels.push_back(static_cast<std::int32_t>(i % net.classes));
+    return [=] {
+      const Tensor x = Tensor::from(*pixels, images(net, batch)), targets = Tensor::from(labels, Shape{batch});
+      optimizer->step(cross_entropy((*model)(x), targets));
+    };
+  });
 }
 
 double seconds(const Run& run, int times) {
@@ -120,29 +146,17 @@ double seconds(const Run& run, int times) {
 
 std::vector<Item> items() {
   std::vector<Item> list;
-  for (std::int64_t size : {256, 512, 1024, 2048}) list.push_back(product(fmt::format("matmul-{}", size), size, size, size));
-  list.push_back(product("linear-b64-3136-128-forward", 64, 128, 3136, {.transpose_b = true}));
-  list.push_back(product("linear-b64-3136-128-backward-data", 64, 3136, 128));
-  list.push_back(product("linear-b64-3136-128-backward-weights", 128, 3136, 64, {.transpose_a = true}));
-  list.push_back(product("linear-b1-2048-1000-forward", 1, 1000, 2048, {.transpose_b = true}));
-
-  struct Named {
-    std::string name;
-    Conv conv;
-  };
-  for (const auto& [name, c] :
-       {Named{"conv-3-64-224-b16", {16, 3, 64, 224, 3}}, Named{"conv-64-64-56-b16", {16, 64, 64, 56, 3}},
-        Named{"conv-128-128-28-b16", {16, 128, 128, 28, 3}}, Named{"conv-256-256-14-b16", {16, 256, 256, 14, 3}},
-        Named{"conv-512-512-7-b16", {16, 512, 512, 7, 3}}, Named{"conv1x1-256-64-56-b16", {16, 256, 64, 56, 1}},
-        Named{"conv1x1-64-256-56-b16", {16, 64, 256, 56, 1}}, Named{"depthwise-144-56-b16", {16, 144, 144, 56, 3, 1, 144}},
-        // ResNet's first layer, a strided one, and the layers of clnet-train's `cnn`
-        Named{"conv7x7-3-64-224-b16", {16, 3, 64, 224, 7, 2}}, Named{"conv-64-128-56-s2-b16", {16, 64, 128, 56, 3, 2}},
-        Named{"conv-1-32-28-b64", {64, 1, 32, 28, 3}}, Named{"conv-32-64-14-b64", {64, 32, 64, 14, 3}},
-        // VGG-16 and DeepBench
-        Named{"conv-64-128-112-b8", {8, 64, 128, 112, 3}}, Named{"conv-512-512-14-b8", {8, 512, 512, 14, 3}}}) {
-    list.push_back(forward(name, c));
-    list.push_back(backward(name, c, 0));
-    list.push_back(backward(name, c, 1));
+  for (const auto& p : products) list.push_back(product(name(p), p));
+  for (const auto& p : linears) {
+    const auto name = fmt::format("linear-{}-{}-b{}", p.k, p.n, p.m);
+    list.push_back(product(name + "-forward", p, {.transpose_b = true}));
+    list.push_back(product(name + "-backward-data", {p.m, p.k, p.n}));
+    list.push_back(product(name + "-backward-weights", {p.n, p.k, p.m}, {.transpose_a = true}));
+  }
+  for (const auto& c : convs) {
+    list.push_back(forward(c));
+    list.push_back(backward(c, Gradient::data));
+    list.push_back(backward(c, Gradient::weights));
   }
 
   const double mib = 1 << 20;
@@ -152,17 +166,14 @@ std::vector<Item> items() {
   list.push_back(memory_bound("maxpool2-64-112-b16", 1.25 * 4 * 16 * 64 * 112 * 112, {16, 64, 112, 112},
                               [](const Tensor& x) { return max_pool2d(x, 2); }));
 
-  const Shape digits{1, 28, 28}, photo{3, 224, 224};
-  const Network keras_cnn{"keras-cnn", digits, 10}, cnn{"cnn", digits, 10}, lenet5{"lenet5", digits, 10},
-      resnet18{"resnet18", photo, 1000}, mobilenetv2{"mobilenetv2", photo, 1000};
-  for (const auto& net : {keras_cnn, cnn, lenet5})
-    for (std::int64_t batch : {1, 64}) list.push_back(inference(net, batch));
-  for (std::int64_t batch : {32, 128}) list.push_back(training(keras_cnn, batch, true));
-  for (std::int64_t batch : {64, 256}) list.push_back(training(cnn, batch, true));
-  list.push_back(training(lenet5, 64, true));
-  for (const auto& net : {resnet18, mobilenetv2}) {
-    for (std::int64_t batch : {1, 16}) list.push_back(inference(net, batch));
-    list.push_back(training(net, 16, false));
+  for (const auto& net : networks) {
+    const bool photos = net.size > 100;
+    for (std::int64_t batch : {1, photos ? 16 : 64}) {
+      list.push_back(forward(net, batch));
+      list.push_back(inference(net, batch));
+    }
+    for (std::int64_t batch : photos ? std::vector<std::int64_t>{16} : std::vector<std::int64_t>{32, 64, 128, 256})
+      list.push_back(training(net, batch));
   }
   return list;
 }
@@ -199,8 +210,8 @@ Peak measure_peak() {
   const auto whole = copy.range({count / chunk}, {}).scalar("chunk", static_cast<double>(chunk));
   const Tensor x = zeros({count});
   eval({half, x});
-  return {2.0 * static_cast<double>(steps * chains * lanes * items) / seconds([&] { cores(half).eval(); }, 5),
-          8.0 * static_cast<double>(count) / seconds([&] { whole(x).eval(); }, 5)};
+  return {2.0 * static_cast<double>(steps * chains * lanes * items) / seconds([&] { cores(half).eval(); }, 15),
+          8.0 * static_cast<double>(count) / seconds([&] { whole(x).eval(); }, 15)};
 }
 
 }  // namespace clnet::bench

@@ -14,6 +14,8 @@ struct Item {
   std::string name;
   double work;       ///< per run, in `unit`
   std::string unit;  ///< "FLOP", "byte" or "image"
+  double flops;      ///< per run; 0 where arithmetic is not what counts
+  double bytes;      ///< that must move at least, each input read and each output written once; 0 where nobody counted
   std::function<Run()> prepare;
 };
 

@@ -7,14 +7,18 @@
 #include <cstdio>
 #include <exception>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "clnet/device.h"
 #include "clnet/error.h"
+#include "clnet/version.h"
 #include "lib/base/file.h"
 #include "tools/bench_items.h"
+#include "tools/help.h"
 
 namespace {
 
@@ -57,13 +61,46 @@ Result measure(const clnet::bench::Item& item, double budget) {
   return {samples[samples.size() / 2], samples.front()};
 }
 
+/// What was reached, and how much of the device's measured peak that is.
 std::string rate(const clnet::bench::Item& item, const Result& result, const clnet::bench::Peak& peak) {
-  const double per_second = item.work / result.median;
-  if (item.unit == "FLOP")
-    return fmt::format("{:9.1f} GFLOP/s  {:3.0f} % of the peak", per_second / 1e9, 100 * per_second / peak.flops);
-  if (item.unit == "byte")
-    return fmt::format("{:9.1f} GB/s     {:3.0f} % of a copy", per_second / 1e9, 100 * per_second / peak.bytes);
-  return fmt::format("{:9.1f} {}s/s", per_second, item.unit);
+  std::string text;
+  if (item.unit == "image") text += fmt::format("  {:9.1f} images/s", item.work / result.median);
+  if (item.flops > 0) {
+    const double reached = item.flops / result.median;
+    text += fmt::format("  {:8.1f} GFLOP/s {:3.0f} %", reached / 1e9, 100 * reached / peak.flops);
+  }
+  if (item.bytes > 0) {
+    const double reached = item.bytes / result.median;
+    text += fmt::format("  {:7.1f} GB/s {:3.0f} %", reached / 1e9, 100 * reached / peak.bytes);
+  }
+  return text;
+}
+
+/// `pattern` may hold *, for any characters.
+bool matches(std::string_view pattern, std::string_view name) {
+  if (pattern.empty()) return name.empty();
+  if (pattern[0] != '*') return !name.empty() && pattern[0] == name[0] && matches(pattern.substr(1), name.substr(1));
+  for (std::size_t skipped = 0; skipped <= name.size(); ++skipped)
+    if (matches(pattern.substr(1), name.substr(skipped))) return true;
+  return false;
+}
+
+/// The items that the names and patterns ask for, each once; all without any.
+std::vector<clnet::bench::Item> choose(const std::vector<std::string>& names) {
+  std::vector<clnet::bench::Item> chosen;
+  auto all = clnet::bench::items();
+  if (names.empty()) return all;
+  for (const auto& name : names) {
+    bool found = false;
+    for (const auto& item : all) {
+      if (!matches(name, item.name)) continue;
+      found = true;
+      if (std::none_of(chosen.begin(), chosen.end(), [&](const auto& other) { return other.name == item.name; }))
+        chosen.push_back(item);
+    }
+    if (!found) throw CLI::ValidationError(fmt::format("there is no item named '{}'; --list prints the names", name));
+  }
+  return chosen;
 }
 
 ordered_json read_results(const std::string& path) {
@@ -90,61 +127,82 @@ void compare(const std::string& before, const std::string& after) {
 }
 
 void bench(const Options& options) {
-  const auto all = clnet::bench::items();
-  std::vector<const clnet::bench::Item*> chosen;
-  for (const auto& name : options.names) {
-    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& item) { return item.name == name; });
-    if (found == all.end()) throw CLI::ValidationError(fmt::format("there is no item named '{}'; --list prints the names", name));
-    chosen.push_back(&*found);
-  }
-  if (chosen.empty())
-    for (const auto& item : all) chosen.push_back(&item);
+  const auto chosen = choose(options.names);
   if (!options.device.empty()) clnet::Device::set_default(clnet::Device::find(options.device));
   const auto peak = clnet::bench::measure_peak();
   fmt::print("{}: {:.1f} GFLOP/s in registers, {:.1f} GB/s copied\n", clnet::Device::current().info().name, peak.flops / 1e9,
              peak.bytes / 1e9);
   ordered_json results = ordered_json::array();
-  for (const auto* item : chosen) {
-    const auto result = measure(*item, options.seconds);
-    fmt::print("{:<40} median {:10.4f} ms  best {:10.4f} ms  {}\n", item->name, result.median * 1e3, result.best * 1e3,
-               rate(*item, result, peak));
+  for (const auto& item : chosen) {
+    const auto result = measure(item, options.seconds);
+    fmt::print("{:<40} median {:10.4f} ms  best {:10.4f} ms{}\n", item.name, result.median * 1e3, result.best * 1e3,
+               rate(item, result, peak));
     std::fflush(stdout);
-    results.push_back({{"name", item->name},
+    results.push_back({{"name", item.name},
                        {"median_ms", result.median * 1e3},
                        {"best_ms", result.best * 1e3},
-                       {"work", item->work},
-                       {"unit", item->unit}});
+                       {"work", item.work},
+                       {"unit", item.unit}});
+    // after each item, so that an interrupted run leaves what it measured
+    if (!options.json.empty()) clnet::file::replace(options.json, results.dump(2) + "\n");
   }
-  if (!options.json.empty()) clnet::file::replace(options.json, results.dump(2) + "\n");
 }
+
+constexpr const char* examples = R"(Items:
+  matmul-N, matmul-MxNxK           matrix products {M, K} by {K, N}
+  linear-K-N-bB-...                fully connected layers and their gradients
+  conv-IN-OUT-SIZE-bB-...          3x3 convolutions of B images of SIZE x SIZE, and their gradients; conv1x1 and so on:
+                                   other kernels, -s2: stride 2; depthwise-CHANNELS-SIZE: one filter per channel
+  NET-forward-bB                   a network's output from images on the device
+  NET-infer-bB                     the same from the host's memory to the host's memory
+  NET-train-bB                     a whole training step from the host's memory to updated weights
+Operations have their inputs on the device, and several runs share one wait. Per item: the median and the best time,
+arithmetic and traffic (inputs read once, results written once), and what part they are of the device's peak, which is
+measured first. Training counts each layer three times.
+
+Examples:
+  clnet-bench matmul-1024 'conv-64-64-56-*'
+  clnet-bench 'resnet18-*' --json before.json
+  clnet-bench --compare before.json after.json
+  CLNET_SOLVER=conv2d:direct clnet-bench conv-64-64-56-b16-forward
+      the same with a solver of one's own choice
+Exit code: 0; 1 when something is missing, damaged or fails; 2 for wrong names and options.)";
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Measures operations and networks on an OpenCL device. Without names, all items are measured."};
+  CLI::App app("Measures operations and networks on an OpenCL device, against what the device can do at most.", "clnet-bench");
+  app.formatter(std::make_shared<clnet::tools::HelpLayout>());
+  app.footer(examples);
+  app.set_version_flag("--version", std::string(clnet::version()));
   Options options;
-  app.add_option("name", options.names, "Items to measure; --list prints them");
-  app.add_flag("--list", options.list, "Print the items' names");
-  app.add_option("--json", options.json, "Write {name, median_ms, best_ms, work, unit} per item to this file")->type_name("FILE");
-  app.add_option("--compare", options.compare, "Print the ratios of two such files, and measure nothing")
+  app.add_option("name", options.names, "items to measure; * stands for any characters (default: all, which takes long)")
+      ->type_name("");
+  auto* list = app.add_flag("--list", options.list, "print the names of the items, or of those that names ask for");
+  auto* json = app.add_option("--json", options.json, "write {name, median_ms, best_ms, work, unit} of each item to this file")
+                   ->type_name("FILE");
+  app.add_option("--compare", options.compare, "print the ratios of the medians in two such files, and measure nothing")
       ->expected(2)
-      ->type_name("FILE FILE");
-  app.add_option("--seconds", options.seconds, "Time per item (default: 2)")->check(CLI::Range(0.01, 3600.0))->type_name("S");
+      ->type_name("FILE FILE")
+      ->excludes(list)
+      ->excludes(json);
+  app.add_option("--seconds", options.seconds, "time per item (default: 2)")->check(CLI::Range(0.01, 3600.0))->type_name("S");
   app.add_option("--device", options.device,
-                 "gpu, cpu, 0:1 (platform:device) or a part of a name; default: CLNET_DEVICE, else the best")
-      ->type_name("DEVICE");
+                 "gpu, cpu, accelerator, platform:device as in 0:1, or a part of a name; clnet-info lists them (default: "
+                 "CLNET_DEVICE, else the best GPU, else the CPU)")
+      ->type_name("WHICH");
   try {
     app.parse(argc, argv);
     if (options.list) {
-      for (const auto& item : clnet::bench::items()) fmt::print("{}\n", item.name);
+      for (const auto& item : choose(options.names)) fmt::print("{}\n", item.name);
     } else if (!options.compare.empty()) {
       compare(options.compare[0], options.compare[1]);
     } else {
       bench(options);
     }
     return 0;
-  } catch (const CLI::CallForHelp& help) {
-    return app.exit(help);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
   } catch (const CLI::ParseError& error) {
     fmt::print(stderr, "clnet-bench: {}\n", error.what());
     return 2;

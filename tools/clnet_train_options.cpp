@@ -9,11 +9,11 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <sstream>
 #include <vector>
 
 #include "clnet/models.h"
 #include "clnet/version.h"
+#include "tools/help.h"
 
 namespace clnet::tools {
 
@@ -67,31 +67,6 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
 CLI::Validator not_empty() {
   return {[](std::string& text) -> std::string { return text.empty() ? "a name is needed, got an empty one" : ""; }, ""};
 }
-
-/// Help with the options' meanings in a column of their own, broken into short lines, and no type names but ours.
-class Layout : public CLI::Formatter {
- public:
-  Layout() { column_width(34); }
-  std::string make_option_opts(const CLI::Option* option) const override {
-    return option->get_type_name().empty() ? "" : " " + option->get_type_name();
-  }
-  std::string make_option_desc(const CLI::Option* option) const override {
-    constexpr std::size_t width = 84;
-    std::string result;
-    std::size_t length = 0;
-    std::istringstream words(option->get_description());
-    for (std::string word; words >> word; length += word.size() + 1) {
-      if (length + word.size() > width) {
-        result += '\n';
-        length = 0;
-      } else if (length > 0) {
-        result += ' ';
-      }
-      result += word;
-    }
-    return result;
-  }
-};
 
 void define(CLI::App& app, TrainOptions& o) {
   const auto option = [&](const char* group, const char* name, auto& target, const char* type, const char* meaning) {
@@ -199,7 +174,7 @@ std::optional<int> parse(int argc, char** argv, TrainOptions& options) {
       "Trains a network to classify images, on any OpenCL device. Without options: the network cnn on Fashion-MNIST.\n"
       "Parameters are named as in PyTorch, so weights go to and from it unchanged.",
       "clnet-train");
-  app.formatter(std::make_shared<Layout>());
+  app.formatter(std::make_shared<HelpLayout>());
   app.footer(examples);
   app.set_version_flag("--version", std::string(version()));
   define(app, options);

@@ -2,6 +2,9 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
 
 #include "tests/models/process.h"
 #include "tests/temporary_folder.h"
@@ -27,6 +30,17 @@ TEST_CASE("clnet-bench lists the items that comparisons are made of") {
         "depthwise-144-56-b16-forward", "keras-cnn-train-b128", "cnn-train-b256", "resnet18-infer-b1", "resnet18-train-b16",
         "mobilenetv2-infer-b16", "mobilenetv2-train-b16"})
     CHECK_THAT(outcome.out, Contains(std::string(name) + "\n"));
+}
+
+TEST_CASE("clnet-bench names each item once, and patterns choose among them") {
+  const TemporaryFolder folder;
+  const auto all = bench(folder, {"--list"});
+  std::istringstream lines(all.out);
+  std::set<std::string> names;
+  for (std::string name; std::getline(lines, name);) CHECK(names.insert(name).second);
+  const auto chosen = bench(folder, {"--list", "resnet18-train-*", "matmul-*24", "matmul-1024"});
+  CHECK(chosen.code == 0);
+  CHECK(chosen.out == "resnet18-train-b16\nmatmul-1024\n");
 }
 
 TEST_CASE("clnet-bench measures, writes a file and compares two") {
@@ -55,6 +69,8 @@ TEST_CASE("clnet-bench refuses names and files that it does not know") {
   const auto unknown = bench(folder, {"matmul-1025"});
   CHECK(unknown.code == 2);
   CHECK(unknown.err == "clnet-bench: there is no item named 'matmul-1025'; --list prints the names\n");
+  CHECK(bench(folder, {"matmul-1025*"}).code == 2);
+  CHECK(bench(folder, {"--list", "--compare", "a.json", "b.json"}).code == 2);
   std::ofstream(folder.path() / "bad.json") << "{\"name\": 1}";
   const auto bad = bench(folder, {"--compare", "bad.json", "bad.json"});
   CHECK(bad.code == 1);
