@@ -22,7 +22,6 @@
 
 namespace {
 
-using clnet::Error;
 using nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
