@@ -269,6 +269,7 @@ class Printer {
                        index(load.at, fmt::format("a{}", k)));
   }
 
+  /// A single result is stored by its own line. Several are stored after all loads (see statements()).
   std::string step(std::size_t k, std::string_view indent, bool with_store) {
     const auto& step = kernel_.steps[k];
     const auto expression = rename(expressions_[k], [&](std::string_view name) -> std::string {
@@ -277,11 +278,10 @@ class Printer {
       return text_of(step.operands.at(static_cast<std::size_t>(name[0] - 'a')));
     });
     const auto dtype = step.node->outputs[0].dtype;
-    if (stored_[k] && !used_[k] && with_store) return store(k, expression, indent, step.node->op->name());
-    auto text = fmt::format("{}const {} v{} = {};  // {}\n", indent, value_type(dtype), k, converted(dtype, expression),
-                            step.node->op->name());
-    if (stored_[k] && with_store) text += store(k, fmt::format("v{}", k), indent, "");
-    return text;
+    if (with_store && stored_[k] && !used_[k] && kernel_.outputs.size() == 1)
+      return store(k, expression, indent, step.node->op->name());
+    return fmt::format("{}const {} v{} = {};  // {}\n", indent, value_type(dtype), k, converted(dtype, expression),
+                       step.node->op->name());
   }
 
   std::string store(std::size_t k, std::string_view value, std::string_view indent, std::string_view comment) const {
@@ -304,8 +304,12 @@ class Printer {
         text += load(operand.index, indent);
       }
       if (row_step_[k] != inner) text += step(k, indent, inner);
-      if (inner && row_step_[k] && stored_[k]) text += store(k, fmt::format("v{}", k), indent, "");
     }
+    if (!inner) return text;
+    // An output may be the memory of an input: nothing is stored before everything is loaded.
+    for (std::size_t k = 0; k < kernel_.steps.size(); ++k)
+      if (stored_[k] && (used_[k] || row_step_[k] || kernel_.outputs.size() > 1))
+        text += store(k, fmt::format("v{}", k), indent, "");
     return text;
   }
 

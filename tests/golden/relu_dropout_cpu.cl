@@ -14,7 +14,8 @@ kernel void fused_relu_dropout(OUT_SHARED(y0), OUT_SHARED(y1), IN_SHARED(x0), SC
   for (int i = from; i < to; ++i) {
     const VALUE(x0) a0 = LOAD(x0, i);
     const float v0 = a0 < 0 ? 0 : a0;  // relu
+    const float v1 = clnet_uniform((ulong)s0, (ulong)s1, (ulong)i) < p0 ? 0.0f : v0 * p1;  // dropout
     STORE(y0, i, v0);
-    STORE(y1, i, clnet_uniform((ulong)s0, (ulong)s1, (ulong)i) < p0 ? 0.0f : v0 * p1);  // dropout
+    STORE(y1, i, v1);
   }
 }

@@ -8,8 +8,10 @@
 #include "clnet/clnet.h"
 #include "lib/exec/solver.h"
 #include "lib/exec/statistics.h"
+#include "tests/ops/check.h"
 
 using namespace clnet;
+using namespace clnet::testing;
 
 namespace {
 
@@ -120,6 +122,27 @@ std::pair<std::uint64_t, std::uint64_t> compare_with_single(const Graph& graph) 
 }
 
 }  // namespace
+
+TEST_CASE("several results may take the memory of what they are made of") {
+  const auto total = [](std::uint64_t seed) {
+    auto values = make_values({{3, 5}, -1, 1}, seed);
+    return sum(to_tensor(values, Dtype::f32), {1});
+  };
+  const auto results = [&] {
+    const Tensor a = total(1), b = total(2), c = total(3), d = total(4);
+    std::vector<Tensor> all;
+    // a and d are read later: the first result can only take what the second and third are made of.
+    const Tensor product = a * d;
+    for (const auto& result : {product, b - product, c + product, a, d}) all.push_back(softmax(result, 0));
+    eval(all);
+    return all;
+  };
+  const auto fused = results();
+  const exec::NoFusion apart;
+  const auto single = results();
+  for (std::size_t k = 0; k < fused.size(); ++k)
+    compare("result " + std::to_string(k), to_array(fused[k]), to_array(single[k]), 0);
+}
 
 TEST_CASE("every solver of conv2d and matmul finishes its elements by what follows, or leaves that to a kernel") {
   for (const std::string op : {"conv2d", "matmul"})
