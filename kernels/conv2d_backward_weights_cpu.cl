@@ -1,7 +1,8 @@
 // The gradient of a convolution's weight for CPUs. A work-item sums CB input channels by PB panels of LANES output channels
 // over `images` images: it stages a window of the inputs, and RB rows of the output's gradient with the channels side by side,
 // and sums tiles of TILE weights in registers. Its sums are one part of y {parts, o, c, kh, kw}.
-#include "conv2d_cpu.clh"
+#include "conv2d_stage_cpu.clh"
+#include "conv2d_store_cpu.clh"
 
 // target[i * LANES + lane] = g[first + lane * stride + i] for lanes below `lanes`; the others become 0.
 inline void stage_lanes(IN(g), const int first, const int stride, const int count, const int lanes,
@@ -76,7 +77,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_backward_weigh
   for (int panel = panel0; panel < panel1; ++panel)
     for (int v = 0; v < VECTORS; ++v) {
       const int o = panel * LANES + v * VW;
-      store_planes(y_base, y_offset, sums + (panel - panel0) * panel_size + v * VW, weights, min(VW, OG - o),
-                   ((part * groups + group) * OG + o) * CG * taps + c0 * taps, CG * taps, (VFLOAT)(0.0f));
+      store_planes(y_base, y_offset, sums + (panel - panel0) * panel_size + v * VW, LANES, weights, min(VW, OG - o),
+                   ((part * groups + group) * OG + o) * CG * taps + c0 * taps, CG * taps, 0, (VFLOAT)(0.0f));
     }
 }

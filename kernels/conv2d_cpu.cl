@@ -4,15 +4,18 @@
 // Output pixel (i, j) of the grid {PH, PW} lies at (y_top + i * y_step_h, y_left + j * y_step_w) of y's plane, and its tap (s, t)
 // reads x at (i * x_step_h + top + s * tap_step_h, j * x_step_w + left + t * tap_step_w). The gradient of a strided convolution's
 // input is one such grid for each remainder of a position by the stride.
-#include "conv2d_cpu.clh"
+#include "conv2d_stage_cpu.clh"
+#include "conv2d_store_cpu.clh"
 
 // The sums of one panel and image, `pixels` from row0 of the grid on, to y from plane `channel` on. Only dense grids have a
-// bias.
+// bias and an epilogue.
 inline void store_panel(OUT(y), const local float *restrict sums, const int pixels, const int PW, const int channel,
                         const int lanes, const int row0, const int YH, const int YW, const int y_top, const int y_left,
-                        const int y_step_h, const int y_step_w, const VFLOAT bias) {
+                        const int y_step_h, const int y_step_w, const int first_channel,
+                        const VFLOAT bias EPILOGUE_PARAMETERS) {
   if (y_step_h == 1 && y_step_w == 1) {
-    store_planes(y_base, y_offset, sums, pixels, lanes, channel * YH * YW + row0 * YW, YH * YW, bias);
+    store_planes(y_base, y_offset, sums, LANES, pixels, lanes, channel * YH * YW + row0 * YW, YH * YW, first_channel,
+                 bias EPILOGUE_ARGUMENTS);
     return;
   }
   for (int lane = 0; lane < lanes; ++lane) {
@@ -31,7 +34,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_cpu(
     const int YW, const int PH, const int PW, const int y_top, const int y_left, const int y_step_h, const int y_step_w,
     const int x_step_h, const int x_step_w, const int taps_h, const int taps_w, const int top, const int left,
     const int tap_step_h, const int tap_step_w, const int RB, const int PB, const int CB, const int rows, const int columns,
-    const int pitch, local float *restrict sums, local float *restrict staged) {
+    const int pitch, local float *restrict sums, local float *restrict staged EPILOGUE_PARAMETERS) {
   const int panels = (OG + LANES - 1) / LANES, panel0 = (int)get_global_id(0) * PB, panel1 = min(panels, panel0 + PB);
   const int row0 = (int)get_global_id(1) * RB, height = min(RB, PH - row0);
   const int n0 = (int)get_global_id(2) / groups * images, n1 = min(N, n0 + images), group = (int)get_global_id(2) % groups;
@@ -96,7 +99,8 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_cpu(
 #endif
         for (int n = n0; n < n1; ++n)
           store_panel(y_base, y_offset, panel_sums + (n - n0) * image_pixels * LANES + v * VW, image_pixels, PW,
-                      (n * groups + group) * OG + o, lanes, row0, YH, YW, y_top, y_left, y_step_h, y_step_w, start);
+                      (n * groups + group) * OG + o, lanes, row0, YH, YW, y_top, y_left, y_step_h, y_step_w, group * OG + o,
+                      start EPILOGUE_ARGUMENTS);
       }
     }
   }

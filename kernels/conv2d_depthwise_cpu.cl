@@ -2,6 +2,7 @@
 // one of them 1. A work-item makes RB rows of a group's targets, ROWS vectors under each other at a time. Grids and taps are
 // conv2d_cpu's.
 #include "conv2d_depthwise_cpu.clh"
+#include "epilogue.clh"
 
 #define ROWS 4
 
@@ -15,7 +16,8 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_cpu(
     const int y_left, const int y_step_h, const int y_step_w, const int x_step_h, const int x_step_w, const int taps_h,
     const int taps_w, const int top, const int left, const int tap_step_h, const int tap_step_w, const int first_h,
     const int first_w, const int kernel_step_h, const int kernel_step_w, const int RB, const int rows, const int columns,
-    const int pitch, local float *restrict staged, local int *restrict offsets, local float *restrict weights) {
+    const int pitch, local float *restrict staged, local int *restrict offsets, local float *restrict weights
+        EPILOGUE_PARAMETERS) {
   const int row0 = (int)get_global_id(0) * RB, height = min(RB, PH - row0);
   const int group = (int)get_global_id(1), n = (int)get_global_id(2);
   const int up = min(0, (taps_h - 1) * tap_step_h), before = min(0, (taps_w - 1) * tap_step_w);
@@ -61,16 +63,16 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_cpu(
         #pragma unroll
         for (int q = 0; q < ROWS; ++q) {
           const int at = plane + (y_top + (row0 + r + q) * y_step_h) * YW + y_left + j * y_step_w;
+          float lanes[VW];
+          *(any_vector *)lanes = sum[q];
           if (r + q >= height) {
             // A repeated row.
           } else if (y_step_w == 1) {
             if (j + VW <= PW)
-              VSTORE(y, at, sum[q]);
+              VSTORE(y, at, VEPILOGUE(sum[q], at, channel, 0));
             else
-              VSTORE_PART(y, at, PW - j, sum[q]);
+              for (int lane = 0; lane < PW - j; ++lane) STORE(y, at + lane, EPILOGUE(lanes[lane], at + lane, channel));
           } else {
-            float lanes[VW];
-            *(any_vector *)lanes = sum[q];
             for (int lane = 0; lane < min(VW, PW - j); ++lane) STORE(y, at + lane * y_step_w, lanes[lane]);
           }
         }

@@ -1,7 +1,7 @@
 // Matrix products for CPUs. A work-item computes one tile of the result: block after block along k it packs its rows of a and its
 // columns of b into local memory, as panels of ROWS rows and of COLUMNS columns, and multiplies panel by panel with the sums in
 // registers. Packing makes every transposition alike, and memory is then read in order.
-#include "vector.clh"
+#include "transpose.clh"
 #include "epilogue.clh"
 
 #define COLUMNS (VW * VECTORS)
@@ -12,39 +12,16 @@ typedef VECTOR unaligned __attribute__((aligned(4)));
 #define LOAD_ONE(p, i) CLNET_CAT(CLNET_LOAD_, TYPE_a)(p, i)
 typedef STORAGE(a) storage;
 
-#if VW == 4
-#define LOW_HALVES(x, y) (VECTOR)(x.s0, y.s0, x.s1, y.s1)
-#define HIGH_HALVES(x, y) (VECTOR)(x.s2, y.s2, x.s3, y.s3)
-#elif VW == 8
-#define LOW_HALVES(x, y) (VECTOR)(x.s0, y.s0, x.s1, y.s1, x.s2, y.s2, x.s3, y.s3)
-#define HIGH_HALVES(x, y) (VECTOR)(x.s4, y.s4, x.s5, y.s5, x.s6, y.s6, x.s7, y.s7)
-#else
-#define LOW_HALVES(x, y) \
-  (VECTOR)(x.s0, y.s0, x.s1, y.s1, x.s2, y.s2, x.s3, y.s3, x.s4, y.s4, x.s5, y.s5, x.s6, y.s6, x.s7, y.s7)
-#define HIGH_HALVES(x, y) \
-  (VECTOR)(x.s8, y.s8, x.s9, y.s9, x.sa, y.sa, x.sb, y.sb, x.sc, y.sc, x.sd, y.sd, x.se, y.se, x.sf, y.sf)
-#endif
-
 // Packs `lanes` vectors that run along k, one under the other in memory: target[k * step + lane]. Lanes from `valid` on repeat the
 // last one, as nobody looks at their sums. Vectors are stored whole: what comes after the last lane is overwritten or unused.
 inline void pack_across(const global storage *restrict source, const int stride, const int lanes, const int valid,
                         const int depth, local float *restrict target, const int step) {
   int k = 0;
   for (; k + VW <= depth; k += VW) {
-    VECTOR x[VW], y[VW];
+    VECTOR x[VW];
     #pragma unroll
     for (int i = 0; i < VW; ++i) x[i] = i < lanes ? LOAD_VECTOR(source + min(i, valid - 1) * stride + k) : (VECTOR)(0.0f);
-    // A transposition: log2(VW) rounds of interleaving the first half of the vectors with the second.
-    #pragma unroll
-    for (int round = 1; round < VW; round *= 2) {
-      #pragma unroll
-      for (int i = 0; i < VW / 2; ++i) {
-        y[2 * i] = LOW_HALVES(x[i], x[i + VW / 2]);
-        y[2 * i + 1] = HIGH_HALVES(x[i], x[i + VW / 2]);
-      }
-      #pragma unroll
-      for (int i = 0; i < VW; ++i) x[i] = y[i];
-    }
+    TRANSPOSE(x)
     #pragma unroll
     for (int i = 0; i < VW; ++i) *(local unaligned *)(target + (k + i) * step) = x[i];
   }

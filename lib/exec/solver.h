@@ -21,9 +21,12 @@ class Recorder;
 template <class Problem>
 struct Solver {
   std::string_view name;
-  /// Why it cannot, or should not, take the problem on this device; nothing when it can.
+  /// Why it cannot take the problem on this device; nothing when it can.
   std::optional<std::string> (*rejects)(const Problem& problem, const DeviceInfo& device);
   void (*lower)(const Problem& problem, Recorder& recorder);
+  /// Why one further down the list is likely to be faster, by a model of costs; nothing when it is not. Who asks for the solver
+  /// by name gets it all the same.
+  std::optional<std::string> (*declines)(const Problem& problem, const DeviceInfo& device) = nullptr;
 };
 
 /// The solver that the user (CLNET_SOLVER=conv2d:direct,matmul:clblast) or a ForceSolver asked for, by operation.
@@ -77,7 +80,8 @@ class SolverList {
           fmt::format("{}: forced solver {} refuses: {}; the default order decides", op_, forced->solver, *reason));
     }
     for (const auto& solver : solvers_) {
-      const auto reason = solver.rejects(problem, device);
+      auto reason = solver.rejects(problem, device);
+      if (!reason && solver.declines) reason = solver.declines(problem, device);
       if (!reason) {
         logging::print(logging::Level::solver, "{}: solver {}", op_, solver.name);
         return solver;

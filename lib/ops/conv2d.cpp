@@ -92,6 +92,8 @@ std::optional<std::string> refuse(const Conv2dProblem& problem, const DeviceInfo
 template <Conv2dPass pass>
 std::vector<exec::Solver<Conv2dProblem>> candidates() {
   return {{"cpu_depthwise", refuse<pass, conv2d_depthwise_cpu_rejects>, record<pass, conv2d_depthwise_cpu>},
+          {"cpu_winograd", refuse<pass, conv2d_winograd_cpu_rejects>, record<pass, conv2d_winograd_cpu>,
+           refuse<pass, conv2d_winograd_cpu_declines>},
           {"cpu", refuse<pass, conv2d_cpu_rejects>, record<pass, conv2d_cpu>},
           {"im2col", conv2d_im2col_rejects, record<pass, conv2d_im2col>},
           {"direct", exec::accepts_everything<Conv2dProblem>, record<pass, conv2d_direct>}};

@@ -48,7 +48,12 @@ void conv2d_im2col(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder
 std::optional<std::string> conv2d_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
-/// The same for groups of one input channel.
+/// Winograd's F(4x4, 3x3) with explicit vectors, for CPUs. Its largest error is some 5 times that of a direct sum.
+std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+std::optional<std::string> conv2d_winograd_cpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+void conv2d_winograd_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+
+/// Direct for groups of one input channel.
 std::optional<std::string> conv2d_depthwise_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_depthwise_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 

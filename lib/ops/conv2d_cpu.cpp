@@ -8,21 +8,6 @@ namespace clnet::ops {
 
 namespace {
 
-/// What is kept in registers: `pixels` broadcast values times `vectors` vectors of `width` channels.
-struct Tile {
-  std::int64_t width, vectors, pixels;
-  std::int64_t lanes() const { return width * vectors; }
-};
-
-/// 16 registers hold 6 x 2, 4 x 3 or 8 x 1 sums and their operands; the 32 of the devices with 16 lanes hold more.
-Tile choose_tile(std::int64_t channels, const DeviceInfo& device) {
-  const auto width = vector_width(device);
-  const std::int64_t two = width == 16 ? 8 : 6, three = width == 16 ? 8 : 4;
-  if (channels <= width) return {width, 1, 8};
-  const auto padded = [&](std::int64_t vectors) { return divide_up(channels, width * vectors) * width * vectors; };
-  return padded(3) < padded(2) ? Tile{width, 3, three} : Tile{width, 2, two};
-}
-
 /// Floats from one staged channel to the next: not a multiple of a cache's way, lest all channels fall into the same lines.
 std::int64_t staged_pitch(std::int64_t rows, std::int64_t columns) { return (divide_up(rows * columns, 16) | 1) * 16; }
 
@@ -93,7 +78,8 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
   const Pair image{p.h, p.w}, seen{p.oh, p.ow}, source = backward ? seen : image, target = backward ? image : seen;
   const auto b = cut(p, in, out, v, h, recorder.device());
   const auto taps = p.kh * p.kw, row = p.group_in() * taps;  // of the weight
-  const auto packed = recorder.temporary({Shape{p.groups * b.panels * b.tile.lanes() * in * v.taps * h.taps}, Dtype::f32});
+  const auto packed =
+      recorder.packed({Shape{p.groups * b.panels * b.tile.lanes() * in * v.taps * h.taps}, Dtype::f32}, p.weight);
   recorder.kernel("conv2d_cpu_pack", "conv2d_cpu_pack")
       .define("LANES", b.tile.lanes())
       .in("w", p.weight)
@@ -116,6 +102,7 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
              {1, 1, 1})
       .flops(2.0 * static_cast<double>(p.n * p.groups * out * v.count * h.count) * static_cast<double>(in * v.taps * h.taps))
       .detail(p.text());
+  if (!backward) recorder.epilogue(launch, p.o, p.pixels());
 }
 
 /// The blocks of backward weights, and into how many parts of how many images the batch is cut.

@@ -74,6 +74,21 @@ inline std::int64_t vector_width(const DeviceInfo& device) {
   return device.native_float_width >= 16 ? 16 : device.native_float_width >= 8 ? 8 : 4;
 }
 
+/// What is kept in registers: `pixels` broadcast values times `vectors` vectors of `width` channels.
+struct Tile {
+  std::int64_t width, vectors, pixels;
+  std::int64_t lanes() const { return width * vectors; }
+};
+
+/// 16 registers hold 6 x 2, 4 x 3 or 8 x 1 sums and their operands; the 32 of the devices with 16 lanes hold more.
+inline Tile choose_tile(std::int64_t channels, const DeviceInfo& device) {
+  const auto width = vector_width(device);
+  const std::int64_t two = width == 16 ? 8 : 6, three = width == 16 ? 8 : 4;
+  if (channels <= width) return {width, 1, 8};
+  const auto padded = [&](std::int64_t vectors) { return divide_up(channels, width * vectors) * width * vectors; };
+  return padded(3) < padded(2) ? Tile{width, 3, three} : Tile{width, 2, two};
+}
+
 /// Half of the smallest second-level caches around; what a work-item has in local memory at most, in floats.
 inline constexpr std::int64_t scratch_limit = (192 << 10) / 4;
 inline std::int64_t scratch(const DeviceInfo& device) {

@@ -43,6 +43,7 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
       .range({divide_up(v.count, rows_block), p.groups, p.n}, {1, 1, 1})
       .flops(2.0 * static_cast<double>(p.n * p.o * v.count * h.count) * static_cast<double>(v.taps * h.taps))
       .detail(p.text());
+  if (!backward) recorder.epilogue(launch, p.o, p.pixels());
 }
 
 struct WeightBlocks {

@@ -9,6 +9,7 @@
 #include "lib/exec/solver.h"
 #include "lib/exec/statistics.h"
 #include "tests/ops/check.h"
+#include "tests/ops/each_solver.h"
 
 using namespace clnet;
 using namespace clnet::testing;
@@ -145,17 +146,20 @@ TEST_CASE("several results may take the memory of what they are made of") {
 }
 
 TEST_CASE("every solver of conv2d and matmul finishes its elements by what follows, or leaves that to a kernel") {
-  for (const std::string op : {"conv2d", "matmul"})
+  for (const std::string kind : {"conv2d", "depthwise", "matmul"}) {
+    const bool conv = kind != "matmul", depthwise = kind == "depthwise";
+    const std::string op = conv ? "conv2d" : kind;
     for (const auto& solver : exec::solver_names(op))
       for (auto dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
-        INFO(op << " by " << solver << " in " << to_string(dtype));
+        INFO(kind << " by " << solver << " in " << to_string(dtype));
         const exec::ForceSolver force(op, solver);
-        const bool conv = op == "conv2d";
+        const std::int64_t channels = depthwise ? 5 : conv ? 19 : 35;
         const Tensor x = conv ? filled({2, 5, 9, 7}, 1, dtype) : filled({37, 45}, 1, dtype);
-        const Tensor weight = conv ? filled({19, 5, 3, 3}, 2, dtype) : filled({45, 35}, 2, dtype);
-        const std::int64_t channels = conv ? 19 : 35;
+        const Tensor weight = conv ? filled({channels, depthwise ? 1 : 5, 3, 3}, 2, dtype) : filled({45, channels}, 2, dtype);
         const Tensor bias = filled({channels}, 3, dtype), scale = conv ? filled({channels, 1, 1}, 4, dtype) : bias;
-        const auto product = [&] { return conv ? conv2d(x, weight, bias, {.padding = 1}) : matmul(x, weight); };
+        const auto product = [&] {
+          return conv ? conv2d(x, weight, bias, {.padding = 1, .groups = depthwise ? 5 : 1}) : matmul(x, weight);
+        };
         const Tensor residual = filled(product().shape(), 5, dtype);
         try {
           const auto [fused, single] = compare_with_single([&] { return relu(product()); });
@@ -166,15 +170,14 @@ TEST_CASE("every solver of conv2d and matmul finishes its elements by what follo
           continue;  // a solver that refuses this problem
         }
       }
+  }
 }
 
 TEST_CASE("products of batches that are looped over are finished at the right elements") {
   const Tensor a = filled({2, 3, 4, 5}, 1, Dtype::f32), b = filled({3, 5, 6}, 2, Dtype::f32),
                c = filled({2, 3, 4, 6}, 3, Dtype::f32);
-  for (const auto& solver : exec::solver_names("matmul")) {
-    INFO(solver);
-    const exec::ForceSolver force("matmul", solver);
+  with_each_solver("matmul", [&] { matmul(a, b).eval(); }, [&] {
     compare_with_single([&] { return relu(matmul(a, b) + c); });
     compare_with_single([&] { return matmul(a, b) * filled({6}, 4, Dtype::f32); });
-  }
+  });
 }
