@@ -31,6 +31,8 @@ constexpr std::array variables{
     Variable{"CLNET_POISON", "0 | 1", "fill outputs and temporaries with NaN before a kernel writes them, for debugging"},
     Variable{"CLNET_VECTOR_WIDTH", "4 | 8 | 16", "lanes of the vectors in kernels for CPUs; unset: the device's native width"},
     Variable{"CLNET_WINOGRAD", "0 | 1", "0: convolutions of 3x3 are summed directly, which is slower and a little more accurate"},
+    Variable{"CLNET_TUNE", "on | off | seconds",
+             "on: measure solvers at first use, 5 s at most for each plan; off: do not even use what was measured before"},
     Variable{"CLNET_SOLVER", "op:solver[,op:solver...]", "use this solver for an operation, as in matmul:direct"},
     Variable{"CLNET_DATA_DIR", "a folder", "where data sets are looked for before the usual places"},
 };

@@ -24,8 +24,7 @@ namespace {
 std::mutex execution;
 Statistics counters;
 
-std::shared_ptr<ocl::Context> device_of(const Work& work, const Device* wanted) {
-  std::shared_ptr<ocl::Context> found = wanted ? wanted->context() : nullptr;
+std::shared_ptr<ocl::Context> device_of(const Work& work, std::shared_ptr<ocl::Context> found) {
   for (const auto& leaf : work.leaves) {
     const auto* value = dynamic_cast<const DeviceValue*>(value_of(leaf).get());
     if (!value || value->device == found) continue;
@@ -49,14 +48,14 @@ std::shared_ptr<DeviceValue> place(const std::shared_ptr<ocl::Context>& device, 
   return placed;
 }
 
-void evaluate(std::span<const Tensor> tensors, const Device* wanted) {
+void evaluate(std::span<const Tensor> tensors, const std::shared_ptr<ocl::Context>& wanted) {
   const auto work = collect(tensors);
   if (work.nodes.empty()) return;
   const auto device = device_of(work, wanted);
 
   auto& cache = PlanCache::of(*device);
   bool made = false;
-  auto& plan = cache.plan(work, tensors, *device, made);
+  auto& plan = cache.plan(work, tensors, *device, [&](std::span<const Tensor> trials) { evaluate(trials, device); }, made);
   std::vector<Binding> leaves(work.leaves.size());
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const auto& leaf = work.leaves[i];
@@ -81,7 +80,7 @@ void evaluate_locked(std::span<const Tensor> tensors, const Device* wanted) {
   for (const auto& tensor : tensors)
     if (!tensor.defined()) throw Error("eval: an undefined tensor has no value");
   const std::lock_guard lock(execution);
-  evaluate(tensors, wanted);
+  evaluate(tensors, wanted ? wanted->context() : nullptr);
 }
 
 [[maybe_unused]] const bool eager = [] {

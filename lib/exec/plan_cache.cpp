@@ -13,11 +13,12 @@ namespace clnet::exec {
 
 PlanCache& PlanCache::of(ocl::Context& device) {
   auto& extension = device.extension();
-  if (!extension) extension = std::make_unique<PlanCache>();
+  if (!extension) extension = std::make_unique<PlanCache>(device);
   return static_cast<PlanCache&>(*extension);
 }
 
-Plan& PlanCache::plan(const Work& work, std::span<const Tensor> wanted, ocl::Context& device, bool& made) {
+Plan& PlanCache::plan(const Work& work, std::span<const Tensor> wanted, ocl::Context& device,
+                      const Tuning::Evaluate& evaluate, bool& made) {
   auto key = plan_key(work, wanted);
   if (const auto found = by_key_.find(key); found != by_key_.end()) {
     made = false;
@@ -25,13 +26,14 @@ Plan& PlanCache::plan(const Work& work, std::span<const Tensor> wanted, ocl::Con
     return *found->second->plan;
   }
   made = true;
+  tuning_.tune(work, device, evaluate);
   const auto start = std::chrono::steady_clock::now();
   const bool explain = logging::enabled(logging::Level::plan);
   auto description = explain ? describe(work) : std::vector<std::string>{};
   const auto why = explain ? reason(description) : std::string();
 
   Recording recording;
-  const auto ids = record(work, wanted, device.info(), recording);
+  const auto ids = record(work, wanted, device.info(), recording, &tuning_);
   std::vector<ValueId> keep;
   for (const auto& tensor : wanted)
     if (!value_of(tensor)) keep.push_back(ids.at(tensor));

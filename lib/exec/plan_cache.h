@@ -9,6 +9,7 @@
 
 #include "lib/cl/context.h"
 #include "lib/exec/plan.h"
+#include "lib/exec/tuning.h"
 #include "lib/exec/work.h"
 
 namespace clnet::exec {
@@ -21,8 +22,11 @@ class PlanCache : public ocl::Context::Extension {
   /// The cache of a device.
   static PlanCache& of(ocl::Context& device);
 
-  /// The plan for the work, made when there is none of the same structure; `made` says which.
-  Plan& plan(const Work& work, std::span<const Tensor> wanted, ocl::Context& device, bool& made);
+  explicit PlanCache(const ocl::Context& device) : tuning_(device) {}
+
+  /// The plan for the work, made when there is none of the same structure; `made` says which. Before one is made, solvers may be
+  /// measured, by way of `evaluate`.
+  Plan& plan(const Work& work, std::span<const Tensor> wanted, ocl::Context& device, const Tuning::Evaluate& evaluate, bool& made);
   Arena& arena() { return arena_; }
   void trim() override { arena_.clear(); }
 
@@ -38,6 +42,7 @@ class PlanCache : public ocl::Context::Extension {
   std::list<Entry> entries_;  ///< the last used first
   std::unordered_map<std::string_view, std::list<Entry>::iterator> by_key_;
   Arena arena_;
+  Tuning tuning_;
 };
 
 }  // namespace clnet::exec

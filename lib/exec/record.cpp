@@ -4,6 +4,7 @@
 
 #include "lib/exec/epilogue.h"
 #include "lib/exec/fusion.h"
+#include "lib/exec/solver.h"
 #include "lib/exec/value.h"
 
 namespace clnet::exec {
@@ -28,7 +29,8 @@ bool is_constant(const ElementwiseKernel& kernel, const Tensors& outputs, std::s
 
 }  // namespace
 
-ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceInfo& device, Recording& recording) {
+ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceInfo& device, Recording& recording,
+                const Tuning* tuning) {
   ValueIds ids;
   for (const auto& leaf : work.leaves)
     ids.set(leaf, recording.add_leaf(leaf.spec(), is_host_scalar(leaf.spec(), value_of(leaf).get())));
@@ -61,7 +63,10 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
       std::vector<ValueId> node_in;
       for (const auto& input : group.node->inputs) node_in.push_back(ids.at(input));
       Recorder recorder(recording, device, std::move(node_in), head_ids, epilogue ? &*epilogue : nullptr);
+      std::optional<PreferSolver> prefer;
+      if (auto solver = tuning ? tuning->choice(*group.node) : std::nullopt) prefer.emplace(std::string(group.node->op->name()), std::move(*solver));
       group.node->op->lower(recorder);
+      prefer.reset();
       if (recorder.epilogue_joined()) {
         recording.alias(out[0], {head_ids[0], 0});
         continue;

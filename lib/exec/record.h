@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/exec/recorder.h"
+#include "lib/exec/tuning.h"
 #include "lib/exec/work.h"
 
 namespace clnet::exec {
@@ -21,7 +22,8 @@ class ValueIds {
 };
 
 /// Leaves become the recording's first values, in the order of `work.leaves`. `wanted` are the results to be kept; other values
-/// may never come into being.
-CLNET_API ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceInfo& device, Recording& recording);
+/// may never come into being. `tuning` knows which solvers to prefer.
+CLNET_API ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceInfo& device, Recording& recording,
+                          const Tuning* tuning = nullptr);
 
 }  // namespace clnet::exec

@@ -16,7 +16,7 @@ std::map<std::string, std::vector<std::string>, std::less<>>& registry() {
   return names;
 }
 
-thread_local std::vector<std::pair<std::string, std::string>> forced_here;
+thread_local std::vector<std::pair<std::string, std::string>> forced_here, preferred_here;
 
 std::map<std::string, std::string, std::less<>> parse(const std::string& text) {
   std::map<std::string, std::string, std::less<>> result;
@@ -48,8 +48,10 @@ std::optional<Forced> forced_solver(std::string_view op) {
     return text ? parse(*text) : std::map<std::string, std::string, std::less<>>{};
   }();
   const auto found = from_environment.find(op);
-  if (found == from_environment.end()) return std::nullopt;
-  return Forced{found->second, false};
+  if (found != from_environment.end()) return Forced{found->second, false};
+  for (const auto& [preferred, solver] : preferred_here)
+    if (preferred == op) return Forced{solver, false};
+  return std::nullopt;
 }
 
 std::string forced_solvers() {
@@ -60,6 +62,9 @@ std::string forced_solvers() {
 
 ForceSolver::ForceSolver(std::string op, std::string solver) { forced_here.emplace_back(std::move(op), std::move(solver)); }
 ForceSolver::~ForceSolver() { forced_here.pop_back(); }
+
+PreferSolver::PreferSolver(std::string op, std::string solver) { preferred_here.emplace_back(std::move(op), std::move(solver)); }
+PreferSolver::~PreferSolver() { preferred_here.pop_back(); }
 
 std::vector<std::string> solver_names(std::string_view op) {
   const auto found = registry().find(op);

@@ -29,7 +29,7 @@ struct Solver {
   std::optional<std::string> (*declines)(const Problem& problem, const DeviceInfo& device) = nullptr;
 };
 
-/// The solver that the user (CLNET_SOLVER=conv2d:direct,matmul:clblast) or a ForceSolver asked for, by operation.
+/// The solver that the user (CLNET_SOLVER=conv2d:direct,matmul:clblast), a ForceSolver or a PreferSolver asked for, by operation.
 struct Forced {
   std::string solver;
   bool strict = false;  ///< a refusal is an error instead of a warning and the next solver
@@ -45,6 +45,15 @@ class CLNET_API ForceSolver {
   ~ForceSolver();
   ForceSolver(const ForceSolver&) = delete;
   ForceSolver& operator=(const ForceSolver&) = delete;
+};
+
+/// Prefers a solver, as measuring chose it, for the operations recorded in its lifetime on this thread, unless one is forced.
+class PreferSolver {
+ public:
+  PreferSolver(std::string op, std::string solver);
+  ~PreferSolver();
+  PreferSolver(const PreferSolver&) = delete;
+  PreferSolver& operator=(const PreferSolver&) = delete;
 };
 
 /// The names of an operation's solvers, in order of preference; empty when it has only one way.

@@ -12,8 +12,8 @@ namespace {
 std::int64_t staged_pitch(std::int64_t rows, std::int64_t columns) { return (divide_up(rows * columns, 16) | 1) * 16; }
 
 constexpr std::int64_t wanted_pixels = 224;
-/// Weights and sums of a panel that share the first-level cache, in floats.
-constexpr std::int64_t first_level = (20 << 10) / 4;
+/// Weights of a panel and a cache line of each channel share the first-level cache; in floats.
+constexpr std::int64_t first_level = (20 << 10) / 4, line = 16;
 
 /// How the work is cut: what a work-item makes. RB, PB and CB are the kernels' names for the blocks.
 struct Blocks {
@@ -45,7 +45,7 @@ Blocks cut(const Conv2dProblem& p, std::int64_t in, std::int64_t out, const Axis
     return divide_up(p.n, b.images) * p.groups * divide_up(vertical.count, b.rows_block) * divide_up(b.panels, b.panel_block);
   };
   const auto taps = std::max<std::int64_t>(vertical.taps * horizontal.taps, 1);  // 0: such a grid is cleared, not convolved
-  b.channel_block = even_piece(in, std::clamp<std::int64_t>(first_level / (taps * b.tile.lanes()), 1, 256));
+  b.channel_block = even_piece(in, std::clamp<std::int64_t>(first_level / (taps * b.tile.lanes() + line), 1, 256));
   b.rows_block = even_piece(vertical.count, wanted_pixels / horizontal.count);
   if (b.rows_block == vertical.count) b.images = even_piece(p.n, wanted_pixels / (vertical.count * horizontal.count));
   update();
