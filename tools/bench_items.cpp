@@ -181,19 +181,22 @@ std::vector<Item> items() {
 Peak measure_peak() {
   const auto device = Device::current();
   const auto& info = device.info();
-  // Ten chains of multiply-adds hide the latency of one; work-items enough for every core several times over.
-  constexpr std::int64_t steps = 4096, chains = 10, lanes = 16;
+  // Ten chains of multiply-adds hide the latency of one and fit into 16 registers of the device's own width; work-items enough for
+  // every core several times over.
+  constexpr std::int64_t steps = 16384, chains = 10;
+  const std::int64_t lanes = info.native_float_width >= 16 ? 16 : info.native_float_width >= 8 ? 8 : 4;
   const auto items = static_cast<std::int64_t>(info.compute_units) * (info.prefers_vector_kernels ? 64 : 4096);
-  const Kernel multiply("multiply", R"(kernel void multiply(IN(x), OUT(y), const int steps) {
-      const float16 factor = (float16)(LOAD(x, 0));
-      float16 a = factor, b = a + 1, c = a + 2, d = a + 3, e = a + 4, f = a + 5, g = a + 6, h = a + 7, i = a + 8, j = a + 9;
+  const Kernel multiply("multiply", fmt::format("typedef float{} lanes;\n", lanes) + R"(
+    kernel void multiply(IN(x), OUT(y), const int steps) {
+      const lanes factor = (lanes)(LOAD(x, 0));
+      lanes a = factor, b = a + 1, c = a + 2, d = a + 3, e = a + 4, f = a + 5, g = a + 6, h = a + 7, i = a + 8, j = a + 9;
       for (int k = 0; k < steps; ++k) {
         a = fma(a, factor, factor); b = fma(b, factor, factor); c = fma(c, factor, factor); d = fma(d, factor, factor);
         e = fma(e, factor, factor); f = fma(f, factor, factor); g = fma(g, factor, factor); h = fma(h, factor, factor);
         i = fma(i, factor, factor); j = fma(j, factor, factor);
       }
-      const float16 total = a + b + c + d + e + f + g + h + i + j;
-      STORE(y, get_global_id(0), total.s0 + total.s5 + total.sa + total.sf);
+      const lanes total = a + b + c + d + e + f + g + h + i + j;
+      STORE(y, get_global_id(0), total.s0 + total.s1 + total.s2 + total.s3);
     })");
   const auto cores = multiply.outputs([=](const auto&) {
                                return std::vector<Spec>{{{items}, Dtype::f32}};

@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   std::vector<std::string> names, compare;
   std::string json, device;
-  bool list = false;
+  bool list = false, tune = false;
   double seconds = 2;
 };
 
@@ -127,6 +127,8 @@ void compare(const std::string& before, const std::string& after) {
 
 void bench(const Options& options) {
   const auto chosen = choose(options.names);
+  constexpr const char* day = "86400";  // as long as it takes
+  if (options.tune) ::setenv("CLNET_TUNE", day, 1);
   if (!options.device.empty()) clnet::Device::set_default(clnet::Device::find(options.device));
   const auto peak = clnet::bench::measure_peak();
   fmt::print("{}: {:.1f} GFLOP/s in registers, {:.1f} GB/s copied\n", clnet::Device::current().info().name, peak.flops / 1e9,
@@ -185,6 +187,7 @@ int main(int argc, char** argv) {
       ->type_name("FILE FILE")
       ->excludes(list)
       ->excludes(json);
+  app.add_flag("--tune", options.tune, "first measure the solvers of each item's operations, and remember the fastest (docs/tuning.md)");
   app.add_option("--seconds", options.seconds, "time per item (default: 2)")->check(CLI::Range(0.01, 3600.0))->type_name("S");
   app.add_option("--device", options.device,
                  "gpu, cpu, accelerator, platform:device as in 0:1, or a part of a name; clnet-info lists them (default: "

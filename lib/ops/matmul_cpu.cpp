@@ -30,7 +30,10 @@ struct Tiling {
   std::int64_t m, n, parts;
 };
 
-std::int64_t round_up(std::int64_t value, std::int64_t unit) { return ceil_div(value, unit) * unit; }
+/// Tiles of at most `most` that cut the extent evenly, in whole panels.
+std::int64_t even(std::int64_t extent, std::int64_t most, std::int64_t panel) {
+  return ceil_div(ceil_div(extent, ceil_div(extent, most)), panel) * panel;
+}
 
 /// Floats of local memory: panels of both inputs, and what a last whole vector writes beyond.
 std::int64_t local_floats(std::int64_t tile_m, std::int64_t tile_n, std::int64_t depth, std::int64_t width) {
@@ -51,9 +54,9 @@ Tiling choose_tiling(const MatmulProblem& p, const DeviceInfo& device) {
   for (std::int64_t parts = 1; parts <= 4 * units && (parts == 1 || p.k / parts >= 64); parts *= 2) {
     const auto part = static_cast<double>(ceil_div(std::max<std::int64_t>(p.k, 1), parts));
     for (const std::int64_t m_panels : {1, 2, 4, 8, 12, 16, 20, 24, 32, 40}) {
-      const auto m = std::min(round_up(p.m, rows), m_panels * rows);
+      const auto m = even(p.m, m_panels * rows, rows);
       for (const std::int64_t n_panels : {1, 2, 3, 4, 6, 8, 12, 16, 24}) {
-        const auto n = std::min(round_up(p.n, columns), n_panels * columns);
+        const auto n = even(p.n, n_panels * columns, columns);
         if (local_floats(m, n, depth, width) > room) continue;
         const auto tiles = ceil_div(p.m, m) * ceil_div(p.n, n) * p.batch * parts;
         const auto area = static_cast<double>(m * n), lanes = static_cast<double>(width);
