@@ -181,8 +181,8 @@ std::vector<Item> items() {
 Peak measure_peak() {
   const auto device = Device::current();
   const auto& info = device.info();
-  // Ten chains of multiply-adds hide the latency of one and fit into 16 registers of the device's own width; work-items enough for
-  // every core several times over.
+  // Ten chains of multiply-adds hide the latency of one and fit into 16 registers of the device's own width; work-items enough
+  // for every core several times over.
   constexpr std::int64_t steps = 16384, chains = 10;
   const std::int64_t lanes = info.native_float_width >= 16 ? 16 : info.native_float_width >= 8 ? 8 : 4;
   const auto items = static_cast<std::int64_t>(info.compute_units) * (info.prefers_vector_kernels ? 64 : 4096);

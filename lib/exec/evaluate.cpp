@@ -55,7 +55,8 @@ void evaluate(std::span<const Tensor> tensors, const std::shared_ptr<ocl::Contex
 
   auto& cache = PlanCache::of(*device);
   bool made = false;
-  auto& plan = cache.plan(work, tensors, *device, [&](std::span<const Tensor> trials) { evaluate(trials, device); }, made);
+  auto& plan = cache.plan(
+      work, tensors, *device, [&](std::span<const Tensor> trials) { evaluate(trials, device); }, made);
   std::vector<Binding> leaves(work.leaves.size());
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const auto& leaf = work.leaves[i];

@@ -17,8 +17,8 @@ PlanCache& PlanCache::of(ocl::Context& device) {
   return static_cast<PlanCache&>(*extension);
 }
 
-Plan& PlanCache::plan(const Work& work, std::span<const Tensor> wanted, ocl::Context& device,
-                      const Tuning::Evaluate& evaluate, bool& made) {
+Plan& PlanCache::plan(const Work& work, std::span<const Tensor> wanted, ocl::Context& device, const Tuning::Evaluate& evaluate,
+                      bool& made) {
   auto key = plan_key(work, wanted);
   if (const auto found = by_key_.find(key); found != by_key_.end()) {
     made = false;

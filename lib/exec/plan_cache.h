@@ -26,7 +26,8 @@ class PlanCache : public ocl::Context::Extension {
 
   /// The plan for the work, made when there is none of the same structure; `made` says which. Before one is made, solvers may be
   /// measured, by way of `evaluate`.
-  Plan& plan(const Work& work, std::span<const Tensor> wanted, ocl::Context& device, const Tuning::Evaluate& evaluate, bool& made);
+  Plan& plan(const Work& work, std::span<const Tensor> wanted, ocl::Context& device, const Tuning::Evaluate& evaluate,
+             bool& made);
   Arena& arena() { return arena_; }
   void trim() override { arena_.clear(); }
 

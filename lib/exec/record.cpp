@@ -64,7 +64,8 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
       for (const auto& input : group.node->inputs) node_in.push_back(ids.at(input));
       Recorder recorder(recording, device, std::move(node_in), head_ids, epilogue ? &*epilogue : nullptr);
       std::optional<PreferSolver> prefer;
-      if (auto solver = tuning ? tuning->choice(*group.node) : std::nullopt) prefer.emplace(std::string(group.node->op->name()), std::move(*solver));
+      if (auto solver = tuning ? tuning->choice(*group.node) : std::nullopt)
+        prefer.emplace(std::string(group.node->op->name()), std::move(*solver));
       group.node->op->lower(recorder);
       prefer.reset();
       if (recorder.epilogue_joined()) {

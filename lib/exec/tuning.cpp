@@ -186,8 +186,9 @@ const Trial& fastest_right(std::span<const Trial> trials, double tolerance, cons
       error = std::isnan(difference) ? HUGE_VAL : std::max(error, difference);
     }
     if (error > tolerance * largest)
-      logging::warn_once(fmt::format("tuning: solver {} is WRONG on this device and is discarded for {}: it differs by {:.3g} from {}",
-                                     trial.solver, problem, error, oracle.solver));
+      logging::warn_once(
+          fmt::format("tuning: solver {} is WRONG on this device and is discarded for {}: it differs by {:.3g} from {}",
+                      trial.solver, problem, error, oracle.solver));
     else if (trial.seconds < best->seconds)
       best = &trial;
   }
@@ -226,7 +227,8 @@ void TuningFile::save() const {
   auto all = load();  // others may have written meanwhile
   for (const auto& [problem, choice] : choices_) all[problem] = choice;
   json content{{"for", identity_}, {"choices", json::object()}};
-  for (const auto& [problem, choice] : all) content["choices"][problem] = {{"solver", choice.solver}, {"ms", choice.milliseconds}};
+  for (const auto& [problem, choice] : all)
+    content["choices"][problem] = {{"solver", choice.solver}, {"ms", choice.milliseconds}};
   try {
     std::error_code code;
     std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), code);

@@ -91,7 +91,7 @@ std::optional<std::string> refuse(const Conv2dProblem& problem, const DeviceInfo
 
 template <Conv2dPass pass>
 std::vector<exec::Solver<Conv2dProblem>> candidates() {
-  return {{"cpu_depthwise", refuse<pass, conv2d_depthwise_cpu_rejects>, record<pass, conv2d_depthwise_cpu>},
+  return {{"cpu_planes", refuse<pass, conv2d_planes_cpu_rejects>, record<pass, conv2d_planes_cpu>},
           {"cpu_winograd", refuse<pass, conv2d_winograd_cpu_rejects>, record<pass, conv2d_winograd_cpu>,
            refuse<pass, conv2d_winograd_cpu_declines>},
           {"cpu", refuse<pass, conv2d_cpu_rejects>, record<pass, conv2d_cpu>},

@@ -53,9 +53,9 @@ std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& prob
 std::optional<std::string> conv2d_winograd_cpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_winograd_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
-/// Direct for groups of one input channel.
-std::optional<std::string> conv2d_depthwise_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-void conv2d_depthwise_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+/// Direct with vectors of pixels, for groups of few channels on CPUs.
+std::optional<std::string> conv2d_planes_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+void conv2d_planes_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
 /// The gradient of conv2d's input {N, C, height, width}, which is also the transposed convolution, from that of its output g and
 /// the weight.

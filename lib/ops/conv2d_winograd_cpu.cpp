@@ -14,9 +14,9 @@ constexpr std::int64_t tile_out = 4, products = 36;
 /// How the work is cut; RB and PB are the kernels' names for the blocks.
 struct Cut {
   Tile tile;
-  std::int64_t in, out, height, width;         ///< channels of the pass; the size of what is made
-  std::int64_t source_height, source_width;    ///< and of what it is made from
-  std::int64_t top, left;                      ///< padding of the source
+  std::int64_t in, out, height, width;       ///< channels of the pass; the size of what is made
+  std::int64_t source_height, source_width;  ///< and of what it is made from
+  std::int64_t top, left;                    ///< padding of the source
   std::int64_t tile_rows, tile_columns, panels;
   std::int64_t images = 1, rows_block = 1, panel_block = 1;
   bool fused = true;
@@ -26,14 +26,10 @@ struct Cut {
   /// From one product's values to the next: not a multiple of a cache's way, lest the 36 fall into the same lines.
   std::int64_t pitch() const { return (divide_up((fused ? tiles() : batch * tile_rows * tile_columns) * lanes_in, 16) | 1) * 16; }
   // Scratch memory, in floats.
-  std::int64_t products_size() const {
-    return products * divide_up(tiles(), tile.pixels) * tile.pixels * tile.lanes();
-  }
+  std::int64_t products_size() const { return products * divide_up(tiles(), tile.pixels) * tile.pixels * tile.lanes(); }
   std::int64_t pixels_size() const { return (tile_out * rows_block * width + tile.width) * tile.width; }
   std::int64_t staged_size() const { return (tile_out * rows_block + 2) * (tile_out * tile_columns + 2) * tile.width; }
-  std::int64_t total() const {
-    return products_size() + pixels_size() + (fused ? products * pitch() + staged_size() : 0);
-  }
+  std::int64_t total() const { return products_size() + pixels_size() + (fused ? products * pitch() + staged_size() : 0); }
   std::int64_t items() const {
     return divide_up(batch, images) * divide_up(tile_rows, rows_block) * divide_up(panels, panel_block);
   }
@@ -90,7 +86,8 @@ Cut cut(const Conv2dProblem& p, bool backward, const DeviceInfo& device) {
     c.images = c.rows_block = 1;
     c.panel_block = 1;
     grow(c, limit, wanted);
-    while (c.panel_block < c.panels && c.items() >= 2 * wanted) c.panel_block = even_piece(c.panels, divide_up(c.panels, divide_up(c.panels, c.panel_block) - 1));
+    while (c.panel_block < c.panels && c.items() >= 2 * wanted)
+      c.panel_block = even_piece(c.panels, divide_up(c.panels, divide_up(c.panels, c.panel_block) - 1));
   } else {
     while (c.items() < wanted && c.panel_block > 1) c.panel_block = even_piece(c.panels, divide_up(c.panel_block, 2));
   }
@@ -109,7 +106,8 @@ std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& p, C
   if (p.stride.height != 1 || p.stride.width != 1 || p.dilation.height != 1 || p.dilation.width != 1 || p.groups != 1)
     return "it has a stride, a dilation or groups";
   const auto c = cut(p, pass == Conv2dPass::backward_data, device);
-  if (c.top < 0 || c.left < 0 || c.left + c.source_width > tile_out * c.tile_columns + 2) return "the padding is larger than the kernel";
+  if (c.top < 0 || c.left < 0 || c.left + c.source_width > tile_out * c.tile_columns + 2)
+    return "the padding is larger than the kernel";
   if (c.total() > room(device)) return fmt::format("its smallest block takes {} KiB of local memory", c.total() / 256);
   return std::nullopt;
 }
@@ -160,7 +158,8 @@ void conv2d_winograd_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder
     launch.define("FUSED", 1)
         .local_memory(static_cast<std::size_t>(products * c.pitch()) * 4)
         .local_memory(static_cast<std::size_t>(c.staged_size()) * 4);
-  launch.range({divide_up(c.panels, c.panel_block), divide_up(c.tile_rows, c.rows_block), divide_up(c.batch, c.images)}, {1, 1, 1})
+  launch
+      .range({divide_up(c.panels, c.panel_block), divide_up(c.tile_rows, c.rows_block), divide_up(c.batch, c.images)}, {1, 1, 1})
       .flops(p.flops())
       .detail(fmt::format("{} in {} tiles of {}, {} panels of {}", p.text(), c.tiles(), c.batch * c.tile_rows * c.tile_columns,
                           c.panel_block, c.panels));

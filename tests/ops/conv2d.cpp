@@ -4,6 +4,7 @@
 
 #include "tests/cases/conv_transpose2d.h"
 #include "tests/ops/check.h"
+#include "tests/ops/each_solver.h"
 
 using namespace clnet;
 using namespace clnet::testing;
@@ -32,6 +33,19 @@ std::string shape_error(Call call) {
 
 TEST_CASE("conv2d") { check(conv2d_cases(), solver_ops); }
 TEST_CASE("conv_transpose2d") { check(conv_transpose2d_cases(), solver_ops); }
+
+TEST_CASE("conv2d: results beyond the caches, with rows that begin at odd places") {
+  // 130 filters, each a multiple of the first one: the result's planes are multiples of its first plane.
+  const auto x = values({1, 1, 128, 257}, 1), filter = values({1, 1, 3, 3}, 2);
+  const auto factors = reshape(arange(130, 1, 1, Dtype::f32), {130, 1, 1, 1});
+  const Tensor one = conv2d(x, filter, {}, {.padding = 1}).detach(), weight = (filter * factors).detach();
+  with_each_solver(
+      "conv2d", [&] { conv2d(x, weight).eval(); },
+      [&] {
+        const Tensor y = conv2d(x, weight, {}, {.padding = 1});
+        compare("planes", to_array(y), to_array(one * reshape(factors, {1, 130, 1, 1})), 1e-5);
+      });
+}
 
 TEST_CASE("conv2d: wrong shapes name the operation and both shapes") {
   const auto x = values({1, 4, 5, 5}, 1);

@@ -176,8 +176,10 @@ TEST_CASE("every solver of conv2d and matmul finishes its elements by what follo
 TEST_CASE("products of batches that are looped over are finished at the right elements") {
   const Tensor a = filled({2, 3, 4, 5}, 1, Dtype::f32), b = filled({3, 5, 6}, 2, Dtype::f32),
                c = filled({2, 3, 4, 6}, 3, Dtype::f32);
-  with_each_solver("matmul", [&] { matmul(a, b).eval(); }, [&] {
-    compare_with_single([&] { return relu(matmul(a, b) + c); });
-    compare_with_single([&] { return matmul(a, b) * filled({6}, 4, Dtype::f32); });
-  });
+  with_each_solver(
+      "matmul", [&] { matmul(a, b).eval(); },
+      [&] {
+        compare_with_single([&] { return relu(matmul(a, b) + c); });
+        compare_with_single([&] { return matmul(a, b) * filled({6}, 4, Dtype::f32); });
+      });
 }

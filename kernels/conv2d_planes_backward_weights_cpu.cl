@@ -1,10 +1,10 @@
 // The gradient of a depthwise convolution's weight for CPUs: a work-item sums one group over `images` images, TAPS taps at a
 // time. Its sums are one part of y {parts, o, kh, kw}.
-#include "conv2d_depthwise_cpu.clh"
+#include "conv2d_planes_cpu.clh"
 
 #define TAPS 4
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_backward_weights_cpu(
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_backward_weights_cpu(
     IN(x), IN(g), OUT(y), const int N, const int images, const int groups, const int OG, const int H, const int W, const int KH,
     const int KW, const int OH, const int OW, const int SH, const int SW, const int PT, const int PL, const int DH, const int DW,
     const int RB, const int rows, const int columns, const int pitch, local float *restrict staged,

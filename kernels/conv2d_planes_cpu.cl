@@ -1,0 +1,99 @@
+// Convolution of few channels for CPUs, and the gradient of its input: vectors hold pixels of one plane. Every group has `ins` source
+// planes and `outs` target planes. A work-item makes RB rows of a group's targets: OUTS of them at a time, ROWS x COLUMNS vectors of
+// each. Grids and taps are conv2d_cpu's.
+#include "conv2d_planes_cpu.clh"
+#include "epilogue.clh"
+
+#define VECTORS (ROWS * COLUMNS)
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_cpu(
+    IN(x), IN(w),
+#ifdef BIAS
+    IN(bias),
+#endif
+    OUT(y), const int groups, const int ins, const int outs, const int in_stride, const int out_stride, const int group_stride,
+    const int KW, const int H, const int W, const int YH, const int YW, const int PH, const int PW, const int y_top,
+    const int y_left, const int y_step_h, const int y_step_w, const int x_step_h, const int x_step_w, const int taps_h,
+    const int taps_w, const int top, const int left, const int tap_step_h, const int tap_step_w, const int first_h,
+    const int first_w, const int kernel_step_h, const int kernel_step_w, const int RB, const int rows, const int columns,
+    const int pitch, local float *restrict staged, local int *restrict offsets, local float *restrict weights
+        EPILOGUE_PARAMETERS) {
+  const int row0 = (int)get_global_id(0) * RB, height = min(RB, PH - row0);
+  const int group = (int)get_global_id(1), n = (int)get_global_id(2);
+  const int up = min(0, (taps_h - 1) * tap_step_h), before = min(0, (taps_w - 1) * tap_step_w);
+  const int window = rows * pitch, taps = taps_h * taps_w, count = ins * taps, plane = YH * YW;
+
+  clear(staged, ins * window + COLUMNS * VW);
+  for (int i = 0; i < ins; ++i) {
+    stage_plane(x_base, x_offset, ((n * groups + group) * ins + i) * H * W, H, W, row0 * x_step_h + top + up, left + before,
+                staged + i * window, rows, columns, x_step_w, pitch);
+    for (int s = 0; s < taps_h; ++s)
+      for (int t = 0; t < taps_w; ++t)
+        offsets[i * taps + s * taps_w + t] =
+            i * window + (s * tap_step_h - up) * pitch + staged_column(t * tap_step_w - before, x_step_w, pitch);
+  }
+  for (int o0 = 0; o0 < outs; o0 += OUTS) {
+    float start[OUTS];
+    #pragma unroll
+    for (int o = 0; o < OUTS; ++o) {
+      // Past the last target, the others repeat it.
+      const int out = min(o0 + o, outs - 1);
+      start[o] = 0;
+#ifdef BIAS
+      start[o] = LOAD(bias, group * outs + out);
+#endif
+      for (int i = 0; i < ins; ++i)
+        for (int s = 0; s < taps_h; ++s)
+          for (int t = 0; t < taps_w; ++t)
+            weights[(i * taps + s * taps_w + t) * OUTS + o] =
+                LOAD(w, group * group_stride + out * out_stride + i * in_stride + (first_h + s * kernel_step_h) * KW + first_w +
+                            t * kernel_step_w);
+    }
+    for (int r = 0; r < height; r += ROWS)
+      for (int j = 0; j < PW; j += COLUMNS * VW) {
+        VFLOAT sum[OUTS][VECTORS];
+        const local float *point[VECTORS];
+        #pragma unroll
+        for (int v = 0; v < VECTORS; ++v) {
+          point[v] = staged + min(r + v / COLUMNS, height - 1) * x_step_h * pitch + j + v % COLUMNS * VW;
+          #pragma unroll
+          for (int o = 0; o < OUTS; ++o) sum[o][v] = (VFLOAT)(start[o]);
+        }
+        for (int k = 0; k < count; ++k) {
+          const int offset = offsets[k];
+          VFLOAT pixels[VECTORS];
+          #pragma unroll
+          for (int v = 0; v < VECTORS; ++v) pixels[v] = *(const local any_vector *)(point[v] + offset);
+          #pragma unroll
+          for (int o = 0; o < OUTS; ++o) {
+            const VFLOAT weight = (VFLOAT)(weights[k * OUTS + o]);
+            #pragma unroll
+            for (int v = 0; v < VECTORS; ++v) sum[o][v] = fma(weight, pixels[v], sum[o][v]);
+          }
+        }
+        const int first = ((n * groups + group) * outs + o0) * plane + (y_top + (row0 + r) * y_step_h) * YW + y_left + j * y_step_w;
+        if (y_step_w == 1 && r + ROWS <= height && j + COLUMNS * VW <= PW && o0 + OUTS <= outs) {
+          #pragma unroll
+          for (int o = 0; o < OUTS; ++o)
+            #pragma unroll
+            for (int v = 0; v < VECTORS; ++v) {
+              const int at = first + o * plane + v / COLUMNS * y_step_h * YW + v % COLUMNS * VW;
+              VSTORE(y, at, VEPILOGUE(sum[o][v], at, group * outs + o0 + o, 0));
+            }
+          continue;
+        }
+        VFLOAT edge[OUTS][VECTORS];
+        #pragma unroll
+        for (int o = 0; o < OUTS; ++o)
+          #pragma unroll
+          for (int v = 0; v < VECTORS; ++v) edge[o][v] = sum[o][v];
+        const float *lanes = (const float *)edge;
+        for (int o = 0; o < min(OUTS, outs - o0); ++o)
+          for (int q = 0; q < min(ROWS, height - r); ++q)
+            for (int lane = 0; lane < min(COLUMNS * VW, PW - j); ++lane) {
+              const int at = first + o * plane + q * y_step_h * YW + lane * y_step_w;
+              STORE(y, at, EPILOGUE(lanes[(o * ROWS + q) * COLUMNS * VW + lane], at, group * outs + o0 + o));
+            }
+      }
+  }
+}
