@@ -1,6 +1,7 @@
 // Derivatives: a graph in, a graph out.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -19,5 +20,10 @@ CLNET_API std::vector<Tensor> gradients(const Tensor& loss, std::initializer_lis
 /// The same for any outputs, each with the gradient that arrives at it (of its shape): vector-Jacobian products.
 CLNET_API std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const Tensor> output_gradients,
                                         std::span<const Tensor> inputs);
+
+/// Calls `f` and returns its results. gradients() computes again what `f` computed on the way instead of keeping it until then:
+/// less memory for more arithmetic. Random numbers are the same again. As in `x = checkpoint([&] { return block(x); });`.
+CLNET_API std::vector<Tensor> checkpoint(const std::function<std::vector<Tensor>()>& f);
+CLNET_API Tensor checkpoint(const std::function<Tensor()>& f);
 
 }  // namespace clnet

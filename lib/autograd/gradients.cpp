@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -45,7 +46,73 @@ std::vector<NodePtr> path(std::span<const Tensor> outputs, std::span<const Tenso
   return order;
 }
 
+/// What was computed within checkpoint(), once more: copies of its nodes, made when the first gradient needs one of them.
+class Recomputed {
+ public:
+  /// What a gradient of `reader` is to read in place of a value: within the same checkpoint its copy.
+  Tensors in_place_of(const Tensors& values, const Node& reader) {
+    Tensors result;
+    for (const auto& value : values) {
+      const auto& node = value.node();
+      const bool known = node->values[static_cast<std::size_t>(value.output())] != nullptr;
+      const bool again = node->op && !known && node->checkpoint != 0 && node->checkpoint == reader.checkpoint;
+      result.push_back(again ? Tensor(copy_of(node), value.output()) : value);
+    }
+    return result;
+  }
+
+ private:
+  NodePtr copy_of(const NodePtr& wanted) {
+    // Depth first without recursion: networks may be deep.
+    std::vector<NodePtr> stack{wanted};
+    while (!stack.empty()) {
+      const auto node = stack.back();
+      const auto missing = std::find_if(node->inputs.begin(), node->inputs.end(), [&](const Tensor& input) {
+        return belongs(input, *node) && !copies_.count(input.node().get());
+      });
+      if (missing != node->inputs.end()) {
+        stack.push_back(missing->node());
+        continue;
+      }
+      stack.pop_back();
+      if (copies_.count(node.get())) continue;
+      Tensors inputs;
+      for (const auto& input : node->inputs)
+        inputs.push_back(belongs(input, *node) ? Tensor(copies_.at(input.node().get()), input.output()) : input);
+      copies_[node.get()] = std::make_shared<Node>(node->op, std::move(inputs), node->outputs);
+    }
+    return copies_.at(wanted.get());
+  }
+
+  static bool belongs(const Tensor& input, const Node& reader) {
+    return input.node()->op && input.node()->checkpoint == reader.checkpoint;
+  }
+
+  std::unordered_map<const Node*, NodePtr> copies_;
+};
+
 }  // namespace
+
+std::vector<Tensor> checkpoint(const std::function<std::vector<Tensor>()>& f) {
+  const auto first = Node::next_sequence();
+  auto results = f();
+  const auto id = Node::next_sequence();  // as good as any number that no other call gets
+  std::vector<NodePtr> open;
+  std::unordered_set<const Node*> seen;
+  for (const auto& result : results) open.push_back(result.node());
+  while (!open.empty()) {
+    const auto node = std::move(open.back());
+    open.pop_back();
+    if (!node->op || node->sequence < first || !seen.insert(node.get()).second) continue;
+    if (node->checkpoint == 0) node->checkpoint = id;  // else it belongs to a call within this one
+    for (const auto& input : node->inputs) open.push_back(input.node());
+  }
+  return results;
+}
+
+Tensor checkpoint(const std::function<Tensor()>& f) {
+  return checkpoint(std::function<std::vector<Tensor>()>([&] { return std::vector{f()}; }))[0];
+}
 
 std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const Tensor> output_gradients,
                               std::span<const Tensor> inputs) {
@@ -66,6 +133,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
   const auto order = path(outputs, inputs);
   std::unordered_set<const Node*> on_path;
   for (const auto& node : order) on_path.insert(node.get());
+  Recomputed recomputed;
   for (auto node = order.rbegin(); node != order.rend(); ++node) {
     const auto found = arrived.find(node->get());
     if (found == arrived.end() || !(*node)->op) continue;
@@ -74,7 +142,8 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
     if (!needed) continue;
     Tensors results;
     for (std::size_t i = 0; i < (*node)->outputs.size(); ++i) results.emplace_back(*node, static_cast<int>(i));
-    const auto flows = (*node)->op->vjp((*node)->inputs, results, found->second);
+    const auto flows =
+        (*node)->op->vjp(recomputed.in_place_of((*node)->inputs, **node), recomputed.in_place_of(results, **node), found->second);
     for (std::size_t i = 0; i < flows.size(); ++i) {
       const auto& input = (*node)->inputs[i];
       if (flows[i].defined() && is_floating(input.dtype()) && on_path.count(input.node().get())) arrive(input, flows[i]);

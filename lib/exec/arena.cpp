@@ -79,6 +79,12 @@ void Arena::reserve(ocl::MemoryPool& pool, const std::vector<std::size_t>& segme
   }
 }
 
+std::size_t Arena::bytes() const {
+  std::size_t total = 0;
+  for (const auto& segment : segments_) total += segment ? segment->bytes() : 0;
+  return total;
+}
+
 void Arena::clear() {
   if (segments_.empty()) return;
   segments_.clear();

@@ -40,6 +40,7 @@ class Arena {
   /// Changes whenever a segment does.
   std::uint64_t generation() const { return generation_; }
   void clear();
+  std::size_t bytes() const;
 
  private:
   std::vector<ocl::BufferPtr> segments_;

@@ -78,7 +78,8 @@ bool FusedEpilogue::join(Launch& launch, std::int64_t channels, std::int64_t inn
     if (k == head_) continue;
     const auto name = fmt::format("e{}", k);
     launch.in(name, inputs_[k]);
-    pass(fmt::format("IN({})", name), fmt::format("{0}_base, {0}_offset", name));
+    // not restrict: where functions are inlined but not optimised, that leaves intrinsics which Oclgrind does not know
+    pass(fmt::format("IN_SHARED({})", name), fmt::format("{0}_base, {0}_offset", name));
   }
   for (std::size_t k = 0; k < kernel_.scalars.size(); ++k) {
     const auto name = fmt::format("es{}", k);

@@ -57,8 +57,28 @@ Plan::Plan(Recording recording, std::vector<ValueId> keep, ocl::Context& device)
   }
 }
 
+std::vector<bool> Plan::find_packed() const {
+  std::vector<bool> packed(recording_.value_count()), changing(recording_.value_count(), false);
+  for (std::size_t id = 0; id < packed.size(); ++id) packed[id] = recording_.value(static_cast<ValueId>(id)).packed;
+  for (auto leaf : recording_.changing()) changing[static_cast<std::size_t>(leaf)] = true;
+  for (const auto& command : recording_.commands()) {
+    bool stays = true;
+    for_each_ref(command, [&](Ref ref, bool writes) {
+      const auto id = root(ref.value);
+      const bool leaf = recording_.value(static_cast<ValueId>(id)).leaf;
+      stays = stays && (writes ? packed[id] : packed[id] || (leaf && !changing[id]));
+    });
+    if (stays) continue;
+    for_each_ref(command, [&](Ref ref, bool writes) {
+      if (writes) packed[root(ref.value)] = false;
+    });
+  }
+  return packed;
+}
+
 void Plan::find_homes(const DeviceInfo& device) {
   const auto& commands = recording_.commands();
+  const auto packed = find_packed();
   homes_.assign(recording_.value_count(), Home::nowhere);
   packed_.resize(recording_.value_count());
   packed_from_.resize(recording_.value_count());
@@ -71,12 +91,12 @@ void Plan::find_homes(const DeviceInfo& device) {
     for_each_ref(commands[i], [&](Ref ref, bool writes) {
       const auto id = root(ref.value);
       const auto& info = recording_.value(static_cast<ValueId>(id));
-      homes_[id] = info.leaf ? Home::leaf : info.packed ? Home::packed : device.reuses_buffers ? Home::arena : Home::own;
+      homes_[id] = info.leaf ? Home::leaf : packed[id] ? Home::packed : device.reuses_buffers ? Home::arena : Home::own;
       if (info.leaf) {
         needs_buffer_[id] = true;
         leaves.push_back(static_cast<ValueId>(id));
       }
-      packs = packs && (writes ? info.packed : info.leaf || info.packed);
+      packs = packs && (writes ? packed[id] : info.leaf || packed[id]);
       if (!seen[id]) steps_[i].first_uses.push_back(static_cast<ValueId>(id));
       seen[id] = true;
     });
@@ -202,6 +222,14 @@ void Plan::prepare(const Launch& launch, Step& step, ocl::Context& device) {
   } catch (const ::cl::Error& error) {
     throw DeviceError(fmt::format("{}: argument {} was refused: {}", launch.function(), index, ocl::error_name(error.err())));
   }
+}
+
+std::size_t Plan::own_bytes() const {
+  std::size_t bytes = 0;
+  for (std::size_t id = 0; id < homes_.size(); ++id)
+    if (homes_[id] == Home::own || (homes_[id] == Home::packed && !packed_[id]))
+      bytes += stored_bytes(recording_.value(static_cast<ValueId>(id)).spec);
+  return bytes;
 }
 
 std::string Plan::what() const {

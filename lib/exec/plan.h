@@ -32,6 +32,8 @@ class Plan {
   /// Bytes of the intermediates that share the arena, and what they would take side by side.
   std::size_t planned_bytes() const { return layout_.bytes(); }
   std::size_t naive_bytes() const { return naive_bytes_; }
+  /// Bytes of the buffers that every run, or the first, makes besides.
+  std::size_t own_bytes() const;
   /// Arguments set so far, in all runs.
   std::uint64_t arguments_set() const { return arguments_set_; }
 
@@ -68,6 +70,8 @@ class Plan {
   };
 
   std::size_t root(ValueId id) const { return static_cast<std::size_t>(recording_.value(id).root); }
+  /// By value: whether it is made from leaves only, and worth keeping as long as they stay the same.
+  std::vector<bool> find_packed() const;
   void find_homes(const DeviceInfo& device);
   void build_programs(ocl::Context& device) const;
   void place(const ocl::Context& device);

@@ -7,6 +7,7 @@
 
 #include "lib/base/log.h"
 #include "lib/exec/plan_key.h"
+#include "lib/exec/recompute.h"
 #include "lib/exec/record.h"
 
 namespace clnet::exec {
@@ -32,14 +33,19 @@ Plan& PlanCache::plan(const Work& work, std::span<const Tensor> wanted, ocl::Con
   auto description = explain ? describe(work) : std::vector<std::string>{};
   const auto why = explain ? reason(description) : std::string();
 
-  Recording recording;
-  const auto ids = record(work, wanted, device.info(), recording, &tuning_);
-  std::vector<ValueId> keep;
-  for (const auto& tensor : wanted)
-    if (!value_of(tensor)) keep.push_back(ids.at(tensor));
-  auto plan = std::make_unique<Plan>(std::move(recording), std::move(keep), device);
+  const auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  auto plan = make(work, wanted, device);
+  if (!fits(*plan, device)) {
+    const auto again = recompute(work, wanted);
+    auto smaller = again.repeated ? make(again.work, again.wanted, device) : nullptr;
+    if (smaller && smaller->planned_bytes() < plan->planned_bytes()) {
+      logging::print(logging::Level::plan,
+                     "plan: {:.2f} MiB of intermediates do not fit; {:.2f} MiB with {} operations computed twice",
+                     mib(plan->planned_bytes()), mib(smaller->planned_bytes()), again.repeated);
+      plan = std::move(smaller);
+    }
+  }
   if (explain) {
-    const auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
     logging::print(
         logging::Level::plan,
         "plan: {} operations in {} kernels and {} host calls; intermediates {:.2f} MiB instead of {:.2f}; made in {:.0f} "
@@ -54,6 +60,22 @@ Plan& PlanCache::plan(const Work& work, std::span<const Tensor> wanted, ocl::Con
     entries_.pop_back();
   }
   return *entries_.front().plan;
+}
+
+std::unique_ptr<Plan> PlanCache::make(const Work& work, std::span<const Tensor> wanted, ocl::Context& device) const {
+  Recording recording;
+  const auto ids = record(work, wanted, device.info(), recording, &tuning_);
+  std::vector<ValueId> keep;
+  for (const auto& tensor : wanted)
+    if (!value_of(tensor)) keep.push_back(ids.at(tensor));
+  return std::make_unique<Plan>(std::move(recording), std::move(keep), device);
+}
+
+bool PlanCache::fits(const Plan& plan, ocl::Context& device) const {
+  const auto memory = device.memory().stats();
+  // The arena grows; what else is in use stays, and the results come to it.
+  const auto others = memory.in_use - std::min(memory.in_use, arena_.bytes());
+  return others + plan.planned_bytes() + plan.own_bytes() <= memory.limit;
 }
 
 std::string PlanCache::reason(const std::vector<std::string>& description) const {

@@ -38,6 +38,9 @@ class PlanCache : public ocl::Context::Extension {
     std::vector<std::string> description;  ///< for explaining misses, when somebody listens
   };
 
+  std::unique_ptr<Plan> make(const Work& work, std::span<const Tensor> wanted, ocl::Context& device) const;
+  /// Whether its memory is to be had, as far as one can say now.
+  bool fits(const Plan& plan, ocl::Context& device) const;
   std::string reason(const std::vector<std::string>& description) const;
 
   std::list<Entry> entries_;  ///< the last used first

@@ -134,6 +134,9 @@ class CLNET_API Recording {
   ValueId add_leaf(Spec spec, bool host_scalar);
   /// Makes `view` the same memory as `base` from an element on. Dtypes must be of the same size.
   void alias(ValueId view, Ref base);
+  /// The leaf will be another one next time, as a trained weight is: keeping what is made of it would only cost memory.
+  void expect_change(Ref leaf) { changing_.push_back(value(leaf.value).root); }
+  const std::vector<ValueId>& changing() const { return changing_; }
   /// The value is made from leaves only, and kept while they do not change.
   void keep_packed(ValueId id) { values_[static_cast<std::size_t>(id)].packed = true; }
   const ValueInfo& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
@@ -143,6 +146,7 @@ class CLNET_API Recording {
  private:
   friend class Recorder;
   std::deque<ValueInfo> values_;  // operations hold references to specs while they add values
+  std::vector<ValueId> changing_;
   std::vector<Command> commands_;
 };
 
@@ -172,6 +176,9 @@ class CLNET_API Recorder {
   /// `source` is a leaf that stays the same, as weights do in inference, it is kept from run to run, and the launches that write
   /// it are left out.
   Ref packed(Spec spec, Ref source);
+
+  /// See Recording.
+  void expect_change(Ref leaf) { recording_.expect_change(leaf); }
 
   /// A kernel of kernels/<program>.cl. The reference is good until the next command is recorded.
   Launch& kernel(std::string_view program, std::string_view function);

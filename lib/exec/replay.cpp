@@ -159,8 +159,20 @@ class Plan::Run : public HostContext {
 };
 
 std::vector<std::shared_ptr<DeviceValue>> Plan::replay(ocl::Context& device, Arena& arena, const std::vector<Binding>& leaves) {
-  arena.reserve(device.memory(), layout_.segments, what());
-  return Run(*this, device, arena, leaves)();
+  const auto prepare_run = [&] {
+    arena.reserve(device.memory(), layout_.segments, what());
+    return std::make_unique<Run>(*this, device, arena, leaves);
+  };
+  std::unique_ptr<Run> run;
+  try {
+    run = prepare_run();
+  } catch (const DeviceError&) {
+    // Another plan may have left a larger arena than this one needs.
+    if (arena.bytes() <= layout_.bytes()) throw;
+    arena.clear();
+    run = prepare_run();
+  }
+  return (*run)();
 }
 
 }  // namespace clnet::exec

@@ -41,6 +41,7 @@ Node::~Node() {
   }
 }
 
+std::uint64_t Node::next_sequence() { return nodes_made; }
 std::int64_t Node::alive() { return nodes_alive; }
 
 Tensor make_leaf(Spec spec, std::shared_ptr<Value> value) {

@@ -29,6 +29,7 @@ struct CLNET_API Node {
   Specs outputs;
   std::vector<std::shared_ptr<Value>> values;  ///< one per output; empty until evaluated
   const std::uint64_t sequence;                ///< grows from node to node: the order in which the program asked for them
+  std::uint64_t checkpoint = 0;                ///< the call of checkpoint() that made it; 0: none
 
   Node(std::shared_ptr<const Op> op, Tensors inputs, Specs outputs);
   /// Frees long chains of nodes in a loop: recursion would overflow the stack.
@@ -36,6 +37,8 @@ struct CLNET_API Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
+  /// The sequence number of the next node.
+  static std::uint64_t next_sequence();
   /// Nodes alive in the process, so that tests can show that a training loop does not leak.
   static std::int64_t alive();
 };

@@ -44,6 +44,10 @@ class CLNET_API Op {
   /// Whether the only output is the only input's elements in the same order, under another shape: nothing is computed.
   virtual bool is_view() const { return false; }
 
+  /// Whether computing it again costs little more than reading its inputs: memory may be saved so. Elementwise operations are
+  /// cheap without saying so.
+  virtual bool is_cheap() const { return false; }
+
   /// Whether lower() calls Recorder::epilogue(), at least for some solvers: elementwise operations that follow are handed to it.
   virtual bool takes_epilogue() const { return false; }
 

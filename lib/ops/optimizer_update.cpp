@@ -64,6 +64,7 @@ class OptimizerUpdate : public Op {
     const auto most = std::clamp<std::size_t>((r.device().max_parameter_size - 48) / bytes, 1, 8);
     std::vector<std::size_t> batch;
     for (std::size_t k = 0; k < (r.input_count() - scalars) / (2 + states()); ++k) {
+      r.expect_change(parameter(r, k));
       if (r.spec(parameter(r, k)).shape.numel() > 0) batch.push_back(k);
       if (batch.size() == most) lower_batch(r, std::exchange(batch, {}));
     }

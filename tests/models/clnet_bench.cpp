@@ -7,14 +7,14 @@
 #include <string>
 
 #include "tests/models/process.h"
-#include "tests/temporary_folder.h"
+#include "tests/support/temporary.h"
 
 using namespace clnet::test;
 using Catch::Matchers::Contains;
 
 namespace {
 
-Outcome bench(const TemporaryFolder& folder, std::vector<std::string> arguments) {
+Outcome bench(const clnet::test::Folder& folder, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), CLNET_BENCH);
   return Process(folder.path(), std::move(arguments)).wait();
 }
@@ -22,7 +22,7 @@ Outcome bench(const TemporaryFolder& folder, std::vector<std::string> arguments)
 }  // namespace
 
 TEST_CASE("clnet-bench lists the items that comparisons are made of") {
-  const TemporaryFolder folder;
+  const clnet::test::Folder folder;
   const auto outcome = bench(folder, {"--list"});
   CHECK(outcome.code == 0);
   for (const char* name :
@@ -33,7 +33,7 @@ TEST_CASE("clnet-bench lists the items that comparisons are made of") {
 }
 
 TEST_CASE("clnet-bench names each item once, and patterns choose among them") {
-  const TemporaryFolder folder;
+  const clnet::test::Folder folder;
   const auto all = bench(folder, {"--list"});
   std::istringstream lines(all.out);
   std::set<std::string> names;
@@ -44,7 +44,7 @@ TEST_CASE("clnet-bench names each item once, and patterns choose among them") {
 }
 
 TEST_CASE("clnet-bench measures, writes a file and compares two") {
-  const TemporaryFolder folder;
+  const clnet::test::Folder folder;
   const auto file = (folder.path() / "a.json").string();
   const auto outcome = bench(folder, {"matmul-256", "lenet5-train-b64", "--seconds", "0.05", "--json", file});
   INFO(outcome.err);
@@ -65,7 +65,7 @@ TEST_CASE("clnet-bench measures, writes a file and compares two") {
 }
 
 TEST_CASE("clnet-bench refuses names and files that it does not know") {
-  const TemporaryFolder folder;
+  const clnet::test::Folder folder;
   const auto unknown = bench(folder, {"matmul-1025"});
   CHECK(unknown.code == 2);
   CHECK(unknown.err == "clnet-bench: there is no item named 'matmul-1025'; --list prints the names\n");

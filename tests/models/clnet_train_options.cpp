@@ -8,7 +8,7 @@
 #include "clnet/models.h"
 #include "tests/acceptance.h"
 #include "tests/models/process.h"
-#include "tests/temporary_folder.h"
+#include "tests/support/temporary.h"
 
 using namespace clnet::test;
 namespace fs = std::filesystem;
@@ -25,7 +25,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
 /// Runs in a folder of its own, which must hold nothing but the captured output afterwards.
 void require_refused(int code, const std::string& text, std::vector<std::string> arguments,
                      const std::vector<std::string>& environment = {}) {
-  const TemporaryFolder folder;
+  const clnet::test::Folder folder;
   const auto outcome = clnet_train(folder.path(), arguments, environment);
   std::string line = "clnet-train";
   for (const auto& argument : arguments) line += ' ' + argument;
@@ -40,7 +40,7 @@ void require_refused(int code, const std::string& text, std::vector<std::string>
 }  // namespace
 
 TEST_CASE("clnet-train: help and version") {
-  const TemporaryFolder folder;
+  const clnet::test::Folder folder;
   const auto help = clnet_train(folder.path(), {"--help"});
   CHECK(help.code == 0);
   for (const char* option :
@@ -80,7 +80,7 @@ TEST_CASE("clnet-train: wrong options end with 2") {
 }
 
 TEST_CASE("clnet-train: what is missing or damaged ends with 1 before anything is written") {
-  const TemporaryFolder data;
+  const clnet::test::Folder data;
   write_idx_dataset(data.path(), 20, 10);
   const std::string good = data.path();
   require_refused(1, "no such folder", {"--data", "/nonexistent/folder"});
@@ -97,7 +97,7 @@ TEST_CASE("clnet-train: what is missing or damaged ends with 1 before anything i
 }
 
 TEST_CASE("clnet-train: images that do not fit, weights that do not fit") {
-  const TemporaryFolder data;
+  const clnet::test::Folder data;
   write_idx_dataset(data.path(), 20, 10);
   const std::string good = data.path();
   const auto weights = data / "mlp.safetensors";
@@ -111,7 +111,7 @@ TEST_CASE("clnet-train: images that do not fit, weights that do not fit") {
   require_refused(1, "model lenet5 cannot take images of", {"--data", good, "--model", "lenet5"});
 
   // Test images of another size than the training images.
-  const TemporaryFolder other;
+  const clnet::test::Folder other;
   write_idx_dataset(other.path(), 20, 10);
   if (const auto acceptance_data = acceptance("bad/idx/valid_control")) {
     for (const char* name : {"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}) {
@@ -131,7 +131,7 @@ TEST_CASE("clnet-train: malformed data sets") {
     for (const auto& entry : fs::directory_iterator(*root / kind)) {
       const auto name = entry.path().filename().string();
       if (name.starts_with("valid") || name == "gz_two_members" || name == "gz_bomb") {
-        const TemporaryFolder folder;
+        const clnet::test::Folder folder;
         const auto outcome = clnet_train(folder.path(), {"--data", entry.path(), "--model", "mlp", "--epochs", "1"});
         INFO(name << "\n" << outcome.err);
         CHECK((outcome.code == 0 || name == "gz_bomb"));

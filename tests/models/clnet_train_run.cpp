@@ -9,7 +9,7 @@
 
 #include "clnet/io.h"
 #include "tests/models/process.h"
-#include "tests/temporary_folder.h"
+#include "tests/support/temporary.h"
 
 using namespace clnet::test;
 namespace fs = std::filesystem;
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Workplace {
-  TemporaryFolder data, folder;
+  clnet::test::Folder data, folder;
   Workplace() { write_idx_dataset(data.path(), 300, 60); }
 
   std::vector<std::string> arguments(std::vector<std::string> more) const {

@@ -5,10 +5,10 @@
 #include <fstream>
 
 #include "clnet/clnet.h"
-#include "tests/temporary_folder.h"
+#include "tests/support/temporary.h"
 
 using namespace clnet;
-using clnet::test::TemporaryFolder;
+using clnet::test::Folder;
 namespace fs = std::filesystem;
 
 namespace {
@@ -137,7 +137,7 @@ TEST_CASE("fit: a run in pieces gives the numbers of a whole one, bit for bit") 
 
   struct Stop {};
   for (const std::int64_t interval : {0, 1, 3, 7}) {
-    const TemporaryFolder folder;
+    const clnet::test::Folder folder;
     std::vector<double> losses;
     std::vector<train::EpochMetrics> epochs;
     std::vector<std::vector<float>> weights;
@@ -192,7 +192,7 @@ TEST_CASE("fit: a run in pieces gives the numbers of a whole one, bit for bit") 
 TEST_CASE("fit: Ctrl-C ends after the step and saves; the handlers are put back") {
   const auto points = make_points(53), validation = make_points(20, 1);
   const auto whole = record(points, validation, {.epochs = 2});
-  const TemporaryFolder folder;
+  const clnet::test::Folder folder;
   static int received = 0;
   struct sigaction ours {
   }, old, after;
@@ -222,7 +222,7 @@ TEST_CASE("fit: Ctrl-C ends after the step and saves; the handlers are put back"
 TEST_CASE("fit: refuses what makes no sense, before training") {
   const auto points = make_points(12), empty = make_points(0);
   auto model = make_model(), other = make_model();
-  const TemporaryFolder folder;
+  const clnet::test::Folder folder;
   const auto attempt = [&](const std::function<void(train::FitOptions&)>& change, const data::Dataset& dataset) {
     train::FitOptions options{.epochs = 1, .batch_size = 4, .optimizer = optim::Adam(model)};
     options.progress = false;
@@ -250,7 +250,7 @@ TEST_CASE("fit: a loss that is not a number ends it, naming the step") {
   const auto points = make_points(24);
   auto model = make_model();
   int calls = 0;
-  const TemporaryFolder folder;
+  const clnet::test::Folder folder;
   train::FitOptions options{.epochs = 5, .batch_size = 8, .optimizer = optim::Adam(model)};
   options.progress = false;
   options.checkpoint = folder.path();
@@ -264,7 +264,7 @@ TEST_CASE("fit: a loss that is not a number ends it, naming the step") {
 
 TEST_CASE("fit: a checkpoint that does not fit changes nothing") {
   const auto points = make_points(24), validation = make_points(12, 1);
-  const TemporaryFolder folder;
+  const clnet::test::Folder folder;
   train::FitOptions options{.epochs = 1};
   options.checkpoint = folder.path();
   record(points, validation, options);

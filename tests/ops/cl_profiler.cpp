@@ -55,7 +55,7 @@ TEST_CASE("a process that launches a kernel and ends without waiting", "[.profil
 }
 
 TEST_CASE("a trace holds the kernels between its start and its end") {
-  const test::Folder folder;
+  const clnet::test::Folder folder;
   const Device device = Device::current();
   Context& context = *device.context();
   launch_one(context, "before");
@@ -96,7 +96,7 @@ TEST_CASE("a caller's queue that measures no times cannot be traced") {
   CHECK_THROWS_AS(wrapped->start_trace("/nonexistent/never-opened"), Unsupported);
   CHECK(wrapped->queue()() == plain());
 
-  const test::Folder folder;
+  const clnet::test::Folder folder;
   const cl::CommandQueue timed(context->context(), context->device(), cl::QueueProperties::Profiling);
   const auto measured = Context::wrap(context->context()(), context->device()(), timed());
   measured->start_trace(folder / "trace.json");
@@ -106,8 +106,8 @@ TEST_CASE("a caller's queue that measures no times cannot be traced") {
 }
 
 TEST_CASE("the environment asks for lines and for a trace, which are complete at exit") {
-  const test::Folder folder;
-  const std::string output = run_hidden(fmt::format("CLNET_DEBUG=2 CLNET_TRACE='{}'", folder / "trace.json"));
+  const clnet::test::Folder folder;
+  const std::string output = run_hidden(fmt::format("CLNET_DEBUG=2 CLNET_TRACE='{}'", (folder / "trace.json").string()));
   INFO(output);
   CHECK(output.find("clnet: device ") != std::string::npos);
   CHECK(output.find("GFLOP/s  hidden_kernel some \"detail\"") != std::string::npos);

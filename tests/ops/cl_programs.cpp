@@ -38,7 +38,7 @@ int run(ProgramCache& programs, const ProgramSource& program) {
 
 /// A cache folder and the mode that uses it on every device.
 struct Cache {
-  test::Folder folder;
+  clnet::test::Folder folder;
   test::Variable directory{"CLNET_CACHE_DIR", folder.path().c_str()};
   test::Variable mode{"CLNET_CACHE", "force"};
   fs::path programs() const { return folder.path() / "programs"; }
@@ -122,7 +122,7 @@ TEST_CASE("a kernel that would need more local memory than there is does not get
 }
 
 TEST_CASE("a kernel file on disk is used, with its includes") {
-  const test::Folder folder;
+  const clnet::test::Folder folder;
   const test::Variable kernels("CLNET_KERNEL_DIR", folder.path().c_str());
   file::replace(folder / "value.clh", "#define SUM (VALUE + 1)\n");
   file::replace(folder / "answer_from_disk.cl", "#include \"value.clh\"\nkernel void answer(global int* x) { x[0] = SUM; }");

@@ -12,7 +12,7 @@
 #include "clnet/io.h"
 #include "lib/io/safetensors_header.h"
 #include "tests/acceptance.h"
-#include "tests/temporary_folder.h"
+#include "tests/support/temporary.h"
 
 namespace clnet::io {
 namespace {
@@ -57,7 +57,7 @@ StateDict every_dtype() {
 }
 
 TEST_CASE("saved tensors come back bit by bit, in their order") {
-  TemporaryFolder folder;
+  clnet::test::Folder folder;
   const auto saved = every_dtype();
   const std::map<std::string, std::string> metadata{{"format", "pt"}, {"epoch", "3"}};
   save_safetensors(folder / "a.safetensors", saved, metadata);
@@ -80,14 +80,14 @@ TEST_CASE("saved tensors come back bit by bit, in their order") {
 }
 
 TEST_CASE("values that are not computed yet are computed once saved") {
-  TemporaryFolder folder;
+  clnet::test::Folder folder;
   const auto x = Tensor::from<float>({1, 2, 3}, {3});
   save_safetensors(folder / "x", {{"x", x.detach()}, {"y", copy_to(x, Device::current())}});
   CHECK(load_safetensors(folder / "x").tensors.at(1).second.to_vector<float>() == std::vector<float>{1, 2, 3});
 }
 
 TEST_CASE("unaligned and double data are read") {
-  TemporaryFolder folder;
+  clnet::test::Folder folder;
   const std::string json =
       R"({"u":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"d":{"dtype":"F64","shape":[3],"data_offsets":[1,25]},)"
       R"("l":{"dtype":"I64","shape":[1],"data_offsets":[25,33]},"f":{"dtype":"F32","shape":[2],"data_offsets":[33,41]}})";
@@ -103,13 +103,13 @@ TEST_CASE("unaligned and double data are read") {
 }
 
 TEST_CASE("a bool is 0 or 1") {
-  TemporaryFolder folder;
+  clnet::test::Folder folder;
   const std::string json = R"({"b":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})";
   CHECK_THROWS_WITH(load_safetensors(folder.write("f", with_length(json, "\1\2"))), Contains("\"b\"") && Contains("byte 2"));
 }
 
 TEST_CASE("saving refuses what it cannot write, and leaves the old file") {
-  TemporaryFolder folder;
+  clnet::test::Folder folder;
   const auto x = Tensor::from<float>({1}, {1});
   const auto path = folder.write("old", "old content");
   CHECK_THROWS_WITH(save_safetensors(path, {{"a", x}, {"a", x}}), Contains("\"a\" is given twice"));

@@ -3,9 +3,11 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace clnet::test {
 
@@ -24,7 +26,14 @@ class Folder {
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
   const std::filesystem::path& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
+  /// Writes a file and gives its path.
+  std::filesystem::path write(std::string_view name, std::string_view content) const {
+    std::ofstream out(path_ / name, std::ios::binary);
+    out.write(content.data(), static_cast<std::streamsize>(content.size()));
+    if (!out.flush()) throw std::runtime_error("cannot write a temporary file");
+    return path_ / name;
+  }
 
  private:
   std::filesystem::path path_;

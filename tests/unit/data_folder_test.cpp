@@ -8,7 +8,7 @@
 #include "clnet/error.h"
 #include "tests/acceptance.h"
 #include "tests/idx_writer.h"
-#include "tests/temporary_folder.h"
+#include "tests/support/temporary.h"
 
 namespace clnet::data {
 namespace {
@@ -51,7 +51,7 @@ void write_idx(const fs::path& folder, const std::string& part, std::uint32_t co
 }
 
 TEST_CASE("a folder's IDX files are found under their usual names") {
-  TemporaryFolder folder;
+  clnet::test::Folder folder;
   const char* joint = GENERATE("-", ".");
   write_idx(folder.path(), "train", 5, joint);
   write_idx(folder.path(), "t10k", 2, joint);
@@ -61,7 +61,7 @@ TEST_CASE("a folder's IDX files are found under their usual names") {
 }
 
 TEST_CASE("a folder with part of a dataset says which file is missing") {
-  TemporaryFolder folder;
+  clnet::test::Folder folder;
   write_idx(folder.path(), "train", 5);
   CHECK_THROWS_WITH(load_folder(folder.path(), Split::test),
                     Contains(folder.path().string()) && Contains("no t10k-images-idx3-ubyte"));
@@ -70,14 +70,14 @@ TEST_CASE("a folder with part of a dataset says which file is missing") {
 }
 
 TEST_CASE("a folder without data, a file and nothing at all are refused") {
-  TemporaryFolder folder;
+  clnet::test::Folder folder;
   CHECK_THROWS_WITH(load_folder(folder.path(), Split::train), Contains("holds no dataset"));
   CHECK_THROWS_AS(load_folder(folder.write("file", "x"), Split::train), FileError);
   CHECK_THROWS_WITH(load_folder(folder / "nowhere", Split::train), Contains("No such file"));
 }
 
 TEST_CASE("CIFAR-10 batches are joined in the order of their numbers") {
-  TemporaryFolder folder;
+  clnet::test::Folder folder;
   folder.write("data_batch_10.bin", records("\x9", 30));
   folder.write("data_batch_2.bin", records("\x1\x2", 20));
   folder.write("data_batch_1.bin", records(std::string("\x0\x7", 2), 10));
@@ -101,7 +101,7 @@ TEST_CASE("CIFAR-10 batches are joined in the order of their numbers") {
 }
 
 TEST_CASE("damaged CIFAR-10 files are refused by name") {
-  TemporaryFolder folder;
+  clnet::test::Folder folder;
   const auto good = records("\x1\x2\x3");
   CHECK_THROWS_WITH(load_cifar10({folder.write("short.bin", good.substr(1))}),
                     Contains("short.bin") && Contains("9218 bytes, expected a multiple of 3073"));
@@ -117,7 +117,7 @@ TEST_CASE("damaged CIFAR-10 files are refused by name") {
 }
 
 TEST_CASE("CLNET_DATA_DIR names the folder of the well-known datasets") {
-  TemporaryFolder folder;
+  clnet::test::Folder folder;
   fs::create_directories(folder / "fashion-mnist");
   fs::create_directories(folder / "mnist");
   write_idx(folder / "fashion-mnist", "train", 7);

@@ -21,7 +21,7 @@ std::size_t entries(const fs::path& folder) {
 }  // namespace
 
 TEST_CASE("a file is replaced as a whole and read back") {
-  const test::Folder folder;
+  const clnet::test::Folder folder;
   const std::string path = folder / "file", content("a\0b\n", 4);
   file::replace(path, content);
   CHECK(file::read(path, 4) == content);
@@ -33,7 +33,7 @@ TEST_CASE("a file is replaced as a whole and read back") {
 }
 
 TEST_CASE("a failure in the middle leaves the old file and no other") {
-  const test::Folder folder;
+  const clnet::test::Folder folder;
   const std::string path = folder / "file";
   file::replace(path, "old");
   CHECK_THROWS_AS(file::replace(path,
@@ -48,7 +48,7 @@ TEST_CASE("a failure in the middle leaves the old file and no other") {
 }
 
 TEST_CASE("the target of a link is replaced, not the link") {
-  const test::Folder folder;
+  const clnet::test::Folder folder;
   file::replace(folder / "target", "old");
   fs::create_symlink("target", folder / "link");
   file::replace(folder / "link", "new");
@@ -57,7 +57,7 @@ TEST_CASE("the target of a link is replaced, not the link") {
 }
 
 TEST_CASE("what cannot be read or written is named with the reason") {
-  const test::Folder folder;
+  const clnet::test::Folder folder;
   const std::string missing = folder / "missing";
   CHECK_THROWS_WITH(file::read(missing, 10), missing + ": no such file");
   CHECK_THROWS_WITH(file::read(folder.path(), 10), folder.path().string() + ": is a folder, not a file");

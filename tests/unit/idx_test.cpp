@@ -7,7 +7,7 @@
 #include "clnet/data.h"
 #include "clnet/error.h"
 #include "tests/idx_writer.h"
-#include "tests/temporary_folder.h"
+#include "tests/support/temporary.h"
 
 namespace clnet::data {
 namespace {
@@ -20,7 +20,7 @@ constexpr std::uint32_t images = 0x803, labels = 0x801;
 
 /// Images and labels of a small sound dataset, for tests that damage one of them.
 struct Idx {
-  TemporaryFolder folder;
+  clnet::test::Folder folder;
   std::string pixels = pattern(3 * 4 * 5), digits{"\1\7\0", 3};
   std::string image_file = idx(images, {3, 4, 5}, pixels), label_file = idx(labels, {3}, digits);
 

@@ -10,7 +10,7 @@ using namespace clnet;
 using namespace clnet::ocl;
 
 TEST_CASE("includes are put in place, each file once") {
-  const test::Folder folder;
+  const clnet::test::Folder folder;
   const test::Variable kernels("CLNET_KERNEL_DIR", folder.path().c_str());
   file::replace(folder / "a.clh", "A\n#include \"b.clh\"\nA2");
   file::replace(folder / "b.clh", "B\n");
@@ -21,7 +21,7 @@ TEST_CASE("includes are put in place, each file once") {
 }
 
 TEST_CASE("files that include each other end") {
-  const test::Folder folder;
+  const clnet::test::Folder folder;
   const test::Variable kernels("CLNET_KERNEL_DIR", folder.path().c_str());
   file::replace(folder / "a.clh", "#include \"b.clh\"\nA");
   file::replace(folder / "b.clh", "#include \"a.clh\"\nB");
@@ -44,7 +44,7 @@ TEST_CASE("embedded files are those of kernels/, and the folder on disk comes fi
     CHECK(embedded.text == on_disk);
   }
   if (embedded_files().empty()) return;
-  const test::Folder folder;
+  const clnet::test::Folder folder;
   const test::Variable kernels("CLNET_KERNEL_DIR", folder.path().c_str());
   const std::string name(embedded_files()[0].name);
   CHECK(kernel_file(name) == std::string(embedded_files()[0].text));

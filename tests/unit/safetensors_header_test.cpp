@@ -11,7 +11,7 @@
 
 #include "clnet/error.h"
 #include "tests/acceptance.h"
-#include "tests/temporary_folder.h"
+#include "tests/support/temporary.h"
 
 namespace clnet::io {
 namespace {
@@ -186,7 +186,7 @@ TEST_CASE("names and metadata come back as they were written") {
 }
 
 TEST_CASE("a header's length is checked before memory is taken") {
-  TemporaryFolder folder;
+  clnet::test::Folder folder;
   const auto text = [&](const std::string& content) {
     const auto path = folder.write("file", content);
     try {

@@ -18,7 +18,7 @@ json load(const std::string& path) { return json::parse(file::read(path, 1 << 20
 }  // namespace
 
 TEST_CASE("a trace is valid JSON from the start and after every flush") {
-  const test::Folder folder;
+  const clnet::test::Folder folder;
   const std::string path = folder / "trace.json";
   const auto trace = TraceFile::open(path);
   CHECK(load(path).at("traceEvents").empty());
@@ -51,7 +51,7 @@ TEST_CASE("a trace is valid JSON from the start and after every flush") {
 }
 
 TEST_CASE("devices share the trace of one path, each on its own track") {
-  const test::Folder folder;
+  const clnet::test::Folder folder;
   const auto one = TraceFile::open(folder / "t"), two = TraceFile::open(folder / "t");
   CHECK(one == two);
   CHECK(one->add_track("a") != two->add_track("b"));

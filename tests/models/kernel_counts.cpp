@@ -1,0 +1,39 @@
+// How many kernels a training step takes, so that a fusion that is lost does not go unnoticed.
+#include <catch2/catch.hpp>
+#include <memory>
+#include <vector>
+
+#include "clnet/clnet.h"
+#include "lib/exec/solver.h"
+#include "lib/exec/statistics.h"
+
+using namespace clnet;
+
+namespace {
+
+/// Kernels of one step of SGD with momentum, with every operation by its oracle: those are one kernel each on all devices.
+std::uint64_t kernels(const std::string& name, const Shape& image, std::int64_t batch) {
+  std::vector<std::unique_ptr<exec::ForceSolver>> forced;
+  for (const auto& op : exec::ops_with_solvers())
+    forced.push_back(std::make_unique<exec::ForceSolver>(op, exec::solver_names(op).back()));
+  const auto model = models::make(name, image, 10);
+  optim::SGD optimizer{*model, {.learning_rate = 1e-3, .momentum = 0.9}};
+  std::uint64_t count = 0;
+  for (int step = 0; step < 2; ++step) {
+    const Tensor x = rand({batch, image[0], image[1], image[2]}).detach();
+    const Tensor targets = Tensor::from(std::vector<std::int32_t>(static_cast<std::size_t>(batch), 3), Shape{batch});
+    const auto before = exec::statistics();
+    optimizer.step(cross_entropy((*model)(x), targets));
+    CHECK(exec::statistics().evaluations == before.evaluations + 1);
+    count = exec::statistics().kernels - before.kernels;
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("kernels of a training step") {
+  CHECK(kernels("mlp", {1, 28, 28}, 4) == 14);
+  CHECK(kernels("cnn", {1, 28, 28}, 4) == 28);
+  CHECK(kernels("resnet18", {3, 32, 32}, 2) == 219);
+}

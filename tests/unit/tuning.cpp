@@ -1,0 +1,53 @@
+// Measured choices of solvers: the fastest right one wins, and is remembered for the same device and kernels only.
+#include "lib/exec/tuning.h"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "lib/base/file.h"
+#include "tests/support/temporary.h"
+
+using namespace clnet;
+using namespace clnet::exec;
+
+TEST_CASE("the fastest right solver wins, wrong ones are discarded") {
+  const std::vector<Trial> trials{{"wrong", {1, 2, 3.5F}, 0.1},
+                                  {"not a number", {1, NAN, 3}, 0.1},
+                                  {"too short", {1, 2}, 0.1},
+                                  {"slow", {1, 2, 3}, 2},
+                                  {"fast", {1, 2.0001F, 3}, 0.5},
+                                  {"oracle", {1, 2, 3}, 10}};
+  CHECK(fastest_right(trials, 1e-4, "p").solver == "fast");
+  CHECK(fastest_right(trials, 1e-6, "p").solver == "slow");
+  CHECK(fastest_right(trials, 1, "p").solver == "wrong");
+  CHECK(fastest_right(std::span(trials).last(1), 0, "p").solver == "oracle");
+}
+
+TEST_CASE("choices are kept for one identity, and damaged files are ignored") {
+  const clnet::test::Folder folder;
+  const auto path = (folder.path() / "deeper" / "tuning.json").string();
+  {
+    TuningFile file(path, "device A");
+    CHECK(file.empty());
+    file.set("problem", {"cpu", 1.5});
+    file.save();
+    TuningFile other(path, "device A");
+    other.set("another", {"direct", 2});
+    other.save();
+    file.set("third", {"cpu", 3});
+    file.save();
+  }
+  const TuningFile again(path, "device A");
+  REQUIRE(again.find("problem"));
+  CHECK(again.find("problem")->solver == "cpu");
+  CHECK(again.find("problem")->milliseconds == 1.5);
+  CHECK(again.find("another"));
+  CHECK(again.find("third"));
+  CHECK_FALSE(again.find("fourth"));
+  CHECK(TuningFile(path, "device B").empty());
+  for (const char* content : {"", "{", "[1]", R"({"for": 3})", R"({"for": "device A", "choices": {"problem": 3}})"}) {
+    INFO(content);
+    file::replace(path, content);
+    CHECK(TuningFile(path, "device A").empty());
+  }
+}
