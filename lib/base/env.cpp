@@ -29,7 +29,7 @@ constexpr std::array variables{
     Variable{"CLNET_EAGER", "0 | 1", "evaluate each operation at once, for debugging"},
     Variable{"CLNET_FUSION", "0 | 1", "0: a kernel for each operation, for debugging"},
     Variable{"CLNET_POISON", "0 | 1", "fill outputs and temporaries with NaN before a kernel writes them, for debugging"},
-    Variable{"CLNET_VECTOR_WIDTH", "4 | 8 | 16", "lanes of the vectors in kernels for CPUs; unset: the device's native width"},
+    Variable{"CLNET_VECTOR_WIDTH", "4 | 8 | 16", "use kernels for CPUs, with vectors of so many lanes; unset: what the device says"},
     Variable{"CLNET_WINOGRAD", "0 | 1", "0: convolutions of 3x3 are summed directly, which is slower and a little more accurate"},
     Variable{"CLNET_TUNE", "on | off | seconds",
              "on: measure solvers at first use, 5 s at most for each plan; off: do not even use what was measured before"},

@@ -100,7 +100,11 @@ DeviceInfo describe(const cl::Device& device) {
     }
     info.prefers_vector_kernels = info.type == DeviceType::cpu && info.native_float_width >= 4;
     apply_quirks(info);
-    if (const auto width = forced_vector_width()) info.native_float_width = *width;
+    if (const auto width = forced_vector_width()) {
+      info.native_float_width = *width;
+      // Also a simulator is to run these kernels when it is asked to.
+      if ((device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0) info.prefers_vector_kernels = true;
+    }
     return info;
   });
 }
