@@ -17,8 +17,8 @@ inline void stage_lanes(IN(g), const int first, const int stride, const int coun
     #pragma unroll
     for (int j = 0; j < VW; ++j) *(local any_vector *)(target + (i + j) * LANES) = block[j];
   }
-  for (; i < count; ++i)
-    for (int lane = 0; lane < VW; ++lane) target[i * LANES + lane] = lane < lanes ? LOAD(g, first + lane * stride + i) : 0.0f;
+  SELDOM for (; i < count; ++i)
+    SELDOM for (int lane = 0; lane < VW; ++lane) target[i * LANES + lane] = lane < lanes ? LOAD(g, first + lane * stride + i) : 0.0f;
 }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_backward_weights_cpu(

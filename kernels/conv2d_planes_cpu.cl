@@ -27,8 +27,8 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_cpu(
   for (int i = 0; i < ins; ++i) {
     stage_plane(x_base, x_offset, ((n * groups + group) * ins + i) * H * W, H, W, row0 * x_step_h + top + up, left + before,
                 staged + i * window, rows, columns, x_step_w, pitch);
-    for (int s = 0; s < taps_h; ++s)
-      for (int t = 0; t < taps_w; ++t)
+    SELDOM for (int s = 0; s < taps_h; ++s)
+      SELDOM for (int t = 0; t < taps_w; ++t)
         offsets[i * taps + s * taps_w + t] =
             i * window + (s * tap_step_h - up) * pitch + staged_column(t * tap_step_w - before, x_step_w, pitch);
   }
@@ -42,9 +42,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_cpu(
 #ifdef BIAS
       start[o] = LOAD(bias, group * outs + out);
 #endif
-      for (int i = 0; i < ins; ++i)
-        for (int s = 0; s < taps_h; ++s)
-          for (int t = 0; t < taps_w; ++t)
+      SELDOM for (int i = 0; i < ins; ++i)
+        SELDOM for (int s = 0; s < taps_h; ++s)
+          SELDOM for (int t = 0; t < taps_w; ++t)
             weights[(i * taps + s * taps_w + t) * OUTS + o] =
                 LOAD(w, group * group_stride + out * out_stride + i * in_stride + (first_h + s * kernel_step_h) * KW + first_w +
                             t * kernel_step_w);
@@ -88,9 +88,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_cpu(
           #pragma unroll
           for (int v = 0; v < VECTORS; ++v) edge[o][v] = sum[o][v];
         const float *lanes = (const float *)edge;
-        for (int o = 0; o < min(OUTS, outs - o0); ++o)
-          for (int q = 0; q < min(ROWS, height - r); ++q)
-            for (int lane = 0; lane < min(COLUMNS * VW, PW - j); ++lane) {
+        SELDOM for (int o = 0; o < min(OUTS, outs - o0); ++o)
+          SELDOM for (int q = 0; q < min(ROWS, height - r); ++q)
+            SELDOM for (int lane = 0; lane < min(COLUMNS * VW, PW - j); ++lane) {
               const int at = first + o * plane + q * y_step_h * YW + lane * y_step_w;
               STORE(y, at, EPILOGUE(lanes[(o * ROWS + q) * COLUMNS * VW + lane], at, group * outs + o0 + o));
             }

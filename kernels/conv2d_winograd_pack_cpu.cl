@@ -10,8 +10,8 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_winograd_pack_
     for (int v = 0; v < VECTORS; ++v) {
       const int o = panel * LANES + v * VW, lanes = min(VW, out - o);
       float g[9][VW];
-      for (int lane = 0; lane < VW; ++lane)
-        for (int k = 0; k < 9; ++k)
+      SELDOM for (int lane = 0; lane < VW; ++lane)
+        SELDOM for (int k = 0; k < 9; ++k)
           g[k][lane] = lane < lanes ? LOAD(w, (o + lane) * out_stride + c * in_stride + (turned ? 8 - k : k)) : 0.0f;
       VFLOAT t[3][TILE_IN];
       #pragma unroll

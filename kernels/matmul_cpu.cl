@@ -25,8 +25,8 @@ inline void pack_across(const global storage *restrict source, const int stride,
     #pragma unroll
     for (int i = 0; i < VW; ++i) *(local unaligned *)(target + (k + i) * step) = x[i];
   }
-  for (; k < depth; ++k)
-    for (int i = 0; i < lanes; ++i) target[k * step + i] = LOAD_ONE(source, min(i, valid - 1) * stride + k);
+  SELDOM for (; k < depth; ++k)
+    SELDOM for (int i = 0; i < lanes; ++i) target[k * step + i] = LOAD_ONE(source, min(i, valid - 1) * stride + k);
 }
 
 // Packs `depth` rows of memory of which `lanes` elements are wanted: target[k * step + lane]. `readable` elements of a row may be
@@ -36,8 +36,8 @@ inline void pack_along(const global storage *restrict source, const int stride, 
   if (readable >= VW)
     for (int k = 0; k < depth; ++k) *(local unaligned *)(target + k * step) = LOAD_VECTOR(source + k * stride);
   else
-    for (int k = 0; k < depth; ++k)
-      for (int i = 0; i < lanes; ++i) target[k * step + i] = LOAD_ONE(source, k * stride + min(i, readable - 1));
+    SELDOM for (int k = 0; k < depth; ++k)
+      SELDOM for (int i = 0; i < lanes; ++i) target[k * step + i] = LOAD_ONE(source, k * stride + min(i, readable - 1));
 }
 
 // One panel of a times one panel of b; adds what `c` holds, or the bias at the first block along k. After the last block the
@@ -79,8 +79,8 @@ inline void multiply(const local float *restrict a, const local float *restrict 
     #pragma unroll
     for (int i = 0; i < ROWS; ++i) *(unaligned *)(edge[i] + v * VW) = sum[i][v];
   }
-  for (int i = 0; i < rows; ++i)
-    for (int j = 0; j < columns; ++j) {
+  SELDOM for (int i = 0; i < rows; ++i)
+    SELDOM for (int j = 0; j < columns; ++j) {
       const int at = i * stride + j;
       const float result = edge[i][j] + (first ? edge_bias[j] : c[at]);
       c[at] = last ? EPILOGUE(result, index + at, column + j) : result;
@@ -127,7 +127,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void matmul_cpu(
         start[v] = (VECTOR)(0.0f);
         if (has_bias && k0 == begin) {
           float lanes[VW];
-          for (int l = 0; l < VW; ++l) lanes[l] = LOAD(bias, min(n0 + j + v * VW + l, n - 1));
+          SELDOM for (int l = 0; l < VW; ++l) lanes[l] = LOAD(bias, min(n0 + j + v * VW + l, n - 1));
           start[v] = *(unaligned *)lanes;
         }
       }

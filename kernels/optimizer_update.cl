@@ -61,7 +61,7 @@
     const int end = min(item * CHUNK + CHUNK, n##k);              \
     int i = item * CHUNK;                                         \
     for (; i + VW <= end; i += VW) STEP(VFLOAT, VLOAD, VSTORE, k) \
-    for (; i < end; ++i) STEP(float, LOAD, STORE, k)              \
+    SELDOM for (; i < end; ++i) STEP(float, LOAD, STORE, k)       \
     return;                                                       \
   }                                                               \
   item -= items##k;
