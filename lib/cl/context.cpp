@@ -150,9 +150,11 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
                                    local.dimensions() ? range(local) : "the driver's choice", info_.name),
                        error);
   }
-  if (launches_.fetch_add(1, std::memory_order_relaxed) > 0 || !info_.thread_safe) return;
-  // PoCL compiles when a kernel first runs, and what LLVM makes for that is destroyed at exit, after the handlers registered
-  // later: one that waits for work still in the queue has to be of those.
+  launches_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Context::settle() {
+  if (!info_.thread_safe) return;
   finish();
   std::atexit(finish_all);
 }

@@ -67,6 +67,7 @@ void evaluate(std::span<const Tensor> tensors, const std::shared_ptr<ocl::Contex
   for (const auto& tensor : tensors)
     if (!value_of(tensor)) pending.push_back(tensor);
   const auto results = plan.replay(*device, cache.arena(), leaves);
+  if (made) device->settle();
   for (std::size_t i = 0; i < results.size(); ++i)
     pending[i].node()->values[static_cast<std::size_t>(pending[i].output())] = results[i];
 

@@ -55,6 +55,7 @@ void conv2d_winograd_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Re
 
 /// Direct with vectors of pixels, for groups of few channels on CPUs.
 std::optional<std::string> conv2d_planes_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+std::optional<std::string> conv2d_planes_cpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_planes_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
 /// The gradient of conv2d's input {N, C, height, width}, which is also the transposed convolution, from that of its output g and

@@ -9,7 +9,7 @@ namespace clnet::ops {
 namespace {
 
 /// Floats from one staged channel to the next: not a multiple of a cache's way, lest all channels fall into the same lines.
-std::int64_t staged_pitch(std::int64_t rows, std::int64_t columns) { return (divide_up(rows * columns, 16) | 1) * 16; }
+std::int64_t staged_pitch(std::int64_t rows, std::int64_t columns) { return (ceil_div(rows * columns, 16) | 1) * 16; }
 
 constexpr std::int64_t wanted_pixels = 224;
 /// Weights of a panel and a cache line of each channel share the first-level cache; in floats.
@@ -28,21 +28,21 @@ struct Blocks {
 Blocks cut(const Conv2dProblem& p, std::int64_t in, std::int64_t out, const Axis& vertical, const Axis& horizontal,
            const DeviceInfo& device) {
   Blocks b{.tile = choose_tile(out, device)};
-  b.panels = divide_up(out, b.tile.lanes());
+  b.panels = ceil_div(out, b.tile.lanes());
   b.panel_block = b.panels;
   b.columns = horizontal.window(horizontal.count);
   const auto update = [&] {
     b.rows = vertical.window(b.rows_block);
     b.pitch = staged_pitch(b.images * b.rows, b.columns);
-    const auto tiles = divide_up(b.images * b.rows_block * horizontal.count, b.tile.pixels);
+    const auto tiles = ceil_div(b.images * b.rows_block * horizontal.count, b.tile.pixels);
     b.sums_size = (b.channel_block < in ? b.panel_block : 1) * (tiles * b.tile.pixels + b.tile.width) * b.tile.lanes();
   };
   const auto halve = [&](std::int64_t& block, std::int64_t total) {
-    block = even_piece(total, divide_up(block, 2));
+    block = even_piece(total, ceil_div(block, 2));
     update();
   };
   const auto items = [&] {
-    return divide_up(p.n, b.images) * p.groups * divide_up(vertical.count, b.rows_block) * divide_up(b.panels, b.panel_block);
+    return ceil_div(p.n, b.images) * p.groups * ceil_div(vertical.count, b.rows_block) * ceil_div(b.panels, b.panel_block);
   };
   const auto taps = std::max<std::int64_t>(vertical.taps * horizontal.taps, 1);  // 0: such a grid is cleared, not convolved
   b.channel_block = even_piece(in, std::clamp<std::int64_t>(first_level / (taps * b.tile.lanes() + line), 1, 256));
@@ -85,7 +85,7 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
       .out("packed", packed)
       .args({in, out, backward ? row : taps, backward ? taps : row, p.kw, v.taps, h.taps, v.kernel_first, h.kernel_first,
              v.kernel_step, h.kernel_step, b.channel_block})
-      .range({b.panels, divide_up(in, b.channel_block), p.groups}, {1, 1, 1});
+      .range({b.panels, ceil_div(in, b.channel_block), p.groups}, {1, 1, 1});
 
   auto& launch = configure(recorder.kernel("conv2d_cpu", "conv2d_cpu"), b.tile);
   launch.in("x", backward ? p.y : p.x).in("w", packed);
@@ -97,8 +97,7 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
       .args({b.rows_block, b.panel_block, b.channel_block, b.rows, b.columns, b.pitch})
       .local_memory(static_cast<std::size_t>(b.sums_size) * 4)
       .local_memory(static_cast<std::size_t>(b.channel_block * b.pitch) * 4)
-      .range({divide_up(b.panels, b.panel_block), divide_up(v.count, b.rows_block), divide_up(p.n, b.images) * p.groups},
-             {1, 1, 1})
+      .range({ceil_div(b.panels, b.panel_block), ceil_div(v.count, b.rows_block), ceil_div(p.n, b.images) * p.groups}, {1, 1, 1})
       .flops(2.0 * static_cast<double>(p.n * p.groups * out * v.count * h.count) * static_cast<double>(in * v.taps * h.taps))
       .detail(p.text());
   if (!backward) recorder.epilogue(launch, p.o, p.pixels());
@@ -115,7 +114,7 @@ WeightBlocks cut_weights(const Conv2dProblem& p, const DeviceInfo& device) {
   const auto vertical = forward_axis(p.oh, p.kh, p.stride.height, p.top, p.dilation.height);
   WeightBlocks b;
   b.tile = choose_tile(p.group_out(), device);
-  b.panels = divide_up(p.group_out(), b.tile.lanes());
+  b.panels = ceil_div(p.group_out(), b.tile.lanes());
   b.panel_block = std::min<std::int64_t>(b.panels, 4);
   b.channel_block = even_piece(p.group_in(), std::max<std::int64_t>(8, 288 / taps));
   b.rows_block = even_piece(p.oh, wanted_pixels / p.ow);
@@ -123,12 +122,12 @@ WeightBlocks cut_weights(const Conv2dProblem& p, const DeviceInfo& device) {
   const auto update = [&] {
     b.rows = vertical.window(b.rows_block);
     b.pitch = staged_pitch(b.rows, b.columns);
-    const auto tiles = divide_up(b.channel_block * taps, b.tile.pixels);
+    const auto tiles = ceil_div(b.channel_block * taps, b.tile.pixels);
     b.sums_size = b.panel_block * (tiles * b.tile.pixels + b.tile.width) * b.tile.lanes();
     b.gradient_size = b.rows_block * p.ow * b.tile.lanes();
   };
   const auto halve = [&](std::int64_t& block, std::int64_t total) {
-    block = even_piece(total, divide_up(block, 2));
+    block = even_piece(total, ceil_div(block, 2));
     update();
   };
   update();
@@ -139,11 +138,11 @@ WeightBlocks cut_weights(const Conv2dProblem& p, const DeviceInfo& device) {
   while (b.total() > limit && b.panel_block > 1) halve(b.panel_block, b.panels);
   while (b.total() > limit && b.channel_block > 1) halve(b.channel_block, p.group_in());
   // Enough work-items: the batch in parts, as long as they take less than 64 MiB, then smaller blocks.
-  const auto blocks = [&] { return p.groups * divide_up(b.panels, b.panel_block) * divide_up(p.group_in(), b.channel_block); };
+  const auto blocks = [&] { return p.groups * ceil_div(b.panels, b.panel_block) * ceil_div(p.group_in(), b.channel_block); };
   const auto wanted = wanted_items(device);
   const auto most = std::max<std::int64_t>(1, (std::int64_t{16} << 20) / (p.o * p.group_in() * taps));
-  b.images = divide_up(p.n, std::min({divide_up(wanted, blocks()), most, p.n}));
-  b.parts = divide_up(p.n, b.images);
+  b.images = ceil_div(p.n, std::min({ceil_div(wanted, blocks()), most, p.n}));
+  b.parts = ceil_div(p.n, b.images);
   while (blocks() * b.parts < wanted && b.panel_block > 1) halve(b.panel_block, b.panels);
   while (blocks() * b.parts < wanted && b.channel_block * taps > 2 * b.tile.pixels && b.channel_block > 1)
     halve(b.channel_block, p.group_in());
@@ -164,7 +163,7 @@ void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
       .local_memory(static_cast<std::size_t>(b.sums_size) * 4)
       .local_memory(static_cast<std::size_t>(b.channel_block * b.pitch) * 4)
       .local_memory(static_cast<std::size_t>(b.gradient_size) * 4)
-      .range({divide_up(b.panels, b.panel_block), divide_up(p.group_in(), b.channel_block), b.parts * p.groups}, {1, 1, 1})
+      .range({ceil_div(b.panels, b.panel_block), ceil_div(p.group_in(), b.channel_block), b.parts * p.groups}, {1, 1, 1})
       .flops(p.flops())
       .detail(p.text());
   if (b.parts > 1)
@@ -206,7 +205,7 @@ void conv2d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& r
         .define("VW", vector_width(recorder.device()))
         .out("y", problem.x)
         .args({total, chunk})
-        .range({divide_up(total, chunk)}, {1});
+        .range({ceil_div(total, chunk)}, {1});
   }
   for (const auto& grid : all)
     if (seen(grid)) lower_grid(problem, backward, grid, recorder);

@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "lib/ops/conv2d.h"
+#include "lib/ops/rows.h"
 
 namespace clnet::ops {
 
-inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 /// `total` cut into pieces of at most `most`, as even as can be: the length of a piece.
 inline std::int64_t even_piece(std::int64_t total, std::int64_t most) {
-  return divide_up(total, divide_up(total, std::max<std::int64_t>(most, 1)));
+  return ceil_div(total, ceil_div(total, std::max<std::int64_t>(most, 1)));
 }
 
 /// One dimension of one pass: which positions of the target are made, and where their taps lie in the source.
@@ -38,11 +37,11 @@ inline Axis forward_axis(std::int64_t out, std::int64_t kernel, std::int64_t str
 /// The positions first, first + stride, ... of the input, each seen by the same taps.
 inline Axis backward_axis(std::int64_t first, std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t pad,
                           std::int64_t dilation) {
-  Axis axis{.count = divide_up(in - first, stride), .target_first = first, .target_step = stride};
+  Axis axis{.count = ceil_div(in - first, stride), .target_first = first, .target_step = stride};
   const auto step = stride / std::gcd(stride, dilation);
   for (std::int64_t k = 0; k < std::min(step, kernel); ++k)
     if ((first + pad - k * dilation) % stride == 0) {
-      axis.taps = divide_up(kernel - k, step);
+      axis.taps = ceil_div(kernel - k, step);
       axis.kernel_first = k;
       axis.kernel_step = step;
       axis.tap_first = (first + pad - k * dilation) / stride;
@@ -69,11 +68,6 @@ inline std::vector<Grid> grids(const Conv2dProblem& p, bool backward) {
   return result;
 }
 
-/// Lanes of the vectors that kernels for this device use.
-inline std::int64_t vector_width(const DeviceInfo& device) {
-  return device.native_float_width >= 16 ? 16 : device.native_float_width >= 8 ? 8 : 4;
-}
-
 /// What is kept in registers: `pixels` broadcast values times `vectors` vectors of `width` channels.
 struct Tile {
   std::int64_t width, vectors, pixels;
@@ -85,7 +79,7 @@ inline Tile choose_tile(std::int64_t channels, const DeviceInfo& device) {
   const auto width = vector_width(device);
   const std::int64_t two = width == 16 ? 8 : 6, three = width == 16 ? 8 : 4;
   if (channels <= width) return {width, 1, 8};
-  const auto padded = [&](std::int64_t vectors) { return divide_up(channels, width * vectors) * width * vectors; };
+  const auto padded = [&](std::int64_t vectors) { return ceil_div(channels, width * vectors) * width * vectors; };
   return padded(3) < padded(2) ? Tile{width, 3, three} : Tile{width, 2, two};
 }
 

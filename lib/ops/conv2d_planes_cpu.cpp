@@ -11,7 +11,7 @@ constexpr std::int64_t window_limit = (20 << 10) / 4;
 
 /// Columns of a window, sorted by their remainder by the step.
 std::int64_t row_pitch(const Axis& horizontal) {
-  return divide_up(horizontal.window(horizontal.count), horizontal.source_step) * horizontal.source_step;
+  return ceil_div(horizontal.window(horizontal.count), horizontal.source_step) * horizontal.source_step;
 }
 
 /// As many rows of `planes` planes as fit, but some in any case.
@@ -55,7 +55,7 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
       .local_memory(bytes(ins * rows * pitch + sums.columns * width))
       .local_memory(bytes(taps))
       .local_memory(bytes(taps * sums.outs))
-      .range({divide_up(v.count, rows_block), p.groups, p.n}, {1, 1, 1})
+      .range({ceil_div(v.count, rows_block), p.groups, p.n}, {1, 1, 1})
       .flops(2.0 * static_cast<double>(p.n * p.groups * outs * v.count * h.count) * static_cast<double>(ins * v.taps * h.taps))
       .detail(p.text());
   if (!backward) recorder.epilogue(launch, p.o, p.pixels());
@@ -71,10 +71,10 @@ WeightBlocks cut_weights(const Conv2dProblem& p, const Grid& grid, const DeviceI
   b.pitch = row_pitch(grid.horizontal);
   b.rows_block = rows_of(grid.vertical, b.pitch, 1);
   b.rows = grid.vertical.window(b.rows_block);
-  b.images = divide_up(p.n, std::min(divide_up(wanted_items(device), p.groups), p.n));
-  b.parts = divide_up(p.n, b.images);
-  b.gradient_size = b.rows_block * divide_up(p.ow, width) * width;
-  b.taps = divide_up(p.kh * p.kw, 4) * 4;
+  b.images = ceil_div(p.n, std::min(ceil_div(wanted_items(device), p.groups), p.n));
+  b.parts = ceil_div(p.n, b.images);
+  b.gradient_size = b.rows_block * ceil_div(p.ow, width) * width;
+  b.taps = ceil_div(p.kh * p.kw, 4) * 4;
   return b;
 }
 
@@ -112,10 +112,7 @@ void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
 std::optional<std::string> conv2d_planes_cpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
   if (!device.prefers_vector_kernels) return "the device is no CPU with vectors";
   if (p.n == 0 || p.group_out() == 0) return "nothing to compute";
-  if (pass == Conv2dPass::backward_weights ? p.group_in() > 1
-      : pass == Conv2dPass::forward        ? p.group_in() > 4
-                                           : p.group_out() > 4)
-    return "so many channels are summed by vectors of channels";
+  if (pass == Conv2dPass::backward_weights && p.group_in() > 1) return "not depthwise";
   if (pass == Conv2dPass::backward_weights && p.group_out() >= vector_width(device))
     return "so many outputs of each input fill the vectors of the general kernel";
   std::int64_t floats = 0;
@@ -133,6 +130,17 @@ std::optional<std::string> conv2d_planes_cpu_rejects(const Conv2dProblem& p, Con
   if (floats + most_columns * vector_width(device) > scratch(device))
     return fmt::format("its smallest block takes {} KiB of local memory", floats / 256);
   return std::nullopt;
+}
+
+std::optional<std::string> conv2d_planes_cpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo&) {
+  constexpr std::int64_t few = 4, few_of_1x1 = 24, wide = 56;
+  const bool backward = pass == Conv2dPass::backward_data;
+  const auto sources = backward ? p.group_out() : p.group_in(), width = backward ? p.w : p.ow;
+  // One tap of each channel leaves little to do between staging and storing, which cost less where nothing is transposed.
+  const bool pointwise = p.kh == 1 && p.kw == 1 && p.stride.height == 1 && p.stride.width == 1;
+  if (pass == Conv2dPass::backward_weights || sources <= few) return std::nullopt;
+  if (pointwise && sources <= few_of_1x1 && width >= wide) return std::nullopt;
+  return "so many channels are summed faster by vectors of channels";
 }
 
 void conv2d_planes_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder) {

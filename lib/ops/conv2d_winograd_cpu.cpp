@@ -24,15 +24,13 @@ struct Cut {
   std::int64_t batch, lanes_in;  ///< images; input channels rounded up to whole vectors
   std::int64_t tiles() const { return images * rows_block * tile_columns; }
   /// From one product's values to the next: not a multiple of a cache's way, lest the 36 fall into the same lines.
-  std::int64_t pitch() const { return (divide_up((fused ? tiles() : batch * tile_rows * tile_columns) * lanes_in, 16) | 1) * 16; }
+  std::int64_t pitch() const { return (ceil_div((fused ? tiles() : batch * tile_rows * tile_columns) * lanes_in, 16) | 1) * 16; }
   // Scratch memory, in floats.
-  std::int64_t products_size() const { return products * divide_up(tiles(), tile.pixels) * tile.pixels * tile.lanes(); }
+  std::int64_t products_size() const { return products * ceil_div(tiles(), tile.pixels) * tile.pixels * tile.lanes(); }
   std::int64_t pixels_size() const { return (tile_out * rows_block * width + tile.width) * tile.width; }
   std::int64_t staged_size() const { return (tile_out * rows_block + 2) * (tile_out * tile_columns + 2) * tile.width; }
   std::int64_t total() const { return products_size() + pixels_size() + (fused ? products * pitch() + staged_size() : 0); }
-  std::int64_t items() const {
-    return divide_up(batch, images) * divide_up(tile_rows, rows_block) * divide_up(panels, panel_block);
-  }
+  std::int64_t items() const { return ceil_div(batch, images) * ceil_div(tile_rows, rows_block) * ceil_div(panels, panel_block); }
 };
 
 /// Three quarters of the second-level cache.
@@ -73,10 +71,10 @@ Cut cut(const Conv2dProblem& p, bool backward, const DeviceInfo& device) {
   c.top = backward ? 2 - p.top : p.top;
   c.left = backward ? 2 - p.left : p.left;
   c.tile = choose_tile(c.out, device);
-  c.lanes_in = divide_up(c.in, c.tile.width) * c.tile.width;
-  c.tile_rows = divide_up(c.height, tile_out);
-  c.tile_columns = divide_up(c.width, tile_out);
-  c.panels = divide_up(c.out, c.tile.lanes());
+  c.lanes_in = ceil_div(c.in, c.tile.width) * c.tile.width;
+  c.tile_rows = ceil_div(c.height, tile_out);
+  c.tile_columns = ceil_div(c.width, tile_out);
+  c.panels = ceil_div(c.out, c.tile.lanes());
   c.images = c.rows_block = 1;
   c.panel_block = c.panels;
   const auto limit = room(device), wanted = wanted_items(device);
@@ -87,9 +85,9 @@ Cut cut(const Conv2dProblem& p, bool backward, const DeviceInfo& device) {
     c.panel_block = 1;
     grow(c, limit, wanted);
     while (c.panel_block < c.panels && c.items() >= 2 * wanted)
-      c.panel_block = even_piece(c.panels, divide_up(c.panels, divide_up(c.panels, c.panel_block) - 1));
+      c.panel_block = even_piece(c.panels, ceil_div(c.panels, ceil_div(c.panels, c.panel_block) - 1));
   } else {
-    while (c.items() < wanted && c.panel_block > 1) c.panel_block = even_piece(c.panels, divide_up(c.panel_block, 2));
+    while (c.items() < wanted && c.panel_block > 1) c.panel_block = even_piece(c.panels, ceil_div(c.panel_block, 2));
   }
   return c;
 }
@@ -126,12 +124,12 @@ void conv2d_winograd_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder
   };
 
   const auto packed = recorder.packed({Shape{c.panels * products * c.in * c.tile.lanes()}, Dtype::f32}, p.weight);
-  const auto block = even_piece(c.in, divide_up(c.in * c.panels, wanted_items(recorder.device())));
+  const auto block = even_piece(c.in, ceil_div(c.in * c.panels, wanted_items(recorder.device())));
   configure(recorder.kernel("conv2d_winograd_pack_cpu", "conv2d_winograd_pack_cpu"))
       .in("w", p.weight)
       .out("packed", packed)
       .args({c.in, c.out, in_stride, out_stride, backward, block})
-      .range({c.panels, divide_up(c.in, block)}, {1, 1});
+      .range({c.panels, ceil_div(c.in, block)}, {1, 1});
 
   auto values = x;
   if (!c.fused) {
@@ -142,7 +140,7 @@ void conv2d_winograd_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder
         .args({c.batch, c.images, c.in, c.source_height, c.source_width, c.tile_rows, c.tile_columns, c.rows_block, c.top, c.left,
                c.pitch(), c.lanes_in})
         .local_memory(static_cast<std::size_t>(c.staged_size()) * 4)
-        .range({divide_up(c.tile_rows, c.rows_block), divide_up(c.batch, c.images), c.lanes_in / c.tile.width}, {1, 1, 1})
+        .range({ceil_div(c.tile_rows, c.rows_block), ceil_div(c.batch, c.images), c.lanes_in / c.tile.width}, {1, 1, 1})
         .detail(p.text());
   }
 
@@ -158,8 +156,7 @@ void conv2d_winograd_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder
     launch.define("FUSED", 1)
         .local_memory(static_cast<std::size_t>(products * c.pitch()) * 4)
         .local_memory(static_cast<std::size_t>(c.staged_size()) * 4);
-  launch
-      .range({divide_up(c.panels, c.panel_block), divide_up(c.tile_rows, c.rows_block), divide_up(c.batch, c.images)}, {1, 1, 1})
+  launch.range({ceil_div(c.panels, c.panel_block), ceil_div(c.tile_rows, c.rows_block), ceil_div(c.batch, c.images)}, {1, 1, 1})
       .flops(p.flops())
       .detail(fmt::format("{} in {} tiles of {}, {} panels of {}", p.text(), c.tiles(), c.batch * c.tile_rows * c.tile_columns,
                           c.panel_block, c.panels));

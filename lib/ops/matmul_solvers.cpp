@@ -24,10 +24,11 @@ void matmul_direct(const MatmulProblem& problem, exec::Recorder& recorder) {
 }
 
 const exec::SolverList<MatmulProblem>& matmul_solvers() {
-  static const exec::SolverList<MatmulProblem> list("matmul",
-                                                    {{"cpu", matmul_cpu_rejects, matmul_cpu},
-                                                     {"clblast", matmul_clblast_rejects, matmul_clblast},
-                                                     {"direct", exec::accepts_everything<MatmulProblem>, matmul_direct}});
+  static const exec::SolverList<MatmulProblem> list(
+      "matmul", {{"cpu_skinny", matmul_skinny_cpu_rejects, matmul_skinny_cpu, matmul_skinny_cpu_declines},
+                 {"cpu", matmul_cpu_rejects, matmul_cpu},
+                 {"clblast", matmul_clblast_rejects, matmul_clblast},
+                 {"direct", exec::accepts_everything<MatmulProblem>, matmul_direct}});
   return list;
 }
 

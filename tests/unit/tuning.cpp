@@ -11,12 +11,8 @@ using namespace clnet;
 using namespace clnet::exec;
 
 TEST_CASE("the fastest right solver wins, wrong ones are discarded") {
-  const std::vector<Trial> trials{{"wrong", {1, 2, 3.5F}, 0.1},
-                                  {"not a number", {1, NAN, 3}, 0.1},
-                                  {"too short", {1, 2}, 0.1},
-                                  {"slow", {1, 2, 3}, 2},
-                                  {"fast", {1, 2.0001F, 3}, 0.5},
-                                  {"oracle", {1, 2, 3}, 10}};
+  const std::vector<Trial> trials{{"wrong", {1, 2, 3.5F}, 0.1}, {"not a number", {1, NAN, 3}, 0.1}, {"too short", {1, 2}, 0.1},
+                                  {"slow", {1, 2, 3}, 2},       {"fast", {1, 2.0001F, 3}, 0.5},     {"oracle", {1, 2, 3}, 10}};
   CHECK(fastest_right(trials, 1e-4, "p").solver == "fast");
   CHECK(fastest_right(trials, 1e-6, "p").solver == "slow");
   CHECK(fastest_right(trials, 1, "p").solver == "wrong");

@@ -1,0 +1,86 @@
+// Matrix products of few rows for CPUs: b is read as it lies and nothing is packed, as nothing would be used often enough. A
+// work-item makes `chunk` columns of all rows, a block of ROWS rows and COLUMNS vectors or columns at a time.
+#include "vector.clh"
+#include "epilogue.clh"
+
+#define ROWS 3
+#define COLUMNS 4
+
+#ifdef TRANSPOSED
+
+// b is {n, k}, and a's rows lie along k as well: lanes hold elements of the sums.
+#define MULTIPLY                                                                                                    \
+  for (int j = j0; j < j1; j += COLUMNS)                                                                            \
+    for (int i = 0; i < m; i += ROWS) {                                                                             \
+      VFLOAT sum[ROWS][COLUMNS];                                                                                    \
+      _Pragma("unroll") for (int r = 0; r < ROWS; ++r) _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q)          \
+          sum[r][q] = (VFLOAT)(0.0f);                                                                               \
+      int t = 0;                                                                                                    \
+      for (; t + VW <= k; t += VW) {                                                                                \
+        VFLOAT left[ROWS];                                                                                          \
+        _Pragma("unroll") for (int r = 0; r < ROWS; ++r) left[r] = VLOAD(a, a0 + min(i + r, m - 1) * a_row + t);    \
+        _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q) {                                                       \
+          const VFLOAT right = VLOAD(b, b0 + min(j + q, j1 - 1) * k + t);                                           \
+          _Pragma("unroll") for (int r = 0; r < ROWS; ++r) sum[r][q] = fma(left[r], right, sum[r][q]);              \
+        }                                                                                                           \
+      }                                                                                                             \
+      float total[ROWS][COLUMNS];                                                                                   \
+      _Pragma("unroll") for (int r = 0; r < ROWS; ++r) _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q)          \
+          total[r][q] = clnet_lanes_sum(sum[r][q]);                                                                 \
+      SELDOM for (int r = 0; r < min(ROWS, m - i); ++r) SELDOM for (int q = 0; q < min(COLUMNS, j1 - j); ++q) {     \
+        float value = total[r][q];                                                                                  \
+        SELDOM for (int s = t; s < k; ++s) value += LOAD(a, a0 + (i + r) * a_row + s) * LOAD(b, b0 + (j + q) * k + s); \
+        store(c_base, c_offset, bias_base, bias_offset, has_bias, c0 + (i + r) * n + j + q, j + q, value EPILOGUE_ARGUMENTS); \
+      }                                                                                                             \
+    }
+
+#else
+
+// b is {k, n}: lanes hold columns.
+#define VECTORS(count)                                                                                              \
+  for (; j + (count) * VW <= j1; j += (count) * VW)                                                                 \
+    for (int i = 0; i < m; i += ROWS) {                                                                             \
+      VFLOAT sum[ROWS][count];                                                                                      \
+      _Pragma("unroll") for (int r = 0; r < ROWS; ++r) _Pragma("unroll") for (int q = 0; q < (count); ++q)          \
+          sum[r][q] = (VFLOAT)(0.0f);                                                                               \
+      for (int t = 0; t < k; ++t) {                                                                                 \
+        VFLOAT right[count];                                                                                        \
+        _Pragma("unroll") for (int q = 0; q < (count); ++q) right[q] = VLOAD(b, b0 + t * n + j + q * VW);           \
+        _Pragma("unroll") for (int r = 0; r < ROWS; ++r) {                                                          \
+          const VFLOAT left = (VFLOAT)(LOAD(a, a0 + min(i + r, m - 1) * a_row + t * a_step));                       \
+          _Pragma("unroll") for (int q = 0; q < (count); ++q) sum[r][q] = fma(left, right[q], sum[r][q]);           \
+        }                                                                                                           \
+      }                                                                                                             \
+      _Pragma("unroll") for (int r = 0; r < ROWS; ++r) {                                                            \
+        if (i + r >= m) continue;                                                                                   \
+        _Pragma("unroll") for (int q = 0; q < (count); ++q) {                                                       \
+          const int column = j + q * VW, index = c0 + (i + r) * n + column;                                         \
+          const VFLOAT value = has_bias ? sum[r][q] + VLOAD(bias, column) : sum[r][q];                              \
+          VSTORE(c, index, VEPILOGUE(value, index, column, 1));                                                     \
+        }                                                                                                           \
+      }                                                                                                             \
+    }
+#define MULTIPLY                                                                                                    \
+  int j = j0;                                                                                                       \
+  VECTORS(COLUMNS)                                                                                                  \
+  VECTORS(1)                                                                                                        \
+  SELDOM for (; j < j1; ++j) SELDOM for (int i = 0; i < m; ++i) {                                                   \
+    float value = 0;                                                                                                \
+    SELDOM for (int t = 0; t < k; ++t) value += LOAD(a, a0 + i * a_row + t * a_step) * LOAD(b, b0 + t * n + j);     \
+    store(c_base, c_offset, bias_base, bias_offset, has_bias, c0 + i * n + j, j, value EPILOGUE_ARGUMENTS);         \
+  }
+
+#endif
+
+inline void store(OUT(c), IN(bias), const int has_bias, const int index, const int column, const float value EPILOGUE_PARAMETERS) {
+  const float result = has_bias ? value + LOAD(bias, column) : value;
+  STORE(c, index, EPILOGUE(result, index, column));
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1))) kernel void matmul_skinny_cpu(
+    IN(a), IN(b), IN(bias), OUT(c), const int has_bias, const int m, const int n, const int k, const int a_row, const int a_step,
+    const int a_batch, const int b_batch, const int c_batch, const int chunk EPILOGUE_PARAMETERS) {
+  const int j0 = (int)get_global_id(0) * chunk, j1 = min(n, j0 + chunk), batch = (int)get_global_id(1);
+  const int a0 = batch * a_batch, b0 = batch * b_batch, c0 = batch * c_batch;
+  MULTIPLY
+}
