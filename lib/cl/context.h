@@ -60,9 +60,9 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   void flush();
   /// Waits until everything enqueued is done.
   void finish();
-  /// To be called when kernels have been launched for the first time: waits for them. PoCL compiles a kernel when it first runs, and
-  /// what LLVM makes for that is destroyed at exit, before handlers that were registered earlier: the one that waits for work in
-  /// the queue is registered again.
+  /// To be called when kernels have been launched for the first time: waits for them. PoCL compiles a kernel when it first runs,
+  /// and what LLVM makes for that is destroyed at exit, before handlers that were registered earlier: the one that waits for work
+  /// in the queue is registered again.
   void settle();
   /// Gives memory kept for reuse back to the driver.
   void trim();
