@@ -85,7 +85,8 @@ TEST_CASE("clnet-train: what is missing or damaged ends with 1 before anything i
   const std::string good = data.path();
   require_refused(1, "no such folder", {"--data", "/nonexistent/folder"});
   require_refused(1, "holds no dataset", {"--data", "/proc/self/fdinfo"});
-  require_refused(1, "CLNET_DATA_DIR", {"--data", "mnist"});
+  require_refused(1, "set CLNET_DATA_DIR", {"--data", "mnist"}, {"CLNET_DATA_DIR="});
+  require_refused(1, good + "/mnist", {"--data", "mnist"}, {"CLNET_DATA_DIR=" + good});
   require_refused(1, "no device fits", {"--device", "quantum"});
   require_refused(1, "/nonexistent", {"--data", good, "--save", "/nonexistent/weights.safetensors"});
   require_refused(1, "is a folder", {"--data", good, "--save", good});
