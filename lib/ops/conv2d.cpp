@@ -186,6 +186,19 @@ std::string Conv2dProblem::text() const {
   return fmt::format("{}x{}x{}x{} {} {}x{} s{}x{}", n, c, h, w, o, kh, kw, stride.height, stride.width);
 }
 
+exec::Ref weight_sums(const Conv2dProblem& p, std::int64_t parts, exec::Recorder& recorder) {
+  return parts == 1 ? p.weight : recorder.temporary({Shape{parts, p.weight_size()}, Dtype::f32});
+}
+
+void add_up_weight(const Conv2dProblem& p, exec::Ref sums, std::int64_t parts, exec::Recorder& recorder) {
+  const auto size = p.weight_size();
+  recorder.kernel("conv2d_sum_parts", "conv2d_sum_parts")
+      .in("x", sums)
+      .out("y", p.weight)
+      .args({size, parts})
+      .range({size}, {64});
+}
+
 void require_valid(std::string_view op, const Conv2dOptions& options) {
   const auto &s = options.stride, &d = options.dilation;
   const auto& p = options.padding;

@@ -26,6 +26,7 @@ struct Conv2dProblem {
   std::int64_t group_in() const { return c / groups; }
   std::int64_t group_out() const { return o / groups; }
   std::int64_t pixels() const { return oh * ow; }
+  std::int64_t weight_size() const { return o * group_in() * kh * kw; }
   /// Multiplications and additions of all three.
   double flops() const {
     return 2.0 * static_cast<double>(n * o) * static_cast<double>(pixels()) * static_cast<double>(group_in() * kh * kw);
@@ -48,7 +49,7 @@ void conv2d_im2col(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder
 std::optional<std::string> conv2d_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
-/// Winograd's F(4x4, 3x3) with explicit vectors, for CPUs. Its largest error is some 5 times that of a direct sum.
+/// Winograd's F(4x4, 3x3) with explicit vectors, for CPUs. Its largest error is about twice that of a direct sum.
 std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 std::optional<std::string> conv2d_winograd_cpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_winograd_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
@@ -57,6 +58,11 @@ void conv2d_winograd_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Re
 std::optional<std::string> conv2d_planes_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 std::optional<std::string> conv2d_planes_cpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_planes_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+
+/// Where a weight's gradient is summed in `parts`: in the weight itself if there is one, else in one array after the other.
+exec::Ref weight_sums(const Conv2dProblem& problem, std::int64_t parts, exec::Recorder& recorder);
+/// Their sum.
+void add_up_weight(const Conv2dProblem& problem, exec::Ref sums, std::int64_t parts, exec::Recorder& recorder);
 
 /// The gradient of conv2d's input {N, C, height, width}, which is also the transposed convolution, from that of its output g and
 /// the weight.

@@ -151,8 +151,7 @@ WeightBlocks cut_weights(const Conv2dProblem& p, const DeviceInfo& device) {
 
 void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
   const auto b = cut_weights(p, recorder.device());
-  const auto size = p.o * p.group_in() * p.kh * p.kw;
-  const auto sums = b.parts == 1 ? p.weight : recorder.temporary({Shape{b.parts, size}, Dtype::f32});
+  const auto sums = weight_sums(p, b.parts, recorder);
   configure(recorder.kernel("conv2d_backward_weights_cpu", "conv2d_backward_weights_cpu"), b.tile)
       .in("x", p.x)
       .in("g", p.y)
@@ -166,12 +165,7 @@ void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
       .range({ceil_div(b.panels, b.panel_block), ceil_div(p.group_in(), b.channel_block), b.parts * p.groups}, {1, 1, 1})
       .flops(p.flops())
       .detail(p.text());
-  if (b.parts > 1)
-    recorder.kernel("conv2d_sum_parts", "conv2d_sum_parts")
-        .in("x", sums)
-        .out("y", p.weight)
-        .args({size, b.parts})
-        .range({size}, {64});
+  if (b.parts > 1) add_up_weight(p, sums, b.parts, recorder);
 }
 
 }  // namespace

@@ -34,23 +34,18 @@ void conv2d_direct(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& reco
       launch->in("y", p.y).in("w", p.weight).out("x", p.x).arg(total);
       break;
     case Conv2dPass::backward_weights: {
-      total = p.o * p.group_in() * p.kh * p.kw;
+      total = p.weight_size();
       const auto rows = p.n * p.oh, rows_per_part = std::max<std::int64_t>(1, most_iterations / (p.ow + 1));
       parts = std::max<std::int64_t>(1, (rows + rows_per_part - 1) / rows_per_part);
-      if (parts > 1) sums = recorder.temporary({Shape{parts, total}, Dtype::f32});
+      sums = weight_sums(p, parts, recorder);
       launch = &recorder.kernel("conv2d_backward_weights_direct", "conv2d_backward_weights_direct");
-      launch->in("x", p.x).in("y", p.y).out("w", parts > 1 ? sums : p.weight).args({total, parts, rows, rows_per_part});
+      launch->in("x", p.x).in("y", p.y).out("w", sums).args({total, parts, rows, rows_per_part});
       break;
     }
   }
   sizes(*launch).range({total, parts}, {64, 1}).flops(p.flops()).detail(p.text());
   if (pass == Conv2dPass::forward) recorder.epilogue(*launch, p.o, p.pixels());
-  if (parts > 1)
-    recorder.kernel("conv2d_sum_parts", "conv2d_sum_parts")
-        .in("x", sums)
-        .out("y", p.weight)
-        .args({total, parts})
-        .range({total}, {64});
+  if (parts > 1) add_up_weight(p, sums, parts, recorder);
 }
 
 }  // namespace clnet::ops

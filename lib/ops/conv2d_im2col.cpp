@@ -52,7 +52,7 @@ class Chunks {
   }
 
   void backward_weights() {
-    const auto parts = (p.n + chunk - 1) / chunk, size = p.o * rows(p) / p.groups;
+    const auto parts = (p.n + chunk - 1) / chunk, size = p.weight_size();
     const bool in_place = parts == 1 && p.dtype == Dtype::f32;
     const auto sums = in_place ? p.weight : r.temporary({Shape{parts, size}, Dtype::f32});
     for_each_chunk([&](std::int64_t first, std::int64_t count) {
@@ -61,8 +61,7 @@ class Chunks {
       const auto columns = count * p.pixels(), m = p.group_out(), n = rows(p) / p.groups;
       multiply(y, col, sums.at(first / chunk * size), m, n, columns, false, true);
     });
-    if (!in_place)
-      r.kernel("conv2d_sum_parts", "conv2d_sum_parts").in("x", sums).out("y", p.weight).args({size, parts}).range({size}, {64});
+    if (!in_place) add_up_weight(p, sums, parts, r);
   }
 
  private:

@@ -81,9 +81,9 @@ WeightBlocks cut_weights(const Conv2dProblem& p, const Grid& grid, const DeviceI
 void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
   const auto grid = grids(p, false).front();
   const auto b = cut_weights(p, grid, recorder.device());
-  const auto width = vector_width(recorder.device()), size = p.o * p.kh * p.kw;
+  const auto width = vector_width(recorder.device());
   const auto bytes = [](std::int64_t floats) { return static_cast<std::size_t>(floats) * 4; };
-  const auto sums = b.parts == 1 ? p.weight : recorder.temporary({Shape{b.parts, size}, Dtype::f32});
+  const auto sums = weight_sums(p, b.parts, recorder);
   recorder.kernel("conv2d_planes_backward_weights_cpu", "conv2d_planes_backward_weights_cpu")
       .define("VW", width)
       .in("x", p.x)
@@ -99,12 +99,7 @@ void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
       .range({p.groups, b.parts}, {1, 1})
       .flops(p.flops())
       .detail(p.text());
-  if (b.parts > 1)
-    recorder.kernel("conv2d_sum_parts", "conv2d_sum_parts")
-        .in("x", sums)
-        .out("y", p.weight)
-        .args({size, b.parts})
-        .range({size}, {64});
+  if (b.parts > 1) add_up_weight(p, sums, b.parts, recorder);
 }
 
 }  // namespace

@@ -47,6 +47,16 @@ TEST_CASE("conv2d: results beyond the caches, with rows that begin at odd places
       });
 }
 
+TEST_CASE("conv2d: 512 input channels are summed to 1e-5 of the largest result") {
+  Array x = make_values({{1, 512, 14, 14}, -1, 1}, 1), weight = make_values({{16, 512, 3, 3}, -1, 1}, 2);
+  const Conv2dOptions options{.padding = 1};
+  const std::vector<Tensor> in{to_tensor(x, Dtype::f32), to_tensor(weight, Dtype::f32)};
+  const auto want = conv2d_reference({x, weight}, options).at(0);
+  with_each_solver(
+      "conv2d", [&] { conv2d(in[0], in[1]).eval(); },
+      [&] { compare("sums", to_array(conv2d(in[0], in[1], {}, options)), want, 1e-5); });
+}
+
 TEST_CASE("conv2d: wrong shapes name the operation and both shapes") {
   const auto x = values({1, 4, 5, 5}, 1);
   const auto text = [&](const Tensor& weight, const Conv2dOptions& options, const Tensor& bias = {}) {

@@ -14,7 +14,7 @@ namespace clnet::test {
 class Folder {
  public:
   Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "clnet-test-XXXXXX").string();
+    std::string pattern = (std::filesystem::temp_directory_path() / ("clnet-test-" + std::string(6, 'X'))).string();
     if (!::mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
     path_ = pattern;
   }

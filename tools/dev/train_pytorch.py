@@ -12,16 +12,7 @@ import os
 import sys
 import time
 
-SETTINGS = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "17179869184", "MALLOC_TOP_PAD_": "268435456"}
-OPENBLAS = "/usr/lib/x86_64-linux-gnu/openblas-openmp"
-
-
-def best_settings(threads):
-    env = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS_") and k != "GOTO_NUM_THREADS"}
-    env |= SETTINGS | {"OMP_NUM_THREADS": str(threads), "TRAIN_PYTORCH": "1"}
-    if os.path.isdir(OPENBLAS):
-        env["LD_LIBRARY_PATH"] = OPENBLAS
-    return env
+from compare_pytorch import best_environment
 
 
 def read(folder, name):
@@ -42,7 +33,7 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     options = parser.parse_args()
     if "TRAIN_PYTORCH" not in os.environ:
-        os.execve(sys.executable, [sys.executable] + sys.argv, best_settings(options.threads))
+        os.execve(sys.executable, [sys.executable] + sys.argv, best_environment(options.threads) | {"TRAIN_PYTORCH": "1"})
 
     import torch
     from torch import nn
