@@ -18,7 +18,9 @@ namespace clnet::ocl {
 
 namespace {
 
-constexpr const char* options = "-cl-std=CL1.2";
+constexpr const char* plain_options = "-cl-std=CL1.2";
+/// With the guard of PoCL's header, which is then left out.
+constexpr const char* declared_options = "-cl-std=CL1.2 -D_OPENCL_H_";
 
 /// Equal for equal programs only: every part is followed by its length.
 std::string key_of(const ProgramSource& program) {
@@ -33,8 +35,9 @@ std::string key_of(const ProgramSource& program) {
   return key;
 }
 
-std::string full_source(const ProgramSource& program) {
-  std::string text;
+/// `declared`: with clnet's own declarations of what OpenCL offers.
+std::string full_source(const ProgramSource& program, bool declared) {
+  std::string text = declared ? kernel_file("builtins.clh").value() : std::string();
   for (const auto& [name, value] : program.defines) text += fmt::format("#define {} {}\n", name, value);
   text += program.source.empty() ? kernel_source(program.name) : resolve_includes(program.name, program.source);
   return text;
@@ -65,8 +68,9 @@ std::optional<DiskCache> disk_cache(const DeviceInfo& info) {
 struct ProgramCache::State {
   cl::Context context;
   cl::Device device;
-  std::string device_key;        ///< what a binary depends on besides its source
-  std::size_t local_memory = 0;  ///< the most that a kernel may use; 0: the driver checks it
+  std::string device_key;          ///< what a binary depends on besides its source
+  std::size_t local_memory = 0;    ///< the most that a kernel may use; 0: the driver checks it
+  bool declares_builtins = false;  ///< see the quirk pocl-declarations
   std::optional<DiskCache> disk;
   std::mutex mutex;
   std::unordered_map<std::string, std::shared_future<cl::Program>> entries;
@@ -97,8 +101,23 @@ struct ProgramCache::State {
   }
 
   cl::Program make(const ProgramSource& source) {
-    const std::string text = full_source(source);
-    logging::print(logging::Level::source, "source of {}:\n{}", source.name, numbered(text));
+    if (!declares_builtins || !(source.source.empty() || source.few_builtins)) return make(source, false);
+    try {
+      return make(source, true);
+    } catch (const BuildError&) {
+      auto program = make(source, false);
+      logging::print(logging::Level::warning,
+                     "program {} calls a function that kernels/builtins.clh does not declare: it took longer to build",
+                     source.name);
+      return program;
+    }
+  }
+
+  cl::Program make(const ProgramSource& source, bool declared) {
+    const char* const options = declared ? declared_options : plain_options;
+    const std::string text = full_source(source, declared);
+    logging::print(logging::Level::source, "source of {}:\n{}", source.name,
+                   numbered(declared ? full_source(source, false) : text));
     const auto start = std::chrono::steady_clock::now();
     const auto milliseconds = [&] {
       return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -106,7 +125,7 @@ struct ProgramCache::State {
     const std::string disk_key = disk ? fmt::format("{}options: {}\n{}", device_key, options, text) : std::string();
     if (disk) {
       if (const auto binary = disk->load(disk_key)) {
-        if (auto program = from_binary(*binary)) {
+        if (auto program = from_binary(*binary, options)) {
           ++loaded;
           logging::print(logging::Level::plan, "program {} loaded in {:.0f} ms", source.name, milliseconds());
           return *program;
@@ -114,14 +133,14 @@ struct ProgramCache::State {
         logging::print(logging::Level::plan, "cached program {} ignored: the driver refuses it", source.name);
       }
     }
-    cl::Program program = build(source.name, text);
+    cl::Program program = build(source.name, text, options);
     ++built;
     logging::print(logging::Level::plan, "program {} built in {:.0f} ms", source.name, milliseconds());
     if (disk) keep(program, disk_key);
     return program;
   }
 
-  cl::Program build(const std::string& name, const std::string& text) {
+  cl::Program build(const std::string& name, const std::string& text, const char* options) {
     cl::Program program = checked("program " + name, [&] { return cl::Program(context, text); });
     try {
       program.build({device}, options);
@@ -140,7 +159,7 @@ struct ProgramCache::State {
     return program;
   }
 
-  std::optional<cl::Program> from_binary(const std::string& binary) {
+  std::optional<cl::Program> from_binary(const std::string& binary, const char* options) {
     try {
       cl::Program program(context, {device}, cl::Program::Binaries{{binary.begin(), binary.end()}});
       program.build({device}, options);
@@ -172,6 +191,7 @@ ProgramCache::ProgramCache(cl::Context context, cl::Device device, const DeviceI
   state_->device_key = fmt::format("platform: {}\ndevice: {}\nversion: {}\ndriver: {}\n", info.platform, info.name,
                                    info.device_version, info.driver_version);
   if (has_quirk(info, "pocl-local-memory")) state_->local_memory = info.local_memory;
+  state_->declares_builtins = has_quirk(info, "pocl-declarations");
   state_->disk = disk_cache(info);
 }
 

@@ -17,6 +17,7 @@ struct ProgramSource {
   std::string name;    ///< of a file in kernels/ without ".cl"; or a title, when `source` is given
   std::string source;  ///< empty: the embedded file (or the one in CLNET_KERNEL_DIR); may use #include "x.clh" either way
   std::map<std::string, std::string> defines;
+  bool few_builtins = false;  ///< the source calls only what kernels/builtins.clh declares, as files in kernels/ do
 
   bool operator==(const ProgramSource&) const = default;
 };

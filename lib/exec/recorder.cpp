@@ -120,6 +120,12 @@ Launch& Recorder::kernel(std::string_view program, std::string_view function) {
 }
 
 Launch& Recorder::generated(std::string_view title, std::string source, std::string_view function) {
+  auto& launch = custom(title, std::move(source), function);
+  launch.program_.few_builtins = true;
+  return launch;
+}
+
+Launch& Recorder::custom(std::string_view title, std::string source, std::string_view function) {
   recording_.commands_.push_back(Launch(&recording_, {std::string(title), std::move(source), {}}, std::string(function)));
   return std::get<Launch>(recording_.commands_.back());
 }

@@ -184,6 +184,8 @@ class CLNET_API Recorder {
   Launch& kernel(std::string_view program, std::string_view function);
   /// A kernel of generated source; `title` names the program in logs and errors.
   Launch& generated(std::string_view title, std::string source, std::string_view function);
+  /// A kernel of a user's source, which may call any of OpenCL's functions.
+  Launch& custom(std::string_view title, std::string source, std::string_view function);
   void host(HostCall call);
   /// The output is the input's memory from `base` on: nothing is copied.
   void alias(std::size_t output, Ref base);

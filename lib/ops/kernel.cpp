@@ -82,7 +82,7 @@ class KernelOp : public Op {
 
   void lower(exec::Recorder& recorder) const override {
     const auto& d = *definition_;
-    auto& launch = recorder.generated(d.name, "#include \"clnet.clh\"\n" + d.source, d.name);
+    auto& launch = recorder.custom(d.name, "#include \"clnet.clh\"\n" + d.source, d.name);
     const auto elements = recorder.spec(recorder.output()).shape.numel();
     std::size_t inputs = 0, outputs = 0;
     bool checks_bounds = false;
