@@ -1,8 +1,10 @@
 // Forward: one row per work-item.
 #include "cross_entropy.clh"
+#include "prologue.clh"
 
 kernel void cross_entropy_direct(IN(x), IN(target), WEIGHT_PARAMETER OUT(loss), OUT(counted), OUT(peak), OUT(logs), const int rows,
-                                 const int classes, const int positions, const int ignore_index, const float smoothing) {
+                                 const int classes, const int positions, const int ignore_index, const float smoothing
+                                 PROLOGUE_PARAMETERS) {
   const int row = (int)get_global_id(0);
   if (row >= rows) return;
   const int first = row / positions * classes * positions + REMAINDER(row, positions);

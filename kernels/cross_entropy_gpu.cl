@@ -1,9 +1,11 @@
 // Forward where positions is 1: `threads` neighbours share a row.
 #include "cross_entropy.clh"
 #include "group.clh"
+#include "prologue.clh"
 
 kernel void cross_entropy_gpu(IN(x), IN(target), WEIGHT_PARAMETER OUT(loss), OUT(counted), OUT(peak), OUT(logs), const int rows,
-                              const int classes, const int threads, const int ignore_index, const float smoothing) {
+                              const int classes, const int threads, const int ignore_index, const float smoothing
+                              PROLOGUE_PARAMETERS) {
   local float scratch[GROUP];
   const int item = (int)get_local_id(0), lane = item & (threads - 1);
   const int row = (int)get_group_id(0) * (GROUP / threads) + item / threads;

@@ -1,10 +1,12 @@
 // Whole rows per work-item, with explicit vectors.
 #include "layer_norm.clh"
 #include "vector.clh"
+#include "epilogue.clh"
+#include "prologue.clh"
 
 #if BACKWARD
 kernel void layer_norm_backward_cpu(IN(x), IN(g), IN(mean), IN(rstd), WEIGHT_PARAMETER OUT(dx), const int rows, const int length,
-                                    const int rows_per_item) {
+                                    const int rows_per_item PROLOGUE_PARAMETERS) {
   const int first_row = (int)get_global_id(0) * rows_per_item, last_row = min(first_row + rows_per_item, rows);
   for (int row = first_row; row < last_row; ++row) {
     const int first = row * length;
@@ -34,7 +36,7 @@ kernel void layer_norm_backward_cpu(IN(x), IN(g), IN(mean), IN(rstd), WEIGHT_PAR
 }
 #else
 kernel void layer_norm_cpu(IN(x), WEIGHT_PARAMETER BIAS_PARAMETER OUT(y), OUT(mean), OUT(rstd), const int rows, const int length,
-                           const int rows_per_item, const float eps) {
+                           const int rows_per_item, const float eps PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   const int first_row = (int)get_global_id(0) * rows_per_item, last_row = min(first_row + rows_per_item, rows);
   for (int row = first_row; row < last_row; ++row) {
     const int first = row * length;
@@ -55,9 +57,10 @@ kernel void layer_norm_cpu(IN(x), WEIGHT_PARAMETER BIAS_PARAMETER OUT(y), OUT(me
     const float scale = 1.0f / sqrt((square + clnet_lanes_sum(squares)) / length + eps);
     for (i = 0; i + VW <= length; i += VW) {
       const VFLOAT result = (VLOAD(x, first + i) - center) * scale * VWEIGHT(i) + VBIAS(i);
-      VSTORE(y, first + i, result);
+      VSTORE(y, first + i, VEPILOGUE(result, first + i, i, 1));
     }
-    for (; i < length; ++i) STORE(y, first + i, (LOAD(x, first + i) - center) * scale * WEIGHT(i) + BIAS(i));
+    for (; i < length; ++i)
+      STORE(y, first + i, EPILOGUE((LOAD(x, first + i) - center) * scale * WEIGHT(i) + BIAS(i), first + i, i));
     STORE(mean, row, center);
     STORE(rstd, row, scale);
   }

@@ -1,5 +1,7 @@
 // `threads` neighbours share a row; with threads 1, one work-item does all of it: the oracle.
 #include "layer_norm.clh"
+#include "epilogue.clh"
+#include "prologue.clh"
 #if GROUP
 #include "group.clh"
 #define SCRATCH local float scratch[GROUP];
@@ -15,7 +17,7 @@
 
 #if BACKWARD
 kernel void layer_norm_backward_rows(IN(x), IN(g), IN(mean), IN(rstd), WEIGHT_PARAMETER OUT(dx), const int rows, const int length,
-                                     const int threads) {
+                                     const int threads PROLOGUE_PARAMETERS) {
   SCRATCH
   const int row = ROW, lane = LANE, first = row * length, count = row < rows ? length : 0;
   const float center = row < rows ? LOAD(mean, row) : 0.0f, scale = row < rows ? LOAD(rstd, row) : 0.0f;
@@ -32,7 +34,7 @@ kernel void layer_norm_backward_rows(IN(x), IN(g), IN(mean), IN(rstd), WEIGHT_PA
 }
 #else
 kernel void layer_norm_rows(IN(x), WEIGHT_PARAMETER BIAS_PARAMETER OUT(y), OUT(mean), OUT(rstd), const int rows, const int length,
-                            const int threads, const float eps) {
+                            const int threads, const float eps PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   SCRATCH
   const int row = ROW, lane = LANE, first = row * length, count = row < rows ? length : 0;
   float sum = 0, squares = 0;
@@ -44,7 +46,7 @@ kernel void layer_norm_rows(IN(x), WEIGHT_PARAMETER BIAS_PARAMETER OUT(y), OUT(m
   }
   const float scale = 1.0f / sqrt(TOTAL(squares) / length + eps);
   for (int i = lane; i < count; i += threads)
-    STORE(y, first + i, (LOAD(x, first + i) - center) * scale * WEIGHT(i) + BIAS(i));
+    STORE(y, first + i, EPILOGUE((LOAD(x, first + i) - center) * scale * WEIGHT(i) + BIAS(i), first + i, i));
   if (lane == 0 && row < rows) {
     STORE(mean, row, center);
     STORE(rstd, row, scale);

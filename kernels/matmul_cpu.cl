@@ -8,7 +8,7 @@
 #define VECTOR VFLOAT
 typedef VECTOR unaligned __attribute__((aligned(4)));
 
-#define LOAD_VECTOR(p) CLNET_CAT(CLNET_VLOAD_, TYPE_a)(p)
+#define LOAD_VECTOR(p) CLNET_CAT(CLNET_VLOAD_, TYPE_a)(p, 0)
 #define LOAD_ONE(p, i) CLNET_CAT(CLNET_LOAD_, TYPE_a)(p, i)
 typedef STORAGE(a) storage;
 

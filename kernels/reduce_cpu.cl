@@ -3,6 +3,8 @@
 // dozen values of a long row.
 #include "reduce.clh"
 #include "vector.clh"
+#include "epilogue.clh"
+#include "prologue.clh"
 
 #if ACC_INT
 #define VACC CLNET_CAT(long, VW)
@@ -24,7 +26,7 @@ inline acc_t lanes(const VACC vector) {
 
 // inner == 1
 kernel void reduce_rows(IN(x), OUT(y), const int rows, const int length, const int chunk, const int chunks, const int rows_per_item,
-                        const float scale) {
+                        const float scale PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   const int item = (int)get_global_id(0);
   const int from = REMAINDER(item, chunks) * chunk, count = min(chunk, length - from);
   const int first_row = item / chunks * rows_per_item, last_row = min(first_row + rows_per_item, rows);
@@ -64,14 +66,15 @@ kernel void reduce_rows(IN(x), OUT(y), const int rows, const int length, const i
       const acc_t value = LOAD(x, first + i);
       total = COMBINE(total, value);
     }
-    STORE(y, row * chunks + REMAINDER(item, chunks), SCALED(total));
+    const int target = row * chunks + REMAINDER(item, chunks);
+    STORE(y, target, FINISHED(total, target));
   }
 }
 
 // Columns of `count` rows from element `first` on, as vectors: lanes beyond the row's end hold what follows in memory, and are not
 // stored. Rows from `safe` on would read behind the tensor's end.
 kernel void reduce_columns(IN(x), OUT(y), const int outer, const int reduce, const int inner, const int chunk, const int chunks,
-                           const int outer_per_item, const float scale) {
+                           const int outer_per_item, const float scale PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   const int blocks = (inner + 4 * VW - 1) / (4 * VW), item = (int)get_global_id(0);
   const int begin = REMAINDER(item, blocks) * (4 * VW), end = min(begin + 4 * VW, inner);
   const int part = REMAINDER(item / blocks, chunks), from = part * chunk, count = min(chunk, reduce - from);
@@ -104,7 +107,7 @@ kernel void reduce_columns(IN(x), OUT(y), const int outer, const int reduce, con
       CLNET_CAT(vstore, VW)(b, 1, values);
       CLNET_CAT(vstore, VW)(c, 2, values);
       CLNET_CAT(vstore, VW)(d, 3, values);
-      for (int k = 0; k < 4 * VW; ++k) STORE(y, target + begin + k, SCALED(values[k]));
+      for (int k = 0; k < 4 * VW; ++k) STORE(y, target + begin + k, FINISHED(values[k], target + begin + k));
     } else {
       for (int column = begin; column < end; column += VW) {
         const int first = rows + column;
@@ -128,7 +131,7 @@ kernel void reduce_columns(IN(x), OUT(y), const int outer, const int reduce, con
             const acc_t value = LOAD(x, first + i * inner + k);
             values[k] = COMBINE(values[k], value);
           }
-        for (int k = 0; k < width; ++k) STORE(y, target + column + k, SCALED(values[k]));
+        for (int k = 0; k < width; ++k) STORE(y, target + column + k, FINISHED(values[k], target + column + k));
       }
     }
   }

@@ -1,8 +1,10 @@
 // Reduction of x[outer][reduce][inner] over its middle dimension, in chunks, one output per work-item: the oracle.
 #include "reduce.clh"
+#include "epilogue.clh"
+#include "prologue.clh"
 
 kernel void reduce_direct(IN(x), OUT(y), const int outputs, const int reduce, const int inner, const int chunk,
-                          const int chunks, const float scale) {
+                          const int chunks, const float scale PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   const int output = (int)get_global_id(0);
   if (output >= outputs) return;
   const int from = REMAINDER(output / inner, chunks) * chunk, count = min(chunk, reduce - from);
@@ -23,5 +25,5 @@ kernel void reduce_direct(IN(x), OUT(y), const int outputs, const int reduce, co
     total = COMBINE(total, value);
   }
 #endif
-  STORE(y, output, SCALED(total));
+  STORE(y, output, FINISHED(total, output));
 }

@@ -1,9 +1,11 @@
 // Reduction of x[outer][reduce][inner] over its middle dimension, in chunks: y[outer][chunks][inner].
 #include "reduce.clh"
+#include "epilogue.clh"
+#include "prologue.clh"
 
 // inner == 1: `threads` (a power of two, at most GROUP) neighbours share one chunk of a row and add up in local memory.
 kernel void reduce_rows(IN(x), OUT(y), const int rows, const int length, const int chunk, const int chunks, const int threads,
-                        const float scale) {
+                        const float scale PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   local acc_t scratch[GROUP];
   const int item = (int)get_local_id(0), lane = item & (threads - 1);
   const int output = (int)get_group_id(0) * (GROUP / threads) + item / threads;
@@ -24,12 +26,12 @@ kernel void reduce_rows(IN(x), OUT(y), const int rows, const int length, const i
     barrier(CLK_LOCAL_MEM_FENCE);
     if (lane < half_) scratch[item] = COMBINE(scratch[item], scratch[item + half_]);
   }
-  if (lane == 0 && output < rows * chunks) STORE(y, output, SCALED(scratch[item]));
+  if (lane == 0 && output < rows * chunks) STORE(y, output, FINISHED(scratch[item], output));
 }
 
 // Neighbours take neighbouring columns.
 kernel void reduce_columns(IN(x), OUT(y), const int outputs, const int reduce, const int inner, const int chunk, const int chunks,
-                           const float scale) {
+                           const float scale PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   const int output = (int)get_global_id(0);
   if (output >= outputs) return;
   const int column = REMAINDER(output, inner), from = REMAINDER(output / inner, chunks) * chunk, outer = output / inner / chunks;
@@ -44,5 +46,5 @@ kernel void reduce_columns(IN(x), OUT(y), const int outputs, const int reduce, c
     }
     total = COMBINE(total, sum);
   }
-  STORE(y, output, SCALED(total));
+  STORE(y, output, FINISHED(total, output));
 }

@@ -1,8 +1,11 @@
 // Explicit vectors: along the row where inner is 1, else across columns.
 #include "softmax.clh"
 #include "vector.clh"
+#include "epilogue.clh"
+#include "prologue.clh"
 
-kernel void softmax_rows(IN(x), OUT(y), const int rows, const int length, const int rows_per_item) {
+kernel void softmax_rows(IN(x), OUT(y), const int rows, const int length, const int rows_per_item
+                         PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   const int first_row = (int)get_global_id(0) * rows_per_item, last_row = min(first_row + rows_per_item, rows);
   const int whole = length / VW * VW, rest = length - whole;
   for (int row = first_row; row < last_row; ++row) {
@@ -27,16 +30,16 @@ kernel void softmax_rows(IN(x), OUT(y), const int rows, const int length, const 
 #else
       const VFLOAT result = RESULT(VLOAD(x, first + i), most, scale);
 #endif
-      VSTORE(y, first + i, result);
+      VSTORE(y, first + i, VEPILOGUE(result, first + i, i, 1));
     }
     if (rest) {
       const VFLOAT result = RESULT(tail, most, scale);
-      VSTORE_PART(y, first + whole, rest, result);
+      VSTORE_PART_FINISHED(y, first + whole, rest, result, whole, 1);
     }
   }
 }
 
-kernel void softmax_columns(IN(x), OUT(y), const int axis, const int inner) {
+kernel void softmax_columns(IN(x), OUT(y), const int axis, const int inner PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   const int blocks = (inner + VW - 1) / VW, item = (int)get_global_id(0);
   const int column = REMAINDER(item, blocks) * VW, width = min(VW, inner - column);
   const int first = item / blocks * axis * inner + column;
@@ -47,7 +50,7 @@ kernel void softmax_columns(IN(x), OUT(y), const int axis, const int inner) {
     const VFLOAT scale = SCALE(sum);
     for (int i = 0; i < axis; ++i) {
       const VFLOAT result = RESULT(VLOAD(x, first + i * inner), most, scale);
-      VSTORE(y, first + i * inner, result);
+      VSTORE(y, first + i * inner, VEPILOGUE(result, first + i * inner, i, 0));
     }
   } else {
     VFLOAT value;
@@ -63,7 +66,7 @@ kernel void softmax_columns(IN(x), OUT(y), const int axis, const int inner) {
     for (int i = 0; i < axis; ++i) {
       VLOAD_PART(value, x, first + i * inner, width, 0.0f);
       const VFLOAT result = RESULT(value, most, scale);
-      VSTORE_PART(y, first + i * inner, width, result);
+      VSTORE_PART_FINISHED(y, first + i * inner, width, result, i, 0);
     }
   }
 }

@@ -1,7 +1,10 @@
 // One line along the axis per work-item, in three passes: the oracle, and coalesced where inner is large.
 #include "softmax.clh"
+#include "epilogue.clh"
+#include "prologue.clh"
 
-kernel void softmax_direct(IN(x), OUT(y), const int lines, const int axis, const int inner) {
+kernel void softmax_direct(IN(x), OUT(y), const int lines, const int axis, const int inner
+                           PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   const int line = (int)get_global_id(0);
   if (line >= lines) return;
   const int first = line / inner * axis * inner + REMAINDER(line, inner);
@@ -9,5 +12,8 @@ kernel void softmax_direct(IN(x), OUT(y), const int lines, const int axis, const
   for (int i = 0; i < axis; ++i) most = fmax(most, LOAD(x, first + i * inner));
   for (int i = 0; i < axis; ++i) sum += exp(LOAD(x, first + i * inner) - most);
   const float scale = SCALE(sum);
-  for (int i = 0; i < axis; ++i) STORE(y, first + i * inner, RESULT(LOAD(x, first + i * inner), most, scale));
+  for (int i = 0; i < axis; ++i) {
+    const int at = first + i * inner;
+    STORE(y, at, EPILOGUE(RESULT(LOAD(x, at), most, scale), at, i));
+  }
 }

@@ -1,8 +1,11 @@
 // inner == 1: `threads` neighbours share a row.
 #include "group.clh"
 #include "softmax.clh"
+#include "epilogue.clh"
+#include "prologue.clh"
 
-kernel void softmax_gpu(IN(x), OUT(y), const int rows, const int length, const int threads) {
+kernel void softmax_gpu(IN(x), OUT(y), const int rows, const int length, const int threads
+                        PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   local float scratch[GROUP];
   const int item = (int)get_local_id(0), lane = item & (threads - 1);
   const int row = (int)get_group_id(0) * (GROUP / threads) + item / threads;
@@ -12,5 +15,6 @@ kernel void softmax_gpu(IN(x), OUT(y), const int rows, const int length, const i
   most = clnet_group_max(scratch, most, threads);
   for (int i = lane; i < count; i += threads) sum += exp(LOAD(x, first + i) - most);
   const float scale = SCALE(clnet_group_sum(scratch, sum, threads));
-  for (int i = lane; i < count; i += threads) STORE(y, first + i, RESULT(LOAD(x, first + i), most, scale));
+  for (int i = lane; i < count; i += threads)
+    STORE(y, first + i, EPILOGUE(RESULT(LOAD(x, first + i), most, scale), first + i, i));
 }

@@ -10,6 +10,7 @@
 #include "lib/base/env.h"
 #include "lib/base/log.h"
 #include "lib/exec/epilogue.h"
+#include "lib/exec/prologue.h"
 #include "lib/exec/work.h"
 
 namespace clnet::exec {
@@ -71,8 +72,10 @@ class Fusion {
       for (Index k = count_; k-- > 0;)
         if (elementwise_[k]) recompute(k);
     head_.resize(count_, none);
+    before_.resize(count_);
     if (fusion_enabled()) {
       attach_to_heads();
+      attach_to_readers();
       join_results();
     }
     return ordered();
@@ -246,6 +249,33 @@ class Fusion {
     }
   }
 
+  /// Makes a cheap kernel whose result one reduction (or the like) alone reads a part of that operation's.
+  void attach_to_readers() {
+    for (Index k = 0; k < count_; ++k) {
+      const auto input = nodes_[k]->op->prologue_input();
+      if (elementwise_[k] || !input || !needed_[k]) continue;
+      const Tensor& made = nodes_[k]->inputs.at(*input);
+      const Index source = producer(made);
+      if (source == none || !elementwise_[source] || kept_[source] || elements(source) == 0) continue;
+      const auto& inputs = nodes_[k]->inputs;
+      const bool once = std::count_if(inputs.begin(), inputs.end(), [&](const Tensor& other) { return other.same(made); }) == 1;
+      const bool alone = std::all_of(readers_[source].begin(), readers_[source].end(),
+                                     [&](Index reader) { return reader == k || !needed_[reader]; });
+      const Index group = home_[source], target = home_[k];
+      if (!once || !alone || group == target || head_[group] != none || outputs_of(group) != std::vector{source}) continue;
+      const auto kernel = kernel_of(members_[group], {source});
+      if (!kernel || !FusedPrologue::possible(*kernel) || kernel->cost() > cheap ||
+          kernel->buffers.size() > most_epilogue_buffers || kernel->parameter_bytes() > parameter_limit_ / 2)
+        continue;
+      for (auto member : members_[group]) {
+        if (home_[member] == group) home_[member] = target;
+        std::replace(where_[member].begin(), where_[member].end(), group, target);
+      }
+      before_[target] = {std::move(members_[group]), source};
+      members_[group].clear();
+    }
+  }
+
   /// Results that nothing here depends on (new running statistics, say) are made by few kernels instead of one each.
   void join_results() {
     std::map<std::int64_t, Index> open;  // by number of elements, the group that takes in more
@@ -278,15 +308,23 @@ class Fusion {
     }
   }
 
+  std::string names(const std::vector<Index>& members) const {
+    std::string result;
+    for (auto k : members) result += fmt::format("{}{}", result.empty() ? "" : ", ", nodes_[k]->op->name());
+    return result;
+  }
+
   Group finished(Index id) const {
     std::vector<Index> generated;
-    std::string names;
-    for (auto k : members_[id]) {
+    for (auto k : members_[id])
       if (elementwise_[k]) generated.push_back(k);
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", nodes_[k]->op->name());
-    }
     Group group;
     if (head_[id] != none) group.node = nodes_[head_[id]];
+    if (const auto& before = before_[id]; !before.members.empty()) {
+      group.before = kernel_of(before.members, {before.output});
+      group.before_output = Tensor(nodes_[before.output], 0);
+      logging::print(logging::Level::solver, "fusion: {} into {}", names(before.members), names(members_[id]));
+    }
     if (generated.empty()) {
       group.node = nodes_[id];
       return group;
@@ -295,8 +333,8 @@ class Fusion {
     for (auto k : outputs) group.outputs.emplace_back(nodes_[k], 0);
     group.kernel = kernel_of(generated, outputs);
     if (members_[id].size() > 1)
-      logging::print(logging::Level::solver, "fusion: {} over {}, {} to write", names, to_string(group.outputs[0].shape()),
-                     outputs.size());
+      logging::print(logging::Level::solver, "fusion: {} over {}, {} to write", names(members_[id]),
+                     to_string(group.outputs[0].shape()), outputs.size());
     return group;
   }
 
@@ -304,10 +342,13 @@ class Fusion {
   std::vector<Group> ordered() const {
     std::vector<std::set<Index>> after(count_);
     std::vector<std::size_t> waits(count_, 0);
-    for (Index id = 0; id < count_; ++id)
-      for (auto k : members_[id])
+    for (Index id = 0; id < count_; ++id) {
+      std::vector<Index> all = members_[id];
+      all.insert(all.end(), before_[id].members.begin(), before_[id].members.end());
+      for (auto k : all)
         for (auto source : reads_[k])
-          if (!computes(id, source) && after[home_[source]].insert(id).second) ++waits[id];
+          if (std::find(all.begin(), all.end(), source) == all.end() && after[home_[source]].insert(id).second) ++waits[id];
+    }
     const auto later = [&](Index a, Index b) { return members_[a].back() > members_[b].back(); };
     std::priority_queue<Index, std::vector<Index>, decltype(later)> ready(later);
     for (Index id = 0; id < count_; ++id)
@@ -338,6 +379,11 @@ class Fusion {
   // By group:
   std::vector<std::vector<Index>> members_;  ///< in order
   std::vector<Index> head_;                  ///< an operation whose kernel ends with what the group computes
+  struct Before {
+    std::vector<Index> members;
+    Index output = none;
+  };
+  std::vector<Before> before_;  ///< what the operation's kernel begins with
 };
 
 }  // namespace

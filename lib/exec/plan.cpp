@@ -15,18 +15,6 @@ namespace clnet::exec {
 
 namespace {
 
-template <class Function>
-void for_each_ref(const Command& command, const Function& function) {
-  if (const auto* launch = std::get_if<Launch>(&command)) {
-    for (const auto& arg : launch->arguments())
-      if (const auto* buffer = std::get_if<BufferArg>(&arg)) function(buffer->ref, buffer->writes);
-  } else {
-    const auto& call = std::get<HostCall>(command);
-    for (auto ref : call.reads) function(ref, false);
-    for (auto ref : call.writes) function(ref, true);
-  }
-}
-
 ::cl::NDRange range(const std::vector<std::size_t>& sizes) {
   switch (sizes.size()) {
     case 0: return ::cl::NullRange;

@@ -4,6 +4,7 @@
 
 #include "lib/exec/epilogue.h"
 #include "lib/exec/fusion.h"
+#include "lib/exec/prologue.h"
 #include "lib/exec/solver.h"
 #include "lib/exec/value.h"
 
@@ -27,6 +28,12 @@ bool is_constant(const ElementwiseKernel& kernel, const Tensors& outputs, std::s
          });
 }
 
+std::vector<Ref> whole(const std::vector<ValueId>& values) {
+  std::vector<Ref> refs;
+  for (auto value : values) refs.push_back({value, 0});
+  return refs;
+}
+
 }  // namespace
 
 ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceInfo& device, Recording& recording,
@@ -42,32 +49,45 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
     }
     return added;
   };
+  const auto inputs_of = [&](const std::optional<ElementwiseKernel>& kernel) {
+    std::vector<ValueId> inputs;
+    if (kernel)
+      for (const auto* tensors : {&kernel->buffers, &kernel->scalars})
+        for (const auto& tensor : *tensors) inputs.push_back(ids.at(tensor));
+    return inputs;
+  };
   for (const auto& group : fuse(work.nodes, wanted, device)) {
     Tensors heads;
     if (group.node)
       for (std::size_t i = 0; i < group.node->outputs.size(); ++i) heads.emplace_back(group.node, static_cast<int>(i));
-    const auto head_ids = add(heads), out = add(group.outputs);
+    const auto start = recording.commands().size();
+    Tensors made;
+    if (group.before) made.push_back(group.before_output);
+    const auto made_ids = add(made), head_ids = add(heads), out = add(group.outputs);
 
-    std::vector<ValueId> in;
+    const auto in = inputs_of(group.kernel), before_in = inputs_of(group.before);
     std::optional<FusedEpilogue> epilogue;
-    if (group.kernel) {
-      std::vector<Ref> refs;
-      for (const auto* tensors : {&group.kernel->buffers, &group.kernel->scalars})
-        for (const auto& tensor : *tensors) {
-          in.push_back(ids.at(tensor));
-          refs.push_back({in.back(), 0});
-        }
-      if (group.node) epilogue.emplace(*group.kernel, heads[0], std::move(refs));
-    }
+    std::optional<FusedPrologue> prologue;
+    if (group.kernel && group.node) epilogue.emplace(*group.kernel, heads[0], whole(in));
+    if (group.before) prologue.emplace(*group.before, made_ids[0], whole(before_in));
     if (group.node) {
       std::vector<ValueId> node_in;
       for (const auto& input : group.node->inputs) node_in.push_back(ids.at(input));
-      Recorder recorder(recording, device, std::move(node_in), head_ids, epilogue ? &*epilogue : nullptr);
+      Recorder recorder(recording, device, std::move(node_in), head_ids, epilogue ? &*epilogue : nullptr,
+                        prologue ? &*prologue : nullptr);
       std::optional<PreferSolver> prefer;
       if (auto solver = tuning ? tuning->choice(*group.node) : std::nullopt)
         prefer.emplace(std::string(group.node->op->name()), std::move(*solver));
       group.node->op->lower(recorder);
       prefer.reset();
+      const auto aliased = std::any_of(head_ids.begin(), head_ids.end(),
+                                       [&](ValueId id) { return group.before && recording.value(id).root == made_ids[0]; });
+      if (group.before && (aliased || recording.uses(start, made_ids[0]))) {
+        const auto middle = recording.commands().size();
+        Recorder first(recording, device, before_in, made_ids);
+        lower_elementwise(*group.before, first);
+        recording.move_before(start, middle);
+      }
       if (recorder.epilogue_joined()) {
         recording.alias(out[0], {head_ids[0], 0});
         continue;
@@ -76,7 +96,7 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
     if (group.kernel) {
       if (is_constant(*group.kernel, group.outputs, wanted))
         for (auto id : out) recording.keep_packed(id);
-      Recorder recorder(recording, device, std::move(in), out);
+      Recorder recorder(recording, device, in, out);
       lower_elementwise(*group.kernel, recorder);
     }
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "clnet/error.h"
@@ -24,6 +25,16 @@ Launch& Launch::buffer(std::string_view name, BufferArg arg) {
 Launch& Launch::in(std::string_view name, Ref ref) { return buffer(name, {ref, true, false}); }
 Launch& Launch::out(std::string_view name, Ref ref) { return buffer(name, {ref, false, true}); }
 Launch& Launch::inout(std::string_view name, Ref ref) { return buffer(name, {ref, true, true}); }
+
+bool Launch::rebind(ValueId value, Ref with) {
+  for (auto& arg : args_) {
+    auto* buffer = std::get_if<BufferArg>(&arg);
+    if (!buffer || buffer->writes || buffer->ref.value != value || buffer->ref.offset != 0) continue;
+    buffer->ref = with;
+    return true;
+  }
+  return false;
+}
 
 Launch& Launch::scalar(std::string_view name, Ref ref) {
   define(fmt::format("TYPE_{}", name), to_string(recording_->value(ref.value).spec.dtype));
@@ -105,6 +116,18 @@ void Recording::alias(ValueId view, Ref base) {
   info.offset = source.offset + base.offset;
 }
 
+bool Recording::uses(std::size_t first, ValueId id) const {
+  bool found = false;
+  for (auto i = first; i < commands_.size(); ++i)
+    for_each_ref(commands_[i], [&](Ref ref, bool) { found = found || value(ref.value).root == value(id).root; });
+  return found;
+}
+
+void Recording::move_before(std::size_t first, std::size_t middle) {
+  const auto at = [&](std::size_t index) { return commands_.begin() + static_cast<std::ptrdiff_t>(index); };
+  std::rotate(at(first), at(middle), commands_.end());
+}
+
 Ref Recorder::temporary(Spec spec) { return {recording_.add_value(std::move(spec)), 0}; }
 
 Ref Recorder::packed(Spec spec, Ref source) {
@@ -134,6 +157,10 @@ void Recorder::host(HostCall call) { recording_.commands_.emplace_back(std::move
 
 void Recorder::epilogue(Launch& launch, std::int64_t channels, std::int64_t inner) {
   if (epilogue_ && epilogue_->join(launch, channels, inner)) epilogue_joined_ = true;
+}
+
+void Recorder::prologue(Launch& launch, std::string_view name) {
+  if (prologue_) prologue_->join(launch, name);
 }
 
 void Recorder::alias(std::size_t output, Ref base) { recording_.alias(outputs_.at(output), base); }

@@ -55,6 +55,8 @@ class CLNET_API Launch {
   Launch& inout(std::string_view name, Ref ref);
   /// SCALAR(name): the value of a leaf that Recorder::host_scalar() said yes to, in its arithmetic type.
   Launch& scalar(std::string_view name, Ref ref);
+  /// Binds the parameter that reads all of `value` to `with` instead; false where there is none.
+  bool rebind(ValueId value, Ref with);
   /// `const int`; throws Unsupported when the value does not fit.
   Launch& arg(std::int64_t value);
   Launch& args(std::initializer_list<std::int64_t> values);
@@ -118,6 +120,19 @@ struct HostCall {
 
 using Command = std::variant<Launch, HostCall>;
 
+/// Calls function(ref, whether it is written) for every buffer of the command.
+template <class Function>
+void for_each_ref(const Command& command, const Function& function) {
+  if (const auto* launch = std::get_if<Launch>(&command)) {
+    for (const auto& arg : launch->arguments())
+      if (const auto* buffer = std::get_if<BufferArg>(&arg)) function(buffer->ref, buffer->writes);
+  } else {
+    const auto& call = std::get<HostCall>(command);
+    for (auto ref : call.reads) function(ref, false);
+    for (auto ref : call.writes) function(ref, true);
+  }
+}
+
 /// Symbolic values and the commands over them, for a whole graph.
 class CLNET_API Recording {
  public:
@@ -142,6 +157,10 @@ class CLNET_API Recording {
   const ValueInfo& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
   std::size_t value_count() const { return values_.size(); }
   const std::vector<Command>& commands() const { return commands_; }
+  /// Whether a command from `first` on reads or writes the value, or a view of it.
+  bool uses(std::size_t first, ValueId id) const;
+  /// Moves the commands from `middle` on before those from `first` on.
+  void move_before(std::size_t first, std::size_t middle);
 
  private:
   friend class Recorder;
@@ -158,12 +177,25 @@ class Epilogue {
   virtual bool join(Launch& launch, std::int64_t channels, std::int64_t inner) = 0;
 };
 
+/// Elementwise operations that make an input of the one being recorded and are read by nothing else.
+class Prologue {
+ public:
+  virtual ~Prologue() = default;
+  /// Makes the launch compute the elements that it loads by IN(name), if they are that input.
+  virtual void join(Launch& launch, std::string_view name) = 0;
+};
+
 /// The pen that one operation's lower() holds.
 class CLNET_API Recorder {
  public:
   Recorder(Recording& recording, const DeviceInfo& device, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
-           Epilogue* epilogue = nullptr)
-      : recording_(recording), device_(device), inputs_(std::move(inputs)), outputs_(std::move(outputs)), epilogue_(epilogue) {}
+           Epilogue* epilogue = nullptr, Prologue* prologue = nullptr)
+      : recording_(recording),
+        device_(device),
+        inputs_(std::move(inputs)),
+        outputs_(std::move(outputs)),
+        epilogue_(epilogue),
+        prologue_(prologue) {}
 
   const DeviceInfo& device() const { return device_; }
   std::size_t input_count() const { return inputs_.size(); }
@@ -194,6 +226,9 @@ class CLNET_API Recorder {
   /// kernel ends its parameters with EPILOGUE_PARAMETERS and stores EPILOGUE(value, index, channel); see kernels/epilogue.clh.
   /// Element i of the output is of channel i / inner % channels. When several launches store parts of the output, all say so.
   void epilogue(Launch& launch, std::int64_t channels, std::int64_t inner);
+  /// Lets the launch compute the elements of IN(name) itself where they are made elementwise for this operation only; nothing
+  /// where they are not. Called when all other arguments are set, before epilogue(): see kernels/prologue.clh.
+  void prologue(Launch& launch, std::string_view name);
   /// Whether somebody said so; else a kernel of its own follows.
   bool epilogue_joined() const { return epilogue_joined_; }
   /// Whether the input is a one-element leaf whose value may be passed with Launch::scalar().
@@ -204,6 +239,7 @@ class CLNET_API Recorder {
   const DeviceInfo& device_;
   std::vector<ValueId> inputs_, outputs_;
   Epilogue* epilogue_;
+  Prologue* prologue_;
   bool epilogue_joined_ = false;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,10 @@ class CLNET_API Op {
 
   /// Whether lower() calls Recorder::epilogue(), at least for some solvers: elementwise operations that follow are handed to it.
   virtual bool takes_epilogue() const { return false; }
+
+  /// An input that lower() hands to Recorder::prologue(), at least for some solvers: elementwise operations that make it for this
+  /// operation only are computed where it is loaded.
+  virtual std::optional<std::size_t> prologue_input() const { return std::nullopt; }
 
   /// Records the launches that compute the outputs.
   virtual void lower(exec::Recorder& recorder) const;

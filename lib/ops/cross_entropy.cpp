@@ -75,6 +75,7 @@ void forward(const CrossEntropyProblem& problem, exec::Recorder& recorder, std::
       .args({problem.rows, problem.classes, last_size, problem.options.ignore_index})
       .arg_float(static_cast<float>(problem.options.smoothing))
       .range({items}, {group});
+  recorder.prologue(result, "x");
 }
 
 void backward(const CrossEntropyProblem& problem, exec::Recorder& recorder, std::string_view program, std::int64_t first_size,
@@ -181,6 +182,7 @@ class CrossEntropyRows : public Op {
  public:
   explicit CrossEntropyRows(Options options) : options_(options) {}
   std::string_view name() const override { return "cross_entropy"; }
+  std::optional<std::size_t> prologue_input() const override { return 0; }
   Fields fields() const override { return options_.fields(); }
 
   Specs infer(const Specs& inputs) const override {

@@ -53,24 +53,32 @@ exec::Launch& launch(const LayerNormProblem& problem, exec::Recorder& recorder, 
   return result;
 }
 
+void fuse(exec::Launch& launch, const LayerNormProblem& problem, exec::Recorder& recorder) {
+  recorder.prologue(launch, problem.backward ? "g" : "x");
+  if (!problem.backward) recorder.epilogue(launch, problem.length, 1);
+}
+
 void cpu_lower(const LayerNormProblem& problem, exec::Recorder& recorder) {
   const auto per_item = rows_per_item(problem.rows, problem.length, 8192, recorder.device());
-  launch(problem, recorder, "layer_norm_cpu", problem.backward ? "layer_norm_backward_cpu" : "layer_norm_cpu", per_item)
-      .define("VW", vector_width(recorder.device()))
-      .range({ceil_div(problem.rows, per_item)}, {1});
+  fuse(launch(problem, recorder, "layer_norm_cpu", problem.backward ? "layer_norm_backward_cpu" : "layer_norm_cpu", per_item)
+           .define("VW", vector_width(recorder.device()))
+           .range({ceil_div(problem.rows, per_item)}, {1}),
+       problem, recorder);
 }
 
 void gpu_lower(const LayerNormProblem& problem, exec::Recorder& recorder) {
   const auto group = group_size(recorder.device()), threads = threads_per_row(problem.length, group);
-  launch(problem, recorder, "layer_norm_rows", problem.backward ? "layer_norm_backward_rows" : "layer_norm_rows", threads)
-      .define("GROUP", group)
-      .range({ceil_div(problem.rows, group / threads) * group}, {group});
+  fuse(launch(problem, recorder, "layer_norm_rows", problem.backward ? "layer_norm_backward_rows" : "layer_norm_rows", threads)
+           .define("GROUP", group)
+           .range({ceil_div(problem.rows, group / threads) * group}, {group}),
+       problem, recorder);
 }
 
 void direct_lower(const LayerNormProblem& problem, exec::Recorder& recorder) {
-  launch(problem, recorder, "layer_norm_rows", problem.backward ? "layer_norm_backward_rows" : "layer_norm_rows", 1)
-      .define("GROUP", 0)
-      .range({problem.rows}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
+  fuse(launch(problem, recorder, "layer_norm_rows", problem.backward ? "layer_norm_backward_rows" : "layer_norm_rows", 1)
+           .define("GROUP", 0)
+           .range({problem.rows}, {std::min<std::int64_t>(64, group_size(recorder.device()))}),
+       problem, recorder);
 }
 
 const exec::SolverList<LayerNormProblem> solvers{"layer_norm",
@@ -83,6 +91,7 @@ class LayerNormBackward : public Op {
  public:
   LayerNormBackward(std::int64_t dims, bool weighted) : dims_(dims), weighted_(weighted) {}
   std::string_view name() const override { return "layer_norm_backward"; }
+  std::optional<std::size_t> prologue_input() const override { return 1; }
   Fields fields() const override { return {{"dims", dims_}, {"weighted", weighted_}}; }
   Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
@@ -120,6 +129,8 @@ class LayerNorm : public Op {
   LayerNorm(std::int64_t dims, bool weighted, bool biased, double eps)
       : dims_(dims), weighted_(weighted), biased_(biased), eps_(eps) {}
   std::string_view name() const override { return "layer_norm"; }
+  bool takes_epilogue() const override { return true; }
+  std::optional<std::size_t> prologue_input() const override { return 0; }
   Fields fields() const override { return {{"dims", dims_}, {"weighted", weighted_}, {"biased", biased_}, {"eps", eps_}}; }
 
   Specs infer(const Specs& inputs) const override {

@@ -91,6 +91,9 @@ class Reduce : public Op {
     }
   }
 
+  bool takes_epilogue() const override { return true; }
+  std::optional<std::size_t> prologue_input() const override { return 0; }
+
   void lower(exec::Recorder& recorder) const override {
     // Runs of dimensions that are all kept or all reduced, outermost first; those of extent 1 belong to any run.
     struct Run {

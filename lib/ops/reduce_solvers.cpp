@@ -25,6 +25,13 @@ Launch& launch(const ReduceProblem& problem, Recorder& recorder, std::string_vie
       .detail(fmt::format("[{}, {}, {}]", problem.outer, problem.reduce, problem.inner));
 }
 
+/// What is fused into the first stage's input and the last stage's output; sums of integers take nothing.
+void fuse(Launch& launch, const ReduceProblem& problem, const ReduceProblem& stage, Recorder& recorder) {
+  if (!is_floating(recorder.spec(problem.x).dtype)) return;
+  recorder.prologue(launch, "x");
+  if (stage.y.value == problem.y.value) recorder.epilogue(launch, 1, 1);
+}
+
 /// With more than one chunk: the problem of the first stage, which leaves one value per chunk, and that of the second.
 struct Stages {
   ReduceProblem first, second;
@@ -86,6 +93,7 @@ void cpu_lower(const ReduceProblem& problem, Recorder& recorder) {
     kernel.args({problem.outer, problem.reduce, problem.inner, chunk, chunks, per_item})
         .arg_float(parts.first.scale)
         .range({ceil_div(problem.outer, per_item) * chunks * ceil_div(problem.inner, 4 * width)}, {1});
+  fuse(kernel, problem, parts.first, recorder);
   if (chunks > 1) cpu_lower(parts.second, recorder);
 }
 
@@ -102,25 +110,27 @@ void gpu_lower(const ReduceProblem& problem, Recorder& recorder) {
     const auto wanted = std::max(ceil_div(wanted_items, outputs * threads), problem.reduce / 65536);
     chunks = divide(problem.reduce, 16 * threads, wanted, chunk);
     const auto parts = stages(problem, chunks, recorder);
-    launch(problem, recorder, "reduce_gpu", "reduce_rows")
-        .define("GROUP", group)
-        .in("x", parts.first.x)
-        .out("y", parts.first.y)
-        .args({problem.outer, problem.reduce, chunk, chunks, threads})
-        .arg_float(parts.first.scale)
-        .range({ceil_div(problem.outer * chunks, group / threads) * group}, {group});
+    auto& kernel = launch(problem, recorder, "reduce_gpu", "reduce_rows")
+                       .define("GROUP", group)
+                       .in("x", parts.first.x)
+                       .out("y", parts.first.y)
+                       .args({problem.outer, problem.reduce, chunk, chunks, threads})
+                       .arg_float(parts.first.scale)
+                       .range({ceil_div(problem.outer * chunks, group / threads) * group}, {group});
+    fuse(kernel, problem, parts.first, recorder);
     if (chunks > 1) gpu_lower(parts.second, recorder);
   } else {
     const auto wanted = std::max(ceil_div(wanted_items, outputs), problem.reduce / 4096);
     chunks = divide(problem.reduce, 32, wanted, chunk);
     const auto parts = stages(problem, chunks, recorder);
-    launch(problem, recorder, "reduce_gpu", "reduce_columns")
-        .define("GROUP", group)
-        .in("x", parts.first.x)
-        .out("y", parts.first.y)
-        .args({problem.outer * chunks * problem.inner, problem.reduce, problem.inner, chunk, chunks})
-        .arg_float(parts.first.scale)
-        .range({problem.outer * chunks * problem.inner}, {group});
+    auto& kernel = launch(problem, recorder, "reduce_gpu", "reduce_columns")
+                       .define("GROUP", group)
+                       .in("x", parts.first.x)
+                       .out("y", parts.first.y)
+                       .args({problem.outer * chunks * problem.inner, problem.reduce, problem.inner, chunk, chunks})
+                       .arg_float(parts.first.scale)
+                       .range({problem.outer * chunks * problem.inner}, {group});
+    fuse(kernel, problem, parts.first, recorder);
     if (chunks > 1) gpu_lower(parts.second, recorder);
   }
 }
@@ -133,12 +143,13 @@ void direct_lower(const ReduceProblem& problem, Recorder& recorder) {
   const auto chunks = std::max<std::int64_t>(1, ceil_div(problem.reduce, longest));
   const auto parts = stages(problem, chunks, recorder);
   const auto outputs = problem.outer * chunks * problem.inner;
-  launch(problem, recorder, "reduce_direct", "reduce_direct")
-      .in("x", parts.first.x)
-      .out("y", parts.first.y)
-      .args({outputs, problem.reduce, problem.inner, longest, chunks})
-      .arg_float(parts.first.scale)
-      .range({outputs}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
+  auto& kernel = launch(problem, recorder, "reduce_direct", "reduce_direct")
+                     .in("x", parts.first.x)
+                     .out("y", parts.first.y)
+                     .args({outputs, problem.reduce, problem.inner, longest, chunks})
+                     .arg_float(parts.first.scale)
+                     .range({outputs}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
+  fuse(kernel, problem, parts.first, recorder);
   if (chunks > 1) direct_lower(parts.second, recorder);
 }
 

@@ -41,6 +41,8 @@ class Softmax : public Op {
     return {y * (g - sum(g * y, {dim_}, true))};
   }
 
+  bool takes_epilogue() const override { return true; }
+  std::optional<std::size_t> prologue_input() const override { return 0; }
   void lower(exec::Recorder& recorder) const override;
 
  private:
@@ -57,22 +59,29 @@ exec::Launch& launch(const SoftmaxProblem& problem, exec::Recorder& recorder, st
       .detail(fmt::format("[{}, {}, {}]", problem.outer, problem.axis, problem.inner));
 }
 
+void fuse(exec::Launch& launch, const SoftmaxProblem& problem, exec::Recorder& recorder) {
+  recorder.prologue(launch, "x");
+  recorder.epilogue(launch, problem.axis, problem.inner);
+}
+
 void cpu_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
   const auto width = vector_width(recorder.device());
   const bool f32 = recorder.spec(problem.y).dtype == Dtype::f32;
   if (problem.inner == 1) {
     const auto per_item = rows_per_item(problem.outer, problem.axis, 4096, recorder.device());
-    launch(problem, recorder, "softmax_cpu", "softmax_rows")
-        .define("VW", width)
-        .define("KEEP_EXP", f32 && !problem.logarithm ? 1 : 0)
-        .args({problem.outer, problem.axis, per_item})
-        .range({ceil_div(problem.outer, per_item)}, {1});
+    fuse(launch(problem, recorder, "softmax_cpu", "softmax_rows")
+             .define("VW", width)
+             .define("KEEP_EXP", f32 && !problem.logarithm ? 1 : 0)
+             .args({problem.outer, problem.axis, per_item})
+             .range({ceil_div(problem.outer, per_item)}, {1}),
+         problem, recorder);
   } else {
-    launch(problem, recorder, "softmax_cpu", "softmax_columns")
-        .define("VW", width)
-        .define("KEEP_EXP", f32 && !problem.logarithm ? 1 : 0)
-        .args({problem.axis, problem.inner})
-        .range({problem.outer * ceil_div(problem.inner, width)}, {1});
+    fuse(launch(problem, recorder, "softmax_cpu", "softmax_columns")
+             .define("VW", width)
+             .define("KEEP_EXP", f32 && !problem.logarithm ? 1 : 0)
+             .args({problem.axis, problem.inner})
+             .range({problem.outer * ceil_div(problem.inner, width)}, {1}),
+         problem, recorder);
   }
 }
 
@@ -83,17 +92,19 @@ std::optional<std::string> gpu_rejects(const SoftmaxProblem& problem, const Devi
 
 void gpu_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
   const auto group = group_size(recorder.device()), threads = threads_per_row(problem.axis, group);
-  launch(problem, recorder, "softmax_gpu", "softmax_gpu")
-      .define("GROUP", group)
-      .args({problem.outer, problem.axis, threads})
-      .range({ceil_div(problem.outer, group / threads) * group}, {group});
+  fuse(launch(problem, recorder, "softmax_gpu", "softmax_gpu")
+           .define("GROUP", group)
+           .args({problem.outer, problem.axis, threads})
+           .range({ceil_div(problem.outer, group / threads) * group}, {group}),
+       problem, recorder);
 }
 
 void direct_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
   const auto lines = problem.outer * problem.inner;
-  launch(problem, recorder, "softmax_direct", "softmax_direct")
-      .args({lines, problem.axis, problem.inner})
-      .range({lines}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
+  fuse(launch(problem, recorder, "softmax_direct", "softmax_direct")
+           .args({lines, problem.axis, problem.inner})
+           .range({lines}, {std::min<std::int64_t>(64, group_size(recorder.device()))}),
+       problem, recorder);
 }
 
 const exec::SolverList<SoftmaxProblem> solvers{"softmax",

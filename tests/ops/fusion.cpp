@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <functional>
 #include <random>
 
 #include "clnet/clnet.h"
@@ -181,5 +182,72 @@ TEST_CASE("products of batches that are looped over are finished at the right el
       [&] {
         compare_with_single([&] { return relu(matmul(a, b) + c); });
         compare_with_single([&] { return matmul(a, b) * filled({6}, 4, Dtype::f32); });
+      });
+}
+
+TEST_CASE("reductions begin with what only they read and end with what follows, on every solver") {
+  struct Example {
+    std::string op;
+    std::function<Tensor(const Tensor&)> compute;
+    Shape shape = {4, 7, 19};
+    bool follows = true;  ///< what follows can be a part of it
+  };
+  const Tensor targets = cast(filled({28}, 9, Dtype::f32) * 3.0 + 3.0, Dtype::i32).detach();
+  const std::vector<Example> examples{
+      {"reduce", [](const Tensor& x) { return sum(x, {2}); }},
+      {"reduce", [](const Tensor& x) { return mean(x, {1}, true); }},
+      {"reduce",
+       [](const Tensor& x) {
+         return max(x, {0, 2});
+       }},
+      {"softmax", [](const Tensor& x) { return softmax(x, 2); }},
+      {"softmax", [](const Tensor& x) { return log_softmax(x, 1); }},
+      {"layer_norm", [](const Tensor& x) { return layer_norm(x, 2, {}, {}); }},
+      {"cross_entropy",
+       [&](const Tensor& x) { return cross_entropy(x, targets, {.reduction = Reduction::none}); },
+       {28, 19},
+       false},
+  };
+  for (const auto& [op, compute, shape, follows] : examples)
+    for (auto dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
+      const Tensor a = filled(shape, 1, dtype), b = filled(shape, 2, dtype), scale = filled({1}, 3, dtype);
+      const auto before = [&] { return compute((a - b) * scale); };
+      const auto around = [&] { return relu(compute(a * b + 0.25) + 0.5) * 2.0; };
+      with_each_solver(
+          op, [&] { compute(a).eval(); },
+          [&] {
+            INFO(to_string(dtype));
+            const auto [fused, single] = compare_with_single(before);
+            CHECK(single - fused == 2);
+            const auto [fused_around, single_around] = compare_with_single(around);
+            // Losses are f32 first, and cast.
+            CHECK(single_around - fused_around == (follows || dtype != Dtype::f32 ? 5 : 4));
+          });
+    }
+}
+
+TEST_CASE("a value that others read, too, and one that is dear are computed by kernels of their own") {
+  const Tensor a = filled({4, 19}, 1, Dtype::f32);
+  const auto kernels = [](const std::vector<Tensor>& wanted) {
+    const auto start = exec::statistics().kernels;
+    eval(wanted);
+    return exec::statistics().kernels - start;
+  };
+  CHECK(kernels({sum(a * 2.0, {1})}) == 1);
+  CHECK(kernels({sum(exp(a), {1})}) == 2);
+  const Tensor doubled = a * 2.0;
+  CHECK(kernels({sum(doubled, {1}), doubled}) == 2);
+  const Tensor shifted = a + 1.0;
+  CHECK(kernels({sum(shifted, {1}), max(shifted, {0})}) == 3);
+  CHECK(kernels({sum(a + filled({19}, 2, Dtype::f32), {1})}) == 2);  // a row for all
+}
+
+TEST_CASE("large sums in stages begin and end with other operations") {
+  const Tensor a = filled({3, 300007}, 1, Dtype::f32), b = filled({3, 300007}, 2, Dtype::f32);
+  with_each_solver(
+      "reduce", [&] { sum(a).eval(); },
+      [&] {
+        compare_with_single([&] { return sqrt(mean((a - b) * (a - b), {1})); });
+        compare_with_single([&] { return sqrt(mean((a - b) * (a - b))); });
       });
 }

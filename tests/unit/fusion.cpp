@@ -120,9 +120,23 @@ TEST_CASE("cheap values are computed again instead of being written, dear ones a
   CHECK(functions(recorded({x * (a + b)})) == Names{"fused_add_mul"});
   CHECK(functions(recorded({x * exp(a + b)})) == Names{"fused_add_exp", "mul_elementwise"});
   const Tensor positive = greater(x, 0.0), chosen = where(positive, x, 0.0 * x);
-  CHECK(functions(recorded({where(positive, softmax(chosen, 1), chosen)})).size() == 3);
+  CHECK(functions(recorded({where(positive, softmax(chosen, 1), chosen)})).size() == 2);
   const Tensor wide = exp(a);
   CHECK(functions(recorded({wide, x * wide})).size() == 2);
+}
+
+TEST_CASE("what a reduction alone reads is computed where it is loaded") {
+  const Tensor a = leaf({8, 6}), b = leaf({8, 6}, Dtype::f16), d = a - cast(b, Dtype::f32);
+  const auto recording = recorded({sum(d * d, {1})});
+  REQUIRE(functions(recording) == Names{"reduce_rows"});
+  const auto& defines = std::get<Launch>(recording.commands()[0]).program().defines;
+  CHECK(defines.at("TYPE_x") == "computed");
+  CHECK(defines.at("PROLOGUE_PARAMETERS") == ", IN_SHARED(b1)");
+  CHECK(defines.at("PROLOGUE_FUNCTION_PARAMETERS") == ", IN_SHARED(b0), IN_SHARED(b1)");
+  CHECK(defines.at("PROLOGUE_ARGUMENTS") == ", x_base, x_offset, b1_base, b1_offset");
+  CHECK(defines.at("PROLOGUE_BODY") ==
+        " \\\n  const VALUE(b0) a0 = LOAD(b0, i); \\\n  const VALUE(b1) a1 = LOAD(b1, i); \\\n  const float v0 = a1; /* cast */ "
+        "\\\n  const float v1 = a0 - v0; /* sub */ \\\n  const float v2 = v1 * v1; /* mul */ \\\n  return v2;");
 }
 
 TEST_CASE("what alone follows a product is done by its kernel") {
