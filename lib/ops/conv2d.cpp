@@ -91,7 +91,9 @@ std::optional<std::string> refuse(const Conv2dProblem& problem, const DeviceInfo
 
 template <Conv2dPass pass>
 std::vector<exec::Solver<Conv2dProblem>> candidates() {
-  return {{"cpu_planes", refuse<pass, conv2d_planes_cpu_rejects>, record<pass, conv2d_planes_cpu>,
+  return {{"cpu_pointwise", refuse<pass, conv2d_pointwise_cpu_rejects>, record<pass, conv2d_pointwise_cpu>,
+           refuse<pass, conv2d_pointwise_cpu_declines>},
+          {"cpu_planes", refuse<pass, conv2d_planes_cpu_rejects>, record<pass, conv2d_planes_cpu>,
            refuse<pass, conv2d_planes_cpu_declines>},
           {"cpu_winograd", refuse<pass, conv2d_winograd_cpu_rejects>, record<pass, conv2d_winograd_cpu>,
            refuse<pass, conv2d_winograd_cpu_declines>},

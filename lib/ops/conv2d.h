@@ -64,6 +64,11 @@ exec::Ref weight_sums(const Conv2dProblem& problem, std::int64_t parts, exec::Re
 /// Their sum.
 void add_up_weight(const Conv2dProblem& problem, exec::Ref sums, std::int64_t parts, exec::Recorder& recorder);
 
+/// 1x1 as a matrix product, for CPUs.
+std::optional<std::string> conv2d_pointwise_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+std::optional<std::string> conv2d_pointwise_cpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+void conv2d_pointwise_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+
 /// The gradient of conv2d's input {N, C, height, width}, which is also the transposed convolution, from that of its output g and
 /// the weight.
 Tensor conv2d_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dOptions& options);

@@ -128,13 +128,9 @@ std::optional<std::string> conv2d_planes_cpu_rejects(const Conv2dProblem& p, Con
 }
 
 std::optional<std::string> conv2d_planes_cpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo&) {
-  constexpr std::int64_t few = 4, few_of_1x1 = 24, wide = 56;
-  const bool backward = pass == Conv2dPass::backward_data;
-  const auto sources = backward ? p.group_out() : p.group_in(), width = backward ? p.w : p.ow;
-  // One tap of each channel leaves little to do between staging and storing, which cost less where nothing is transposed.
-  const bool pointwise = p.kh == 1 && p.kw == 1 && p.stride.height == 1 && p.stride.width == 1;
+  constexpr std::int64_t few = 4;
+  const auto sources = pass == Conv2dPass::backward_data ? p.group_out() : p.group_in();
   if (pass == Conv2dPass::backward_weights || sources <= few) return std::nullopt;
-  if (pointwise && sources <= few_of_1x1 && width >= wide) return std::nullopt;
   return "so many channels are summed faster by vectors of channels";
 }
 

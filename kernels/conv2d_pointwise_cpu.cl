@@ -1,0 +1,87 @@
+// 1x1 convolution for CPUs, and the gradient of its input, as a matrix product: vectors hold pixels, which are stored where they
+// belong. A work-item stages STRIP pixels at a time of all inputs, for `strips` strips, and makes `panels` panels of OUTS outputs
+// of them. w is packed by conv2d_cpu_pack: {group, panel, input, output}.
+#include "vector.clh"
+#include "epilogue.clh"
+
+#define STRIP (COLUMNS * VW)
+typedef VFLOAT any_vector __attribute__((aligned(4)));
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_pointwise_cpu(
+    IN(x), IN(w),
+#ifdef BIAS
+    IN(bias),
+#endif
+    OUT(y), const int groups, const int ins, const int outs, const int pixels, const int all_panels, const int strips,
+    const int panels, local float *restrict staged EPILOGUE_PARAMETERS) {
+  const int first = (int)get_global_id(0) * strips * STRIP, width = min(strips * STRIP, pixels - first);
+  const int panel0 = (int)get_global_id(1) * panels, panel1 = min(panel0 + panels, all_panels);
+  const int plane = (int)get_global_id(2), group = plane % groups;
+  const int whole = width / STRIP * STRIP, rest = width - whole;
+
+  // The last strip is filled up with what follows in memory, which nobody looks at, or at the end with nothing.
+  for (int k = 0; k < ins; ++k) {
+    const int source = (plane * ins + k) * pixels + first;
+    const int staging = (int)get_global_size(2) * ins * pixels - source < width + STRIP ? whole : width;
+    local float *restrict target = staged + k * STRIP;
+    for (int j = 0; j < staging; j += STRIP) {
+      #pragma unroll
+      for (int v = 0; v < COLUMNS; ++v) *(local any_vector *)(target + j * ins + v * VW) = VLOAD(x, source + j + v * VW);
+    }
+    SELDOM for (int j = staging; j < width; ++j) target[whole * ins + j - whole] = LOAD(x, source + j);
+  }
+
+  for (int panel = panel0; panel < panel1; ++panel) {
+    const int out = panel * OUTS, valid = min(OUTS, outs - out);
+    const global float *restrict weights = PTR(w) + (group * all_panels + panel) * ins * OUTS;
+    float start[OUTS];
+    #pragma unroll
+    for (int o = 0; o < OUTS; ++o) {
+      start[o] = 0;
+#ifdef BIAS
+      start[o] = LOAD(bias, group * outs + min(out + o, outs - 1));
+#endif
+    }
+    for (int j = 0; j < width; j += STRIP) {
+      const local float *restrict right = staged + j * ins;
+      VFLOAT sum[OUTS][COLUMNS];
+      #pragma unroll
+      for (int o = 0; o < OUTS; ++o)
+        #pragma unroll
+        for (int v = 0; v < COLUMNS; ++v) sum[o][v] = (VFLOAT)(start[o]);
+      for (int k = 0; k < ins; ++k) {
+        VFLOAT values[COLUMNS];
+        #pragma unroll
+        for (int v = 0; v < COLUMNS; ++v) values[v] = *(const local any_vector *)(right + k * STRIP + v * VW);
+        #pragma unroll
+        for (int o = 0; o < OUTS; ++o) {
+          const VFLOAT weight = (VFLOAT)(weights[k * OUTS + o]);
+          #pragma unroll
+          for (int v = 0; v < COLUMNS; ++v) sum[o][v] += weight * values[v];
+        }
+      }
+      const int at = (plane * outs + out) * pixels + first + j;
+      if (valid == OUTS && j < whole) {
+        #pragma unroll
+        for (int o = 0; o < OUTS; ++o)
+          #pragma unroll
+          for (int v = 0; v < COLUMNS; ++v) {
+            const int index = at + o * pixels + v * VW;
+            VSTORE(y, index, VEPILOGUE(sum[o][v], index, group * outs + out + o, 0));
+          }
+        continue;
+      }
+      VFLOAT edge[OUTS][COLUMNS];
+      #pragma unroll
+      for (int o = 0; o < OUTS; ++o)
+        #pragma unroll
+        for (int v = 0; v < COLUMNS; ++v) edge[o][v] = sum[o][v];
+      const float *lanes = (const float *)edge;
+      SELDOM for (int o = 0; o < valid; ++o)
+        SELDOM for (int lane = 0; lane < min(STRIP, width - j); ++lane) {
+          const int index = at + o * pixels + lane;
+          STORE(y, index, EPILOGUE(lanes[o * STRIP + lane], index, group * outs + out + o));
+        }
+    }
+  }
+}
