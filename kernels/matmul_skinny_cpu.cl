@@ -1,10 +1,20 @@
 // Matrix products of few rows for CPUs: b is read as it lies and nothing is packed, as nothing would be used often enough. A
-// work-item makes `chunk` columns of all rows, a block of ROWS rows and COLUMNS vectors or columns at a time.
+// work-item makes `chunk` columns of all rows, a block of ROWS rows and COLUMNS vectors or columns at a time. SWAPPED: a and b are
+// those of the transposed product, so that its few rows are the columns of c.
 #include "vector.clh"
 #include "epilogue.clh"
 
 #define ROWS 3
 #define COLUMNS 4
+
+// Where element (i, j) goes in c, and the column of c in which that is.
+#ifdef SWAPPED
+#define INDEX(i, j) (c0 + (j) * m + (i))
+#define COLUMN(i, j) (i)
+#else
+#define INDEX(i, j) (c0 + (i) * n + (j))
+#define COLUMN(i, j) (j)
+#endif
 
 #ifdef TRANSPOSED
 
@@ -30,13 +40,25 @@
       SELDOM for (int r = 0; r < min(ROWS, m - i); ++r) SELDOM for (int q = 0; q < min(COLUMNS, j1 - j); ++q) {     \
         float value = total[r][q];                                                                                  \
         SELDOM for (int s = t; s < k; ++s) value += LOAD(a, a0 + (i + r) * a_row + s) * LOAD(b, b0 + (j + q) * k + s); \
-        store(c_base, c_offset, bias_base, bias_offset, has_bias, c0 + (i + r) * n + j + q, j + q, value EPILOGUE_ARGUMENTS); \
+        store(c_base, c_offset, bias_base, bias_offset, has_bias, INDEX(i + r, j + q), COLUMN(i + r, j + q), value EPILOGUE_ARGUMENTS); \
       }                                                                                                             \
     }
 
 #else
 
 // b is {k, n}: lanes hold columns.
+#ifdef SWAPPED
+#define STORE_VECTOR(i, j, vector)                                                                                  \
+  float lanes[VW];                                                                                                  \
+  CLNET_CAT(vstore, VW)(vector, 0, lanes);                                                                          \
+  SELDOM for (int lane = 0; lane < VW; ++lane)                                                                      \
+    store(c_base, c_offset, bias_base, bias_offset, has_bias, INDEX(i, (j) + lane), i, lanes[lane] EPILOGUE_ARGUMENTS);
+#else
+#define STORE_VECTOR(i, j, vector)                                                                                  \
+  const int column = j, index = INDEX(i, column);                                                                   \
+  const VFLOAT value = has_bias ? vector + VLOAD(bias, column) : vector;                                            \
+  VSTORE(c, index, VEPILOGUE(value, index, column, 1));
+#endif
 #define VECTORS(count)                                                                                              \
   for (; j + (count) * VW <= j1; j += (count) * VW)                                                                 \
     for (int i = 0; i < m; i += ROWS) {                                                                             \
@@ -54,9 +76,7 @@
       _Pragma("unroll") for (int r = 0; r < ROWS; ++r) {                                                            \
         if (i + r >= m) continue;                                                                                   \
         _Pragma("unroll") for (int q = 0; q < (count); ++q) {                                                       \
-          const int column = j + q * VW, index = c0 + (i + r) * n + column;                                         \
-          const VFLOAT value = has_bias ? sum[r][q] + VLOAD(bias, column) : sum[r][q];                              \
-          VSTORE(c, index, VEPILOGUE(value, index, column, 1));                                                     \
+          STORE_VECTOR(i + r, j + q * VW, sum[r][q])                                                                \
         }                                                                                                           \
       }                                                                                                             \
     }
@@ -67,7 +87,7 @@
   SELDOM for (; j < j1; ++j) SELDOM for (int i = 0; i < m; ++i) {                                                   \
     float value = 0;                                                                                                \
     SELDOM for (int t = 0; t < k; ++t) value += LOAD(a, a0 + i * a_row + t * a_step) * LOAD(b, b0 + t * n + j);     \
-    store(c_base, c_offset, bias_base, bias_offset, has_bias, c0 + i * n + j, j, value EPILOGUE_ARGUMENTS);         \
+    store(c_base, c_offset, bias_base, bias_offset, has_bias, INDEX(i, j), COLUMN(i, j), value EPILOGUE_ARGUMENTS); \
   }
 
 #endif

@@ -129,6 +129,10 @@ class Contest {
         trials.push_back({solver, std::move(values), time});
       } catch (const Unsupported& refusal) {
         logging::print(logging::Level::solver, "tuning: {}", refusal.what());
+      } catch (const Error& failure) {
+        const std::string_view text = failure.what();
+        logging::warn_once(fmt::format("tuning: solver {} FAILS on this device and is discarded for {}: {}", solver,
+                                       problem_text(node_), text.substr(0, text.find('\n'))));
       }
     }
     return trials;
@@ -168,7 +172,7 @@ class Contest {
 
 std::string identity(const DeviceInfo& device) {
   Hash kernels;
-  for (const auto& file : ocl::embedded_files()) kernels.add(file.name).add(file.text);
+  for (const auto& file : ocl::embedded_files()) kernels.add(file.name).add(ocl::kernel_file(file.name).value());
   return fmt::format("{} | {} | clnet {} | kernels {}", device.name, device.driver_version, version(), kernels.hex());
 }
 
@@ -263,18 +267,26 @@ void Tuning::tune(const Work& work, ocl::Context& device, const Evaluate& evalua
   if (problems.empty()) return;
 
   logging::write(fmt::format("tuning: {} problems, for at most {:.0f} s (CLNET_TUNE)", problems.size(), *seconds));
-  busy_ = true;
+  /// However it ends.
+  struct Busy {
+    bool& flag;
+    explicit Busy(bool& f) : flag(f) { flag = true; }
+    ~Busy() { flag = false; }
+  };
+  std::optional<Busy> busy(std::in_place, busy_);
   const auto start = Clock::now();
   std::size_t done = 0;
   for (const auto& [text, node] : problems) {
     if (since(start) > *seconds) break;
     const auto trials = Contest(*node, device, evaluate)();
+    // Without the oracle (it may have failed, too) there is nothing to compare with.
+    if (trials.empty() || trials.back().solver != solver_names(node->op->name()).back()) continue;
     const auto& best = fastest_right(trials, node->outputs[0].dtype == Dtype::f32 ? 1e-4 : 3e-2, text);
     logging::write(fmt::format("tuning: {}: {} in {:.3f} ms", text, best.solver, best.seconds * 1e3));
     file_->set(text, {best.solver, best.seconds * 1e3});
     ++done;
   }
-  busy_ = false;
+  busy.reset();
   file_->save();
   if (done < problems.size())
     logging::write(fmt::format("tuning: time is up; {} problems keep the default order of solvers", problems.size() - done));

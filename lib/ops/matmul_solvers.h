@@ -31,7 +31,7 @@ CLNET_API const exec::SolverList<MatmulProblem>& matmul_solvers();
 /// Packed panels, register tiles of explicit vectors: see kernels/matmul_cpu.cl.
 std::optional<std::string> matmul_cpu_rejects(const MatmulProblem& problem, const DeviceInfo& device);
 void matmul_cpu(const MatmulProblem& problem, exec::Recorder& recorder);
-/// Nothing packed, for few rows: see kernels/matmul_skinny_cpu.cl.
+/// Nothing packed, for few rows or columns: see kernels/matmul_skinny_cpu.cl.
 std::optional<std::string> matmul_skinny_cpu_rejects(const MatmulProblem& problem, const DeviceInfo& device);
 std::optional<std::string> matmul_skinny_cpu_declines(const MatmulProblem& problem, const DeviceInfo& device);
 void matmul_skinny_cpu(const MatmulProblem& problem, exec::Recorder& recorder);

@@ -60,6 +60,11 @@ inline std::vector<Case> matmul_cases() {
     example.slack = 10;  // 3000 terms
     cases.push_back(std::move(example));
   }
+  // Few columns of many rows, several at a time.
+  cases.push_back(matmul_case({40, 3, 50}, {50, 5}));
+  cases.push_back(matmul_case({3, 40, 50}, {3, 50, 5}));
+  cases.push_back(matmul_case({3, 50, 40}, {3, 5, 50}, {true, true}));
+  cases.push_back(matmul_case({50, 40}, {3, 50, 5}, {true, false}));
   // Batches: equal, broadcast on one side, on both, without a batch on one side.
   cases.push_back(matmul_case({4, 5, 6}, {4, 6, 7}));
   cases.push_back(matmul_case({4, 6, 5}, {4, 7, 6}, {true, true}));

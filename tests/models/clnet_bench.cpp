@@ -14,9 +14,10 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-Outcome bench(const clnet::test::Folder& folder, std::vector<std::string> arguments) {
+Outcome bench(const clnet::test::Folder& folder, std::vector<std::string> arguments,
+              const std::vector<std::string>& environment = {}) {
   arguments.insert(arguments.begin(), CLNET_BENCH);
-  return Process(folder.path(), std::move(arguments)).wait();
+  return Process(folder.path(), std::move(arguments), environment).wait();
 }
 
 }  // namespace
@@ -62,6 +63,29 @@ TEST_CASE("clnet-bench measures, writes a file and compares two") {
   const auto compared = bench(folder, {"--compare", file, file});
   CHECK(compared.code == 0);
   CHECK_THAT(compared.out, Contains("1.00x"));
+}
+
+TEST_CASE("clnet-bench --tune discards a solver that fails, loudly, and remembers the others") {
+  const clnet::test::Folder folder, kernels;
+  kernels.write("matmul_skinny_cpu.cl", "this is no kernel");
+  kernels.write("matmul_cpu.cl", "nor is this");
+  const auto tuned = [&](const std::vector<std::string>& arguments) {
+    return bench(folder, arguments, {"CLNET_KERNEL_DIR=" + kernels.path().string(), "CLNET_CACHE_DIR=" + folder.path().string()});
+  };
+  const auto outcome = tuned({"matmul-256", "--seconds", "0.01", "--tune"});
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.err, Contains("tuning: matmul transpose_a=false"));
+  // A device for whose kind there are no such solvers does not try them.
+  if (outcome.err.find("FAILS") != std::string::npos) {
+    CHECK_THAT(outcome.err, Contains("solver cpu FAILS on this device and is discarded") && Contains("does not compile"));
+    CHECK(tuned({"matmul-256", "--seconds", "0.01"}).code == 0);
+    // Other kernels, other choices: with clnet's own ones nothing is known yet.
+    const auto plain =
+        bench(folder, {"matmul-256", "--seconds", "0.01", "--tune"}, {"CLNET_CACHE_DIR=" + folder.path().string()});
+    CHECK(plain.code == 0);
+    CHECK_THAT(plain.err, Contains("tuning: 1 problems") && !Contains("FAILS"));
+  }
 }
 
 TEST_CASE("clnet-bench refuses names and files that it does not know") {
