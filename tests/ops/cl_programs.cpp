@@ -103,6 +103,13 @@ TEST_CASE("a program that does not compile is an error with log and numbered sou
   CHECK(programs.built() == 0);
 }
 
+TEST_CASE("a function that clnet does not declare comes from the compiler's own declarations") {
+  ProgramCache programs = fresh();
+  CHECK(run(programs,
+            {"rare", "kernel void answer(global int* x) { x[0] = (int)popcount(VALUE); }", {{"VALUE", "255u"}}, true}) == 8);
+  CHECK(programs.built() == 1);
+}
+
 TEST_CASE("a kernel that a program does not have is an error that names both") {
   ProgramCache programs = fresh();
   CHECK_THROWS_WITH(programs.kernel(answer, "question"),
