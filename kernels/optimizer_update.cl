@@ -1,6 +1,6 @@
-// One step of an optimizer for up to eight parameters: reads values, gradients and the optimizer's state, writes the new ones.
-// RULE chooses the formula, so that the program of one optimizer holds no other's code. Formulas: PyTorch's documentation of
-// torch.optim; rates and bias corrections are computed in double on the host. VW above 1: work-items take chunks, as vectors.
+// One step of an optimizer for up to eight parameters of one dtype: reads values, gradients and the optimizer's state, writes the
+// new ones. RULE chooses the formula, so that the program of one optimizer holds no other's code. Formulas: PyTorch's documentation
+// of torch.optim; rates and bias corrections are computed in double on the host. VW above 1: work-items take chunks, as vectors.
 #include "vector.clh"
 
 #define SGD 0
@@ -9,80 +9,76 @@
 #define RMSPROP 3
 #define RMSPROP_MOMENTUM 4
 
-// Decoupled decay shrinks the parameter (AdamW), the other kind joins the gradient.
-#define BEGIN(REAL, GET, k)                 \
-  const REAL p = GET(p##k, i);              \
-  const REAL slope = GET(g##k, i) + decay * p; \
-  REAL value = p * shrink;
+// Decoupled decay shrinks the parameter (AdamW), the other kind joins the gradient. The state is f32.
+#define BEGIN(REAL, GET)                           \
+  const REAL value_ = GET(p, p0, i);               \
+  const REAL slope = GET(g, g0, i) + decay * value_; \
+  REAL value = value_ * shrink;
 
 #if RULE == SGD
-#define FORMULA(REAL, GET, PUT, k) value -= rate * slope;
+#define FORMULA(REAL, GET, PUT) value -= rate * slope;
 #elif RULE == SGD_MOMENTUM
-#define FORMULA(REAL, GET, PUT, k)                                                  \
-  const REAL momentum = beta1 * GET(m##k, i) + slope;                               \
+#define FORMULA(REAL, GET, PUT)                                                     \
+  const REAL momentum = beta1 * GET(m, m0, i) + slope;                              \
   value -= rate * (nesterov ? slope + beta1 * momentum : momentum);                 \
-  PUT(new_m##k, i, momentum);
+  PUT(new_m, new_m0, i, momentum);
 #elif RULE == ADAM
-#define FORMULA(REAL, GET, PUT, k)                                                  \
-  const REAL mean = beta1 * GET(m##k, i) + (1.0f - beta1) * slope;                  \
-  const REAL mean_square = beta2 * GET(v##k, i) + (1.0f - beta2) * slope * slope;   \
+#define FORMULA(REAL, GET, PUT)                                                     \
+  const REAL mean = beta1 * GET(m, m0, i) + (1.0f - beta1) * slope;                 \
+  const REAL mean_square = beta2 * GET(v, v0, i) + (1.0f - beta2) * slope * slope;  \
   value -= rate * mean / (sqrt(mean_square) * second_scale + eps);                  \
-  PUT(new_m##k, i, mean);                                                           \
-  PUT(new_v##k, i, mean_square);
+  PUT(new_m, new_m0, i, mean);                                                      \
+  PUT(new_v, new_v0, i, mean_square);
 #else
-#define BEGIN_RMSPROP(REAL, GET, PUT, k)                                            \
-  const REAL mean_square = beta2 * GET(m##k, i) + (1.0f - beta2) * slope * slope;   \
+#define BEGIN_RMSPROP(REAL, GET, PUT)                                               \
+  const REAL mean_square = beta2 * GET(m, m0, i) + (1.0f - beta2) * slope * slope;  \
   const REAL scaled = slope / (sqrt(mean_square) + eps);                            \
-  PUT(new_m##k, i, mean_square);
+  PUT(new_m, new_m0, i, mean_square);
 #if RULE == RMSPROP
-#define FORMULA(REAL, GET, PUT, k)    \
-  BEGIN_RMSPROP(REAL, GET, PUT, k)    \
+#define FORMULA(REAL, GET, PUT)  \
+  BEGIN_RMSPROP(REAL, GET, PUT)  \
   value -= rate * scaled;
 #else
-#define FORMULA(REAL, GET, PUT, k)                     \
-  BEGIN_RMSPROP(REAL, GET, PUT, k)                     \
-  const REAL momentum = beta1 * GET(v##k, i) + scaled; \
-  value -= rate * momentum;                            \
-  PUT(new_v##k, i, momentum);
+#define FORMULA(REAL, GET, PUT)                         \
+  BEGIN_RMSPROP(REAL, GET, PUT)                         \
+  const REAL momentum = beta1 * GET(v, v0, i) + scaled; \
+  value -= rate * momentum;                             \
+  PUT(new_v, new_v0, i, momentum);
 #endif
 #endif
 
-#define STEP(REAL, GET, PUT, k)    \
-  {                                \
-    BEGIN(REAL, GET, k)            \
-    FORMULA(REAL, GET, PUT, k)     \
-    PUT(new_p##k, i, value);       \
+// From and to pointers, by the storage type of the first parameter's buffers, which is that of all.
+#define GET_ONE(pointer, like, i) CLNET_CAT(CLNET_LOAD_, TYPE_##like)(pointer, i)
+#define PUT_ONE(pointer, like, i, value) CLNET_CAT(CLNET_STORE_, TYPE_##like)(pointer, i, value)
+#define GET_VECTOR(pointer, like, i) CLNET_CAT(CLNET_VLOAD_, TYPE_##like)(pointer, i)
+#define PUT_VECTOR(pointer, like, i, value) CLNET_CAT(CLNET_VSTORE_, TYPE_##like)(pointer + (i), value)
+
+#define STEP(REAL, GET, PUT)   \
+  {                            \
+    BEGIN(REAL, GET)           \
+    FORMULA(REAL, GET, PUT)    \
+    PUT(new_p, new_p0, i, value); \
   }
-
-// The work-items of tensor k come after those of the tensors before it.
-#if VW > 1
-#define TENSOR(k)                                                 \
-  if (item < items##k) {                                          \
-    const int end = min(item * CHUNK + CHUNK, n##k);              \
-    int i = item * CHUNK;                                         \
-    for (; i + VW <= end; i += VW) STEP(VFLOAT, VLOAD, VSTORE, k) \
-    SELDOM for (; i < end; ++i) STEP(float, LOAD, STORE, k)       \
-    return;                                                       \
-  }                                                               \
-  item -= items##k;
-#else
-#define TENSOR(k)                   \
-  if (item < items##k) {            \
-    const int i = item;             \
-    STEP(float, LOAD, STORE, k)     \
-    return;                         \
-  }                                 \
-  item -= items##k;
-#endif
 
 #if RULE == SGD
 #define STATE(k)
+#define TAKE_STATE(k)
 #elif RULE == ADAM || RULE == RMSPROP_MOMENTUM
 #define STATE(k) IN(m##k), OUT(new_m##k), IN(v##k), OUT(new_v##k),
+#define TAKE_STATE(k) m = PTR(m##k), new_m = PTR(new_m##k), v = PTR(v##k), new_v = PTR(new_v##k);
 #else
 #define STATE(k) IN(m##k), OUT(new_m##k),
+#define TAKE_STATE(k) m = PTR(m##k), new_m = PTR(new_m##k);
 #endif
 #define PARAMETERS(k) IN(p##k), IN(g##k), OUT(new_p##k), STATE(k) const int n##k, const int items##k,
+
+// The work-items of tensor k come after those of the tensors before it.
+#define TENSOR(k)                                                          \
+  if (item >= items) {                                                     \
+    item -= items, items = items##k, n = n##k;                             \
+    p = PTR(p##k), g = PTR(g##k), new_p = PTR(new_p##k);                   \
+    TAKE_STATE(k)                                                          \
+  }
 
 kernel void optimizer_update(PARAMETERS(0)
 #if COUNT > 1
@@ -108,8 +104,18 @@ kernel void optimizer_update(PARAMETERS(0)
 #endif
                              SCALAR(rate), SCALAR(shrink), SCALAR(second_scale), const float decay, const float beta1,
                              const float beta2, const float eps, const int nesterov) {
-  int item = (int)get_global_id(0);
-  TENSOR(0)
+  int item = (int)get_global_id(0), items = items0, n = n0;
+  const global STORAGE(p0) *p = PTR(p0);
+  const global STORAGE(g0) *g = PTR(g0);
+  global STORAGE(new_p0) *new_p = PTR(new_p0);
+#if RULE != SGD
+  const global float *m = PTR(m0);
+  global float *new_m = PTR(new_m0);
+#endif
+#if RULE == ADAM || RULE == RMSPROP_MOMENTUM
+  const global float *v = PTR(v0);
+  global float *new_v = PTR(new_v0);
+#endif
 #if COUNT > 1
   TENSOR(1)
 #endif
@@ -130,5 +136,15 @@ kernel void optimizer_update(PARAMETERS(0)
 #endif
 #if COUNT > 7
   TENSOR(7)
+#endif
+  if (item >= items) return;
+#if VW > 1
+  const int end = min(item * CHUNK + CHUNK, n);
+  int i = item * CHUNK;
+  for (; i + VW <= end; i += VW) STEP(VFLOAT, GET_VECTOR, PUT_VECTOR)
+  SELDOM for (; i < end; ++i) STEP(float, GET_ONE, PUT_ONE)
+#else
+  const int i = item;
+  STEP(float, GET_ONE, PUT_ONE)
 #endif
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "clnet/error.h"
@@ -58,17 +59,21 @@ class OptimizerUpdate : public Op {
   }
 
   void lower(exec::Recorder& r) const override {
-    // As many parameters per launch as the kernel knows and the device takes: 16 bytes per buffer, 8 for the sizes, 48 for the
-    // rest.
+    // As many parameters of one dtype per launch as the kernel knows and the device takes: 16 bytes per buffer, 8 for the sizes,
+    // 48 for the rest.
     const auto bytes = 16 * (3 + 2 * states()) + 8;
     const auto most = std::clamp<std::size_t>((r.device().max_parameter_size - 48) / bytes, 1, 8);
-    std::vector<std::size_t> batch;
+    std::map<std::pair<Dtype, Dtype>, std::vector<std::size_t>> batches;
     for (std::size_t k = 0; k < (r.input_count() - scalars) / (2 + states()); ++k) {
       r.expect_change(parameter(r, k));
-      if (r.spec(parameter(r, k)).shape.numel() > 0) batch.push_back(k);
+      const auto& spec = r.spec(parameter(r, k));
+      if (spec.shape.numel() == 0) continue;
+      auto& batch = batches[{spec.dtype, r.spec(gradient(r, k)).dtype}];
+      batch.push_back(k);
       if (batch.size() == most) lower_batch(r, std::exchange(batch, {}));
     }
-    if (!batch.empty()) lower_batch(r, batch);
+    for (const auto& [dtypes, batch] : batches)
+      if (!batch.empty()) lower_batch(r, batch);
   }
 
  private:
@@ -78,6 +83,7 @@ class OptimizerUpdate : public Op {
 
   std::size_t states() const { return static_cast<std::size_t>(state_count(rule_)); }
   exec::Ref parameter(const exec::Recorder& r, std::size_t k) const { return r.input(scalars + k * (2 + states())); }
+  exec::Ref gradient(const exec::Recorder& r, std::size_t k) const { return r.input(scalars + k * (2 + states()) + 1); }
 
   void lower_batch(exec::Recorder& r, const std::vector<std::size_t>& batch) const {
     constexpr std::string_view names[] = {"m", "v"};
