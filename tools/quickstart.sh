@@ -69,7 +69,8 @@ case $command in
   test)
     install_packages
     build
-    exec ctest --test-dir build --output-on-failure --no-tests=error "$@"
+    # Several at once: most of their time goes into compiling kernels, which takes one core each.
+    exec ctest --test-dir build --output-on-failure --no-tests=error -j "$(nproc)" "$@"
     ;;
   build)
     install_packages

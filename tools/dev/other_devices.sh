@@ -10,7 +10,7 @@ device=${1:-}
 case $device in
   rusticl)
     export RUSTICL_ENABLE=swrast CLNET_DEVICE=llvmpipe
-    exec ctest --test-dir build --output-on-failure --no-tests=error -L ops "$@"
+    exec ctest --test-dir build --output-on-failure --no-tests=error -j "$(nproc)" -L ops "$@"
     ;;
   oclgrind)
     log=$(mktemp)
