@@ -26,8 +26,7 @@ constexpr std::array table{
           [](DeviceInfo& info) { info.caches_programs = true; }},
     Quirk{"pocl-declarations",
           "PoCL 3.1 reads a header of 18,000 lines for every program, twice, which is most of the time that building takes: "
-          "clnet's "
-          "kernels are built with declarations of their own (kernels/builtins.clh)",
+          "clnet's kernels are built with declarations of their own (kernels/builtins.clh)",
           [](const DeviceInfo& info) { return pocl(info) && info.driver_version.starts_with("3.1"); }, [](DeviceInfo&) {}},
     Quirk{"llvmpipe-scalar",
           "reports a CPU but runs one work-item per SIMD lane: vector kernels crawl there and one gave wrong results, so kernels "

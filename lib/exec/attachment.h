@@ -1,7 +1,6 @@
 // Elementwise operations inside another operation's kernel: the function that computes them for one element.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
