@@ -5,7 +5,6 @@
 #include "epilogue.clh"
 
 #define STRIP (COLUMNS * VW)
-typedef VFLOAT any_vector __attribute__((aligned(4)));
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_pointwise_cpu(
     IN(x), IN(w),

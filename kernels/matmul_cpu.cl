@@ -6,7 +6,6 @@
 
 #define COLUMNS (VW * VECTORS)
 #define VECTOR VFLOAT
-typedef VECTOR unaligned __attribute__((aligned(4)));
 
 #define LOAD_VECTOR(p) CLNET_CAT(CLNET_VLOAD_, TYPE_a)(p, 0)
 #define LOAD_ONE(p, i) CLNET_CAT(CLNET_LOAD_, TYPE_a)(p, i)
@@ -23,7 +22,7 @@ inline void pack_across(const global storage *restrict source, const int stride,
     for (int i = 0; i < VW; ++i) x[i] = i < lanes ? LOAD_VECTOR(source + min(i, valid - 1) * stride + k) : (VECTOR)(0.0f);
     TRANSPOSE(x)
     #pragma unroll
-    for (int i = 0; i < VW; ++i) *(local unaligned *)(target + (k + i) * step) = x[i];
+    for (int i = 0; i < VW; ++i) *(local any_vector *)(target + (k + i) * step) = x[i];
   }
   SELDOM for (; k < depth; ++k)
     SELDOM for (int i = 0; i < lanes; ++i) target[k * step + i] = LOAD_ONE(source, min(i, valid - 1) * stride + k);
@@ -34,7 +33,7 @@ inline void pack_across(const global storage *restrict source, const int stride,
 inline void pack_along(const global storage *restrict source, const int stride, const int lanes, const int readable,
                        const int depth, local float *restrict target, const int step) {
   if (readable >= VW)
-    for (int k = 0; k < depth; ++k) *(local unaligned *)(target + k * step) = LOAD_VECTOR(source + k * stride);
+    for (int k = 0; k < depth; ++k) *(local any_vector *)(target + k * step) = LOAD_VECTOR(source + k * stride);
   else
     SELDOM for (int k = 0; k < depth; ++k)
       SELDOM for (int i = 0; i < lanes; ++i) target[k * step + i] = LOAD_ONE(source, k * stride + min(i, readable - 1));
@@ -66,7 +65,7 @@ inline void multiply(const local float *restrict a, const local float *restrict 
     for (int i = 0; i < ROWS; ++i)
       #pragma unroll
       for (int v = 0; v < VECTORS; ++v) {
-        global unaligned *target = (global unaligned *)(c + i * stride + v * VW);
+        global any_vector *target = (global any_vector *)(c + i * stride + v * VW);
         const VECTOR result = sum[i][v] + (first ? bias[v] : *target);
         *target = last ? VEPILOGUE(result, index + i * stride + v * VW, column + v * VW, 1) : result;
       }
@@ -75,9 +74,9 @@ inline void multiply(const local float *restrict a, const local float *restrict 
   float edge[ROWS][COLUMNS], edge_bias[COLUMNS];
   #pragma unroll
   for (int v = 0; v < VECTORS; ++v) {
-    *(unaligned *)(edge_bias + v * VW) = bias[v];
+    *(any_vector *)(edge_bias + v * VW) = bias[v];
     #pragma unroll
-    for (int i = 0; i < ROWS; ++i) *(unaligned *)(edge[i] + v * VW) = sum[i][v];
+    for (int i = 0; i < ROWS; ++i) *(any_vector *)(edge[i] + v * VW) = sum[i][v];
   }
   SELDOM for (int i = 0; i < rows; ++i)
     SELDOM for (int j = 0; j < columns; ++j) {
@@ -128,7 +127,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void matmul_cpu(
         if (has_bias && k0 == begin) {
           float lanes[VW];
           SELDOM for (int l = 0; l < VW; ++l) lanes[l] = LOAD(bias, min(n0 + j + v * VW + l, n - 1));
-          start[v] = *(unaligned *)lanes;
+          start[v] = *(any_vector *)lanes;
         }
       }
       for (int i = 0; i < height; i += ROWS)

@@ -35,9 +35,8 @@ std::string key_of(const ProgramSource& program) {
   return key;
 }
 
-/// `declared`: with clnet's own declarations of what OpenCL offers.
-std::string full_source(const ProgramSource& program, bool declared) {
-  std::string text = declared ? kernel_file("builtins.clh").value() : std::string();
+std::string full_source(const ProgramSource& program) {
+  std::string text;
   for (const auto& [name, value] : program.defines) text += fmt::format("#define {} {}\n", name, value);
   text += program.source.empty() ? kernel_source(program.name) : resolve_includes(program.name, program.source);
   return text;
@@ -101,11 +100,13 @@ struct ProgramCache::State {
   }
 
   cl::Program make(const ProgramSource& source) {
-    if (!declares_builtins || !(source.source.empty() || source.few_builtins)) return make(source, false);
+    const std::string text = full_source(source);
+    logging::print(logging::Level::source, "source of {}:\n{}", source.name, numbered(text));
+    if (!declares_builtins || !(source.source.empty() || source.few_builtins)) return make(source.name, text, plain_options);
     try {
-      return make(source, true);
+      return make(source.name, kernel_file("builtins.clh").value() + text, declared_options);
     } catch (const BuildError&) {
-      auto program = make(source, false);
+      auto program = make(source.name, text, plain_options);
       logging::print(logging::Level::warning,
                      "program {} calls a function that kernels/builtins.clh does not declare: it took longer to build",
                      source.name);
@@ -113,11 +114,7 @@ struct ProgramCache::State {
     }
   }
 
-  cl::Program make(const ProgramSource& source, bool declared) {
-    const char* const options = declared ? declared_options : plain_options;
-    const std::string text = full_source(source, declared);
-    logging::print(logging::Level::source, "source of {}:\n{}", source.name,
-                   numbered(declared ? full_source(source, false) : text));
+  cl::Program make(const std::string& name, const std::string& text, const char* options) {
     const auto start = std::chrono::steady_clock::now();
     const auto milliseconds = [&] {
       return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -127,15 +124,15 @@ struct ProgramCache::State {
       if (const auto binary = disk->load(disk_key)) {
         if (auto program = from_binary(*binary, options)) {
           ++loaded;
-          logging::print(logging::Level::plan, "program {} loaded in {:.0f} ms", source.name, milliseconds());
+          logging::print(logging::Level::plan, "program {} loaded in {:.0f} ms", name, milliseconds());
           return *program;
         }
-        logging::print(logging::Level::plan, "cached program {} ignored: the driver refuses it", source.name);
+        logging::print(logging::Level::plan, "cached program {} ignored: the driver refuses it", name);
       }
     }
-    cl::Program program = build(source.name, text, options);
+    cl::Program program = build(name, text, options);
     ++built;
-    logging::print(logging::Level::plan, "program {} built in {:.0f} ms", source.name, milliseconds());
+    logging::print(logging::Level::plan, "program {} built in {:.0f} ms", name, milliseconds());
     if (disk) keep(program, disk_key);
     return program;
   }

@@ -1,6 +1,7 @@
 // Elementwise operations that run as one kernel: which buffers they read, in which loops, and the kernel's text.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,6 +38,10 @@ struct ElementwiseKernel {
     bool linear = false;
     Strides strides;
     bool operator==(const Position&) const = default;
+    /// The same element everywhere.
+    bool fixed() const {
+      return std::all_of(strides.begin(), strides.end(), [](auto stride) { return stride == 0; });
+    }
   };
   struct Load {
     std::size_t buffer;

@@ -52,12 +52,11 @@ bool FusedEpilogue::join(Launch& launch, std::int64_t channels, std::int64_t inn
   const auto by_channel = channel_strides(kernel_.loops, channels, inner);
   std::vector<std::string> places;
   for (const auto& load : kernel_.loads) {
-    const bool fixed = std::all_of(load.at.strides.begin(), load.at.strides.end(), [](auto stride) { return stride == 0; });
     if (load.buffer == head_)
       places.emplace_back();
     else if (load.at.linear)
       places.emplace_back("i");
-    else if (fixed)
+    else if (load.at.fixed())
       places.emplace_back("0");
     else if (by_channel && load.at.strides == *by_channel)
       places.emplace_back("channel");

@@ -9,18 +9,10 @@
 
 namespace clnet::exec {
 
-namespace {
-
-bool is_fixed(const ElementwiseKernel::Position& at) {
-  return std::all_of(at.strides.begin(), at.strides.end(), [](auto stride) { return stride == 0; });
-}
-
-}  // namespace
-
 bool FusedPrologue::possible(const ElementwiseKernel& kernel) {
   return kernel.outputs.size() == 1 && !kernel.buffers.empty() &&
          std::all_of(kernel.loads.begin(), kernel.loads.end(),
-                     [](const auto& load) { return load.at.linear || is_fixed(load.at); }) &&
+                     [](const auto& load) { return load.at.linear || load.at.fixed(); }) &&
          std::all_of(kernel.steps.begin(), kernel.steps.end(),
                      [](const auto& step) { return step.at.linear || !uses_index(expression_of(*step.node)); });
 }

@@ -273,7 +273,7 @@ void Tuning::tune(const Work& work, ocl::Context& device, const Evaluate& evalua
     explicit Busy(bool& f) : flag(f) { flag = true; }
     ~Busy() { flag = false; }
   };
-  std::optional<Busy> busy(std::in_place, busy_);
+  const Busy busy(busy_);
   const auto start = Clock::now();
   std::size_t done = 0;
   for (const auto& [text, node] : problems) {
@@ -286,7 +286,6 @@ void Tuning::tune(const Work& work, ocl::Context& device, const Evaluate& evalua
     file_->set(text, {best.solver, best.seconds * 1e3});
     ++done;
   }
-  busy.reset();
   file_->save();
   if (done < problems.size())
     logging::write(fmt::format("tuning: time is up; {} problems keep the default order of solvers", problems.size() - done));

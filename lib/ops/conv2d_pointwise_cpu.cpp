@@ -8,20 +8,22 @@ namespace clnet::ops {
 
 namespace {
 
+/// Vectors of each output in registers.
+constexpr std::int64_t columns = 2;
+
 struct Blocks {
-  std::int64_t width, columns, outs;  ///< vectors and outputs whose sums are kept in registers
-  std::int64_t strips, panels;        ///< of them for one work-item
+  std::int64_t width, outs;     ///< of a vector; outputs whose sums are kept in registers
+  std::int64_t strips, panels;  ///< of them for one work-item
   std::int64_t all_strips, all_panels;
 
-  std::int64_t strip() const { return width * columns; }
+  std::int64_t strip() const { return columns * width; }
   /// Sums of one image and group, with those beyond its ends.
   std::int64_t computed() const { return all_strips * strip() * all_panels * outs; }
 };
 
 Blocks cut(const Conv2dProblem& p, std::int64_t ins, std::int64_t outs, const DeviceInfo& device) {
   const auto width = vector_width(device);
-  Blocks b{
-      .width = width, .columns = 2, .outs = width == 16 ? 14 : 6, .strips = 1, .panels = 1, .all_strips = 1, .all_panels = 1};
+  Blocks b{.width = width, .outs = width == 16 ? 14 : 6, .strips = 1, .panels = 1, .all_strips = 1, .all_panels = 1};
   b.all_strips = ceil_div(p.pixels(), b.strip());
   b.all_panels = ceil_div(outs, b.outs);
   b.strips = even_piece(b.all_strips, scratch(device) / (std::max<std::int64_t>(ins, 1) * b.strip()));
@@ -44,7 +46,7 @@ std::optional<std::string> conv2d_pointwise_cpu_rejects(const Conv2dProblem& p, 
   if (p.oh != p.h || p.ow != p.w || p.top != 0 || p.left != 0) return "the input is padded";
   if (p.n == 0 || p.c == 0 || p.o == 0 || p.pixels() == 0) return "nothing to compute";
   const auto ins = pass == Conv2dPass::backward_data ? p.group_out() : p.group_in();
-  if (const auto floats = ins * 2 * vector_width(device); floats > scratch(device))
+  if (const auto floats = ins * columns * vector_width(device); floats > scratch(device))
     return fmt::format("its smallest block takes {} KiB of local memory", floats / 256);
   return std::nullopt;
 }
@@ -71,7 +73,7 @@ void conv2d_pointwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorde
       .range({b.all_panels, 1, p.groups}, {1, 1, 1});
 
   auto& launch = recorder.kernel("conv2d_pointwise_cpu", "conv2d_pointwise_cpu");
-  launch.define("VW", b.width).define("COLUMNS", b.columns).define("OUTS", b.outs);
+  launch.define("VW", b.width).define("COLUMNS", columns).define("OUTS", b.outs);
   launch.in("x", backward ? p.y : p.x).in("w", packed);
   if (p.has_bias()) launch.in("bias", p.bias).define("BIAS", 1);
   launch.out("y", backward ? p.x : p.y)
