@@ -8,11 +8,11 @@
 #include "clnet/error.h"
 #include "clnet/tensor.h"
 #include "lib/base/env.h"
-#include "lib/exec/plan_cache.h"
+#include "lib/exec/plan/cache.h"
+#include "lib/exec/record/value.h"
+#include "lib/exec/record/work.h"
 #include "lib/exec/statistics.h"
 #include "lib/exec/upload.h"
-#include "lib/exec/value.h"
-#include "lib/exec/work.h"
 
 namespace clnet {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "clnet/error.h"
-#include "lib/exec/value.h"
+#include "lib/exec/record/value.h"
 
 namespace clnet::opencl {
 

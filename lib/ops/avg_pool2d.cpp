@@ -1,5 +1,5 @@
 // avg_pool2d, adaptive_avg_pool2d and global_avg_pool2d.
-#include "lib/exec/solver.h"
+#include "lib/exec/choose/solver.h"
 #include "lib/ops/pool2d.h"
 
 namespace clnet {

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "clnet/ops.h"
-#include "lib/exec/recorder.h"
-#include "lib/exec/solver.h"
+#include "lib/exec/choose/solver.h"
+#include "lib/exec/record/recorder.h"
 
 namespace clnet::ops {
 

@@ -6,7 +6,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
-#include "lib/exec/solver.h"
+#include "lib/exec/choose/solver.h"
 #include "lib/graph/op.h"
 #include "lib/ops/strided_copy.h"
 

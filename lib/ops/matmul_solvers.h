@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "lib/exec/recorder.h"
-#include "lib/exec/solver.h"
+#include "lib/exec/choose/solver.h"
+#include "lib/exec/record/recorder.h"
 
 namespace clnet::ops {
 

@@ -1,7 +1,7 @@
 // max_pool2d and adaptive_max_pool2d. The operation also gives the index of each maximum in its plane, for the gradient.
 #include <algorithm>
 
-#include "lib/exec/solver.h"
+#include "lib/exec/choose/solver.h"
 #include "lib/ops/pool2d.h"
 
 namespace clnet {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "clnet/error.h"
-#include "lib/exec/recorder.h"
+#include "lib/exec/record/recorder.h"
 #include "lib/ops/rows.h"
 
 namespace clnet::ops {

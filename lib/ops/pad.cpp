@@ -5,7 +5,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
-#include "lib/exec/recorder.h"
+#include "lib/exec/record/recorder.h"
 #include "lib/graph/op.h"
 #include "lib/ops/strided_copy.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "clnet/ops.h"
-#include "lib/exec/recorder.h"
+#include "lib/exec/record/recorder.h"
 #include "lib/graph/op.h"
 
 namespace clnet::ops {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "lib/exec/recorder.h"
+#include "lib/exec/record/recorder.h"
 
 namespace clnet::ops {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lib/exec/solver.h"
+#include "lib/exec/choose/solver.h"
 #include "lib/ops/reduce.h"
 #include "lib/ops/rows.h"
 

@@ -4,8 +4,8 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
-#include "lib/exec/recorder.h"
-#include "lib/exec/solver.h"
+#include "lib/exec/choose/solver.h"
+#include "lib/exec/record/recorder.h"
 #include "lib/ops/elementwise.h"
 #include "lib/ops/rows.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "lib/exec/solver.h"
+#include "lib/exec/choose/solver.h"
 
 namespace clnet::ops {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "clnet/shape.h"
-#include "lib/exec/recorder.h"
+#include "lib/exec/record/recorder.h"
 
 namespace clnet::ops {
 

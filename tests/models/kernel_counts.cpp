@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "clnet/clnet.h"
-#include "lib/exec/solver.h"
+#include "lib/exec/choose/solver.h"
 #include "lib/exec/statistics.h"
 
 using namespace clnet;

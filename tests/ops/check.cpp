@@ -7,7 +7,7 @@
 #include <cstring>
 #include <random>
 
-#include "lib/exec/solver.h"
+#include "lib/exec/choose/solver.h"
 #include "lib/exec/statistics.h"
 
 namespace clnet::testing {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "clnet/error.h"
-#include "lib/exec/solver.h"
+#include "lib/exec/choose/solver.h"
 
 namespace clnet::testing {
 

@@ -1,5 +1,5 @@
 // Fused kernels give what single operations give, on random graphs.
-#include "lib/exec/fusion.h"
+#include "lib/exec/fuse/fusion.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <random>
 
 #include "clnet/clnet.h"
-#include "lib/exec/solver.h"
+#include "lib/exec/choose/solver.h"
 #include "lib/exec/statistics.h"
 #include "tests/ops/check.h"
 #include "tests/ops/each_solver.h"

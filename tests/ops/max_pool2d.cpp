@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "lib/exec/solver.h"
+#include "lib/exec/choose/solver.h"
 #include "tests/ops/check.h"
 
 namespace clnet::testing {

@@ -1,4 +1,4 @@
-#include "lib/exec/arena.h"
+#include "lib/exec/plan/arena.h"
 
 #include <catch2/catch.hpp>
 #include <random>

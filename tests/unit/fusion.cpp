@@ -1,14 +1,14 @@
 // The loops, the grouping and the text of generated kernels, for a device that need not be there.
-#include "lib/exec/fusion.h"
+#include "lib/exec/fuse/fusion.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <sstream>
 
 #include "clnet/clnet.h"
-#include "lib/exec/expression.h"
-#include "lib/exec/record.h"
-#include "lib/exec/solver.h"
+#include "lib/exec/choose/solver.h"
+#include "lib/exec/generate/expression.h"
+#include "lib/exec/record/record.h"
 
 using namespace clnet;
 using namespace clnet::exec;

@@ -1,0 +1,294 @@
+#include "lib/exec/choose/tuning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+#include "clnet/error.h"
+#include "clnet/version.h"
+#include "lib/base/env.h"
+#include "lib/base/file.h"
+#include "lib/base/hash.h"
+#include "lib/base/log.h"
+#include "lib/cl/kernel_source.h"
+#include "lib/exec/choose/solver.h"
+#include "lib/exec/record/value.h"
+
+namespace clnet::exec {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using nlohmann::json;
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+constexpr double default_budget = 5;  ///< seconds for the problems of one plan
+constexpr std::uint64_t largest_file = 16 << 20;
+
+/// Seconds to spend on a plan; nothing when nothing shall be measured.
+std::optional<double> budget() {
+  static const auto seconds = []() -> std::optional<double> {
+    const auto text = env::text("CLNET_TUNE");
+    if (!text || *text == "off") return std::nullopt;
+    if (*text == "on") return default_budget;
+    return static_cast<double>(*env::integer("CLNET_TUNE", 1, 86400));
+  }();
+  return seconds;
+}
+
+/// The inputs whose first dimension is the batch: the oracle, which may take a thousand times as long, sees one of it.
+std::vector<std::size_t> batched_inputs(std::string_view op) {
+  if (op == "conv2d" || op == "conv2d_backward_data") return {0};
+  if (op == "conv2d_backward_weights") return {0, 1};
+  return {};
+}
+
+bool is_tunable(const Node& node) {
+  const auto name = node.op->name();
+  return (name == "matmul" || !batched_inputs(name).empty()) && node.outputs.size() == 1 && node.outputs[0].shape.numel() > 0;
+}
+
+std::string problem_text(const Node& node) {
+  std::string text = fmt::format("{} {} of", node.op->name(), to_string(node.op->fields()));
+  for (const auto& input : node.inputs) text += " " + to_string(input.spec());
+  return text;
+}
+
+/// Values between a quarter and a half of either sign, of whatever floating type.
+Tensor random_leaf(const Spec& spec) {
+  std::minstd_rand random(1);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(spec.bytes()));
+  const auto count = static_cast<std::size_t>(spec.shape.numel());
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto draw = static_cast<std::uint32_t>(random());
+    const auto sign = draw >> 20 & 1U;
+    if (spec.dtype == Dtype::f32) {
+      const std::uint32_t bits = sign << 31 | 0x3E800000U | (draw & 0x7FFFFFU);
+      std::memcpy(&bytes[4 * i], &bits, 4);
+    } else {
+      const auto exponent = spec.dtype == Dtype::f16 ? 0x3400U | (draw & 0x3FFU) : 0x3E80U | (draw & 0x7FU);
+      const auto bits = static_cast<std::uint16_t>(sign << 15 | exponent);
+      std::memcpy(&bytes[2 * i], &bits, 2);
+    }
+  }
+  return make_leaf(spec, std::make_shared<HostValue>(std::move(bytes)));
+}
+
+std::vector<float> values_of(const Tensor& tensor, ocl::Context& device) {
+  const auto& value = dynamic_cast<const DeviceValue&>(*value_of(tensor));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.spec().bytes()));
+  device.read(*value.buffer, static_cast<std::size_t>(value.offset) * size_of(tensor.dtype()), bytes.data(), bytes.size());
+  std::vector<float> result(static_cast<std::size_t>(tensor.numel()));
+  if (tensor.dtype() == Dtype::f32) {
+    std::memcpy(result.data(), bytes.data(), bytes.size());
+    return result;
+  }
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, &bytes[2 * i], 2);
+    result[i] = tensor.dtype() == Dtype::f16 ? half_to_float(bits) : bfloat16_to_float(bits);
+  }
+  return result;
+}
+
+/// Runs one problem by its solvers.
+class Contest {
+ public:
+  Contest(const Node& node, ocl::Context& device, const Tuning::Evaluate& evaluate)
+      : node_(node), device_(device), evaluate_(evaluate) {
+    for (const auto& input : node.inputs) inputs_.push_back(random_leaf(input.spec()));
+    checked_ = inputs_;
+    for (auto index : batched_inputs(node.op->name())) {
+      auto spec = inputs_[index].spec();
+      std::vector<std::int64_t> dims(spec.shape.begin(), spec.shape.end());
+      batch_ = static_cast<double>(dims[0]);
+      dims[0] = 1;
+      checked_[index] = random_leaf(Spec{Shape(dims), spec.dtype});
+    }
+  }
+
+  std::vector<Trial> operator()() {
+    std::vector<Trial> trials;
+    double best = 1e9;
+    for (const auto& solver : solver_names(node_.op->name())) {
+      const ForceSolver force(std::string(node_.op->name()), solver);
+      try {
+        const Tensor small = run(checked_);
+        auto values = values_of(small, device_);
+        const auto small_time = timed(checked_);
+        // One that is so much slower on one image is not worth the wait.
+        const auto time = small_time * batch_ > 10 * best ? small_time * batch_ : measured();
+        best = std::min(best, time);
+        trials.push_back({solver, std::move(values), time});
+      } catch (const Unsupported& refusal) {
+        logging::print(logging::Level::solver, "tuning: {}", refusal.what());
+      } catch (const Error& failure) {
+        const std::string_view text = failure.what();
+        logging::warn_once(fmt::format("tuning: solver {} FAILS on this device and is discarded for {}: {}", solver,
+                                       problem_text(node_), text.substr(0, text.find('\n'))));
+      }
+    }
+    return trials;
+  }
+
+ private:
+  Tensor run(const Tensors& inputs) {
+    Tensor y = clnet::apply(node_.op, inputs);
+    evaluate_({&y, 1});
+    return y;
+  }
+
+  double timed(const Tensors& inputs) {
+    device_.finish();
+    const auto start = Clock::now();
+    run(inputs);
+    device_.finish();
+    return since(start);
+  }
+
+  /// The median of some runs.
+  double measured() {
+    run(inputs_);
+    std::vector<double> times;
+    const auto start = Clock::now();
+    while (times.size() < 3 || (times.size() < 50 && since(start) < 0.1)) times.push_back(timed(inputs_));
+    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+    return times[times.size() / 2];
+  }
+
+  const Node& node_;
+  ocl::Context& device_;
+  const Tuning::Evaluate& evaluate_;
+  Tensors inputs_, checked_;  ///< in full; with a batch of one
+  double batch_ = 1;
+};
+
+std::string identity(const DeviceInfo& device) {
+  Hash kernels;
+  for (const auto& file : ocl::embedded_files()) kernels.add(file.name).add(ocl::kernel_file(file.name).value());
+  return fmt::format("{} | {} | clnet {} | kernels {}", device.name, device.driver_version, version(), kernels.hex());
+}
+
+}  // namespace
+
+const Trial& fastest_right(std::span<const Trial> trials, double tolerance, const std::string& problem) {
+  const auto& oracle = trials.back();
+  double largest = 0;
+  for (float value : oracle.values) largest = std::max(largest, std::abs(static_cast<double>(value)));
+  const Trial* best = &oracle;
+  for (const auto& trial : trials) {
+    double error = trial.values.size() == oracle.values.size() ? 0 : HUGE_VAL;
+    for (std::size_t i = 0; i < trial.values.size() && error < HUGE_VAL; ++i) {
+      const auto difference = std::abs(static_cast<double>(trial.values[i]) - static_cast<double>(oracle.values[i]));
+      error = std::isnan(difference) ? HUGE_VAL : std::max(error, difference);
+    }
+    if (error > tolerance * largest)
+      logging::warn_once(
+          fmt::format("tuning: solver {} is WRONG on this device and is discarded for {}: it differs by {:.3g} from {}",
+                      trial.solver, problem, error, oracle.solver));
+    else if (trial.seconds < best->seconds)
+      best = &trial;
+  }
+  return *best;
+}
+
+TuningFile::TuningFile(std::string path, std::string identity) : path_(std::move(path)), identity_(std::move(identity)) {
+  choices_ = load();
+}
+
+std::map<std::string, TuningFile::Choice> TuningFile::load() const {
+  std::map<std::string, Choice> result;
+  std::error_code code;
+  if (!std::filesystem::exists(path_, code)) return result;
+  try {
+    const auto content = json::parse(file::read(path_, largest_file));
+    if (content.at("for").get<std::string>() != identity_) return result;
+    for (const auto& [problem, choice] : content.at("choices").items())
+      result[problem] = {choice.at("solver").get<std::string>(), choice.at("ms").get<double>()};
+  } catch (const FileError& error) {
+    logging::print(logging::Level::plan, "tuning file ignored: {}", error.what());
+    result.clear();
+  } catch (const json::exception&) {
+    logging::print(logging::Level::plan, "tuning file ignored: {}: is damaged", path_);
+    result.clear();
+  }
+  return result;
+}
+
+const TuningFile::Choice* TuningFile::find(const std::string& problem) const {
+  const auto found = choices_.find(problem);
+  return found == choices_.end() ? nullptr : &found->second;
+}
+
+void TuningFile::save() const {
+  auto all = load();  // others may have written meanwhile
+  for (const auto& [problem, choice] : choices_) all[problem] = choice;
+  json content{{"for", identity_}, {"choices", json::object()}};
+  for (const auto& [problem, choice] : all)
+    content["choices"][problem] = {{"solver", choice.solver}, {"ms", choice.milliseconds}};
+  try {
+    std::error_code code;
+    std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), code);
+    file::replace(path_, content.dump(1) + "\n");
+  } catch (const FileError& error) {
+    logging::print(logging::Level::plan, "tuning not kept on disk: {}", error.what());
+  }
+}
+
+Tuning::Tuning(const ocl::Context& device) {
+  const auto text = env::text("CLNET_TUNE");
+  const auto folder = env::cache_folder();
+  if (!folder || (text && *text == "off")) return;
+  const auto& info = device.info();
+  const auto name = Hash().add(info.name).add(info.driver_version).hex();
+  file_.emplace((std::filesystem::path(*folder) / fmt::format("tuning-{}.json", name)).string(), identity(info));
+}
+
+std::optional<std::string> Tuning::choice(const Node& node) const {
+  if (!file_ || file_->empty() || !is_tunable(node)) return std::nullopt;
+  const auto* found = file_->find(problem_text(node));
+  return found ? std::optional(found->solver) : std::nullopt;
+}
+
+void Tuning::tune(const Work& work, ocl::Context& device, const Evaluate& evaluate) {
+  const auto seconds = budget();
+  if (!seconds || !file_ || busy_) return;
+  std::map<std::string, const Node*> problems;
+  for (const auto& node : work.nodes)
+    if (is_tunable(*node) && !forced_solver(node->op->name()))
+      if (auto text = problem_text(*node); !file_->find(text)) problems.emplace(std::move(text), node.get());
+  if (problems.empty()) return;
+
+  logging::write(fmt::format("tuning: {} problems, for at most {:.0f} s (CLNET_TUNE)", problems.size(), *seconds));
+  /// However it ends.
+  struct Busy {
+    bool& flag;
+    explicit Busy(bool& f) : flag(f) { flag = true; }
+    ~Busy() { flag = false; }
+  };
+  const Busy busy(busy_);
+  const auto start = Clock::now();
+  std::size_t done = 0;
+  for (const auto& [text, node] : problems) {
+    if (since(start) > *seconds) break;
+    const auto trials = Contest(*node, device, evaluate)();
+    // Without the oracle (it may have failed, too) there is nothing to compare with.
+    if (trials.empty() || trials.back().solver != solver_names(node->op->name()).back()) continue;
+    const auto& best = fastest_right(trials, node->outputs[0].dtype == Dtype::f32 ? 1e-4 : 3e-2, text);
+    logging::write(fmt::format("tuning: {}: {} in {:.3f} ms", text, best.solver, best.seconds * 1e3));
+    file_->set(text, {best.solver, best.seconds * 1e3});
+    ++done;
+  }
+  file_->save();
+  if (done < problems.size())
+    logging::write(fmt::format("tuning: time is up; {} problems keep the default order of solvers", problems.size() - done));
+}
+
+}  // namespace clnet::exec

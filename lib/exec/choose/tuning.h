@@ -1,0 +1,68 @@
+// Solvers chosen by measuring: every candidate is checked against the oracle and timed, and the fastest is remembered for the
+// device, in memory and in a file. Without CLNET_TUNE nothing is measured, but what is remembered is used.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lib/cl/context.h"
+#include "lib/exec/record/work.h"
+
+namespace clnet::exec {
+
+/// One candidate's run of a problem.
+struct Trial {
+  std::string solver;
+  std::vector<float> values;  ///< what it computed
+  double seconds = 0;
+};
+
+/// The fastest of those whose values are the last one's, the oracle's, but for `tolerance` times the largest of them. Others are
+/// discarded with a warning that names the problem.
+CLNET_API const Trial& fastest_right(std::span<const Trial> trials, double tolerance, const std::string& problem);
+
+/// What was chosen for each problem, kept in a file of one device, one driver and one state of the kernels.
+class CLNET_API TuningFile {
+ public:
+  struct Choice {
+    std::string solver;
+    double milliseconds = 0;
+  };
+
+  /// `identity` is all that the choices depend on; a file of another identity, or a damaged one, is ignored.
+  TuningFile(std::string path, std::string identity);
+
+  const Choice* find(const std::string& problem) const;
+  void set(const std::string& problem, Choice choice) { choices_[problem] = std::move(choice); }
+  bool empty() const { return choices_.empty(); }
+  /// Adds the choices to those that are in the file by now. What cannot be written is not kept, with a line in the log.
+  void save() const;
+
+ private:
+  std::map<std::string, Choice> load() const;
+
+  std::string path_, identity_;
+  std::map<std::string, Choice> choices_;
+};
+
+class Tuning {
+ public:
+  explicit Tuning(const ocl::Context& device);
+
+  using Evaluate = std::function<void(std::span<const Tensor>)>;
+  /// Measures what is not known yet of the heavy operations, where CLNET_TUNE says so, for as long as it says.
+  void tune(const Work& work, ocl::Context& device, const Evaluate& evaluate);
+  /// The solver to prefer for a node; nothing when it was not measured.
+  std::optional<std::string> choice(const Node& node) const;
+
+ private:
+  std::optional<TuningFile> file_;
+  bool busy_ = false;  ///< the trials are evaluations too
+};
+
+}  // namespace clnet::exec

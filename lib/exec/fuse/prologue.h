@@ -1,0 +1,25 @@
+// Elementwise operations as the first words of another operation's kernel.
+#pragma once
+
+#include "lib/exec/generate/elementwise.h"
+
+namespace clnet::exec {
+
+class FusedPrologue : public Prologue {
+ public:
+  /// `kernel` computes `value`; `inputs` are its buffers, then its scalars.
+  FusedPrologue(const ElementwiseKernel& kernel, ValueId value, std::vector<Ref> inputs)
+      : kernel_(kernel), value_(value), inputs_(std::move(inputs)) {}
+
+  /// Whether any kernel could have it: an element is made of those at its own place, and of values that are everywhere the same.
+  static bool possible(const ElementwiseKernel& kernel);
+
+  void join(Launch& launch, std::string_view name) override;
+
+ private:
+  const ElementwiseKernel& kernel_;
+  ValueId value_;
+  std::vector<Ref> inputs_;
+};
+
+}  // namespace clnet::exec

@@ -1,0 +1,426 @@
+#include "lib/exec/generate/elementwise.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "lib/exec/generate/expression.h"
+#include "lib/exec/record/value.h"
+#include "lib/exec/record/work.h"
+
+namespace clnet::exec {
+
+Tensor source_of(const Tensor& tensor) {
+  Tensor source = tensor;
+  while (!value_of(source) && source.node()->op->is_view()) source = source.node()->inputs[0];
+  return source;
+}
+
+std::string expression_of(const Node& node) {
+  Specs specs;
+  for (const auto& input : node.inputs) specs.push_back(input.spec());
+  return node.op->expr(specs);
+}
+
+std::string_view value_type(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::i32: return "int";
+    case Dtype::i64: return "long";
+    case Dtype::u8:
+    case Dtype::boolean: return "uchar";
+    default: return "float";
+  }
+}
+
+std::string converted(Dtype dtype, const std::string& expression) {
+  switch (dtype) {
+    case Dtype::f16: return fmt::format("clnet_round_f16({})", expression);
+    case Dtype::bf16: return fmt::format("clnet_round_bf16({})", expression);
+    case Dtype::boolean: return fmt::format("({}) != 0", expression);
+    default: return expression;
+  }
+}
+
+namespace {
+
+class Assembly {
+ public:
+  Assembly(const std::vector<const Node*>& nodes, const std::vector<const Node*>& outputs) : nodes_(nodes), outputs_(outputs) {}
+
+  std::optional<ElementwiseKernel> operator()() {
+    const auto elements = outputs_.front()->outputs[0].shape.numel();
+    std::vector<Shape> shapes;
+    for (const auto* node : nodes_) {
+      if (node->outputs[0].shape.numel() != elements) continue;
+      shapes.push_back(node->outputs[0].shape);
+      for (const auto& input : node->inputs)
+        if (input.numel() == elements) shapes.push_back(input.shape());
+    }
+    if (elements == 0) {
+      result_.loops = {0};
+    } else {
+      auto loops = common_loops(shapes);
+      if (!loops) return std::nullopt;
+      result_.loops = std::move(*loops);
+    }
+    const Strides linear = linear_strides(result_.loops);
+    for (const auto* output : outputs_) result_.outputs.push_back(step(output, {true, linear}));
+    if (failed_) return std::nullopt;
+    std::vector<Strides*> strides;
+    for (auto& load : result_.loads) strides.push_back(&load.at.strides);
+    for (auto& step : result_.steps) strides.push_back(&step.at.strides);
+    if (elements != 0) join_loops(result_.loops, strides);
+    return std::move(result_);
+  }
+
+ private:
+  using Operand = ElementwiseKernel::Operand;
+  using Position = ElementwiseKernel::Position;
+
+  std::size_t step(const Node* node, const Position& at) {
+    const auto same = [&](const auto& other) { return other.node == node && other.at == at; };
+    auto& steps = result_.steps;
+    if (const auto found = std::find_if(steps.begin(), steps.end(), same); found != steps.end())
+      return static_cast<std::size_t>(found - steps.begin());
+    std::vector<Operand> operands;
+    for (const auto& input : node->inputs) operands.push_back(operand(input, *node, at));
+    steps.push_back({node, std::move(operands), at});
+    return steps.size() - 1;
+  }
+
+  Operand operand(const Tensor& input, const Node& reader, const Position& at) {
+    Position position;
+    position.linear = at.linear && input.numel() == reader.outputs[0].shape.numel();
+    if (auto strides = broadcast_strides(input.shape(), reader.outputs[0].shape, at.strides, result_.loops))
+      position.strides = std::move(*strides);
+    else
+      failed_ = true;
+    const Tensor source = source_of(input);
+    const auto index_in = [&](std::vector<Tensor>& list) {
+      const auto found = std::find_if(list.begin(), list.end(), [&](const Tensor& other) { return other.same(source); });
+      if (found != list.end()) return static_cast<std::size_t>(found - list.begin());
+      list.push_back(source);
+      return list.size() - 1;
+    };
+    if (std::find(nodes_.begin(), nodes_.end(), source.node().get()) != nodes_.end() && !value_of(source))
+      return {Operand::From::step, step(source.node().get(), position)};
+    if (is_host_scalar(source.spec(), value_of(source).get())) return {Operand::From::scalar, index_in(result_.scalars)};
+    const auto buffer = index_in(result_.buffers);
+    auto& loads = result_.loads;
+    const auto same = [&](const auto& load) { return load.buffer == buffer && load.at == position; };
+    const auto found = std::find_if(loads.begin(), loads.end(), same);
+    if (found != loads.end()) return {Operand::From::load, static_cast<std::size_t>(found - loads.begin())};
+    loads.push_back({buffer, std::move(position)});
+    return {Operand::From::load, loads.size() - 1};
+  }
+
+  const std::vector<const Node*>& nodes_;
+  const std::vector<const Node*>& outputs_;
+  ElementwiseKernel result_;
+  bool failed_ = false;
+};
+
+}  // namespace
+
+bool is_elementwise(const Node& node) { return node.outputs.size() == 1 && !expression_of(node).empty(); }
+
+std::optional<ElementwiseKernel> assemble(const std::vector<const Node*>& nodes, const std::vector<const Node*>& outputs) {
+  return Assembly(nodes, outputs)();
+}
+
+std::size_t ElementwiseKernel::parameter_bytes() const {
+  std::size_t bytes = 16 * (buffers.size() + outputs.size()) + 8 * scalars.size() + 4 * (loops.size() + 3);
+  for (const auto& load : loads) bytes += load.at.linear ? 0 : 4 * (loops.size() - 1);
+  for (const auto& step : steps) {
+    bytes += 4 * step.node->op->parameters().size();
+    if (!step.at.linear) bytes += 4 * (loops.size() - 1);
+  }
+  return bytes;
+}
+
+int ElementwiseKernel::cost() const {
+  return std::accumulate(steps.begin(), steps.end(), 0,
+                         [](int sum, const Step& step) { return sum + exec::cost(expression_of(*step.node)); });
+}
+
+namespace {
+
+/// Prints the kernel and records its launch. Loops are called 0, 1, ... from the outermost on.
+class Printer {
+ public:
+  Printer(const ElementwiseKernel& kernel, Recorder& recorder)
+      : kernel_(kernel), recorder_(recorder), inner_(kernel.loops.size() - 1) {
+    std::vector<bool> used(kernel.steps.size(), false), stored(kernel.steps.size(), false);
+    for (const auto& step : kernel.steps)
+      for (const auto& operand : step.operands)
+        if (operand.from == From::step) used[operand.index] = true;
+    for (auto output : kernel.outputs) stored[output] = true;
+    used_ = std::move(used);
+    stored_ = std::move(stored);
+    for (const auto& step : kernel.steps) expressions_.push_back(expression_of(*step.node));
+    find_rows();
+  }
+
+  void operator()() {
+    name_ = function_name();
+    std::size_t parameter = 0;
+    for (std::size_t k = 0; k < kernel_.outputs.size(); ++k) parameters_ += fmt::format("{}OUT_SHARED(y{})", k ? ", " : "", k);
+    for (std::size_t k = 0; k < kernel_.buffers.size(); ++k) parameters_ += fmt::format(", IN_SHARED(x{})", k);
+    for (std::size_t k = 0; k < kernel_.scalars.size(); ++k) parameters_ += fmt::format(", SCALAR(s{})", k);
+    for (const auto& step : kernel_.steps) {
+      first_parameter_.push_back(parameter);
+      for (std::size_t k = 0; k < step.node->op->parameters().size(); ++k)
+        parameters_ += fmt::format(", const float p{}", parameter++);
+    }
+    for (std::size_t d = 0; d <= inner_; ++d) parameters_ += fmt::format(", const int n{}", d);
+    const bool rows = recorder_.device().prefers_vector_kernels;
+    const auto body = rows ? row_body() : element_body();
+    for (const auto& [name, stride] : strides_) parameters_ += fmt::format(", const int {}", name);
+    if (rows)
+      parameters_ +=
+          inner_ ? ", const int rows, const int rows_per_item, const int piece, const int pieces" : ", const int piece";
+
+    // Where a loop cannot become vectors (loads of halves), scalars are right, and no news.
+    constexpr std::string_view quiet = "#pragma clang diagnostic ignored \"-Wpass-failed\"\n\n";
+    auto source = fmt::format("#include \"clnet.clh\"\n\n{}kernel void {}({}) {{\n{}}}\n", rows ? quiet : "", name_,
+                              wrapped(parameters_, name_.size() + 13), body);
+    auto& launch = recorder_.generated(name_, std::move(source), name_);
+    arguments(launch);
+    if (rows)
+      row_range(launch);
+    else
+      element_range(launch);
+    const auto& shape = kernel_.steps[kernel_.outputs[0]].node->outputs[0].shape;
+    launch.detail(to_string(shape)).flops(static_cast<double>(shape.numel()) * static_cast<double>(kernel_.steps.size()));
+  }
+
+ private:
+  using From = ElementwiseKernel::Operand::From;
+  using Operand = ElementwiseKernel::Operand;
+  using Position = ElementwiseKernel::Position;
+
+  /// Finds what does not change in the innermost loop.
+  void find_rows() {
+    for (const auto& load : kernel_.loads) row_load_.push_back(!load.at.linear && load.at.strides[inner_] == 0);
+    for (std::size_t k = 0; k < kernel_.steps.size(); ++k) {
+      const auto& step = kernel_.steps[k];
+      bool fixed = !uses_index(expressions_[k]);
+      for (const auto& operand : step.operands)
+        fixed = fixed && (operand.from == From::scalar ||
+                          (operand.from == From::load ? row_load_[operand.index] : row_step_[operand.index]));
+      row_step_.push_back(fixed);
+    }
+  }
+
+  /// A parameter list in lines that are not too long.
+  static std::string wrapped(const std::string& list, std::size_t indent) {
+    constexpr std::size_t width = 120;
+    std::string text;
+    std::size_t column = indent;
+    for (std::size_t start = 0; start < list.size();) {
+      const auto end = std::min(list.find(", ", start), list.size() - 2) + 2;
+      const auto part = list.substr(start, end - start);
+      if (column + part.size() > width) {
+        text.back() = '\n';
+        text.append(indent, ' ');
+        column = indent;
+      }
+      text += part;
+      column += part.size();
+      start = end;
+    }
+    return text;
+  }
+
+  std::string function_name() const {
+    constexpr std::size_t most = 4;
+    std::vector<std::string_view> names;
+    for (const auto& step : kernel_.steps) names.push_back(step.node->op->name());
+    if (names.size() == 1) return fmt::format("{}_elementwise", names[0]);
+    std::string name = "fused";
+    for (std::size_t k = 0; k < names.size() && k < most; ++k) name += fmt::format("_{}", names[k]);
+    if (names.size() > most) name += fmt::format("_{}_more", names.size() - most);
+    return name;
+  }
+
+  /// The index of a position, its strides added to the parameters.
+  std::string index(const Position& at, const std::string& name) {
+    if (at.linear) return "i";
+    std::string text;
+    for (std::size_t d = 0; d < inner_; ++d) {
+      if (at.strides[d] == 0) continue;
+      const auto stride = fmt::format("{}_{}", name, d);
+      const bool known = std::any_of(strides_.begin(), strides_.end(), [&](const auto& other) { return other.first == stride; });
+      if (!known) strides_.emplace_back(stride, at.strides[d]);
+      text += fmt::format("{}i{} * {}", text.empty() ? "" : " + ", d, stride);
+    }
+    if (at.strides[inner_] != 0) text += fmt::format("{}i{}", text.empty() ? "" : " + ", inner_);
+    return text.empty() ? "0" : text;
+  }
+
+  std::string text_of(const Operand& operand) const {
+    constexpr char letters[] = {'a', 's', 'v'};
+    return fmt::format("{}{}", letters[static_cast<std::size_t>(operand.from)], operand.index);
+  }
+
+  std::string load(std::size_t k, std::string_view indent) {
+    const auto& load = kernel_.loads[k];
+    return fmt::format("{}const VALUE(x{}) a{} = LOAD(x{}, {});\n", indent, load.buffer, k, load.buffer,
+                       index(load.at, fmt::format("a{}", k)));
+  }
+
+  /// A single result is stored by its own line. Several are stored after all loads (see statements()).
+  std::string step(std::size_t k, std::string_view indent, bool with_store) {
+    const auto& step = kernel_.steps[k];
+    const auto expression = rename(expressions_[k], [&](std::string_view name) -> std::string {
+      if (name == "i") return index(step.at, fmt::format("v{}", k));
+      if (name[0] == 'p') return fmt::format("p{}", first_parameter_[k] + static_cast<std::size_t>(name[1] - '0'));
+      return text_of(step.operands.at(static_cast<std::size_t>(name[0] - 'a')));
+    });
+    const auto dtype = step.node->outputs[0].dtype;
+    if (with_store && stored_[k] && !used_[k] && kernel_.outputs.size() == 1)
+      return store(k, expression, indent, step.node->op->name());
+    return fmt::format("{}const {} v{} = {};  // {}\n", indent, value_type(dtype), k, converted(dtype, expression),
+                       step.node->op->name());
+  }
+
+  std::string store(std::size_t k, std::string_view value, std::string_view indent, std::string_view comment) const {
+    std::string text;
+    for (std::size_t out = 0; out < kernel_.outputs.size(); ++out)
+      if (kernel_.outputs[out] == k)
+        text += fmt::format("{}STORE(y{}, i, {});{}{}\n", indent, out, value, comment.empty() ? "" : "  // ", comment);
+    return text;
+  }
+
+  /// All loads and operations that change in the innermost loop (`inner`), or those that do not. Loads stand just before the
+  /// first operation that needs them.
+  std::string statements(bool inner, std::string_view indent) {
+    std::string text;
+    std::vector<bool> loaded(kernel_.loads.size(), false);
+    for (std::size_t k = 0; k < kernel_.steps.size(); ++k) {
+      for (const auto& operand : kernel_.steps[k].operands) {
+        if (operand.from != From::load || loaded[operand.index] || row_load_[operand.index] == inner) continue;
+        loaded[operand.index] = true;
+        text += load(operand.index, indent);
+      }
+      if (row_step_[k] != inner) text += step(k, indent, inner);
+    }
+    if (!inner) return text;
+    // An output may be the memory of an input: nothing is stored before everything is loaded.
+    for (std::size_t k = 0; k < kernel_.steps.size(); ++k)
+      if (stored_[k] && (used_[k] || row_step_[k] || kernel_.outputs.size() > 1))
+        text += store(k, fmt::format("v{}", k), indent, "");
+    return text;
+  }
+
+  /// i0, i1, ... of the outer loops from a linear index over them.
+  std::string outer_indices(std::string_view linear, std::size_t count, std::string_view indent) const {
+    std::string text, rest(linear);
+    for (std::size_t d = count; d-- > 1;) {
+      text += fmt::format("{}const int i{} = REMAINDER({}, n{});\n", indent, d, rest, d);
+      rest = fmt::format("{} / n{}", rest, d);
+    }
+    return text + fmt::format("{}const int i0 = {};\n", indent, rest);
+  }
+
+  /// For CPUs: a work-item takes rows (or a piece of one) in a loop that the compiler turns into vectors.
+  std::string row_body() {
+    const std::string pragma = "#pragma clang loop vectorize(assume_safety)\n";
+    if (inner_ == 0)
+      return fmt::format(
+          "  const int from = (int)get_global_id(0) * piece, to = min(from + piece, n0);\n{}{}"
+          "  for (int i = from; i < to; ++i) {{\n{}  }}\n",
+          statements(false, "  "), pragma, statements(true, "    "));
+    return fmt::format(
+        "  const int item = (int)get_global_id(0), from = REMAINDER(item, pieces) * piece, to = min(from + piece, n{0});\n"
+        "  const int first = item / pieces * rows_per_item, last = min(first + rows_per_item, rows);\n"
+        "  for (int row = first; row < last; ++row) {{\n{1}{2}{3}    for (int i{0} = from; i{0} < to; ++i{0}) {{\n"
+        "      const int i = row * n{0} + i{0};\n{4}    }}\n  }}\n",
+        inner_, outer_indices("row", inner_, "    "), statements(false, "    "), pragma, statements(true, "      "));
+  }
+
+  /// With rows long enough to fill work-groups each loop is a dimension of the range; otherwise the linear index is taken apart.
+  bool by_range() const { return inner_ == 0 || (inner_ <= 2 && kernel_.loops[inner_] >= 64); }
+
+  /// An element per work-item.
+  std::string element_body() {
+    std::string text;
+    if (by_range()) {
+      std::string inside, linear;
+      for (std::size_t d = 0; d <= inner_; ++d) {
+        text += fmt::format("  const int i{} = (int)get_global_id({});\n", d, inner_ - d);
+        inside += fmt::format("{}i{} < n{}", d ? " && " : "", d, d);
+        linear = d > 1 ? fmt::format("({}) * n{} + i{}", linear, d, d) : d ? fmt::format("i0 * n{} + i{}", d, d) : "i0";
+      }
+      text += fmt::format("  if (!({})) return;\n  const int i = {};\n", inside, linear);
+    } else {
+      std::string total;
+      for (std::size_t d = 0; d <= inner_; ++d) total += fmt::format("{}n{}", d ? " * " : "", d);
+      text = fmt::format("  const int i = (int)get_global_id(0);\n  if (i >= {}) return;\n", total) +
+             outer_indices("i", inner_ + 1, "  ");
+    }
+    return text + statements(false, "  ") + statements(true, "  ");
+  }
+
+  void arguments(Launch& launch) const {
+    for (std::size_t k = 0; k < kernel_.outputs.size(); ++k) launch.out(fmt::format("y{}", k), recorder_.output(k));
+    const auto buffers = kernel_.buffers.size();
+    for (std::size_t k = 0; k < buffers; ++k) launch.in(fmt::format("x{}", k), recorder_.input(k), access(k));
+    for (std::size_t k = 0; k < kernel_.scalars.size(); ++k) launch.scalar(fmt::format("s{}", k), recorder_.input(buffers + k));
+    for (const auto& step : kernel_.steps)
+      for (float parameter : step.node->op->parameters()) launch.arg_float(parameter);
+    for (auto extent : kernel_.loops) launch.arg(extent);
+    for (const auto& [name, stride] : strides_) launch.arg(stride);
+  }
+
+  void row_range(Launch& launch) const {
+    constexpr std::int64_t task_work = 16384, unit = 64;  // elements of a cheap task: some microseconds; whole cache lines
+    const auto up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+    const auto length = kernel_.loops[inner_];
+    std::int64_t rows = 1;
+    for (std::size_t d = 0; d < inner_; ++d) rows *= kernel_.loops[d];
+    const auto work = rows * length * std::max(1, kernel_.cost() / 8);
+    const auto tasks = std::clamp<std::int64_t>(work / task_work, 1, std::int64_t{4} * recorder_.device().compute_units);
+    const auto wanted_pieces = rows >= tasks ? 1 : up(tasks, std::max<std::int64_t>(rows, 1));
+    const auto piece = std::max<std::int64_t>(1, wanted_pieces == 1 ? length : up(up(length, wanted_pieces), unit) * unit);
+    const auto pieces = up(length, piece), rows_per_item = std::max<std::int64_t>(1, up(rows, tasks));
+    if (inner_) launch.args({rows, rows_per_item});
+    launch.arg(piece);
+    if (inner_) launch.arg(std::max<std::int64_t>(pieces, 1));
+    launch.range({pieces * up(rows, rows_per_item)}, {1});
+  }
+
+  void element_range(Launch& launch) const {
+    const auto& loops = kernel_.loops;
+    const auto group = static_cast<std::int64_t>(std::min<std::size_t>(256, recorder_.device().max_work_group_size));
+    if (!by_range())
+      launch.range({std::accumulate(loops.begin(), loops.end(), std::int64_t{1}, std::multiplies{})}, {group});
+    else if (inner_ == 0)
+      launch.range({loops[0]}, {group});
+    else if (inner_ == 1)
+      launch.range({loops[1], loops[0]}, {group, 1});
+    else
+      launch.range({loops[2], loops[1], loops[0]}, {group, 1, 1});
+  }
+
+  /// Outputs may take the memory of an input that is only read at the index of the element.
+  Access access(std::size_t buffer) const {
+    const bool linear = std::all_of(kernel_.loads.begin(), kernel_.loads.end(),
+                                    [&](const auto& load) { return load.buffer != buffer || load.at.linear; });
+    return linear ? Access::same_element : Access::any;
+  }
+
+  const ElementwiseKernel& kernel_;
+  Recorder& recorder_;
+  const std::size_t inner_;  ///< the innermost loop
+  std::vector<bool> used_, stored_, row_load_, row_step_;
+  std::vector<std::string> expressions_;
+  std::vector<std::size_t> first_parameter_;
+  std::vector<std::pair<std::string, std::int64_t>> strides_;
+  std::string name_, parameters_;
+};
+
+}  // namespace
+
+void lower_elementwise(const ElementwiseKernel& kernel, Recorder& recorder) { Printer(kernel, recorder)(); }
+
+}  // namespace clnet::exec

@@ -1,0 +1,107 @@
+#include "lib/exec/plan/key.h"
+
+#include <fmt/format.h>
+
+#include <typeinfo>
+#include <unordered_map>
+
+#include "lib/exec/choose/solver.h"
+#include "lib/exec/fuse/fusion.h"
+#include "lib/exec/record/value.h"
+#include "lib/graph/op.h"
+
+namespace clnet::exec {
+
+namespace {
+
+class Writer {
+ public:
+  template <class T>
+  void raw(T value) {
+    text_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  void text(std::string_view value) {
+    raw(value.size());
+    text_.append(value);
+  }
+  void spec(const Spec& value) {
+    raw(static_cast<unsigned char>(value.dtype));
+    raw(static_cast<unsigned char>(value.shape.rank()));
+    for (auto extent : value.shape) raw(extent);
+  }
+  void field(const Field& value) {
+    raw(static_cast<unsigned char>(value.index()));
+    std::visit(
+        [&](const auto& content) {
+          using T = std::decay_t<decltype(content)>;
+          if constexpr (std::is_same_v<T, std::string>) {
+            text(content);
+          } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
+            raw(content.size());
+            for (auto element : content) raw(element);
+          } else {
+            raw(content);
+          }
+        },
+        value);
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace
+
+std::string plan_key(const Work& work, std::span<const Tensor> wanted) {
+  Writer key;
+  std::unordered_map<const Node*, std::uint32_t> numbers;
+  numbers.reserve(2 * (work.nodes.size() + work.leaves.size()));
+  const auto reference = [&](const Tensor& tensor) {
+    key.raw(numbers.at(tensor.node().get()));
+    key.raw(static_cast<std::int32_t>(tensor.output()));
+  };
+  key.text(forced_solvers());
+  key.raw(fusion_enabled());
+  key.raw(work.leaves.size());
+  for (const auto& leaf : work.leaves) {
+    // Outputs of one evaluated node share its number: which one is meant is written where it is used.
+    numbers.try_emplace(leaf.node().get(), static_cast<std::uint32_t>(numbers.size()));
+    reference(leaf);
+    key.spec(leaf.spec());
+    key.raw(is_host_scalar(leaf.spec(), value_of(leaf).get()));
+  }
+  for (const auto& node : work.nodes) {
+    numbers.try_emplace(node.get(), static_cast<std::uint32_t>(numbers.size()));
+    // An operation's class is part of what it is: names are only for people.
+    const auto& op = *node->op;
+    key.raw(&typeid(op));
+    key.text(op.name());
+    const auto fields = op.fields();
+    key.raw(fields.size());
+    for (const auto& [name, value] : fields) key.field(value);
+    key.raw(node->inputs.size());
+    for (const auto& input : node->inputs) reference(input);
+    key.raw(node->outputs.size());
+    for (const auto& output : node->outputs) key.spec(output);
+  }
+  for (const auto& tensor : wanted)
+    if (!value_of(tensor)) reference(tensor);
+  return key.take();
+}
+
+std::vector<std::string> describe(const Work& work) {
+  std::vector<std::string> lines;
+  for (const auto& leaf : work.leaves)
+    lines.push_back(fmt::format("input {}: {}{}", lines.size(), to_string(leaf.spec()),
+                                is_host_scalar(leaf.spec(), value_of(leaf).get()) ? ", a scalar of the host" : ""));
+  for (const auto& node : work.nodes) {
+    const auto fields = to_string(node->op->fields());
+    std::string outputs;
+    for (const auto& output : node->outputs) outputs += (outputs.empty() ? "" : ", ") + to_string(output);
+    lines.push_back(fmt::format("{}{}{} -> {}", node->op->name(), fields.empty() ? "" : " ", fields, outputs));
+  }
+  return lines;
+}
+
+}  // namespace clnet::exec

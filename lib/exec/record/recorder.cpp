@@ -1,0 +1,170 @@
+#include "lib/exec/record/recorder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "clnet/error.h"
+
+namespace clnet::exec {
+
+Launch& Launch::define(std::string_view name, std::int64_t value) { return define(name, std::to_string(value)); }
+
+Launch& Launch::define(std::string_view name, std::string_view value) {
+  program_.defines[std::string(name)] = value;
+  return *this;
+}
+
+Launch& Launch::buffer(std::string_view name, BufferArg arg) {
+  define(fmt::format("TYPE_{}", name), to_string(recording_->value(arg.ref.value).spec.dtype));
+  args_.emplace_back(arg);
+  return *this;
+}
+
+Launch& Launch::in(std::string_view name, Ref ref, Access access) {
+  return buffer(name, {.ref = ref, .reads = true, .writes = false, .access = access});
+}
+Launch& Launch::out(std::string_view name, Ref ref) { return buffer(name, {.ref = ref, .reads = false, .writes = true}); }
+Launch& Launch::inout(std::string_view name, Ref ref) { return buffer(name, {.ref = ref, .reads = true, .writes = true}); }
+
+bool Launch::rebind(ValueId value, Ref with) {
+  for (auto& arg : args_) {
+    auto* buffer = std::get_if<BufferArg>(&arg);
+    if (!buffer || buffer->writes || buffer->ref.value != value || buffer->ref.offset != 0) continue;
+    buffer->ref = with;
+    return true;
+  }
+  return false;
+}
+
+Launch& Launch::scalar(std::string_view name, Ref ref) {
+  define(fmt::format("TYPE_{}", name), to_string(recording_->value(ref.value).spec.dtype));
+  args_.emplace_back(ScalarArg{ref.value});
+  return *this;
+}
+
+Launch& Launch::arg(std::int64_t value) {
+  if (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max())
+    throw Unsupported(fmt::format("{}: {} is too large for a kernel's 32-bit index", function_, value));
+  args_.emplace_back(static_cast<std::int32_t>(value));
+  return *this;
+}
+
+Launch& Launch::args(std::initializer_list<std::int64_t> values) {
+  for (auto value : values) arg(value);
+  return *this;
+}
+
+Launch& Launch::arg_float(float value) {
+  args_.emplace_back(value);
+  return *this;
+}
+
+Launch& Launch::local_memory(std::size_t bytes) {
+  args_.emplace_back(LocalArg{bytes});
+  return *this;
+}
+
+Launch& Launch::range(std::initializer_list<std::int64_t> global, std::initializer_list<std::int64_t> local) {
+  return range(std::vector(global), std::vector(local));
+}
+
+Launch& Launch::range(const std::vector<std::int64_t>& global, const std::vector<std::int64_t>& local) {
+  global_.clear();
+  local_.clear();
+  for (auto size : global) global_.push_back(static_cast<std::size_t>(size));
+  for (auto size : local) {
+    const auto group = static_cast<std::size_t>(size);
+    auto& total = global_[local_.size()];
+    total = (total + group - 1) / group * group;
+    local_.push_back(group);
+  }
+  return *this;
+}
+
+Launch& Launch::part(std::int64_t elements) {
+  std::get<BufferArg>(args_.back()).count = elements;
+  return *this;
+}
+
+Launch& Launch::flops(double count) {
+  flops_ = count;
+  return *this;
+}
+
+Launch& Launch::detail(std::string text) {
+  detail_ = std::move(text);
+  return *this;
+}
+
+ValueId Recording::add_value(Spec spec) {
+  const auto id = static_cast<ValueId>(values_.size());
+  values_.push_back({.spec = std::move(spec), .root = id});
+  return id;
+}
+
+ValueId Recording::add_leaf(Spec spec, bool host_scalar) {
+  const auto id = add_value(std::move(spec));
+  values_.back().leaf = true;
+  values_.back().host_scalar = host_scalar;
+  return id;
+}
+
+void Recording::alias(ValueId view, Ref base) {
+  auto& info = values_[static_cast<std::size_t>(view)];
+  const auto& source = value(base.value);
+  info.root = source.root;
+  info.offset = source.offset + base.offset;
+}
+
+bool Recording::uses(std::size_t first, ValueId id) const {
+  bool found = false;
+  for (auto i = first; i < commands_.size(); ++i)
+    for_each_ref(commands_[i], [&](Ref ref, bool) { found = found || value(ref.value).root == value(id).root; });
+  return found;
+}
+
+void Recording::move_before(std::size_t first, std::size_t middle) {
+  const auto at = [&](std::size_t index) { return commands_.begin() + static_cast<std::ptrdiff_t>(index); };
+  std::rotate(at(first), at(middle), commands_.end());
+}
+
+Ref Recorder::temporary(Spec spec) { return {recording_.add_value(std::move(spec)), 0}; }
+
+Ref Recorder::packed(Spec spec, Ref source) {
+  const auto id = recording_.add_value(std::move(spec));
+  const auto& root = recording_.value(recording_.value(source.value).root);
+  recording_.values_[static_cast<std::size_t>(id)].packed = root.leaf && !root.host_scalar;
+  return {id, 0};
+}
+
+Launch& Recorder::kernel(std::string_view program, std::string_view function) {
+  recording_.commands_.push_back(Launch(&recording_, {std::string(program), {}, {}}, std::string(function)));
+  return std::get<Launch>(recording_.commands_.back());
+}
+
+Launch& Recorder::generated(std::string_view title, std::string source, std::string_view function) {
+  auto& launch = custom(title, std::move(source), function);
+  launch.program_.few_builtins = true;
+  return launch;
+}
+
+Launch& Recorder::custom(std::string_view title, std::string source, std::string_view function) {
+  recording_.commands_.push_back(Launch(&recording_, {std::string(title), std::move(source), {}}, std::string(function)));
+  return std::get<Launch>(recording_.commands_.back());
+}
+
+void Recorder::host(HostCall call) { recording_.commands_.emplace_back(std::move(call)); }
+
+void Recorder::epilogue(Launch& launch, std::int64_t channels, std::int64_t inner) {
+  if (epilogue_ && epilogue_->join(launch, channels, inner)) epilogue_joined_ = true;
+}
+
+void Recorder::prologue(Launch& launch, std::string_view name) {
+  if (prologue_) prologue_->join(launch, name);
+}
+
+void Recorder::alias(std::size_t output, Ref base) { recording_.alias(outputs_.at(output), base); }
+
+}  // namespace clnet::exec

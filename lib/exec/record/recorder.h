@@ -1,0 +1,250 @@
+// What lowering an operation writes: symbolic launches over value ids, never OpenCL objects. Views, arenas and CLBlast's
+// offsets all go through (value id, element offset).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "clnet/device.h"
+#include "clnet/shape.h"
+#include "lib/cl/program_cache.h"
+
+namespace clnet::exec {
+
+using ValueId = std::int32_t;
+
+/// A value from an element on.
+struct Ref {
+  ValueId value = -1;
+  std::int64_t offset = 0;
+
+  Ref at(std::int64_t elements) const { return {value, offset + elements}; }
+};
+
+/// How a kernel reads an input. same_element: the work-item that writes element i of an output is the only one that reads element
+/// i of the input, and it reads all that it needs before it writes: the output may take the input's memory.
+enum class Access : std::uint8_t { any, same_element };
+
+struct BufferArg {
+  Ref ref;
+  bool reads = true, writes = false;
+  Access access = Access::any;
+  std::int64_t count = -1;  ///< elements from `ref` on that the launch reads or writes; -1: the rest of the value
+};
+/// A one-element leaf whose value the host knows, passed by value.
+struct ScalarArg {
+  ValueId value;
+};
+struct LocalArg {
+  std::size_t bytes;
+};
+using Arg = std::variant<BufferArg, ScalarArg, LocalArg, std::int32_t, float>;
+
+class Recording;
+
+/// One kernel launch. Arguments are given in the order of the kernel's parameters.
+class CLNET_API Launch {
+ public:
+  /// -D name=value.
+  Launch& define(std::string_view name, std::int64_t value);
+  Launch& define(std::string_view name, std::string_view value);
+  /// A parameter IN(name), OUT(name) or INOUT(name): buffer and offset, and TYPE_name as a define.
+  Launch& in(std::string_view name, Ref ref, Access access = Access::any);
+  Launch& out(std::string_view name, Ref ref);
+  Launch& inout(std::string_view name, Ref ref);
+  /// SCALAR(name): the value of a leaf that Recorder::host_scalar() said yes to, in its arithmetic type.
+  Launch& scalar(std::string_view name, Ref ref);
+  /// Binds the parameter that reads all of `value` to `with` instead; false where there is none.
+  bool rebind(ValueId value, Ref with);
+  /// `const int`; throws Unsupported when the value does not fit.
+  Launch& arg(std::int64_t value);
+  Launch& args(std::initializer_list<std::int64_t> values);
+  /// `const float`.
+  Launch& arg_float(float value);
+  /// `local T *`.
+  Launch& local_memory(std::size_t bytes);
+  /// Global work size; `local` empty leaves the work-group size to the driver, else `global` is rounded up to multiples of it
+  /// (kernels check their bounds).
+  Launch& range(std::initializer_list<std::int64_t> global, std::initializer_list<std::int64_t> local = {});
+  Launch& range(const std::vector<std::int64_t>& global, const std::vector<std::int64_t>& local);
+  /// Says that the launch touches only so many elements of the buffer argument given last. Every element of a value is written
+  /// once before it is read, by one launch or by several that write a part each.
+  Launch& part(std::int64_t elements);
+  /// For the profiler.
+  Launch& flops(double count);
+  Launch& detail(std::string text);
+
+  const ocl::ProgramSource& program() const { return program_; }
+  const std::string& function() const { return function_; }
+  const std::vector<Arg>& arguments() const { return args_; }
+  const std::vector<std::size_t>& global() const { return global_; }
+  const std::vector<std::size_t>& local() const { return local_; }
+  double flop_count() const { return flops_; }
+  const std::string& detail_text() const { return detail_; }
+
+ private:
+  friend class Recorder;
+  Launch(const Recording* recording, ocl::ProgramSource program, std::string function)
+      : recording_(recording), program_(std::move(program)), function_(std::move(function)) {}
+  Launch& buffer(std::string_view name, BufferArg arg);
+
+  const Recording* recording_;
+  ocl::ProgramSource program_;
+  std::string function_;
+  std::vector<Arg> args_;
+  std::vector<std::size_t> global_{1}, local_;
+  double flops_ = 0;
+  std::string detail_;
+};
+
+/// What a host call sees of the device.
+class HostContext {
+ public:
+  virtual ~HostContext() = default;
+  virtual ocl::Context& device() = 0;
+  virtual const ::cl::Buffer& buffer(Ref ref) = 0;
+  /// The offset of a Ref in its buffer, in elements.
+  virtual std::size_t offset(Ref ref) = 0;
+};
+
+/// A call on the host that enqueues work itself (CLBlast, MPI).
+struct HostCall {
+  std::string name;
+  std::vector<Ref> reads, writes;
+  std::function<void(HostContext&)> call;
+  double flops = 0;
+};
+
+using Command = std::variant<Launch, HostCall>;
+
+/// Calls function(ref, whether it is written) for every buffer of the command.
+template <class Function>
+void for_each_ref(const Command& command, const Function& function) {
+  if (const auto* launch = std::get_if<Launch>(&command)) {
+    for (const auto& arg : launch->arguments())
+      if (const auto* buffer = std::get_if<BufferArg>(&arg)) function(buffer->ref, buffer->writes);
+  } else {
+    const auto& call = std::get<HostCall>(command);
+    for (auto ref : call.reads) function(ref, false);
+    for (auto ref : call.writes) function(ref, true);
+  }
+}
+
+/// Symbolic values and the commands over them, for a whole graph.
+class CLNET_API Recording {
+ public:
+  struct ValueInfo {
+    Spec spec;
+    bool leaf = false;
+    bool host_scalar = false;  ///< a one-element leaf whose value the host knows
+    ValueId root = -1;         ///< the value whose buffer this one lives in (itself, unless it is a view)
+    std::int64_t offset = 0;   ///< from the root's first element
+    bool packed = false;       ///< depends on leaves only, and is worth keeping as long as they do not change
+  };
+
+  ValueId add_value(Spec spec);
+  ValueId add_leaf(Spec spec, bool host_scalar);
+  /// Makes `view` the same memory as `base` from an element on. Dtypes must be of the same size.
+  void alias(ValueId view, Ref base);
+  /// The leaf will be another one next time, as a trained weight is: keeping what is made of it would only cost memory.
+  void expect_change(Ref leaf) { changing_.push_back(value(leaf.value).root); }
+  const std::vector<ValueId>& changing() const { return changing_; }
+  /// The value is made from leaves only, and kept while they do not change.
+  void keep_packed(ValueId id) { values_[static_cast<std::size_t>(id)].packed = true; }
+  const ValueInfo& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
+  std::size_t value_count() const { return values_.size(); }
+  const std::vector<Command>& commands() const { return commands_; }
+  /// Whether a command from `first` on reads or writes the value, or a view of it.
+  bool uses(std::size_t first, ValueId id) const;
+  /// Moves the commands from `middle` on before those from `first` on.
+  void move_before(std::size_t first, std::size_t middle);
+
+ private:
+  friend class Recorder;
+  std::deque<ValueInfo> values_;  // operations hold references to specs while they add values
+  std::vector<ValueId> changing_;
+  std::vector<Command> commands_;
+};
+
+/// Elementwise operations that follow the one being recorded and are all that reads its output.
+class Epilogue {
+ public:
+  virtual ~Epilogue() = default;
+  /// Makes the launch finish each element by them; false where it cannot be said in terms of these channels.
+  virtual bool join(Launch& launch, std::int64_t channels, std::int64_t inner) = 0;
+};
+
+/// Elementwise operations that make an input of the one being recorded and are read by nothing else.
+class Prologue {
+ public:
+  virtual ~Prologue() = default;
+  /// Makes the launch compute the elements that it loads by IN(name), if they are that input.
+  virtual void join(Launch& launch, std::string_view name) = 0;
+};
+
+/// The pen that one operation's lower() holds.
+class CLNET_API Recorder {
+ public:
+  Recorder(Recording& recording, const DeviceInfo& device, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
+           Epilogue* epilogue = nullptr, Prologue* prologue = nullptr)
+      : recording_(recording),
+        device_(device),
+        inputs_(std::move(inputs)),
+        outputs_(std::move(outputs)),
+        epilogue_(epilogue),
+        prologue_(prologue) {}
+
+  const DeviceInfo& device() const { return device_; }
+  std::size_t input_count() const { return inputs_.size(); }
+  Ref input(std::size_t index) const { return {inputs_.at(index), 0}; }
+  Ref output(std::size_t index = 0) const { return {outputs_.at(index), 0}; }
+  const Spec& spec(Ref ref) const { return recording_.value(ref.value).spec; }
+  /// Scratch memory, alive until the operation's last command that uses it.
+  Ref temporary(Spec spec);
+  /// Scratch memory for another form of `source` (weights in panels, say), which must be all that it is made from. While
+  /// `source` is a leaf that stays the same, as weights do in inference, it is kept from run to run, and the launches that write
+  /// it are left out.
+  Ref packed(Spec spec, Ref source);
+
+  /// See Recording.
+  void expect_change(Ref leaf) { recording_.expect_change(leaf); }
+
+  /// A kernel of kernels/<program>.cl. The reference is good until the next command is recorded.
+  Launch& kernel(std::string_view program, std::string_view function);
+  /// A kernel of generated source; `title` names the program in logs and errors.
+  Launch& generated(std::string_view title, std::string source, std::string_view function);
+  /// A kernel of a user's source, which may call any of OpenCL's functions.
+  Launch& custom(std::string_view title, std::string source, std::string_view function);
+  void host(HostCall call);
+  /// The output is the input's memory from `base` on: nothing is copied.
+  void alias(std::size_t output, Ref base);
+  /// Lets what follows the operation elementwise (activation, residual, scale and shift) be done by the launch that stores the
+  /// output, on each element before it is stored; nothing where nothing follows. Called when all other arguments are set: the
+  /// kernel ends its parameters with EPILOGUE_PARAMETERS and stores EPILOGUE(value, index, channel); see kernels/epilogue.clh.
+  /// Element i of the output is of channel i / inner % channels. When several launches store parts of the output, all say so.
+  void epilogue(Launch& launch, std::int64_t channels, std::int64_t inner);
+  /// Lets the launch compute the elements of IN(name) itself where they are made elementwise for this operation only; nothing
+  /// where they are not. Called when all other arguments are set, before epilogue(): see kernels/prologue.clh.
+  void prologue(Launch& launch, std::string_view name);
+  /// Whether somebody said so; else a kernel of its own follows.
+  bool epilogue_joined() const { return epilogue_joined_; }
+  /// Whether the input is a one-element leaf whose value may be passed with Launch::scalar().
+  bool host_scalar(std::size_t input) const { return recording_.value(inputs_.at(input)).host_scalar; }
+
+ private:
+  Recording& recording_;
+  const DeviceInfo& device_;
+  std::vector<ValueId> inputs_, outputs_;
+  Epilogue* epilogue_;
+  Prologue* prologue_;
+  bool epilogue_joined_ = false;
+};
+
+}  // namespace clnet::exec
