@@ -78,7 +78,7 @@ std::optional<std::string> matmul_clblast_rejects(const MatmulProblem& problem, 
   if (!device.runs_clblast) return "CLBlast's kernels harm this device (clnet-info lists its quirks)";
   if (problem.k == 0) return "CLBlast does not take empty sums (k = 0)";
   if (problem.dtype == Dtype::bf16) return "CLBlast has no bf16";
-  if (problem.dtype == Dtype::f16 && !device.fp16) return "f16, and the device has no half-precision arithmetic";
+  if (problem.dtype == Dtype::f16) return "CLBlast adds the products of f16 in f16, not in f32";
   return std::nullopt;
 }
 
@@ -89,7 +89,7 @@ void matmul_clblast(const MatmulProblem& problem, exec::Recorder& recorder) {
     recorder.kernel("matmul_bias", "matmul_bias")
         .in("bias", *problem.bias)
         .out("c", problem.c)
-        .args({rows, problem.n})
+        .args({rows, problem.m, problem.n, problem.stride_c})
         .range({problem.n, rows});
     reads.push_back(problem.c);
   }

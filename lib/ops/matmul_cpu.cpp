@@ -108,7 +108,7 @@ void matmul_cpu(const MatmulProblem& p, exec::Recorder& recorder) {
       .arg(p.bias && !second)
       .args({p.m, p.n, p.k})
       .args({p.transpose_a, p.transpose_b})
-      .args({p.stride_a, p.stride_b, p.m * p.n})
+      .args({p.stride_a, p.stride_b, second ? p.m * p.n : p.stride_c})
       .args({tiling.m, tiling.n, depth, part, parts, elements})
       .local_memory(static_cast<std::size_t>(local_floats(tiling.m, tiling.n, depth, width)) * sizeof(float))
       .range({ceil_div(p.n, tiling.n), ceil_div(p.m, tiling.m), p.batch * parts}, {1, 1, 1})
@@ -122,7 +122,7 @@ void matmul_cpu(const MatmulProblem& p, exec::Recorder& recorder) {
       .in("bias", bias)
       .out("c", p.c)
       .arg(p.bias.has_value())
-      .args({p.batch * p.m, p.n, parts, elements, chunk})
+      .args({p.batch * p.m, p.m, p.n, p.stride_c, parts, elements, chunk})
       .range({ceil_div(p.batch * p.m, chunk)}, {1});
   recorder.epilogue(sum, p.n, 1);
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tests/reference/matmul.h"
 
 namespace clnet::testing {
@@ -22,6 +24,44 @@ inline Case matmul_case(const Shape& a, const Shape& b, const MatmulOptions& opt
     return Arrays{Array(Shape(extents), product.values)};
   };
   return result;
+}
+
+/// Leading dimensions in every order, each in both operands or in one of them only.
+inline std::vector<Case> broadcast_matmul_cases() {
+  std::vector<Case> cases;
+  std::vector<std::int64_t> extents{2, 3, 4};
+  do
+    for (int kinds = 0; kinds < 27; ++kinds) {
+      std::vector<std::int64_t> a, b;
+      for (int d = 0, rest = kinds; d < 3; ++d, rest /= 3) {
+        const auto extent = extents[static_cast<std::size_t>(d)];
+        a.push_back(rest % 3 == 1 ? 1 : extent);
+        b.push_back(rest % 3 == 2 ? 1 : extent);
+      }
+      a.insert(a.end(), {5, 6});
+      b.insert(b.end(), {6, 7});
+      cases.push_back(matmul_case(Shape(a), Shape(b)));
+    }
+  while (std::next_permutation(extents.begin(), extents.end()));
+  // Tiles, few rows, few columns, and k in parts; a product of the first two shapes again among elementwise operations.
+  cases.push_back(matmul_case({4, 3, 32, 40}, {4, 1, 40, 48}));
+  cases.push_back(matmul_case({4, 3, 40, 32}, {4, 1, 48, 40}, {true, true}));
+  cases.push_back(matmul_case({4, 3, 3, 40}, {4, 1, 40, 48}));
+  cases.push_back(matmul_case({4, 3, 40, 32}, {4, 1, 32, 3}));
+  cases.push_back(matmul_case({4, 3, 20, 600}, {4, 1, 600, 20}));
+  for (auto& example : cases) example.gradient = false;
+  auto finished = matmul_case({4, 3, 32, 40}, {4, 1, 40, 48});
+  finished.name += " and a residual";
+  finished.inputs.push_back({{4, 3, 32, 48}});
+  finished.run = [](const auto& in) { return std::vector{relu(matmul(in[0], in[1]) + in[2])}; };
+  finished.reference = [](const Arrays& in) {
+    auto result = matmul_reference(in[0], in[1]);
+    for (std::int64_t i = 0; i < result.numel(); ++i) result[i] = std::max(0.0, result[i] + in[2][i]);
+    return Arrays{result};
+  };
+  finished.gradient = false;
+  cases.push_back(std::move(finished));
+  return cases;
 }
 
 inline Case linear_case(const Shape& x, std::int64_t out, bool bias) {

@@ -10,6 +10,8 @@ using Catch::Matchers::Contains;
 
 TEST_CASE("matmul") { check(matmul_cases(), {"matmul"}); }
 
+TEST_CASE("matmul broadcasts leading dimensions in any order") { check(broadcast_matmul_cases(), {"matmul"}); }
+
 TEST_CASE("matmul names both shapes that do not fit") {
   CHECK_THROWS_AS(matmul(zeros({2, 3}), zeros({4, 5})), ShapeError);
   CHECK_THROWS_WITH(matmul(zeros({2, 3}), zeros({4, 5})), Contains("[2, 3] x [4, 5]") && Contains("3 and 4"));
