@@ -1,0 +1,67 @@
+// Plans made for devices that are not here: the tests of this folder run on the null driver, once for each device that ctest
+// names.
+#include <CL/cl_ext.h>
+
+#include <catch2/catch.hpp>
+
+#include "clnet/clnet.h"
+#include "lib/cl/opencl.h"
+#include "lib/exec/statistics.h"
+#include "tests/null_opencl/counts.h"
+
+using namespace clnet;
+
+namespace {
+
+null_opencl::Counts counted() {
+  std::vector<cl::Platform> platforms;
+  cl::Platform::get(&platforms);
+  auto* address = clGetExtensionFunctionAddressForPlatform(platforms.at(0)(), "nullOpenclCounts");
+  REQUIRE(address);
+  return reinterpret_cast<null_opencl::GetCounts>(address)();
+}
+
+}  // namespace
+
+TEST_CASE("a training step is planned for the device that the driver claims to be") {
+  for (const std::string name : {"mlp", "cnn"}) {
+    const auto model = models::make(name, {1, 28, 28}, 10);
+    optim::Adam optimizer{*model, {.learning_rate = 1e-3}};
+    const auto before = exec::statistics();
+    const auto launched = counted().launches;
+    for (int step = 0; step < 3; ++step) {
+      const Tensor x = rand({32, 1, 28, 28}).detach();
+      const Tensor targets = Tensor::from(std::vector<std::int32_t>(32, 3), Shape{32});
+      CHECK(optimizer.step(cross_entropy((*model)(x), targets)).item<float>() == 0.0F);
+    }
+    const auto after = exec::statistics();
+    CHECK(after.plans_reused >= before.plans_reused + 2);
+    // What the executor says that it launched reached the driver; CLBlast's launches come on top.
+    CHECK(counted().launches - launched >= after.kernels - before.kernels);
+  }
+}
+
+TEST_CASE("memory is counted by the driver as by the library") {
+  auto device = Device::current();
+  device.trim();
+  const auto before = counted();
+  {
+    const Tensor x = zeros({1000, 1000});
+    x.eval();
+    CHECK(counted().bytes >= before.bytes + 4000000);
+  }
+  device.trim();
+  CHECK(counted().bytes <= before.bytes);
+}
+
+TEST_CASE("plans of ever new structure are made without compiling") {
+  const Tensor x = Tensor::from({1.0F, 2.0F, 3.0F, 4.0F});
+  const auto before = exec::statistics();
+  constexpr int plans = 500;
+  for (int i = 0; i < plans; ++i) {
+    Tensor y = x;
+    for (int bit = 0; bit < 9; ++bit) y = (i >> bit & 1) ? exp(y) : sin(y);
+    y.eval();
+  }
+  CHECK(exec::statistics().plans_made - before.plans_made >= plans - 12);
+}

@@ -1,0 +1,24 @@
+// What the null driver can claim to be.
+#pragma once
+
+#include <CL/cl.h>
+
+#include <cstddef>
+
+namespace null_opencl {
+
+struct Profile {
+  const char* key;  ///< as in NULL_OPENCL_DEVICE=rtx3090
+  const char *platform, *vendor, *name, *version, *driver, *board, *extensions;
+  cl_device_type type;
+  cl_uint units, clock_mhz, float_width, address_alignment_bits;
+  cl_ulong local_memory, global_memory, max_allocation;
+  std::size_t max_work_group_size, max_parameter_size;
+  bool unified_memory;
+  cl_uint capability_major, capability_minor;  ///< NVIDIA only
+};
+
+/// The profile that NULL_OPENCL_DEVICE names; null, after a line on stderr that lists all, when it names none.
+const Profile* profile();
+
+}  // namespace null_opencl
