@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "clnet/error.h"
@@ -21,11 +22,34 @@ Tensors Op::vjp(const Tensors&, const Tensors&, const Tensors&) const {
 
 std::string Op::expr(const Specs&) const { return {}; }
 
+std::optional<Alias> Op::alias(const Specs&, std::size_t) const { return std::nullopt; }
+
 void Op::lower(exec::Recorder&) const { throw Unsupported(fmt::format("{}: cannot be computed on a device", name())); }
 
 Node::Node(std::shared_ptr<const Op> operation, Tensors in, Specs out)
     : op(std::move(operation)), inputs(std::move(in)), outputs(std::move(out)), values(outputs.size()), sequence(nodes_made++) {
   ++nodes_alive;
+  if (op) find_aliases();
+}
+
+void Node::find_aliases() {
+  Specs specs;
+  specs.reserve(inputs.size());
+  for (const auto& input : inputs) specs.push_back(input.spec());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto alias = op->alias(specs, i);
+    if (!alias) continue;
+    const auto& base = specs.at(alias->input);
+    if (base.dtype != outputs[i].dtype || alias->offset < 0 || alias->offset + outputs[i].shape.numel() > base.shape.numel())
+      throw Error(fmt::format("{}: output {} ({}) is no range of {} from element {} on", op->name(), i, to_string(outputs[i]),
+                              to_string(base), alias->offset));
+    aliases.resize(outputs.size());
+    aliases[i] = alias;
+  }
+}
+
+bool Node::is_view() const {
+  return !aliases.empty() && std::all_of(aliases.begin(), aliases.end(), [](const auto& alias) { return alias.has_value(); });
 }
 
 Node::~Node() {
@@ -43,6 +67,36 @@ Node::~Node() {
 
 std::uint64_t Node::next_sequence() { return nodes_made; }
 std::int64_t Node::alive() { return nodes_alive; }
+
+namespace {
+
+/// What the tensor is a range of; nothing where it has a value or is computed.
+const Alias* alias_of(const Tensor& tensor) {
+  const auto output = static_cast<std::size_t>(tensor.output());
+  const auto& node = *tensor.node();
+  return node.aliases.empty() || node.values[output] || !node.aliases[output] ? nullptr : &*node.aliases[output];
+}
+
+}  // namespace
+
+Range root_of(const Tensor& tensor) {
+  Range range{tensor, 0};
+  while (const auto* alias = alias_of(range.tensor)) {
+    range.offset += alias->offset;
+    range.tensor = Tensor(range.tensor.node()->inputs[alias->input]);
+  }
+  return range;
+}
+
+Tensor source_of(const Tensor& tensor) {
+  Tensor source = tensor;
+  while (const auto* alias = alias_of(source)) {
+    const auto& input = source.node()->inputs[alias->input];
+    if (input.numel() != source.numel()) break;
+    source = Tensor(input);
+  }
+  return source;
+}
 
 Tensor make_leaf(Spec spec, std::shared_ptr<Value> value) {
   auto node = std::make_shared<Node>(nullptr, Tensors{}, Specs{std::move(spec)});

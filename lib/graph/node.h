@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "clnet/export.h"
@@ -27,6 +28,7 @@ struct CLNET_API Node {
   std::shared_ptr<const Op> op;  ///< empty: a leaf
   Tensors inputs;
   Specs outputs;
+  std::vector<std::optional<Alias>> aliases;   ///< one per output, as Op::alias says; empty where none is one
   std::vector<std::shared_ptr<Value>> values;  ///< one per output; empty until evaluated
   const std::uint64_t sequence;                ///< grows from node to node: the order in which the program asked for them
   std::uint64_t checkpoint = 0;                ///< the call of checkpoint() that made it; 0: none
@@ -34,6 +36,8 @@ struct CLNET_API Node {
   Node(std::shared_ptr<const Op> op, Tensors inputs, Specs outputs);
   /// Frees long chains of nodes in a loop: recursion would overflow the stack.
   ~Node();
+  /// Whether every output is a range of an input: nothing is computed.
+  bool is_view() const;
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
@@ -41,10 +45,24 @@ struct CLNET_API Node {
   static std::uint64_t next_sequence();
   /// Nodes alive in the process, so that tests can show that a training loop does not leak.
   static std::int64_t alive();
+
+ private:
+  void find_aliases();
 };
 
 /// A leaf that holds a value.
 CLNET_API Tensor make_leaf(Spec spec, std::shared_ptr<Value> value);
+/// A range of another tensor's elements: as many as it is asked for, from an element on.
+struct Range {
+  Tensor tensor;
+  std::int64_t offset = 0;
+};
+/// The tensor in whose memory the elements of `tensor` lie, and where they begin: itself, unless it is a view without a value
+/// yet.
+CLNET_API Range root_of(const Tensor& tensor);
+/// The same as long as every element is meant: what `tensor` is under other shapes.
+CLNET_API Tensor source_of(const Tensor& tensor);
+
 /// What the executor wants to know of each new node (CLNET_EAGER); null: nothing.
 CLNET_API extern void (*node_made)(const Tensor& first_output);
 

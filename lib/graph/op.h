@@ -1,6 +1,8 @@
 // An operation: what it is called, which specs it makes, how its gradient is built, and how it is computed.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +21,12 @@ class Recorder;
 
 using Specs = std::vector<Spec>;
 using Tensors = std::vector<Tensor>;
+
+/// A range of an input's elements, in their order.
+struct Alias {
+  std::size_t input = 0;
+  std::int64_t offset = 0;  ///< of the range's first element in the input, in elements
+};
 
 class CLNET_API Op {
  public:
@@ -42,8 +50,10 @@ class CLNET_API Op {
   /// The values of p0, p1, ...: run-time arguments, so that their values do not make new programs.
   virtual std::vector<float> parameters() const { return {}; }
 
-  /// Whether the only output is the only input's elements in the same order, under another shape: nothing is computed.
-  virtual bool is_view() const { return false; }
+  /// Which elements of an input an output is, if it is nothing else: as many from `offset` on as the output has, of the same
+  /// dtype. Such an output is never computed: graph, fusion and recording take it for the input's memory, and lower() does not
+  /// write it.
+  virtual std::optional<Alias> alias(const Specs& inputs, std::size_t output) const;
 
   /// Whether computing it again costs little more than reading its inputs: memory may be saved so. Elementwise operations are
   /// cheap without saying so.
@@ -56,7 +66,7 @@ class CLNET_API Op {
   /// operation only are computed where it is loaded.
   virtual std::optional<std::size_t> prologue_input() const { return std::nullopt; }
 
-  /// Records the launches that compute the outputs.
+  /// Records the launches that compute the outputs that are no aliases.
   virtual void lower(exec::Recorder& recorder) const;
 };
 

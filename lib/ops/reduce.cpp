@@ -65,7 +65,7 @@ class Reduce : public Op {
     const bool extremum = kind_ == Kind::max || kind_ == Kind::min;
     if (extremum && reduced_count(x.shape, reduced) == 0)
       throw ShapeError(fmt::format("{}: there is no element to choose from in {}", name(), to_string(x)));
-    return {{reduced_shape(x.shape, reduced, keepdim_), extremum ? x.dtype : is_floating(x.dtype) ? x.dtype : Dtype::i64}};
+    return {{reduced_shape(x.shape, reduced, keepdim_), result_dtype(x.dtype)}};
   }
 
   Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
@@ -91,6 +91,13 @@ class Reduce : public Op {
     }
   }
 
+  std::optional<Alias> alias(const Specs& inputs, std::size_t) const override {
+    // Where only extents of 1 are reduced, the values are the result.
+    const auto& x = inputs[0];
+    const bool same = reduced_count(x.shape, reduced_dims(name(), x.shape, dims_)) == 1 && result_dtype(x.dtype) == x.dtype;
+    return same ? std::optional(Alias{}) : std::nullopt;
+  }
+
   bool takes_epilogue() const override { return true; }
   std::optional<std::size_t> prologue_input() const override { return 0; }
 
@@ -111,11 +118,8 @@ class Reduce : public Op {
       else
         runs.push_back({spec.shape[d], is_reduced});
     }
-    if (std::none_of(runs.begin(), runs.end(), [](const Run& run) { return run.reduced; })) {
-      // Nothing to reduce: the values are the result.
-      if (spec.dtype == recorder.spec(recorder.output()).dtype) return recorder.alias(0, recorder.input(0));
-      runs.insert(runs.begin(), {1, true});
-    }
+    // Nothing to reduce, but another dtype to give.
+    if (std::none_of(runs.begin(), runs.end(), [](const Run& run) { return run.reduced; })) runs.insert(runs.begin(), {1, true});
 
     // One run after the other, the innermost first: it leaves the least.
     static constexpr ReduceKind kinds[] = {ReduceKind::sum, ReduceKind::sum, ReduceKind::prod, ReduceKind::max, ReduceKind::min};
@@ -138,6 +142,9 @@ class Reduce : public Op {
   }
 
  private:
+  /// Sums and products of integers are wide.
+  Dtype result_dtype(Dtype x) const { return kind_ == Kind::max || kind_ == Kind::min || is_floating(x) ? x : Dtype::i64; }
+
   Kind kind_;
   Dims dims_;
   bool keepdim_;

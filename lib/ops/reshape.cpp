@@ -4,7 +4,6 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
-#include "lib/exec/record/recorder.h"
 #include "lib/graph/op.h"
 
 namespace clnet {
@@ -26,8 +25,7 @@ class Reshape : public Op {
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
     return {reshape(gradients[0], inputs[0].shape())};
   }
-  bool is_view() const override { return true; }
-  void lower(exec::Recorder& recorder) const override { recorder.alias(0, recorder.input(0)); }
+  std::optional<Alias> alias(const Specs&, std::size_t) const override { return Alias{}; }
 
  private:
   Shape shape_;

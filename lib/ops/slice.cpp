@@ -39,20 +39,28 @@ class Slice : public Op {
     after[static_cast<std::size_t>(dim_)] = shape[dim_] - start_ - length;
     return {pad(g, before, after)};
   }
+  std::optional<Alias> alias(const Specs& inputs, std::size_t) const override {
+    const auto& from = inputs[0].shape;
+    if (outer(from) != 1 || step_ != 1 || from.numel() == 0 || count_ == 0) return std::nullopt;
+    return Alias{0, start_ * ops::strides_of(from)[static_cast<std::size_t>(dim_)]};
+  }
   void lower(exec::Recorder& recorder) const override {
     const auto& from = recorder.spec(recorder.input(0)).shape;
-    const auto& to = recorder.spec(recorder.output()).shape;
     const auto inner = ops::strides_of(from)[static_cast<std::size_t>(dim_)];
-    std::int64_t outer = 1;
-    for (int d = 0; d < dim_; ++d) outer *= from[d];
     const auto base = recorder.input(0).at(start_ * inner);
-    if (outer == 1 && step_ == 1 && to.numel() > 0) return recorder.alias(0, base);
-    ops::strided_copy(
-        {base, recorder.output(), {{outer, from[dim_] * inner, count_ * inner}, {count_, step_ * inner, inner}, {inner, 1, 1}}},
-        recorder);
+    ops::strided_copy({base,
+                       recorder.output(),
+                       {{outer(from), from[dim_] * inner, count_ * inner}, {count_, step_ * inner, inner}, {inner, 1, 1}}},
+                      recorder);
   }
 
  private:
+  std::int64_t outer(const Shape& from) const {
+    std::int64_t product = 1;
+    for (int d = 0; d < dim_; ++d) product *= from[d];
+    return product;
+  }
+
   int dim_;
   std::int64_t start_, count_, step_;
 };

@@ -252,3 +252,22 @@ TEST_CASE("large sums in stages begin and end with other operations") {
         compare_with_single([&] { return sqrt(mean((a - b) * (a - b))); });
       });
 }
+
+TEST_CASE("results share a kernel only where nothing that was moved to another kernel reads them") {
+  const auto graph = [] {
+    const Tensor x = filled({2, 3, 4, 4}, 1, Dtype::f32), b = filled({3}, 2, Dtype::f32), w = filled({3}, 3, Dtype::f32);
+    const auto bn = batch_norm_training(x, w, b);
+    const Tensor v = relu(bn.var), loss = mean(sin(bn.y)) + mean(b * 0.5) + sum(v);
+    auto wanted = gradients(loss, {x, b});
+    wanted.push_back(v);
+    return wanted;
+  };
+  auto fused = graph();
+  REQUIRE_NOTHROW(eval(fused));
+  const exec::NoFusion none;
+  auto single = graph();
+  for (std::size_t k = 0; k < fused.size(); ++k) {
+    const auto got = fused[k].to_vector<float>(), want = single[k].to_vector<float>();
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(want[i]).margin(1e-6));
+  }
+}

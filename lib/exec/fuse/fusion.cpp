@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "clnet/error.h"
 #include "lib/base/env.h"
 #include "lib/base/log.h"
 #include "lib/exec/fuse/epilogue.h"
@@ -39,26 +40,25 @@ class Fusion {
     for (Index k = 0; k < count_; ++k) index_[nodes[k].get()] = k;
     reads_.resize(count_);
     readers_.resize(count_);
+    parts_.resize(count_);
     kept_.resize(count_);
-    needed_.resize(count_);
     written_.resize(count_);
     for (Index k = 0; k < count_; ++k) {
       elementwise_.push_back(is_elementwise(*nodes[k]));
       home_.push_back(k);
-      members_.push_back({k});
+      members_.emplace_back();
+      if (nodes[k]->is_view()) continue;
+      members_[k] = {k};
       for (const auto& input : nodes[k]->inputs) {
-        // Elementwise operations look through views.
-        const auto source = producer(elementwise_[k] ? source_of(input) : input);
+        const auto source = producer(input);
         if (source == none) continue;
         reads_[k].push_back(source);
         readers_[source].push_back(k);
+        if (source_of(input).node() != nodes[source]) parts_[k].push_back(source);
       }
     }
     for (const auto& tensor : wanted)
       if (const auto k = producer(tensor); k != none) kept_[k] = true;
-    for (Index k = count_; k-- > 0;)
-      needed_[k] = kept_[k] || !nodes_[k]->op->is_view() ||
-                   std::any_of(readers_[k].begin(), readers_[k].end(), [&](Index reader) { return needed_[reader]; });
   }
 
   std::vector<Group> operator()() {
@@ -82,17 +82,18 @@ class Fusion {
   }
 
  private:
+  /// The operation that computes the tensor's elements; none where they are there.
   Index producer(const Tensor& tensor) const {
-    if (value_of(tensor)) return none;
-    const auto found = index_.find(tensor.node().get());
+    const Tensor root = root_of(tensor).tensor;
+    if (value_of(root)) return none;
+    const auto found = index_.find(root.node().get());
     return found == index_.end() ? none : found->second;
   }
 
   std::int64_t elements(Index k) const { return nodes_[k]->outputs[0].shape.numel(); }
 
   bool is_read_outside(Index k, Index group) const {
-    return kept_[k] || std::any_of(readers_[k].begin(), readers_[k].end(),
-                                   [&](Index reader) { return needed_[reader] && home_[reader] != group; });
+    return kept_[k] || std::any_of(readers_[k].begin(), readers_[k].end(), [&](Index reader) { return home_[reader] != group; });
   }
 
   std::optional<ElementwiseKernel> kernel_of(const std::vector<Index>& members, const std::vector<Index>& outputs) const {
@@ -115,7 +116,11 @@ class Fusion {
     return where_.empty() ? std::span(&home_[k], 1) : std::span<const Index>(where_[k]);
   }
 
-  /// Whether group `to` needs, by way of other groups, what group `from` computes.
+  bool reads_part(Index reader, Index source) const {
+    return std::find(parts_[reader].begin(), parts_[reader].end(), source) != parts_[reader].end();
+  }
+
+  /// Whether group `to` needs, by way of other groups or at other places, what group `from` computes.
   bool path_between(Index from, Index to) const {
     std::vector<bool> seen(count_, false);
     std::vector<Index> open{from};
@@ -126,7 +131,7 @@ class Fusion {
       for (auto k : members_[group])
         for (auto reader : readers_[k])
           for (auto next : groups_of(reader)) {
-            if (next == to && group != from) return true;
+            if (next == to && (group != from || reads_part(reader, k))) return true;
             if (next == to || seen[next]) continue;
             seen[next] = true;
             open.push_back(next);
@@ -172,8 +177,7 @@ class Fusion {
     if (!written_[k] || kept_[k] || elements(k) == 0) return;
     std::set<Index> targets;
     for (auto reader : readers_[k]) {
-      if (!needed_[reader]) continue;
-      if (!elementwise_[reader]) return;
+      if (!elementwise_[reader] || reads_part(reader, k)) return;
       for (auto group : where_[reader])
         if (group != home) targets.insert(group);
     }
@@ -215,22 +219,24 @@ class Fusion {
     }
   }
 
-  /// Whether one of the node's inputs, seen through views where it does so, is the tensor.
+  /// Whether the node reads elements of the tensor.
   bool reads(Index reader, const Tensor& tensor) const {
     const auto& inputs = nodes_[reader]->inputs;
-    return std::any_of(inputs.begin(), inputs.end(),
-                       [&](const Tensor& input) { return (elementwise_[reader] ? source_of(input) : input).same(tensor); });
+    return std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& input) { return root_of(input).tensor.same(tensor); });
   }
 
   /// Makes the kernels that alone read a convolution's (or the like's) first output a part of it.
   void attach_to_heads() {
     for (Index k = count_; k-- > 0;) {
       const Tensor head(nodes_[k], 0);
-      const bool wanted = std::any_of(wanted_.begin(), wanted_.end(), [&](const Tensor& tensor) { return tensor.same(head); });
-      if (elementwise_[k] || !nodes_[k]->op->takes_epilogue() || value_of(head) || wanted || elements(k) == 0) continue;
+      const bool wanted =
+          std::any_of(wanted_.begin(), wanted_.end(), [&](const Tensor& tensor) { return root_of(tensor).tensor.same(head); });
+      if (elementwise_[k] || nodes_[k]->is_view() || !nodes_[k]->op->takes_epilogue() || value_of(head) || wanted ||
+          elements(k) == 0)
+        continue;
       std::vector<Index> readers;
       for (auto reader : readers_[k])
-        if (needed_[reader] && reads(reader, head)) readers.push_back(reader);
+        if (reads(reader, head)) readers.push_back(reader);
       if (readers.empty()) continue;
       const Index group = home_[readers.front()];
       const bool alone = std::all_of(readers.begin(), readers.end(), [&](Index reader) {
@@ -253,14 +259,15 @@ class Fusion {
   void attach_to_readers() {
     for (Index k = 0; k < count_; ++k) {
       const auto input = nodes_[k]->op->prologue_input();
-      if (elementwise_[k] || !input || !needed_[k]) continue;
+      if (elementwise_[k] || nodes_[k]->is_view() || !input) continue;
       const Tensor& made = nodes_[k]->inputs.at(*input);
       const Index source = producer(made);
-      if (source == none || !elementwise_[source] || kept_[source] || elements(source) == 0) continue;
+      if (source == none || made.node() != nodes_[source] || !elementwise_[source] || kept_[source] || elements(source) == 0)
+        continue;
       const auto& inputs = nodes_[k]->inputs;
-      const bool once = std::count_if(inputs.begin(), inputs.end(), [&](const Tensor& other) { return other.same(made); }) == 1;
-      const bool alone = std::all_of(readers_[source].begin(), readers_[source].end(),
-                                     [&](Index reader) { return reader == k || !needed_[reader]; });
+      const bool once =
+          std::count_if(inputs.begin(), inputs.end(), [&](const Tensor& other) { return producer(other) == source; }) == 1;
+      const bool alone = std::all_of(readers_[source].begin(), readers_[source].end(), [&](Index reader) { return reader == k; });
       const Index group = home_[source], target = home_[k];
       if (!once || !alone || group == target || head_[group] != none || outputs_of(group) != std::vector{source}) continue;
       const auto kernel = kernel_of(members_[group], {source});
@@ -284,8 +291,8 @@ class Fusion {
       if (!elementwise_[k] || id != k || members_[id].empty() || head_[id] != none) continue;
       const auto outputs = outputs_of(id);
       const bool last = std::all_of(members_[id].begin(), members_[id].end(), [&](Index member) {
-        return where_[member].size() == 1 && std::all_of(readers_[member].begin(), readers_[member].end(),
-                                                         [&](Index reader) { return !needed_[reader] || home_[reader] == id; });
+        const auto here = [&](Index other) { return where_[other].size() == 1 && where_[other][0] == id; };
+        return here(member) && std::all_of(readers_[member].begin(), readers_[member].end(), here);
       });
       if (!last || outputs.empty() || elements(k) == 0 || elements(k) > most_joined_elements) continue;
       const auto [found, fresh] = open.try_emplace(elements(k), id);
@@ -357,10 +364,12 @@ class Fusion {
     while (!ready.empty()) {
       const Index id = ready.top();
       ready.pop();
-      if (needed_[members_[id][0]]) result.push_back(finished(id));
+      result.push_back(finished(id));
       for (auto next : after[id])
         if (--waits[next] == 0) ready.push(next);
     }
+    if (std::any_of(waits.begin(), waits.end(), [](auto count) { return count != 0; }))
+      throw Error("fusion: a group of operations depends on itself; this is a fault of clnet (CLNET_FUSION=0 avoids it)");
     return result;
   }
 
@@ -371,9 +380,9 @@ class Fusion {
   std::unordered_map<const Node*, Index> index_;
   // By node:
   std::vector<bool> elementwise_, kept_;
-  std::vector<bool> needed_;   ///< false: a view that only elementwise operations look through
   std::vector<bool> written_;  ///< its home writes it, because others read it
   std::vector<std::vector<Index>> reads_, readers_;
+  std::vector<std::vector<Index>> parts_;  ///< those of reads_ whose elements are at other places, which one kernel cannot have
   std::vector<Index> home_;                ///< the group that it belongs to
   std::vector<std::vector<Index>> where_;  ///< all groups that compute it
   // By group:

@@ -9,12 +9,6 @@
 
 namespace clnet::exec {
 
-Tensor source_of(const Tensor& tensor) {
-  Tensor source = tensor;
-  while (!value_of(source) && source.node()->op->is_view()) source = source.node()->inputs[0];
-  return source;
-}
-
 std::string expression_of(const Node& node) {
   Specs specs;
   for (const auto& input : node.inputs) specs.push_back(input.spec());

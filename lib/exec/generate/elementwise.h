@@ -14,9 +14,6 @@
 
 namespace clnet::exec {
 
-/// The tensor whose memory holds the values of `tensor`: what views that are yet to be computed are views of.
-Tensor source_of(const Tensor& tensor);
-
 /// Whether the operation is computed by an expression.
 bool is_elementwise(const Node& node);
 

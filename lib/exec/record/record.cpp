@@ -1,7 +1,12 @@
 #include "lib/exec/record/record.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+#include "clnet/error.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/fuse/epilogue.h"
 #include "lib/exec/fuse/fusion.h"
@@ -9,6 +14,19 @@
 #include "lib/exec/record/value.h"
 
 namespace clnet::exec {
+
+ValueId ValueIds::find(const Tensor& tensor) const {
+  const auto found = ids_.find(tensor.node().get());
+  return found == ids_.end() ? -1 : found->second[static_cast<std::size_t>(tensor.output())];
+}
+
+ValueId ValueIds::at(const Tensor& tensor) const {
+  const auto id = find(tensor);
+  if (id < 0)
+    throw Error(fmt::format("{}: its value {} is read before it is made; this is a fault of clnet",
+                            tensor.node()->op ? tensor.node()->op->name() : "a leaf", to_string(tensor.spec())));
+  return id;
+}
 
 void ValueIds::set(const Tensor& tensor, ValueId id) {
   auto& outputs = ids_[tensor.node().get()];
@@ -18,14 +36,54 @@ void ValueIds::set(const Tensor& tensor, ValueId id) {
 
 namespace {
 
+/// What a small part of a larger value is returned as, so that it does not keep all of that.
+class Copy : public Op {
+ public:
+  std::string_view name() const override { return "copy"; }
+  Specs infer(const Specs& inputs) const override { return inputs; }
+  std::string expr(const Specs&) const override { return "a"; }
+};
+
+/// The nodes to compute and the results to keep; in the place of returned views of less than a quarter of their memory, copies.
+struct Returned {
+  std::vector<std::shared_ptr<Node>> nodes;
+  Tensors wanted;
+};
+
+Returned with_copies(const Work& work, std::span<const Tensor> wanted) {
+  Returned result;
+  std::map<std::pair<const Node*, int>, Tensor> copies;
+  for (const auto& tensor : wanted) {
+    result.wanted.push_back(tensor);
+    if (4 * tensor.spec().bytes() >= root_of(tensor).tensor.spec().bytes()) continue;
+    auto& copy = copies[{tensor.node().get(), tensor.output()}];
+    if (!copy.defined())
+      copy = Tensor(std::make_shared<Node>(std::make_shared<Copy>(), Tensors{tensor}, Specs{tensor.spec()}), 0);
+    result.wanted.back() = copy;
+  }
+  for (const auto& node : work.nodes) {
+    result.nodes.push_back(node);
+    for (auto copy = copies.lower_bound({node.get(), 0}); copy != copies.end() && copy->first.first == node.get(); ++copy)
+      result.nodes.push_back(copy->second.node());
+  }
+  return result;
+}
+
+/// The operations whose values are returned, themselves or as views.
+std::unordered_set<const Node*> returned_nodes(std::span<const Tensor> wanted) {
+  std::unordered_set<const Node*> nodes;
+  for (const auto& tensor : wanted) nodes.insert(root_of(tensor).tensor.node().get());
+  return nodes;
+}
+
 /// Small values that are made from leaves only, such as the scale of a batch normalisation in inference, are made once.
-bool is_constant(const ElementwiseKernel& kernel, const Tensors& outputs, std::span<const Tensor> wanted) {
+bool is_constant(const ElementwiseKernel& kernel, const Tensors& outputs, const std::unordered_set<const Node*>& returned) {
   constexpr std::int64_t most_elements = 1 << 16;
   return !kernel.buffers.empty() && outputs[0].numel() <= most_elements &&
-         std::all_of(kernel.buffers.begin(), kernel.buffers.end(), [](const Tensor& t) { return value_of(t) != nullptr; }) &&
-         std::none_of(outputs.begin(), outputs.end(), [&](const Tensor& output) {
-           return std::any_of(wanted.begin(), wanted.end(), [&](const Tensor& t) { return source_of(t).same(output); });
-         });
+         std::all_of(kernel.buffers.begin(), kernel.buffers.end(),
+                     [](const Tensor& buffer) { return value_of(root_of(buffer).tensor) != nullptr; }) &&
+         std::none_of(outputs.begin(), outputs.end(),
+                      [&](const Tensor& output) { return returned.count(output.node().get()) != 0; });
 }
 
 std::vector<Ref> whole(const std::vector<ValueId>& values) {
@@ -39,6 +97,8 @@ std::vector<Ref> whole(const std::vector<ValueId>& values) {
 ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceInfo& device, Recording& recording,
                 const Tuning* tuning) {
   ValueIds ids;
+  const auto to_return = with_copies(work, wanted);
+  const auto returned = returned_nodes(to_return.wanted);
   for (const auto& leaf : work.leaves)
     ids.set(leaf, recording.add_leaf(leaf.spec(), is_host_scalar(leaf.spec(), value_of(leaf).get())));
   const auto add = [&](const Tensors& outputs) {
@@ -49,14 +109,24 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
     }
     return added;
   };
+  /// A view gets its id when it is needed first.
+  const auto id_of = [&](const Tensor& tensor) {
+    if (!ids.contains(tensor)) {
+      const auto root = root_of(tensor);
+      const auto id = recording.add_value(tensor.spec());
+      recording.alias(id, {ids.at(root.tensor), root.offset});
+      ids.set(tensor, id);
+    }
+    return ids.at(tensor);
+  };
   const auto inputs_of = [&](const std::optional<ElementwiseKernel>& kernel) {
     std::vector<ValueId> inputs;
     if (kernel)
       for (const auto* tensors : {&kernel->buffers, &kernel->scalars})
-        for (const auto& tensor : *tensors) inputs.push_back(ids.at(tensor));
+        for (const auto& tensor : *tensors) inputs.push_back(id_of(tensor));
     return inputs;
   };
-  for (const auto& group : fuse(work.nodes, wanted, device)) {
+  for (const auto& group : fuse(to_return.nodes, to_return.wanted, device)) {
     Tensors heads;
     if (group.node)
       for (std::size_t i = 0; i < group.node->outputs.size(); ++i) heads.emplace_back(group.node, static_cast<int>(i));
@@ -72,7 +142,7 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
     if (group.before) prologue.emplace(*group.before, made_ids[0], whole(before_in));
     if (group.node) {
       std::vector<ValueId> node_in;
-      for (const auto& input : group.node->inputs) node_in.push_back(ids.at(input));
+      for (const auto& input : group.node->inputs) node_in.push_back(id_of(input));
       Recorder recorder(recording, device, std::move(node_in), head_ids, epilogue ? &*epilogue : nullptr,
                         prologue ? &*prologue : nullptr);
       std::optional<PreferSolver> prefer;
@@ -80,9 +150,7 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
         prefer.emplace(std::string(group.node->op->name()), std::move(*solver));
       group.node->op->lower(recorder);
       prefer.reset();
-      const auto aliased = std::any_of(head_ids.begin(), head_ids.end(),
-                                       [&](ValueId id) { return group.before && recording.value(id).root == made_ids[0]; });
-      if (group.before && (aliased || recording.uses(start, made_ids[0]))) {
+      if (group.before && recording.uses(start, made_ids[0])) {
         const auto middle = recording.commands().size();
         Recorder first(recording, device, before_in, made_ids);
         lower_elementwise(*group.before, first);
@@ -94,12 +162,14 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
       }
     }
     if (group.kernel) {
-      if (is_constant(*group.kernel, group.outputs, wanted))
+      if (is_constant(*group.kernel, group.outputs, returned))
         for (auto id : out) recording.keep_packed(id);
       Recorder recorder(recording, device, in, out);
       lower_elementwise(*group.kernel, recorder);
     }
   }
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (!value_of(wanted[i])) ids.set(wanted[i], id_of(to_return.wanted[i]));
   return ids;
 }
 

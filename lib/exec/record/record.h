@@ -14,10 +14,13 @@ namespace clnet::exec {
 /// Which value of the recording an output of the graph is.
 class ValueIds {
  public:
-  ValueId at(const Tensor& tensor) const { return ids_.at(tensor.node().get())[static_cast<std::size_t>(tensor.output())]; }
+  /// Throws Error for a tensor that has none.
+  ValueId at(const Tensor& tensor) const;
+  bool contains(const Tensor& tensor) const { return find(tensor) >= 0; }
   void set(const Tensor& tensor, ValueId id);
 
  private:
+  ValueId find(const Tensor& tensor) const;
   std::unordered_map<const Node*, std::vector<ValueId>> ids_;
 };
 

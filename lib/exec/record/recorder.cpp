@@ -165,6 +165,4 @@ void Recorder::prologue(Launch& launch, std::string_view name) {
   if (prologue_) prologue_->join(launch, name);
 }
 
-void Recorder::alias(std::size_t output, Ref base) { recording_.alias(outputs_.at(output), base); }
-
 }  // namespace clnet::exec

@@ -223,8 +223,6 @@ class CLNET_API Recorder {
   /// A kernel of a user's source, which may call any of OpenCL's functions.
   Launch& custom(std::string_view title, std::string source, std::string_view function);
   void host(HostCall call);
-  /// The output is the input's memory from `base` on: nothing is copied.
-  void alias(std::size_t output, Ref base);
   /// Lets what follows the operation elementwise (activation, residual, scale and shift) be done by the launch that stores the
   /// output, on each element before it is stored; nothing where nothing follows. Called when all other arguments are set: the
   /// kernel ends its parameters with EPILOGUE_PARAMETERS and stores EPILOGUE(value, index, channel); see kernels/epilogue.clh.
