@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@
 #include "lib/base/env.h"
 #include "lib/cl/devices.h"
 #include "lib/cl/quirks.h"
+#include "tools/help.h"
+#include "tools/self_test/check.h"
 
 namespace {
 
@@ -86,6 +89,8 @@ void print(const DeviceInfo& info, bool chosen) {
       if (quirk.name == name) row("quirk", fmt::format("{}: {}", name, quirk.fault));
     }
   }
+  if (!info.broken_solvers.empty())
+    row("broken", fmt::format("{}: not used, as the self-test found them wrong", fmt::join(info.broken_solvers, ", ")));
 }
 
 ordered_json to_json(const DeviceInfo& info, bool chosen) {
@@ -115,7 +120,8 @@ ordered_json to_json(const DeviceInfo& info, bool chosen) {
           {"reuses_buffers", info.reuses_buffers},
           {"runs_clblast", info.runs_clblast},
           {"caches_programs", info.caches_programs},
-          {"quirks", info.quirks}};
+          {"quirks", info.quirks},
+          {"broken_solvers", info.broken_solvers}};
 }
 
 void print_environment() {
@@ -172,15 +178,36 @@ int report(bool environment, bool json) {
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Lists the OpenCL devices that clnet can use, what they can do, and the versions in use.\n"
-      "Exit code: 0; 1 when there is no device, or none that CLNET_DEVICE fits; 2 for wrong options.",
+      "Lists the OpenCL devices that clnet can use, what they can do, and the versions in use; or tests one.\n"
+      "Exit code: 0; 1 when there is no device, or none that CLNET_DEVICE fits; 2 for wrong options.\n"
+      "Exit code of --self-test: 0 when the device is good; 1 when something is broken; 2 for wrong options; 3 when it could not "
+      "be "
+      "tested, or the result not be kept.",
       "clnet-info");
-  bool environment = false, json = false;
+  app.formatter(std::make_shared<clnet::tools::HelpLayout>());
+  bool environment = false, json = false, test = false, quick = false;
+  clnet::tools::SelfTestOptions options;
+  clnet::tools::WorkerOptions worker;
   app.add_flag("--env", environment, "also the environment variables that clnet reads, with their values");
   app.add_flag("--json", json, "the same as JSON");
+  auto* self_test =
+      app.add_flag("--self-test", test,
+                   "run every way to compute every operation on a device, compare with double precision on the host, try "
+                   "its limits, and keep what is broken, so that clnet does not use it on this device");
+  auto* full = app.add_flag("--full", options.full, "more shapes, types and repetitions: some minutes");
+  app.add_flag("--quick", quick, "under a minute on a good device; the default")->excludes(full)->needs(self_test);
+  app.add_option("--device", options.device, "the device to test: gpu, cpu, accelerator, 0:1 or a part of its name")
+      ->type_name("D");
+  app.add_option("--only", options.only, "test only the solvers of this operation")->type_name("OP");
+  // How the self-test calls itself.
+  app.add_option("--self-test-worker", worker.descriptor)->group("");
+  app.add_option("--self-test-first", worker.first)->group("");
+  app.add_option("--self-test-without", worker.without)->group("");
   app.set_version_flag("--version", std::string(clnet::version()));
   try {
     app.parse(argc, argv);
+    if (!test && worker.descriptor < 0 && (options.full || !options.device.empty() || !options.only.empty()))
+      throw CLI::ValidationError("--full, --device and --only belong to --self-test");
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
@@ -188,9 +215,14 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    return report(environment, json);
+    if (worker.descriptor >= 0) {
+      clnet::Device::set_default(clnet::Device::find(options.device));
+      return clnet::tools::run_checks(worker, {options.full}, options.only);
+    }
+    options.json = json;
+    return test ? clnet::tools::self_test(options) : report(environment, json);
   } catch (const std::exception& error) {
     fmt::print(stderr, "clnet-info: {}\n", error.what());
-    return 1;
+    return test ? 3 : 1;
   }
 }

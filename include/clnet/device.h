@@ -40,6 +40,8 @@ struct DeviceInfo {
   /// Vector kernels for CPUs (`*_cpu`) pay off: a CPU whose native float width is 4 or more.
   bool prefers_vector_kernels = false;
   std::vector<std::string> quirks;  ///< names of the known driver faults that clnet works around
+  /// Solvers ("matmul:cpu") that clnet-info --self-test found wrong on this device: not chosen.
+  std::vector<std::string> broken_solvers;
 };
 
 /// Memory held by clnet on one device, in bytes.

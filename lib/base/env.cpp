@@ -34,6 +34,8 @@ constexpr std::array variables{
     Variable{"CLNET_WINOGRAD", "0 | 1", "0: convolutions of 3x3 are summed directly, which is slower and a little more accurate"},
     Variable{"CLNET_TUNE", "on | off | seconds",
              "on: measure solvers at first use, 5 s at most for each plan; off: do not even use what was measured before"},
+    Variable{"CLNET_QUIRKS", "on | off",
+             "off: choose solvers as if clnet-info --self-test had found nothing wrong with the device"},
     Variable{"CLNET_SOLVER", "op:solver[,op:solver...]", "use this solver for an operation, as in matmul:direct"},
     Variable{"CLNET_DATA_DIR", "a folder", "where data sets are looked for before the usual places"},
 };

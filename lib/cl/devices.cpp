@@ -10,6 +10,7 @@
 #include "lib/base/env.h"
 #include "lib/base/log.h"
 #include "lib/cl/check.h"
+#include "lib/cl/quirk_file.h"
 #include "lib/cl/quirks.h"
 
 namespace clnet::ocl {
@@ -105,12 +106,15 @@ DeviceInfo describe(const cl::Device& device) {
       // Also a simulator is to run these kernels when it is asked to.
       if ((device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0) info.prefers_vector_kernels = true;
     }
+    if (found_quirks_count()) apply_found_quirks(info);
     return info;
   });
 }
 
 std::vector<Candidate> candidates() {
-  (void)forced_vector_width();  // a mistake there is not a device's
+  // A mistake there is not a device's.
+  (void)forced_vector_width();
+  (void)found_quirks_count();
   std::vector<Candidate> found;
   std::vector<cl::Platform> platforms;
   try {

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs the operations' tests on another OpenCL implementation than PoCL, with the programs that are in build/.
 #   tools/dev/other_devices.sh rusticl [option of ctest]...    Mesa's rusticl on llvmpipe (package mesa-opencl-icd)
+#   tools/dev/other_devices.sh intel [option of ctest]...      Intel's runtime for CPUs (tools/dev/intel_runtime.sh gets it)
 #   tools/dev/other_devices.sh oclgrind [tests of Catch2]      the checking simulator (package oclgrind), which is some 1000 times
 #                                                              slower: without argument it runs a chosen subset
 set -eu
@@ -10,6 +11,17 @@ device=${1:-}
 case $device in
   rusticl)
     export RUSTICL_ENABLE=swrast CLNET_DEVICE=llvmpipe
+    exec ctest --test-dir build --output-on-failure --no-tests=error -j "$(nproc)" -L ops "$@"
+    ;;
+  intel)
+    runtime=$(tools/dev/intel_runtime.sh)
+    # shellcheck disable=SC2086,SC2163  # a list of assignments
+    export $runtime
+    if ! build/tools/clnet-info >/dev/null 2>&1; then
+      echo "Intel's runtime does not run on this processor: $(build/tools/clnet-info 2>&1 >/dev/null | tail -n 1)"
+      exit 0
+    fi
+    build/tools/clnet-info | sed -n 's/^ *driver */Intel, driver /p'
     exec ctest --test-dir build --output-on-failure --no-tests=error -j "$(nproc)" -L ops "$@"
     ;;
   oclgrind)
@@ -41,7 +53,7 @@ case $device in
     echo "Oclgrind has nothing to report."
     ;;
   *)
-    sed -n '3,5s/^# *//p' "$0" >&2
+    sed -n '3,6s/^# *//p' "$0" >&2
     exit 2
     ;;
 esac

@@ -42,15 +42,15 @@ std::map<std::string, std::string, std::less<>> parse(const std::string& text) {
 
 std::optional<Forced> forced_solver(std::string_view op) {
   for (auto entry = forced_here.rbegin(); entry != forced_here.rend(); ++entry)
-    if (entry->first == op) return Forced{entry->second, true};
+    if (entry->first == op) return Forced{.solver = entry->second, .strict = true};
   static const auto from_environment = [] {
     const auto text = env::text("CLNET_SOLVER");
     return text ? parse(*text) : std::map<std::string, std::string, std::less<>>{};
   }();
   const auto found = from_environment.find(op);
-  if (found != from_environment.end()) return Forced{found->second, false};
+  if (found != from_environment.end()) return Forced{.solver = found->second};
   for (const auto& [preferred, solver] : preferred_here)
-    if (preferred == op) return Forced{solver, false};
+    if (preferred == op) return Forced{.solver = solver, .measured = true};
   return std::nullopt;
 }
 
@@ -75,6 +75,11 @@ std::vector<std::string> ops_with_solvers() {
   std::vector<std::string> result;
   for (const auto& [op, names] : registry()) result.push_back(op);
   return result;
+}
+
+bool is_broken(const DeviceInfo& device, std::string_view op, std::string_view solver) {
+  const auto& broken = device.broken_solvers;
+  return !broken.empty() && std::find(broken.begin(), broken.end(), fmt::format("{}:{}", op, solver)) != broken.end();
 }
 
 void register_solvers(std::string_view op, std::vector<std::string> names) { registry()[std::string(op)] = std::move(names); }

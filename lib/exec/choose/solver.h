@@ -32,7 +32,8 @@ struct Solver {
 /// The solver that the user (CLNET_SOLVER=conv2d:direct,matmul:clblast), a ForceSolver or a PreferSolver asked for, by operation.
 struct Forced {
   std::string solver;
-  bool strict = false;  ///< a refusal is an error instead of a warning and the next solver
+  bool strict = false;    ///< a refusal is an error instead of a warning and the next solver
+  bool measured = false;  ///< by a PreferSolver: no person insists on it
 };
 CLNET_API std::optional<Forced> forced_solver(std::string_view op);
 /// All that ForceSolvers on this thread ask for; plans made under another choice do not serve.
@@ -60,6 +61,8 @@ class PreferSolver {
 CLNET_API std::vector<std::string> solver_names(std::string_view op);
 /// The operations that have solvers.
 CLNET_API std::vector<std::string> ops_with_solvers();
+/// Whether clnet-info --self-test found a solver wrong on this device.
+CLNET_API bool is_broken(const DeviceInfo& device, std::string_view op, std::string_view solver);
 CLNET_API void register_solvers(std::string_view op, std::vector<std::string> names);
 
 template <class Problem>
@@ -82,8 +85,13 @@ class SolverList {
       for (const auto& solver : solvers_)
         if (solver.name == forced->solver) found = &solver;
       if (!found) throw Error(fmt::format("{}: there is no solver named '{}'", op_, forced->solver));
-      const auto reason = found->rejects(problem, device);
-      if (!reason) return *found;
+      auto reason = found->rejects(problem, device);
+      const bool broken = is_broken(device, op_, found->name) && found != &solvers_.back();
+      if (!reason && broken && forced->measured) reason = broken_text;
+      if (!reason) {
+        if (broken && !forced->strict) logging::warn_once(fmt::format("{}: forced solver {} {}", op_, found->name, broken_text));
+        return *found;
+      }
       if (forced->strict) throw Unsupported(fmt::format("{}: solver {} refuses: {}", op_, forced->solver, *reason));
       logging::warn_once(
           fmt::format("{}: forced solver {} refuses: {}; the default order decides", op_, forced->solver, *reason));
@@ -91,6 +99,8 @@ class SolverList {
     for (const auto& solver : solvers_) {
       auto reason = solver.rejects(problem, device);
       if (!reason && solver.declines) reason = solver.declines(problem, device);
+      // The oracle is all that is left.
+      if (!reason && &solver != &solvers_.back() && is_broken(device, op_, solver.name)) reason = broken_text;
       if (!reason) {
         logging::print(logging::Level::solver, "{}: solver {}", op_, solver.name);
         return solver;
@@ -101,6 +111,8 @@ class SolverList {
   }
 
  private:
+  static constexpr std::string_view broken_text = "is wrong on this device, as clnet-info --self-test found";
+
   std::string op_;
   std::vector<Solver<Problem>> solvers_;
 };

@@ -11,12 +11,11 @@
 #include <set>
 
 #include "clnet/error.h"
-#include "clnet/version.h"
 #include "lib/base/env.h"
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
 #include "lib/base/log.h"
-#include "lib/cl/kernel_source.h"
+#include "lib/cl/quirk_file.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/record/value.h"
 
@@ -170,12 +169,6 @@ class Contest {
   double batch_ = 1;
 };
 
-std::string identity(const DeviceInfo& device) {
-  Hash kernels;
-  for (const auto& file : ocl::embedded_files()) kernels.add(file.name).add(ocl::kernel_file(file.name).value());
-  return fmt::format("{} | {} | clnet {} | kernels {}", device.name, device.driver_version, version(), kernels.hex());
-}
-
 }  // namespace
 
 const Trial& fastest_right(std::span<const Trial> trials, double tolerance, const std::string& problem) {
@@ -248,7 +241,7 @@ Tuning::Tuning(const ocl::Context& device) {
   if (!folder || (text && *text == "off")) return;
   const auto& info = device.info();
   const auto name = Hash().add(info.name).add(info.driver_version).hex();
-  file_.emplace((std::filesystem::path(*folder) / fmt::format("tuning-{}.json", name)).string(), identity(info));
+  file_.emplace((std::filesystem::path(*folder) / fmt::format("tuning-{}.json", name)).string(), ocl::identity(info));
 }
 
 std::optional<std::string> Tuning::choice(const Node& node) const {

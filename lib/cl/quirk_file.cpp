@@ -1,0 +1,97 @@
+#include "lib/cl/quirk_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "clnet/error.h"
+#include "clnet/version.h"
+#include "lib/base/env.h"
+#include "lib/base/file.h"
+#include "lib/base/hash.h"
+#include "lib/base/log.h"
+#include "lib/cl/kernel_source.h"
+
+namespace clnet::ocl {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t largest_file = 1 << 20;
+
+/// Kernels for CPUs depend on the width of vectors, which CLNET_VECTOR_WIDTH may change.
+std::string wide_identity(const DeviceInfo& device) {
+  return fmt::format("{} | {} lanes", identity(device), device.native_float_width);
+}
+
+}  // namespace
+
+std::string identity(const DeviceInfo& device) {
+  Hash kernels;
+  for (const auto& file : embedded_files()) kernels.add(file.name).add(kernel_file(file.name).value());
+  return fmt::format("{} | {} | clnet {} | kernels {}", device.name, device.driver_version, version(), kernels.hex());
+}
+
+std::optional<std::string> quirk_file(const DeviceInfo& device) {
+  const auto folder = env::cache_folder();
+  if (!folder) return std::nullopt;
+  const auto name =
+      Hash().add(device.name).add(device.driver_version).add(static_cast<std::uint64_t>(device.native_float_width)).hex();
+  return (std::filesystem::path(*folder) / fmt::format("quirks-{}.json", name)).string();
+}
+
+FoundQuirks read_quirks(const std::string& path, const DeviceInfo& device) {
+  FoundQuirks result;
+  std::error_code code;
+  if (!std::filesystem::exists(path, code)) return result;
+  try {
+    const auto content = json::parse(file::read(path, largest_file));
+    if (content.at("for").get<std::string>() != wide_identity(device)) return result;
+    for (const auto& entry : content.at("broken"))
+      result.broken.push_back(
+          {entry.at("op").get<std::string>(), entry.at("solver").get<std::string>(), entry.at("reason").get<std::string>()});
+    for (const auto& [name, value] : content.at("limits").items()) result.limits[name] = value.get<std::uint64_t>();
+    return result;
+  } catch (const FileError& error) {
+    logging::warn_once(fmt::format("what the self-test found is ignored: {}", error.what()));
+  } catch (const json::exception&) {
+    logging::warn_once(
+        fmt::format("what the self-test found is ignored: {}: is damaged; clnet-info --self-test writes it anew", path));
+  }
+  return {};
+}
+
+void write_quirks(const std::string& path, const DeviceInfo& device, const FoundQuirks& quirks) {
+  json content{{"for", wide_identity(device)}, {"broken", json::array()}, {"limits", quirks.limits}};
+  for (const auto& [op, solver, reason] : quirks.broken)
+    content["broken"].push_back({{"op", op}, {"solver", solver}, {"reason", reason}});
+  std::error_code code;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), code);
+  // Reasons may quote what a compiler printed.
+  file::replace(path, content.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+}
+
+bool found_quirks_count() {
+  const auto text = env::text("CLNET_QUIRKS");
+  if (text && *text != "on" && *text != "off") throw Error(fmt::format("CLNET_QUIRKS={}: expected on or off", *text));
+  return !text || *text == "on";
+}
+
+void apply_found_quirks(DeviceInfo& info) {
+  const auto path = quirk_file(info);
+  if (!path) return;
+  const auto found = read_quirks(*path, info);
+  for (const auto& [op, solver, reason] : found.broken) info.broken_solvers.push_back(op + ":" + solver);
+  const auto lower = [&](const char* name, std::size_t& value) {
+    const auto limit = found.limits.find(name);
+    if (limit != found.limits.end() && limit->second > 0) value = std::min<std::size_t>(value, limit->second);
+  };
+  lower("max_work_group_size", info.max_work_group_size);
+  lower("local_memory", info.local_memory);
+  lower("max_allocation", info.max_allocation);
+}
+
+}  // namespace clnet::ocl

@@ -1,0 +1,91 @@
+// clnet-info --self-test: what is broken is named, kept, and not used from then on.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/models/process.h"
+#include "tests/support/temporary.h"
+
+using namespace clnet::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("the self-test names a solver that is wrong, and the library avoids it afterwards") {
+  const clnet::test::Folder folder;
+  fs::create_directory(folder / "kernels");
+  const auto good = content(fs::path(CLNET_SOURCE_DIR) / "kernels/softmax_direct.cl");
+  const std::vector<std::string> environment{"CLNET_CACHE_DIR=" + (folder / "cache").string(),
+                                             "CLNET_KERNEL_DIR=" + (folder / "kernels").string(), "CLNET_DEBUG=3"};
+  const auto self_test = [&](std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {CLNET_INFO, "--self-test", "--only", "softmax", "--json"});
+    auto outcome = Process(folder.path(), more, environment).wait();
+    INFO(outcome.err);
+    REQUIRE(outcome.code <= 1);
+    return std::pair(outcome.code, nlohmann::json::parse(outcome.out));
+  };
+
+  // Every device has the solver for GPUs.
+  const auto source = content(fs::path(CLNET_SOURCE_DIR) / "kernels/softmax_gpu.cl");
+  const auto first_store = source.find("STORE");
+  REQUIRE(first_store != std::string::npos);
+  folder.write("kernels/softmax_gpu.cl",
+               replaced(source, source.substr(first_store, source.find(';', first_store) - first_store), "(void)0"));
+  const auto [code, report] = self_test();
+  CHECK(code == 1);
+  REQUIRE(report["broken"].size() >= 1);
+  std::set<std::string> named;
+  for (const auto& fault : report["broken"]) named.insert(fault["what"].get<std::string>());
+  CHECK(named.contains("softmax:gpu"));
+  CHECK_FALSE(named.contains("softmax:direct"));
+  REQUIRE(fs::exists(report["file"].get<std::string>()));
+
+  const auto listed = Process(folder.path(), {CLNET_INFO}, environment).wait();
+  CHECK(listed.out.find("softmax:gpu") != std::string::npos);
+
+  // A good kernel is another state of the kernels; nothing is wrong with it.
+  folder.write("kernels/softmax_gpu.cl", source);
+  CHECK(Process(folder.path(), {CLNET_INFO}, environment).wait().out.find("softmax:gpu") == std::string::npos);
+  const auto [good_code, good_report] = self_test();
+  CHECK(good_code == 0);
+  CHECK(good_report["broken"].empty());
+}
+
+TEST_CASE("the self-test survives a solver that ends the process or does not build") {
+  const clnet::test::Folder folder;
+  fs::create_directory(folder / "kernels");
+  folder.write("kernels/softmax_gpu.cl", "this is no kernel");
+  const auto outcome =
+      Process(folder.path(), {CLNET_INFO, "--self-test", "--only", "softmax"},
+              {"CLNET_CACHE_DIR=" + (folder / "cache").string(), "CLNET_KERNEL_DIR=" + (folder / "kernels").string()})
+          .wait();
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 1);
+  CHECK(outcome.out.find("BROKEN   softmax:gpu") != std::string::npos);
+}
+
+TEST_CASE("the self-test refuses what makes no sense, and tells what it cannot keep") {
+  const clnet::test::Folder folder;
+  const auto code = [&](std::vector<std::string> arguments, const std::vector<std::string>& environment = {}) {
+    arguments.insert(arguments.begin(), CLNET_INFO);
+    const auto outcome = Process(folder.path(), arguments, environment).wait();
+    CHECK_FALSE(outcome.err.empty());
+    CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+    return outcome.code;
+  };
+  CHECK(code({"--full"}) == 2);
+  CHECK(code({"--self-test", "--full", "--quick"}) == 2);
+  CHECK(code({"--self-test", "--only", "cooking"}) == 3);
+  CHECK(code({"--self-test", "--device", "no such device"}) == 3);
+  CHECK(code({"--self-test"}, {"OCL_ICD_VENDORS=/nonexistent"}) == 3);
+  folder.write("file", "");
+  CHECK(code({"--self-test", "--only", "index_add"}, {"CLNET_CACHE_DIR=" + (folder / "file/cache").string()}) == 3);
+}

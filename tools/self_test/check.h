@@ -1,0 +1,64 @@
+// One thing that the self-test tries on a device, in a process of its own that may crash or hang.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "clnet/device.h"
+
+namespace clnet::tools {
+
+enum class Verdict : std::uint8_t {
+  good,
+  wrong,    ///< another result than it must be, or each time another
+  fails,    ///< an error
+  refuses,  ///< it says that it does not take this; nothing wrong with that
+  missing,  ///< something that the device lacks
+};
+
+struct CheckResult {
+  Verdict verdict = Verdict::good;
+  std::string detail;
+  std::map<std::string, double> milliseconds = {};  ///< by solver; "" is the default
+};
+
+struct Check {
+  std::string name;
+  std::string op, solver;  ///< what it tries; empty: no solver in particular
+  std::string limit;       ///< the limit that it probes, at `value`
+  std::uint64_t value = 0;
+  std::function<CheckResult()> run;
+};
+
+struct Depth {
+  bool full = false;
+  int repeats() const { return full ? 20 : 3; }
+};
+
+/// All checks of a device, always in the same order. `device` is what it says of itself; `only` is an operation, or empty.
+std::vector<Check> make_checks(const DeviceInfo& device, Depth depth, const std::string& only);
+/// Of limits that the device states, and of arithmetic.
+std::vector<Check> make_probes(const DeviceInfo& device, Depth depth);
+
+/// The process that runs checks on Device::current().
+struct WorkerOptions {
+  int descriptor = -1;               ///< where it tells about each check, in lines of JSON
+  std::size_t first = 0;             ///< the number of the check to begin with
+  std::vector<std::string> without;  ///< solvers ("op:solver") that must not be tried again
+};
+/// Returns the exit code.
+int run_checks(const WorkerOptions& options, Depth depth, const std::string& only);
+
+struct SelfTestOptions {
+  std::string device;  ///< a selector; empty: the default
+  std::string only;    ///< an operation; empty: all and the device's limits
+  bool full = false, json = false;
+};
+/// The whole: runs the checks in processes of their own, prints what was found and writes it to the device's quirk file. Returns
+/// the exit code: 0, or 1 when something is broken. Throws Error when there is nothing to test or the file cannot be written.
+int self_test(const SelfTestOptions& options);
+
+}  // namespace clnet::tools
