@@ -4,8 +4,10 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -16,24 +18,45 @@
 #include "clnet/ops.h"
 #include "clnet/tensor.h"
 
+namespace clnet {
+struct Slot;
+}
+
 namespace clnet::nn {
 
-/// A tensor that changes over time: a handle to a slot that holds its present value. Copies share the slot.
+/// A tensor that changes over time: a handle to a slot that holds its present value. Copies share the slot, and several modules
+/// may.
+///
+/// Each value that is set is a leaf of the graph of its own, even where the tensor is one that another parameter holds. A loss
+/// that was built before knows the value that it was built with, and an optimizer applies its gradient to the present one; to
+/// compare with an older value in one loss, detach() it.
 class CLNET_API Parameter {
  public:
-  explicit Parameter(Tensor value);
+  explicit Parameter(const Tensor& value);
   const Tensor& value() const;
   operator const Tensor&() const { return value(); }  // NOLINT(google-explicit-constructor)
-  /// Replaces the value. Throws ShapeError or DtypeError when the spec differs.
-  void set(Tensor value);
-  /// Whether the value waits to be computed: a running statistic after a forward pass.
-  bool pending() const;
+  /// Replaces the value. Throws ShapeError or DtypeError when the spec differs. What is not computed yet, as in
+  /// p.set(0.99 * p + 0.01 * q), is computed once with whatever reads it first, and no gradient flows into it; until then the
+  /// graph behind it is kept. assign() computes many at once.
+  void set(const Tensor& value);
+  /// When `value` is computed, for whatever reason, this parameter's present value becomes update(present, value) along with it,
+  /// exactly once: a running statistic. At once when it is computed already; never when it is never computed. `update` builds
+  /// graph of the same spec, and must not keep tensors of `value`'s graph. Nothing changes when the evaluation fails.
+  void follow(const Tensor& value, std::function<Tensor(const Tensor& now, const Tensor& value)> update);
+  /// Whether both are handles of one slot.
+  bool same(const Parameter& other) const { return slot_ == other.slot_; }
+
+  /// For the library's own floors.
+  const std::shared_ptr<Slot>& slot() const { return slot_; }
 
  private:
-  struct Slot;
   std::shared_ptr<Slot> slot_;
 };
 using NamedParameters = std::vector<std::pair<std::string, Parameter>>;
+
+/// Computes all values together, then sets them: all of them, or none where something throws.
+CLNET_API void assign(std::span<const std::pair<Parameter, Tensor>> values);
+CLNET_API void assign(std::initializer_list<std::pair<Parameter, Tensor>> values);
 
 /// The base of all layers and of a user's own: a handle to named parameters, buffers and children. Copies share them, so a module
 /// can be put into another, returned and captured freely.
@@ -49,15 +72,16 @@ class CLNET_API Module {
   virtual Tensor forward(const Tensor& x) = 0;
   Tensor operator()(const Tensor& x);
 
-  /// Own parameters, then the children's with "child." before their names, in the order of add().
+  /// Own parameters, then the children's with "child." before their names, in the order of add(). One that has several names is
+  /// there once, under the first.
   NamedParameters parameters() const;
   NamedParameters buffers() const;
-  /// Parameters and buffers, named and ordered as PyTorch's state_dict().
+  /// Parameters and buffers, named and ordered as PyTorch's state_dict(): under every name.
   io::StateDict state() const;
-  /// Sets parameters and buffers from tensors of the same names, shapes and dtypes. Throws Error naming every missing, unknown or
-  /// unfitting one; nothing is changed then.
+  /// Sets parameters and buffers from tensors of the same names, shapes and dtypes. Throws Error naming every missing, unknown,
+  /// unfitting or repeated one, and those that differ although they are one parameter's; nothing is changed then.
   void load_state(const io::StateDict& state);
-  /// Number of elements of all parameters.
+  /// Number of elements of all parameters, each counted once.
   std::int64_t parameter_count() const;
 
   /// Switches this module and its children between training (the initial mode) and inference.
@@ -76,8 +100,13 @@ class CLNET_API Module {
   Module& operator=(const Module&) = default;
 
   /// Registers; names must be unique in the module (Error otherwise).
-  Parameter add_parameter(const std::string& name, Tensor value);
-  Parameter add_buffer(const std::string& name, Tensor value);
+  Parameter add_parameter(const std::string& name, const Tensor& value);
+  Parameter add_buffer(const std::string& name, const Tensor& value);
+  /// The same parameter under one more name (tied weights), here or in another module.
+  Parameter add_parameter(const std::string& name, const Parameter& shared);
+  Parameter add_buffer(const std::string& name, const Parameter& shared);
+  /// A child may be added to several modules, and several times: its parameters count once. Throws Error when it is this module
+  /// or contains it.
   void add(const std::string& name, const Module& child);
 
  private:
@@ -92,6 +121,9 @@ concept Layer = std::derived_from<std::remove_cvref_t<T>, Module>;
 class CLNET_API Sequential : public Module {
  public:
   Sequential() = default;
+  // No moves: what was moved from would be no module.
+  Sequential(const Sequential&) = default;
+  Sequential& operator=(const Sequential&) = default;
   template <class... Layers>
   requires(sizeof...(Layers) > 1 ||
            (... && !std::same_as<std::remove_cvref_t<Layers>, Sequential>)) explicit Sequential(Layers&&... layers) {
@@ -106,8 +138,9 @@ class CLNET_API Sequential : public Module {
   std::string kind() const override { return "Sequential"; }
 
  private:
+  using Steps = std::vector<std::function<Tensor(const Tensor&)>>;
   void append_module(std::shared_ptr<Module> layer);
-  std::vector<std::function<Tensor(const Tensor&)>> steps_;
+  std::shared_ptr<Steps> steps_ = std::make_shared<Steps>();  ///< shared by copies, as the children are
 };
 
 struct Conv2dOptions {
@@ -213,8 +246,8 @@ struct BatchNormOptions {
   double eps = 1e-5, momentum = 0.1;
   bool affine = true, track_running_stats = true;
 };
-/// Parameters weight and bias {C}; buffers running_mean, running_var {C} and num_batches_tracked. In training a forward pass sets
-/// the buffers to values that the next Optimizer::step() computes along with everything else.
+/// Parameters weight and bias {C}; buffers running_mean, running_var {C} and num_batches_tracked. In training the buffers change
+/// when the result of the forward pass is computed, along with it and exactly once. (In PyTorch the call alone changes them.)
 class CLNET_API BatchNorm : public Module {
  public:
   Tensor forward(const Tensor& x) override;

@@ -21,8 +21,13 @@ class CLNET_API Optimizer {
   Optimizer() = default;
   explicit operator bool() const { return impl_ != nullptr; }
 
-  /// One step down the gradient of `loss` (one element): the loss, the new parameters and pending buffers are enqueued together,
-  /// without waiting. Returns the loss, computed along the way and free of its history.
+  /// One step down the gradient of `loss` (one element): the loss, the new parameters and what the loss does to running
+  /// statistics are enqueued together, without waiting. Returns the loss, computed along the way and free of its history.
+  ///
+  /// The gradient is taken at the values that the loss was built with and applied to the present ones, so several losses may be
+  /// built first and stepped one after the other. Throws Error when the loss reaches none of the optimizer's parameters, or one
+  /// of them at two values, a present and an older one or two older ones: detach() what was computed with the other value.
+  /// Whatever it throws, nothing has changed, and the same step may be tried again.
   Tensor step(const Tensor& loss);
   /// The same with given gradients, in the order of Module::parameters().
   void apply(const std::vector<Tensor>& gradients);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -14,6 +15,9 @@ namespace clnet {
 namespace {
 
 using NodePtr = std::shared_ptr<Node>;
+
+/// Values of slots are leaves, even while they wait to be computed.
+bool is_leaf(const Node& node) { return !node.op || node.slot != 0; }
 
 /// The nodes that lead from `outputs` to one of `inputs`, each after all nodes that it depends on.
 std::vector<NodePtr> path(std::span<const Tensor> outputs, std::span<const Tensor> inputs) {
@@ -32,13 +36,14 @@ std::vector<NodePtr> path(std::span<const Tensor> outputs, std::span<const Tenso
     stack.push_back({output.node()});
     while (!stack.empty()) {
       auto& visit = stack.back();
-      if (visit.next < visit.node->inputs.size()) {
+      if (!is_leaf(*visit.node) && visit.next < visit.node->inputs.size()) {
         const auto child = visit.node->inputs[visit.next++].node();
         if (leads.try_emplace(child.get(), targets.count(child.get()) != 0).second) stack.push_back({child});
         continue;
       }
       bool& mine = leads[visit.node.get()];
-      for (const auto& input : visit.node->inputs) mine = mine || leads[input.node().get()];
+      if (!is_leaf(*visit.node))
+        for (const auto& input : visit.node->inputs) mine = mine || leads[input.node().get()];
       if (mine) order.push_back(visit.node);
       stack.pop_back();
     }
@@ -79,7 +84,8 @@ class Recomputed {
       Tensors inputs;
       for (const auto& input : node->inputs)
         inputs.push_back(belongs(input, *node) ? Tensor(copies_.at(input.node().get()), input.output()) : input);
-      copies_[node.get()] = std::make_shared<Node>(node->op, std::move(inputs), node->outputs);
+      auto& copy = copies_[node.get()] = std::make_shared<Node>(node->op, std::move(inputs), node->outputs);
+      copy->effects = node->effects;
     }
     return copies_.at(wanted.get());
   }
@@ -99,11 +105,14 @@ std::vector<Tensor> checkpoint(const std::function<std::vector<Tensor>()>& f) {
   const auto id = Node::next_sequence();  // as good as any number that no other call gets
   std::vector<NodePtr> open;
   std::unordered_set<const Node*> seen;
-  for (const auto& result : results) open.push_back(result.node());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].defined()) throw Error(fmt::format("checkpoint: the function's result {} is undefined", i));
+    open.push_back(results[i].node());
+  }
   while (!open.empty()) {
     const auto node = std::move(open.back());
     open.pop_back();
-    if (!node->op || node->sequence < first || !seen.insert(node.get()).second) continue;
+    if (is_leaf(*node) || node->sequence < first || !seen.insert(node.get()).second) continue;
     if (node->checkpoint == 0) node->checkpoint = id;  // else it belongs to a call within this one
     for (const auto& input : node->inputs) open.push_back(input.node());
   }
@@ -118,6 +127,13 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
                               std::span<const Tensor> inputs) {
   if (outputs.size() != output_gradients.size())
     throw Error(fmt::format("gradients: {} outputs, but {} gradients of outputs", outputs.size(), output_gradients.size()));
+  const auto require = [](std::span<const Tensor> tensors, std::string_view what) {
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      if (!tensors[i].defined()) throw Error(fmt::format("gradients: {} {} is undefined", what, i));
+  };
+  require(outputs, "output");
+  require(output_gradients, "the gradient of output");
+  require(inputs, "input");
   std::unordered_map<const Node*, Tensors> arrived;
   const auto arrive = [&](const Tensor& at, const Tensor& gradient) {
     if (gradient.shape() != at.shape())
@@ -136,7 +152,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
   Recomputed recomputed;
   for (auto node = order.rbegin(); node != order.rend(); ++node) {
     const auto found = arrived.find(node->get());
-    if (found == arrived.end() || !(*node)->op) continue;
+    if (found == arrived.end() || is_leaf(**node)) continue;
     bool needed = false;
     for (const auto& input : (*node)->inputs) needed = needed || on_path.count(input.node().get());
     if (!needed) continue;
@@ -161,6 +177,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
 }
 
 std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> inputs) {
+  if (!loss.defined()) throw Error("gradients: the loss is undefined");
   if (loss.numel() != 1)
     throw ShapeError(fmt::format("gradients: the loss must have one element, it is {}", to_string(loss.spec())));
   const Tensor one = ones(loss.shape(), loss.dtype());

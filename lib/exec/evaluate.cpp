@@ -8,6 +8,7 @@
 #include "clnet/error.h"
 #include "clnet/tensor.h"
 #include "lib/base/env.h"
+#include "lib/exec/effects.h"
 #include "lib/exec/plan/cache.h"
 #include "lib/exec/record/value.h"
 #include "lib/exec/record/work.h"
@@ -48,8 +49,11 @@ std::shared_ptr<DeviceValue> place(const std::shared_ptr<ocl::Context>& device, 
   return placed;
 }
 
-void evaluate(std::span<const Tensor> tensors, const std::shared_ptr<ocl::Context>& wanted) {
-  const auto work = collect(tensors);
+void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted) {
+  Effects effects(asked);
+  std::vector<Tensor> tensors(asked.begin(), asked.end());
+  auto work = collect(tensors);
+  for (; effects.add(work); work = collect(tensors)) tensors = effects.wanted();
   if (work.nodes.empty()) return;
   const auto device = device_of(work, wanted);
 
@@ -70,6 +74,7 @@ void evaluate(std::span<const Tensor> tensors, const std::shared_ptr<ocl::Contex
   if (made) device->settle();
   for (std::size_t i = 0; i < results.size(); ++i)
     pending[i].node()->values[static_cast<std::size_t>(pending[i].output())] = results[i];
+  effects.commit();
 
   ++counters.evaluations;
   counters.operations += work.nodes.size();

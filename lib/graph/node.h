@@ -24,6 +24,8 @@ struct CLNET_API HostValue : Value {
   std::vector<std::byte> bytes;
 };
 
+struct Effect;
+
 struct CLNET_API Node {
   std::shared_ptr<const Op> op;  ///< empty: a leaf
   Tensors inputs;
@@ -32,6 +34,8 @@ struct CLNET_API Node {
   std::vector<std::shared_ptr<Value>> values;  ///< one per output; empty until evaluated
   const std::uint64_t sequence;                ///< grows from node to node: the order in which the program asked for them
   std::uint64_t checkpoint = 0;                ///< the call of checkpoint() that made it; 0: none
+  std::uint64_t slot = 0;  ///< the slot that it is a value of (lib/graph/slot.h): a leaf for gradients; 0: none
+  std::vector<std::shared_ptr<Effect>> effects;  ///< what its evaluation does to slots
 
   Node(std::shared_ptr<const Op> op, Tensors inputs, Specs outputs);
   /// Frees long chains of nodes in a loop: recursion would overflow the stack.

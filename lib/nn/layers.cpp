@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "clnet/error.h"
 #include "clnet/nn.h"
+#include "lib/graph/node.h"
 
 namespace clnet::nn {
 
@@ -28,6 +30,15 @@ Tensor initial_bias(std::int64_t count, const Tensor& weight) {
 }
 
 Tensor value_or_none(const std::optional<Parameter>& parameter) { return parameter ? parameter->value() : Tensor{}; }
+
+/// A count that the host knows stays there and costs no kernel.
+Tensor one_more(const Tensor& count) {
+  const auto* host = dynamic_cast<const HostValue*>(count.node()->values[0].get());
+  if (!host) return count + 1.0;
+  std::int64_t value;
+  std::memcpy(&value, host->bytes.data(), sizeof value);
+  return Tensor::from({value + 1}, Shape{});
+}
 
 template <class Options>
 std::string conv_text(const char* name, const Options& o) {
@@ -134,10 +145,12 @@ Tensor BatchNorm::forward(const Tensor& x) {
   if (!training() && mean_) return batch_norm_inference(x, *mean_, *var_, weight, bias, options_.eps);
   const auto result = batch_norm_training(x, weight, bias, options_.eps);
   if (training() && mean_) {
-    const double keep = 1 - options_.momentum, take = options_.momentum;
-    mean_->set(mean_->value() * keep + result.mean * take);
-    var_->set(var_->value() * keep + result.var * take);
-    count_->set(Tensor::scalar(static_cast<double>(count_->value().item<std::int64_t>() + 1), Dtype::i64));
+    const auto blend = [take = options_.momentum](const Tensor& now, const Tensor& batch) {
+      return now * (1 - take) + batch * take;
+    };
+    mean_->follow(result.mean, blend);
+    var_->follow(result.var, blend);
+    count_->follow(result.mean, [](const Tensor& now, const Tensor&) { return one_more(now); });
   }
   return result.y;
 }

@@ -3,39 +3,14 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "clnet/error.h"
 #include "clnet/nn.h"
-#include "lib/graph/node.h"
+#include "lib/graph/slot.h"
 
 namespace clnet::nn {
-
-struct Parameter::Slot {
-  Tensor value;
-  int waiting = 0;  ///< values set one upon the other without any of them being computed
-};
-
-Parameter::Parameter(Tensor value) : slot_(std::make_shared<Slot>(Slot{std::move(value)})) {}
-
-const Tensor& Parameter::value() const { return slot_->value; }
-
-bool Parameter::pending() const { return slot_->value.node()->op != nullptr; }
-
-void Parameter::set(Tensor value) {
-  const auto &now = slot_->value.spec(), &next = value.spec();
-  if (now.shape != next.shape)
-    throw ShapeError(fmt::format("a parameter of {} cannot be set to {}", to_string(now), to_string(next)));
-  if (now.dtype != next.dtype)
-    throw DtypeError(fmt::format("a parameter of {} cannot be set to {}", to_string(now), to_string(next)));
-  slot_->value = std::move(value);
-  slot_->waiting = pending() ? slot_->waiting + 1 : 0;
-  // Forward passes without a step in between chain running statistics; the chain would hold every batch of the past.
-  constexpr int longest_chain = 8;
-  if (slot_->waiting > longest_chain) {
-    slot_->value = slot_->value.detach();
-    slot_->waiting = 0;
-  }
-}
 
 struct Module::State {
   NamedParameters parameters, buffers;
@@ -57,6 +32,30 @@ struct Module::State {
     for (const auto& [name, child] : children) child->visit(prefix + name + '.', see);
   }
 
+  /// Parameters or buffers, each under its first name.
+  NamedParameters slots(bool buffers_wanted) const {
+    NamedParameters result;
+    std::unordered_set<const Slot*> seen;
+    visit("", [&](const auto& name, const auto& parameter, bool buffer) {
+      if (buffer == buffers_wanted && seen.insert(parameter.slot().get()).second) result.emplace_back(name, parameter);
+    });
+    return result;
+  }
+
+  /// Whether it is the other one or leads to it.
+  bool contains(const State& other) const {
+    std::unordered_set<const State*> seen;
+    std::vector<const State*> open{this};
+    while (!open.empty()) {
+      const auto* state = open.back();
+      open.pop_back();
+      if (state == &other) return true;
+      if (!seen.insert(state).second) continue;
+      for (const auto& [name, child] : state->children) open.push_back(child.get());
+    }
+    return false;
+  }
+
   void set_training(bool on) {
     training = on;
     for (auto& [name, child] : children) child->set_training(on);
@@ -73,6 +72,14 @@ struct Line {
 };
 thread_local std::vector<Line>* tracing = nullptr;
 
+bool equal_values(const Tensor& a, const Tensor& b) {
+  if (a.same(b)) return true;
+  std::vector<std::byte> left(static_cast<std::size_t>(a.spec().bytes())), right(left.size());
+  a.to_bytes(left.data(), left.size());
+  b.to_bytes(right.data(), right.size());
+  return left == right;
+}
+
 }  // namespace
 
 Module::Module() : state_(std::make_shared<State>()) {}
@@ -83,21 +90,8 @@ Tensor Module::operator()(const Tensor& x) {
   return y;
 }
 
-NamedParameters Module::parameters() const {
-  NamedParameters result;
-  state_->visit("", [&](const auto& name, const auto& parameter, bool buffer) {
-    if (!buffer) result.emplace_back(name, parameter);
-  });
-  return result;
-}
-
-NamedParameters Module::buffers() const {
-  NamedParameters result;
-  state_->visit("", [&](const auto& name, const auto& parameter, bool buffer) {
-    if (buffer) result.emplace_back(name, parameter);
-  });
-  return result;
-}
+NamedParameters Module::parameters() const { return state_->slots(false); }
+NamedParameters Module::buffers() const { return state_->slots(true); }
 
 io::StateDict Module::state() const {
   io::StateDict result;
@@ -106,23 +100,42 @@ io::StateDict Module::state() const {
 }
 
 void Module::load_state(const io::StateDict& state) {
-  std::map<std::string, Tensor> given(state.begin(), state.end());
+  std::map<std::string, Tensor> given;
   std::vector<std::string> faults;
-  std::vector<std::pair<Parameter, Tensor>> changes;
+  for (const auto& [name, tensor] : state) {
+    if (!tensor.defined()) faults.push_back(fmt::format("{} is undefined", name));
+    if (!given.emplace(name, tensor).second) faults.push_back(fmt::format("{} is given twice", name));
+  }
+  struct Change {
+    std::string name;
+    Parameter parameter;
+    Tensor value;
+  };
+  std::vector<Change> changes;
+  std::unordered_map<const Slot*, std::size_t> change_of;
   state_->visit("", [&](const auto& name, const auto& parameter, bool) {
     const auto found = given.find(name);
     if (found == given.end()) {
       faults.push_back(fmt::format("{} is missing", name));
       return;
     }
-    const auto &have = found->second.spec(), &want = parameter.value().spec();
-    if (have != want) faults.push_back(fmt::format("{} is {}, the model has {}", name, to_string(have), to_string(want)));
-    changes.emplace_back(parameter, found->second);
+    const auto tensor = found->second;
     given.erase(found);
+    if (!tensor.defined()) return;
+    const auto &have = tensor.spec(), &want = parameter.value().spec();
+    if (have != want) {
+      faults.push_back(fmt::format("{} is {}, the model has {}", name, to_string(have), to_string(want)));
+      return;
+    }
+    const auto [before, first] = change_of.try_emplace(parameter.slot().get(), changes.size());
+    if (first)
+      changes.push_back({name, parameter, tensor});
+    else if (const auto& other = changes[before->second]; !equal_values(other.value, tensor))
+      faults.push_back(fmt::format("{} and {} are one in the model, but differ", other.name, name));
   });
   for (const auto& [name, tensor] : given) faults.push_back(fmt::format("{} is not in the model", name));
   if (!faults.empty()) throw Error(fmt::format("the weights do not fit the model: {}", fmt::join(faults, "; ")));
-  for (auto& [parameter, tensor] : changes) parameter.set(tensor);
+  for (auto& change : changes) change.parameter.set(change.value);
 }
 
 std::int64_t Module::parameter_count() const {
@@ -134,18 +147,22 @@ std::int64_t Module::parameter_count() const {
 void Module::train(bool on) { state_->set_training(on); }
 bool Module::training() const { return state_->training; }
 
-Parameter Module::add_parameter(const std::string& name, Tensor value) {
+Parameter Module::add_parameter(const std::string& name, const Tensor& value) { return add_parameter(name, Parameter(value)); }
+Parameter Module::add_buffer(const std::string& name, const Tensor& value) { return add_buffer(name, Parameter(value)); }
+
+Parameter Module::add_parameter(const std::string& name, const Parameter& shared) {
   state_->require_free(name);
-  return state_->parameters.emplace_back(name, Parameter(std::move(value))).second;
+  return state_->parameters.emplace_back(name, shared).second;
 }
 
-Parameter Module::add_buffer(const std::string& name, Tensor value) {
+Parameter Module::add_buffer(const std::string& name, const Parameter& shared) {
   state_->require_free(name);
-  return state_->buffers.emplace_back(name, Parameter(std::move(value))).second;
+  return state_->buffers.emplace_back(name, shared).second;
 }
 
 void Module::add(const std::string& name, const Module& child) {
   state_->require_free(name);
+  if (child.state_->contains(*state_)) throw Error(fmt::format("module: '{}' is the module itself or contains it", name));
   state_->children.emplace_back(name, child.state_);
 }
 
@@ -154,7 +171,7 @@ std::string Module::summary(const Shape& input) {
   std::map<const void*, std::int64_t> counts;
   std::map<const void*, bool> inner;
   const std::function<void(const State&, const std::string&)> name_all = [&](const State& state, const std::string& name) {
-    names[&state] = name;
+    if (!names.emplace(&state, name).second) return;  // it has another name, too
     inner[&state] = !state.children.empty();
     for (const auto& [own, parameter] : state.parameters) counts[&state] += parameter.value().numel();
     for (const auto& [own, child] : state.children) name_all(*child, name.empty() ? own : name + '.' + own);
@@ -185,16 +202,16 @@ std::string Module::summary(const Shape& input) {
   return text + fmt::format("{} parameters\n", parameter_count());
 }
 
-void Sequential::append(std::function<Tensor(const Tensor&)> function) { steps_.push_back(std::move(function)); }
+void Sequential::append(std::function<Tensor(const Tensor&)> function) { steps_->push_back(std::move(function)); }
 
 void Sequential::append_module(std::shared_ptr<Module> layer) {
-  add(std::to_string(steps_.size()), *layer);
-  steps_.push_back([layer = std::move(layer)](const Tensor& x) { return (*layer)(x); });
+  add(std::to_string(steps_->size()), *layer);
+  steps_->push_back([layer = std::move(layer)](const Tensor& x) { return (*layer)(x); });
 }
 
 Tensor Sequential::forward(const Tensor& x) {
   Tensor y = x;
-  for (const auto& step : steps_) y = step(y);
+  for (const auto& step : *steps_) y = step(y);
   return y;
 }
 

@@ -1,5 +1,6 @@
 // avg_pool2d, adaptive_avg_pool2d and global_avg_pool2d.
 #include "lib/exec/choose/solver.h"
+#include "lib/graph/require.h"
 #include "lib/ops/pool2d.h"
 
 namespace clnet {
@@ -76,17 +77,22 @@ class AvgPool2d : public Op {
 using namespace ops;
 
 Tensor avg_pool2d(const Tensor& x, Pair kernel_size, const AvgPool2dOptions& options) {
+  require_defined("avg_pool2d", {{"x", x}});
   const auto windows = pool_windows("avg_pool2d", x.spec(), kernel_size, options.stride.value_or(kernel_size), options.padding, 1,
                                     options.ceil_mode);
   return apply(std::make_shared<AvgPool2d>(windows, options.count_include_pad, false), {x});
 }
 
 Tensor adaptive_avg_pool2d(const Tensor& x, Pair output_size) {
+  require_defined("adaptive_avg_pool2d", {{"x", x}});
   const auto windows = adaptive_windows("adaptive_avg_pool2d", x.spec(), output_size);
   if (output_size == Pair(1)) return mean(x, {2, 3}, true);
   return apply(std::make_shared<AvgPool2d>(windows, true, false), {x});
 }
 
-Tensor global_avg_pool2d(const Tensor& x) { return adaptive_avg_pool2d(x, 1); }
+Tensor global_avg_pool2d(const Tensor& x) {
+  require_defined("global_avg_pool2d", {{"x", x}});
+  return adaptive_avg_pool2d(x, 1);
+}
 
 }  // namespace clnet

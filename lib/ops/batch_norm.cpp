@@ -7,6 +7,7 @@
 #include "clnet/ops.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/record/recorder.h"
+#include "lib/graph/require.h"
 #include "lib/ops/elementwise.h"
 #include "lib/ops/normalize.h"
 #include "lib/ops/rows.h"
@@ -348,6 +349,7 @@ class BatchNorm : public Op {
 }  // namespace ops
 
 BatchNormResult batch_norm_training(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  require_defined("batch_norm_training", {{"x", x}});
   std::vector<Tensor> inputs{x};
   if (weight.defined()) inputs.push_back(weight);
   if (bias.defined()) inputs.push_back(bias);
@@ -357,6 +359,7 @@ BatchNormResult batch_norm_training(const Tensor& x, const Tensor& weight, const
 
 Tensor batch_norm_inference(const Tensor& x, const Tensor& mean, const Tensor& var, const Tensor& weight, const Tensor& bias,
                             double eps) {
+  require_defined("batch_norm_inference", {{"x", x}, {"mean", mean}, {"var", var}});
   constexpr std::string_view op = "batch_norm_inference";
   ops::require_batch(op, x.spec());
   ops::require_channels(op, "mean", x.spec(), mean.spec());

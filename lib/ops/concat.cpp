@@ -4,6 +4,7 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/op.h"
+#include "lib/graph/require.h"
 #include "lib/ops/elementwise.h"
 #include "lib/ops/strided_copy.h"
 
@@ -52,12 +53,14 @@ class Concat : public Op {
 }  // namespace
 
 Tensor concat(const std::vector<Tensor>& tensors, int dim) {
+  require_defined("concat", "tensors", tensors);
   if (tensors.empty()) throw Error("concat: no tensors were given");
   const int at = tensors[0].shape().normalize(dim);
   return tensors.size() == 1 ? tensors[0] : clnet::apply(std::make_shared<Concat>(at), tensors);
 }
 
 Tensor stack(const std::vector<Tensor>& tensors, int dim) {
+  require_defined("stack", "tensors", tensors);
   if (tensors.empty()) throw Error("stack: no tensors were given");
   std::vector<Tensor> thicker;
   for (const auto& tensor : tensors) {

@@ -5,6 +5,7 @@
 
 #include "clnet/error.h"
 #include "lib/graph/op.h"
+#include "lib/graph/require.h"
 #include "lib/ops/elementwise.h"
 
 namespace clnet {
@@ -240,6 +241,7 @@ Tensor conv2d_backward_weights(const Tensor& x, const Tensor& g, Pair kernel_siz
 using namespace ops;
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
+  require_defined("conv2d", {{"x", x}, {"weight", weight}});
   constexpr std::string_view op = "conv2d";
   require_valid(op, options);
   require_conv_operands(op, x, weight, bias, weight.rank() == 4 ? weight.size(0) : 0);

@@ -4,11 +4,13 @@
 #include <algorithm>
 
 #include "clnet/error.h"
+#include "lib/graph/require.h"
 #include "lib/ops/conv2d.h"
 
 namespace clnet {
 
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvTranspose2dOptions& options) {
+  require_defined("conv_transpose2d", {{"x", x}, {"weight", weight}});
   constexpr std::string_view op = "conv_transpose2d";
   const auto &stride = options.stride, &dilation = options.dilation, &extra = options.output_padding;
   const auto& p = options.padding;

@@ -7,6 +7,7 @@
 #include "clnet/ops.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/record/recorder.h"
+#include "lib/graph/require.h"
 #include "lib/ops/elementwise.h"
 #include "lib/ops/rows.h"
 
@@ -264,6 +265,7 @@ Tensor cross_entropy_of_probabilities(const Tensor& logits, const Tensor& target
 }  // namespace ops
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
+  require_defined("cross_entropy", {{"logits", logits}, {"targets", targets}});
   if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1))
     throw Error(fmt::format("cross_entropy: label_smoothing must be from 0 to 1, got {}", options.label_smoothing));
   if (is_floating(targets.dtype()) && is_floating(logits.dtype()))

@@ -3,6 +3,7 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/op.h"
+#include "lib/graph/require.h"
 #include "lib/ops/elementwise.h"
 #include "lib/ops/random.h"
 
@@ -34,6 +35,7 @@ class Dropout : public Op {
 }  // namespace
 
 Tensor dropout(const Tensor& x, double p) {
+  require_defined("dropout", {{"x", x}});
   if (!(p >= 0 && p <= 1)) throw Error(fmt::format("dropout: the probability must be in [0, 1], got {}", p));
   ops::require_floating("dropout", x.spec());
   if (p == 0) return x;

@@ -8,6 +8,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/graph/require.h"
 
 namespace clnet {
 
@@ -203,10 +204,20 @@ class TableOp : public Op {
 };
 
 Tensor unary(const Row& row, const Tensor& x, std::vector<float> parameters = {}) {
+  require_defined(row.name, {{"x", x}});
   return apply(std::make_shared<TableOp>(row, std::move(parameters)), {x});
 }
 Tensor binary(const Row& row, const Tensor& a, const Tensor& b) {
+  require_defined(row.name, {{"a", a}, {"b", b}});
   return apply(std::make_shared<TableOp>(row, std::vector<float>{}), {a, b});
+}
+Tensor binary(const Row& row, const Tensor& a, double b) {
+  require_defined(row.name, {{"a", a}});
+  return binary(row, a, scalar_like(b, a));
+}
+Tensor binary(const Row& row, double a, const Tensor& b) {
+  require_defined(row.name, {{"b", b}});
+  return binary(row, scalar_like(a, b), b);
 }
 
 class Cast : public Op {
@@ -248,12 +259,15 @@ class Where : public Op {
 
 using namespace ops;
 
-Tensor cast(const Tensor& x, Dtype dtype) { return x.dtype() == dtype ? x : apply(std::make_shared<Cast>(dtype), {x}); }
+Tensor cast(const Tensor& x, Dtype dtype) {
+  require_defined("cast", {{"x", x}});
+  return x.dtype() == dtype ? x : apply(std::make_shared<Cast>(dtype), {x});
+}
 
-#define CLNET_BINARY(name, row)                                                        \
-  Tensor name(const Tensor& a, const Tensor& b) { return binary(row, a, b); }          \
-  Tensor name(const Tensor& a, double b) { return binary(row, a, scalar_like(b, a)); } \
-  Tensor name(double a, const Tensor& b) { return binary(row, scalar_like(a, b), b); }
+#define CLNET_BINARY(name, row)                                               \
+  Tensor name(const Tensor& a, const Tensor& b) { return binary(row, a, b); } \
+  Tensor name(const Tensor& a, double b) { return binary(row, a, b); }        \
+  Tensor name(double a, const Tensor& b) { return binary(row, a, b); }
 CLNET_BINARY(operator+, add_row)
 CLNET_BINARY(operator-, sub_row)
 CLNET_BINARY(operator*, mul_row)
@@ -273,6 +287,7 @@ Tensor logical_and(const Tensor& a, const Tensor& b) { return binary(logical_and
 Tensor logical_or(const Tensor& a, const Tensor& b) { return binary(logical_or_row, a, b); }
 Tensor logical_not(const Tensor& x) { return unary(logical_not_row, x); }
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+  require_defined("where", {{"condition", condition}, {"a", a}, {"b", b}});
   return apply(std::make_shared<Where>(), {condition, a, b});
 }
 
@@ -296,14 +311,20 @@ Tensor tanh(const Tensor& x) { return unary(tanh_row, x); }
 Tensor sigmoid(const Tensor& x) { return unary(sigmoid_row, x); }
 Tensor log_sigmoid(const Tensor& x) { return unary(log_sigmoid_row, x); }
 Tensor relu(const Tensor& x) { return unary(relu_row, x); }
-Tensor relu6(const Tensor& x) { return hardtanh(x, 0, 6); }
+Tensor relu6(const Tensor& x) {
+  require_defined("relu6", {{"x", x}});
+  return hardtanh(x, 0, 6);
+}
 Tensor leaky_relu(const Tensor& x, double negative_slope) {
   return unary(leaky_relu_row, x, {static_cast<float>(negative_slope)});
 }
 Tensor elu(const Tensor& x, double alpha) { return unary(elu_row, x, {static_cast<float>(alpha)}); }
 Tensor celu(const Tensor& x, double alpha) { return unary(celu_row, x, {static_cast<float>(alpha)}); }
 Tensor selu(const Tensor& x) { return unary(selu_row, x); }
-Tensor gelu(const Tensor& x, Gelu form) { return unary(form == Gelu::erf ? gelu_erf_row : gelu_tanh_row, x); }
+Tensor gelu(const Tensor& x, Gelu form) {
+  require_defined("gelu", {{"x", x}});
+  return unary(form == Gelu::erf ? gelu_erf_row : gelu_tanh_row, x);
+}
 Tensor gelu(const Tensor& x) { return gelu(x, Gelu::erf); }
 Tensor silu(const Tensor& x) { return unary(silu_row, x); }
 Tensor mish(const Tensor& x) { return unary(mish_row, x); }

@@ -4,6 +4,7 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/op.h"
+#include "lib/graph/require.h"
 
 namespace clnet {
 
@@ -35,6 +36,7 @@ class Expand : public Op {
 }  // namespace
 
 Tensor expand(const Tensor& x, const Shape& shape) {
+  require_defined("expand", {{"x", x}});
   return x.shape() == shape ? x : apply(std::make_shared<Expand>(shape), {x});
 }
 

@@ -6,6 +6,7 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/op.h"
+#include "lib/graph/require.h"
 
 namespace clnet {
 
@@ -32,8 +33,14 @@ class Arange : public Op {
 Tensor full(const Shape& shape, double value, Dtype dtype) { return expand(Tensor::scalar(value, dtype), shape); }
 Tensor zeros(const Shape& shape, Dtype dtype) { return full(shape, 0, dtype); }
 Tensor ones(const Shape& shape, Dtype dtype) { return full(shape, 1, dtype); }
-Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
-Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
+Tensor zeros_like(const Tensor& x) {
+  require_defined("zeros_like", {{"x", x}});
+  return zeros(x.shape(), x.dtype());
+}
+Tensor ones_like(const Tensor& x) {
+  require_defined("ones_like", {{"x", x}});
+  return ones(x.shape(), x.dtype());
+}
 
 Tensor arange(std::int64_t count, double start, double step, Dtype dtype) {
   if (dtype == Dtype::boolean) throw DtypeError("arange: bool holds no sequence of numbers");

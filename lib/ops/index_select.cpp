@@ -8,6 +8,7 @@
 #include "clnet/ops.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/graph/op.h"
+#include "lib/graph/require.h"
 #include "lib/ops/strided_copy.h"
 
 namespace clnet {
@@ -176,11 +177,13 @@ void require_indices(std::string_view op, const Tensor& indices) {
 using namespace ops;
 
 Tensor index_select(const Tensor& x, int dim, const Tensor& indices) {
+  require_defined("index_select", {{"x", x}, {"indices", indices}});
   require_indices("index_select", indices);
   return apply(std::make_shared<IndexSelect>(x.shape().normalize(dim), false), {x, indices});
 }
 
 Tensor gather(const Tensor& x, int dim, const Tensor& indices) {
+  require_defined("gather", {{"x", x}, {"indices", indices}});
   require_indices("gather", indices);
   const int at = x.shape().normalize(dim);
   bool fits = indices.rank() == x.rank();
@@ -195,6 +198,7 @@ Tensor gather(const Tensor& x, int dim, const Tensor& indices) {
 }
 
 Tensor embedding(const Tensor& indices, const Tensor& weight, std::optional<std::int64_t> padding_index) {
+  require_defined("embedding", {{"indices", indices}, {"weight", weight}});
   require_indices("embedding", indices);
   if (weight.rank() != 2)
     throw ShapeError(fmt::format("embedding: the weight must be {{count, width}}, got {}", to_string(weight.shape())));
@@ -206,6 +210,7 @@ Tensor embedding(const Tensor& indices, const Tensor& weight, std::optional<std:
 }
 
 Tensor one_hot(const Tensor& indices, std::int64_t classes, Dtype dtype) {
+  require_defined("one_hot", {{"indices", indices}});
   require_indices("one_hot", indices);
   if (classes < 0) throw ShapeError(fmt::format("one_hot: {} classes", classes));
   return cast(equal(unsqueeze(indices, -1), arange(classes, 0, 1, indices.dtype())), dtype);

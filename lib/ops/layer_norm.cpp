@@ -6,6 +6,7 @@
 #include "clnet/ops.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/record/recorder.h"
+#include "lib/graph/require.h"
 #include "lib/ops/elementwise.h"
 #include "lib/ops/normalize.h"
 #include "lib/ops/rows.h"
@@ -200,6 +201,7 @@ class LayerNorm : public Op {
 }  // namespace ops
 
 Tensor layer_norm(const Tensor& x, int normalized_dims, const Tensor& weight, const Tensor& bias, double eps) {
+  require_defined("layer_norm", {{"x", x}});
   std::vector<Tensor> inputs{x};
   if (weight.defined()) inputs.push_back(weight);
   if (bias.defined()) inputs.push_back(bias);

@@ -3,6 +3,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/graph/require.h"
 #include "lib/ops/elementwise.h"
 
 namespace clnet {
@@ -27,16 +28,19 @@ Tensor reduced(const Tensor& losses, Reduction reduction) {
 }  // namespace
 
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  require_defined("mse_loss", {{"input", input}, {"target", target}});
   require_same("mse_loss", input, target);
   return reduced(square(input - target), reduction);
 }
 
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  require_defined("l1_loss", {{"input", input}, {"target", target}});
   require_same("l1_loss", input, target);
   return reduced(abs(input - target), reduction);
 }
 
 Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction, const Tensor& weight) {
+  require_defined("bce_with_logits", {{"logits", logits}, {"target", target}});
   require_same("bce_with_logits", logits, target);
   // -log_sigmoid(x) and -log_sigmoid(-x) never overflow; (1 - t) x - log_sigmoid(x) is both in one.
   const Tensor losses = (1.0 - target) * logits - log_sigmoid(logits);
@@ -48,6 +52,7 @@ Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction red
 }
 
 Tensor global_norm(const std::vector<Tensor>& tensors) {
+  require_defined("global_norm", "tensors", tensors);
   Tensor total;
   for (const auto& tensor : tensors) {
     const Tensor squares = sum(square(cast(tensor, Dtype::f32)));

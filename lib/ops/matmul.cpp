@@ -6,6 +6,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/graph/require.h"
 #include "lib/ops/elementwise.h"
 #include "lib/ops/matmul_solvers.h"
 
@@ -152,6 +153,7 @@ Tensor rows(const Tensor& x) {
 using namespace ops;
 
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
+  require_defined("matmul", {{"a", a}, {"b", b}});
   const auto product = [&](const Tensor& x, const Tensor& y) { return clnet::apply(std::make_shared<Matmul>(options), {x, y}); };
   if (a.rank() >= 2 && b.rank() >= 2) {
     if (a.rank() == 2 || b.rank() > 2 || options.transpose_a) return product(a, b);
@@ -178,6 +180,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  require_defined("linear", {{"x", x}, {"weight", weight}});
   const auto wrong = [&](const std::string& why) {
     return ShapeError(fmt::format("linear: x {}, weight {}: {}", to_string(x.shape()), to_string(weight.shape()), why));
   };

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "lib/exec/choose/solver.h"
+#include "lib/graph/require.h"
 #include "lib/ops/pool2d.h"
 
 namespace clnet {
@@ -126,12 +127,14 @@ class MaxPool2d : public Op {
 using namespace ops;
 
 Tensor max_pool2d(const Tensor& x, Pair kernel_size, const MaxPool2dOptions& options) {
+  require_defined("max_pool2d", {{"x", x}});
   const auto windows = pool_windows("max_pool2d", x.spec(), kernel_size, options.stride.value_or(kernel_size), options.padding,
                                     options.dilation, options.ceil_mode);
   return apply_all(std::make_shared<MaxPool2d>(windows), {x})[0];
 }
 
 Tensor adaptive_max_pool2d(const Tensor& x, Pair output_size) {
+  require_defined("adaptive_max_pool2d", {{"x", x}});
   const auto windows = adaptive_windows("adaptive_max_pool2d", x.spec(), output_size);
   // Large planes first by rows: the same elements win, more work-items share the work, and loops stay below llvmpipe's limit.
   constexpr std::int64_t large = 32768;
@@ -140,6 +143,9 @@ Tensor adaptive_max_pool2d(const Tensor& x, Pair output_size) {
   return apply_all(std::make_shared<MaxPool2d>(windows), {x})[0];
 }
 
-Tensor global_max_pool2d(const Tensor& x) { return adaptive_max_pool2d(x, 1); }
+Tensor global_max_pool2d(const Tensor& x) {
+  require_defined("global_max_pool2d", {{"x", x}});
+  return adaptive_max_pool2d(x, 1);
+}
 
 }  // namespace clnet

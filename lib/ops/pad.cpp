@@ -7,6 +7,7 @@
 #include "clnet/ops.h"
 #include "lib/exec/record/recorder.h"
 #include "lib/graph/op.h"
+#include "lib/graph/require.h"
 #include "lib/ops/strided_copy.h"
 
 namespace clnet {
@@ -104,6 +105,7 @@ void check(const Tensor& x, const Amounts& before, const Amounts& after, PadMode
 
 Tensor pad(const Tensor& x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after, double value,
            PadMode mode) {
+  require_defined("pad", {{"x", x}});
   check(x, before, after, mode);
   auto y = x;
   if (mode == PadMode::constant) {

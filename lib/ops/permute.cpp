@@ -7,6 +7,7 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/op.h"
+#include "lib/graph/require.h"
 #include "lib/ops/strided_copy.h"
 
 namespace clnet {
@@ -59,6 +60,7 @@ class Permute : public Op {
 }  // namespace
 
 Tensor permute(const Tensor& x, const std::vector<int>& dims) {
+  require_defined("permute", {{"x", x}});
   auto order = dims;
   std::vector<int> sorted(dims.size());
   if (static_cast<int>(dims.size()) == x.rank()) {
@@ -75,6 +77,7 @@ Tensor permute(const Tensor& x, const std::vector<int>& dims) {
 }
 
 Tensor transpose(const Tensor& x, int dim0, int dim1) {
+  require_defined("transpose", {{"x", x}});
   std::vector<int> dims(static_cast<std::size_t>(x.rank()));
   std::iota(dims.begin(), dims.end(), 0);
   std::swap(dims[static_cast<std::size_t>(x.shape().normalize(dim0))], dims[static_cast<std::size_t>(x.shape().normalize(dim1))]);

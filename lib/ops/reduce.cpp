@@ -7,6 +7,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/graph/require.h"
 #include "lib/ops/elementwise.h"
 
 namespace clnet {
@@ -182,7 +183,9 @@ class ArgReduce : public Op {
 };
 
 Tensor reduce(Kind kind, const Tensor& x, const Dims& dims, bool keepdim) {
-  return apply(std::make_shared<Reduce>(kind, dims, keepdim), {x});
+  auto op = std::make_shared<Reduce>(kind, dims, keepdim);
+  require_defined(op->name(), {{"x", x}});
+  return apply(std::move(op), {x});
 }
 
 }  // namespace
@@ -197,10 +200,17 @@ Tensor prod(const Tensor& x, const Dims& dims, bool keepdim) { return reduce(Kin
 Tensor max(const Tensor& x, const Dims& dims, bool keepdim) { return reduce(Kind::max, x, dims, keepdim); }
 Tensor min(const Tensor& x, const Dims& dims, bool keepdim) { return reduce(Kind::min, x, dims, keepdim); }
 
-Tensor argmax(const Tensor& x, int dim, bool keepdim) { return apply(std::make_shared<ArgReduce>(true, dim, keepdim), {x}); }
-Tensor argmin(const Tensor& x, int dim, bool keepdim) { return apply(std::make_shared<ArgReduce>(false, dim, keepdim), {x}); }
+Tensor argmax(const Tensor& x, int dim, bool keepdim) {
+  require_defined("argmax", {{"x", x}});
+  return apply(std::make_shared<ArgReduce>(true, dim, keepdim), {x});
+}
+Tensor argmin(const Tensor& x, int dim, bool keepdim) {
+  require_defined("argmin", {{"x", x}});
+  return apply(std::make_shared<ArgReduce>(false, dim, keepdim), {x});
+}
 
 Tensor var(const Tensor& x, const Dims& dims, int correction, bool keepdim) {
+  require_defined("var", {{"x", x}});
   require_floating("var", x.spec());
   const auto count = reduced_count(x.shape(), reduced_dims("var", x.shape(), dims));
   // Squares of f16 would overflow, and those of bf16 lose what the difference has left.
@@ -210,6 +220,7 @@ Tensor var(const Tensor& x, const Dims& dims, int correction, bool keepdim) {
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
+  require_defined("sum_to", {{"x", x}});
   if (x.shape() == shape) return x;
   if (broadcast(x.shape(), shape, "sum_to") != x.shape())
     throw ShapeError(fmt::format("sum_to: shape {} does not broadcast to {}", to_string(shape), to_string(x.shape())));

@@ -5,6 +5,8 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/op.h"
+#include "lib/graph/require.h"
+#include "lib/ops/hold.h"
 
 namespace clnet {
 
@@ -34,10 +36,16 @@ class Reshape : public Op {
 }  // namespace
 
 Tensor reshape(const Tensor& x, const Shape& shape) {
+  require_defined("reshape", {{"x", x}});
   return x.shape() == shape ? x : apply(std::make_shared<Reshape>(shape), {x});
 }
 
+namespace ops {
+Tensor hold(const Tensor& x) { return apply(std::make_shared<Reshape>(x.shape()), {x}); }
+}  // namespace ops
+
 Tensor reshape(const Tensor& x, const std::vector<std::int64_t>& extents) {
+  require_defined("reshape", {{"x", x}});
   auto known = extents;
   std::int64_t* open = nullptr;
   for (auto& extent : known) {
@@ -61,6 +69,7 @@ Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents) {
 }
 
 Tensor flatten(const Tensor& x, int first, int last) {
+  require_defined("flatten", {{"x", x}});
   if (x.rank() == 0) return reshape(x, Shape{1});
   const int from = x.shape().normalize(first), to = x.shape().normalize(last);
   if (from > to)
@@ -77,6 +86,7 @@ Tensor flatten(const Tensor& x, int first, int last) {
 }
 
 Tensor squeeze(const Tensor& x, int dim) {
+  require_defined("squeeze", {{"x", x}});
   const int at = x.shape().normalize(dim);
   if (x.size(at) != 1) return x;
   auto extents = x.shape().extents();
@@ -85,6 +95,7 @@ Tensor squeeze(const Tensor& x, int dim) {
 }
 
 Tensor unsqueeze(const Tensor& x, int dim) {
+  require_defined("unsqueeze", {{"x", x}});
   if (dim < -x.rank() - 1 || dim > x.rank())
     throw ShapeError(fmt::format("unsqueeze: dimension {} is out of range for shape {}", dim, to_string(x.shape())));
   auto extents = x.shape().extents();

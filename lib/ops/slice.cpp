@@ -7,6 +7,7 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/op.h"
+#include "lib/graph/require.h"
 #include "lib/ops/strided_copy.h"
 
 namespace clnet {
@@ -68,6 +69,7 @@ class Slice : public Op {
 }  // namespace
 
 Tensor slice(const Tensor& x, int dim, std::int64_t start, std::int64_t stop, std::int64_t step) {
+  require_defined("slice", {{"x", x}});
   const int at = x.shape().normalize(dim);
   if (step == 0) throw Error("slice: the step must not be 0");
   const auto extent = x.size(at);
@@ -89,6 +91,7 @@ Tensor slice(const Tensor& x, int dim, std::int64_t start, std::int64_t stop, st
 }
 
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& lengths, int dim) {
+  require_defined("split", {{"x", x}});
   const int at = x.shape().normalize(dim);
   std::int64_t sum = 0;
   for (auto length : lengths) {

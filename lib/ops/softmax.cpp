@@ -6,6 +6,7 @@
 #include "clnet/ops.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/record/recorder.h"
+#include "lib/graph/require.h"
 #include "lib/ops/elementwise.h"
 #include "lib/ops/rows.h"
 
@@ -125,7 +126,13 @@ void Softmax::lower(exec::Recorder& recorder) const {
 
 }  // namespace ops
 
-Tensor softmax(const Tensor& x, int dim) { return apply(std::make_shared<ops::Softmax>(false, dim), {x}); }
-Tensor log_softmax(const Tensor& x, int dim) { return apply(std::make_shared<ops::Softmax>(true, dim), {x}); }
+Tensor softmax(const Tensor& x, int dim) {
+  require_defined("softmax", {{"x", x}});
+  return apply(std::make_shared<ops::Softmax>(false, dim), {x});
+}
+Tensor log_softmax(const Tensor& x, int dim) {
+  require_defined("log_softmax", {{"x", x}});
+  return apply(std::make_shared<ops::Softmax>(true, dim), {x});
+}
 
 }  // namespace clnet

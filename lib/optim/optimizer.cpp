@@ -4,10 +4,15 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "clnet/autograd.h"
 #include "clnet/error.h"
 #include "clnet/optim.h"
+#include "lib/graph/node.h"
+#include "lib/graph/slot.h"
 #include "lib/ops/optimizer_update.h"
 
 namespace clnet::optim {
@@ -26,6 +31,24 @@ std::vector<std::string> state_names(ops::UpdateRule rule) {
   return {};
 }
 
+/// The values of slots that a gradient of the loss may arrive at, by the slot's id.
+std::unordered_map<std::uint64_t, std::vector<Tensor>> leaves_by_slot(const Tensor& loss) {
+  std::unordered_map<std::uint64_t, std::vector<Tensor>> result;
+  std::unordered_set<const Node*> seen{loss.node().get()};
+  std::vector<Tensor> open{loss};
+  while (!open.empty()) {
+    const auto tensor = std::move(open.back());
+    open.pop_back();
+    if (const auto slot = tensor.node()->slot; slot != 0) {
+      result[slot].push_back(tensor);
+      continue;
+    }
+    for (const auto& input : tensor.node()->inputs)
+      if (is_floating(input.dtype()) && seen.insert(input.node().get()).second) open.push_back(input);
+  }
+  return result;
+}
+
 void require(bool good, const char* optimizer, const char* what, double value) {
   if (!good) throw Error(fmt::format("{}: {} cannot be {}", optimizer, what, value));
 }
@@ -39,6 +62,7 @@ struct Optimizer::Impl {
     std::vector<nn::Parameter> state;
   };
 
+  std::string_view name;
   ops::UpdateRule rule;
   ops::UpdateConstants constants;
   double rate;
@@ -46,19 +70,17 @@ struct Optimizer::Impl {
   double clip_norm;
   std::int64_t steps = 0;
   std::vector<Slot> slots;
-  std::vector<nn::Parameter> buffers;
 
-  Impl(const nn::Module& module, ops::UpdateRule r, const ops::UpdateConstants& c, double learning_rate, double decoupled_decay,
-       double clip)
-      : rule(r), constants(c), rate(learning_rate), shrink_decay(decoupled_decay), clip_norm(clip) {
-    for (auto& [name, parameter] : module.parameters()) {
-      Slot slot{name, parameter, {}};
+  Impl(std::string_view algorithm, const nn::Module& module, ops::UpdateRule r, const ops::UpdateConstants& c,
+       double learning_rate, double decoupled_decay, double clip)
+      : name(algorithm), rule(r), constants(c), rate(learning_rate), shrink_decay(decoupled_decay), clip_norm(clip) {
+    for (auto& [full_name, parameter] : module.parameters()) {
+      Slot slot{full_name, parameter, {}};
       const auto& shape = parameter.value().shape();
       const std::vector<float> nothing(static_cast<std::size_t>(shape.numel()), 0.0F);
       for (int i = 0; i < ops::state_count(rule); ++i) slot.state.emplace_back(Tensor::from(nothing, shape));
       slots.push_back(std::move(slot));
     }
-    for (auto& [name, buffer] : module.buffers()) buffers.push_back(buffer);
   }
 
   ops::UpdateScalars scalars() const {
@@ -71,56 +93,75 @@ struct Optimizer::Impl {
     return {Tensor::scalar(step_size), Tensor::scalar(1 - rate * shrink_decay), Tensor::scalar(second_scale)};
   }
 
-  /// The new values of everything that a step changes, and where they go.
-  struct Update {
-    std::vector<nn::Parameter> targets;
-    std::vector<Tensor> values;
-  };
-
-  Update update(std::vector<Tensor> gradients) const {
-    if (gradients.size() != slots.size())
-      throw Error(fmt::format("optimizer: {} gradients for {} parameters", gradients.size(), slots.size()));
-    if (clip_norm > 0) gradients = clip_by_norm(gradients, clip_norm);
-    std::vector<ops::UpdateTensors> tensors;
-    Update result;
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      const auto& slot = slots[i];
-      tensors.push_back({slot.parameter, gradients[i], {slot.state.begin(), slot.state.end()}});
-      result.targets.push_back(slot.parameter);
-      result.targets.insert(result.targets.end(), slot.state.begin(), slot.state.end());
+  /// The leaf of each parameter that the loss reaches, or the present one.
+  std::vector<Tensor> leaves_in(const Tensor& loss) const {
+    const auto reached = leaves_by_slot(loss);
+    std::vector<Tensor> result;
+    bool any = false;
+    for (const auto& slot : slots) {
+      const auto found = reached.find(slot.parameter.slot()->id);
+      if (found == reached.end()) {
+        result.push_back(slot.parameter);
+        continue;
+      }
+      if (found->second.size() > 1)
+        throw Error(fmt::format(
+            "{}: the loss was made with {} different values of {}, before and after a change; detach() what the other "
+            "ones gave",
+            name, found->second.size(), slot.name));
+      result.push_back(found->second[0]);
+      any = true;
     }
-    result.values = ops::optimizer_update(rule, tensors, constants, scalars());
-    for (const auto& buffer : buffers) {
-      if (!buffer.pending()) continue;
-      result.targets.push_back(buffer);
-      result.values.push_back(buffer);
-    }
+    if (!any)
+      throw Error(fmt::format("{}: the loss depends on none of its {} parameters{}; it may be another model's", name,
+                              slots.size(), slots.empty() ? "" : fmt::format(" ({} is the first)", slots[0].name)));
     return result;
   }
 
-  void commit(Update& update) {
-    for (std::size_t i = 0; i < update.targets.size(); ++i) update.targets[i].set(update.values[i].detach());
+  /// The new values of everything that a step changes, and where they go.
+  using Update = std::vector<std::pair<nn::Parameter, Tensor>>;
+
+  Update update(std::vector<Tensor> gradients) const {
+    if (gradients.size() != slots.size())
+      throw Error(fmt::format("{}: {} gradients for {} parameters", name, gradients.size(), slots.size()));
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      if (!gradients[i].defined()) throw Error(fmt::format("{}: the gradient of {} is undefined", name, slots[i].name));
+    if (clip_norm > 0) gradients = clip_by_norm(gradients, clip_norm);
+    std::vector<ops::UpdateTensors> tensors;
+    std::vector<nn::Parameter> targets;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const auto& slot = slots[i];
+      tensors.push_back({slot.parameter, gradients[i], {slot.state.begin(), slot.state.end()}});
+      targets.push_back(slot.parameter);
+      targets.insert(targets.end(), slot.state.begin(), slot.state.end());
+    }
+    const auto values = ops::optimizer_update(rule, tensors, constants, scalars());
+    Update result;
+    for (std::size_t i = 0; i < targets.size(); ++i) result.emplace_back(targets[i], values[i]);
+    return result;
+  }
+
+  /// Computes the update along with `more`, and only then changes anything.
+  void run(const Update& update, const Tensor& more = {}) {
+    std::vector<Tensor> wanted;
+    for (const auto& [target, value] : update) wanted.push_back(value);
+    if (more.defined()) wanted.push_back(more);
+    eval(wanted);
+    nn::assign(update);
     ++steps;
   }
 };
 
 Tensor Optimizer::step(const Tensor& loss) {
   if (!impl_) throw Error("optimizer: step() on an optimizer that was never made");
-  std::vector<Tensor> parameters;
-  for (const auto& slot : impl_->slots) parameters.push_back(slot.parameter);
-  auto update = impl_->update(gradients(loss, parameters));
-  auto wanted = update.values;
-  wanted.push_back(loss);
-  eval(wanted);
-  impl_->commit(update);
+  if (!loss.defined()) throw Error(fmt::format("{}: the loss is undefined", impl_->name));
+  impl_->run(impl_->update(gradients(loss, impl_->leaves_in(loss))), loss);
   return loss.detach();
 }
 
 void Optimizer::apply(const std::vector<Tensor>& gradients) {
   if (!impl_) throw Error("optimizer: apply() on an optimizer that was never made");
-  auto update = impl_->update(gradients);
-  eval(update.values);
-  impl_->commit(update);
+  impl_->run(impl_->update(gradients));
 }
 
 double Optimizer::learning_rate() const { return impl_->rate; }
@@ -134,7 +175,7 @@ bool Optimizer::made_for(const nn::Module& module) const {
   const auto parameters = module.parameters();
   return impl_ && std::equal(parameters.begin(), parameters.end(), impl_->slots.begin(), impl_->slots.end(),
                              [](const auto& theirs, const Impl::Slot& ours) {
-                               return theirs.first == ours.name && theirs.second.value().same(ours.parameter.value());
+                               return theirs.first == ours.name && theirs.second.same(ours.parameter);
                              });
 }
 
@@ -180,7 +221,7 @@ SGD::SGD(const nn::Module& module, const SGDOptions& o)
         require(o.momentum >= 0, "SGD", "momentum", o.momentum);
         require(o.weight_decay >= 0, "SGD", "weight_decay", o.weight_decay);
         if (o.nesterov) require(o.momentum > 0, "SGD", "nesterov's momentum", o.momentum);
-        return std::make_shared<Impl>(module, o.momentum > 0 ? ops::UpdateRule::sgd_momentum : ops::UpdateRule::sgd,
+        return std::make_shared<Impl>("SGD", module, o.momentum > 0 ? ops::UpdateRule::sgd_momentum : ops::UpdateRule::sgd,
                                       ops::UpdateConstants{.decay = o.weight_decay, .beta1 = o.momentum, .nesterov = o.nesterov},
                                       o.learning_rate, 0.0, o.clip_norm);
       }()) {}
@@ -199,11 +240,11 @@ ops::UpdateConstants adam_constants(const char* name, const AdamOptions& o, doub
 }  // namespace
 
 Adam::Adam(const nn::Module& module, const AdamOptions& o)
-    : Optimizer(std::make_shared<Impl>(module, ops::UpdateRule::adam, adam_constants("Adam", o, o.weight_decay), o.learning_rate,
-                                       0.0, o.clip_norm)) {}
+    : Optimizer(std::make_shared<Impl>("Adam", module, ops::UpdateRule::adam, adam_constants("Adam", o, o.weight_decay),
+                                       o.learning_rate, 0.0, o.clip_norm)) {}
 
 AdamW::AdamW(const nn::Module& module, const AdamOptions& o)
-    : Optimizer(std::make_shared<Impl>(module, ops::UpdateRule::adam, adam_constants("AdamW", o, 0), o.learning_rate,
+    : Optimizer(std::make_shared<Impl>("AdamW", module, ops::UpdateRule::adam, adam_constants("AdamW", o, 0), o.learning_rate,
                                        o.weight_decay, o.clip_norm)) {}
 
 RMSprop::RMSprop(const nn::Module& module, const RMSpropOptions& o)
@@ -214,7 +255,7 @@ RMSprop::RMSprop(const nn::Module& module, const RMSpropOptions& o)
         require(o.momentum >= 0, "RMSprop", "momentum", o.momentum);
         require(o.weight_decay >= 0, "RMSprop", "weight_decay", o.weight_decay);
         return std::make_shared<Impl>(
-            module, o.momentum > 0 ? ops::UpdateRule::rmsprop_momentum : ops::UpdateRule::rmsprop,
+            "RMSprop", module, o.momentum > 0 ? ops::UpdateRule::rmsprop_momentum : ops::UpdateRule::rmsprop,
             ops::UpdateConstants{.decay = o.weight_decay, .beta1 = o.momentum, .beta2 = o.alpha, .eps = o.eps}, o.learning_rate,
             0.0, o.clip_norm);
       }()) {}

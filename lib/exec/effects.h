@@ -1,0 +1,46 @@
+// What an evaluation does besides computing what was asked for: slots take new values, and values of slots that were waiting are
+// computed along the way.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "clnet/tensor.h"
+#include "lib/exec/record/work.h"
+#include "lib/graph/slot.h"
+
+namespace clnet::exec {
+
+/// Nothing is changed before commit(): an evaluation that fails leaves slots and effects as they were.
+class Effects {
+ public:
+  explicit Effects(std::span<const Tensor> asked) : asked_(asked.begin(), asked.end()) {}
+
+  /// Takes up what the work's nodes bring and no earlier call has seen, and builds the new values as graph, which may bring more.
+  /// False: nothing new.
+  bool add(const Work& work);
+  /// What was asked for, then the values of slots.
+  std::vector<Tensor> wanted() const;
+  /// To be called once all of wanted() has values.
+  void commit();
+
+ private:
+  struct Change {
+    std::shared_ptr<Slot> slot;
+    Tensor value;
+  };
+  void apply(const std::shared_ptr<Effect>& effect, const std::shared_ptr<Node>& node);
+
+  std::vector<Tensor> asked_;
+  std::vector<std::shared_ptr<Effect>> effects_;
+  std::unordered_set<const void*> seen_;  ///< effects and nodes
+  std::vector<Change> changes_;
+  std::unordered_map<const Slot*, std::size_t> change_of_;
+  std::vector<std::shared_ptr<Node>> waiting_;  ///< values of slots that become leaves
+};
+
+}  // namespace clnet::exec

@@ -1,0 +1,22 @@
+// A check of operations' arguments that tells an operation's user which one was forgotten.
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+
+#include "clnet/export.h"
+#include "clnet/tensor.h"
+
+namespace clnet {
+
+struct Argument {
+  std::string_view name;
+  const Tensor& tensor;
+};
+
+/// Throws Error naming the operation and the first argument that is undefined.
+CLNET_API void require_defined(std::string_view op, std::initializer_list<Argument> arguments);
+/// The same for each of several, "tensors[2]".
+CLNET_API void require_defined(std::string_view op, std::string_view name, const std::vector<Tensor>& tensors);
+
+}  // namespace clnet

@@ -1,0 +1,24 @@
+#include "lib/graph/slot.h"
+
+#include <atomic>
+
+#include "lib/graph/node.h"
+
+namespace clnet {
+
+namespace {
+std::atomic<std::uint64_t> slots_made{0}, effects_made{0};
+}  // namespace
+
+Slot::Slot() : id(++slots_made) {}
+
+Tensor make_leaf(const Slot& slot, Spec spec, std::shared_ptr<Value> value) {
+  auto leaf = make_leaf(std::move(spec), std::move(value));
+  leaf.node()->slot = slot.id;
+  return leaf;
+}
+
+Effect::Effect(std::weak_ptr<Slot> of, int node_output, Update what)
+    : order(effects_made++), slot(std::move(of)), output(node_output), update(std::move(what)) {}
+
+}  // namespace clnet

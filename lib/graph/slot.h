@@ -1,0 +1,44 @@
+// Slots: places whose value changes over time (parameters, running statistics, an optimizer's state), and what is to become of
+// one when a node is evaluated.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "clnet/export.h"
+#include "clnet/tensor.h"
+
+namespace clnet {
+
+struct Value;
+
+/// Each value that a slot takes is a leaf of its own that knows the slot (Node::slot), so that no two slots are ever one value of
+/// the graph, and the gradient of an older value still finds its way. A value that is not computed yet is a node over the graph
+/// that makes it, and a leaf for everybody else: gradients stop there, and once evaluated it is a leaf indeed.
+struct CLNET_API Slot {
+  Slot();
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
+
+  const std::uint64_t id;  ///< never 0, never used again
+  Tensor value;            ///< the present one
+};
+
+/// A fresh leaf of the slot.
+CLNET_API Tensor make_leaf(const Slot& slot, Spec spec, std::shared_ptr<Value> value);
+
+/// What the evaluation of a node does to a slot, once: shared by the node and all its copies, of which the first to be evaluated
+/// does it. It refers to the node's output by number and to the slot weakly, so that neither keeps the other alive.
+struct CLNET_API Effect {
+  using Update = std::function<Tensor(const Tensor& now, const Tensor& value)>;
+
+  Effect(std::weak_ptr<Slot> slot, int output, Update update);
+
+  const std::uint64_t order;  ///< grows from effect to effect: that of the program
+  const std::weak_ptr<Slot> slot;
+  const int output;
+  Update update;  ///< the slot's new value from its present one and the node's output; empty: done
+};
+
+}  // namespace clnet

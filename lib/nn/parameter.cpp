@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+
+#include "clnet/error.h"
+#include "clnet/nn.h"
+#include "lib/graph/node.h"
+#include "lib/graph/slot.h"
+#include "lib/ops/hold.h"
+
+namespace clnet::nn {
+
+namespace {
+
+const std::shared_ptr<Value>& value_of(const Tensor& tensor) {
+  return tensor.node()->values[static_cast<std::size_t>(tensor.output())];
+}
+
+/// The tensor as a leaf of the slot.
+Tensor leaf_of(const Slot& slot, const Tensor& tensor) {
+  if (value_of(tensor)) return make_leaf(slot, tensor.spec(), value_of(tensor));
+  auto waiting = ops::hold(tensor);
+  waiting.node()->slot = slot.id;
+  return waiting;
+}
+
+void require_same_spec(const Tensor& now, const Tensor& next) {
+  if (!next.defined()) throw Error(fmt::format("a parameter of {} cannot be set to an undefined tensor", to_string(now.spec())));
+  if (now.shape() != next.shape())
+    throw ShapeError(fmt::format("a parameter of {} cannot be set to {}", to_string(now.spec()), to_string(next.spec())));
+  if (now.dtype() != next.dtype())
+    throw DtypeError(fmt::format("a parameter of {} cannot be set to {}", to_string(now.spec()), to_string(next.spec())));
+}
+
+}  // namespace
+
+Parameter::Parameter(const Tensor& value) : slot_(std::make_shared<Slot>()) {
+  if (!value.defined()) throw Error("a parameter needs a value: the tensor is undefined");
+  slot_->value = leaf_of(*slot_, value);
+}
+
+const Tensor& Parameter::value() const { return slot_->value; }
+
+void Parameter::set(const Tensor& value) {
+  require_same_spec(slot_->value, value);
+  slot_->value = leaf_of(*slot_, value);
+}
+
+void Parameter::follow(const Tensor& value, std::function<Tensor(const Tensor& now, const Tensor& value)> update) {
+  if (!value.defined()) throw Error("a parameter cannot follow an undefined tensor");
+  if (value_of(value)) return assign({{*this, update(slot_->value, value)}});
+  value.node()->effects.push_back(std::make_shared<Effect>(slot_, value.output(), std::move(update)));
+}
+
+void assign(std::span<const std::pair<Parameter, Tensor>> values) {
+  std::vector<Tensor> tensors;
+  for (const auto& [parameter, tensor] : values) {
+    require_same_spec(parameter.value(), tensor);
+    tensors.push_back(tensor);
+  }
+  eval(tensors);
+  for (const auto& [parameter, tensor] : values) Parameter(parameter).set(tensor);
+}
+
+void assign(std::initializer_list<std::pair<Parameter, Tensor>> values) { assign(std::span(values.begin(), values.size())); }
+
+}  // namespace clnet::nn

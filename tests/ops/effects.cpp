@@ -1,0 +1,284 @@
+// What an evaluation does to running statistics: exactly once, along with it, and nothing when it fails or never happens.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "clnet/clnet.h"
+#include "lib/exec/plan/recompute.h"
+#include "lib/exec/statistics.h"
+#include "lib/graph/node.h"
+
+using namespace clnet;
+
+namespace {
+
+Tensor images(std::int64_t count, float offset, std::int64_t size = 4) {
+  std::vector<float> values(static_cast<std::size_t>(count * 2 * size * size));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i)) + offset;
+  return Tensor::from(values, {count, 2, size, size});
+}
+
+struct Net : nn::Module {
+  nn::Conv2d conv{{.in_channels = 2, .out_channels = 3, .kernel_size = 3, .padding = 1}};
+  nn::BatchNorm2d norm{3};
+  Net() {
+    add("conv", conv);
+    add("norm", norm);
+  }
+  Tensor forward(const Tensor& x) override { return relu(norm(conv(x))); }
+};
+
+Tensor loss_of(nn::Module& net, const Tensor& x) { return mean(square(net(x))); }
+
+std::vector<float> buffer(const nn::Module& module, const std::string& end) {
+  for (const auto& [name, parameter] : module.buffers())
+    if (name.ends_with(end)) return parameter.value().to_vector<float>();
+  FAIL("no buffer " << end);
+  return {};
+}
+
+float batches_seen(const nn::Module& module) { return buffer(module, "num_batches_tracked")[0]; }
+
+std::vector<std::vector<float>> everything(const nn::Module& module, const optim::Optimizer& optimizer) {
+  std::vector<std::vector<float>> result;
+  for (const auto& state : {module.state(), optimizer.state()})
+    for (const auto& [name, tensor] : state) result.push_back(tensor.to_vector<float>());
+  return result;
+}
+
+/// What PyTorch's formula makes of the running mean and variance of one layer that sees `batches`.
+struct Running {
+  std::vector<double> mean{0, 0}, var{1, 1};
+  void see(const Tensor& batch) {
+    const auto x = batch.to_vector<float>();
+    const std::size_t plane = static_cast<std::size_t>(batch.size(2) * batch.size(3)), count = x.size() / 2;
+    for (std::size_t c = 0; c < 2; ++c) {
+      double sum = 0, squares = 0;
+      for (std::size_t i = 0; i < x.size(); ++i)
+        if (i / plane % 2 == c) sum += x[i];
+      for (std::size_t i = 0; i < x.size(); ++i)
+        if (i / plane % 2 == c) squares += std::pow(x[i] - sum / static_cast<double>(count), 2);
+      mean[c] = 0.9 * mean[c] + 0.1 * sum / static_cast<double>(count);
+      var[c] = 0.9 * var[c] + 0.1 * squares / static_cast<double>(count - 1);
+    }
+  }
+  void check(const nn::Module& module) const {
+    const auto m = buffer(module, "running_mean"), v = buffer(module, "running_var");
+    for (std::size_t c = 0; c < 2; ++c) {
+      CHECK(m[c] == Approx(mean[c]).margin(1e-5));
+      CHECK(v[c] == Approx(var[c]).margin(1e-5));
+    }
+  }
+};
+
+/// The device's memory limit, for a while.
+class Limit {
+ public:
+  explicit Limit(std::size_t bytes) { Device::current().set_memory_limit(bytes); }
+  ~Limit() { Device::current().set_memory_limit(0); }
+};
+
+}  // namespace
+
+TEST_CASE("running statistics change when the result is computed, and only once") {
+  nn::BatchNorm2d norm(2);
+  Running expected;
+  const Tensor first = images(3, 1), second = images(5, -2);
+  const Tensor y = norm(first);
+  CHECK(batches_seen(norm) == 0);
+  expected.check(norm);
+  y.eval();
+  expected.see(first);
+  expected.check(norm);
+  CHECK(batches_seen(norm) == 1);
+  y.eval();
+  (y * 2.0).eval();
+  CHECK(batches_seen(norm) == 1);
+
+  SECTION("several in one evaluation apply in the program's order") {
+    const Tensor a = norm(second), b = norm(first);
+    eval({b, a});
+    expected.see(second);
+    expected.see(first);
+    expected.check(norm);
+    CHECK(batches_seen(norm) == 3);
+  }
+  SECTION("a result that is never computed changes nothing") {
+    (void)norm(second);
+    norm(first).eval();
+    expected.see(first);
+    expected.check(norm);
+  }
+  SECTION("a value that is set in between is the one that changes") {
+    const Tensor later = norm(second);
+    auto state = norm.state();
+    for (auto& [name, tensor] : state)
+      if (name == "running_mean") tensor = Tensor::from({100.0F, 200.0F});
+    norm.load_state(state);
+    later.eval();
+    expected.mean = {100, 200};
+    expected.see(second);
+    expected.check(norm);
+  }
+  SECTION("in inference nothing changes") {
+    norm.eval();
+    norm(second).eval();
+    expected.check(norm);
+    CHECK(batches_seen(norm) == 1);
+  }
+}
+
+TEST_CASE("forward passes without a step hold no batch") {
+  Net net;
+  const auto forward = [&](bool evaluate) {
+    const Tensor y = net(images(8, 1));
+    if (evaluate) y.eval();
+  };
+  for (const bool evaluate : {false, true}) {
+    for (int k = 0; k < 3; ++k) forward(evaluate);
+    Device::current().finish();
+    const auto alive = Node::alive();
+    const auto memory = Device::current().memory().in_use;
+    for (int k = 0; k < 20; ++k) forward(evaluate);
+    Device::current().finish();
+    CHECK(Node::alive() == alive);
+    CHECK(Device::current().memory().in_use == memory);
+  }
+  CHECK(batches_seen(net) == 23);
+}
+
+TEST_CASE("every step with running statistics is the same plan") {
+  Net net;
+  optim::SGD optimizer(net, {.learning_rate = 0.01, .momentum = 0.9});
+  const auto step = [&](float offset) { optimizer.step(loss_of(net, images(4, offset))); };
+  step(0);
+  const auto before = exec::statistics();
+  for (int k = 1; k < 5; ++k) step(static_cast<float>(k));
+  const auto after = exec::statistics();
+  CHECK(after.plans_made == before.plans_made);
+  CHECK(after.evaluations == before.evaluations + 4);
+  CHECK(batches_seen(net) == 5);
+}
+
+TEST_CASE("reading the loss first, own gradients and own loops count a batch once") {
+  Net net;
+  optim::SGD optimizer(net, {.learning_rate = 0.01});
+  const auto first = loss_of(net, images(4, 1));
+  (void)first.item<float>();
+  optimizer.step(first);
+  CHECK(batches_seen(net) == 1);
+
+  std::vector<Tensor> parameters;
+  for (const auto& [name, parameter] : net.parameters()) parameters.push_back(parameter);
+  optimizer.apply(gradients(loss_of(net, images(4, 2)), parameters));
+  CHECK(batches_seen(net) == 2);
+}
+
+TEST_CASE("losses that are summed over micro-batches compute each once") {
+  Net net;
+  optim::SGD optimizer(net, {.learning_rate = 0.01});
+  const auto one = loss_of(net, images(4, 0));
+  const auto operations = exec::statistics().operations;
+  one.eval();
+  const auto forward = exec::statistics().operations - operations;
+  CHECK(batches_seen(net) == 1);
+
+  Tensor total = loss_of(net, images(4, 1));
+  for (int k = 2; k < 5; ++k) total = total + loss_of(net, images(4, static_cast<float>(k)));
+  optimizer.step(total);
+  CHECK(batches_seen(net) == 5);
+
+  // Evaluated one by one, as a loop over micro-batches does: none is computed a second time by the next or by the end.
+  std::vector<Tensor> losses;
+  for (int k = 0; k < 4; ++k) {
+    losses.push_back(loss_of(net, images(4, static_cast<float>(k))));
+    const auto before = exec::statistics().operations;
+    losses.back().eval();
+    CHECK(exec::statistics().operations - before == forward);
+  }
+  const auto before = exec::statistics().operations;
+  (void)buffer(net, "running_mean");
+  CHECK(exec::statistics().operations == before);
+  CHECK(batches_seen(net) == 9);
+}
+
+TEST_CASE("checkpoints and recomputation count a batch once") {
+  nn::BatchNorm2d norm(2);
+  Running expected;
+  const Tensor x = images(3, 1);
+  const auto scale = Tensor::from({1.0F});
+  const auto loss_with = [&](const Tensor& batch, const Tensor& by) {
+    return mean(square(checkpoint([&] { return norm(batch * by); })));
+  };
+  SECTION("the loss and its gradients together") {
+    const auto loss = loss_with(x, scale);
+    eval({loss, gradients(loss, {scale})[0]});
+  }
+  SECTION("the gradients alone, which read copies, then the loss") {
+    const auto loss = sum(checkpoint([&] { return square(norm(x * scale)); }));
+    gradients(loss, {scale})[0].eval();
+    CHECK(batches_seen(norm) == 1);
+    loss.eval();
+  }
+  expected.see(x);
+  expected.check(norm);
+  CHECK(batches_seen(norm) == 1);
+}
+
+TEST_CASE("a parameter follows what users compute, too") {
+  nn::Parameter largest(Tensor::from({0.0F}));
+  const Tensor x = Tensor::from({3.0F, -5.0F, 4.0F});
+  const Tensor y = abs(x) * 1.0;
+  const auto update = [](const Tensor& now, const Tensor& value) { return maximum(now, max(value, {0}, true)); };
+  largest.follow(y, update);
+  CHECK(largest.value().item<float>() == 0);
+  sum(y).eval();
+  CHECK(largest.value().item<float>() == 5);
+  SECTION("at once, what is computed already") {
+    largest.follow(x * 0.0 + 7.0, update);
+    CHECK(largest.value().item<float>() == 5);
+    const Tensor z = (x * 2.0).detach();
+    largest.follow(z, update);
+    CHECK(largest.value().item<float>() == 8);
+  }
+  SECTION("an update of another shape is an error, and changes nothing") {
+    const Tensor z = x * 3.0;
+    largest.follow(z, [](const Tensor&, const Tensor& value) { return value; });
+    CHECK_THROWS_WITH(z.eval(), Catch::Contains("f32[3]") && Catch::Contains("f32[1]"));
+    CHECK(largest.value().item<float>() == 5);
+  }
+}
+
+TEST_CASE("a step that fails changes nothing, and is right to the bit when it is made again") {
+  const auto device = Device::current();
+  const auto prepare = [] {
+    manual_seed(5);
+    return std::make_unique<Net>();
+  };
+  const auto make_optimizer = [](const nn::Module& m) { return optim::Adam(m, {.learning_rate = 0.01}); };
+  const Tensor small = images(2, 1), large = images(16, 0.5, 64);
+
+  const auto straight = prepare();
+  auto its_optimizer = make_optimizer(*straight);
+  its_optimizer.step(loss_of(*straight, small));
+  its_optimizer.step(loss_of(*straight, large));
+  const auto wanted = everything(*straight, its_optimizer);
+
+  const auto net = prepare();
+  auto optimizer = make_optimizer(*net);
+  optimizer.step(loss_of(*net, small));
+  const auto before = everything(*net, optimizer);
+  const auto loss = loss_of(*net, large);
+  Device::current().finish();
+  Device::current().trim();
+  {
+    const Limit limit(device.memory().in_use + (64 << 10));
+    CHECK_THROWS_AS(optimizer.step(loss), Error);
+    CHECK_THROWS_AS(loss.eval(), Error);
+  }
+  CHECK(optimizer.steps() == 1);
+  CHECK(batches_seen(*net) == 1);
+  CHECK(everything(*net, optimizer) == before);
+  SECTION("the same loss") { optimizer.step(loss); }
+  SECTION("a loss built anew") { optimizer.step(loss_of(*net, large)); }
+  CHECK(everything(*net, optimizer) == wanted);
+}

@@ -1,0 +1,214 @@
+// An operation that is given no tensor says which operation and which argument it was.
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <functional>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "clnet/clnet.h"
+
+using namespace clnet;
+
+namespace {
+
+using Inputs = std::vector<Tensor>;
+struct Call {
+  std::string op;                      ///< as the message names it
+  std::vector<std::string> arguments;  ///< those that must be given
+  std::function<void(const Inputs&)> run;
+  std::string function = {};  ///< in ops.h, where it is called otherwise
+};
+
+#define UNARY(name)                                    \
+  Call {                                               \
+#name, {"x" }, [](const Inputs& t) { name(t[0]); } \
+  }
+#define BINARY(name)                                                       \
+  Call{#name, {"a", "b"}, [](const Inputs& t) { name(t[0], t[1]); }},      \
+      Call{#name, {"a"}, [](const Inputs& t) { name(t[0], 2.0); }}, Call { \
+#name, {"b" }, [](const Inputs& t) { name(2.0, t[0]); }                \
+  }
+#define OPERATOR(name, sign)                                                                       \
+  Call{#name, {"a", "b"}, [](const Inputs& t) { (void)(t[0] sign t[1]); }, "operator" #sign},      \
+      Call{#name, {"a"}, [](const Inputs& t) { (void)(t[0] sign 2.0); }, "operator" #sign}, Call { \
+#name, {"b" }, [](const Inputs& t) { (void)(2.0 sign t[0]); }, "operator" #sign                \
+  }
+
+std::vector<Call> calls() {
+  return {
+      UNARY(zeros_like),
+      UNARY(ones_like),
+      UNARY(abs),
+      UNARY(sign),
+      UNARY(exp),
+      UNARY(log),
+      UNARY(log1p),
+      UNARY(sqrt),
+      UNARY(rsqrt),
+      UNARY(square),
+      UNARY(reciprocal),
+      UNARY(sin),
+      UNARY(cos),
+      UNARY(erf),
+      UNARY(floor),
+      UNARY(ceil),
+      UNARY(round),
+      UNARY(tanh),
+      UNARY(sigmoid),
+      UNARY(log_sigmoid),
+      UNARY(relu),
+      UNARY(relu6),
+      UNARY(leaky_relu),
+      UNARY(elu),
+      UNARY(celu),
+      UNARY(selu),
+      UNARY(gelu),
+      UNARY(silu),
+      UNARY(mish),
+      UNARY(hardswish),
+      UNARY(hardsigmoid),
+      UNARY(hardtanh),
+      UNARY(softplus),
+      UNARY(softsign),
+      UNARY(is_nan),
+      UNARY(logical_not),
+      UNARY(sum),
+      UNARY(mean),
+      UNARY(prod),
+      UNARY(max),
+      UNARY(min),
+      UNARY(var),
+      UNARY(global_avg_pool2d),
+      UNARY(global_max_pool2d),
+      UNARY(flatten),
+      OPERATOR(add, +),
+      OPERATOR(sub, -),
+      OPERATOR(mul, *),
+      OPERATOR(div, /),
+      {"neg", {"x"}, [](const Inputs& t) { (void)-t[0]; }, "operator-"},
+      BINARY(pow),
+      BINARY(maximum),
+      BINARY(minimum),
+      BINARY(equal),
+      BINARY(not_equal),
+      BINARY(less),
+      BINARY(less_equal),
+      BINARY(greater),
+      BINARY(greater_equal),
+      {"logical_and", {"a", "b"}, [](const Inputs& t) { logical_and(t[0], t[1]); }},
+      {"logical_or", {"a", "b"}, [](const Inputs& t) { logical_or(t[0], t[1]); }},
+      {"where", {"condition", "a", "b"}, [](const Inputs& t) { where(t[0], t[1], t[2]); }},
+      {"cast", {"x"}, [](const Inputs& t) { cast(t[0], Dtype::f16); }},
+      {"clamp", {"x"}, [](const Inputs& t) { clamp(t[0], 0, 1); }},
+      {"argmax", {"x"}, [](const Inputs& t) { argmax(t[0], 0); }},
+      {"argmin", {"x"}, [](const Inputs& t) { argmin(t[0], 0); }},
+      {"sum_to", {"x"}, [](const Inputs& t) { sum_to(t[0], {1}); }},
+      {"reshape", {"x"}, [](const Inputs& t) { reshape(t[0], Shape{4}); }},
+      {"reshape",
+       {"x"},
+       [](const Inputs& t) {
+         reshape(t[0], {2, -1});
+       }},
+      {"squeeze", {"x"}, [](const Inputs& t) { squeeze(t[0], 0); }},
+      {"unsqueeze", {"x"}, [](const Inputs& t) { unsqueeze(t[0], 0); }},
+      {"transpose", {"x"}, [](const Inputs& t) { transpose(t[0], 0, 1); }},
+      {"permute",
+       {"x"},
+       [](const Inputs& t) {
+         permute(t[0], {1, 0});
+       }},
+      {"expand",
+       {"x"},
+       [](const Inputs& t) {
+         expand(t[0], {2, 2});
+       }},
+      {"concat", {"tensors[0]", "tensors[1]"}, [](const Inputs& t) { concat(t, 0); }},
+      {"stack", {"tensors[0]", "tensors[1]"}, [](const Inputs& t) { stack(t); }},
+      {"split",
+       {"x"},
+       [](const Inputs& t) {
+         split(t[0], {1, 1}, 0);
+       }},
+      {"slice", {"x"}, [](const Inputs& t) { slice(t[0], 0, 0, 1); }},
+      {"pad",
+       {"x"},
+       [](const Inputs& t) {
+         pad(t[0], {1, 1}, {0, 0});
+       }},
+      {"index_select", {"x", "indices"}, [](const Inputs& t) { index_select(t[0], 0, t[1]); }},
+      {"gather", {"x", "indices"}, [](const Inputs& t) { gather(t[0], 0, t[1]); }},
+      {"embedding", {"indices", "weight"}, [](const Inputs& t) { embedding(t[0], t[1]); }},
+      {"one_hot", {"indices"}, [](const Inputs& t) { one_hot(t[0], 3); }},
+      {"matmul", {"a", "b"}, [](const Inputs& t) { matmul(t[0], t[1]); }},
+      {"linear", {"x", "weight"}, [](const Inputs& t) { linear(t[0], t[1]); }},
+      {"conv2d", {"x", "weight"}, [](const Inputs& t) { conv2d(t[0], t[1]); }},
+      {"conv_transpose2d", {"x", "weight"}, [](const Inputs& t) { conv_transpose2d(t[0], t[1]); }},
+      {"max_pool2d", {"x"}, [](const Inputs& t) { max_pool2d(t[0], 2); }},
+      {"avg_pool2d", {"x"}, [](const Inputs& t) { avg_pool2d(t[0], 2); }},
+      {"adaptive_avg_pool2d", {"x"}, [](const Inputs& t) { adaptive_avg_pool2d(t[0], 2); }},
+      {"adaptive_max_pool2d", {"x"}, [](const Inputs& t) { adaptive_max_pool2d(t[0], 2); }},
+      {"batch_norm_training", {"x"}, [](const Inputs& t) { batch_norm_training(t[0], {}, {}); }},
+      {"batch_norm_inference", {"x", "mean", "var"}, [](const Inputs& t) { batch_norm_inference(t[0], t[1], t[2], {}, {}); }},
+      {"layer_norm", {"x"}, [](const Inputs& t) { layer_norm(t[0], 1, {}, {}); }},
+      {"softmax", {"x"}, [](const Inputs& t) { softmax(t[0], 0); }},
+      {"log_softmax", {"x"}, [](const Inputs& t) { log_softmax(t[0], 0); }},
+      {"dropout", {"x"}, [](const Inputs& t) { dropout(t[0], 0.5); }},
+      {"cross_entropy", {"logits", "targets"}, [](const Inputs& t) { cross_entropy(t[0], t[1]); }},
+      {"mse_loss", {"input", "target"}, [](const Inputs& t) { mse_loss(t[0], t[1]); }},
+      {"l1_loss", {"input", "target"}, [](const Inputs& t) { l1_loss(t[0], t[1]); }},
+      {"bce_with_logits", {"logits", "target"}, [](const Inputs& t) { bce_with_logits(t[0], t[1]); }},
+      {"global_norm", {"tensors[0]", "tensors[1]"}, [](const Inputs& t) { global_norm(t); }},
+  };
+}
+
+/// The functions of ops.h that take tensors.
+std::set<std::string> declared() {
+  std::ifstream file(CLNET_SOURCE_DIR "/include/clnet/ops.h");
+  REQUIRE(file.good());
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string content = std::regex_replace(text.str(), std::regex("//[^\n]*|#define[^\n]*(\\\\\n[^\n]*)*"), "");
+  std::set<std::string> names;
+  const auto collect = [&](const std::regex& pattern) {
+    for (std::sregex_iterator match(content.begin(), content.end(), pattern), end; match != end; ++match)
+      names.insert((*match)[1]);
+  };
+  collect(std::regex("CLNET_API [^;(]*?(\\w+|operator.)\\((?:const std::vector<Tensor>|const Tensor)&[^;]*\\);"));
+  collect(std::regex("\nCLNET_BINARY\\(([^)]*)\\)"));
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("an undefined tensor is reported with the operation's and the argument's name") {
+  for (const auto& call : calls()) {
+    for (std::size_t missing = 0; missing < call.arguments.size(); ++missing) {
+      Inputs inputs(call.arguments.size(), ones({2, 2}));
+      inputs[missing] = {};
+      INFO(call.op << ", argument " << call.arguments[missing]);
+      CHECK_THROWS_WITH(call.run(inputs), call.op + ": argument '" + call.arguments[missing] + "' is undefined");
+    }
+  }
+}
+
+TEST_CASE("every operation on tensors is among those that are tried with none") {
+  auto names = declared();
+  CHECK(names.size() > 90);
+  for (const auto& call : calls()) names.erase(call.function.empty() ? call.op : call.function);
+  for (const auto& name : names) {
+    INFO(name);
+    CHECK(false);
+  }
+}
+
+TEST_CASE("undefined tensors elsewhere") {
+  const Tensor x = ones({2, 2}), none;
+  CHECK_THROWS_WITH(gradients(none, {x}), "gradients: the loss is undefined");
+  CHECK_THROWS_WITH(gradients(sum(x), {x, none}), "gradients: input 1 is undefined");
+  CHECK_THROWS_WITH(checkpoint([] { return Tensor{}; }), "checkpoint: the function's result 0 is undefined");
+  CHECK_THROWS_WITH(checkpoint([&] { return std::vector{x, none}; }), "checkpoint: the function's result 1 is undefined");
+  CHECK_THROWS_WITH(nn::Parameter(none), Catch::Contains("undefined"));
+  CHECK_THROWS_WITH(nn::Parameter(x).set(none), Catch::Contains("undefined"));
+  CHECK_THROWS_WITH(nn::assign({{nn::Parameter(x), none}}), Catch::Contains("undefined"));
+}
