@@ -6,7 +6,7 @@
 
 #include "clnet/error.h"
 #include "clnet/nn.h"
-#include "lib/graph/node.h"
+#include "lib/exec/record/work.h"
 
 namespace clnet::nn {
 
@@ -33,7 +33,8 @@ Tensor value_or_none(const std::optional<Parameter>& parameter) { return paramet
 
 /// A count that the host knows stays there and costs no kernel.
 Tensor one_more(const Tensor& count) {
-  const auto* host = dynamic_cast<const HostValue*>(count.node()->values[0].get());
+  const auto known = exec::value_of(count);
+  const auto* host = dynamic_cast<const HostValue*>(known.get());
   if (!host) return count + 1.0;
   std::int64_t value;
   std::memcpy(&value, host->bytes.data(), sizeof value);

@@ -2,6 +2,7 @@
 
 #include "clnet/error.h"
 #include "clnet/nn.h"
+#include "lib/exec/record/work.h"
 #include "lib/graph/node.h"
 #include "lib/graph/slot.h"
 #include "lib/ops/hold.h"
@@ -10,13 +11,9 @@ namespace clnet::nn {
 
 namespace {
 
-const std::shared_ptr<Value>& value_of(const Tensor& tensor) {
-  return tensor.node()->values[static_cast<std::size_t>(tensor.output())];
-}
-
 /// The tensor as a leaf of the slot.
 Tensor leaf_of(const Slot& slot, const Tensor& tensor) {
-  if (value_of(tensor)) return make_leaf(slot, tensor.spec(), value_of(tensor));
+  if (auto value = exec::value_of(tensor)) return make_leaf(slot, tensor.spec(), std::move(value));
   auto waiting = ops::hold(tensor);
   waiting.node()->slot = slot.id;
   return waiting;
@@ -46,7 +43,7 @@ void Parameter::set(const Tensor& value) {
 
 void Parameter::follow(const Tensor& value, std::function<Tensor(const Tensor& now, const Tensor& value)> update) {
   if (!value.defined()) throw Error("a parameter cannot follow an undefined tensor");
-  if (value_of(value)) return assign({{*this, update(slot_->value, value)}});
+  if (exec::value_of(value)) return assign({{*this, update(slot_->value, value)}});
   value.node()->effects.push_back(std::make_shared<Effect>(slot_, value.output(), std::move(update)));
 }
 

@@ -168,7 +168,7 @@ std::set<std::string> declared() {
   REQUIRE(file.good());
   std::stringstream text;
   text << file.rdbuf();
-  const std::string content = std::regex_replace(text.str(), std::regex("//[^\n]*|#define[^\n]*(\\\\\n[^\n]*)*"), "");
+  const std::string content = std::regex_replace(text.str(), std::regex("//[^\n]*|#define(?:[^\n]*\\\\\n)*[^\n]*"), "");
   std::set<std::string> names;
   const auto collect = [&](const std::regex& pattern) {
     for (std::sregex_iterator match(content.begin(), content.end(), pattern), end; match != end; ++match)
