@@ -59,7 +59,7 @@ class Recomputed {
     Tensors result;
     for (const auto& value : values) {
       const auto& node = value.node();
-      const bool known = node->values[static_cast<std::size_t>(value.output())] != nullptr;
+      const bool known = static_cast<bool>(node->values[static_cast<std::size_t>(value.output())]);
       const bool again = node->op && !known && node->checkpoint != 0 && node->checkpoint == reader.checkpoint;
       result.push_back(again ? Tensor(copy_of(node), value.output()) : value);
     }

@@ -119,7 +119,10 @@ Context::Context(Private, const cl::Context& context, const Candidate& device, c
   programs_ = std::make_unique<ProgramCache>(context_, device_, info_);
   uploader_ = std::make_unique<Uploader>(context_, device_, *memory_, *profiler_,
                                          info_.unified_memory ? UploadPath::mapped : UploadPath::pinned);
-  memory_->set_reclaim([this] { uploader_->reclaim(); });
+  memory_->set_reclaim([this](std::size_t bytes) {
+    uploader_->reclaim();
+    if (auto* known = known_extension_.load()) known->reclaim(bytes);
+  });
 }
 
 Context::~Context() {
@@ -227,8 +230,19 @@ void Context::finish() {
 }
 
 void Context::trim() {
-  if (extension_) extension_->trim();
+  {
+    const auto guard = lock();
+    if (auto* known = known_extension_.load()) known->trim();
+  }
   memory_->trim();
+}
+
+Context::Extension& Context::extension(const std::function<std::unique_ptr<Extension>(Context&)>& make) {
+  std::call_once(extension_made_, [&] {
+    extension_ = make(*this);
+    known_extension_ = extension_.get();
+  });
+  return *extension_;
 }
 
 void Context::start_trace(const std::string& path) {

@@ -38,7 +38,7 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   ProgramCache& programs() { return *programs_; }
   Profiler& profiler() { return *profiler_; }
 
-  /// Held while a kernel's arguments are set and it is launched, since kernel objects are shared.
+  /// Held while a plan runs: kernel objects and the arena are shared, and its launches stay together.
   std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(mutex_); }
 
   /// Enqueues a kernel whose arguments are set. An empty local range leaves the choice to the driver. A zero-sized global range
@@ -72,10 +72,13 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   /// What a floor above keeps for this device; freed with it.
   struct Extension {
     virtual ~Extension() = default;
-    /// Lets go of memory that is not needed now.
+    /// Lets go of all memory that is not needed now. The context's lock is held.
     virtual void trim() = 0;
+    /// Memory is short by a buffer of so many bytes: lets go of what is kept for speed only. Any thread may call it.
+    virtual void reclaim(std::size_t bytes) = 0;
   };
-  std::unique_ptr<Extension>& extension() { return extension_; }
+  /// Made by the first who asks.
+  Extension& extension(const std::function<std::unique_ptr<Extension>(Context&)>& make);
   /// Kernels launched so far.
   std::uint64_t launches() const { return launches_.load(std::memory_order_relaxed); }
 
@@ -101,7 +104,9 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   std::unique_ptr<ProgramCache> programs_;
   std::unique_ptr<Profiler> profiler_;
   std::unique_ptr<Uploader> uploader_;
+  std::once_flag extension_made_;
   std::unique_ptr<Extension> extension_;
+  std::atomic<Extension*> known_extension_{nullptr};  ///< once it is made
 };
 
 }  // namespace clnet::ocl

@@ -1,7 +1,9 @@
 #include "lib/cl/memory_pool.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -26,6 +28,17 @@ std::string size(std::size_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
+/// A driver's object and its number.
+struct Memory {
+  cl::Buffer buffer;
+  std::uint64_t id = 0;
+};
+
+std::uint64_t next_id() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
 }  // namespace
 
 struct MemoryPool::State {
@@ -33,12 +46,12 @@ struct MemoryPool::State {
   std::size_t max_allocation = 0, device_limit = 0;
   bool reuses = true;
   std::mutex mutex;
-  std::multimap<std::size_t, cl::Buffer> kept;
+  std::multimap<std::size_t, Memory> kept;
   MemoryStats stats;
-  std::function<void()> reclaim;
+  std::function<void(std::size_t)> reclaim;
 
   /// All with the mutex held. Buffers that leave are put into `out`, to be released without the lock.
-  void drop_until(std::size_t most_pooled, std::vector<cl::Buffer>& out) {
+  void drop_until(std::size_t most_pooled, std::vector<Memory>& out) {
     while (stats.pooled > most_pooled && !kept.empty()) {
       const auto largest = std::prev(kept.end());
       stats.pooled -= largest->first;
@@ -51,34 +64,35 @@ struct MemoryPool::State {
     stats.in_use += capacity;
     stats.high_water = std::max(stats.high_water, stats.in_use);
   }
-  cl::Buffer take_kept(std::size_t capacity, std::size_t& got) {
+  Memory take_kept(std::size_t capacity, std::size_t& got) {
     const auto found = kept.lower_bound(capacity);
     if (found == kept.end() || found->first > (reuses ? capacity + capacity / 4 : capacity)) return {};
     got = found->first;
-    cl::Buffer buffer = std::move(found->second);
+    Memory memory = std::move(found->second);
     kept.erase(found);
     stats.pooled -= got;
     count(got);
-    return buffer;
+    return memory;
   }
-  void give_back(cl::Buffer buffer, std::size_t capacity) {
-    std::vector<cl::Buffer> out;
+  void give_back(Memory memory, std::size_t capacity) {
+    std::vector<Memory> out;
     {
       const std::lock_guard lock(mutex);
       stats.in_use -= capacity;
       stats.pooled += capacity;
-      kept.emplace(capacity, std::move(buffer));
+      kept.emplace(capacity, std::move(memory));
       // The limit may have been lowered while the buffer was out.
       drop_until(stats.limit > stats.in_use ? stats.limit - stats.in_use : 0, out);
     }
   }
 };
 
-Buffer::Buffer(cl::Buffer memory, std::size_t bytes, std::size_t capacity, std::weak_ptr<void> pool)
-    : memory_(std::move(memory)), bytes_(bytes), capacity_(capacity), pool_(std::move(pool)) {}
+Buffer::Buffer(cl::Buffer memory, std::uint64_t id, std::size_t bytes, std::size_t capacity, std::weak_ptr<void> pool)
+    : memory_(std::move(memory)), id_(id), bytes_(bytes), capacity_(capacity), pool_(std::move(pool)) {}
 
 Buffer::~Buffer() {
-  if (const auto pool = std::static_pointer_cast<MemoryPool::State>(pool_.lock())) pool->give_back(std::move(memory_), capacity_);
+  if (const auto pool = std::static_pointer_cast<MemoryPool::State>(pool_.lock()))
+    pool->give_back({std::move(memory_), id_}, capacity_);
 }
 
 MemoryPool::MemoryPool(cl::Context context, const DeviceInfo& info) : state_(std::make_shared<State>()) {
@@ -107,13 +121,13 @@ BufferPtr MemoryPool::allocate(std::size_t bytes, std::string_view what) {
 
   bool reserved = false;
   for (int attempt = 0; attempt < 2 && !reserved; ++attempt) {
-    std::function<void()> reclaim;
-    std::vector<cl::Buffer> out;
+    std::function<void(std::size_t)> reclaim;
+    std::vector<Memory> out;
     {
       const std::lock_guard lock(state.mutex);
       std::size_t got = 0;
-      if (cl::Buffer kept = state.take_kept(capacity, got); kept()) {
-        return BufferPtr(new Buffer(std::move(kept), bytes, got, state_));
+      if (auto kept = state.take_kept(capacity, got); kept.buffer()) {
+        return BufferPtr(new Buffer(std::move(kept.buffer), kept.id, bytes, got, state_));
       }
       if (state.fits(capacity)) {
         state.count(capacity);
@@ -124,7 +138,7 @@ BufferPtr MemoryPool::allocate(std::size_t bytes, std::string_view what) {
       }
     }
     if (!reserved && !reclaim) break;
-    if (!reserved) reclaim();
+    if (!reserved) reclaim(capacity);
   }
   if (!reserved) throw exhausted("");
 
@@ -133,7 +147,7 @@ BufferPtr MemoryPool::allocate(std::size_t bytes, std::string_view what) {
       cl::Buffer buffer(state.context, CL_MEM_READ_WRITE, capacity);
       const std::lock_guard lock(state.mutex);
       ++state.stats.allocations;
-      return BufferPtr(new Buffer(std::move(buffer), bytes, capacity, state_));
+      return BufferPtr(new Buffer(std::move(buffer), next_id(), bytes, capacity, state_));
     } catch (const cl::Error& error) {
       if (attempt == 0) {
         // The driver has less than it said: let go of all that is kept, and try once more.
@@ -153,7 +167,7 @@ BufferPtr MemoryPool::import(cl_mem memory) {
   return checked("import of a buffer", [&] {
     cl::Buffer buffer(memory, true);
     const std::size_t bytes = buffer.getInfo<CL_MEM_SIZE>();
-    return BufferPtr(new Buffer(std::move(buffer), bytes, bytes, {}));
+    return BufferPtr(new Buffer(std::move(buffer), next_id(), bytes, bytes, {}));
   });
 }
 
@@ -163,7 +177,7 @@ MemoryStats MemoryPool::stats() const {
 }
 
 void MemoryPool::set_limit(std::size_t bytes) {
-  std::vector<cl::Buffer> out;
+  std::vector<Memory> out;
   const std::lock_guard lock(state_->mutex);
   State& state = *state_;
   state.stats.limit = bytes ? bytes : state.device_limit;
@@ -171,18 +185,18 @@ void MemoryPool::set_limit(std::size_t bytes) {
 }
 
 void MemoryPool::trim() {
-  std::function<void()> reclaim;
+  std::function<void(std::size_t)> reclaim;
   {
     const std::lock_guard lock(state_->mutex);
     reclaim = state_->reclaim;
   }
-  if (reclaim) reclaim();
-  std::vector<cl::Buffer> out;
+  if (reclaim) reclaim(std::numeric_limits<std::size_t>::max());
+  std::vector<Memory> out;
   const std::lock_guard lock(state_->mutex);
   state_->drop_until(0, out);
 }
 
-void MemoryPool::set_reclaim(std::function<void()> reclaim) {
+void MemoryPool::set_reclaim(std::function<void(std::size_t)> reclaim) {
   const std::lock_guard lock(state_->mutex);
   state_->reclaim = std::move(reclaim);
 }

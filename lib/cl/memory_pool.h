@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -18,6 +19,8 @@ class MemoryPool;
 class CLNET_API Buffer {
  public:
   const cl::Buffer& memory() const { return memory_; }
+  /// Of the driver's object, which several buffers are one after the other. Never given twice in a process, as a cl_mem may be.
+  std::uint64_t id() const { return id_; }
   /// The bytes asked for; the buffer may be larger.
   std::size_t bytes() const { return bytes_; }
   /// Whether it is a caller's own, who may write to it at any time.
@@ -28,8 +31,9 @@ class CLNET_API Buffer {
 
  private:
   friend class MemoryPool;
-  Buffer(cl::Buffer memory, std::size_t bytes, std::size_t capacity, std::weak_ptr<void> pool);
+  Buffer(cl::Buffer memory, std::uint64_t id, std::size_t bytes, std::size_t capacity, std::weak_ptr<void> pool);
   cl::Buffer memory_;
+  std::uint64_t id_;
   std::size_t bytes_, capacity_;
   std::weak_ptr<void> pool_;  // empty: imported, not pooled
 };
@@ -55,8 +59,8 @@ class CLNET_API MemoryPool {
   void set_limit(std::size_t bytes);
   /// Gives the buffers kept for reuse back to the driver.
   void trim();
-  /// Called, unlocked, when memory runs short, so that others can let go of buffers that they keep.
-  void set_reclaim(std::function<void()> reclaim);
+  /// Called, unlocked, when memory runs short, so that others can let go of buffers that they keep: so many bytes are wanted.
+  void set_reclaim(std::function<void(std::size_t)> reclaim);
 
  private:
   friend class Buffer;

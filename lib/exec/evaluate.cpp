@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
-#include <mutex>
 
 #include "clnet/error.h"
 #include "clnet/tensor.h"
@@ -21,13 +21,13 @@ namespace exec {
 
 namespace {
 
-/// Kernel objects carry their arguments, so one evaluation at a time sets and enqueues.
-std::mutex execution;
-Statistics counters;
+struct Counters {
+  std::atomic<std::uint64_t> evaluations, operations, kernels, host_calls, plans_made, plans_reused;
+} counters;
 
 std::shared_ptr<ocl::Context> device_of(const Work& work, std::shared_ptr<ocl::Context> found) {
-  for (const auto& leaf : work.leaves) {
-    const auto* value = dynamic_cast<const DeviceValue*>(value_of(leaf).get());
+  for (const auto& leaf : work.values) {
+    const auto* value = dynamic_cast<const DeviceValue*>(leaf.get());
     if (!value || value->device == found) continue;
     if (found)
       throw DeviceError(fmt::format("eval: a value lives on {}, another (or the evaluation) on {}; copy_to() copies values",
@@ -37,15 +37,18 @@ std::shared_ptr<ocl::Context> device_of(const Work& work, std::shared_ptr<ocl::C
   return found ? found : Device::current().context();
 }
 
-/// Moves a leaf's bytes to the device and forgets them on the host; a scalar keeps them, to be passed by value.
-std::shared_ptr<DeviceValue> place(const std::shared_ptr<ocl::Context>& device, const Tensor& leaf) {
-  auto& value = leaf.node()->values[static_cast<std::size_t>(leaf.output())];
+/// Moves a leaf's bytes to the device and forgets them on the host; a scalar keeps them, to be passed by value. `value` is what
+/// the leaf held when the work was collected.
+std::shared_ptr<DeviceValue> place(const std::shared_ptr<ocl::Context>& device, const Tensor& leaf,
+                                   const std::shared_ptr<Value>& value) {
   if (auto placed = std::dynamic_pointer_cast<DeviceValue>(value)) return placed;
+  auto& slot = slot_of(leaf);
+  if (auto placed = std::dynamic_pointer_cast<DeviceValue>(slot.get()); placed && placed->device == device) return placed;
   const auto& host = dynamic_cast<const HostValue&>(*value);
   auto buffer = device->memory().allocate(std::max<std::size_t>(1, host.bytes.size()), to_string(leaf.spec()));
   if (!host.bytes.empty()) device->write(*buffer, 0, host.bytes.data(), host.bytes.size());
   auto placed = std::make_shared<DeviceValue>(device, std::move(buffer), 0);
-  if (leaf.numel() != 1) value = placed;
+  if (leaf.numel() != 1) slot.exchange(value.get(), placed);
   return placed;
 }
 
@@ -59,35 +62,46 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
 
   auto& cache = PlanCache::of(*device);
   bool made = false;
-  auto& plan = cache.plan(
-      work, tensors, *device, [&](std::span<const Tensor> trials) { evaluate(trials, device); }, made);
+  const auto plan = cache.plan(
+      work, *device, [&](std::span<const Tensor> trials) { evaluate(trials, device); }, made);
   std::vector<Binding> leaves(work.leaves.size());
   for (std::size_t i = 0; i < leaves.size(); ++i) {
-    const auto& leaf = work.leaves[i];
-    leaves[i].on_device = [&device, &leaf] { return place(device, leaf); };
-    if (const auto* host = dynamic_cast<const HostValue*>(value_of(leaf).get())) leaves[i].scalar = host->bytes.data();
+    leaves[i].on_device = [&device, &work, i] { return place(device, work.leaves[i], work.values[i]); };
+    if (const auto* host = dynamic_cast<const HostValue*>(work.values[i].get())) leaves[i].scalar = host->bytes.data();
   }
-  std::vector<Tensor> pending;
-  for (const auto& tensor : tensors)
-    if (!value_of(tensor)) pending.push_back(tensor);
-  const auto results = plan.replay(*device, cache.arena(), leaves);
+  {
+    const auto lock = device->lock();
+    const auto results = plan->replay(*device, cache.arena(), cache.cached(), leaves);
+    // Another thread may have evaluated the same meanwhile: the first one's value stays.
+    for (std::size_t i = 0; i < results.size(); ++i) slot_of(work.wanted[i]).exchange(nullptr, results[i]);
+    effects.commit();
+  }
   if (made) device->settle();
-  for (std::size_t i = 0; i < results.size(); ++i)
-    pending[i].node()->values[static_cast<std::size_t>(pending[i].output())] = results[i];
-  effects.commit();
 
   ++counters.evaluations;
   counters.operations += work.nodes.size();
-  counters.kernels += plan.kernels();
-  counters.host_calls += plan.host_calls();
+  counters.kernels += plan->kernels();
+  counters.host_calls += plan->host_calls();
   ++(made ? counters.plans_made : counters.plans_reused);
 }
 
-void evaluate_locked(std::span<const Tensor> tensors, const Device* wanted) {
+/// Nothing but clnet's own errors leaves the library.
+void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted) {
   for (const auto& tensor : tensors)
     if (!tensor.defined()) throw Error("eval: an undefined tensor has no value");
-  const std::lock_guard lock(execution);
-  evaluate(tensors, wanted ? wanted->context() : nullptr);
+  const auto what = [&] {
+    const auto& op = tensors.empty() ? nullptr : tensors.front().node()->op;
+    return fmt::format("eval of {}", op ? op->name() : "leaves");
+  };
+  try {
+    evaluate(tensors, wanted ? wanted->context() : nullptr);
+  } catch (const Error&) {
+    throw;
+  } catch (const ::cl::Error& error) {
+    throw ocl::device_error(what(), error);
+  } catch (const std::exception& error) {
+    throw Error(fmt::format("{}: {}", what(), error.what()));
+  }
 }
 
 [[maybe_unused]] const bool eager = [] {
@@ -131,8 +145,8 @@ void convert(Dtype from, const std::byte* source, void* target, std::size_t coun
 }  // namespace
 
 Statistics statistics() {
-  const std::lock_guard lock(execution);
-  return counters;
+  return {counters.evaluations, counters.operations, counters.kernels,
+          counters.host_calls,  counters.plans_made, counters.plans_reused};
 }
 
 Tensor upload(const Spec& spec, const Device& device, const std::function<void(void*)>& fill) {
@@ -142,9 +156,9 @@ Tensor upload(const Spec& spec, const Device& device, const std::function<void(v
 
 }  // namespace exec
 
-void eval(std::span<const Tensor> tensors) { exec::evaluate_locked(tensors, nullptr); }
+void eval(std::span<const Tensor> tensors) { exec::evaluate_checked(tensors, nullptr); }
 void eval(std::initializer_list<Tensor> tensors) { eval(std::span(tensors.begin(), tensors.size())); }
-void eval(std::span<const Tensor> tensors, const Device& device) { exec::evaluate_locked(tensors, &device); }
+void eval(std::span<const Tensor> tensors, const Device& device) { exec::evaluate_checked(tensors, &device); }
 
 Tensor copy_to(const Tensor& tensor, const Device& device) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.spec().bytes()));
@@ -164,7 +178,7 @@ void Tensor::to_bytes(void* target, std::size_t bytes) const {
     throw ShapeError(fmt::format("to_bytes: room for {} bytes, but {} takes {}", bytes, to_string(spec()), spec().bytes()));
   eval();
   if (bytes == 0) return;
-  const auto& value = exec::value_of(*this);
+  const auto value = exec::value_of(*this);
   if (const auto* host = dynamic_cast<const HostValue*>(value.get())) {
     std::memcpy(target, host->bytes.data(), bytes);
     return;

@@ -4,6 +4,7 @@
 
 #include "clnet/error.h"
 #include "lib/exec/record/value.h"
+#include "lib/exec/record/work.h"
 
 namespace clnet::opencl {
 
@@ -32,9 +33,7 @@ Tensor from_buffer(const Device& device, cl_mem memory, const Spec& spec, std::s
 
 Memory buffer(const Tensor& tensor) {
   tensor.eval();
-  const auto value_of = [](const Tensor& t) {
-    return std::dynamic_pointer_cast<exec::DeviceValue>(t.node()->values[static_cast<std::size_t>(t.output())]);
-  };
+  const auto value_of = [](const Tensor& t) { return std::dynamic_pointer_cast<exec::DeviceValue>(exec::value_of(t)); };
   auto value = value_of(tensor);
   if (!value) value = value_of(copy_to(tensor, Device::current()));
   return {value->buffer->memory()(), static_cast<std::size_t>(value->offset) * size_of(tensor.dtype()), value};

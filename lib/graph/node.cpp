@@ -100,7 +100,7 @@ Tensor source_of(const Tensor& tensor) {
 
 Tensor make_leaf(Spec spec, std::shared_ptr<Value> value) {
   auto node = std::make_shared<Node>(nullptr, Tensors{}, Specs{std::move(spec)});
-  node->values[0] = std::move(value);
+  node->values[0].set(std::move(value));
   return {std::move(node), 0};
 }
 

@@ -1,10 +1,13 @@
 // A node of the graph: a leaf with a value, or an operation with its inputs.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "clnet/export.h"
@@ -26,14 +29,62 @@ struct CLNET_API HostValue : Value {
 
 struct Effect;
 
+/// Where a value is once it is known. Several threads may evaluate a graph that they share: each reads a slot as it is at that
+/// moment, and holds what it found.
+class ValueSlot {
+ public:
+  std::shared_ptr<Value> get() const {
+    const Guard guard(busy_);
+    return value_;
+  }
+  /// Whether there is a value; without touching its count of owners.
+  explicit operator bool() const { return known_.load(std::memory_order_acquire); }
+  void set(std::shared_ptr<Value> value) {
+    {
+      const Guard guard(busy_);
+      known_.store(value != nullptr, std::memory_order_release);
+      value_.swap(value);
+    }
+    // What was there goes without the lock: freeing it may take others.
+  }
+  /// Sets it where it still is `expected`; returns what is there then.
+  std::shared_ptr<Value> exchange(const Value* expected, std::shared_ptr<Value> value) {
+    const Guard guard(busy_);
+    if (value_.get() == expected) {
+      known_.store(value != nullptr, std::memory_order_release);
+      value_.swap(value);
+    }
+    return value_;
+  }
+
+ private:
+  /// Held for a copy of a pointer only.
+  class Guard {
+   public:
+    explicit Guard(std::atomic_flag& flag) : flag_(flag) {
+      while (flag_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+    }
+    ~Guard() { flag_.clear(std::memory_order_release); }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+   private:
+    std::atomic_flag& flag_;
+  };
+
+  mutable std::atomic_flag busy_;
+  std::atomic<bool> known_{false};
+  std::shared_ptr<Value> value_;
+};
+
 struct CLNET_API Node {
   std::shared_ptr<const Op> op;  ///< empty: a leaf
   Tensors inputs;
   Specs outputs;
-  std::vector<std::optional<Alias>> aliases;   ///< one per output, as Op::alias says; empty where none is one
-  std::vector<std::shared_ptr<Value>> values;  ///< one per output; empty until evaluated
-  const std::uint64_t sequence;                ///< grows from node to node: the order in which the program asked for them
-  std::uint64_t checkpoint = 0;                ///< the call of checkpoint() that made it; 0: none
+  std::vector<std::optional<Alias>> aliases;  ///< one per output, as Op::alias says; empty where none is one
+  std::vector<ValueSlot> values;              ///< one per output; empty until evaluated
+  const std::uint64_t sequence;               ///< grows from node to node: the order in which the program asked for them
+  std::uint64_t checkpoint = 0;               ///< the call of checkpoint() that made it; 0: none
   std::uint64_t slot = 0;  ///< the slot that it is a value of (lib/graph/slot.h): a leaf for gradients; 0: none
   std::vector<std::shared_ptr<Effect>> effects;  ///< what its evaluation does to slots
 

@@ -78,7 +78,7 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
   const Pair image{p.h, p.w}, seen{p.oh, p.ow}, source = backward ? seen : image, target = backward ? image : seen;
   const auto b = cut(p, in, out, v, h, recorder.device());
   const auto taps = p.kh * p.kw, row = p.group_in() * taps;  // of the weight
-  const auto packed = recorder.packed({Shape{p.groups * b.panels * b.tile.lanes() * in * v.taps * h.taps}, Dtype::f32}, p.weight);
+  const auto packed = recorder.cached({Shape{p.groups * b.panels * b.tile.lanes() * in * v.taps * h.taps}, Dtype::f32}, p.weight);
   recorder.kernel("conv2d_cpu_pack", "conv2d_cpu_pack")
       .define("LANES", b.tile.lanes())
       .in("w", p.weight)

@@ -64,7 +64,7 @@ void conv2d_pointwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorde
   const bool backward = pass == Conv2dPass::backward_data;
   const auto ins = backward ? p.group_out() : p.group_in(), outs = backward ? p.group_in() : p.group_out();
   const auto b = cut(p, ins, outs, recorder.device());
-  const auto packed = recorder.packed({Shape{p.groups * b.all_panels * ins * b.outs}, Dtype::f32}, p.weight);
+  const auto packed = recorder.cached({Shape{p.groups * b.all_panels * ins * b.outs}, Dtype::f32}, p.weight);
   recorder.kernel("conv2d_cpu_pack", "conv2d_cpu_pack")
       .define("LANES", b.outs)
       .in("w", p.weight)

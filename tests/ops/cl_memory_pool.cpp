@@ -135,7 +135,7 @@ TEST_CASE("others are asked to let go before an error") {
   Pool p(8 * mib);
   BufferPtr kept_by_other = p.pool.allocate(6 * mib, "kept");
   int asked = 0;
-  p.pool.set_reclaim([&] {
+  p.pool.set_reclaim([&](std::size_t) {
     ++asked;
     kept_by_other.reset();
   });

@@ -28,7 +28,7 @@ class Twice : public Op {
   std::string_view name() const override { return "twice"; }
   Specs infer(const Specs& inputs) const override { return inputs; }
   void lower(exec::Recorder& recorder) const override {
-    const auto x = recorder.input(0), packed = recorder.packed(recorder.spec(x), x);
+    const auto x = recorder.input(0), packed = recorder.cached(recorder.spec(x), x);
     const auto count = recorder.spec(x).shape.numel();
     const char* source =
         "#include \"clnet.clh\"\nkernel void add(IN(a), IN(b), OUT(y)) { const int i = (int)get_global_id(0); STORE(y, i, "

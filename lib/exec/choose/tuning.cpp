@@ -81,7 +81,8 @@ Tensor random_leaf(const Spec& spec) {
 }
 
 std::vector<float> values_of(const Tensor& tensor, ocl::Context& device) {
-  const auto& value = dynamic_cast<const DeviceValue&>(*value_of(tensor));
+  const auto held = value_of(tensor);
+  const auto& value = dynamic_cast<const DeviceValue&>(*held);
   std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.spec().bytes()));
   device.read(*value.buffer, static_cast<std::size_t>(value.offset) * size_of(tensor.dtype()), bytes.data(), bytes.size());
   std::vector<float> result(static_cast<std::size_t>(tensor.numel()));
@@ -245,28 +246,34 @@ Tuning::Tuning(const ocl::Context& device) {
 }
 
 std::optional<std::string> Tuning::choice(const Node& node) const {
+  const std::lock_guard lock(mutex_);
   if (!file_ || file_->empty() || !is_tunable(node)) return std::nullopt;
   const auto* found = file_->find(problem_text(node));
   return found ? std::optional(found->solver) : std::nullopt;
 }
 
 void Tuning::tune(const Work& work, ocl::Context& device, const Evaluate& evaluate) {
+  static thread_local bool busy = false;  // the trials are evaluations, too
   const auto seconds = budget();
-  if (!seconds || !file_ || busy_) return;
+  if (!seconds || !file_ || busy) return;
+  // One thread measures; another that wants to know waits for it.
+  const std::lock_guard alone(measuring_);
   std::map<std::string, const Node*> problems;
-  for (const auto& node : work.nodes)
-    if (is_tunable(*node) && !forced_solver(node->op->name()))
-      if (auto text = problem_text(*node); !file_->find(text)) problems.emplace(std::move(text), node.get());
+  for (const auto& node : work.nodes) {
+    if (!is_tunable(*node) || forced_solver(node->op->name())) continue;
+    auto text = problem_text(*node);
+    const std::lock_guard lock(mutex_);
+    if (!file_->find(text)) problems.emplace(std::move(text), node.get());
+  }
   if (problems.empty()) return;
 
   logging::write(fmt::format("tuning: {} problems, for at most {:.0f} s (CLNET_TUNE)", problems.size(), *seconds));
   /// However it ends.
   struct Busy {
-    bool& flag;
-    explicit Busy(bool& f) : flag(f) { flag = true; }
-    ~Busy() { flag = false; }
+    Busy() { busy = true; }
+    ~Busy() { busy = false; }
   };
-  const Busy busy(busy_);
+  const Busy now;
   const auto start = Clock::now();
   std::size_t done = 0;
   for (const auto& [text, node] : problems) {
@@ -276,6 +283,7 @@ void Tuning::tune(const Work& work, ocl::Context& device, const Evaluate& evalua
     if (trials.empty() || trials.back().solver != solver_names(node->op->name()).back()) continue;
     const auto& best = fastest_right(trials, node->outputs[0].dtype == Dtype::f32 ? 1e-4 : 3e-2, text);
     logging::write(fmt::format("tuning: {}: {} in {:.3f} ms", text, best.solver, best.seconds * 1e3));
+    const std::lock_guard lock(mutex_);
     file_->set(text, {best.solver, best.seconds * 1e3});
     ++done;
   }

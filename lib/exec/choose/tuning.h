@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -62,7 +63,8 @@ class Tuning {
 
  private:
   std::optional<TuningFile> file_;
-  bool busy_ = false;  ///< the trials are evaluations too
+  std::mutex measuring_;
+  mutable std::mutex mutex_;  ///< of the file's choices
 };
 
 }  // namespace clnet::exec

@@ -1,10 +1,12 @@
-// The plans of one device, the arena that they share, and why a new one had to be made.
+// What all plans of a device share: the plans themselves, the arena, the cached values; and why a new plan had to be made.
 #pragma once
 
+#include <condition_variable>
 #include <list>
-#include <span>
+#include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "lib/cl/context.h"
@@ -14,7 +16,7 @@
 
 namespace clnet::exec {
 
-class PlanCache : public ocl::Context::Extension {
+class CLNET_API PlanCache : public ocl::Context::Extension {
  public:
   /// Plans kept; the one that was not used for the longest time goes first.
   static constexpr std::size_t most = 256;
@@ -25,27 +27,39 @@ class PlanCache : public ocl::Context::Extension {
   explicit PlanCache(const ocl::Context& device) : tuning_(device) {}
 
   /// The plan for the work, made when there is none of the same structure; `made` says which. Before one is made, solvers may be
-  /// measured, by way of `evaluate`.
-  Plan& plan(const Work& work, std::span<const Tensor> wanted, ocl::Context& device, const Tuning::Evaluate& evaluate,
-             bool& made);
+  /// measured, by way of `evaluate`. Any thread may call it, without the context's lock: others go on while a plan is made, and
+  /// who wants the same one waits for it.
+  std::shared_ptr<Plan> plan(const Work& work, ocl::Context& device, const Tuning::Evaluate& evaluate, bool& made);
+  /// With the context's lock held.
   Arena& arena() { return arena_; }
-  void trim() override { arena_.clear(); }
+  CachedValues& cached() { return cached_; }
+
+  void trim() override;
+  void reclaim(std::size_t bytes) override { cached_.evict(bytes); }
 
  private:
   struct Entry {
     std::string key;
-    std::unique_ptr<Plan> plan;
+    std::shared_ptr<Plan> plan;
     std::vector<std::string> description;  ///< for explaining misses, when somebody listens
   };
 
-  std::unique_ptr<Plan> make(const Work& work, std::span<const Tensor> wanted, ocl::Context& device) const;
+  /// With the mutex held.
+  std::shared_ptr<Plan> find(const std::string& key);
+  void insert(Entry entry);
+  Entry build(std::string key, const Work& work, ocl::Context& device);
+  std::shared_ptr<Plan> make(const Work& work, ocl::Context& device, bool caches = true) const;
   /// Whether its memory is to be had, as far as one can say now.
-  bool fits(const Plan& plan, ocl::Context& device) const;
+  bool fits(const Plan& plan, ocl::Context& device);
   std::string reason(const std::vector<std::string>& description) const;
 
-  std::list<Entry> entries_;  ///< the last used first
+  mutable std::mutex mutex_;  ///< of the plans; never held while one is made
+  std::condition_variable ready_;
+  std::unordered_set<std::string> building_;  ///< the keys of plans that some thread makes
+  std::list<Entry> entries_;                  ///< the last used first
   std::unordered_map<std::string_view, std::list<Entry>::iterator> by_key_;
   Arena arena_;
+  CachedValues cached_;
   Tuning tuning_;
 };
 

@@ -7,6 +7,8 @@
 
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/fuse/fusion.h"
+#include "lib/exec/plan/placement.h"
+#include "lib/exec/plan/rules.h"
 #include "lib/exec/record/value.h"
 #include "lib/graph/op.h"
 
@@ -53,7 +55,7 @@ class Writer {
 
 }  // namespace
 
-std::string plan_key(const Work& work, std::span<const Tensor> wanted) {
+std::string plan_key(const Work& work) {
   Writer key;
   std::unordered_map<const Node*, std::uint32_t> numbers;
   numbers.reserve(2 * (work.nodes.size() + work.leaves.size()));
@@ -64,12 +66,15 @@ std::string plan_key(const Work& work, std::span<const Tensor> wanted) {
   key.text(forced_solvers());
   key.raw(fusion_enabled());
   key.raw(work.leaves.size());
-  for (const auto& leaf : work.leaves) {
+  key.raw(reuse_enabled());
+  key.raw(broken_rules());
+  for (std::size_t i = 0; i < work.leaves.size(); ++i) {
+    const auto& leaf = work.leaves[i];
     // Outputs of one evaluated node share its number: which one is meant is written where it is used.
     numbers.try_emplace(leaf.node().get(), static_cast<std::uint32_t>(numbers.size()));
     reference(leaf);
     key.spec(leaf.spec());
-    key.raw(is_host_scalar(leaf.spec(), value_of(leaf).get()));
+    key.raw(is_host_scalar(leaf.spec(), work.values[i].get()));
   }
   for (const auto& node : work.nodes) {
     numbers.try_emplace(node.get(), static_cast<std::uint32_t>(numbers.size()));
@@ -85,16 +90,15 @@ std::string plan_key(const Work& work, std::span<const Tensor> wanted) {
     key.raw(node->outputs.size());
     for (const auto& output : node->outputs) key.spec(output);
   }
-  for (const auto& tensor : wanted)
-    if (!value_of(tensor)) reference(tensor);
+  for (const auto& tensor : work.wanted) reference(tensor);
   return key.take();
 }
 
 std::vector<std::string> describe(const Work& work) {
   std::vector<std::string> lines;
-  for (const auto& leaf : work.leaves)
-    lines.push_back(fmt::format("input {}: {}{}", lines.size(), to_string(leaf.spec()),
-                                is_host_scalar(leaf.spec(), value_of(leaf).get()) ? ", a scalar of the host" : ""));
+  for (std::size_t i = 0; i < work.leaves.size(); ++i)
+    lines.push_back(fmt::format("input {}: {}{}", i, to_string(work.leaves[i].spec()),
+                                is_host_scalar(work.leaves[i].spec(), work.values[i].get()) ? ", a scalar of the host" : ""));
   for (const auto& node : work.nodes) {
     const auto fields = to_string(node->op->fields());
     std::string outputs;

@@ -1,7 +1,6 @@
 // What two evaluations must have in common to be served by one plan.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -11,7 +10,7 @@ namespace clnet::exec {
 
 /// The structure of the work: operations with their fields, shapes and dtypes, who reads whom, which leaves the host knows as
 /// scalars, what is asked for, and which solvers are forced. Equal strings: equal plans.
-std::string plan_key(const Work& work, std::span<const Tensor> wanted);
+std::string plan_key(const Work& work);
 
 /// The same for a reader: a line per leaf and operation.
 std::vector<std::string> describe(const Work& work);

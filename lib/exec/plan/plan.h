@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "lib/exec/plan/arena.h"
+#include "lib/exec/plan/cached.h"
+#include "lib/exec/plan/placement.h"
 #include "lib/exec/record/recorder.h"
 #include "lib/exec/record/value.h"
 
@@ -20,33 +22,34 @@ struct Binding {
 
 class Plan {
  public:
-  /// Builds the recording's programs and places its values. The first values of the recording are its leaves, and `keep` are the
+  /// Places the recording's values and builds its programs. The first values of the recording are its leaves, and `keep` are the
   /// values to return. Throws what a build throws.
-  Plan(Recording recording, std::vector<ValueId> keep, ocl::Context& device);
+  Plan(Recording recording, std::vector<ValueId> keep, ocl::Context& device, const Placing& placing);
 
-  /// Enqueues all commands; returns the values of `keep`.
-  std::vector<std::shared_ptr<DeviceValue>> replay(ocl::Context& device, Arena& arena, const std::vector<Binding>& leaves);
+  /// Enqueues all commands; returns the values of `keep`. The context's lock is held. Whatever it throws, the next run is right.
+  std::vector<std::shared_ptr<DeviceValue>> replay(ocl::Context& device, Arena& arena, CachedValues& cached,
+                                                   const std::vector<Binding>& leaves);
 
   std::size_t kernels() const { return kernels_; }
   std::size_t host_calls() const { return host_calls_; }
   /// Bytes of the intermediates that share the arena, and what they would take side by side.
-  std::size_t planned_bytes() const { return layout_.bytes(); }
-  std::size_t naive_bytes() const { return naive_bytes_; }
-  /// Bytes of the buffers that every run, or the first, makes besides.
-  std::size_t own_bytes() const;
+  std::size_t planned_bytes() const { return placement_.layout.bytes(); }
+  std::size_t naive_bytes() const { return placement_.naive_bytes; }
+  /// Bytes of the buffers that every run, or the first, makes besides; and those of them that hold cached values.
+  std::size_t own_bytes() const { return bytes_at(Home::own) + cached_bytes(); }
+  std::size_t cached_bytes() const { return bytes_at(Home::cached); }
   /// Arguments set so far, in all runs.
   std::uint64_t arguments_set() const { return arguments_set_; }
 
  private:
   class Run;
-  /// Where a value lives: with the caller, in the arena, in a buffer of its own for this run, or for all runs.
-  enum class Home { nowhere, leaf, arena, own, packed };
 
+  /// What an argument is known to be: nothing, while memory is 0 or the offset negative.
   struct BufferSlot {
     cl_uint index;  ///< of the kernel's argument; the offset's is the next
     ValueId root;
-    std::int64_t offset;  ///< from the root's first element, in elements
-    cl_mem memory = nullptr;
+    std::int64_t offset;       ///< from the root's first element, in elements
+    std::uint64_t memory = 0;  ///< see Buffer::id()
     std::int64_t set_offset = -1;
   };
   struct ScalarSlot {
@@ -61,34 +64,24 @@ class Plan {
     std::size_t command = 0;
     ::cl::Kernel kernel;
     ::cl::NDRange global, local;
-    std::vector<BufferSlot> fixed, changing;  ///< in the arena or packed; all others
+    std::vector<BufferSlot> fixed, changing;  ///< in the arena; all others
     std::vector<ScalarSlot> scalars;
     double bytes = 0;
-    bool skipped = false;            ///< nothing to do: an empty range
-    std::vector<ValueId> packs_for;  ///< leaves; while they stay the same, the launch is left out
-    std::vector<ValueId> first_uses;
+    bool skipped = false;  ///< nothing to do: an empty range
   };
 
   std::size_t root(ValueId id) const { return static_cast<std::size_t>(recording_.value(id).root); }
-  /// By value: whether it is made from leaves only, and worth keeping as long as they stay the same.
-  std::vector<bool> find_packed() const;
-  void find_homes(const DeviceInfo& device);
   void build_programs(ocl::Context& device) const;
-  void place(const ocl::Context& device);
   void prepare(const Launch& launch, Step& step, ocl::Context& device);
+  std::size_t bytes_at(Home home) const;
   std::string what() const;
 
   Recording recording_;
   std::vector<ValueId> keep_;
-  std::vector<Home> homes_;                              ///< by root value
-  std::vector<Layout::Place> places_;                    ///< by root value, where the home is the arena
-  std::vector<bool> needs_buffer_;                       ///< by leaf
-  std::vector<ocl::BufferPtr> packed_;                   ///< by root value, where the home is `packed`
-  std::vector<std::weak_ptr<DeviceValue>> packed_from_;  ///< by leaf: what it was when its packed forms were made
-  Layout layout_;
+  Placement placement_;
   std::vector<Step> steps_;
-  std::uint64_t generation_ = 0;
-  std::size_t naive_bytes_ = 0, kernels_ = 0, host_calls_ = 0;
+  std::uint64_t generation_ = 0;  ///< of the arena that all fixed arguments are set for
+  std::size_t kernels_ = 0, host_calls_ = 0;
   std::uint64_t arguments_set_ = 0;
 };
 

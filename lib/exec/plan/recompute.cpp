@@ -13,7 +13,7 @@ using NodePtr = std::shared_ptr<Node>;
 
 class Rewriter {
  public:
-  explicit Rewriter(const Work& work, std::span<const Tensor> wanted) : work_(work), wanted_(wanted), count_(work.nodes.size()) {
+  explicit Rewriter(const Work& work) : work_(work), count_(work.nodes.size()) {
     for (std::size_t k = 0; k < count_; ++k) index_[work.nodes[k].get()] = k;
     last_.assign(count_, 0);
     const auto read = [&](const Tensor& tensor, std::size_t reader) {
@@ -21,7 +21,7 @@ class Rewriter {
     };
     for (std::size_t k = 0; k < count_; ++k)
       for (const auto& input : work.nodes[k]->inputs) read(input, k);
-    for (const auto& tensor : wanted) read(tensor, count_ + distance());
+    for (const auto& tensor : work.wanted) read(tensor, count_ + distance());
     repeated_.assign(count_, false);
     for (std::size_t k = 0; k < count_; ++k)
       repeated_[k] = last_[k] < count_ && last_[k] - std::min(k, last_[k]) > distance() && is_obtainable(k, last_[k]);
@@ -31,11 +31,12 @@ class Rewriter {
 
   Recomputing operator()() {
     for (std::size_t k = 0; k < count_; ++k) early_[k] = copy(k, k);
-    for (const auto& tensor : wanted_) {
+    for (const auto& tensor : work_.wanted) {
       const auto k = producer(tensor);
-      result_.wanted.push_back(k < count_ ? Tensor(early_[k], tensor.output()) : tensor);
+      result_.work.wanted.push_back(k < count_ ? Tensor(early_[k], tensor.output()) : tensor);
     }
     result_.work.leaves = work_.leaves;
+    result_.work.values = work_.values;
     return std::move(result_);
   }
 
@@ -92,7 +93,6 @@ class Rewriter {
   }
 
   const Work& work_;
-  std::span<const Tensor> wanted_;
   const std::size_t count_;
   std::unordered_map<const Node*, std::size_t> index_;
   std::vector<std::size_t> last_;  ///< by node: the last reader of its first output; beyond all of them: it is wanted
@@ -103,6 +103,6 @@ class Rewriter {
 
 }  // namespace
 
-Recomputing recompute(const Work& work, std::span<const Tensor> wanted) { return Rewriter(work, wanted)(); }
+Recomputing recompute(const Work& work) { return Rewriter(work)(); }
 
 }  // namespace clnet::exec

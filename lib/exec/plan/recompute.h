@@ -1,9 +1,6 @@
 // Less memory for more arithmetic: cheap values that are read again much later are computed again then.
 #pragma once
 
-#include <span>
-#include <vector>
-
 #include "lib/exec/record/work.h"
 
 namespace clnet::exec {
@@ -11,12 +8,11 @@ namespace clnet::exec {
 /// The same work, as copies of its nodes, some of them twice. The leaves are the same, in the same order.
 struct Recomputing {
   Work work;
-  Tensors wanted;
   std::size_t repeated = 0;  ///< nodes that are computed twice
 };
 
 /// Repeats elementwise operations and normalisations of one large input, where that input is kept until then anyway: the
 /// activations behind the normalisations of a network, in its backward pass.
-CLNET_API Recomputing recompute(const Work& work, std::span<const Tensor> wanted);
+CLNET_API Recomputing recompute(const Work& work);
 
 }  // namespace clnet::exec

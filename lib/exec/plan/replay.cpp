@@ -7,37 +7,61 @@
 #include "clnet/error.h"
 #include "lib/base/env.h"
 #include "lib/exec/plan/plan.h"
+#include "lib/exec/plan/rules.h"
+#include "lib/exec/plan/verify.h"
 
 namespace clnet::exec {
 
 class Plan::Run : public HostContext {
  public:
-  Run(Plan& plan, ocl::Context& device, Arena& arena, const std::vector<Binding>& leaves)
-      : plan_(plan), device_(device), leaves_(leaves), spots_(plan.homes_.size()) {
-    for (std::size_t id = 0; id < spots_.size(); ++id) spots_[id] = find(id, arena);
-    moved_ = plan.generation_ != arena.generation();
-    plan.generation_ = arena.generation();
+  Run(Plan& plan, ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves)
+      : plan_(plan), placement_(plan.placement_), device_(device), arena_(arena), cached_(cached), leaves_(leaves) {
+    spots_.resize(placement_.homes.size());
+    for (std::size_t id = 0; id < spots_.size(); ++id) {
+      if (placement_.homes[id] != Home::leaf || !placement_.needs_buffer[id]) continue;
+      auto leaf = leaves_[id].on_device();
+      spots_[id] = {leaf->buffer, leaf->offset, leaf};
+    }
+    // What is there is held before anything is allocated: that may drop what nobody holds.
+    for (const auto& form : placement_.forms) forms_.push_back(find(form));
+    arena_.reserve(device_.memory(), placement_.layout.segments, plan_.what());
+    for (std::size_t id = 0; id < spots_.size(); ++id) {
+      if (placement_.homes[id] == Home::arena) {
+        const auto& place = placement_.places[id];
+        spots_[id].buffer = arena_.segment(place.segment);
+        spots_[id].first = static_cast<std::int64_t>(place.offset / size_of(spec(id).dtype));
+      } else if (placement_.homes[id] == Home::own) {
+        spots_[id].buffer = allocate(id);
+      }
+    }
+    for (std::size_t k = 0; k < forms_.size(); ++k) place(placement_.forms[k], forms_[k]);
+    for (auto id : plan_.keep_) {
+      const auto& spot = spots_[plan_.root(id)];
+      results_.push_back(
+          std::make_shared<DeviceValue>(device_.shared_from_this(), spot.buffer, spot.first + plan_.recording_.value(id).offset));
+    }
+    if (verify_enabled()) verify(view(plan_.recording_, placement_, plan_.keep_, run_places(), run_forms()));
   }
 
   std::vector<std::shared_ptr<DeviceValue>> operator()() {
     static const bool poison = env::flag("CLNET_POISON");
+    const auto generation = arena_.generation();
+    moved_ = plan_.generation_ != generation;
+    if (!holds(Rule::arguments_set)) plan_.generation_ = generation;
     for (auto& step : plan_.steps_) {
+      if (is_there(step)) continue;
       if (poison) poison_outputs(step);
       const auto& command = plan_.recording_.commands()[step.command];
       if (const auto* call = std::get_if<HostCall>(&command))
         call->call(*this);
-      else if (!step.skipped && !is_packed(step))
+      else if (!step.skipped)
         launch(std::get<Launch>(command), step);
     }
-    for (std::size_t id = 0; id < spots_.size(); ++id)
-      if (spots_[id].leaf && !spots_[id].buffer->imported()) plan_.packed_from_[id] = spots_[id].leaf;
-    std::vector<std::shared_ptr<DeviceValue>> results;
-    for (auto id : plan_.keep_) {
-      const auto& spot = spots_[plan_.root(id)];
-      results.push_back(
-          std::make_shared<DeviceValue>(device_.shared_from_this(), spot.buffer, spot.first + plan_.recording_.value(id).offset));
-    }
-    return results;
+    // All is enqueued: what was made, and what arguments were set for, counts from now on.
+    plan_.generation_ = generation;
+    for (std::size_t k = 0; k < forms_.size(); ++k)
+      if (forms_[k].made && is_kept(forms_[k])) publish(placement_.forms[k], forms_[k]);
+    return std::move(results_);
   }
 
   ocl::Context& device() override { return device_; }
@@ -54,50 +78,78 @@ class Plan::Run : public HostContext {
     std::int64_t first = 0;
     std::shared_ptr<DeviceValue> leaf;
   };
+  /// A CachedForm of the plan: what it is made from this time, and the entry that is there, or that this run makes.
+  struct Form {
+    std::vector<std::uint64_t> sources, scalars;
+    bool imported = false;
+    CachedEntryPtr there;
+    std::shared_ptr<CachedEntry> made;
+  };
 
-  Spot find(std::size_t id, Arena& arena) {
-    const auto& spec = plan_.recording_.value(static_cast<ValueId>(id)).spec;
-    const auto allocate = [&] {
-      return device_.memory().allocate(std::max<std::size_t>(1, static_cast<std::size_t>(spec.bytes())), to_string(spec));
-    };
-    switch (plan_.homes_[id]) {
-      case Home::leaf: {
-        if (!plan_.needs_buffer_[id]) return {};
-        auto leaf = leaves_[id].on_device();
-        return {leaf->buffer, leaf->offset, leaf};
-      }
-      case Home::arena: {
-        const auto& place = plan_.places_[id];
-        return {arena.segment(place.segment), static_cast<std::int64_t>(place.offset / size_of(spec.dtype)), nullptr};
-      }
-      case Home::own: return {allocate(), 0, nullptr};
-      case Home::packed:
-        if (!plan_.packed_[id]) plan_.packed_[id] = allocate();
-        return {plan_.packed_[id], 0, nullptr};
-      case Home::nowhere: break;
+  const Spec& spec(std::size_t id) const { return plan_.recording_.value(static_cast<ValueId>(id)).spec; }
+
+  ocl::BufferPtr allocate(std::size_t id) const { return device_.memory().allocate(stored_bytes(spec(id)), to_string(spec(id))); }
+
+  Form find(const CachedForm& form) const {
+    Form found;
+    for (auto leaf : form.leaves) {
+      const auto& spot = spots_[static_cast<std::size_t>(leaf)];
+      found.sources.push_back(spot.leaf->id);
+      found.imported = found.imported || spot.buffer->imported();
     }
-    return {};
+    for (auto leaf : form.scalars) found.scalars.push_back(bits_of(leaf, spec(static_cast<std::size_t>(leaf)).dtype));
+    if (is_kept(found)) found.there = cached_.find(*form.text, found.sources, found.scalars);
+    return found;
   }
 
-  /// Whether the launch would only pack again what it packed before.
-  bool is_packed(const Step& step) const {
-    return !step.packs_for.empty() && std::all_of(step.packs_for.begin(), step.packs_for.end(), [&](ValueId leaf) {
-      const auto id = static_cast<std::size_t>(leaf);
-      return plan_.packed_from_[id].lock() == spots_[id].leaf;
-    }) && std::all_of(step.scalars.begin(), step.scalars.end(), [&](const ScalarSlot& slot) {
-      return slot.set && slot.bits == bits_of(slot);
-    });
+  /// A caller may write to imported memory at any time: nothing made of it is there for long.
+  static bool is_kept(const Form& form) { return !form.imported || !holds(Rule::cached_unchanging); }
+
+  void place(const CachedForm& form, Form& found) {
+    if (!found.there) {
+      found.made = std::make_shared<CachedEntry>(CachedEntry{form.text, found.sources, found.scalars, {}});
+      for (auto id : form.values) found.made->buffers.push_back(allocate(static_cast<std::size_t>(id)));
+    }
+    const auto& buffers = found.there ? found.there->buffers : found.made->buffers;
+    for (std::size_t i = 0; i < form.values.size(); ++i) spots_[static_cast<std::size_t>(form.values[i])].buffer = buffers[i];
+  }
+
+  void publish(const CachedForm& form, Form& found) {
+    for (auto leaf : form.leaves) spots_[static_cast<std::size_t>(leaf)].leaf->has_cached_forms = true;
+    cached_.publish(std::move(found.made));
+  }
+
+  /// Whether the step only makes cached values that are there.
+  bool is_there(const Step& step) const {
+    const auto form = placement_.form_of[step.command];
+    return form != Placement::none && forms_[form].there;
+  }
+
+  std::vector<RunPlace> run_places() const {
+    std::vector<RunPlace> places(spots_.size());
+    for (std::size_t id = 0; id < spots_.size(); ++id)
+      if (const auto& spot = spots_[id]; spot.buffer)
+        places[id] = {spot.buffer->id(), spot.first * static_cast<std::int64_t>(size_of(spec(id).dtype)),
+                      static_cast<std::int64_t>(spot.buffer->bytes())};
+    return places;
+  }
+
+  std::vector<RunForm> run_forms() const {
+    std::vector<RunForm> forms;
+    for (const auto& form : forms_)
+      forms.push_back({form.there != nullptr, form.imported, is_kept(form), form.sources,
+                       form.there ? form.there->sources : form.made->sources});
+    return forms;
   }
 
   void poison_outputs(const Step& step) {
-    for (auto id : step.first_uses) {
+    for (auto id : placement_.first_uses[step.command]) {
       const auto index = static_cast<std::size_t>(id);
-      const auto& spec = plan_.recording_.value(id).spec;
-      const auto home = plan_.homes_[index];
-      if ((home != Home::arena && home != Home::own) || spec.bytes() == 0) continue;
+      const auto home = placement_.homes[index];
+      if (home == Home::leaf || spec(index).bytes() == 0) continue;
       const auto& spot = spots_[index];
-      device_.fill(*spot.buffer, static_cast<std::size_t>(spot.first) * size_of(spec.dtype),
-                   static_cast<std::size_t>(spec.bytes()), 0xff);
+      device_.fill(*spot.buffer, static_cast<std::size_t>(spot.first) * size_of(spec(index).dtype),
+                   static_cast<std::size_t>(spec(index).bytes()), 0xff);
     }
   }
 
@@ -110,35 +162,38 @@ class Plan::Run : public HostContext {
     } catch (const ::cl::Error& error) {
       throw DeviceError(fmt::format("{}: an argument was refused: {}", launch.function(), ocl::error_name(error.err())));
     }
+    if (verify_enabled()) verify_arguments(launch, step);
     device_.launch(step.kernel, step.global, step.local,
                    {launch.function(), launch.detail_text(), step.bytes, launch.flop_count()});
   }
 
-  void set(::cl::Kernel& kernel, BufferSlot& slot) {
-    const auto& spot = spots_[static_cast<std::size_t>(slot.root)];
-    const auto& memory = spot.buffer->memory();
-    if (slot.memory != memory()) {
-      kernel.setArg(slot.index, memory);
-      slot.memory = memory();
-      ++plan_.arguments_set_;
-    }
-    const auto offset = spot.first + slot.offset;
-    if (slot.set_offset != offset) {
-      kernel.setArg(slot.index + 1, static_cast<cl_ulong>(offset));
-      slot.set_offset = offset;
-      ++plan_.arguments_set_;
-    }
+  /// The argument is unknown while it is being set: a call that fails may leave it either way.
+  template <class Known, class Value>
+  void set(::cl::Kernel& kernel, cl_uint index, Known& known, Known value, Known unknown, const Value& argument) {
+    if (known == value) return;
+    known = holds(Rule::arguments_set) ? unknown : value;
+    kernel.setArg(index, argument);
+    known = value;
+    ++plan_.arguments_set_;
   }
 
-  std::uint64_t bits_of(const ScalarSlot& slot) const {
+  void set(::cl::Kernel& kernel, BufferSlot& slot) {
+    const auto& spot = spots_[static_cast<std::size_t>(slot.root)];
+    set(kernel, slot.index, slot.memory, spot.buffer->id(), std::uint64_t{0}, spot.buffer->memory());
+    const auto offset = spot.first + slot.offset;
+    set(kernel, slot.index + 1, slot.set_offset, offset, std::int64_t{-1}, static_cast<cl_ulong>(offset));
+  }
+
+  std::uint64_t bits_of(ValueId leaf, Dtype dtype) const {
     std::uint64_t bits = 0;
-    std::memcpy(&bits, leaves_[static_cast<std::size_t>(slot.leaf)].scalar, size_of(slot.dtype));
+    std::memcpy(&bits, leaves_[static_cast<std::size_t>(leaf)].scalar, size_of(dtype));
     return bits;
   }
 
   void set(::cl::Kernel& kernel, ScalarSlot& slot) {
-    const auto bits = bits_of(slot);
+    const auto bits = bits_of(slot.leaf, slot.dtype);
     if (slot.set && bits == slot.bits) return;
+    slot.set = false;
     // A kernel takes f16 and bf16 scalars as float.
     if (slot.dtype == Dtype::f16 || slot.dtype == Dtype::bf16) {
       const auto half = static_cast<std::uint16_t>(bits);
@@ -151,26 +206,42 @@ class Plan::Run : public HostContext {
     ++plan_.arguments_set_;
   }
 
+  /// Whether what the kernel was given, in this run or an earlier one, is where its values are.
+  void verify_arguments(const Launch& launch, const Step& step) const {
+    for (const auto* slots : {&step.fixed, &step.changing})
+      for (const auto& slot : *slots) {
+        const auto& spot = spots_[static_cast<std::size_t>(slot.root)];
+        if (slot.memory != spot.buffer->id() || slot.set_offset != spot.first + slot.offset)
+          throw Error(
+              fmt::format("plan verifier: argument {} of command {} ({}) is buffer {} from element {}, but its value is in "
+                          "buffer {} from element {}",
+                          slot.index, step.command, launch.function(), slot.memory, slot.set_offset, spot.buffer->id(),
+                          spot.first + slot.offset));
+      }
+  }
+
   Plan& plan_;
+  const Placement& placement_;
   ocl::Context& device_;
+  Arena& arena_;
+  CachedValues& cached_;
   const std::vector<Binding>& leaves_;
   std::vector<Spot> spots_;
+  std::vector<Form> forms_;
+  std::vector<std::shared_ptr<DeviceValue>> results_;
   bool moved_ = false;
 };
 
-std::vector<std::shared_ptr<DeviceValue>> Plan::replay(ocl::Context& device, Arena& arena, const std::vector<Binding>& leaves) {
-  const auto prepare_run = [&] {
-    arena.reserve(device.memory(), layout_.segments, what());
-    return std::make_unique<Run>(*this, device, arena, leaves);
-  };
+std::vector<std::shared_ptr<DeviceValue>> Plan::replay(ocl::Context& device, Arena& arena, CachedValues& cached,
+                                                       const std::vector<Binding>& leaves) {
   std::unique_ptr<Run> run;
   try {
-    run = prepare_run();
+    run = std::make_unique<Run>(*this, device, arena, cached, leaves);
   } catch (const DeviceError&) {
     // Another plan may have left a larger arena than this one needs.
-    if (arena.bytes() <= layout_.bytes()) throw;
+    if (arena.bytes() <= placement_.layout.bytes()) throw;
     arena.clear();
-    run = prepare_run();
+    run = std::make_unique<Run>(*this, device, arena, cached, leaves);
   }
   return (*run)();
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_set>
 
 #include "clnet/error.h"
 #include "lib/exec/choose/solver.h"
@@ -69,21 +68,12 @@ Returned with_copies(const Work& work, std::span<const Tensor> wanted) {
   return result;
 }
 
-/// The operations whose values are returned, themselves or as views.
-std::unordered_set<const Node*> returned_nodes(std::span<const Tensor> wanted) {
-  std::unordered_set<const Node*> nodes;
-  for (const auto& tensor : wanted) nodes.insert(root_of(tensor).tensor.node().get());
-  return nodes;
-}
-
 /// Small values that are made from leaves only, such as the scale of a batch normalisation in inference, are made once.
-bool is_constant(const ElementwiseKernel& kernel, const Tensors& outputs, const std::unordered_set<const Node*>& returned) {
+bool is_constant(const ElementwiseKernel& kernel, const Tensors& outputs) {
   constexpr std::int64_t most_elements = 1 << 16;
   return !kernel.buffers.empty() && outputs[0].numel() <= most_elements &&
          std::all_of(kernel.buffers.begin(), kernel.buffers.end(),
-                     [](const Tensor& buffer) { return value_of(root_of(buffer).tensor) != nullptr; }) &&
-         std::none_of(outputs.begin(), outputs.end(),
-                      [&](const Tensor& output) { return returned.count(output.node().get()) != 0; });
+                     [](const Tensor& buffer) { return value_of(root_of(buffer).tensor) != nullptr; });
 }
 
 std::vector<Ref> whole(const std::vector<ValueId>& values) {
@@ -98,7 +88,6 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
                 const Tuning* tuning) {
   ValueIds ids;
   const auto to_return = with_copies(work, wanted);
-  const auto returned = returned_nodes(to_return.wanted);
   for (const auto& leaf : work.leaves)
     ids.set(leaf, recording.add_leaf(leaf.spec(), is_host_scalar(leaf.spec(), value_of(leaf).get())));
   const auto add = [&](const Tensors& outputs) {
@@ -162,8 +151,8 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
       }
     }
     if (group.kernel) {
-      if (is_constant(*group.kernel, group.outputs, returned))
-        for (auto id : out) recording.keep_packed(id);
+      if (is_constant(*group.kernel, group.outputs))
+        for (auto id : out) recording.keep_cached(id);
       Recorder recorder(recording, device, in, out);
       lower_elementwise(*group.kernel, recorder);
     }

@@ -132,10 +132,10 @@ void Recording::move_before(std::size_t first, std::size_t middle) {
 
 Ref Recorder::temporary(Spec spec) { return {recording_.add_value(std::move(spec)), 0}; }
 
-Ref Recorder::packed(Spec spec, Ref source) {
+Ref Recorder::cached(Spec spec, Ref source) {
   const auto id = recording_.add_value(std::move(spec));
   const auto& root = recording_.value(recording_.value(source.value).root);
-  recording_.values_[static_cast<std::size_t>(id)].packed = root.leaf && !root.host_scalar;
+  recording_.values_[static_cast<std::size_t>(id)].cached = root.leaf && !root.host_scalar;
   return {id, 0};
 }
 

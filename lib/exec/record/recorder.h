@@ -146,7 +146,7 @@ class CLNET_API Recording {
     bool host_scalar = false;  ///< a one-element leaf whose value the host knows
     ValueId root = -1;         ///< the value whose buffer this one lives in (itself, unless it is a view)
     std::int64_t offset = 0;   ///< from the root's first element
-    bool packed = false;       ///< depends on leaves only, and is worth keeping as long as they do not change
+    bool cached = false;       ///< made from leaves only, and worth keeping as long as they live
   };
 
   ValueId add_value(Spec spec);
@@ -156,8 +156,8 @@ class CLNET_API Recording {
   /// The leaf will be another one next time, as a trained weight is: keeping what is made of it would only cost memory.
   void expect_change(Ref leaf) { changing_.push_back(value(leaf.value).root); }
   const std::vector<ValueId>& changing() const { return changing_; }
-  /// The value is made from leaves only, and kept while they do not change.
-  void keep_packed(ValueId id) { values_[static_cast<std::size_t>(id)].packed = true; }
+  /// The value is made from leaves only, and worth keeping while they live. The plan keeps it where its rules allow that.
+  void keep_cached(ValueId id) { values_[static_cast<std::size_t>(id)].cached = true; }
   const ValueInfo& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
   std::size_t value_count() const { return values_.size(); }
   const std::vector<Command>& commands() const { return commands_; }
@@ -208,10 +208,9 @@ class CLNET_API Recorder {
   const Spec& spec(Ref ref) const { return recording_.value(ref.value).spec; }
   /// Scratch memory, alive until the operation's last command that uses it.
   Ref temporary(Spec spec);
-  /// Scratch memory for another form of `source` (weights in panels, say), which must be all that it is made from. While
-  /// `source` is a leaf that stays the same, as weights do in inference, it is kept from run to run, and the launches that write
-  /// it are left out.
-  Ref packed(Spec spec, Ref source);
+  /// Scratch memory for another form of `source` (weights in panels, say), which must be all that it is made from. Where `source`
+  /// is a leaf, as weights are in inference, it is kept while that lives, and the launches that write it are left out.
+  Ref cached(Spec spec, Ref source);
 
   /// See Recording.
   void expect_change(Ref leaf) { recording_.expect_change(leaf); }

@@ -1,6 +1,7 @@
 // What an evaluated output holds: a part of a device buffer.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,11 +12,17 @@
 namespace clnet::exec {
 
 struct CLNET_API DeviceValue : Value {
-  DeviceValue(std::shared_ptr<ocl::Context> where, ocl::BufferPtr memory, std::int64_t first)
-      : device(std::move(where)), buffer(std::move(memory)), offset(first) {}
+  DeviceValue(std::shared_ptr<ocl::Context> where, ocl::BufferPtr memory, std::int64_t first);
+  /// What was made of it and kept goes with it.
+  ~DeviceValue() override;
+  DeviceValue(const DeviceValue&) = delete;
+  DeviceValue& operator=(const DeviceValue&) = delete;
+
+  const std::uint64_t id;  ///< never given twice in a process
   std::shared_ptr<ocl::Context> device;
   ocl::BufferPtr buffer;
   std::int64_t offset;  ///< of the first element, in elements
+  std::atomic<bool> has_cached_forms{false};
 };
 
 /// A one-element leaf in host memory: kernels get it by value, everything else through a small buffer made on demand.

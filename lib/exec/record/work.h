@@ -10,17 +10,23 @@
 
 namespace clnet::exec {
 
-inline const std::shared_ptr<Value>& value_of(const Tensor& tensor) {
-  return tensor.node()->values[static_cast<std::size_t>(tensor.output())];
-}
+inline ValueSlot& slot_of(const Tensor& tensor) { return tensor.node()->values[static_cast<std::size_t>(tensor.output())]; }
+inline std::shared_ptr<Value> value_of(const Tensor& tensor) { return slot_of(tensor).get(); }
 
-/// The nodes to compute, each after those that it needs, and the leaves that they read.
+/// The nodes to compute, each after those that it needs, the leaves that they read with their values, and what is asked for: as
+/// they were found at one time, whatever other threads evaluate meanwhile.
 struct Work {
   std::vector<std::shared_ptr<Node>> nodes;
   std::vector<Tensor> leaves;
+  std::vector<std::shared_ptr<Value>> values;  ///< of the leaves
+  std::vector<Tensor> wanted;                  ///< results of `nodes`
 };
 
 /// Everything that `tensors` need and that has no value yet.
 CLNET_API Work collect(std::span<const Tensor> tensors);
+
+/// The same work over nodes of its own, which no other thread sees: in those a leaf has a value and nothing else has one, for as
+/// long as it takes to make a plan.
+Work private_copy(const Work& work);
 
 }  // namespace clnet::exec

@@ -1,0 +1,121 @@
+#include "lib/exec/plan/cached.h"
+
+#include <algorithm>
+
+#include "lib/exec/plan/cache.h"
+#include "lib/exec/plan/rules.h"
+
+namespace clnet::exec {
+
+namespace {
+
+std::uint64_t next_id() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+}  // namespace
+
+DeviceValue::DeviceValue(std::shared_ptr<ocl::Context> where, ocl::BufferPtr memory, std::int64_t first)
+    : id(next_id()), device(std::move(where)), buffer(std::move(memory)), offset(first) {}
+
+DeviceValue::~DeviceValue() {
+  if (has_cached_forms) PlanCache::of(*device).cached().drop(id);
+}
+
+std::size_t CachedEntry::bytes() const {
+  std::size_t total = 0;
+  for (const auto& buffer : buffers) total += buffer->bytes();
+  return total;
+}
+
+std::size_t CachedValues::hash(const std::string& text, const std::vector<std::uint64_t>& sources) {
+  // The sources tell most apart: of two forms of the same weights, the length of the text does.
+  std::size_t result = text.size();
+  for (auto source : sources) result = result * 0x9E3779B97F4A7C15U + source;
+  return result;
+}
+
+CachedValues::Entries::iterator CachedValues::lookup(const std::string& text, const std::vector<std::uint64_t>& sources) {
+  const auto [begin, end] = by_key_.equal_range(hash(text, sources));
+  for (auto at = begin; at != end; ++at) {
+    const auto& entry = **at->second;
+    if (entry.sources == sources && (entry.text.get() == &text || *entry.text == text)) return at->second;
+  }
+  if (holds(Rule::cached_by_source)) return entries_.end();
+  return std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return *entry->text == text; });
+}
+
+CachedEntryPtr CachedValues::find(const std::string& text, const std::vector<std::uint64_t>& sources,
+                                  const std::vector<std::uint64_t>& scalars) {
+  const std::lock_guard lock(mutex_);
+  const auto found = lookup(text, sources);
+  if (found == entries_.end() || (*found)->scalars != scalars) return nullptr;
+  entries_.splice(entries_.begin(), entries_, found);
+  return *found;
+}
+
+CachedEntryPtr CachedValues::remove(Entries::iterator at) {
+  auto entry = *at;
+  const auto forget = [&](auto& index, const auto& key) {
+    const auto [begin, end] = index.equal_range(key);
+    for (auto i = begin; i != end; ++i)
+      if (i->second == at) {
+        index.erase(i);
+        return;
+      }
+  };
+  forget(by_key_, hash(*entry->text, entry->sources));
+  for (auto source : entry->sources) forget(by_source_, source);
+  entries_.erase(at);
+  return entry;
+}
+
+void CachedValues::publish(CachedEntryPtr entry) {
+  CachedEntryPtr old;
+  const std::lock_guard lock(mutex_);
+  // Scalars that change from run to run would fill the memory with values that nobody asks for again.
+  if (const auto found = lookup(*entry->text, entry->sources); found != entries_.end()) old = remove(found);
+  entries_.push_front(std::move(entry));
+  const auto& added = *entries_.front();
+  by_key_.emplace(hash(*added.text, added.sources), entries_.begin());
+  for (auto source : added.sources) by_source_.emplace(source, entries_.begin());
+}
+
+void CachedValues::drop(std::uint64_t source) {
+  std::vector<CachedEntryPtr> gone;
+  const std::lock_guard lock(mutex_);
+  for (auto found = by_source_.find(source); found != by_source_.end(); found = by_source_.find(source))
+    gone.push_back(remove(found->second));
+}
+
+void CachedValues::evict(std::size_t bytes) {
+  std::vector<CachedEntryPtr> gone;
+  const std::lock_guard lock(mutex_);
+  for (auto at = entries_.end(); bytes > 0 && at != entries_.begin();) {
+    --at;
+    if (at->use_count() > 1) continue;
+    bytes -= std::min(bytes, (*at)->bytes());
+    gone.push_back(remove(at++));
+  }
+}
+
+void CachedValues::clear() {
+  std::vector<CachedEntryPtr> gone;
+  const std::lock_guard lock(mutex_);
+  while (!entries_.empty()) gone.push_back(remove(entries_.begin()));
+}
+
+std::size_t CachedValues::count() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.size();
+}
+
+std::size_t CachedValues::bytes() const {
+  const std::lock_guard lock(mutex_);
+  std::size_t total = 0;
+  for (const auto& entry : entries_) total += entry->bytes();
+  return total;
+}
+
+}  // namespace clnet::exec
