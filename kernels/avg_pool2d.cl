@@ -15,11 +15,14 @@ kernel void avg_pool2d(IN(x), OUT(y), const int planes, POOL_PARAMETERS EPILOGUE
 #endif
       const int start_h = START_H(oh), start_w = START_W(ow), count_h = COUNT_H(oh), count_w = COUNT_W(ow);
       float sum = 0;
-      for (int i = 0; i < count_h; ++i)
+      for (int i = 0; i < count_h; ++i) {
+        float row = 0;
         for (int j = 0; j < count_w; ++j) {
           const int ih = start_h + i, iw = start_w + j;
-          if (IN_EXTENT(ih, h) && IN_EXTENT(iw, w)) sum += LOAD(x, (plane * h + ih) * w + iw);
+          if (IN_EXTENT(ih, h) && IN_EXTENT(iw, w)) row += LOAD(x, (plane * h + ih) * w + iw);
         }
+        sum += row;
+      }
       const int to = (plane * out_h + oh) * out_w + ow;
       STORE(y, to, EPILOGUE(sum / DIVISOR(start_h, count_h, start_w, count_w), to, 0));
     }

@@ -5,7 +5,7 @@
 #include "conv2d_store_cpu.clh"
 
 // target[i * LANES + lane] = g[first + lane * stride + i] for lanes below `lanes`; the others become 0.
-inline void stage_lanes(IN(g), const int first, const int stride, const int count, const int lanes,
+static inline void stage_lanes(IN(g), const int first, const int stride, const int count, const int lanes,
                         local float *restrict target) {
   int i = 0;
   for (; i + VW <= count; i += VW) {
@@ -63,13 +63,13 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_backward_weigh
           }
           VFLOAT sum[TILE][VECTORS];
           local float *restrict tile_sums = sums + (panel - panel0) * panel_size + tile * TILE * LANES;
-          LOAD_SUMS(sum, tile_sums)
+          CLEAR_SUMS(sum)
           const local float *restrict gradients = panel_g;
           for (int r = 0; r < height; ++r) {
             const int offset = r * SH * columns;
             ACCUMULATE(sum, point, offset, SW, gradients, const local, OW)
           }
-          STORE_SUMS(tile_sums, sum)
+          ADD_SUMS(tile_sums, sum)
         }
       }
     }

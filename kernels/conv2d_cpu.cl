@@ -9,7 +9,7 @@
 
 // The sums of one panel and image, `pixels` from row0 of the grid on, to y from plane `channel` on. Only dense grids have a
 // bias and an epilogue.
-inline void store_panel(OUT(y), const local float *restrict sums, const int pixels, const int PW, const int channel,
+static inline void store_panel(OUT(y), const local float *restrict sums, const int pixels, const int PW, const int channel,
                         const int lanes, const int row0, const int YH, const int YW, const int y_top, const int y_left,
                         const int y_step_h, const int y_step_w, const int first_channel,
                         const VFLOAT bias EPILOGUE_PARAMETERS) {
@@ -74,21 +74,18 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_cpu(
         }
         VFLOAT sum[TILE][VECTORS];
         local float *restrict tile_sums = panel_sums + tile * TILE * LANES;
-        if (c0 == 0) {
-          #pragma unroll
-          for (int p = 0; p < TILE; ++p)
-            #pragma unroll
-            for (int v = 0; v < VECTORS; ++v) sum[p][v] = (VFLOAT)(0.0f);
-        } else {
-          LOAD_SUMS(sum, tile_sums)
-        }
+        CLEAR_SUMS(sum)
         const global float *restrict weights = panel_weights;
         for (int s = 0; s < taps_h; ++s)
           for (int t = 0; t < taps_w; ++t) {
             const int offset = (s * tap_step_h - up) * columns + t * tap_step_w - before;
             ACCUMULATE(sum, point, offset, pitch, weights, const global, channels)
           }
-        STORE_SUMS(tile_sums, sum)
+        if (c0 == 0) {
+          STORE_SUMS(tile_sums, sum)
+        } else {
+          ADD_SUMS(tile_sums, sum)
+        }
       }
       if (c0 + CB < CG) continue;
       for (int v = 0; v < VECTORS; ++v) {

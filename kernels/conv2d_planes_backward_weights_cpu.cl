@@ -36,7 +36,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_backwar
           const local float *point[TAPS];
           #pragma unroll
           for (int t = 0; t < TAPS; ++t) {
-            sum[t] = tap_sums[t];
+            sum[t] = (VFLOAT)(0.0f);
             point[t] = staged + offsets[k + t];
           }
           for (int r = 0; r < height; ++r)
@@ -47,7 +47,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_backwar
               for (int t = 0; t < TAPS; ++t) sum[t] = fma(gradient, *(const local any_vector *)(point[t] + at), sum[t]);
             }
           #pragma unroll
-          for (int t = 0; t < TAPS; ++t) tap_sums[t] = sum[t];
+          for (int t = 0; t < TAPS; ++t) tap_sums[t] += sum[t];
         }
       }
     }

@@ -46,10 +46,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_winograd_cpu(
         for (int i = 0; i < TILE; ++i) point[i] = values + product * pitch + min(tile + i, tiles - 1) * step;
         const global float *restrict weights = PTR(w) + (size_t)(panel * TILE_PRODUCTS + product) * C * LANES;
         VFLOAT sum[TILE][VECTORS];
-        #pragma unroll
-        for (int i = 0; i < TILE; ++i)
-          #pragma unroll
-          for (int v = 0; v < VECTORS; ++v) sum[i][v] = (VFLOAT)(0.0f);
+        CLEAR_SUMS(sum)
         ACCUMULATE(sum, point, 0, 1, weights, const global, C)
         STORE_SUMS(products + (product * rounded + tile) * LANES, sum)
       }

@@ -11,7 +11,12 @@ kernel void cross_entropy_direct(IN(x), IN(target), WEIGHT_PARAMETER OUT(loss), 
   const long chosen = LOAD(target, row), ignore = ignore_index;
   float most = -INFINITY, sum = 0, plain = 0;
   for (int c = 0; c < classes; ++c) most = fmax(most, LOAD(x, first + c * positions));
-  for (int c = 0; c < classes; ++c) sum += exp(LOAD(x, first + c * positions) - most);
+  for (int block = 0; block < classes; block = BLOCK_END(block, CLNET_BLOCK, classes)) {
+    const int end = BLOCK_END(block, CLNET_BLOCK, classes);
+    float part = 0;
+    for (int c = block; c < end; ++c) part += exp(LOAD(x, first + c * positions) - most);
+    sum += part;
+  }
   const float logsum = log(sum);
   if (smoothing != 0.0f)
     for (int c = 0; c < classes; ++c) plain += WEIGHT(c) * (most - LOAD(x, first + c * positions) + logsum);

@@ -13,7 +13,12 @@ kernel void cross_entropy_gpu(IN(x), IN(target), WEIGHT_PARAMETER OUT(loss), OUT
   float most = -INFINITY, sum = 0, plain = 0;
   for (int c = lane; c < count; c += threads) most = fmax(most, LOAD(x, first + c));
   most = clnet_group_max(scratch, most, threads);
-  for (int c = lane; c < count; c += threads) sum += exp(LOAD(x, first + c) - most);
+  for (int block = 0; block < count; block = BLOCK_END(block, CLNET_BLOCK * threads, count)) {
+    const int end = BLOCK_END(block, CLNET_BLOCK * threads, count);
+    float part = 0;
+    for (int c = block + lane; c < end; c += threads) part += exp(LOAD(x, first + c) - most);
+    sum += part;
+  }
   const float logsum = log(clnet_group_sum(scratch, sum, threads));
   if (smoothing != 0.0f) {
     for (int c = lane; c < count; c += threads) plain += WEIGHT(c) * (most - LOAD(x, first + c) + logsum);

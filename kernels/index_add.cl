@@ -15,8 +15,13 @@ kernel void index_add(IN(g), IN(indices), OUT(y), const int count, const int ext
   if (at >= count) return;
   const int i = REMAINDER(at, inner), rest = at / inner, r = REMAINDER(rest, extent), o = rest / extent;
   float sum = 0;
-  for (int j = 0; j < picks; ++j)
-    if (INDEX(AT(j, i)) == r) sum += LOAD(g, (o * picks + j) * inner + i);
+  for (int block = 0; block < picks; block = BLOCK_END(block, CLNET_BLOCK, picks)) {
+    const int end = BLOCK_END(block, CLNET_BLOCK, picks);
+    float part = 0;
+    for (int j = block; j < end; ++j)
+      if (INDEX(AT(j, i)) == r) part += LOAD(g, (o * picks + j) * inner + i);
+    sum += part;
+  }
   STORE(y, at, sum);
 }
 #else

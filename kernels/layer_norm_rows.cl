@@ -22,10 +22,16 @@ kernel void layer_norm_backward_rows(IN(x), IN(g), IN(mean), IN(rstd), WEIGHT_PA
   const int row = ROW, lane = LANE, first = row * length, count = row < rows ? length : 0;
   const float center = row < rows ? LOAD(mean, row) : 0.0f, scale = row < rows ? LOAD(rstd, row) : 0.0f;
   float sum = 0, product = 0;
-  for (int i = lane; i < count; i += threads) {
-    const float h = LOAD(g, first + i) * WEIGHT(i);
-    sum += h;
-    product += h * (LOAD(x, first + i) - center);
+  for (int block = 0; block < count; block = BLOCK_END(block, CLNET_BLOCK * threads, count)) {
+    const int end = BLOCK_END(block, CLNET_BLOCK * threads, count);
+    float part = 0, product_part = 0;
+    for (int i = block + lane; i < end; i += threads) {
+      const float h = LOAD(g, first + i) * WEIGHT(i);
+      part += h;
+      product_part += h * (LOAD(x, first + i) - center);
+    }
+    sum += part;
+    product += product_part;
   }
   sum = TOTAL(sum) / length;
   product = TOTAL(product) * scale * scale / length;
@@ -38,11 +44,21 @@ kernel void layer_norm_rows(IN(x), WEIGHT_PARAMETER BIAS_PARAMETER OUT(y), OUT(m
   SCRATCH
   const int row = ROW, lane = LANE, first = row * length, count = row < rows ? length : 0;
   float sum = 0, squares = 0;
-  for (int i = lane; i < count; i += threads) sum += LOAD(x, first + i);
+  for (int block = 0; block < count; block = BLOCK_END(block, CLNET_BLOCK * threads, count)) {
+    const int end = BLOCK_END(block, CLNET_BLOCK * threads, count);
+    float part = 0;
+    for (int i = block + lane; i < end; i += threads) part += LOAD(x, first + i);
+    sum += part;
+  }
   const float center = TOTAL(sum) / length;
-  for (int i = lane; i < count; i += threads) {
-    const float deviation = LOAD(x, first + i) - center;
-    squares += deviation * deviation;
+  for (int block = 0; block < count; block = BLOCK_END(block, CLNET_BLOCK * threads, count)) {
+    const int end = BLOCK_END(block, CLNET_BLOCK * threads, count);
+    float part = 0;
+    for (int i = block + lane; i < end; i += threads) {
+      const float deviation = LOAD(x, first + i) - center;
+      part += deviation * deviation;
+    }
+    squares += part;
   }
   const float scale = 1.0f / sqrt(TOTAL(squares) / length + eps);
   for (int i = lane; i < count; i += threads)

@@ -13,7 +13,7 @@ typedef STORAGE(a) storage;
 
 // Packs `lanes` vectors that run along k, one under the other in memory: target[k * step + lane]. Lanes from `valid` on repeat the
 // last one, as nobody looks at their sums. Vectors are stored whole: what comes after the last lane is overwritten or unused.
-inline void pack_across(const global storage *restrict source, const int stride, const int lanes, const int valid,
+static inline void pack_across(const global storage *restrict source, const int stride, const int lanes, const int valid,
                         const int depth, local float *restrict target, const int step) {
   int k = 0;
   for (; k + VW <= depth; k += VW) {
@@ -30,7 +30,7 @@ inline void pack_across(const global storage *restrict source, const int stride,
 
 // Packs `depth` rows of memory of which `lanes` elements are wanted: target[k * step + lane]. `readable` elements of a row may be
 // read, the last of them stands for those that are missing.
-inline void pack_along(const global storage *restrict source, const int stride, const int lanes, const int readable,
+static inline void pack_along(const global storage *restrict source, const int stride, const int lanes, const int readable,
                        const int depth, local float *restrict target, const int step) {
   if (readable >= VW)
     for (int k = 0; k < depth; ++k) *(local any_vector *)(target + k * step) = LOAD_VECTOR(source + k * stride);
@@ -41,7 +41,7 @@ inline void pack_along(const global storage *restrict source, const int stride, 
 
 // One panel of a times one panel of b; adds what `c` holds, or the bias at the first block along k. After the last block the
 // epilogue follows; `index` and `column` are those of the first element.
-inline void multiply(const local float *restrict a, const local float *restrict b, const int depth, global float *restrict c,
+static inline void multiply(const local float *restrict a, const local float *restrict b, const int depth, global float *restrict c,
                      const int stride, const int rows, const int columns, const bool first, const bool last, const int index,
                      const int column, const VECTOR bias[VECTORS] EPILOGUE_PARAMETERS) {
   VECTOR sum[ROWS][VECTORS];

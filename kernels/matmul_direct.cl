@@ -12,8 +12,13 @@ kernel void matmul_direct(IN(a), IN(b),
   if (index >= (uint)(m * n)) return;
   const int row = (int)index / n, column = (int)index % n;
   const int first_a = batch * a_batch + row * a_row, first_b = batch * b_batch + column * b_column;
-  float sum = 0.0f;
-  for (int i = 0; i < k; ++i) sum += LOAD(a, first_a + i * a_column) * LOAD(b, first_b + i * b_row);
+  float sum = 0.0f, lost = 0.0f;
+  for (int block = 0; block < k; block = BLOCK_END(block, CLNET_BLOCK, k)) {
+    const int end = BLOCK_END(block, CLNET_BLOCK, k);
+    float part = 0.0f;
+    for (int i = block; i < end; ++i) part += LOAD(a, first_a + i * a_column) * LOAD(b, first_b + i * b_row);
+    ADD_BLOCK(float, sum, lost, part);
+  }
 #ifdef BIAS
   sum += LOAD(bias, column);
 #endif

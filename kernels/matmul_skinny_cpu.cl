@@ -16,31 +16,42 @@
 #define COLUMN(i, j) (j)
 #endif
 
+// The sums of a block to those of the blocks before.
+#define ADD_BLOCKS(rows, columns)                                                                                   \
+  _Pragma("unroll") for (int r = 0; r < (rows); ++r) _Pragma("unroll") for (int q = 0; q < (columns); ++q)          \
+      ADD_BLOCK(VFLOAT, total[r][q], lost[r][q], sum[r][q]);
+
 #ifdef TRANSPOSED
 
 // b is {n, k}, and a's rows lie along k as well: lanes hold elements of the sums.
 #define MULTIPLY                                                                                                    \
   for (int j = j0; j < j1; j += COLUMNS)                                                                            \
     for (int i = 0; i < m; i += ROWS) {                                                                             \
-      VFLOAT sum[ROWS][COLUMNS];                                                                                    \
-      _Pragma("unroll") for (int r = 0; r < ROWS; ++r) _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q)          \
-          sum[r][q] = (VFLOAT)(0.0f);                                                                               \
-      int t = 0;                                                                                                    \
-      for (; t + VW <= k; t += VW) {                                                                                \
-        VFLOAT left[ROWS];                                                                                          \
-        _Pragma("unroll") for (int r = 0; r < ROWS; ++r) left[r] = VLOAD(a, a0 + min(i + r, m - 1) * a_row + t);    \
-        _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q) {                                                       \
-          const VFLOAT right = VLOAD(b, b0 + min(j + q, j1 - 1) * k + t);                                           \
-          _Pragma("unroll") for (int r = 0; r < ROWS; ++r) sum[r][q] = fma(left[r], right, sum[r][q]);              \
+      VFLOAT total[ROWS][COLUMNS] = {{(VFLOAT)(0.0f)}}, lost[ROWS][COLUMNS] = {{(VFLOAT)(0.0f)}};                   \
+      const int whole = k / VW * VW;                                                                                \
+      for (int block = 0; block < whole; block = BLOCK_END(block, CLNET_BLOCK * VW, whole)) {                       \
+        VFLOAT sum[ROWS][COLUMNS];                                                                                  \
+        _Pragma("unroll") for (int r = 0; r < ROWS; ++r) _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q)        \
+            sum[r][q] = (VFLOAT)(0.0f);                                                                             \
+        const int end = BLOCK_END(block, CLNET_BLOCK * VW, whole);                                                  \
+        for (int t = block; t < end; t += VW) {                                                                     \
+          VFLOAT left[ROWS];                                                                                        \
+          _Pragma("unroll") for (int r = 0; r < ROWS; ++r) left[r] = VLOAD(a, a0 + min(i + r, m - 1) * a_row + t);  \
+          _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q) {                                                     \
+            const VFLOAT right = VLOAD(b, b0 + min(j + q, j1 - 1) * k + t);                                         \
+            _Pragma("unroll") for (int r = 0; r < ROWS; ++r) sum[r][q] = fma(left[r], right, sum[r][q]);            \
+          }                                                                                                         \
         }                                                                                                           \
+        ADD_BLOCKS(ROWS, COLUMNS)                                                                                   \
       }                                                                                                             \
-      float total[ROWS][COLUMNS];                                                                                   \
+      float value[ROWS][COLUMNS];                                                                                   \
       _Pragma("unroll") for (int r = 0; r < ROWS; ++r) _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q)          \
-          total[r][q] = clnet_lanes_sum(sum[r][q]);                                                                 \
+          value[r][q] = clnet_lanes_sum(total[r][q]);                                                               \
       SELDOM for (int r = 0; r < min(ROWS, m - i); ++r) SELDOM for (int q = 0; q < min(COLUMNS, j1 - j); ++q) {     \
-        float value = total[r][q];                                                                                  \
-        SELDOM for (int s = t; s < k; ++s) value += LOAD(a, a0 + (i + r) * a_row + s) * LOAD(b, b0 + (j + q) * k + s); \
-        store(c_base, c_offset, bias_base, bias_offset, has_bias, INDEX(i + r, j + q), COLUMN(i + r, j + q), value EPILOGUE_ARGUMENTS); \
+        SELDOM for (int s = whole; s < k; ++s)                                                                      \
+          value[r][q] += LOAD(a, a0 + (i + r) * a_row + s) * LOAD(b, b0 + (j + q) * k + s);                         \
+        store(c_base, c_offset, bias_base, bias_offset, has_bias, INDEX(i + r, j + q), COLUMN(i + r, j + q),        \
+              value[r][q] EPILOGUE_ARGUMENTS);                                                                      \
       }                                                                                                             \
     }
 
@@ -62,21 +73,26 @@
 #define VECTORS(count)                                                                                              \
   for (; j + (count) * VW <= j1; j += (count) * VW)                                                                 \
     for (int i = 0; i < m; i += ROWS) {                                                                             \
-      VFLOAT sum[ROWS][count];                                                                                      \
-      _Pragma("unroll") for (int r = 0; r < ROWS; ++r) _Pragma("unroll") for (int q = 0; q < (count); ++q)          \
-          sum[r][q] = (VFLOAT)(0.0f);                                                                               \
-      for (int t = 0; t < k; ++t) {                                                                                 \
-        VFLOAT right[count];                                                                                        \
-        _Pragma("unroll") for (int q = 0; q < (count); ++q) right[q] = VLOAD(b, b0 + t * n + j + q * VW);           \
-        _Pragma("unroll") for (int r = 0; r < ROWS; ++r) {                                                          \
-          const VFLOAT left = (VFLOAT)(LOAD(a, a0 + min(i + r, m - 1) * a_row + t * a_step));                       \
-          _Pragma("unroll") for (int q = 0; q < (count); ++q) sum[r][q] = fma(left, right[q], sum[r][q]);           \
+      VFLOAT total[ROWS][count] = {{(VFLOAT)(0.0f)}}, lost[ROWS][count] = {{(VFLOAT)(0.0f)}};                       \
+      for (int block = 0; block < k; block = BLOCK_END(block, CLNET_BLOCK, k)) {                                    \
+        VFLOAT sum[ROWS][count];                                                                                    \
+        _Pragma("unroll") for (int r = 0; r < ROWS; ++r) _Pragma("unroll") for (int q = 0; q < (count); ++q)        \
+            sum[r][q] = (VFLOAT)(0.0f);                                                                             \
+        const int end = BLOCK_END(block, CLNET_BLOCK, k);                                                           \
+        for (int t = block; t < end; ++t) {                                                                         \
+          VFLOAT right[count];                                                                                      \
+          _Pragma("unroll") for (int q = 0; q < (count); ++q) right[q] = VLOAD(b, b0 + t * n + j + q * VW);         \
+          _Pragma("unroll") for (int r = 0; r < ROWS; ++r) {                                                        \
+            const VFLOAT left = (VFLOAT)(LOAD(a, a0 + min(i + r, m - 1) * a_row + t * a_step));                     \
+            _Pragma("unroll") for (int q = 0; q < (count); ++q) sum[r][q] = fma(left, right[q], sum[r][q]);         \
+          }                                                                                                         \
         }                                                                                                           \
+        ADD_BLOCKS(ROWS, count)                                                                                     \
       }                                                                                                             \
       _Pragma("unroll") for (int r = 0; r < ROWS; ++r) {                                                            \
         if (i + r >= m) continue;                                                                                   \
         _Pragma("unroll") for (int q = 0; q < (count); ++q) {                                                       \
-          STORE_VECTOR(i + r, j + q * VW, sum[r][q])                                                                \
+          STORE_VECTOR(i + r, j + q * VW, total[r][q])                                                              \
         }                                                                                                           \
       }                                                                                                             \
     }
@@ -85,14 +101,19 @@
   VECTORS(COLUMNS)                                                                                                  \
   VECTORS(1)                                                                                                        \
   SELDOM for (; j < j1; ++j) SELDOM for (int i = 0; i < m; ++i) {                                                   \
-    float value = 0;                                                                                                \
-    SELDOM for (int t = 0; t < k; ++t) value += LOAD(a, a0 + i * a_row + t * a_step) * LOAD(b, b0 + t * n + j);     \
+    float value = 0, lost = 0;                                                                                      \
+    SELDOM for (int block = 0; block < k; block = BLOCK_END(block, CLNET_BLOCK, k)) {                               \
+      const int end = BLOCK_END(block, CLNET_BLOCK, k);                                                             \
+      float sum = 0;                                                                                                \
+      SELDOM for (int t = block; t < end; ++t) sum += LOAD(a, a0 + i * a_row + t * a_step) * LOAD(b, b0 + t * n + j);\
+      ADD_BLOCK(float, value, lost, sum);                                                                           \
+    }                                                                                                               \
     store(c_base, c_offset, bias_base, bias_offset, has_bias, INDEX(i, j), COLUMN(i, j), value EPILOGUE_ARGUMENTS); \
   }
 
 #endif
 
-inline void store(OUT(c), IN(bias), const int has_bias, const int index, const int column, const float value EPILOGUE_PARAMETERS) {
+static inline void store(OUT(c), IN(bias), const int has_bias, const int index, const int column, const float value EPILOGUE_PARAMETERS) {
   const float result = has_bias ? value + LOAD(bias, column) : value;
   STORE(c, index, EPILOGUE(result, index, column));
 }

@@ -16,7 +16,7 @@
 #define STEPS 16
 #define BLOCKS 32
 
-inline acc_t lanes(const VACC vector) {
+static inline acc_t lanes(const VACC vector) {
   acc_t values[VW];
   CLNET_CAT(vstore, VW)(vector, 0, values);
   for (int half_ = VW / 2; half_ > 0; half_ /= 2)

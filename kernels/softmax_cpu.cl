@@ -16,12 +16,17 @@ kernel void softmax_rows(IN(x), OUT(y), const int rows, const int length, const 
     for (int i = 0; i < whole; i += VW) lanes = fmax(lanes, VLOAD(x, first + i));
     const float most = clnet_lanes_max(lanes);
     VFLOAT sum = rest ? exp(tail - most) : (VFLOAT)(0.0f);
-    for (int i = 0; i < whole; i += VW) {
-      const VFLOAT e = exp(VLOAD(x, first + i) - most);
-      sum += e;
+    for (int block = 0; block < whole; block = BLOCK_END(block, CLNET_BLOCK * VW, whole)) {
+      const int end = BLOCK_END(block, CLNET_BLOCK * VW, whole);
+      VFLOAT part = (VFLOAT)(0.0f);
+      for (int i = block; i < end; i += VW) {
+        const VFLOAT e = exp(VLOAD(x, first + i) - most);
+        part += e;
 #if KEEP_EXP
-      VSTORE(y, first + i, e);
+        VSTORE(y, first + i, e);
 #endif
+      }
+      sum += part;
     }
     const float scale = SCALE(clnet_lanes_sum(sum));
     for (int i = 0; i < whole; i += VW) {
@@ -46,7 +51,12 @@ kernel void softmax_columns(IN(x), OUT(y), const int axis, const int inner PROLO
   VFLOAT most = (VFLOAT)(-INFINITY), sum = (VFLOAT)(0.0f);
   if (width == VW) {
     for (int i = 0; i < axis; ++i) most = fmax(most, VLOAD(x, first + i * inner));
-    for (int i = 0; i < axis; ++i) sum += exp(VLOAD(x, first + i * inner) - most);
+    for (int block = 0; block < axis; block = BLOCK_END(block, CLNET_BLOCK, axis)) {
+      const int end = BLOCK_END(block, CLNET_BLOCK, axis);
+      VFLOAT part = (VFLOAT)(0.0f);
+      for (int i = block; i < end; ++i) part += exp(VLOAD(x, first + i * inner) - most);
+      sum += part;
+    }
     const VFLOAT scale = SCALE(sum);
     for (int i = 0; i < axis; ++i) {
       const VFLOAT result = RESULT(VLOAD(x, first + i * inner), most, scale);
@@ -58,9 +68,14 @@ kernel void softmax_columns(IN(x), OUT(y), const int axis, const int inner PROLO
       VLOAD_PART(value, x, first + i * inner, width, 0.0f);
       most = fmax(most, value);
     }
-    for (int i = 0; i < axis; ++i) {
-      VLOAD_PART(value, x, first + i * inner, width, 0.0f);
-      sum += exp(value - most);
+    for (int block = 0; block < axis; block = BLOCK_END(block, CLNET_BLOCK, axis)) {
+      const int end = BLOCK_END(block, CLNET_BLOCK, axis);
+      VFLOAT part = (VFLOAT)(0.0f);
+      for (int i = block; i < end; ++i) {
+        VLOAD_PART(value, x, first + i * inner, width, 0.0f);
+        part += exp(value - most);
+      }
+      sum += part;
     }
     const VFLOAT scale = SCALE(sum);
     for (int i = 0; i < axis; ++i) {

@@ -10,7 +10,12 @@ kernel void softmax_direct(IN(x), OUT(y), const int lines, const int axis, const
   const int first = line / inner * axis * inner + REMAINDER(line, inner);
   float most = -INFINITY, sum = 0;
   for (int i = 0; i < axis; ++i) most = fmax(most, LOAD(x, first + i * inner));
-  for (int i = 0; i < axis; ++i) sum += exp(LOAD(x, first + i * inner) - most);
+  for (int block = 0; block < axis; block = BLOCK_END(block, CLNET_BLOCK, axis)) {
+    const int end = BLOCK_END(block, CLNET_BLOCK, axis);
+    float part = 0;
+    for (int i = block; i < end; ++i) part += exp(LOAD(x, first + i * inner) - most);
+    sum += part;
+  }
   const float scale = SCALE(sum);
   for (int i = 0; i < axis; ++i) {
     const int at = first + i * inner;

@@ -13,7 +13,12 @@ kernel void softmax_gpu(IN(x), OUT(y), const int rows, const int length, const i
   float most = -INFINITY, sum = 0;
   for (int i = lane; i < count; i += threads) most = fmax(most, LOAD(x, first + i));
   most = clnet_group_max(scratch, most, threads);
-  for (int i = lane; i < count; i += threads) sum += exp(LOAD(x, first + i) - most);
+  for (int block = 0; block < count; block = BLOCK_END(block, CLNET_BLOCK * threads, count)) {
+    const int end = BLOCK_END(block, CLNET_BLOCK * threads, count);
+    float part = 0;
+    for (int i = block + lane; i < end; i += threads) part += exp(LOAD(x, first + i) - most);
+    sum += part;
+  }
   const float scale = SCALE(clnet_group_sum(scratch, sum, threads));
   for (int i = lane; i < count; i += threads)
     STORE(y, first + i, EPILOGUE(RESULT(LOAD(x, first + i), most, scale), first + i, i));

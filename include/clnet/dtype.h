@@ -1,4 +1,4 @@
-// The storage types of tensors. Arithmetic on f16 and bf16 is done in float; they are storage formats.
+// The storage types of tensors. Arithmetic on f16 and bf16 is done in float, on i8 and u8 in int; they are storage formats.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace clnet {
 
-enum class Dtype : std::uint8_t { f32, f16, bf16, i32, i64, u8, boolean };
+enum class Dtype : std::uint8_t { f32, f16, bf16, i32, i64, i8, u8, boolean };
 
 /// Bytes of one element.
 CLNET_API std::size_t size_of(Dtype dtype);
-/// "f32", "f16", "bf16", "i32", "i64", "u8" or "bool".
+/// "f32", "f16", "bf16", "i32", "i64", "i8", "u8" or "bool".
 CLNET_API std::string_view to_string(Dtype dtype);
 /// f32, f16 and bf16: the types that gradients flow through.
 CLNET_API bool is_floating(Dtype dtype);
@@ -38,6 +38,10 @@ struct DtypeOf<std::int32_t> {
 template <>
 struct DtypeOf<std::int64_t> {
   static constexpr Dtype value = Dtype::i64;
+};
+template <>
+struct DtypeOf<std::int8_t> {
+  static constexpr Dtype value = Dtype::i8;
 };
 template <>
 struct DtypeOf<std::uint8_t> {

@@ -24,7 +24,8 @@ namespace clnet {
 ///
 /// The function has the kernel's name. Its parameters are, in any order:
 /// - IN(x) and OUT(y): input and output tensors, in the order in which they are given and returned. LOAD(x, i) reads element i as
-///   float (i32: int, i64: long, u8 and bool: uchar), STORE(y, i, value) writes one, PTR(x) points to the first element.
+///   float (i32: int, i64: long, i8: char, u8 and bool: uchar), STORE(y, i, value) writes one, PTR(x) points to the first
+///   element.
 /// - `uint n` or `int n` (a parameter of this name): the number of elements of the first output.
 /// - other int, uint and float parameters: what scalar() said.
 /// kernels/clnet.clh, which defines these macros and Philox random numbers, stands before the source by itself. Every element of

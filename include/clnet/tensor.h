@@ -57,34 +57,28 @@ class CLNET_API Tensor {
   std::int64_t size(int dim) const { return shape()[dim]; }
   std::int64_t numel() const { return shape().numel(); }
 
-  /// Computes the value and waits for it, converted to T (f32 to int truncates). item() needs exactly one element.
+  /// Computes the value and waits for it, converted to T: float, double, std::int32_t, std::int64_t, std::int8_t, std::uint8_t or
+  /// bool. Floating values lose their fraction as integers, and the nearest one stands for what does not fit (0 for NaN); a bool
+  /// is whether the value is not 0. item() needs exactly one element.
   template <class T>
   std::vector<T> to_vector() const {
-    std::vector<T> out(static_cast<std::size_t>(numel()));
+    const auto count = static_cast<std::size_t>(numel());
     if constexpr (std::is_same_v<T, bool>) {
-      const auto bytes = to_vector<std::uint8_t>();
-      for (std::size_t i = 0; i < bytes.size(); ++i) out[i] = bytes[i] != 0;
+      const auto values = std::make_unique<bool[]>(count);
+      read(values.get());
+      return {values.get(), values.get() + count};
     } else {
-      read(out.data(), dtype_of<T>);
+      std::vector<T> out(count);
+      read(out.data());
+      return out;
     }
-    return out;
   }
   template <class T>
   T item() const {
     require_one_element();
-    if constexpr (std::is_same_v<T, double>) {
-      float value;
-      read(&value, Dtype::f32);
-      return value;
-    } else if constexpr (std::is_same_v<T, bool>) {
-      std::uint8_t value;
-      read(&value, Dtype::u8);
-      return value != 0;
-    } else {
-      T value;
-      read(&value, dtype_of<T>);
-      return value;
-    }
+    T value;
+    read(&value);
+    return value;
   }
   /// Computes the value and copies its storage as it is; `bytes` must be spec().bytes().
   void to_bytes(void* target, std::size_t bytes) const;
@@ -103,7 +97,8 @@ class CLNET_API Tensor {
   bool same(const Tensor& other) const { return node_ == other.node_ && output_ == other.output_; }
 
  private:
-  void read(void* target, Dtype as) const;
+  template <class T>
+  void read(T* target) const;
   void require_one_element() const;
 
   std::shared_ptr<Node> node_;

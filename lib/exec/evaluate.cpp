@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "clnet/error.h"
 #include "clnet/tensor.h"
@@ -114,32 +117,49 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted) {
   return true;
 }();
 
+/// C++ leaves open what an integer is made of a floating value that does not fit: here it is the nearest one, and 0 for NaN.
 template <class To, class From>
-void convert(const std::byte* source, void* target, std::size_t count) {
-  auto* out = static_cast<To*>(target);
+To converted(From value) {
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
+    using Limits = std::numeric_limits<To>;
+    if (std::isnan(value)) return 0;
+    if (value < static_cast<From>(Limits::min())) return Limits::min();
+    if (value >= std::ldexp(From{1}, Limits::digits)) return Limits::max();
+  }
+  return static_cast<To>(value);
+}
+
+template <class To, class From, class Decode>
+void convert(const std::byte* source, To* target, std::size_t count, const Decode& decode) {
   for (std::size_t i = 0; i < count; ++i) {
-    From value;
-    std::memcpy(&value, source + i * sizeof value, sizeof value);
-    out[i] = static_cast<To>(value);
+    From stored;
+    std::memcpy(&stored, source + i * sizeof stored, sizeof stored);
+    target[i] = converted<To>(decode(stored));
   }
 }
 
 template <class To>
-void convert(Dtype from, const std::byte* source, void* target, std::size_t count) {
+void convert(Dtype from, const std::byte* source, To* target, std::size_t count) {
+  const auto as_is = [](auto value) { return value; };
   switch (from) {
-    case Dtype::f32: return convert<To, float>(source, target, count);
-    case Dtype::i32: return convert<To, std::int32_t>(source, target, count);
-    case Dtype::i64: return convert<To, std::int64_t>(source, target, count);
-    case Dtype::u8:
-    case Dtype::boolean: return convert<To, std::uint8_t>(source, target, count);
-    case Dtype::f16:
-    case Dtype::bf16:
-      for (std::size_t i = 0; i < count; ++i) {
-        std::uint16_t bits;
-        std::memcpy(&bits, source + 2 * i, 2);
-        static_cast<To*>(target)[i] = static_cast<To>(from == Dtype::f16 ? half_to_float(bits) : bfloat16_to_float(bits));
-      }
+    case Dtype::f32: return convert<To, float>(source, target, count, as_is);
+    case Dtype::f16: return convert<To, std::uint16_t>(source, target, count, half_to_float);
+    case Dtype::bf16: return convert<To, std::uint16_t>(source, target, count, bfloat16_to_float);
+    case Dtype::i32: return convert<To, std::int32_t>(source, target, count, as_is);
+    case Dtype::i64: return convert<To, std::int64_t>(source, target, count, as_is);
+    case Dtype::i8: return convert<To, std::int8_t>(source, target, count, as_is);
+    case Dtype::u8: return convert<To, std::uint8_t>(source, target, count, as_is);
+    case Dtype::boolean: return convert<To, std::uint8_t>(source, target, count, [](std::uint8_t value) { return value != 0; });
   }
+}
+
+/// Whether a T is stored as the dtype is.
+template <class T>
+bool stored_as(Dtype dtype) {
+  if constexpr (std::is_same_v<T, double> || std::is_same_v<T, bool>)
+    return false;
+  else
+    return dtype == dtype_of<T>;
 }
 
 }  // namespace
@@ -187,18 +207,20 @@ void Tensor::to_bytes(void* target, std::size_t bytes) const {
   placed.device->read(*placed.buffer, static_cast<std::size_t>(placed.offset) * size_of(dtype()), target, bytes);
 }
 
-void Tensor::read(void* target, Dtype as) const {
+template <class T>
+void Tensor::read(T* target) const {
   const auto count = static_cast<std::size_t>(numel());
-  if (as == dtype() || (as == Dtype::u8 && dtype() == Dtype::boolean)) return to_bytes(target, count * size_of(as));
+  if (exec::stored_as<T>(dtype())) return to_bytes(target, count * sizeof(T));
   std::vector<std::byte> bytes(static_cast<std::size_t>(spec().bytes()));
   to_bytes(bytes.data(), bytes.size());
-  switch (as) {
-    case Dtype::f32: return exec::convert<float>(dtype(), bytes.data(), target, count);
-    case Dtype::i32: return exec::convert<std::int32_t>(dtype(), bytes.data(), target, count);
-    case Dtype::i64: return exec::convert<std::int64_t>(dtype(), bytes.data(), target, count);
-    case Dtype::u8: return exec::convert<std::uint8_t>(dtype(), bytes.data(), target, count);
-    default: throw DtypeError(fmt::format("a tensor cannot be read as {}", to_string(as)));
-  }
+  exec::convert(dtype(), bytes.data(), target, count);
 }
+template CLNET_API void Tensor::read(float*) const;
+template CLNET_API void Tensor::read(double*) const;
+template CLNET_API void Tensor::read(std::int32_t*) const;
+template CLNET_API void Tensor::read(std::int64_t*) const;
+template CLNET_API void Tensor::read(std::int8_t*) const;
+template CLNET_API void Tensor::read(std::uint8_t*) const;
+template CLNET_API void Tensor::read(bool*) const;
 
 }  // namespace clnet

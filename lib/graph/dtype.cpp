@@ -14,6 +14,7 @@ std::size_t size_of(Dtype dtype) {
     case Dtype::i64: return 8;
     case Dtype::f16:
     case Dtype::bf16: return 2;
+    case Dtype::i8:
     case Dtype::u8:
     case Dtype::boolean: return 1;
   }
@@ -27,6 +28,7 @@ std::string_view to_string(Dtype dtype) {
     case Dtype::bf16: return "bf16";
     case Dtype::i32: return "i32";
     case Dtype::i64: return "i64";
+    case Dtype::i8: return "i8";
     case Dtype::u8: return "u8";
     case Dtype::boolean: return "bool";
   }

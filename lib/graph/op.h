@@ -44,8 +44,8 @@ class CLNET_API Op {
 
   /// For elementwise operations: one OpenCL C expression over the inputs a, b, c, ..., the parameters p0, p1, ... and the linear
   /// index i of the output's element (see kernels/clnet.clh for the functions it may call). Inputs are broadcast to the only
-  /// output. Values of f32, f16 and bf16 inputs are float, of i32 int, of i64 long, of u8 and bool uchar; the result is
-  /// converted to the output's dtype. Empty: not elementwise, lower() is called instead.
+  /// output. Values of f32, f16 and bf16 inputs are float, of i32 int, of i64 long, of i8 char, of u8 and bool uchar; the result
+  /// is converted to the output's dtype. Empty: not elementwise, lower() is called instead.
   virtual std::string expr(const Specs& inputs) const;
   /// The values of p0, p1, ...: run-time arguments, so that their values do not make new programs.
   virtual std::vector<float> parameters() const { return {}; }

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "clnet/error.h"
 #include "lib/graph/node.h"
@@ -16,6 +18,16 @@ Tensor scalar_of(T value, Dtype dtype) {
   return Tensor::from_bytes(&value, sizeof value, {Shape{}, dtype});
 }
 
+/// An integer without its fraction; what does not fit is an error rather than some other number.
+template <class T>
+Tensor integer_of(double value, Dtype dtype) {
+  // The bound above the largest T is a power of two, and exact.
+  const double whole = std::trunc(value), end = std::ldexp(1.0, std::numeric_limits<T>::digits);
+  if (!(whole >= static_cast<double>(std::numeric_limits<T>::min()) && whole < end))
+    throw DtypeError(fmt::format("Tensor::scalar: {} does not fit in {}", value, to_string(dtype)));
+  return scalar_of(static_cast<T>(whole), dtype);
+}
+
 }  // namespace
 
 Tensor Tensor::scalar(double value, Dtype dtype) {
@@ -23,9 +35,10 @@ Tensor Tensor::scalar(double value, Dtype dtype) {
     case Dtype::f32: return scalar_of(static_cast<float>(value), dtype);
     case Dtype::f16: return scalar_of(float_to_half(static_cast<float>(value)), dtype);
     case Dtype::bf16: return scalar_of(float_to_bfloat16(static_cast<float>(value)), dtype);
-    case Dtype::i32: return scalar_of(static_cast<std::int32_t>(value), dtype);
-    case Dtype::i64: return scalar_of(static_cast<std::int64_t>(value), dtype);
-    case Dtype::u8: return scalar_of(static_cast<std::uint8_t>(value), dtype);
+    case Dtype::i32: return integer_of<std::int32_t>(value, dtype);
+    case Dtype::i64: return integer_of<std::int64_t>(value, dtype);
+    case Dtype::i8: return integer_of<std::int8_t>(value, dtype);
+    case Dtype::u8: return integer_of<std::uint8_t>(value, dtype);
     case Dtype::boolean: return scalar_of(static_cast<std::uint8_t>(value != 0), dtype);
   }
   throw DtypeError("Tensor::scalar: not a dtype");

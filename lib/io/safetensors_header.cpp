@@ -26,9 +26,9 @@ struct StoredDtype {
   std::size_t bytes;
 };
 constexpr std::array stored_dtypes{
-    StoredDtype{"F32", Dtype::f32, 4}, StoredDtype{"F16", Dtype::f16, 2},      StoredDtype{"BF16", Dtype::bf16, 2},
-    StoredDtype{"F64", Dtype::f32, 8}, StoredDtype{"I32", Dtype::i32, 4},      StoredDtype{"I64", Dtype::i64, 8},
-    StoredDtype{"U8", Dtype::u8, 1},   StoredDtype{"BOOL", Dtype::boolean, 1},
+    StoredDtype{"F32", Dtype::f32, 4}, StoredDtype{"F16", Dtype::f16, 2}, StoredDtype{"BF16", Dtype::bf16, 2},
+    StoredDtype{"F64", Dtype::f32, 8}, StoredDtype{"I32", Dtype::i32, 4}, StoredDtype{"I64", Dtype::i64, 8},
+    StoredDtype{"I8", Dtype::i8, 1},   StoredDtype{"U8", Dtype::u8, 1},   StoredDtype{"BOOL", Dtype::boolean, 1},
 };
 
 /// Takes the JSON as it is parsed, so that nothing but tensors and metadata is ever held: a header's size bounds what it costs,

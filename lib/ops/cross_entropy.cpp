@@ -132,6 +132,23 @@ const exec::SolverList<CrossEntropyProblem> backward_solvers{
                  group_size(recorder.device()));
       }}}};
 
+/// {N, C, ...}: whether the class is the row's target.
+Tensor is_target(const Tensor& targets, std::int64_t classes) {
+  std::vector<std::int64_t> extents(static_cast<std::size_t>(targets.rank()), 1);
+  extents[0] = classes;
+  return equal(unsqueeze(targets, 1), reshape(arange(classes, 0, 1, targets.dtype()), extents));
+}
+
+/// The elements where `condition` holds, 0 elsewhere.
+Tensor only(const Tensor& condition, const Tensor& x) { return where(condition, x, scalar_like(0, x)); }
+
+/// Sums {N, C, ...} to {C}.
+Tensor per_class(const Tensor& x) {
+  Dims dims{0};
+  for (int d = 2; d < x.rank(); ++d) dims.push_back(d);
+  return sum(x, dims);
+}
+
 /// Inputs: logits, targets, the rows' peak and logs, the gradient of their losses; the weights, their sum {1}, and those with
 /// which the rows count.
 class CrossEntropyBackward : public Op {
@@ -149,9 +166,17 @@ class CrossEntropyBackward : public Op {
     if (options_.weighted) {
       const Tensor chosen = inputs[7] * (1 - options_.smoothing);
       const double share = options_.smoothing / static_cast<double>(inputs[0].size(1));
-      factor = where(counts, chosen + inputs[6] * share, scalar_like(0, factor));
+      factor = only(counts, chosen + inputs[6] * share);
     }
     Tensors result(inputs.size()), same = inputs;
+    if (options_.weighted) {
+      const double share = options_.smoothing / static_cast<double>(inputs[0].size(1)), rest = 1 - options_.smoothing;
+      const Tensor weighed = only(counts, g), by_p = sum(p * v, {1});
+      const Tensor by_target = sum(only(is_target(targets, inputs[0].size(1)), v), {1});
+      result[5] = cast(per_class(unsqueeze(weighed, 1) * v) * -share, inputs[5].dtype());
+      result[6] = reshape(sum(weighed * by_p), inputs[6].shape()) * share;
+      result[7] = weighed * (by_p - by_target) * rest;
+    }
     result[0] = cast(unsqueeze(factor * g, 1) * p * (v - sum(p * v, {1}, true)), inputs[0].dtype());
     same[4] = ones_like(g);
     same[0] = cast(inputs[0], Dtype::f32);
@@ -212,10 +237,12 @@ class CrossEntropyRows : public Op {
 
   Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
     Tensors result(inputs.size());
-    if (!gradients[0].defined()) return result;
-    Tensors all{inputs[0], inputs[1], outputs[2], outputs[3], gradients[0]};
-    if (options_.weighted) all.insert(all.end(), {inputs[2], sum(cast(inputs[2], Dtype::f32), {}, true), outputs[1]});
-    result[0] = clnet::apply(std::make_shared<CrossEntropyBackward>(options_), std::move(all));
+    if (gradients[0].defined()) {
+      Tensors all{inputs[0], inputs[1], outputs[2], outputs[3], gradients[0]};
+      if (options_.weighted) all.insert(all.end(), {inputs[2], sum(cast(inputs[2], Dtype::f32), {}, true), outputs[1]});
+      result[0] = clnet::apply(std::make_shared<CrossEntropyBackward>(options_), std::move(all));
+    }
+    if (options_.weighted) result[2] = cast(weight_gradient(inputs, outputs, gradients), inputs[2].dtype());
     return result;
   }
 
@@ -232,6 +259,24 @@ class CrossEntropyRows : public Op {
   }
 
  private:
+  /// A row's loss is linear in the weights, and its target's weight is the one with which it counts.
+  Tensor weight_gradient(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const {
+    const auto& targets = inputs[1];
+    const auto classes = inputs[0].size(1);
+    const Tensor counts = not_equal(targets, static_cast<double>(options_.ignore_index));
+    const Tensor mine = logical_and(is_target(targets, classes), unsqueeze(counts, 1));
+    Tensor result = zeros(inputs[2].shape());
+    if (gradients[0].defined()) {
+      const Tensor losses = unsqueeze(outputs[2], 1) - cast(inputs[0], Dtype::f32) + unsqueeze(outputs[3], 1);
+      const Tensor g = unsqueeze(gradients[0], 1);
+      result = result + per_class(only(mine, losses * g)) * (1 - options_.smoothing);
+      if (options_.smoothing > 0)
+        result = result + per_class(only(unsqueeze(counts, 1), losses * g)) * (options_.smoothing / static_cast<double>(classes));
+    }
+    if (gradients[1].defined()) result = result + per_class(cast(mine, Dtype::f32) * unsqueeze(gradients[1], 1));
+    return result;
+  }
+
   Options options_;
 };
 

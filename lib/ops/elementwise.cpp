@@ -5,9 +5,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/graph/node.h"
 #include "lib/graph/require.h"
 
 namespace clnet {
@@ -27,12 +31,15 @@ namespace {
 
 enum class Takes : std::uint8_t { numbers, floats, bools };
 
-/// What a gradient is built from: inputs a, b, c; output y; its gradient g; the parameters.
+/// What a gradient is built from: inputs a and b; output y; its gradient g; the parameters.
 struct At {
-  const Tensor &a, &b, &y, &g;
+  Tensor a, b, y, g;
   const std::vector<float>& p;
 };
 using Vjp = std::vector<Tensor> (*)(const At& at);
+
+/// Formulas of several steps are computed in f32, whatever the storage; those of one step round once as they are.
+enum class Steps : std::uint8_t { one, several };
 
 struct Row {
   std::string_view name;
@@ -41,20 +48,25 @@ struct Row {
   bool gives_bool;
   std::string_view expr;
   Vjp vjp;  // null: no gradient
+  Steps steps = Steps::several;
 };
 
-Tensor mask(const Tensor& condition, const Tensor& like) { return cast(condition, like.dtype()); }
+/// The number that a leaf stands for; null: it is a tensor.
+const NumberValue* number_of(const Tensor& tensor) {
+  const auto& node = tensor.node();
+  return node && !node->op ? dynamic_cast<const NumberValue*>(node->values[0].get()) : nullptr;
+}
 
-/// sigma(x) where x is large either way without overflow: OpenCL's exp saturates to infinity, and 1 / infinity is 0.
-constexpr std::string_view sigmoid_expr = "1.0f / (1.0f + exp(-a))";
+/// Beyond it the gradients of activations are 0 or 1 in f32, and at infinity their formulas would be 0 * infinity.
+Tensor near_zero(const Tensor& x) { return clamp(x, -1e3, 1e3); }
 
 // The table keeps its rows short by hand.
 // clang-format off
-const Row abs_row{"abs", 1, Takes::numbers, false, "a < 0 ? -a : a", [](const At& t) { return Tensors{t.g * sign(t.a)}; }};
-const Row neg_row{"neg", 1, Takes::numbers, false, "-a", [](const At& t) { return Tensors{-t.g}; }};
-const Row sign_row{"sign", 1, Takes::numbers, false, "(a > 0) - (a < 0)", [](const At& t) { return Tensors{zeros_like(t.g)}; }};
-const Row exp_row{"exp", 1, Takes::floats, false, "exp(a)", [](const At& t) { return Tensors{t.g * t.y}; }};
-const Row log_row{"log", 1, Takes::floats, false, "log(a)", [](const At& t) { return Tensors{t.g / t.a}; }};
+const Row abs_row{"abs", 1, Takes::numbers, false, "a <= 0 ? 0 - a : a", [](const At& t) { return Tensors{t.g * sign(t.a)}; }, Steps::one};
+const Row neg_row{"neg", 1, Takes::numbers, false, "-a", [](const At& t) { return Tensors{-t.g}; }, Steps::one};
+const Row sign_row{"sign", 1, Takes::numbers, false, "(a > 0) - (a < 0)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
+const Row exp_row{"exp", 1, Takes::floats, false, "exp(a)", [](const At& t) { return Tensors{t.g * t.y}; }, Steps::one};
+const Row log_row{"log", 1, Takes::floats, false, "log(a)", [](const At& t) { return Tensors{t.g / t.a}; }, Steps::one};
 const Row log1p_row{"log1p", 1, Takes::floats, false, "log1p(a)", [](const At& t) { return Tensors{t.g / (t.a + 1.0)}; }};
 const Row sqrt_row{"sqrt", 1, Takes::floats, false, "sqrt(a)", [](const At& t) { return Tensors{t.g * 0.5 / t.y}; }};
 const Row rsqrt_row{"rsqrt", 1, Takes::floats, false, "1.0f / sqrt(a)",
@@ -66,25 +78,25 @@ const Row sin_row{"sin", 1, Takes::floats, false, "sin(a)", [](const At& t) { re
 const Row cos_row{"cos", 1, Takes::floats, false, "cos(a)", [](const At& t) { return Tensors{-t.g * sin(t.a)}; }};
 const Row erf_row{"erf", 1, Takes::floats, false, "erf(a)",
                   [](const At& t) { return Tensors{t.g * exp(-square(t.a)) * 1.1283791670955126}; }};
-const Row floor_row{"floor", 1, Takes::floats, false, "floor(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }};
-const Row ceil_row{"ceil", 1, Takes::floats, false, "ceil(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }};
-const Row round_row{"round", 1, Takes::floats, false, "rint(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }};
-const Row tanh_row{"tanh", 1, Takes::floats, false, "tanh(a)", [](const At& t) { return Tensors{t.g * (1.0 - square(t.y))}; }};
-const Row sigmoid_row{"sigmoid", 1, Takes::floats, false, sigmoid_expr,
+const Row floor_row{"floor", 1, Takes::floats, false, "floor(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
+const Row ceil_row{"ceil", 1, Takes::floats, false, "ceil(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
+const Row round_row{"round", 1, Takes::floats, false, "rint(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
+const Row tanh_row{"tanh", 1, Takes::floats, false, "clnet_tanh(a)", [](const At& t) { return Tensors{t.g * (1.0 - square(t.y))}; }};
+const Row sigmoid_row{"sigmoid", 1, Takes::floats, false, "clnet_sigmoid(a)",
                       [](const At& t) { return Tensors{t.g * t.y * (1.0 - t.y)}; }};
 const Row log_sigmoid_row{"log_sigmoid", 1, Takes::floats, false, "fmin(a, 0.0f) - log1p(exp(-fabs(a)))",
                           [](const At& t) { return Tensors{t.g * sigmoid(-t.a)}; }};
 const Row relu_row{"relu", 1, Takes::numbers, false, "a < 0 ? 0 : a",
-                   [](const At& t) { return Tensors{where(greater(t.y, 0.0), t.g, ops::scalar_like(0, t.g))}; }};
+                   [](const At& t) { return Tensors{where(greater(t.y, 0.0), t.g, ops::scalar_like(0, t.g))}; }, Steps::one};
 const Row leaky_relu_row{"leaky_relu", 1, Takes::floats, false, "a > 0 ? a : p0 * a",
                          [](const At& t) {
                            // With a positive slope the output tells the sign, and the input need not be kept.
                            return Tensors{where(greater(t.p[0] > 0 ? t.y : t.a, 0.0), t.g, t.g * double{t.p[0]})};
-                         }};
+                         }, Steps::one};
 const Row elu_row{"elu", 1, Takes::floats, false, "a > 0 ? a : p0 * expm1(a)", [](const At& t) {
                     return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0)) * double{t.p[0]})};
                   }};
-const Row celu_row{"celu", 1, Takes::floats, false, "fmax(a, 0.0f) + fmin(p0 * expm1(a / p0), 0.0f)", [](const At& t) {
+const Row celu_row{"celu", 1, Takes::floats, false, "a > 0 ? a : p0 * expm1(a / p0)", [](const At& t) {
                      return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0) / double{t.p[0]}))};
                    }};
 const Row selu_row{"selu", 1, Takes::floats, false, "1.0507009873554805f * (a > 0 ? a : 1.6732632423543772f * expm1(a))",
@@ -92,30 +104,31 @@ const Row selu_row{"selu", 1, Takes::floats, false, "1.0507009873554805f * (a > 
                      return Tensors{t.g * 1.0507009873554805 *
                                     where(greater(t.a, 0.0), ones_like(t.a), exp(minimum(t.a, 0.0)) * 1.6732632423543772)};
                    }};
-const Row gelu_erf_row{"gelu_erf", 1, Takes::floats, false, "0.5f * a * (1.0f + erf(a * 0.70710678118654752f))", [](const At& t) {
-                         const Tensor cdf = (erf(t.a * 0.7071067811865476) + 1.0) * 0.5;
-                         return Tensors{t.g * (cdf + t.a * exp(square(t.a) * -0.5) * 0.3989422804014327)};
+const Row gelu_erf_row{"gelu_erf", 1, Takes::floats, false, "0.5f * (a < -200.0f ? -200.0f : a) * (1.0f + erf(a * 0.70710678118654752f))", [](const At& t) {
+                         const Tensor a = near_zero(t.a), cdf = (erf(a * 0.7071067811865476) + 1.0) * 0.5;
+                         return Tensors{t.g * (cdf + a * exp(square(a) * -0.5) * 0.3989422804014327)};
                        }};
 const Row gelu_tanh_row{"gelu_tanh", 1, Takes::floats, false,
-                        "0.5f * a * (1.0f + tanh(0.79788456080286536f * (a + 0.044715f * a * a * a)))", [](const At& t) {
-                          const Tensor squared = square(t.a);
-                          const Tensor inner = tanh((t.a + squared * t.a * 0.044715) * 0.7978845608028654);
-                          const Tensor slope = (squared * 0.134145 + 1.0) * 0.7978845608028654;
-                          return Tensors{t.g * 0.5 * (inner + 1.0 + t.a * (1.0 - square(inner)) * slope)};
+                        "(a < -200.0f ? -200.0f : a) * clnet_sigmoid(1.5957691216057307f * (a + 0.044715f * a * a * a))", [](const At& t) {
+                          // 1 + tanh(u) = 2 sigma(2u)
+                          const Tensor a = near_zero(t.a), squared = square(a);
+                          const Tensor s = sigmoid((a + squared * a * 0.044715) * 1.5957691216057307);
+                          const Tensor slope = (squared * 0.134145 + 1.0) * 1.5957691216057307;
+                          return Tensors{t.g * (s + a * s * (1.0 - s) * slope)};
                         }};
-const Row silu_row{"silu", 1, Takes::floats, false, "a / (1.0f + exp(-a))", [](const At& t) {
-                     const Tensor s = sigmoid(t.a);
-                     return Tensors{t.g * s * (t.a * (1.0 - s) + 1.0)};
+const Row silu_row{"silu", 1, Takes::floats, false, "(a < -200.0f ? -200.0f : a) * clnet_sigmoid(a)", [](const At& t) {
+                     const Tensor a = near_zero(t.a), s = sigmoid(a);
+                     return Tensors{t.g * s * (a * (1.0 - s) + 1.0)};
                    }};
-const Row mish_row{"mish", 1, Takes::floats, false, "a * tanh(a > 20.0f ? a : log1p(exp(a)))", [](const At& t) {
-                     const Tensor soft = tanh(softplus(t.a));
-                     return Tensors{t.g * (soft + t.a * sigmoid(t.a) * (1.0 - square(soft)))};
+const Row mish_row{"mish", 1, Takes::floats, false, "clnet_mish(a)", [](const At& t) {
+                     const Tensor a = near_zero(t.a), soft = tanh(softplus(a));
+                     return Tensors{t.g * (soft + a * sigmoid(a) * (1.0 - square(soft)))};
                    }};
-const Row hardswish_row{"hardswish", 1, Takes::floats, false, "a * fmin(fmax(a + 3.0f, 0.0f), 6.0f) / 6.0f", [](const At& t) {
+const Row hardswish_row{"hardswish", 1, Takes::floats, false, "a <= -3.0f ? 0.0f : a >= 3.0f ? a : a * (a + 3.0f) / 6.0f", [](const At& t) {
                           const Tensor middle = where(less_equal(t.a, 3.0), t.a / 3.0 + 0.5, ops::scalar_like(1, t.a));
                           return Tensors{t.g * where(less(t.a, -3.0), ops::scalar_like(0, t.a), middle)};
                         }};
-const Row hardsigmoid_row{"hardsigmoid", 1, Takes::floats, false, "fmin(fmax(a + 3.0f, 0.0f), 6.0f) / 6.0f", [](const At& t) {
+const Row hardsigmoid_row{"hardsigmoid", 1, Takes::floats, false, "a <= -3.0f ? 0.0f : a >= 3.0f ? 1.0f : (a + 3.0f) / 6.0f", [](const At& t) {
                             const Tensor inside = logical_and(greater(t.a, -3.0), less(t.a, 3.0));
                             return Tensors{where(inside, t.g / 6.0, ops::scalar_like(0, t.g))};
                           }};
@@ -123,24 +136,28 @@ const Row softplus_row{"softplus", 1, Takes::floats, false, "a * p0 > p1 ? a : l
                          const Tensor scaled = t.a * double{t.p[0]};
                          return Tensors{t.g * where(greater(scaled, double{t.p[1]}), ones_like(t.a), sigmoid(scaled))};
                        }};
-const Row softsign_row{"softsign", 1, Takes::floats, false, "a / (1.0f + fabs(a))",
+const Row softsign_row{"softsign", 1, Takes::floats, false, "fabs(a) > 1e9f ? (a > 0 ? 1.0f : -1.0f) : a / (1.0f + fabs(a))",
                        [](const At& t) { return Tensors{t.g / square(abs(t.a) + 1.0)}; }};
 const Row clamp_row{"clamp", 1, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
                       const Tensor inside = logical_and(greater_equal(t.a, double{t.p[0]}), less_equal(t.a, double{t.p[1]}));
                       return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
-                    }};
+                    }, Steps::one};
 const Row hardtanh_row{"hardtanh", 1, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
                          const Tensor inside = logical_and(greater(t.y, double{t.p[0]}), less(t.y, double{t.p[1]}));
                          return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
-                       }};
+                       }, Steps::one};
 const Row is_nan_row{"is_nan", 1, Takes::floats, true, "isnan(a) ? 1 : 0", nullptr};
 const Row logical_not_row{"logical_not", 1, Takes::bools, true, "!a", nullptr};
 
-const Row add_row{"add", 2, Takes::numbers, false, "a + b", [](const At& t) { return Tensors{t.g, t.g}; }};
-const Row sub_row{"sub", 2, Takes::numbers, false, "a - b", [](const At& t) { return Tensors{t.g, -t.g}; }};
-const Row mul_row{"mul", 2, Takes::numbers, false, "a * b", [](const At& t) { return Tensors{t.g * t.b, t.g * t.a}; }};
+const Row add_row{"add", 2, Takes::numbers, false, "a + b", [](const At& t) { return Tensors{t.g, t.g}; }, Steps::one};
+const Row sub_row{"sub", 2, Takes::numbers, false, "a - b", [](const At& t) { return Tensors{t.g, -t.g}; }, Steps::one};
+const Row mul_row{"mul", 2, Takes::numbers, false, "a * b", [](const At& t) { return Tensors{t.g * t.b, t.g * t.a}; }, Steps::one};
 const Row div_row{"div", 2, Takes::numbers, false, "a / b", [](const At& t) { return Tensors{t.g / t.b, -t.g * t.y / t.b}; }};
 const Row pow_row{"pow", 2, Takes::floats, false, "pow(a, b)", [](const At& t) {
+                    if (const auto* power = number_of(t.b)) {
+                      const double p = power->value;
+                      return Tensors{p == 0 ? zeros_like(t.a) : t.g * (pow(t.a, p - 1.0) * p), Tensor{}};
+                    }
                     const Tensor base = t.g * where(equal(t.b, 0.0), ops::scalar_like(0, t.y), t.b * pow(t.a, t.b - 1.0));
                     const Tensor zero_base = logical_and(equal(t.a, 0.0), greater_equal(t.b, 0.0));
                     return Tensors{base, t.g * where(zero_base, ops::scalar_like(0, t.y), t.y * log(t.a))};
@@ -148,14 +165,14 @@ const Row pow_row{"pow", 2, Takes::floats, false, "pow(a, b)", [](const At& t) {
 
 /// The gradient of max and min: to the chosen operand, halved where both are equal.
 Tensors chosen(const At& t, const Tensor& first, const Tensor& second) {
-  const Tensor tie = mask(equal(t.a, t.b), t.g) * 0.5;
-  return {t.g * (mask(first, t.g) + tie), t.g * (mask(second, t.g) + tie)};
+  const Tensor rest = where(equal(t.a, t.b), t.g * 0.5, scalar_like(0, t.g));
+  return {where(first, t.g, rest), where(second, t.g, rest)};
 }
 // A NaN in either operand gives NaN, as in PyTorch.
 const Row maximum_row{"maximum", 2, Takes::numbers, false, "a > b || a != a ? a : b",
-                      [](const At& t) { return chosen(t, greater(t.a, t.b), less(t.a, t.b)); }};
+                      [](const At& t) { return chosen(t, greater(t.a, t.b), less(t.a, t.b)); }, Steps::one};
 const Row minimum_row{"minimum", 2, Takes::numbers, false, "a < b || a != a ? a : b",
-                      [](const At& t) { return chosen(t, less(t.a, t.b), greater(t.a, t.b)); }};
+                      [](const At& t) { return chosen(t, less(t.a, t.b), greater(t.a, t.b)); }, Steps::one};
 const Row equal_row{"equal", 2, Takes::numbers, true, "a == b", nullptr};
 const Row not_equal_row{"not_equal", 2, Takes::numbers, true, "a != b", nullptr};
 const Row less_row{"less", 2, Takes::numbers, true, "a < b", nullptr};
@@ -168,40 +185,87 @@ const Row logical_or_row{"logical_or", 2, Takes::bools, true, "a || b", nullptr}
 
 class TableOp : public Op {
  public:
-  TableOp(const Row& row, std::vector<float> parameters) : row_(row), parameters_(std::move(parameters)) {}
+  /// number: which input is a C++ number beside a tensor; -1: none.
+  TableOp(const Row& row, std::vector<float> parameters, int number = -1)
+      : row_(row), parameters_(std::move(parameters)), number_(number) {}
   std::string_view name() const override { return row_.name; }
   Fields fields() const override {
     constexpr std::string_view names[] = {"p0", "p1"};
     Fields result;
     for (std::size_t i = 0; i < parameters_.size(); ++i) result.emplace_back(names[i], double{parameters_[i]});
+    if (number_ >= 0) result.emplace_back("number", std::int64_t{number_});
     return result;
   }
   std::string expr(const Specs&) const override { return std::string(row_.expr); }
   std::vector<float> parameters() const override { return parameters_; }
 
   Specs infer(const Specs& inputs) const override {
+    const auto& tensor = inputs[number_ == 0 ? 1 : 0];
     for (const auto& input : inputs) {
+      if (number_ >= 0 && &input != &tensor) continue;
       if (row_.takes == Takes::floats) require_floating(name(), input);
       if (row_.takes == Takes::bools && input.dtype != Dtype::boolean)
         throw DtypeError(fmt::format("{}: needs bool, got {}", name(), to_string(input)));
-      require_same_dtype(name(), inputs[0], input);
+      require_same_dtype(name(), tensor, input);
     }
     auto shape = inputs[0].shape;
     if (inputs.size() == 2) shape = broadcast(shape, inputs[1].shape, name());
-    return {{shape, row_.gives_bool ? Dtype::boolean : inputs[0].dtype}};
+    if (row_.gives_bool) return {{shape, Dtype::boolean}};
+    if (number_ < 0 || is_floating(tensor.dtype)) return {{shape, tensor.dtype}};
+    const auto number = inputs[static_cast<std::size_t>(number_)].dtype;
+    if (is_floating(number)) return {{shape, Dtype::f32}};
+    return {{shape, tensor.dtype == Dtype::boolean ? Dtype::i64 : tensor.dtype}};
   }
 
   Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
     if (!row_.vjp) return Tensors(inputs.size());
-    auto result = row_.vjp({inputs[0], inputs.back(), outputs[0], gradients[0], parameters_});
-    for (std::size_t i = 0; i < result.size(); ++i) result[i] = sum_to(result[i], inputs[i].shape());
+    const auto operand = [&](const Tensor& x) { return row_.steps == Steps::one || number_of(x) ? x : wide(x); };
+    auto result = row_.vjp({operand(inputs[0]), operand(inputs.back()), operand(outputs[0]), operand(gradients[0]), parameters_});
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      if (static_cast<int>(i) == number_)
+        result[i] = {};
+      else
+        result[i] = cast(sum_to(result[i], inputs[i].shape()), inputs[i].dtype());
+    }
     return result;
   }
 
  private:
   const Row& row_;
   std::vector<float> parameters_;
+  int number_;
 };
+
+template <class T>
+Tensor number_leaf(double number, T value) {
+  std::vector<std::byte> bytes(sizeof value);
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return make_leaf({Shape{}, dtype_of<T>}, std::make_shared<NumberValue>(number, std::move(bytes)));
+}
+
+/// The integer that compares with every integer as the number with a fraction does.
+double compared(std::string_view comparison, double number) {
+  if (comparison == "equal" || comparison == "not_equal") return std::numeric_limits<double>::quiet_NaN();
+  const bool up = comparison == "less" || comparison == "greater_equal";
+  return up ? std::ceil(number) : std::floor(number);
+}
+
+/// The number as an operand beside `tensor`: f32, or an integer where the tensor and the number are integers. `swapped`: the
+/// number stands first.
+Tensor number_beside(const Row& row, const Tensor& tensor, double number, bool swapped) {
+  if (is_floating(tensor.dtype())) return number_leaf(number, static_cast<float>(number));
+  if (row.gives_bool && std::isfinite(number) && number != std::floor(number)) {
+    static const std::map<std::string_view, std::string_view> mirrored{
+        {"less", "greater"}, {"less_equal", "greater_equal"}, {"greater", "less"}, {"greater_equal", "less_equal"}};
+    const auto found = mirrored.find(row.name);
+    number = compared(swapped && found != mirrored.end() ? found->second : row.name, number);
+  }
+  if (!(number == std::floor(number) && std::abs(number) < 0x1p63)) return number_leaf(number, static_cast<float>(number));
+  const auto whole = static_cast<std::int64_t>(number);
+  const bool narrow = tensor.dtype() != Dtype::i64 && tensor.dtype() != Dtype::boolean &&
+                      std::abs(number) <= std::numeric_limits<std::int32_t>::max();
+  return narrow ? number_leaf(number, static_cast<std::int32_t>(whole)) : number_leaf(number, whole);
+}
 
 Tensor unary(const Row& row, const Tensor& x, std::vector<float> parameters = {}) {
   require_defined(row.name, {{"x", x}});
@@ -209,15 +273,17 @@ Tensor unary(const Row& row, const Tensor& x, std::vector<float> parameters = {}
 }
 Tensor binary(const Row& row, const Tensor& a, const Tensor& b) {
   require_defined(row.name, {{"a", a}, {"b", b}});
-  return apply(std::make_shared<TableOp>(row, std::vector<float>{}), {a, b});
+  // A gradient's formula meets its operation's number as an operand.
+  const bool first = number_of(a), second = number_of(b);
+  return apply(std::make_shared<TableOp>(row, std::vector<float>{}, first == second ? -1 : first ? 0 : 1), {a, b});
 }
 Tensor binary(const Row& row, const Tensor& a, double b) {
   require_defined(row.name, {{"a", a}});
-  return binary(row, a, scalar_like(b, a));
+  return binary(row, a, number_beside(row, a, b, false));
 }
 Tensor binary(const Row& row, double a, const Tensor& b) {
   require_defined(row.name, {{"b", b}});
-  return binary(row, scalar_like(a, b), b);
+  return binary(row, number_beside(row, b, a, true), b);
 }
 
 class Cast : public Op {

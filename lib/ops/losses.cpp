@@ -8,6 +8,8 @@
 
 namespace clnet {
 
+using ops::wide;
+
 namespace {
 
 void require_same(std::string_view op, const Tensor& a, const Tensor& b) {
@@ -17,11 +19,12 @@ void require_same(std::string_view op, const Tensor& a, const Tensor& b) {
     throw ShapeError(fmt::format("{}: input {} and target {} differ in shape", op, to_string(a.spec()), to_string(b.spec())));
 }
 
-Tensor reduced(const Tensor& losses, Reduction reduction) {
+/// The losses, computed in f32, reduced and rounded to the dtype of the inputs.
+Tensor reduced(const Tensor& losses, Reduction reduction, Dtype dtype) {
   switch (reduction) {
-    case Reduction::none: return losses;
-    case Reduction::sum: return sum(losses);
-    default: return mean(losses);
+    case Reduction::none: return cast(losses, dtype);
+    case Reduction::sum: return cast(sum(losses), dtype);
+    default: return cast(mean(losses), dtype);
   }
 }
 
@@ -30,25 +33,26 @@ Tensor reduced(const Tensor& losses, Reduction reduction) {
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   require_defined("mse_loss", {{"input", input}, {"target", target}});
   require_same("mse_loss", input, target);
-  return reduced(square(input - target), reduction);
+  return reduced(square(wide(input) - wide(target)), reduction, input.dtype());
 }
 
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   require_defined("l1_loss", {{"input", input}, {"target", target}});
   require_same("l1_loss", input, target);
-  return reduced(abs(input - target), reduction);
+  return reduced(abs(wide(input) - wide(target)), reduction, input.dtype());
 }
 
 Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction, const Tensor& weight) {
   require_defined("bce_with_logits", {{"logits", logits}, {"target", target}});
   require_same("bce_with_logits", logits, target);
   // -log_sigmoid(x) and -log_sigmoid(-x) never overflow; (1 - t) x - log_sigmoid(x) is both in one.
-  const Tensor losses = (1.0 - target) * logits - log_sigmoid(logits);
-  if (!weight.defined()) return reduced(losses, reduction);
+  const Tensor x = wide(logits), losses = (1.0 - wide(target)) * x - log_sigmoid(x);
+  if (!weight.defined()) return reduced(losses, reduction, logits.dtype());
   if (broadcast(logits.shape(), weight.shape(), "bce_with_logits") != logits.shape())
     throw ShapeError(
         fmt::format("bce_with_logits: weight {} does not broadcast to {}", to_string(weight.spec()), to_string(logits.spec())));
-  return reduced(losses * weight, reduction);
+  ops::require_same_dtype("bce_with_logits's weight", logits.spec(), weight.spec());
+  return reduced(losses * wide(weight), reduction, logits.dtype());
 }
 
 Tensor global_norm(const std::vector<Tensor>& tensors) {

@@ -26,6 +26,9 @@ RegisterTile register_tile(std::int64_t width) {
 /// Of k, so that a panel of b stays in the first-level cache while the panels of a pass by.
 constexpr std::int64_t block = 256;
 
+/// Of k at most in one part, as the blocks of a part are added up in one float.
+constexpr std::int64_t longest_part = 1024 * block;
+
 struct Tiling {
   std::int64_t m, n, parts;
 };
@@ -49,9 +52,10 @@ Tiling choose_tiling(const MatmulProblem& p, const DeviceInfo& device) {
   const auto columns = width * vectors, units = std::max<std::int64_t>(device.compute_units, 1);
   const auto room = static_cast<std::int64_t>(device.local_memory / sizeof(float));
   const auto depth = std::min(block, std::max<std::int64_t>(p.k, 1));
-  Tiling best{rows, columns, 1};
+  const auto fewest = std::max<std::int64_t>(1, ceil_div(p.k, longest_part)), most = std::max(4 * units, fewest);
+  Tiling best{rows, columns, fewest};
   double least = std::numeric_limits<double>::infinity();
-  for (std::int64_t parts = 1; parts <= 4 * units && (parts == 1 || p.k / parts >= 64); parts *= 2) {
+  for (std::int64_t parts = fewest; parts <= most && (parts == fewest || p.k / parts >= 64); parts *= 2) {
     const auto part = static_cast<double>(ceil_div(std::max<std::int64_t>(p.k, 1), parts));
     for (const std::int64_t m_panels : {1, 2, 4, 8, 12, 16, 20, 24, 32, 40}) {
       const auto m = even(p.m, m_panels * rows, rows);

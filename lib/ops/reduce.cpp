@@ -79,15 +79,16 @@ class Reduce : public Op {
       case Kind::mean: return {expand(g / static_cast<double>(reduced_count(x.shape(), reduced)), x.shape())};
       case Kind::prod: {
         // The product of the others: of all without the zeros, divided by x, where no other one is zero.
-        const Tensor is_zero = equal(x, 0.0), zero = cast(is_zero, x.dtype());
+        const Tensor values = wide(x), is_zero = equal(values, 0.0), zero = cast(is_zero, Dtype::f32);
         const Tensor others_zero = sum(zero, dims_, true) - zero;
-        const Tensor safe = where(is_zero, scalar_like(1, x), x);
+        const Tensor safe = where(is_zero, scalar_like(1, values), values);
         const Tensor others = prod(safe, dims_, true) / safe;
-        return {where(equal(others_zero, 0.0), g * others, scalar_like(0, x))};
+        return {cast(where(equal(others_zero, 0.0), wide(g) * others, scalar_like(0, values)), x.dtype())};
       }
       default: {
-        const Tensor chosen = cast(equal(x, reshape(outputs[0], kept)), x.dtype());
-        return {chosen * (g / sum(chosen, dims_, true))};
+        // Counted in f32: f16 ends at 65504, and bf16 knows 257 no more.
+        const Tensor chosen = cast(equal(x, reshape(outputs[0], kept)), Dtype::f32);
+        return {cast(chosen * (wide(g) / sum(chosen, dims_, true)), x.dtype())};
       }
     }
   }

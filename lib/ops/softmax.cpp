@@ -37,9 +37,9 @@ class Softmax : public Op {
   }
 
   Tensors vjp(const Tensors&, const Tensors& outputs, const Tensors& gradients) const override {
-    const Tensor &y = outputs[0], &g = gradients[0];
-    if (logarithm_) return {g - exp(y) * sum(g, {dim_}, true)};
-    return {y * (g - sum(g * y, {dim_}, true))};
+    const Tensor y = wide(outputs[0]), g = wide(gradients[0]);
+    const Tensor dx = logarithm_ ? g - exp(y) * sum(g, {dim_}, true) : y * (g - sum(g * y, {dim_}, true));
+    return {cast(dx, outputs[0].dtype())};
   }
 
   bool takes_epilogue() const override { return true; }

@@ -264,7 +264,7 @@ std::vector<Tensor> clip_by_norm(const std::vector<Tensor>& gradients, double ma
   if (!(max_norm > 0)) throw Error(fmt::format("clip_by_norm: the norm must be above 0, not {}", max_norm));
   const Tensor scale = minimum(max_norm / (global_norm(gradients) + 1e-6), 1.0);
   std::vector<Tensor> result;
-  for (const auto& gradient : gradients) result.push_back(gradient * cast(scale, gradient.dtype()));
+  for (const auto& gradient : gradients) result.push_back(cast(cast(gradient, Dtype::f32) * scale, gradient.dtype()));
   return result;
 }
 

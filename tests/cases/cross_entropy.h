@@ -28,7 +28,7 @@ inline std::vector<Case> cross_entropy_cases() {
     auto extents = layout.logits.extents();
     extents.erase(extents.begin() + 1);
     std::vector<Input> inputs{{layout.logits, -3, 3}, {Shape(extents), 0, static_cast<double>(classes - 1), layout.targets}};
-    if (layout.weighted) inputs.push_back({{classes}, 0.3, 2, Dtype::f32, false});
+    if (layout.weighted) inputs.push_back({{classes}, 0.3, 2});
     cases.push_back(
         {.name = fmt::format("logits {}, {} targets{}, ignoring {}, smoothing {}, reduction {}", to_string(layout.logits),
                              to_string(layout.targets), layout.weighted ? ", weights" : "", layout.options.ignore_index,

@@ -171,6 +171,7 @@ Tensor to_tensor(Array& array, Dtype dtype) {
       case Dtype::bf16: put(float_to_bfloat16(static_cast<float>(value))); break;
       case Dtype::i32: put(static_cast<std::int32_t>(value)); break;
       case Dtype::i64: put(static_cast<std::int64_t>(value)); break;
+      case Dtype::i8: put(static_cast<std::int8_t>(value)); break;
       case Dtype::u8:
       case Dtype::boolean: put(static_cast<std::uint8_t>(value)); break;
     }

@@ -72,6 +72,7 @@ TEST_CASE("every dtype of the format that clnet stores is known") {
                                                                                            {"I32", 4, Dtype::i32},
                                                                                            {"I64", 8, Dtype::i64},
                                                                                            {"U8", 1, Dtype::u8},
+                                                                                           {"I8", 1, Dtype::i8},
                                                                                            {"BOOL", 1, Dtype::boolean}}) {
     const auto data = static_cast<std::uint64_t>(3 * bytes);
     CHECK(parse_header(one(name, "[3]", "[0," + std::to_string(data) + "]"), data).tensors[0].spec.dtype == dtype);

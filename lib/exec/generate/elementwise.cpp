@@ -19,6 +19,7 @@ std::string_view value_type(Dtype dtype) {
   switch (dtype) {
     case Dtype::i32: return "int";
     case Dtype::i64: return "long";
+    case Dtype::i8: return "char";
     case Dtype::u8:
     case Dtype::boolean: return "uchar";
     default: return "float";

@@ -16,7 +16,7 @@ bool continues_name(char c) { return std::isalnum(static_cast<unsigned char>(c))
 /// Calls `visit` with each token; numbers, with their suffixes and exponents, are one token.
 template <class Visit>
 void scan(std::string_view text, const Visit& visit) {
-  constexpr std::array words{"float", "int", "uint", "long", "ulong", "uchar"};  // casts
+  constexpr std::array words{"float", "int", "uint", "long", "ulong", "char", "uchar"};  // casts
   while (!text.empty()) {
     std::size_t end = 1;
     Kind kind = Kind::other;

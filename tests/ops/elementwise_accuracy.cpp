@@ -1,0 +1,161 @@
+// The largest error of every function of the elementwise table over all of f32's exponents, and what it makes of zeros,
+// infinities and NaN. docs/dtypes.md shows the figures: CLNET_TEST_ERRORS=1 prints them.
+#include <fmt/format.h>
+
+#include <bit>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <numbers>
+#include <random>
+
+#include "clnet/clnet.h"
+
+using namespace clnet;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double least_normal = 0x1p-126, greatest = std::numeric_limits<float>::max();
+
+struct Function {
+  std::string name;
+  std::function<Tensor(const Tensor&)> call;
+  std::function<double(double)> reference;
+  double bound;  ///< in units in the last place of the result
+  /// Where terms cancel, the error is measured against them rather than against what is left.
+  std::function<double(double)> magnitude = nullptr;
+};
+
+double sigma(double x) { return 1 / (1 + std::exp(-x)); }
+/// x times something between 0 and 1 that vanishes faster than x grows.
+double gated(double x, double gate) { return x < -1e4 ? -0.0 : x * gate; }
+double half_of(double x) { return std::abs(x) / 2; }
+
+const std::vector<Function> functions{
+    {"abs", abs, [](double x) { return std::abs(x); }, 0},
+    {"neg", [](const Tensor& x) { return -x; }, [](double x) { return -x; }, 0},
+    {"sign", sign, [](double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : 0.0; }, 0},
+    {"exp", exp, [](double x) { return std::exp(x); }, 3},
+    {"log", log, [](double x) { return std::log(x); }, 3},
+    {"log1p", log1p, [](double x) { return std::log1p(x); }, 2},
+    {"sqrt", sqrt, [](double x) { return std::sqrt(x); }, 3},
+    {"rsqrt", rsqrt, [](double x) { return 1 / std::sqrt(x); }, 4},
+    {"square", square, [](double x) { return x * x; }, 0.5},
+    {"reciprocal", reciprocal, [](double x) { return 1 / x; }, 2.5},
+    {"sin", sin, [](double x) { return std::sin(x); }, 4},
+    {"cos", cos, [](double x) { return std::cos(x); }, 4},
+    {"erf", erf, [](double x) { return std::erf(x); }, 16},
+    {"floor", floor, [](double x) { return std::floor(x); }, 0},
+    {"ceil", ceil, [](double x) { return std::ceil(x); }, 0},
+    {"round", round, [](double x) { return std::nearbyint(x); }, 0},
+    {"tanh", tanh, [](double x) { return std::tanh(x); }, 5},
+    {"sigmoid", sigmoid, sigma, 5},
+    {"log_sigmoid", log_sigmoid, [](double x) { return std::min(x, 0.0) - std::log1p(std::exp(-std::abs(x))); }, 4},
+    {"relu", relu, [](double x) { return x < 0 ? 0 : x; }, 0},
+    {"relu6", relu6, [](double x) { return x < 0 ? 0 : x > 6 ? 6 : x; }, 0},
+    {"leaky_relu", [](const Tensor& x) { return leaky_relu(x, 0.25); }, [](double x) { return x > 0 ? x : 0.25 * x; }, 0.5},
+    {"elu", [](const Tensor& x) { return elu(x, 1.5); }, [](double x) { return x > 0 ? x : 1.5 * std::expm1(x); }, 5},
+    {"celu", [](const Tensor& x) { return celu(x, 0.5); }, [](double x) { return x > 0 ? x : 0.5 * std::expm1(x / 0.5); }, 5},
+    {"selu", selu,
+     [](double x) { return 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * std::expm1(x)); }, 6},
+    {"gelu", [](const Tensor& x) { return gelu(x); },
+     [](double x) { return gated(x, 0.5 * std::erfc(-x / std::numbers::sqrt2)); }, 4, half_of},
+    {"gelu (tanh)", [](const Tensor& x) { return gelu(x, Gelu::tanh); },
+     [](double x) { return gated(x, sigma(2 * 0.7978845608028654 * (x + 0.044715 * x * x * x))); }, 8, half_of},
+    {"silu", silu, [](double x) { return gated(x, sigma(x)); }, 6},
+    {"mish", mish,
+     [](double x) {
+       const double n = std::exp(std::min(x, 100.0)) * (std::exp(std::min(x, 100.0)) + 2);
+       return gated(x, n / (n + 2));
+     },
+     8},
+    {"hardswish", hardswish, [](double x) { return x <= -3 ? 0 : x >= 3 ? x : x * (x + 3) / 6; }, 4},
+    {"hardsigmoid", hardsigmoid, [](double x) { return x <= -3 ? 0 : x >= 3 ? 1 : (x + 3) / 6; }, 3},
+    {"hardtanh", [](const Tensor& x) { return hardtanh(x); }, [](double x) { return x < -1 ? -1 : x > 1 ? 1 : x; }, 0},
+    {"softplus", [](const Tensor& x) { return softplus(x); }, [](double x) { return x > 20 ? x : std::log1p(std::exp(x)); }, 5},
+    {"softsign", softsign, [](double x) { return std::isinf(x) ? std::copysign(1.0, x) : x / (1 + std::abs(x)); }, 4},
+    {"clamp", [](const Tensor& x) { return clamp(x, -2, 3); }, [](double x) { return x < -2 ? -2 : x > 3 ? 3 : x; }, 0},
+    {"pow 3", [](const Tensor& x) { return pow(x, 3.0); }, [](double x) { return std::pow(x, 3); }, 16},
+    {"pow -0.5", [](const Tensor& x) { return pow(x, -0.5); }, [](double x) { return std::pow(x, -0.5); }, 16},
+    {"2 to the power", [](const Tensor& x) { return pow(2.0, x); }, [](double x) { return std::exp2(x); }, 16},
+};
+
+double last_place(double value) {
+  const int exponent = std::max(std::ilogb(std::max(std::abs(value), least_normal)), -126);
+  return std::ldexp(1.0, exponent - 23);
+}
+
+/// Every exponent and sign with fixed and random mantissas, then what is special.
+std::vector<float> samples() {
+  std::vector<float> result;
+  std::mt19937 random(1);
+  constexpr int per_exponent = 48;
+  for (std::uint32_t high = 0; high < 512; ++high)
+    for (int i = 0; i < per_exponent; ++i) {
+      const std::uint32_t mantissa = i == 0 ? 0 : i == 1 ? 0x7fffff : random() & 0x7fffff;
+      const float value = std::bit_cast<float>(high << 23 | mantissa);
+      result.push_back(value);
+    }
+  // Where functions bend, densely.
+  for (int i = -4000; i <= 4000; ++i) result.push_back(static_cast<float>(i) / 40 + 0.003F);
+  for (float value : {0.0F, -0.0F, 1.0F, -1.0F, 3.0F, -3.0F, 20.0F, 88.7F, 89.0F, -88.0F, -104.0F, 1000.0F, -1000.0F})
+    result.push_back(value);
+  return result;
+}
+
+struct Worst {
+  double error = 0;
+  float at = 0;
+};
+
+Worst largest_error(const Function& f, const std::vector<float>& x, const std::vector<float>& got) {
+  Worst worst;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double want = f.reference(x[i]), value = got[i];
+    INFO(f.name << " of " << x[i] << ": got " << value << ", want " << want);
+    if (std::isnan(want)) {
+      if (!std::isnan(value)) FAIL_CHECK("a number instead of NaN");
+      continue;
+    }
+    // At the end of the range either the largest number or infinity.
+    if (std::abs(want) > greatest * (1 - 1e-5)) {
+      if (!(std::abs(value) > greatest * (1 - 1e-4) && std::signbit(value) == std::signbit(want))) FAIL_CHECK("not the limit");
+      continue;
+    }
+    if (std::isnan(value) || std::isinf(value)) {
+      // Devices may take denormal numbers for 0.
+      const bool flushed = std::abs(x[i]) < least_normal && std::isinf(f.reference(std::copysign(0.0, x[i])));
+      if (!flushed) FAIL_CHECK("no finite number");
+      continue;
+    }
+    if (std::abs(want) < least_normal || std::abs(x[i]) < least_normal) {
+      const double zero = f.reference(std::copysign(0.0, x[i]));
+      const double error = std::min(std::abs(value - want), std::abs(value - zero));
+      if (!(error <= std::max(least_normal, (f.bound + 1) * last_place(want)))) FAIL_CHECK("not a small number");
+      continue;
+    }
+    const double scale = f.magnitude ? std::max(std::abs(want), f.magnitude(x[i])) : std::abs(want);
+    const double error = std::abs(value - want) / last_place(scale);
+    if (error > worst.error) worst = {error, x[i]};
+  }
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("elementwise functions keep their error over all exponents, and limits, infinities and NaN") {
+  const auto x = samples();
+  const Tensor input = Tensor::from(x, {static_cast<std::int64_t>(x.size())});
+  const bool print = std::getenv("CLNET_TEST_ERRORS") != nullptr;
+  for (const auto& f : functions) {
+    INFO(f.name);
+    const auto worst = largest_error(f, x, f.call(input).to_vector<float>());
+    if (print) fmt::print("| {} | {:.2f} | at {} |\n", f.name, worst.error, worst.at);
+    INFO("largest error " << worst.error << " at " << worst.at);
+    // The reference is rounded to f32, too.
+    CHECK(worst.error <= f.bound + 0.5);
+  }
+}

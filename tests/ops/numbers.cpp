@@ -1,0 +1,184 @@
+// Numbers: C++ numbers beside tensors, counts inside gradients, and how values are read.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "clnet/clnet.h"
+#include "lib/exec/statistics.h"
+#include "tests/ops/check.h"
+
+using namespace clnet;
+using namespace clnet::testing;
+using Catch::Matchers::Contains;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+
+Tensor halves(std::vector<double> values) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  Array array({count}, std::move(values));
+  return to_tensor(array, Dtype::f16);
+}
+
+}  // namespace
+
+TEST_CASE("a number beside a floating tensor is f32, and the result has the tensor's dtype") {
+  const Tensor x = halves({1000, 3, 60000, 1});
+  // 0.1 in f16 is 0.09998: the product of 1000 would be 99.94 there.
+  CHECK((x * 0.1).dtype() == Dtype::f16);
+  CHECK(to_array(x * 0.1).values == to_array(halves({100, 3 * double{0.1F}, 60000 * double{0.1F}, 0.1})).values);
+  // A number that f16 has not: infinite, or 0.
+  CHECK(to_array(x / 90000.0)[2] == Approx(60000.0 / 90000).epsilon(1e-3));
+  CHECK(to_array(x * 1e-8)[2] == Approx(6e-4).epsilon(1e-3));
+  CHECK(to_array(100000.0 / x)[2] == Approx(100000.0 / 60000).epsilon(1e-3));
+  CHECK(to_array(maximum(cast(x, Dtype::bf16), 257.0)).values == std::vector<double>{1000, 256, 59904, 256});
+  CHECK(less(x, 1e6).to_vector<bool>() == std::vector<bool>(4, true));
+  CHECK((1.0 - x).dtype() == Dtype::f16);
+}
+
+TEST_CASE("an integer tensor keeps its dtype beside an integral number and becomes f32 beside a fraction") {
+  const Tensor i = Tensor::from<std::int32_t>({3, -3, 7});
+  CHECK((i * 0.5).dtype() == Dtype::f32);
+  CHECK((i * 0.5).to_vector<float>() == std::vector<float>{1.5F, -1.5F, 3.5F});
+  CHECK((i * 2.0).dtype() == Dtype::i32);
+  CHECK((7.0 - i).to_vector<std::int32_t>() == std::vector<std::int32_t>{4, 10, 0});
+  CHECK((i / 2.0).to_vector<std::int32_t>() == std::vector<std::int32_t>{1, -1, 3});
+  CHECK(minimum(i, 2.5).to_vector<float>() == std::vector<float>{2.5F, -3, 2.5F});
+  CHECK((i * 1e30).to_vector<float>()[0] == 3e30F);
+  CHECK(is_nan(i + nan).to_vector<bool>() == std::vector<bool>(3, true));
+
+  const std::int64_t large = (std::int64_t{1} << 53) + 2;
+  const Tensor l = Tensor::from<std::int64_t>({large, -large, 1});
+  CHECK((l + 1.0).to_vector<std::int64_t>() == std::vector<std::int64_t>{large + 1, -large + 1, 2});
+  CHECK((l - 0x1p40).to_vector<std::int64_t>()[2] == 1 - (std::int64_t{1} << 40));
+
+  const Tensor u = Tensor::from<std::uint8_t>({1, 200, 255});
+  CHECK((u + 1.0).dtype() == Dtype::u8);
+  CHECK((u - 1.0).to_vector<std::uint8_t>() == std::vector<std::uint8_t>{0, 199, 254});
+  CHECK((u * 1.5).to_vector<float>() == std::vector<float>{1.5F, 300, 382.5F});
+  const Tensor b = Tensor::from<std::uint8_t>({1, 0, 1});
+  CHECK((cast(b, Dtype::boolean) + 1.0).dtype() == Dtype::i64);
+  CHECK((cast(b, Dtype::boolean) + 1.0).to_vector<std::int64_t>() == std::vector<std::int64_t>{2, 1, 2});
+  CHECK((cast(b, Dtype::boolean) * 0.5).to_vector<float>() == std::vector<float>{0.5F, 0, 0.5F});
+  CHECK_THROWS_WITH(pow(i, 2.0), Contains("pow") && Contains("i32"));
+}
+
+TEST_CASE("integers are compared with numbers exactly") {
+  const Tensor i = Tensor::from<std::int32_t>({3, 4, 16777217, -4});
+  using Bools = std::vector<bool>;
+  CHECK(less(i, 3.5).to_vector<bool>() == Bools{true, false, false, true});
+  CHECK(less_equal(i, 3.5).to_vector<bool>() == Bools{true, false, false, true});
+  CHECK(greater(i, 3.5).to_vector<bool>() == Bools{false, true, true, false});
+  CHECK(greater_equal(i, -3.5).to_vector<bool>() == Bools{true, true, true, false});
+  CHECK(less(3.5, i).to_vector<bool>() == Bools{false, true, true, false});
+  CHECK(greater_equal(3.5, i).to_vector<bool>() == Bools{true, false, false, true});
+  CHECK(greater(i, 16777216.5).to_vector<bool>() == Bools{false, false, true, false});
+  CHECK(equal(i, 16777216.5).to_vector<bool>() == Bools(4, false));
+  CHECK(not_equal(i, 3.5).to_vector<bool>() == Bools(4, true));
+  CHECK(less(i, 1e30).to_vector<bool>() == Bools(4, true));
+  CHECK(less(i, infinity).to_vector<bool>() == Bools(4, true));
+  CHECK(less(i, nan).to_vector<bool>() == Bools(4, false));
+  CHECK(less(i, 0x1p40).to_vector<bool>() == Bools(4, true));
+  const Tensor u = Tensor::from<std::uint8_t>({0, 255});
+  CHECK(less(u, 256.0).to_vector<bool>() == Bools(2, true));
+  CHECK(greater(u, -1.0).to_vector<bool>() == Bools(2, true));
+  CHECK(equal(u, 511.0).to_vector<bool>() == Bools(2, false));
+}
+
+TEST_CASE("a scalar that its dtype cannot hold is an error") {
+  CHECK_THROWS_WITH(Tensor::scalar(1e30, Dtype::i32), Contains("1e+30") && Contains("i32"));
+  CHECK_THROWS_AS(Tensor::scalar(nan, Dtype::i64), DtypeError);
+  CHECK_THROWS_AS(Tensor::scalar(0x1p63, Dtype::i64), DtypeError);
+  CHECK_THROWS_AS(full({2}, 256, Dtype::u8), DtypeError);
+  CHECK_THROWS_AS(Tensor::scalar(-1, Dtype::u8), DtypeError);
+  CHECK(Tensor::scalar(-0x1p63, Dtype::i64).item<std::int64_t>() == std::numeric_limits<std::int64_t>::min());
+  CHECK(Tensor::scalar(255.9, Dtype::u8).item<std::uint8_t>() == 255);
+}
+
+TEST_CASE("a new number makes no new plan") {
+  const Tensor x = halves({1, 2});
+  const auto before = exec::statistics();
+  for (int n = 0; n < 5; ++n) CHECK(to_array(x * (n + 0.5))[0] == n + 0.5);
+  CHECK(exec::statistics().plans_made - before.plans_made <= 1);
+}
+
+TEST_CASE("counts inside gradients of f16 and bf16 are f32") {
+  constexpr std::int64_t n = 90000;
+  for (auto dtype : {Dtype::f16, Dtype::bf16}) {
+    INFO(to_string(dtype));
+    const Tensor x = ones({n}, dtype);
+    const auto of_mean = to_array(gradients(cast(mean(x), Dtype::f32) * 1000.0, {x})[0]);
+    CHECK(of_mean[0] == Approx(1000.0 / n).epsilon(0.004));
+    // Equal elements share the gradient: 90,000 of them, and 300, which bf16 cannot count to.
+    CHECK(to_array(gradients(cast(max(x), Dtype::f32) * 1000.0, {x})[0])[n - 1] == Approx(1000.0 / n).epsilon(0.004));
+    const Tensor some = ones({300}, dtype);
+    CHECK(to_array(gradients(min(some), {some})[0])[7] == Approx(1.0 / 300).epsilon(0.004));
+    CHECK(to_array(gradients(mse_loss(x * 300.0, x * 0.0), {x})[0])[3] == Approx(2 * 300.0 * 300 / n).epsilon(0.01));
+  }
+}
+
+TEST_CASE("gradients of activations are 0 or 1 far out, and NaN only for NaN") {
+  const std::vector<std::pair<std::string, std::function<Tensor(const Tensor&)>>> functions{
+      {"relu", relu},
+      {"elu", [](const Tensor& x) { return elu(x); }},
+      {"celu", [](const Tensor& x) { return celu(x); }},
+      {"gelu", [](const Tensor& x) { return gelu(x); }},
+      {"gelu tanh", [](const Tensor& x) { return gelu(x, Gelu::tanh); }},
+      {"silu", silu},
+      {"mish", mish},
+      {"hardswish", hardswish},
+      {"softplus", [](const Tensor& x) { return softplus(x); }},
+  };
+  for (auto dtype : {Dtype::f32, Dtype::f16, Dtype::bf16})
+    for (const auto& [name, function] : functions) {
+      INFO(name << " in " << to_string(dtype));
+      // More than a vector of each, so that loops of vectors run.
+      Array values({5 * 64});
+      const double points[] = {infinity, 30000, 1000, -1000, -infinity};
+      for (std::int64_t i = 0; i < values.numel(); ++i) values[i] = points[i / 64];
+      const Tensor x = to_tensor(values, dtype);
+      const auto y = to_array(function(x)), dx = to_array(gradients(sum(function(x)), {x})[0]);
+      for (std::int64_t i = 0; i < values.numel(); ++i) {
+        INFO("at " << values[i] << ": " << y[i] << ", gradient " << dx[i]);
+        REQUIRE(dx[i] == (i / 64 < 3 ? 1 : 0));
+        if (i / 64 < 3)
+          REQUIRE(y[i] == values[i]);
+        else
+          REQUIRE((y[i] == 0 || (y[i] == -1 && (name == "elu" || name == "celu"))));
+      }
+    }
+}
+
+TEST_CASE("values are read without a detour") {
+  CHECK(Tensor::scalar(16777217, Dtype::i64).item<double>() == 16777217);
+  CHECK(Tensor::from<std::int64_t>({(std::int64_t{1} << 53) - 1}).to_vector<double>()[0] == 0x1p53 - 1);
+  CHECK(halves({0.5, -2}).to_vector<double>() == std::vector<double>{0.5, -2});
+  const Tensor floats = Tensor::from({0.5F, 256.0F, 0.0F, -0.0F, static_cast<float>(nan), 1e-45F});
+  CHECK(floats.to_vector<bool>() == std::vector<bool>{true, true, false, false, true, true});
+  CHECK(Tensor::scalar(0.5).item<bool>());
+  CHECK(Tensor::scalar(256, Dtype::i32).item<bool>());
+  CHECK(halves({0.5, 0}).to_vector<bool>() == std::vector<bool>{true, false});
+  CHECK(cast(Tensor::from({2.0F, 0.0F}), Dtype::boolean).to_vector<float>() == std::vector<float>{1, 0});
+  const Tensor far = Tensor::from({1e30F, -1e30F, static_cast<float>(nan), -1.9F, 255.5F});
+  CHECK(far.to_vector<std::int32_t>() == std::vector<std::int32_t>{2147483647, -2147483647 - 1, 0, -1, 255});
+  CHECK(far.to_vector<std::uint8_t>() == std::vector<std::uint8_t>{255, 0, 0, 0, 255});
+}
+
+TEST_CASE("i8 is stored in bytes and computed in int") {
+  const Tensor x = Tensor::from<std::int8_t>({-128, -3, 0, 5, 127});
+  CHECK(x.dtype() == Dtype::i8);
+  CHECK((x + 1.0).to_vector<std::int8_t>() == std::vector<std::int8_t>{-127, -2, 1, 6, -128});
+  CHECK((x * 0.5).to_vector<float>() == std::vector<float>{-64, -1.5F, 0, 2.5F, 63.5F});
+  CHECK(less(x, -3.5).to_vector<bool>() == std::vector<bool>{true, false, false, false, false});
+  CHECK(cast(x, Dtype::f32).to_vector<float>() == std::vector<float>{-128, -3, 0, 5, 127});
+  CHECK(cast(cast(x, Dtype::f32), Dtype::i8).to_vector<std::int8_t>() == x.to_vector<std::int8_t>());
+  CHECK(sum(x).item<std::int64_t>() == 1);
+  CHECK(max(x).item<std::int8_t>() == 127);
+  CHECK(argmin(x, 0).item<std::int64_t>() == 0);
+  CHECK(relu(x).to_vector<std::int32_t>() == std::vector<std::int32_t>{0, 0, 0, 5, 127});
+  CHECK(concat({x, slice(x, 0, 4, 0, -2)}, 0).to_vector<std::int32_t>() ==
+        std::vector<std::int32_t>{-128, -3, 0, 5, 127, 127, 0});
+  CHECK(maximum(x, -x).to_vector<std::int32_t>() == std::vector<std::int32_t>{-128, 3, 0, 5, 127});
+  CHECK_THROWS_AS(exp(x), DtypeError);
+}
