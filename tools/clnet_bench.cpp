@@ -147,6 +147,8 @@ void bench(const Options& options) {
     // after each item, so that an interrupted run leaves what it measured
     if (!options.json.empty()) clnet::file::replace(options.json, results.dump(2) + "\n");
   }
+  // The trace of CLNET_TRACE, where one is wanted: an error now, not a line at exit.
+  clnet::Device::current().stop_trace();
 }
 
 constexpr const char* examples = R"(Items:

@@ -139,11 +139,19 @@ void draw(const TrainOptions& o, const std::string& title, const Curves& curves,
                                        .series = {{"test", "#d6604d", accuracy, true, 2}}}}));
 }
 
-/// A trace that is completed however training ends.
+/// A trace, if one is wanted here or by CLNET_TRACE, that is completed however training ends.
 class Trace {
  public:
-  Trace(const Device& device, const std::string& path) : device_(device) { device_.start_trace(path); }
+  Trace(const Device& device, const std::string& path) : device_(device) {
+    if (!path.empty()) device_.start_trace(path);
+  }
+  /// Throws FileError when it could not be written in full.
+  void complete() {
+    completed_ = true;
+    device_.stop_trace();
+  }
   ~Trace() {
+    if (completed_) return;
     try {
       device_.stop_trace();
     } catch (const std::exception& error) {
@@ -155,6 +163,7 @@ class Trace {
 
  private:
   Device device_;
+  bool completed_ = false;
 };
 
 void say(const std::string& line) {
@@ -233,10 +242,9 @@ int run(const TrainOptions& o) {
                   epochs == 1 ? "epoch" : "epochs", device.info().name));
 
   const auto start = std::chrono::steady_clock::now();
-  std::optional<Trace> trace;
-  if (!o.trace.empty()) trace.emplace(device, o.trace);
+  Trace trace(device, o.trace);
   const auto result = train::fit(*model, sets.train, fit);
-  trace.reset();
+  device.finish();
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   io::save_safetensors(o.save, model->state(), {{"format", "pt"}, {"model", o.model}});
@@ -244,6 +252,7 @@ int run(const TrainOptions& o) {
   if (result.interrupted) {
     say(fmt::format("interrupted after step {}; weights saved to {}", result.steps, o.save));
     if (!o.checkpoint.empty()) say(fmt::format("--resume goes on from {}", o.checkpoint));
+    trace.complete();
     return interrupted;
   }
   if (result.epochs.empty()) {
@@ -253,6 +262,7 @@ int run(const TrainOptions& o) {
                     seconds, 100 * result.epochs.back().validation->accuracy));
   }
   say(fmt::format("weights saved to {}", o.save));
+  trace.complete();
   return 0;
 }
 

@@ -56,7 +56,7 @@ struct MemoryStats {
 /// A handle to one device with its context, queue, programs and memory. Copies refer to the same device.
 class CLNET_API Device {
  public:
-  /// All devices of all platforms. Opening none is not an error: the list is empty.
+  /// All devices of all platforms. Finding none is not an error: the list is empty.
   static std::vector<DeviceInfo> list();
   /// `gpu`, `cpu`, `accelerator`, `0:1` (platform:device) or a part of a name, upper and lower case alike.
   /// Asking for the same device twice gives the same context. Throws DeviceError, listing what there is, when none fits.
@@ -74,11 +74,12 @@ class CLNET_API Device {
   void trim();
   /// Waits until all work given to the device is done.
   void finish() const;
-  /// Records every kernel and transfer from now on into a Chrome trace (JSON, for Perfetto), as CLNET_TRACE does. Call it while
-  /// no other thread gives work to the device. Throws FileError when the file cannot be written, Unsupported when the device is a
-  /// caller's queue that does not measure times.
+  /// Records every kernel and transfer from now on into a Chrome trace (JSON, for Perfetto), as CLNET_TRACE does. Other threads
+  /// may use the device meanwhile. Throws FileError when the file cannot be written, Unsupported when the device is a caller's
+  /// queue that does not measure times.
   void start_trace(const std::string& path);
-  /// Waits for the device and completes the file.
+  /// Waits for the device and completes the file, also one of CLNET_TRACE. Throws FileError when it could not be written in full,
+  /// as on a full disk.
   void stop_trace();
 
   bool operator==(const Device& other) const = default;

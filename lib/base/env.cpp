@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <limits>
 
 #include "clnet/error.h"
@@ -14,31 +15,59 @@ namespace clnet::env {
 
 namespace {
 
+void check_flag(std::string_view name) { (void)flag(name); }
+void check_bytes(std::string_view name) { (void)bytes(name); }
+void check_level(std::string_view name) { (void)integer(name, 0, 4); }
+void check_cache(std::string_view name) { (void)word(name, {"on", "off", "force"}); }
+void check_switch(std::string_view name) { (void)word(name, {"on", "off"}); }
+void check_width(std::string_view name) { (void)word(name, {"4", "8", "16"}); }
+void check_folder(std::string_view name) {
+  std::error_code code;
+  if (const auto value = text(name); value && !std::filesystem::is_directory(*value, code))
+    throw Error(fmt::format("{}={}: expected a folder", name, *value));
+}
+void check_tuning(std::string_view name) {
+  const auto value = text(name);
+  if (!value || *value == "on" || *value == "off") return;
+  try {
+    (void)integer(name, 1, 86400);
+  } catch (const Error&) {
+    throw Error(fmt::format("{}={}: expected on, off or seconds from 1 to 86400", name, *value));
+  }
+}
+
 constexpr std::array variables{
     Variable{"CLNET_DEVICE", "gpu | cpu | accelerator | 0:1 | part of a name",
              "the device to use; unset: the best GPU, else accelerator, else CPU"},
-    Variable{"CLNET_MEMORY_LIMIT", "bytes, as in 512M or 2G", "the most device memory to hold; unset: what the device has"},
+    Variable{"CLNET_MEMORY_LIMIT", "bytes, as in 512M or 2G", "the most device memory to hold; unset: what the device has",
+             check_bytes},
     Variable{"CLNET_CACHE_DIR", "a folder",
              "where built programs and tuning results are kept; unset: $XDG_CACHE_HOME/clnet, else ~/.cache/clnet"},
     Variable{"CLNET_CACHE", "on | off | force",
-             "whether built programs are kept on disk; force: also where the driver has a cache of its own"},
-    Variable{"CLNET_KERNEL_DIR", "a folder", "kernel files here take the place of the built-in ones of the same name"},
+             "whether built programs are kept on disk; force: also where the driver has a cache of its own", check_cache},
+    Variable{"CLNET_KERNEL_DIR", "a folder", "kernel files here take the place of the built-in ones of the same name",
+             check_folder},
     Variable{"CLNET_DEBUG", "0 to 4",
-             "log lines on stderr: 1 devices, programs and plan misses; 2 a line per kernel; 3 choices of solvers; 4 sources"},
+             "log lines on stderr: 1 devices, programs and plan misses; 2 a line per kernel; 3 choices of solvers; 4 sources",
+             check_level},
     Variable{"CLNET_TRACE", "a file", "a Chrome trace (JSON) of all kernels and transfers, for Perfetto"},
-    Variable{"CLNET_EAGER", "0 | 1", "evaluate each operation at once, for debugging"},
-    Variable{"CLNET_FUSION", "0 | 1", "0: a kernel for each operation, for debugging"},
-    Variable{"CLNET_REUSE", "0 | 1", "0: a buffer for each value, nothing in place and nothing cached, for debugging"},
+    Variable{"CLNET_EAGER", "0 | 1", "evaluate each operation at once, for debugging", check_flag},
+    Variable{"CLNET_FUSION", "0 | 1", "0: a kernel for each operation, for debugging", check_flag},
+    Variable{"CLNET_REUSE", "0 | 1", "0: a buffer for each value, nothing in place and nothing cached, for debugging", check_flag},
     Variable{"CLNET_VERIFY", "0 | 1",
-             "1: check before each run that every launch finds its values where its arguments point; unset: in debug builds"},
-    Variable{"CLNET_POISON", "0 | 1", "fill outputs and temporaries with NaN before a kernel writes them, for debugging"},
+             "1: check before each run that every launch finds its values where its arguments point; unset: in debug builds",
+             check_flag},
+    Variable{"CLNET_POISON", "0 | 1", "fill outputs and temporaries with NaN before a kernel writes them, for debugging",
+             check_flag},
     Variable{"CLNET_VECTOR_WIDTH", "4 | 8 | 16",
-             "use kernels for CPUs, with vectors of so many lanes; unset: what the device says"},
-    Variable{"CLNET_WINOGRAD", "0 | 1", "0: convolutions of 3x3 are summed directly, which is slower and a little more accurate"},
+             "use kernels for CPUs, with vectors of so many lanes; unset: what the device says", check_width},
+    Variable{"CLNET_WINOGRAD", "0 | 1", "0: convolutions of 3x3 are summed directly, which is slower and a little more accurate",
+             check_flag},
     Variable{"CLNET_TUNE", "on | off | seconds",
-             "on: measure solvers at first use, 5 s at most for each plan; off: do not even use what was measured before"},
+             "on: measure solvers at first use, 5 s at most for each plan; off: do not even use what was measured before",
+             check_tuning},
     Variable{"CLNET_QUIRKS", "on | off",
-             "off: choose solvers as if clnet-info --self-test had found nothing wrong with the device"},
+             "off: choose solvers as if clnet-info --self-test had found nothing wrong with the device", check_switch},
     Variable{"CLNET_SOLVER", "op:solver[,op:solver...]", "use this solver for an operation, as in matmul:direct"},
     Variable{"CLNET_DATA_DIR", "a folder", "where data sets are looked for before the usual places"},
 };
@@ -52,6 +81,12 @@ const char* lookup(std::string_view name) {
 }  // namespace
 
 std::span<const Variable> table() { return variables; }
+
+void check() {
+  for (const Variable& variable : variables) {
+    if (variable.check) variable.check(variable.name);
+  }
+}
 
 std::optional<std::string> text(std::string_view name) {
   const char* value = lookup(name);
@@ -70,11 +105,20 @@ std::optional<std::int64_t> integer(std::string_view name, std::int64_t least, s
   return number;
 }
 
-bool flag(std::string_view name) {
-  const auto value = text(name);
-  if (!value || *value == "0") return false;
-  if (*value == "1") return true;
-  throw Error(fmt::format("{}={}: expected 0 or 1", name, *value));
+bool flag(std::string_view name, bool unset) {
+  const auto value = word(name, {"0", "1"});
+  return value ? *value == "1" : unset;
+}
+
+std::optional<std::string> word(std::string_view name, std::initializer_list<std::string_view> words) {
+  auto value = text(name);
+  if (!value || std::find(words.begin(), words.end(), *value) != words.end()) return value;
+  std::string expected;
+  for (const auto* it = words.begin(); it != words.end(); ++it) {
+    expected += it == words.begin() ? "" : it + 1 == words.end() ? " or " : ", ";
+    expected += *it;
+  }
+  throw Error(fmt::format("{}={}: expected {}", name, *value, expected));
 }
 
 std::optional<std::size_t> bytes(std::string_view name) {

@@ -1,12 +1,16 @@
 #include "lib/cl/context.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <new>
 #include <vector>
 
 #include "lib/base/log.h"
+#include "lib/cl/lifetime.h"
+#include "lib/cl/quirks.h"
 #include "lib/cl/uploader.h"
 
 namespace clnet::ocl {
@@ -17,6 +21,9 @@ namespace {
 constexpr std::size_t largest_copied_write = 16 << 20;
 /// The largest pattern of clEnqueueFillBuffer.
 constexpr std::size_t largest_pattern = 128;
+/// Of so many launches one is marked with an event, and the host waits for the oldest of more than so many marks.
+constexpr std::uint64_t launches_per_mark = 64;
+constexpr std::size_t most_marks = 16;
 
 /// The contexts in use, by device. Never destroyed: at exit the driver may be gone before it.
 struct Registry {
@@ -33,6 +40,7 @@ Registry& registry() {
 /// Lets devices finish and traces be written at exit, while the drivers still work: the handler is registered after they were
 /// loaded, so it runs before their own.
 void finish_all() {
+  if (drivers_gone()) return;
   Registry& contexts = registry();
   std::vector<std::shared_ptr<Context>> alive;
   {
@@ -48,12 +56,12 @@ void finish_all() {
       logging::write(error.what());
     }
   }
+  end_drivers();
 }
 
 /// With the registry's mutex held.
 void remember(Registry& contexts, const std::shared_ptr<Context>& context) {
-  static const int registered = std::atexit(finish_all);
-  (void)registered;
+  [[maybe_unused]] static const int registered = std::atexit(finish_all);
   std::erase_if(contexts.all, [](const auto& other) { return other.expired(); });
   contexts.all.push_back(context);
 }
@@ -66,11 +74,10 @@ bool measures_times(const cl::CommandQueue& queue) {
   return (queue.getInfo<CL_QUEUE_PROPERTIES>() & CL_QUEUE_PROFILING_ENABLE) != 0;
 }
 
-void CL_CALLBACK release_copy(cl_event, cl_int, void* copy) { std::free(copy); }
-
 }  // namespace
 
 std::shared_ptr<Context> Context::open(const Candidate& device) {
+  require_drivers();
   Registry& contexts = registry();
   const std::lock_guard lock(contexts.mutex);
   auto& known = contexts.open[device.device()];
@@ -84,6 +91,8 @@ std::shared_ptr<Context> Context::open(const Candidate& device) {
 }
 
 std::shared_ptr<Context> Context::wrap(cl_context context, cl_device_id device, cl_command_queue queue) {
+  require_drivers();
+  use_drivers();
   return checked("wrapping an OpenCL context", [&] {
     if (!context || !device || !queue) throw DeviceError("wrapping an OpenCL context: context, device or queue is null");
     cl::Context its_context(context, true);
@@ -108,16 +117,15 @@ std::shared_ptr<Context> Context::wrap(cl_context context, cl_device_id device, 
 }
 
 Context::Context(Private, const cl::Context& context, const Candidate& device, const cl::CommandQueue& queue)
-    : context_(context), device_(device.device), queue_(queue), own_queue_(!queue()), info_(device.info) {
+    : context_(context), device_(device.device), own_queue_(!queue()), info_(device.info) {
   profiler_ = std::make_unique<Profiler>(info_.name);
-  if (own_queue_) {
-    queue_ = make_queue(context_, device_, profiler_->enabled());
-  } else if (profiler_->enabled() && !measures_times(queue_)) {
+  queue_ = std::make_shared<MainQueue>(own_queue_ ? make_queue(context_, device_, profiler_->enabled()) : queue);
+  if (!own_queue_ && profiler_->enabled() && !measures_times(queue)) {
     logging::warn_once("a wrapped queue was made without CL_QUEUE_PROFILING_ENABLE: its kernels cannot be profiled");
   }
   memory_ = std::make_unique<MemoryPool>(context_, info_);
   programs_ = std::make_unique<ProgramCache>(context_, device_, info_);
-  uploader_ = std::make_unique<Uploader>(context_, device_, *memory_, *profiler_,
+  uploader_ = std::make_unique<Uploader>(context_, device_, *memory_, *profiler_, queue_,
                                          info_.unified_memory ? UploadPath::mapped : UploadPath::pinned);
   memory_->set_reclaim([this](std::size_t bytes) {
     uploader_->reclaim();
@@ -126,6 +134,18 @@ Context::Context(Private, const cl::Context& context, const Candidate& device, c
 }
 
 Context::~Context() {
+  if (drivers_gone()) {
+    // Members hold handles of their own, so they stay as they are.
+    (void)profiler_.release();
+    (void)memory_.release();
+    (void)programs_.release();
+    (void)uploader_.release();
+    (void)extension_.release();
+    [[maybe_unused]] const auto* queue = new std::shared_ptr(std::move(queue_));
+    leave_behind(device_);
+    leave_behind(context_);
+    return;
+  }
   try {
     finish();
   } catch (const std::exception& error) {
@@ -134,102 +154,133 @@ Context::~Context() {
 }
 
 void Context::profile(const cl::Event& event, const Cost& cost) {
-  if (event()) profiler_->add(event, cost);
+  if (event() && profiler_->enabled()) profiler_->add(event, cost);
+}
+
+std::size_t Context::most_copied() const {
+  return std::clamp<std::size_t>(memory_->stats().limit / 8, largest_copied_write, std::size_t{64} << 20);
 }
 
 void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const cl::NDRange& local, const Cost& cost) {
   for (std::size_t i = 0; i < global.dimensions(); ++i) {
     if (global.get()[i] == 0) return;
   }
-  try {
-    cl::Event event;
-    queue_.enqueueNDRangeKernel(kernel, cl::NullRange, global, local, nullptr, event_for(event));
-    profile(event, cost);
-  } catch (const cl::Error& error) {
+  require_drivers();
+  const auto what = [&] {
     const auto range = [](const cl::NDRange& sizes) {
       return fmt::format("{}", fmt::join(sizes.get(), sizes.get() + sizes.dimensions(), "x"));
     };
-    throw device_error(fmt::format("launch of {} {} over {} in groups of {} on {}", cost.name, cost.detail, range(global),
-                                   local.dimensions() ? range(local) : "the driver's choice", info_.name),
-                       error);
+    return fmt::format("launch of {} {} over {} in groups of {} on {}", cost.name, cost.detail, range(global),
+                       local.dimensions() ? range(local) : "the driver's choice", info_.name);
+  };
+  const bool marked = (launches_.load(std::memory_order_relaxed) + 1) % launches_per_mark == 0;
+  cl::Event event;
+  try {
+    queue_->with([&](const cl::CommandQueue& queue) {
+      queue.enqueueNDRangeKernel(kernel, cl::NullRange, global, local, nullptr, marked ? &event : event_for(event));
+    });
+    launches_.fetch_add(1, std::memory_order_relaxed);
+    profile(event, cost);
+    if (marked) in_flight_.mark(event, most_marks);
+  } catch (const cl::Error& error) {
+    throw device_error(what(), error);
   }
-  launches_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Context::settle() {
-  if (!info_.thread_safe) return;
+  if (!has_quirk(info_, "pocl-exit")) return;
   finish();
-  std::atexit(finish_all);
+  // What LLVM made when the first kernels were compiled goes before handlers that were registered earlier.
+  [[maybe_unused]] static const int registered = std::atexit(finish_all);
 }
 
 void Context::write(const Buffer& target, std::size_t offset, const void* source, std::size_t bytes) {
   if (bytes == 0) return;
-  const Cost cost{"write", "", static_cast<double>(bytes), 0};
+  require_drivers();
   checked(fmt::format("write of {} bytes at {} into {}", bytes, offset, target.bytes()), [&] {
     cl::Event event;
     if (bytes <= largest_pattern && std::has_single_bit(bytes) && offset % bytes == 0) {
       // A fill copies its pattern when it is enqueued: the cheapest way for a scalar.
-      const cl_int code = clEnqueueFillBuffer(queue_(), target.memory()(), source, bytes, offset, bytes, 0, nullptr,
-                                              profiler_->enabled() ? &event() : nullptr);
+      const cl_int code = queue_->with([&](const cl::CommandQueue& queue) {
+        return clEnqueueFillBuffer(queue(), target.memory()(), source, bytes, offset, bytes, 0, nullptr,
+                                   profiler_->enabled() ? &event() : nullptr);
+      });
       if (code != CL_SUCCESS) throw cl::Error(code, "clEnqueueFillBuffer");
     } else if (bytes <= largest_copied_write) {
-      void* copy = std::malloc(bytes);
+      in_flight_.make_room(bytes, most_copied());
+      InFlight::Bytes copy(new (std::nothrow) std::byte[bytes]);
       if (!copy) throw DeviceError(fmt::format("write of {} bytes: no host memory", bytes));
-      std::memcpy(copy, source, bytes);
-      try {
-        queue_.enqueueWriteBuffer(target.memory(), CL_FALSE, offset, bytes, copy, nullptr, &event);
-      } catch (const cl::Error&) {
-        std::free(copy);
-        throw;
-      }
-      event.setCallback(CL_COMPLETE, release_copy, copy);
+      std::memcpy(copy.get(), source, bytes);
+      queue_->with([&](const cl::CommandQueue& queue) {
+        queue.enqueueWriteBuffer(target.memory(), CL_FALSE, offset, bytes, copy.get(), nullptr, &event);
+      });
+      in_flight_.hold(event, std::move(copy), bytes);
     } else {
-      queue_.enqueueWriteBuffer(target.memory(), CL_FALSE, offset, bytes, source, nullptr, &event);
-      event.wait();
+      const auto its_queue = queue_->with([&](const cl::CommandQueue& queue) {
+        queue.enqueueWriteBuffer(target.memory(), CL_FALSE, offset, bytes, source, nullptr, &event);
+        return queue;
+      });
+      wait_until_over(its_queue, event);
     }
-    if (profiler_->enabled()) profile(event, cost);
+    profile(event, {"write", "", static_cast<double>(bytes), 0});
   });
 }
 
 void Context::read(const Buffer& source, std::size_t offset, void* target, std::size_t bytes) {
   if (bytes == 0) return;
+  require_drivers();
   checked(fmt::format("read of {} bytes at {} from {}", bytes, offset, source.bytes()), [&] {
     // Not a blocking read: rusticl's returns early when another thread flushes the queue meanwhile.
     cl::Event event;
-    queue_.enqueueReadBuffer(source.memory(), CL_FALSE, offset, bytes, target, nullptr, &event);
-    event.wait();
-    if (profiler_->enabled()) profile(event, {"read", "", static_cast<double>(bytes), 0});
+    const auto its_queue = queue_->with([&](const cl::CommandQueue& queue) {
+      queue.enqueueReadBuffer(source.memory(), CL_FALSE, offset, bytes, target, nullptr, &event);
+      return queue;
+    });
+    wait_until_over(its_queue, event);
+    in_flight_.collect();
+    profile(event, {"read", "", static_cast<double>(bytes), 0});
   });
 }
 
 void Context::fill(const Buffer& target, std::size_t offset, std::size_t bytes, unsigned char value) {
+  require_drivers();
   checked(fmt::format("fill of {} bytes", bytes), [&] {
     cl::Event event;
-    queue_.enqueueFillBuffer(target.memory(), value, offset, bytes, nullptr, event_for(event));
+    queue_->with([&](const cl::CommandQueue& queue) {
+      queue.enqueueFillBuffer(target.memory(), value, offset, bytes, nullptr, event_for(event));
+    });
     profile(event, {"fill", "", static_cast<double>(bytes), 0});
   });
 }
 
 BufferPtr Context::upload(std::size_t bytes, std::string_view what, const std::function<void(void*)>& fill) {
-  return uploader_->upload(queue_, bytes, what, fill);
+  require_drivers();
+  return uploader_->upload(bytes, what, fill);
 }
 
 void Context::flush() {
-  checked("flush", [&] { queue_.flush(); });
+  require_drivers();
+  checked("flush", [&] { queue().flush(); });
 }
 
 void Context::finish() {
+  require_drivers();
   checked(fmt::format("waiting for {}", info_.name), [&] {
     // The marker, as in read(): a finish may return early too.
     cl::Event last;
-    queue_.enqueueMarkerWithWaitList(nullptr, &last);
-    queue_.finish();
+    const auto its_queue = queue_->with([&](const cl::CommandQueue& queue) {
+      queue.enqueueMarkerWithWaitList(nullptr, &last);
+      return queue;
+    });
+    its_queue.finish();
     last.wait();
   });
+  in_flight_.collect();
   profiler_->collect();
 }
 
 void Context::trim() {
+  require_drivers();
   {
     const auto guard = lock();
     if (auto* known = known_extension_.load()) known->trim();
@@ -249,10 +300,14 @@ void Context::start_trace(const std::string& path) {
   const auto guard = lock();
   finish();
   checked("starting a trace", [&] {
-    if (measures_times(queue_)) return;
+    if (measures_times(queue())) return;
     if (!own_queue_)
       throw Unsupported("trace: the wrapped queue was made without CL_QUEUE_PROFILING_ENABLE, it measures no times");
-    queue_ = make_queue(context_, device_, true);
+    // What other threads have enqueued since on the old queue comes before anything on the new one.
+    queue_->replace([&](const cl::CommandQueue& old) {
+      old.finish();
+      return make_queue(context_, device_, true);
+    });
   });
   profiler_->start_trace(path);
 }

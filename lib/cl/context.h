@@ -13,6 +13,8 @@
 #include "clnet/device.h"
 #include "lib/cl/check.h"
 #include "lib/cl/devices.h"
+#include "lib/cl/in_flight.h"
+#include "lib/cl/main_queue.h"
 #include "lib/cl/memory_pool.h"
 #include "lib/cl/opencl.h"
 #include "lib/cl/profiler.h"
@@ -33,22 +35,24 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   const DeviceInfo& info() const { return info_; }
   const cl::Context& context() const { return context_; }
   const cl::Device& device() const { return device_; }
-  const cl::CommandQueue& queue() const { return queue_; }
+  /// The queue of this moment; start_trace() may put another in its place. Hold lock() while enqueueing on it.
+  cl::CommandQueue queue() const { return queue_->get(); }
   MemoryPool& memory() { return *memory_; }
   ProgramCache& programs() { return *programs_; }
   Profiler& profiler() { return *profiler_; }
 
-  /// Held while a plan runs: kernel objects and the arena are shared, and its launches stay together.
+  /// Held while a plan runs: kernel objects and the arena are shared, and its launches stay together; the queue stays the same.
   std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(mutex_); }
 
   /// Enqueues a kernel whose arguments are set. An empty local range leaves the choice to the driver. A zero-sized global range
-  /// is skipped. Throws DeviceError naming kernel and OpenCL's code. `cost` is for the profiler.
+  /// is skipped. Throws DeviceError naming kernel and OpenCL's code. `cost` is for the profiler. Waits while the device is a
+  /// thousand kernels behind.
   void launch(const cl::Kernel& kernel, const cl::NDRange& global, const cl::NDRange& local, const Cost& cost);
 
   /// Copies from the host, after the work enqueued before; returns when `source` may be reused, without waiting for that work
-  /// unless the data are large.
+  /// unless the data are large or many such copies wait already (an eighth of the memory limit).
   void write(const Buffer& target, std::size_t offset, const void* source, std::size_t bytes);
-  /// Waits for the work enqueued before and copies to the host.
+  /// Waits for the work enqueued before and copies to the host. When it throws, nothing is written to `target` any more.
   void read(const Buffer& source, std::size_t offset, void* target, std::size_t bytes);
   /// Enqueues filling of bytes of a buffer with one value.
   void fill(const Buffer& target, std::size_t offset, std::size_t bytes, unsigned char value);
@@ -60,9 +64,7 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   void flush();
   /// Waits until everything enqueued is done.
   void finish();
-  /// To be called when kernels have been launched for the first time: waits for them. PoCL compiles a kernel when it first runs,
-  /// and what LLVM makes for that is destroyed at exit, before handlers that were registered earlier: the one that waits for work
-  /// in the queue is registered again.
+  /// To be called when kernels have been launched for the first time: with the quirk pocl-exit, waits for them.
   void settle();
   /// Gives memory kept for reuse back to the driver.
   void trim();
@@ -79,6 +81,8 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   };
   /// Made by the first who asks.
   Extension& extension(const std::function<std::unique_ptr<Extension>(Context&)>& make);
+  /// Host bytes that commands still have to read.
+  std::size_t host_bytes_in_flight() const { return in_flight_.bytes(); }
   /// Kernels launched so far.
   std::uint64_t launches() const { return launches_.load(std::memory_order_relaxed); }
 
@@ -92,13 +96,16 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   /// Where the next command's event goes: null unless somebody profiles.
   cl::Event* event_for(cl::Event& event) const { return profiler_->enabled() ? &event : nullptr; }
   void profile(const cl::Event& event, const Cost& cost);
+  /// The most host copies to wait for commands, in bytes.
+  std::size_t most_copied() const;
 
   cl::Context context_;
   cl::Device device_;
-  cl::CommandQueue queue_;
   const bool own_queue_;
   DeviceInfo info_;
   std::recursive_mutex mutex_;
+  std::shared_ptr<MainQueue> queue_;
+  InFlight in_flight_;
   std::atomic<std::uint64_t> launches_{0};
   std::unique_ptr<MemoryPool> memory_;
   std::unique_ptr<ProgramCache> programs_;

@@ -10,6 +10,7 @@
 #include "lib/base/log.h"
 #include "lib/cl/context.h"
 #include "lib/cl/devices.h"
+#include "lib/cl/lifetime.h"
 
 namespace clnet {
 
@@ -34,9 +35,13 @@ std::vector<DeviceInfo> infos(const std::vector<ocl::Candidate>& candidates) {
 
 /// `asked` says who wanted it, in the error.
 Device open(std::string_view selector, std::string_view asked) {
-  const auto candidates = ocl::candidates();
+  std::vector<std::string> failures;
+  const auto candidates = ocl::candidates(&failures);
   const int index = ocl::choose(infos(candidates), selector);
   if (index >= 0) return Device(ocl::Context::open(candidates[static_cast<std::size_t>(index)]));
+  if (candidates.empty() && !failures.empty()) {
+    throw DeviceError(fmt::format("{}no OpenCL device can be used: {}", asked, fmt::join(failures, "; ")));
+  }
   if (candidates.empty()) {
     throw DeviceError(
         fmt::format("{}no OpenCL device found: install a driver, such as the package pocl-opencl-icd for CPUs", asked));
@@ -57,6 +62,7 @@ std::vector<DeviceInfo> Device::list() { return infos(ocl::candidates()); }
 Device Device::find(std::string_view selector) { return open(selector, ""); }
 
 Device Device::current() {
+  ocl::require_drivers();
   Default& state = the_default();
   const std::lock_guard lock(state.mutex);
   if (!state.device) {

@@ -10,6 +10,7 @@
 #include "lib/base/env.h"
 #include "lib/base/log.h"
 #include "lib/cl/check.h"
+#include "lib/cl/lifetime.h"
 #include "lib/cl/quirk_file.h"
 #include "lib/cl/quirks.h"
 
@@ -19,9 +20,7 @@ namespace {
 
 std::optional<int> forced_vector_width() {
   const auto width = env::integer("CLNET_VECTOR_WIDTH", 4, 16);
-  if (!width) return std::nullopt;
-  if (*width != 4 && *width != 8 && *width != 16) throw Error(fmt::format("CLNET_VECTOR_WIDTH={}: expected 4, 8 or 16", *width));
-  return static_cast<int>(*width);
+  return width ? std::optional(static_cast<int>(*width)) : std::nullopt;
 }
 
 std::string trimmed(std::string text) {
@@ -111,16 +110,24 @@ DeviceInfo describe(const cl::Device& device) {
   });
 }
 
-std::vector<Candidate> candidates() {
-  // A mistake there is not a device's.
-  (void)forced_vector_width();
-  (void)found_quirks_count();
+std::vector<Candidate> candidates(std::vector<std::string>* failures) {
+  env::check();
+  require_drivers();
+  use_drivers();
+  const auto failed = [&](std::string reason) {
+    logging::print(logging::Level::plan, "{}", reason);
+    if (failures) failures->push_back(std::move(reason));
+  };
   std::vector<Candidate> found;
   std::vector<cl::Platform> platforms;
   try {
     cl::Platform::get(&platforms);
   } catch (const cl::Error& error) {
-    logging::print(logging::Level::plan, "no OpenCL platform: {}", error_name(error.err()));
+    if (error.err() == CL_PLATFORM_NOT_FOUND_KHR) {
+      logging::print(logging::Level::plan, "no OpenCL platform");
+    } else {
+      failed(device_error("no OpenCL platform", error).what());
+    }
     return found;
   }
   for (std::size_t p = 0; p < platforms.size(); ++p) {
@@ -128,7 +135,11 @@ std::vector<Candidate> candidates() {
     try {
       platforms[p].getDevices(CL_DEVICE_TYPE_ALL, &devices);
     } catch (const cl::Error& error) {
-      logging::print(logging::Level::plan, "platform {} has no device: {}", p, error_name(error.err()));
+      if (error.err() == CL_DEVICE_NOT_FOUND) {
+        logging::print(logging::Level::plan, "platform {} has no device", p);
+      } else {
+        failed(device_error(fmt::format("platform {} has no device", p), error).what());
+      }
       continue;
     }
     for (std::size_t d = 0; d < devices.size(); ++d) {
@@ -137,12 +148,14 @@ std::vector<Candidate> candidates() {
         candidate.info.platform_index = static_cast<int>(p);
         candidate.info.device_index = static_cast<int>(d);
         if (const std::string reason = refusal(devices[d], candidate.info); !reason.empty()) {
-          logging::print(logging::Level::plan, "device {}:{} {} left out: {}", p, d, candidate.info.name, reason);
+          failed(fmt::format("device {}:{} {} left out: {}", p, d, candidate.info.name, reason));
           continue;
         }
         found.push_back(std::move(candidate));
-      } catch (const std::exception& error) {
-        logging::print(logging::Level::plan, "device {}:{} left out: {}", p, d, error.what());
+      } catch (const cl::Error& error) {
+        failed(device_error(fmt::format("device {}:{} left out", p, d), error).what());
+      } catch (const DeviceError& error) {
+        failed(fmt::format("device {}:{} left out: {}", p, d, error.what()));
       }
     }
   }

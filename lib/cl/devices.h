@@ -1,6 +1,7 @@
 // The devices of all platforms that clnet can use.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,8 +16,9 @@ struct Candidate {
 };
 
 /// Asks every platform; platforms without devices, and devices that cannot run clnet (OpenCL older than 1.2, no compiler), are
-/// left out with a line in the log.
-CLNET_API std::vector<Candidate> candidates();
+/// left out with a line in the log, and with one in `failures` where a driver has failed. Throws Error when an environment
+/// variable has a value that it cannot have.
+CLNET_API std::vector<Candidate> candidates(std::vector<std::string>* failures = nullptr);
 
 /// What a device says, corrected by the quirk table. Throws DeviceError when it does not answer.
 CLNET_API DeviceInfo describe(const cl::Device& device);

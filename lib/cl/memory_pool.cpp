@@ -11,6 +11,7 @@
 
 #include "lib/base/env.h"
 #include "lib/cl/check.h"
+#include "lib/cl/lifetime.h"
 
 namespace clnet::ocl {
 
@@ -91,6 +92,10 @@ Buffer::Buffer(cl::Buffer memory, std::uint64_t id, std::size_t bytes, std::size
     : memory_(std::move(memory)), id_(id), bytes_(bytes), capacity_(capacity), pool_(std::move(pool)) {}
 
 Buffer::~Buffer() {
+  if (drivers_gone()) {
+    leave_behind(memory_);
+    return;
+  }
   if (const auto pool = std::static_pointer_cast<MemoryPool::State>(pool_.lock()))
     pool->give_back({std::move(memory_), id_}, capacity_);
 }
@@ -106,6 +111,7 @@ MemoryPool::MemoryPool(cl::Context context, const DeviceInfo& info) : state_(std
 MemoryPool::~MemoryPool() = default;
 
 BufferPtr MemoryPool::allocate(std::size_t bytes, std::string_view what) {
+  require_drivers();
   State& state = *state_;
   bytes = std::max<std::size_t>(bytes, 1);
   if (bytes > state.max_allocation) {

@@ -6,7 +6,9 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <utility>
 
+#include "clnet/error.h"
 #include "lib/base/env.h"
 #include "lib/base/log.h"
 #include "lib/cl/check.h"
@@ -86,7 +88,9 @@ struct Profiler::State {
       if (status == CL_COMPLETE) report(commands.front());
       commands.pop_front();
     }
-    if (trace) trace->flush();
+    if (!trace) return;
+    trace->flush();
+    if (const auto failure = trace->failure(); !failure.empty()) logging::warn_once(failure);
   }
 };
 
@@ -108,8 +112,10 @@ void Profiler::start_trace(const std::string& path) {
 void Profiler::stop_trace() {
   const std::lock_guard lock(state_->mutex);
   state_->collect(true);
-  state_->trace.reset();
+  const auto trace = std::exchange(state_->trace, nullptr);
   enabled_ = state_->lines;
+  if (!trace) return;
+  if (const auto failure = trace->failure(); !failure.empty()) throw FileError(failure);
 }
 
 void Profiler::add(const cl::Event& event, const Cost& cost) {

@@ -31,7 +31,7 @@ class CLNET_API Profiler {
   /// Starts recording into a Chrome trace in addition to the lines that CLNET_DEBUG asks for, in place of another trace. Throws
   /// FileError when the file cannot be written.
   void start_trace(const std::string& path);
-  /// Completes the trace; all commands must be done.
+  /// Completes the trace; all commands must be done. Throws FileError when it could not be written in full.
   void stop_trace();
   /// Remembers an enqueued command; its times are read once it is done.
   void add(const cl::Event& event, const Cost& cost);

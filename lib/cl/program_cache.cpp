@@ -53,10 +53,7 @@ std::string numbered(std::string_view source) {
 }
 
 std::optional<DiskCache> disk_cache(const DeviceInfo& info) {
-  const std::string mode = env::text("CLNET_CACHE").value_or("on");
-  if (mode != "on" && mode != "off" && mode != "force") {
-    throw Error(fmt::format("CLNET_CACHE={}: expected on, off or force", mode));
-  }
+  const std::string mode = env::word("CLNET_CACHE", {"on", "off", "force"}).value_or("on");
   const auto folder = env::cache_folder();
   if (mode == "off" || !folder || (mode == "on" && info.caches_programs)) return std::nullopt;
   return DiskCache(*folder + "/programs");

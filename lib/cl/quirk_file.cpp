@@ -75,9 +75,7 @@ void write_quirks(const std::string& path, const DeviceInfo& device, const Found
 }
 
 bool found_quirks_count() {
-  const auto text = env::text("CLNET_QUIRKS");
-  if (text && *text != "on" && *text != "off") throw Error(fmt::format("CLNET_QUIRKS={}: expected on or off", *text));
-  return !text || *text == "on";
+  return env::word("CLNET_QUIRKS", {"on", "off"}).value_or("on") == "on";
 }
 
 void apply_found_quirks(DeviceInfo& info) {

@@ -15,6 +15,11 @@ constexpr std::array table{
           "more than 1 MiB of local memory aborts the process: it is capped at that, and kernels that use more are refused",
           [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu; },
           [](DeviceInfo& info) { info.local_memory = std::min(info.local_memory, std::size_t{1} << 20); }},
+    Quirk{
+        "pocl-exit",
+        "compiles a kernel when it first runs, also while the process exits and LLVM is torn down: clnet waits for the first run "
+        "of each plan",
+        [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu; }, [](DeviceInfo&) {}},
     Quirk{"pocl-affinity",
           "on virtual machines the worker threads pile up on one core unless POCL_AFFINITY=1 is set; on a shared machine pinning "
           "can hurt, so clnet leaves the choice to the user",

@@ -29,9 +29,10 @@ std::shared_ptr<TraceFile> TraceFile::open(const std::string& path) {
   return file;
 }
 
-TraceFile::TraceFile(const std::string& path) : out_(path, std::ios::binary | std::ios::trunc) {
+TraceFile::TraceFile(const std::string& path) : path_(path), out_(path, std::ios::binary | std::ios::trunc) {
   if (!out_) throw FileError(fmt::format("{}: trace cannot be written: {}", path, std::strerror(errno)));
   out_ << R"({"displayTimeUnit":"ms","traceEvents":[)" << tail << std::flush;
+  if (!out_) throw FileError(fmt::format("{}: trace cannot be written: {}", path, std::strerror(errno)));
 }
 
 int TraceFile::add_track(std::string_view name) {
@@ -61,12 +62,19 @@ void TraceFile::append(const std::string& object) {
 
 void TraceFile::flush() {
   const std::lock_guard lock(mutex_);
-  if (pending_.empty()) return;
+  if (pending_.empty() || !failure_.empty()) return;
   // Over the old tail, with a new one behind: one write keeps the file whole.
   out_.seekp(-static_cast<std::streamoff>(tail.size()), std::ios::end);
   pending_ += tail;
+  errno = 0;
   out_ << pending_ << std::flush;
+  if (!out_) failure_ = fmt::format("{}: trace is cut short: {}", path_, std::strerror(errno ? errno : EIO));
   pending_.clear();
+}
+
+std::string TraceFile::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
 }
 
 }  // namespace clnet::ocl

@@ -28,13 +28,18 @@ class CLNET_API TraceFile {
   /// A row of the trace, named after a device.
   int add_track(std::string_view name);
   void add(int track, const TraceEvent& event);
+  /// Writes what was added. After a failure nothing more is written, and the file says less than happened.
   void flush();
+  /// Why the file is not whole, or empty.
+  std::string failure() const;
 
  private:
   void append(const std::string& object);
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  const std::string path_;
   std::ofstream out_;
+  std::string failure_;
   std::string pending_;
   bool first_ = true;
   int tracks_ = 0;

@@ -6,6 +6,8 @@
 
 #include "lib/base/log.h"
 #include "lib/cl/check.h"
+#include "lib/cl/in_flight.h"
+#include "lib/cl/lifetime.h"
 
 namespace clnet::ocl {
 
@@ -52,13 +54,24 @@ struct Uploader::State : std::enable_shared_from_this<State> {
   cl::CommandQueue transfers;
   MemoryPool* memory;
   Profiler* profiler;
+  std::shared_ptr<MainQueue> main;
   UploadPath path;
   std::mutex mutex;
   std::deque<Returned> returned;
   std::deque<std::unique_ptr<Pinned>> pinned;
 
+  /// When all that is in the kernels' queue now is done.
+  cl::Event end_of_main() const {
+    return main->with([](const cl::CommandQueue& queue) {
+      cl::Event event;
+      queue.enqueueMarkerWithWaitList(nullptr, &event);
+      queue.flush();  // the transfer queue will wait for it
+      return event;
+    });
+  }
+
   /// A buffer and the event after which it may be overwritten.
-  Returned take_buffer(const cl::CommandQueue& main, std::size_t bytes, std::string_view what) {
+  Returned take_buffer(std::size_t bytes, std::string_view what) {
     {
       const std::lock_guard lock(mutex);
       for (auto it = returned.begin(); it != returned.end(); ++it) {
@@ -68,10 +81,9 @@ struct Uploader::State : std::enable_shared_from_this<State> {
         return found;
       }
     }
-    Returned fresh{memory->allocate(bytes, what), {}};
     // The pool counts on the order of the main queue: commands there may still use what it hands out.
-    main.enqueueMarkerWithWaitList(nullptr, &fresh.released);
-    main.flush();
+    Returned fresh{memory->allocate(bytes, what), {}};
+    fresh.released = end_of_main();
     return fresh;
   }
 
@@ -98,11 +110,10 @@ struct Uploader::State : std::enable_shared_from_this<State> {
     }
   }
 
-  void give_back(const BufferPtr& buffer, const cl::CommandQueue& main) {
+  void give_back(const BufferPtr& buffer) {
     Returned back{buffer, {}}, oldest;
     try {
-      main.enqueueMarkerWithWaitList(nullptr, &back.released);
-      main.flush();  // the transfer queue will wait for it
+      back.released = end_of_main();
     } catch (const cl::Error& error) {
       logging::print(logging::Level::plan, "upload buffer: {} from {}", error_name(error.err()), error.what());
       return;
@@ -115,70 +126,76 @@ struct Uploader::State : std::enable_shared_from_this<State> {
     }
   }
 
-  cl::Event* event_for(cl::Event& event) const { return profiler->enabled() ? &event : nullptr; }
-
   void through_map(const Returned& target, std::size_t bytes, std::string_view what, const std::function<void(void*)>& fill) {
     const std::vector<cl::Event> wait{target.released};
     const cl::Buffer& buffer = target.buffer->memory();
-    cl::Event mapped;
+    cl::Event mapped, unmapped;
     void* address = transfers.enqueueMapBuffer(buffer, CL_FALSE, CL_MAP_WRITE_INVALIDATE_REGION, 0, bytes, &wait, &mapped);
-    mapped.wait();
-    cl::Event unmapped;
     try {
+      wait_until_over(transfers, mapped);
       fill(address);
     } catch (...) {
-      transfers.enqueueUnmapMemObject(buffer, address);
-      transfers.finish();
+      // Whatever the driver says to it: the first error is the one to tell.
+      clEnqueueUnmapMemObject(transfers(), buffer(), address, 0, nullptr, nullptr);
+      clFinish(transfers());
       throw;
     }
     transfers.enqueueUnmapMemObject(buffer, address, nullptr, &unmapped);
     // Nothing is copied, so this is over at once, and the main queue need not wait for an event.
-    unmapped.wait();
+    wait_until_over(transfers, unmapped);
     if (profiler->enabled()) profiler->add(unmapped, {"upload", what, static_cast<double>(bytes), 0});
   }
 
-  void through_pinned(const Returned& target, const cl::CommandQueue& main, std::size_t bytes, std::string_view what,
-                      const std::function<void(void*)>& fill) {
+  void through_pinned(const Returned& target, std::size_t bytes, std::string_view what, const std::function<void(void*)>& fill) {
     std::unique_ptr<Pinned> block = take_pinned(bytes);
-    if (block->last_copy()) block->last_copy.wait();
+    if (block->last_copy()) wait_until_over(transfers, block->last_copy);
     fill(block->address);
     const std::vector<cl::Event> wait{target.released};
-    transfers.enqueueWriteBuffer(target.buffer->memory(), CL_FALSE, 0, bytes, block->address, &wait, &block->last_copy);
-    transfers.flush();
-    const cl::Event copied = block->last_copy;
+    cl::Event copied;
+    transfers.enqueueWriteBuffer(target.buffer->memory(), CL_FALSE, 0, bytes, block->address, &wait, &copied);
+    block->last_copy = copied;
+    try {
+      transfers.flush();
+      const std::vector<cl::Event> ready{copied};
+      main->with([&](const cl::CommandQueue& queue) { queue.enqueueBarrierWithWaitList(&ready); });
+    } catch (const cl::Error&) {
+      // The buffer goes back to the pool now: not before it is written.
+      wait_until_over(transfers, copied);
+      throw;
+    }
     keep_pinned(std::move(block));
-    const std::vector<cl::Event> ready{copied};
-    main.enqueueBarrierWithWaitList(&ready);
     if (profiler->enabled()) profiler->add(copied, {"upload", what, static_cast<double>(bytes), 0});
   }
 };
 
-Uploader::Uploader(const cl::Context& context, const cl::Device& device, MemoryPool& memory, Profiler& profiler, UploadPath path)
+Uploader::Uploader(const cl::Context& context, const cl::Device& device, MemoryPool& memory, Profiler& profiler,
+                   std::shared_ptr<MainQueue> main, UploadPath path)
     : state_(std::make_shared<State>()) {
   state_->context = context;
   state_->transfers = checked("a transfer queue", [&] { return cl::CommandQueue(context, device, CL_QUEUE_PROFILING_ENABLE); });
   state_->memory = &memory;
   state_->profiler = &profiler;
+  state_->main = std::move(main);
   state_->path = path;
 }
 
 Uploader::~Uploader() { reclaim(); }
 
-BufferPtr Uploader::upload(const cl::CommandQueue& main, std::size_t bytes, std::string_view what,
-                           const std::function<void(void*)>& fill) {
+BufferPtr Uploader::upload(std::size_t bytes, std::string_view what, const std::function<void(void*)>& fill) {
   State& state = *state_;
   if (bytes == 0) return state.memory->allocate(bytes, what);
   return checked(fmt::format("upload of {}", what), [&] {
-    const Returned target = state.take_buffer(main, bytes, what);
+    const Returned target = state.take_buffer(bytes, what);
     if (state.path == UploadPath::mapped) {
       state.through_map(target, bytes, what, fill);
     } else {
-      state.through_pinned(target, main, bytes, what, fill);
+      state.through_pinned(target, bytes, what, fill);
     }
     // When the last handle goes, all that reads the buffer is enqueued: it comes back here with an event that says when that is
     // done, so that the next upload need not wait for the whole main queue.
-    return BufferPtr(target.buffer.get(), [buffer = target.buffer, main, state_of = std::weak_ptr(state_)](Buffer*) {
-      if (const auto alive = state_of.lock()) alive->give_back(buffer, main);
+    return BufferPtr(target.buffer.get(), [buffer = target.buffer, state_of = std::weak_ptr(state_)](Buffer*) {
+      if (drivers_gone()) return;
+      if (const auto alive = state_of.lock()) alive->give_back(buffer);
     });
   });
 }

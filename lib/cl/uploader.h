@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "clnet/export.h"
+#include "lib/cl/main_queue.h"
 #include "lib/cl/memory_pool.h"
 #include "lib/cl/opencl.h"
 #include "lib/cl/profiler.h"
@@ -20,12 +21,12 @@ enum class UploadPath { mapped, pinned };
 class CLNET_API Uploader {
  public:
   /// `main` is the queue of the kernels that will read the buffers.
-  Uploader(const cl::Context& context, const cl::Device& device, MemoryPool& memory, Profiler& profiler, UploadPath path);
+  Uploader(const cl::Context& context, const cl::Device& device, MemoryPool& memory, Profiler& profiler,
+           std::shared_ptr<MainQueue> main, UploadPath path);
   ~Uploader();
 
   /// See Context::upload.
-  BufferPtr upload(const cl::CommandQueue& main, std::size_t bytes, std::string_view what,
-                   const std::function<void(void*)>& fill);
+  BufferPtr upload(std::size_t bytes, std::string_view what, const std::function<void(void*)>& fill);
   /// Lets go of the buffers and the pinned memory that wait for reuse.
   void reclaim();
 

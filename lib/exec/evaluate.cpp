@@ -11,6 +11,7 @@
 #include "clnet/error.h"
 #include "clnet/tensor.h"
 #include "lib/base/env.h"
+#include "lib/cl/lifetime.h"
 #include "lib/exec/effects.h"
 #include "lib/exec/plan/cache.h"
 #include "lib/exec/record/value.h"
@@ -92,6 +93,7 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
 void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted) {
   for (const auto& tensor : tensors)
     if (!tensor.defined()) throw Error("eval: an undefined tensor has no value");
+  ocl::require_drivers();
   const auto what = [&] {
     const auto& op = tensors.empty() ? nullptr : tensors.front().node()->op;
     return fmt::format("eval of {}", op ? op->name() : "leaves");
@@ -107,15 +109,16 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted) {
   }
 }
 
-[[maybe_unused]] const bool eager = [] {
-  if (env::flag("CLNET_EAGER"))
-    node_made = [](const Tensor& tensor) {
-      Tensors outputs;
-      for (std::size_t i = 0; i < tensor.node()->outputs.size(); ++i) outputs.emplace_back(tensor.node(), static_cast<int>(i));
-      eval(outputs);
-    };
-  return true;
-}();
+void evaluate_at_once(const Tensor& tensor) {
+  // Asked at the first operation: before main() nobody could catch what a wrong value throws.
+  static const bool eager = env::flag("CLNET_EAGER");
+  if (!eager) return;
+  Tensors outputs;
+  for (std::size_t i = 0; i < tensor.node()->outputs.size(); ++i) outputs.emplace_back(tensor.node(), static_cast<int>(i));
+  eval(outputs);
+}
+
+[[maybe_unused]] const bool hooked = (node_made = evaluate_at_once, true);
 
 /// C++ leaves open what an integer is made of a floating value that does not fit: here it is the nearest one, and 0 for NaN.
 template <class To, class From>

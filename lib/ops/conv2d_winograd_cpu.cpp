@@ -95,7 +95,7 @@ Cut cut(const Conv2dProblem& p, bool backward, const DeviceInfo& device) {
 }  // namespace
 
 std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  static const bool enabled = env::text("CLNET_WINOGRAD").value_or("1") != "0";
+  static const bool enabled = env::flag("CLNET_WINOGRAD", true);
   if (!enabled) return "CLNET_WINOGRAD=0";
   if (!device.prefers_vector_kernels) return "the device is no CPU with vectors";
   if (pass == Conv2dPass::backward_weights) return "weights are summed directly";

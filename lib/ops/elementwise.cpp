@@ -54,7 +54,7 @@ struct Row {
 /// The number that a leaf stands for; null: it is a tensor.
 const NumberValue* number_of(const Tensor& tensor) {
   const auto& node = tensor.node();
-  return node && !node->op ? dynamic_cast<const NumberValue*>(node->values[0].get()) : nullptr;
+  return node && !node->op ? dynamic_cast<const NumberValue*>(node->values[0].get().get()) : nullptr;
 }
 
 /// Beyond it the gradients of activations are 0 or 1 in f32, and at infinity their formulas would be 0 * infinity.

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "lib/cl/context.h"
+#include "lib/cl/lifetime.h"
 #include "lib/ops/matmul_solvers.h"
 
 namespace clnet::ops {
@@ -45,7 +46,9 @@ std::string status_name(clblast::StatusCode status) {
 /// CLBlast keeps programs in static objects that outlive the OpenCL driver: free them while it is still there.
 void clear_cache_at_exit() {
   static std::once_flag once;
-  std::call_once(once, [] { std::atexit([] { clblast::ClearCache(); }); });
+  std::call_once(once, [] { std::atexit([] {
+      if (!ocl::in_forked_child()) clblast::ClearCache();
+    }); });
 }
 
 template <class T>
@@ -54,6 +57,7 @@ void multiply(const MatmulProblem& problem, T one, T beta, exec::HostContext& co
   const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
   const auto transpose = [](bool yes) { return yes ? clblast::Transpose::kYes : clblast::Transpose::kNo; };
   const auto memory = [&](exec::Ref ref) { return context.buffer(ref)(); };
+  const auto guard = context.device().lock();
   auto queue = context.device().queue()();
   const auto layout = clblast::Layout::kRowMajor;
   const auto a = transpose(problem.transpose_a), b = transpose(problem.transpose_b);

@@ -100,3 +100,29 @@ TEST_CASE("clnet-bench refuses names and files that it does not know") {
   CHECK(bad.code == 1);
   CHECK_THAT(bad.err, Contains("bad.json") && Contains("not a list"));
 }
+
+TEST_CASE("clnet-bench fails when the trace that CLNET_TRACE asks for cannot be written in full") {
+  const clnet::test::Folder folder;
+  const auto full = bench(folder, {"matmul-256", "--seconds", "0.05"}, {"CLNET_TRACE=/dev/full"});
+  CHECK(full.code == 1);
+  CHECK_THAT(full.err, Contains("/dev/full") && Contains("No space left"));
+  // Files may grow to four blocks of 512 bytes, as on a disk that fills up while the program runs.
+  const auto limited =
+      Process(folder.path(), {"/bin/sh", "-c", "trap '' XFSZ; ulimit -f 4; exec \"$0\" matmul-256 --seconds 0.05", CLNET_BENCH},
+              {"CLNET_TRACE=cut.json"})
+          .wait();
+  CHECK(limited.code == 1);
+  CHECK_THAT(limited.err, Contains("cut.json: trace is cut short"));
+}
+
+TEST_CASE("a mistake in any variable is one line, never an abort") {
+  const clnet::test::Folder folder;
+  for (const char* wrong : {"CLNET_EAGER=2", "CLNET_FUSION=garbage", "CLNET_TUNE=fast", "CLNET_DEBUG=9", "CLNET_WINOGRAD=x",
+                            "CLNET_CACHE=maybe", "CLNET_MEMORY_LIMIT=-1", "CLNET_KERNEL_DIR=/nonexistent"}) {
+    const auto outcome = bench(folder, {"matmul-256", "--seconds", "0.01"}, {wrong});
+    INFO(outcome.err);
+    CHECK(outcome.code == 1);
+    CHECK_THAT(outcome.err, Contains(std::string("clnet-bench: ") + wrong + ": expected"));
+    CHECK(bench(folder, {"--list"}, {wrong}).code == 0);
+  }
+}

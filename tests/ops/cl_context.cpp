@@ -173,12 +173,13 @@ TEST_CASE("wrapping refuses what does not belong together") {
 TEST_CASE("uploaded data arrive before the work enqueued after, by either path") {
   auto context = Device::current().context();
   for (const UploadPath path : {UploadPath::mapped, UploadPath::pinned}) {
-    Uploader uploader(context->context(), context->device(), context->memory(), context->profiler(), path);
+    const auto queue = std::make_shared<MainQueue>(context->queue());
+    Uploader uploader(context->context(), context->device(), context->memory(), context->profiler(), queue, path);
     const std::size_t n = 10000;
     // More rounds than buffers that go round, so that reused ones are overwritten while kernels are still enqueued.
     std::vector<BufferPtr> results;
     for (int round = 0; round < 20; ++round) {
-      const BufferPtr batch = uploader.upload(context->queue(), n * 4, "batch", [&](void* target) {
+      const BufferPtr batch = uploader.upload(n * 4, "batch", [&](void* target) {
         auto* numbers = static_cast<float*>(target);
         for (std::size_t i = 0; i < n; ++i) numbers[i] = static_cast<float>(round) + static_cast<float>(i);
       });

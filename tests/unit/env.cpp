@@ -90,3 +90,29 @@ TEST_CASE("the cache folder follows its own variable, then XDG, then home") {
   const Set homeless("HOME", nullptr);
   CHECK_FALSE(env::cache_folder());
 }
+
+TEST_CASE("a variable with a value that it cannot have is named with what it expects") {
+  CHECK_NOTHROW(env::check());
+  const auto error_with = [](const char* name, const char* value) -> std::string {
+    const Set set(name, value);
+    try {
+      env::check();
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  CHECK(error_with("CLNET_EAGER", "2") == "CLNET_EAGER=2: expected 0 or 1");
+  CHECK(error_with("CLNET_FUSION", "garbage") == "CLNET_FUSION=garbage: expected 0 or 1");
+  CHECK(error_with("CLNET_WINOGRAD", "no") == "CLNET_WINOGRAD=no: expected 0 or 1");
+  CHECK(error_with("CLNET_POISON", "on") == "CLNET_POISON=on: expected 0 or 1");
+  CHECK(error_with("CLNET_DEBUG", "all") == "CLNET_DEBUG=all: expected an integer from 0 to 4");
+  CHECK(error_with("CLNET_TUNE", "fast") == "CLNET_TUNE=fast: expected on, off or seconds from 1 to 86400");
+  CHECK(error_with("CLNET_CACHE", "never") == "CLNET_CACHE=never: expected on, off or force");
+  CHECK(error_with("CLNET_VECTOR_WIDTH", "6") == "CLNET_VECTOR_WIDTH=6: expected 4, 8 or 16");
+  CHECK(error_with("CLNET_MEMORY_LIMIT", "much") ==
+        "CLNET_MEMORY_LIMIT=much: expected a size in bytes, as in 1000000, 512M or 2G");
+  CHECK(error_with("CLNET_KERNEL_DIR", "/nonexistent") == "CLNET_KERNEL_DIR=/nonexistent: expected a folder");
+  for (const char* right : {"on", "off", "30"}) CHECK(error_with("CLNET_TUNE", right).empty());
+  CHECK(error_with("CLNET_FUSION", "0").empty());
+}

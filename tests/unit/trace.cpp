@@ -1,6 +1,9 @@
 #include "lib/cl/trace.h"
 
+#include <sys/resource.h>
+
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "clnet/error.h"
@@ -48,6 +51,29 @@ TEST_CASE("a trace is valid JSON from the start and after every flush") {
   CHECK(event.at("tid") == track);
   CHECK(event.at("args").at("bytes") == 1e9);
   CHECK(event.at("args").at("flops") == 3e12);
+}
+
+TEST_CASE("a trace for which there is no room says so, once and for good") {
+  const clnet::test::Folder folder;
+  CHECK_THROWS_WITH(TraceFile("/dev/full"), Catch::Contains("No space left"));
+  TraceFile trace(folder / "trace.json");
+  const int track = trace.add_track("device");
+  trace.flush();
+  CHECK(trace.failure().empty());
+  // What a full disk does, a limit on the size of files does too.
+  auto* const before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{}, small{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &limit) == 0);
+  small = {512, limit.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  for (int i = 0; i < 100; ++i) trace.add(track, {"kernel", "detail", 1, 2, 3, 4});
+  trace.flush();
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  std::signal(SIGXFSZ, before);
+  CHECK_THAT(trace.failure(), Catch::Contains("trace.json: trace is cut short: File too large"));
+  trace.add(track, {"kernel", "detail", 1, 2, 3, 4});
+  trace.flush();
+  CHECK_FALSE(trace.failure().empty());
 }
 
 TEST_CASE("devices share the trace of one path, each on its own track") {

@@ -249,7 +249,12 @@ std::optional<std::string> Tuning::choice(const Node& node) const {
   const std::lock_guard lock(mutex_);
   if (!file_ || file_->empty() || !is_tunable(node)) return std::nullopt;
   const auto* found = file_->find(problem_text(node));
-  return found ? std::optional(found->solver) : std::nullopt;
+  if (!found) return std::nullopt;
+  const auto names = solver_names(node.op->name());
+  if (std::find(names.begin(), names.end(), found->solver) != names.end()) return found->solver;
+  logging::warn_once(
+      fmt::format("{}: ignored what it says for {}: there is no solver '{}'", file_->path(), node.op->name(), found->solver));
+  return std::nullopt;
 }
 
 void Tuning::tune(const Work& work, ocl::Context& device, const Evaluate& evaluate) {

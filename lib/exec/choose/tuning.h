@@ -41,6 +41,7 @@ class CLNET_API TuningFile {
   const Choice* find(const std::string& problem) const;
   void set(const std::string& problem, Choice choice) { choices_[problem] = std::move(choice); }
   bool empty() const { return choices_.empty(); }
+  const std::string& path() const { return path_; }
   /// Adds the choices to those that are in the file by now. What cannot be written is not kept, with a line in the log.
   void save() const;
 

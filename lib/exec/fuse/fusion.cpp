@@ -401,7 +401,7 @@ NoFusion::NoFusion() { ++disabled_here; }
 NoFusion::~NoFusion() { --disabled_here; }
 
 bool fusion_enabled() {
-  static const bool enabled = env::text("CLNET_FUSION").value_or("1") != "0";
+  static const bool enabled = env::flag("CLNET_FUSION", true);
   return enabled && disabled_here == 0;
 }
 

@@ -1,0 +1,36 @@
+#include "lib/cl/lifetime.h"
+
+#include <pthread.h>
+
+#include <atomic>
+
+#include "clnet/error.h"
+
+namespace clnet::ocl {
+
+namespace {
+
+std::atomic<bool> inherited{false}, ended{false};
+
+}  // namespace
+
+void use_drivers() {
+  [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, [] { inherited = true; });
+}
+
+void require_drivers() {
+  if (inherited) {
+    throw DeviceError(
+        "this process is a child that was forked after clnet had used OpenCL, whose drivers do not work in it: fork before the "
+        "first use of a device, or start a program anew");
+  }
+  if (ended) throw DeviceError("the process is ending, and its OpenCL drivers with it: devices cannot be used any more");
+}
+
+bool in_forked_child() { return inherited; }
+
+bool drivers_gone() { return inherited || ended; }
+
+void end_drivers() { ended = true; }
+
+}  // namespace clnet::ocl
