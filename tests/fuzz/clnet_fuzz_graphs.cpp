@@ -1,0 +1,121 @@
+// Random programs on the device of this process, judged by the interpreter. See docs/reliability.md.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+
+#include "clnet/clnet.h"
+#include "tests/fuzz/generator.h"
+#include "tests/fuzz/modes.h"
+#include "tests/fuzz/run.h"
+
+namespace clnet::fuzz {
+
+namespace {
+
+volatile std::uint64_t present_seed = 0;
+
+/// A crash says which program it was.
+void report_crash(int signal) {
+  char text[64];
+  const int size = std::snprintf(text, sizeof text, "signal %d at seed %llu\n", signal, static_cast<unsigned long long>(present_seed));
+  if (size > 0) (void)!std::fwrite(text, 1, static_cast<std::size_t>(size), stderr);
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+struct Arguments {
+  std::uint64_t seed = 0, count = 100;
+  double seconds = 0, shrink_seconds = 60;
+  std::string mode = "plan", digests, coverage;
+  bool plan_only = false, show = false;
+  Settings settings;
+};
+
+int fuzz(const Arguments& arguments, RunOptions options) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  std::ofstream digests;
+  if (!arguments.digests.empty()) digests.open(arguments.digests);
+  Coverage coverage;
+  std::uint64_t passed = 0, failed = 0, refused = 0, made = 0;
+  std::int64_t elements = 0, judged = 0;
+  for (std::uint64_t i = 0; i < arguments.count; ++i) {
+    if (arguments.seconds > 0 && elapsed() > arguments.seconds) break;
+    present_seed = arguments.seed + i;
+    ++made;
+    const auto program = Generator(present_seed, arguments.settings)();
+    if (arguments.show) fmt::print("{}\n", to_code(program));
+    options.gradients = options.judges && present_seed % 4 == 0;
+    const auto outcome = run(program, options, &coverage);
+    elements += outcome.elements;
+    judged += outcome.judged;
+    if (digests.is_open()) digests << present_seed << ' ' << outcome.digest << '\n' << std::flush;
+    if (outcome.refused) {
+      ++refused;
+      continue;
+    }
+    if (!outcome.fault) {
+      ++passed;
+      continue;
+    }
+    ++failed;
+    fmt::print("FAILED seed {}: {}\n", present_seed, *outcome.fault);
+    std::fflush(stdout);
+    if (arguments.shrink_seconds <= 0) continue;
+    const auto fails = [&](const Program& candidate) {
+      const auto again = run(candidate, options);
+      // Another error is another fault.
+      return again.fault && again.fault->starts_with("throws") == outcome.fault->starts_with("throws");
+    };
+    const auto least = shrink(program, fails, arguments.shrink_seconds);
+    fmt::print("the smallest program that still fails:\n{}// {}\n\n", to_code(least), run(least, options).fault.value_or("(not any more)"));
+    std::fflush(stdout);
+  }
+  if (made == 0) return 1;
+  fmt::print("{}", coverage.summary());
+  if (!arguments.coverage.empty()) std::ofstream(arguments.coverage) << coverage.list();
+  fmt::print("mode {}, seeds {} to {}, {:.1f} s, {:.1f} programs/s", arguments.mode, arguments.seed, arguments.seed + made - 1, elapsed(),
+             static_cast<double>(made) / elapsed());
+  if (options.judges && elements > 0)
+    fmt::print(", {:.1f} % of {} elements judged", 100 * static_cast<double>(judged) / static_cast<double>(elements), elements);
+  if (refused > 0) fmt::print(", {} refused for memory", refused);
+  fmt::print("\n{} passed, {} failed\n", passed, failed);
+  return failed == 0 ? 0 : 1;
+}
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("Random programs over all of clnet's operations, judged by an interpreter in double precision.");
+  app.add_option("--seed", arguments.seed, "the first program's seed");
+  app.add_option("--count", arguments.count, "how many programs");
+  app.add_option("--seconds", arguments.seconds, "stop after this time");
+  app.add_option("--max-ops", arguments.settings.max_ops, "the most operations of a program")->check(CLI::Range(1, 1000));
+  app.add_option("--block", arguments.settings.block, "so many neighbouring seeds share a structure and differ in sizes")
+      ->check(CLI::Range(1, 1000000));
+  app.add_option("--mode", arguments.mode, "how programs are carried out: " + mode_names());
+  app.add_flag("--plan-only", arguments.plan_only, "make plans, but judge no values: for a device that computes nothing");
+  app.add_flag("--show", arguments.show, "print each program as C++");
+  app.add_option("--shrink-seconds", arguments.shrink_seconds, "time for making a failing program smaller; 0: as it is");
+  app.add_option("--digests", arguments.digests, "a file for a digest of each program's results");
+  app.add_option("--coverage", arguments.coverage, "a file for all pairs of operations that met");
+  CLI11_PARSE(app, argc, argv);
+  if (!enter_mode(arguments.mode, argv)) return 1;
+
+  for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL}) std::signal(signal, report_crash);
+  RunOptions options;
+  options.judges = !arguments.plan_only;
+  if (arguments.plan_only) options.rounds = 1;
+  return fuzz(arguments, options);
+}
+
+}  // namespace
+
+}  // namespace clnet::fuzz
+
+int main(int argc, char** argv) { return clnet::fuzz::main(argc, argv); }

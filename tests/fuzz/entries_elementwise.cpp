@@ -1,0 +1,267 @@
+// Random calls of the elementwise operations.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tests/fuzz/generator.h"
+
+namespace clnet::fuzz {
+
+namespace {
+
+// What a function's argument must be, and between which numbers its result lies.
+enum class Needs : std::uint8_t { floats, small, positive, truth };
+
+struct Unary {
+  std::string_view name;
+  Tensor (*f)(const Tensor&);
+  Needs needs;
+  Range (*range)(Range);
+};
+
+Range within_one(Range) { return {-1, 1}; }
+Range truth(Range) { return {0, 1}; }
+Range whole(Range x) { return {std::floor(x.low), std::ceil(x.high)}; }
+Range rectified(Range x) { return {-0.5, std::max(x.high, 0.0)}; }
+Range symmetric(Range x) { return {-x.size(), x.size()}; }
+
+constexpr Unary unaries[] = {
+    {"abs", abs, Needs::floats, [](Range x) { return Range{0, x.size()}; }},
+    {"sign", sign, Needs::floats, within_one},
+    {"exp", exp, Needs::small, [](Range x) { return Range{std::exp(x.low), std::exp(x.high)}; }},
+    {"log", log, Needs::positive, [](Range x) { return Range{std::log(x.low), std::log(x.high)}; }},
+    {"log1p", log1p, Needs::positive, [](Range x) { return Range{0, std::log1p(x.high)}; }},
+    {"sqrt", sqrt, Needs::positive, [](Range x) { return Range{std::sqrt(x.low), std::sqrt(x.high)}; }},
+    {"rsqrt", rsqrt, Needs::positive, [](Range x) { return Range{1 / std::sqrt(x.high), 1 / std::sqrt(x.low)}; }},
+    {"square", square, Needs::floats, [](Range x) { return Range{0, x.size() * x.size()}; }},
+    {"reciprocal", reciprocal, Needs::positive, [](Range x) { return Range{1 / x.high, 1 / x.low}; }},
+    {"sin", sin, Needs::floats, within_one},
+    {"cos", cos, Needs::floats, within_one},
+    {"erf", erf, Needs::floats, within_one},
+    {"floor", floor, Needs::floats, whole},
+    {"ceil", ceil, Needs::floats, whole},
+    {"round", round, Needs::floats, whole},
+    {"tanh", tanh, Needs::floats, within_one},
+    {"sigmoid", sigmoid, Needs::floats, truth},
+    {"log_sigmoid", log_sigmoid, Needs::floats, [](Range x) { return Range{-x.size() - 1, 0}; }},
+    {"relu", relu, Needs::floats, [](Range x) { return Range{0, std::max(x.high, 0.0)}; }},
+    {"relu6", relu6, Needs::floats, [](Range x) { return Range{0, std::clamp(x.high, 0.0, 6.0)}; }},
+    {"selu", selu, Needs::floats, [](Range x) { return Range{-1.8, std::max(1.06 * x.high, 0.0)}; }},
+    {"silu", silu, Needs::floats, rectified},
+    {"mish", mish, Needs::floats, rectified},
+    {"hardswish", hardswish, Needs::floats, rectified},
+    {"hardsigmoid", hardsigmoid, Needs::floats, truth},
+    {"softsign", softsign, Needs::floats, within_one},
+    {"is_nan", is_nan, Needs::floats, truth},
+    {"logical_not", logical_not, Needs::truth, truth},
+};
+
+bool add_unary(Generator& g, const Unary& unary) {
+  Ref x;
+  switch (unary.needs) {
+    case Needs::floats: x = g.floating(); break;
+    case Needs::small: x = g.floating(2.5); break;
+    case Needs::positive: x = g.positive(); break;
+    case Needs::truth: x = g.truth(); break;
+  }
+  const auto f = unary.f;
+  g.add(std::string(unary.name), fmt::format("{}($0)", unary.name), {x}, [f](const Tensors& in) { return f(in[0]); },
+        unary.range(g.range(x)));
+  return true;
+}
+
+template <std::size_t k>
+bool unary(Generator& g) {
+  return add_unary(g, unaries[k]);
+}
+
+template <std::size_t... k>
+void append_unaries(std::vector<Entry>& entries, std::index_sequence<k...>) {
+  (entries.push_back({unaries[k].name, 1, unary<k>}), ...);
+}
+
+// ---- With parameters
+
+using WithParameters = Tensor (*)(const Tensor& x, double a, double b);
+bool add_parametrized(Generator& g, std::string_view name, std::string code, double a, double b, WithParameters f, Range range) {
+  const auto x = g.floating();
+  if (range.low > range.high) range = g.range(x);
+  g.add(std::string(name), fmt::format(fmt::runtime(code), a, b), {x}, [=](const Tensors& in) { return f(in[0], a, b); }, range);
+  return true;
+}
+constexpr Range as_argument{1, -1};
+
+bool add_leaky_relu(Generator& g) {
+  return add_parametrized(g, "leaky_relu", "leaky_relu($0, {})", g.choose().of({0.01, 0.25, -0.5}), 0,
+                          [](const Tensor& x, double a, double) { return leaky_relu(x, a); }, as_argument);
+}
+bool add_elu(Generator& g) {
+  return add_parametrized(g, "elu", "elu($0, {})", g.choose().of({1.0, 0.5}), 0,
+                          [](const Tensor& x, double a, double) { return elu(x, a); }, as_argument);
+}
+bool add_celu(Generator& g) {
+  return add_parametrized(g, "celu", "celu($0, {})", g.choose().of({1.0, 0.5, 2.0}), 0,
+                          [](const Tensor& x, double a, double) { return celu(x, a); }, as_argument);
+}
+bool add_gelu(Generator& g) {
+  if (g.choose().chance(0.5))
+    return add_parametrized(g, "gelu", "gelu($0)", 0, 0, [](const Tensor& x, double, double) { return gelu(x); }, as_argument);
+  return add_parametrized(g, "gelu", "gelu($0, Gelu::tanh)", 0, 0,
+                          [](const Tensor& x, double, double) { return gelu(x, Gelu::tanh); }, as_argument);
+}
+bool add_hardtanh(Generator& g) {
+  return add_parametrized(g, "hardtanh", "hardtanh($0, {}, {})", g.choose().of({-1.0, -0.5}), g.choose().of({1.0, 0.25}),
+                          [](const Tensor& x, double a, double b) { return hardtanh(x, a, b); }, {-1, 1});
+}
+bool add_softplus(Generator& g) {
+  return add_parametrized(g, "softplus", "softplus($0, {}, {})", g.choose().of({1.0, 2.0}), g.choose().of({20.0, 1.5}),
+                          [](const Tensor& x, double a, double b) { return softplus(x, a, b); }, {0, 9});
+}
+bool add_clamp(Generator& g) {
+  if (g.choose().chance(0.3))
+    return add_parametrized(g, "clamp", "clamp($0, {})", -0.5, 0, [](const Tensor& x, double a, double) { return clamp(x, a); },
+                            as_argument);
+  return add_parametrized(g, "clamp", "clamp($0, {}, {})", g.choose().of({-1.0, 0.25}), g.choose().of({1.0, 1.5}),
+                          [](const Tensor& x, double a, double b) { return clamp(x, a, b); }, {-1, 1.5});
+}
+
+// ---- Binary
+
+struct Binary {
+  std::string_view name, sign;  ///< of an operator
+  Tensor (*tensors)(const Tensor&, const Tensor&);
+  Tensor (*number_after)(const Tensor&, double);
+  Tensor (*number_before)(double, const Tensor&);
+  Range (*range)(Range, Range);
+};
+
+Range sum_of(Range a, Range b) { return {a.low + b.low, a.high + b.high}; }
+Range product_of(Range a, Range b) { return symmetric({0, a.size() * b.size()}); }
+Range either(Range a, Range b) { return {std::min(a.low, b.low), std::max(a.high, b.high)}; }
+Range truth_of(Range, Range) { return {0, 1}; }
+
+#define BINARY(name) name, name, name
+constexpr Binary binaries[] = {
+    {"operator+", "+", BINARY(operator+), sum_of},
+    {"operator-", "-", BINARY(operator-), [](Range a, Range b) { return sum_of(a, {-b.high, -b.low}); }},
+    {"operator*", "*", BINARY(operator*), product_of},
+    {"operator/", "/", BINARY(operator/), [](Range a, Range b) { return symmetric({0, a.size() / b.low}); }},
+    {"pow", "", BINARY(pow), [](Range a, Range b) { return Range{0, std::pow(std::max(a.high, 1 / a.low), b.size())}; }},
+    {"maximum", "", BINARY(maximum), either},
+    {"minimum", "", BINARY(minimum), either},
+    {"equal", "", BINARY(equal), truth_of},
+    {"not_equal", "", BINARY(not_equal), truth_of},
+    {"less", "", BINARY(less), truth_of},
+    {"less_equal", "", BINARY(less_equal), truth_of},
+    {"greater", "", BINARY(greater), truth_of},
+    {"greater_equal", "", BINARY(greater_equal), truth_of},
+};
+#undef BINARY
+
+std::string call_of(const Binary& binary, const std::string& a, const std::string& b) {
+  return binary.sign.empty() ? fmt::format("{}({}, {})", binary.name, a, b) : fmt::format("{} {} {}", a, binary.sign, b);
+}
+
+bool add_binary(Generator& g, const Binary& binary) {
+  const bool divides = binary.name == "operator/", powers = binary.name == "pow", multiplies = binary.name == "operator*";
+  const bool whole_numbers = !powers && !divides && g.choose().chance(0.15);
+  const auto a = powers ? g.positive() : whole_numbers ? g.integers() : g.floating();
+  const auto name = std::string(binary.name);
+  const auto f = binary.tensors;
+  if (g.choose().chance(0.25)) {
+    const double number = whole_numbers ? static_cast<double>(g.choose().integer(1, 4)) : g.choose().of({0.5, 2.0, 1.0, 0.25, 3.0});
+    const auto range = g.range(a);
+    if (!divides && g.choose().chance(0.3)) {
+      const auto before = binary.number_before;
+      // The gradient of the exponent wants a base above 0, and number ^ x is small where x is.
+      if (powers && range.size() > 3) return false;
+      g.add(name, call_of(binary, fmt::format("{:.2f}", number), "$0"), {a},
+            [=](const Tensors& in) { return before(number, in[0]); },
+            powers ? Range{0, 64} : binary.range({number, number}, range));
+      return true;
+    }
+    const auto after = binary.number_after;
+    g.add(name, call_of(binary, "$0", fmt::format("{:.2f}", number)), {a}, [=](const Tensors& in) { return after(in[0], number); },
+          binary.range(range, {number, number}));
+    return true;
+  }
+  auto b = g.partner(g.shape_of(a), g.dtype_of(a));
+  if (is_floating(g.dtype_of(a))) b = g.tame(b, powers ? 3 : 8);
+  if (divides && g.range(b).low < 0.05) {
+    const auto raw = b;
+    b = g.add("operator+", "abs($0) + 0.5", {raw}, [](const Tensors& in) { return abs(in[0]) + 0.5; }, {0.5, g.range(raw).size() + 0.5});
+  }
+  if (whole_numbers && multiplies && g.range(a).size() * g.range(b).size() > 1e6) return false;
+  g.add(name, call_of(binary, "$0", "$1"), {a, b}, [f](const Tensors& in) { return f(in[0], in[1]); },
+        binary.range(g.range(a), g.range(b)));
+  return true;
+}
+
+template <std::size_t k>
+bool binary(Generator& g) {
+  return add_binary(g, binaries[k]);
+}
+
+template <std::size_t... k>
+void append_binaries(std::vector<Entry>& entries, std::index_sequence<k...>) {
+  (entries.push_back({binaries[k].name, binaries[k].sign.empty() ? 1.5 : 5.0, binary<k>}), ...);
+}
+
+bool add_negation(Generator& g) {
+  const auto x = g.floating();
+  const auto range = g.range(x);
+  g.add("operator-", "-$0", {x}, [](const Tensors& in) { return -in[0]; }, {-range.high, -range.low});
+  return true;
+}
+
+bool add_logical(Generator& g, bool both) {
+  const auto a = g.truth(), b = g.partner(g.shape_of(a), Dtype::boolean);
+  g.add(both ? "logical_and" : "logical_or", both ? "logical_and($0, $1)" : "logical_or($0, $1)", {a, b},
+        [both](const Tensors& in) { return both ? logical_and(in[0], in[1]) : logical_or(in[0], in[1]); }, {0, 1});
+  return true;
+}
+
+bool add_where(Generator& g) {
+  const auto a = g.choose().chance(0.85) ? g.floating() : g.integers(), b = g.partner(g.shape_of(a), g.dtype_of(a), true),
+             condition = g.partner(g.shape_of(a), Dtype::boolean, true);
+  g.add("where", "where($0, $1, $2)", {condition, a, b}, [](const Tensors& in) { return where(in[0], in[1], in[2]); },
+        either(g.range(a), g.range(b)));
+  return true;
+}
+
+bool add_cast(Generator& g) {
+  const auto x = g.any_value();
+  auto range = g.range(x);
+  const bool from_float = is_floating(g.dtype_of(x));
+  auto to = g.choose().of({Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::i32, Dtype::i64,
+                           Dtype::u8, Dtype::boolean});
+  // A number that the dtype cannot hold has no defined result.
+  if (range.size() > 1000 || (to == Dtype::u8 && (range.low < 0 || range.high > 255))) to = Dtype::f32;
+  if (from_float && !is_floating(to) && range.size() >= 100) to = Dtype::f32;
+  if (to == Dtype::boolean) range = {0, 1};
+  g.add("cast", fmt::format("cast($0, Dtype::{})", to == Dtype::boolean ? "boolean" : to_string(to)), {x},
+        [to](const Tensors& in) { return cast(in[0], to); }, range);
+  return true;
+}
+
+}  // namespace
+
+std::vector<Entry> elementwise_entries() {
+  std::vector<Entry> entries{{"cast", 4, add_cast},
+                             {"logical_and", 1, [](Generator& g) { return add_logical(g, true); }},
+                             {"logical_or", 1, [](Generator& g) { return add_logical(g, false); }},
+                             {"where", 4, add_where},
+                             {"operator-", 1, add_negation},
+                             {"leaky_relu", 1, add_leaky_relu},
+                             {"elu", 1, add_elu},
+                             {"celu", 1, add_celu},
+                             {"gelu", 1, add_gelu},
+                             {"hardtanh", 1, add_hardtanh},
+                             {"softplus", 1, add_softplus},
+                             {"clamp", 1, add_clamp}};
+  append_unaries(entries, std::make_index_sequence<std::size(unaries)>{});
+  append_binaries(entries, std::make_index_sequence<std::size(binaries)>{});
+  return entries;
+}
+
+}  // namespace clnet::fuzz

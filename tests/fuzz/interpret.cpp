@@ -1,0 +1,143 @@
+#include "tests/fuzz/interpret.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "clnet/error.h"
+#include "tests/fuzz/random.h"
+#include "tests/fuzz/rounding.h"
+
+namespace clnet::fuzz {
+
+namespace {
+
+const Field& field_of(const Node& node, std::string_view name, const Fields& fields) {
+  for (const auto& [key, value] : fields)
+    if (key == name) return value;
+  throw Error(fmt::format("the interpreter expects a field '{}' of operation {}", name, node.op->name()));
+}
+
+std::uint64_t hash_of_text(std::string_view text) {
+  std::uint64_t hash = 0;
+  for (char c : text) hash = mix(hash, static_cast<unsigned char>(c));
+  return hash;
+}
+
+}  // namespace
+
+double Call::number(std::string_view name) const {
+  const auto fields = node.op->fields();
+  const auto& field = field_of(node, name, fields);
+  if (const auto* flag = std::get_if<bool>(&field)) return *flag;
+  if (const auto* whole = std::get_if<std::int64_t>(&field)) return static_cast<double>(*whole);
+  return std::get<double>(field);
+}
+
+std::vector<std::int64_t> Call::list(std::string_view name) const {
+  const auto fields = node.op->fields();
+  return std::get<std::vector<std::int64_t>>(field_of(node, name, fields));
+}
+
+const Rule& rule_of(std::string_view op) {
+  static const Rules all = [] {
+    Rules rules;
+    for (const auto& part : {elementwise_rules(), shape_rules(), reduce_rules(), image_rules(), normalize_rules()})
+      rules.insert(part.begin(), part.end());
+    return rules;
+  }();
+  const auto found = all.find(op);
+  if (found == all.end()) throw Error(fmt::format("the interpreter has no rule for operation {}", op));
+  return found->second;
+}
+
+void Interpreter::set(const Tensor& tensor, Array value) {
+  given_[{tensor.node().get(), tensor.output()}] = std::move(value);
+}
+
+const Array& Interpreter::operator()(const Tensor& tensor) {
+  std::vector<std::shared_ptr<Node>> stack{tensor.node()};
+  while (!stack.empty()) {
+    const auto node = stack.back();
+    if (results_.count(node.get())) {
+      stack.pop_back();
+      continue;
+    }
+    bool ready = true;
+    for (const auto& input : node->inputs) {
+      if (results_.count(input.node().get())) continue;
+      stack.push_back(input.node());
+      ready = false;
+    }
+    if (!ready) continue;
+    compute(node);
+    stack.pop_back();
+  }
+  return results_.at(tensor.node().get()).values[static_cast<std::size_t>(tensor.output())];
+}
+
+std::uint64_t Interpreter::hash_of(const Node& node) const {
+  auto hash = hash_of_text(std::string(node.op->name()) + to_string(node.op->fields()));
+  for (const auto& input : node.inputs)
+    hash = mix(hash, results_.at(input.node().get()).hash + static_cast<std::uint64_t>(input.output()));
+  return hash;
+}
+
+void Interpreter::wobble(Array& array, double relative, double absolute, std::uint64_t hash) {
+  for (std::size_t i = 0; i < array.values.size(); ++i) {
+    const double way = 2 * as_fraction(mix(hash + i)) - 1;
+    array.values[i] += (array.values[i] * relative + absolute) * way;
+  }
+}
+
+void Interpreter::read_leaf(const std::shared_ptr<Node>& node, Result& result) {
+  const auto& spec = node->outputs[0];
+  if (const auto given = given_.find({node.get(), 0}); given != given_.end()) {
+    result.values = {given->second};
+  } else {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(spec.bytes()));
+    Tensor(node, 0).to_bytes(bytes.data(), bytes.size());
+    result.values = {from_storage(bytes, spec)};
+  }
+  result.hash = hash_of_text(to_string(spec));
+  for (double value : result.values[0].values) result.hash = mix(result.hash, std::bit_cast<std::uint64_t>(value));
+}
+
+void Interpreter::compute(const std::shared_ptr<Node>& shared) {
+  const Node& node = *shared;
+  Result result;
+  if (!node.op) {
+    read_leaf(shared, result);
+    results_[&node] = std::move(result);
+    return;
+  }
+  // In f32, functions are a few units off; a result of a narrower dtype is off by a rounding to either side.
+  constexpr double units = 4;
+  const auto& rule = rule_of(node.op->name());
+  result.hash = hash_of(node);
+  const auto wobbling = mix(result.hash ^ arithmetic_.wobble);
+  Call call{node, {}};
+  bool narrows = false;
+  for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+    const auto& input = node.inputs[k];
+    call.in.push_back(results_.at(input.node().get()).values[static_cast<std::size_t>(input.output())]);
+    if (!is_floating(input.dtype())) continue;
+    for (const auto& output : node.outputs) narrows = narrows || unit(output.dtype) > unit(input.dtype());
+    if (arithmetic_.wobble != 0 && !rule.exact)
+      wobble(call.in.back(), units * rule.slack * arithmetic_.strength * unit(Dtype::f32), 0, wobbling + k);
+  }
+  result.values = rule.apply(call);
+  for (std::size_t k = 0; k < result.values.size(); ++k) {
+    const auto dtype = node.outputs[k].dtype;
+    auto& values = result.values[k];
+    if (arithmetic_.wobble != 0 && (!rule.exact || narrows) && is_floating(dtype))
+      wobble(values, (dtype == Dtype::f32 ? units : 1) * arithmetic_.strength * unit(dtype), arithmetic_.strength * tiniest(dtype),
+             mix(wobbling + k));
+    if (arithmetic_.rounds || !is_floating(dtype))
+      for (auto& value : values.values) value = rounded(value, dtype);
+    if (const auto given = given_.find({&node, static_cast<int>(k)}); given != given_.end()) values = given->second;
+  }
+  results_[&node] = std::move(result);
+}
+
+}  // namespace clnet::fuzz

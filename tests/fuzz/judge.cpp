@@ -1,0 +1,141 @@
+#include "tests/fuzz/judge.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "tests/fuzz/interpret.h"
+#include "tests/fuzz/random.h"
+#include "tests/fuzz/rounding.h"
+
+namespace clnet::fuzz {
+
+namespace {
+
+/// All wanted values under one arithmetic.
+std::vector<Array> interpret(const Built& built, const Arithmetic& arithmetic) {
+  Interpreter interpreter(arithmetic);
+  for (const auto& [leaf, values] : built.leaves) interpreter.set(leaf, values);
+  for (const auto& [copy, source] : built.detached) interpreter.set(copy, interpreter(source));
+  std::vector<Array> values;
+  for (const auto& tensor : built.wanted) values.push_back(interpreter(tensor));
+  return values;
+}
+
+/// How far the interpreter's runs with errors lie from the one without, element by element.
+class Spread {
+ public:
+  explicit Spread(const Built& built) : built_(built), base_(interpret(built, {})) {
+    for (const auto& array : base_) distance_.emplace_back(array.values.size(), 0.0);
+  }
+  void add(std::uint64_t wobble, double strength) {
+    const auto values = interpret(built_, {true, wobble, strength});
+    for (std::size_t k = 0; k < values.size(); ++k)
+      for (std::size_t i = 0; i < values[k].values.size(); ++i) {
+        const double off = std::fabs(values[k].values[i] - base_[k].values[i]);
+        if (!(off <= distance_[k][i])) distance_[k][i] = std::isnan(off) ? INFINITY : off;
+      }
+  }
+  const std::vector<Array>& base() const { return base_; }
+  double distance(std::size_t k, std::size_t i) const { return distance_[k][i]; }
+
+ private:
+  const Built& built_;
+  std::vector<Array> base_;
+  std::vector<std::vector<double>> distance_;
+};
+
+Verdict compare(const Built& built, const std::vector<std::vector<std::byte>>& results, const Spread& spread) {
+  // Runs with random errors rarely meet the worst case.
+  constexpr double clear = 6;
+  Verdict verdict;
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    const auto& spec = built.wanted[k].spec();
+    const auto got = from_storage(results[k], spec);
+    double worst = 0;
+    for (std::int64_t i = 0; i < got.numel(); ++i) {
+      const double want = spread.base()[k][i], distance = spread.distance(k, static_cast<std::size_t>(i));
+      ++verdict.elements;
+      if (!std::isfinite(want) || !std::isfinite(distance)) continue;
+      ++verdict.judged;
+      const double allowed = clear * distance + 4 * unit(spec.dtype) * std::fabs(want) + 2 * tiniest(spec.dtype);
+      const double error = std::fabs(got[i] - want);
+      if (error <= allowed || error / allowed <= worst) continue;
+      worst = error / allowed;
+      verdict.wanted = k;
+      verdict.fault = fmt::format("value {} of the evaluation, {}: element {} is {}, not {} (off by {}, at most {} is rounding)", k,
+                                  to_string(spec), i, got[i], want, error, allowed);
+      if (std::isnan(error)) break;
+    }
+    if (verdict.fault) return verdict;
+  }
+  return verdict;
+}
+
+}  // namespace
+
+Verdict judge(const Built& built, const std::vector<std::vector<std::byte>>& results) {
+  Spread spread(built);
+  for (std::uint64_t run = 1; run <= 3; ++run) spread.add(run, 1);
+  auto verdict = compare(built, results, spread);
+  if (!verdict.fault) return verdict;
+  // A comparison, a rounding or a largest element may have fallen the other way: rare, so more runs are made only now.
+  for (std::uint64_t run = 4; run <= 40; ++run) spread.add(run, run % 2 == 0 ? 1 : 4);
+  return compare(built, results, spread);
+}
+
+namespace {
+
+std::string gradient_fault(const Program& program, const Built& built, std::size_t step) {
+  const auto& inputs = program.steps[step].inputs;
+  constexpr Arithmetic exact{false, 0, 1};
+  const auto prepared = [&] {
+    Interpreter interpreter(exact);
+    for (const auto& [leaf, values] : built.leaves) interpreter.set(leaf, values);
+    return interpreter;
+  };
+  auto at_point = prepared();
+  for (const auto& [copy, source] : built.detached) at_point.set(copy, at_point(source));
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    const auto& x = built[inputs[i]];
+    const Array point = at_point(x), gradient = at_point(built.tensors[step][i - 1]);
+    Array direction(point.shape);
+    Rng random(mix(program.seed, step * 16 + i));
+    double slope = 0, size = 0;
+    for (std::int64_t k = 0; k < point.numel(); ++k) {
+      direction[k] = random.between(-1, 1);
+      slope += direction[k] * gradient[k];
+      size += std::fabs(direction[k] * gradient[k]);
+    }
+    const auto loss = [&](double distance) {
+      auto interpreter = prepared();
+      for (const auto& [copy, source] : built.detached) interpreter.set(copy, at_point(source));
+      Array moved = point;
+      for (std::int64_t k = 0; k < moved.numel(); ++k) moved[k] += distance * direction[k];
+      interpreter.set(x, std::move(moved));
+      return interpreter(built[inputs[0]])[0];
+    };
+    constexpr double distance = 1e-5;
+    const double here = loss(0), before = (here - loss(-distance)) / distance, after = (loss(distance) - here) / distance;
+    const double narrow = (loss(distance / 2) - loss(-distance / 2)) / distance, wide = (before + after) / 2;
+    const double scale = size + std::fabs(wide) + 1e-6;
+    // At a kink the slopes before and after it differ, and any between them will do.
+    const bool smooth = std::fabs(wide - narrow) < 1e-4 * scale && std::isfinite(slope);
+    if (smooth && std::fabs(slope - wide) > 1e-2 * scale + std::fabs(after - before))
+      return fmt::format("step {}: the gradient by input {} gives {} along a direction where the loss has slope {}", step, i, slope,
+                         wide);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<std::string> check_gradients(const Program& program, const Built& built) {
+  for (std::size_t step = 0; step < program.steps.size(); ++step) {
+    if (program.steps[step].op != "gradients") continue;
+    if (auto fault = gradient_fault(program, built, step); !fault.empty()) return fault;
+  }
+  return std::nullopt;
+}
+
+}  // namespace clnet::fuzz

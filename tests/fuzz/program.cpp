@@ -1,0 +1,151 @@
+#include "tests/fuzz/program.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "tests/fuzz/random.h"
+#include "tests/fuzz/rounding.h"
+
+namespace clnet::fuzz {
+
+Array leaf_values(const Leaf& leaf, std::uint64_t seed) {
+  Array result(leaf.spec.shape);
+  Rng random(mix(seed));
+  for (auto& value : result.values) {
+    const double place = random.fraction();
+    switch (leaf.fill) {
+      case Fill::smooth: value = leaf.low + (leaf.high - leaf.low) * place; break;
+      case Fill::grid: value = std::floor((leaf.low + (leaf.high - leaf.low) * place) * 4 + 0.5) / 4; break;
+      case Fill::integers: value = leaf.low + std::floor((leaf.high - leaf.low + 1) * place); break;
+    }
+    value = rounded(value, leaf.spec.dtype);
+  }
+  return result;
+}
+
+Tensor leaf_tensor(const Array& values, Dtype dtype) {
+  const auto bytes = to_storage(values, dtype);
+  return Tensor::from_bytes(bytes.data(), bytes.size(), {values.shape, dtype});
+}
+
+namespace {
+
+Tensors inputs_of(const Step& step, const Built& built) {
+  Tensors result;
+  for (const auto& input : step.inputs) result.push_back(built[input]);
+  return result;
+}
+
+void make(const Program& program, std::size_t k, std::uint64_t round, Built& built) {
+  const auto& step = program.steps[k];
+  if (!step.is_leaf()) {
+    built.tensors[k] = step.make(inputs_of(step, built));
+    if (step.op == "detach") built.detached.emplace_back(built.tensors[k][0], built[step.inputs[0]]);
+    return;
+  }
+  auto values = leaf_values(step.leaf, mix(program.seed + k, round));
+  built.tensors[k] = {leaf_tensor(values, step.leaf.spec.dtype)};
+  built.leaves.emplace_back(built.tensors[k][0], std::move(values));
+}
+
+}  // namespace
+
+Built build(const Program& program, std::uint64_t round) {
+  manual_seed(program.seed + round);
+  Built built;
+  built.tensors.resize(program.steps.size());
+  auto next = program.evaluations.begin();
+  const auto evaluate_until = [&](std::size_t at) {
+    for (; next != program.evaluations.end() && next->at <= at; ++next) {
+      Tensors values;
+      for (const auto& ref : next->values) values.push_back(built[ref]);
+      eval(values);
+      built.wanted.insert(built.wanted.end(), values.begin(), values.end());
+    }
+  };
+  for (std::size_t k = 0; k < program.steps.size();) {
+    evaluate_until(k);
+    const auto group = program.steps[k].group;
+    if (group == 0) {
+      make(program, k++, round, built);
+      continue;
+    }
+    checkpoint(std::function<Tensors()>([&] {
+      Tensors results;
+      for (; k < program.steps.size() && program.steps[k].group == group; ++k) {
+        make(program, k, round, built);
+        results.insert(results.end(), built.tensors[k].begin(), built.tensors[k].end());
+      }
+      return results;
+    }));
+  }
+  evaluate_until(program.steps.size());
+  return built;
+}
+
+namespace {
+
+std::string extents(const Shape& shape) { return fmt::format("{{{}}}", fmt::join(shape.extents(), ", ")); }
+
+std::string_view dtype_name(Dtype dtype) { return dtype == Dtype::boolean ? "boolean" : to_string(dtype); }
+
+std::string reference(const Program& program, const Ref& ref) {
+  return program.steps[ref.step].outputs.size() == 1 ? fmt::format("v{}", ref.step) : fmt::format("v{}[{}]", ref.step, ref.output);
+}
+
+/// The step's expression, with its inputs in place of $0, $1, ...
+std::string expression(const Program& program, std::size_t k) {
+  const auto& step = program.steps[k];
+  if (step.is_leaf()) {
+    constexpr std::string_view fills[] = {"smooth", "grid", "integers"};
+    return fmt::format("leaf({{Shape{}, Dtype::{}}}, Fill::{}, {}, {}, {}u)", extents(step.leaf.spec.shape),
+                       dtype_name(step.leaf.spec.dtype), fills[static_cast<std::size_t>(step.leaf.fill)], step.leaf.low,
+                       step.leaf.high, mix(program.seed + k, 0));
+  }
+  std::string result;
+  for (std::size_t i = 0; i < step.code.size(); ++i) {
+    if (step.code[i] != '$') {
+      result += step.code[i];
+      continue;
+    }
+    std::size_t index = 0;
+    while (i + 1 < step.code.size() && std::isdigit(static_cast<unsigned char>(step.code[i + 1])))
+      index = index * 10 + static_cast<std::size_t>(step.code[++i] - '0');
+    result += reference(program, step.inputs.at(index));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string to_code(const Program& program) {
+  std::string text = fmt::format("// seed {}\nmanual_seed({}u);\n", program.seed, program.seed);
+  std::size_t group = 0;
+  auto next = program.evaluations.begin();
+  const auto evaluate_until = [&](std::size_t at) {
+    for (; next != program.evaluations.end() && next->at <= at; ++next) {
+      std::vector<std::string> names;
+      for (const auto& ref : next->values) names.push_back(reference(program, ref));
+      text += fmt::format("eval({{{}}});\n", fmt::join(names, ", "));
+    }
+  };
+  for (std::size_t k = 0; k < program.steps.size(); ++k) {
+    const auto& step = program.steps[k];
+    if (step.group == 0 || step.group != group) evaluate_until(k);
+    if (step.group != group) {
+      if (group != 0) text += "// end of checkpoint()\n";
+      if (step.group != 0) text += "// the steps of one checkpoint():\n";
+      group = step.group;
+    }
+    text += fmt::format("const auto v{} = {};", k, expression(program, k));
+    std::vector<std::string> specs;
+    for (const auto& spec : step.outputs) specs.push_back(to_string(spec));
+    text += fmt::format("  // {}\n", fmt::join(specs, ", "));
+  }
+  evaluate_until(program.steps.size());
+  return text;
+}
+
+}  // namespace clnet::fuzz

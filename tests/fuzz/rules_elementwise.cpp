@@ -1,0 +1,68 @@
+// What elementwise operations mean, and tensors that are made from numbers.
+#include "tests/fuzz/interpret.h"
+#include "tests/reference/elementwise.h"
+#include "tests/reference/philox.h"
+
+namespace clnet::fuzz {
+
+using namespace testing::reference;
+
+namespace {
+
+const Formula& formula_of(std::string_view name) {
+  for (const auto& formula : formulas)
+    if (formula.name == name) return formula;
+  return formulas[0];
+}
+
+Arrays by_formula(const Call& call) {
+  std::vector<double> parameters;
+  for (float parameter : call.node.op->parameters()) parameters.push_back(static_cast<double>(parameter));
+  parameters.resize(2);
+  return {elementwise(formula_of(call.node.op->name()), call.in, parameters.data(), call.shape())};
+}
+
+Arrays arange(const Call& call) {
+  Array y(call.shape());
+  for (std::int64_t i = 0; i < y.numel(); ++i) y[i] = call.in[0][0] + call.in[1][0] * static_cast<double>(i);
+  return {y};
+}
+
+std::uint64_t whole(const Array& scalar) { return static_cast<std::uint64_t>(scalar[0]); }
+
+Arrays random_uniform(const Call& call) {
+  // As many bits as the dtype holds below 1.
+  const double steps = call.dtype() == Dtype::f16 ? 0x1p11 : call.dtype() == Dtype::bf16 ? 0x1p8 : 0x1p24;
+  Array y(call.shape());
+  for (std::int64_t i = 0; i < y.numel(); ++i)
+    y[i] = std::floor(philox_uniform(whole(call.in[0]), whole(call.in[1]), static_cast<std::uint64_t>(i)) * steps) / steps;
+  return {y};
+}
+
+Arrays random_normal(const Call& call) {
+  Array y(call.shape());
+  for (std::int64_t i = 0; i < y.numel(); ++i)
+    y[i] = philox_normal(whole(call.in[0]), whole(call.in[1]), static_cast<std::uint64_t>(i));
+  return {y};
+}
+
+Arrays dropout(const Call& call) {
+  const double p = call.number("p");
+  Array y = call.in[0];
+  const Array &seed = call.in[1], &offset = call.in[2];
+  for (std::int64_t i = 0; i < y.numel(); ++i) {
+    const double draw = philox_uniform(whole(seed), whole(offset), static_cast<std::uint64_t>(i));
+    y[i] = draw < static_cast<double>(static_cast<float>(p)) ? 0 : y[i] / (1 - p);
+  }
+  return {y};
+}
+
+}  // namespace
+
+Rules elementwise_rules() {
+  Rules rules{{"arange", {arange}}, {"rand", {random_uniform, true}}, {"randn", {random_normal}}, {"dropout", {dropout}}};
+  for (const auto& formula : formulas) rules[formula.name] = {by_formula, formula.exact};
+  return rules;
+}
+
+}  // namespace clnet::fuzz

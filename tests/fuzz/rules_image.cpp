@@ -1,0 +1,141 @@
+// What convolution and pooling mean, with their gradients.
+#include "tests/fuzz/interpret.h"
+#include "tests/reference/conv2d.h"
+#include "tests/reference/pool2d.h"
+
+namespace clnet::fuzz {
+
+using namespace testing;
+
+namespace {
+
+Conv2dOptions conv_options(const Call& call) {
+  const auto stride = call.list("stride"), padding = call.list("padding"), dilation = call.list("dilation");
+  return {.stride = {stride[0], stride[1]},
+          .padding = {padding[0], padding[1], padding[2], padding[3]},
+          .dilation = {dilation[0], dilation[1]},
+          .groups = call.integer("groups")};
+}
+
+Arrays conv2d(const Call& call) {
+  Array y(call.shape());
+  const auto &x = call.in[0], &weight = call.in[1];
+  each_product(x.shape, weight.shape, y.shape, conv_options(call), [&](auto xi, auto wi, auto yi) { y[yi] += x[xi] * weight[wi]; });
+  if (call.in.size() == 3) add_bias(y, call.in[2]);
+  return {y};
+}
+
+Arrays conv2d_backward_data(const Call& call) {
+  Array dx(call.shape());
+  const auto &g = call.in[0], &weight = call.in[1];
+  each_product(dx.shape, weight.shape, g.shape, conv_options(call), [&](auto xi, auto wi, auto yi) { dx[xi] += g[yi] * weight[wi]; });
+  return {dx};
+}
+
+Arrays conv2d_backward_weights(const Call& call) {
+  Array dweight(call.shape());
+  const auto &x = call.in[0], &g = call.in[1];
+  each_product(x.shape, dweight.shape, g.shape, conv_options(call), [&](auto xi, auto wi, auto yi) { dweight[wi] += x[xi] * g[yi]; });
+  return {dweight};
+}
+
+struct Pool {
+  PoolAxis vertical, horizontal;
+  std::int64_t height, width, out_height, out_width;
+};
+
+Pool pool_of(const Call& call) {
+  const auto input = call.list("input"), output = call.list("output"), kernel = call.list("kernel"), stride = call.list("stride"),
+             padding = call.list("padding"), dilation = call.list("dilation");
+  const bool adaptive = call.flag("adaptive");
+  const auto axis = [&](std::size_t d) {
+    return PoolAxis{.kernel = kernel[d],
+                    .stride = stride[d],
+                    .before = padding[d],
+                    .after = padding[d + 2],
+                    .dilation = dilation[d],
+                    .adaptive = adaptive ? output[d] : 0};
+  };
+  return {axis(0), axis(1), input[0], input[1], output[0], output[1]};
+}
+
+/// Calls visit(the window's number, its positions inside the plane, how many count to the edge of the padding) for one plane.
+template <class Visit>
+void each_window(const Pool& pool, Visit visit) {
+  std::int64_t output = 0;
+  for (std::int64_t oh = 0; oh < pool.out_height; ++oh)
+    for (std::int64_t ow = 0; ow < pool.out_width; ++ow, ++output) {
+      std::vector<std::int64_t> inside;
+      std::int64_t padded = 0;
+      for (auto ih : pool.vertical.window(oh, pool.height))
+        for (auto iw : pool.horizontal.window(ow, pool.width)) {
+          if (ih >= 0 && ih < pool.height && iw >= 0 && iw < pool.width) inside.push_back(ih * pool.width + iw);
+          if (ih < pool.height + pool.vertical.after && iw < pool.width + pool.horizontal.after) ++padded;
+        }
+      visit(output, inside, padded);
+    }
+}
+
+/// Outputs: the largest elements, and where in their plane they lie; the plane's size where a window is all padding.
+Arrays max_pool2d(const Call& call) {
+  const auto pool = pool_of(call);
+  const auto plane = pool.height * pool.width, out_plane = pool.out_height * pool.out_width;
+  Array y(call.shape()), index(call.shape());
+  for (std::int64_t p = 0; p < call.shape()[0] * call.shape()[1]; ++p)
+    each_window(pool, [&](std::int64_t output, const std::vector<std::int64_t>& inside, std::int64_t) {
+      auto& best = y[p * out_plane + output];
+      auto& at = index[p * out_plane + output];
+      best = -INFINITY;
+      at = static_cast<double>(plane);
+      for (auto i : inside) {
+        const double value = call.in[0][p * plane + i];
+        if (at != static_cast<double>(plane) && !(value > best) && !std::isnan(value)) continue;
+        best = value;
+        at = static_cast<double>(i);
+      }
+    });
+  return {y, index};
+}
+
+Arrays max_pool2d_backward(const Call& call) {
+  const auto pool = pool_of(call);
+  const auto plane = pool.height * pool.width, out_plane = pool.out_height * pool.out_width;
+  Array dx(call.shape());
+  for (std::int64_t i = 0; i < call.in[0].numel(); ++i) {
+    const auto at = static_cast<std::int64_t>(call.in[0][i]);
+    if (at < plane) dx[i / out_plane * plane + at] += call.in[1][i];
+  }
+  return {dx};
+}
+
+Arrays avg_pool2d(const Call& call, bool backward) {
+  const auto pool = pool_of(call);
+  const bool include_pad = call.flag("count_include_pad");
+  const auto plane = pool.height * pool.width, out_plane = pool.out_height * pool.out_width;
+  Array result(call.shape());
+  for (std::int64_t p = 0; p < call.shape()[0] * call.shape()[1]; ++p)
+    each_window(pool, [&](std::int64_t output, const std::vector<std::int64_t>& inside, std::int64_t padded) {
+      const auto count = pool.vertical.adaptive || !include_pad ? static_cast<std::int64_t>(inside.size()) : padded;
+      for (auto i : inside) {
+        const auto at = p * plane + i, out = p * out_plane + output;
+        result[backward ? at : out] += call.in[0][backward ? out : at] / static_cast<double>(count);
+      }
+    });
+  return {result};
+}
+
+}  // namespace
+
+Rules image_rules() {
+  // Winograd's transforms cost digits; the others sum in blocks.
+  constexpr double winograd = 8;
+  return {{"conv2d", {conv2d, false, winograd}},
+          {"conv2d_backward_data", {conv2d_backward_data, false, winograd}},
+          {"conv2d_backward_weights", {conv2d_backward_weights, false, winograd}},
+          {"max_pool2d", {max_pool2d, true}},
+          {"max_pool2d_backward", {max_pool2d_backward}},
+          {"avg_pool2d", {[](const Call& call) { return avg_pool2d(call, false); }}},
+          {"avg_pool2d_backward", {[](const Call& call) { return avg_pool2d(call, true); }}}};
+}
+
+}  // namespace clnet::fuzz

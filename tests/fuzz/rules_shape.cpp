@@ -1,0 +1,52 @@
+// What operations mean that arrange elements otherwise: everything but sums of gradients is exact.
+#include "tests/fuzz/interpret.h"
+#include "tests/reference/arrange.h"
+#include "tests/reference/index.h"
+
+namespace clnet::fuzz {
+
+using namespace testing::reference;
+
+namespace {
+
+Arrays reshape(const Call& call) { return {Array(call.shape(), call.in[0].values)}; }
+
+Arrays permute(const Call& call) { return {testing::reference::permute(call.in[0], call.list("dims"))}; }
+
+/// A step of -1 takes the whole dimension backwards, from `start` on.
+Arrays slice(const Call& call) {
+  return {pick(call.in[0], static_cast<int>(call.integer("dim")), call.integer("start"), call.integer("count"),
+               call.integer("step"))};
+}
+
+Arrays concat(const Call& call) { return {testing::reference::concat(call.in, static_cast<int>(call.integer("dim")))}; }
+
+Arrays pad(const Call& call) { return {surround(call.in[0], call.list("before"), call.list("after"), call.in[1][0])}; }
+
+bool picks_per_place(const Call& call) { return call.node.op->name().starts_with("gather"); }
+
+Arrays index_select(const Call& call) {
+  return {testing::reference::index_select(call.in[0], static_cast<int>(call.integer("dim")), call.in[1], picks_per_place(call),
+                                           call.shape(), is_floating(call.dtype()) ? NAN : 0)};
+}
+
+Arrays index_add(const Call& call) {
+  return {testing::reference::index_add(call.in[0], static_cast<int>(call.integer("dim")), call.in[1], picks_per_place(call),
+                                        call.shape())};
+}
+
+}  // namespace
+
+Rules shape_rules() {
+  return {{"reshape", {reshape, true}},
+          {"permute", {permute, true}},
+          {"slice", {slice, true}},
+          {"concat", {concat, true}},
+          {"pad", {pad, true}},
+          {"index_select", {index_select, true}},
+          {"gather", {index_select, true}},
+          {"index_add", {index_add}},
+          {"gather_add", {index_add}}};
+}
+
+}  // namespace clnet::fuzz
