@@ -26,15 +26,39 @@ Range rectified(Range x) { return {-0.5, std::max(x.high, 0.0)}; }
 Range symmetric(Range x) { return {-x.size(), x.size()}; }
 
 constexpr Unary unaries[] = {
-    {"abs", abs, Needs::floats, [](Range x) { return Range{0, x.size()}; }},
+    {"abs", abs, Needs::floats,
+     [](Range x) {
+       return Range{0, x.size()};
+     }},
     {"sign", sign, Needs::floats, within_one},
-    {"exp", exp, Needs::small, [](Range x) { return Range{std::exp(x.low), std::exp(x.high)}; }},
-    {"log", log, Needs::positive, [](Range x) { return Range{std::log(x.low), std::log(x.high)}; }},
-    {"log1p", log1p, Needs::positive, [](Range x) { return Range{0, std::log1p(x.high)}; }},
-    {"sqrt", sqrt, Needs::positive, [](Range x) { return Range{std::sqrt(x.low), std::sqrt(x.high)}; }},
-    {"rsqrt", rsqrt, Needs::positive, [](Range x) { return Range{1 / std::sqrt(x.high), 1 / std::sqrt(x.low)}; }},
-    {"square", square, Needs::floats, [](Range x) { return Range{0, x.size() * x.size()}; }},
-    {"reciprocal", reciprocal, Needs::positive, [](Range x) { return Range{1 / x.high, 1 / x.low}; }},
+    {"exp", exp, Needs::small,
+     [](Range x) {
+       return Range{std::exp(x.low), std::exp(x.high)};
+     }},
+    {"log", log, Needs::positive,
+     [](Range x) {
+       return Range{std::log(x.low), std::log(x.high)};
+     }},
+    {"log1p", log1p, Needs::positive,
+     [](Range x) {
+       return Range{0, std::log1p(x.high)};
+     }},
+    {"sqrt", sqrt, Needs::positive,
+     [](Range x) {
+       return Range{std::sqrt(x.low), std::sqrt(x.high)};
+     }},
+    {"rsqrt", rsqrt, Needs::positive,
+     [](Range x) {
+       return Range{1 / std::sqrt(x.high), 1 / std::sqrt(x.low)};
+     }},
+    {"square", square, Needs::floats,
+     [](Range x) {
+       return Range{0, x.size() * x.size()};
+     }},
+    {"reciprocal", reciprocal, Needs::positive,
+     [](Range x) {
+       return Range{1 / x.high, 1 / x.low};
+     }},
     {"sin", sin, Needs::floats, within_one},
     {"cos", cos, Needs::floats, within_one},
     {"erf", erf, Needs::floats, within_one},
@@ -43,10 +67,22 @@ constexpr Unary unaries[] = {
     {"round", round, Needs::floats, whole},
     {"tanh", tanh, Needs::floats, within_one},
     {"sigmoid", sigmoid, Needs::floats, truth},
-    {"log_sigmoid", log_sigmoid, Needs::floats, [](Range x) { return Range{-x.size() - 1, 0}; }},
-    {"relu", relu, Needs::floats, [](Range x) { return Range{0, std::max(x.high, 0.0)}; }},
-    {"relu6", relu6, Needs::floats, [](Range x) { return Range{0, std::clamp(x.high, 0.0, 6.0)}; }},
-    {"selu", selu, Needs::floats, [](Range x) { return Range{-1.8, std::max(1.06 * x.high, 0.0)}; }},
+    {"log_sigmoid", log_sigmoid, Needs::floats,
+     [](Range x) {
+       return Range{-x.size() - 1, 0};
+     }},
+    {"relu", relu, Needs::floats,
+     [](Range x) {
+       return Range{0, std::max(x.high, 0.0)};
+     }},
+    {"relu6", relu6, Needs::floats,
+     [](Range x) {
+       return Range{0, std::clamp(x.high, 0.0, 6.0)};
+     }},
+    {"selu", selu, Needs::floats,
+     [](Range x) {
+       return Range{-1.8, std::max(1.06 * x.high, 0.0)};
+     }},
     {"silu", silu, Needs::floats, rectified},
     {"mish", mish, Needs::floats, rectified},
     {"hardswish", hardswish, Needs::floats, rectified},
@@ -65,8 +101,9 @@ bool add_unary(Generator& g, const Unary& unary) {
     case Needs::truth: x = g.truth(); break;
   }
   const auto f = unary.f;
-  g.add(std::string(unary.name), fmt::format("{}($0)", unary.name), {x}, [f](const Tensors& in) { return f(in[0]); },
-        unary.range(g.range(x)));
+  g.add(
+      std::string(unary.name), fmt::format("{}($0)", unary.name), {x}, [f](const Tensors& in) { return f(in[0]); },
+      unary.range(g.range(x)));
   return true;
 }
 
@@ -86,28 +123,33 @@ using WithParameters = Tensor (*)(const Tensor& x, double a, double b);
 bool add_parametrized(Generator& g, std::string_view name, std::string code, double a, double b, WithParameters f, Range range) {
   const auto x = g.floating();
   if (range.low > range.high) range = g.range(x);
-  g.add(std::string(name), fmt::format(fmt::runtime(code), a, b), {x}, [=](const Tensors& in) { return f(in[0], a, b); }, range);
+  g.add(
+      std::string(name), fmt::format(fmt::runtime(code), a, b), {x}, [=](const Tensors& in) { return f(in[0], a, b); }, range);
   return true;
 }
 constexpr Range as_argument{1, -1};
 
 bool add_leaky_relu(Generator& g) {
-  return add_parametrized(g, "leaky_relu", "leaky_relu($0, {})", g.choose().of({0.01, 0.25, -0.5}), 0,
-                          [](const Tensor& x, double a, double) { return leaky_relu(x, a); }, as_argument);
+  return add_parametrized(
+      g, "leaky_relu", "leaky_relu($0, {})", g.choose().of({0.01, 0.25, -0.5}), 0,
+      [](const Tensor& x, double a, double) { return leaky_relu(x, a); }, as_argument);
 }
 bool add_elu(Generator& g) {
-  return add_parametrized(g, "elu", "elu($0, {})", g.choose().of({1.0, 0.5}), 0,
-                          [](const Tensor& x, double a, double) { return elu(x, a); }, as_argument);
+  return add_parametrized(
+      g, "elu", "elu($0, {})", g.choose().of({1.0, 0.5}), 0, [](const Tensor& x, double a, double) { return elu(x, a); },
+      as_argument);
 }
 bool add_celu(Generator& g) {
-  return add_parametrized(g, "celu", "celu($0, {})", g.choose().of({1.0, 0.5, 2.0}), 0,
-                          [](const Tensor& x, double a, double) { return celu(x, a); }, as_argument);
+  return add_parametrized(
+      g, "celu", "celu($0, {})", g.choose().of({1.0, 0.5, 2.0}), 0, [](const Tensor& x, double a, double) { return celu(x, a); },
+      as_argument);
 }
 bool add_gelu(Generator& g) {
   if (g.choose().chance(0.5))
-    return add_parametrized(g, "gelu", "gelu($0)", 0, 0, [](const Tensor& x, double, double) { return gelu(x); }, as_argument);
-  return add_parametrized(g, "gelu", "gelu($0, Gelu::tanh)", 0, 0,
-                          [](const Tensor& x, double, double) { return gelu(x, Gelu::tanh); }, as_argument);
+    return add_parametrized(
+        g, "gelu", "gelu($0)", 0, 0, [](const Tensor& x, double, double) { return gelu(x); }, as_argument);
+  return add_parametrized(
+      g, "gelu", "gelu($0, Gelu::tanh)", 0, 0, [](const Tensor& x, double, double) { return gelu(x, Gelu::tanh); }, as_argument);
 }
 bool add_hardtanh(Generator& g) {
   return add_parametrized(g, "hardtanh", "hardtanh($0, {}, {})", g.choose().of({-1.0, -0.5}), g.choose().of({1.0, 0.25}),
@@ -119,8 +161,8 @@ bool add_softplus(Generator& g) {
 }
 bool add_clamp(Generator& g) {
   if (g.choose().chance(0.3))
-    return add_parametrized(g, "clamp", "clamp($0, {})", -0.5, 0, [](const Tensor& x, double a, double) { return clamp(x, a); },
-                            as_argument);
+    return add_parametrized(
+        g, "clamp", "clamp($0, {})", -0.5, 0, [](const Tensor& x, double a, double) { return clamp(x, a); }, as_argument);
   return add_parametrized(g, "clamp", "clamp($0, {}, {})", g.choose().of({-1.0, 0.25}), g.choose().of({1.0, 1.5}),
                           [](const Tensor& x, double a, double b) { return clamp(x, a, b); }, {-1, 1.5});
 }
@@ -143,10 +185,19 @@ Range truth_of(Range, Range) { return {0, 1}; }
 #define BINARY(name) name, name, name
 constexpr Binary binaries[] = {
     {"operator+", "+", BINARY(operator+), sum_of},
-    {"operator-", "-", BINARY(operator-), [](Range a, Range b) { return sum_of(a, {-b.high, -b.low}); }},
+    {"operator-", "-", BINARY(operator-),
+     [](Range a, Range b) {
+       return sum_of(a, {-b.high, -b.low});
+     }},
     {"operator*", "*", BINARY(operator*), product_of},
-    {"operator/", "/", BINARY(operator/), [](Range a, Range b) { return symmetric({0, a.size() / b.low}); }},
-    {"pow", "", BINARY(pow), [](Range a, Range b) { return Range{0, std::pow(std::max(a.high, 1 / a.low), b.size())}; }},
+    {"operator/", "/", BINARY(operator/),
+     [](Range a, Range b) {
+       return symmetric({0, a.size() / b.low});
+     }},
+    {"pow", "", BINARY(pow),
+     [](Range a, Range b) {
+       return Range{0, std::pow(std::max(a.high, 1 / a.low), b.size())};
+     }},
     {"maximum", "", BINARY(maximum), either},
     {"minimum", "", BINARY(minimum), either},
     {"equal", "", BINARY(equal), truth_of},
@@ -169,31 +220,36 @@ bool add_binary(Generator& g, const Binary& binary) {
   const auto name = std::string(binary.name);
   const auto f = binary.tensors;
   if (g.choose().chance(0.25)) {
-    const double number = whole_numbers ? static_cast<double>(g.choose().integer(1, 4)) : g.choose().of({0.5, 2.0, 1.0, 0.25, 3.0});
+    const double number =
+        whole_numbers ? static_cast<double>(g.choose().integer(1, 4)) : g.choose().of({0.5, 2.0, 1.0, 0.25, 3.0});
     const auto range = g.range(a);
     if (!divides && g.choose().chance(0.3)) {
       const auto before = binary.number_before;
       // The gradient of the exponent wants a base above 0, and number ^ x is small where x is.
       if (powers && range.size() > 3) return false;
-      g.add(name, call_of(binary, fmt::format("{:.2f}", number), "$0"), {a},
-            [=](const Tensors& in) { return before(number, in[0]); },
-            powers ? Range{0, 64} : binary.range({number, number}, range));
+      g.add(
+          name, call_of(binary, fmt::format("{:.2f}", number), "$0"), {a},
+          [=](const Tensors& in) { return before(number, in[0]); },
+          powers ? Range{0, 64} : binary.range({number, number}, range));
       return true;
     }
     const auto after = binary.number_after;
-    g.add(name, call_of(binary, "$0", fmt::format("{:.2f}", number)), {a}, [=](const Tensors& in) { return after(in[0], number); },
-          binary.range(range, {number, number}));
+    g.add(
+        name, call_of(binary, "$0", fmt::format("{:.2f}", number)), {a}, [=](const Tensors& in) { return after(in[0], number); },
+        binary.range(range, {number, number}));
     return true;
   }
   auto b = g.partner(g.shape_of(a), g.dtype_of(a));
   if (is_floating(g.dtype_of(a))) b = g.tame(b, powers ? 3 : 8);
   if (divides && g.range(b).low < 0.05) {
     const auto raw = b;
-    b = g.add("operator+", "abs($0) + 0.5", {raw}, [](const Tensors& in) { return abs(in[0]) + 0.5; }, {0.5, g.range(raw).size() + 0.5});
+    b = g.add("operator+", "abs($0) + 0.5", {raw}, [](const Tensors& in) { return abs(in[0]) + 0.5; },
+              {0.5, g.range(raw).size() + 0.5});
   }
   if (whole_numbers && multiplies && g.range(a).size() * g.range(b).size() > 1e6) return false;
-  g.add(name, call_of(binary, "$0", "$1"), {a, b}, [f](const Tensors& in) { return f(in[0], in[1]); },
-        binary.range(g.range(a), g.range(b)));
+  g.add(
+      name, call_of(binary, "$0", "$1"), {a, b}, [f](const Tensors& in) { return f(in[0], in[1]); },
+      binary.range(g.range(a), g.range(b)));
   return true;
 }
 
@@ -224,8 +280,9 @@ bool add_logical(Generator& g, bool both) {
 bool add_where(Generator& g) {
   const auto a = g.choose().chance(0.85) ? g.floating() : g.integers(), b = g.partner(g.shape_of(a), g.dtype_of(a), true),
              condition = g.partner(g.shape_of(a), Dtype::boolean, true);
-  g.add("where", "where($0, $1, $2)", {condition, a, b}, [](const Tensors& in) { return where(in[0], in[1], in[2]); },
-        either(g.range(a), g.range(b)));
+  g.add(
+      "where", "where($0, $1, $2)", {condition, a, b}, [](const Tensors& in) { return where(in[0], in[1], in[2]); },
+      either(g.range(a), g.range(b)));
   return true;
 }
 
@@ -239,8 +296,9 @@ bool add_cast(Generator& g) {
   if (range.size() > 1000 || (to == Dtype::u8 && (range.low < 0 || range.high > 255))) to = Dtype::f32;
   if (from_float && !is_floating(to) && range.size() >= 100) to = Dtype::f32;
   if (to == Dtype::boolean) range = {0, 1};
-  g.add("cast", fmt::format("cast($0, Dtype::{})", to == Dtype::boolean ? "boolean" : to_string(to)), {x},
-        [to](const Tensors& in) { return cast(in[0], to); }, range);
+  g.add(
+      "cast", fmt::format("cast($0, Dtype::{})", to == Dtype::boolean ? "boolean" : to_string(to)), {x},
+      [to](const Tensors& in) { return cast(in[0], to); }, range);
   return true;
 }
 

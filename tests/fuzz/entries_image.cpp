@@ -44,14 +44,15 @@ bool add_conv(Generator& g, bool transposed) {
   if (transposed) {
     const ConvTranspose2dOptions options{.stride = stride, .padding = padding, .dilation = dilation, .groups = groups};
     g.add("conv_transpose2d",
-          fmt::format("conv_transpose2d({}, {{.stride = {}, .padding = {}, .dilation = {}, .groups = {}}})", operands, stride, padding,
-                      dilation, groups),
-          inputs, [=](const Tensors& in) { return conv_transpose2d(in[0], in[1], biased ? in[2] : Tensor{}, options); }, {-most, most});
+          fmt::format("conv_transpose2d({}, {{.stride = {}, .padding = {}, .dilation = {}, .groups = {}}})", operands, stride,
+                      padding, dilation, groups),
+          inputs, [=](const Tensors& in) { return conv_transpose2d(in[0], in[1], biased ? in[2] : Tensor{}, options); },
+          {-most, most});
   } else {
     const Conv2dOptions options{.stride = stride, .padding = padding, .dilation = dilation, .groups = groups};
     g.add("conv2d",
-          fmt::format("conv2d({}, {{.stride = {}, .padding = {}, .dilation = {}, .groups = {}}})", operands, stride, padding, dilation,
-                      groups),
+          fmt::format("conv2d({}, {{.stride = {}, .padding = {}, .dilation = {}, .groups = {}}})", operands, stride, padding,
+                      dilation, groups),
           inputs, [=](const Tensors& in) { return conv2d(in[0], in[1], biased ? in[2] : Tensor{}, options); }, {-most, most});
   }
   return true;
@@ -64,21 +65,24 @@ bool add_pool(Generator& g, bool maximum) {
   const auto padding = choose.chance(0.3) ? window(kernel, dilation) / 2 : 0;
   const bool ceil_mode = choose.chance(0.3), include_pad = choose.chance(0.7);
   const auto x = g.image(window(kernel, dilation));
-  if (g.shape_of(x).numel() == 0 || !g.fits(g.shape_of(x)[0] * g.shape_of(x)[1] * (g.shape_of(x)[2] + 2) * (g.shape_of(x)[3] + 2)))
+  if (g.shape_of(x).numel() == 0 ||
+      !g.fits(g.shape_of(x)[0] * g.shape_of(x)[1] * (g.shape_of(x)[2] + 2) * (g.shape_of(x)[3] + 2)))
     return false;
   if (maximum) {
     const MaxPool2dOptions options{.stride = Pair(stride), .padding = padding, .dilation = dilation, .ceil_mode = ceil_mode};
-    g.add("max_pool2d",
-          fmt::format("max_pool2d($0, {}, {{.stride = Pair({}), .padding = {}, .dilation = {}, .ceil_mode = {}}})", kernel, stride,
-                      padding, dilation, ceil_mode),
-          {x}, [=](const Tensors& in) { return max_pool2d(in[0], kernel, options); }, g.range(x));
+    g.add(
+        "max_pool2d",
+        fmt::format("max_pool2d($0, {}, {{.stride = Pair({}), .padding = {}, .dilation = {}, .ceil_mode = {}}})", kernel, stride,
+                    padding, dilation, ceil_mode),
+        {x}, [=](const Tensors& in) { return max_pool2d(in[0], kernel, options); }, g.range(x));
   } else {
     const AvgPool2dOptions options{
         .stride = Pair(stride), .padding = padding, .ceil_mode = ceil_mode, .count_include_pad = include_pad};
-    g.add("avg_pool2d",
-          fmt::format("avg_pool2d($0, {}, {{.stride = Pair({}), .padding = {}, .ceil_mode = {}, .count_include_pad = {}}})", kernel,
-                      stride, padding, ceil_mode, include_pad),
-          {x}, [=](const Tensors& in) { return avg_pool2d(in[0], kernel, options); }, g.range(x));
+    g.add(
+        "avg_pool2d",
+        fmt::format("avg_pool2d($0, {}, {{.stride = Pair({}), .padding = {}, .ceil_mode = {}, .count_include_pad = {}}})", kernel,
+                    stride, padding, ceil_mode, include_pad),
+        {x}, [=](const Tensors& in) { return avg_pool2d(in[0], kernel, options); }, g.range(x));
   }
   return true;
 }
@@ -88,19 +92,21 @@ bool add_adaptive(Generator& g, bool maximum) {
   const auto height = g.sizes().integer(1, 4), width = g.sizes().integer(1, 4);
   if (g.shape_of(x).numel() == 0 || !g.fits(g.shape_of(x)[0] * g.shape_of(x)[1] * height * width)) return false;
   const auto name = maximum ? "adaptive_max_pool2d" : "adaptive_avg_pool2d";
-  g.add(name, fmt::format("{}($0, {{{}, {}}})", name, height, width), {x},
-        [=](const Tensors& in) {
-          return maximum ? adaptive_max_pool2d(in[0], {height, width}) : adaptive_avg_pool2d(in[0], {height, width});
-        },
-        g.range(x));
+  g.add(
+      name, fmt::format("{}($0, {{{}, {}}})", name, height, width), {x},
+      [=](const Tensors& in) {
+        return maximum ? adaptive_max_pool2d(in[0], {height, width}) : adaptive_avg_pool2d(in[0], {height, width});
+      },
+      g.range(x));
   return true;
 }
 
 bool add_global(Generator& g, bool maximum) {
   const auto x = g.image(1);
   if (g.shape_of(x).numel() == 0) return false;
-  g.add(maximum ? "global_max_pool2d" : "global_avg_pool2d", maximum ? "global_max_pool2d($0)" : "global_avg_pool2d($0)", {x},
-        [=](const Tensors& in) { return maximum ? global_max_pool2d(in[0]) : global_avg_pool2d(in[0]); }, g.range(x));
+  g.add(
+      maximum ? "global_max_pool2d" : "global_avg_pool2d", maximum ? "global_max_pool2d($0)" : "global_avg_pool2d($0)", {x},
+      [=](const Tensors& in) { return maximum ? global_max_pool2d(in[0]) : global_avg_pool2d(in[0]); }, g.range(x));
   return true;
 }
 

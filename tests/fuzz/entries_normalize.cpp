@@ -14,7 +14,9 @@ Ref with_channels(Generator& g) {
         const auto& s = g.shape_of(ref);
         return is_floating(g.dtype_of(ref)) && s.rank() >= 2 && s[1] > 0 && s.numel() > s[1];
       },
-      [&] { return g.leaf({g.sizes().integer(2, 5), g.sizes().integer(1, 5), g.sizes().integer(1, 9)}, g.float_dtype()); });
+      [&] {
+        return g.leaf({g.sizes().integer(2, 5), g.sizes().integer(1, 5), g.sizes().integer(1, 9)}, g.float_dtype());
+      });
   return g.tame(x, 8);
 }
 
@@ -26,15 +28,16 @@ bool add_batch_norm_training(Generator& g) {
   std::vector<Ref> inputs{x};
   if (weighted) inputs.push_back(g.of_shape(channels, dtype));
   if (biased) inputs.push_back(g.of_shape(channels, dtype));
-  g.add_all("batch_norm_training",
-            fmt::format("[](BatchNormResult r) {{ return std::vector{{r.y, r.mean, r.var}}; }}(batch_norm_training($0, {}, {}, 0.01))",
-                        weighted ? "$1" : "{}", biased ? (weighted ? "$2" : "$1") : "{}"),
-            inputs,
-            [=](const Tensors& in) {
-              const auto r = batch_norm_training(in[0], weighted ? in[1] : Tensor{}, biased ? in.back() : Tensor{}, 0.01);
-              return Tensors{r.y, r.mean, r.var};
-            },
-            {-30, 30});
+  g.add_all(
+      "batch_norm_training",
+      fmt::format("[](BatchNormResult r) {{ return std::vector{{r.y, r.mean, r.var}}; }}(batch_norm_training($0, {}, {}, 0.01))",
+                  weighted ? "$1" : "{}", biased ? (weighted ? "$2" : "$1") : "{}"),
+      inputs,
+      [=](const Tensors& in) {
+        const auto r = batch_norm_training(in[0], weighted ? in[1] : Tensor{}, biased ? in.back() : Tensor{}, 0.01);
+        return Tensors{r.y, r.mean, r.var};
+      },
+      {-30, 30});
   return true;
 }
 
@@ -92,12 +95,13 @@ bool add_cross_entropy(Generator& g) {
     auto extents = shape.extents();
     extents.erase(extents.begin() + 1);
     if (ignoring) options.ignore_index = 0;
-    inputs.push_back(g.leaf(Shape(extents), g.choose().of({Dtype::i32, Dtype::i64}), {0, static_cast<double>(classes - 1)}, Fill::integers));
+    inputs.push_back(
+        g.leaf(Shape(extents), g.choose().of({Dtype::i32, Dtype::i64}), {0, static_cast<double>(classes - 1)}, Fill::integers));
   }
   if (weighted) inputs.push_back(g.leaf({classes}, Dtype::f32, {0.5, 2}));
   g.add("cross_entropy",
-        fmt::format("cross_entropy($0, $1, {{{}, {}, {}, {}}})", weighted ? "$2" : "{}", options.ignore_index, options.label_smoothing,
-                    name_of(options.reduction)),
+        fmt::format("cross_entropy($0, $1, {{{}, {}, {}, {}}})", weighted ? "$2" : "{}", options.ignore_index,
+                    options.label_smoothing, name_of(options.reduction)),
         inputs,
         [=](const Tensors& in) {
           auto with_weight = options;

@@ -28,8 +28,9 @@ using Reduce = Tensor (*)(const Tensor&, const Dims&, bool);
 
 bool add_reduce(Generator& g, std::string_view name, Reduce reduce, const Ref& x, const Dims& dims, Range range) {
   const bool keepdim = g.choose().chance(0.5);
-  g.add(std::string(name), fmt::format("{}($0, {{{}}}, {})", name, fmt::join(dims, ", "), keepdim), {x},
-        [=](const Tensors& in) { return reduce(in[0], dims, keepdim); }, range);
+  g.add(
+      std::string(name), fmt::format("{}($0, {{{}}}, {})", name, fmt::join(dims, ", "), keepdim), {x},
+      [=](const Tensors& in) { return reduce(in[0], dims, keepdim); }, range);
   return true;
 }
 
@@ -104,9 +105,10 @@ bool add_sum_to(Generator& g) {
 bool add_softmax(Generator& g, bool logarithm) {
   const auto x = g.floating(8, 1);
   const int dim = static_cast<int>(g.choose().below(g.shape_of(x).rank()));
-  g.add(logarithm ? "log_softmax" : "softmax", fmt::format("{}($0, {})", logarithm ? "log_softmax" : "softmax", dim), {x},
-        [=](const Tensors& in) { return logarithm ? log_softmax(in[0], dim) : softmax(in[0], dim); },
-        logarithm ? Range{-24, 0} : Range{0, 1});
+  g.add(
+      logarithm ? "log_softmax" : "softmax", fmt::format("{}($0, {})", logarithm ? "log_softmax" : "softmax", dim), {x},
+      [=](const Tensors& in) { return logarithm ? log_softmax(in[0], dim) : softmax(in[0], dim); },
+      logarithm ? Range{-24, 0} : Range{0, 1});
   return true;
 }
 
@@ -117,7 +119,8 @@ Range product_range(Generator& g, const Ref& a, const Ref& b, std::int64_t inner
 
 /// Leading dimensions of either operand: the same, some of them 1, or fewer.
 std::vector<std::int64_t> some_leading(Generator& g, std::vector<std::int64_t> batch) {
-  if (g.choose().chance(0.3)) batch.erase(batch.begin(), batch.begin() + g.choose().below(static_cast<std::int64_t>(batch.size()) + 1));
+  if (g.choose().chance(0.3))
+    batch.erase(batch.begin(), batch.begin() + g.choose().below(static_cast<std::int64_t>(batch.size()) + 1));
   for (auto& extent : batch)
     if (g.choose().chance(0.3)) extent = 1;
   return batch;
@@ -144,8 +147,9 @@ bool add_matmul(Generator& g) {
   }
   if (!g.fits(Shape(extents).numel())) return false;
   const auto b = g.of_shape(Shape(extents), g.dtype_of(a));
-  g.add("matmul", fmt::format("matmul($0, $1, {{{}, {}}})", options.transpose_a, options.transpose_b), {a, b},
-        [options](const Tensors& in) { return matmul(in[0], in[1], options); }, product_range(g, a, b, inner));
+  g.add(
+      "matmul", fmt::format("matmul($0, $1, {{{}, {}}})", options.transpose_a, options.transpose_b), {a, b},
+      [options](const Tensors& in) { return matmul(in[0], in[1], options); }, product_range(g, a, b, inner));
   return true;
 }
 
@@ -157,8 +161,10 @@ bool add_linear(Generator& g) {
   std::vector<Ref> inputs{x, weight};
   if (g.choose().chance(0.7)) inputs.push_back(g.of_shape({outer}, g.dtype_of(x)));
   const bool biased = inputs.size() == 3;
-  g.add("linear", biased ? "linear($0, $1, $2)" : "linear($0, $1)", inputs,
-        [biased](const Tensors& in) { return linear(in[0], in[1], biased ? in[2] : Tensor{}); }, product_range(g, x, weight, inner + 1));
+  g.add(
+      "linear", biased ? "linear($0, $1, $2)" : "linear($0, $1)", inputs,
+      [biased](const Tensors& in) { return linear(in[0], in[1], biased ? in[2] : Tensor{}); },
+      product_range(g, x, weight, inner + 1));
   return true;
 }
 

@@ -52,28 +52,34 @@ bool add_reshape(Generator& g) {
     default: to.insert(to.begin() + g.choose().below(static_cast<std::int64_t>(to.size()) + 1), 1);
   }
   if (to.size() > 6) return false;
-  g.add("reshape", fmt::format("reshape($0, Shape{})", list(to)), {x}, [to](const Tensors& in) { return reshape(in[0], Shape(to)); },
-        g.range(x));
+  g.add(
+      "reshape", fmt::format("reshape($0, Shape{})", list(to)), {x},
+      [to](const Tensors& in) { return reshape(in[0], Shape(to)); }, g.range(x));
   return true;
 }
 
 bool add_flatten(Generator& g) {
   const auto x = with_rank(g, 2);
   const int first = static_cast<int>(g.choose().below(g.shape_of(x).rank()));
-  g.add("flatten", fmt::format("flatten($0, {})", first), {x}, [first](const Tensors& in) { return flatten(in[0], first); }, g.range(x));
+  g.add(
+      "flatten", fmt::format("flatten($0, {})", first), {x}, [first](const Tensors& in) { return flatten(in[0], first); },
+      g.range(x));
   return true;
 }
 
 bool add_squeeze(Generator& g) {
-  const auto x = g.any([&](const Ref& ref) {
-    for (auto extent : g.shape_of(ref))
-      if (extent == 1) return true;
-    return false;
-  }, [&] { return with_rank(g, 1); });
+  const auto x = g.any(
+      [&](const Ref& ref) {
+        for (auto extent : g.shape_of(ref))
+          if (extent == 1) return true;
+        return false;
+      },
+      [&] { return with_rank(g, 1); });
   int dim = 0;
   for (int d = 0; d < g.shape_of(x).rank(); ++d)
     if (g.shape_of(x)[d] == 1) dim = d;
-  g.add("squeeze", fmt::format("squeeze($0, {})", dim), {x}, [dim](const Tensors& in) { return squeeze(in[0], dim); }, g.range(x));
+  g.add(
+      "squeeze", fmt::format("squeeze($0, {})", dim), {x}, [dim](const Tensors& in) { return squeeze(in[0], dim); }, g.range(x));
   return true;
 }
 
@@ -82,15 +88,18 @@ bool add_unsqueeze(Generator& g) {
   const int rank = g.shape_of(x).rank();
   if (rank > 4) return false;
   const int dim = static_cast<int>(g.choose().integer(-rank - 1, rank));
-  g.add("unsqueeze", fmt::format("unsqueeze($0, {})", dim), {x}, [dim](const Tensors& in) { return unsqueeze(in[0], dim); }, g.range(x));
+  g.add(
+      "unsqueeze", fmt::format("unsqueeze($0, {})", dim), {x}, [dim](const Tensors& in) { return unsqueeze(in[0], dim); },
+      g.range(x));
   return true;
 }
 
 bool add_transpose(Generator& g) {
   const auto x = with_rank(g, 2);
   const int a = some_dim(g, x), b = some_dim(g, x);
-  g.add("transpose", fmt::format("transpose($0, {}, {})", a, b), {x}, [=](const Tensors& in) { return transpose(in[0], a, b); },
-        g.range(x));
+  g.add(
+      "transpose", fmt::format("transpose($0, {}, {})", a, b), {x}, [=](const Tensors& in) { return transpose(in[0], a, b); },
+      g.range(x));
   return true;
 }
 
@@ -98,9 +107,11 @@ bool add_permute(Generator& g) {
   const auto x = with_rank(g, 2);
   std::vector<int> dims(static_cast<std::size_t>(g.shape_of(x).rank()));
   std::iota(dims.begin(), dims.end(), 0);
-  for (auto i = dims.size(); i > 1; --i) std::swap(dims[i - 1], dims[static_cast<std::size_t>(g.choose().below(static_cast<std::int64_t>(i)))]);
-  g.add("permute", fmt::format("permute($0, {})", list(dims)), {x}, [dims](const Tensors& in) { return permute(in[0], dims); },
-        g.range(x));
+  for (auto i = dims.size(); i > 1; --i)
+    std::swap(dims[i - 1], dims[static_cast<std::size_t>(g.choose().below(static_cast<std::int64_t>(i)))]);
+  g.add(
+      "permute", fmt::format("permute($0, {})", list(dims)), {x}, [dims](const Tensors& in) { return permute(in[0], dims); },
+      g.range(x));
   return true;
 }
 
@@ -117,8 +128,9 @@ bool add_expand(Generator& g) {
   }
   if (const auto front = g.sizes().integer(1, 4); extents.size() < 5 && g.choose().chance(0.5) && g.fits(elements * front))
     extents.insert(extents.begin(), front);
-  g.add("expand", fmt::format("expand($0, Shape{})", list(extents)), {x},
-        [extents](const Tensors& in) { return expand(in[0], Shape(extents)); }, g.range(x));
+  g.add(
+      "expand", fmt::format("expand($0, Shape{})", list(extents)), {x},
+      [extents](const Tensors& in) { return expand(in[0], Shape(extents)); }, g.range(x));
   return true;
 }
 
@@ -128,8 +140,8 @@ std::vector<Ref> neighbours(Generator& g, const Ref& x, int dim, bool same_exten
   const auto count = g.choose().integer(1, 2);
   const auto fits = g.all([&](const Ref& ref) {
     const auto &a = g.shape_of(ref), &b = g.shape_of(x);
-    return g.dtype_of(ref) == g.dtype_of(x) && a.rank() == b.rank() && (same_extent ? a == b : a.with(dim, 0) == b.with(dim, 0)) &&
-           g.fits((a.numel() + b.numel()) * 2);
+    return g.dtype_of(ref) == g.dtype_of(x) && a.rank() == b.rank() &&
+           (same_extent ? a == b : a.with(dim, 0) == b.with(dim, 0)) && g.fits((a.numel() + b.numel()) * 2);
   });
   for (std::int64_t i = 0; i < count; ++i) {
     if (!fits.empty() && g.choose().chance(0.8))
@@ -153,8 +165,9 @@ bool add_joined(Generator& g, bool stacked) {
     names.push_back(fmt::format("${}", i));
     range = {std::min(range.low, g.range(parts[i]).low), std::max(range.high, g.range(parts[i]).high)};
   }
-  g.add(stacked ? "stack" : "concat", fmt::format("{}({}, {})", stacked ? "stack" : "concat", list(names), dim), parts,
-        [=](const Tensors& in) { return stacked ? stack(in, dim) : concat(in, dim); }, range);
+  g.add(
+      stacked ? "stack" : "concat", fmt::format("{}({}, {})", stacked ? "stack" : "concat", list(names), dim), parts,
+      [=](const Tensors& in) { return stacked ? stack(in, dim) : concat(in, dim); }, range);
   return true;
 }
 
@@ -165,8 +178,9 @@ bool add_split(Generator& g) {
   const auto first = extent == 0 ? 0 : g.sizes().integer(0, extent);
   Amounts lengths{first, extent - first};
   if (g.choose().chance(0.3) && lengths[1] > 1) lengths = {first, 1, extent - first - 1};
-  g.add_all("split", fmt::format("split($0, {}, {})", list(lengths), dim), {x},
-            [=](const Tensors& in) { return split(in[0], lengths, dim); }, g.range(x));
+  g.add_all(
+      "split", fmt::format("split($0, {}, {})", list(lengths), dim), {x},
+      [=](const Tensors& in) { return split(in[0], lengths, dim); }, g.range(x));
   return true;
 }
 
@@ -189,12 +203,11 @@ bool add_slice(Generator& g) {
       stop = -extent - 1;
       step = g.choose().of<std::int64_t>({-1, -2});
       break;
-    default:
-      start = g.sizes().below(most);
-      stop = g.sizes().integer(start, extent);
+    default: start = g.sizes().below(most); stop = g.sizes().integer(start, extent);
   }
-  g.add("slice", fmt::format("slice($0, {}, {}, {}, {})", dim, start, stop, step), {x},
-        [=](const Tensors& in) { return slice(in[0], dim, start, stop, step); }, g.range(x));
+  g.add(
+      "slice", fmt::format("slice($0, {}, {}, {}, {})", dim, start, stop, step), {x},
+      [=](const Tensors& in) { return slice(in[0], dim, start, stop, step); }, g.range(x));
   return true;
 }
 
@@ -206,7 +219,9 @@ bool add_pad(Generator& g) {
   std::int64_t elements = 1;
   for (auto extent : shape) {
     const auto least = mode == PadMode::constant && g.choose().chance(0.3) ? -extent / 2 : std::int64_t{0};
-    const auto most = mode == PadMode::reflect ? std::clamp<std::int64_t>(extent - 1, 0, 2) : mode == PadMode::edge && extent == 0 ? 0 : 2;
+    const auto most = mode == PadMode::reflect               ? std::clamp<std::int64_t>(extent - 1, 0, 2)
+                      : mode == PadMode::edge && extent == 0 ? 0
+                                                             : 2;
     const bool here = g.choose().chance(0.6);
     before.push_back(here ? g.sizes().integer(std::min(least, most), most) : 0);
     after.push_back(here ? g.sizes().integer(std::min(least, most), most) : 0);
@@ -215,15 +230,17 @@ bool add_pad(Generator& g) {
   if (!g.fits(elements)) return false;
   constexpr std::string_view names[] = {"constant", "reflect", "edge"};
   const auto range = g.range(x);
-  g.add("pad", fmt::format("pad($0, {}, {}, 1, PadMode::{})", list(before), list(after), names[static_cast<std::size_t>(mode)]), {x},
-        [=](const Tensors& in) { return pad(in[0], before, after, 1, mode); }, {std::min(range.low, 1.0), std::max(range.high, 1.0)});
+  g.add("pad", fmt::format("pad($0, {}, {}, 1, PadMode::{})", list(before), list(after), names[static_cast<std::size_t>(mode)]),
+        {x}, [=](const Tensors& in) { return pad(in[0], before, after, 1, mode); },
+        {std::min(range.low, 1.0), std::max(range.high, 1.0)});
   return true;
 }
 
 /// Indices for an extent: a value of whole numbers that may lie out of range, or a leaf that does not.
 Ref indices(Generator& g, std::int64_t extent, const Shape& shape) {
   const auto dtype = g.choose().of({Dtype::i32, Dtype::i64});
-  return g.leaf(shape, dtype, {static_cast<double>(-std::min<std::int64_t>(extent, 2)), static_cast<double>(extent - 1)}, Fill::integers);
+  return g.leaf(shape, dtype, {static_cast<double>(-std::min<std::int64_t>(extent, 2)), static_cast<double>(extent - 1)},
+                Fill::integers);
 }
 
 bool add_index_select(Generator& g) {
@@ -234,8 +251,9 @@ bool add_index_select(Generator& g) {
   const Shape picks = g.choose().chance(0.8) ? Shape{g.sizes().integer(1, 7)} : Shape{2, g.sizes().integer(1, 3)};
   if (!g.fits(g.shape_of(x).numel() / extent * picks.numel()) || g.shape_of(x).rank() > 5) return false;
   const auto at = indices(g, extent, picks);
-  g.add("index_select", fmt::format("index_select($0, {}, $1)", dim), {x, at},
-        [dim](const Tensors& in) { return index_select(in[0], dim, in[1]); }, g.range(x));
+  g.add(
+      "index_select", fmt::format("index_select($0, {}, $1)", dim), {x, at},
+      [dim](const Tensors& in) { return index_select(in[0], dim, in[1]); }, g.range(x));
   return true;
 }
 
@@ -250,22 +268,26 @@ bool add_gather(Generator& g) {
   extents[static_cast<std::size_t>(dim)] = g.sizes().integer(1, 5);
   if (!g.fits(Shape(extents).numel())) return false;
   const auto at = indices(g, extent, Shape(extents));
-  g.add("gather", fmt::format("gather($0, {}, $1)", dim), {x, at}, [dim](const Tensors& in) { return gather(in[0], dim, in[1]); },
-        g.range(x));
+  g.add(
+      "gather", fmt::format("gather($0, {}, $1)", dim), {x, at}, [dim](const Tensors& in) { return gather(in[0], dim, in[1]); },
+      g.range(x));
   return true;
 }
 
 bool add_embedding(Generator& g) {
-  const auto weight = g.any([&](const Ref& ref) {
-    return is_floating(g.dtype_of(ref)) && g.shape_of(ref).rank() == 2 && g.shape_of(ref)[0] > 0;
-  }, [&] { return g.leaf({g.sizes().integer(1, 9), g.sizes().integer(1, 17)}, g.float_dtype()); });
+  const auto weight =
+      g.any([&](const Ref& ref) { return is_floating(g.dtype_of(ref)) && g.shape_of(ref).rank() == 2 && g.shape_of(ref)[0] > 0; },
+            [&] {
+              return g.leaf({g.sizes().integer(1, 9), g.sizes().integer(1, 17)}, g.float_dtype());
+            });
   const auto count = g.shape_of(weight)[0];
   const Shape shape = g.choose().chance(0.5) ? Shape{g.sizes().integer(1, 9)} : Shape{2, g.sizes().integer(1, 4)};
   if (!g.fits(shape.numel() * g.shape_of(weight)[1])) return false;
   const auto at = indices(g, count, shape);
   const bool padded = g.choose().chance(0.4);
-  g.add("embedding", padded ? "embedding($0, $1, 0)" : "embedding($0, $1)", {at, weight},
-        [padded](const Tensors& in) { return padded ? embedding(in[0], in[1], 0) : embedding(in[0], in[1]); }, g.range(weight));
+  g.add(
+      "embedding", padded ? "embedding($0, $1, 0)" : "embedding($0, $1)", {at, weight},
+      [padded](const Tensors& in) { return padded ? embedding(in[0], in[1], 0) : embedding(in[0], in[1]); }, g.range(weight));
   return true;
 }
 

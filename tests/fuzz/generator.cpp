@@ -13,8 +13,7 @@ namespace clnet::fuzz {
 namespace {
 
 /// Around the widths of vectors and tiles.
-const std::vector<std::int64_t> usual_extents{1,  1,  2,  3,  4,  5,  7,  8,  9,  15, 16,  17,
-                                              31, 33, 2,  3,  4,  6,  10, 13, 32, 63, 65, 129};
+const std::vector<std::int64_t> usual_extents{1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 2, 3, 4, 6, 10, 13, 32, 63, 65, 129};
 
 }  // namespace
 
@@ -109,9 +108,7 @@ Ref Generator::any(const Condition& condition, const std::function<Ref()>& other
   return choose_.chance(0.5) ? found.back() : choose_.of(found);
 }
 
-Dtype Generator::float_dtype() {
-  return choose_.chance(0.85) ? main_dtype_ : choose_.of({Dtype::f32, Dtype::f16, Dtype::bf16});
-}
+Dtype Generator::float_dtype() { return choose_.chance(0.85) ? main_dtype_ : choose_.of({Dtype::f32, Dtype::f16, Dtype::bf16}); }
 
 Ref Generator::leaf(const Shape& shape, Dtype dtype, Range range, Fill fill) {
   Step step;
@@ -121,17 +118,18 @@ Ref Generator::leaf(const Shape& shape, Dtype dtype, Range range, Fill fill) {
 }
 
 Ref Generator::any_value() {
-  return any([](const Ref&) { return true; }, [&] {
-    if (choose_.chance(0.8)) return floating();
-    return choose_.chance(0.7) ? integers() : truth();
-  });
+  return any([](const Ref&) { return true; },
+             [&] {
+               if (choose_.chance(0.8)) return floating();
+               return choose_.chance(0.7) ? integers() : truth();
+             });
 }
 
 Ref Generator::floating(double size, int rank) {
   const auto ref = any([&](const Ref& x) { return is_floating(dtype_of(x)) && shape_of(x).rank() >= rank; },
                        [&] {
-                         return leaf(shape(static_cast<int>(choose_.integer(std::max(rank, 0), std::max(rank, 4)))), float_dtype(),
-                                     {-2, 2}, choose_.chance(0.2) ? Fill::grid : Fill::smooth);
+                         return leaf(shape(static_cast<int>(choose_.integer(std::max(rank, 0), std::max(rank, 4)))),
+                                     float_dtype(), {-2, 2}, choose_.chance(0.2) ? Fill::grid : Fill::smooth);
                        });
   return tame(ref, size);
 }
@@ -142,16 +140,15 @@ Ref Generator::positive() {
   if (low > 0.05 && high < 50) return ref;
   switch (choose_.below(3)) {
     case 0: return add("operator+", "abs($0) + 0.5", {ref}, [](const Tensors& x) { return abs(x[0]) + 0.5; }, {0.5, 8.5});
-    case 1: return add("operator+", "sigmoid($0) + 0.25", {ref}, [](const Tensors& x) { return sigmoid(x[0]) + 0.25; }, {0.25, 1.25});
+    case 1:
+      return add("operator+", "sigmoid($0) + 0.25", {ref}, [](const Tensors& x) { return sigmoid(x[0]) + 0.25; }, {0.25, 1.25});
     default: return leaf(shape_of(ref), dtype_of(ref), {0.25, 2});
   }
 }
 
 Ref Generator::integers(double size) {
   return any(
-      [&](const Ref& ref) {
-        return !is_floating(dtype_of(ref)) && dtype_of(ref) != Dtype::boolean && range(ref).size() <= size;
-      },
+      [&](const Ref& ref) { return !is_floating(dtype_of(ref)) && dtype_of(ref) != Dtype::boolean && range(ref).size() <= size; },
       [&] {
         const auto dtype = choose_.of({Dtype::i32, Dtype::i64, Dtype::u8});
         return leaf(shape(static_cast<int>(choose_.integer(0, 3))), dtype, {dtype == Dtype::u8 ? 0.0 : -5.0, 9}, Fill::integers);
@@ -160,7 +157,9 @@ Ref Generator::integers(double size) {
 
 Ref Generator::truth() {
   return any([&](const Ref& ref) { return dtype_of(ref) == Dtype::boolean; },
-             [&] { return leaf(shape(static_cast<int>(choose_.integer(0, 3))), Dtype::boolean, {0, 1}, Fill::integers); });
+             [&] {
+               return leaf(shape(static_cast<int>(choose_.integer(0, 3))), Dtype::boolean, {0, 1}, Fill::integers);
+             });
 }
 
 Ref Generator::image(std::int64_t least) {
@@ -203,8 +202,8 @@ Ref Generator::partner(const Shape& shape, Dtype dtype, bool within) {
 }
 
 Ref Generator::of_shape(const Shape& shape, Dtype dtype) {
-  const auto ref = any([&](const Ref& x) { return dtype_of(x) == dtype && shape_of(x) == shape; },
-                       [&] { return leaf(shape, dtype); });
+  const auto ref =
+      any([&](const Ref& x) { return dtype_of(x) == dtype && shape_of(x) == shape; }, [&] { return leaf(shape, dtype); });
   return tame(ref, 8);
 }
 
@@ -242,8 +241,8 @@ std::vector<Ref> Generator::add_all(std::string op, std::string code, std::vecto
 
 Ref Generator::add(std::string op, std::string code, std::vector<Ref> inputs, const std::function<Tensor(const Tensors&)>& make,
                    Range range) {
-  return add_all(std::move(op), std::move(code), std::move(inputs), [make](const Tensors& in) { return Tensors{make(in)}; },
-                 range)[0];
+  return add_all(
+      std::move(op), std::move(code), std::move(inputs), [make](const Tensors& in) { return Tensors{make(in)}; }, range)[0];
 }
 
 void Generator::add_gradients() {
@@ -257,17 +256,20 @@ void Generator::add_gradients() {
   for (auto step = y.step + 1; step-- > 0;)
     if (before.count(step))
       for (const auto& input : program_.steps[step].inputs) before.insert(input.step);
-  const auto sources = all([&](const Ref& ref) {
-    return is_floating(dtype_of(ref)) && ref != y && (before.count(ref.step) || choose_.chance(0.05));
-  });
+  const auto sources = all(
+      [&](const Ref& ref) { return is_floating(dtype_of(ref)) && ref != y && (before.count(ref.step) || choose_.chance(0.05)); });
   if (sources.empty()) return;
   if (dtype_of(y) != Dtype::f32 && choose_.chance(0.5))
-    y = add("cast", "cast($0, Dtype::f32)", {y}, [](const Tensors& x) { return cast(x[0], Dtype::f32); }, range(y));
+    y = add(
+        "cast", "cast($0, Dtype::f32)", {y}, [](const Tensors& x) { return cast(x[0], Dtype::f32); }, range(y));
   y = tame(y, 8);
   Ref loss = y;
   switch (choose_.below(4)) {
     case 0: loss = add("sum", "sum($0)", {y}, [](const Tensors& x) { return sum(x[0]); }, {-1e3, 1e3}); break;
-    case 1: loss = add("mean", "mean($0)", {y}, [](const Tensors& x) { return mean(x[0]); }, range(y)); break;
+    case 1:
+      loss = add(
+          "mean", "mean($0)", {y}, [](const Tensors& x) { return mean(x[0]); }, range(y));
+      break;
     case 2: loss = add("mean", "mean(square($0))", {y}, [](const Tensors& x) { return mean(square(x[0])); }, {0, 64}); break;
     default: {
       const auto weights = leaf(shape_of(y), dtype_of(y), {-1, 1});
@@ -309,7 +311,8 @@ void Generator::add_checkpoint() {
       sizes_ = Rng(mix(extents, static_cast<std::uint64_t>(i)));
       add_operation();
     }
-    for (auto step = first; step < tensors_.size(); ++step) results.insert(results.end(), tensors_[step].begin(), tensors_[step].end());
+    for (auto step = first; step < tensors_.size(); ++step)
+      results.insert(results.end(), tensors_[step].begin(), tensors_[step].end());
     return results;
   }));
   group_ = 0;
@@ -329,7 +332,8 @@ void Generator::schedule() {
   }
   if (wanted.empty() && count > 0) wanted.push_back({count - 1, 0});
   if (wanted.size() > 1 && choose_.chance(0.3))
-    for (auto i = wanted.size(); i > 1; --i) std::swap(wanted[i - 1], wanted[static_cast<std::size_t>(choose_.below(static_cast<std::int64_t>(i)))]);
+    for (auto i = wanted.size(); i > 1; --i)
+      std::swap(wanted[i - 1], wanted[static_cast<std::size_t>(choose_.below(static_cast<std::int64_t>(i)))]);
   // Some in the middle of the program: what follows reads values instead of graph.
   std::vector<Ref> late;
   for (const auto& ref : wanted) {
@@ -337,9 +341,11 @@ void Generator::schedule() {
       late.push_back(ref);
       continue;
     }
-    program_.evaluations.push_back({ref.step + 1 + static_cast<std::size_t>(choose_.below(static_cast<std::int64_t>(count - ref.step - 1))), {ref}});
+    program_.evaluations.push_back(
+        {ref.step + 1 + static_cast<std::size_t>(choose_.below(static_cast<std::int64_t>(count - ref.step - 1))), {ref}});
   }
-  std::stable_sort(program_.evaluations.begin(), program_.evaluations.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
+  std::stable_sort(program_.evaluations.begin(), program_.evaluations.end(),
+                   [](const auto& a, const auto& b) { return a.at < b.at; });
   const auto calls = choose_.chance(0.7) ? 1u : static_cast<unsigned>(choose_.integer(2, 3));
   for (unsigned call = 0; call < calls; ++call) {
     Evaluation evaluation{count, {}};

@@ -70,7 +70,8 @@ class Generator {
 
   // Steps. `code` is C++ with $0, $1, ... for the inputs.
   using Make = std::function<Tensors(const Tensors&)>;
-  Ref add(std::string op, std::string code, std::vector<Ref> inputs, const std::function<Tensor(const Tensors&)>& make, Range range);
+  Ref add(std::string op, std::string code, std::vector<Ref> inputs, const std::function<Tensor(const Tensors&)>& make,
+          Range range);
   std::vector<Ref> add_all(std::string op, std::string code, std::vector<Ref> inputs, Make make, Range range);
 
  private:
@@ -102,6 +103,7 @@ struct Entry {
 };
 /// All of ops.h.
 const std::vector<Entry>& table();
-std::vector<Entry> elementwise_entries(), number_entries(), shape_entries(), reduce_entries(), image_entries(), normalize_entries();
+std::vector<Entry> elementwise_entries(), number_entries(), shape_entries(), reduce_entries(), image_entries(),
+    normalize_entries();
 
 }  // namespace clnet::fuzz

@@ -51,9 +51,7 @@ const Rule& rule_of(std::string_view op) {
   return found->second;
 }
 
-void Interpreter::set(const Tensor& tensor, Array value) {
-  given_[{tensor.node().get(), tensor.output()}] = std::move(value);
-}
+void Interpreter::set(const Tensor& tensor, Array value) { given_[{tensor.node().get(), tensor.output()}] = std::move(value); }
 
 const Array& Interpreter::operator()(const Tensor& tensor) {
   std::vector<std::shared_ptr<Node>> stack{tensor.node()};
@@ -131,8 +129,8 @@ void Interpreter::compute(const std::shared_ptr<Node>& shared) {
     const auto dtype = node.outputs[k].dtype;
     auto& values = result.values[k];
     if (arithmetic_.wobble != 0 && (!rule.exact || narrows) && is_floating(dtype))
-      wobble(values, (dtype == Dtype::f32 ? units : 1) * arithmetic_.strength * unit(dtype), arithmetic_.strength * tiniest(dtype),
-             mix(wobbling + k));
+      wobble(values, (dtype == Dtype::f32 ? units : 1) * arithmetic_.strength * unit(dtype),
+             arithmetic_.strength * tiniest(dtype), mix(wobbling + k));
     if (arithmetic_.rounds || !is_floating(dtype))
       for (auto& value : values.values) value = rounded(value, dtype);
     if (const auto given = given_.find({&node, static_cast<int>(k)}); given != given_.end()) values = given->second;

@@ -43,7 +43,7 @@ const Rule& rule_of(std::string_view op);
 
 /// How a device's arithmetic is imitated.
 struct Arithmetic {
-  bool rounds = true;      ///< each result is rounded to its dtype
+  bool rounds = true;        ///< each result is rounded to its dtype
   std::uint64_t wobble = 0;  ///< not 0: inputs and results of each operation are off by some roundings, as this number says; the
                              ///< same computation twice is off by the same
   double strength = 1;

@@ -63,8 +63,8 @@ Verdict compare(const Built& built, const std::vector<std::vector<std::byte>>& r
       if (error <= allowed || error / allowed <= worst) continue;
       worst = error / allowed;
       verdict.wanted = k;
-      verdict.fault = fmt::format("value {} of the evaluation, {}: element {} is {}, not {} (off by {}, at most {} is rounding)", k,
-                                  to_string(spec), i, got[i], want, error, allowed);
+      verdict.fault = fmt::format("value {} of the evaluation, {}: element {} is {}, not {} (off by {}, at most {} is rounding)",
+                                  k, to_string(spec), i, got[i], want, error, allowed);
       if (std::isnan(error)) break;
     }
     if (verdict.fault) return verdict;
@@ -122,8 +122,8 @@ std::string gradient_fault(const Program& program, const Built& built, std::size
     // At a kink the slopes before and after it differ, and any between them will do.
     const bool smooth = std::fabs(wide - narrow) < 1e-4 * scale && std::isfinite(slope);
     if (smooth && std::fabs(slope - wide) > 1e-2 * scale + std::fabs(after - before))
-      return fmt::format("step {}: the gradient by input {} gives {} along a direction where the loss has slope {}", step, i, slope,
-                         wide);
+      return fmt::format("step {}: the gradient by input {} gives {} along a direction where the loss has slope {}", step, i,
+                         slope, wide);
   }
   return {};
 }

@@ -11,8 +11,8 @@ namespace clnet::fuzz {
 
 /// What a round of a program was judged by.
 struct Verdict {
-  std::optional<std::string> fault;  ///< which value is wrong, and by how much
-  std::size_t wanted = 0;            ///< its place in Built::wanted
+  std::optional<std::string> fault;       ///< which value is wrong, and by how much
+  std::size_t wanted = 0;                 ///< its place in Built::wanted
   std::int64_t elements = 0, judged = 0;  ///< those that are numbers and well conditioned enough to tell
 };
 

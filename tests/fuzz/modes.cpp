@@ -1,15 +1,18 @@
 #include "tests/fuzz/modes.h"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "lib/exec/choose/solver.h"
+#include "tests/support/temporary.h"
 
 namespace clnet::fuzz {
 
@@ -23,12 +26,14 @@ struct Mode {
 /// Every operation's last solver, which accepts everything.
 std::string oracles() {
   std::string text;
-  for (const auto& op : exec::ops_with_solvers()) text += fmt::format("{}{}:{}", text.empty() ? "" : ",", op, exec::solver_names(op).back());
+  for (const auto& op : exec::ops_with_solvers())
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", op, exec::solver_names(op).back());
   return text;
 }
 
 const std::vector<Mode>& modes() {
   static const std::vector<Mode> all{{"plan", {}},
+                                     {"memory", {}},
                                      {"reuse-off", {{"CLNET_REUSE", "0"}}},
                                      {"fusion-off", {{"CLNET_FUSION", "0"}}},
                                      {"eager", {{"CLNET_EAGER", "1"}}},
@@ -64,6 +69,34 @@ bool enter_mode(const std::string& name, char** argv) {
   }
   fmt::print(stderr, "clnet-fuzz-graphs: there is no mode '{}'; there are {}\n", name, mode_names());
   return false;
+}
+
+std::map<std::uint64_t, std::uint64_t> digests_of(const std::string& mode, std::uint64_t seed, std::uint64_t count,
+                                                  const std::vector<std::string>& more) {
+  const test::Folder folder;
+  const auto path = (folder / "digests").string();
+  std::vector<std::string> words{
+      "clnet-fuzz-graphs", "--mode", mode,        "--seed", std::to_string(seed), "--count", std::to_string(count),
+      "--shrink-seconds",  "0",      "--digests", path};
+  words.insert(words.end(), more.begin(), more.end());
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  std::fflush(stdout);
+  const auto child = fork();
+  if (child == 0) {
+    // What this process's own mode set is not for the other.
+    for (const auto& other : modes())
+      for (const auto& [variable, value] : other.variables) unsetenv(variable.c_str());
+    execv("/proc/self/exe", argv.data());
+    _exit(127);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  std::map<std::uint64_t, std::uint64_t> result;
+  std::ifstream file(path);
+  for (std::uint64_t at, digest; file >> at >> digest;) result[at] = digest;
+  return result;
 }
 
 }  // namespace clnet::fuzz

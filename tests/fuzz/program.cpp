@@ -92,7 +92,8 @@ std::string extents(const Shape& shape) { return fmt::format("{{{}}}", fmt::join
 std::string_view dtype_name(Dtype dtype) { return dtype == Dtype::boolean ? "boolean" : to_string(dtype); }
 
 std::string reference(const Program& program, const Ref& ref) {
-  return program.steps[ref.step].outputs.size() == 1 ? fmt::format("v{}", ref.step) : fmt::format("v{}[{}]", ref.step, ref.output);
+  return program.steps[ref.step].outputs.size() == 1 ? fmt::format("v{}", ref.step)
+                                                     : fmt::format("v{}[{}]", ref.step, ref.output);
 }
 
 /// The step's expression, with its inputs in place of $0, $1, ...

@@ -43,8 +43,8 @@ inline Tensor leaf(const Spec& spec, Fill fill, double low, double high, std::ui
 }
 
 struct Step {
-  std::string op;          ///< the name in the table of operations; "leaf"; "gradients", "detach" and others without an entry
-  std::string code;        ///< C++ with $0, $1, ... for the inputs
+  std::string op;    ///< the name in the table of operations; "leaf"; "gradients", "detach" and others without an entry
+  std::string code;  ///< C++ with $0, $1, ... for the inputs
   std::vector<Ref> inputs;
   std::function<Tensors(const Tensors&)> make;
   Leaf leaf;

@@ -20,7 +20,8 @@ Conv2dOptions conv_options(const Call& call) {
 Arrays conv2d(const Call& call) {
   Array y(call.shape());
   const auto &x = call.in[0], &weight = call.in[1];
-  each_product(x.shape, weight.shape, y.shape, conv_options(call), [&](auto xi, auto wi, auto yi) { y[yi] += x[xi] * weight[wi]; });
+  each_product(x.shape, weight.shape, y.shape, conv_options(call),
+               [&](auto xi, auto wi, auto yi) { y[yi] += x[xi] * weight[wi]; });
   if (call.in.size() == 3) add_bias(y, call.in[2]);
   return {y};
 }
@@ -28,14 +29,16 @@ Arrays conv2d(const Call& call) {
 Arrays conv2d_backward_data(const Call& call) {
   Array dx(call.shape());
   const auto &g = call.in[0], &weight = call.in[1];
-  each_product(dx.shape, weight.shape, g.shape, conv_options(call), [&](auto xi, auto wi, auto yi) { dx[xi] += g[yi] * weight[wi]; });
+  each_product(dx.shape, weight.shape, g.shape, conv_options(call),
+               [&](auto xi, auto wi, auto yi) { dx[xi] += g[yi] * weight[wi]; });
   return {dx};
 }
 
 Arrays conv2d_backward_weights(const Call& call) {
   Array dweight(call.shape());
   const auto &x = call.in[0], &g = call.in[1];
-  each_product(x.shape, dweight.shape, g.shape, conv_options(call), [&](auto xi, auto wi, auto yi) { dweight[wi] += x[xi] * g[yi]; });
+  each_product(x.shape, dweight.shape, g.shape, conv_options(call),
+               [&](auto xi, auto wi, auto yi) { dweight[wi] += x[xi] * g[yi]; });
   return {dweight};
 }
 

@@ -73,7 +73,8 @@ Arrays layer_norm(const Call& call) {
     for (std::int64_t i = 0; i < length; ++i) squares += std::pow(x[row * length + i] - mean[row], 2);
     rstd[row] = 1 / std::sqrt(squares / static_cast<double>(length) + eps);
   }
-  return {reference::layer_norm(x, length, weighted ? &call.in[1] : nullptr, biased ? &call.in.back() : nullptr, eps), mean, rstd};
+  return {reference::layer_norm(x, length, weighted ? &call.in[1] : nullptr, biased ? &call.in.back() : nullptr, eps), mean,
+          rstd};
 }
 
 /// Inputs: x, the gradient of y, mean, reciprocal deviation; weight.
@@ -157,12 +158,9 @@ Arrays cross_entropy_backward(const Call& call) {
 }  // namespace
 
 Rules normalize_rules() {
-  return {{"batch_norm", {batch_norm, false, 2}},
-          {"batch_norm_backward", {batch_norm_backward, false, 2}},
-          {"layer_norm", {layer_norm, false, 2}},
-          {"layer_norm_backward", {layer_norm_backward, false, 2}},
-          {"cross_entropy", {cross_entropy}},
-          {"cross_entropy_backward", {cross_entropy_backward}}};
+  return {{"batch_norm", {batch_norm, false, 2}}, {"batch_norm_backward", {batch_norm_backward, false, 2}},
+          {"layer_norm", {layer_norm, false, 2}}, {"layer_norm_backward", {layer_norm_backward, false, 2}},
+          {"cross_entropy", {cross_entropy}},     {"cross_entropy_backward", {cross_entropy_backward}}};
 }
 
 }  // namespace clnet::fuzz

@@ -38,15 +38,9 @@ Arrays index_add(const Call& call) {
 }  // namespace
 
 Rules shape_rules() {
-  return {{"reshape", {reshape, true}},
-          {"permute", {permute, true}},
-          {"slice", {slice, true}},
-          {"concat", {concat, true}},
-          {"pad", {pad, true}},
-          {"index_select", {index_select, true}},
-          {"gather", {index_select, true}},
-          {"index_add", {index_add}},
-          {"gather_add", {index_add}}};
+  return {{"reshape", {reshape, true}},     {"permute", {permute, true}}, {"slice", {slice, true}},
+          {"concat", {concat, true}},       {"pad", {pad, true}},         {"index_select", {index_select, true}},
+          {"gather", {index_select, true}}, {"index_add", {index_add}},   {"gather_add", {index_add}}};
 }
 
 }  // namespace clnet::fuzz

@@ -12,15 +12,15 @@
 namespace clnet::fuzz {
 
 struct RunOptions {
-  bool judges = true;       ///< false: only that plans can be made (a device that computes nothing)
-  int rounds = 2;           ///< with new leaves each; all but the first replay plans
-  bool gradients = false;   ///< compare gradients with differences, too
-  bool may_refuse = false;  ///< one clear error for a lack of memory is right, too
+  bool judges = true;      ///< false: only that plans can be made (a device that computes nothing)
+  int rounds = 2;          ///< with new leaves each; all but the first replay plans
+  bool gradients = false;  ///< compare gradients with differences, too
+  bool memory = false;     ///< under limits that are so low that values must be computed again, or that one clear error says so
 };
 
 struct Outcome {
   std::optional<std::string> fault;
-  bool refused = false;      ///< not enough memory under the limit, and said so
+  bool refused = false;      ///< some limit was too low, and the error said so
   std::uint64_t digest = 0;  ///< of all results' bits
   std::int64_t elements = 0, judged = 0;
 };

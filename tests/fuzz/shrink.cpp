@@ -36,8 +36,7 @@ Program without_unused(const Program& program) {
 
 /// The program with every reading of `from` reading `to` instead.
 Program redirected(Program program, const Ref& from, const Ref& to) {
-  for (auto& step : program.steps)
-    std::replace(step.inputs.begin(), step.inputs.end(), from, to);
+  for (auto& step : program.steps) std::replace(step.inputs.begin(), step.inputs.end(), from, to);
   for (auto& evaluation : program.evaluations)
     evaluation.values.erase(std::remove(evaluation.values.begin(), evaluation.values.end(), from), evaluation.values.end());
   return program;
@@ -89,6 +88,15 @@ std::vector<Program> smaller(const Program& program) {
       result.push_back(std::move(less));
     }
   }
+  // What a wanted value is made of in its place.
+  for (std::size_t e = 0; e < program.evaluations.size(); ++e)
+    for (std::size_t v = 0; v < program.evaluations[e].values.size(); ++v)
+      for (const auto& input : program.steps[program.evaluations[e].values[v].step].inputs) {
+        if (program.steps[input.step].is_leaf()) continue;
+        auto less = program;
+        less.evaluations[e].values[v] = input;
+        result.push_back(std::move(less));
+      }
   for (auto k = program.steps.size(); k-- > 0;) {
     const auto& step = program.steps[k];
     if (step.is_leaf()) continue;

@@ -30,7 +30,8 @@ inline Positions strided(const Shape& shape, const Coordinates& steps, std::int6
 
 inline Coordinates row_major(const Shape& shape) {
   Coordinates steps(static_cast<std::size_t>(shape.rank()), 1);
-  for (int d = shape.rank() - 2; d >= 0; --d) steps[static_cast<std::size_t>(d)] = steps[static_cast<std::size_t>(d) + 1] * shape[d + 1];
+  for (int d = shape.rank() - 2; d >= 0; --d)
+    steps[static_cast<std::size_t>(d)] = steps[static_cast<std::size_t>(d) + 1] * shape[d + 1];
   return steps;
 }
 
