@@ -17,7 +17,7 @@ namespace {
 using NodePtr = std::shared_ptr<Node>;
 
 /// Values of slots are leaves, even while they wait to be computed.
-bool is_leaf(const Node& node) { return !node.op || node.slot != 0; }
+bool is_leaf(const Node& node) { return node.slot != 0 || !node.op; }
 
 /// The nodes that lead from `outputs` to one of `inputs`, each after all nodes that it depends on.
 std::vector<NodePtr> path(std::span<const Tensor> outputs, std::span<const Tensor> inputs) {

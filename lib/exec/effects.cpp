@@ -3,10 +3,45 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "clnet/error.h"
 
 namespace clnet::exec {
+
+namespace {
+
+/// Nodes whose inputs are no longer needed. Another thread may have begun to evaluate before they had a value and be walking over
+/// them: the last of the evaluations that overlap cuts them off.
+struct Finished {
+  std::mutex mutex;
+  std::size_t evaluations = 0;
+  std::vector<std::shared_ptr<Node>> nodes;
+};
+
+Finished& finished() {
+  static auto* const all = new Finished;  // outlives what static tensors do at exit
+  return *all;
+}
+
+}  // namespace
+
+Effects::Effects(std::span<const Tensor> asked) : asked_(asked.begin(), asked.end()) {
+  auto& all = finished();
+  const std::lock_guard lock(all.mutex);
+  ++all.evaluations;
+}
+
+Effects::~Effects() {
+  std::vector<std::shared_ptr<Node>> nodes;
+  {
+    auto& all = finished();
+    const std::lock_guard lock(all.mutex);
+    if (--all.evaluations == 0) nodes.swap(all.nodes);
+  }
+  // Who begins from here on finds their values and does not look at their inputs.
+  for (const auto& node : nodes) node->inputs.clear();
+}
 
 bool Effects::add(const Work& work) {
   bool found = false;
@@ -49,13 +84,14 @@ std::vector<Tensor> Effects::wanted() const {
 void Effects::commit() {
   std::vector<Tensor> leaves;
   for (const auto& [slot, value] : changes_) leaves.push_back(make_leaf(*slot, value.spec(), value_of(value)));
+  if (!waiting_.empty()) {
+    auto& all = finished();
+    const std::lock_guard lock(all.mutex);
+    all.nodes.insert(all.nodes.end(), waiting_.begin(), waiting_.end());
+  }
   // From here on nothing throws.
   for (std::size_t i = 0; i < changes_.size(); ++i) changes_[i].slot->value = std::move(leaves[i]);
   for (const auto& effect : effects_) effect->update = nullptr;
-  for (const auto& node : waiting_) {
-    node->op.reset();
-    node->inputs.clear();
-  }
 }
 
 }  // namespace clnet::exec

@@ -18,7 +18,11 @@ namespace clnet::exec {
 /// Nothing is changed before commit(): an evaluation that fails leaves slots and effects as they were.
 class Effects {
  public:
-  explicit Effects(std::span<const Tensor> asked) : asked_(asked.begin(), asked.end()) {}
+  /// It lives as long as the evaluation.
+  explicit Effects(std::span<const Tensor> asked);
+  ~Effects();
+  Effects(const Effects&) = delete;
+  Effects& operator=(const Effects&) = delete;
 
   /// Takes up what the work's nodes bring and no earlier call has seen, and builds the new values as graph, which may bring more.
   /// False: nothing new.
@@ -40,7 +44,7 @@ class Effects {
   std::unordered_set<const void*> seen_;  ///< effects and nodes
   std::vector<Change> changes_;
   std::unordered_map<const Slot*, std::size_t> change_of_;
-  std::vector<std::shared_ptr<Node>> waiting_;  ///< values of slots that become leaves
+  std::vector<std::shared_ptr<Node>> waiting_;  ///< values of slots that need no inputs any more
 };
 
 }  // namespace clnet::exec

@@ -1,6 +1,7 @@
 // Parameters have an identity: which leaf of the graph is whose value, what a loss knows of it, and who shares one.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <thread>
 
 #include "clnet/clnet.h"
 #include "lib/exec/statistics.h"
@@ -122,6 +123,20 @@ TEST_CASE("moving averages hold no graph once they are computed") {
   for (int k = 0; k < 10; ++k) step();
   CHECK(Node::alive() == alive);
   CHECK(exec::statistics().plans_made == plans);
+}
+
+TEST_CASE("threads share a value that none of them has computed yet") {
+  for (int round = 0; round < 20; ++round) {
+    Scale model;
+    const nn::Parameter other(Tensor::from({static_cast<float>(round)}));
+    model.weight.set(other * 0.01 + model.weight * 0.5);
+    std::vector<std::thread> threads;
+    std::vector<float> results(4);
+    for (auto& result : results) threads.emplace_back([&] { result = number(sum(model(Tensor::from({1.0F})))); });
+    for (auto& thread : threads) thread.join();
+    for (const auto result : results) CHECK(result == Approx(std::exp(0.01 * round + 0.5)));
+    CHECK(model.weight.value().node()->inputs.empty());
+  }
 }
 
 TEST_CASE("assign() computes all values together, from those before, or changes none") {
