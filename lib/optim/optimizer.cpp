@@ -188,9 +188,11 @@ io::StateDict Optimizer::state() const {
 }
 
 void Optimizer::load_state(const io::StateDict& state) {
-  std::map<std::string, Tensor> given(state.begin(), state.end());
+  std::map<std::string, Tensor> given;
   std::vector<std::string> faults;
   std::vector<std::pair<nn::Parameter, Tensor>> changes;
+  for (const auto& [name, tensor] : state)
+    if (!given.emplace(name, tensor).second) faults.push_back(fmt::format("{} is given twice", name));
   const auto take = [&](const std::string& name, const Spec& spec) -> Tensor {
     const auto found = given.find(name);
     if (found == given.end()) {
@@ -199,7 +201,10 @@ void Optimizer::load_state(const io::StateDict& state) {
     }
     auto tensor = found->second;
     given.erase(found);
-    if (tensor.spec() != spec) faults.push_back(fmt::format("{} is {}, not {}", name, to_string(tensor.spec()), to_string(spec)));
+    if (!tensor.defined())
+      faults.push_back(fmt::format("{} is undefined", name));
+    else if (tensor.spec() != spec)
+      faults.push_back(fmt::format("{} is {}, not {}", name, to_string(tensor.spec()), to_string(spec)));
     return tensor;
   };
   const auto step = take("step", {Shape{}, Dtype::i64});

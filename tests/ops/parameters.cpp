@@ -221,6 +221,21 @@ TEST_CASE("load_state wants one value for all names of a parameter, and each nam
   CHECK_THROWS_WITH(model.load_state(state), Catch::Contains("decode is given twice"));
 }
 
+TEST_CASE("an optimizer's load_state wants each name once, and changes nothing otherwise") {
+  Scale model;
+  optim::SGD optimizer(model, {.learning_rate = 0.1, .momentum = 0.9});
+  optimizer.step(sum(model(ones({2}))));
+  auto state = optimizer.state();
+  auto twice = state;
+  twice.push_back(state[1]);
+  CHECK_THROWS_WITH(optimizer.load_state(twice), Catch::Contains("weight.momentum_buffer is given twice"));
+  auto none = state;
+  none[1].second = {};
+  CHECK_THROWS_WITH(optimizer.load_state(none), Catch::Contains("weight.momentum_buffer is undefined"));
+  CHECK(optimizer.steps() == 1);
+  CHECK_NOTHROW(optimizer.load_state(state));
+}
+
 TEST_CASE("a module cannot contain itself") {
   struct Holder : nn::Module {
     Tensor forward(const Tensor& x) override { return x; }
