@@ -66,19 +66,27 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
 
   auto& cache = PlanCache::of(*device);
   bool made = false;
-  const auto plan = cache.plan(
-      work, *device, [&](std::span<const Tensor> trials) { evaluate(trials, device); }, made);
+  const auto measure = [&](std::span<const Tensor> trials) { evaluate(trials, device); };
+  auto plan = cache.plan(work, *device, measure, made);
+  const auto place_leaf = [&](std::size_t i) { return place(device, work.leaves[i], work.values[i]); };
   std::vector<Binding> leaves(work.leaves.size());
   for (std::size_t i = 0; i < leaves.size(); ++i) {
-    leaves[i].on_device = [&device, &work, i] { return place(device, work.leaves[i], work.values[i]); };
+    leaves[i].on_device = [&place_leaf, i] { return place_leaf(i); };
     if (const auto* host = dynamic_cast<const HostValue*>(work.values[i].get())) leaves[i].scalar = host->bytes.data();
   }
-  {
+  const auto run = [&] {
     const auto lock = device->lock();
     const auto results = plan->replay(*device, cache.arena(), cache.cached(), leaves);
     // Another thread may have evaluated the same meanwhile: the first one's value stays.
     for (std::size_t i = 0; i < results.size(); ++i) slot_of(work.wanted[i]).exchange(nullptr, results[i]);
     effects.commit();
+  };
+  try {
+    run();
+  } catch (const DeviceError&) {
+    if (!cache.may_shrink(*plan, *device)) throw;
+    plan = cache.plan(work, *device, measure, made, plan.get());
+    run();
   }
   if (made) device->settle();
 

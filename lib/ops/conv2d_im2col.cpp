@@ -25,10 +25,7 @@ std::int64_t chunk_size(const Conv2dProblem& p) { return std::clamp<std::int64_t
 
 class Chunks {
  public:
-  Chunks(const Conv2dProblem& problem, exec::Recorder& recorder) : p(problem), r(recorder), chunk(chunk_size(problem)) {
-    col = r.temporary({Shape{rows(p), chunk * p.pixels()}, Dtype::f32});
-    y = r.temporary({Shape{p.o, chunk * p.pixels()}, Dtype::f32});
-  }
+  Chunks(const Conv2dProblem& problem, exec::Recorder& recorder) : p(problem), r(recorder), chunk(chunk_size(problem)) {}
 
   void forward() {
     const auto weight = as_f32(p.weight);
@@ -67,7 +64,12 @@ class Chunks {
  private:
   template <class Body>
   void for_each_chunk(Body body) {
-    for (std::int64_t first = 0; first < p.n; first += chunk) body(first, std::min(chunk, p.n - first));
+    for (std::int64_t first = 0; first < p.n; first += chunk) {
+      const auto count = std::min(chunk, p.n - first);
+      col = r.temporary({Shape{rows(p), count * p.pixels()}, Dtype::f32});
+      y = r.temporary({Shape{p.o, count * p.pixels()}, Dtype::f32});
+      body(first, count);
+    }
   }
 
   void unfold(std::int64_t first, std::int64_t count) {

@@ -3,9 +3,7 @@
 
 #include "clnet/clnet.h"
 #include "lib/cl/context.h"
-#include "lib/exec/record/recorder.h"
 #include "lib/exec/statistics.h"
-#include "lib/graph/op.h"
 
 using namespace clnet;
 
@@ -19,24 +17,6 @@ struct Made {
     auto context = Device::current().context();
     return {exec::statistics().plans_made, Device::current().memory().allocations,
             context->programs().built() + context->programs().loaded()};
-  }
-};
-
-/// y = 2 x through a packed copy of x.
-class Twice : public Op {
- public:
-  std::string_view name() const override { return "twice"; }
-  Specs infer(const Specs& inputs) const override { return inputs; }
-  void lower(exec::Recorder& recorder) const override {
-    const auto x = recorder.input(0), packed = recorder.cached(recorder.spec(x), x);
-    const auto count = recorder.spec(x).shape.numel();
-    const char* source =
-        "#include \"clnet.clh\"\nkernel void add(IN(a), IN(b), OUT(y)) { const int i = (int)get_global_id(0); STORE(y, i, "
-        "LOAD(a, i) + "
-        "LOAD(b, i)); }\n"
-        "kernel void copy(IN(a), IN(b), OUT(y)) { const int i = (int)get_global_id(0); STORE(y, i, LOAD(a, i)); }\n";
-    recorder.generated("twice", source, "copy").in("a", x).in("b", x).out("y", packed).range({count});
-    recorder.generated("twice", source, "add").in("a", packed).in("b", x).out("y", recorder.output()).range({count});
   }
 };
 
@@ -105,18 +85,4 @@ TEST_CASE("which results are asked for is part of the structure") {
   const Tensor again = graph()[0];
   eval({again, again});
   CHECK(again.to_vector<float>() == std::vector<float>{1, 4});
-}
-
-TEST_CASE("packed forms of a leaf are made anew when it changes, and only then") {
-  auto context = Device::current().context();
-  const auto run = [&](const Tensor& x) { return apply(std::make_shared<Twice>(), {x}).to_vector<float>(); };
-  const Tensor x = Tensor::from({1.0F, 2.0F}), other = Tensor::from({5.0F, 6.0F});
-  CHECK(run(x) == std::vector<float>{2, 4});
-  auto launches = context->launches();
-  CHECK(run(x) == std::vector<float>{2, 4});
-  CHECK(context->launches() == launches + 1);
-  CHECK(run(other) == std::vector<float>{10, 12});
-  CHECK(context->launches() == launches + 3);
-  CHECK(run(x) == std::vector<float>{2, 4});
-  CHECK(context->launches() == launches + 5);
 }

@@ -35,7 +35,7 @@ std::vector<Tensor> random_graph(Random& random) {
       case 3: matrices.push_back(x - slice(y, 0, 0, 1)); break;
       case 4: matrices.push_back(concat({slice(x, 0, 0, 2), slice(y, 0, 2, 4)}, 0)); break;
       case 5: matrices.push_back(reshape(transpose(reshape(x, {6, 4}), 0, 1), {4, 6})); break;
-      case 6: matrices.push_back(layer_norm(x, pool[2], pool[2])); break;
+      case 6: matrices.push_back(layer_norm(x, 1, pool[2], pool[2])); break;
       case 7: matrices.push_back(x * (exp(pool[2]) + pool[4])); break;
       case 8: matrices.push_back(cast(cast(relu(x), Dtype::f16), Dtype::f32)); break;
       case 9: matrices.push_back(x - mean(y, {1}, true)); break;
@@ -58,8 +58,8 @@ std::vector<Tensor> network() {
     const auto channel = [](const Tensor& t) { return reshape(t, {1, 3, 1, 1}); };
     return (y - channel(mean)) * channel(scale / sqrt(variance + 1e-5)) + channel(shift);
   };
-  Tensor y = relu(normalized(conv2d(x, leaf({3, 2, 3, 3}), {}, {.padding = {1, 1}})));
-  y = relu(normalized(conv2d(y, leaf({3, 3, 3, 3}), {}, {.padding = {1, 1}})) + y);
+  Tensor y = relu(normalized(conv2d(x, leaf({3, 2, 3, 3}), {}, {.padding = 1})));
+  y = relu(normalized(conv2d(y, leaf({3, 3, 3, 3}), {}, {.padding = 1})) + y);
   y = conv2d(y, leaf({2, 3, 1, 1}), {});
   return {softmax(matmul(reshape(y, {1, 72}), leaf({72, 5})), 1), y};
 }

@@ -22,11 +22,12 @@ void PlanCache::trim() {
   cached_.clear();
 }
 
-std::shared_ptr<Plan> PlanCache::plan(const Work& work, ocl::Context& device, const Tuning::Evaluate& evaluate, bool& made) {
+std::shared_ptr<Plan> PlanCache::plan(const Work& work, ocl::Context& device, const Tuning::Evaluate& evaluate, bool& made,
+                                      const Plan* failed) {
   auto key = plan_key(work);
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (auto found = find(key)) {
+    if (auto found = find(key, failed)) {
       made = false;
       return found;
     }
@@ -56,9 +57,14 @@ std::shared_ptr<Plan> PlanCache::plan(const Work& work, ocl::Context& device, co
   return plan;
 }
 
-std::shared_ptr<Plan> PlanCache::find(const std::string& key) {
+std::shared_ptr<Plan> PlanCache::find(const std::string& key, const Plan* failed) {
   const auto found = by_key_.find(key);
   if (found == by_key_.end()) return nullptr;
+  if (const auto entry = found->second; entry->plan.get() == failed) {
+    by_key_.erase(found);
+    entries_.erase(entry);
+    return nullptr;
+  }
   entries_.splice(entries_.begin(), entries_, found->second);
   return found->second->plan;
 }
@@ -93,6 +99,7 @@ PlanCache::Entry PlanCache::build(std::string key, const Work& work, ocl::Contex
                      mib(plan->planned_bytes()), mib(smaller->planned_bytes()), again.repeated);
       plan = std::move(smaller);
     }
+    plan->set_shrunk();
   }
   if (explain) {
     logging::print(

@@ -28,8 +28,11 @@ class CLNET_API PlanCache : public ocl::Context::Extension {
 
   /// The plan for the work, made when there is none of the same structure; `made` says which. Before one is made, solvers may be
   /// measured, by way of `evaluate`. Any thread may call it, without the context's lock: others go on while a plan is made, and
-  /// who wants the same one waits for it.
-  std::shared_ptr<Plan> plan(const Work& work, ocl::Context& device, const Tuning::Evaluate& evaluate, bool& made);
+  /// who wants the same one waits for it. `failed` is a plan that found no memory: one that takes less is made in its place.
+  std::shared_ptr<Plan> plan(const Work& work, ocl::Context& device, const Tuning::Evaluate& evaluate, bool& made,
+                             const Plan* failed = nullptr);
+  /// Whether a plan that was made when there was more memory may be made again to take less.
+  bool may_shrink(const Plan& plan, ocl::Context& device) { return !plan.is_shrunk() && !fits(plan, device); }
   /// With the context's lock held.
   Arena& arena() { return arena_; }
   CachedValues& cached() { return cached_; }
@@ -44,8 +47,8 @@ class CLNET_API PlanCache : public ocl::Context::Extension {
     std::vector<std::string> description;  ///< for explaining misses, when somebody listens
   };
 
-  /// With the mutex held.
-  std::shared_ptr<Plan> find(const std::string& key);
+  /// With the mutex held; null where there is none but `failed`, which is dropped.
+  std::shared_ptr<Plan> find(const std::string& key, const Plan* failed);
   void insert(Entry entry);
   Entry build(std::string key, const Work& work, ocl::Context& device);
   std::shared_ptr<Plan> make(const Work& work, ocl::Context& device, bool caches = true) const;

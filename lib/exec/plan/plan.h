@@ -38,6 +38,9 @@ class Plan {
   /// Bytes of the buffers that every run, or the first, makes besides; and those of them that hold cached values.
   std::size_t own_bytes() const { return bytes_at(Home::own) + cached_bytes(); }
   std::size_t cached_bytes() const { return bytes_at(Home::cached); }
+  /// Whether it was made for little memory already.
+  bool is_shrunk() const { return shrunk_; }
+  void set_shrunk() { shrunk_ = true; }
   /// Arguments set so far, in all runs.
   std::uint64_t arguments_set() const { return arguments_set_; }
 
@@ -83,6 +86,7 @@ class Plan {
   std::uint64_t generation_ = 0;  ///< of the arena that all fixed arguments are set for
   std::size_t kernels_ = 0, host_calls_ = 0;
   std::uint64_t arguments_set_ = 0;
+  bool shrunk_ = false;
 };
 
 }  // namespace clnet::exec

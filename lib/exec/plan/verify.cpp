@@ -70,7 +70,7 @@ class Bytes {
 class Verifier {
  public:
   explicit Verifier(const RunView& run) : run_(run), recording_(*run.recording), placement_(*run.placement) {
-    written_.resize(run.places.size());
+    read_.resize(run.places.size());
   }
 
   void operator()() {
@@ -89,8 +89,11 @@ class Verifier {
       for (const auto& argument : command.arguments) check_address(argument);
       for (const auto& argument : command.arguments)
         if (argument.writes) check_overlap(command, argument);
-      for (const auto& argument : command.arguments)
-        if (argument.reads) check_read(argument, "reads");
+      for (const auto& argument : command.arguments) {
+        if (!argument.reads) continue;
+        check_read(argument, "reads");
+        read_[static_cast<std::size_t>(argument.root)].write(argument.begin, argument.end, {argument.root, 0, now_});
+      }
       for (const auto& argument : command.arguments)
         if (argument.writes) write(argument);
     }
@@ -195,14 +198,13 @@ class Verifier {
       for (const auto& range : found->second)
         if (argument.address < range.end && range.begin < end_of(argument))
           fail(fmt::format("writes {} over {}, {}", name(argument.root), name(range.root), range.what));
-    auto& written = written_[static_cast<std::size_t>(argument.root)];
     if (!argument.reads)
-      written.read(argument.begin, argument.end, [&](std::int64_t begin, std::int64_t end, const Content* content) {
-        if (content)
-          fail(fmt::format("writes bytes {} to {} of {} again, after {}", begin, end, name(argument.root),
-                           command(content->writer)));
-      });
-    written.write(argument.begin, argument.end, {argument.root, 0, now_});
+      read_[static_cast<std::size_t>(argument.root)].read(
+          argument.begin, argument.end, [&](std::int64_t begin, std::int64_t end, const Content* content) {
+            if (content)
+              fail(fmt::format("writes bytes {} to {} of {}, which {} has read before", begin, end, name(argument.root),
+                               command(content->writer)));
+          });
     contents_[argument.buffer].write(argument.address, end_of(argument),
                                      {argument.root, argument.address - argument.begin, now_});
   }
@@ -240,7 +242,7 @@ class Verifier {
   std::size_t now_ = no_command;
   std::unordered_map<std::uint64_t, Bytes> contents_;                    ///< by buffer: what the run has written
   std::unordered_map<std::uint64_t, std::vector<Protected>> protected_;  ///< by buffer: what it must not write
-  std::vector<Bytes> written_;                                           ///< by root value: its bytes that were written
+  std::vector<Bytes> read_;                                              ///< by root value: its bytes that were read, and by whom
 };
 
 RunArgument argument(const Recording& recording, const std::vector<RunPlace>& places, Ref ref, std::int64_t count) {

@@ -76,6 +76,18 @@ bool is_constant(const ElementwiseKernel& kernel, const Tensors& outputs) {
                      [](const Tensor& buffer) { return value_of(root_of(buffer).tensor) != nullptr; });
 }
 
+/// The commands from `first` on that write the value.
+std::size_t writers_of(const Recording& recording, std::size_t first, ValueId id) {
+  const auto& commands = recording.commands();
+  return static_cast<std::size_t>(
+      std::count_if(commands.begin() + static_cast<std::ptrdiff_t>(first), commands.end(), [&](const Command& command) {
+        bool writes = false;
+        for_each_ref(command,
+                     [&](Ref ref, bool written) { writes = writes || (written && recording.value(ref.value).root == id); });
+        return writes;
+      }));
+}
+
 std::vector<Ref> whole(const std::vector<ValueId>& values) {
   std::vector<Ref> refs;
   for (auto value : values) refs.push_back({value, 0});
@@ -146,6 +158,10 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
         recording.move_before(start, middle);
       }
       if (recorder.epilogue_joined()) {
+        if (const auto writers = writers_of(recording, start, head_ids[0]); writers != recorder.epilogues())
+          throw Error(
+              fmt::format("{}: {} of {} commands that write its output finish it by what follows; this is a fault of clnet",
+                          group.node->op->name(), recorder.epilogues(), writers));
         recording.alias(out[0], {head_ids[0], 0});
         continue;
       }

@@ -1,0 +1,275 @@
+// Values made of leaves only, kept while those live; plans that fail midway; and the verifier where a rule is switched off.
+#include <catch2/catch.hpp>
+
+#include "clnet/clnet.h"
+#include "clnet/opencl.h"
+#include "lib/cl/context.h"
+#include "lib/exec/plan/cache.h"
+#include "lib/exec/plan/rules.h"
+#include "lib/exec/record/recorder.h"
+#include "lib/graph/op.h"
+
+using namespace clnet;
+using Catch::Matchers::Contains;
+
+namespace {
+
+using Floats = std::vector<float>;
+
+/// The call of a Twice that throws: the first or the second, or none.
+int failing_call = 0;
+
+/// y = 2 x through a cached copy of x, with a call of the host before and after it.
+class Twice : public Op {
+ public:
+  std::string_view name() const override { return "twice"; }
+  Specs infer(const Specs& inputs) const override { return inputs; }
+  void lower(exec::Recorder& recorder) const override {
+    const auto x = recorder.input(0), cached = recorder.cached(recorder.spec(x), x);
+    const auto middle = recorder.temporary(recorder.spec(x));
+    const auto count = recorder.spec(x).shape.numel();
+    const char* source =
+        "#include \"clnet.clh\"\n"
+        "kernel void add(IN(a), IN(b), OUT(y)) { const int i = (int)get_global_id(0); STORE(y, i, LOAD(a, i) + LOAD(b, i)); }\n"
+        "kernel void copy(IN(a), OUT(y)) { const int i = (int)get_global_id(0); STORE(y, i, LOAD(a, i)); }\n";
+    recorder.generated("twice", source, "copy").in("a", x).out("y", cached).range({count}).define("TYPE_b", "f32");
+    const auto call = [](int number) {
+      return exec::HostCall{"call",
+                            {},
+                            {},
+                            [number](exec::HostContext&) {
+                              if (failing_call == number) throw DeviceError("this call fails");
+                            },
+                            0};
+    };
+    recorder.host(call(1));
+    recorder.generated("twice", source, "copy").in("a", x).out("y", middle).range({count}).define("TYPE_b", "f32");
+    recorder.host(call(2));
+    recorder.generated("twice", source, "add").in("a", cached).in("b", middle).out("y", recorder.output()).range({count});
+  }
+};
+
+Tensor twice(const Tensor& x) { return apply(std::make_shared<Twice>(), {x}); }
+Floats run(const Tensor& x) { return twice(x).to_vector<float>(); }
+
+exec::CachedValues& cached() { return exec::PlanCache::of(*Device::current().context()).cached(); }
+
+std::uint64_t launches_of(const std::function<void()>& what) {
+  auto context = Device::current().context();
+  const auto before = context->launches();
+  what();
+  return context->launches() - before;
+}
+
+/// While it lives, a call of each Twice throws.
+struct Failing {
+  explicit Failing(int call) { failing_call = call; }
+  ~Failing() { failing_call = 0; }
+};
+
+}  // namespace
+
+TEST_CASE("what is made of a leaf is kept while that lives, for every plan that reads it") {
+  Device::current().trim();
+  const Tensor x = Tensor::from({1.0F, 2.0F});
+  {
+    const Tensor other = Tensor::from({5.0F, 6.0F});
+    CHECK(launches_of([&] { CHECK(run(x) == Floats{2, 4}); }) == 3);
+    CHECK(launches_of([&] { CHECK(run(x) == Floats{2, 4}); }) == 2);
+    CHECK(launches_of([&] { CHECK(run(other) == Floats{10, 12}); }) == 3);
+    CHECK(launches_of([&] { CHECK(run(x) == Floats{2, 4}); }) == 2);
+    CHECK(launches_of([&] { CHECK(run(other) == Floats{10, 12}); }) == 2);
+    // Another plan.
+    CHECK(launches_of([&] { CHECK(sum(softmax(twice(x), 0)).item<float>() == Approx(1)); }) == 4);
+    CHECK(cached().count() == 2);
+  }
+  CHECK(cached().count() == 1);
+  Device::current().trim();
+  CHECK(cached().count() == 0);
+  CHECK(launches_of([&] { CHECK(run(x) == Floats{2, 4}); }) == 3);
+}
+
+TEST_CASE("cached values count as memory in use, and go first when it is short") {
+  auto device = Device::current();
+  device.trim();
+  constexpr std::int64_t count = 1 << 18;  // 1 MiB
+  const Tensor x = Tensor::ones({count}), y = Tensor::ones({count});
+  eval({x + y});
+  eval({twice(x)});
+  CHECK(cached().bytes() >= 4 * count);
+  const auto in_use = device.memory().in_use;
+  device.set_memory_limit(in_use + (1 << 20));
+  const Tensor big = Tensor::ones({count + count / 2});
+  CHECK_NOTHROW(big.eval());
+  CHECK_NOTHROW((big + 1.0).eval());
+  CHECK(cached().count() == 0);
+  device.set_memory_limit(0);
+  CHECK(run(x)[5] == 2);
+}
+
+TEST_CASE("scalars that change leave one value") {
+  const Tensor x = Tensor::from({1.0F, 2.0F, 4.0F}), rows = Tensor::ones({2, 3});
+  const auto before = cached().count();
+  for (const double scale : {1.0, 2.0, 3.0}) {
+    const Tensor y = matmul(rows, reshape(exp(x * scale), {3, 1}));
+    CHECK(y.to_vector<float>()[0] == Approx(std::exp(scale) + std::exp(2 * scale) + std::exp(4 * scale)));
+    CHECK(cached().count() <= before + 1);
+  }
+}
+
+TEST_CASE("two values that share a plan are right after one of them failed midway") {
+  const Tensor x = Tensor::from({1.0F, 2.0F}), y = Tensor::from({5.0F, 6.0F}), z = Tensor::from({7.0F, 8.0F});
+  for (const int call : {1, 2}) {
+    for (const bool cold : {true, false}) {
+      if (cold) Device::current().trim();
+      CHECK(run(x) == Floats{2, 4});
+      {
+        const Failing failing(call);
+        CHECK_THROWS_AS(run(y), DeviceError);
+        CHECK_THROWS_AS(run(x), DeviceError);
+      }
+      CHECK(run(x) == Floats{2, 4});
+      CHECK(run(y) == Floats{10, 12});
+      {
+        const Failing failing(call);
+        CHECK_THROWS_AS(run(z), DeviceError);
+      }
+      CHECK(run(z) == Floats{14, 16});
+      CHECK(run(x) == Floats{2, 4});
+    }
+  }
+}
+
+TEST_CASE("a plan that failed after the arena moved sets its arguments again") {
+  const Tensor x = Tensor::from({1.0F, 2.0F});
+  const auto move_arena = [] {
+    Device::current().trim();
+    const Tensor big = Tensor::ones({1 << 16});
+    eval({softmax(sin(softmax(big, 0)), 0)});
+  };
+  const auto fail_once = [&] {
+    move_arena();
+    const Failing failing(1);
+    CHECK_THROWS_AS(run(x), DeviceError);
+  };
+  CHECK(run(x) == Floats{2, 4});
+  fail_once();
+  CHECK(run(x) == Floats{2, 4});
+  const exec::WithoutRule without(exec::Rule::arguments_set);
+  CHECK(run(x) == Floats{2, 4});
+  fail_once();
+  CHECK_THROWS_WITH(run(x), Contains("plan verifier: argument") && Contains("copy"));
+}
+
+TEST_CASE("nothing is kept of memory that a caller may write to") {
+  auto device = Device::current();
+  const Floats first{1, 2}, second{3, 4};
+  ::cl::Buffer memory(device.context()->context(), CL_MEM_READ_WRITE, 8);
+  const auto write = [&](const Floats& values) {
+    device.context()->queue().enqueueWriteBuffer(memory, CL_TRUE, 0, 8, values.data());
+  };
+  write(first);
+  const Tensor x = opencl::from_buffer(device, memory(), {Shape{2}, Dtype::f32});
+  CHECK(run(x) == Floats{2, 4});
+  write(second);
+  CHECK(run(x) == Floats{6, 8});
+  const exec::WithoutRule without(exec::Rule::cached_unchanging);
+  CHECK_THROWS_WITH(run(x), Contains("memory that a caller may write to"));
+}
+
+TEST_CASE("the verifier names what comes of a rule that is switched off") {
+  const Tensor x = Tensor::from(Floats(32, 0.5F), {4, 8});
+  SECTION("a result over memory that the kernel also reads through a view") {
+    const auto difference = [&] {
+      const Tensor y = softmax(x, 1);
+      return y - slice(y, 0, 0, 1);
+    };
+    CHECK_NOTHROW(difference().eval());
+    const exec::WithoutRule without(exec::Rule::in_place_alone);
+    CHECK_THROWS_WITH(difference().eval(), Contains("plan verifier") && Contains("reads"));
+  }
+  SECTION("a result over half as many elements of another size") {
+    const auto half = [&] { return cast(slice(softmax(cast(x, Dtype::f16), 1), 0, 0, 2), Dtype::f32) + 0.0; };
+    CHECK_NOTHROW(sum(softmax(half(), 1)).eval());
+    const exec::WithoutRule without(exec::Rule::in_place_whole);
+    CHECK_THROWS_WITH(sum(softmax(half(), 1)).eval(), Contains("not the same elements"));
+  }
+  SECTION("a result over memory that is read later") {
+    const auto later = [&] {
+      const Tensor y = softmax(x, 1), z = softmax(exp(y), 1);
+      return sum(matmul(transpose(z, 0, 1), y));
+    };
+    CHECK_NOTHROW(later().eval());
+    const exec::WithoutRule without(exec::Rule::in_place_dead);
+    CHECK_THROWS_WITH(later().eval(), Contains("but finds"));
+  }
+  SECTION("a result over memory of which the kernel reads other elements") {
+    const auto other = [&] { return sum(softmax(transpose(softmax(x, 1), 0, 1), 1)); };
+    CHECK_NOTHROW(other().eval());
+    const exec::WithoutRule without(exec::Rule::in_place_same_element);
+    CHECK_THROWS_WITH(other().eval(), Contains("other elements than it writes"));
+  }
+  SECTION("a small value of leaves that is returned through a view") {
+    const Tensor a = Tensor::from({1.0F, 2.0F, 3.0F, 4.0F}), b = Tensor::ones({4});
+    const auto part = [&] { return slice(a + b, 0, 1, 3); };
+    for (int i = 0; i < 3; ++i) CHECK(part().to_vector<float>() == Floats{3, 4});
+    const exec::WithoutRule without(exec::Rule::cached_stays_inside);
+    CHECK_THROWS_WITH(part().eval(), Contains("is returned, but it is a cached value"));
+  }
+  SECTION("a cached value of other weights") {
+    const Tensor other = Tensor::from(Floats(32, 0.25F), {4, 8});
+    CHECK(run(x)[0] == 1);
+    CHECK(run(other)[0] == 0.5F);
+    const exec::WithoutRule without(exec::Rule::cached_by_source);
+    const Tensor third = Tensor::from(Floats(32, 0.125F), {4, 8});
+    CHECK_THROWS_WITH(run(third), Contains("made from other values than this run's"));
+  }
+}
+
+TEST_CASE("parameters that a plan updates are not worth a cached form") {
+  manual_seed(1);
+  auto model = nn::Sequential{nn::Conv2d{{.in_channels = 3, .out_channels = 8, .kernel_size = 3, .padding = 1}}, nn::Flatten{},
+                              nn::Linear{8 * 36, 3}};
+  auto sgd = optim::SGD{model, {.learning_rate = 0.1}};
+  const Tensor images = Tensor::ones({2, 3, 6, 6}), labels = Tensor::from({0, 1});
+  const auto before = cached().count();
+  for (int step = 0; step < 3; ++step) sgd.step(cross_entropy(model(images), labels));
+  CHECK(cached().count() <= before + 1);  // at most of the images
+}
+
+TEST_CASE("with a buffer for each value, nothing in place and nothing cached, results are the same to the bit") {
+  const auto results = [] {
+    manual_seed(5);
+    Tensors all;
+    auto model = nn::Sequential{nn::Conv2d{{.in_channels = 1, .out_channels = 4, .kernel_size = 3, .padding = 1}},
+                                nn::BatchNorm2d{4},
+                                relu,
+                                nn::MaxPool2d{2},
+                                nn::Flatten{},
+                                nn::Linear{4 * 3 * 3, 3}};
+    auto adam = optim::Adam{model, {.learning_rate = 1e-2}};
+    Floats values(5 * 36);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 17) / 8 - 1;
+    const Tensor images = Tensor::from(values, {5, 1, 6, 6}), labels = Tensor::from({0, 1, 2, 1, 0});
+    for (int step = 0; step < 3; ++step) all.push_back(adam.step(cross_entropy(model(images), labels)));
+    for (const auto& [name, parameter] : model.parameters()) all.push_back(parameter.value());
+    const Tensor x = reshape(slice(images, 0, 0, 4), {4, 36}), q = matmul(x, transpose(x, 0, 1));
+    const Tensor y = layer_norm(softmax(q, 1) - slice(q, 0, 0, 1), 1, Tensor::ones({4}), Tensor::ones({4}));
+    all.push_back(concat({y, slice(gelu(q), 0, 1, 3)}, 0));
+    const Tensor w = Tensor::from(Floats(16, 0.3F), {4, 4});
+    for (const auto& g : gradients(sum(tanh(matmul(w, y))), {w})) all.push_back(g);
+    all.push_back(cast(slice(cast(y, Dtype::f16), 0, 0, 2), Dtype::f32) + 1.0);
+    std::vector<std::vector<std::byte>> bytes;
+    for (const auto& tensor : all) {
+      bytes.emplace_back(static_cast<std::size_t>(tensor.spec().bytes()));
+      tensor.to_bytes(bytes.back().data(), bytes.back().size());
+    }
+    return bytes;
+  };
+  const auto normal = results(), again = results();
+  const exec::NoReuse apart;
+  const auto kept = cached().count();
+  CHECK(results() == normal);
+  CHECK(cached().count() == kept);
+  CHECK(again == normal);
+}

@@ -1,0 +1,187 @@
+// Several threads on one device: what docs/reliability.md promises them.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "clnet/clnet.h"
+#include "lib/exec/plan/cache.h"
+#include "lib/exec/record/recorder.h"
+#include "lib/exec/statistics.h"
+#include "lib/graph/op.h"
+#include "tests/support/temporary.h"
+
+using namespace clnet;
+
+namespace {
+
+using Floats = std::vector<float>;
+
+nn::Sequential model(unsigned seed) {
+  manual_seed(seed);
+  return {nn::Conv2d{{.in_channels = 1, .out_channels = 4, .kernel_size = 3, .padding = 1}},
+          nn::BatchNorm2d{4},
+          relu,
+          nn::MaxPool2d{2},
+          nn::Flatten{},
+          nn::Linear{4 * 3 * 3, 3}};
+}
+
+Tensor images(int step) {
+  Floats values(5 * 36);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>((i * 7 + static_cast<std::size_t>(step)) % 19) / 9 - 1;
+  return Tensor::from(values, {5, 1, 6, 6});
+}
+
+/// The losses of a short training.
+Floats train(nn::Sequential& net) {
+  auto adam = optim::Adam{net, {.learning_rate = 1e-2}};
+  Floats losses;
+  for (int step = 0; step < 6; ++step)
+    losses.push_back(adam.step(cross_entropy(net(images(step)), Tensor::from({0, 1, 2, 1, step % 3}))).item<float>());
+  return losses;
+}
+
+/// Runs `count` threads of body(index) and passes on what one of them throws.
+void in_threads(int count, const std::function<void(int)>& body) {
+  std::vector<std::future<void>> running;
+  for (int i = 0; i < count; ++i) running.push_back(std::async(std::launch::async, body, i));
+  for (auto& thread : running) thread.get();
+}
+
+/// y = x, by an operation whose plan is made when somebody allows it.
+struct Gate {
+  std::promise<void> reached, open;
+  std::shared_future<void> opened{open.get_future().share()};
+  std::atomic<int> lowered{0};
+  bool fails = false;
+};
+Gate* gate = nullptr;
+
+class Slow : public Op {
+ public:
+  std::string_view name() const override { return "slow"; }
+  Specs infer(const Specs& inputs) const override { return inputs; }
+  void lower(exec::Recorder& recorder) const override {
+    if (gate->lowered++ == 0) gate->reached.set_value();
+    if (gate->opened.wait_for(std::chrono::seconds(60)) != std::future_status::ready)
+      throw Error("the others were waiting for this plan");
+    if (gate->fails) throw Error("this plan cannot be made");
+    recorder
+        .generated("slow",
+                   "#include \"clnet.clh\"\n"
+                   "kernel void copy(IN(a), OUT(y)) { const int i = (int)get_global_id(0); STORE(y, i, LOAD(a, i)); }\n",
+                   "copy")
+        .in("a", recorder.input(0))
+        .out("y", recorder.output())
+        .range({recorder.spec(recorder.input(0)).shape.numel()});
+  }
+};
+
+Tensor slow(const Tensor& x) { return apply(std::make_shared<Slow>(), {x}); }
+
+}  // namespace
+
+TEST_CASE("threads train models of their own, while memory is trimmed and traced") {
+  const test::Folder folder;
+  std::vector<nn::Sequential> alone, together;
+  for (unsigned seed = 0; seed < 3; ++seed) {
+    alone.push_back(model(seed));
+    together.push_back(model(seed));
+  }
+  std::vector<Floats> expected;
+  for (auto& net : alone) expected.push_back(train(net));
+  std::vector<Floats> losses(3);
+  std::atomic<bool> done{false};
+  auto disturbing = std::async(std::launch::async, [&] {
+    auto device = Device::current();
+    for (int i = 0; !done; ++i) {
+      device.trim();
+      device.start_trace((folder / (i % 2 ? "odd.json" : "even.json")).string());
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      device.stop_trace();
+    }
+  });
+  in_threads(3, [&](int i) { losses[static_cast<std::size_t>(i)] = train(together[static_cast<std::size_t>(i)]); });
+  done = true;
+  disturbing.get();
+  CHECK(losses == expected);
+}
+
+TEST_CASE("threads share a model for inference, its weights still on the host") {
+  auto net = model(4);
+  net.eval();
+  std::vector<Floats> expected;
+  for (int i = 0; i < 4; ++i) expected.push_back(net(images(i)).to_vector<float>());
+  auto fresh = model(4);
+  fresh.eval();
+  in_threads(4, [&](int i) {
+    for (int round = 0; round < 10; ++round)
+      if (fresh(images(i)).to_vector<float>() != expected[static_cast<std::size_t>(i)])
+        throw Error("wrong in thread " + std::to_string(i));
+  });
+}
+
+TEST_CASE("threads evaluate one graph") {
+  for (int round = 0; round < 20; ++round) {
+    const Tensor x = Tensor::from(Floats(1000, 0.25F + static_cast<float>(round)), {10, 100});
+    const Tensor shared = softmax(x * 2.0, 1);
+    std::vector<Tensor> results;
+    for (int i = 0; i < 4; ++i) results.push_back(sum(shared * static_cast<double>(i + 1)));
+    in_threads(4, [&](int i) {
+      if (i % 2) shared.eval();
+      const float value = results[static_cast<std::size_t>(i)].item<float>();
+      if (std::abs(value - 10 * static_cast<float>(i + 1)) > 1e-3F) throw Error("a sum is " + std::to_string(value));
+      if (std::abs(shared.to_vector<float>()[17] - 0.01F) > 1e-6F) throw Error("the shared value is wrong");
+    });
+  }
+}
+
+TEST_CASE("who reads or evaluates does not wait for a plan that another thread makes") {
+  const auto known = [] { return sum(Tensor::from(Floats{1, 2, 3}) * 2.0); };
+  const Tensor before = known();
+  before.eval();
+  Gate shut;
+  gate = &shut;
+  const Tensor y = slow(Tensor::from(Floats{4, 5}));
+  auto making = std::async(std::launch::async, [&] { return y.to_vector<float>(); });
+  shut.reached.get_future().wait();
+  CHECK(before.item<float>() == 12);                                           // what has a value
+  CHECK(known().item<float>() == 12);                                          // a known plan
+  CHECK(sum(exp(Tensor::zeros({3, 7})) * 0.5).item<float>() == Approx(10.5));  // a new one
+  Device::current().trim();
+  CHECK(shut.lowered == 1);
+  shut.open.set_value();
+  CHECK(making.get() == Floats{4, 5});
+}
+
+TEST_CASE("a plan that several threads want is made once, and again where that failed") {
+  const auto made = exec::statistics().plans_made;
+  Gate shut;
+  gate = &shut;
+  std::vector<std::future<Floats>> running;
+  for (int i = 0; i < 3; ++i)
+    running.push_back(std::async(std::launch::async, [] {
+      return slow(Tensor::from(Floats{1, 2, 3, 4, 5})).to_vector<float>();
+    }));
+  shut.reached.get_future().wait();
+  shut.open.set_value();
+  for (auto& result : running) CHECK(result.get() == Floats{1, 2, 3, 4, 5});
+  CHECK(shut.lowered == 1);
+  CHECK(exec::statistics().plans_made == made + 1);
+
+  Gate failing;
+  gate = &failing;
+  failing.fails = true;
+  running.clear();
+  for (int i = 0; i < 2; ++i)
+    running.push_back(std::async(std::launch::async, [] {
+      return slow(Tensor::from(Floats{1, 2, 3, 4, 5, 6})).to_vector<float>();
+    }));
+  failing.reached.get_future().wait();
+  failing.open.set_value();
+  for (auto& result : running) CHECK_THROWS_AS(result.get(), Error);
+  CHECK(failing.lowered == 2);
+}
