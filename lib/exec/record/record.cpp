@@ -76,16 +76,15 @@ bool is_constant(const ElementwiseKernel& kernel, const Tensors& outputs) {
                      [](const Tensor& buffer) { return value_of(root_of(buffer).tensor) != nullptr; });
 }
 
-/// The commands from `first` on that write the value.
-std::size_t writers_of(const Recording& recording, std::size_t first, ValueId id) {
+/// Whether a command from `first` on writes the value without finishing it by the operations that others finish it by.
+bool is_partly_finished(const Recording& recording, std::size_t first, ValueId id) {
   const auto& commands = recording.commands();
-  return static_cast<std::size_t>(
-      std::count_if(commands.begin() + static_cast<std::ptrdiff_t>(first), commands.end(), [&](const Command& command) {
-        bool writes = false;
-        for_each_ref(command,
-                     [&](Ref ref, bool written) { writes = writes || (written && recording.value(ref.value).root == id); });
-        return writes;
-      }));
+  return std::any_of(commands.begin() + static_cast<std::ptrdiff_t>(first), commands.end(), [&](const Command& command) {
+    bool writes = false;
+    for_each_ref(command, [&](Ref ref, bool written) { writes = writes || (written && recording.value(ref.value).root == id); });
+    const auto* launch = std::get_if<Launch>(&command);
+    return writes && !(launch && launch->program().defines.count("EPILOGUE_BODY"));
+  });
 }
 
 std::vector<Ref> whole(const std::vector<ValueId>& values) {
@@ -158,10 +157,9 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
         recording.move_before(start, middle);
       }
       if (recorder.epilogue_joined()) {
-        if (const auto writers = writers_of(recording, start, head_ids[0]); writers != recorder.epilogues())
-          throw Error(
-              fmt::format("{}: {} of {} commands that write its output finish it by what follows; this is a fault of clnet",
-                          group.node->op->name(), recorder.epilogues(), writers));
+        if (is_partly_finished(recording, start, head_ids[0]))
+          throw Error(fmt::format("{}: only some of the launches that store its output finish it; this is a fault of clnet",
+                                  group.node->op->name()));
         recording.alias(out[0], {head_ids[0], 0});
         continue;
       }

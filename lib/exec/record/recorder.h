@@ -231,9 +231,7 @@ class CLNET_API Recorder {
   /// where they are not. Called when all other arguments are set, before epilogue(): see kernels/prologue.clh.
   void prologue(Launch& launch, std::string_view name);
   /// Whether somebody said so; else a kernel of its own follows.
-  bool epilogue_joined() const { return epilogues_ > 0; }
-  /// Launches that finish the output by them.
-  std::size_t epilogues() const { return epilogues_; }
+  bool epilogue_joined() const { return epilogue_joined_; }
   /// Whether the input is a one-element leaf whose value may be passed with Launch::scalar().
   bool host_scalar(std::size_t input) const { return recording_.value(inputs_.at(input)).host_scalar; }
 
@@ -243,7 +241,7 @@ class CLNET_API Recorder {
   std::vector<ValueId> inputs_, outputs_;
   Epilogue* epilogue_;
   Prologue* prologue_;
-  std::size_t epilogues_ = 0;
+  bool epilogue_joined_ = false;
 };
 
 }  // namespace clnet::exec
