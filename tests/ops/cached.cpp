@@ -93,22 +93,20 @@ TEST_CASE("cached values count as memory in use, and go first when it is short")
   auto device = Device::current();
   device.trim();
   constexpr std::int64_t count = 1 << 18;  // 1 MiB
-  const Tensor x = Tensor::ones({count}), y = Tensor::ones({count});
-  eval({x + y});
+  const Tensor x = Tensor::from(Floats(count, 1.0F), {count});
   eval({twice(x)});
   CHECK(cached().bytes() >= 4 * count);
   const auto in_use = device.memory().in_use;
   device.set_memory_limit(in_use + (1 << 20));
   const Tensor big = Tensor::ones({count + count / 2});
   CHECK_NOTHROW(big.eval());
-  CHECK_NOTHROW((big + 1.0).eval());
   CHECK(cached().count() == 0);
   device.set_memory_limit(0);
   CHECK(run(x)[5] == 2);
 }
 
 TEST_CASE("scalars that change leave one value") {
-  const Tensor x = Tensor::from({1.0F, 2.0F, 4.0F}), rows = Tensor::ones({2, 3});
+  const Tensor x = Tensor::from({1.0F, 2.0F, 4.0F}), rows = Tensor::from(Floats(6, 1.0F), {2, 3});
   const auto before = cached().count();
   for (const double scale : {1.0, 2.0, 3.0}) {
     const Tensor y = matmul(rows, reshape(exp(x * scale), {3, 1}));
@@ -182,14 +180,14 @@ TEST_CASE("the verifier names what comes of a rule that is switched off") {
   SECTION("a result over memory that the kernel also reads through a view") {
     const auto difference = [&] {
       const Tensor y = softmax(x, 1);
-      return y - slice(y, 0, 0, 1);
+      return sum(softmax(exp(y - slice(y, 0, 0, 1)), 1));
     };
     CHECK_NOTHROW(difference().eval());
     const exec::WithoutRule without(exec::Rule::in_place_alone);
     CHECK_THROWS_WITH(difference().eval(), Contains("plan verifier") && Contains("reads"));
   }
   SECTION("a result over half as many elements of another size") {
-    const auto half = [&] { return cast(slice(softmax(cast(x, Dtype::f16), 1), 0, 0, 2), Dtype::f32) + 0.0; };
+    const auto half = [&] { return exp(cast(slice(softmax(cast(x, Dtype::f16), 1), 0, 0, 2), Dtype::f32)); };
     CHECK_NOTHROW(sum(softmax(half(), 1)).eval());
     const exec::WithoutRule without(exec::Rule::in_place_whole);
     CHECK_THROWS_WITH(sum(softmax(half(), 1)).eval(), Contains("not the same elements"));
@@ -210,7 +208,7 @@ TEST_CASE("the verifier names what comes of a rule that is switched off") {
     CHECK_THROWS_WITH(other().eval(), Contains("other elements than it writes"));
   }
   SECTION("a small value of leaves that is returned through a view") {
-    const Tensor a = Tensor::from({1.0F, 2.0F, 3.0F, 4.0F}), b = Tensor::ones({4});
+    const Tensor a = Tensor::from({1.0F, 2.0F, 3.0F, 4.0F}), b = Tensor::from(Floats(4, 1.0F), {4});
     const auto part = [&] { return slice(a + b, 0, 1, 3); };
     for (int i = 0; i < 3; ++i) CHECK(part().to_vector<float>() == Floats{3, 4});
     const exec::WithoutRule without(exec::Rule::cached_stays_inside);

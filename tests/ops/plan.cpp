@@ -3,7 +3,9 @@
 
 #include "clnet/clnet.h"
 #include "lib/cl/context.h"
+#include "lib/exec/record/recorder.h"
 #include "lib/exec/statistics.h"
+#include "lib/graph/op.h"
 
 using namespace clnet;
 
@@ -85,4 +87,16 @@ TEST_CASE("which results are asked for is part of the structure") {
   const Tensor again = graph()[0];
   eval({again, again});
   CHECK(again.to_vector<float>() == std::vector<float>{1, 4});
+}
+
+TEST_CASE("nothing but clnet's own errors leaves an evaluation") {
+  class Odd : public Op {
+   public:
+    std::string_view name() const override { return "odd"; }
+    Specs infer(const Specs& inputs) const override { return inputs; }
+    void lower(exec::Recorder&) const override { throw std::out_of_range("unordered_map::at"); }
+  };
+  const Tensor y = apply(std::make_shared<Odd>(), {Tensor::from({1.0F, 2.0F})});
+  CHECK_THROWS_AS(y.eval(), Error);
+  CHECK_THROWS_WITH(y.eval(), "eval of odd: unordered_map::at");
 }

@@ -20,12 +20,12 @@ using Floats = std::vector<float>;
 
 nn::Sequential model(unsigned seed) {
   manual_seed(seed);
-  return {nn::Conv2d{{.in_channels = 1, .out_channels = 4, .kernel_size = 3, .padding = 1}},
-          nn::BatchNorm2d{4},
-          relu,
-          nn::MaxPool2d{2},
-          nn::Flatten{},
-          nn::Linear{4 * 3 * 3, 3}};
+  return nn::Sequential{nn::Conv2d{{.in_channels = 1, .out_channels = 4, .kernel_size = 3, .padding = 1}},
+                        nn::BatchNorm2d{4},
+                        relu,
+                        nn::MaxPool2d{2},
+                        nn::Flatten{},
+                        nn::Linear{4 * 3 * 3, 3}};
 }
 
 Tensor images(int step) {
@@ -140,12 +140,12 @@ TEST_CASE("threads evaluate one graph") {
 }
 
 TEST_CASE("who reads or evaluates does not wait for a plan that another thread makes") {
-  const auto known = [] { return sum(Tensor::from(Floats{1, 2, 3}) * 2.0); };
+  const auto known = [] { return sum(Tensor::from({1.0F, 2.0F, 3.0F}) * 2.0); };
   const Tensor before = known();
   before.eval();
   Gate shut;
   gate = &shut;
-  const Tensor y = slow(Tensor::from(Floats{4, 5}));
+  const Tensor y = slow(Tensor::from({4.0F, 5.0F}));
   auto making = std::async(std::launch::async, [&] { return y.to_vector<float>(); });
   shut.reached.get_future().wait();
   CHECK(before.item<float>() == 12);                                           // what has a value
@@ -164,7 +164,7 @@ TEST_CASE("a plan that several threads want is made once, and again where that f
   std::vector<std::future<Floats>> running;
   for (int i = 0; i < 3; ++i)
     running.push_back(std::async(std::launch::async, [] {
-      return slow(Tensor::from(Floats{1, 2, 3, 4, 5})).to_vector<float>();
+      return slow(Tensor::from({1.0F, 2.0F, 3.0F, 4.0F, 5.0F})).to_vector<float>();
     }));
   shut.reached.get_future().wait();
   shut.open.set_value();
@@ -178,7 +178,7 @@ TEST_CASE("a plan that several threads want is made once, and again where that f
   running.clear();
   for (int i = 0; i < 2; ++i)
     running.push_back(std::async(std::launch::async, [] {
-      return slow(Tensor::from(Floats{1, 2, 3, 4, 5, 6})).to_vector<float>();
+      return slow(Tensor::from({1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 6.0F})).to_vector<float>();
     }));
   failing.reached.get_future().wait();
   failing.open.set_value();
