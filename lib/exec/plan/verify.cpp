@@ -291,8 +291,10 @@ RunView view(const Recording& recording, const Placement& placement, const std::
         const auto same = std::find_if(command.arguments.begin(), command.arguments.end(), [&](const RunArgument& other) {
           return other.writes && other.root == read.root && other.begin == read.begin && other.end == read.end;
         });
-        if (same == command.arguments.end()) command.arguments.push_back(read);
-        (same == command.arguments.end() ? command.arguments.back() : *same).reads = true;
+        // Of what it both reads and writes, a call does not say how much: it counts as written only.
+        if (same != command.arguments.end()) continue;
+        command.arguments.push_back(read);
+        command.arguments.back().reads = true;
       }
     }
     run.commands.push_back(std::move(command));
