@@ -27,12 +27,6 @@ struct CLNET_API HostValue : Value {
   std::vector<std::byte> bytes;
 };
 
-/// A leaf that stands for a C++ number beside a tensor. It is weak: the result of arithmetic takes the tensor's dtype.
-struct CLNET_API NumberValue : HostValue {
-  NumberValue(double number, std::vector<std::byte> content) : HostValue(std::move(content)), value(number) {}
-  double value;
-};
-
 struct Effect;
 
 /// Where a value is once it is known. Several threads may evaluate a graph that they share: each reads a slot as it is at that

@@ -11,8 +11,9 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
-#include "lib/graph/node.h"
+#include "lib/graph/number.h"
 #include "lib/graph/require.h"
+#include "lib/ops/wide.h"
 
 namespace clnet {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "clnet/ops.h"
+#include "clnet/tensor.h"
 #include "lib/graph/op.h"
 
 namespace clnet::ops {
@@ -13,8 +13,6 @@ namespace clnet::ops {
 CLNET_API void require_floating(std::string_view op, const Spec& spec);
 /// Throws DtypeError unless both have the same dtype.
 CLNET_API void require_same_dtype(std::string_view op, const Spec& a, const Spec& b);
-/// f16 and bf16 as f32: for formulas of several steps, which round to the narrow dtype once, at their end.
-inline Tensor wide(const Tensor& x) { return x.dtype() == Dtype::f16 || x.dtype() == Dtype::bf16 ? cast(x, Dtype::f32) : x; }
 /// `value` as a scalar of the tensor's dtype.
 inline Tensor scalar_like(double value, const Tensor& tensor) { return Tensor::scalar(value, tensor.dtype()); }
 

@@ -5,6 +5,7 @@
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise.h"
+#include "lib/ops/wide.h"
 
 namespace clnet {
 

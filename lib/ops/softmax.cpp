@@ -9,6 +9,7 @@
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise.h"
 #include "lib/ops/rows.h"
+#include "lib/ops/wide.h"
 
 namespace clnet {
 

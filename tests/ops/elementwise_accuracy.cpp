@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <map>
 #include <numbers>
 #include <random>
 
@@ -22,11 +21,11 @@ constexpr double least_normal = 0x1p-126, greatest = std::numeric_limits<float>:
 
 struct Function {
   std::string name;
-  std::function<Tensor(const Tensor&)> call;
-  std::function<double(double)> reference;
+  Tensor (*call)(const Tensor&);
+  double (*reference)(double);
   double bound;  ///< in units in the last place of the result
   /// Where terms cancel, the error is measured against them rather than against what is left.
-  std::function<double(double)> magnitude = nullptr;
+  double (*magnitude)(double) = nullptr;
 };
 
 double sigma(double x) { return 1 / (1 + std::exp(-x)); }
@@ -37,7 +36,9 @@ double half_of(double x) { return std::abs(x) / 2; }
 const std::vector<Function> functions{
     {"abs", abs, [](double x) { return std::abs(x); }, 0},
     {"neg", [](const Tensor& x) { return -x; }, [](double x) { return -x; }, 0},
-    {"sign", sign, [](double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : 0.0; }, 0},
+    {"sign", sign, [](double x) { return x > 0   ? 1.0
+                                         : x < 0 ? -1.0
+                                                 : 0.0; }, 0},
     {"exp", exp, [](double x) { return std::exp(x); }, 3},
     {"log", log, [](double x) { return std::log(x); }, 3},
     {"log1p", log1p, [](double x) { return std::log1p(x); }, 2},
@@ -55,12 +56,13 @@ const std::vector<Function> functions{
     {"sigmoid", sigmoid, sigma, 5},
     {"log_sigmoid", log_sigmoid, [](double x) { return std::min(x, 0.0) - std::log1p(std::exp(-std::abs(x))); }, 4},
     {"relu", relu, [](double x) { return x < 0 ? 0 : x; }, 0},
-    {"relu6", relu6, [](double x) { return x < 0 ? 0 : x > 6 ? 6 : x; }, 0},
+    {"relu6", relu6, [](double x) { return x < 0   ? 0
+                                           : x > 6 ? 6
+                                                   : x; }, 0},
     {"leaky_relu", [](const Tensor& x) { return leaky_relu(x, 0.25); }, [](double x) { return x > 0 ? x : 0.25 * x; }, 0.5},
     {"elu", [](const Tensor& x) { return elu(x, 1.5); }, [](double x) { return x > 0 ? x : 1.5 * std::expm1(x); }, 5},
     {"celu", [](const Tensor& x) { return celu(x, 0.5); }, [](double x) { return x > 0 ? x : 0.5 * std::expm1(x / 0.5); }, 5},
-    {"selu", selu,
-     [](double x) { return 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * std::expm1(x)); }, 6},
+    {"selu", selu, [](double x) { return 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * std::expm1(x)); }, 6},
     {"gelu", [](const Tensor& x) { return gelu(x); },
      [](double x) { return gated(x, 0.5 * std::erfc(-x / std::numbers::sqrt2)); }, 4, half_of},
     {"gelu (tanh)", [](const Tensor& x) { return gelu(x, Gelu::tanh); },
@@ -72,12 +74,20 @@ const std::vector<Function> functions{
        return gated(x, n / (n + 2));
      },
      8},
-    {"hardswish", hardswish, [](double x) { return x <= -3 ? 0 : x >= 3 ? x : x * (x + 3) / 6; }, 4},
-    {"hardsigmoid", hardsigmoid, [](double x) { return x <= -3 ? 0 : x >= 3 ? 1 : (x + 3) / 6; }, 3},
-    {"hardtanh", [](const Tensor& x) { return hardtanh(x); }, [](double x) { return x < -1 ? -1 : x > 1 ? 1 : x; }, 0},
+    {"hardswish", hardswish, [](double x) { return x <= -3  ? 0
+                                                   : x >= 3 ? x
+                                                            : x * (x + 3) / 6; }, 4},
+    {"hardsigmoid", hardsigmoid, [](double x) { return x <= -3  ? 0
+                                                       : x >= 3 ? 1
+                                                                : (x + 3) / 6; }, 3},
+    {"hardtanh", [](const Tensor& x) { return hardtanh(x); }, [](double x) { return x < -1  ? -1
+                                                                                    : x > 1 ? 1
+                                                                                            : x; }, 0},
     {"softplus", [](const Tensor& x) { return softplus(x); }, [](double x) { return x > 20 ? x : std::log1p(std::exp(x)); }, 5},
     {"softsign", softsign, [](double x) { return std::isinf(x) ? std::copysign(1.0, x) : x / (1 + std::abs(x)); }, 4},
-    {"clamp", [](const Tensor& x) { return clamp(x, -2, 3); }, [](double x) { return x < -2 ? -2 : x > 3 ? 3 : x; }, 0},
+    {"clamp", [](const Tensor& x) { return clamp(x, -2, 3); }, [](double x) { return x < -2  ? -2
+                                                                                     : x > 3 ? 3
+                                                                                             : x; }, 0},
     {"pow 3", [](const Tensor& x) { return pow(x, 3.0); }, [](double x) { return std::pow(x, 3); }, 16},
     {"pow -0.5", [](const Tensor& x) { return pow(x, -0.5); }, [](double x) { return std::pow(x, -0.5); }, 16},
     {"2 to the power", [](const Tensor& x) { return pow(2.0, x); }, [](double x) { return std::exp2(x); }, 16},

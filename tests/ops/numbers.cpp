@@ -13,7 +13,8 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 Tensor halves(std::vector<double> values) {
   const auto count = static_cast<std::int64_t>(values.size());
@@ -46,7 +47,7 @@ TEST_CASE("an integer tensor keeps its dtype beside an integral number and becom
   CHECK((i / 2.0).to_vector<std::int32_t>() == std::vector<std::int32_t>{1, -1, 3});
   CHECK(minimum(i, 2.5).to_vector<float>() == std::vector<float>{2.5F, -3, 2.5F});
   CHECK((i * 1e30).to_vector<float>()[0] == 3e30F);
-  CHECK(is_nan(i + nan).to_vector<bool>() == std::vector<bool>(3, true));
+  CHECK(is_nan(i + not_a_number).to_vector<bool>() == std::vector<bool>(3, true));
 
   const std::int64_t large = (std::int64_t{1} << 53) + 2;
   const Tensor l = Tensor::from<std::int64_t>({large, -large, 1});
@@ -78,7 +79,7 @@ TEST_CASE("integers are compared with numbers exactly") {
   CHECK(not_equal(i, 3.5).to_vector<bool>() == Bools(4, true));
   CHECK(less(i, 1e30).to_vector<bool>() == Bools(4, true));
   CHECK(less(i, infinity).to_vector<bool>() == Bools(4, true));
-  CHECK(less(i, nan).to_vector<bool>() == Bools(4, false));
+  CHECK(less(i, not_a_number).to_vector<bool>() == Bools(4, false));
   CHECK(less(i, 0x1p40).to_vector<bool>() == Bools(4, true));
   const Tensor u = Tensor::from<std::uint8_t>({0, 255});
   CHECK(less(u, 256.0).to_vector<bool>() == Bools(2, true));
@@ -88,7 +89,7 @@ TEST_CASE("integers are compared with numbers exactly") {
 
 TEST_CASE("a scalar that its dtype cannot hold is an error") {
   CHECK_THROWS_WITH(Tensor::scalar(1e30, Dtype::i32), Contains("1e+30") && Contains("i32"));
-  CHECK_THROWS_AS(Tensor::scalar(nan, Dtype::i64), DtypeError);
+  CHECK_THROWS_AS(Tensor::scalar(not_a_number, Dtype::i64), DtypeError);
   CHECK_THROWS_AS(Tensor::scalar(0x1p63, Dtype::i64), DtypeError);
   CHECK_THROWS_AS(full({2}, 256, Dtype::u8), DtypeError);
   CHECK_THROWS_AS(Tensor::scalar(-1, Dtype::u8), DtypeError);
@@ -154,13 +155,13 @@ TEST_CASE("values are read without a detour") {
   CHECK(Tensor::scalar(16777217, Dtype::i64).item<double>() == 16777217);
   CHECK(Tensor::from<std::int64_t>({(std::int64_t{1} << 53) - 1}).to_vector<double>()[0] == 0x1p53 - 1);
   CHECK(halves({0.5, -2}).to_vector<double>() == std::vector<double>{0.5, -2});
-  const Tensor floats = Tensor::from({0.5F, 256.0F, 0.0F, -0.0F, static_cast<float>(nan), 1e-45F});
+  const Tensor floats = Tensor::from({0.5F, 256.0F, 0.0F, -0.0F, static_cast<float>(not_a_number), 1e-45F});
   CHECK(floats.to_vector<bool>() == std::vector<bool>{true, true, false, false, true, true});
   CHECK(Tensor::scalar(0.5).item<bool>());
   CHECK(Tensor::scalar(256, Dtype::i32).item<bool>());
   CHECK(halves({0.5, 0}).to_vector<bool>() == std::vector<bool>{true, false});
   CHECK(cast(Tensor::from({2.0F, 0.0F}), Dtype::boolean).to_vector<float>() == std::vector<float>{1, 0});
-  const Tensor far = Tensor::from({1e30F, -1e30F, static_cast<float>(nan), -1.9F, 255.5F});
+  const Tensor far = Tensor::from({1e30F, -1e30F, static_cast<float>(not_a_number), -1.9F, 255.5F});
   CHECK(far.to_vector<std::int32_t>() == std::vector<std::int32_t>{2147483647, -2147483647 - 1, 0, -1, 255});
   CHECK(far.to_vector<std::uint8_t>() == std::vector<std::uint8_t>{255, 0, 0, 0, 255});
 }
