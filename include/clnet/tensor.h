@@ -66,7 +66,7 @@ class CLNET_API Tensor {
     if constexpr (std::is_same_v<T, bool>) {
       const auto values = std::make_unique<bool[]>(count);
       read(values.get());
-      return {values.get(), values.get() + count};
+      return std::vector<bool>(values.get(), values.get() + count);
     } else {
       std::vector<T> out(count);
       read(out.data());
