@@ -15,7 +15,7 @@ kernel void arg_chunks(IN(x), OUT(best), OUT(where), const int outputs, const in
   const int output = (int)get_global_id(0);
   if (output >= outputs) return;
   const int column = REMAINDER(output, inner), from = REMAINDER(output / inner, chunks) * chunk, outer = output / inner / chunks;
-  const int to = min(from + chunk, reduce), first = outer * reduce * inner + column;
+  const int to = BLOCK_END(from, chunk, reduce), first = outer * reduce * inner + column;
   int found = from;
   VALUE(x) value = LOAD(x, first + from * inner);
   for (int i = from + 1; i < to; ++i) {

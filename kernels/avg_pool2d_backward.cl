@@ -4,7 +4,7 @@
 
 kernel void avg_pool2d_backward(IN(g), OUT(dx), const int planes, POOL_PARAMETERS EPILOGUE_PARAMETERS) {
 #ifdef ROWS
-  const int plane = (int)get_global_id(1), first = (int)get_global_id(0) * rows, last = min(first + rows, h);
+  const int plane = (int)get_global_id(1), first = (int)get_global_id(0) * rows, last = BLOCK_END(first, rows, h);
   if (plane >= planes) return;
   for (int ih = first; ih < last; ++ih)
     for (int iw = 0; iw < w; ++iw) {

@@ -28,7 +28,7 @@ kernel void batch_norm_apply(IN(x), IN(mean), IN(by_x), IN(constant_), EXTRA_IN 
 // spatial == 1: rows of channels.
 kernel void batch_norm_apply_columns(IN(x), IN(mean), IN(by_x), IN(constant_), EXTRA_IN OUT(y), const int n, const int channels,
                                      const int rows_per_item EPILOGUE_PARAMETERS) {
-  const int first = (int)get_global_id(0) * rows_per_item, last = min(first + rows_per_item, n);
+  const int first = (int)get_global_id(0) * rows_per_item, last = BLOCK_END(first, rows_per_item, n);
   for (int row = first; row < last; ++row) {
     const int at = row * channels;
     int c = 0;
@@ -53,7 +53,7 @@ kernel void batch_norm_apply_columns(IN(x), IN(mean), IN(by_x), IN(constant_), E
 kernel void batch_norm_apply_rows(IN(x), IN(mean), IN(by_x), IN(constant_), EXTRA_IN OUT(y), const int images, const int channels,
                                   const int spatial, const int piece, const int pieces, const int images_per_item EPILOGUE_PARAMETERS) {
   const int item = (int)get_global_id(0), from = REMAINDER(item, pieces) * piece, count = min(piece, spatial - from);
-  const int first = item / pieces * images_per_item, last = min(first + images_per_item, images);
+  const int first = item / pieces * images_per_item, last = BLOCK_END(first, images_per_item, images);
   for (int image = first; image < last; ++image) {
     const int c = REMAINDER(image, channels), at = image * spatial + from;
     const float center = LOAD(mean, c), scale = LOAD(by_x, c), add = LOAD(constant_, c);

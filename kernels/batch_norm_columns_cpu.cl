@@ -11,7 +11,7 @@ kernel void batch_norm_columns_cpu(IN(x), EXTRA_IN OUT(first), OUT(second), cons
                                    const int chunk, const int chunks) {
   const int blocks = (channels + VW - 1) / VW, item = (int)get_global_id(0);
   const int c = REMAINDER(item, blocks) * VW, width = min(VW, channels - c);
-  const int part = item / blocks, begin = part * chunk, end = min(begin + chunk, n);
+  const int part = item / blocks, begin = part * chunk, end = BLOCK_END(begin, chunk, n);
   VFLOAT a = (VFLOAT)(0.0f), b = a, value;
 #if BACKWARD
   VFLOAT center, gradient;

@@ -4,7 +4,7 @@
 
 kernel void batch_norm_cpu(IN(x), EXTRA_IN OUT(first), OUT(second), const int n, const int channels, const int spatial,
                            const int chunk, const int chunks) {
-  const int part = (int)get_global_id(0), c = part / chunks, begin = REMAINDER(part, chunks) * chunk, end = min(begin + chunk, n * spatial);
+  const int part = (int)get_global_id(0), c = part / chunks, begin = REMAINDER(part, chunks) * chunk, end = BLOCK_END(begin, chunk, n * spatial);
   VFLOAT va = (VFLOAT)(0.0f), vb = va, vc = va, vd = va;
   float a = 0, b = 0;
 #if BACKWARD

@@ -13,7 +13,7 @@ kernel void batch_norm_direct(IN(x), EXTRA_IN OUT(first), OUT(second), const int
                               const int chunk, const int chunks) {
   const int part = (int)get_global_id(0), c = part / chunks;
   if (c >= channels) return;
-  const int begin = REMAINDER(part, chunks) * chunk, end = min(begin + chunk, n * spatial);
+  const int begin = REMAINDER(part, chunks) * chunk, end = BLOCK_END(begin, chunk, n * spatial);
   float a = 0, a_lost = 0, b = 0, b_lost = 0;
 #if BACKWARD
   const float center = LOAD(mean, c);

@@ -8,7 +8,7 @@
 kernel void batch_norm_gpu(IN(x), EXTRA_IN OUT(first), OUT(second), const int n, const int channels, const int spatial,
                            const int chunk, const int chunks) {
   local float scratch[GROUP];
-  const int part = (int)get_group_id(0), c = part / chunks, begin = REMAINDER(part, chunks) * chunk, end = min(begin + chunk, n * spatial);
+  const int part = (int)get_group_id(0), c = part / chunks, begin = REMAINDER(part, chunks) * chunk, end = BLOCK_END(begin, chunk, n * spatial);
   float a = 0, b = 0;
 #if BACKWARD
   const float center = LOAD(mean, c);

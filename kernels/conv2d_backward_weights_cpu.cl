@@ -31,7 +31,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_backward_weigh
   const int part = (int)get_global_id(2) / groups, group = (int)get_global_id(2) % groups;
   const int taps = KH * KW, weights = channels * taps, tiles = (weights + TILE - 1) / TILE;
   const int panel_size = (tiles * TILE + VW) * LANES;
-  const int n0 = part * images, n1 = min(N, n0 + images);
+  const int n0 = part * images, n1 = BLOCK_END(n0, images, N);
 
   clear(sums, (panel1 - panel0) * panel_size);
   for (int row0 = 0; row0 < OH; row0 += RB) {

@@ -37,7 +37,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_cpu(
     const int pitch, local float *restrict sums, local float *restrict staged EPILOGUE_PARAMETERS) {
   const int panels = (OG + LANES - 1) / LANES, panel0 = (int)get_global_id(0) * PB, panel1 = min(panels, panel0 + PB);
   const int row0 = (int)get_global_id(1) * RB, height = min(RB, PH - row0);
-  const int n0 = (int)get_global_id(2) / groups * images, n1 = min(N, n0 + images), group = (int)get_global_id(2) % groups;
+  const int n0 = (int)get_global_id(2) / groups * images, n1 = BLOCK_END(n0, images, N), group = (int)get_global_id(2) % groups;
   const int image_pixels = height * PW, pixels = (n1 - n0) * image_pixels, tiles = (pixels + TILE - 1) / TILE;
   // With one block of channels a panel's sums are done before the next panel begins.
   const int panel_size = CB < CG ? (tiles * TILE + VW) * LANES : 0;

@@ -10,7 +10,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_backwar
     const int RB, const int rows, const int columns, const int pitch, local float *restrict staged,
     local float *restrict staged_g, local int *restrict offsets, local float *restrict sums) {
   const int group = (int)get_global_id(0), part = (int)get_global_id(1);
-  const int n0 = part * images, n1 = min(N, n0 + images);
+  const int n0 = part * images, n1 = BLOCK_END(n0, images, N);
   const int taps = KH * KW, padded_taps = (taps + TAPS - 1) / TAPS * TAPS, g_pitch = (OW + VW - 1) / VW * VW;
   for (int k = 0; k < padded_taps; ++k) {
     const int tap = min(k, taps - 1);

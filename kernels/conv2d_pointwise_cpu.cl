@@ -14,7 +14,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_pointwise_cpu(
     OUT(y), const int groups, const int ins, const int outs, const int pixels, const int all_panels, const int strips,
     const int panels, local float *restrict staged EPILOGUE_PARAMETERS) {
   const int first = (int)get_global_id(0) * strips * STRIP, width = min(strips * STRIP, pixels - first);
-  const int panel0 = (int)get_global_id(1) * panels, panel1 = min(panel0 + panels, all_panels);
+  const int panel0 = (int)get_global_id(1) * panels, panel1 = BLOCK_END(panel0, panels, all_panels);
   const int plane = (int)get_global_id(2), group = plane % groups;
   const int whole = width / STRIP * STRIP, rest = width - whole;
 

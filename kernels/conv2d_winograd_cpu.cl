@@ -28,7 +28,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_winograd_cpu(
         EPILOGUE_PARAMETERS) {
   const int panels = (O + LANES - 1) / LANES, panel0 = (int)get_global_id(0) * PB, panel1 = min(panels, panel0 + PB);
   const int tile_row0 = (int)get_global_id(1) * RB, tile_rows = min(RB, TH - tile_row0);
-  const int n0 = (int)get_global_id(2) * images, n1 = min(N, n0 + images);
+  const int n0 = (int)get_global_id(2) * images, n1 = BLOCK_END(n0, images, N);
   const int image_tiles = tile_rows * TW, tiles = (n1 - n0) * image_tiles;
   const int row0 = tile_row0 * TILE_OUT, height = min(TILE_OUT * tile_rows, YH - row0);
 #ifdef FUSED

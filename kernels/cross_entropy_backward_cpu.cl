@@ -5,7 +5,7 @@
 kernel void cross_entropy_backward_cpu(IN(x), IN(target), WEIGHT_PARAMETER TOTAL_PARAMETER IN(peak), IN(logs), IN(gradient), OUT(y),
                                        const int rows, const int classes, const int rows_per_item, const int ignore_index,
                                        const float smoothing) {
-  const int first_row = (int)get_global_id(0) * rows_per_item, last_row = min(first_row + rows_per_item, rows);
+  const int first_row = (int)get_global_id(0) * rows_per_item, last_row = BLOCK_END(first_row, rows_per_item, rows);
   const int whole = classes / VW * VW, rest = classes - whole;
   for (int row = first_row; row < last_row; ++row) {
     const int first = row * classes;

@@ -6,7 +6,7 @@
 kernel void cross_entropy_cpu(IN(x), IN(target), WEIGHT_PARAMETER OUT(loss), OUT(counted), OUT(peak), OUT(logs), const int rows,
                               const int classes, const int rows_per_item, const int ignore_index, const float smoothing
                               PROLOGUE_PARAMETERS) {
-  const int first_row = (int)get_global_id(0) * rows_per_item, last_row = min(first_row + rows_per_item, rows);
+  const int first_row = (int)get_global_id(0) * rows_per_item, last_row = BLOCK_END(first_row, rows_per_item, rows);
   const int whole = classes / VW * VW, rest = classes - whole;
   const long ignore = ignore_index;
   for (int row = first_row; row < last_row; ++row) {

@@ -30,7 +30,7 @@ kernel void index_add(IN(g), IN(indices), OUT(y), const int count, const int ext
 kernel void index_add(IN(g), IN(indices), OUT(y), const int outer, const int rows, const int extent, const int picks,
                       const int inner, const int begin, const int end) {
   const int lane = (int)get_global_id(0), o = (int)get_global_id(2);
-  const int first = (int)get_global_id(1) * rows, last = min(first + rows, extent);
+  const int first = (int)get_global_id(1) * rows, last = BLOCK_END(first, rows, extent);
   if (first >= extent || lane >= LANES) return;
   for (int r = first; begin == 0 && r < last; ++r)
     for (int i = lane; i < inner; i += LANES) STORE(y, (o * extent + r) * inner + i, 0.0f);

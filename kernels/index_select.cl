@@ -6,7 +6,7 @@
 kernel void index_select(IN(x), IN(indices), OUT(y), const int count, const int rows, const int extent, const int picks,
                          const int inner) {
 #ifdef ROWS
-  const int first = (int)get_global_id(0) * rows, last = min(first + rows, count / inner);
+  const int first = (int)get_global_id(0) * rows, last = BLOCK_END(first, rows, count / inner);
   for (int row = first; row < last; ++row) {
     const int o = row / picks, r = INDEX(REMAINDER(row, picks)), from = (o * extent + r) * inner, to = row * inner;
     if (r < 0) {

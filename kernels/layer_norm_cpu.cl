@@ -7,7 +7,7 @@
 #if BACKWARD
 kernel void layer_norm_backward_cpu(IN(x), IN(g), IN(mean), IN(rstd), WEIGHT_PARAMETER OUT(dx), const int rows, const int length,
                                     const int rows_per_item PROLOGUE_PARAMETERS) {
-  const int first_row = (int)get_global_id(0) * rows_per_item, last_row = min(first_row + rows_per_item, rows);
+  const int first_row = (int)get_global_id(0) * rows_per_item, last_row = BLOCK_END(first_row, rows_per_item, rows);
   const int whole = length / VW * VW;
   for (int row = first_row; row < last_row; ++row) {
     const int first = row * length;
@@ -33,7 +33,7 @@ kernel void layer_norm_backward_cpu(IN(x), IN(g), IN(mean), IN(rstd), WEIGHT_PAR
     }
     sum = (sum + clnet_lanes_sum(sums)) / length;
     product = (product + clnet_lanes_sum(products)) * scale * scale / length;
-    for (i = 0; i + VW <= length; i += VW) {
+    for (i = 0; i < whole; i += VW) {
       const VFLOAT result = scale * (VLOAD(g, first + i) * VWEIGHT(i) - sum - (VLOAD(x, first + i) - center) * product);
       VSTORE(dx, first + i, result);
     }
@@ -44,7 +44,7 @@ kernel void layer_norm_backward_cpu(IN(x), IN(g), IN(mean), IN(rstd), WEIGHT_PAR
 #else
 kernel void layer_norm_cpu(IN(x), WEIGHT_PARAMETER BIAS_PARAMETER OUT(y), OUT(mean), OUT(rstd), const int rows, const int length,
                            const int rows_per_item, const float eps PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
-  const int first_row = (int)get_global_id(0) * rows_per_item, last_row = min(first_row + rows_per_item, rows);
+  const int first_row = (int)get_global_id(0) * rows_per_item, last_row = BLOCK_END(first_row, rows_per_item, rows);
   const int whole = length / VW * VW;
   for (int row = first_row; row < last_row; ++row) {
     const int first = row * length;
@@ -73,7 +73,7 @@ kernel void layer_norm_cpu(IN(x), WEIGHT_PARAMETER BIAS_PARAMETER OUT(y), OUT(me
       square += deviation * deviation;
     }
     const float scale = 1.0f / sqrt((square + clnet_lanes_sum(squares)) / length + eps);
-    for (i = 0; i + VW <= length; i += VW) {
+    for (i = 0; i < whole; i += VW) {
       const VFLOAT result = (VLOAD(x, first + i) - center) * scale * VWEIGHT(i) + VBIAS(i);
       VSTORE(y, first + i, VEPILOGUE(result, first + i, i, 1));
     }

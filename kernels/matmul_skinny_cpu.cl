@@ -121,7 +121,7 @@ static inline void store(OUT(c), IN(bias), const int has_bias, const int index, 
 __attribute__((reqd_work_group_size(1, 1, 1))) kernel void matmul_skinny_cpu(
     IN(a), IN(b), IN(bias), OUT(c), const int has_bias, const int m, const int n, const int k, const int a_row, const int a_step,
     const int a_batch, const int b_batch, const int c_batch, const int chunk EPILOGUE_PARAMETERS) {
-  const int j0 = (int)get_global_id(0) * chunk, j1 = min(n, j0 + chunk), batch = (int)get_global_id(1);
+  const int j0 = (int)get_global_id(0) * chunk, j1 = BLOCK_END(j0, chunk, n), batch = (int)get_global_id(1);
   const int a0 = batch * a_batch, b0 = batch * b_batch, c0 = batch * c_batch;
   MULTIPLY
 }

@@ -29,7 +29,7 @@
 kernel void max_pool2d(IN(x), OUT(y), OUT(index), const int planes, POOL_PARAMETERS) {
   const int none = h * w;
 #ifdef ROWS
-  const int plane = (int)get_global_id(1), first = (int)get_global_id(0) * rows, last = min(first + rows, out_h);
+  const int plane = (int)get_global_id(1), first = (int)get_global_id(0) * rows, last = BLOCK_END(first, rows, out_h);
   if (plane >= planes) return;
   for (int oh = first; oh < last; ++oh)
     for (int ow = 0; ow < out_w; ++ow) {

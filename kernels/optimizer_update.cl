@@ -139,8 +139,8 @@ kernel void optimizer_update(PARAMETERS(0)
 #endif
   if (item >= items) return;
 #if VW > 1
-  const int end = min(item * CHUNK + CHUNK, n);
   int i = item * CHUNK;
+  const int end = BLOCK_END(i, CHUNK, n);
   for (; i + VW <= end; i += VW) STEP(VFLOAT, GET_VECTOR, PUT_VECTOR)
   SELDOM for (; i < end; ++i) STEP(float, GET_ONE, PUT_ONE)
 #else

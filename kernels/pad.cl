@@ -18,7 +18,7 @@ kernel void pad(IN(x), OUT(y), SCALAR(value), const int count, const int rows, c
   bool inside;
   int from, stride, rest;
 #ifdef ROWS
-  const int first = (int)get_global_id(0) * rows, last = min(first + rows, count / n0);
+  const int first = (int)get_global_id(0) * rows, last = BLOCK_END(first, rows, count / n0);
   for (int row = first; row < last; ++row) {
     inside = true;
     rest = row;

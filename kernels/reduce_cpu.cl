@@ -29,7 +29,7 @@ kernel void reduce_rows(IN(x), OUT(y), const int rows, const int length, const i
                         const float scale PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   const int item = (int)get_global_id(0);
   const int from = REMAINDER(item, chunks) * chunk, count = min(chunk, length - from);
-  const int first_row = item / chunks * rows_per_item, last_row = min(first_row + rows_per_item, rows);
+  const int first_row = item / chunks * rows_per_item, last_row = BLOCK_END(first_row, rows_per_item, rows);
   for (int row = first_row; row < last_row; ++row) {
     const int first = row * length + from;
     acc_t total = IDENTITY;
@@ -76,9 +76,9 @@ kernel void reduce_rows(IN(x), OUT(y), const int rows, const int length, const i
 kernel void reduce_columns(IN(x), OUT(y), const int outer, const int reduce, const int inner, const int chunk, const int chunks,
                            const int outer_per_item, const float scale PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   const int blocks = (inner + 4 * VW - 1) / (4 * VW), item = (int)get_global_id(0);
-  const int begin = REMAINDER(item, blocks) * (4 * VW), end = min(begin + 4 * VW, inner);
+  const int begin = REMAINDER(item, blocks) * (4 * VW), end = BLOCK_END(begin, 4 * VW, inner);
   const int part = REMAINDER(item / blocks, chunks), from = part * chunk, count = min(chunk, reduce - from);
-  const int first_outer = item / blocks / chunks * outer_per_item, last_outer = min(first_outer + outer_per_item, outer);
+  const int first_outer = item / blocks / chunks * outer_per_item, last_outer = BLOCK_END(first_outer, outer_per_item, outer);
   const int elements = outer * reduce * inner;
   for (int o = first_outer; o < last_outer; ++o) {
     const int target = (o * chunks + part) * inner;

@@ -6,7 +6,7 @@
 
 kernel void softmax_rows(IN(x), OUT(y), const int rows, const int length, const int rows_per_item
                          PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
-  const int first_row = (int)get_global_id(0) * rows_per_item, last_row = min(first_row + rows_per_item, rows);
+  const int first_row = (int)get_global_id(0) * rows_per_item, last_row = BLOCK_END(first_row, rows_per_item, rows);
   const int whole = length / VW * VW, rest = length - whole;
   for (int row = first_row; row < last_row; ++row) {
     const int first = row * length;

@@ -20,7 +20,7 @@ kernel void strided_copy(IN(x), OUT(y), const int count, const int rows, const i
                          const int n4, const int x0, const int x1, const int x2, const int x3, const int x4, const int x5,
                          const int y0, const int y1, const int y2, const int y3, const int y4, const int y5) {
 #ifdef ROWS
-  const int first = (int)get_global_id(0) * rows, last = min(first + rows, count / n0);
+  const int first = (int)get_global_id(0) * rows, last = BLOCK_END(first, rows, count / n0);
   for (int row = first; row < last; ++row) {
     int from = 0, to = 0, rest = row;
 #elif defined(LINEAR)

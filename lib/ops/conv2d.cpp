@@ -208,6 +208,9 @@ void require_valid(std::string_view op, const Conv2dOptions& options) {
   if (s.height < 1 || s.width < 1) throw ShapeError(fmt::format("{}: stride {}x{} must be at least 1", op, s.height, s.width));
   if (d.height < 1 || d.width < 1) throw ShapeError(fmt::format("{}: dilation {}x{} must be at least 1", op, d.height, d.width));
   if (options.groups < 1) throw ShapeError(fmt::format("{}: groups {} must be at least 1", op, options.groups));
+  for (auto value : {s.height, s.width, d.height, d.width, p.top, p.left, p.bottom, p.right, options.groups})
+    if (value > largest_window)
+      throw ShapeError(fmt::format("{}: strides, dilations, padding and groups end at {}, got {}", op, largest_window, value));
   if (p.top < 0 || p.left < 0 || p.bottom < 0 || p.right < 0)
     throw ShapeError(
         fmt::format("{}: padding {{{}, {}, {}, {}}} must not be negative; slice() crops", op, p.top, p.left, p.bottom, p.right));
@@ -253,6 +256,9 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
     throw ShapeError(fmt::format("{}: the {} output channels of weight {} are not a multiple of {} groups (input {})", op,
                                  weight.size(0), to_string(weight.spec()), groups, to_string(x.spec())));
   const auto& p = options.padding;
+  if (x.size(2) + p.top + p.bottom > largest_window || x.size(3) + p.left + p.right > largest_window)
+    throw ShapeError(fmt::format("{}: input {} with padding {{{}, {}, {}, {}}} is more than {} high or wide", op,
+                                 to_string(x.spec()), p.top, p.left, p.bottom, p.right, largest_window));
   const Pair size{output_extent(x.size(2), p.top, p.bottom, weight.size(2), options.stride.height, options.dilation.height),
                   output_extent(x.size(3), p.left, p.right, weight.size(3), options.stride.width, options.dilation.width)};
   if (size.height < 1 || size.width < 1)

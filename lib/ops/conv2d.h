@@ -75,7 +75,10 @@ Tensor conv2d_backward_data(const Tensor& g, const Tensor& weight, Pair input_si
 /// The gradient of conv2d's weight {O, C / groups, kernel_size} from its input and its output's gradient.
 Tensor conv2d_backward_weights(const Tensor& x, const Tensor& g, Pair kernel_size, const Conv2dOptions& options);
 
-/// Throws ShapeError, naming the operation, for strides, dilations and groups below 1 and negative padding.
+/// Positions in a padded image reach so far at most, so that kernels count them in int.
+inline constexpr std::int64_t largest_window = std::int64_t{1} << 30;
+/// Throws ShapeError, naming the operation, for strides, dilations and groups below 1, negative padding, and any of them above
+/// largest_window.
 void require_valid(std::string_view op, const Conv2dOptions& options);
 /// Throws ShapeError or DtypeError unless the input and the weight are 4-dimensional, all dtypes are one floating one, and the
 /// bias fits.

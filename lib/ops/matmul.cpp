@@ -190,6 +190,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     throw wrong(fmt::format("x has {} features, the weight takes {}", x.size(-1), weight.size(1)));
   if (bias.defined() && bias.shape() != Shape{weight.size(0)})
     throw wrong(fmt::format("the bias must have shape [{}], got {}", weight.size(0), to_string(bias.shape())));
+  require_floating("linear", x.spec());
   for (const auto* operand : {&weight, &bias}) {
     if (operand->defined()) require_same_dtype("linear", x.spec(), operand->spec());
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -63,17 +64,24 @@ class OptimizerUpdate : public Op {
     // 48 for the rest.
     const auto bytes = 16 * (3 + 2 * states()) + 8;
     const auto most = std::clamp<std::size_t>((r.device().max_parameter_size - 48) / bytes, 1, 8);
-    std::map<std::pair<Dtype, Dtype>, std::vector<std::size_t>> batches;
+    struct Batch {
+      std::vector<std::size_t> which;
+      std::int64_t elements = 0;
+    };
+    std::map<std::pair<Dtype, Dtype>, Batch> batches;
     for (std::size_t k = 0; k < (r.input_count() - scalars) / (2 + states()); ++k) {
       r.expect_change(parameter(r, k));
       const auto& spec = r.spec(parameter(r, k));
       if (spec.shape.numel() == 0) continue;
       auto& batch = batches[{spec.dtype, r.spec(gradient(r, k)).dtype}];
-      batch.push_back(k);
-      if (batch.size() == most) lower_batch(r, std::exchange(batch, {}));
+      // The kernel's work-items are counted in 32 bits over all of a launch's tensors.
+      if (batch.which.size() == most || batch.elements + spec.shape.numel() > std::numeric_limits<std::int32_t>::max())
+        lower_batch(r, std::exchange(batch, {}).which);
+      batch.which.push_back(k);
+      batch.elements += spec.shape.numel();
     }
     for (const auto& [dtypes, batch] : batches)
-      if (!batch.empty()) lower_batch(r, batch);
+      if (!batch.which.empty()) lower_batch(r, batch.which);
   }
 
  private:

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
@@ -92,7 +93,8 @@ void check(const Tensor& x, const Amounts& before, const Amounts& after, PadMode
                                  before.size(), after.size(), to_string(x.shape())));
   for (std::size_t d = 0; d < rank; ++d) {
     const auto extent = x.shape().extents()[d], most = std::max(before[d], after[d]);
-    const bool fits = std::min(before[d], after[d]) >= -extent && extent + before[d] + after[d] >= 0;
+    constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
+    const bool fits = most <= largest && std::min(before[d], after[d]) >= -extent && extent + before[d] + after[d] >= 0;
     const bool has_source = mode == PadMode::constant || most <= 0 || (mode == PadMode::edge ? extent > 0 : most < extent);
     if (!fits || !has_source)
       throw ShapeError(fmt::format("pad: [{}] before and [{}] after do not fit {}{}", fmt::join(before, ", "),

@@ -16,6 +16,9 @@ void require_image(std::string_view op, const Spec& x) {
   if (x.shape.rank() != 4) throw ShapeError(fmt::format("{}: needs {{N, C, H, W}}, got {}", op, to_string(x)));
 }
 
+/// Positions in a padded plane reach so far at most, so that kernels count them in int.
+constexpr std::int64_t largest = std::int64_t{1} << 30;
+
 struct Axis {
   std::string_view name;
   std::int64_t extent, kernel, stride, before, after, dilation;
@@ -25,11 +28,18 @@ std::int64_t output_extent(std::string_view op, const Axis& a, const Shape& x, b
   if (a.kernel < 1 || a.stride < 1 || a.dilation < 1)
     throw ShapeError(fmt::format("{}: {}: kernel size {}, stride {} and dilation {} must be at least 1", op, a.name, a.kernel,
                                  a.stride, a.dilation));
+  for (auto value : {a.kernel, a.stride, a.dilation, a.before, a.after, a.extent})
+    if (value > largest)
+      throw ShapeError(
+          fmt::format("{}: {}: windows, strides, dilations, padding and extents end at {}, got {}", op, a.name, largest, value));
   const auto window = (a.kernel - 1) * a.dilation + 1;
   if (a.before < 0 || a.after < 0 || a.before > window / 2 || a.after > window / 2)
     throw ShapeError(fmt::format("{}: {}: padding {} and {} must be between 0 and half the window's extent {}", op, a.name,
                                  a.before, a.after, window));
   const auto room = a.extent + a.before + a.after - window;
+  if (room > largest - window)
+    throw ShapeError(
+        fmt::format("{}: {}: {} with padding {} and {} is longer than {}", op, a.name, to_string(x), a.before, a.after, largest));
   if (room < 0)
     throw ShapeError(fmt::format("{}: {}: a window of extent {} does not fit into {} with padding {} and {}", op, a.name, window,
                                  to_string(x), a.before, a.after));

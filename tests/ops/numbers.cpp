@@ -183,3 +183,26 @@ TEST_CASE("i8 is stored in bytes and computed in int") {
   CHECK(maximum(x, -x).to_vector<std::int32_t>() == std::vector<std::int32_t>{-128, 3, 0, 5, 127});
   CHECK_THROWS_AS(exp(x), DtypeError);
 }
+
+TEST_CASE("huge options are refused by name instead of running over") {
+  constexpr auto huge = std::numeric_limits<std::int64_t>::max();
+  const Tensor x = zeros({1, 1, 8, 8}), w = zeros({1, 1, 3, 3});
+  CHECK_THROWS_AS(conv2d(x, w, {}, {.padding = huge}), ShapeError);
+  CHECK_THROWS_AS(conv2d(x, w, {}, {.padding = huge / 2}), ShapeError);
+  CHECK_THROWS_AS(conv2d(x, w, {}, {.padding = {1 << 30, 0, 0, 0}}), ShapeError);
+  CHECK_THROWS_AS(conv2d(x, w, {}, {.dilation = huge}), ShapeError);
+  CHECK_THROWS_AS(conv2d(x, w, {}, {.groups = huge}), ShapeError);
+  CHECK_THROWS_AS(conv_transpose2d(x, w, {}, {.stride = huge}), ShapeError);
+  CHECK_THROWS_AS(conv_transpose2d(x, w, {}, {.stride = 1 << 30, .padding = 1 << 30}), ShapeError);
+  CHECK(conv2d(x, w, {}, {.stride = 1 << 30}).shape() == Shape{1, 1, 1, 1});
+  CHECK(conv2d(x, w, {}, {.stride = 1 << 30}).item<float>() == 0);
+  CHECK_THROWS_AS(max_pool2d(x, huge), ShapeError);
+  CHECK_THROWS_AS(max_pool2d(x, 3, {.dilation = huge / 2}), ShapeError);
+  CHECK_THROWS_AS(avg_pool2d(x, 3, {.stride = huge, .padding = huge}), ShapeError);
+  CHECK(max_pool2d(x, 2, {.stride = 1 << 30}).item<float>() == 0);
+  CHECK_THROWS_AS(pad(zeros({3}), {huge}, {1}), ShapeError);
+  CHECK_THROWS_AS(pad(zeros({3}), {0}, {-huge - 1}), ShapeError);
+  CHECK_THROWS_AS(full({3, huge}, 0), ShapeError);
+  CHECK_THROWS_AS(arange(huge), ShapeError);
+  CHECK(slice(zeros({3}), 0, -huge - 1, huge, huge).shape() == Shape{1});
+}
