@@ -141,10 +141,12 @@ Worst largest_error(const Function& f, const std::vector<float>& x, const std::v
       if (!flushed) FAIL_CHECK("no finite number");
       continue;
     }
-    if (std::abs(want) < least_normal || std::abs(x[i]) < least_normal) {
+    // Denormal numbers, on the way too (x e^x), have fewer digits, and none where devices take them for 0.
+    constexpr double small = 128 * least_normal;
+    if (std::abs(want) < small || std::abs(x[i]) < least_normal) {
       const double zero = f.reference(std::copysign(0.0, x[i]));
       const double error = std::min(std::abs(value - want), std::abs(value - zero));
-      if (!(error <= std::max(least_normal, (f.bound + 1) * last_place(want)))) FAIL_CHECK("not a small number");
+      if (!(error <= std::max(small, f.bound * last_place(want)))) FAIL_CHECK("not a small number");
       continue;
     }
     const double scale = f.magnitude ? std::max(std::abs(want), f.magnitude(x[i])) : std::abs(want);
@@ -163,9 +165,8 @@ TEST_CASE("elementwise functions keep their error over all exponents, and limits
   for (const auto& f : functions) {
     INFO(f.name);
     const auto worst = largest_error(f, x, f.call(input).to_vector<float>());
-    if (print) fmt::print("| {} | {:.2f} | at {} |\n", f.name, worst.error, worst.at);
+    if (print) fmt::print("| `{}` | {:.2f} | {} |\n", f.name, worst.error, f.bound);
     INFO("largest error " << worst.error << " at " << worst.at);
-    // The reference is rounded to f32, too.
-    CHECK(worst.error <= f.bound + 0.5);
+    CHECK(worst.error <= f.bound);
   }
 }
