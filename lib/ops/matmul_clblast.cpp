@@ -6,6 +6,7 @@
 // clang-format on
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
 
@@ -51,8 +52,10 @@ void clear_cache_at_exit() {
     }); });
 }
 
-template <class T>
-void multiply(const MatmulProblem& problem, T one, T beta, exec::HostContext& context) {
+/// CLBlast sums all of k in one float: long sums are products of blocks of k, added up in c.
+constexpr std::int64_t block = 2048;
+
+void multiply(const MatmulProblem& problem, exec::HostContext& context) {
   clear_cache_at_exit();
   const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
   const auto transpose = [](bool yes) { return yes ? clblast::Transpose::kYes : clblast::Transpose::kNo; };
@@ -61,19 +64,23 @@ void multiply(const MatmulProblem& problem, T one, T beta, exec::HostContext& co
   auto queue = context.device().queue()();
   const auto layout = clblast::Layout::kRowMajor;
   const auto a = transpose(problem.transpose_a), b = transpose(problem.transpose_b);
-  const auto m = size(problem.m), n = size(problem.n), k = size(problem.k);
-  const auto status =
-      problem.batch == 1
-          ? clblast::Gemm<T>(layout, a, b, m, n, k, one, memory(problem.a), context.offset(problem.a), size(problem.lda()),
-                             memory(problem.b), context.offset(problem.b), size(problem.ldb()), beta, memory(problem.c),
-                             context.offset(problem.c), n, &queue)
-          : clblast::GemmStridedBatched<T>(
-                layout, a, b, m, n, k, one, memory(problem.a), context.offset(problem.a), size(problem.lda()),
-                size(problem.stride_a), memory(problem.b), context.offset(problem.b), size(problem.ldb()), size(problem.stride_b),
-                beta, memory(problem.c), context.offset(problem.c), n, size(problem.stride_c), size(problem.batch), &queue);
-  if (status != clblast::StatusCode::kSuccess)
-    throw DeviceError(
-        fmt::format("matmul {} by CLBlast on {}: {}", problem.text(), context.device().info().name, status_name(status)));
+  const auto m = size(problem.m), n = size(problem.n), lda = size(problem.lda()), ldb = size(problem.ldb());
+  for (std::int64_t first = 0; first < problem.k; first += block) {
+    const auto k = size(std::min(block, problem.k - first));
+    const auto from_a = context.offset(problem.a) + size(problem.transpose_a ? first * problem.m : first);
+    const auto from_b = context.offset(problem.b) + size(problem.transpose_b ? first : first * problem.n);
+    const float beta = problem.bias || first > 0 ? 1.0F : 0.0F;
+    const auto status = problem.batch == 1
+                            ? clblast::Gemm<float>(layout, a, b, m, n, k, 1.0F, memory(problem.a), from_a, lda, memory(problem.b),
+                                                   from_b, ldb, beta, memory(problem.c), context.offset(problem.c), n, &queue)
+                            : clblast::GemmStridedBatched<float>(
+                                  layout, a, b, m, n, k, 1.0F, memory(problem.a), from_a, lda, size(problem.stride_a),
+                                  memory(problem.b), from_b, ldb, size(problem.stride_b), beta, memory(problem.c),
+                                  context.offset(problem.c), n, size(problem.stride_c), size(problem.batch), &queue);
+    if (status != clblast::StatusCode::kSuccess)
+      throw DeviceError(
+          fmt::format("matmul {} by CLBlast on {}: {}", problem.text(), context.device().info().name, status_name(status)));
+  }
 }
 
 }  // namespace
@@ -100,12 +107,7 @@ void matmul_clblast(const MatmulProblem& problem, exec::Recorder& recorder) {
   recorder.host({"clblast_gemm",
                  std::move(reads),
                  {problem.c},
-                 [problem](exec::HostContext& context) {
-                   if (problem.dtype == Dtype::f16)
-                     multiply<cl_half>(problem, float_to_half(1), problem.bias ? float_to_half(1) : float_to_half(0), context);
-                   else
-                     multiply<float>(problem, 1, problem.bias ? 1.f : 0.f, context);
-                 },
+                 [problem](exec::HostContext& context) { multiply(problem, context); },
                  problem.flops()});
 }
 

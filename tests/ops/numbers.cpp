@@ -46,7 +46,7 @@ TEST_CASE("an integer tensor keeps its dtype beside an integral number and becom
   CHECK((7.0 - i).to_vector<std::int32_t>() == std::vector<std::int32_t>{4, 10, 0});
   CHECK((i / 2.0).to_vector<std::int32_t>() == std::vector<std::int32_t>{1, -1, 3});
   CHECK(minimum(i, 2.5).to_vector<float>() == std::vector<float>{2.5F, -3, 2.5F});
-  CHECK((i * 1e30).to_vector<float>()[0] == 3e30F);
+  CHECK((i * 1e30).to_vector<float>()[0] == 3 * 1e30F);
   CHECK(is_nan(i + not_a_number).to_vector<bool>() == std::vector<bool>(3, true));
 
   const std::int64_t large = (std::int64_t{1} << 53) + 2;
