@@ -12,7 +12,7 @@ namespace clnet::fuzz {
 namespace {
 
 /// The value that a reader's input is made of, through reshapes and slices, and how.
-std::pair<Tensor, std::string> source_of(Tensor input) {
+std::pair<Tensor, std::string> behind_views(Tensor input) {
   bool reshaped = false, sliced = false;
   while (input.node()->op) {
     const auto name = input.node()->op->name();
@@ -37,14 +37,14 @@ void Coverage::add(std::span<const Tensor> values) {
     if (!known.insert(node).second) continue;
     order.push_back(node);
     for (const auto& input : node->inputs) {
-      ++readers[source_of(input).first.node().get()];
+      ++readers[behind_views(input).first.node().get()];
       open.push_back(input.node().get());
     }
   }
   for (const auto* node : order) {
     if (!node->op) continue;
     for (const auto& input : node->inputs) {
-      const auto [source, way] = source_of(input);
+      const auto [source, way] = behind_views(input);
       if (source.numel() == 1 && !source.node()->op) continue;  // a number
       const auto from = source.node()->op ? std::string(source.node()->op->name()) : "a leaf";
       const auto kind = way + (readers[source.node().get()] > 1 ? ", one of several readers" : "");
