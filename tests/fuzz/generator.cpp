@@ -53,7 +53,9 @@ Program Generator::operator()() {
       add_gradients();
     else if (kind < 0.06 && made > 2)
       add_detach();
-    else if (kind < 0.09)
+    else if (kind < 0.08)
+      add_follow();
+    else if (kind < 0.11)
       add_checkpoint();
     else
       add_operation();
@@ -150,7 +152,7 @@ Ref Generator::integers(double size) {
   return any(
       [&](const Ref& ref) { return !is_floating(dtype_of(ref)) && dtype_of(ref) != Dtype::boolean && range(ref).size() <= size; },
       [&] {
-        const auto dtype = choose_.of({Dtype::i32, Dtype::i64, Dtype::u8});
+        const auto dtype = choose_.of({Dtype::i32, Dtype::i64, Dtype::i8, Dtype::u8});
         return leaf(shape(static_cast<int>(choose_.integer(0, 3))), dtype, {dtype == Dtype::u8 ? 0.0 : -5.0, 9}, Fill::integers);
       });
 }
@@ -296,6 +298,20 @@ void Generator::add_detach() {
   step.make = [](const Tensors& in) { return Tensors{in[0].detach()}; };
   // Here, where nothing is to be evaluated, a leaf in its place.
   append(std::move(step), {leaf_tensor(Array(shape_of(x)), dtype_of(x))}, range(x));
+}
+
+void Generator::add_follow() {
+  const auto values = all([&](const Ref& ref) { return is_floating(dtype_of(ref)) && !program_.steps[ref.step].is_leaf(); });
+  if (values.empty()) return;
+  const auto x = tame(choose_.chance(0.5) ? values.back() : choose_.of(values), 1000);
+  const int times = static_cast<int>(choose_.integer(1, 2));
+  Step step;
+  step.op = "follow";
+  step.code = fmt::format("follow($0, {}).value", times);
+  step.inputs = {x};
+  step.make = [](const Tensors& in) { return in; };
+  step.times = times;
+  append(std::move(step), {tensor(x)}, range(x));
 }
 
 void Generator::add_checkpoint() {

@@ -80,6 +80,7 @@ class Generator {
   void add_operation();
   void add_gradients();
   void add_detach();
+  void add_follow();
   void add_checkpoint();
   void schedule();
 

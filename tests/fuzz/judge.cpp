@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <set>
 
 #include "tests/fuzz/interpret.h"
 #include "tests/fuzz/random.h"
@@ -12,13 +13,37 @@ namespace clnet::fuzz {
 
 namespace {
 
-/// All wanted values under one arithmetic.
+/// Whatever the program's evaluations computed.
+std::set<const Node*> computed_nodes(const Built& built) {
+  std::vector<const Node*> open;
+  for (const auto& tensor : built.wanted) open.push_back(tensor.node().get());
+  for (const auto& [copy, source] : built.detached) open.push_back(source.node().get());
+  std::set<const Node*> known;
+  while (!open.empty()) {
+    const auto* node = open.back();
+    open.pop_back();
+    if (!known.insert(node).second) continue;
+    for (const auto& input : node->inputs) open.push_back(input.node().get());
+  }
+  return known;
+}
+
+/// The values of Built::results() under one arithmetic.
 std::vector<Array> interpret(const Built& built, const Arithmetic& arithmetic) {
   Interpreter interpreter(arithmetic);
   for (const auto& [leaf, values] : built.leaves) interpreter.set(leaf, values);
   for (const auto& [copy, source] : built.detached) interpreter.set(copy, interpreter(source));
   std::vector<Array> values;
   for (const auto& tensor : built.wanted) values.push_back(interpreter(tensor));
+  const auto computed = computed_nodes(built);
+  for (const auto& [slot, value, times] : built.followed) {
+    const bool done = computed.count(value.node().get()) != 0;
+    const auto& x = interpreter(value);
+    auto& now = values.emplace_back(value.shape(), std::vector<double>(x.values.size(), 1.0));
+    for (int i = 0; done && i < times; ++i)
+      for (std::size_t k = 0; k < now.values.size(); ++k)
+        now.values[k] = rounded(rounded(now.values[k] * 0.5, value.dtype()) + x.values[k], value.dtype());
+  }
   return values;
 }
 
@@ -49,8 +74,9 @@ Verdict compare(const Built& built, const std::vector<std::vector<std::byte>>& r
   // Runs with random errors rarely meet the worst case.
   constexpr double clear = 6;
   Verdict verdict;
+  const auto tensors = built.results();
   for (std::size_t k = 0; k < results.size(); ++k) {
-    const auto& spec = built.wanted[k].spec();
+    const auto& spec = tensors[k].spec();
     const auto got = from_storage(results[k], spec);
     double worst = 0;
     for (std::int64_t i = 0; i < got.numel(); ++i) {
@@ -89,9 +115,17 @@ namespace {
 std::string gradient_fault(const Program& program, const Built& built, std::size_t step) {
   const auto& inputs = program.steps[step].inputs;
   constexpr Arithmetic exact{false, 0, 1};
+  // A little beside the program's values, where no two are equal and none is 0: kinks have no derivative.
+  Arrays leaves;
+  Rng noise(mix(program.seed, step));
+  for (const auto& [leaf, values] : built.leaves) {
+    leaves.push_back(values);
+    for (auto& value : leaves.back().values)
+      if (is_floating(leaf.dtype())) value += noise.between(-0.01, 0.01);
+  }
   const auto prepared = [&] {
     Interpreter interpreter(exact);
-    for (const auto& [leaf, values] : built.leaves) interpreter.set(leaf, values);
+    for (std::size_t k = 0; k < leaves.size(); ++k) interpreter.set(built.leaves[k].first, leaves[k]);
     return interpreter;
   };
   auto at_point = prepared();

@@ -12,11 +12,11 @@ namespace clnet::fuzz {
 /// What a round of a program was judged by.
 struct Verdict {
   std::optional<std::string> fault;       ///< which value is wrong, and by how much
-  std::size_t wanted = 0;                 ///< its place in Built::wanted
+  std::size_t wanted = 0;                 ///< its place in Built::results()
   std::int64_t elements = 0, judged = 0;  ///< those that are numbers and well conditioned enough to tell
 };
 
-/// `results`: the storage of Built::wanted, in order. An element is wrong when it is farther from the double-precision value than
+/// `results`: the storage of Built::results(), in order. An element is wrong when it is farther from the double-precision value than
 /// a clear multiple of what rounding errors of the device's size make of it: the largest distance among runs of the interpreter
 /// with such errors in every operation.
 Verdict judge(const Built& built, const std::vector<std::vector<std::byte>>& results);

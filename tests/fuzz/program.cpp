@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/fuzz/random.h"
@@ -30,6 +31,20 @@ Tensor leaf_tensor(const Array& values, Dtype dtype) {
   return Tensor::from_bytes(bytes.data(), bytes.size(), {values.shape, dtype});
 }
 
+Followed follow(const Tensor& value, int times) {
+  Array ones(value.shape());
+  std::fill(ones.values.begin(), ones.values.end(), 1.0);
+  Followed result{nn::Parameter(leaf_tensor(ones, value.dtype())), value, times};
+  for (int i = 0; i < times; ++i) result.slot.follow(value, [](const Tensor& now, const Tensor& x) { return now * 0.5 + x; });
+  return result;
+}
+
+std::vector<Tensor> Built::results() const {
+  auto result = wanted;
+  for (const auto& each : followed) result.push_back(each.slot.value());
+  return result;
+}
+
 namespace {
 
 Tensors inputs_of(const Step& step, const Built& built) {
@@ -42,6 +57,7 @@ void make(const Program& program, std::size_t k, std::uint64_t round, Built& bui
   const auto& step = program.steps[k];
   if (!step.is_leaf()) {
     built.tensors[k] = step.make(inputs_of(step, built));
+    if (step.op == "follow") built.followed.push_back(follow(built.tensors[k][0], step.times));
     if (step.op == "detach") built.detached.emplace_back(built.tensors[k][0], built[step.inputs[0]]);
     return;
   }

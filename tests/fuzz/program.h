@@ -49,6 +49,7 @@ struct Step {
   std::function<Tensors(const Tensors&)> make;
   Leaf leaf;
   std::vector<Spec> outputs;
+  int times = 0;          ///< of a step "follow"
   std::size_t group = 0;  ///< neighbours of one group, not 0, are made within one checkpoint()
 
   bool is_leaf() const { return op == "leaf"; }
@@ -68,14 +69,25 @@ struct Program {
   const Spec& spec(const Ref& ref) const { return steps[ref.step].outputs[ref.output]; }
 };
 
+/// A slot that begins with ones and becomes half of itself plus the value, so many times, when the value is computed.
+struct Followed {
+  nn::Parameter slot;
+  Tensor value;
+  int times;
+};
+Followed follow(const Tensor& value, int times);
+
 /// A program that was carried out: its tensors by step, and its leaves' values.
 struct Built {
   std::vector<Tensors> tensors;
   std::vector<std::pair<Tensor, Array>> leaves;
   std::vector<std::pair<Tensor, Tensor>> detached;  ///< copies without history, and what they are copies of
-  std::vector<Tensor> wanted;                       ///< what was evaluated, in order
+  std::vector<Followed> followed;
+  std::vector<Tensor> wanted;  ///< what was evaluated, in order
 
   const Tensor& operator[](const Ref& ref) const { return tensors[ref.step][ref.output]; }
+  /// What is judged: the wanted values, and what has become of the slots.
+  std::vector<Tensor> results() const;
 };
 
 /// Makes the program's graph with the leaves of this round, and evaluates on the way as the program says.

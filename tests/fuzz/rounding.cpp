@@ -73,6 +73,10 @@ double rounded(double value, Dtype dtype) {
     case Dtype::f16:
     case Dtype::bf16: return to_float(value, format_of(dtype));
     case Dtype::boolean: return value != 0;
+    case Dtype::i8: {
+      const double byte = rounded(value, Dtype::u8);
+      return byte < 128 ? byte : byte - 256;
+    }
     case Dtype::u8: {
       const double whole = std::trunc(value), rest = std::fmod(whole, 256);
       return rest < 0 ? rest + 256 : rest;
@@ -99,6 +103,7 @@ std::vector<std::byte> to_storage(const Array& array, Dtype dtype) {
       case Dtype::bf16: store(bytes, i, static_cast<std::uint16_t>(bits_of(value, format_of(dtype), 8))); break;
       case Dtype::i32: store(bytes, i, static_cast<std::int32_t>(value)); break;
       case Dtype::i64: store(bytes, i, static_cast<std::int64_t>(value)); break;
+      case Dtype::i8: store(bytes, i, static_cast<std::int8_t>(value)); break;
       case Dtype::u8: store(bytes, i, static_cast<std::uint8_t>(value)); break;
       case Dtype::boolean: store(bytes, i, static_cast<std::uint8_t>(value != 0)); break;
     }
@@ -116,6 +121,7 @@ Array from_storage(const std::vector<std::byte>& bytes, const Spec& spec) {
       case Dtype::bf16: value = value_of(fetch<std::uint16_t>(bytes, i), format_of(spec.dtype), 8); break;
       case Dtype::i32: value = static_cast<double>(fetch<std::int32_t>(bytes, i)); break;
       case Dtype::i64: value = static_cast<double>(fetch<std::int64_t>(bytes, i)); break;
+      case Dtype::i8: value = static_cast<double>(fetch<std::int8_t>(bytes, i)); break;
       case Dtype::u8:
       case Dtype::boolean: value = static_cast<double>(fetch<std::uint8_t>(bytes, i)); break;
     }

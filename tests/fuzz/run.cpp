@@ -45,7 +45,7 @@ Outcome run_rounds(const Program& program, const RunOptions& options, Coverage* 
   std::vector<Storage> results;
   for (int round = 0; round < options.rounds && !outcome.fault; ++round) {
     rounds.push_back(build(program, static_cast<std::uint64_t>(round)));
-    results.push_back(read(rounds.back().wanted));
+    results.push_back(read(rounds.back().results()));
     outcome.digest = mix(outcome.digest, digest_of(results.back()));
     if (!options.judges) continue;
     auto verdict = judge(rounds.back(), results.back());
@@ -58,7 +58,7 @@ Outcome run_rounds(const Program& program, const RunOptions& options, Coverage* 
   if (options.gradients && !outcome.fault) outcome.fault = check_gradients(program, rounds[0]);
   // What was returned earlier belongs to the caller, whatever is evaluated later.
   for (std::size_t round = 0; options.judges && round < rounds.size() && !outcome.fault; ++round)
-    if (read(rounds[round].wanted) != results[round])
+    if (read(rounds[round].results()) != results[round])
       outcome.fault = fmt::format("results of round {} changed afterwards", round);
   return outcome;
 }
