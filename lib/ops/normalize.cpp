@@ -2,9 +2,18 @@
 
 namespace clnet::ops {
 
+namespace {
+
+/// How many elements of x share a statistic; 1 where there is none of either.
+double elements_of_each(const Tensor& mean, const Tensor& x) {
+  return mean.numel() == 0 ? 1 : static_cast<double>(x.numel() / mean.numel());
+}
+
+}  // namespace
+
 Tensor statistics_gradient(const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& mean_gradient,
                            const Tensor& rstd_gradient) {
-  const auto count = static_cast<double>(x.numel() / mean.numel());
+  const double count = elements_of_each(mean, x);
   Tensor result;
   if (mean_gradient.defined()) result = expand(mean_gradient / count, x.shape());
   if (rstd_gradient.defined()) {
@@ -25,7 +34,7 @@ SecondOrder normalize_second_order(const Tensor& gradient, const Tensor& x, cons
   result.h = rstd * (gradient - average(gradient) - centered * (variance * gradient_centered));
   result.x = -(rstd * variance) * (gradient * h_centered + h * gradient_centered);
   result.mean = -total(result.x);
-  const auto count = static_cast<double>(x.numel() / mean.numel());
+  const double count = elements_of_each(mean, x);
   result.rstd = total(gradient * h) - total(gradient) * average(h) - variance * gradient_centered * h_centered * (3 * count);
   return result;
 }
