@@ -239,7 +239,7 @@ bool add_binary(Generator& g, const Binary& binary) {
         binary.range(range, {number, number}));
     return true;
   }
-  auto b = g.partner(g.shape_of(a), g.dtype_of(a));
+  auto b = g.choose().chance(0.15) ? g.line_of(a) : g.partner(g.shape_of(a), g.dtype_of(a));
   if (is_floating(g.dtype_of(a))) b = g.tame(b, powers ? 3 : 8);
   if (divides && g.range(b).low < 0.05) {
     const auto raw = b;
@@ -278,7 +278,8 @@ bool add_logical(Generator& g, bool both) {
 }
 
 bool add_where(Generator& g) {
-  const auto a = g.choose().chance(0.85) ? g.floating() : g.integers(), b = g.partner(g.shape_of(a), g.dtype_of(a), true),
+  const auto a = g.choose().chance(0.85) ? g.floating() : g.integers(),
+             b = g.choose().chance(0.15) ? g.line_of(a) : g.partner(g.shape_of(a), g.dtype_of(a), true),
              condition = g.partner(g.shape_of(a), Dtype::boolean, true);
   g.add(
       "where", "where($0, $1, $2)", {condition, a, b}, [](const Tensors& in) { return where(in[0], in[1], in[2]); },

@@ -203,6 +203,16 @@ Ref Generator::partner(const Shape& shape, Dtype dtype, bool within) {
   });
 }
 
+Ref Generator::line_of(const Ref& x) {
+  const auto& shape = shape_of(x);
+  if (shape.rank() == 0 || shape.numel() == 0) return x;
+  const int dim = choose_.chance(0.7) ? 0 : static_cast<int>(choose_.below(shape.rank()));
+  const auto start = choose_.chance(0.5) ? 0 : sizes_.below(shape[dim]);
+  return add(
+      "slice", fmt::format("slice($0, {}, {}, {})", dim, start, start + 1), {x},
+      [=](const Tensors& in) { return slice(in[0], dim, start, start + 1); }, range(x));
+}
+
 Ref Generator::of_shape(const Shape& shape, Dtype dtype) {
   const auto ref =
       any([&](const Ref& x) { return dtype_of(x) == dtype && shape_of(x) == shape; }, [&] { return leaf(shape, dtype); });

@@ -61,6 +61,8 @@ class Generator {
   Ref image(std::int64_t least);
   /// A value of the dtype that `shape` broadcasts with, or broadcast to it when `within`.
   Ref partner(const Shape& shape, Dtype dtype, bool within = false);
+  /// One of x's lines along a dimension: a view of x, or a copy, that broadcasts with it.
+  Ref line_of(const Ref& x);
   /// A floating value of exactly this shape and dtype.
   Ref of_shape(const Shape& shape, Dtype dtype);
   /// The same with elements of at most `size`, squashed where needed.

@@ -16,9 +16,9 @@ struct Verdict {
   std::int64_t elements = 0, judged = 0;  ///< those that are numbers and well conditioned enough to tell
 };
 
-/// `results`: the storage of Built::results(), in order. An element is wrong when it is farther from the double-precision value than
-/// a clear multiple of what rounding errors of the device's size make of it: the largest distance among runs of the interpreter
-/// with such errors in every operation.
+/// `results`: the storage of Built::results(), in order. An element is wrong when it is farther from the double-precision value
+/// than a clear multiple of what rounding errors of the device's size make of it: the largest distance among runs of the
+/// interpreter with such errors in every operation.
 Verdict judge(const Built& built, const std::vector<std::vector<std::byte>>& results);
 
 /// Compares the gradients in a program with differences of the loss along a random direction, all by the interpreter. Where the

@@ -53,12 +53,17 @@ Tensors inputs_of(const Step& step, const Built& built) {
   return result;
 }
 
-void make(const Program& program, std::size_t k, std::uint64_t round, Built& built) {
+void make(const Program& program, std::size_t k, std::uint64_t round, const Built* again, Built& built) {
   const auto& step = program.steps[k];
   if (!step.is_leaf()) {
     built.tensors[k] = step.make(inputs_of(step, built));
     if (step.op == "follow") built.followed.push_back(follow(built.tensors[k][0], step.times));
     if (step.op == "detach") built.detached.emplace_back(built.tensors[k][0], built[step.inputs[0]]);
+    return;
+  }
+  if (again) {
+    built.tensors[k] = again->tensors[k];
+    built.leaves.push_back(again->leaves[built.leaves.size()]);
     return;
   }
   auto values = leaf_values(step.leaf, mix(program.seed + k, round));
@@ -68,7 +73,7 @@ void make(const Program& program, std::size_t k, std::uint64_t round, Built& bui
 
 }  // namespace
 
-Built build(const Program& program, std::uint64_t round) {
+Built build(const Program& program, std::uint64_t round, const Built* again) {
   manual_seed(program.seed + round);
   Built built;
   built.tensors.resize(program.steps.size());
@@ -85,13 +90,13 @@ Built build(const Program& program, std::uint64_t round) {
     evaluate_until(k);
     const auto group = program.steps[k].group;
     if (group == 0) {
-      make(program, k++, round, built);
+      make(program, k++, round, again, built);
       continue;
     }
     checkpoint(std::function<Tensors()>([&] {
       Tensors results;
       for (; k < program.steps.size() && program.steps[k].group == group; ++k) {
-        make(program, k, round, built);
+        make(program, k, round, again, built);
         results.insert(results.end(), built.tensors[k].begin(), built.tensors[k].end());
       }
       return results;

@@ -90,8 +90,9 @@ struct Built {
   std::vector<Tensor> results() const;
 };
 
-/// Makes the program's graph with the leaves of this round, and evaluates on the way as the program says.
-Built build(const Program& program, std::uint64_t round);
+/// Makes the program's graph with the leaves of this round, and evaluates on the way as the program says. `again`: a program that
+/// was built in the same round, whose leaves serve once more.
+Built build(const Program& program, std::uint64_t round, const Built* again = nullptr);
 
 /// The program as the body of a C++ function.
 std::string to_code(const Program& program);

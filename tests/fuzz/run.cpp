@@ -54,6 +54,16 @@ Outcome run_rounds(const Program& program, const RunOptions& options, Coverage* 
     if (verdict.fault) outcome.fault = (round == 0 ? "" : fmt::format("with new leaves (round {}): ", round)) + *verdict.fault;
     if (!outcome.fault) outcome.fault = check_leaves(rounds.back());
   }
+  if (options.judges && !outcome.fault) {
+    // The first round's leaves once more: whatever was kept of them is right, too. Under a limit of memory other plans may be
+    // made.
+    const auto same = build(program, 0, &rounds[0]);
+    const auto storage = read(same.results());
+    if (storage != results[0]) {
+      outcome.fault = options.memory ? judge(same, storage).fault : "the same leaves again give other bits";
+      if (outcome.fault) outcome.fault = "with the same leaves: " + *outcome.fault;
+    }
+  }
   if (coverage && !rounds.empty()) coverage->add(rounds[0].wanted);
   if (options.gradients && !outcome.fault) outcome.fault = check_gradients(program, rounds[0]);
   // What was returned earlier belongs to the caller, whatever is evaluated later.
