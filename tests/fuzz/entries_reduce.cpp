@@ -146,13 +146,12 @@ bool add_matmul(Generator& g) {
     extents.push_back(options.transpose_b ? inner : columns);
   }
   if (!g.fits(Shape(extents).numel())) return false;
-  auto b = g.of_shape(Shape(extents), g.dtype_of(a));
-  if (shape.rank() > 1 && g.choose().chance(0.1)) {
-    // A matrix with itself.
+  const bool with_itself = shape.rank() > 1 && g.choose().chance(0.1);
+  if (with_itself) {
     options.transpose_b = !options.transpose_a;
-    b = a;
     if (const auto both = rows * rows * Shape(batch).numel(); !g.fits(both) || both * inner > 200000) return false;
   }
+  const auto b = with_itself ? a : g.of_shape(Shape(extents), g.dtype_of(a));
   g.add(
       "matmul", fmt::format("matmul($0, $1, {{{}, {}}})", options.transpose_a, options.transpose_b), {a, b},
       [options](const Tensors& in) { return matmul(in[0], in[1], options); }, product_range(g, a, b, inner));
