@@ -1,39 +1,44 @@
 #!/usr/bin/env bash
-# random_programs.sh BUILD SECONDS [SEED]: random programs in all modes for about so long, each mode with seeds of its own, and
-# plans on the null driver. Seeds count from SEED (0); the same ones give the same programs.
+# random_programs.sh BUILD SECONDS [SEED]: random programs in all modes for about so long, each mode with seeds of its own, on the
+# devices that are installed and on the null driver. Seeds count from SEED (0); the same ones give the same programs.
 set -euo pipefail
-build=${1:?a build folder} seconds=${2:?seconds} seed=${3:-0}
+build=$(realpath "${1:?a build folder}") seconds=${2:?seconds} seed=${3:-0}
 tool=$build/tests/clnet-fuzz-graphs
-CLNET_CACHE_DIR=${CLNET_CACHE_DIR:-$build/tests/cache}
-export CLNET_CACHE_DIR
-
-# share MODE PERCENT [OPTION...]: a mode for a share of the time. Few operations and many programs of one structure: a driver that
-# compiles spends its time on running them.
-share() {
-  local mode=$1 time=$((seconds * $2 / 100))
-  shift 2
-  echo "-- $mode $*"
-  "$tool" --mode "$mode" --seed "$seed" --count 1000000 --seconds "$time" "$@" | tee "$log" | grep -vE '^  |^coverage' || true
-  grep -q ' 0 failed$' "$log" || failed=1
-  seed=$((seed + 1000000))
-}
-
+export CLNET_CACHE_DIR=${CLNET_CACHE_DIR:-$build/tests/cache} CLNET_VERIFY=${CLNET_VERIFY:-1}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 failed=0
-share plan 22 --max-ops 8 --block 64
-share fusion-off 22 --max-ops 20 --block 16
-share plan 12 --max-ops 6 --block 64 --same-as reuse-off
-share eager 6 --max-ops 12
-share oracles 8 --max-ops 8
-share memory 8 --max-ops 8 --block 64
+
+# share PERCENT MODE [OPTION...]: a mode for a share of the time. Few operations and many programs of one structure: a driver that
+# compiles shall spend its time on running them.
+share() {
+  local time=$((seconds * $1 / 100)) mode=$2
+  shift 2
+  echo "-- mode $mode, ${CLNET_DEVICE:-${NULL_OPENCL_DEVICE:-the default device}}"
+  ${wrapper:-} "$tool" --mode "$mode" --seed "$seed" --count 1000000 --seconds "$time" --shrink-seconds 20 "$@" >"$log" 2>&1 || failed=1
+  grep -vE '^  [0-9]|^coverage' "$log" || true
+  seed=$((seed + 1000000))
+}
+
+share 20 plan --max-ops 8 --block 64
+share 16 fusion-off --block 16
+share 12 plan --max-ops 6 --block 64 --same-as reuse-off
+share 6 eager --max-ops 12
+share 8 oracles --max-ops 8
+share 8 memory --max-ops 8 --block 64
 own=$("$build/tools/clnet-info" --json |
   python3 -c 'import json, sys; print(next(d["native_float_width"] for d in json.load(sys.stdin)["devices"] if d["default"]))')
 for width in 4 8 16; do
-  [ "$width" = "$own" ] || share "width-$width" 5 --max-ops 6 --block 64
+  [ "$width" = "$own" ] || share 5 "width-$width" --max-ops 6 --block 64
 done
+if RUSTICL_ENABLE=swrast CLNET_DEVICE=llvmpipe "$build/tools/clnet-info" >/dev/null 2>&1; then
+  RUSTICL_ENABLE=swrast CLNET_DEVICE=llvmpipe share 6 plan --max-ops 4 --block 64
+fi
+if command -v oclgrind >/dev/null; then
+  wrapper="oclgrind --build-options -cl-opt-disable" CLNET_DEVICE=oclgrind CLNET_CACHE=off share 4 plan --max-ops 3 --block 64
+fi
 for device in cpu8 rtx3090 a770; do
-  export OCL_ICD_VENDORS=$build/tests/null_opencl.icd NULL_OPENCL_DEVICE=$device CLNET_CACHE=off CLNET_TUNE=off CLNET_VERIFY=1
-  share plan 4 --block 1 --plan-only
+  OCL_ICD_VENDORS=$build/tests/null_opencl.icd NULL_OPENCL_DEVICE=$device CLNET_CACHE=off CLNET_TUNE=off \
+    share 4 plan --block 1 --plan-only
 done
 exit "$failed"
