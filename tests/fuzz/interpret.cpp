@@ -125,6 +125,12 @@ void Interpreter::compute(const std::shared_ptr<Node>& shared) {
       wobble(call.in.back(), units * rule.slack * arithmetic_.strength * unit(Dtype::f32), 0, wobbling + k);
   }
   result.values = rule.apply(call);
+  if (arithmetic_.wobble != 0 && rule.terms) {
+    auto sizes = rule.terms(call);
+    for (std::size_t i = 0; i < sizes.values.size(); ++i)
+      result.values[0].values[i] += sizes.values[i] * units * arithmetic_.strength * unit(Dtype::f32) *
+                                    (2 * as_fraction(mix(wobbling ^ arithmetic_.wobble, i)) - 1);
+  }
   for (std::size_t k = 0; k < result.values.size(); ++k) {
     const auto dtype = node.outputs[k].dtype;
     auto& values = result.values[k];

@@ -35,6 +35,8 @@ struct Rule {
   Arrays (*apply)(const Call& call) = nullptr;
   bool exact = false;  ///< results are inputs' values, whole numbers or truth values: nothing is computed in floating point
   double slack = 1;    ///< how many times the rounding errors of a plain sum are to be expected
+  /// Where terms inside the operation may cancel: the sizes of the first output's terms, whose rounding errors are its own.
+  Array (*terms)(const Call& call) = nullptr;
 };
 using Rules = std::map<std::string_view, Rule>;
 Rules elementwise_rules(), shape_rules(), reduce_rules(), image_rules(), normalize_rules();

@@ -24,39 +24,48 @@ Arrays batch_norm(const Call& call) {
 /// dx = rstd (h - mean(h) - xhat mean(h xhat)) with h = g weight, over the elements that `group` numbers; also the sums of
 /// g xhat and g by `group`.
 struct NormGradient {
-  Array dx;
+  Array dx, terms;  ///< terms: the sizes of dx's terms
   std::vector<double> by_weight, by_bias;
 };
 template <class Group, class Weight>
 NormGradient norm_gradient(const Array& x, const Array& g, const Array& mean, const Array& rstd, Group group, Weight weight) {
   const auto groups = static_cast<std::size_t>(mean.numel());
-  NormGradient result{Array(x.shape), std::vector<double>(groups), std::vector<double>(groups)};
-  std::vector<double> h_sum(groups), h_product(groups);
+  NormGradient result{Array(x.shape), Array(x.shape), std::vector<double>(groups), std::vector<double>(groups)};
+  std::vector<double> h_sum(groups), h_product(groups), h_size(groups), product_size(groups);
   const auto normalized = [&](std::int64_t i) { return (x[i] - mean[group(i)]) * rstd[group(i)]; };
+  const auto normalized_size = [&](std::int64_t i) { return (std::fabs(x[i]) + std::fabs(mean[group(i)])) * rstd[group(i)]; };
   for (std::int64_t i = 0; i < x.numel(); ++i) {
     const auto k = static_cast<std::size_t>(group(i));
     result.by_bias[k] += g[i];
     result.by_weight[k] += g[i] * normalized(i);
     h_sum[k] += g[i] * weight(i);
     h_product[k] += g[i] * weight(i) * normalized(i);
+    h_size[k] += std::fabs(g[i] * weight(i));
+    product_size[k] += std::fabs(g[i] * weight(i)) * normalized_size(i);
   }
   const auto count = static_cast<double>(x.numel()) / static_cast<double>(groups);
   for (std::int64_t i = 0; i < x.numel(); ++i) {
     const auto k = static_cast<std::size_t>(group(i));
     result.dx[i] = rstd[group(i)] * (g[i] * weight(i) - h_sum[k] / count - normalized(i) * h_product[k] / count);
+    result.terms[i] =
+        rstd[group(i)] * (std::fabs(g[i] * weight(i)) + h_size[k] / count + normalized_size(i) * product_size[k] / count);
   }
   return result;
 }
 
 /// Inputs: x, the gradient of y, mean, reciprocal deviation, what the mean lost; weight.
-Arrays batch_norm_backward(const Call& call) {
+NormGradient batch_norm_gradient(const Call& call) {
   const auto& x = call.in[0];
   const auto channels = x.size(1), spatial = x.numel() / x.size(0) / channels;
   const auto channel = [&](std::int64_t i) { return i / spatial % channels; };
   const bool weighted = call.flag("weighted");
-  const auto result = norm_gradient(x, call.in[1], call.in[2], call.in[3], channel,
-                                    [&](std::int64_t i) { return weighted ? call.in[5][channel(i)] : 1.0; });
-  return {result.dx, Array(call.shape(1), result.by_weight), Array(call.shape(2), result.by_bias)};
+  return norm_gradient(x, call.in[1], call.in[2], call.in[3], channel,
+                       [&](std::int64_t i) { return weighted ? call.in[5][channel(i)] : 1.0; });
+}
+Arrays batch_norm_backward(const Call& call) {
+  auto result = batch_norm_gradient(call);
+  return {std::move(result.dx), Array(call.shape(1), std::move(result.by_weight)),
+          Array(call.shape(2), std::move(result.by_bias))};
 }
 
 /// Outputs: y, mean and reciprocal deviation.
@@ -78,14 +87,13 @@ Arrays layer_norm(const Call& call) {
 }
 
 /// Inputs: x, the gradient of y, mean, reciprocal deviation; weight.
-Arrays layer_norm_backward(const Call& call) {
+NormGradient layer_norm_gradient(const Call& call) {
   const auto& x = call.in[0];
   const auto length = x.numel() / std::max<std::int64_t>(1, call.in[2].numel());
   const bool weighted = call.flag("weighted");
-  return {norm_gradient(
-              x, call.in[1], call.in[2], call.in[3], [&](std::int64_t i) { return i / length; },
-              [&](std::int64_t i) { return weighted ? call.in[4][i % length] : 1.0; })
-              .dx};
+  return norm_gradient(
+      x, call.in[1], call.in[2], call.in[3], [&](std::int64_t i) { return i / length; },
+      [&](std::int64_t i) { return weighted ? call.in[4][i % length] : 1.0; });
 }
 
 /// A row of logits {N, C, ...}: where its first class lies, and how far the next one.
