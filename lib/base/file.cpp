@@ -2,10 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <ostream>
@@ -29,6 +32,60 @@ void sync(const fs::path& path, int flags) {
   ::close(descriptor);
   // Some file systems cannot sync a folder; the file's own data are what matters.
   if (result != 0 && !(flags & O_DIRECTORY)) fail(path, "cannot be synced", code);
+}
+
+/// The end of a chain of links, which need not exist yet.
+fs::path behind_links(const fs::path& path) {
+  fs::path target = path;
+  std::error_code code;
+  for (int links = 0; fs::is_symlink(target, code); ++links) {
+    constexpr int most_links = 40;  // as the kernel has it
+    if (links == most_links) fail(path, "cannot be resolved", ELOOP);
+    const auto next = fs::read_symlink(target, code);
+    if (code) fail(path, "cannot be resolved", code.value());
+    target = target.parent_path() / next;
+  }
+  return target;
+}
+
+/// What the temporary files of a target are called, before the process' number.
+std::string temporary_stem(const fs::path& target) { return target.filename().string() + ".tmp-"; }
+
+/// A file that a process keeps locked for as long as it writes it.
+class Locked {
+ public:
+  explicit Locked(const fs::path& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    locked_ = descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
+  }
+  ~Locked() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+  explicit operator bool() const { return locked_; }
+
+ private:
+  int descriptor_;
+  bool locked_;
+};
+
+/// Removes temporary files of processes that were killed while they wrote the target: no process has their number, and none, on
+/// whatever machine, holds their lock.
+void remove_stale(const fs::path& target) {
+  const auto stem = temporary_stem(target);
+  const fs::path folder = target.parent_path().empty() ? fs::path(".") : target.parent_path();
+  std::error_code code;
+  for (fs::directory_iterator entry(folder, code); !code && entry != fs::directory_iterator(); entry.increment(code)) {
+    const auto name = entry->path().filename().string();
+    if (!name.starts_with(stem)) continue;
+    pid_t owner = 0;
+    const char* end = name.data() + name.size();
+    const auto [rest, error] = std::from_chars(name.data() + stem.size(), end, owner);
+    if (error != std::errc() || rest == end || *rest != '-' || owner <= 0) continue;
+    if (::kill(owner, 0) == 0 || errno != ESRCH) continue;
+    std::error_code ignored;
+    if (const Locked lock(entry->path()); lock) fs::remove(entry->path(), ignored);
+  }
 }
 
 }  // namespace
@@ -56,22 +113,19 @@ std::string read(const fs::path& path, std::uint64_t limit) {
 
 void replace(const fs::path& path, const std::function<void(std::ostream&)>& write) {
   std::error_code code;
-  fs::path target = path;
-  if (fs::is_symlink(path, code)) {
-    target = fs::weakly_canonical(path, code);
-    if (code) fail(path, "cannot be resolved", code.value());
-  }
+  const fs::path target = behind_links(path);
   const fs::file_type type = fs::status(target, code).type();
   if (type == fs::file_type::directory) throw FileError(fmt::format("{}: is a folder, not a file", path.string()));
   if (type != fs::file_type::regular && type != fs::file_type::not_found) {
     throw FileError(fmt::format("{}: is not a regular file and cannot be replaced", path.string()));
   }
   static std::atomic<unsigned> counter{0};
-  fs::path temporary = target;
-  temporary += fmt::format(".tmp-{}-{}", ::getpid(), counter++);
+  const fs::path temporary = target.parent_path() / fmt::format("{}{}-{}", temporary_stem(target), ::getpid(), counter++);
+  remove_stale(target);
   errno = 0;
   std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
   if (!out) fail(path, "cannot be written", errno);
+  const Locked lock(temporary);
   try {
     write(out);
     errno = 0;

@@ -16,7 +16,8 @@ namespace clnet::file {
 CLNET_API std::string read(const std::filesystem::path& path, std::uint64_t limit);
 
 /// What `write` puts into the stream becomes the file's content, or nothing changes: the data go to a temporary file in the
-/// same folder, are synced, and are renamed over `path`. Throws FileError and removes the temporary file on any failure.
+/// same folder, are synced, and are renamed over `path`. Links are followed, also to where nothing is yet. Throws FileError and
+/// removes the temporary file on any failure; what a killed process left behind goes with the next write.
 CLNET_API void replace(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write);
 CLNET_API void replace(const std::filesystem::path& path, std::string_view content);
 

@@ -1,6 +1,10 @@
 #include "lib/base/file.h"
 
+#include <fmt/format.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <fstream>
@@ -54,6 +58,46 @@ TEST_CASE("the target of a link is replaced, not the link") {
   file::replace(folder / "link", "new");
   CHECK(fs::is_symlink(folder / "link"));
   CHECK(file::read(folder / "target", 100) == "new");
+}
+
+TEST_CASE("a link to where nothing is yet stays a link") {
+  const clnet::test::Folder folder;
+  fs::create_directory(folder / "deeper");
+  fs::create_symlink("second", folder / "deeper/first");
+  fs::create_symlink("../target", folder / "deeper/second");
+  file::replace(folder / "deeper/first", "new");
+  CHECK(fs::is_symlink(folder / "deeper/first"));
+  CHECK(fs::is_symlink(folder / "deeper/second"));
+  CHECK(file::read(folder / "target", 100) == "new");
+  fs::create_symlink("circle", folder / "circle");
+  CHECK_THROWS_WITH(file::replace(folder / "circle", "new"), Catch::Contains("symbolic links"));
+  fs::create_symlink("missing/target", folder / "nowhere");
+  CHECK_THROWS_AS(file::replace(folder / "nowhere", "new"), FileError);
+  CHECK(fs::is_symlink(folder / "nowhere"));
+}
+
+TEST_CASE("temporary files of killed writers go with the next write, those of living ones stay") {
+  const clnet::test::Folder folder;
+  const std::string path = folder / "file";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    file::replace(path, [](std::ostream& out) {
+      out << "half" << std::flush;
+      ::kill(::getpid(), SIGKILL);
+    });
+    ::_exit(1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFSIGNALED(status));
+  CHECK_FALSE(fs::exists(path));
+  REQUIRE(entries(folder.path()) == 1);
+  const auto living = fmt::format("file.tmp-{}-99", ::getppid());
+  for (const auto& name : {living, std::string("file.tmp-x-1"), std::string("file.tmp-1"), std::string("other.tmp-999999999-1")})
+    folder.write(name, "");
+  file::replace(path, "new");
+  CHECK(entries(folder.path()) == 5);
+  CHECK(fs::exists(folder / living));
 }
 
 TEST_CASE("what cannot be read or written is named with the reason") {
