@@ -1,10 +1,13 @@
 #include "lib/train/checkpoint.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <zlib.h>
 
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -20,12 +23,39 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view format = "clnet checkpoint 1", model_prefix = "model.", optimizer_prefix = "optimizer.";
+constexpr std::string_view format = "clnet checkpoint 2", model_prefix = "model.", optimizer_prefix = "optimizer.";
 
 using Metadata = std::map<std::string, std::string>;
 
 /// Hexadecimal: the number that is read is the one that was written.
 std::string exact(double value) { return fmt::format("{:a}", value); }
+
+/// Adds texts and bytes up, each with its length, so that none can pass into the next.
+class Checksum {
+ public:
+  Checksum& add(std::string_view text) { return add(text.data(), text.size()); }
+  Checksum& add(const void* data, std::size_t bytes) {
+    const std::uint64_t length = bytes;
+    update(&length, sizeof length);
+    update(data, bytes);
+    return *this;
+  }
+  std::string text() const { return fmt::format("{:08x}", sum_); }
+
+ private:
+  void update(const void* data, std::size_t bytes) { sum_ = ::crc32_z(sum_, static_cast<const Bytef*>(data), bytes); }
+
+  uLong sum_ = ::crc32_z(0, nullptr, 0);
+};
+
+/// What the schedule gave for the steps made: the first, the middle and the last. No other step may be asked for, as a caller's
+/// own schedule may know no more.
+std::string rates(const RunSettings& settings, std::int64_t steps) {
+  if (!settings.rate) return "the optimizer's own";
+  if (steps == 0) return "not asked yet";
+  return fmt::format("{}, {}, {}", exact(settings.rate(0)), exact(settings.rate((steps - 1) / 2)),
+                     exact(settings.rate(steps - 1)));
+}
 
 /// Reads a checkpoint's metadata; every fault names the file.
 class Reader {
@@ -68,6 +98,10 @@ class Reader {
       fail(fmt::format("was made with {} {}, not {}; it goes on only with the same", key, then, now));
   }
 
+  void require_same_text(const std::string& key, const std::string& now, std::string_view what) const {
+    if (text(key) != now) fail(fmt::format("was made with {}; it goes on only with the same", what));
+  }
+
  private:
   const fs::path& path_;
   const Metadata& metadata_;
@@ -89,6 +123,30 @@ void prepare(const fs::path& folder) {
 }
 
 }  // namespace
+
+std::string checkpoint_checksum(const io::StateDict& tensors, const Metadata& metadata) {
+  Checksum sum;
+  for (const auto& [key, value] : metadata)
+    if (key != "checksum") sum.add(key).add(value);
+  std::vector<std::byte> bytes;
+  for (const auto& [name, tensor] : tensors) {
+    bytes.resize(static_cast<std::size_t>(tensor.spec().bytes()));
+    tensor.to_bytes(bytes.data(), bytes.size());
+    sum.add(name).add(to_string(tensor.spec())).add(bytes.data(), bytes.size());
+  }
+  return sum.text();
+}
+
+std::string dataset_checksum(const data::Dataset& dataset) {
+  const auto bytes = [](const auto& values) { return std::as_bytes(std::span(values)); };
+  Checksum sum;
+  for (const auto part : {bytes(dataset.bytes), bytes(dataset.floats), bytes(dataset.labels)}) sum.add(part.data(), part.size());
+  return sum.add(to_string(dataset.sample_shape)).text();
+}
+
+std::string normalization_text(const data::Dataset& dataset) {
+  return fmt::format("{:a} and {:a}", fmt::join(dataset.mean, ", "), fmt::join(dataset.std, ", "));
+}
 
 Checkpoint::Checkpoint(const fs::path& folder, const RunSettings& settings)
     : path_(folder / "checkpoint.safetensors"), settings_(settings) {
@@ -120,8 +178,15 @@ void Checkpoint::save(const Position& position, const nn::Module& model, const o
                     {"batch size", std::to_string(settings_.batch_size)},
                     {"samples", std::to_string(settings_.samples)},
                     {"shuffle", settings_.shuffle ? "1" : "0"},
-                    {"seed", std::to_string(settings_.seed)}};
+                    {"seed", std::to_string(settings_.seed)},
+                    {"dataset", settings_.dataset},
+                    {"normalization", settings_.normalization},
+                    {"rates", rates(settings_, position.steps)}};
   if (position.best_loss) metadata["best loss"] = exact(*position.best_loss);
+  std::vector<Tensor> values;
+  for (const auto& [name, tensor] : tensors) values.push_back(tensor);
+  eval(values);  // all in one plan
+  metadata["checksum"] = checkpoint_checksum(tensors, metadata);
   io::save_safetensors(path_, tensors, metadata);
 }
 
@@ -130,10 +195,14 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
   const Reader reader(path_, content.metadata);
   if (const auto& found = reader.text("format"); found != format)
     reader.fail(fmt::format("is of the format '{}', expected '{}'", found, format));
+  if (reader.text("checksum") != checkpoint_checksum(content.tensors, content.metadata))
+    reader.fail("is damaged: its content does not have its check sum");
   reader.require_same("batch size", settings_.batch_size);
   reader.require_same("samples", settings_.samples);
   reader.require_same("shuffle", settings_.shuffle);
   reader.require_same("seed", settings_.seed);
+  reader.require_same_text("dataset", settings_.dataset, "other samples or labels");
+  reader.require_same_text("normalization", settings_.normalization, "images normalised otherwise");
 
   Position position{.steps = reader.integer<std::int64_t>("steps"),
                     .epochs = reader.integer<std::int64_t>("epochs"),
@@ -142,6 +211,7 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
                     .best_loss = std::nullopt,
                     .stale_epochs = reader.integer<std::int64_t>("stale epochs")};
   if (content.metadata.contains("best loss")) position.best_loss = reader.real("best loss");
+  reader.require_same_text("rates", rates(settings_, position.steps), "another schedule of the learning rate");
   const RandomState random{reader.integer<std::uint64_t>("random seed"), reader.integer<std::uint64_t>("random offset")};
   const auto per_epoch = batches_per_epoch(settings_.samples, settings_.batch_size);
   if (position.epoch_steps > per_epoch || position.epochs > position.steps / per_epoch ||

@@ -3,8 +3,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
+#include <string>
 
+#include "clnet/data.h"
+#include "clnet/io.h"
 #include "clnet/nn.h"
 #include "clnet/optim.h"
 
@@ -25,12 +30,21 @@ struct RunSettings {
   std::int64_t batch_size = 0, samples = 0;
   bool shuffle = true;
   std::uint64_t seed = 0;
+  std::string dataset = {};                                 ///< a check sum of its samples and labels
+  std::string normalization = {};                           ///< means and deviations
+  std::function<double(std::int64_t step)> rate = nullptr;  ///< the learning rate's schedule, or none
 };
+/// The settings that follow from a dataset; its content is read once.
+CLNET_API std::string dataset_checksum(const data::Dataset& dataset);
+CLNET_API std::string normalization_text(const data::Dataset& dataset);
 
 /// The last batch may be smaller.
 inline std::int64_t batches_per_epoch(std::int64_t samples, std::int64_t batch_size) {
   return samples / batch_size + (samples % batch_size != 0 ? 1 : 0);
 }
+
+/// CRC-32 of everything in a checkpoint but itself: names, shapes, dtypes and values of all tensors and all metadata.
+CLNET_API std::string checkpoint_checksum(const io::StateDict& tensors, const std::map<std::string, std::string>& metadata);
 
 class Checkpoint {
  public:

@@ -53,7 +53,13 @@ class Fit {
     if (!options_.loss) options_.loss = [](const Tensor& output, const Tensor& labels) { return cross_entropy(output, labels); };
     epoch_length_ = batches_per_epoch(dataset.size(), options.batch_size);
     if (!options.checkpoint.empty())
-      checkpoint_.emplace(options.checkpoint, RunSettings{options.batch_size, dataset.size(), options.shuffle, options.seed});
+      checkpoint_.emplace(options.checkpoint, RunSettings{.batch_size = options.batch_size,
+                                                          .samples = dataset.size(),
+                                                          .shuffle = options.shuffle,
+                                                          .seed = options.seed,
+                                                          .dataset = dataset_checksum(dataset),
+                                                          .normalization = normalization_text(dataset),
+                                                          .rate = options.schedule});
   }
 
   FitResult run() {

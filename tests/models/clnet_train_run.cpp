@@ -208,7 +208,7 @@ TEST_CASE("clnet-train: a checkpoint of another run, a log of something else") {
   refused("batch size 16, not 8", {"--batch-size", "8"});
   refused("seed 1, not 9", {"--seed", "9"});
   refused("1.weight is missing", {"--model", "mlp"});
-  refused("momentum_buffer", {"--optimizer", "sgd", "--momentum", "0.9"});
+  refused("momentum_buffer", {"--optimizer", "sgd", "--momentum", "0.9", "--schedule", "one-cycle", "--lr", "0.001"});
   place.folder.write("notes.txt", "milk\neggs\n");
   refused("notes.txt: line 1", {"--log", "notes.txt"});
   CHECK(content(place.folder / "notes.txt") == "milk\neggs\n");

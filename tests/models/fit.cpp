@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "clnet/clnet.h"
+#include "lib/train/checkpoint.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet;
@@ -273,7 +274,9 @@ TEST_CASE("fit: a checkpoint that does not fit changes nothing") {
 
   auto model = make_model(8);
   const auto before = model.state().front().second.to_vector<float>();
-  const auto attempt = [&](const io::StateDict& tensors, const std::map<std::string, std::string>& metadata) {
+  const auto attempt = [&](const io::StateDict& tensors, std::map<std::string, std::string> metadata, bool sealed = true) {
+    // With the right check sum, so that it is not what is refused.
+    if (sealed) metadata["checksum"] = train::checkpoint_checksum(tensors, metadata);
     io::save_safetensors(path, tensors, metadata);
     train::FitOptions resume{.epochs = 2, .batch_size = 8, .optimizer = optim::Adam(model), .seed = 3};
     resume.checkpoint = folder.path();
@@ -289,6 +292,10 @@ TEST_CASE("fit: a checkpoint that does not fit changes nothing") {
     return metadata;
   };
   attempt(saved.tensors, {});
+  attempt(saved.tensors, with("checksum", "00000000"), false);
+  attempt(saved.tensors, with("dataset", "00000000"));
+  attempt(saved.tensors, with("normalization", "0x1p+0 and 0x1p+0"));
+  attempt(saved.tensors, with("rates", "0x1p-3, 0x1p-3, 0x1p-3"));
   attempt(saved.tensors, with("format", "clnet checkpoint 999"));
   attempt(saved.tensors, with("steps", "-1"));
   attempt(saved.tensors, with("steps", "4"));
@@ -302,4 +309,59 @@ TEST_CASE("fit: a checkpoint that does not fit changes nothing") {
   auto more = saved.tensors;
   more.emplace_back("stranger", zeros({1}));
   attempt(more, saved.metadata);
+}
+
+TEST_CASE("fit: a flipped bit anywhere in a checkpoint is noticed, and changes nothing") {
+  const auto points = make_points(24), validation = make_points(12, 1);
+  const clnet::test::Folder folder;
+  train::FitOptions options{.epochs = 1};
+  options.checkpoint = folder.path();
+  record(points, validation, options);
+  const auto path = folder / "checkpoint.safetensors";
+  std::ifstream file(path, std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const auto header_end =
+      whole.find_last_of('}', 8 + static_cast<std::size_t>(*reinterpret_cast<const std::uint64_t*>(whole.data())));
+  auto model = make_model(8);
+  const auto before = model.state().front().second.to_vector<float>();
+  const auto data_begin = 8 + static_cast<std::size_t>(*reinterpret_cast<const std::uint64_t*>(whole.data()));
+  int flipped = 0;
+  for (std::size_t at = 0; at < whole.size(); at += 13) {
+    if (at > header_end && at < data_begin) continue;  // blanks that fill up the header
+    auto damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1 << at % 8);
+    folder.write("checkpoint.safetensors", damaged);
+    train::FitOptions resume{.epochs = 2, .batch_size = 8, .optimizer = optim::Adam(model, {.learning_rate = 1e-2}), .seed = 3};
+    resume.checkpoint = folder.path();
+    resume.resume = true;
+    resume.progress = false;
+    INFO("byte " << at);
+    CHECK_THROWS_AS(train::fit(model, points, resume), FileError);
+    ++flipped;
+  }
+  CHECK(flipped > 100);
+  CHECK(model.state().front().second.to_vector<float>() == before);
+}
+
+TEST_CASE("fit: a checkpoint goes on only with its data, normalisation and schedule") {
+  const auto points = make_points(24), validation = make_points(12, 1);
+  const clnet::test::Folder folder;
+  const auto go_on = [&](const data::Dataset& dataset, const optim::Schedule& schedule, std::int64_t epochs) {
+    auto model = make_model();
+    train::FitOptions options{.epochs = epochs, .batch_size = 8, .optimizer = optim::SGD(model, {}), .schedule = schedule};
+    options.checkpoint = folder.path();
+    options.resume = true;
+    options.progress = false;
+    train::fit(model, dataset, options);
+  };
+  go_on(points, optim::cosine(0.1, 30), 1);
+  using Catch::Contains;
+  CHECK_THROWS_WITH(go_on(make_points(24, 1), optim::cosine(0.1, 30), 2), Contains("other samples"));
+  auto normalised = points;
+  normalised.mean.assign(4, 0.5F);
+  normalised.std.assign(4, 2.0F);
+  CHECK_THROWS_WITH(go_on(normalised, optim::cosine(0.1, 30), 2), Contains("normalised otherwise"));
+  CHECK_THROWS_WITH(go_on(points, optim::cosine(0.1, 40), 2), Contains("schedule"));
+  CHECK_THROWS_WITH(go_on(points, nullptr, 2), Contains("schedule"));
+  CHECK_NOTHROW(go_on(points, optim::cosine(0.1, 30), 2));
 }

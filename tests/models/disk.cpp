@@ -1,0 +1,130 @@
+// Every file that a program writes, on a disk that is full, read-only or gone: one clear line and an exit code for what was asked
+// for, no harm where it is only a cache, and nothing lost that was there before.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "tests/models/process.h"
+#include "tests/models/small_disk.h"
+#include "tests/support/temporary.h"
+
+using namespace clnet::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Workplace {
+  clnet::test::Folder data, folder;
+  Workplace() {
+    write_idx_dataset(data.path(), 100, 20);
+    fs::create_directory(folder / "disk");
+  }
+  std::vector<std::string> arguments(std::vector<std::string> more) const {
+    more.insert(more.begin(), {"--data", data.path(), "--model", "mlp", "--batch-size", "20"});
+    return more;
+  }
+  Outcome train(std::vector<std::string> more, const std::vector<std::string>& environment = {}) const {
+    return clnet_train(folder.path(), arguments(std::move(more)), environment);
+  }
+  std::string disk(const std::string& name) const { return (folder / "disk" / name).string(); }
+};
+
+/// One line that names the file, and an exit code that is an error's.
+void check_refusal(const Outcome& outcome, const std::string& name) {
+  INFO(name << ": " << outcome.code << "\n" << outcome.out << outcome.err);
+  CHECK(outcome.code == 1);
+  CHECK(outcome.err.find(name) != std::string::npos);
+  CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+}
+
+/// What clnet-train writes because it was told to.
+std::vector<std::vector<std::string>> outputs(const Workplace& place) {
+  return {{"--save", place.disk("weights")},
+          {"--checkpoint", place.disk("run")},
+          {"--log", place.disk("log")},
+          {"--plot", place.disk("plot")},
+          {"--trace", place.disk("trace")}};
+}
+
+}  // namespace
+
+TEST_CASE("a full disk is told in one line, and what was there stays") {
+  const Workplace place;
+  const SmallDisk disk(place.folder / "disk", "64k");
+  if (!disk.mounted()) {
+    WARN("skipped: this user may not mount a small file system");
+    return;
+  }
+  for (const char* name : {"weights", "log", "plot", "trace"}) std::ofstream(disk.path() / name) << "old";
+  disk.fill();
+  for (auto& output : outputs(place)) {
+    const auto name = output[1];
+    if (output[0] != "--save") output.insert(output.end(), {"--save", "weights"});
+    output.insert(output.end(), {"--epochs", "2"});
+    check_refusal(place.train(output), name);
+    // A log and a trace are begun anew when the run begins.
+    if (output[0] == "--save" || output[0] == "--plot") CHECK(content(name) == "old");
+  }
+}
+
+TEST_CASE("a read-only disk is told before anything is trained") {
+  const Workplace place;
+  const SmallDisk disk(place.folder / "disk", "64k");
+  if (!disk.mounted()) {
+    WARN("skipped: this user may not mount a small file system");
+    return;
+  }
+  disk.make_read_only();
+  for (auto& output : outputs(place)) {
+    const auto name = output[1];
+    if (output[0] != "--save") output.insert(output.end(), {"--save", "weights"});
+    const auto outcome = place.train(output);
+    check_refusal(outcome, output[0] == "--checkpoint" ? "run" : place.disk(""));
+    CHECK(outcome.out.find("epoch 1") == std::string::npos);
+  }
+  check_refusal(
+      Process(place.folder.path(), {CLNET_BENCH, "--json", place.disk("bench.json"), "--seconds", "0.01", "relu"}).wait(),
+      place.disk("bench.json"));
+  const auto test =
+      Process(place.folder.path(), {CLNET_INFO, "--self-test", "--only", "index_add"}, {"CLNET_CACHE_DIR=" + place.disk("cache")})
+          .wait();
+  INFO(test.err);
+  CHECK(test.code == 3);
+  CHECK(test.err.find("quirks-") != std::string::npos);
+}
+
+TEST_CASE("caches on a full or read-only disk are done without") {
+  const Workplace place;
+  const SmallDisk disk(place.folder / "disk", "16k");
+  if (!disk.mounted()) {
+    WARN("skipped: this user may not mount a small file system");
+    return;
+  }
+  disk.fill();
+  const std::vector<std::string> environment{"CLNET_CACHE_DIR=" + place.disk("cache"), "CLNET_CACHE=force", "CLNET_TUNE=1"};
+  for (const bool read_only : {false, true}) {
+    if (read_only) disk.make_read_only();
+    const auto outcome = place.train({"--epochs", "1"}, environment);
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.code == 0);
+  }
+}
+
+TEST_CASE("a folder that vanishes during training is told in one line") {
+  const Workplace place;
+  for (const char* option : {"--save", "--checkpoint", "--plot"}) {
+    fs::create_directory(place.folder / "gone");
+    fs::remove(place.folder / "log");
+    const auto name = (place.folder / "gone/file").string();
+    std::vector<std::string> arguments{"--epochs", "1000", "--log", "log", option, name};
+    if (std::string_view(option) != "--save") arguments.insert(arguments.end(), {"--save", "weights"});
+    Process process(place.folder.path(), clnet_train_command(place.arguments(arguments)));
+    for (int i = 0; i < 3000 && content(place.folder / "log").empty(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    fs::remove_all(place.folder / "gone");
+    process.signal(SIGTERM);
+    check_refusal(process.wait(), name);
+  }
+}

@@ -1,0 +1,69 @@
+// Training under a memory limit that goes down step by step: each time it works or ends in one clear error, and the process goes
+// on. CLNET_SWEEP_STEPS says how many steps there are from 1 GiB to 1 MiB.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <string_view>
+
+#include "clnet/clnet.h"
+
+using namespace clnet;
+
+namespace {
+
+int steps() {
+  const char* text = std::getenv("CLNET_SWEEP_STEPS");
+  return text ? std::atoi(text) : 11;
+}
+
+class Limit {
+ public:
+  explicit Limit(std::size_t bytes) {
+    auto device = Device::current();
+    device.trim();
+    device.set_memory_limit(bytes);
+  }
+  ~Limit() { Device::current().set_memory_limit(0); }
+  Limit(const Limit&) = delete;
+  Limit& operator=(const Limit&) = delete;
+};
+
+void sweep(std::string_view name, const Shape& image, std::int64_t batch) {
+  const auto classes = 10;
+  manual_seed(1);
+  const auto model = models::make(name, image, classes);
+  model->train();
+  optim::Optimizer optimizer = optim::SGD(*model, {.learning_rate = 1e-3});
+  auto extents = image.extents();
+  extents.insert(extents.begin(), batch);
+  const auto images = randn(Shape(extents)).detach();
+  const auto labels = cast(arange(batch), Dtype::i32).detach();
+  const auto train = [&] { return optimizer.step(cross_entropy((*model)(images), labels)).item<float>(); };
+  const auto before = train();
+  REQUIRE(std::isfinite(before));
+  int worked = 0, refused = 0;
+  for (int i = 0; i < steps(); ++i) {
+    const auto bytes = static_cast<std::size_t>(std::exp2(30 - 10.0 * i / (steps() - 1)));
+    INFO(name << " in " << bytes << " bytes");
+    const auto made = optimizer.steps();
+    try {
+      const Limit limit(bytes);
+      CHECK(std::isfinite(train()));
+      CHECK(optimizer.steps() == made + 1);
+      ++worked;
+    } catch (const Error& error) {
+      ++refused;
+      CHECK(optimizer.steps() == made);
+      CHECK(std::string_view(error.what()).find("memory") != std::string_view::npos);
+      CHECK(std::string_view(error.what()).find('\n') == std::string_view::npos);
+    }
+    CHECK(std::isfinite(train()));  // with memory enough
+  }
+  CHECK(worked > 0);
+  CHECK(refused > 0);
+}
+
+}  // namespace
+
+TEST_CASE("less and less memory: cnn") { sweep("cnn", {1, 28, 28}, 64); }
+TEST_CASE("less and less memory: resnet18") { sweep("resnet18", {3, 64, 64}, 4); }
