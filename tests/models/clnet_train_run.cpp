@@ -196,7 +196,7 @@ TEST_CASE("clnet-train: a checkpoint of another run, a log of something else") {
   const Workplace place;
   REQUIRE(place.train({"--steps", "3", "--checkpoint", "run"}).code == 0);
   const auto refused = [&](const std::string& text, std::vector<std::string> options) {
-    options.insert(options.end(), {"--checkpoint", "run", "--resume", "--save", "new.safetensors"});
+    options.insert(options.end(), {"--steps", "3", "--checkpoint", "run", "--resume", "--save", "new.safetensors"});
     const auto before = content(place.folder / "run/checkpoint.safetensors");
     const auto outcome = place.train(options);
     INFO(outcome.err);
@@ -207,8 +207,10 @@ TEST_CASE("clnet-train: a checkpoint of another run, a log of something else") {
   };
   refused("batch size 16, not 8", {"--batch-size", "8"});
   refused("seed 1, not 9", {"--seed", "9"});
+  refused("another schedule", {"--schedule", "cosine"});
+  refused("normalised otherwise", {"--normalize", "mean-std"});
   refused("1.weight is missing", {"--model", "mlp"});
-  refused("momentum_buffer", {"--optimizer", "sgd", "--momentum", "0.9", "--schedule", "one-cycle", "--lr", "0.001"});
+  refused("momentum_buffer", {"--optimizer", "sgd", "--momentum", "0.9", "--lr", "0.004"});
   place.folder.write("notes.txt", "milk\neggs\n");
   refused("notes.txt: line 1", {"--log", "notes.txt"});
   CHECK(content(place.folder / "notes.txt") == "milk\neggs\n");

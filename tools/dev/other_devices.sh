@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs the operations' tests on another OpenCL implementation than PoCL, with the programs that are in build/.
-#   tools/dev/other_devices.sh rusticl [option of ctest]...    Mesa's rusticl on llvmpipe (package mesa-opencl-icd)
+#   tools/dev/other_devices.sh rusticl [option of ctest]...    Mesa's rusticl on llvmpipe (package mesa-opencl-icd); instead of the
+#                                                              operations' tests those that the options choose
 #   tools/dev/other_devices.sh intel [option of ctest]...      Intel's runtime for CPUs (tools/dev/intel_runtime.sh gets it)
 #   tools/dev/other_devices.sh oclgrind [tests of Catch2]      the checking simulator (package oclgrind), which is some 1000 times
 #                                                              slower: without argument it runs a chosen subset
@@ -8,10 +9,16 @@ set -eu
 cd "$(dirname "$0")/../.."
 device=${1:-}
 [ $# -eq 0 ] || shift
+# The tests that ctest's options choose, and how many cases a solver refused: it says so where the device lacks what it needs.
+run_tests() {
+  [ $# -gt 0 ] || set -- -L ops
+  ctest --test-dir build --output-on-failure --no-tests=error -j "$(nproc)" "$@"
+  echo "$(grep -c ' skipped: ' build/Testing/Temporary/LastTest.log || true) cases skipped, as a solver refuses them on this device"
+}
 case $device in
   rusticl)
     export RUSTICL_ENABLE=swrast CLNET_DEVICE=llvmpipe
-    exec ctest --test-dir build --output-on-failure --no-tests=error -j "$(nproc)" -L ops "$@"
+    run_tests "$@"
     ;;
   intel)
     runtime=$(tools/dev/intel_runtime.sh)
@@ -22,7 +29,7 @@ case $device in
       exit 0
     fi
     build/tools/clnet-info | sed -n 's/^ *driver */Intel, driver /p'
-    exec ctest --test-dir build --output-on-failure --no-tests=error -j "$(nproc)" -L ops "$@"
+    run_tests "$@"
     ;;
   oclgrind)
     log=$(mktemp)
@@ -53,7 +60,7 @@ case $device in
     echo "Oclgrind has nothing to report."
     ;;
   *)
-    sed -n '3,6s/^# *//p' "$0" >&2
+    sed -n '3,7s/^# *//p' "$0" >&2
     exit 2
     ;;
 esac

@@ -22,6 +22,7 @@
 #include "lib/cl/quirk_file.h"
 #include "lib/exec/choose/solver.h"
 #include "tools/self_test/check.h"
+#include "tools/self_test/problem.h"
 
 namespace clnet::tools {
 
@@ -258,6 +259,11 @@ void print_json(const Report& report, const DeviceInfo& device, const std::strin
 }  // namespace
 
 int self_test(const SelfTestOptions& options) {
+  const auto ops = exec::ops_with_solvers();
+  const auto problems = make_problems(false);
+  for (const auto& op : ops)
+    if (std::none_of(problems.begin(), problems.end(), [&](const auto& problem) { return problem.op == op; }))
+      throw Error(fmt::format("self-test: there is no problem for the solvers of {}", op));
   // What was found before must not hide anything. Outputs hold NaN before they are written, and nobody else chooses solvers.
   for (const auto& [name, value] : {std::pair{"CLNET_QUIRKS", "off"}, {"CLNET_POISON", "1"}, {"CLNET_TUNE", "off"}})
     ::setenv(name, value, 1);
@@ -270,7 +276,6 @@ int self_test(const SelfTestOptions& options) {
   if (chosen < 0) throw DeviceError(fmt::format("no device fits '{}'; clnet-info lists what there is", selector));
   const auto& device = devices[static_cast<std::size_t>(chosen)];
 
-  const auto ops = exec::ops_with_solvers();
   if (!options.only.empty() && std::find(ops.begin(), ops.end(), options.only) == ops.end())
     throw Error(fmt::format("--only {}: no such operation; there are {}", options.only, fmt::join(ops, ", ")));
 

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Writes small sound files from which the fuzzers of tests/readers start: fuzz_seeds.py FOLDER makes a folder for each reader."""
+
+import gzip
+import json
+import pathlib
+import struct
+import sys
+
+
+def safetensors(tensors, metadata):
+    """tensors: name to (dtype, shape, bytes)."""
+    header, data = {"__metadata__": metadata} if metadata else {}, b""
+    for name, (dtype, shape, content) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def idx(magic, dimensions, data):
+    return struct.pack(f">{1 + len(dimensions)}I", magic, *dimensions) + data
+
+
+def pair(labels, images):
+    return struct.pack("<H", len(labels)) + labels + images
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    labels, images = idx(0x801, [3], b"\1\2\0"), idx(0x803, [3, 2, 2], bytes(range(12)))
+    position = {
+        "format": "clnet checkpoint 2", "steps": "3", "epochs": "1", "epoch steps": "0", "epoch loss": "0x0p+0", "stale epochs": "0",
+        "random seed": "1", "random offset": "2", "batch size": "8", "samples": "24", "shuffle": "1", "seed": "0", "dataset": "d",
+        "normalization": "n", "rates": "the optimizer's own", "best loss": "0x1p+0", "checksum": "00000000",
+    }
+    state = {
+        "model.0.weight": ("F32", [1, 2], bytes(8)), "model.0.bias": ("F32", [1], bytes(4)),
+        "optimizer.steps": ("I64", [], bytes(8)), "optimizer.learning_rate": ("F32", [], bytes(4)),
+    }
+    quirks = {"for": "device", "broken": [{"op": "matmul", "solver": "cpu", "reason": "wrong"}], "limits": {"local_memory": 1}}
+    seeds = {
+        "safetensors": [
+            safetensors({"w": ("F32", [2, 3], bytes(24)), "b": ("BF16", [3], bytes(6)), "z": ("BOOL", [0], b"")}, {"format": "pt"}),
+            safetensors({"d": ("F64", [2], bytes(16)), "i": ("I64", [], bytes(8)), "u": ("U8", [1], b"\7")}, {}),
+        ],
+        "idx": [pair(labels, images), pair(gzip.compress(labels), gzip.compress(images))],
+        "cifar": [b"\3" + bytes(3072)],
+        "checkpoint": [safetensors(state, position)],
+        "tuning": [
+            json.dumps({"for": "device", "choices": {"problem": {"solver": "cpu", "ms": 1.5}}}).encode(), json.dumps(quirks).encode(),
+        ],
+    }
+    for reader, files in seeds.items():
+        (folder / reader).mkdir(parents=True, exist_ok=True)
+        for number, content in enumerate(files):
+            (folder / reader / f"seed-{number}").write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()
