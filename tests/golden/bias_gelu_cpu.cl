@@ -8,8 +8,8 @@
 kernel void fused_add_gelu_tanh(OUT_SHARED(y0), IN_SHARED(x0), IN_SHARED(x1), const int n0, const int n1, const int n2,
                                 const int a1_1, const int rows, const int rows_per_item, const int piece,
                                 const int pieces) {
-  const int item = (int)get_global_id(0), from = REMAINDER(item, pieces) * piece, to = min(from + piece, n2);
-  const int first = item / pieces * rows_per_item, last = min(first + rows_per_item, rows);
+  const int item = (int)get_global_id(0), from = REMAINDER(item, pieces) * piece, to = from + min(piece, n2 - from);
+  const int first = item / pieces * rows_per_item, last = first + min(rows_per_item, rows - first);
   for (int row = first; row < last; ++row) {
     const int i1 = REMAINDER(row, n1);
     const int i0 = row / n1;

@@ -5,7 +5,7 @@
 #pragma clang diagnostic ignored "-Wpass-failed"
 
 kernel void fused_sigmoid_mul(OUT_SHARED(y0), IN_SHARED(x0), const int n0, const int piece) {
-  const int from = (int)get_global_id(0) * piece, to = min(from + piece, n0);
+  const int from = (int)get_global_id(0) * piece, to = from + min(piece, n0 - from);
 #pragma clang loop vectorize(assume_safety)
   for (int i = from; i < to; ++i) {
     const VALUE(x0) a0 = LOAD(x0, i);

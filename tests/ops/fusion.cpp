@@ -17,8 +17,9 @@ using namespace clnet::testing;
 
 namespace {
 
-/// A graph of `count` operations over tensors of shapes that broadcast to one another; the same for the same seed.
-std::vector<Tensor> random_graph(unsigned seed, int count, Dtype dtype) {
+/// A graph of `count` operations over tensors of shapes that broadcast to one another, all elementwise if asked for; the same for
+/// the same seed.
+std::vector<Tensor> random_graph(unsigned seed, int count, Dtype dtype, bool elementwise = false) {
   std::mt19937 random(seed);
   const auto draw = [&](std::size_t below) { return random() % below; };
   const std::vector<Shape> shapes{{3, 5, 17}, {5, 1}, {17}, {1}, {}, {3, 1, 1}, {1, 5, 17}, {3, 5, 1}};
@@ -34,7 +35,7 @@ std::vector<Tensor> random_graph(unsigned seed, int count, Dtype dtype) {
     const Tensor a = values[draw(values.size())], b = values[draw(values.size())], c = values[draw(values.size())];
     Tensor y;
     try {
-      switch (draw(16)) {
+      switch (draw(17)) {
         case 0: y = a + b; break;
         case 1: y = a - b; break;
         case 2: y = a * b; break;
@@ -43,13 +44,14 @@ std::vector<Tensor> random_graph(unsigned seed, int count, Dtype dtype) {
         case 5: y = tanh(a); break;
         case 6: y = a * 0.5 + 1.0; break;
         case 7: y = reshape(a, {a.numel()}); break;
-        case 8: y = sum(a, {0}, true); break;
+        case 8: y = elementwise ? a * b + c : sum(a, {0}, true); break;
         case 9: y = cast(cast(a * 10.0, Dtype::i32), dtype); break;
         case 10: y = cast(cast(a, Dtype::f16), dtype); break;
         case 11: y = a.rank() == 1 && a.numel() == 255 ? reshape(a, {3, 5, 17}) : expand(a, {3, 5, 17}); break;
         case 12: y = cast(logical_not(less(a, b)), dtype) * c; break;
-        case 13: y = softmax(tanh(a), -1); break;
+        case 13: y = elementwise ? exp(a) / (b + 3.0) : softmax(tanh(a), -1); break;
         case 14: y = cast(arange(17, -1, 0.125, Dtype::f32), dtype) + a; break;
+        case 15: y = cast(cast(abs(a) * 60.0, Dtype::u8) * cast(abs(b) * 60.0, Dtype::u8), dtype) * 0.01; break;
         default: y = maximum(a, b) - minimum(b, c); break;
       }
     } catch (const ShapeError&) {
@@ -90,6 +92,24 @@ TEST_CASE("fused operations give what single ones give, on random graphs") {
           wrong += !(std::abs(a[i] - b[i]) <= tolerance * std::max(1.0F, std::abs(b[i])));
         INFO("result " << k << " of shape " << to_string(fused[k].shape()) << ": " << wrong << " elements differ");
         CHECK(wrong == 0);
+      }
+    }
+}
+
+TEST_CASE("fused elementwise operations give the bits that single ones give, on random graphs") {
+  for (auto dtype : {Dtype::f32, Dtype::f16, Dtype::bf16})
+    for (unsigned seed = 100; seed < (dtype == Dtype::f32 ? 108U : 104U); ++seed) {
+      INFO("seed " << seed << " in " << to_string(dtype));
+      const auto fused = random_graph(seed, 20, dtype, true), single = random_graph(seed, 20, dtype, true);
+      eval(fused);
+      const exec::NoFusion none;
+      eval(single);
+      for (std::size_t k = 0; k < fused.size(); ++k) {
+        std::vector<std::byte> a(static_cast<std::size_t>(fused[k].spec().bytes())), b(a.size());
+        fused[k].to_bytes(a.data(), a.size());
+        single[k].to_bytes(b.data(), b.size());
+        INFO("result " << k << " of shape " << to_string(fused[k].shape()));
+        CHECK(a == b);
       }
     }
 }

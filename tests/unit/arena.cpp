@@ -1,5 +1,6 @@
 #include "lib/exec/plan/arena.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
 
@@ -46,6 +47,29 @@ TEST_CASE("values of no bytes have a place, and no values need no memory") {
   CHECK(lay_out({}, 1024).bytes() == 0);
   const auto layout = lay_out({{0, 0, 1}, {0, 0, 1}}, 1024);
   CHECK(layout.places[0].offset != layout.places[1].offset);
+}
+
+TEST_CASE("thousands of values are placed in turn, none over another, in little more memory than is alive at once") {
+  std::mt19937 random(5);
+  constexpr std::size_t count = 6000, most = 1 << 20;
+  std::vector<Lifetime> values;
+  std::vector<std::size_t> alive(count + 600, 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t bytes = 128 * (1 + random() % 40), last = i + (i % 3 ? random() % 20 : random() % 500);
+    values.push_back({bytes, i, last});
+    for (auto at = i; at <= last; ++at) alive[at] += bytes;
+  }
+  const auto layout = lay_out(values, most);
+  for (std::size_t a = 0; a < count; ++a)
+    for (std::size_t b = a + 1; b < count && values[b].first <= values[a].last; ++b) {
+      const auto& x = layout.places[a];
+      const auto& y = layout.places[b];
+      const bool apart =
+          x.segment != y.segment || x.offset + values[a].bytes <= y.offset || y.offset + values[b].bytes <= x.offset;
+      REQUIRE(apart);
+    }
+  for (auto bytes : layout.segments) CHECK(bytes <= most);
+  CHECK(layout.bytes() < *std::max_element(alive.begin(), alive.end()) * 5 / 4);
 }
 
 }  // namespace

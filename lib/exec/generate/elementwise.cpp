@@ -1,9 +1,11 @@
 #include "lib/exec/generate/elementwise.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "lib/exec/generate/expression.h"
+#include "lib/exec/planning_steps.h"
 #include "lib/exec/record/value.h"
 #include "lib/exec/record/work.h"
 
@@ -43,12 +45,14 @@ class Assembly {
 
   std::optional<ElementwiseKernel> operator()() {
     const auto elements = outputs_.front()->outputs[0].shape.numel();
-    std::vector<Shape> shapes;
+    std::vector<Shape> shapes;  // different ones: there are few
+    const auto add = [&](const Shape& shape) {
+      if (shape.numel() == elements && std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(shape);
+    };
     for (const auto* node : nodes_) {
       if (node->outputs[0].shape.numel() != elements) continue;
-      shapes.push_back(node->outputs[0].shape);
-      for (const auto& input : node->inputs)
-        if (input.numel() == elements) shapes.push_back(input.shape());
+      add(node->outputs[0].shape);
+      for (const auto& input : node->inputs) add(input.shape());
     }
     if (elements == 0) {
       result_.loops = {0};
@@ -79,6 +83,7 @@ class Assembly {
     std::vector<Operand> operands;
     for (const auto& input : node->inputs) operands.push_back(operand(input, *node, at));
     steps.push_back({node, std::move(operands), at});
+    count_planning(1 + node->inputs.size());
     return steps.size() - 1;
   }
 
@@ -317,17 +322,18 @@ class Printer {
     return text + fmt::format("{}const int i0 = {};\n", indent, rest);
   }
 
-  /// For CPUs: a work-item takes rows (or a piece of one) in a loop that the compiler turns into vectors.
+  /// For CPUs: a work-item takes rows (or a piece of one) in a loop that the compiler turns into vectors. Ends are reckoned from
+  /// what is left: beyond the last of 2^31 - 1 elements an int has no place.
   std::string row_body() {
     const std::string pragma = "#pragma clang loop vectorize(assume_safety)\n";
     if (inner_ == 0)
       return fmt::format(
-          "  const int from = (int)get_global_id(0) * piece, to = min(from + piece, n0);\n{}{}"
+          "  const int from = (int)get_global_id(0) * piece, to = from + min(piece, n0 - from);\n{}{}"
           "  for (int i = from; i < to; ++i) {{\n{}  }}\n",
           statements(false, "  "), pragma, statements(true, "    "));
     return fmt::format(
-        "  const int item = (int)get_global_id(0), from = REMAINDER(item, pieces) * piece, to = min(from + piece, n{0});\n"
-        "  const int first = item / pieces * rows_per_item, last = min(first + rows_per_item, rows);\n"
+        "  const int item = (int)get_global_id(0), from = REMAINDER(item, pieces) * piece, to = from + min(piece, n{0} - from);\n"
+        "  const int first = item / pieces * rows_per_item, last = first + min(rows_per_item, rows - first);\n"
         "  for (int row = first; row < last; ++row) {{\n{1}{2}{3}    for (int i{0} = from; i{0} < to; ++i{0}) {{\n"
         "      const int i = row * n{0} + i{0};\n{4}    }}\n  }}\n",
         inner_, outer_indices("row", inner_, "    "), statements(false, "    "), pragma, statements(true, "      "));
@@ -387,10 +393,17 @@ class Printer {
   void element_range(Launch& launch) const {
     const auto& loops = kernel_.loops;
     const auto group = static_cast<std::int64_t>(std::min<std::size_t>(256, recorder_.device().max_work_group_size));
+    const auto along = [&](std::int64_t elements) {
+      // Rounded up to whole groups, the last numbers would have no place in an int.
+      if (elements > std::numeric_limits<std::int32_t>::max() - group)
+        launch.range({elements});
+      else
+        launch.range({elements}, {group});
+    };
     if (!by_range())
-      launch.range({std::accumulate(loops.begin(), loops.end(), std::int64_t{1}, std::multiplies{})}, {group});
+      along(std::accumulate(loops.begin(), loops.end(), std::int64_t{1}, std::multiplies{}));
     else if (inner_ == 0)
-      launch.range({loops[0]}, {group});
+      along(loops[0]);
     else if (inner_ == 1)
       launch.range({loops[1], loops[0]}, {group, 1});
     else

@@ -6,7 +6,9 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <set>
 #include <thread>
+#include <tuple>
 
 #include "clnet/error.h"
 
@@ -42,11 +44,14 @@ Plan::Plan(Recording recording, std::vector<ValueId> keep, ocl::Context& device,
 }
 
 void Plan::build_programs(ocl::Context& device) const {
+  const auto less = [](const ocl::ProgramSource* a, const ocl::ProgramSource* b) {
+    return std::tie(a->name, a->source, a->defines, a->few_builtins) < std::tie(b->name, b->source, b->defines, b->few_builtins);
+  };
+  std::set<const ocl::ProgramSource*, decltype(less)> different(less);
   std::vector<const ocl::ProgramSource*> programs;
   for (const auto& command : recording_.commands()) {
     const auto* launch = std::get_if<Launch>(&command);
-    if (launch && std::none_of(programs.begin(), programs.end(), [&](const auto* other) { return *other == launch->program(); }))
-      programs.push_back(&launch->program());
+    if (launch && different.insert(&launch->program()).second) programs.push_back(&launch->program());
   }
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;

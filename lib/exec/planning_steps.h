@@ -1,0 +1,14 @@
+// How much work it is to make plans, counted instead of timed, so that a test can hold it linear on any machine.
+#pragma once
+
+#include <cstdint>
+
+#include "clnet/export.h"
+
+namespace clnet::exec {
+
+/// Steps of making plans on this thread so far: operations and edges looked at, elements of kernels put together, lives compared.
+CLNET_API std::uint64_t planning_steps();
+void count_planning(std::uint64_t steps);
+
+}  // namespace clnet::exec
