@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "clnet/clnet.h"
@@ -168,6 +169,26 @@ TEST_CASE("kernels have at most 32 buffers and stay within the parameters' limit
   const auto recording = recorded({sum_of_many});
   CHECK(recording.commands().size() == 2);
   for (const auto& command : recording.commands()) CHECK(std::get<Launch>(command).arguments().size() <= 34);
+}
+
+TEST_CASE("no index of a generated kernel exceeds an int, up to the largest tensor") {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  const auto pieces = recorded({relu(leaf({most}, Dtype::u8))});
+  const auto& launch = std::get<Launch>(pieces.commands().at(0));
+  std::vector<std::int64_t> integers;
+  for (const auto& argument : launch.arguments())
+    if (const auto* integer = std::get_if<std::int32_t>(&argument)) integers.push_back(*integer);
+  REQUIRE(integers.size() == 2);
+  const auto count = integers[0], piece = integers[1], items = static_cast<std::int64_t>(launch.global()[0]);
+  CHECK(count == most);
+  CHECK(items * piece >= count);
+  CHECK((items - 1) * piece < count);
+  CHECK(launch.program().source.find("to = from + min(piece, n0 - from)") != std::string::npos);
+  // A work-item per element: none beyond the last one that an int can count.
+  const auto elements = recorded({relu(leaf({most}, Dtype::u8))}, false);
+  CHECK(std::get<Launch>(elements.commands().at(0)).global()[0] == static_cast<std::size_t>(most));
+  const auto rows = recorded({leaf({most / 7, 7}) + leaf({7})}, false);
+  CHECK(std::get<Launch>(rows.commands().at(0)).global()[0] <= static_cast<std::size_t>(most));
 }
 
 TEST_CASE("the text of generated kernels") {
