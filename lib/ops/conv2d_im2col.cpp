@@ -43,8 +43,9 @@ class Chunks {
       swap(p.y.at(first * p.o * p.pixels()), y, count, p.o, p.pixels());
       const auto columns = count * p.pixels(), m = rows(p) / p.groups, k = p.group_out();
       multiply(weight, y, col, m, columns, k, true);
-      sizes(r.kernel("conv2d_col2im", "conv2d_col2im").in("col", col).out("x", p.x.at(first * p.c * p.h * p.w)), columns)
-          .range({p.h * p.w, count * p.c}, {64, 1});
+      const auto image = p.c * p.h * p.w;
+      auto& launch = r.kernel("conv2d_col2im", "conv2d_col2im").in("col", col).out("x", p.x.at(first * image));
+      sizes(launch.part(count * image), columns).range({p.h * p.w, count * p.c}, {64, 1});
     });
   }
 
@@ -86,7 +87,7 @@ class Chunks {
   void swap(exec::Ref from, exec::Ref to, std::int64_t a, std::int64_t b, std::int64_t pixels, bool bias = false) {
     auto& launch = r.kernel("conv2d_swap", "conv2d_swap").in("x", from);
     if (bias) launch.in("bias", p.bias).define("BIAS", 1);
-    launch.out("y", to).args({a, b, pixels}).range({pixels, a * b}, {64, 1});
+    launch.out("y", to).part(a * b * pixels).args({a, b, pixels}).range({pixels, a * b}, {64, 1});
   }
 
   exec::Ref as_f32(exec::Ref ref) {

@@ -35,8 +35,9 @@ struct IndexAddProblem {
   Dtype dtype = Dtype::f32;
 };
 
-exec::Launch& index_add_launch(const IndexAddProblem& p, exec::Ref y, exec::Recorder& recorder) {
-  auto& launch = recorder.kernel("index_add", "index_add").in("g", p.g).in("indices", p.indices).out("y", y);
+exec::Launch& index_add_launch(const IndexAddProblem& p, exec::Ref y, exec::Recorder& recorder, bool first = true) {
+  auto& launch = recorder.kernel("index_add", "index_add").in("g", p.g).in("indices", p.indices);
+  first ? launch.out("y", y) : launch.inout("y", y);
   if (p.picking.gather) launch.define("GATHER", 1);
   return launch.detail(fmt::format("{} of {}", p.picking.picks, p.picking.extent));
 }
@@ -59,7 +60,7 @@ void lower_blocks(const IndexAddProblem& p, exec::Recorder& recorder) {
   std::int64_t begin = 0;
   do {
     const auto end = std::min(begin + most, picks);
-    index_add_launch(p, sums, recorder)
+    index_add_launch(p, sums, recorder, begin == 0)
         .args({outer, rows, extent, picks, inner, begin, end})
         .define("LANES", lanes)
         .range({lanes, (extent + rows - 1) / rows, outer}, {lanes, 1, 1});

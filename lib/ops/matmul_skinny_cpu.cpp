@@ -57,7 +57,7 @@ void matmul_skinny_cpu(const MatmulProblem& problem, exec::Recorder& recorder) {
   const auto wanted = std::int64_t{4} * recorder.device().compute_units;
   const auto chunk = ceil_div(ceil_div(p.n, std::max<std::int64_t>(1, wanted / p.batch)), unit) * unit;
   auto& launch = recorder.kernel("matmul_skinny_cpu", "matmul_skinny_cpu");
-  launch.define("VW", width).in("a", p.a).in("b", p.b).in("bias", p.bias.value_or(p.a)).out("c", p.c);
+  launch.define("VW", width).in("a", p.a).in("b", p.b).in("bias", p.bias.value_or(p.a)).out("c", p.c).part(problem.reach());
   if (p.transpose_b) launch.define("TRANSPOSED", 1);
   if (is_swapped(problem)) launch.define("SWAPPED", 1);
   launch.arg(p.bias.has_value())

@@ -21,6 +21,8 @@ struct MatmulProblem {
 
   std::int64_t lda() const { return transpose_a ? m : k; }
   std::int64_t ldb() const { return transpose_b ? k : n; }
+  /// From the first element of c to behind the last one.
+  std::int64_t reach() const { return (batch - 1) * stride_c + m * n; }
   double flops() const { return 2.0 * static_cast<double>(batch * m) * static_cast<double>(n) * static_cast<double>(k); }
   /// "128x10x784 at*b".
   std::string text() const;

@@ -28,6 +28,16 @@ std::vector<StridedCopy::Dim> merged(const std::vector<StridedCopy::Dim>& dims) 
   return result;
 }
 
+/// From the first element that is written to behind the last one.
+std::int64_t reach(const StridedCopy& copy) {
+  std::int64_t last = 0;
+  for (const auto& dim : copy.dims) {
+    if (dim.extent == 0) return 0;
+    last += (dim.extent - 1) * dim.to_step;
+  }
+  return last + 1;
+}
+
 std::optional<std::string> rejects_transpose(const StridedCopy& copy, const DeviceInfo& device) {
   if (!device.prefers_vector_kernels) return "large tiles per work-item are for CPUs with vectors";
   if (copy.dims.size() < 2 || copy.dims.size() > 3) return fmt::format("{} dimensions are no (batched) matrix", copy.dims.size());
@@ -44,6 +54,7 @@ void lower_transpose(const StridedCopy& copy, exec::Recorder& recorder) {
   recorder.kernel("transpose_cpu", "transpose_cpu")
       .in("x", copy.from)
       .out("y", copy.to)
+      .part(reach(copy))
       .args({rows.extent, columns.extent, rows.from_step, columns.to_step, batch.from_step, batch.to_step})
       .range({(columns.extent + tile - 1) / tile, (rows.extent + tile - 1) / tile, batch.extent}, {1, 1, 1})
       .detail(fmt::format("{} x {}x{}", batch.extent, rows.extent, columns.extent));
@@ -65,7 +76,8 @@ void lower_general(const StridedCopy& copy, exec::Recorder& recorder, bool by_ro
   for (const auto& dim : inner_first) count *= dim.extent;
   const auto inner = inner_first[0].extent, lines = count / inner;
   const auto rows = by_rows ? std::max<std::int64_t>(1, rows_per_item(lines, inner, recorder.device())) : 0;
-  auto& launch = recorder.kernel("strided_copy", "strided_copy").in("x", copy.from).out("y", copy.to).args({count, rows});
+  auto& launch = recorder.kernel("strided_copy", "strided_copy").in("x", copy.from).out("y", copy.to);
+  launch.part(reach(copy)).args({count, rows});
   for (std::size_t d = 0; d + 1 < most_dims; ++d) launch.arg(inner_first[d].extent);
   for (const auto& dim : inner_first) launch.arg(dim.from_step);
   for (const auto& dim : inner_first) launch.arg(dim.to_step);
