@@ -37,7 +37,10 @@ struct IndexAddProblem {
 
 exec::Launch& index_add_launch(const IndexAddProblem& p, exec::Ref y, exec::Recorder& recorder, bool first = true) {
   auto& launch = recorder.kernel("index_add", "index_add").in("g", p.g).in("indices", p.indices);
-  first ? launch.out("y", y) : launch.inout("y", y);
+  if (first)
+    launch.out("y", y);
+  else
+    launch.inout("y", y);
   if (p.picking.gather) launch.define("GATHER", 1);
   return launch.detail(fmt::format("{} of {}", p.picking.picks, p.picking.extent));
 }

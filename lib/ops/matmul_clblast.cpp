@@ -110,6 +110,7 @@ void matmul_clblast(const MatmulProblem& problem, exec::Recorder& recorder) {
                  {problem.c},
                  [problem](exec::HostContext& context) { multiply(problem, context); },
                  problem.flops()});
+  recorder.decline_epilogue();
 }
 
 }  // namespace clnet::ops

@@ -158,10 +158,12 @@ Launch& Recorder::custom(std::string_view title, std::string source, std::string
 void Recorder::host(HostCall call) { recording_.commands_.emplace_back(std::move(call)); }
 
 void Recorder::epilogue(Launch& launch, std::int64_t channels, std::int64_t inner) {
+  epilogue_answered_ = true;
   if (epilogue_ && epilogue_->join(launch, channels, inner)) epilogue_joined_ = true;
 }
 
 void Recorder::prologue(Launch& launch, std::string_view name) {
+  prologue_answered_ = true;
   if (prologue_) prologue_->join(launch, name);
 }
 

@@ -230,6 +230,10 @@ class CLNET_API Recorder {
   /// Lets the launch compute the elements of IN(name) itself where they are made elementwise for this operation only; nothing
   /// where they are not. Called when all other arguments are set, before epilogue(): see kernels/prologue.clh.
   void prologue(Launch& launch, std::string_view name);
+  /// Says that this way of computing the output cannot end with what follows: its kernels are a library's, say.
+  void decline_epilogue() { epilogue_answered_ = true; }
+  /// Whether there is an epilogue or a prologue that lower() has neither joined nor declined.
+  bool leaves_unanswered() const { return (epilogue_ && !epilogue_answered_) || (prologue_ && !prologue_answered_); }
   /// Whether somebody said so; else a kernel of its own follows.
   bool epilogue_joined() const { return epilogue_joined_; }
   /// Whether the input is a one-element leaf whose value may be passed with Launch::scalar().
@@ -241,6 +245,7 @@ class CLNET_API Recorder {
   std::vector<ValueId> inputs_, outputs_;
   Epilogue* epilogue_;
   Prologue* prologue_;
+  bool epilogue_answered_ = false, prologue_answered_ = false;
   bool epilogue_joined_ = false;
 };
 
