@@ -98,7 +98,7 @@ TEST_CASE("cached values count as memory in use, and go first when it is short")
   CHECK(cached().bytes() >= 4 * count);
   const auto in_use = device.memory().in_use;
   device.set_memory_limit(in_use + (1 << 20));
-  const Tensor big = Tensor::ones({count + count / 2});
+  const Tensor big = ones({count + count / 2});
   CHECK_NOTHROW(big.eval());
   CHECK(cached().count() == 0);
   device.set_memory_limit(0);
@@ -142,7 +142,7 @@ TEST_CASE("a plan that failed after the arena moved sets its arguments again") {
   const Tensor x = Tensor::from({1.0F, 2.0F});
   const auto move_arena = [] {
     Device::current().trim();
-    const Tensor big = Tensor::ones({1 << 16});
+    const Tensor big = ones({1 << 16});
     eval({softmax(sin(softmax(big, 0)), 0)});
   };
   const auto fail_once = [&] {
@@ -229,7 +229,7 @@ TEST_CASE("parameters that a plan updates are not worth a cached form") {
   auto model = nn::Sequential{nn::Conv2d{{.in_channels = 3, .out_channels = 8, .kernel_size = 3, .padding = 1}}, nn::Flatten{},
                               nn::Linear{8 * 36, 3}};
   auto sgd = optim::SGD{model, {.learning_rate = 0.1}};
-  const Tensor images = Tensor::ones({2, 3, 6, 6}), labels = Tensor::from({0, 1});
+  const Tensor images = ones({2, 3, 6, 6}), labels = Tensor::from({0, 1});
   const auto before = cached().count();
   for (int step = 0; step < 3; ++step) sgd.step(cross_entropy(model(images), labels));
   CHECK(cached().count() <= before + 1);  // at most of the images
@@ -252,7 +252,7 @@ TEST_CASE("with a buffer for each value, nothing in place and nothing cached, re
     for (int step = 0; step < 3; ++step) all.push_back(adam.step(cross_entropy(model(images), labels)));
     for (const auto& [name, parameter] : model.parameters()) all.push_back(parameter.value());
     const Tensor x = reshape(slice(images, 0, 0, 4), {4, 36}), q = matmul(x, transpose(x, 0, 1));
-    const Tensor y = layer_norm(softmax(q, 1) - slice(q, 0, 0, 1), 1, Tensor::ones({4}), Tensor::ones({4}));
+    const Tensor y = layer_norm(softmax(q, 1) - slice(q, 0, 0, 1), 1, ones({4}), ones({4}));
     all.push_back(concat({y, slice(gelu(q), 0, 1, 3)}, 0));
     const Tensor w = Tensor::from(Floats(16, 0.3F), {4, 4});
     for (const auto& g : gradients(sum(tanh(matmul(w, y))), {w})) all.push_back(g);

@@ -36,7 +36,7 @@ Tensor images(int step) {
 }
 
 /// The losses of a short training.
-Floats train(nn::Sequential& net) {
+Floats losses_of(nn::Sequential& net) {
   auto adam = optim::Adam{net, {.learning_rate = 1e-2}};
   Floats losses;
   for (int step = 0; step < 6; ++step)
@@ -92,7 +92,7 @@ TEST_CASE("threads train models of their own, while memory is trimmed and traced
     together.push_back(model(seed));
   }
   std::vector<Floats> expected;
-  for (auto& net : alone) expected.push_back(train(net));
+  for (auto& net : alone) expected.push_back(losses_of(net));
   std::vector<Floats> losses(3);
   std::atomic<bool> done{false};
   auto disturbing = std::async(std::launch::async, [&] {
@@ -104,7 +104,7 @@ TEST_CASE("threads train models of their own, while memory is trimmed and traced
       device.stop_trace();
     }
   });
-  in_threads(3, [&](int i) { losses[static_cast<std::size_t>(i)] = train(together[static_cast<std::size_t>(i)]); });
+  in_threads(3, [&](int i) { losses[static_cast<std::size_t>(i)] = losses_of(together[static_cast<std::size_t>(i)]); });
   done = true;
   disturbing.get();
   CHECK(losses == expected);
@@ -148,9 +148,9 @@ TEST_CASE("who reads or evaluates does not wait for a plan that another thread m
   const Tensor y = slow(Tensor::from({4.0F, 5.0F}));
   auto making = std::async(std::launch::async, [&] { return y.to_vector<float>(); });
   shut.reached.get_future().wait();
-  CHECK(before.item<float>() == 12);                                           // what has a value
-  CHECK(known().item<float>() == 12);                                          // a known plan
-  CHECK(sum(exp(Tensor::zeros({3, 7})) * 0.5).item<float>() == Approx(10.5));  // a new one
+  CHECK(before.item<float>() == 12);                                   // what has a value
+  CHECK(known().item<float>() == 12);                                  // a known plan
+  CHECK(sum(exp(zeros({3, 7})) * 0.5).item<float>() == Approx(10.5));  // a new one
   Device::current().trim();
   CHECK(shut.lowered == 1);
   shut.open.set_value();
