@@ -12,7 +12,7 @@
 namespace clnet::exec {
 
 /// Which value of the recording an output of the graph is.
-class ValueIds {
+class CLNET_API ValueIds {
  public:
   /// Throws Error for a tensor that has none.
   ValueId at(const Tensor& tensor) const;
