@@ -19,7 +19,7 @@ kernel void fused_add_gelu_tanh(OUT_SHARED(y0), IN_SHARED(x0), IN_SHARED(x1), co
       const int i = row * n2 + i2;
       const VALUE(x0) a0 = LOAD(x0, i);
       const float v0 = a0 + a1;  // add
-      STORE(y0, i, 0.5f * v0 * (1.0f + tanh(0.79788456080286536f * (v0 + 0.044715f * v0 * v0 * v0))));  // gelu_tanh
+      STORE(y0, i, (v0 < -200.0f ? -200.0f : v0) * clnet_sigmoid(1.5957691216057307f * (v0 + 0.044715f * v0 * v0 * v0)));  // gelu_tanh
     }
   }
 }

@@ -9,7 +9,7 @@ kernel void fused_sigmoid_mul(OUT_SHARED(y0), IN_SHARED(x0), const int n0, const
 #pragma clang loop vectorize(assume_safety)
   for (int i = from; i < to; ++i) {
     const VALUE(x0) a0 = LOAD(x0, i);
-    const float v0 = clnet_round_f16(1.0f / (1.0f + exp(-a0)));  // sigmoid
+    const float v0 = clnet_round_f16(clnet_sigmoid(a0));  // sigmoid
     STORE(y0, i, a0 * v0);  // mul
   }
 }

@@ -52,9 +52,9 @@ const std::vector<Function> functions{
     {"floor", floor, [](double x) { return std::floor(x); }, 0},
     {"ceil", ceil, [](double x) { return std::ceil(x); }, 0},
     {"round", round, [](double x) { return std::nearbyint(x); }, 0},
-    {"tanh", tanh, [](double x) { return std::tanh(x); }, 5},
-    {"sigmoid", sigmoid, sigma, 5},
-    {"log_sigmoid", log_sigmoid, [](double x) { return std::min(x, 0.0) - std::log1p(std::exp(-std::abs(x))); }, 4},
+    {"tanh", tanh, [](double x) { return std::tanh(x); }, 7},
+    {"sigmoid", sigmoid, sigma, 7},
+    {"log_sigmoid", log_sigmoid, [](double x) { return std::min(x, 0.0) - std::log1p(std::exp(-std::abs(x))); }, 6},
     {"relu", relu, [](double x) { return x < 0 ? 0 : x; }, 0},
     {"relu6", relu6, [](double x) { return x < 0   ? 0
                                            : x > 6 ? 6
@@ -64,16 +64,16 @@ const std::vector<Function> functions{
     {"celu", [](const Tensor& x) { return celu(x, 0.5); }, [](double x) { return x > 0 ? x : 0.5 * std::expm1(x / 0.5); }, 5},
     {"selu", selu, [](double x) { return 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * std::expm1(x)); }, 6},
     {"gelu", [](const Tensor& x) { return gelu(x); },
-     [](double x) { return gated(x, 0.5 * std::erfc(-x / std::numbers::sqrt2)); }, 4, half_of},
+     [](double x) { return gated(x, 0.5 * std::erfc(-x / std::numbers::sqrt2)); }, 20, half_of},
     {"gelu (tanh)", [](const Tensor& x) { return gelu(x, Gelu::tanh); },
-     [](double x) { return gated(x, sigma(2 * 0.7978845608028654 * (x + 0.044715 * x * x * x))); }, 8, half_of},
-    {"silu", silu, [](double x) { return gated(x, sigma(x)); }, 6},
+     [](double x) { return gated(x, sigma(2 * 0.7978845608028654 * (x + 0.044715 * x * x * x))); }, 9, half_of},
+    {"silu", silu, [](double x) { return gated(x, sigma(x)); }, 9},
     {"mish", mish,
      [](double x) {
        const double n = std::exp(std::min(x, 100.0)) * (std::exp(std::min(x, 100.0)) + 2);
        return gated(x, n / (n + 2));
      },
-     8},
+     12},
     {"hardswish", hardswish, [](double x) { return x <= -3  ? 0
                                                    : x >= 3 ? x
                                                             : x * (x + 3) / 6; }, 4},
@@ -83,7 +83,7 @@ const std::vector<Function> functions{
     {"hardtanh", [](const Tensor& x) { return hardtanh(x); }, [](double x) { return x < -1  ? -1
                                                                                     : x > 1 ? 1
                                                                                             : x; }, 0},
-    {"softplus", [](const Tensor& x) { return softplus(x); }, [](double x) { return x > 20 ? x : std::log1p(std::exp(x)); }, 5},
+    {"softplus", [](const Tensor& x) { return softplus(x); }, [](double x) { return x > 20 ? x : std::log1p(std::exp(x)); }, 7},
     {"softsign", softsign, [](double x) { return std::isinf(x) ? std::copysign(1.0, x) : x / (1 + std::abs(x)); }, 4},
     {"clamp", [](const Tensor& x) { return clamp(x, -2, 3); }, [](double x) { return x < -2  ? -2
                                                                                      : x > 3 ? 3
