@@ -65,3 +65,17 @@ TEST_CASE("plans of ever new structure are made without compiling") {
   }
   CHECK(exec::statistics().plans_made - before.plans_made >= plans - 12);
 }
+
+TEST_CASE("work-groups are as small as the built kernel wants them, or the kernel is named") {
+  setenv("NULL_OPENCL_KERNEL_GROUP", "32", 1);
+  const auto launched = counted().launches;
+  // 64 and 256 work-items otherwise.
+  matmul(zeros({70, 3}, Dtype::bf16), zeros({3, 70}, Dtype::bf16)).eval();
+  sin(zeros({1000, 3})).eval();
+  CHECK(counted().launches > launched);
+  setenv("NULL_OPENCL_KERNEL_GROUP", "3", 1);
+  const Tensor odd = softmax(zeros({1000, 512}), 1);
+  if (!Device::current().info().prefers_vector_kernels) CHECK_THROWS_WITH(odd.eval(), Catch::Contains("softmax_gpu"));
+  unsetenv("NULL_OPENCL_KERNEL_GROUP");
+  odd.eval();
+}

@@ -45,7 +45,7 @@ cl_int enqueue_kernel(cl_command_queue queue, cl_kernel, cl_uint dimensions, con
     if (local[i] == 0 || global[i] % local[i] != 0) return CL_INVALID_WORK_GROUP_SIZE;
     group *= local[i];
   }
-  if (group > profile()->max_work_group_size) return CL_INVALID_WORK_GROUP_SIZE;
+  if (group > kernel_group_limit()) return CL_INVALID_WORK_GROUP_SIZE;
   ++totals.launches;
   return completed(queue, CL_COMMAND_NDRANGE_KERNEL, waits, wait_list, event);
 }

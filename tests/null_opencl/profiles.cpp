@@ -158,4 +158,9 @@ const Profile* profile() {
   return chosen;
 }
 
+std::size_t kernel_group_limit() {
+  const char* limit = std::getenv("NULL_OPENCL_KERNEL_GROUP");
+  return limit ? std::strtoull(limit, nullptr, 10) : profile()->max_work_group_size;
+}
+
 }  // namespace null_opencl

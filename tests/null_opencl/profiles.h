@@ -18,6 +18,9 @@ struct Profile {
   cl_uint capability_major, capability_minor;  ///< NVIDIA only
 };
 
+/// Work-items of a group that a built kernel may have: NULL_OPENCL_KERNEL_GROUP, or as many as the device.
+std::size_t kernel_group_limit();
+
 /// The profile that NULL_OPENCL_DEVICE names; null, after a line on stderr that lists all, when it names none.
 const Profile* profile();
 

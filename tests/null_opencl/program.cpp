@@ -76,7 +76,7 @@ cl_int get_kernel_group_info(cl_kernel, cl_device_id, cl_kernel_work_group_info 
   const Answer answer{room, target, needed};
   const std::size_t any[3] = {0, 0, 0};
   switch (what) {
-    case CL_KERNEL_WORK_GROUP_SIZE: return answer.value(profile()->max_work_group_size);
+    case CL_KERNEL_WORK_GROUP_SIZE: return answer.value(kernel_group_limit());
     case CL_KERNEL_COMPILE_WORK_GROUP_SIZE: return answer.bytes(any, sizeof any);
     case CL_KERNEL_LOCAL_MEM_SIZE:
     case CL_KERNEL_PRIVATE_MEM_SIZE: return answer.value<cl_ulong>(0);

@@ -4,7 +4,10 @@
 #include <functional>
 
 #include "clnet/clnet.h"
+#include "lib/exec/record/recorder.h"
 #include "lib/exec/statistics.h"
+#include "lib/graph/node.h"
+#include "lib/ops/optimizer_update.h"
 
 using namespace clnet;
 
@@ -119,4 +122,23 @@ TEST_CASE("RMSprop") {
           s.m = momentum * s.m + scaled;
           p -= 0.01 * s.m;
         });
+}
+
+TEST_CASE("a launch of an optimizer counts the work-items of its tensors in 32 bits") {
+  const Tensor large = zeros({1 << 30}), small = zeros({8}), one = Tensor::scalar(1);
+  const auto updated = ops::optimizer_update(ops::UpdateRule::sgd, {{large, large, {}}, {large, large, {}}, {small, small, {}}},
+                                             {}, {one, one, one});
+  const auto& node = *updated[0].node();
+  DeviceInfo gpu;
+  gpu.max_work_group_size = 256;
+  gpu.max_parameter_size = 4096;
+  exec::Recording recording;
+  std::vector<exec::ValueId> inputs, outputs;
+  for (const auto& input : node.inputs) inputs.push_back(recording.add_leaf(input.spec(), input.same(one)));
+  for (const auto& spec : node.outputs) outputs.push_back(recording.add_value(spec));
+  exec::Recorder recorder(recording, gpu, inputs, outputs);
+  node.op->lower(recorder);
+  // The first large one, and the second with the small one.
+  REQUIRE(recording.commands().size() == 2);
+  for (const auto& command : recording.commands()) CHECK(std::get<exec::Launch>(command).global()[0] <= std::size_t{1} << 31);
 }

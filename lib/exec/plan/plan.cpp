@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <mutex>
+#include <numeric>
 #include <set>
 #include <thread>
 #include <tuple>
@@ -75,12 +77,35 @@ void Plan::build_programs(ocl::Context& device) const {
   if (failure) std::rethrow_exception(failure);
 }
 
+namespace {
+
+/// The launch's work-group, made smaller where the kernel as it was built allows less than the device does: its registers may not
+/// suffice for more. A group that a kernel counts on (GROUP, and those of users' kernels) is not changed.
+std::vector<std::size_t> allowed_group(const Launch& launch, const ::cl::Kernel& kernel, const ::cl::Device& device) {
+  auto local = launch.local();
+  const auto items = [&] { return std::accumulate(local.begin(), local.end(), std::size_t{1}, std::multiplies{}); };
+  if (items() <= 1) return local;
+  const auto& program = launch.program();
+  const bool fixed = program.defines.count("GROUP") != 0 || (!program.source.empty() && !program.few_builtins);
+  const auto most = ocl::checked(launch.function(), [&] { return kernel.getWorkGroupInfo<CL_KERNEL_WORK_GROUP_SIZE>(device); });
+  while (items() > most) {
+    const auto largest = std::max_element(local.begin(), local.end());
+    if (fixed || *largest % 2 != 0)
+      throw Unsupported(fmt::format("{}: a work-group of {} work-items, and the device takes {} of this kernel",
+                                    launch.function(), items(), most));
+    *largest /= 2;
+  }
+  return local;
+}
+
+}  // namespace
+
 void Plan::prepare(const Launch& launch, Step& step, ocl::Context& device) {
   step.skipped = std::any_of(launch.global().begin(), launch.global().end(), [](auto size) { return size == 0; });
   if (step.skipped) return;
   step.kernel = device.programs().kernel(launch.program(), launch.function());
   step.global = range(launch.global());
-  step.local = range(launch.local());
+  step.local = range(allowed_group(launch, step.kernel, device.device()));
   cl_uint index = 0;
   try {
     for (const auto& arg : launch.arguments()) {
