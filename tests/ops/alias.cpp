@@ -137,7 +137,7 @@ TEST_CASE("a small part is returned as a copy, so that it does not keep the whol
   const Tensor leaf_row = slice(x, 0, 7, 8);
   eval({row, row, most, leaf_row});
   const auto bytes = [](const Tensor& tensor) {
-    const auto& value = tensor.node()->values[0];
+    const auto value = tensor.node()->values[0].get();
     return dynamic_cast<const exec::DeviceValue&>(*value).buffer->bytes();
   };
   CHECK(bytes(row) < 8 * 64 * 4);
