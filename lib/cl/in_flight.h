@@ -7,15 +7,16 @@
 #include <memory>
 #include <mutex>
 
+#include "clnet/export.h"
 #include "lib/cl/opencl.h"
 
 namespace clnet::ocl {
 
 /// Waits for a command that reads or writes memory of the host. When it throws, the command is over all the same, so that the
 /// memory may go: the driver is asked in other ways until it says so (for ten seconds; then it is taken for dead).
-void wait_until_over(const cl::CommandQueue& queue, const cl::Event& event);
+CLNET_API void wait_until_over(const cl::CommandQueue& queue, const cl::Event& event);
 
-class InFlight {
+class CLNET_API InFlight {
  public:
   using Bytes = std::unique_ptr<std::byte[]>;
 
