@@ -166,9 +166,15 @@ Arrays cross_entropy_backward(const Call& call) {
 }  // namespace
 
 Rules normalize_rules() {
-  return {{"batch_norm", {batch_norm, false, 2}}, {"batch_norm_backward", {batch_norm_backward, false, 2}},
-          {"layer_norm", {layer_norm, false, 2}}, {"layer_norm_backward", {layer_norm_backward, false, 2}},
-          {"cross_entropy", {cross_entropy}},     {"cross_entropy_backward", {cross_entropy_backward}}};
+  return {
+      {"batch_norm", {batch_norm, false, 2}},
+      {"batch_norm_backward", {batch_norm_backward, false, 2, [](const Call& call) { return batch_norm_gradient(call).terms; }}},
+      {"layer_norm", {layer_norm, false, 2}},
+      {"layer_norm_backward",
+       {[](const Call& call) { return Arrays{layer_norm_gradient(call).dx}; }, false, 2,
+        [](const Call& call) { return layer_norm_gradient(call).terms; }}},
+      {"cross_entropy", {cross_entropy}},
+      {"cross_entropy_backward", {cross_entropy_backward}}};
 }
 
 }  // namespace clnet::fuzz
