@@ -80,6 +80,7 @@ class Verifier {
     for (std::size_t k = 0; k < run_.forms.size(); ++k)
       if (run_.forms[k].there)
         for (auto id : placement_.forms[k].values) {
+          check_apart(id);
           protect(id, "a cached value");
           contents_[place(id).buffer].write(place(id).begin, place(id).begin + bytes(id), {id, place(id).begin, no_command});
         }
@@ -120,6 +121,13 @@ class Verifier {
 
   void protect(ValueId id, std::string_view what) {
     if (bytes(id) > 0) protected_[place(id).buffer].push_back({place(id).begin, place(id).begin + bytes(id), id, what});
+  }
+
+  /// Inputs may share memory with one another, a cached value with nothing.
+  void check_apart(ValueId id) {
+    for (const auto& range : protected_[place(id).buffer])
+      if (place(id).begin < range.end && range.begin < place(id).begin + bytes(id))
+        fail(fmt::format("{} is cached where {} lies, {}", name(id), name(range.root), range.what));
   }
 
   void check_cached() {
