@@ -133,7 +133,8 @@ class Fusion {
       const auto& op = *grouping_.node(k)->op;
       if (grouping_.elementwise(k) || grouping_.is_view(k) || !op.takes_epilogue()) continue;
       const Tensor head(grouping_.node(k), 0);
-      if (value_of(head) || grouping_.first_kept(k) || grouping_.elements(k) == 0) continue;
+      // What is joined is computed in floating point.
+      if (!is_floating(head.dtype()) || value_of(head) || grouping_.first_kept(k) || grouping_.elements(k) == 0) continue;
       std::vector<Index> readers;
       for (auto reader : grouping_.readers(k))
         if (reads(reader, head)) readers.push_back(reader);
@@ -168,8 +169,8 @@ class Fusion {
       if (grouping_.elementwise(k) || grouping_.is_view(k) || !input) continue;
       const Tensor& made = node.inputs.at(*input);
       const Index source = grouping_.producer(made);
-      if (source == none || made.node() != grouping_.node(source) || !grouping_.elementwise(source) || grouping_.kept(source) ||
-          grouping_.elements(source) == 0)
+      if (!is_floating(made.dtype()) || source == none || made.node() != grouping_.node(source) ||
+          !grouping_.elementwise(source) || grouping_.kept(source) || grouping_.elements(source) == 0)
         continue;
       const bool once = std::count(grouping_.reads(k).begin(), grouping_.reads(k).end(), source) == 1;
       const Index group = grouping_.home(source);

@@ -15,5 +15,13 @@ TEST_CASE("second gradients of layer_norm without rows") {
   CHECK(second.to_vector<float>().empty());
 }
 
+// They took an epilogue or a prologue where integers have none.
+TEST_CASE("reductions of integers between elementwise operations") {
+  const Tensor x = Tensor::from<std::int32_t>({1, -2, 3, 4}, {2, 2});
+  CHECK((sum(x + x) * 3.0).item<std::int64_t>() == 36);
+  CHECK(minimum(prod(x), 5.0).item<std::int64_t>() == -24);
+  CHECK((max(-x, {1}) + 1.0).to_vector<std::int32_t>() == std::vector<std::int32_t>{3, -2});
+}
+
 }  // namespace
 }  // namespace clnet
