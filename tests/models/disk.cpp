@@ -1,9 +1,10 @@
 // Every file that a program writes, on a disk that is full, read-only or gone: one clear line and an exit code for what was asked
 // for, no harm where it is only a cache, and nothing lost that was there before.
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <csignal>
+#include <sstream>
+#include <string>
 #include <thread>
 
 #include "tests/models/process.h"
@@ -31,12 +32,18 @@ struct Workplace {
   std::string disk(const std::string& name) const { return (folder / "disk" / name).string(); }
 };
 
-/// One line that names the file, and an exit code that is an error's.
+/// One line of the program that names the file, and an exit code that is an error's. The library may have said so, too, when it
+/// happened.
 void check_refusal(const Outcome& outcome, const std::string& name) {
   INFO(name << ": " << outcome.code << "\n" << outcome.out << outcome.err);
   CHECK(outcome.code == 1);
-  CHECK(outcome.err.find(name) != std::string::npos);
-  CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+  int lines = 0;
+  std::istringstream text(outcome.err);
+  for (std::string line; std::getline(text, line);) {
+    lines += line.starts_with("clnet: ") ? 0 : 1;
+    CHECK(line.find(name) != std::string::npos);
+  }
+  CHECK(lines == 1);
 }
 
 /// What clnet-train writes because it was told to.
@@ -62,9 +69,9 @@ TEST_CASE("a full disk is told in one line, and what was there stays") {
   for (auto& output : outputs(place)) {
     const auto name = output[1];
     if (output[0] != "--save") output.insert(output.end(), {"--save", "weights"});
-    output.insert(output.end(), {"--epochs", "2"});
+    output.insert(output.end(), {"--epochs", "60"});
     check_refusal(place.train(output), name);
-    // A log and a trace are begun anew when the run begins.
+    // A log and a trace are begun anew with the run, and take the room of the old ones.
     if (output[0] == "--save" || output[0] == "--plot") CHECK(content(name) == "old");
   }
 }
@@ -85,7 +92,7 @@ TEST_CASE("a read-only disk is told before anything is trained") {
     CHECK(outcome.out.find("epoch 1") == std::string::npos);
   }
   check_refusal(
-      Process(place.folder.path(), {CLNET_BENCH, "--json", place.disk("bench.json"), "--seconds", "0.01", "relu"}).wait(),
+      Process(place.folder.path(), {CLNET_BENCH, "--json", place.disk("bench.json"), "--seconds", "0.01", "matmul-256"}).wait(),
       place.disk("bench.json"));
   const auto test =
       Process(place.folder.path(), {CLNET_INFO, "--self-test", "--only", "index_add"}, {"CLNET_CACHE_DIR=" + place.disk("cache")})
