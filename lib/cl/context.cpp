@@ -189,7 +189,12 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
 
 void Context::settle() {
   if (!has_quirk(info_, "pocl-exit")) return;
-  finish();
+  try {
+    finish();
+  } catch (const Error& error) {
+    // The work is enqueued and its results are handed out: whoever reads them waits again, and is told.
+    logging::print(logging::Level::plan, "{}", error.what());
+  }
   // What LLVM made when the first kernels were compiled goes before handlers that were registered earlier.
   [[maybe_unused]] static const int registered = std::atexit(finish_all);
 }

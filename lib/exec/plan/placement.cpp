@@ -231,7 +231,7 @@ NoReuse::NoReuse() { ++disabled_here; }
 NoReuse::~NoReuse() { --disabled_here; }
 
 bool reuse_enabled() {
-  static const bool enabled = env::text("CLNET_REUSE").value_or("1") != "0";
+  static const bool enabled = env::flag("CLNET_REUSE", true);
   return enabled && disabled_here == 0;
 }
 

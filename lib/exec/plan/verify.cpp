@@ -320,7 +320,7 @@ bool verify_enabled() {
 #ifdef NDEBUG
   static const bool enabled = env::flag("CLNET_VERIFY");
 #else
-  static const bool enabled = env::text("CLNET_VERIFY").value_or("1") != "0";
+  static const bool enabled = env::flag("CLNET_VERIFY", true);
 #endif
   return enabled;
 }
