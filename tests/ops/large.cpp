@@ -19,9 +19,9 @@ std::vector<std::uint8_t> tail(const Tensor& tensor) {
 
 bool has_room() {
   const auto device = Device::current();
-  if (device.info().max_allocation < static_cast<std::size_t>(most) || device.info().global_memory < (std::size_t{8} << 30) ||
+  if (device.info().max_allocation < static_cast<std::size_t>(most) || device.info().global_memory < (std::size_t{6} << 30) ||
       device.memory().limit < (std::size_t{4} << 30)) {
-    WARN("skipped: it takes a buffer of 2 GiB on a device with 8");
+    WARN("skipped: it takes a buffer of 2 GiB on a device with 6");
     return false;
   }
   return true;
