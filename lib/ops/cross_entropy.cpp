@@ -242,7 +242,7 @@ class CrossEntropyRows : public Op {
       if (options_.weighted) all.insert(all.end(), {inputs[2], sum(cast(inputs[2], Dtype::f32), {}, true), outputs[1]});
       result[0] = clnet::apply(std::make_shared<CrossEntropyBackward>(options_), std::move(all));
     }
-    if (options_.weighted) result[2] = cast(weight_gradient(inputs, outputs, gradients), inputs[2].dtype());
+    if (options_.weighted) result[2] = cast(weight_gradient(inputs, gradients), inputs[2].dtype());
     return result;
   }
 
@@ -260,14 +260,15 @@ class CrossEntropyRows : public Op {
 
  private:
   /// A row's loss is linear in the weights, and its target's weight is the one with which it counts.
-  Tensor weight_gradient(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const {
+  Tensor weight_gradient(const Tensors& inputs, const Tensors& gradients) const {
     const auto& targets = inputs[1];
     const auto classes = inputs[0].size(1);
     const Tensor counts = not_equal(targets, static_cast<double>(options_.ignore_index));
     const Tensor mine = logical_and(is_target(targets, classes), unsqueeze(counts, 1));
     Tensor result = zeros(inputs[2].shape());
     if (gradients[0].defined()) {
-      const Tensor losses = unsqueeze(outputs[2], 1) - cast(inputs[0], Dtype::f32) + unsqueeze(outputs[3], 1);
+      // Not of the peak and the logarithm that the kernels hand on: this formula has a gradient of its own.
+      const Tensor losses = -log_softmax(cast(inputs[0], Dtype::f32), 1);
       const Tensor g = unsqueeze(gradients[0], 1);
       result = result + per_class(only(mine, losses * g)) * (1 - options_.smoothing);
       if (options_.smoothing > 0)

@@ -53,9 +53,9 @@ struct Row {
 };
 
 /// The number that a leaf stands for; null: it is a tensor.
-const NumberValue* number_of(const Tensor& tensor) {
+std::shared_ptr<const NumberValue> number_of(const Tensor& tensor) {
   const auto& node = tensor.node();
-  return node && !node->op ? dynamic_cast<const NumberValue*>(node->values[0].get().get()) : nullptr;
+  return node && !node->op ? std::dynamic_pointer_cast<const NumberValue>(node->values[0].get()) : nullptr;
 }
 
 /// Beyond it the gradients of activations are 0 or 1 in f32, and at infinity their formulas would be 0 * infinity.
@@ -155,7 +155,7 @@ const Row sub_row{"sub", 2, Takes::numbers, false, "a - b", [](const At& t) { re
 const Row mul_row{"mul", 2, Takes::numbers, false, "a * b", [](const At& t) { return Tensors{t.g * t.b, t.g * t.a}; }, Steps::one};
 const Row div_row{"div", 2, Takes::numbers, false, "a / b", [](const At& t) { return Tensors{t.g / t.b, -t.g * t.y / t.b}; }};
 const Row pow_row{"pow", 2, Takes::floats, false, "pow(a, b)", [](const At& t) {
-                    if (const auto* power = number_of(t.b)) {
+                    if (const auto power = number_of(t.b)) {
                       const double p = power->value;
                       return Tensors{p == 0 ? zeros_like(t.a) : t.g * (pow(t.a, p - 1.0) * p), Tensor{}};
                     }
@@ -275,7 +275,7 @@ Tensor unary(const Row& row, const Tensor& x, std::vector<float> parameters = {}
 Tensor binary(const Row& row, const Tensor& a, const Tensor& b) {
   require_defined(row.name, {{"a", a}, {"b", b}});
   // A gradient's formula meets its operation's number as an operand.
-  const bool first = number_of(a), second = number_of(b);
+  const bool first = number_of(a) != nullptr, second = number_of(b) != nullptr;
   return apply(std::make_shared<TableOp>(row, std::vector<float>{}, first == second ? -1 : first ? 0 : 1), {a, b});
 }
 Tensor binary(const Row& row, const Tensor& a, double b) {

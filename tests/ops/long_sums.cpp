@@ -37,7 +37,7 @@ TEST_CASE("long products add up in blocks") {
   with_each_solver(
       "matmul",
       [] {
-        matmul(ones({1, 8}), ones({8, 1})).eval();
+        matmul(ones({1, 8}, Dtype::bf16), ones({8, 1}, Dtype::bf16)).eval();
       },
       [&] {
         constexpr std::int64_t k = std::int64_t{1} << 25;
