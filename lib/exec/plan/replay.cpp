@@ -238,8 +238,8 @@ std::vector<std::shared_ptr<DeviceValue>> Plan::replay(ocl::Context& device, Are
   try {
     run = std::make_unique<Run>(*this, device, arena, cached, leaves);
   } catch (const DeviceError&) {
-    // Another plan may have left a larger arena than this one needs.
-    if (arena.bytes() <= placement_.layout.bytes()) throw;
+    // Another plan may have left a larger arena than this one needs. Where that does not help, the error says what its own takes.
+    if (arena.bytes() == 0) throw;
     arena.clear();
     run = std::make_unique<Run>(*this, device, arena, cached, leaves);
   }
