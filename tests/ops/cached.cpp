@@ -271,3 +271,14 @@ TEST_CASE("with a buffer for each value, nothing in place and nothing cached, re
   CHECK(cached().count() == kept);
   CHECK(again == normal);
 }
+
+TEST_CASE("a plan that makes one cached value of one leaf twice finds it once") {
+  const auto twice = [](const Tensor& x) { return apply(std::make_shared<Twice>(), {x}); };
+  const Tensor x = Tensor::from({1.0F, 2.0F});
+  eval({twice(x)});
+  // Two nodes of one operation, as checkpoint() makes of a convolution.
+  const Tensor a = twice(x), b = twice(x);
+  eval({a, b});
+  CHECK(a.to_vector<float>() == Floats{2, 4});
+  CHECK(b.to_vector<float>() == Floats{2, 4});
+}

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "clnet/error.h"
 #include "lib/base/env.h"
@@ -75,11 +77,13 @@ class Verifier {
 
   void operator()() {
     check_cached();
+    find_twins();
     for (std::size_t id = 0; id < run_.places.size(); ++id)
       if (placement_.homes[id] == Home::leaf && placement_.needs_buffer[id]) protect(static_cast<ValueId>(id), "an input");
     for (std::size_t k = 0; k < run_.forms.size(); ++k)
       if (run_.forms[k].there)
         for (auto id : placement_.forms[k].values) {
+          if (one_of(id) != id) continue;
           check_apart(id);
           protect(id, "a cached value");
           contents_[place(id).buffer].write(place(id).begin, place(id).begin + bytes(id), {id, place(id).begin, no_command});
@@ -128,6 +132,25 @@ class Verifier {
     for (const auto& range : protected_[place(id).buffer])
       if (place(id).begin < range.end && range.begin < place(id).begin + bytes(id))
         fail(fmt::format("{} is cached where {} lies, {}", name(id), name(range.root), range.what));
+  }
+
+  /// Forms that compute the same of the same values, as of a weight that two convolutions read, are one entry of the cache.
+  void find_twins() {
+    std::map<std::pair<std::string_view, std::vector<std::uint64_t>>, std::size_t> firsts;
+    for (std::size_t k = 0; k < run_.forms.size(); ++k) {
+      if (!run_.forms[k].there) continue;
+      const auto& values = placement_.forms[k].values;
+      const auto first = firsts.try_emplace({*placement_.forms[k].text, run_.forms[k].made_from}, k).first->second;
+      for (std::size_t i = 0; first != k && i < values.size(); ++i) {
+        const auto other = placement_.forms[first].values[i];
+        if (place(values[i]).buffer == place(other).buffer && place(values[i]).begin == place(other).begin)
+          twins_[values[i]] = other;
+      }
+    }
+  }
+  ValueId one_of(ValueId id) const {
+    const auto found = twins_.find(id);
+    return found == twins_.end() ? id : found->second;
   }
 
   void check_cached() {
@@ -191,7 +214,7 @@ class Verifier {
     const auto& buffer = found == contents_.end() ? empty : found->second;
     buffer.read(argument.address, end_of(argument), [&](std::int64_t begin, std::int64_t end, const Content* content) {
       const auto origin = argument.address - argument.begin;
-      if (content && content->root == argument.root && content->origin == origin) return;
+      if (content && content->root == one_of(argument.root) && content->origin == origin) return;
       fail(fmt::format("{} bytes {} to {} of {}, but finds {}", who, begin - origin, end - origin, name(argument.root),
                        !content ? std::string("nothing written there")
                        : content->root != argument.root
@@ -248,6 +271,7 @@ class Verifier {
   const Recording& recording_;
   const Placement& placement_;
   std::size_t now_ = no_command;
+  std::unordered_map<ValueId, ValueId> twins_;                           ///< cached values that are one with another
   std::unordered_map<std::uint64_t, Bytes> contents_;                    ///< by buffer: what the run has written
   std::unordered_map<std::uint64_t, std::vector<Protected>> protected_;  ///< by buffer: what it must not write
   std::vector<Bytes> read_;                                              ///< by root value: its bytes that were read, and by whom
