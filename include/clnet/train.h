@@ -69,7 +69,8 @@ struct FitResult {
 /// Trains `model`, whose output is {n, classes}, with `options.optimizer` (made for it; Error otherwise). Resuming from a
 /// checkpoint gives the numbers of a run that was never stopped. Throws Error for options that make no sense and when the loss is
 /// no longer a finite number; FileError, before anything is trained, for a checkpoint that is damaged, of another model or of
-/// another run (batch size, seed, samples, normalisation, learning rates so far), and when its folder cannot be made or written to.
+/// another run (batch size, seed, samples, normalisation, learning rates so far), and when its folder cannot be made or written
+/// to.
 CLNET_API FitResult fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options);
 
 }  // namespace clnet::train

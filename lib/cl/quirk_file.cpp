@@ -74,9 +74,7 @@ void write_quirks(const std::string& path, const DeviceInfo& device, const Found
   file::replace(path, content.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
 }
 
-bool found_quirks_count() {
-  return env::word("CLNET_QUIRKS", {"on", "off"}).value_or("on") == "on";
-}
+bool found_quirks_count() { return env::word("CLNET_QUIRKS", {"on", "off"}).value_or("on") == "on"; }
 
 void apply_found_quirks(DeviceInfo& info) {
   const auto path = quirk_file(info);

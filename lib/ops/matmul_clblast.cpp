@@ -47,9 +47,11 @@ std::string status_name(clblast::StatusCode status) {
 /// CLBlast keeps programs in static objects that outlive the OpenCL driver: free them while it is still there.
 void clear_cache_at_exit() {
   static std::once_flag once;
-  std::call_once(once, [] { std::atexit([] {
+  std::call_once(once, [] {
+    std::atexit([] {
       if (!ocl::in_forked_child()) clblast::ClearCache();
-    }); });
+    });
+  });
 }
 
 /// CLBlast sums all of k in one float: long sums are products of blocks of k, added up in c.

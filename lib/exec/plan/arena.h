@@ -27,8 +27,8 @@ struct Layout {
   CLNET_API std::size_t bytes() const;
 };
 
-/// Places the values so that no two that are alive at once overlap: the largest first, each as low as it goes; thousands of values
-/// in the order in which they come, which is quicker. A segment never exceeds `most` bytes unless a single value does.
+/// Places the values so that no two that are alive at once overlap: the largest first, each as low as it goes; thousands of
+/// values in the order in which they come, which is quicker. A segment never exceeds `most` bytes unless a single value does.
 CLNET_API Layout lay_out(const std::vector<Lifetime>& values, std::size_t most);
 
 /// The memory that all plans of a device share: they run one after the other, and what must outlive a run is not kept here.

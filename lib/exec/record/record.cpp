@@ -151,8 +151,9 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
       group.node->op->lower(recorder);
       prefer.reset();
       if (recorder.leaves_unanswered())
-        throw Error(fmt::format("{}: takes an epilogue or a prologue, but neither joins nor declines it; this is a fault of clnet",
-                                group.node->op->name()));
+        throw Error(
+            fmt::format("{}: takes an epilogue or a prologue, but neither joins nor declines it; this is a fault of clnet",
+                        group.node->op->name()));
       if (group.before && recording.uses(start, made_ids[0])) {
         const auto middle = recording.commands().size();
         Recorder first(recording, device, before_in, made_ids);
