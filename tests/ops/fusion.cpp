@@ -291,3 +291,21 @@ TEST_CASE("results share a kernel only where nothing that was moved to another k
     for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(want[i]).margin(1e-6));
   }
 }
+
+TEST_CASE("what is left of a kernel when a value is computed elsewhere still has its loops") {
+  const auto ramp = [](const Shape& shape, float from) {
+    std::vector<float> values(static_cast<std::size_t>(shape.numel()));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = from + static_cast<float>(i % 13);
+    return Tensor::from(values, shape);
+  };
+  const Tensor x = ramp({10, 24}, 0), a = ramp({24}, 1), bias = ramp({6}, 2), big = ramp({16, 10, 4, 6}, 3);
+  const auto both = [&] {
+    const Tensor p = x * 2.0, k = reshape(p, {10, 4, 6}) + 1.0, s = reshape(a, {4, 6}) + bias;
+    const Tensor m = p + reshape(s, {24}), t = big * k;
+    eval({m, t});
+    return std::pair{m.to_vector<float>(), t.to_vector<float>()};
+  };
+  const auto fused = both();
+  const exec::NoFusion apart;
+  CHECK(both() == fused);
+}

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "clnet/error.h"
 #include "lib/base/env.h"
 #include "lib/base/log.h"
 #include "lib/exec/fuse/check.h"
@@ -124,7 +125,13 @@ class Fusion {
     const bool fit = std::all_of(targets.begin(), targets.end(), [&](Index group) {
       return fits(together(grouping_.group(group).members, tree), grouping_.outputs(group));
     });
-    if (fit) grouping_.compute_in(targets, tree, k);
+    if (!fit) return;
+    // What is left at home may need other loops than with what goes.
+    const auto rest = grouping_.remaining(home, tree);
+    auto outputs = grouping_.outputs(home);
+    std::erase(outputs, k);
+    if (!rest.empty() && (outputs.empty() || !fits(rest, outputs))) return;
+    grouping_.compute_in(targets, tree, k);
   }
 
   /// Makes the kernels that alone read a convolution's (or the like's) first output a part of it.
@@ -148,7 +155,7 @@ class Fusion {
       if (!joint) continue;
       const auto outputs = grouping_.outputs(group);
       const auto kernel = kernel_of(grouping_.group(group).members, outputs);
-      if (!FusedEpilogue::possible(*kernel, head) || grouping_.elements(outputs[0]) != grouping_.elements(k)) continue;
+      if (!kernel || !FusedEpilogue::possible(*kernel, head) || grouping_.elements(outputs[0]) != grouping_.elements(k)) continue;
       if (kernel->parameter_bytes() > parameter_limit_ / 2 || kernel->buffers.size() > most_epilogue_buffers) continue;
       grouping_.join(k, group, *joint);
       grouping_.set_head(group, k);
@@ -238,6 +245,9 @@ class Fusion {
     const auto outputs = grouping_.outputs(id);
     for (auto k : outputs) group.outputs.emplace_back(grouping_.node(k), 0);
     group.kernel = kernel_of(generated, outputs);
+    if (!group.kernel)
+      throw Error(fmt::format("fusion: {} cannot be one kernel; this is a fault of clnet (CLNET_FUSION=0 avoids it)",
+                              names(drafted.members)));
     if (drafted.members.size() > 1)
       logging::print(logging::Level::solver, "fusion: {} over {}, {} to write", names(drafted.members),
                      to_string(group.outputs[0].shape()), outputs.size());

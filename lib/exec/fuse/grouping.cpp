@@ -251,13 +251,20 @@ void Grouping::compute_in(const std::vector<Index>& targets, const std::vector<I
       where_[member].push_back(target);
     }
   }
-  // At home goes what nothing there needs any more.
+  groups_[home].members = remaining(home, tree);
+  for (auto member : tree)
+    if (!computes(home, member)) std::erase(where_[member], home);
+}
+
+std::vector<Index> Grouping::remaining(Index home, const std::vector<Index>& tree) const {
+  auto members = groups_[home].members;
   for (auto member = tree.rbegin(); member != tree.rend(); ++member) {
     const auto& readers = readers_[*member];
-    if (std::any_of(readers.begin(), readers.end(), [&](Index reader) { return computes(home, reader); })) continue;
-    std::erase(groups_[home].members, *member);
-    std::erase(where_[*member], home);
+    const bool needed = std::any_of(readers.begin(), readers.end(),
+                                    [&](Index reader) { return std::binary_search(members.begin(), members.end(), reader); });
+    if (!needed) std::erase(members, *member);
   }
+  return members;
 }
 
 std::vector<Index> Grouping::ordered() const {

@@ -87,6 +87,8 @@ class CLNET_API Grouping {
   void find_written();
   /// All `targets` compute `tree`, of home(k), themselves, so that k is written no more.
   void compute_in(const std::vector<Index>& targets, const std::vector<Index>& tree, Index k);
+  /// The members of a group that it still needs when the last of `tree` is computed elsewhere.
+  std::vector<Index> remaining(Index home, const std::vector<Index>& tree) const;
 
   /// The groups, each behind those that it reads from, else as their last members were asked for. Throws Error if a group depends
   /// on itself.
