@@ -43,7 +43,10 @@ class Checksum {
   std::string text() const { return fmt::format("{:08x}", sum_); }
 
  private:
-  void update(const void* data, std::size_t bytes) { sum_ = ::crc32_z(sum_, static_cast<const Bytef*>(data), bytes); }
+  void update(const void* data, std::size_t bytes) {
+    // zlib takes a null pointer, which an empty vector has, for the wish to begin anew.
+    if (bytes != 0) sum_ = ::crc32_z(sum_, static_cast<const Bytef*>(data), bytes);
+  }
 
   uLong sum_ = ::crc32_z(0, nullptr, 0);
 };

@@ -365,3 +365,23 @@ TEST_CASE("fit: a checkpoint goes on only with its data, normalisation and sched
   CHECK_THROWS_WITH(go_on(points, nullptr, 2), Contains("schedule"));
   CHECK_NOTHROW(go_on(points, optim::cosine(0.1, 30), 2));
 }
+
+TEST_CASE("fit: a checkpoint knows samples of bytes, too") {
+  auto samples = make_points(24);
+  for (float value : samples.floats) samples.bytes.push_back(static_cast<std::uint8_t>(100 + 30 * value));
+  samples.floats.clear();
+  const clnet::test::Folder folder;
+  const auto go_on = [&](std::int64_t epochs) {
+    auto model = make_model();
+    train::FitOptions options{.epochs = epochs, .batch_size = 8, .optimizer = optim::SGD(model, {})};
+    options.checkpoint = folder.path();
+    options.resume = true;
+    options.progress = false;
+    train::fit(model, samples, options);
+  };
+  go_on(1);
+  ++samples.bytes[5];
+  CHECK_THROWS_WITH(go_on(2), Catch::Contains("other samples"));
+  --samples.bytes[5];
+  CHECK_NOTHROW(go_on(2));
+}

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lib/cl/lifetime.h"
 #include "lib/exec/plan/cache.h"
 #include "lib/exec/plan/rules.h"
 
@@ -20,7 +21,8 @@ DeviceValue::DeviceValue(std::shared_ptr<ocl::Context> where, ocl::BufferPtr mem
     : id(next_id()), device(std::move(where)), buffer(std::move(memory)), offset(first) {}
 
 DeviceValue::~DeviceValue() {
-  if (has_cached_forms) PlanCache::of(*device).cached().drop(id);
+  // A forked child has the locks as its parent's threads held them, and the memory is not its own to free.
+  if (has_cached_forms && !ocl::drivers_gone()) PlanCache::of(*device).cached().drop(id);
 }
 
 std::size_t CachedEntry::bytes() const {
