@@ -47,6 +47,9 @@ constexpr std::array table{
         "aborts the process when it is given a binary that is not its own; clnet's cache files carry a checksum and the driver's "
         "version, so it is never given one",
         [](const DeviceInfo& info) { return info.platform == "rusticl"; }, [](DeviceInfo&) {}},
+    Quirk{"rusticl-kernel-groups",
+          "says that kernels take groups of 32 work-items, and runs them in groups as large as the device's: it is not asked",
+          [](const DeviceInfo& info) { return info.platform == "rusticl"; }, [](DeviceInfo&) {}},
     Quirk{"oclgrind-threads",
           "crashes when two threads call it, or one at exit: clnet's own background threads and its last words leave the device "
           "alone",

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "clnet/error.h"
+#include "lib/cl/quirks.h"
 
 namespace clnet::exec {
 
@@ -81,13 +82,14 @@ namespace {
 
 /// The launch's work-group, made smaller where the kernel as it was built allows less than the device does: its registers may not
 /// suffice for more. A group that a kernel counts on (GROUP, and those of users' kernels) is not changed.
-std::vector<std::size_t> allowed_group(const Launch& launch, const ::cl::Kernel& kernel, const ::cl::Device& device) {
+std::vector<std::size_t> allowed_group(const Launch& launch, const ::cl::Kernel& kernel, const ocl::Context& device) {
   auto local = launch.local();
   const auto items = [&] { return std::accumulate(local.begin(), local.end(), std::size_t{1}, std::multiplies{}); };
-  if (items() <= 1) return local;
+  if (items() <= 1 || ocl::has_quirk(device.info(), "rusticl-kernel-groups")) return local;
   const auto& program = launch.program();
   const bool fixed = program.defines.count("GROUP") != 0 || (!program.source.empty() && !program.few_builtins);
-  const auto most = ocl::checked(launch.function(), [&] { return kernel.getWorkGroupInfo<CL_KERNEL_WORK_GROUP_SIZE>(device); });
+  const auto most =
+      ocl::checked(launch.function(), [&] { return kernel.getWorkGroupInfo<CL_KERNEL_WORK_GROUP_SIZE>(device.device()); });
   while (items() > most) {
     const auto largest = std::max_element(local.begin(), local.end());
     if (fixed || *largest % 2 != 0)
@@ -105,7 +107,7 @@ void Plan::prepare(const Launch& launch, Step& step, ocl::Context& device) {
   if (step.skipped) return;
   step.kernel = device.programs().kernel(launch.program(), launch.function());
   step.global = range(launch.global());
-  step.local = range(allowed_group(launch, step.kernel, device.device()));
+  step.local = range(allowed_group(launch, step.kernel, device));
   cl_uint index = 0;
   try {
     for (const auto& arg : launch.arguments()) {
