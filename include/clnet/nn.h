@@ -33,11 +33,12 @@ namespace clnet::nn {
 class CLNET_API Parameter {
  public:
   explicit Parameter(const Tensor& value);
-  const Tensor& value() const;
-  operator const Tensor&() const { return value(); }  // NOLINT(google-explicit-constructor)
+  /// The present value; it stays what it is when the parameter is set.
+  Tensor value() const;
+  operator Tensor() const { return value(); }  // NOLINT(google-explicit-constructor)
   /// Replaces the value. Throws ShapeError or DtypeError when the spec differs. What is not computed yet, as in
-  /// p.set(0.99 * p + 0.01 * q), is computed once with whatever reads it first, and no gradient flows into it; until then the
-  /// graph behind it is kept. assign() computes many at once.
+  /// p.set(0.99 * p + 0.01 * q), is computed once with whatever reads it first, and no gradient flows into it; until then, or
+  /// until the next set(), the graph behind it is kept. assign() computes many at once.
   void set(const Tensor& value);
   /// When `value` is computed, for whatever reason, this parameter's present value becomes update(present, value) along with it,
   /// exactly once: a running statistic. At once when it is computed already; never when it is never computed. `update` builds

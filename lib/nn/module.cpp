@@ -56,9 +56,11 @@ struct Module::State {
     return false;
   }
 
-  void set_training(bool on) {
-    training = on;
-    for (auto& [name, child] : children) child->set_training(on);
+  /// This and all within it; what has several names, several times.
+  template <class See>
+  void each(const See& see) {
+    see(*this);
+    for (auto& [name, child] : children) child->each(see);
   }
 };
 
@@ -144,7 +146,9 @@ std::int64_t Module::parameter_count() const {
   return count;
 }
 
-void Module::train(bool on) { state_->set_training(on); }
+void Module::train(bool on) {
+  state_->each([&](State& state) { state.training = on; });
+}
 bool Module::training() const { return state_->training; }
 
 Parameter Module::add_parameter(const std::string& name, const Tensor& value) { return add_parameter(name, Parameter(value)); }
@@ -181,14 +185,14 @@ std::string Module::summary(const Shape& input) {
   std::vector<Line> lines;
   {
     struct Restore {
-      Module& module;
-      bool training;
+      std::vector<std::pair<State*, bool>> modes;  ///< a part may be frozen
       std::vector<Line>* outer;
       ~Restore() {
         tracing = outer;
-        module.train(training);
+        for (const auto& [state, on] : modes) state->training = on;
       }
-    } restore{*this, training(), tracing};
+    } restore{{}, tracing};
+    state_->each([&](State& state) { restore.modes.emplace_back(&state, state.training); });
     eval();  // a forward pass must not touch running statistics
     tracing = &lines;
     (*this)(zeros(input));

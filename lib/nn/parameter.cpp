@@ -34,10 +34,12 @@ Parameter::Parameter(const Tensor& value) : slot_(std::make_shared<Slot>()) {
   slot_->value = leaf_of(*slot_, value);
 }
 
-const Tensor& Parameter::value() const { return slot_->value; }
+Tensor Parameter::value() const { return slot_->value; }
 
 void Parameter::set(const Tensor& value) {
   require_same_spec(slot_->value, value);
+  // A value that waits, as an average that is set in each step, would hold all those before it.
+  if (!exec::value_of(slot_->value)) eval({slot_->value});
   slot_->value = leaf_of(*slot_, value);
 }
 

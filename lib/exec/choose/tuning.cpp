@@ -51,7 +51,11 @@ std::vector<std::size_t> batched_inputs(std::string_view op) {
 
 bool is_tunable(const Node& node) {
   const auto name = node.op->name();
-  return (name == "matmul" || !batched_inputs(name).empty()) && node.outputs.size() == 1 && node.outputs[0].shape.numel() > 0;
+  // A user's kernel may have one of these names.
+  const bool fits = node.inputs.size() >= 2 && std::all_of(node.inputs.begin(), node.inputs.end(),
+                                                           [](const Tensor& input) { return is_floating(input.dtype()); });
+  return fits && (name == "matmul" || !batched_inputs(name).empty()) && node.outputs.size() == 1 &&
+         node.outputs[0].shape.numel() > 0;
 }
 
 std::string problem_text(const Node& node) {
