@@ -31,9 +31,6 @@ own=$("$build/tools/clnet-info" --json |
 for width in 4 8 16; do
   [ "$width" = "$own" ] || share 5 "width-$width" --max-ops 6 --block 64
 done
-if RUSTICL_ENABLE=swrast CLNET_DEVICE=llvmpipe "$build/tools/clnet-info" >/dev/null 2>&1; then
-  RUSTICL_ENABLE=swrast CLNET_DEVICE=llvmpipe share 6 plan --max-ops 4 --block 64
-fi
 if command -v oclgrind >/dev/null; then
   wrapper="oclgrind --build-options -cl-opt-disable --log $log.oclgrind" CLNET_DEVICE=oclgrind CLNET_CACHE=off share 4 plan \
     --max-ops 3 --block 64
