@@ -135,7 +135,7 @@ TEST_CASE("a mistake in any variable is one line, never an abort") {
 TEST_CASE("a solver that is not there any more is no reason to stop: what was measured is passed over with a warning") {
   const clnet::test::Folder folder;
   const std::vector<std::string> environment{"CLNET_CACHE_DIR=" + folder.path().string()};
-  REQUIRE(bench(folder, {"matmul-128", "--seconds", "0.01", "--tune"}, environment).code == 0);
+  REQUIRE(bench(folder, {"matmul-256", "--seconds", "0.01", "--tune"}, environment).code == 0);
   std::string path, text;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
     if (entry.path().filename().string().starts_with("tuning-")) path = entry.path().string();
@@ -148,7 +148,7 @@ TEST_CASE("a solver that is not there any more is no reason to stop: what was me
   const auto first = at + before.size();
   text.replace(first, text.find('"', first) - first, "retired");
   std::ofstream(path) << text;
-  const auto outcome = bench(folder, {"matmul-128", "--seconds", "0.01"}, environment);
+  const auto outcome = bench(folder, {"matmul-256", "--seconds", "0.01"}, environment);
   CHECK(outcome.code == 0);
   CHECK_THAT(outcome.err, Contains("there is no solver 'retired'"));
 }
