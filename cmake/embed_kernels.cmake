@@ -1,9 +1,15 @@
 # Writes a C++ file that holds the text of kernel files.
-# cmake -DOUTPUT=file.cpp "-DKERNELS=a.cl;b.clh" -DROOT=folder that their names are relative to -P embed_kernels.cmake
+# cmake -DOUTPUT=file.cpp "-DKERNELS=folder/a.cl;b.clh" -P embed_kernels.cmake; names are those of the files, whatever their folder
+cmake_minimum_required(VERSION 3.25)
+set(names)
 set(text "#include \"lib/cl/kernel_source.h\"\n\nnamespace clnet::ocl {\n\nnamespace {\n\n")
 string(APPEND text "// The last one only keeps the array from being empty.\nconstexpr EmbeddedFile files[] = {\n")
 foreach(kernel IN LISTS KERNELS)
-  file(RELATIVE_PATH name ${ROOT} ${kernel})
+  get_filename_component(name ${kernel} NAME)
+  if(name IN_LIST names)
+    message(FATAL_ERROR "two kernel files are called ${name}")
+  endif()
+  list(APPEND names ${name})
   file(READ ${kernel} content)
   string(APPEND text "    {\"${name}\", R\"clnet_kernel(${content})clnet_kernel\"},\n")
 endforeach()

@@ -13,7 +13,7 @@
 #include "clnet/optim.h"
 #include "lib/graph/node.h"
 #include "lib/graph/slot.h"
-#include "lib/ops/optimizer_update.h"
+#include "lib/ops/optimize/optimizer_update.h"
 
 namespace clnet::optim {
 

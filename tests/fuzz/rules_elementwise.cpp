@@ -1,7 +1,7 @@
 // What elementwise operations mean, and tensors that are made from numbers.
 #include "tests/fuzz/interpret.h"
-#include "tests/reference/elementwise.h"
-#include "tests/reference/philox.h"
+#include "tests/reference/elementwise/elementwise.h"
+#include "tests/reference/random/philox.h"
 
 namespace clnet::fuzz {
 

@@ -1,7 +1,7 @@
 // What convolution and pooling mean, with their gradients.
 #include "tests/fuzz/interpret.h"
-#include "tests/reference/conv2d.h"
-#include "tests/reference/pool2d.h"
+#include "tests/reference/conv/conv2d.h"
+#include "tests/reference/pool/pool2d.h"
 
 namespace clnet::fuzz {
 

@@ -1,7 +1,7 @@
 // What batch and layer normalisation and cross entropy mean, with their gradients.
 #include "tests/fuzz/interpret.h"
-#include "tests/reference/batch_norm.h"
-#include "tests/reference/cross_entropy.h"
+#include "tests/reference/loss/cross_entropy.h"
+#include "tests/reference/norm/batch_norm.h"
 
 namespace clnet::fuzz {
 

@@ -1,8 +1,8 @@
 // What reductions, softmax and matrix products mean.
 #include "tests/fuzz/interpret.h"
-#include "tests/reference/matmul.h"
-#include "tests/reference/reduce.h"
-#include "tests/reference/softmax.h"
+#include "tests/reference/matmul/matmul.h"
+#include "tests/reference/norm/softmax.h"
+#include "tests/reference/reduce/reduce.h"
 
 namespace clnet::fuzz {
 

@@ -1,7 +1,7 @@
 // What operations mean that arrange elements otherwise: everything but sums of gradients is exact.
 #include "tests/fuzz/interpret.h"
-#include "tests/reference/arrange.h"
-#include "tests/reference/index.h"
+#include "tests/reference/index/index.h"
+#include "tests/reference/shape/arrange.h"
 
 namespace clnet::fuzz {
 

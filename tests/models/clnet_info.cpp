@@ -22,7 +22,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 TEST_CASE("the self-test names a solver that is wrong, and the library avoids it afterwards") {
   const clnet::test::Folder folder;
   fs::create_directory(folder / "kernels");
-  const auto good = content(fs::path(CLNET_SOURCE_DIR) / "kernels/softmax_direct.cl");
+  const auto good = content(fs::path(CLNET_SOURCE_DIR) / "kernels/norm/softmax_direct.cl");
   const std::vector<std::string> environment{"CLNET_CACHE_DIR=" + (folder / "cache").string(),
                                              "CLNET_KERNEL_DIR=" + (folder / "kernels").string(), "CLNET_DEBUG=3"};
   const auto self_test = [&](std::vector<std::string> more = {}) {
@@ -34,10 +34,10 @@ TEST_CASE("the self-test names a solver that is wrong, and the library avoids it
   };
 
   // Every device has the solver for GPUs.
-  const auto source = content(fs::path(CLNET_SOURCE_DIR) / "kernels/softmax_gpu.cl");
+  const auto source = content(fs::path(CLNET_SOURCE_DIR) / "kernels/norm/softmax_gpu.cl");
   const auto first_store = source.find("STORE");
   REQUIRE(first_store != std::string::npos);
-  folder.write("kernels/softmax_gpu.cl",
+  folder.write("kernels/norm/softmax_gpu.cl",
                replaced(source, source.substr(first_store, source.find(';', first_store) - first_store), "(void)0"));
   const auto [code, report] = self_test();
   CHECK(code == 1);
@@ -52,7 +52,7 @@ TEST_CASE("the self-test names a solver that is wrong, and the library avoids it
   CHECK(listed.out.find("softmax:gpu") != std::string::npos);
 
   // A good kernel is another state of the kernels; nothing is wrong with it.
-  folder.write("kernels/softmax_gpu.cl", source);
+  folder.write("kernels/norm/softmax_gpu.cl", source);
   CHECK(Process(folder.path(), {CLNET_INFO}, environment).wait().out.find("softmax:gpu") == std::string::npos);
   const auto [good_code, good_report] = self_test();
   CHECK(good_code == 0);
@@ -62,7 +62,7 @@ TEST_CASE("the self-test names a solver that is wrong, and the library avoids it
 TEST_CASE("the self-test survives a solver that ends the process or does not build") {
   const clnet::test::Folder folder;
   fs::create_directory(folder / "kernels");
-  folder.write("kernels/softmax_gpu.cl", "this is no kernel");
+  folder.write("kernels/norm/softmax_gpu.cl", "this is no kernel");
   const auto outcome =
       Process(folder.path(), {CLNET_INFO, "--self-test", "--only", "softmax"},
               {"CLNET_CACHE_DIR=" + (folder / "cache").string(), "CLNET_KERNEL_DIR=" + (folder / "kernels").string()})

@@ -7,20 +7,20 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "tests/cases/elementwise.h"
-#include "tests/cases/index_select.h"
-#include "tests/cases/pad.h"
-#include "tests/cases/slice.h"
+#include "tests/cases/elementwise/elementwise.h"
+#include "tests/cases/index/index_select.h"
+#include "tests/cases/shape/pad.h"
+#include "tests/cases/shape/slice.h"
 #include "tests/ops/check.h"
-#include "tests/reference/batch_norm.h"
-#include "tests/reference/conv2d.h"
-#include "tests/reference/cross_entropy.h"
-#include "tests/reference/losses.h"
-#include "tests/reference/matmul.h"
-#include "tests/reference/pool2d.h"
-#include "tests/reference/reduce.h"
-#include "tests/reference/shape.h"
-#include "tests/reference/softmax.h"
+#include "tests/reference/conv/conv2d.h"
+#include "tests/reference/loss/cross_entropy.h"
+#include "tests/reference/loss/losses.h"
+#include "tests/reference/matmul/matmul.h"
+#include "tests/reference/norm/batch_norm.h"
+#include "tests/reference/norm/softmax.h"
+#include "tests/reference/pool/pool2d.h"
+#include "tests/reference/reduce/reduce.h"
+#include "tests/reference/shape/shape.h"
 
 using namespace clnet;
 using namespace clnet::testing;

@@ -7,7 +7,7 @@
 #include "lib/exec/record/recorder.h"
 #include "lib/exec/statistics.h"
 #include "lib/graph/node.h"
-#include "lib/ops/optimizer_update.h"
+#include "lib/ops/optimize/optimizer_update.h"
 
 using namespace clnet;
 

@@ -1,12 +1,11 @@
 // An operation that is given no tensor says which operation and which argument it was.
 #include <catch2/catch.hpp>
-#include <fstream>
 #include <functional>
 #include <regex>
 #include <set>
-#include <sstream>
 
 #include "clnet/clnet.h"
+#include "tests/support/declarations.h"
 
 using namespace clnet;
 
@@ -164,11 +163,8 @@ std::vector<Call> calls() {
 
 /// The functions of ops.h that take tensors.
 std::set<std::string> declared() {
-  std::ifstream file(CLNET_SOURCE_DIR "/include/clnet/ops.h");
-  REQUIRE(file.good());
-  std::stringstream text;
-  text << file.rdbuf();
-  const std::string content = std::regex_replace(text.str(), std::regex("//[^\n]*|#define(?:[^\n]*\\\\\n)*[^\n]*"), "");
+  const std::string content =
+      std::regex_replace(clnet::test::declarations(CLNET_SOURCE_DIR), std::regex("//[^\n]*|#define(?:[^\n]*\\\\\n)*[^\n]*"), "");
   std::set<std::string> names;
   const auto collect = [&](const std::regex& pattern) {
     for (std::sregex_iterator match(content.begin(), content.end(), pattern), end; match != end; ++match)

@@ -1,20 +1,18 @@
 // The table of random calls covers ops.h.
 #include <catch2/catch.hpp>
-#include <fstream>
-#include <iterator>
 #include <regex>
 #include <set>
 #include <string>
 
 #include "tests/fuzz/generator.h"
+#include "tests/support/declarations.h"
 
 namespace clnet::fuzz {
 namespace {
 
 /// The functions that ops.h declares.
 std::set<std::string> declared() {
-  std::ifstream file(std::string(CLNET_SOURCE_DIR) + "/include/clnet/ops.h");
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::string text = clnet::test::declarations(CLNET_SOURCE_DIR);
   std::set<std::string> names;
   const std::regex function(R"(CLNET_API\s+[\w:<>]+\s+(operator\S|\w+)\()"), rows(R"(\nCLNET_BINARY\((\S+)\))");
   for (const auto& pattern : {function, rows})

@@ -1,0 +1,97 @@
+// Values made in place, and functions of each element with NumPy's broadcasting.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "clnet/export.h"
+#include "clnet/tensor.h"
+
+namespace clnet {
+
+// ---- Making tensors
+
+CLNET_API Tensor full(const Shape& shape, double value, Dtype dtype = Dtype::f32);
+CLNET_API Tensor zeros(const Shape& shape, Dtype dtype = Dtype::f32);
+CLNET_API Tensor ones(const Shape& shape, Dtype dtype = Dtype::f32);
+CLNET_API Tensor zeros_like(const Tensor& x);
+CLNET_API Tensor ones_like(const Tensor& x);
+/// start, start + step, ...: `count` values.
+CLNET_API Tensor arange(std::int64_t count, double start = 0, double step = 1, Dtype dtype = Dtype::i64);
+
+// ---- Elementwise, with NumPy's broadcasting
+
+// Both operands have the same dtype. A number beside a tensor is weak: with a floating tensor it takes part as f32, and the
+// result has the tensor's dtype; an integer tensor keeps its dtype beside a whole number (bool becomes i64) and becomes f32
+// beside a fraction. Comparisons of integers with numbers are exact. docs/dtypes.md has every operation's dtypes and errors.
+
+CLNET_API Tensor cast(const Tensor& x, Dtype dtype);
+
+#define CLNET_BINARY(name)                                 \
+  CLNET_API Tensor name(const Tensor& a, const Tensor& b); \
+  CLNET_API Tensor name(const Tensor& a, double b);        \
+  CLNET_API Tensor name(double a, const Tensor& b);
+CLNET_BINARY(operator+)
+CLNET_BINARY(operator-)
+CLNET_BINARY(operator*)
+/// For integers C's division, towards zero.
+CLNET_BINARY(operator/)
+/// Of floating values; x^y. The gradient of the exponent is defined for positive bases.
+CLNET_BINARY(pow)
+/// Ties share the gradient equally.
+CLNET_BINARY(maximum)
+CLNET_BINARY(minimum)
+// Comparisons give bool.
+CLNET_BINARY(equal)
+CLNET_BINARY(not_equal)
+CLNET_BINARY(less)
+CLNET_BINARY(less_equal)
+CLNET_BINARY(greater)
+CLNET_BINARY(greater_equal)
+#undef CLNET_BINARY
+/// Of bool tensors.
+CLNET_API Tensor logical_and(const Tensor& a, const Tensor& b);
+CLNET_API Tensor logical_or(const Tensor& a, const Tensor& b);
+CLNET_API Tensor logical_not(const Tensor& x);
+/// `condition` (bool) chooses between a and b, all three broadcast.
+CLNET_API Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
+
+CLNET_API Tensor operator-(const Tensor& x);
+CLNET_API Tensor abs(const Tensor& x);
+CLNET_API Tensor sign(const Tensor& x);
+CLNET_API Tensor exp(const Tensor& x);
+CLNET_API Tensor log(const Tensor& x);
+CLNET_API Tensor log1p(const Tensor& x);
+CLNET_API Tensor sqrt(const Tensor& x);
+CLNET_API Tensor rsqrt(const Tensor& x);
+CLNET_API Tensor square(const Tensor& x);
+CLNET_API Tensor reciprocal(const Tensor& x);
+CLNET_API Tensor sin(const Tensor& x);
+CLNET_API Tensor cos(const Tensor& x);
+CLNET_API Tensor erf(const Tensor& x);
+CLNET_API Tensor floor(const Tensor& x);
+CLNET_API Tensor ceil(const Tensor& x);
+CLNET_API Tensor round(const Tensor& x);  ///< halves to even
+CLNET_API Tensor tanh(const Tensor& x);
+CLNET_API Tensor sigmoid(const Tensor& x);
+CLNET_API Tensor log_sigmoid(const Tensor& x);
+CLNET_API Tensor relu(const Tensor& x);
+CLNET_API Tensor relu6(const Tensor& x);
+CLNET_API Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
+CLNET_API Tensor elu(const Tensor& x, double alpha = 1.0);
+CLNET_API Tensor celu(const Tensor& x, double alpha = 1.0);
+CLNET_API Tensor selu(const Tensor& x);
+enum class Gelu : std::uint8_t { erf, tanh };
+CLNET_API Tensor gelu(const Tensor& x, Gelu form);
+CLNET_API Tensor gelu(const Tensor& x);  ///< the exact form, by erf
+CLNET_API Tensor silu(const Tensor& x);
+CLNET_API Tensor mish(const Tensor& x);
+CLNET_API Tensor hardswish(const Tensor& x);
+CLNET_API Tensor hardsigmoid(const Tensor& x);
+CLNET_API Tensor hardtanh(const Tensor& x, double low = -1, double high = 1);
+CLNET_API Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
+CLNET_API Tensor softsign(const Tensor& x);
+CLNET_API Tensor clamp(const Tensor& x, double low, double high = std::numeric_limits<double>::infinity());
+CLNET_API Tensor is_nan(const Tensor& x);
+
+}  // namespace clnet

@@ -1,0 +1,31 @@
+// Reductions over dimensions (none given: all). keepdim leaves extents of 1.
+#pragma once
+
+#include <vector>
+
+#include "clnet/export.h"
+#include "clnet/ops/options.h"
+#include "clnet/tensor.h"
+
+namespace clnet {
+
+// Sums and products of integers and bool are i64. Over no elements: sum 0, prod 1, mean NaN.
+
+CLNET_API Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+CLNET_API Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+CLNET_API Tensor prod(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+/// Ties share the gradient equally. Throws ShapeError over no elements.
+CLNET_API Tensor max(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+CLNET_API Tensor min(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+/// The i64 index of the first largest (smallest) element along one dimension. No gradient.
+CLNET_API Tensor argmax(const Tensor& x, int dim, bool keepdim = false);
+CLNET_API Tensor argmin(const Tensor& x, int dim, bool keepdim = false);
+/// The variance over dimensions: divided by n - correction.
+CLNET_API Tensor var(const Tensor& x, const Dims& dims = {}, int correction = 1, bool keepdim = false);
+/// Sums x over the dimensions along which `shape` was broadcast to x's shape: the gradient of broadcasting.
+CLNET_API Tensor sum_to(const Tensor& x, const Shape& shape);
+
+/// sqrt of the sum of squares over all tensors: the norm that gradient clipping uses.
+CLNET_API Tensor global_norm(const std::vector<Tensor>& tensors);
+
+}  // namespace clnet

@@ -1,0 +1,39 @@
+// The same elements otherwise arranged.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <vector>
+
+#include "clnet/export.h"
+#include "clnet/tensor.h"
+
+namespace clnet {
+
+/// One extent may be -1: what is left.
+CLNET_API Tensor reshape(const Tensor& x, const std::vector<std::int64_t>& extents);
+CLNET_API Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents);
+CLNET_API Tensor reshape(const Tensor& x, const Shape& shape);
+/// Joins dimensions first..last.
+CLNET_API Tensor flatten(const Tensor& x, int first = 1, int last = -1);
+CLNET_API Tensor squeeze(const Tensor& x, int dim);
+CLNET_API Tensor unsqueeze(const Tensor& x, int dim);
+CLNET_API Tensor transpose(const Tensor& x, int dim0, int dim1);
+/// Dimension i of the result is dimension dims[i] of x.
+CLNET_API Tensor permute(const Tensor& x, const std::vector<int>& dims);
+CLNET_API Tensor expand(const Tensor& x, const Shape& shape);
+CLNET_API Tensor concat(const std::vector<Tensor>& tensors, int dim);
+CLNET_API Tensor stack(const std::vector<Tensor>& tensors, int dim = 0);
+/// Pieces of the given lengths along a dimension; their sum is its extent.
+CLNET_API std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& lengths, int dim);
+/// Elements start, start + step, ... before stop, along one dimension; start and stop are clamped, negative ones count from the
+/// end; `step` is not 0, and may be negative.
+CLNET_API Tensor slice(const Tensor& x, int dim, std::int64_t start, std::int64_t stop = std::numeric_limits<std::int64_t>::max(),
+                       std::int64_t step = 1);
+enum class PadMode : std::uint8_t { constant, reflect, edge };
+/// before[d] and after[d] elements are added at each dimension (negative: taken away), one entry per dimension.
+CLNET_API Tensor pad(const Tensor& x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,
+                     double value = 0, PadMode mode = PadMode::constant);
+
+}  // namespace clnet

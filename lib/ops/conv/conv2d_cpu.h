@@ -1,0 +1,95 @@
+// What the convolutions for CPUs share: how one pass's outputs see its inputs, and how the work is cut.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <vector>
+
+#include "lib/ops/conv/conv2d.h"
+#include "lib/ops/rows.h"
+
+namespace clnet::ops {
+
+/// `total` cut into pieces of at most `most`, as even as can be: the length of a piece.
+inline std::int64_t even_piece(std::int64_t total, std::int64_t most) {
+  return ceil_div(total, ceil_div(total, std::max<std::int64_t>(most, 1)));
+}
+
+/// One dimension of one pass: which positions of the target are made, and where their taps lie in the source.
+struct Axis {
+  std::int64_t count = 0;                              ///< positions made
+  std::int64_t target_first = 0, target_step = 1;      ///< where they go
+  std::int64_t source_step = 1;                        ///< from one position to the next
+  std::int64_t taps = 0, tap_first = 0, tap_step = 1;  ///< where position 0 reads
+  std::int64_t kernel_first = 0, kernel_step = 1;      ///< which of the kernel's taps these are
+
+  /// The extent of the source that `positions` of them read.
+  std::int64_t window(std::int64_t positions) const {
+    return taps == 0 ? 1 : (positions - 1) * source_step + (taps - 1) * std::abs(tap_step) + 1;
+  }
+};
+
+inline Axis forward_axis(std::int64_t out, std::int64_t kernel, std::int64_t stride, std::int64_t pad, std::int64_t dilation) {
+  return {.count = out, .source_step = stride, .taps = kernel, .tap_first = -pad, .tap_step = dilation};
+}
+
+/// The positions first, first + stride, ... of the input, each seen by the same taps.
+inline Axis backward_axis(std::int64_t first, std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t pad,
+                          std::int64_t dilation) {
+  Axis axis{.count = ceil_div(in - first, stride), .target_first = first, .target_step = stride};
+  const auto step = stride / std::gcd(stride, dilation);
+  for (std::int64_t k = 0; k < std::min(step, kernel); ++k)
+    if ((first + pad - k * dilation) % stride == 0) {
+      axis.taps = ceil_div(kernel - k, step);
+      axis.kernel_first = k;
+      axis.kernel_step = step;
+      axis.tap_first = (first + pad - k * dilation) / stride;
+      axis.tap_step = -step * dilation / stride;
+    }
+  return axis;
+}
+
+/// The positions of both dimensions.
+struct Grid {
+  Axis vertical, horizontal;
+};
+
+/// What one pass makes: forward one grid, backward one for each remainder of a position by the stride.
+inline std::vector<Grid> grids(const Conv2dProblem& p, bool backward) {
+  const auto &s = p.stride, &d = p.dilation;
+  if (!backward)
+    return {{forward_axis(p.oh, p.kh, s.height, p.top, d.height), forward_axis(p.ow, p.kw, s.width, p.left, d.width)}};
+  std::vector<Grid> result;
+  for (std::int64_t i = 0; i < std::min(s.height, p.h); ++i)
+    for (std::int64_t j = 0; j < std::min(s.width, p.w); ++j)
+      result.push_back(
+          {backward_axis(i, p.h, p.kh, s.height, p.top, d.height), backward_axis(j, p.w, p.kw, s.width, p.left, d.width)});
+  return result;
+}
+
+/// What is kept in registers: `pixels` broadcast values times `vectors` vectors of `width` channels.
+struct Tile {
+  std::int64_t width, vectors, pixels;
+  std::int64_t lanes() const { return width * vectors; }
+};
+
+/// 16 registers hold 6 x 2, 4 x 3 or 8 x 1 sums and their operands; the 32 of the devices with 16 lanes hold more.
+inline Tile choose_tile(std::int64_t channels, const DeviceInfo& device) {
+  const auto width = vector_width(device);
+  const std::int64_t two = width == 16 ? 8 : 6, three = width == 16 ? 8 : 4;
+  if (channels <= width) return {width, 1, 8};
+  const auto padded = [&](std::int64_t vectors) { return ceil_div(channels, width * vectors) * width * vectors; };
+  return padded(3) < padded(2) ? Tile{width, 3, three} : Tile{width, 2, two};
+}
+
+/// Half of the smallest second-level caches around; what a work-item has in local memory at most, in floats.
+inline constexpr std::int64_t scratch_limit = (192 << 10) / 4;
+inline std::int64_t scratch(const DeviceInfo& device) {
+  return std::min<std::int64_t>(scratch_limit, static_cast<std::int64_t>(device.local_memory) / 4);
+}
+
+/// So many work-items keep all cores busy to the end.
+inline std::int64_t wanted_items(const DeviceInfo& device) { return 4 * static_cast<std::int64_t>(device.compute_units); }
+
+}  // namespace clnet::ops

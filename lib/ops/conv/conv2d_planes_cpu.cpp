@@ -1,0 +1,143 @@
+// Convolution of groups of few input channels, for CPUs (kernels/conv/conv2d_planes_cpu.cl): vectors of pixels of one plane, as
+// there are hardly any channels to sum over, and none to sort by. Depthwise convolutions and first layers are of this kind.
+#include "lib/ops/conv/conv2d_cpu.h"
+
+namespace clnet::ops {
+
+namespace {
+
+/// A staged window of one plane, in floats: small enough for the first-level cache.
+constexpr std::int64_t window_limit = (20 << 10) / 4;
+
+/// Columns of a window, sorted by their remainder by the step.
+std::int64_t row_pitch(const Axis& horizontal) {
+  return ceil_div(horizontal.window(horizontal.count), horizontal.source_step) * horizontal.source_step;
+}
+
+/// As many rows of `planes` planes as fit, but some in any case.
+std::int64_t rows_of(const Axis& vertical, std::int64_t pitch, std::int64_t planes) {
+  constexpr std::int64_t some = 8;
+  const auto most = (window_limit / (pitch * planes) - vertical.window(1)) / vertical.source_step + 1;
+  return even_piece(vertical.count, std::max(some, most));
+}
+
+/// Sums in registers: vectors under each other and side by side, of so many targets. Twelve, or twice as many where there are 32
+/// registers. Two vectors side by side make whole cache lines.
+struct Sums {
+  std::int64_t rows, columns, outs;
+};
+constexpr std::int64_t most_outs = 6, most_columns = 4;
+Sums choose_sums(std::int64_t outs, std::int64_t width) {
+  if (outs < 4) return {width == 16 ? 8 : 4, 1, 1};
+  return {1, width == 16 ? 4 : 2, most_outs};
+}
+
+void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::Recorder& recorder) {
+  const auto& [v, h] = grid;
+  const Pair image{p.h, p.w}, seen{p.oh, p.ow}, source = backward ? seen : image, target = backward ? image : seen;
+  const auto kernel = p.kh * p.kw, ins = backward ? p.group_out() : p.group_in(), outs = backward ? p.group_in() : p.group_out();
+  const auto pitch = row_pitch(h), rows_block = rows_of(v, pitch, ins), rows = v.window(rows_block);
+  const auto taps = std::max<std::int64_t>(1, ins * v.taps * h.taps), width = vector_width(recorder.device());
+  const auto bytes = [](std::int64_t floats) { return static_cast<std::size_t>(floats) * 4; };
+  const auto sums = choose_sums(outs, width);
+  auto& launch = recorder.kernel("conv2d_planes_cpu", "conv2d_planes_cpu").define("VW", width);
+  launch.define("ROWS", sums.rows).define("COLUMNS", sums.columns).define("OUTS", sums.outs);
+  launch.in("x", backward ? p.y : p.x).in("w", p.weight);
+  if (p.has_bias()) launch.in("bias", p.bias).define("BIAS", 1);
+  launch.out("y", backward ? p.x : p.y)
+      .args({p.groups, ins, outs, backward ? p.group_in() * kernel : kernel, backward ? kernel : p.group_in() * kernel,
+             p.group_out() * p.group_in() * kernel, p.kw})
+      .args({source.height, source.width, target.height, target.width, v.count, h.count})
+      .args({v.target_first, h.target_first, v.target_step, h.target_step, v.source_step, h.source_step})
+      .args({v.taps, h.taps, v.tap_first, h.tap_first, v.tap_step, h.tap_step})
+      .args({v.kernel_first, h.kernel_first, v.kernel_step, h.kernel_step})
+      .args({rows_block, rows, h.window(h.count), pitch})
+      .local_memory(bytes(ins * rows * pitch + sums.columns * width))
+      .local_memory(bytes(taps))
+      .local_memory(bytes(taps * sums.outs))
+      .range({ceil_div(v.count, rows_block), p.groups, p.n}, {1, 1, 1})
+      .flops(2.0 * static_cast<double>(p.n * p.groups * outs * v.count * h.count) * static_cast<double>(ins * v.taps * h.taps))
+      .detail(p.text());
+  if (!backward) recorder.epilogue(launch, p.o, p.pixels());
+}
+
+struct WeightBlocks {
+  std::int64_t rows_block, rows, pitch, images, parts, gradient_size, taps;
+};
+
+WeightBlocks cut_weights(const Conv2dProblem& p, const Grid& grid, const DeviceInfo& device) {
+  const auto width = vector_width(device);
+  WeightBlocks b{};
+  b.pitch = row_pitch(grid.horizontal);
+  b.rows_block = rows_of(grid.vertical, b.pitch, 1);
+  b.rows = grid.vertical.window(b.rows_block);
+  b.images = ceil_div(p.n, std::min(ceil_div(wanted_items(device), p.groups), p.n));
+  b.parts = ceil_div(p.n, b.images);
+  b.gradient_size = b.rows_block * ceil_div(p.ow, width) * width;
+  b.taps = ceil_div(p.kh * p.kw, 4) * 4;
+  return b;
+}
+
+void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
+  const auto grid = grids(p, false).front();
+  const auto b = cut_weights(p, grid, recorder.device());
+  const auto width = vector_width(recorder.device());
+  const auto bytes = [](std::int64_t floats) { return static_cast<std::size_t>(floats) * 4; };
+  const auto sums = weight_sums(p, b.parts, recorder);
+  recorder.kernel("conv2d_planes_backward_weights_cpu", "conv2d_planes_backward_weights_cpu")
+      .define("VW", width)
+      .in("x", p.x)
+      .in("g", p.y)
+      .out("y", sums)
+      .args({p.n, b.images, p.groups, p.group_out(), p.h, p.w, p.kh, p.kw, p.oh, p.ow})
+      .args({p.stride.height, p.stride.width, p.top, p.left, p.dilation.height, p.dilation.width})
+      .args({b.rows_block, b.rows, grid.horizontal.window(p.ow), b.pitch})
+      .local_memory(bytes(b.rows * b.pitch + width))
+      .local_memory(bytes(b.gradient_size))
+      .local_memory(bytes(b.taps))
+      .local_memory(bytes(p.group_out() * b.taps * width))
+      .range({p.groups, b.parts}, {1, 1})
+      .flops(p.flops())
+      .detail(p.text());
+  if (b.parts > 1) add_up_weight(p, sums, b.parts, recorder);
+}
+
+}  // namespace
+
+std::optional<std::string> conv2d_planes_cpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  if (!device.prefers_vector_kernels) return "the device is no CPU with vectors";
+  if (p.n == 0 || p.group_out() == 0) return "nothing to compute";
+  if (pass == Conv2dPass::backward_weights && p.group_in() > 1) return "not depthwise";
+  if (pass == Conv2dPass::backward_weights && p.group_out() >= vector_width(device))
+    return "so many outputs of each input fill the vectors of the general kernel";
+  std::int64_t floats = 0;
+  if (pass == Conv2dPass::backward_weights) {
+    const auto b = cut_weights(p, grids(p, false).front(), device);
+    floats = b.rows * b.pitch + b.gradient_size + b.taps * (1 + p.group_out() * vector_width(device));
+  } else {
+    const bool backward = pass == Conv2dPass::backward_data;
+    for (const auto& [v, h] : grids(p, backward)) {
+      const auto ins = backward ? p.group_out() : p.group_in();
+      const auto pitch = row_pitch(h), window = v.window(rows_of(v, pitch, ins)) * pitch;
+      floats = std::max(floats, ins * (window + (1 + most_outs) * v.taps * h.taps));
+    }
+  }
+  if (floats + most_columns * vector_width(device) > scratch(device))
+    return fmt::format("its smallest block takes {} KiB of local memory", floats / 256);
+  return std::nullopt;
+}
+
+std::optional<std::string> conv2d_planes_cpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo&) {
+  constexpr std::int64_t few = 4;
+  const auto sources = pass == Conv2dPass::backward_data ? p.group_out() : p.group_in();
+  if (pass == Conv2dPass::backward_weights || sources <= few) return std::nullopt;
+  return "so many channels are summed faster by vectors of channels";
+}
+
+void conv2d_planes_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder) {
+  if (pass == Conv2dPass::backward_weights) return lower_weights(problem, recorder);
+  const bool backward = pass == Conv2dPass::backward_data;
+  for (const auto& grid : grids(problem, backward)) lower_grid(problem, backward, grid, recorder);
+}
+
+}  // namespace clnet::ops

@@ -1,0 +1,413 @@
+// The elementwise operations: one row each of name, accepted dtypes, expression and gradient. See lib/graph/op.h for what an
+// expression may use.
+#include "lib/ops/elementwise/elementwise.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/graph/number.h"
+#include "lib/graph/require.h"
+#include "lib/ops/wide.h"
+
+namespace clnet {
+
+namespace ops {
+
+void require_floating(std::string_view op, const Spec& spec) {
+  if (!is_floating(spec.dtype)) throw DtypeError(fmt::format("{}: needs f32, f16 or bf16, got {}", op, to_string(spec)));
+}
+
+void require_same_dtype(std::string_view op, const Spec& a, const Spec& b) {
+  if (a.dtype != b.dtype)
+    throw DtypeError(fmt::format("{}: operands {} and {} differ in dtype; cast() one", op, to_string(a), to_string(b)));
+}
+
+namespace {
+
+enum class Takes : std::uint8_t { numbers, floats, bools };
+
+/// What a gradient is built from: inputs a and b; output y; its gradient g; the parameters.
+struct At {
+  Tensor a, b, y, g;
+  const std::vector<float>& p;
+};
+using Vjp = std::vector<Tensor> (*)(const At& at);
+
+/// Formulas of several steps are computed in f32, whatever the storage; those of one step round once as they are.
+enum class Steps : std::uint8_t { one, several };
+
+struct Row {
+  std::string_view name;
+  int inputs;
+  Takes takes;
+  bool gives_bool;
+  std::string_view expr;
+  Vjp vjp;  // null: no gradient
+  Steps steps = Steps::several;
+};
+
+/// The number that a leaf stands for; null: it is a tensor.
+std::shared_ptr<const NumberValue> number_of(const Tensor& tensor) {
+  const auto& node = tensor.node();
+  return node && !node->op ? std::dynamic_pointer_cast<const NumberValue>(node->values[0].get()) : nullptr;
+}
+
+/// Beyond it the gradients of activations are 0 or 1 in f32, and at infinity their formulas would be 0 * infinity.
+Tensor near_zero(const Tensor& x) { return clamp(x, -1e3, 1e3); }
+
+// The table keeps its rows short by hand.
+// clang-format off
+const Row abs_row{"abs", 1, Takes::numbers, false, "a <= 0 ? 0 - a : a", [](const At& t) { return Tensors{t.g * sign(t.a)}; }, Steps::one};
+const Row neg_row{"neg", 1, Takes::numbers, false, "-a", [](const At& t) { return Tensors{-t.g}; }, Steps::one};
+const Row sign_row{"sign", 1, Takes::numbers, false, "(a > 0) - (a < 0)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
+const Row exp_row{"exp", 1, Takes::floats, false, "exp(a)", [](const At& t) { return Tensors{t.g * t.y}; }, Steps::one};
+const Row log_row{"log", 1, Takes::floats, false, "log(a)", [](const At& t) { return Tensors{t.g / t.a}; }, Steps::one};
+const Row log1p_row{"log1p", 1, Takes::floats, false, "log1p(a)", [](const At& t) { return Tensors{t.g / (t.a + 1.0)}; }};
+const Row sqrt_row{"sqrt", 1, Takes::floats, false, "sqrt(a)", [](const At& t) { return Tensors{t.g * 0.5 / t.y}; }};
+const Row rsqrt_row{"rsqrt", 1, Takes::floats, false, "1.0f / sqrt(a)",
+                    [](const At& t) { return Tensors{t.g * -0.5 * t.y / t.a}; }};
+const Row square_row{"square", 1, Takes::numbers, false, "a * a", [](const At& t) { return Tensors{t.g * 2.0 * t.a}; }};
+const Row reciprocal_row{"reciprocal", 1, Takes::floats, false, "1.0f / a",
+                         [](const At& t) { return Tensors{-t.g * square(t.y)}; }};
+const Row sin_row{"sin", 1, Takes::floats, false, "sin(a)", [](const At& t) { return Tensors{t.g * cos(t.a)}; }};
+const Row cos_row{"cos", 1, Takes::floats, false, "cos(a)", [](const At& t) { return Tensors{-t.g * sin(t.a)}; }};
+const Row erf_row{"erf", 1, Takes::floats, false, "erf(a)",
+                  [](const At& t) { return Tensors{t.g * exp(-square(t.a)) * 1.1283791670955126}; }};
+const Row floor_row{"floor", 1, Takes::floats, false, "floor(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
+const Row ceil_row{"ceil", 1, Takes::floats, false, "ceil(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
+const Row round_row{"round", 1, Takes::floats, false, "rint(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
+const Row tanh_row{"tanh", 1, Takes::floats, false, "clnet_tanh(a)", [](const At& t) { return Tensors{t.g * (1.0 - square(t.y))}; }};
+const Row sigmoid_row{"sigmoid", 1, Takes::floats, false, "clnet_sigmoid(a)",
+                      [](const At& t) { return Tensors{t.g * t.y * (1.0 - t.y)}; }};
+const Row log_sigmoid_row{"log_sigmoid", 1, Takes::floats, false, "fmin(a, 0.0f) - log1p(exp(-fabs(a)))",
+                          [](const At& t) { return Tensors{t.g * sigmoid(-t.a)}; }};
+const Row relu_row{"relu", 1, Takes::numbers, false, "a < 0 ? 0 : a",
+                   [](const At& t) { return Tensors{where(greater(t.y, 0.0), t.g, ops::scalar_like(0, t.g))}; }, Steps::one};
+const Row leaky_relu_row{"leaky_relu", 1, Takes::floats, false, "a > 0 ? a : p0 * a",
+                         [](const At& t) {
+                           // With a positive slope the output tells the sign, and the input need not be kept.
+                           return Tensors{where(greater(t.p[0] > 0 ? t.y : t.a, 0.0), t.g, t.g * double{t.p[0]})};
+                         }, Steps::one};
+const Row elu_row{"elu", 1, Takes::floats, false, "a > 0 ? a : p0 * expm1(a)", [](const At& t) {
+                    return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0)) * double{t.p[0]})};
+                  }};
+const Row celu_row{"celu", 1, Takes::floats, false, "a > 0 ? a : p0 * expm1(a / p0)", [](const At& t) {
+                     return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0) / double{t.p[0]}))};
+                   }};
+const Row selu_row{"selu", 1, Takes::floats, false, "1.0507009873554805f * (a > 0 ? a : 1.6732632423543772f * expm1(a))",
+                   [](const At& t) {
+                     return Tensors{t.g * 1.0507009873554805 *
+                                    where(greater(t.a, 0.0), ones_like(t.a), exp(minimum(t.a, 0.0)) * 1.6732632423543772)};
+                   }};
+const Row gelu_erf_row{"gelu_erf", 1, Takes::floats, false, "0.5f * (a < -200.0f ? -200.0f : a) * (1.0f + erf(a * 0.70710678118654752f))", [](const At& t) {
+                         const Tensor a = near_zero(t.a), cdf = (erf(a * 0.7071067811865476) + 1.0) * 0.5;
+                         return Tensors{t.g * (cdf + a * exp(square(a) * -0.5) * 0.3989422804014327)};
+                       }};
+const Row gelu_tanh_row{"gelu_tanh", 1, Takes::floats, false,
+                        "(a < -200.0f ? -200.0f : a) * clnet_sigmoid(1.5957691216057307f * (a + 0.044715f * a * a * a))", [](const At& t) {
+                          // 1 + tanh(u) = 2 sigma(2u)
+                          const Tensor a = near_zero(t.a), squared = square(a);
+                          const Tensor s = sigmoid((a + squared * a * 0.044715) * 1.5957691216057307);
+                          const Tensor slope = (squared * 0.134145 + 1.0) * 1.5957691216057307;
+                          return Tensors{t.g * (s + a * s * (1.0 - s) * slope)};
+                        }};
+const Row silu_row{"silu", 1, Takes::floats, false, "(a < -200.0f ? -200.0f : a) * clnet_sigmoid(a)", [](const At& t) {
+                     const Tensor a = near_zero(t.a), s = sigmoid(a);
+                     return Tensors{t.g * s * (a * (1.0 - s) + 1.0)};
+                   }};
+const Row mish_row{"mish", 1, Takes::floats, false, "clnet_mish(a)", [](const At& t) {
+                     const Tensor a = near_zero(t.a), soft = tanh(softplus(a));
+                     return Tensors{t.g * (soft + a * sigmoid(a) * (1.0 - square(soft)))};
+                   }};
+const Row hardswish_row{"hardswish", 1, Takes::floats, false, "a <= -3.0f ? 0.0f : a >= 3.0f ? a : a * (a + 3.0f) / 6.0f", [](const At& t) {
+                          const Tensor middle = where(less_equal(t.a, 3.0), t.a / 3.0 + 0.5, ops::scalar_like(1, t.a));
+                          return Tensors{t.g * where(less(t.a, -3.0), ops::scalar_like(0, t.a), middle)};
+                        }};
+const Row hardsigmoid_row{"hardsigmoid", 1, Takes::floats, false, "a <= -3.0f ? 0.0f : a >= 3.0f ? 1.0f : (a + 3.0f) / 6.0f", [](const At& t) {
+                            const Tensor inside = logical_and(greater(t.a, -3.0), less(t.a, 3.0));
+                            return Tensors{where(inside, t.g / 6.0, ops::scalar_like(0, t.g))};
+                          }};
+const Row softplus_row{"softplus", 1, Takes::floats, false, "a * p0 > p1 ? a : log1p(exp(a * p0)) / p0", [](const At& t) {
+                         const Tensor scaled = t.a * double{t.p[0]};
+                         return Tensors{t.g * where(greater(scaled, double{t.p[1]}), ones_like(t.a), sigmoid(scaled))};
+                       }};
+const Row softsign_row{"softsign", 1, Takes::floats, false, "fabs(a) > 1e9f ? (a > 0 ? 1.0f : -1.0f) : a / (1.0f + fabs(a))",
+                       [](const At& t) { return Tensors{t.g / square(abs(t.a) + 1.0)}; }};
+const Row clamp_row{"clamp", 1, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
+                      const Tensor inside = logical_and(greater_equal(t.a, double{t.p[0]}), less_equal(t.a, double{t.p[1]}));
+                      return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
+                    }, Steps::one};
+const Row hardtanh_row{"hardtanh", 1, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
+                         const Tensor inside = logical_and(greater(t.y, double{t.p[0]}), less(t.y, double{t.p[1]}));
+                         return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
+                       }, Steps::one};
+const Row is_nan_row{"is_nan", 1, Takes::floats, true, "isnan(a) ? 1 : 0", nullptr};
+const Row logical_not_row{"logical_not", 1, Takes::bools, true, "!a", nullptr};
+
+const Row add_row{"add", 2, Takes::numbers, false, "a + b", [](const At& t) { return Tensors{t.g, t.g}; }, Steps::one};
+const Row sub_row{"sub", 2, Takes::numbers, false, "a - b", [](const At& t) { return Tensors{t.g, -t.g}; }, Steps::one};
+const Row mul_row{"mul", 2, Takes::numbers, false, "a * b", [](const At& t) { return Tensors{t.g * t.b, t.g * t.a}; }, Steps::one};
+const Row div_row{"div", 2, Takes::numbers, false, "a / b", [](const At& t) { return Tensors{t.g / t.b, -t.g * t.y / t.b}; }};
+const Row pow_row{"pow", 2, Takes::floats, false, "pow(a, b)", [](const At& t) {
+                    if (const auto power = number_of(t.b)) {
+                      const double p = power->value;
+                      return Tensors{p == 0 ? zeros_like(t.a) : t.g * (pow(t.a, p - 1.0) * p), Tensor{}};
+                    }
+                    const Tensor base = t.g * where(equal(t.b, 0.0), ops::scalar_like(0, t.y), t.b * pow(t.a, t.b - 1.0));
+                    const Tensor zero_base = logical_and(equal(t.a, 0.0), greater_equal(t.b, 0.0));
+                    return Tensors{base, t.g * where(zero_base, ops::scalar_like(0, t.y), t.y * log(t.a))};
+                  }};
+
+/// The gradient of max and min: to the chosen operand, halved where both are equal.
+Tensors chosen(const At& t, const Tensor& first, const Tensor& second) {
+  const Tensor rest = where(equal(t.a, t.b), t.g * 0.5, scalar_like(0, t.g));
+  return {where(first, t.g, rest), where(second, t.g, rest)};
+}
+// A NaN in either operand gives NaN, as in PyTorch.
+const Row maximum_row{"maximum", 2, Takes::numbers, false, "a > b || a != a ? a : b",
+                      [](const At& t) { return chosen(t, greater(t.a, t.b), less(t.a, t.b)); }, Steps::one};
+const Row minimum_row{"minimum", 2, Takes::numbers, false, "a < b || a != a ? a : b",
+                      [](const At& t) { return chosen(t, less(t.a, t.b), greater(t.a, t.b)); }, Steps::one};
+const Row equal_row{"equal", 2, Takes::numbers, true, "a == b", nullptr};
+const Row not_equal_row{"not_equal", 2, Takes::numbers, true, "a != b", nullptr};
+const Row less_row{"less", 2, Takes::numbers, true, "a < b", nullptr};
+const Row less_equal_row{"less_equal", 2, Takes::numbers, true, "a <= b", nullptr};
+const Row greater_row{"greater", 2, Takes::numbers, true, "a > b", nullptr};
+const Row greater_equal_row{"greater_equal", 2, Takes::numbers, true, "a >= b", nullptr};
+const Row logical_and_row{"logical_and", 2, Takes::bools, true, "a && b", nullptr};
+const Row logical_or_row{"logical_or", 2, Takes::bools, true, "a || b", nullptr};
+// clang-format on
+
+class TableOp : public Op {
+ public:
+  /// number: which input is a C++ number beside a tensor; -1: none.
+  TableOp(const Row& row, std::vector<float> parameters, int number = -1)
+      : row_(row), parameters_(std::move(parameters)), number_(number) {}
+  std::string_view name() const override { return row_.name; }
+  Fields fields() const override {
+    constexpr std::string_view names[] = {"p0", "p1"};
+    Fields result;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) result.emplace_back(names[i], double{parameters_[i]});
+    if (number_ >= 0) result.emplace_back("number", std::int64_t{number_});
+    return result;
+  }
+  std::string expr(const Specs&) const override { return std::string(row_.expr); }
+  std::vector<float> parameters() const override { return parameters_; }
+
+  Specs infer(const Specs& inputs) const override {
+    const auto& tensor = inputs[number_ == 0 ? 1 : 0];
+    for (const auto& input : inputs) {
+      if (number_ >= 0 && &input != &tensor) continue;
+      if (row_.takes == Takes::floats) require_floating(name(), input);
+      if (row_.takes == Takes::bools && input.dtype != Dtype::boolean)
+        throw DtypeError(fmt::format("{}: needs bool, got {}", name(), to_string(input)));
+      require_same_dtype(name(), tensor, input);
+    }
+    auto shape = inputs[0].shape;
+    if (inputs.size() == 2) shape = broadcast(shape, inputs[1].shape, name());
+    if (row_.gives_bool) return {{shape, Dtype::boolean}};
+    if (number_ < 0 || is_floating(tensor.dtype)) return {{shape, tensor.dtype}};
+    const auto number = inputs[static_cast<std::size_t>(number_)].dtype;
+    if (is_floating(number)) return {{shape, Dtype::f32}};
+    return {{shape, tensor.dtype == Dtype::boolean ? Dtype::i64 : tensor.dtype}};
+  }
+
+  Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
+    if (!row_.vjp) return Tensors(inputs.size());
+    const auto operand = [&](const Tensor& x) { return row_.steps == Steps::one || number_of(x) ? x : wide(x); };
+    auto result = row_.vjp({operand(inputs[0]), operand(inputs.back()), operand(outputs[0]), operand(gradients[0]), parameters_});
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      if (static_cast<int>(i) == number_)
+        result[i] = {};
+      else
+        result[i] = cast(sum_to(result[i], inputs[i].shape()), inputs[i].dtype());
+    }
+    return result;
+  }
+
+ private:
+  const Row& row_;
+  std::vector<float> parameters_;
+  int number_;
+};
+
+template <class T>
+Tensor number_leaf(double number, T value) {
+  std::vector<std::byte> bytes(sizeof value);
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return make_leaf({Shape{}, dtype_of<T>}, std::make_shared<NumberValue>(number, std::move(bytes)));
+}
+
+/// The integer that compares with every integer as the number with a fraction does.
+double compared(std::string_view comparison, double number) {
+  if (comparison == "equal" || comparison == "not_equal") return std::numeric_limits<double>::quiet_NaN();
+  const bool up = comparison == "less" || comparison == "greater_equal";
+  return up ? std::ceil(number) : std::floor(number);
+}
+
+/// The number as an operand beside `tensor`: f32, or an integer where the tensor and the number are integers. `swapped`: the
+/// number stands first.
+Tensor number_beside(const Row& row, const Tensor& tensor, double number, bool swapped) {
+  if (is_floating(tensor.dtype())) return number_leaf(number, static_cast<float>(number));
+  if (row.gives_bool && std::isfinite(number) && number != std::floor(number)) {
+    static const std::map<std::string_view, std::string_view> mirrored{
+        {"less", "greater"}, {"less_equal", "greater_equal"}, {"greater", "less"}, {"greater_equal", "less_equal"}};
+    const auto found = mirrored.find(row.name);
+    number = compared(swapped && found != mirrored.end() ? found->second : row.name, number);
+  }
+  if (!(number == std::floor(number) && std::abs(number) < 0x1p63)) return number_leaf(number, static_cast<float>(number));
+  const auto whole = static_cast<std::int64_t>(number);
+  const bool narrow = tensor.dtype() != Dtype::i64 && tensor.dtype() != Dtype::boolean &&
+                      std::abs(number) <= std::numeric_limits<std::int32_t>::max();
+  return narrow ? number_leaf(number, static_cast<std::int32_t>(whole)) : number_leaf(number, whole);
+}
+
+Tensor unary(const Row& row, const Tensor& x, std::vector<float> parameters = {}) {
+  require_defined(row.name, {{"x", x}});
+  return apply(std::make_shared<TableOp>(row, std::move(parameters)), {x});
+}
+Tensor binary(const Row& row, const Tensor& a, const Tensor& b) {
+  require_defined(row.name, {{"a", a}, {"b", b}});
+  // A gradient's formula meets its operation's number as an operand.
+  const bool first = number_of(a) != nullptr, second = number_of(b) != nullptr;
+  return apply(std::make_shared<TableOp>(row, std::vector<float>{}, first == second ? -1 : first ? 0 : 1), {a, b});
+}
+Tensor binary(const Row& row, const Tensor& a, double b) {
+  require_defined(row.name, {{"a", a}});
+  return binary(row, a, number_beside(row, a, b, false));
+}
+Tensor binary(const Row& row, double a, const Tensor& b) {
+  require_defined(row.name, {{"b", b}});
+  return binary(row, number_beside(row, b, a, true), b);
+}
+
+class Cast : public Op {
+ public:
+  explicit Cast(Dtype dtype) : dtype_(dtype) {}
+  std::string_view name() const override { return "cast"; }
+  Fields fields() const override { return {{"dtype", std::string(to_string(dtype_))}}; }
+  Specs infer(const Specs& inputs) const override { return {{inputs[0].shape, dtype_}}; }
+  std::string expr(const Specs&) const override { return "a"; }
+  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
+    if (!is_floating(inputs[0].dtype()) || !is_floating(dtype_)) return {Tensor{}};
+    return {cast(gradients[0], inputs[0].dtype())};
+  }
+
+ private:
+  Dtype dtype_;
+};
+
+class Where : public Op {
+ public:
+  std::string_view name() const override { return "where"; }
+  Specs infer(const Specs& inputs) const override {
+    if (inputs[0].dtype != Dtype::boolean)
+      throw DtypeError(fmt::format("where: the condition must be bool, got {}", to_string(inputs[0])));
+    require_same_dtype(name(), inputs[1], inputs[2]);
+    return {{broadcast(inputs[0].shape, broadcast(inputs[1].shape, inputs[2].shape, name()), name()), inputs[1].dtype}};
+  }
+  std::string expr(const Specs&) const override { return "a ? b : c"; }
+  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
+    const Tensor zero = scalar_like(0, gradients[0]);
+    return {Tensor{}, sum_to(where(inputs[0], gradients[0], zero), inputs[1].shape()),
+            sum_to(where(inputs[0], zero, gradients[0]), inputs[2].shape())};
+  }
+};
+
+}  // namespace
+
+}  // namespace ops
+
+using namespace ops;
+
+Tensor cast(const Tensor& x, Dtype dtype) {
+  require_defined("cast", {{"x", x}});
+  return x.dtype() == dtype ? x : apply(std::make_shared<Cast>(dtype), {x});
+}
+
+#define CLNET_BINARY(name, row)                                               \
+  Tensor name(const Tensor& a, const Tensor& b) { return binary(row, a, b); } \
+  Tensor name(const Tensor& a, double b) { return binary(row, a, b); }        \
+  Tensor name(double a, const Tensor& b) { return binary(row, a, b); }
+CLNET_BINARY(operator+, add_row)
+CLNET_BINARY(operator-, sub_row)
+CLNET_BINARY(operator*, mul_row)
+CLNET_BINARY(operator/, div_row)
+CLNET_BINARY(pow, pow_row)
+CLNET_BINARY(maximum, maximum_row)
+CLNET_BINARY(minimum, minimum_row)
+CLNET_BINARY(equal, equal_row)
+CLNET_BINARY(not_equal, not_equal_row)
+CLNET_BINARY(less, less_row)
+CLNET_BINARY(less_equal, less_equal_row)
+CLNET_BINARY(greater, greater_row)
+CLNET_BINARY(greater_equal, greater_equal_row)
+#undef CLNET_BINARY
+
+Tensor logical_and(const Tensor& a, const Tensor& b) { return binary(logical_and_row, a, b); }
+Tensor logical_or(const Tensor& a, const Tensor& b) { return binary(logical_or_row, a, b); }
+Tensor logical_not(const Tensor& x) { return unary(logical_not_row, x); }
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+  require_defined("where", {{"condition", condition}, {"a", a}, {"b", b}});
+  return apply(std::make_shared<Where>(), {condition, a, b});
+}
+
+Tensor operator-(const Tensor& x) { return unary(neg_row, x); }
+Tensor abs(const Tensor& x) { return unary(abs_row, x); }
+Tensor sign(const Tensor& x) { return unary(sign_row, x); }
+Tensor exp(const Tensor& x) { return unary(exp_row, x); }
+Tensor log(const Tensor& x) { return unary(log_row, x); }
+Tensor log1p(const Tensor& x) { return unary(log1p_row, x); }
+Tensor sqrt(const Tensor& x) { return unary(sqrt_row, x); }
+Tensor rsqrt(const Tensor& x) { return unary(rsqrt_row, x); }
+Tensor square(const Tensor& x) { return unary(square_row, x); }
+Tensor reciprocal(const Tensor& x) { return unary(reciprocal_row, x); }
+Tensor sin(const Tensor& x) { return unary(sin_row, x); }
+Tensor cos(const Tensor& x) { return unary(cos_row, x); }
+Tensor erf(const Tensor& x) { return unary(erf_row, x); }
+Tensor floor(const Tensor& x) { return unary(floor_row, x); }
+Tensor ceil(const Tensor& x) { return unary(ceil_row, x); }
+Tensor round(const Tensor& x) { return unary(round_row, x); }
+Tensor tanh(const Tensor& x) { return unary(tanh_row, x); }
+Tensor sigmoid(const Tensor& x) { return unary(sigmoid_row, x); }
+Tensor log_sigmoid(const Tensor& x) { return unary(log_sigmoid_row, x); }
+Tensor relu(const Tensor& x) { return unary(relu_row, x); }
+Tensor relu6(const Tensor& x) {
+  require_defined("relu6", {{"x", x}});
+  return hardtanh(x, 0, 6);
+}
+Tensor leaky_relu(const Tensor& x, double negative_slope) {
+  return unary(leaky_relu_row, x, {static_cast<float>(negative_slope)});
+}
+Tensor elu(const Tensor& x, double alpha) { return unary(elu_row, x, {static_cast<float>(alpha)}); }
+Tensor celu(const Tensor& x, double alpha) { return unary(celu_row, x, {static_cast<float>(alpha)}); }
+Tensor selu(const Tensor& x) { return unary(selu_row, x); }
+Tensor gelu(const Tensor& x, Gelu form) {
+  require_defined("gelu", {{"x", x}});
+  return unary(form == Gelu::erf ? gelu_erf_row : gelu_tanh_row, x);
+}
+Tensor gelu(const Tensor& x) { return gelu(x, Gelu::erf); }
+Tensor silu(const Tensor& x) { return unary(silu_row, x); }
+Tensor mish(const Tensor& x) { return unary(mish_row, x); }
+Tensor hardswish(const Tensor& x) { return unary(hardswish_row, x); }
+Tensor hardsigmoid(const Tensor& x) { return unary(hardsigmoid_row, x); }
+Tensor hardtanh(const Tensor& x, double low, double high) {
+  return unary(hardtanh_row, x, {static_cast<float>(low), static_cast<float>(high)});
+}
+Tensor softplus(const Tensor& x, double beta, double threshold) {
+  return unary(softplus_row, x, {static_cast<float>(beta), static_cast<float>(threshold)});
+}
+Tensor softsign(const Tensor& x) { return unary(softsign_row, x); }
+Tensor clamp(const Tensor& x, double low, double high) {
+  if (!(low <= high)) throw Error(fmt::format("clamp: the lower bound {} is above the upper bound {}", low, high));
+  return unary(clamp_row, x, {static_cast<float>(low), static_cast<float>(high)});
+}
+Tensor is_nan(const Tensor& x) { return unary(is_nan_row, x); }
+
+}  // namespace clnet

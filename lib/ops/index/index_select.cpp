@@ -1,0 +1,223 @@
+// index_select, gather, embedding and one_hot. Their gradients add without atomics, so that the sums are the same at every run.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/exec/choose/solver.h"
+#include "lib/graph/op.h"
+#include "lib/graph/require.h"
+#include "lib/ops/shape/strided_copy.h"
+
+namespace clnet {
+
+namespace ops {
+
+namespace {
+
+/// x is {outer, extent, inner} and `picks` elements are taken along the middle: the same ones for all (index_select), or ones of
+/// their own for each place (gather, where indices are {outer, picks, inner}).
+struct Picking {
+  std::int64_t outer = 1, extent = 1, picks = 1, inner = 1;
+  bool gather = false;
+
+  Picking(const Shape& x, int dim, const Shape& indices, bool per_place) : gather(per_place) {
+    for (int d = 0; d < x.rank(); ++d) (d < dim ? outer : d > dim ? inner : extent) *= x[d];
+    picks = per_place ? indices[dim] : indices.numel();
+  }
+};
+
+struct IndexAddProblem {
+  exec::Ref g, indices, y;
+  Picking picking;
+  Dtype dtype = Dtype::f32;
+};
+
+exec::Launch& index_add_launch(const IndexAddProblem& p, exec::Ref y, exec::Recorder& recorder, bool first = true) {
+  auto& launch = recorder.kernel("index_add", "index_add").in("g", p.g).in("indices", p.indices);
+  if (first)
+    launch.out("y", y);
+  else
+    launch.inout("y", y);
+  if (p.picking.gather) launch.define("GATHER", 1);
+  return launch.detail(fmt::format("{} of {}", p.picking.picks, p.picking.extent));
+}
+
+/// Rows in blocks: the indices are read once per block instead of once per element. Sums in memory, so in f32.
+void lower_blocks(const IndexAddProblem& p, exec::Recorder& recorder) {
+  const auto& [outer, extent, picks, inner, gather] = p.picking;
+  const auto& device = recorder.device();
+  const bool narrow = p.dtype != Dtype::f32;
+  const Shape shape{outer, extent, inner};
+  const auto sums = narrow ? recorder.temporary({shape, Dtype::f32}) : p.y;
+  // On a CPU the compiler makes vectors of a work-item's columns; on a GPU work-items are the columns.
+  const std::int64_t lanes = device.prefers_vector_kernels ? 1 : 64;
+  const auto wanted = std::max<std::int64_t>(1, (device.prefers_vector_kernels ? 4 : 16) * device.compute_units / outer);
+  // Launches that llvmpipe's limit on a kernel's loops (65535) does not reach, in two loops.
+  const auto unlimited = std::numeric_limits<std::int32_t>::max();
+  const auto most =
+      device.prefers_vector_kernels ? unlimited : std::max<std::int64_t>(1, 30000 / (1 + (inner + lanes - 1) / lanes));
+  const auto rows = std::clamp<std::int64_t>((extent + wanted - 1) / wanted, 1, most);
+  std::int64_t begin = 0;
+  do {
+    const auto end = std::min(begin + most, picks);
+    index_add_launch(p, sums, recorder, begin == 0)
+        .args({outer, rows, extent, picks, inner, begin, end})
+        .define("LANES", lanes)
+        .range({lanes, (extent + rows - 1) / rows, outer}, {lanes, 1, 1});
+    begin = end;
+  } while (begin < picks);
+  if (narrow) strided_copy({sums, p.y, {{shape.numel(), 1, 1}}}, recorder);
+}
+
+void lower_direct(const IndexAddProblem& p, exec::Recorder& recorder) {
+  const auto& [outer, extent, picks, inner, gather] = p.picking;
+  const auto count = outer * extent * inner;
+  index_add_launch(p, p.y, recorder).args({count, extent, picks, inner}).define("DIRECT", 1).range({count}, {64});
+}
+
+const exec::SolverList<IndexAddProblem> index_add_solvers{
+    "index_add",
+    {{"blocks",
+      [](const IndexAddProblem& p, const DeviceInfo&) -> std::optional<std::string> {
+        if (p.picking.outer == 0) return "there is nothing to add to";
+        return std::nullopt;
+      },
+      lower_blocks},
+     {"direct", exec::accepts_everything<IndexAddProblem>, lower_direct}}};
+
+/// Inputs: x, indices.
+class IndexSelect : public Op {
+ public:
+  /// No gradient flows to what the index `constant` picks; -1: there is no such index.
+  IndexSelect(int dim, bool gather, std::int64_t constant = -1) : dim_(dim), gather_(gather), constant_(constant) {}
+  std::string_view name() const override { return gather_ ? "gather" : "index_select"; }
+  Fields fields() const override { return {{"dim", std::int64_t{dim_}}, {"constant", constant_}}; }
+
+  Specs infer(const Specs& inputs) const override {
+    if (gather_) return {{inputs[1].shape, inputs[0].dtype}};
+    auto extents = inputs[0].shape.extents();
+    const auto at = extents.erase(extents.begin() + dim_);
+    extents.insert(at, inputs[1].shape.begin(), inputs[1].shape.end());
+    return {{Shape(std::move(extents)), inputs[0].dtype}};
+  }
+  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override;
+  void lower(exec::Recorder& recorder) const override {
+    const Picking p(recorder.spec(recorder.input(0)).shape, dim_, recorder.spec(recorder.input(1)).shape, gather_);
+    const auto count = p.outer * p.picks * p.inner;
+    auto& launch = recorder.kernel("index_select", "index_select");
+    launch.in("x", recorder.input(0)).in("indices", recorder.input(1)).out("y", recorder.output());
+    if (gather_) launch.define("GATHER", 1);
+    const auto lines = p.outer * p.picks, rows = gather_ ? 0 : rows_per_item(lines, p.inner, recorder.device());
+    launch.args({count, rows, p.extent, p.picks, p.inner}).detail(fmt::format("{} of {}", p.picks, p.extent));
+    if (rows > 0)
+      launch.define("ROWS", 1).range({(lines + rows - 1) / rows}, {1});
+    else
+      launch.range({count}, {64});
+  }
+
+ private:
+  int dim_;
+  bool gather_;
+  std::int64_t constant_;
+};
+
+/// The gradient of IndexSelect. Inputs: the gradient of its output, indices.
+class IndexAdd : public Op {
+ public:
+  IndexAdd(int dim, bool gather, Shape shape) : dim_(dim), gather_(gather), shape_(std::move(shape)) {}
+  std::string_view name() const override { return gather_ ? "gather_add" : "index_add"; }
+  Fields fields() const override { return {{"dim", std::int64_t{dim_}}, {"shape", shape_.extents()}}; }
+
+  Specs infer(const Specs& inputs) const override { return {{shape_, inputs[0].dtype}}; }
+  /// An index out of range has added nothing: its gradient is 0, where IndexSelect alone would give NaN.
+  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
+    auto valid = logical_and(greater_equal(inputs[1], -static_cast<double>(shape_[dim_])),
+                             less(inputs[1], static_cast<double>(shape_[dim_])));
+    if (!gather_) {
+      auto extents = inputs[1].shape().extents();
+      extents.resize(extents.size() + static_cast<std::size_t>(shape_.rank() - dim_ - 1), 1);
+      valid = reshape(valid, extents);
+    }
+    const auto picked = apply(std::make_shared<IndexSelect>(dim_, gather_), {gradients[0], inputs[1]});
+    return {where(valid, picked, Tensor::scalar(0, picked.dtype())), Tensor{}};
+  }
+  void lower(exec::Recorder& recorder) const override {
+    index_add_solvers.lower(
+        {recorder.input(0), recorder.input(1), recorder.output(),
+         Picking(shape_, dim_, recorder.spec(recorder.input(1)).shape, gather_), recorder.spec(recorder.output()).dtype},
+        recorder.device(), recorder);
+  }
+
+ private:
+  int dim_;
+  bool gather_;
+  Shape shape_;
+};
+
+Tensors IndexSelect::vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const {
+  auto indices = inputs[1];
+  if (constant_ >= 0) {
+    // An index out of range adds nothing.
+    const auto extent = inputs[0].size(dim_);
+    const auto is = [&](std::int64_t index) { return equal(inputs[1], static_cast<double>(index)); };
+    indices = where(logical_or(is(constant_), is(constant_ - extent)),
+                    Tensor::scalar(static_cast<double>(extent), indices.dtype()), indices);
+  }
+  return {apply(std::make_shared<IndexAdd>(dim_, gather_, inputs[0].shape()), {gradients[0], indices}), Tensor{}};
+}
+
+void require_indices(std::string_view op, const Tensor& indices) {
+  if (indices.dtype() != Dtype::i32 && indices.dtype() != Dtype::i64)
+    throw DtypeError(fmt::format("{}: indices must be i32 or i64, got {}", op, to_string(indices.spec())));
+}
+
+}  // namespace
+
+}  // namespace ops
+
+using namespace ops;
+
+Tensor index_select(const Tensor& x, int dim, const Tensor& indices) {
+  require_defined("index_select", {{"x", x}, {"indices", indices}});
+  require_indices("index_select", indices);
+  return apply(std::make_shared<IndexSelect>(x.shape().normalize(dim), false), {x, indices});
+}
+
+Tensor gather(const Tensor& x, int dim, const Tensor& indices) {
+  require_defined("gather", {{"x", x}, {"indices", indices}});
+  require_indices("gather", indices);
+  const int at = x.shape().normalize(dim);
+  bool fits = indices.rank() == x.rank();
+  for (int d = 0; d < x.rank() && fits; ++d) fits = d == at || indices.size(d) <= x.size(d);
+  if (!fits)
+    throw ShapeError(fmt::format("gather: indices {} must have the rank of {} and be no larger outside dimension {}",
+                                 to_string(indices.shape()), to_string(x.shape()), at));
+  auto part = x;
+  for (int d = 0; d < x.rank(); ++d)
+    if (d != at) part = slice(part, d, 0, indices.size(d));
+  return apply(std::make_shared<IndexSelect>(at, true), {part, indices});
+}
+
+Tensor embedding(const Tensor& indices, const Tensor& weight, std::optional<std::int64_t> padding_index) {
+  require_defined("embedding", {{"indices", indices}, {"weight", weight}});
+  require_indices("embedding", indices);
+  if (weight.rank() != 2)
+    throw ShapeError(fmt::format("embedding: the weight must be {{count, width}}, got {}", to_string(weight.shape())));
+  const auto count = weight.size(0);
+  if (padding_index && (*padding_index < -count || *padding_index >= count))
+    throw ShapeError(fmt::format("embedding: padding index {} is out of range for {} rows", *padding_index, count));
+  const auto constant = padding_index ? (*padding_index + count) % count : -1;
+  return apply(std::make_shared<IndexSelect>(0, false, constant), {weight, indices});
+}
+
+Tensor one_hot(const Tensor& indices, std::int64_t classes, Dtype dtype) {
+  require_defined("one_hot", {{"indices", indices}});
+  require_indices("one_hot", indices);
+  if (classes < 0) throw ShapeError(fmt::format("one_hot: {} classes", classes));
+  return cast(equal(unsqueeze(indices, -1), arange(classes, 0, 1, indices.dtype())), dtype);
+}
+
+}  // namespace clnet

@@ -1,0 +1,118 @@
+// Matrix products by CLBlast: the default for f32 on GPUs.
+// opencl.h sets the version of the headers that CLBlast includes: it must be first.
+// clang-format off
+#include "lib/cl/opencl.h"
+#include <clblast.h>
+// clang-format on
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+
+#include "lib/cl/context.h"
+#include "lib/cl/lifetime.h"
+#include "lib/ops/matmul/matmul_solvers.h"
+
+namespace clnet::ops {
+
+namespace {
+
+/// CLBlast's own codes; the others are OpenCL's.
+std::string status_name(clblast::StatusCode status) {
+  using enum clblast::StatusCode;
+  switch (status) {
+    case kNotImplemented: return "kNotImplemented";
+    case kInvalidMatrixA: return "kInvalidMatrixA";
+    case kInvalidMatrixB: return "kInvalidMatrixB";
+    case kInvalidMatrixC: return "kInvalidMatrixC";
+    case kInvalidDimension: return "kInvalidDimension";
+    case kInvalidLeadDimA: return "kInvalidLeadDimA";
+    case kInvalidLeadDimB: return "kInvalidLeadDimB";
+    case kInvalidLeadDimC: return "kInvalidLeadDimC";
+    case kInsufficientMemoryA: return "kInsufficientMemoryA";
+    case kInsufficientMemoryB: return "kInsufficientMemoryB";
+    case kInsufficientMemoryC: return "kInsufficientMemoryC";
+    case kInsufficientMemoryTemp: return "kInsufficientMemoryTemp";
+    case kInvalidBatchCount: return "kInvalidBatchCount";
+    case kInvalidLocalMemUsage: return "kInvalidLocalMemUsage";
+    case kNoHalfPrecision: return "kNoHalfPrecision";
+    case kDatabaseError: return "kDatabaseError";
+    case kUnknownError: return "kUnknownError";
+    case kUnexpectedError: return "kUnexpectedError";
+    default: return ocl::error_name(static_cast<cl_int>(status));
+  }
+}
+
+/// CLBlast keeps programs in static objects that outlive the OpenCL driver: free them while it is still there.
+void clear_cache_at_exit() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    std::atexit([] {
+      if (!ocl::in_forked_child()) clblast::ClearCache();
+    });
+  });
+}
+
+/// CLBlast sums all of k in one float: long sums are products of blocks of k, added up in c.
+constexpr std::int64_t block = 2048;
+
+void multiply(const MatmulProblem& problem, exec::HostContext& context) {
+  clear_cache_at_exit();
+  const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
+  const auto transpose = [](bool yes) { return yes ? clblast::Transpose::kYes : clblast::Transpose::kNo; };
+  const auto memory = [&](exec::Ref ref) { return context.buffer(ref)(); };
+  const auto guard = context.device().lock();
+  auto queue = context.device().queue()();
+  const auto layout = clblast::Layout::kRowMajor;
+  const auto a = transpose(problem.transpose_a), b = transpose(problem.transpose_b);
+  const auto m = size(problem.m), n = size(problem.n), lda = size(problem.lda()), ldb = size(problem.ldb());
+  for (std::int64_t first = 0; first < problem.k; first += block) {
+    const auto k = size(std::min(block, problem.k - first));
+    const auto from_a = context.offset(problem.a) + size(problem.transpose_a ? first * problem.m : first);
+    const auto from_b = context.offset(problem.b) + size(problem.transpose_b ? first : first * problem.n);
+    const float beta = problem.bias || first > 0 ? 1.0F : 0.0F;
+    const auto status = problem.batch == 1
+                            ? clblast::Gemm<float>(layout, a, b, m, n, k, 1.0F, memory(problem.a), from_a, lda, memory(problem.b),
+                                                   from_b, ldb, beta, memory(problem.c), context.offset(problem.c), n, &queue)
+                            : clblast::GemmStridedBatched<float>(
+                                  layout, a, b, m, n, k, 1.0F, memory(problem.a), from_a, lda, size(problem.stride_a),
+                                  memory(problem.b), from_b, ldb, size(problem.stride_b), beta, memory(problem.c),
+                                  context.offset(problem.c), n, size(problem.stride_c), size(problem.batch), &queue);
+    if (status != clblast::StatusCode::kSuccess)
+      throw DeviceError(
+          fmt::format("matmul {} by CLBlast on {}: {}", problem.text(), context.device().info().name, status_name(status)));
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> matmul_clblast_rejects(const MatmulProblem& problem, const DeviceInfo& device) {
+  if (!device.runs_clblast) return "CLBlast's kernels harm this device (clnet-info lists its quirks)";
+  if (problem.k == 0) return "CLBlast does not take empty sums (k = 0)";
+  if (problem.dtype == Dtype::bf16) return "CLBlast has no bf16";
+  if (problem.dtype == Dtype::f16) return "CLBlast adds the products of f16 in f16, not in f32";
+  return std::nullopt;
+}
+
+void matmul_clblast(const MatmulProblem& problem, exec::Recorder& recorder) {
+  std::vector<exec::Ref> reads{problem.a, problem.b};
+  if (problem.bias) {
+    const auto rows = problem.batch * problem.m;
+    recorder.kernel("matmul_bias", "matmul_bias")
+        .in("bias", *problem.bias)
+        .out("c", problem.c)
+        .part(problem.reach())
+        .args({rows, problem.m, problem.n, problem.stride_c})
+        .range({problem.n, rows});
+    reads.push_back(problem.c);
+  }
+  recorder.host({"clblast_gemm",
+                 std::move(reads),
+                 {problem.c},
+                 [problem](exec::HostContext& context) { multiply(problem, context); },
+                 problem.flops()});
+  recorder.decline_epilogue();
+}
+
+}  // namespace clnet::ops

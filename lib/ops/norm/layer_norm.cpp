@@ -1,0 +1,212 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/exec/choose/solver.h"
+#include "lib/exec/record/recorder.h"
+#include "lib/graph/require.h"
+#include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/norm/normalize.h"
+#include "lib/ops/rows.h"
+
+namespace clnet {
+
+namespace ops {
+
+namespace {
+
+struct LayerNormProblem {
+  bool backward = false, weighted = false, biased = false;
+  float eps = 0;
+  std::int64_t rows = 1, length = 1;
+  exec::Ref x, weight, bias, mean, rstd;
+  exec::Ref y;      // forward
+  exec::Ref g, dx;  // backward
+};
+
+LayerNormProblem problem_of(bool backward, const Shape& x, std::int64_t dims) {
+  LayerNormProblem problem;
+  problem.backward = backward;
+  for (int d = 0; d < x.rank(); ++d) (d < x.rank() - dims ? problem.rows : problem.length) *= x[d];
+  return problem;
+}
+
+/// All but the number that the solver divides rows by, and the range.
+exec::Launch& launch(const LayerNormProblem& problem, exec::Recorder& recorder, std::string_view program,
+                     std::string_view function, std::int64_t divisor) {
+  auto& result = recorder.kernel(program, function)
+                     .define("BACKWARD", problem.backward ? 1 : 0)
+                     .define("WEIGHTED", problem.weighted ? 1 : 0)
+                     .define("BIASED", problem.biased ? 1 : 0)
+                     .detail(fmt::format("[{}, {}]", problem.rows, problem.length))
+                     .in("x", problem.x);
+  if (problem.backward) result.in("g", problem.g).in("mean", problem.mean).in("rstd", problem.rstd);
+  if (problem.weighted) result.in("weight", problem.weight);
+  if (problem.biased) result.in("bias", problem.bias);
+  if (problem.backward)
+    result.out("dx", problem.dx);
+  else
+    result.out("y", problem.y).out("mean", problem.mean).out("rstd", problem.rstd);
+  result.args({problem.rows, problem.length, divisor});
+  if (!problem.backward) result.arg_float(problem.eps);
+  return result;
+}
+
+void fuse(exec::Launch& launch, const LayerNormProblem& problem, exec::Recorder& recorder) {
+  recorder.prologue(launch, problem.backward ? "g" : "x");
+  if (!problem.backward) recorder.epilogue(launch, problem.length, 1);
+}
+
+void cpu_lower(const LayerNormProblem& problem, exec::Recorder& recorder) {
+  const auto per_item = rows_per_item(problem.rows, problem.length, 8192, recorder.device());
+  fuse(launch(problem, recorder, "layer_norm_cpu", problem.backward ? "layer_norm_backward_cpu" : "layer_norm_cpu", per_item)
+           .define("VW", vector_width(recorder.device()))
+           .range({ceil_div(problem.rows, per_item)}, {1}),
+       problem, recorder);
+}
+
+void gpu_lower(const LayerNormProblem& problem, exec::Recorder& recorder) {
+  const auto group = group_size(recorder.device()), threads = threads_per_row(problem.length, group);
+  fuse(launch(problem, recorder, "layer_norm_rows", problem.backward ? "layer_norm_backward_rows" : "layer_norm_rows", threads)
+           .define("GROUP", group)
+           .range({ceil_div(problem.rows, group / threads) * group}, {group}),
+       problem, recorder);
+}
+
+void direct_lower(const LayerNormProblem& problem, exec::Recorder& recorder) {
+  fuse(launch(problem, recorder, "layer_norm_rows", problem.backward ? "layer_norm_backward_rows" : "layer_norm_rows", 1)
+           .define("GROUP", 0)
+           .range({problem.rows}, {std::min<std::int64_t>(64, group_size(recorder.device()))}),
+       problem, recorder);
+}
+
+const exec::SolverList<LayerNormProblem> solvers{"layer_norm",
+                                                 {{"cpu", needs_vectors<LayerNormProblem>, cpu_lower},
+                                                  {"gpu", exec::accepts_everything<LayerNormProblem>, gpu_lower},
+                                                  {"direct", exec::accepts_everything<LayerNormProblem>, direct_lower}}};
+
+/// Inputs: x, the gradient of y, mean, rstd; weight. Output: the gradient of x.
+class LayerNormBackward : public Op {
+ public:
+  LayerNormBackward(std::int64_t dims, bool weighted) : dims_(dims), weighted_(weighted) {}
+  std::string_view name() const override { return "layer_norm_backward"; }
+  std::optional<std::size_t> prologue_input() const override { return 1; }
+  Fields fields() const override { return {{"dims", dims_}, {"weighted", weighted_}}; }
+  Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
+  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
+    const Tensor x = cast(inputs[0], Dtype::f32), g = cast(inputs[1], Dtype::f32);
+    const Tensor weight = weighted_ ? cast(inputs[4], Dtype::f32) : Tensor{};
+    Dims dims;
+    for (int d = x.rank() - static_cast<int>(dims_); d < x.rank(); ++d) dims.push_back(d);
+    const auto second =
+        normalize_second_order(cast(gradients[0], Dtype::f32), x, weighted_ ? g * weight : g, inputs[2], inputs[3], dims);
+    Tensors result{cast(second.x, inputs[0].dtype()), cast(weighted_ ? second.h * weight : second.h, inputs[1].dtype()),
+                   second.mean, second.rstd};
+    if (weighted_) result.push_back(cast(sum_to(second.h * g, weight.shape()), inputs[4].dtype()));
+    return result;
+  }
+  void lower(exec::Recorder& recorder) const override {
+    auto problem = problem_of(true, recorder.spec(recorder.input(0)).shape, dims_);
+    problem.weighted = weighted_;
+    problem.x = recorder.input(0);
+    problem.g = recorder.input(1);
+    problem.mean = recorder.input(2);
+    problem.rstd = recorder.input(3);
+    if (weighted_) problem.weight = recorder.input(4);
+    problem.dx = recorder.output();
+    solvers.lower(problem, recorder.device(), recorder);
+  }
+
+ private:
+  std::int64_t dims_;
+  bool weighted_;
+};
+
+/// Inputs: x; weight; bias. Outputs: y, and f32 per row: mean and reciprocal of the standard deviation.
+class LayerNorm : public Op {
+ public:
+  LayerNorm(std::int64_t dims, bool weighted, bool biased, double eps)
+      : dims_(dims), weighted_(weighted), biased_(biased), eps_(eps) {}
+  std::string_view name() const override { return "layer_norm"; }
+  bool takes_epilogue() const override { return true; }
+  std::optional<std::size_t> prologue_input() const override { return 0; }
+  Fields fields() const override { return {{"dims", dims_}, {"weighted", weighted_}, {"biased", biased_}, {"eps", eps_}}; }
+
+  Specs infer(const Specs& inputs) const override {
+    const auto& x = inputs[0];
+    require_floating(name(), x);
+    if (dims_ < 1 || dims_ > x.shape.rank())
+      throw ShapeError(fmt::format("layer_norm: x {} has no last {} dimensions", to_string(x), dims_));
+    const auto split = x.shape.end() - dims_;
+    const Shape normalized(std::vector<std::int64_t>(split, x.shape.end()));
+    if (normalized.numel() == 0) throw ShapeError(fmt::format("layer_norm: there is nothing to normalise in x {}", to_string(x)));
+    for (std::size_t i = 1; i < inputs.size(); ++i) {
+      const auto what = i == 1 && weighted_ ? "weight" : "bias";
+      require_floating(fmt::format("layer_norm's {}", what), inputs[i]);
+      if (inputs[i].shape != normalized)
+        throw ShapeError(fmt::format("layer_norm: {} must have shape {} for the last {} dimensions of x {}, got {}", what,
+                                     to_string(normalized), dims_, to_string(x), to_string(inputs[i].shape)));
+    }
+    std::vector<std::int64_t> rows(x.shape.begin(), split);
+    rows.resize(static_cast<std::size_t>(x.shape.rank()), 1);
+    const Spec statistic{Shape(std::move(rows)), Dtype::f32};
+    return {x, statistic, statistic};
+  }
+
+  Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
+    Tensors result(inputs.size());
+    const auto &x = inputs[0], &g = gradients[0];
+    const Tensor wide = cast(x, Dtype::f32);
+    if (g.defined()) {
+      Tensors all{x, g, outputs[1], outputs[2]};
+      if (weighted_) all.push_back(inputs[1]);
+      result[0] = clnet::apply(std::make_shared<LayerNormBackward>(dims_, weighted_), std::move(all));
+      const Tensor wide_g = cast(g, Dtype::f32);
+      if (weighted_) {
+        const Tensor normalized = (wide - outputs[1]) * outputs[2];
+        result[1] = cast(sum_to(wide_g * normalized, inputs[1].shape()), inputs[1].dtype());
+      }
+      if (biased_) result.back() = cast(sum_to(wide_g, inputs.back().shape()), inputs.back().dtype());
+    }
+    if (const Tensor more = statistics_gradient(wide, outputs[1], outputs[2], gradients[1], gradients[2]); more.defined())
+      result[0] = result[0].defined() ? result[0] + cast(more, x.dtype()) : cast(more, x.dtype());
+    return result;
+  }
+
+  void lower(exec::Recorder& recorder) const override {
+    auto problem = problem_of(false, recorder.spec(recorder.input(0)).shape, dims_);
+    problem.weighted = weighted_;
+    problem.biased = biased_;
+    problem.eps = static_cast<float>(eps_);
+    problem.x = recorder.input(0);
+    std::size_t next = 1;
+    if (weighted_) problem.weight = recorder.input(next++);
+    if (biased_) problem.bias = recorder.input(next);
+    problem.y = recorder.output(0);
+    problem.mean = recorder.output(1);
+    problem.rstd = recorder.output(2);
+    solvers.lower(problem, recorder.device(), recorder);
+  }
+
+ private:
+  std::int64_t dims_;
+  bool weighted_, biased_;
+  double eps_;
+};
+
+}  // namespace
+
+}  // namespace ops
+
+Tensor layer_norm(const Tensor& x, int normalized_dims, const Tensor& weight, const Tensor& bias, double eps) {
+  require_defined("layer_norm", {{"x", x}});
+  std::vector<Tensor> inputs{x};
+  if (weight.defined()) inputs.push_back(weight);
+  if (bias.defined()) inputs.push_back(bias);
+  const int dims = weight.defined() ? weight.rank() : normalized_dims;
+  return apply_all(std::make_shared<ops::LayerNorm>(dims, weight.defined(), bias.defined(), eps), std::move(inputs))[0];
+}
+
+}  // namespace clnet

@@ -1,0 +1,139 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/exec/choose/solver.h"
+#include "lib/exec/record/recorder.h"
+#include "lib/graph/require.h"
+#include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/rows.h"
+#include "lib/ops/wide.h"
+
+namespace clnet {
+
+namespace ops {
+
+namespace {
+
+struct SoftmaxProblem {
+  bool logarithm;
+  exec::Ref x, y;
+  std::int64_t outer = 1, axis = 1, inner = 1;
+};
+
+class Softmax : public Op {
+ public:
+  Softmax(bool logarithm, int dim) : logarithm_(logarithm), dim_(dim) {}
+  std::string_view name() const override { return logarithm_ ? "log_softmax" : "softmax"; }
+  Fields fields() const override { return {{"dim", std::int64_t{dim_}}}; }
+
+  Specs infer(const Specs& inputs) const override {
+    const auto& x = inputs[0];
+    require_floating(name(), x);
+    if (dim_ < -x.shape.rank() || dim_ >= x.shape.rank())
+      throw ShapeError(fmt::format("{}: dimension {} is out of range for shape {}", name(), dim_, to_string(x.shape)));
+    return {x};
+  }
+
+  Tensors vjp(const Tensors&, const Tensors& outputs, const Tensors& gradients) const override {
+    const Tensor y = wide(outputs[0]), g = wide(gradients[0]);
+    const Tensor dx = logarithm_ ? g - exp(y) * sum(g, {dim_}, true) : y * (g - sum(g * y, {dim_}, true));
+    return {cast(dx, outputs[0].dtype())};
+  }
+
+  bool takes_epilogue() const override { return true; }
+  std::optional<std::size_t> prologue_input() const override { return 0; }
+  void lower(exec::Recorder& recorder) const override;
+
+ private:
+  bool logarithm_;
+  int dim_;
+};
+
+exec::Launch& launch(const SoftmaxProblem& problem, exec::Recorder& recorder, std::string_view program,
+                     std::string_view function) {
+  return recorder.kernel(program, function)
+      .define("LOGARITHM", problem.logarithm ? 1 : 0)
+      .in("x", problem.x)
+      .out("y", problem.y)
+      .detail(fmt::format("[{}, {}, {}]", problem.outer, problem.axis, problem.inner));
+}
+
+void fuse(exec::Launch& launch, const SoftmaxProblem& problem, exec::Recorder& recorder) {
+  recorder.prologue(launch, "x");
+  recorder.epilogue(launch, problem.axis, problem.inner);
+}
+
+void cpu_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
+  const auto width = vector_width(recorder.device());
+  const bool f32 = recorder.spec(problem.y).dtype == Dtype::f32;
+  if (problem.inner == 1) {
+    const auto per_item = rows_per_item(problem.outer, problem.axis, 4096, recorder.device());
+    fuse(launch(problem, recorder, "softmax_cpu", "softmax_rows")
+             .define("VW", width)
+             .define("KEEP_EXP", f32 && !problem.logarithm ? 1 : 0)
+             .args({problem.outer, problem.axis, per_item})
+             .range({ceil_div(problem.outer, per_item)}, {1}),
+         problem, recorder);
+  } else {
+    fuse(launch(problem, recorder, "softmax_cpu", "softmax_columns")
+             .define("VW", width)
+             .define("KEEP_EXP", f32 && !problem.logarithm ? 1 : 0)
+             .args({problem.axis, problem.inner})
+             .range({problem.outer * ceil_div(problem.inner, width)}, {1}),
+         problem, recorder);
+  }
+}
+
+std::optional<std::string> gpu_rejects(const SoftmaxProblem& problem, const DeviceInfo&) {
+  if (problem.inner != 1) return "the axis is not the innermost dimension, where one work-item per line is as good";
+  return std::nullopt;
+}
+
+void gpu_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
+  const auto group = group_size(recorder.device()), threads = threads_per_row(problem.axis, group);
+  fuse(launch(problem, recorder, "softmax_gpu", "softmax_gpu")
+           .define("GROUP", group)
+           .args({problem.outer, problem.axis, threads})
+           .range({ceil_div(problem.outer, group / threads) * group}, {group}),
+       problem, recorder);
+}
+
+void direct_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
+  const auto lines = problem.outer * problem.inner;
+  fuse(launch(problem, recorder, "softmax_direct", "softmax_direct")
+           .args({lines, problem.axis, problem.inner})
+           .range({lines}, {std::min<std::int64_t>(64, group_size(recorder.device()))}),
+       problem, recorder);
+}
+
+const exec::SolverList<SoftmaxProblem> solvers{"softmax",
+                                               {{"cpu", needs_vectors<SoftmaxProblem>, cpu_lower},
+                                                {"gpu", gpu_rejects, gpu_lower},
+                                                {"direct", exec::accepts_everything<SoftmaxProblem>, direct_lower}}};
+
+void Softmax::lower(exec::Recorder& recorder) const {
+  const auto& shape = recorder.spec(recorder.input(0)).shape;
+  const int dim = shape.normalize(dim_);
+  SoftmaxProblem problem{.logarithm = logarithm_, .x = recorder.input(0), .y = recorder.output(), .axis = shape[dim]};
+  for (int d = 0; d < dim; ++d) problem.outer *= shape[d];
+  for (int d = dim + 1; d < shape.rank(); ++d) problem.inner *= shape[d];
+  solvers.lower(problem, recorder.device(), recorder);
+}
+
+}  // namespace
+
+}  // namespace ops
+
+Tensor softmax(const Tensor& x, int dim) {
+  require_defined("softmax", {{"x", x}});
+  return apply(std::make_shared<ops::Softmax>(false, dim), {x});
+}
+Tensor log_softmax(const Tensor& x, int dim) {
+  require_defined("log_softmax", {{"x", x}});
+  return apply(std::make_shared<ops::Softmax>(true, dim), {x});
+}
+
+}  // namespace clnet

@@ -1,0 +1,151 @@
+// max_pool2d and adaptive_max_pool2d. The operation also gives the index of each maximum in its plane, for the gradient.
+#include <algorithm>
+
+#include "lib/exec/choose/solver.h"
+#include "lib/graph/require.h"
+#include "lib/ops/pool/pool2d.h"
+
+namespace clnet {
+
+namespace ops {
+
+namespace {
+
+struct MaxPool2dProblem {
+  exec::Ref x, y, index;
+  std::int64_t planes = 0;
+  PoolWindows windows;
+};
+
+struct MaxPool2dBackwardProblem {
+  exec::Ref index, g, dx;
+  std::int64_t planes = 0;
+  PoolWindows windows;
+  Dtype dtype = Dtype::f32;
+};
+
+/// Outputs of a row that the kernel takes at once: at most those whose windows lie inside the row. 0: one by one.
+std::int64_t vector_width(const PoolWindows& p, const DeviceInfo& device) {
+  const auto reach = (p.kernel.width - 1) * p.dilation.width, stride = p.stride.width;
+  if (p.adaptive || stride > 2 || reach + 1 < stride || p.w + p.padding.left <= reach) return 0;
+  const auto first = (p.padding.left + stride - 1) / stride;
+  const auto last = std::min((p.w + p.padding.left - reach - 1) / stride + 1, p.out_w);
+  for (std::int64_t width : {16, 8, 4})
+    if (width <= device.native_float_width && width <= last - first) return width;
+  return 0;
+}
+
+void lower_forward(const MaxPool2dProblem& p, exec::Recorder& recorder, std::int64_t rows) {
+  auto& launch = recorder.kernel("max_pool2d", "max_pool2d").in("x", p.x).out("y", p.y).out("index", p.index);
+  const bool fixed = launch_pool(launch, p.windows, p.planes, p.windows.out_h, p.windows.out_w, rows);
+  if (const auto width = vector_width(p.windows, recorder.device()); fixed && width > 0) launch.define("VW", width);
+}
+
+void lower_backward(const MaxPool2dBackwardProblem& p, exec::Recorder& recorder, std::int64_t rows) {
+  auto& launch = recorder.kernel("max_pool2d_backward", "max_pool2d_backward").in("index", p.index).in("g", p.g).out("dx", p.dx);
+  launch_pool(launch, p.windows, p.planes, p.windows.h, p.windows.w, rows);
+  recorder.epilogue(launch, 1, p.planes * p.windows.h * p.windows.w);
+}
+
+const exec::SolverList<MaxPool2dProblem> forward_solvers{
+    "max_pool2d",
+    {{"rows_cpu", [](const MaxPool2dProblem&, const DeviceInfo& device) { return needs_vector_cpu(device); },
+      [](const MaxPool2dProblem& p, exec::Recorder& recorder) {
+        lower_forward(p, recorder, pool_rows(p.planes, p.windows.out_h, recorder.device()));
+      }},
+     {"direct", exec::accepts_everything<MaxPool2dProblem>,
+      [](const MaxPool2dProblem& p, exec::Recorder& recorder) { lower_forward(p, recorder, 0); }}}};
+
+const exec::SolverList<MaxPool2dBackwardProblem> backward_solvers{
+    "max_pool2d_backward",
+    {{"plane_cpu",
+      [](const MaxPool2dBackwardProblem& p, const DeviceInfo& device) -> std::optional<std::string> {
+        if (p.dtype != Dtype::f32) return "sums in place, which only f32 can do exactly enough";
+        return needs_vector_cpu(device);
+      },
+      [](const MaxPool2dBackwardProblem& p, exec::Recorder& recorder) { lower_backward(p, recorder, p.windows.h); }},
+     {"direct", exec::accepts_everything<MaxPool2dBackwardProblem>,
+      [](const MaxPool2dBackwardProblem& p, exec::Recorder& recorder) { lower_backward(p, recorder, 0); }}}};
+
+/// Inputs: index, gradient of the output.
+class MaxPool2dBackward : public Op {
+ public:
+  explicit MaxPool2dBackward(PoolWindows windows) : windows_(windows) {}
+  std::string_view name() const override { return "max_pool2d_backward"; }
+  bool takes_epilogue() const override { return true; }
+  Fields fields() const override { return windows_.fields(); }
+
+  Specs infer(const Specs& inputs) const override {
+    return {{inputs[1].shape.with(2, windows_.h).with(3, windows_.w), inputs[1].dtype}};
+  }
+  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
+    const auto& shape = inputs[0].shape();
+    const auto planes = shape[0] * shape[1];
+    const auto picked = gather(reshape(gradients[0], {planes, windows_.h * windows_.w}), 1,
+                               reshape(inputs[0], {planes, windows_.out_h * windows_.out_w}));
+    return {Tensor{}, reshape(picked, shape)};
+  }
+  void lower(exec::Recorder& recorder) const override {
+    const auto& shape = recorder.spec(recorder.input(0)).shape;
+    backward_solvers.lower({recorder.input(0), recorder.input(1), recorder.output(), shape[0] * shape[1], windows_,
+                            recorder.spec(recorder.output()).dtype},
+                           recorder.device(), recorder);
+  }
+
+ private:
+  PoolWindows windows_;
+};
+
+class MaxPool2d : public Op {
+ public:
+  explicit MaxPool2d(PoolWindows windows) : windows_(windows) {}
+  std::string_view name() const override { return "max_pool2d"; }
+  Fields fields() const override { return windows_.fields(); }
+
+  Specs infer(const Specs& inputs) const override {
+    const auto shape = inputs[0].shape.with(2, windows_.out_h).with(3, windows_.out_w);
+    return {{shape, inputs[0].dtype}, {shape, Dtype::i32}};
+  }
+  Tensors vjp(const Tensors&, const Tensors& outputs, const Tensors& gradients) const override {
+    if (!gradients[0].defined()) return Tensors(1);
+    return {apply(std::make_shared<MaxPool2dBackward>(windows_), {outputs[1], gradients[0]})};
+  }
+  void lower(exec::Recorder& recorder) const override {
+    const auto& shape = recorder.spec(recorder.input(0)).shape;
+    forward_solvers.lower({recorder.input(0), recorder.output(0), recorder.output(1), shape[0] * shape[1], windows_},
+                          recorder.device(), recorder);
+  }
+
+ private:
+  PoolWindows windows_;
+};
+
+}  // namespace
+
+}  // namespace ops
+
+using namespace ops;
+
+Tensor max_pool2d(const Tensor& x, Pair kernel_size, const MaxPool2dOptions& options) {
+  require_defined("max_pool2d", {{"x", x}});
+  const auto windows = pool_windows("max_pool2d", x.spec(), kernel_size, options.stride.value_or(kernel_size), options.padding,
+                                    options.dilation, options.ceil_mode);
+  return apply_all(std::make_shared<MaxPool2d>(windows), {x})[0];
+}
+
+Tensor adaptive_max_pool2d(const Tensor& x, Pair output_size) {
+  require_defined("adaptive_max_pool2d", {{"x", x}});
+  const auto windows = adaptive_windows("adaptive_max_pool2d", x.spec(), output_size);
+  // Large planes first by rows: the same elements win, more work-items share the work, and loops stay below llvmpipe's limit.
+  constexpr std::int64_t large = 32768;
+  if (!windows.adaptive && windows.kernel.height > 1 && windows.kernel.height * windows.kernel.width > large)
+    return max_pool2d(max_pool2d(x, {1, windows.kernel.width}), {windows.kernel.height, 1});
+  return apply_all(std::make_shared<MaxPool2d>(windows), {x})[0];
+}
+
+Tensor global_max_pool2d(const Tensor& x) {
+  require_defined("global_max_pool2d", {{"x", x}});
+  return adaptive_max_pool2d(x, 1);
+}
+
+}  // namespace clnet

@@ -1,0 +1,47 @@
+#include <fmt/format.h>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/graph/op.h"
+#include "lib/graph/require.h"
+#include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/random/random.h"
+
+namespace clnet {
+
+namespace {
+
+/// Inputs: x, seed, offset. The mask is made again in backward from the same two numbers instead of being kept.
+class Dropout : public Op {
+ public:
+  explicit Dropout(double p) : p_(p) {}
+  std::string_view name() const override { return "dropout"; }
+  Fields fields() const override { return {{"p", p_}}; }
+
+  Specs infer(const Specs& inputs) const override {
+    ops::require_floating(name(), inputs[0]);
+    return {inputs[0]};
+  }
+  std::string expr(const Specs&) const override { return "clnet_uniform((ulong)b, (ulong)c, (ulong)i) < p0 ? 0.0f : a * p1"; }
+  std::vector<float> parameters() const override { return {static_cast<float>(p_), static_cast<float>(1 / (1 - p_))}; }
+  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
+    return {apply(std::make_shared<Dropout>(p_), {gradients[0], inputs[1], inputs[2]}), Tensor{}, Tensor{}};
+  }
+
+ private:
+  double p_;
+};
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, double p) {
+  require_defined("dropout", {{"x", x}});
+  if (!(p >= 0 && p <= 1)) throw Error(fmt::format("dropout: the probability must be in [0, 1], got {}", p));
+  ops::require_floating("dropout", x.spec());
+  if (p == 0) return x;
+  if (p == 1) return zeros_like(x);
+  auto source = ops::next_random_source();
+  return apply(std::make_shared<Dropout>(p), {x, std::move(source.seed), std::move(source.offset)});
+}
+
+}  // namespace clnet

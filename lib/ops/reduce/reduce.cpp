@@ -1,0 +1,236 @@
+#include "lib/ops/reduce/reduce.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/graph/require.h"
+#include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/wide.h"
+
+namespace clnet {
+
+namespace ops {
+
+namespace {
+
+enum class Kind : std::uint8_t { sum, mean, prod, max, min };
+constexpr std::string_view names[] = {"sum", "mean", "prod", "max", "min"};
+
+/// Which dimensions are reduced: all when none is given. Throws ShapeError for one out of range or given twice.
+std::vector<bool> reduced_dims(std::string_view op, const Shape& shape, const Dims& dims) {
+  std::vector<bool> reduced(static_cast<std::size_t>(shape.rank()), dims.empty());
+  for (int dim : dims) {
+    if (dim < -shape.rank() || dim >= shape.rank())
+      throw ShapeError(fmt::format("{}: dimension {} is out of range for shape {}", op, dim, to_string(shape)));
+    auto entry = reduced[static_cast<std::size_t>(shape.normalize(dim))];
+    if (entry) throw ShapeError(fmt::format("{}: dimension {} is given twice", op, dim));
+    entry = true;
+  }
+  return reduced;
+}
+
+/// The shape with extents of 1 in place of the reduced ones, or without them.
+Shape reduced_shape(const Shape& shape, const std::vector<bool>& reduced, bool keepdim) {
+  std::vector<std::int64_t> extents;
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (!reduced[static_cast<std::size_t>(d)])
+      extents.push_back(shape[d]);
+    else if (keepdim)
+      extents.push_back(1);
+  }
+  return Shape(std::move(extents));
+}
+
+std::int64_t reduced_count(const Shape& shape, const std::vector<bool>& reduced) {
+  std::int64_t count = 1;
+  for (int d = 0; d < shape.rank(); ++d)
+    if (reduced[static_cast<std::size_t>(d)]) count *= shape[d];
+  return count;
+}
+
+class Reduce : public Op {
+ public:
+  Reduce(Kind kind, Dims dims, bool keepdim) : kind_(kind), dims_(std::move(dims)), keepdim_(keepdim) {}
+  std::string_view name() const override { return names[static_cast<std::size_t>(kind_)]; }
+  Fields fields() const override {
+    return {{"dims", std::vector<std::int64_t>(dims_.begin(), dims_.end())}, {"keepdim", keepdim_}};
+  }
+
+  Specs infer(const Specs& inputs) const override {
+    const auto& x = inputs[0];
+    const auto reduced = reduced_dims(name(), x.shape, dims_);
+    if (kind_ == Kind::mean) require_floating(name(), x);
+    const bool extremum = kind_ == Kind::max || kind_ == Kind::min;
+    if (extremum && reduced_count(x.shape, reduced) == 0)
+      throw ShapeError(fmt::format("{}: there is no element to choose from in {}", name(), to_string(x)));
+    return {{reduced_shape(x.shape, reduced, keepdim_), result_dtype(x.dtype)}};
+  }
+
+  Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
+    const auto& x = inputs[0];
+    const auto reduced = reduced_dims(name(), x.shape(), dims_);
+    const auto kept = reduced_shape(x.shape(), reduced, true);
+    const Tensor g = reshape(gradients[0], kept);
+    switch (kind_) {
+      case Kind::sum: return {expand(g, x.shape())};
+      case Kind::mean: return {expand(g / static_cast<double>(reduced_count(x.shape(), reduced)), x.shape())};
+      case Kind::prod: {
+        // The product of the others: of all without the zeros, divided by x, where no other one is zero.
+        const Tensor values = wide(x), is_zero = equal(values, 0.0), zero = cast(is_zero, Dtype::f32);
+        const Tensor others_zero = sum(zero, dims_, true) - zero;
+        const Tensor safe = where(is_zero, scalar_like(1, values), values);
+        const Tensor others = prod(safe, dims_, true) / safe;
+        return {cast(where(equal(others_zero, 0.0), wide(g) * others, scalar_like(0, values)), x.dtype())};
+      }
+      default: {
+        // Counted in f32: f16 ends at 65504, and bf16 knows 257 no more.
+        const Tensor chosen = cast(equal(x, reshape(outputs[0], kept)), Dtype::f32);
+        return {cast(chosen * (wide(g) / sum(chosen, dims_, true)), x.dtype())};
+      }
+    }
+  }
+
+  std::optional<Alias> alias(const Specs& inputs, std::size_t) const override {
+    // Where only extents of 1 are reduced, the values are the result.
+    const auto& x = inputs[0];
+    const bool same = reduced_count(x.shape, reduced_dims(name(), x.shape, dims_)) == 1 && result_dtype(x.dtype) == x.dtype;
+    return same ? std::optional(Alias{}) : std::nullopt;
+  }
+
+  bool takes_epilogue() const override { return true; }
+  std::optional<std::size_t> prologue_input() const override { return 0; }
+
+  void lower(exec::Recorder& recorder) const override {
+    // Runs of dimensions that are all kept or all reduced, outermost first; those of extent 1 belong to any run.
+    struct Run {
+      std::int64_t extent;
+      bool reduced;
+    };
+    std::vector<Run> runs;
+    const auto& spec = recorder.spec(recorder.input(0));
+    const auto reduced = reduced_dims(name(), spec.shape, dims_);
+    for (int d = 0; d < spec.shape.rank(); ++d) {
+      const bool is_reduced = reduced[static_cast<std::size_t>(d)];
+      if (spec.shape[d] == 1) continue;
+      if (!runs.empty() && runs.back().reduced == is_reduced)
+        runs.back().extent *= spec.shape[d];
+      else
+        runs.push_back({spec.shape[d], is_reduced});
+    }
+    // Nothing to reduce, but another dtype to give.
+    if (std::none_of(runs.begin(), runs.end(), [](const Run& run) { return run.reduced; })) runs.insert(runs.begin(), {1, true});
+
+    // One run after the other, the innermost first: it leaves the least.
+    static constexpr ReduceKind kinds[] = {ReduceKind::sum, ReduceKind::sum, ReduceKind::prod, ReduceKind::max, ReduceKind::min};
+    const auto count = reduced_count(spec.shape, reduced);
+    ReduceProblem problem{.kind = kinds[static_cast<std::size_t>(kind_)], .x = recorder.input(0), .y = {}};
+    while (true) {
+      const auto last = std::find_if(runs.rbegin(), runs.rend(), [](const Run& run) { return run.reduced; }).base() - 1;
+      problem.reduce = last->extent;
+      problem.outer = problem.inner = 1;
+      for (auto run = runs.begin(); run != last; ++run) problem.outer *= run->extent;
+      for (auto run = last + 1; run != runs.end(); ++run) problem.inner *= run->extent;
+      runs.erase(last);
+      const bool final = std::none_of(runs.begin(), runs.end(), [](const Run& run) { return run.reduced; });
+      if (final && kind_ == Kind::mean) problem.scale = 1.0f / static_cast<float>(count);
+      problem.y = final ? recorder.output() : recorder.temporary({{problem.outer, problem.inner}, accumulator(spec.dtype)});
+      record_reduce(problem, recorder);
+      if (final) return;
+      problem.x = problem.y;
+    }
+  }
+
+ private:
+  /// Sums and products of integers are wide.
+  Dtype result_dtype(Dtype x) const { return kind_ == Kind::max || kind_ == Kind::min || is_floating(x) ? x : Dtype::i64; }
+
+  Kind kind_;
+  Dims dims_;
+  bool keepdim_;
+};
+
+class ArgReduce : public Op {
+ public:
+  ArgReduce(bool greatest, int dim, bool keepdim) : greatest_(greatest), dim_(dim), keepdim_(keepdim) {}
+  std::string_view name() const override { return greatest_ ? "argmax" : "argmin"; }
+  Fields fields() const override { return {{"dim", std::int64_t{dim_}}, {"keepdim", keepdim_}}; }
+
+  Specs infer(const Specs& inputs) const override {
+    const auto& x = inputs[0];
+    const auto reduced = reduced_dims(name(), x.shape, {dim_});
+    if (reduced_count(x.shape, reduced) == 0)
+      throw ShapeError(fmt::format("{}: there is no element to choose from in {}", name(), to_string(x)));
+    return {{reduced_shape(x.shape, reduced, keepdim_), Dtype::i64}};
+  }
+
+  Tensors vjp(const Tensors&, const Tensors&, const Tensors&) const override { return {Tensor{}}; }
+
+  void lower(exec::Recorder& recorder) const override {
+    const auto& shape = recorder.spec(recorder.input(0)).shape;
+    const int dim = shape.normalize(dim_);
+    ArgReduceProblem problem{.greatest = greatest_, .x = recorder.input(0), .y = recorder.output(), .reduce = shape[dim]};
+    for (int d = 0; d < dim; ++d) problem.outer *= shape[d];
+    for (int d = dim + 1; d < shape.rank(); ++d) problem.inner *= shape[d];
+    record_arg_reduce(problem, recorder);
+  }
+
+ private:
+  bool greatest_;
+  int dim_;
+  bool keepdim_;
+};
+
+Tensor reduce(Kind kind, const Tensor& x, const Dims& dims, bool keepdim) {
+  auto op = std::make_shared<Reduce>(kind, dims, keepdim);
+  require_defined(op->name(), {{"x", x}});
+  return apply(std::move(op), {x});
+}
+
+}  // namespace
+
+}  // namespace ops
+
+using namespace ops;
+
+Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) { return reduce(Kind::sum, x, dims, keepdim); }
+Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) { return reduce(Kind::mean, x, dims, keepdim); }
+Tensor prod(const Tensor& x, const Dims& dims, bool keepdim) { return reduce(Kind::prod, x, dims, keepdim); }
+Tensor max(const Tensor& x, const Dims& dims, bool keepdim) { return reduce(Kind::max, x, dims, keepdim); }
+Tensor min(const Tensor& x, const Dims& dims, bool keepdim) { return reduce(Kind::min, x, dims, keepdim); }
+
+Tensor argmax(const Tensor& x, int dim, bool keepdim) {
+  require_defined("argmax", {{"x", x}});
+  return apply(std::make_shared<ArgReduce>(true, dim, keepdim), {x});
+}
+Tensor argmin(const Tensor& x, int dim, bool keepdim) {
+  require_defined("argmin", {{"x", x}});
+  return apply(std::make_shared<ArgReduce>(false, dim, keepdim), {x});
+}
+
+Tensor var(const Tensor& x, const Dims& dims, int correction, bool keepdim) {
+  require_defined("var", {{"x", x}});
+  require_floating("var", x.spec());
+  const auto count = reduced_count(x.shape(), reduced_dims("var", x.shape(), dims));
+  // Squares of f16 would overflow, and those of bf16 lose what the difference has left.
+  const Tensor wide = cast(x, Dtype::f32);
+  const Tensor squares = sum(square(wide - mean(wide, dims, true)), dims, keepdim);
+  return cast(squares / static_cast<double>(std::max<std::int64_t>(0, count - correction)), x.dtype());
+}
+
+Tensor sum_to(const Tensor& x, const Shape& shape) {
+  require_defined("sum_to", {{"x", x}});
+  if (x.shape() == shape) return x;
+  if (broadcast(x.shape(), shape, "sum_to") != x.shape())
+    throw ShapeError(fmt::format("sum_to: shape {} does not broadcast to {}", to_string(shape), to_string(x.shape())));
+  const int leading = x.rank() - shape.rank();
+  Dims dims;
+  for (int d = 0; d < x.rank(); ++d)
+    if (d < leading || shape[d - leading] != x.size(d)) dims.push_back(d);
+  return reshape(cast(dims.empty() ? x : sum(x, dims, true), x.dtype()), shape);
+}
+
+}  // namespace clnet

@@ -1,0 +1,33 @@
+// Reduction of one dimension, recorded: what sums, means, products and extrema over any dimensions are made of.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/exec/record/recorder.h"
+
+namespace clnet::ops {
+
+/// The numbers are those of KIND in kernels/reduce/reduce.clh.
+enum class ReduceKind : std::uint8_t { sum, prod, max, min };
+
+/// y[outer][inner] of x[outer][reduce][inner], multiplied by `scale` where the values are floating.
+struct ReduceProblem {
+  ReduceKind kind = ReduceKind::sum;
+  exec::Ref x, y;
+  std::int64_t outer = 1, reduce = 1, inner = 1;
+  float scale = 1;
+};
+
+/// Floats are accumulated in float, integers in i64.
+Dtype accumulator(Dtype dtype);
+void record_reduce(const ReduceProblem& problem, exec::Recorder& recorder);
+
+/// The index along the middle dimension of the first largest or smallest element.
+struct ArgReduceProblem {
+  bool greatest = true;
+  exec::Ref x, y;
+  std::int64_t outer = 1, reduce = 1, inner = 1;
+};
+void record_arg_reduce(const ArgReduceProblem& problem, exec::Recorder& recorder);
+
+}  // namespace clnet::ops

@@ -1,0 +1,213 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/exec/choose/solver.h"
+#include "lib/ops/reduce/reduce.h"
+#include "lib/ops/rows.h"
+
+namespace clnet::ops {
+
+using exec::Launch;
+using exec::Recorder;
+using exec::Ref;
+
+Dtype accumulator(Dtype dtype) { return is_floating(dtype) ? Dtype::f32 : Dtype::i64; }
+
+namespace {
+
+Launch& launch(const ReduceProblem& problem, Recorder& recorder, std::string_view program, std::string_view function) {
+  const bool integers = !is_floating(recorder.spec(problem.x).dtype);
+  return recorder.kernel(program, function)
+      .define("KIND", static_cast<std::int64_t>(problem.kind))
+      .define("ACC_INT", integers ? 1 : 0)
+      .flops(static_cast<double>(problem.outer) * static_cast<double>(problem.reduce) * static_cast<double>(problem.inner))
+      .detail(fmt::format("[{}, {}, {}]", problem.outer, problem.reduce, problem.inner));
+}
+
+/// What is fused into the first stage's input and the last stage's output; sums of integers take nothing.
+void fuse(Launch& launch, const ReduceProblem& problem, const ReduceProblem& stage, Recorder& recorder) {
+  if (!is_floating(recorder.spec(problem.x).dtype)) return;
+  recorder.prologue(launch, "x");
+  if (stage.y.value == problem.y.value) recorder.epilogue(launch, 1, 1);
+}
+
+/// With more than one chunk: the problem of the first stage, which leaves one value per chunk, and that of the second.
+struct Stages {
+  ReduceProblem first, second;
+};
+Stages stages(const ReduceProblem& problem, std::int64_t chunks, Recorder& recorder) {
+  Stages result{problem, problem};
+  if (chunks == 1) return result;
+  const auto dtype = accumulator(recorder.spec(problem.x).dtype);
+  const Ref partial = recorder.temporary({{problem.outer, chunks, problem.inner}, dtype});
+  result.first.y = partial;
+  result.first.scale = 1;
+  result.second.x = partial;
+  result.second.reduce = chunks;
+  return result;
+}
+
+/// Rounds the chunk up to a multiple of `unit` and gives the number of chunks.
+std::int64_t divide(std::int64_t reduce, std::int64_t unit, std::int64_t wanted, std::int64_t& chunk) {
+  chunk = std::max(unit, ceil_div(ceil_div(reduce, std::max<std::int64_t>(wanted, 1)), unit) * unit);
+  return std::max<std::int64_t>(1, ceil_div(reduce, chunk));
+}
+
+// ---- cpu: whole chunks per work-item, explicit vectors ---------------------------------------------------------------------
+
+void cpu_lower(const ReduceProblem& problem, Recorder& recorder) {
+  const auto& device = recorder.device();
+  const std::int64_t width = vector_width(device), tasks = std::int64_t{4} * device.compute_units;
+  constexpr std::int64_t task_elements = 16384;  // some microseconds of work, against about one of overhead
+  const auto elements = problem.outer * problem.reduce * problem.inner;
+  const auto wanted_tasks = std::clamp<std::int64_t>(elements / task_elements, 1, tasks);
+
+  // Chunks when the kept dimensions do not keep all cores busy, and where accumulators would take too many values.
+  std::int64_t chunk = 0, chunks = 0, units = 0;
+  if (problem.inner == 1) {
+    const auto wanted =
+        std::max(ceil_div(wanted_tasks, std::max<std::int64_t>(problem.outer, 1)), problem.reduce / (128 * 64 * width));
+    chunks = divide(problem.reduce, 64 * width, wanted, chunk);
+    units = problem.outer;
+  } else {
+    const auto blocks = ceil_div(problem.inner, 4 * width);
+    const auto wanted =
+        std::max(ceil_div(wanted_tasks, std::max<std::int64_t>(problem.outer * blocks, 1)), problem.reduce / 4096);
+    chunks = divide(problem.reduce, 32, wanted, chunk);
+    units = problem.outer * blocks;
+  }
+  const auto all = units * chunks;
+  const auto per_item = chunks > 1 || all == 0
+                            ? 1
+                            : std::clamp<std::int64_t>(task_elements * all / std::max<std::int64_t>(elements, 1), 1,
+                                                       std::max<std::int64_t>(1, all / tasks));
+  const auto parts = stages(problem, chunks, recorder);
+  auto& kernel = launch(problem, recorder, "reduce_cpu", problem.inner == 1 ? "reduce_rows" : "reduce_columns");
+  kernel.define("VW", width).in("x", parts.first.x).out("y", parts.first.y);
+  if (problem.inner == 1)
+    kernel.args({problem.outer, problem.reduce, chunk, chunks, per_item})
+        .arg_float(parts.first.scale)
+        .range({ceil_div(problem.outer, per_item) * chunks}, {1});
+  else
+    kernel.args({problem.outer, problem.reduce, problem.inner, chunk, chunks, per_item})
+        .arg_float(parts.first.scale)
+        .range({ceil_div(problem.outer, per_item) * chunks * ceil_div(problem.inner, 4 * width)}, {1});
+  fuse(kernel, problem, parts.first, recorder);
+  if (chunks > 1) cpu_lower(parts.second, recorder);
+}
+
+// ---- gpu: trees in local memory along rows, neighbouring work-items on neighbouring columns -----------------------------------
+
+void gpu_lower(const ReduceProblem& problem, Recorder& recorder) {
+  const auto& device = recorder.device();
+  const auto group = group_size(device);
+  const std::int64_t wanted_items = std::int64_t{2048} * device.compute_units;
+  const auto outputs = std::max<std::int64_t>(problem.outer * problem.inner, 1);
+  std::int64_t chunk = 0, chunks = 0;
+  if (problem.inner == 1) {
+    const auto threads = threads_per_row(problem.reduce, group);
+    const auto wanted = std::max(ceil_div(wanted_items, outputs * threads), problem.reduce / 65536);
+    chunks = divide(problem.reduce, 16 * threads, wanted, chunk);
+    const auto parts = stages(problem, chunks, recorder);
+    auto& kernel = launch(problem, recorder, "reduce_gpu", "reduce_rows")
+                       .define("GROUP", group)
+                       .in("x", parts.first.x)
+                       .out("y", parts.first.y)
+                       .args({problem.outer, problem.reduce, chunk, chunks, threads})
+                       .arg_float(parts.first.scale)
+                       .range({ceil_div(problem.outer * chunks, group / threads) * group}, {group});
+    fuse(kernel, problem, parts.first, recorder);
+    if (chunks > 1) gpu_lower(parts.second, recorder);
+  } else {
+    const auto wanted = std::max(ceil_div(wanted_items, outputs), problem.reduce / 4096);
+    chunks = divide(problem.reduce, 32, wanted, chunk);
+    const auto parts = stages(problem, chunks, recorder);
+    auto& kernel = launch(problem, recorder, "reduce_gpu", "reduce_columns")
+                       .define("GROUP", group)
+                       .in("x", parts.first.x)
+                       .out("y", parts.first.y)
+                       .args({problem.outer * chunks * problem.inner, problem.reduce, problem.inner, chunk, chunks})
+                       .arg_float(parts.first.scale)
+                       .range({problem.outer * chunks * problem.inner}, {group});
+    fuse(kernel, problem, parts.first, recorder);
+    if (chunks > 1) gpu_lower(parts.second, recorder);
+  }
+}
+
+// ---- direct ------------------------------------------------------------------------------------------------------------------
+
+void direct_lower(const ReduceProblem& problem, Recorder& recorder) {
+  // llvmpipe leaves a kernel's loops after 65535 iterations.
+  constexpr std::int64_t longest = 16384;
+  const auto chunks = std::max<std::int64_t>(1, ceil_div(problem.reduce, longest));
+  const auto parts = stages(problem, chunks, recorder);
+  const auto outputs = problem.outer * chunks * problem.inner;
+  auto& kernel = launch(problem, recorder, "reduce_direct", "reduce_direct")
+                     .in("x", parts.first.x)
+                     .out("y", parts.first.y)
+                     .args({outputs, problem.reduce, problem.inner, longest, chunks})
+                     .arg_float(parts.first.scale)
+                     .range({outputs}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
+  fuse(kernel, problem, parts.first, recorder);
+  if (chunks > 1) direct_lower(parts.second, recorder);
+}
+
+const exec::SolverList<ReduceProblem> solvers{"reduce",
+                                              {{"cpu", needs_vectors<ReduceProblem>, cpu_lower},
+                                               {"gpu", exec::accepts_everything<ReduceProblem>, gpu_lower},
+                                               {"direct", exec::accepts_everything<ReduceProblem>, direct_lower}}};
+
+// ---- Indices
+// -------------------------------------------------------------------------------------------------------------------
+
+void lower_arg_chunks(const ArgReduceProblem& problem, std::int64_t wanted, Recorder& recorder) {
+  std::int64_t chunk = 0;
+  const auto chunks = divide(problem.reduce, 1, wanted, chunk);
+  const auto items = problem.outer * chunks * problem.inner, outputs = problem.outer * problem.inner;
+  const auto group = std::min<std::int64_t>(64, group_size(recorder.device()));
+  const Ref best = recorder.temporary({{items}, accumulator(recorder.spec(problem.x).dtype)});
+  const Ref where = chunks > 1 ? recorder.temporary({{items}, Dtype::i32}) : problem.y;
+  recorder.kernel("arg_reduce", "arg_chunks")
+      .define("FINISH", 0)
+      .define("GREATEST", problem.greatest ? 1 : 0)
+      .in("x", problem.x)
+      .out("best", best)
+      .out("where", where)
+      .args({items, problem.reduce, problem.inner, chunk, chunks})
+      .range({items}, {group})
+      .detail(fmt::format("[{}, {}, {}]", problem.outer, problem.reduce, problem.inner));
+  if (chunks == 1) return;
+  recorder.kernel("arg_reduce", "arg_finish")
+      .define("FINISH", 1)
+      .define("GREATEST", problem.greatest ? 1 : 0)
+      .in("best", best)
+      .in("where", where)
+      .out("y", problem.y)
+      .args({outputs, problem.inner, chunks})
+      .range({outputs}, {group});
+}
+
+void arg_chunked_lower(const ArgReduceProblem& problem, Recorder& recorder) {
+  const auto& device = recorder.device();
+  const std::int64_t items = std::int64_t{device.prefers_vector_kernels ? 64 : 1024} * device.compute_units;
+  lower_arg_chunks(problem, std::min(items / std::max<std::int64_t>(problem.outer * problem.inner, 1), problem.reduce / 64),
+                   recorder);
+}
+
+const exec::SolverList<ArgReduceProblem> arg_solvers{
+    "arg_reduce",
+    {{"chunked", exec::accepts_everything<ArgReduceProblem>, arg_chunked_lower},
+     {"direct", exec::accepts_everything<ArgReduceProblem>, [](const ArgReduceProblem& problem, Recorder& recorder) {
+        lower_arg_chunks(problem, ceil_div(problem.reduce, 32768), recorder);
+      }}}};
+
+}  // namespace
+
+void record_reduce(const ReduceProblem& problem, Recorder& recorder) { solvers.lower(problem, recorder.device(), recorder); }
+
+void record_arg_reduce(const ArgReduceProblem& problem, Recorder& recorder) {
+  arg_solvers.lower(problem, recorder.device(), recorder);
+}
+
+}  // namespace clnet::ops

@@ -1,0 +1,132 @@
+#include "lib/ops/shape/strided_copy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "lib/exec/choose/solver.h"
+
+namespace clnet::ops {
+
+namespace {
+
+constexpr std::size_t most_dims = 6;  // of kernels/shape/strided_copy.cl
+
+/// Without extents of 1, and with neighbours joined where both tensors step through them as through one.
+std::vector<StridedCopy::Dim> merged(const std::vector<StridedCopy::Dim>& dims) {
+  std::vector<StridedCopy::Dim> result;
+  for (const auto& dim : dims) {
+    if (dim.extent == 1) continue;
+    if (!result.empty() && result.back().from_step == dim.from_step * dim.extent &&
+        result.back().to_step == dim.to_step * dim.extent)
+      result.back() = {result.back().extent * dim.extent, dim.from_step, dim.to_step};
+    else
+      result.push_back(dim);
+  }
+  if (result.empty()) result.push_back({1, 1, 1});
+  return result;
+}
+
+/// From the first element that is written to behind the last one.
+std::int64_t reach(const StridedCopy& copy) {
+  std::int64_t last = 0;
+  for (const auto& dim : copy.dims) {
+    if (dim.extent == 0) return 0;
+    last += (dim.extent - 1) * dim.to_step;
+  }
+  return last + 1;
+}
+
+std::optional<std::string> rejects_transpose(const StridedCopy& copy, const DeviceInfo& device) {
+  if (!device.prefers_vector_kernels) return "large tiles per work-item are for CPUs with vectors";
+  if (copy.dims.size() < 2 || copy.dims.size() > 3) return fmt::format("{} dimensions are no (batched) matrix", copy.dims.size());
+  const auto rows = copy.dims.end()[-1], columns = copy.dims.end()[-2];
+  if (rows.to_step != 1 || columns.from_step != 1) return "the last two dimensions do not change places";
+  if (rows.extent < 8 || columns.extent < 8) return "a side is shorter than half a tile";
+  return std::nullopt;
+}
+
+void lower_transpose(const StridedCopy& copy, exec::Recorder& recorder) {
+  const auto rows = copy.dims.end()[-1], columns = copy.dims.end()[-2];
+  const auto batch = copy.dims.size() == 3 ? copy.dims[0] : StridedCopy::Dim{1, 0, 0};
+  constexpr std::int64_t tile = 16;  // of kernels/shape/transpose_cpu.cl
+  recorder.kernel("transpose_cpu", "transpose_cpu")
+      .in("x", copy.from)
+      .out("y", copy.to)
+      .part(reach(copy))
+      .args({rows.extent, columns.extent, rows.from_step, columns.to_step, batch.from_step, batch.to_step})
+      .range({(columns.extent + tile - 1) / tile, (rows.extent + tile - 1) / tile, batch.extent}, {1, 1, 1})
+      .detail(fmt::format("{} x {}x{}", batch.extent, rows.extent, columns.extent));
+}
+
+/// Rows are copied whole, or, with rows 0, each element by its own work-item.
+void lower_general(const StridedCopy& copy, exec::Recorder& recorder, bool by_rows) {
+  if (copy.dims.size() > most_dims) {
+    const auto outer = copy.dims[0];
+    for (std::int64_t i = 0; i < outer.extent; ++i)
+      lower_general({copy.from.at(i * outer.from_step), copy.to.at(i * outer.to_step), {copy.dims.begin() + 1, copy.dims.end()}},
+                    recorder, by_rows);
+    return;
+  }
+  const auto rank = copy.dims.size();
+  std::vector<StridedCopy::Dim> inner_first(copy.dims.rbegin(), copy.dims.rend());
+  inner_first.resize(most_dims, {1, 0, 0});
+  std::int64_t count = 1;
+  for (const auto& dim : inner_first) count *= dim.extent;
+  const auto inner = inner_first[0].extent, lines = count / inner;
+  const auto rows = by_rows ? std::max<std::int64_t>(1, rows_per_item(lines, inner, recorder.device())) : 0;
+  auto& launch = recorder.kernel("strided_copy", "strided_copy").in("x", copy.from).out("y", copy.to);
+  launch.part(reach(copy)).args({count, rows});
+  for (std::size_t d = 0; d + 1 < most_dims; ++d) launch.arg(inner_first[d].extent);
+  for (const auto& dim : inner_first) launch.arg(dim.from_step);
+  for (const auto& dim : inner_first) launch.arg(dim.to_step);
+  launch.define("RANK", static_cast<std::int64_t>(rank)).detail(fmt::format("{} elements", count));
+  if (rows > 0)
+    launch.define("ROWS", 1).range({(lines + rows - 1) / rows, 1}, {1, 1});
+  else if (rank > 1 && inner < 64)
+    launch.define("LINEAR", 1).range({count, 1}, {64, 1});
+  else
+    launch.range({inner, lines}, {64, 1});
+}
+
+std::optional<std::string> rejects_rows(const StridedCopy& copy, const DeviceInfo& device) {
+  if (!device.prefers_vector_kernels) return "a work-item for many elements is for CPUs with vectors";
+  const auto inner = copy.dims.back();
+  if (inner.from_step != 1 || inner.to_step != 1) return "rows do not lie in one piece";
+  if (copy.dims.size() == 1) return "there is only one row";
+  if (inner.extent < 4) return fmt::format("rows of {} elements are too short", inner.extent);
+  return std::nullopt;
+}
+
+const exec::SolverList<StridedCopy> solvers{
+    "strided_copy",
+    {{"transpose_cpu", rejects_transpose, lower_transpose},
+     {"rows_cpu", rejects_rows, [](const StridedCopy& copy, exec::Recorder& recorder) { lower_general(copy, recorder, true); }},
+     {"direct", exec::accepts_everything<StridedCopy>,
+      [](const StridedCopy& copy, exec::Recorder& recorder) { lower_general(copy, recorder, false); }}}};
+
+}  // namespace
+
+std::vector<std::int64_t> strides_of(const Shape& shape) {
+  std::vector<std::int64_t> strides(static_cast<std::size_t>(shape.rank()));
+  std::int64_t step = 1;
+  for (int d = shape.rank(); d-- > 0; step *= shape[d]) strides[static_cast<std::size_t>(d)] = step;
+  return strides;
+}
+
+std::int64_t rows_per_item(std::int64_t rows, std::int64_t length, const DeviceInfo& device) {
+  constexpr std::int64_t worthwhile = 4096;
+  if (!device.prefers_vector_kernels || length < 4) return 0;
+  const auto share = rows / std::max<std::int64_t>(1, 4 * device.compute_units);
+  return std::max<std::int64_t>(1, std::min(worthwhile / length, share));
+}
+
+void strided_copy(StridedCopy copy, exec::Recorder& recorder) {
+  copy.dims = merged(copy.dims);
+  for (const auto& dim : copy.dims)
+    if (dim.extent == 0) return;
+  solvers.lower(copy, recorder.device(), recorder);
+}
+
+}  // namespace clnet::ops

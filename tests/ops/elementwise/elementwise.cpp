@@ -1,0 +1,62 @@
+#include "tests/cases/elementwise/elementwise.h"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "tests/ops/check.h"
+
+using namespace clnet;
+using namespace clnet::testing;
+using Catch::Matchers::Contains;
+
+TEST_CASE("unary elementwise operations") { check(unary_cases()); }
+TEST_CASE("binary elementwise operations broadcast") { check(binary_cases()); }
+TEST_CASE("comparisons, where and logic") { check(comparison_cases()); }
+
+TEST_CASE("cast converts between every pair of dtypes") {
+  const std::vector<double> values{-3, -1, 0, 1, 2, 100};
+  const std::vector<Dtype> signed_types{Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::i32, Dtype::i64};
+  for (auto from : signed_types)
+    for (auto to : signed_types) {
+      INFO(to_string(from) << " to " << to_string(to));
+      Array array({6}, values);
+      CHECK(to_array(cast(to_tensor(array, from), to)).values == values);
+    }
+  Array array({6}, values);
+  CHECK(to_array(cast(to_tensor(array, Dtype::f32), Dtype::boolean)).values == std::vector<double>{1, 1, 0, 1, 1, 1});
+  Array bytes({3}, {0, 1, 255});
+  CHECK(to_array(cast(to_tensor(bytes, Dtype::u8), Dtype::f32)).values == bytes.values);
+}
+
+TEST_CASE("NaN and infinities pass as in PyTorch") {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+  const Tensor x = Tensor::from({nan, inf, -inf, 1.0F});
+  CHECK(std::isnan(relu(x).to_vector<float>()[0]));
+  CHECK(relu(x).to_vector<float>()[1] == inf);
+  CHECK(is_nan(x).to_vector<bool>() == std::vector<bool>{true, false, false, false});
+  for (const auto& y : {maximum(x, zeros({4})), minimum(x, zeros({4})), maximum(zeros({4}), x), clamp(x, -1, 1)})
+    CHECK(std::isnan(y.to_vector<float>()[0]));
+  const auto s = sigmoid(x).to_vector<float>();
+  CHECK(s[1] == 1.0F);
+  CHECK(s[2] == 0.0F);
+}
+
+TEST_CASE("elementwise errors name the operation and both operands") {
+  const Tensor a = zeros({2, 3}), b = zeros({4, 3}), i = zeros({2, 3}, Dtype::i32);
+  CHECK_THROWS_WITH(a + b, Contains("add") && Contains("[2, 3]") && Contains("[4, 3]"));
+  CHECK_THROWS_AS(a + b, ShapeError);
+  CHECK_THROWS_WITH(a * i, Contains("mul") && Contains("f32[2, 3]") && Contains("i32[2, 3]"));
+  CHECK_THROWS_AS(exp(i), DtypeError);
+  CHECK_THROWS_WITH(exp(i), Contains("exp") && Contains("i32"));
+  CHECK_THROWS_AS(logical_and(a, a), DtypeError);
+  CHECK_THROWS_AS(where(a, a, a), DtypeError);
+  CHECK_THROWS_AS(clamp(a, 2, 1), Error);
+  CHECK_THROWS_WITH(a + Tensor{}, Contains("undefined"));
+}
+
+TEST_CASE("second derivatives come from the same graph") {
+  const Tensor x = Tensor::from({0.5F, -1.5F, 2.0F});
+  const auto first = gradients(sum(x * x * x), {x})[0];
+  const auto second = gradients(sum(first), {x})[0].to_vector<float>();
+  for (std::size_t k = 0; k < 3; ++k) CHECK(second[k] == Approx(6 * x.to_vector<float>()[k]));
+}

@@ -1,0 +1,37 @@
+#include "tests/cases/matmul/matmul.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/ops/check.h"
+
+using namespace clnet;
+using namespace clnet::testing;
+using Catch::Matchers::Contains;
+
+TEST_CASE("matmul") { check(matmul_cases(), {"matmul"}); }
+
+TEST_CASE("matmul broadcasts leading dimensions in any order") { check(broadcast_matmul_cases(), {"matmul"}); }
+
+TEST_CASE("matmul names both shapes that do not fit") {
+  CHECK_THROWS_AS(matmul(zeros({2, 3}), zeros({4, 5})), ShapeError);
+  CHECK_THROWS_WITH(matmul(zeros({2, 3}), zeros({4, 5})), Contains("[2, 3] x [4, 5]") && Contains("3 and 4"));
+  CHECK_THROWS_WITH(matmul(zeros({2, 3}), zeros({3, 5}), {.transpose_a = true}), Contains("[2, 3] transposed x [3, 5]"));
+  CHECK_THROWS_WITH(matmul(zeros({7, 2, 3}), zeros({4, 5})), Contains("[7, 2, 3] x [4, 5]"));
+  CHECK_THROWS_WITH(matmul(zeros({2, 2, 3}), zeros({4, 3, 5})), Contains("[2, 2, 3] x [4, 3, 5]"));
+  CHECK_THROWS_WITH(matmul(zeros({3}), zeros({4, 5})), Contains("[3] x [4, 5]"));
+  CHECK_THROWS_AS(matmul(zeros({}), zeros({4, 5})), ShapeError);
+  CHECK_THROWS_AS(matmul(zeros({4}), zeros({4, 5}), {.transpose_a = true}), ShapeError);
+}
+
+TEST_CASE("matmul takes floating operands of one dtype") {
+  CHECK_THROWS_AS(matmul(zeros({2, 3}), zeros({3, 2}, Dtype::f16)), DtypeError);
+  CHECK_THROWS_AS(matmul(zeros({2, 3}, Dtype::i32), zeros({3, 2}, Dtype::i32)), DtypeError);
+  CHECK_THROWS_AS(linear(zeros({2, 3}), zeros({4, 3}), zeros({4}, Dtype::bf16)), DtypeError);
+}
+
+TEST_CASE("linear names the shapes that do not fit") {
+  CHECK_THROWS_WITH(linear(zeros({8, 3}), zeros({4, 5})), Contains("linear") && Contains("[8, 3]") && Contains("[4, 5]"));
+  CHECK_THROWS_WITH(linear(zeros({8, 3}), zeros({4, 3, 1})), Contains("[4, 3, 1]"));
+  CHECK_THROWS_WITH(linear(zeros({8, 3}), zeros({4, 3}), zeros({3})), Contains("[4]") && Contains("[3]"));
+  CHECK_THROWS_AS(linear(zeros({}), zeros({4, 3})), ShapeError);
+}

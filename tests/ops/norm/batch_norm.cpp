@@ -1,0 +1,49 @@
+#include "tests/cases/norm/batch_norm.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <random>
+
+#include "tests/ops/check.h"
+#include "tests/ops/each_solver.h"
+
+using namespace clnet;
+using namespace clnet::testing;
+using Catch::Matchers::Contains;
+
+TEST_CASE("batch_norm in training") { check(batch_norm_cases(), {"batch_norm"}); }
+TEST_CASE("batch_norm in inference") { check(batch_norm_inference_cases()); }
+TEST_CASE("layer_norm") { check(layer_norm_cases(), {"layer_norm"}); }
+
+TEST_CASE("batch_norm of values with a large common offset keeps their variance") {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal(1e4f, 1.f);
+  for (const Shape& shape : {Shape{16, 3, 28, 28}, Shape{256, 5}}) {
+    Array x(shape);
+    for (auto& value : x.values) value = normal(random);
+    const Tensor input = to_tensor(x, Dtype::f32);
+    const auto want = reference::batch_norm(x, nullptr, nullptr, 1e-5);
+    with_each_solver(
+        "batch_norm",
+        [] {
+          batch_norm_training(ones({2, 2}), {}, {}).y.to_vector<float>();
+        },
+        [&] {
+          const auto got = batch_norm_training(input, {}, {});
+          compare("y", to_array(got.y), want.y, 1e-5);
+          compare("var", to_array(got.var), want.var, 1e-5);
+        });
+  }
+}
+
+TEST_CASE("normalisation refuses wrong inputs") {
+  CHECK_THROWS_WITH(batch_norm_training(zeros({1, 3}), {}, {}), Contains("expected more than 1 value per channel when training"));
+  CHECK_THROWS_AS(batch_norm_training(zeros({0, 3, 2}), {}, {}), ShapeError);
+  CHECK_THROWS_AS(batch_norm_training(zeros({3}), {}, {}), ShapeError);
+  CHECK_THROWS_WITH(batch_norm_training(zeros({4, 3}), zeros({2}), {}),
+                    Contains("batch_norm_training: weight must have shape [3] for x f32[4, 3], got [2]"));
+  CHECK_THROWS_AS(batch_norm_inference(zeros({4, 3}), zeros({3}), zeros({4}), {}, {}), ShapeError);
+  CHECK_THROWS_AS(batch_norm_training(zeros({4, 3}, Dtype::i32), {}, {}), DtypeError);
+  CHECK_THROWS_WITH(layer_norm(zeros({4, 3}), 1, zeros({4}), {}), Contains("layer_norm: weight must have shape [3]"));
+  CHECK_THROWS_AS(layer_norm(zeros({4, 3}), 3, {}, {}), ShapeError);
+}

@@ -1,0 +1,28 @@
+#include "tests/cases/pool/avg_pool2d.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/ops/check.h"
+
+namespace clnet::testing {
+
+TEST_CASE("avg_pool2d") { check(avg_pool2d_cases(), {"avg_pool2d", "avg_pool2d_backward"}); }
+
+TEST_CASE("avg_pool2d's gradient has a gradient") {
+  const auto x = ones({1, 2, 4, 4}), g = full({1, 2, 2, 2}, 3), again = full({1, 2, 4, 4}, 2);
+  const auto y = avg_pool2d(x, 2);
+  const auto dx = gradients(std::vector{y}, std::vector{g}, std::vector{x})[0];
+  CHECK(dx.to_vector<float>() == std::vector<float>(32, 0.75F));
+  const auto dg = gradients(std::vector{dx}, std::vector{again}, std::vector{g})[0];
+  CHECK(dg.to_vector<float>() == std::vector<float>(8, 2));
+}
+
+TEST_CASE("avg_pool2d refuses what does not fit") {
+  const auto x = ones({1, 2, 4, 4});
+  CHECK_THROWS_AS(avg_pool2d(x, 5), ShapeError);
+  CHECK_THROWS_AS(avg_pool2d(x, 3, {.padding = 2}), ShapeError);
+  CHECK_THROWS_AS(avg_pool2d(ones({4, 4}), 2), ShapeError);
+  CHECK_THROWS_AS(adaptive_avg_pool2d(x, Pair(2, -1)), ShapeError);
+}
+
+}  // namespace clnet::testing

@@ -1,0 +1,97 @@
+// The elementwise operations in double precision, in forms that keep their digits, by the operations' names.
+#pragma once
+
+#include <cmath>
+#include <string_view>
+
+#include "tests/reference/shape/arrange.h"
+
+namespace clnet::testing::reference {
+
+struct Formula {
+  std::string_view name;
+  int inputs;
+  double (*of)(const double* in, const double* parameters);
+  bool exact = false;  ///< the result is an input's value, a whole number or a truth value: nothing is rounded
+};
+
+inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+inline double softplus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
+inline double clamped(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
+
+// clang-format off
+inline constexpr Formula formulas[] = {
+    {"abs", 1, [](const double* x, const double*) { return std::fabs(*x); }, true},
+    {"neg", 1, [](const double* x, const double*) { return -*x; }, true},
+    {"sign", 1, [](const double* x, const double*) { return double(*x > 0) - double(*x < 0); }, true},
+    {"exp", 1, [](const double* x, const double*) { return std::exp(*x); }},
+    {"log", 1, [](const double* x, const double*) { return std::log(*x); }},
+    {"log1p", 1, [](const double* x, const double*) { return std::log1p(*x); }},
+    {"sqrt", 1, [](const double* x, const double*) { return std::sqrt(*x); }},
+    {"rsqrt", 1, [](const double* x, const double*) { return 1 / std::sqrt(*x); }},
+    {"square", 1, [](const double* x, const double*) { return *x * *x; }},
+    {"reciprocal", 1, [](const double* x, const double*) { return 1 / *x; }},
+    {"sin", 1, [](const double* x, const double*) { return std::sin(*x); }},
+    {"cos", 1, [](const double* x, const double*) { return std::cos(*x); }},
+    {"erf", 1, [](const double* x, const double*) { return std::erf(*x); }},
+    {"floor", 1, [](const double* x, const double*) { return std::floor(*x); }, true},
+    {"ceil", 1, [](const double* x, const double*) { return std::ceil(*x); }, true},
+    {"round", 1, [](const double* x, const double*) { return std::nearbyint(*x); }, true},
+    {"tanh", 1, [](const double* x, const double*) { return std::tanh(*x); }},
+    {"sigmoid", 1, [](const double* x, const double*) { return sigmoid(*x); }},
+    {"log_sigmoid", 1, [](const double* x, const double*) { return -softplus(-*x); }},
+    {"relu", 1, [](const double* x, const double*) { return *x < 0 ? 0 : *x; }, true},
+    {"leaky_relu", 1, [](const double* x, const double* p) { return *x > 0 ? *x : p[0] * *x; }},
+    {"elu", 1, [](const double* x, const double* p) { return *x > 0 ? *x : p[0] * std::expm1(*x); }},
+    {"celu", 1, [](const double* x, const double* p) { return *x > 0 ? *x : p[0] * std::expm1(*x / p[0]); }},
+    {"selu", 1, [](const double* x, const double*) {
+       return 1.0507009873554804934 * (*x > 0 ? *x : 1.6732632423543772848 * std::expm1(*x)); }},
+    {"gelu_erf", 1, [](const double* x, const double*) { return 0.5 * *x * (1 + std::erf(*x * std::sqrt(0.5))); }},
+    {"gelu_tanh", 1, [](const double* x, const double*) {
+       return 0.5 * *x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (*x + 0.044715 * *x * *x * *x))); }},
+    {"silu", 1, [](const double* x, const double*) { return *x * sigmoid(*x); }},
+    {"mish", 1, [](const double* x, const double*) { return *x * std::tanh(softplus(*x)); }},
+    {"hardswish", 1, [](const double* x, const double*) { return *x * clamped(*x + 3, 0, 6) / 6; }},
+    {"hardsigmoid", 1, [](const double* x, const double*) { return clamped(*x + 3, 0, 6) / 6; }},
+    {"softplus", 1, [](const double* x, const double* p) { return *x * p[0] > p[1] ? *x : softplus(*x * p[0]) / p[0]; }},
+    {"softsign", 1, [](const double* x, const double*) { return *x / (1 + std::fabs(*x)); }},
+    {"clamp", 1, [](const double* x, const double* p) { return clamped(*x, p[0], p[1]); }, true},
+    {"hardtanh", 1, [](const double* x, const double* p) { return clamped(*x, p[0], p[1]); }, true},
+    {"is_nan", 1, [](const double* x, const double*) { return double(std::isnan(*x)); }, true},
+    {"logical_not", 1, [](const double* x, const double*) { return double(*x == 0); }, true},
+    {"add", 2, [](const double* x, const double*) { return x[0] + x[1]; }},
+    {"sub", 2, [](const double* x, const double*) { return x[0] - x[1]; }},
+    {"mul", 2, [](const double* x, const double*) { return x[0] * x[1]; }},
+    {"div", 2, [](const double* x, const double*) { return x[0] / x[1]; }},
+    {"pow", 2, [](const double* x, const double*) { return std::pow(x[0], x[1]); }},
+    {"maximum", 2, [](const double* x, const double*) { return x[0] > x[1] || std::isnan(x[0]) ? x[0] : x[1]; }, true},
+    {"minimum", 2, [](const double* x, const double*) { return x[0] < x[1] || std::isnan(x[0]) ? x[0] : x[1]; }, true},
+    {"equal", 2, [](const double* x, const double*) { return double(x[0] == x[1]); }, true},
+    {"not_equal", 2, [](const double* x, const double*) { return double(x[0] != x[1]); }, true},
+    {"less", 2, [](const double* x, const double*) { return double(x[0] < x[1]); }, true},
+    {"less_equal", 2, [](const double* x, const double*) { return double(x[0] <= x[1]); }, true},
+    {"greater", 2, [](const double* x, const double*) { return double(x[0] > x[1]); }, true},
+    {"greater_equal", 2, [](const double* x, const double*) { return double(x[0] >= x[1]); }, true},
+    {"logical_and", 2, [](const double* x, const double*) { return double(x[0] != 0 && x[1] != 0); }, true},
+    {"logical_or", 2, [](const double* x, const double*) { return double(x[0] != 0 || x[1] != 0); }, true},
+    {"where", 3, [](const double* x, const double*) { return x[0] != 0 ? x[1] : x[2]; }, true},
+    {"cast", 1, [](const double* x, const double*) { return *x; }, true},
+    {"expand", 1, [](const double* x, const double*) { return *x; }, true},
+};
+// clang-format on
+
+/// The formula over all elements of `shape`, to which the inputs are broadcast.
+inline Array elementwise(const Formula& formula, const Arrays& in, const double* parameters, const Shape& shape) {
+  std::vector<Positions> positions;
+  for (const auto& x : in) positions.push_back(x.shape == shape ? Positions{} : broadcast_positions(x.shape, shape));
+  Array y(shape);
+  double operands[3] = {};
+  for (std::int64_t i = 0; i < y.numel(); ++i) {
+    for (std::size_t k = 0; k < in.size(); ++k)
+      operands[k] = in[k][positions[k].empty() ? i : positions[k][static_cast<std::size_t>(i)]];
+    y[i] = formula.of(operands, parameters);
+  }
+  return y;
+}
+
+}  // namespace clnet::testing::reference
