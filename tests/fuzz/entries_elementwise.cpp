@@ -43,6 +43,16 @@ constexpr Unary unaries[] = {
      [](Range x) {
        return Range{0, std::log1p(x.high)};
      }},
+    {"log2", log2, Needs::positive,
+     [](Range x) {
+       return Range{std::log2(x.low), std::log2(x.high)};
+     }},
+    {"expm1", expm1, Needs::small,
+     [](Range x) {
+       return Range{std::expm1(x.low), std::expm1(x.high)};
+     }},
+    {"stop_gradient", stop_gradient, Needs::floats, [](Range x) { return x; }},
+    {"tanhshrink", tanhshrink, Needs::floats, [](Range x) { return x; }},
     {"sqrt", sqrt, Needs::positive,
      [](Range x) {
        return Range{std::sqrt(x.low), std::sqrt(x.high)};
@@ -167,6 +177,67 @@ bool add_clamp(Generator& g) {
                           [](const Tensor& x, double a, double b) { return clamp(x, a, b); }, {-1, 1.5});
 }
 
+bool add_hardshrink(Generator& g) {
+  return add_parametrized(
+      g, "hardshrink", "hardshrink($0, {})", 0.5, 0, [](const Tensor& x, double a, double) { return hardshrink(x, a); },
+      as_argument);
+}
+bool add_softshrink(Generator& g) {
+  return add_parametrized(
+      g, "softshrink", "softshrink($0, {})", 0.5, 0, [](const Tensor& x, double a, double) { return softshrink(x, a); },
+      as_argument);
+}
+bool add_threshold(Generator& g) {
+  return add_parametrized(
+      g, "threshold", "threshold($0, {}, {})", 0.25, -1, [](const Tensor& x, double a, double b) { return threshold(x, a, b); },
+      as_argument);
+}
+
+// ---- Of several operands
+
+bool add_prelu(Generator& g) {
+  const auto x = g.floating(8, 2);
+  const auto weight = g.leaf(Shape{g.choose().chance(0.5) ? 1 : g.shape_of(x)[1]}, g.dtype_of(x), {0.1, 1});
+  g.add(
+      "prelu", "prelu($0, $1)", {x, weight}, [](const Tensors& in) { return prelu(in[0], in[1]); }, g.range(x));
+  return true;
+}
+
+bool add_glu(Generator& g) {
+  const auto x = g.floating(8, 1);
+  const auto& shape = g.shape_of(x);
+  for (int dim = shape.rank() - 1; dim >= 0; --dim)
+    if (shape[dim] % 2 == 0) {
+      g.add(
+          "glu", fmt::format("glu($0, {})", dim), {x}, [dim](const Tensors& in) { return glu(in[0], dim); }, g.range(x));
+      return true;
+    }
+  return false;
+}
+
+bool add_lerp(Generator& g) {
+  const auto a = g.floating();
+  const auto b = g.of_shape(g.shape_of(a), g.dtype_of(a));
+  const Range range{-16, 16};
+  if (g.choose().chance(0.5)) {
+    g.add(
+        "lerp", "lerp($0, $1, 0.25)", {a, b}, [](const Tensors& in) { return lerp(in[0], in[1], 0.25); }, range);
+    return true;
+  }
+  const auto weight = g.leaf(g.shape_of(a), g.dtype_of(a), {0, 1});
+  g.add(
+      "lerp", "lerp($0, $1, $2)", {a, b, weight}, [](const Tensors& in) { return lerp(in[0], in[1], in[2]); }, range);
+  return true;
+}
+
+bool add_masked_fill(Generator& g) {
+  const auto x = g.floating(), mask = g.partner(g.shape_of(x), Dtype::boolean, true);
+  g.add(
+      "masked_fill", "masked_fill($0, $1, -1)", {x, mask}, [](const Tensors& in) { return masked_fill(in[0], in[1], -1); },
+      g.range(x));
+  return true;
+}
+
 // ---- Binary
 
 struct Binary {
@@ -198,6 +269,11 @@ constexpr Binary binaries[] = {
      [](Range a, Range b) {
        return Range{0, std::pow(std::max(a.high, 1 / a.low), b.size())};
      }},
+    {"fmod", "", BINARY(fmod), [](Range a, Range) { return a; }},
+    {"atan2", "", BINARY(atan2),
+     [](Range, Range) {
+       return Range{-3.2, 3.2};
+     }},
     {"maximum", "", BINARY(maximum), either},
     {"minimum", "", BINARY(minimum), either},
     {"equal", "", BINARY(equal), truth_of},
@@ -214,7 +290,9 @@ std::string call_of(const Binary& binary, const std::string& a, const std::strin
 }
 
 bool add_binary(Generator& g, const Binary& binary) {
-  const bool divides = binary.name == "operator/", powers = binary.name == "pow", multiplies = binary.name == "operator*";
+  // Their second operand stays away from 0.
+  const bool divides = binary.name == "operator/" || binary.name == "fmod" || binary.name == "atan2",
+             powers = binary.name == "pow", multiplies = binary.name == "operator*";
   const bool whole_numbers = !powers && !divides && g.choose().chance(0.15);
   const auto a = powers ? g.positive() : whole_numbers ? g.integers() : g.floating();
   const auto name = std::string(binary.name);
@@ -318,7 +396,14 @@ std::vector<Entry> elementwise_entries() {
                              {"gelu", 1, add_gelu},
                              {"hardtanh", 1, add_hardtanh},
                              {"softplus", 1, add_softplus},
-                             {"clamp", 1, add_clamp}};
+                             {"clamp", 1, add_clamp},
+                             {"hardshrink", 0.5, add_hardshrink},
+                             {"softshrink", 0.5, add_softshrink},
+                             {"threshold", 0.5, add_threshold},
+                             {"prelu", 1, add_prelu},
+                             {"glu", 1, add_glu},
+                             {"lerp", 1, add_lerp},
+                             {"masked_fill", 1, add_masked_fill}};
   append_unaries(entries, std::make_index_sequence<std::size(unaries)>{});
   append_binaries(entries, std::make_index_sequence<std::size(binaries)>{});
   return entries;

@@ -90,6 +90,48 @@ bool add_var(Generator& g) {
   return true;
 }
 
+bool add_stddev(Generator& g) {
+  const auto x = g.floating();
+  const auto dims = some_dims(g, x);
+  const int correction = static_cast<int>(g.choose().integer(0, 1));
+  if (count_of(g, x, dims) <= correction) return false;
+  const bool keepdim = g.choose().chance(0.5);
+  g.add("stddev", fmt::format("stddev($0, {{{}}}, {}, {})", fmt::join(dims, ", "), correction, keepdim), {x},
+        [=](const Tensors& in) { return stddev(in[0], dims, correction, keepdim); }, {0, 2 * g.range(x).size()});
+  return true;
+}
+
+bool add_logsumexp(Generator& g) {
+  const auto x = g.floating();
+  const auto dims = some_dims(g, x);
+  if (count_of(g, x, dims) == 0) return false;
+  const bool keepdim = g.choose().chance(0.5);
+  g.add("logsumexp", fmt::format("logsumexp($0, {{{}}}, {})", fmt::join(dims, ", "), keepdim), {x},
+        [=](const Tensors& in) { return logsumexp(in[0], dims, keepdim); }, {g.range(x).low, g.range(x).high + 9});
+  return true;
+}
+
+bool add_norm(Generator& g) {
+  const auto x = g.floating();
+  const auto dims = some_dims(g, x);
+  if (count_of(g, x, dims) == 0) return false;
+  const double p = g.choose().of({2.0, 1.0, 3.0, HUGE_VAL, 0.0});
+  g.add("norm",
+        fmt::format("norm($0, {}, {{{}}})", std::isinf(p) ? std::string("INFINITY") : fmt::to_string(p), fmt::join(dims, ", ")),
+        {x}, [=](const Tensors& in) { return norm(in[0], p, dims); },
+        {0, g.range(x).size() * static_cast<double>(count_of(g, x, dims)) + 1});
+  return true;
+}
+
+bool add_outer(Generator& g) {
+  const auto dtype = g.float_dtype();
+  const auto a = g.of_shape(g.shape(1), dtype), b = g.of_shape(g.shape(1), dtype);
+  if (!g.fits(g.shape_of(a).numel() * g.shape_of(b).numel())) return false;
+  const double most = g.range(a).size() * g.range(b).size();
+  g.add("outer", "outer($0, $1)", {a, b}, [](const Tensors& in) { return outer(in[0], in[1]); }, {-most, most});
+  return true;
+}
+
 bool add_sum_to(Generator& g) {
   const auto x = g.floating();
   auto extents = g.shape_of(x).extents();
@@ -184,6 +226,10 @@ std::vector<Entry> reduce_entries() {
           {"argmax", 1, [](Generator& g) { return add_arg(g, true); }},
           {"argmin", 1, [](Generator& g) { return add_arg(g, false); }},
           {"var", 1, add_var},
+          {"stddev", 0.7, add_stddev},
+          {"logsumexp", 1, add_logsumexp},
+          {"norm", 1, add_norm},
+          {"outer", 0.5, add_outer},
           {"sum_to", 1, add_sum_to},
           {"softmax", 3, [](Generator& g) { return add_softmax(g, false); }},
           {"log_softmax", 2, [](Generator& g) { return add_softmax(g, true); }},

@@ -302,6 +302,63 @@ bool add_one_hot(Generator& g) {
   return true;
 }
 
+bool add_flip(Generator& g) {
+  const auto x = with_rank(g, 1);
+  Dims dims{some_dim(g, x)};
+  if (g.shape_of(x).rank() > 1 && g.choose().chance(0.3)) dims.push_back((dims[0] + 1) % g.shape_of(x).rank());
+  g.add(
+      "flip", fmt::format("flip($0, {})", list(dims)), {x}, [dims](const Tensors& in) { return flip(in[0], dims); }, g.range(x));
+  return true;
+}
+
+bool add_roll(Generator& g) {
+  const auto x = with_rank(g, 1);
+  const int dim = some_dim(g, x);
+  const auto shift = g.sizes().integer(-5, 5);
+  g.add(
+      "roll", fmt::format("roll($0, {{{}}}, {{{}}})", shift, dim), {x},
+      [=](const Tensors& in) { return roll(in[0], {shift}, {dim}); }, g.range(x));
+  return true;
+}
+
+bool add_tile(Generator& g) {
+  const auto x = with_rank(g, 1);
+  Amounts repeats(static_cast<std::size_t>(g.shape_of(x).rank()), 1);
+  repeats[static_cast<std::size_t>(some_dim(g, x))] = g.choose().integer(2, 3);
+  if (repeats.size() < 4 && g.choose().chance(0.3)) repeats.insert(repeats.begin(), 2);
+  if (!g.fits(6 * g.shape_of(x).numel())) return false;
+  g.add(
+      "tile", fmt::format("tile($0, {})", list(repeats)), {x}, [repeats](const Tensors& in) { return tile(in[0], repeats); },
+      g.range(x));
+  return true;
+}
+
+bool add_triangle(Generator& g, bool lower) {
+  const auto x = with_rank(g, 2);
+  const auto diagonal = g.sizes().integer(-2, 2);
+  g.add(
+      lower ? "tril" : "triu", fmt::format("{}($0, {})", lower ? "tril" : "triu", diagonal), {x},
+      [=](const Tensors& in) { return lower ? tril(in[0], diagonal) : triu(in[0], diagonal); }, g.range(x));
+  return true;
+}
+
+bool add_pixels(Generator& g, bool shuffle) {
+  const auto x = g.any(
+      [&](const Ref& ref) {
+        const auto& s = g.shape_of(ref);
+        if (s.rank() < 3) return false;
+        return shuffle ? s[-3] % 4 == 0 && s[-3] > 0 : s[-1] % 2 == 0 && s[-2] % 2 == 0;
+      },
+      [&] {
+        const auto h = g.sizes().integer(1, 4), w = g.sizes().integer(1, 4);
+        return g.leaf(shuffle ? Shape{8, h, w} : Shape{2, 2 * h, 2 * w}, g.float_dtype());
+      });
+  g.add(
+      shuffle ? "pixel_shuffle" : "pixel_unshuffle", shuffle ? "pixel_shuffle($0, 2)" : "pixel_unshuffle($0, 2)", {x},
+      [shuffle](const Tensors& in) { return shuffle ? pixel_shuffle(in[0], 2) : pixel_unshuffle(in[0], 2); }, g.range(x));
+  return true;
+}
+
 }  // namespace
 
 std::vector<Entry> shape_entries() {
@@ -317,6 +374,13 @@ std::vector<Entry> shape_entries() {
           {"split", 4, add_split},
           {"slice", 8, add_slice},
           {"pad", 3, add_pad},
+          {"flip", 1, add_flip},
+          {"roll", 1, add_roll},
+          {"tile", 1, add_tile},
+          {"tril", 0.7, [](Generator& g) { return add_triangle(g, true); }},
+          {"triu", 0.7, [](Generator& g) { return add_triangle(g, false); }},
+          {"pixel_shuffle", 0.5, [](Generator& g) { return add_pixels(g, true); }},
+          {"pixel_unshuffle", 0.5, [](Generator& g) { return add_pixels(g, false); }},
           {"index_select", 2, add_index_select},
           {"gather", 2, add_gather},
           {"embedding", 1, add_embedding},

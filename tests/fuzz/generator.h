@@ -104,9 +104,12 @@ struct Entry {
   double weight;
   bool (*add)(Generator& g);
 };
+/// A floating value {N, C, ...} with more than one element in each channel, of elements up to 8.
+Ref with_channels(Generator& g);
+
 /// All of ops.h.
 const std::vector<Entry>& table();
 std::vector<Entry> elementwise_entries(), number_entries(), shape_entries(), reduce_entries(), image_entries(),
-    normalize_entries();
+    normalize_entries(), loss_entries();
 
 }  // namespace clnet::fuzz

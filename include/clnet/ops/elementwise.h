@@ -38,6 +38,10 @@ CLNET_BINARY(operator*)
 CLNET_BINARY(operator/)
 /// Of floating values; x^y. The gradient of the exponent is defined for positive bases.
 CLNET_BINARY(pow)
+/// Of floating values; the remainder of a / b with a's sign, as in C.
+CLNET_BINARY(fmod)
+/// Of floating values; the angle of the point (b, a), from -pi to pi.
+CLNET_BINARY(atan2)
 /// Ties share the gradient equally.
 CLNET_BINARY(maximum)
 CLNET_BINARY(minimum)
@@ -62,6 +66,8 @@ CLNET_API Tensor sign(const Tensor& x);
 CLNET_API Tensor exp(const Tensor& x);
 CLNET_API Tensor log(const Tensor& x);
 CLNET_API Tensor log1p(const Tensor& x);
+CLNET_API Tensor log2(const Tensor& x);
+CLNET_API Tensor expm1(const Tensor& x);
 CLNET_API Tensor sqrt(const Tensor& x);
 CLNET_API Tensor rsqrt(const Tensor& x);
 CLNET_API Tensor square(const Tensor& x);
@@ -93,5 +99,23 @@ CLNET_API Tensor softplus(const Tensor& x, double beta = 1, double threshold = 2
 CLNET_API Tensor softsign(const Tensor& x);
 CLNET_API Tensor clamp(const Tensor& x, double low, double high = std::numeric_limits<double>::infinity());
 CLNET_API Tensor is_nan(const Tensor& x);
+/// x where |x| > lambda, else 0.
+CLNET_API Tensor hardshrink(const Tensor& x, double lambda = 0.5);
+/// x nearer to 0 by lambda, and 0 where |x| <= lambda.
+CLNET_API Tensor softshrink(const Tensor& x, double lambda = 0.5);
+CLNET_API Tensor tanhshrink(const Tensor& x);  ///< x - tanh(x)
+/// x where x > bound, else `value`.
+CLNET_API Tensor threshold(const Tensor& x, double bound, double value);
+/// x where it is positive, else weight x: `weight` is {1}, or {C} for x {N, C, ...}. Both have one dtype.
+CLNET_API Tensor prelu(const Tensor& x, const Tensor& weight);
+/// a sigmoid(b), a and b being the halves of x along `dim`.
+CLNET_API Tensor glu(const Tensor& x, int dim = -1);
+/// a + weight (b - a).
+CLNET_API Tensor lerp(const Tensor& a, const Tensor& b, double weight);
+CLNET_API Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight);
+/// `value` where `mask` (bool, broadcast) is true, else x.
+CLNET_API Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
+/// The same value, where gradients stop. Unlike Tensor::detach() it evaluates nothing.
+CLNET_API Tensor stop_gradient(const Tensor& x);
 
 }  // namespace clnet

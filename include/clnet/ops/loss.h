@@ -19,9 +19,79 @@ struct CrossEntropyOptions {
 /// floating dtype are probabilities of the logits' shape; ignore_index does not apply then, and the mean divides by the rows.
 CLNET_API Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options);
 CLNET_API Tensor cross_entropy(const Tensor& logits, const Tensor& targets);
+/// The same for logarithms of probabilities instead of logits: the sum of -weight[t] x[t].
+struct NllLossOptions {
+  Tensor weight = {};  ///< per class {C}, or undefined
+  std::int64_t ignore_index = -100;
+  Reduction reduction = Reduction::mean;  ///< mean: divided by the summed weights of the targets that count
+};
+CLNET_API Tensor nll_loss(const Tensor& log_probabilities, const Tensor& targets, const NllLossOptions& options);
+CLNET_API Tensor nll_loss(const Tensor& log_probabilities, const Tensor& targets);
+
+// ---- Of an input and a target of one shape and floating dtype, by element
+
 CLNET_API Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
 CLNET_API Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
+/// d = |input - target|: d^2 / (2 beta) below beta, else d - beta / 2. `beta` 0: l1_loss.
+CLNET_API Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean,
+                                double beta = 1);
+/// d^2 / 2 below delta, else delta (d - delta / 2). `delta` is positive.
+CLNET_API Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean, double delta = 1);
+/// -(t log x + (1 - t) log(1 - x)), each logarithm at least -100. `weight` broadcasts to the input.
+CLNET_API Tensor bce(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean, const Tensor& weight = {});
 CLNET_API Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction = Reduction::mean,
                                  const Tensor& weight = {});
+/// torchvision's sigmoid_focal_loss: bce_with_logits times (1 - p)^gamma, p the probability of the target's side, times alpha
+/// (1 - alpha where the target is 0) unless alpha is negative.
+CLNET_API Tensor focal_loss(const Tensor& logits, const Tensor& target, Reduction reduction = Reduction::mean,
+                            double alpha = 0.25, double gamma = 2);
+struct KlDivOptions {
+  Reduction reduction = Reduction::mean;
+  bool batch_mean = false;  ///< the sum divided by the first extent: the divergence itself; `reduction` does not matter then
+  bool log_target = false;  ///< the target, too, is given as logarithms
+};
+/// target (log target - input), the input being logarithms of probabilities; 0 where the target is 0.
+CLNET_API Tensor kl_div(const Tensor& input, const Tensor& target, const KlDivOptions& options);
+CLNET_API Tensor kl_div(const Tensor& input, const Tensor& target);
+struct PoissonNllOptions {
+  bool log_input = true;  ///< the input is the logarithm of the rate
+  bool full = false;      ///< adds Stirling's approximation of log target! for targets above 1
+  double eps = 1e-8;      ///< added to the rate inside its logarithm
+  Reduction reduction = Reduction::mean;
+};
+CLNET_API Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const PoissonNllOptions& options);
+CLNET_API Tensor poisson_nll_loss(const Tensor& input, const Tensor& target);
+struct GaussianNllOptions {
+  bool full = false;  ///< adds log(2 pi) / 2
+  double eps = 1e-6;  ///< the least variance; the gradient does not see the bound
+  Reduction reduction = Reduction::mean;
+};
+/// (log var + (input - target)^2 / var) / 2. `var` has the input's shape, or with a last extent of 1, or without it.
+CLNET_API Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
+                                   const GaussianNllOptions& options);
+CLNET_API Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var);
+
+// ---- Of several inputs, with targets of 1 or -1
+
+/// input where the target is 1, max(0, margin - input) where it is -1.
+CLNET_API Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double margin = 1,
+                                      Reduction reduction = Reduction::mean);
+/// max(0, margin - target (a - b)): a shall be the larger where the target is 1. One shape.
+CLNET_API Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin = 0,
+                                     Reduction reduction = Reduction::mean);
+/// a, b {N, D} and target {N}: 1 - cos(a, b) where the target is 1, max(0, cos - margin) where it is -1. Also {D} and {}.
+CLNET_API Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin = 0,
+                                       Reduction reduction = Reduction::mean);
+struct TripletMarginOptions {
+  double margin = 1;
+  double p = 2;       ///< of the norm |x|_p, at least 1
+  double eps = 1e-6;  ///< added to each difference
+  bool swap = false;  ///< the negative's distance is the smaller of those from anchor and positive
+  Reduction reduction = Reduction::mean;
+};
+/// max(0, |anchor - positive| - |anchor - negative| + margin), norms over the last dimension. One shape.
+CLNET_API Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                                     const TripletMarginOptions& options);
+CLNET_API Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative);
 
 }  // namespace clnet

@@ -22,6 +22,12 @@ CLNET_API Tensor argmax(const Tensor& x, int dim, bool keepdim = false);
 CLNET_API Tensor argmin(const Tensor& x, int dim, bool keepdim = false);
 /// The variance over dimensions: divided by n - correction.
 CLNET_API Tensor var(const Tensor& x, const Dims& dims = {}, int correction = 1, bool keepdim = false);
+/// sqrt(var()). The gradient is 0 where it is 0, as for norm().
+CLNET_API Tensor stddev(const Tensor& x, const Dims& dims = {}, int correction = 1, bool keepdim = false);
+/// log(sum(exp(x))), without overflow.
+CLNET_API Tensor logsumexp(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+/// (sum of |x|^p)^(1/p); p infinity: the largest |x|, 0: how many are not 0. The gradient of a norm of 0 is 0.
+CLNET_API Tensor norm(const Tensor& x, double p = 2, const Dims& dims = {}, bool keepdim = false);
 /// Sums x over the dimensions along which `shape` was broadcast to x's shape: the gradient of broadcasting.
 CLNET_API Tensor sum_to(const Tensor& x, const Shape& shape);
 

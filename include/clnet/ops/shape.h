@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "clnet/export.h"
+#include "clnet/ops/options.h"
 #include "clnet/tensor.h"
 
 namespace clnet {
@@ -31,6 +32,20 @@ CLNET_API std::vector<Tensor> split(const Tensor& x, const std::vector<std::int6
 /// end; `step` is not 0, and may be negative.
 CLNET_API Tensor slice(const Tensor& x, int dim, std::int64_t start, std::int64_t stop = std::numeric_limits<std::int64_t>::max(),
                        std::int64_t step = 1);
+/// The elements in reverse order along each of the dimensions.
+CLNET_API Tensor flip(const Tensor& x, const Dims& dims);
+/// Elements moved by shifts[i] along dims[i], those that leave at one end entering at the other.
+CLNET_API Tensor roll(const Tensor& x, const std::vector<std::int64_t>& shifts, const Dims& dims);
+/// x beside itself repeats[d] times along dimension d; where the lengths differ, the shorter one gets ones in front.
+CLNET_API Tensor tile(const Tensor& x, const std::vector<std::int64_t>& repeats);
+/// The lower (upper) triangle of the last two dimensions, the other elements being 0: up to (from) the diagonal `diagonal` above
+/// the main one.
+CLNET_API Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
+CLNET_API Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
+/// {..., C r r, H, W} -> {..., C, H r, W r}: channels become pixels.
+CLNET_API Tensor pixel_shuffle(const Tensor& x, std::int64_t factor);
+/// {..., C, H r, W r} -> {..., C r r, H, W}.
+CLNET_API Tensor pixel_unshuffle(const Tensor& x, std::int64_t factor);
 enum class PadMode : std::uint8_t { constant, reflect, edge };
 /// before[d] and after[d] elements are added at each dimension (negative: taken away), one entry per dimension.
 CLNET_API Tensor pad(const Tensor& x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,

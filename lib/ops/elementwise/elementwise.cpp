@@ -69,6 +69,9 @@ const Row sign_row{"sign", 1, Takes::numbers, false, "(a > 0) - (a < 0)", [](con
 const Row exp_row{"exp", 1, Takes::floats, false, "exp(a)", [](const At& t) { return Tensors{t.g * t.y}; }, Steps::one};
 const Row log_row{"log", 1, Takes::floats, false, "log(a)", [](const At& t) { return Tensors{t.g / t.a}; }, Steps::one};
 const Row log1p_row{"log1p", 1, Takes::floats, false, "log1p(a)", [](const At& t) { return Tensors{t.g / (t.a + 1.0)}; }};
+const Row log2_row{"log2", 1, Takes::floats, false, "log2(a)", [](const At& t) { return Tensors{t.g / t.a * 1.4426950408889634}; }};
+const Row expm1_row{"expm1", 1, Takes::floats, false, "expm1(a)", [](const At& t) { return Tensors{t.g * (t.y + 1.0)}; }};
+const Row stop_gradient_row{"stop_gradient", 1, Takes::numbers, false, "a", nullptr, Steps::one};
 const Row sqrt_row{"sqrt", 1, Takes::floats, false, "sqrt(a)", [](const At& t) { return Tensors{t.g * 0.5 / t.y}; }};
 const Row rsqrt_row{"rsqrt", 1, Takes::floats, false, "1.0f / sqrt(a)",
                     [](const At& t) { return Tensors{t.g * -0.5 * t.y / t.a}; }};
@@ -164,6 +167,15 @@ const Row pow_row{"pow", 2, Takes::floats, false, "pow(a, b)", [](const At& t) {
                     return Tensors{base, t.g * where(zero_base, ops::scalar_like(0, t.y), t.y * log(t.a))};
                   }};
 
+const Row fmod_row{"fmod", 2, Takes::floats, false, "fmod(a, b)", [](const At& t) {
+                     const Tensor ratio = t.a / t.b;
+                     return Tensors{t.g, -t.g * sign(ratio) * floor(abs(ratio))};
+                   }};
+const Row atan2_row{"atan2", 2, Takes::floats, false, "atan2(a, b)", [](const At& t) {
+                      const Tensor scaled = t.g / (square(t.a) + square(t.b));
+                      return Tensors{scaled * t.b, -scaled * t.a};
+                    }};
+
 /// The gradient of max and min: to the chosen operand, halved where both are equal.
 Tensors chosen(const At& t, const Tensor& first, const Tensor& second) {
   const Tensor rest = where(equal(t.a, t.b), t.g * 0.5, scalar_like(0, t.g));
@@ -182,6 +194,17 @@ const Row greater_row{"greater", 2, Takes::numbers, true, "a > b", nullptr};
 const Row greater_equal_row{"greater_equal", 2, Takes::numbers, true, "a >= b", nullptr};
 const Row logical_and_row{"logical_and", 2, Takes::bools, true, "a && b", nullptr};
 const Row logical_or_row{"logical_or", 2, Takes::bools, true, "a || b", nullptr};
+const Row bce_row{"bce", 2, Takes::floats, false,
+                  "-(b * (log(a) < -100.0f ? -100.0f : log(a)) + (1.0f - b) * (log1p(-a) < -100.0f ? -100.0f : log1p(-a)))",
+                  [](const At& t) {
+                    const Tensor slope = (t.a - t.b) / maximum(t.a * (1.0 - t.a), 1e-12);
+                    return Tensors{t.g * slope, t.g * (maximum(log1p(-t.a), -100.0) - maximum(log(t.a), -100.0))};
+                  }};
+const Row gaussian_nll_row{"gaussian_nll", 2, Takes::floats, false,
+                           "0.5f * (log(b < p0 ? p0 : b) + a * a / (b < p0 ? p0 : b))", [](const At& t) {
+                             const Tensor ratio = t.a / maximum(t.b, double{t.p[0]});
+                             return Tensors{t.g * ratio, t.g * (reciprocal(maximum(t.b, double{t.p[0]})) - square(ratio)) * 0.5};
+                           }};
 // clang-format on
 
 class TableOp : public Op {
@@ -278,6 +301,9 @@ Tensor binary(const Row& row, const Tensor& a, const Tensor& b) {
   const bool first = number_of(a) != nullptr, second = number_of(b) != nullptr;
   return apply(std::make_shared<TableOp>(row, std::vector<float>{}, first == second ? -1 : first ? 0 : 1), {a, b});
 }
+Tensor binary(const Row& row, const Tensor& a, const Tensor& b, std::vector<float> parameters) {
+  return apply(std::make_shared<TableOp>(row, std::move(parameters)), {a, b});
+}
 Tensor binary(const Row& row, const Tensor& a, double b) {
   require_defined(row.name, {{"a", a}});
   return binary(row, a, number_beside(row, a, b, false));
@@ -322,6 +348,11 @@ class Where : public Op {
 
 }  // namespace
 
+Tensor cross_entropy_of_bits(const Tensor& x, const Tensor& t) { return binary(bce_row, x, t); }
+Tensor gaussian_nll(const Tensor& d, const Tensor& var, double eps) {
+  return binary(gaussian_nll_row, d, var, {static_cast<float>(eps)});
+}
+
 }  // namespace ops
 
 using namespace ops;
@@ -340,6 +371,8 @@ CLNET_BINARY(operator-, sub_row)
 CLNET_BINARY(operator*, mul_row)
 CLNET_BINARY(operator/, div_row)
 CLNET_BINARY(pow, pow_row)
+CLNET_BINARY(fmod, fmod_row)
+CLNET_BINARY(atan2, atan2_row)
 CLNET_BINARY(maximum, maximum_row)
 CLNET_BINARY(minimum, minimum_row)
 CLNET_BINARY(equal, equal_row)
@@ -364,6 +397,9 @@ Tensor sign(const Tensor& x) { return unary(sign_row, x); }
 Tensor exp(const Tensor& x) { return unary(exp_row, x); }
 Tensor log(const Tensor& x) { return unary(log_row, x); }
 Tensor log1p(const Tensor& x) { return unary(log1p_row, x); }
+Tensor log2(const Tensor& x) { return unary(log2_row, x); }
+Tensor expm1(const Tensor& x) { return unary(expm1_row, x); }
+Tensor stop_gradient(const Tensor& x) { return unary(stop_gradient_row, x); }
 Tensor sqrt(const Tensor& x) { return unary(sqrt_row, x); }
 Tensor rsqrt(const Tensor& x) { return unary(rsqrt_row, x); }
 Tensor square(const Tensor& x) { return unary(square_row, x); }

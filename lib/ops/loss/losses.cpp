@@ -1,32 +1,29 @@
-// Losses that are compositions of elementwise operations, and the norm of gradients.
+// Losses by element: compositions of elementwise operations, which fuse into one kernel with the reduction.
 #include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/loss/reduced.h"
 #include "lib/ops/wide.h"
 
 namespace clnet {
 
+using ops::reduced;
+using ops::require_same;
+using ops::weighted;
 using ops::wide;
 
 namespace {
 
-void require_same(std::string_view op, const Tensor& a, const Tensor& b) {
-  ops::require_floating(op, a.spec());
-  ops::require_same_dtype(op, a.spec(), b.spec());
-  if (a.shape() != b.shape())
-    throw ShapeError(fmt::format("{}: input {} and target {} differ in shape", op, to_string(a.spec()), to_string(b.spec())));
-}
-
-/// The losses, computed in f32, reduced and rounded to the dtype of the inputs.
-Tensor reduced(const Tensor& losses, Reduction reduction, Dtype dtype) {
-  switch (reduction) {
-    case Reduction::none: return cast(losses, dtype);
-    case Reduction::sum: return cast(sum(losses), dtype);
-    default: return cast(mean(losses), dtype);
-  }
+/// m (d - m / 2) with m = min(d, bound): d^2 / 2 below the bound, linear beyond, and finite in all its steps for an infinite d.
+Tensor huber(const Tensor& input, const Tensor& target, double bound) {
+  const Tensor distance = abs(wide(input) - wide(target)), inner = minimum(distance, bound);
+  return inner * (distance - inner * 0.5);
 }
 
 }  // namespace
@@ -43,27 +40,95 @@ Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   return reduced(abs(wide(input) - wide(target)), reduction, input.dtype());
 }
 
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduction, double beta) {
+  require_defined("smooth_l1_loss", {{"input", input}, {"target", target}});
+  require_same("smooth_l1_loss", input, target);
+  if (!(beta >= 0)) throw Error(fmt::format("smooth_l1_loss: beta {} is not 0 or more", beta));
+  if (beta == 0) return l1_loss(input, target, reduction);
+  return reduced(huber(input, target, beta) * (1 / beta), reduction, input.dtype());
+}
+
+Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction, double delta) {
+  require_defined("huber_loss", {{"input", input}, {"target", target}});
+  require_same("huber_loss", input, target);
+  if (!(delta > 0)) throw Error(fmt::format("huber_loss: delta {} is not positive", delta));
+  return reduced(huber(input, target, delta), reduction, input.dtype());
+}
+
+Tensor bce(const Tensor& input, const Tensor& target, Reduction reduction, const Tensor& weight) {
+  require_defined("bce", {{"input", input}, {"target", target}});
+  require_same("bce", input, target);
+  return reduced(weighted("bce", ops::cross_entropy_of_bits(wide(input), wide(target)), weight, input.dtype()), reduction,
+                 input.dtype());
+}
+
 Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction, const Tensor& weight) {
   require_defined("bce_with_logits", {{"logits", logits}, {"target", target}});
   require_same("bce_with_logits", logits, target);
   // -log_sigmoid(x) and -log_sigmoid(-x) never overflow; (1 - t) x - log_sigmoid(x) is both in one.
   const Tensor x = wide(logits), losses = (1.0 - wide(target)) * x - log_sigmoid(x);
-  if (!weight.defined()) return reduced(losses, reduction, logits.dtype());
-  if (broadcast(logits.shape(), weight.shape(), "bce_with_logits") != logits.shape())
-    throw ShapeError(
-        fmt::format("bce_with_logits: weight {} does not broadcast to {}", to_string(weight.spec()), to_string(logits.spec())));
-  ops::require_same_dtype("bce_with_logits's weight", logits.spec(), weight.spec());
-  return reduced(losses * wide(weight), reduction, logits.dtype());
+  return reduced(weighted("bce_with_logits", losses, weight, logits.dtype()), reduction, logits.dtype());
 }
 
-Tensor global_norm(const std::vector<Tensor>& tensors) {
-  require_defined("global_norm", "tensors", tensors);
-  Tensor total;
-  for (const auto& tensor : tensors) {
-    const Tensor squares = sum(square(cast(tensor, Dtype::f32)));
-    total = total.defined() ? total + squares : squares;
+Tensor focal_loss(const Tensor& logits, const Tensor& target, Reduction reduction, double alpha, double gamma) {
+  require_defined("focal_loss", {{"logits", logits}, {"target", target}});
+  require_same("focal_loss", logits, target);
+  const Tensor x = wide(logits), t = wide(target), other = 1.0 - t;
+  const Tensor missed = sigmoid(x) * other + sigmoid(-x) * t;
+  Tensor losses = (other * x - log_sigmoid(x)) * pow(missed, gamma);
+  if (alpha >= 0) losses = losses * (t * alpha + other * (1 - alpha));
+  return reduced(losses, reduction, logits.dtype());
+}
+
+Tensor kl_div(const Tensor& input, const Tensor& target, const KlDivOptions& options) {
+  require_defined("kl_div", {{"input", input}, {"target", target}});
+  require_same("kl_div", input, target);
+  const Tensor x = wide(input), t = wide(target);
+  Tensor losses;
+  if (options.log_target) {
+    losses = exp(t) * (t - x);
+  } else {
+    const Tensor counts = greater(t, 0.0);
+    losses = where(counts, t * (log(where(counts, t, ops::scalar_like(1, t))) - x), ops::scalar_like(0, t));
   }
-  return total.defined() ? sqrt(total) : Tensor::scalar(0);
+  if (!options.batch_mean) return reduced(losses, options.reduction, input.dtype());
+  const double batch = input.rank() > 0 ? static_cast<double>(input.size(0)) : 1;
+  return cast(sum(losses) / batch, input.dtype());
+}
+Tensor kl_div(const Tensor& input, const Tensor& target) { return kl_div(input, target, {}); }
+
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const PoissonNllOptions& options) {
+  require_defined("poisson_nll_loss", {{"input", input}, {"target", target}});
+  require_same("poisson_nll_loss", input, target);
+  const Tensor x = wide(input), t = wide(target);
+  Tensor losses = options.log_input ? exp(x) - t * x : x - t * log(x + options.eps);
+  if (options.full) {
+    const Tensor counts = greater(t, 1.0), one = ops::scalar_like(1, t), some = where(counts, t, one);
+    const Tensor stirling = some * log(some) - some + log(some * (2 * std::numbers::pi)) * 0.5;
+    losses = losses + where(counts, stirling, ops::scalar_like(0, t));
+  }
+  return reduced(losses, options.reduction, input.dtype());
+}
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target) { return poisson_nll_loss(input, target, {}); }
+
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, const GaussianNllOptions& options) {
+  require_defined("gaussian_nll_loss", {{"input", input}, {"target", target}, {"var", var}});
+  require_same("gaussian_nll_loss", input, target);
+  ops::require_same_dtype("gaussian_nll_loss", input.spec(), var.spec());
+  if (!(options.eps > 0)) throw Error(fmt::format("gaussian_nll_loss: eps {} is not positive", options.eps));
+  auto one_per_row = input.shape().extents();
+  if (!one_per_row.empty()) one_per_row.pop_back();
+  const Tensor columns = var.shape() == Shape(one_per_row) && input.rank() > 0 ? unsqueeze(var, -1) : var;
+  one_per_row.push_back(1);
+  if (columns.shape() != input.shape() && columns.shape() != Shape(one_per_row))
+    throw ShapeError(
+        fmt::format("gaussian_nll_loss: var {} does not fit input {}", to_string(var.spec()), to_string(input.spec())));
+  Tensor losses = ops::gaussian_nll(wide(input) - wide(target), wide(columns), options.eps);
+  if (options.full) losses = losses + 0.5 * std::log(2 * std::numbers::pi);
+  return reduced(losses, options.reduction, input.dtype());
+}
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var) {
+  return gaussian_nll_loss(input, target, var, {});
 }
 
 }  // namespace clnet

@@ -179,6 +179,13 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
   return reshape(result, Shape(std::move(extents)));
 }
 
+Tensor outer(const Tensor& a, const Tensor& b) {
+  require_defined("outer", {{"a", a}, {"b", b}});
+  if (a.rank() != 1 || b.rank() != 1)
+    throw ShapeError(fmt::format("outer: {} and {} are not two vectors", to_string(a.spec()), to_string(b.spec())));
+  return unsqueeze(a, 1) * unsqueeze(b, 0);
+}
+
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   require_defined("linear", {{"x", x}, {"weight", weight}});
   const auto wrong = [&](const std::string& why) {

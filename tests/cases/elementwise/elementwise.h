@@ -73,6 +73,20 @@ inline std::vector<Case> unary_cases() {
       unary_case(
           "log1p", log1p, [](double x) { return std::log1p(x); }, -0.8, 4),
       unary_case(
+          "log2", log2, [](double x) { return std::log2(x); }, 0.1, 4),
+      unary_case("expm1", expm1, [](double x) { return std::expm1(x); }),
+      unary_case("tanhshrink", tanhshrink, [](double x) { return x - std::tanh(x); }),
+      unary_case(
+          "hardshrink", [](const Tensor& x) { return hardshrink(x, 0.75); },
+          [](double x) { return std::abs(x) > 0.75 ? x : 0.0; }),
+      unary_case(
+          "softshrink", [](const Tensor& x) { return softshrink(x, 0.75); },
+          [](double x) { return x > 0.75    ? x - 0.75
+                                : x < -0.75 ? x + 0.75
+                                            : 0.0; }),
+      unary_case(
+          "threshold", [](const Tensor& x) { return threshold(x, 0.25, -7); }, [](double x) { return x > 0.25 ? x : -7.0; }),
+      unary_case(
           "sqrt", sqrt, [](double x) { return std::sqrt(x); }, 0.1, 4),
       unary_case(
           "rsqrt", rsqrt, [](double x) { return 1 / std::sqrt(x); }, 0.1, 4),
@@ -141,6 +155,8 @@ inline std::vector<Case> binary_cases() {
       binary_case(
           "div", {full, other}, [](const Tensor& a, const Tensor& b) { return a / b; }, [](double a, double b) { return a / b; }),
       binary_case("pow", {other, full}, pow, [](double a, double b) { return std::pow(a, b); }),
+      binary_case("fmod", {full, other}, fmod, [](double a, double b) { return std::fmod(a, b); }),
+      binary_case("atan2", {full, full}, atan2, [](double a, double b) { return std::atan2(a, b); }),
       binary_case("maximum", {full, full}, maximum, [](double a, double b) { return std::max(a, b); }),
       binary_case("minimum", {full, full}, minimum, [](double a, double b) { return std::min(a, b); }),
   };

@@ -7,8 +7,92 @@
 
 namespace clnet::testing {
 
-inline std::vector<Case> losses_cases() {
+/// A loss of two tensors by element, in all reductions.
+template <class Run, class Formula>
+void add_by_element(std::vector<Case>& cases, const std::string& name, const std::vector<Input>& inputs, const Run& run,
+                    const Formula& formula) {
+  for (auto reduction : {Reduction::none, Reduction::mean, Reduction::sum})
+    cases.push_back({.name = fmt::format("{}, reduction {}", name, static_cast<int>(reduction)),
+                     .inputs = inputs,
+                     .run = [=](const auto& in) -> std::vector<Tensor> { return {run(in, reduction)}; },
+                     .reference = [=](const auto& in) -> Arrays {
+                       return {reference::elementwise_loss(in[0], in[1], reduction,
+                                                           [&](auto i, double x, double t) { return formula(in, i, x, t); })};
+                     }});
+}
+
+inline std::vector<Case> by_element_cases() {
+  using In = std::vector<Tensor>;
   std::vector<Case> cases;
+  const std::vector<Input> any{{{5, 4}}, {{5, 4}, -0.8, 1.3}}, logits{{{5, 4}, -4, 4}, {{5, 4}, 0, 1}};
+  const std::vector<Input> unit{{{5, 4}, 0.05, 0.95}, {{5, 4}, 0.02, 0.97}}, counts{{{5, 4}, -1, 2}, {{5, 4}, 0.1, 6}};
+  const auto plain = [](auto f) { return [=](const Arrays&, std::int64_t, double x, double t) { return f(x, t); }; };
+  for (double beta : {0.6, 2.0}) {
+    add_by_element(
+        cases, fmt::format("smooth_l1_loss, beta {}", beta), any,
+        [=](const In& in, Reduction r) { return smooth_l1_loss(in[0], in[1], r, beta); },
+        plain([=](double x, double t) { return reference::smooth_l1(x - t, beta); }));
+    add_by_element(
+        cases, fmt::format("huber_loss, delta {}", beta), any,
+        [=](const In& in, Reduction r) { return huber_loss(in[0], in[1], r, beta); },
+        plain([=](double x, double t) { return reference::huber(x - t, beta); }));
+  }
+  add_by_element(
+      cases, "bce", unit, [](const In& in, Reduction r) { return bce(in[0], in[1], r); }, plain(reference::bce));
+  add_by_element(
+      cases, "bce with weights", {unit[0], unit[1], {{4}, 0.5, 2}},
+      [](const In& in, Reduction r) { return bce(in[0], in[1], r, in[2]); },
+      [](const Arrays& in, std::int64_t i, double x, double t) { return in[2][i % 4] * reference::bce(x, t); });
+  for (double alpha : {0.3, -1.0})
+    for (double gamma : {2.0, 1.5})
+      add_by_element(
+          cases, fmt::format("focal_loss, alpha {}, gamma {}", alpha, gamma), logits,
+          [=](const In& in, Reduction r) { return focal_loss(in[0], in[1], r, alpha, gamma); },
+          plain([=](double x, double t) { return reference::focal(x, t, alpha, gamma); }));
+  add_by_element(
+      cases, "kl_div", {{{5, 4}, -3, -0.1}, {{5, 4}, 0.1, 1}},
+      [](const In& in, Reduction r) { return kl_div(in[0], in[1], {.reduction = r}); }, plain(reference::kl_div));
+  add_by_element(
+      cases, "kl_div, logarithms", {{{5, 4}, -3, -0.1}, {{5, 4}, -2, -0.1}},
+      [](const In& in, Reduction r) { return kl_div(in[0], in[1], {.reduction = r, .log_target = true}); },
+      plain([](double x, double t) { return reference::kl_div(x, std::exp(t)); }));
+  for (bool log_input : {true, false})
+    for (bool full : {false, true})
+      add_by_element(
+          cases, fmt::format("poisson_nll_loss{}{}", log_input ? ", log" : "", full ? ", full" : ""),
+          {{{5, 4}, log_input ? -1 : 0.2, 2}, counts[1]},
+          [=](const In& in, Reduction r) {
+            return poisson_nll_loss(in[0], in[1], {.log_input = log_input, .full = full, .reduction = r});
+          },
+          plain([=](double x, double t) { return reference::poisson_nll(x, t, log_input, full); }));
+  for (const auto& [shape, columns] : {std::pair{Shape{5, 4}, 4}, {Shape{5, 1}, 1}, {Shape{5}, 1}})
+    for (bool full : {false, true})
+      add_by_element(
+          cases, fmt::format("gaussian_nll_loss, var {}{}", to_string(shape), full ? ", full" : ""),
+          {any[0], any[1], {shape, 0.3, 2}},
+          [=](const In& in, Reduction r) { return gaussian_nll_loss(in[0], in[1], in[2], {.full = full, .reduction = r}); },
+          [=](const Arrays& in, std::int64_t i, double x, double t) {
+            const double var = in[2][columns == 4 ? i : i / 4], d = x - t;
+            return (std::log(var) + d * d / var + (full ? std::log(2 * 3.14159265358979323846) : 0)) / 2;
+          });
+  add_by_element(
+      cases, "hinge_embedding_loss", {{{5, 4}, -1, 2}, {{5, 4}}},
+      [](const In& in, Reduction r) { return hinge_embedding_loss(in[0], sign(in[1]), 1.25, r); },
+      plain([](double x, double t) { return t > 0 ? x : std::fmax(0, 1.25 - x); }));
+  return cases;
+}
+
+inline std::vector<Case> losses_cases() {
+  std::vector<Case> cases = by_element_cases();
+  cases.push_back({.name = "kl_div, mean of the batch",
+                   .inputs = {{{5, 4}, -3, -0.1}, {{5, 4}, 0.1, 1}},
+                   .run = [](const auto& in) -> std::vector<Tensor> { return {kl_div(in[0], in[1], {.batch_mean = true})}; },
+                   .reference = [](const auto& in) -> Arrays {
+                     auto total = reference::elementwise_loss(in[0], in[1], Reduction::sum,
+                                                              [](auto, double x, double t) { return reference::kl_div(x, t); });
+                     total[0] /= 5;
+                     return {total};
+                   }});
   for (auto reduction : {Reduction::none, Reduction::mean, Reduction::sum}) {
     const auto number = static_cast<int>(reduction);
     cases.push_back({.name = fmt::format("mse_loss, reduction {}", number),

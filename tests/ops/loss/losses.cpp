@@ -1,6 +1,8 @@
 #include "tests/cases/loss/losses.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
 
 #include "tests/ops/check.h"
 
@@ -26,6 +28,44 @@ TEST_CASE("losses refuse wrong inputs") {
   CHECK_THROWS_WITH(mse_loss(zeros({2, 3}), zeros({3})), Contains("mse_loss: input f32[2, 3] and target f32[3] differ in shape"));
   CHECK_THROWS_AS(l1_loss(zeros({2}), zeros({2}, Dtype::f16)), DtypeError);
   CHECK_THROWS_AS(bce_with_logits(zeros({2}), zeros({2}), Reduction::mean, zeros({2, 2})), ShapeError);
+}
+
+TEST_CASE("bce at probabilities of 0 and 1 is bounded, with PyTorch's gradient") {
+  const Tensor x = Tensor::from({0.f, 1.f, 0.f, 1.f}), t = Tensor::from({1.f, 0.f, 0.f, 1.f});
+  CHECK(bce(x, t, Reduction::none).to_vector<float>() == std::vector<float>{100, 100, 0, 0});
+  CHECK(gradients(bce(x, t, Reduction::sum), {x})[0].to_vector<float>() == std::vector<float>{-1e12f, 1e12f, 0, 0});
+}
+
+TEST_CASE("kl_div of a target of 0 is 0, and poisson_nll_loss adds nothing for targets of 0 or 1") {
+  const Tensor x = Tensor::from({-1.f, -2.f}), t = Tensor::from({0.f, 1.f});
+  CHECK(kl_div(x, t, {.reduction = Reduction::none}).to_vector<float>() == std::vector<float>{0, 2});
+  for (float g : gradients(kl_div(x, t), {t})[0].to_vector<float>()) CHECK(std::isfinite(g));
+  const auto full = poisson_nll_loss(x, t, {.full = true}), plain = poisson_nll_loss(x, t);
+  CHECK(full.item<float>() == plain.item<float>());
+  for (float g : gradients(full, {t})[0].to_vector<float>()) CHECK(std::isfinite(g));
+}
+
+TEST_CASE("huber losses of infinite differences have finite gradients") {
+  const float far = std::numeric_limits<float>::infinity();
+  const Tensor x = Tensor::from({far, -far}), t = Tensor::from({0.f, 0.f});
+  CHECK(gradients(smooth_l1_loss(x, t, Reduction::sum), {x})[0].to_vector<float>() == std::vector<float>{1, -1});
+  CHECK(gradients(huber_loss(x, t, Reduction::sum, 2), {x})[0].to_vector<float>() == std::vector<float>{2, -2});
+}
+
+TEST_CASE("gaussian_nll_loss bounds the variance, and its gradient does not see the bound") {
+  const Tensor x = Tensor::from({1.f}), t = Tensor::from({0.f}), var = Tensor::from({0.f});
+  const auto loss = gaussian_nll_loss(x, t, var, {.eps = 0.5});
+  CHECK(loss.item<float>() == Approx((std::log(0.5) + 2) / 2));
+  CHECK(gradients(loss, {var})[0].item<float>() == Approx((2.0 - 4.0) / 2));
+}
+
+TEST_CASE("losses by element refuse wrong options") {
+  CHECK_THROWS_WITH(smooth_l1_loss(zeros({2}), zeros({2}), Reduction::mean, -1), "smooth_l1_loss: beta -1 is not 0 or more");
+  CHECK_THROWS_WITH(huber_loss(zeros({2}), zeros({2}), Reduction::mean, 0), "huber_loss: delta 0 is not positive");
+  CHECK_THROWS_WITH(gaussian_nll_loss(zeros({2, 3}), zeros({2, 3}), zeros({3})),
+                    "gaussian_nll_loss: var f32[3] does not fit input f32[2, 3]");
+  CHECK_THROWS_WITH(bce(zeros({2}), zeros({2}), Reduction::mean, zeros({2, 2})),
+                    Contains("bce: weight f32[2, 2] does not broadcast"));
 }
 
 TEST_CASE("global_norm of no tensors is 0") { CHECK(global_norm({}).item<float>() == 0); }

@@ -35,3 +35,15 @@ TEST_CASE("linear names the shapes that do not fit") {
   CHECK_THROWS_WITH(linear(zeros({8, 3}), zeros({4, 3}), zeros({3})), Contains("[4]") && Contains("[3]"));
   CHECK_THROWS_AS(linear(zeros({}), zeros({4, 3})), ShapeError);
 }
+
+TEST_CASE("outer") {
+  check({Case{.name = "outer",
+              .inputs = {{{7}}, {{5}}},
+              .run = [](const auto& in) -> std::vector<Tensor> { return {outer(in[0], in[1])}; },
+              .reference = [](const auto& in) -> Arrays {
+                Array y({7, 5});
+                for (std::int64_t i = 0; i < y.numel(); ++i) y[i] = in[0][i / 5] * in[1][i % 5];
+                return {y};
+              }}});
+  CHECK_THROWS_WITH(outer(zeros({2, 2}), zeros({2})), "outer: f32[2, 2] and f32[2] are not two vectors");
+}

@@ -19,6 +19,9 @@ inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 inline double softplus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
 inline double clamped(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
+/// -(t log x + (1 - t) log(1 - x)), each logarithm at least -100.
+inline double bce(double x, double t) { return -(t * std::fmax(std::log(x), -100) + (1 - t) * std::fmax(std::log1p(-x), -100)); }
+
 // clang-format off
 inline constexpr Formula formulas[] = {
     {"abs", 1, [](const double* x, const double*) { return std::fabs(*x); }, true},
@@ -27,6 +30,9 @@ inline constexpr Formula formulas[] = {
     {"exp", 1, [](const double* x, const double*) { return std::exp(*x); }},
     {"log", 1, [](const double* x, const double*) { return std::log(*x); }},
     {"log1p", 1, [](const double* x, const double*) { return std::log1p(*x); }},
+    {"log2", 1, [](const double* x, const double*) { return std::log2(*x); }},
+    {"expm1", 1, [](const double* x, const double*) { return std::expm1(*x); }},
+    {"stop_gradient", 1, [](const double* x, const double*) { return *x; }, true},
     {"sqrt", 1, [](const double* x, const double*) { return std::sqrt(*x); }},
     {"rsqrt", 1, [](const double* x, const double*) { return 1 / std::sqrt(*x); }},
     {"square", 1, [](const double* x, const double*) { return *x * *x; }},
@@ -64,6 +70,8 @@ inline constexpr Formula formulas[] = {
     {"mul", 2, [](const double* x, const double*) { return x[0] * x[1]; }},
     {"div", 2, [](const double* x, const double*) { return x[0] / x[1]; }},
     {"pow", 2, [](const double* x, const double*) { return std::pow(x[0], x[1]); }},
+    {"fmod", 2, [](const double* x, const double*) { return std::fmod(x[0], x[1]); }},
+    {"atan2", 2, [](const double* x, const double*) { return std::atan2(x[0], x[1]); }},
     {"maximum", 2, [](const double* x, const double*) { return x[0] > x[1] || std::isnan(x[0]) ? x[0] : x[1]; }, true},
     {"minimum", 2, [](const double* x, const double*) { return x[0] < x[1] || std::isnan(x[0]) ? x[0] : x[1]; }, true},
     {"equal", 2, [](const double* x, const double*) { return double(x[0] == x[1]); }, true},
@@ -74,6 +82,9 @@ inline constexpr Formula formulas[] = {
     {"greater_equal", 2, [](const double* x, const double*) { return double(x[0] >= x[1]); }, true},
     {"logical_and", 2, [](const double* x, const double*) { return double(x[0] != 0 && x[1] != 0); }, true},
     {"logical_or", 2, [](const double* x, const double*) { return double(x[0] != 0 || x[1] != 0); }, true},
+    {"bce", 2, [](const double* x, const double*) { return bce(x[0], x[1]); }},
+    {"gaussian_nll", 2, [](const double* x, const double* p) {
+       return (std::log(std::fmax(x[1], p[0])) + x[0] * x[0] / std::fmax(x[1], p[0])) / 2; }},
     {"where", 3, [](const double* x, const double*) { return x[0] != 0 ? x[1] : x[2]; }, true},
     {"cast", 1, [](const double* x, const double*) { return *x; }, true},
     {"expand", 1, [](const double* x, const double*) { return *x; }, true},

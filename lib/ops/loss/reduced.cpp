@@ -1,0 +1,37 @@
+#include "lib/ops/loss/reduced.h"
+
+#include <fmt/format.h>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/wide.h"
+
+namespace clnet::ops {
+
+void require_same(std::string_view op, const Tensor& input, const Tensor& target) {
+  require_floating(op, input.spec());
+  require_same_dtype(op, input.spec(), target.spec());
+  if (input.shape() != target.shape())
+    throw ShapeError(
+        fmt::format("{}: input {} and target {} differ in shape", op, to_string(input.spec()), to_string(target.spec())));
+}
+
+Tensor reduced(const Tensor& losses, Reduction reduction, Dtype dtype) {
+  switch (reduction) {
+    case Reduction::none: return cast(losses, dtype);
+    case Reduction::sum: return cast(sum(losses), dtype);
+    default: return cast(mean(losses), dtype);
+  }
+}
+
+Tensor weighted(std::string_view op, const Tensor& losses, const Tensor& weight, Dtype dtype) {
+  if (!weight.defined()) return losses;
+  const Spec input{losses.shape(), dtype};
+  if (broadcast(losses.shape(), weight.shape(), op) != losses.shape())
+    throw ShapeError(fmt::format("{}: weight {} does not broadcast to {}", op, to_string(weight.spec()), to_string(input)));
+  require_same_dtype(fmt::format("{}'s weight", op), input, weight.spec());
+  return losses * wide(weight);
+}
+
+}  // namespace clnet::ops

@@ -1,0 +1,64 @@
+// Reductions that others make up.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/graph/require.h"
+#include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/wide.h"
+
+namespace clnet {
+
+using ops::wide;
+
+namespace {
+
+/// x^(1 / p) with a gradient of 0 where x is 0.
+Tensor root(const Tensor& x, double p) {
+  const Tensor none = equal(x, 0.0), some = where(none, ops::scalar_like(1, x), x);
+  return where(none, ops::scalar_like(0, x), p == 2 ? sqrt(some) : pow(some, 1 / p));
+}
+
+}  // namespace
+
+Tensor stddev(const Tensor& x, const Dims& dims, int correction, bool keepdim) {
+  require_defined("stddev", {{"x", x}});
+  ops::require_floating("stddev", x.spec());
+  return cast(root(var(wide(x), dims, correction, keepdim), 2), x.dtype());
+}
+
+Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
+  require_defined("logsumexp", {{"x", x}});
+  ops::require_floating("logsumexp", x.spec());
+  const Tensor all = wide(x);
+  // Infinite ones are left where they are: infinity minus infinity is no number.
+  const Tensor most = max(stop_gradient(all), dims, true);
+  const Tensor shift = where(less(abs(most), std::numeric_limits<double>::infinity()), most, ops::scalar_like(0, most));
+  const Tensor sums = sum(exp(all - shift), dims, keepdim);
+  return cast(log(sums) + reshape(shift, sums.shape()), x.dtype());
+}
+
+Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
+  require_defined("norm", {{"x", x}});
+  ops::require_floating("norm", x.spec());
+  if (!(p >= 0)) throw Error(fmt::format("norm: p {} is not 0 or more", p));
+  const Tensor sizes = abs(wide(x));
+  Tensor result;
+  if (p == 0) {
+    result = sum(cast(not_equal(sizes, 0.0), Dtype::f32), dims, keepdim);
+  } else if (p == 1) {
+    result = sum(sizes, dims, keepdim);
+  } else if (p == 2) {
+    result = root(sum(square(wide(x)), dims, keepdim), 2);
+  } else if (std::isinf(p)) {
+    result = max(sizes, dims, keepdim);
+  } else {
+    result = root(sum(pow(sizes, p), dims, keepdim), p);
+  }
+  return cast(result, x.dtype());
+}
+
+}  // namespace clnet
