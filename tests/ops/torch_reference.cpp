@@ -289,12 +289,12 @@ TEST_CASE("operations agree with PyTorch's reference cases") {
                                      "clip_grad_norm",
                                      "transformer_encoder_layer"};
   const std::set<std::string> absent_cases{"shape_pad_replicate"};
-  int ran = 0, left_out = 0;
+  int ran = 0;
   for (const auto& example : manifest(*folder)) {
     const std::string name = example.at("name"), op = example.at("op");
     INFO(name);
     if (absent.contains(op) || absent_cases.contains(name)) {
-      ++left_out;
+      test::skip("clnet does not have this operation", name);
       continue;
     }
     const auto found = operations().find(op);
@@ -302,7 +302,6 @@ TEST_CASE("operations agree with PyTorch's reference cases") {
     run(example, found->second, *folder);
     ++ran;
   }
-  INFO(left_out << " cases are of operations that clnet does not have");
   CHECK(ran >= 95);
 }
 
