@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "lib/ops/matmul_solvers.h"
 #include "tests/ops/check.h"
 
 using namespace clnet;
@@ -34,4 +35,20 @@ TEST_CASE("linear names the shapes that do not fit") {
   CHECK_THROWS_WITH(linear(zeros({8, 3}), zeros({4, 3, 1})), Contains("[4, 3, 1]"));
   CHECK_THROWS_WITH(linear(zeros({8, 3}), zeros({4, 3}), zeros({3})), Contains("[4]") && Contains("[3]"));
   CHECK_THROWS_AS(linear(zeros({}), zeros({4, 3})), ShapeError);
+}
+
+TEST_CASE("GPUs get CLBlast for large products of every dtype") {
+  DeviceInfo gpu;
+  const auto chosen = [&](Dtype dtype, std::int64_t n) {
+    ops::MatmulProblem problem;
+    problem.dtype = dtype;
+    problem.m = problem.n = problem.k = n;
+    return std::string(ops::matmul_solvers().choose(problem, gpu).name);
+  };
+  CHECK(chosen(Dtype::f32, 100) == "clblast");
+  CHECK(chosen(Dtype::f16, 100) == "clblast_f32");
+  CHECK(chosen(Dtype::bf16, 100) == "clblast_f32");
+  CHECK(chosen(Dtype::f16, 20) == "direct");
+  gpu.runs_clblast = false;
+  CHECK(chosen(Dtype::f16, 100) == "direct");
 }
