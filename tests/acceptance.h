@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "tests/support/skip.h"
+
 namespace clnet::test {
 
 /// A folder or file in the acceptance data; nothing, with a visible line, when there are none here. A variable that points to
@@ -14,7 +16,7 @@ namespace clnet::test {
 inline std::optional<std::filesystem::path> acceptance(const std::string& part) {
   const char* root = std::getenv("CLNET_ACCEPTANCE_DIR");
   if (!root || !*root) {
-    WARN("skipped: CLNET_ACCEPTANCE_DIR does not name the unpacked acceptance data");
+    skip("CLNET_ACCEPTANCE_DIR does not name the unpacked acceptance data");
     return std::nullopt;
   }
   const auto path = std::filesystem::path(root) / part;

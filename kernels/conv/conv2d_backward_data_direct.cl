@@ -16,12 +16,15 @@ kernel void conv2d_backward_data_direct(IN(y), IN(w), OUT(x), const int total, c
     for (int kw = 0; kw < KW; ++kw) {
       const int before = ix + PL - kw * DW, ox = before / SW;
       if (before < 0 || before % SW != 0 || ox >= OW) continue;
-      float part = 0;
-      for (int k = 0; k < OG; ++k) {
-        const int o = group * OG + k;
-        part += LOAD(y, ((n * O + o) * OH + oy) * OW + ox) * LOAD(w, ((o * CG + c % CG) * KH + kh) * KW + kw);
+      for (int block = 0, end; block < OG; block = end) {
+        end = BLOCK_END(block, CLNET_BLOCK, OG);
+        float part = 0;
+        for (int k = block; k < end; ++k) {
+          const int o = group * OG + k;
+          part += LOAD(y, ((n * O + o) * OH + oy) * OW + ox) * LOAD(w, ((o * CG + c % CG) * KH + kh) * KW + kw);
+        }
+        sum += part;
       }
-      sum += part;
     }
   }
   STORE(x, i, sum);

@@ -13,16 +13,21 @@ kernel void conv2d_direct(IN(x), IN(w),
   const int ox = i % OW, oy = i / OW % OH, o = i / (OW * OH) % O, n = i / (OW * OH) / O;
   const int first_channel = o / OG * CG;
   float sum = 0;
-  for (int c = 0; c < CG; ++c) {
+  for (int block = 0, end; block < CG; block = end) {
+    end = BLOCK_END(block, CLNET_BLOCK, CG);
     float part = 0;
-    for (int kh = 0; kh < KH; ++kh) {
-      const int iy = oy * SH - PT + kh * DH;
-      if (iy < 0 || iy >= H) continue;
-      for (int kw = 0; kw < KW; ++kw) {
-        const int ix = ox * SW - PL + kw * DW;
-        if (ix < 0 || ix >= W) continue;
-        part += LOAD(x, ((n * C + first_channel + c) * H + iy) * W + ix) * LOAD(w, ((o * CG + c) * KH + kh) * KW + kw);
+    for (int c = block; c < end; ++c) {
+      float channel = 0;
+      for (int kh = 0; kh < KH; ++kh) {
+        const int iy = oy * SH - PT + kh * DH;
+        if (iy < 0 || iy >= H) continue;
+        for (int kw = 0; kw < KW; ++kw) {
+          const int ix = ox * SW - PL + kw * DW;
+          if (ix < 0 || ix >= W) continue;
+          channel += LOAD(x, ((n * C + first_channel + c) * H + iy) * W + ix) * LOAD(w, ((o * CG + c) * KH + kh) * KW + kw);
+        }
       }
+      part += channel;
     }
     sum += part;
   }

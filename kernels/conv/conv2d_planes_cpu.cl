@@ -1,6 +1,6 @@
 // Convolution of few channels for CPUs, and the gradient of its input: vectors hold pixels of one plane. Every group has `ins` source
 // planes and `outs` target planes. A work-item makes RB rows of a group's targets: OUTS of them at a time, ROWS x COLUMNS vectors of
-// each. Grids and taps are conv2d_cpu's.
+// each. Grids and taps are conv2d_cpu's. With BLOCKS, for more taps than hardly anybody has, they are summed in blocks.
 #include "conv2d_planes_cpu.clh"
 #include "epilogue.clh"
 
@@ -52,6 +52,13 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_cpu(
     for (int r = 0; r < height; r += ROWS)
       for (int j = 0; j < PW; j += COLUMNS * VW) {
         VFLOAT sum[OUTS][VECTORS];
+#ifdef BLOCKS
+        VFLOAT total[OUTS][VECTORS];
+        #pragma unroll
+        for (int o = 0; o < OUTS; ++o)
+          #pragma unroll
+          for (int v = 0; v < VECTORS; ++v) total[o][v] = (VFLOAT)(0.0f);
+#endif
         const local float *point[VECTORS];
         #pragma unroll
         for (int v = 0; v < VECTORS; ++v) {
@@ -60,6 +67,17 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_cpu(
           for (int o = 0; o < OUTS; ++o) sum[o][v] = (VFLOAT)(start[o]);
         }
         for (int k = 0; k < count; ++k) {
+#ifdef BLOCKS
+          if (k % CLNET_BLOCK == 0) {
+            #pragma unroll
+            for (int o = 0; o < OUTS; ++o)
+              #pragma unroll
+              for (int v = 0; v < VECTORS; ++v) {
+                total[o][v] += sum[o][v];
+                sum[o][v] = (VFLOAT)(0.0f);
+              }
+          }
+#endif
           const int offset = offsets[k];
           VFLOAT pixels[VECTORS];
           #pragma unroll
@@ -71,6 +89,12 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_cpu(
             for (int v = 0; v < VECTORS; ++v) sum[o][v] = fma(weight, pixels[v], sum[o][v]);
           }
         }
+#ifdef BLOCKS
+        #pragma unroll
+        for (int o = 0; o < OUTS; ++o)
+          #pragma unroll
+          for (int v = 0; v < VECTORS; ++v) sum[o][v] += total[o][v];
+#endif
         const int first = ((n * groups + group) * outs + o0) * plane + (y_top + (row0 + r) * y_step_h) * YW + y_left + j * y_step_w;
         if (y_step_w == 1 && r + ROWS <= height && j + COLUMNS * VW <= PW && o0 + OUTS <= outs) {
           #pragma unroll

@@ -43,21 +43,40 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_pointwise_cpu(
     }
     for (int j = 0; j < width; j += STRIP) {
       const local float *restrict right = staged + j * ins;
-      VFLOAT sum[OUTS][COLUMNS];
+      // Sums of a block of inputs, and of the blocks before it.
+      VFLOAT sum[OUTS][COLUMNS], total[OUTS][COLUMNS];
       #pragma unroll
       for (int o = 0; o < OUTS; ++o)
         #pragma unroll
         for (int v = 0; v < COLUMNS; ++v) sum[o][v] = (VFLOAT)(start[o]);
-      for (int k = 0; k < ins; ++k) {
-        VFLOAT values[COLUMNS];
-        #pragma unroll
-        for (int v = 0; v < COLUMNS; ++v) values[v] = *(const local any_vector *)(right + k * STRIP + v * VW);
-        #pragma unroll
-        for (int o = 0; o < OUTS; ++o) {
-          const VFLOAT weight = (VFLOAT)(weights[k * OUTS + o]);
+      for (int block = 0, end; block < ins; block = end) {
+        end = BLOCK_END(block, CLNET_BLOCK, ins);
+        if (block > 0) {
           #pragma unroll
-          for (int v = 0; v < COLUMNS; ++v) sum[o][v] += weight * values[v];
+          for (int o = 0; o < OUTS; ++o)
+            #pragma unroll
+            for (int v = 0; v < COLUMNS; ++v) {
+              total[o][v] = block > CLNET_BLOCK ? total[o][v] + sum[o][v] : sum[o][v];
+              sum[o][v] = (VFLOAT)(0.0f);
+            }
         }
+        for (int k = block; k < end; ++k) {
+          VFLOAT values[COLUMNS];
+          #pragma unroll
+          for (int v = 0; v < COLUMNS; ++v) values[v] = *(const local any_vector *)(right + k * STRIP + v * VW);
+          #pragma unroll
+          for (int o = 0; o < OUTS; ++o) {
+            const VFLOAT weight = (VFLOAT)(weights[k * OUTS + o]);
+            #pragma unroll
+            for (int v = 0; v < COLUMNS; ++v) sum[o][v] += weight * values[v];
+          }
+        }
+      }
+      if (ins > CLNET_BLOCK) {
+        #pragma unroll
+        for (int o = 0; o < OUTS; ++o)
+          #pragma unroll
+          for (int v = 0; v < COLUMNS; ++v) sum[o][v] += total[o][v];
       }
       const int at = (plane * outs + out) * pixels + first + j;
       if (valid == OUTS && j < whole) {

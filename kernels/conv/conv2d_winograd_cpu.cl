@@ -45,10 +45,18 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_winograd_cpu(
         #pragma unroll
         for (int i = 0; i < TILE; ++i) point[i] = values + product * pitch + min(tile + i, tiles - 1) * step;
         const global float *restrict weights = PTR(w) + (size_t)(panel * TILE_PRODUCTS + product) * C * LANES;
-        VFLOAT sum[TILE][VECTORS];
-        CLEAR_SUMS(sum)
-        ACCUMULATE(sum, point, 0, 1, weights, const global, C)
-        STORE_SUMS(products + (product * rounded + tile) * LANES, sum)
+        local float *restrict sums = products + (product * rounded + tile) * LANES;
+        for (int c = 0, end; c < C; c = end) {
+          end = BLOCK_END(c, CLNET_BLOCK, C);
+          VFLOAT sum[TILE][VECTORS];
+          CLEAR_SUMS(sum)
+          ACCUMULATE(sum, point, c, 1, weights, const global, end - c)
+          if (c == 0) {
+            STORE_SUMS(sums, sum)
+          } else {
+            ADD_SUMS(sums, sum)
+          }
+        }
       }
     for (int n = n0; n < n1; ++n)
       for (int v = 0; v < VECTORS; ++v) {

@@ -26,26 +26,57 @@ kernel void index_add(IN(g), IN(indices), OUT(y), const int count, const int ext
 }
 #else
 // A work-item owns `rows` rows of y, f32, and every LANES-th column of them; it reads all indices from `begin` to `end`, of which the
-// first launch begins with 0.
-kernel void index_add(IN(g), IN(indices), OUT(y), const int outer, const int rows, const int extent, const int picks,
-                      const int inner, const int begin, const int end) {
+// first launch begins with 0. With BLOCKS, each `block` of them is summed by itself in `part`, which has y's size.
+#ifdef BLOCKS
+#define SUMS PTR(part)
+#else
+#define SUMS PTR(y)
+#endif
+
+kernel void index_add(IN(g), IN(indices), OUT(y),
+#ifdef BLOCKS
+                      OUT(part), const int block,
+#endif
+                      const int outer, const int rows, const int extent, const int picks, const int inner, const int begin,
+                      const int end) {
   const int lane = (int)get_global_id(0), o = (int)get_global_id(2);
   const int first = (int)get_global_id(1) * rows, last = BLOCK_END(first, rows, extent);
   if (first >= extent || lane >= LANES) return;
   for (int r = first; begin == 0 && r < last; ++r)
-    for (int i = lane; i < inner; i += LANES) STORE(y, (o * extent + r) * inner + i, 0.0f);
+    for (int i = lane; i < inner; i += LANES) {
+      STORE(y, (o * extent + r) * inner + i, 0.0f);
+#ifdef BLOCKS
+      STORE(part, (o * extent + r) * inner + i, 0.0f);
+#endif
+    }
+#ifdef BLOCKS
+  for (int from = begin, to; from < end; from = to) {
+    // Where the block ends, or the launch does.
+    to = BLOCK_END(from, block - REMAINDER(from, block), end);
+#else
+  const int from = begin, to = end;
+#endif
 #ifdef GATHER
-  for (int j = begin; j < end; ++j)
+  for (int j = from; j < to; ++j)
     for (int i = lane; i < inner; i += LANES) {
       const int r = INDEX(AT(j, i));
-      if (r >= first && r < last) PTR(y)[(o * extent + r) * inner + i] += LOAD(g, AT(j, i));
+      if (r >= first && r < last) SUMS[(o * extent + r) * inner + i] += LOAD(g, AT(j, i));
     }
 #else
-  for (int j = begin; j < end; ++j) {
+  for (int j = from; j < to; ++j) {
     const int r = INDEX(j);
     if (r < first || r >= last) continue;
-    for (int i = lane; i < inner; i += LANES)
-      PTR(y)[(o * extent + r) * inner + i] += LOAD(g, (o * picks + j) * inner + i);
+    for (int i = lane; i < inner; i += LANES) SUMS[(o * extent + r) * inner + i] += LOAD(g, (o * picks + j) * inner + i);
+  }
+#endif
+#ifdef BLOCKS
+    if (to < picks && REMAINDER(to, block) != 0) continue;
+    for (int r = first; r < last; ++r)
+      for (int i = lane; i < inner; i += LANES) {
+        const int at = (o * extent + r) * inner + i;
+        PTR(y)[at] += PTR(part)[at];
+        PTR(part)[at] = 0;
+      }
   }
 #endif
 }

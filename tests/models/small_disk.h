@@ -10,11 +10,13 @@
 #include <stdexcept>
 #include <string>
 
+#include "tests/support/skip.h"
+
 namespace clnet::test {
 
 class SmallDisk {
  public:
-  /// Mounts it at a folder that is there. mounted() is false where this user may not mount anything.
+  /// Mounts it at a folder that is there, where this user may mount anything.
   SmallDisk(std::filesystem::path folder, const std::string& size) : folder_(std::move(folder)) {
     mounted_ = ::mount("tmpfs", folder_.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
   }
@@ -24,7 +26,11 @@ class SmallDisk {
   SmallDisk(const SmallDisk&) = delete;
   SmallDisk& operator=(const SmallDisk&) = delete;
 
-  bool mounted() const { return mounted_; }
+  /// Whether it is there; else the test is told to be skipped.
+  bool mounted() const {
+    if (!mounted_) skip("this user may not mount a small file system");
+    return mounted_;
+  }
   const std::filesystem::path& path() const { return folder_; }
   void make_read_only() const {
     if (::mount(nullptr, folder_.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr) != 0)

@@ -9,6 +9,7 @@
 #include "lib/cl/context.h"
 #include "lib/cl/disk_cache.h"
 #include "lib/cl/quirks.h"
+#include "tests/support/skip.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet;
@@ -67,7 +68,7 @@ TEST_CASE("equal programs are built once, different ones are not mixed up") {
 }
 
 TEST_CASE("threads that want the same program build it once") {
-  if (!Device::current().info().thread_safe) return;
+  if (!Device::current().info().thread_safe) return clnet::test::skip("the device takes one thread only");
   const test::Variable off("CLNET_CACHE", "off");
   ProgramCache programs = fresh();
   std::vector<std::thread> threads;
@@ -119,7 +120,7 @@ TEST_CASE("a kernel that a program does not have is an error that names both") {
 
 TEST_CASE("a kernel that would need more local memory than there is does not get to a driver that aborts") {
   const auto& info = Device::current().info();
-  if (!has_quirk(info, "pocl-local-memory")) return;
+  if (!has_quirk(info, "pocl-local-memory")) return clnet::test::skip("only PoCL aborts there");
   const ProgramSource large{"large",
                             "kernel void f(global float* x) { local float t[N]; const uint i = get_local_id(0); t[i] = x[i];"
                             "barrier(CLK_LOCAL_MEM_FENCE); x[i] = t[N - 1 - i]; }",
@@ -192,7 +193,8 @@ TEST_CASE("a cache file that is whole but not ours, or that the driver refuses, 
     CHECK(run(programs, answer) == 42);
     CHECK(programs.built() == 1);
   }
-  if (has_quirk(Device::current().info(), "rusticl-foreign-binary")) return;
+  if (has_quirk(Device::current().info(), "rusticl-foreign-binary"))
+    return clnet::test::skip("the driver aborts when it is given a binary that is none");
   // The right key with a binary that is none.
   std::string text = file::read(path, 1 << 28);
   const auto number = [&](std::size_t at) {

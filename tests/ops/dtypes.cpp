@@ -1,11 +1,14 @@
 // Every operation in every dtype against the double-precision reference of the rounded inputs, or its refusal. What may be
-// missing is the rounding to the result's dtype, and what f32 arithmetic of so many steps loses. docs/dtypes.md shows the table;
-// CLNET_TEST_ERRORS=1 prints it.
+// missing is the rounding to the result's dtype, and what f32 arithmetic of so many steps loses. docs/dtypes.md shows the table,
+// and must show it as it is; CLNET_TEST_ERRORS=1 prints it.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
 
 #include "tests/cases/elementwise/elementwise.h"
 #include "tests/cases/index/index_select.h"
@@ -13,14 +16,17 @@
 #include "tests/cases/shape/slice.h"
 #include "tests/ops/check.h"
 #include "tests/reference/conv/conv2d.h"
+#include "tests/reference/index/index.h"
 #include "tests/reference/loss/cross_entropy.h"
 #include "tests/reference/loss/losses.h"
 #include "tests/reference/matmul/matmul.h"
 #include "tests/reference/norm/batch_norm.h"
 #include "tests/reference/norm/softmax.h"
 #include "tests/reference/pool/pool2d.h"
+#include "tests/reference/random/philox.h"
 #include "tests/reference/reduce/reduce.h"
 #include "tests/reference/shape/shape.h"
+#include "tests/support/declared_operations.h"
 
 using namespace clnet;
 using namespace clnet::testing;
@@ -31,7 +37,7 @@ namespace {
 constexpr Dtype all_dtypes[] = {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::i32,
                                 Dtype::i64, Dtype::i8,  Dtype::u8,   Dtype::boolean};
 
-enum class Takes : std::uint8_t { all, floats, bools };
+enum class Takes : std::uint8_t { all, numbers, floats, bools };
 enum class Gives : std::uint8_t { same, with_number, boolean, sums, index, f32 };
 
 struct Entry {
@@ -42,13 +48,16 @@ struct Entry {
   std::vector<Input> inputs;
   std::function<Tensor(const std::vector<Tensor>&)> run;
   std::function<Array(const Arrays&)> reference;
-  double steps = 0;      ///< roundings of f32 on the way to an element, in a row
-  double roundings = 1;  ///< to the result's dtype
+  double steps = 0;       ///< roundings of f32 on the way to an element, in a row
+  double roundings = 1;   ///< to the result's dtype
+  std::string note = {};  ///< behind the name, in the table
+  double steps_of_1 = 0;  ///< of the result's dtype below 1
 };
 
 bool takes(Takes what, Dtype dtype) {
   switch (what) {
     case Takes::all: return true;
+    case Takes::numbers: return dtype != Dtype::boolean;
     case Takes::floats: return is_floating(dtype);
     default: return dtype == Dtype::boolean;
   }
@@ -85,7 +94,7 @@ double unit_roundoff(Dtype dtype) { return dtype == Dtype::f16 ? 0x1p-11 : dtype
 double least_step(Dtype dtype) { return dtype == Dtype::f16 ? 0x1p-25 : 0x1p-133; }
 
 Entry unary(const std::string& name, Takes what, Tensor (*function)(const Tensor&), double (*formula)(double), double steps = 0,
-            Gives gives = Gives::same) {
+            Gives gives = Gives::same, const std::string& note = {}) {
   return {name,
           what,
           gives,
@@ -96,7 +105,9 @@ Entry unary(const std::string& name, Takes what, Tensor (*function)(const Tensor
             for (std::int64_t i = 0; i < y.numel(); ++i) y[i] = formula(in[0][i]);
             return y;
           },
-          steps};
+          steps,
+          1,
+          note};
 }
 
 Entry binary(const std::string& name, Takes what, Tensor (*function)(const Tensor&, const Tensor&),
@@ -183,14 +194,14 @@ std::vector<Entry> elementwise_entries() {
           "is_nan", f, is_nan, [](double) { return 0.0; }, 0, Gives::boolean),
       unary("logical_not", Takes::bools, logical_not, [](double x) { return x == 0 ? 1.0 : 0.0; }),
       unary(
-          "mul", Takes::all, [](T x) { return x * 3.0; }, [](double x) { return x * 3; }, 1, Gives::with_number),
+          "mul", Takes::all, [](T x) { return x * 3.0; }, [](double x) { return x * 3; }, 1, Gives::with_number, " a number"),
       unary(
-          "add", Takes::all, [](T x) { return 2.0 + x; }, [](double x) { return x + 2; }, 1, Gives::with_number),
+          "add", Takes::all, [](T x) { return 2.0 + x; }, [](double x) { return x + 2; }, 1, Gives::with_number, " a number"),
       unary(
-          "cast", Takes::all, [](T x) { return cast(x, Dtype::f32); }, [](double x) { return x; }, 0, Gives::f32),
+          "cast", Takes::all, [](T x) { return cast(x, Dtype::f32); }, [](double x) { return x; }, 0, Gives::f32, " to f32"),
       unary(
           "cast", Takes::all, [](T x) { return cast(x, Dtype::boolean); }, [](double x) { return x != 0 ? 1.0 : 0.0; }, 0,
-          Gives::boolean),
+          Gives::boolean, " to bool"),
       binary(
           "add", Takes::all, [](T a, T b) { return a + b; }, [](double a, double b) { return a + b; }, 1),
       binary(
@@ -234,10 +245,108 @@ std::vector<Entry> elementwise_entries() {
   };
 }
 
+/// What makes tensors: of the dtype of a tensor that serves for nothing else.
+std::vector<Entry> number_entries() {
+  const std::vector<Input> dtype{{{4}, 0.5, 2}};
+  const auto made = [=](const std::string& name, Takes what, const std::function<Tensor(const Tensor&)>& make,
+                        const std::function<double(std::int64_t)>& value, double steps = 0, double steps_of_1 = 0) {
+    return Entry{name,
+                 what,
+                 Gives::same,
+                 dtype,
+                 [=](const auto& in) { return make(in[0]); },
+                 [=](const Arrays&) {
+                   Array y({4});
+                   for (std::int64_t i = 0; i < 4; ++i) y[i] = value(i);
+                   return y;
+                 },
+                 steps,
+                 1,
+                 {},
+                 steps_of_1};
+  };
+  using T = const Tensor&;
+  const auto constant = [](double value) { return [=](auto) { return value; }; };
+  const auto zero = constant(0), one = constant(1);
+  const auto seeded = [](Tensor (*make)(const Shape&, Dtype)) {
+    return [=](T x) {
+      manual_seed(7);
+      return make({4}, x.dtype());
+    };
+  };
+  return {
+      made(
+          "full", Takes::all, [](T x) { return full({4}, 1, x.dtype()); }, one),
+      made(
+          "zeros", Takes::all, [](T x) { return zeros({4}, x.dtype()); }, zero),
+      made(
+          "ones", Takes::all, [](T x) { return ones({4}, x.dtype()); }, one),
+      made("zeros_like", Takes::all, zeros_like, zero),
+      made("ones_like", Takes::all, ones_like, one),
+      made(
+          "arange", Takes::numbers, [](T x) { return arange(4, 3, 7, x.dtype()); },
+          [](auto i) { return static_cast<double>(3 + 7 * i); }, 2),
+      // Cut off, lest it become 1.
+      made(
+          "rand", Takes::floats, seeded(rand),
+          [](auto i) { return reference::philox_uniform(7, 0, static_cast<std::uint64_t>(i)); }, 0, 1),
+      made(
+          "randn", Takes::floats, seeded(randn),
+          [](auto i) { return reference::philox_normal(7, 0, static_cast<std::uint64_t>(i)); }, 20),
+      {"one_hot",
+       Takes::all,
+       Gives::same,
+       {{{2}, 0, 3, Dtype::i32}, {{1}, 0.5, 2}},
+       [](const auto& in) { return one_hot(in[0], 4, in[1].dtype()); },
+       [](const Arrays& in) {
+         return make_array({2, 4}, [&](const Coordinates& at) { return in[0][at[0]] == static_cast<double>(at[1]) ? 1.0 : 0.0; });
+       }},
+  };
+}
+
 std::vector<Entry> shape_entries() {
   const std::vector<Input> one{{{3, 4, 5}, 0.5, 2}};
   const auto same_order = [](const Shape& shape) { return [=](const Arrays& in) { return Array(shape, in[0].values); }; };
   return {
+      {"flatten", Takes::all, Gives::same, one, [](const auto& in) { return flatten(in[0]); }, same_order({3, 20})},
+      {"unsqueeze", Takes::all, Gives::same, one, [](const auto& in) { return unsqueeze(in[0], 1); }, same_order({3, 1, 4, 5})},
+      {"squeeze",
+       Takes::all,
+       Gives::same,
+       {{{3, 1, 5}, 0.5, 2}},
+       [](const auto& in) { return squeeze(in[0], 1); },
+       same_order({3, 5})},
+      {"transpose", Takes::all, Gives::same, one, [](const auto& in) { return transpose(in[0], 0, 2); },
+       [](const Arrays& in) {
+         return make_array({5, 4, 3}, [&](const Coordinates& at) { return in[0].at({at[2], at[1], at[0]}); });
+       }},
+      {"stack",
+       Takes::all,
+       Gives::same,
+       {{{2, 3}, 0.5, 2}, {{2, 3}, 0.5, 2}},
+       [](const auto& in) {
+         return stack({in[0], in[1]}, 1);
+       },
+       [](const Arrays& in) {
+         return make_array({2, 2, 3}, [&](const Coordinates& at) {
+           return in[static_cast<std::size_t>(at[1])].at({at[0], at[2]});
+         });
+       }},
+      {"split", Takes::all, Gives::same, one,
+       [](const auto& in) {
+         return split(in[0], {1, 3}, 1)[1];
+       },
+       [](const Arrays& in) {
+         return make_array({3, 3, 5}, [&](const Coordinates& at) { return in[0].at({at[0], at[1] + 1, at[2]}); });
+       }},
+      {"gather",
+       Takes::all,
+       Gives::same,
+       {{{6, 3}, 0.5, 2}, {{4, 3}, 0, 5, Dtype::i32}},
+       [](const auto& in) { return gather(in[0], 0, in[1]); },
+       [](const Arrays& in) {
+         return reference::index_select(in[0], 0, in[1], true, {4, 3}, 0);
+       }},
       {"reshape", Takes::all, Gives::same, one,
        [](const auto& in) {
          return reshape(in[0], {5, -1});
@@ -346,6 +455,18 @@ std::vector<Entry> reduce_entries() {
        [](const auto& in) { return batch_norm_training(in[0], in[1], in[2]).y; },
        [](const Arrays& in) { return reference::batch_norm(in[0], &in[1], &in[2], 1e-5).y; },
        120},
+      {"batch_norm_inference",
+       Takes::floats,
+       Gives::same,
+       {{{4, 3, 10}, 0.5, 2}, {{3}, 0.5, 2}, {{3}, 0.5, 2}, {{3}, 0.5, 2}, {{3}, 0.5, 2}},
+       [](const auto& in) { return batch_norm_inference(in[0], in[1], in[2], in[3], in[4]); },
+       [](const Arrays& in) {
+         return make_array({4, 3, 10}, [&](const Coordinates& at) {
+           const auto c = at[1];
+           return (in[0].at({at[0], c, at[2]}) - in[1][c]) / std::sqrt(in[2][c] + 1e-5) * in[3][c] + in[4][c];
+         });
+       },
+       20},
       {"global_norm", Takes::all, Gives::f32, one, [](const auto& in) { return global_norm({in[0]}); },
        [](const Arrays& in) {
          Array y{Shape{}};
@@ -407,6 +528,32 @@ std::vector<Entry> product_entries() {
          return pool2d_reference(in[0], {2, 2}, {2, 2}, false);
        },
        6},
+      {"adaptive_max_pool2d",
+       f,
+       Gives::same,
+       {{{2, 3, 8, 8}, 0.5, 2}},
+       [](const auto& in) { return adaptive_max_pool2d(in[0], 3); },
+       [](const Arrays& in) { return pool2d_reference(in[0], {.adaptive = 3}, {.adaptive = 3}, true); }},
+      {"adaptive_avg_pool2d",
+       f,
+       Gives::same,
+       {{{2, 3, 8, 8}, 0.5, 2}},
+       [](const auto& in) { return adaptive_avg_pool2d(in[0], 3); },
+       [](const Arrays& in) { return pool2d_reference(in[0], {.adaptive = 3}, {.adaptive = 3}, false); },
+       20},
+      {"global_max_pool2d",
+       f,
+       Gives::same,
+       {{{2, 3, 8, 8}, 0.5, 2}},
+       [](const auto& in) { return global_max_pool2d(in[0]); },
+       [](const Arrays& in) { return pool2d_reference(in[0], {.adaptive = 1}, {.adaptive = 1}, true); }},
+      {"global_avg_pool2d",
+       f,
+       Gives::same,
+       {{{2, 3, 8, 8}, 0.5, 2}},
+       [](const auto& in) { return global_avg_pool2d(in[0]); },
+       [](const Arrays& in) { return pool2d_reference(in[0], {.adaptive = 1}, {.adaptive = 1}, false); },
+       70},
       {"mse_loss",
        f,
        Gives::same,
@@ -479,7 +626,7 @@ double largest_share(const Run& run, const Entry& entry) {
   for (std::int64_t i = 0; i < run.want.numel(); ++i) {
     const double want = is_floating(dtype) ? run.want[i] : stored(run.want[i], dtype);
     const double allowed = is_floating(dtype) ? entry.roundings * unit_roundoff(dtype) * std::abs(want) + least_step(dtype) +
-                                                    entry.steps * 0x1p-24 * most
+                                                    entry.steps_of_1 * unit_roundoff(dtype) + entry.steps * 0x1p-24 * most
                                               : 0;
     const double error = std::abs(got[static_cast<std::size_t>(i)] - want);
     INFO("element " << i << ": got " << got[static_cast<std::size_t>(i)] << ", want " << want << ", allowed " << allowed);
@@ -492,14 +639,29 @@ double largest_share(const Run& run, const Entry& entry) {
   return share;
 }
 
+std::vector<Entry> all_entries() {
+  auto entries = elementwise_entries();
+  for (auto more : {number_entries(), shape_entries(), reduce_entries(), product_entries()})
+    entries.insert(entries.end(), more.begin(), more.end());
+  return entries;
+}
+
+/// An entry's line in the table of docs/dtypes.md.
+std::string row(const Entry& entry) {
+  const auto result = [&](Dtype dtype) {
+    return takes(entry.takes, dtype) ? to_string(result_dtype(entry.gives, dtype)) : "refused";
+  };
+  return fmt::format("| `{}`{} | {} | {} | {} | {}{}{} |", entry.name, entry.note, result(Dtype::f16), result(Dtype::i32),
+                     result(Dtype::boolean), entry.steps,
+                     entry.roundings == 1 ? "" : fmt::format(", and {} of the dtype", entry.roundings),
+                     entry.steps_of_1 == 0 ? "" : ", cut off to the dtype's steps below 1");
+}
+
 }  // namespace
 
 TEST_CASE("every operation in every dtype is right within its storage format, or is refused by name") {
-  auto entries = elementwise_entries();
-  for (auto more : {shape_entries(), reduce_entries(), product_entries()})
-    entries.insert(entries.end(), more.begin(), more.end());
   const bool print = std::getenv("CLNET_TEST_ERRORS") != nullptr;
-  for (const auto& entry : entries) {
+  for (const auto& entry : all_entries()) {
     double share = 0;
     for (auto dtype : all_dtypes) {
       INFO(entry.name << " in " << to_string(dtype));
@@ -513,11 +675,81 @@ TEST_CASE("every operation in every dtype is right within its storage format, or
       REQUIRE(outcome.result.shape() == outcome.want.shape);
       share = std::max(share, largest_share(outcome, entry));
     }
-    const auto result = [&](Dtype dtype) {
-      return takes(entry.takes, dtype) ? to_string(result_dtype(entry.gives, dtype)) : "refused";
-    };
-    if (print)
-      fmt::print("| `{}` | {} | {} | {} | {} | {:.2f} |\n", entry.name, result(Dtype::f16), result(Dtype::i32),
-                 result(Dtype::boolean), entry.steps, share);
+    if (print) fmt::print("{} {:.2f} |\n", row(entry), share);
   }
+}
+
+TEST_CASE("gradients in f16 and bf16 are those in f32 of the same values, but for roundings to the dtype") {
+  const bool print = std::getenv("CLNET_TEST_ERRORS") != nullptr;
+  for (const auto& entry : all_entries()) {
+    if (!takes(entry.takes, Dtype::f16)) continue;
+    for (auto dtype : {Dtype::f16, Dtype::bf16}) {
+      INFO(entry.name << entry.note << " in " << to_string(dtype));
+      std::vector<Tensor> narrow, wide, narrow_inputs, wide_inputs;
+      for (std::size_t i = 0; i < entry.inputs.size(); ++i) {
+        const auto& input = entry.inputs[i];
+        const bool floating = input.dtype == Dtype::f32;
+        auto values = make_values(input, i + 1);
+        narrow.push_back(to_tensor(values, floating ? dtype : input.dtype));
+        // The values are rounded now.
+        wide.push_back(to_tensor(values, input.dtype));
+        if (!floating) continue;
+        narrow_inputs.push_back(narrow.back());
+        wide_inputs.push_back(wide.back());
+      }
+      const Tensor y = entry.run(narrow), wide_y = entry.run(wide);
+      if (!is_floating(y.dtype())) continue;
+      auto weights = make_values({y.shape(), 0.5, 1}, 100);
+      const Tensor g = to_tensor(weights, y.dtype()), wide_g = to_tensor(weights, wide_y.dtype());
+      const auto got = gradients({&y, 1}, {&g, 1}, narrow_inputs), want = gradients({&wide_y, 1}, {&wide_g, 1}, wide_inputs);
+      double worst = 0;
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        CHECK(got[i].dtype() == dtype);
+        const auto near = to_array(got[i]), exact = to_array(want[i]);
+        double most = 0;
+        for (double value : exact.values) most = std::max(most, std::abs(value));
+        for (std::int64_t k = 0; k < exact.numel(); ++k) {
+          const double error = std::abs(near[k] - exact[k]);
+          worst = std::max(worst, (error - 2 * least_step(dtype)) / (unit_roundoff(dtype) * most + 1e-300));
+          REQUIRE_FALSE(std::isnan(error));
+        }
+      }
+      CHECK(worst <= 4);
+      if (print) fmt::print("gradient of {}{} in {}: {:.2f}\n", entry.name, entry.note, to_string(dtype), worst);
+    }
+  }
+}
+
+TEST_CASE("the table of docs/dtypes.md has every operation of ops.h, as tested") {
+  auto operations = clnet::test::declared_operations(CLNET_SOURCE_DIR);
+  REQUIRE(operations.size() > 90);
+  // They read and set the process's generator, and make no tensor; relu6 is hardtanh.
+  for (const char* other : {"manual_seed", "random_state", "set_random_state", "relu6"}) CHECK(operations.erase(other) == 1);
+  const std::map<std::string, std::vector<std::string>> operators{
+      {"operator+", {"add"}}, {"operator-", {"sub", "neg"}}, {"operator*", {"mul"}}, {"operator/", {"div"}}};
+  for (const auto& [name, rows] : operators) {
+    CHECK(operations.erase(name) == 1);
+    operations.insert(rows.begin(), rows.end());
+  }
+  std::multiset<std::string> tested, documented;
+  for (const auto& entry : all_entries()) {
+    INFO(entry.name);
+    CHECK(operations.count(entry.name) == 1);
+    tested.insert(row(entry));
+  }
+  for (const auto& entry : all_entries()) operations.erase(entry.name);
+  for (const auto& name : operations) {
+    FAIL_CHECK(name << " has no row");
+  }
+  std::ifstream file(CLNET_SOURCE_DIR "/docs/dtypes.md");
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("## ")) inside = line == "## Operations";
+    if (inside && line.starts_with("| `")) documented.insert(line);
+  }
+  for (const auto& line : tested) {
+    INFO(line);
+    CHECK(documented.count(line) == tested.count(line));
+  }
+  CHECK(documented.size() == tested.size());
 }

@@ -6,6 +6,7 @@
 
 #include "clnet/error.h"
 #include "lib/exec/choose/solver.h"
+#include "tests/support/skip.h"
 
 namespace clnet::testing {
 
@@ -20,7 +21,7 @@ void with_each_solver(const std::string& op, const Probe& probe, const Test& tes
     try {
       probe();
     } catch (const Unsupported& refusal) {
-      WARN("skipped: " << refusal.what());
+      clnet::test::skip(refusal.what());
       continue;
     }
     test();

@@ -5,6 +5,7 @@
 #include "clnet/clnet.h"
 #include "lib/exec/statistics.h"
 #include "lib/graph/node.h"
+#include "tests/support/skip.h"
 
 using namespace clnet;
 using Catch::Matchers::Contains;
@@ -74,7 +75,7 @@ TEST_CASE("a training loop of 10,000 steps holds steady in host and device memor
     loss = step();
     if (steps % 100 == 0) CHECK(loss.item<float>() > 0);
   }
-  if (steps < 10000) WARN("only " << steps << " steps, the device is slow");
+  if (steps < 10000) clnet::test::skip("the device is too slow for all steps", std::to_string(10000 - steps) + " of 10000");
   CHECK(loss.item<float>() < first);
   CHECK(Node::alive() <= nodes + 1);
   CHECK(Device::current().memory().in_use <= memory.in_use + 4096);

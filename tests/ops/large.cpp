@@ -4,6 +4,7 @@
 
 #include "clnet/clnet.h"
 #include "tests/ops/check.h"
+#include "tests/support/skip.h"
 
 using namespace clnet;
 
@@ -21,7 +22,7 @@ bool has_room() {
   const auto device = Device::current();
   if (device.info().max_allocation < static_cast<std::size_t>(most) || device.info().global_memory < (std::size_t{6} << 30) ||
       device.memory().limit < (std::size_t{4} << 30)) {
-    WARN("skipped: it takes a buffer of 2 GiB on a device with 6");
+    clnet::test::skip("it takes a buffer of 2 GiB on a device with 6");
     return false;
   }
   return true;

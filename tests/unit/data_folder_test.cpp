@@ -8,6 +8,7 @@
 #include "clnet/error.h"
 #include "tests/acceptance.h"
 #include "tests/idx_writer.h"
+#include "tests/support/skip.h"
 #include "tests/support/temporary.h"
 
 namespace clnet::data {
@@ -135,7 +136,7 @@ TEST_CASE("CLNET_DATA_DIR names the folder of the well-known datasets") {
 
 TEST_CASE("Fashion-MNIST as Debian packages it") {
   if (!fs::exists("/usr/share/datasets/fashion-mnist")) {
-    WARN("skipped: Debian's package dataset-fashion-mnist is not installed");
+    clnet::test::skip("Debian's package dataset-fashion-mnist is not installed");
     return;
   }
   const DataDir unset({});

@@ -6,6 +6,7 @@
 
 #include "clnet/error.h"
 #include "lib/base/file.h"
+#include "tests/support/skip.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet;
@@ -49,7 +50,7 @@ TEST_CASE("embedded files are those of kernels/, and the folder on disk comes fi
     INFO(embedded.name);
     CHECK(embedded.text == on_disk[std::string(embedded.name)]);
   }
-  if (embedded_files().empty()) return;
+  if (embedded_files().empty()) return clnet::test::skip("no kernels are embedded in this build");
   const clnet::test::Folder folder;
   const test::Variable kernels("CLNET_KERNEL_DIR", folder.path().c_str());
   const std::string name(embedded_files()[0].name);

@@ -9,11 +9,12 @@ set -eu
 cd "$(dirname "$0")/../.."
 device=${1:-}
 [ $# -eq 0 ] || shift
-# The tests that ctest's options choose, and how many cases a solver refused: it says so where the device lacks what it needs.
+# The tests that ctest's options choose, and what they skipped: each program counts that by reason when it ends.
 run_tests() {
   [ $# -gt 0 ] || set -- -L ops
   ctest --test-dir build --output-on-failure --no-tests=error -j "$(nproc)" "$@"
-  echo "$(grep -c ' skipped: ' build/Testing/Temporary/LastTest.log || true) cases skipped, as a solver refuses them on this device"
+  awk '/^[0-9]+ skipped: / { n = $1; $1 = ""; count[$0] += n } END { for (why in count) print count[why] why }' \
+    build/Testing/Temporary/LastTest.log | sort -rn
 }
 case $device in
   rusticl)

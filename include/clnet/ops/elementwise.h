@@ -22,8 +22,8 @@ CLNET_API Tensor arange(std::int64_t count, double start = 0, double step = 1, D
 // ---- Elementwise, with NumPy's broadcasting
 
 // Both operands have the same dtype. A number beside a tensor is weak: with a floating tensor it takes part as f32, and the
-// result has the tensor's dtype; an integer tensor keeps its dtype beside a whole number (bool becomes i64) and becomes f32
-// beside a fraction. Comparisons of integers with numbers are exact. docs/dtypes.md has every operation's dtypes and errors.
+// result has the tensor's dtype; an integer tensor keeps its dtype beside a whole number that the dtype holds (bool becomes i64)
+// and becomes f32 beside any other. Comparisons of integers with numbers are exact. docs/dtypes.md has all dtypes and errors.
 
 CLNET_API Tensor cast(const Tensor& x, Dtype dtype);
 

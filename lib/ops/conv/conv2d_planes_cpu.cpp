@@ -41,6 +41,7 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
   const auto bytes = [](std::int64_t floats) { return static_cast<std::size_t>(floats) * 4; };
   const auto sums = choose_sums(outs, width);
   auto& launch = recorder.kernel("conv2d_planes_cpu", "conv2d_planes_cpu").define("VW", width);
+  if (taps > 256) launch.define("BLOCKS", 1);  // the kernels' CLNET_BLOCK
   launch.define("ROWS", sums.rows).define("COLUMNS", sums.columns).define("OUTS", sums.outs);
   launch.in("x", backward ? p.y : p.x).in("w", p.weight);
   if (p.has_bias()) launch.in("bias", p.bias).define("BIAS", 1);

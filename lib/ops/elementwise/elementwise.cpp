@@ -36,7 +36,13 @@ enum class Takes : std::uint8_t { numbers, floats, bools };
 struct At {
   Tensor a, b, y, g;
   const std::vector<float>& p;
+  int number;  ///< the input that wants no gradient; -1: none
 };
+/// The gradients of both operands, of which a number's is not made.
+template <class OfA, class OfB>
+Tensors both(const At& at, OfA of_a, OfB of_b) {
+  return {at.number == 0 ? Tensor{} : of_a(), at.number == 1 ? Tensor{} : of_b()};
+}
 using Vjp = std::vector<Tensor> (*)(const At& at);
 
 /// Formulas of several steps are computed in f32, whatever the storage; those of one step round once as they are.
@@ -154,17 +160,28 @@ const Row is_nan_row{"is_nan", 1, Takes::floats, true, "isnan(a) ? 1 : 0", nullp
 const Row logical_not_row{"logical_not", 1, Takes::bools, true, "!a", nullptr};
 
 const Row add_row{"add", 2, Takes::numbers, false, "a + b", [](const At& t) { return Tensors{t.g, t.g}; }, Steps::one};
-const Row sub_row{"sub", 2, Takes::numbers, false, "a - b", [](const At& t) { return Tensors{t.g, -t.g}; }, Steps::one};
-const Row mul_row{"mul", 2, Takes::numbers, false, "a * b", [](const At& t) { return Tensors{t.g * t.b, t.g * t.a}; }, Steps::one};
-const Row div_row{"div", 2, Takes::numbers, false, "a / b", [](const At& t) { return Tensors{t.g / t.b, -t.g * t.y / t.b}; }};
+const Row sub_row{"sub", 2, Takes::numbers, false, "a - b", [](const At& t) {
+                    return both(t, [&] { return t.g; }, [&] { return -t.g; });
+                  }, Steps::one};
+const Row mul_row{"mul", 2, Takes::numbers, false, "a * b", [](const At& t) {
+                    return both(t, [&] { return t.g * t.b; }, [&] { return t.g * t.a; });
+                  }, Steps::one};
+const Row div_row{"div", 2, Takes::numbers, false, "a / b", [](const At& t) {
+                    return both(t, [&] { return t.g / t.b; }, [&] { return -t.g * t.y / t.b; });
+                  }};
 const Row pow_row{"pow", 2, Takes::floats, false, "pow(a, b)", [](const At& t) {
                     if (const auto power = number_of(t.b)) {
                       const double p = power->value;
                       return Tensors{p == 0 ? zeros_like(t.a) : t.g * (pow(t.a, p - 1.0) * p), Tensor{}};
                     }
-                    const Tensor base = t.g * where(equal(t.b, 0.0), ops::scalar_like(0, t.y), t.b * pow(t.a, t.b - 1.0));
-                    const Tensor zero_base = logical_and(equal(t.a, 0.0), greater_equal(t.b, 0.0));
-                    return Tensors{base, t.g * where(zero_base, ops::scalar_like(0, t.y), t.y * log(t.a))};
+                    const auto base = [&] {
+                      return t.g * where(equal(t.b, 0.0), ops::scalar_like(0, t.y), t.b * pow(t.a, t.b - 1.0));
+                    };
+                    const auto exponent = [&] {
+                      const Tensor zero_base = logical_and(equal(t.a, 0.0), greater_equal(t.b, 0.0));
+                      return t.g * where(zero_base, ops::scalar_like(0, t.y), t.y * log(t.a));
+                    };
+                    return both(t, base, exponent);
                   }};
 
 const Row fmod_row{"fmod", 2, Takes::floats, false, "fmod(a, b)", [](const At& t) {
@@ -177,15 +194,15 @@ const Row atan2_row{"atan2", 2, Takes::floats, false, "atan2(a, b)", [](const At
                     }};
 
 /// The gradient of max and min: to the chosen operand, halved where both are equal.
-Tensors chosen(const At& t, const Tensor& first, const Tensor& second) {
+Tensors chosen(const At& t, Tensor (*first)(const Tensor&, const Tensor&), Tensor (*second)(const Tensor&, const Tensor&)) {
   const Tensor rest = where(equal(t.a, t.b), t.g * 0.5, scalar_like(0, t.g));
-  return {where(first, t.g, rest), where(second, t.g, rest)};
+  return both(t, [&] { return where(first(t.a, t.b), t.g, rest); }, [&] { return where(second(t.a, t.b), t.g, rest); });
 }
 // A NaN in either operand gives NaN, as in PyTorch.
 const Row maximum_row{"maximum", 2, Takes::numbers, false, "a > b || a != a ? a : b",
-                      [](const At& t) { return chosen(t, greater(t.a, t.b), less(t.a, t.b)); }, Steps::one};
+                      [](const At& t) { return chosen(t, greater, less); }, Steps::one};
 const Row minimum_row{"minimum", 2, Takes::numbers, false, "a < b || a != a ? a : b",
-                      [](const At& t) { return chosen(t, less(t.a, t.b), greater(t.a, t.b)); }, Steps::one};
+                      [](const At& t) { return chosen(t, less, greater); }, Steps::one};
 const Row equal_row{"equal", 2, Takes::numbers, true, "a == b", nullptr};
 const Row not_equal_row{"not_equal", 2, Takes::numbers, true, "a != b", nullptr};
 const Row less_row{"less", 2, Takes::numbers, true, "a < b", nullptr};
@@ -244,7 +261,8 @@ class TableOp : public Op {
   Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
     if (!row_.vjp) return Tensors(inputs.size());
     const auto operand = [&](const Tensor& x) { return row_.steps == Steps::one || number_of(x) ? x : wide(x); };
-    auto result = row_.vjp({operand(inputs[0]), operand(inputs.back()), operand(outputs[0]), operand(gradients[0]), parameters_});
+    auto result =
+        row_.vjp({operand(inputs[0]), operand(inputs.back()), operand(outputs[0]), operand(gradients[0]), parameters_, number_});
     for (std::size_t i = 0; i < result.size(); ++i) {
       if (static_cast<int>(i) == number_)
         result[i] = {};
@@ -274,20 +292,35 @@ double compared(std::string_view comparison, double number) {
   return up ? std::ceil(number) : std::floor(number);
 }
 
+/// Whether an integer dtype has this number; bool counts as the i64 that it becomes.
+bool holds(Dtype dtype, double number) {
+  const auto within = [&](double least, double end) { return number == std::floor(number) && number >= least && number < end; };
+  switch (dtype) {
+    case Dtype::i8: return within(-0x1p7, 0x1p7);
+    case Dtype::u8: return within(0, 0x1p8);
+    case Dtype::i32: return within(-0x1p31, 0x1p31);
+    default: return within(-0x1p63, 0x1p63);
+  }
+}
+
 /// The number as an operand beside `tensor`: f32, or an integer where the tensor and the number are integers. `swapped`: the
 /// number stands first.
 Tensor number_beside(const Row& row, const Tensor& tensor, double number, bool swapped) {
   if (is_floating(tensor.dtype())) return number_leaf(number, static_cast<float>(number));
-  if (row.gives_bool && std::isfinite(number) && number != std::floor(number)) {
-    static const std::map<std::string_view, std::string_view> mirrored{
-        {"less", "greater"}, {"less_equal", "greater_equal"}, {"greater", "less"}, {"greater_equal", "less_equal"}};
-    const auto found = mirrored.find(row.name);
-    number = compared(swapped && found != mirrored.end() ? found->second : row.name, number);
+  if (row.gives_bool) {
+    if (std::isfinite(number) && number != std::floor(number)) {
+      static const std::map<std::string_view, std::string_view> mirrored{
+          {"less", "greater"}, {"less_equal", "greater_equal"}, {"greater", "less"}, {"greater_equal", "less_equal"}};
+      const auto found = mirrored.find(row.name);
+      number = compared(swapped && found != mirrored.end() ? found->second : row.name, number);
+    }
+    // Beside a float an i64 is rounded to one: a number beyond every i64 must be beyond all that it may be rounded to.
+    if (!std::isnan(number) && !holds(Dtype::i64, number))
+      number = std::copysign(std::numeric_limits<double>::infinity(), number);
   }
-  if (!(number == std::floor(number) && std::abs(number) < 0x1p63)) return number_leaf(number, static_cast<float>(number));
+  if (!holds(row.gives_bool ? Dtype::i64 : tensor.dtype(), number)) return number_leaf(number, static_cast<float>(number));
   const auto whole = static_cast<std::int64_t>(number);
-  const bool narrow = tensor.dtype() != Dtype::i64 && tensor.dtype() != Dtype::boolean &&
-                      std::abs(number) <= std::numeric_limits<std::int32_t>::max();
+  const bool narrow = tensor.dtype() != Dtype::i64 && tensor.dtype() != Dtype::boolean && holds(Dtype::i32, number);
   return narrow ? number_leaf(number, static_cast<std::int32_t>(whole)) : number_leaf(number, whole);
 }
 

@@ -35,12 +35,8 @@ struct IndexAddProblem {
   Dtype dtype = Dtype::f32;
 };
 
-exec::Launch& index_add_launch(const IndexAddProblem& p, exec::Ref y, exec::Recorder& recorder, bool first = true) {
+exec::Launch& index_add_launch(const IndexAddProblem& p, exec::Recorder& recorder) {
   auto& launch = recorder.kernel("index_add", "index_add").in("g", p.g).in("indices", p.indices);
-  if (first)
-    launch.out("y", y);
-  else
-    launch.inout("y", y);
   if (p.picking.gather) launch.define("GATHER", 1);
   return launch.detail(fmt::format("{} of {}", p.picking.picks, p.picking.extent));
 }
@@ -55,16 +51,26 @@ void lower_blocks(const IndexAddProblem& p, exec::Recorder& recorder) {
   // On a CPU the compiler makes vectors of a work-item's columns; on a GPU work-items are the columns.
   const std::int64_t lanes = device.prefers_vector_kernels ? 1 : 64;
   const auto wanted = std::max<std::int64_t>(1, (device.prefers_vector_kernels ? 4 : 16) * device.compute_units / outer);
-  // Launches that llvmpipe's limit on a kernel's loops (65535) does not reach, in two loops.
+  // Picks are summed in blocks, which are added up: so long that adding up all rows costs little beside them.
+  const auto block = std::max<std::int64_t>(256, 8 * extent);
+  const bool blocks = picks > block;
+  const auto part = blocks ? recorder.temporary({shape, Dtype::f32}) : sums;
+  // Launches that llvmpipe's limit on a kernel's loops (65535) does not reach, in three loops.
   const auto unlimited = std::numeric_limits<std::int32_t>::max();
   const auto most =
-      device.prefers_vector_kernels ? unlimited : std::max<std::int64_t>(1, 30000 / (1 + (inner + lanes - 1) / lanes));
+      device.prefers_vector_kernels ? unlimited : std::max<std::int64_t>(1, 20000 / (1 + (inner + lanes - 1) / lanes));
   const auto rows = std::clamp<std::int64_t>((extent + wanted - 1) / wanted, 1, most);
   std::int64_t begin = 0;
   do {
     const auto end = std::min(begin + most, picks);
-    index_add_launch(p, sums, recorder, begin == 0)
-        .args({outer, rows, extent, picks, inner, begin, end})
+    auto& launch = index_add_launch(p, recorder);
+    const auto sum_in = [&](const char* name, exec::Ref to) { begin == 0 ? launch.out(name, to) : launch.inout(name, to); };
+    sum_in("y", sums);
+    if (blocks) {
+      sum_in("part", part);
+      launch.define("BLOCKS", 1).arg(block);
+    }
+    launch.args({outer, rows, extent, picks, inner, begin, end})
         .define("LANES", lanes)
         .range({lanes, (extent + rows - 1) / rows, outer}, {lanes, 1, 1});
     begin = end;
@@ -75,7 +81,7 @@ void lower_blocks(const IndexAddProblem& p, exec::Recorder& recorder) {
 void lower_direct(const IndexAddProblem& p, exec::Recorder& recorder) {
   const auto& [outer, extent, picks, inner, gather] = p.picking;
   const auto count = outer * extent * inner;
-  index_add_launch(p, p.y, recorder).args({count, extent, picks, inner}).define("DIRECT", 1).range({count}, {64});
+  index_add_launch(p, recorder).out("y", p.y).args({count, extent, picks, inner}).define("DIRECT", 1).range({count}, {64});
 }
 
 const exec::SolverList<IndexAddProblem> index_add_solvers{

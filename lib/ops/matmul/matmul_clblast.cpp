@@ -1,5 +1,5 @@
-// Matrix products by CLBlast: the default for f32 on GPUs.
-// opencl.h sets the version of the headers that CLBlast includes: it must be first.
+// Matrix products by CLBlast: the default on GPUs. f16 and bf16 are converted to f32 before and back after, where that is worth
+// it. opencl.h sets the version of the headers that CLBlast includes: it must be first.
 // clang-format off
 #include "lib/cl/opencl.h"
 #include <clblast.h>
@@ -13,6 +13,7 @@
 #include "lib/cl/context.h"
 #include "lib/cl/lifetime.h"
 #include "lib/ops/matmul/matmul_solvers.h"
+#include "lib/ops/shape/strided_copy.h"
 
 namespace clnet::ops {
 
@@ -113,6 +114,45 @@ void matmul_clblast(const MatmulProblem& problem, exec::Recorder& recorder) {
                  [problem](exec::HostContext& context) { multiply(problem, context); },
                  problem.flops()});
   recorder.decline_epilogue();
+}
+
+std::optional<std::string> matmul_clblast_f32_rejects(const MatmulProblem& problem, const DeviceInfo& device) {
+  if (!device.runs_clblast) return "CLBlast's kernels harm this device (clnet-info lists its quirks)";
+  if (problem.k == 0) return "CLBlast does not take empty sums (k = 0)";
+  if (problem.dtype == Dtype::f32) return "the operands are f32 already";
+  return std::nullopt;
+}
+
+std::optional<std::string> matmul_clblast_f32_declines(const MatmulProblem& problem, const DeviceInfo&) {
+  // An element that is converted is read and written once more: so many products each make that little.
+  constexpr std::int64_t few = 32;
+  if (std::min({problem.m, problem.n, problem.k}) < few) return "so few products of each element are not worth converting it";
+  return std::nullopt;
+}
+
+void matmul_clblast_f32(const MatmulProblem& problem, exec::Recorder& recorder) {
+  // Matrices one after the other, each once where it is shared.
+  const auto whole = [&](std::int64_t stride, std::int64_t size) {
+    return std::vector<StridedCopy::Dim>{{stride == 0 ? 1 : problem.batch, stride, size}, {size, 1, 1}};
+  };
+  const auto temporary = [&](std::int64_t count, std::int64_t size) {
+    return recorder.temporary({Shape{count, size}, Dtype::f32});
+  };
+  auto wide = problem;
+  wide.dtype = Dtype::f32;
+  const auto convert = [&](exec::Ref from, std::int64_t& stride, std::int64_t size) {
+    const auto to = temporary(stride == 0 ? 1 : problem.batch, size);
+    strided_copy({from, to, whole(stride, size)}, recorder);
+    if (stride != 0) stride = size;
+    return to;
+  };
+  wide.a = convert(problem.a, wide.stride_a, problem.m * problem.k);
+  wide.b = convert(problem.b, wide.stride_b, problem.k * problem.n);
+  const auto size = problem.m * problem.n;
+  wide.c = temporary(problem.batch, size);
+  wide.stride_c = size;
+  matmul_clblast(wide, recorder);
+  strided_copy({wide.c, problem.c, {{problem.batch, size, problem.stride_c}, {size, 1, 1}}}, recorder);
 }
 
 }  // namespace clnet::ops

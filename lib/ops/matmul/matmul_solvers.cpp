@@ -29,6 +29,7 @@ const exec::SolverList<MatmulProblem>& matmul_solvers() {
       "matmul", {{"cpu_skinny", matmul_skinny_cpu_rejects, matmul_skinny_cpu, matmul_skinny_cpu_declines},
                  {"cpu", matmul_cpu_rejects, matmul_cpu},
                  {"clblast", matmul_clblast_rejects, matmul_clblast},
+                 {"clblast_f32", matmul_clblast_f32_rejects, matmul_clblast_f32, matmul_clblast_f32_declines},
                  {"direct", exec::accepts_everything<MatmulProblem>, matmul_direct}});
   return list;
 }

@@ -40,6 +40,10 @@ void matmul_skinny_cpu(const MatmulProblem& problem, exec::Recorder& recorder);
 /// The CLBlast library.
 std::optional<std::string> matmul_clblast_rejects(const MatmulProblem& problem, const DeviceInfo& device);
 void matmul_clblast(const MatmulProblem& problem, exec::Recorder& recorder);
+/// The same of f16 and bf16, in f32.
+std::optional<std::string> matmul_clblast_f32_rejects(const MatmulProblem& problem, const DeviceInfo& device);
+std::optional<std::string> matmul_clblast_f32_declines(const MatmulProblem& problem, const DeviceInfo& device);
+void matmul_clblast_f32(const MatmulProblem& problem, exec::Recorder& recorder);
 /// The oracle: one work-item per element of the result.
 void matmul_direct(const MatmulProblem& problem, exec::Recorder& recorder);
 

@@ -83,16 +83,18 @@ Tensor avg_pool2d(const Tensor& x, Pair kernel_size, const AvgPool2dOptions& opt
   return apply(std::make_shared<AvgPool2d>(windows, options.count_include_pad, false), {x});
 }
 
-Tensor adaptive_avg_pool2d(const Tensor& x, Pair output_size) {
-  require_defined("adaptive_avg_pool2d", {{"x", x}});
-  const auto windows = adaptive_windows("adaptive_avg_pool2d", x.spec(), output_size);
+namespace {
+
+Tensor adaptive(std::string_view op, const Tensor& x, Pair output_size) {
+  require_defined(op, {{"x", x}});
+  const auto windows = adaptive_windows(op, x.spec(), output_size);
   if (output_size == Pair(1)) return mean(x, {2, 3}, true);
   return apply(std::make_shared<AvgPool2d>(windows, true, false), {x});
 }
 
-Tensor global_avg_pool2d(const Tensor& x) {
-  require_defined("global_avg_pool2d", {{"x", x}});
-  return adaptive_avg_pool2d(x, 1);
-}
+}  // namespace
+
+Tensor adaptive_avg_pool2d(const Tensor& x, Pair output_size) { return adaptive("adaptive_avg_pool2d", x, output_size); }
+Tensor global_avg_pool2d(const Tensor& x) { return adaptive("global_avg_pool2d", x, 1); }
 
 }  // namespace clnet

@@ -133,9 +133,11 @@ Tensor max_pool2d(const Tensor& x, Pair kernel_size, const MaxPool2dOptions& opt
   return apply_all(std::make_shared<MaxPool2d>(windows), {x})[0];
 }
 
-Tensor adaptive_max_pool2d(const Tensor& x, Pair output_size) {
-  require_defined("adaptive_max_pool2d", {{"x", x}});
-  const auto windows = adaptive_windows("adaptive_max_pool2d", x.spec(), output_size);
+namespace {
+
+Tensor adaptive(std::string_view op, const Tensor& x, Pair output_size) {
+  require_defined(op, {{"x", x}});
+  const auto windows = adaptive_windows(op, x.spec(), output_size);
   // Large planes first by rows: the same elements win, more work-items share the work, and loops stay below llvmpipe's limit.
   constexpr std::int64_t large = 32768;
   if (!windows.adaptive && windows.kernel.height > 1 && windows.kernel.height * windows.kernel.width > large)
@@ -143,9 +145,9 @@ Tensor adaptive_max_pool2d(const Tensor& x, Pair output_size) {
   return apply_all(std::make_shared<MaxPool2d>(windows), {x})[0];
 }
 
-Tensor global_max_pool2d(const Tensor& x) {
-  require_defined("global_max_pool2d", {{"x", x}});
-  return adaptive_max_pool2d(x, 1);
-}
+}  // namespace
+
+Tensor adaptive_max_pool2d(const Tensor& x, Pair output_size) { return adaptive("adaptive_max_pool2d", x, output_size); }
+Tensor global_max_pool2d(const Tensor& x) { return adaptive("global_max_pool2d", x, 1); }
 
 }  // namespace clnet

@@ -5,6 +5,8 @@
 
 #include "clnet/clnet.h"
 #include "lib/exec/statistics.h"
+#include "lib/graph/node.h"
+#include "lib/graph/op.h"
 #include "tests/ops/check.h"
 
 using namespace clnet;
@@ -85,6 +87,88 @@ TEST_CASE("integers are compared with numbers exactly") {
   CHECK(less(u, 256.0).to_vector<bool>() == Bools(2, true));
   CHECK(greater(u, -1.0).to_vector<bool>() == Bools(2, true));
   CHECK(equal(u, 511.0).to_vector<bool>() == Bools(2, false));
+}
+
+TEST_CASE("integers are compared exactly with numbers at and beyond the ends of their dtypes") {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max(), least = std::numeric_limits<std::int64_t>::min();
+  // Rounded to a float, the first two are 2^63, and the last two -2^63.
+  const std::vector<std::int64_t> integers{most, most - 1000, 0, least + 1, least};
+  const Tensor l = Tensor::from(integers, {5});
+  for (const double number : {0x1p63, 0x1p63 + 2048, -0x1p63, -0x1p63 - 2048, 0x1p63 - 1024, -0x1p63 + 1024, 1e30, -1e30,
+                              infinity, -infinity, not_a_number}) {
+    INFO(number);
+    std::vector<bool> under, over, same;
+    for (const auto integer : integers) {
+      // A long double has all bits of an i64.
+      under.push_back(static_cast<long double>(integer) < static_cast<long double>(number));
+      over.push_back(static_cast<long double>(integer) > static_cast<long double>(number));
+      same.push_back(static_cast<long double>(integer) == static_cast<long double>(number));
+    }
+    const auto either = [](std::vector<bool> a, const std::vector<bool>& b) {
+      for (std::size_t i = 0; i < a.size(); ++i) a[i] = a[i] || b[i];
+      return a;
+    };
+    auto other = same;
+    other.flip();
+    CHECK(less(l, number).to_vector<bool>() == under);
+    CHECK(greater(number, l).to_vector<bool>() == under);
+    CHECK(less_equal(l, number).to_vector<bool>() == either(under, same));
+    CHECK(greater(l, number).to_vector<bool>() == over);
+    CHECK(less(number, l).to_vector<bool>() == over);
+    CHECK(greater_equal(l, number).to_vector<bool>() == either(over, same));
+    CHECK(equal(l, number).to_vector<bool>() == same);
+    CHECK(not_equal(number, l).to_vector<bool>() == other);
+  }
+  using Bools = std::vector<bool>;
+  const Tensor i = Tensor::from<std::int32_t>({2147483647, -2147483647 - 1});
+  CHECK(less(i, 0x1p31).to_vector<bool>() == Bools(2, true));
+  CHECK(equal(i, 0x1p31).to_vector<bool>() == Bools(2, false));
+  CHECK(greater_equal(i, -0x1p31).to_vector<bool>() == Bools(2, true));
+  CHECK(less(i, 3e9).to_vector<bool>() == Bools(2, true));
+  CHECK(greater(i, -3e9).to_vector<bool>() == Bools(2, true));
+}
+
+TEST_CASE("a number that an integer dtype does not hold makes the result f32") {
+  const Tensor i = Tensor::from<std::int32_t>({3, -3});
+  CHECK((i + 3e9).dtype() == Dtype::f32);
+  CHECK((i + 3e9).to_vector<float>() == std::vector<float>{3e9F, 3e9F});
+  CHECK(maximum(i, 3e9).to_vector<float>() == std::vector<float>{3e9F, 3e9F});
+  CHECK((i * 0x1p31).to_vector<float>() == std::vector<float>{0x1.8p32F, -0x1.8p32F});
+  CHECK((i * -0x1p31).dtype() == Dtype::i32);
+  const Tensor u = Tensor::from<std::uint8_t>({0, 200});
+  CHECK(maximum(u, 300.0).to_vector<float>() == std::vector<float>{300, 300});
+  CHECK((u + -1.0).to_vector<float>() == std::vector<float>{-1, 199});
+  CHECK((u + 255.0).dtype() == Dtype::u8);
+  const Tensor s = Tensor::from<std::int8_t>({-128, 127});
+  CHECK((s + 128.0).to_vector<float>() == std::vector<float>{0, 255});
+  CHECK((s / -128.0).to_vector<std::int8_t>() == std::vector<std::int8_t>{1, 0});
+  const Tensor l = Tensor::from<std::int64_t>({1, -1});
+  CHECK((l * 0x1p63).to_vector<float>() == std::vector<float>{0x1p63F, -0x1p63F});
+  CHECK((l + -0x1p63).to_vector<std::int64_t>() ==
+        std::vector<std::int64_t>{std::numeric_limits<std::int64_t>::min() + 1, std::numeric_limits<std::int64_t>::max()});
+}
+
+TEST_CASE("no gradient of a number is made") {
+  const Tensor x = Tensor::from({1.0F, 2.0F}), g = ones({2});
+  const auto made = [&](const Tensor& y) {
+    const auto& node = y.node();
+    const auto before = Node::next_sequence();
+    const auto result = node->op->vjp(node->inputs, {y}, {g});
+    CHECK(result[0].defined() != result[1].defined());
+    return Node::next_sequence() - before;
+  };
+  CHECK(made(x + 2.0) == 0);
+  CHECK(made(x - 2.0) == 0);
+  CHECK(made(2.0 - x) == 1);
+  CHECK(made(x * 2.0) == 1);
+  CHECK(made(x / 2.0) == 1);
+  const auto both = [&](const Tensor& y) {
+    const auto before = Node::next_sequence();
+    const auto result = y.node()->op->vjp(y.node()->inputs, {y}, {g});
+    return Node::next_sequence() - before;
+  };
+  CHECK(made(pow(2.0, x)) < both(pow(x * 1.0, x)));
+  CHECK(made(maximum(x, 2.0)) < both(maximum(x, x)));
 }
 
 TEST_CASE("a scalar that its dtype cannot hold is an error") {

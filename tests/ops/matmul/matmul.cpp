@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "lib/ops/matmul/matmul_solvers.h"
 #include "tests/ops/check.h"
 
 using namespace clnet;
@@ -46,4 +47,20 @@ TEST_CASE("outer") {
                 return {y};
               }}});
   CHECK_THROWS_WITH(outer(zeros({2, 2}), zeros({2})), "outer: f32[2, 2] and f32[2] are not two vectors");
+}
+
+TEST_CASE("GPUs get CLBlast for large products of every dtype") {
+  DeviceInfo gpu;
+  const auto chosen = [&](Dtype dtype, std::int64_t n) {
+    ops::MatmulProblem problem;
+    problem.dtype = dtype;
+    problem.m = problem.n = problem.k = n;
+    return std::string(ops::matmul_solvers().choose(problem, gpu).name);
+  };
+  CHECK(chosen(Dtype::f32, 100) == "clblast");
+  CHECK(chosen(Dtype::f16, 100) == "clblast_f32");
+  CHECK(chosen(Dtype::bf16, 100) == "clblast_f32");
+  CHECK(chosen(Dtype::f16, 20) == "direct");
+  gpu.runs_clblast = false;
+  CHECK(chosen(Dtype::f16, 100) == "direct");
 }

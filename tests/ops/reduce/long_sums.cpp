@@ -1,4 +1,5 @@
 // Sums of many terms of one sign, where a single accumulator would drift or stand still, on every solver.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -11,7 +12,24 @@ using namespace clnet::testing;
 namespace {
 
 /// The relative error that sums of blocks may have; the longest blocks, CLBlast's, are 2048 terms.
-double bound(std::int64_t terms) { return (2048 + static_cast<double>(terms) / 256) * 0x1p-24; }
+double bound(std::int64_t terms, std::int64_t block = 2048) {
+  return (static_cast<double>(block) + static_cast<double>(terms) / 256) * 0x1p-24;
+}
+
+/// The first of `terms` terms that are 1 otherwise: added to it one by one, they are lost.
+constexpr float large = 0x1p24F;
+/// Values of this shape, in the order of memory: 1, but `large` for the first `count`.
+Tensor large_first(const Shape& shape, std::int64_t count) {
+  std::vector<float> values(static_cast<std::size_t>(shape.numel()), 1.0F);
+  std::fill_n(values.begin(), count, large);
+  return Tensor::from(values, shape);
+}
+/// All sums of `terms` terms, the first of them large, are as near as those of blocks are. CLBlast serves where vectors do not.
+void check_sums(const Tensor& sums, std::int64_t terms, std::int64_t block) {
+  if (!Device::current().info().prefers_vector_kernels) block = std::max<std::int64_t>(block, 2048);
+  for (float value : sums.to_vector<float>())
+    REQUIRE(double{value} == Approx(large + static_cast<double>(terms - 1)).epsilon(bound(terms, block)).margin(0));
+}
 
 }  // namespace
 
@@ -76,6 +94,52 @@ TEST_CASE("gradients of convolution weights over many pixels add up in blocks") 
         for (float value : gradient(x, w).to_vector<float>())
           REQUIRE(value == Approx(double{0.1F} * 40 * 148 * 148).epsilon(3e-5).margin(0));
       });
+}
+
+TEST_CASE("convolutions of many channels add up in blocks") {
+  const auto by_each = [](const std::string& op, const Tensor& x, const Tensor& w, const Conv2dOptions& options,
+                          std::int64_t terms, std::int64_t block) {
+    const auto run = [&](const Tensor& input, const Tensor& weight) {
+      if (op == "conv2d") return conv2d(input, weight, {}, options);
+      // Its gradient of the input is a convolution of the output's gradient.
+      const Tensor source = zeros({input.size(0), weight.size(1), input.size(2), input.size(3)});
+      const Tensor y = conv2d(source, weight, {}, options);
+      return gradients({&y, 1}, {&input, 1}, {&source, 1})[0];
+    };
+    with_each_solver(
+        op, [&] { run(x, w).eval(); }, [&] { check_sums(run(x, w), terms, block); });
+  };
+  // 1x1: as many channels as fit into local memory, and one vector less than all pixels.
+  constexpr std::int64_t c = 1500;
+  const Tensor x = large_first({1, c, 8, 8}, 64);
+  by_each("conv2d", x, ones({20, c, 1, 1}), {}, c, 256);
+  by_each("conv2d_backward_data", x, ones({c, 20, 1, 1}), {}, c, 256);
+  // 3x3 of which the middle counts. Winograd's transforms are sums of several values.
+  constexpr std::int64_t many = 2500;
+  std::vector<float> middle(9 * 2 * many);
+  for (std::size_t i = 4; i < middle.size(); i += 9) middle[i] = 1;
+  by_each("conv2d", large_first({1, many, 8, 8}, 64), Tensor::from(middle, {2, many, 3, 3}), {.padding = 1}, many, 4 * 256);
+  by_each("conv2d_backward_data", large_first({1, many, 8, 8}, 64), Tensor::from(middle, {many, 2, 3, 3}), {.padding = 1}, many,
+          4 * 256);
+  // Few channels and a large kernel, for one output and for several.
+  for (const std::int64_t outs : {1, 6}) {
+    const Tensor w = concat({full({outs, 1, 1}, large), ones({outs, 1, 4 * 256 - 1})}, 2);
+    by_each("conv2d", ones({1, 4, 20, 20}), reshape(w, {outs, 4, 16, 16}), {}, 4 * 256, 512);
+  }
+}
+
+TEST_CASE("the gradient of index_select and gather adds up in blocks") {
+  constexpr std::int64_t n = 20'000;
+  const Tensor x = zeros({3, 2}), index = Tensor::scalar(1, Dtype::i32), g = large_first({n, 2}, 2);
+  for (const bool per_place : {false, true}) {
+    const auto gradient = [&](std::int64_t picks) {
+      const Tensor y = per_place ? gather(x, 0, expand(index, {picks, 2})) : index_select(x, 0, expand(index, {picks}));
+      const Tensor part = slice(g, 0, 0, picks);
+      return slice(gradients({&y, 1}, {&part, 1}, {&x, 1})[0], 0, 1, 2);
+    };
+    with_each_solver(
+        "index_add", [&] { gradient(3).eval(); }, [&] { check_sums(gradient(n), n, 256); });
+  }
 }
 
 TEST_CASE("softmax of long rows adds up in blocks") {
