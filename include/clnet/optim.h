@@ -28,6 +28,9 @@ class CLNET_API Optimizer {
   /// built first and stepped one after the other. Throws Error when the loss reaches none of the optimizer's parameters, or one
   /// of them at two values, a present and an older one or two older ones: detach() what was computed with the other value.
   /// Whatever it throws, nothing has changed, and the same step may be tried again.
+  ///
+  /// Parameters that the loss does not reach stay untouched, and so does what the optimizer keeps of them: no momentum, no weight
+  /// decay. Adam's correction for the first steps counts the optimizer's steps, those in which a parameter stayed among them.
   Tensor step(const Tensor& loss);
   /// The same with given gradients, in the order of Module::parameters().
   void apply(const std::vector<Tensor>& gradients);

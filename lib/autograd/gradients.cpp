@@ -84,7 +84,7 @@ class Recomputed {
       Tensors inputs;
       for (const auto& input : node->inputs)
         inputs.push_back(belongs(input, *node) ? Tensor(copies_.at(input.node().get()), input.output()) : input);
-      auto& copy = copies_[node.get()] = std::make_shared<Node>(node->op, std::move(inputs), node->outputs);
+      auto& copy = copies_[node.get()] = std::make_shared<Node>(*node, std::move(inputs));
       copy->effects = node->effects;
     }
     return copies_.at(wanted.get());

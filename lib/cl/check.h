@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "clnet/error.h"
@@ -19,13 +20,16 @@ CLNET_API std::string error_name(cl_int code);
 /// "launch of relu: CL_OUT_OF_RESOURCES from clEnqueueNDRangeKernel".
 CLNET_API DeviceError device_error(std::string_view what, const cl::Error& error);
 
-/// Runs `call`; `what` says what it does, in an error's text.
-template <class Call>
-decltype(auto) checked(std::string_view what, Call&& call) {
+/// Runs `call`; `what` says what it does, in an error's text: a text, or a function that makes it then.
+template <class What, class Call>
+decltype(auto) checked(const What& what, Call&& call) {
   try {
     return std::forward<Call>(call)();
   } catch (const cl::Error& error) {
-    throw device_error(what, error);
+    if constexpr (std::is_invocable_v<const What&>)
+      throw device_error(what(), error);
+    else
+      throw device_error(what, error);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "lib/base/log.h"
 #include "lib/cl/lifetime.h"
 #include "lib/cl/quirks.h"
+#include "lib/cl/trace.h"
 #include "lib/cl/uploader.h"
 
 namespace clnet::ocl {
@@ -56,6 +57,7 @@ void finish_all() {
       logging::write(error.what());
     }
   }
+  TraceFile::tell_failures();
   end_drivers();
 }
 
@@ -175,16 +177,17 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
   };
   const bool marked = (launches_.load(std::memory_order_relaxed) + 1) % launches_per_mark == 0;
   cl::Event event;
-  try {
+  checked(what, [&] {
     queue_->with([&](const cl::CommandQueue& queue) {
       queue.enqueueNDRangeKernel(kernel, cl::NullRange, global, local, nullptr, marked ? &event : event_for(event));
     });
-    launches_.fetch_add(1, std::memory_order_relaxed);
-    profile(event, cost);
-    if (marked) in_flight_.mark(event, most_marks);
-  } catch (const cl::Error& error) {
-    throw device_error(what(), error);
-  }
+  });
+  launches_.fetch_add(1, std::memory_order_relaxed);
+  profile(event, cost);
+  if (!marked) return;
+  // This launch is enqueued: what fails now is an earlier one.
+  checked([&] { return fmt::format("waiting for kernels launched earlier on {}", info_.name); },
+          [&] { in_flight_.mark(event, most_marks); });
 }
 
 void Context::settle() {
@@ -202,7 +205,8 @@ void Context::settle() {
 void Context::write(const Buffer& target, std::size_t offset, const void* source, std::size_t bytes) {
   if (bytes == 0) return;
   require_drivers();
-  checked(fmt::format("write of {} bytes at {} into {}", bytes, offset, target.bytes()), [&] {
+  const auto what = [&] { return fmt::format("write of {} bytes at {} into {}", bytes, offset, target.bytes()); };
+  checked(what, [&] {
     cl::Event event;
     if (bytes <= largest_pattern && std::has_single_bit(bytes) && offset % bytes == 0) {
       // A fill copies its pattern when it is enqueued: the cheapest way for a scalar.
@@ -234,7 +238,8 @@ void Context::write(const Buffer& target, std::size_t offset, const void* source
 void Context::read(const Buffer& source, std::size_t offset, void* target, std::size_t bytes) {
   if (bytes == 0) return;
   require_drivers();
-  checked(fmt::format("read of {} bytes at {} from {}", bytes, offset, source.bytes()), [&] {
+  const auto what = [&] { return fmt::format("read of {} bytes at {} from {}", bytes, offset, source.bytes()); };
+  checked(what, [&] {
     // Not a blocking read: rusticl's returns early when another thread flushes the queue meanwhile.
     cl::Event event;
     const auto its_queue = queue_->with([&](const cl::CommandQueue& queue) {
@@ -249,7 +254,8 @@ void Context::read(const Buffer& source, std::size_t offset, void* target, std::
 
 void Context::fill(const Buffer& target, std::size_t offset, std::size_t bytes, unsigned char value) {
   require_drivers();
-  checked(fmt::format("fill of {} bytes", bytes), [&] {
+  const auto what = [&] { return fmt::format("fill of {} bytes", bytes); };
+  checked(what, [&] {
     cl::Event event;
     queue_->with([&](const cl::CommandQueue& queue) {
       queue.enqueueFillBuffer(target.memory(), value, offset, bytes, nullptr, event_for(event));
@@ -270,7 +276,8 @@ void Context::flush() {
 
 void Context::finish() {
   require_drivers();
-  checked(fmt::format("waiting for {}", info_.name), [&] {
+  const auto what = [&] { return fmt::format("waiting for {}", info_.name); };
+  checked(what, [&] {
     // The marker, as in read(): a finish may return early too.
     cl::Event last;
     const auto its_queue = queue_->with([&](const cl::CommandQueue& queue) {

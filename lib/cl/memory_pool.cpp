@@ -110,18 +110,18 @@ MemoryPool::MemoryPool(cl::Context context, const DeviceInfo& info) : state_(std
 
 MemoryPool::~MemoryPool() = default;
 
-BufferPtr MemoryPool::allocate(std::size_t bytes, std::string_view what) {
+BufferPtr MemoryPool::allocate(std::size_t bytes, const std::function<std::string()>& what) {
   require_drivers();
   State& state = *state_;
   bytes = std::max<std::size_t>(bytes, 1);
   if (bytes > state.max_allocation) {
-    throw DeviceError(fmt::format("out of memory: {} needs {} ({} bytes), the device's largest allocation is {}", what,
+    throw DeviceError(fmt::format("out of memory: {} needs {} ({} bytes), the device's largest allocation is {}", what(),
                                   size(bytes), bytes, size(state.max_allocation)));
   }
   const std::size_t capacity = state.reuses ? std::min(size_class(bytes), state.max_allocation) : bytes;
   const auto exhausted = [&](std::string_view why) {
     const MemoryStats now = stats();
-    return DeviceError(fmt::format("out of memory: {} needs {} ({} bytes), in use are {}, the limit is {}{}", what, size(bytes),
+    return DeviceError(fmt::format("out of memory: {} needs {} ({} bytes), in use are {}, the limit is {}{}", what(), size(bytes),
                                    bytes, size(now.in_use), size(now.limit), why));
   };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "clnet/device.h"
@@ -46,11 +47,14 @@ class CLNET_API MemoryPool {
   MemoryPool(cl::Context context, const DeviceInfo& info);
   ~MemoryPool();
 
-  /// A buffer of at least one byte, its content undefined. `what` (a tensor's spec, say) is named in the error. Throws
+  /// A buffer of at least one byte, its content undefined. `what` (a tensor's spec, say) is asked for in an error only. Throws
   /// DeviceError when the device's largest allocation or the limit would be exceeded, after pooled buffers were given back; the
   /// text names `what`, the bytes asked for, the bytes in use and the limit. Nothing above the device's maximum reaches the
   /// driver.
-  BufferPtr allocate(std::size_t bytes, std::string_view what);
+  BufferPtr allocate(std::size_t bytes, const std::function<std::string()>& what);
+  BufferPtr allocate(std::size_t bytes, std::string_view what) {
+    return allocate(bytes, [&] { return std::string(what); });
+  }
   /// A handle to a caller's cl_mem: retained, never pooled, not counted against the limit.
   BufferPtr import(cl_mem memory);
 

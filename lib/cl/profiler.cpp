@@ -88,9 +88,7 @@ struct Profiler::State {
       if (status == CL_COMPLETE) report(commands.front());
       commands.pop_front();
     }
-    if (!trace) return;
-    trace->flush();
-    if (const auto failure = trace->failure(); !failure.empty()) logging::warn_once(failure);
+    if (trace) trace->flush();
   }
 };
 
@@ -101,7 +99,12 @@ Profiler::Profiler(std::string_view device) : state_(std::make_unique<State>()) 
   enabled_ = state_->lines || state_->trace;
 }
 
-Profiler::~Profiler() { collect(); }
+Profiler::~Profiler() {
+  collect();
+  // stop_trace() throws it, and nobody has called that.
+  if (!state_->trace) return;
+  if (const auto failure = state_->trace->failure(); !failure.empty()) logging::warn_once(failure);
+}
 
 void Profiler::start_trace(const std::string& path) {
   const std::lock_guard lock(state_->mutex);

@@ -5,34 +5,56 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "clnet/error.h"
+#include "lib/base/log.h"
 
 namespace clnet::ocl {
 
 namespace {
 
-constexpr std::string_view tail = "\n]}\n";
+constexpr std::string_view head = R"({"displayTimeUnit":"ms","traceEvents":[)", tail = "\n]}\n";
+
+/// Those that somebody still writes.
+struct Files {
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<TraceFile>> by_path;
+};
+
+Files& files() {
+  static auto& all = *new Files;
+  return all;
+}
 
 std::string dumped(const nlohmann::json& object) { return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
 
 }  // namespace
 
 std::shared_ptr<TraceFile> TraceFile::open(const std::string& path) {
-  static auto& mutex = *new std::mutex;
-  static auto& files = *new std::map<std::string, std::weak_ptr<TraceFile>>;
-  const std::lock_guard lock(mutex);
-  if (auto file = files[path].lock()) return file;
+  auto& all = files();
+  const std::lock_guard lock(all.mutex);
+  auto& known = all.by_path[path];
+  if (auto file = known.lock()) return file;
   auto file = std::make_shared<TraceFile>(path);
-  files[path] = file;
+  known = file;
   return file;
+}
+
+void TraceFile::tell_failures() {
+  auto& all = files();
+  const std::lock_guard lock(all.mutex);
+  for (const auto& [path, known] : all.by_path)
+    if (const auto file = known.lock())
+      if (const auto failure = file->failure(); !failure.empty()) logging::warn_once(failure);
 }
 
 TraceFile::TraceFile(const std::string& path) : path_(path), out_(path, std::ios::binary | std::ios::trunc) {
   if (!out_) throw FileError(fmt::format("{}: trace cannot be written: {}", path, std::strerror(errno)));
-  out_ << R"({"displayTimeUnit":"ms","traceEvents":[)" << tail << std::flush;
+  out_ << head << tail << std::flush;
   if (!out_) throw FileError(fmt::format("{}: trace cannot be written: {}", path, std::strerror(errno)));
+  size_ = head.size() + tail.size();
 }
 
 int TraceFile::add_track(std::string_view name) {
@@ -64,12 +86,27 @@ void TraceFile::flush() {
   const std::lock_guard lock(mutex_);
   if (pending_.empty() || !failure_.empty()) return;
   // Over the old tail, with a new one behind: one write keeps the file whole.
-  out_.seekp(-static_cast<std::streamoff>(tail.size()), std::ios::end);
+  out_.seekp(static_cast<std::streamoff>(size_ - tail.size()));
   pending_ += tail;
   errno = 0;
   out_ << pending_ << std::flush;
-  if (!out_) failure_ = fmt::format("{}: trace is cut short: {}", path_, std::strerror(errno ? errno : EIO));
+  if (out_) {
+    size_ += pending_.size() - tail.size();
+  } else {
+    failure_ = fmt::format("{}: trace is cut short: {}", path_, std::strerror(errno ? errno : EIO));
+    restore();
+  }
   pending_.clear();
+}
+
+/// What was there has room: it is made to end as before the write that failed.
+void TraceFile::restore() {
+  out_.close();
+  std::error_code code;
+  std::filesystem::resize_file(path_, size_, code);
+  std::ofstream end(path_, std::ios::binary | std::ios::in | std::ios::out);
+  end.seekp(static_cast<std::streamoff>(size_ - tail.size()));
+  end << tail;
 }
 
 std::string TraceFile::failure() const {

@@ -18,7 +18,7 @@ struct TraceEvent {
   double bytes = 0, flops = 0;
 };
 
-/// Valid JSON after every flush, so an interrupted run leaves a trace that loads.
+/// Valid JSON after every flush, also after one that fails, so that an interrupted run leaves a trace that loads.
 class CLNET_API TraceFile {
  public:
   /// The trace of a path, shared by all devices that write to it. Throws FileError when it cannot be written.
@@ -28,19 +28,23 @@ class CLNET_API TraceFile {
   /// A row of the trace, named after a device.
   int add_track(std::string_view name);
   void add(int track, const TraceEvent& event);
-  /// Writes what was added. After a failure nothing more is written, and the file says less than happened.
+  /// Writes what was added. After a failure nothing more is written, and the file holds what was there before.
   void flush();
   /// Why the file is not whole, or empty.
   std::string failure() const;
+  /// Logs, once, why traces that nobody has closed are not whole.
+  static void tell_failures();
 
  private:
   void append(const std::string& object);
+  void restore();
 
   mutable std::mutex mutex_;
   const std::string path_;
   std::ofstream out_;
   std::string failure_;
   std::string pending_;
+  std::size_t size_ = 0;  ///< of the file
   bool first_ = true;
   int tracks_ = 0;
 };

@@ -43,10 +43,10 @@ Effects::~Effects() {
   for (const auto& node : nodes) node->inputs.clear();
 }
 
-bool Effects::add(const Work& work) {
+bool Effects::add(std::span<const std::shared_ptr<Node>> nodes) {
   bool found = false;
   std::vector<std::pair<std::shared_ptr<Effect>, std::shared_ptr<Node>>> pending;
-  for (const auto& node : work.nodes) {
+  for (const auto& node : nodes) {
     // The nodes come in the program's order: of a node and its copies the first counts.
     for (const auto& effect : node->effects)
       if (effect->update && seen_.insert(effect.get()).second) pending.emplace_back(effect, node);

@@ -24,9 +24,9 @@ class Effects {
   Effects(const Effects&) = delete;
   Effects& operator=(const Effects&) = delete;
 
-  /// Takes up what the work's nodes bring and no earlier call has seen, and builds the new values as graph, which may bring more.
-  /// False: nothing new.
-  bool add(const Work& work);
+  /// Takes up what the nodes bring, which come in the program's order, and no earlier call has seen, and builds the new values as
+  /// graph, which may bring more. False: nothing new.
+  bool add(std::span<const std::shared_ptr<Node>> nodes);
   /// What was asked for, then the values of slots.
   std::vector<Tensor> wanted() const;
   /// To be called once all of wanted() has values.

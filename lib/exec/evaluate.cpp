@@ -49,18 +49,20 @@ std::shared_ptr<DeviceValue> place(const std::shared_ptr<ocl::Context>& device, 
   auto& slot = slot_of(leaf);
   if (auto placed = std::dynamic_pointer_cast<DeviceValue>(slot.get()); placed && placed->device == device) return placed;
   const auto& host = dynamic_cast<const HostValue&>(*value);
-  auto buffer = device->memory().allocate(std::max<std::size_t>(1, host.bytes.size()), to_string(leaf.spec()));
+  auto buffer = device->memory().allocate(std::max<std::size_t>(1, host.bytes.size()), [&] { return to_string(leaf.spec()); });
   if (!host.bytes.empty()) device->write(*buffer, 0, host.bytes.data(), host.bytes.size());
   auto placed = std::make_shared<DeviceValue>(device, std::move(buffer), 0);
-  if (leaf.numel() != 1) slot.exchange(value.get(), placed);
+  if (!is_host_scalar(leaf, value.get())) slot.exchange(value.get(), placed);
   return placed;
 }
 
 void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted) {
   Effects effects(asked);
-  std::vector<Tensor> tensors(asked.begin(), asked.end());
-  auto work = collect(tensors);
-  for (; effects.add(work); work = collect(tensors)) tensors = effects.wanted();
+  Collector collector;
+  int rounds = 1;
+  for (auto fresh = collector.add(asked); effects.add(fresh); ++rounds) fresh = collector.add(effects.wanted());
+  // An effect on what an effect made may have put another value in the place of one that is collected.
+  const auto work = rounds > 2 ? collect(effects.wanted()) : std::move(collector.work());
   if (work.nodes.empty()) return;
   const auto device = device_of(work, wanted);
 

@@ -26,16 +26,41 @@ std::optional<Alias> Op::alias(const Specs&, std::size_t) const { return std::nu
 
 void Op::lower(exec::Recorder&) const { throw Unsupported(fmt::format("{}: cannot be computed on a device", name())); }
 
-Node::Node(std::shared_ptr<const Op> operation, Tensors in, Specs out)
-    : op(std::move(operation)), inputs(std::move(in)), outputs(std::move(out)), values(outputs.size()), sequence(nodes_made++) {
-  ++nodes_alive;
-  if (op) find_aliases();
+namespace {
+
+Specs specs_of(const Tensors& tensors) {
+  Specs specs;
+  specs.reserve(tensors.size());
+  for (const auto& tensor : tensors) specs.push_back(tensor.spec());
+  return specs;
 }
 
-void Node::find_aliases() {
-  Specs specs;
-  specs.reserve(inputs.size());
-  for (const auto& input : inputs) specs.push_back(input.spec());
+}  // namespace
+
+Node::Node(std::shared_ptr<const Op> operation, Tensors in, Specs out)
+    : op(std::move(operation)), inputs(std::move(in)), outputs(std::move(out)), values(outputs.size()), sequence(nodes_made++) {
+  if (op) find_aliases(specs_of(inputs));
+  ++nodes_alive;
+}
+
+Node::Node(std::shared_ptr<const Op> operation, Tensors in, Specs out, const Specs& input_specs)
+    : op(std::move(operation)), inputs(std::move(in)), outputs(std::move(out)), values(outputs.size()), sequence(nodes_made++) {
+  find_aliases(input_specs);
+  ++nodes_alive;
+}
+
+Node::Node(const Node& other, Tensors in)
+    : op(other.op),
+      inputs(std::move(in)),
+      outputs(other.outputs),
+      aliases(other.aliases),
+      values(outputs.size()),
+      sequence(nodes_made++) {
+  ++nodes_alive;
+}
+
+void Node::find_aliases(const Specs& specs) {
+  std::size_t count = 0;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto alias = op->alias(specs, i);
     if (!alias) continue;
@@ -45,12 +70,15 @@ void Node::find_aliases() {
                               to_string(base), alias->offset));
     aliases.resize(outputs.size());
     aliases[i] = alias;
+    ++count;
   }
+  // lower() is not called where all are, and elsewhere would be handed memory that it must not write.
+  if (count != 0 && count != outputs.size())
+    throw Error(fmt::format("{}: {} of its {} outputs are ranges of inputs; an operation has only such outputs, or none",
+                            op->name(), count, outputs.size()));
 }
 
-bool Node::is_view() const {
-  return !aliases.empty() && std::all_of(aliases.begin(), aliases.end(), [](const auto& alias) { return alias.has_value(); });
-}
+bool Node::is_view() const { return !aliases.empty(); }
 
 Node::~Node() {
   --nodes_alive;
@@ -112,8 +140,9 @@ Tensors apply_all(std::shared_ptr<const Op> op, Tensors inputs) {
     specs.push_back(input.spec());
   }
   auto outputs = op->infer(specs);
-  auto node = std::make_shared<Node>(std::move(op), std::move(inputs), std::move(outputs));
+  auto node = std::make_shared<Node>(std::move(op), std::move(inputs), std::move(outputs), specs);
   Tensors result;
+  result.reserve(node->outputs.size());
   for (std::size_t i = 0; i < node->outputs.size(); ++i) result.emplace_back(node, static_cast<int>(i));
   if (node_made) node_made(result.front());
   return result;

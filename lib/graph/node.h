@@ -81,7 +81,7 @@ struct CLNET_API Node {
   std::shared_ptr<const Op> op;  ///< empty: a leaf
   Tensors inputs;
   Specs outputs;
-  std::vector<std::optional<Alias>> aliases;  ///< one per output, as Op::alias says; empty where none is one
+  std::vector<std::optional<Alias>> aliases;  ///< one per output, as Op::alias says; empty where the outputs are computed
   std::vector<ValueSlot> values;              ///< one per output; empty until evaluated
   const std::uint64_t sequence;               ///< grows from node to node: the order in which the program asked for them
   std::uint64_t checkpoint = 0;               ///< the call of checkpoint() that made it; 0: none
@@ -89,6 +89,10 @@ struct CLNET_API Node {
   std::vector<std::shared_ptr<Effect>> effects;  ///< what its evaluation does to slots
 
   Node(std::shared_ptr<const Op> op, Tensors inputs, Specs outputs);
+  /// The same where the inputs' specs are at hand.
+  Node(std::shared_ptr<const Op> op, Tensors inputs, Specs outputs, const Specs& input_specs);
+  /// The operation of another node over inputs of the same specs. It has no value, slot, checkpoint or effects.
+  Node(const Node& other, Tensors inputs);
   /// Frees long chains of nodes in a loop: recursion would overflow the stack.
   ~Node();
   /// Whether every output is a range of an input: nothing is computed.
@@ -102,7 +106,7 @@ struct CLNET_API Node {
   static std::int64_t alive();
 
  private:
-  void find_aliases();
+  void find_aliases(const Specs& input_specs);
 };
 
 /// A leaf that holds a value.

@@ -51,8 +51,8 @@ class CLNET_API Op {
   virtual std::vector<float> parameters() const { return {}; }
 
   /// Which elements of an input an output is, if it is nothing else: as many from `offset` on as the output has, of the same
-  /// dtype. Such an output is never computed: graph, fusion and recording take it for the input's memory, and lower() does not
-  /// write it.
+  /// dtype. Either all outputs are, or none. Such outputs are never computed: graph, fusion and recording take them for the
+  /// input's memory, and lower() is not called.
   virtual std::optional<Alias> alias(const Specs& inputs, std::size_t output) const;
 
   /// Whether computing it again costs little more than reading its inputs: memory may be saved so. Elementwise operations are
@@ -66,7 +66,11 @@ class CLNET_API Op {
   /// operation only are computed where it is loaded.
   virtual std::optional<std::size_t> prologue_input() const { return std::nullopt; }
 
-  /// Records the launches that compute the outputs that are no aliases.
+  /// Whether its solvers may be measured against each other (CLNET_TUNE), and then which of its inputs have a batch as their
+  /// first dimension: the oracle, which may take a thousand times as long, sees one of it. The inputs must be floating.
+  virtual std::optional<std::vector<std::size_t>> tuned_batches() const { return std::nullopt; }
+
+  /// Records the launches that compute the outputs.
   virtual void lower(exec::Recorder& recorder) const;
 };
 

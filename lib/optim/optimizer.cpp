@@ -93,44 +93,50 @@ struct Optimizer::Impl {
     return {Tensor::scalar(step_size), Tensor::scalar(1 - rate * shrink_decay), Tensor::scalar(second_scale)};
   }
 
-  /// The leaf of each parameter that the loss reaches, or the present one.
-  std::vector<Tensor> leaves_in(const Tensor& loss) const {
+  /// The gradient of each parameter, taken at the value that the loss was built with; undefined where the loss does not
+  /// reach it.
+  std::vector<Tensor> gradients_of(const Tensor& loss) const {
     const auto reached = leaves_by_slot(loss);
-    std::vector<Tensor> result;
-    bool any = false;
-    for (const auto& slot : slots) {
+    std::vector<Tensor> leaves;
+    std::vector<std::size_t> which;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const auto& slot = slots[i];
       const auto found = reached.find(slot.parameter.slot()->id);
-      if (found == reached.end()) {
-        result.push_back(slot.parameter);
-        continue;
-      }
+      if (found == reached.end()) continue;
       if (found->second.size() > 1)
         throw Error(fmt::format(
             "{}: the loss was made with {} different values of {}, before and after a change; detach() what the other "
             "ones gave",
             name, found->second.size(), slot.name));
-      result.push_back(found->second[0]);
-      any = true;
+      leaves.push_back(found->second[0]);
+      which.push_back(i);
     }
-    if (!any)
+    if (leaves.empty())
       throw Error(fmt::format("{}: the loss depends on none of its {} parameters{}; it may be another model's", name,
                               slots.size(), slots.empty() ? "" : fmt::format(" ({} is the first)", slots[0].name)));
+    const auto reached_gradients = gradients(loss, leaves);
+    std::vector<Tensor> result(slots.size());
+    for (std::size_t i = 0; i < which.size(); ++i) result[which[i]] = reached_gradients[i];
     return result;
   }
 
   /// The new values of everything that a step changes, and where they go.
   using Update = std::vector<std::pair<nn::Parameter, Tensor>>;
 
-  Update update(std::vector<Tensor> gradients) const {
-    if (gradients.size() != slots.size())
-      throw Error(fmt::format("{}: {} gradients for {} parameters", name, gradients.size(), slots.size()));
-    for (std::size_t i = 0; i < slots.size(); ++i)
-      if (!gradients[i].defined()) throw Error(fmt::format("{}: the gradient of {} is undefined", name, slots[i].name));
+  /// Parameters with an undefined gradient stay as they are.
+  Update update(const std::vector<Tensor>& all) const {
+    std::vector<const Slot*> moved;
+    std::vector<Tensor> gradients;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      if (!all[i].defined()) continue;
+      moved.push_back(&slots[i]);
+      gradients.push_back(all[i]);
+    }
     if (clip_norm > 0) gradients = clip_by_norm(gradients, clip_norm);
     std::vector<ops::UpdateTensors> tensors;
     std::vector<nn::Parameter> targets;
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      const auto& slot = slots[i];
+    for (std::size_t i = 0; i < moved.size(); ++i) {
+      const auto& slot = *moved[i];
       tensors.push_back({slot.parameter, gradients[i], {slot.state.begin(), slot.state.end()}});
       targets.push_back(slot.parameter);
       targets.insert(targets.end(), slot.state.begin(), slot.state.end());
@@ -147,7 +153,8 @@ struct Optimizer::Impl {
     for (const auto& [target, value] : update) wanted.push_back(value);
     if (more.defined()) wanted.push_back(more);
     eval(wanted);
-    nn::assign(update);
+    // assign() would evaluate once more.
+    for (const auto& [target, value] : update) nn::Parameter(target).set(value);
     ++steps;
   }
 };
@@ -155,12 +162,17 @@ struct Optimizer::Impl {
 Tensor Optimizer::step(const Tensor& loss) {
   if (!impl_) throw Error("optimizer: step() on an optimizer that was never made");
   if (!loss.defined()) throw Error(fmt::format("{}: the loss is undefined", impl_->name));
-  impl_->run(impl_->update(gradients(loss, impl_->leaves_in(loss))), loss);
+  impl_->run(impl_->update(impl_->gradients_of(loss)), loss);
   return loss.detach();
 }
 
 void Optimizer::apply(const std::vector<Tensor>& gradients) {
   if (!impl_) throw Error("optimizer: apply() on an optimizer that was never made");
+  const auto& slots = impl_->slots;
+  if (gradients.size() != slots.size())
+    throw Error(fmt::format("{}: {} gradients for {} parameters", impl_->name, gradients.size(), slots.size()));
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    if (!gradients[i].defined()) throw Error(fmt::format("{}: the gradient of {} is undefined", impl_->name, slots[i].name));
   impl_->run(impl_->update(gradients));
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "clnet/clnet.h"
+#include "lib/exec/plan/recompute.h"
 #include "lib/exec/planning_steps.h"
 #include "lib/exec/statistics.h"
 
@@ -82,6 +83,15 @@ std::vector<Tensor> lstm(int steps) {
   return wanted;
 }
 
+/// Cheap values that are all read again in the opposite order.
+std::vector<Tensor> there_and_back(int length) {
+  std::vector<Tensor> values{leaf({1 << 14})};
+  for (int i = 0; i < length; ++i) values.push_back(tanh(values.back()));
+  Tensor back = softmax(values.back(), 0);
+  for (int i = length; i-- > 0;) back = softmax(back * values[static_cast<std::size_t>(i)], 0);
+  return {back};
+}
+
 void check_linear(const std::function<std::vector<Tensor>(int)>& graph, int length) {
   const auto once = planning_of([&] { return graph(length); }), twice = planning_of([&] { return graph(2 * length); });
   INFO(twice.operations << " operations: " << twice.steps << " steps, " << twice.seconds << " s");
@@ -95,3 +105,16 @@ TEST_CASE("planning is linear in the length of a chain") { check_linear(chain, 1
 TEST_CASE("planning is linear in the number of a value's readers") { check_linear(shared, 10000); }
 TEST_CASE("planning is linear in the steps of a recurrence and its gradients") { check_linear(recurrence, 1000); }
 TEST_CASE("planning is linear in the steps of a hand-written LSTM and its gradients") { check_linear(lstm, 250); }
+
+TEST_CASE("planning to compute values twice is linear in their number") {
+  const auto steps_of = [](int length) {
+    const auto work = exec::collect(there_and_back(length));
+    const auto before = exec::planning_steps();
+    CHECK(exec::recompute(work).repeated > static_cast<std::size_t>(length / 2));
+    return exec::planning_steps() - before;
+  };
+  // Longer chains than recursion could follow.
+  const auto once = steps_of(50000), twice = steps_of(100000);
+  CHECK(once > 50000);
+  CHECK(10 * twice <= 22 * once);
+}

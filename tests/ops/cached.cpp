@@ -8,6 +8,7 @@
 #include "lib/exec/plan/rules.h"
 #include "lib/exec/record/recorder.h"
 #include "lib/graph/op.h"
+#include "tests/support/memory_limit.h"
 
 using namespace clnet;
 using Catch::Matchers::Contains;
@@ -96,13 +97,53 @@ TEST_CASE("cached values count as memory in use, and go first when it is short")
   const Tensor x = Tensor::from(Floats(count, 1.0F), {count});
   eval({twice(x)});
   CHECK(cached().bytes() >= 4 * count);
-  const auto in_use = device.memory().in_use;
-  device.set_memory_limit(in_use + (1 << 20));
-  const Tensor big = ones({count + count / 2});
-  CHECK_NOTHROW(big.eval());
-  CHECK(cached().count() == 0);
-  device.set_memory_limit(0);
+  {
+    const test::MemoryLimit limit(device.memory().in_use + (1 << 20));
+    const Tensor big = ones({count + count / 2});
+    CHECK_NOTHROW(big.eval());
+    CHECK(cached().count() == 0);
+  }
   CHECK(run(x)[5] == 2);
+}
+
+TEST_CASE("a small value of leaves is made twice, and kept from then on") {
+  Device::current().trim();
+  const Tensor x = Tensor::from({1.0F, 2.0F, 4.0F}), rows = Tensor::from(Floats(3, 1.0F), {1, 3});
+  const auto run_once = [&] { return launches_of([&] { matmul(rows, reshape(exp(x * 0.5), {3, 1})).eval(); }); };
+  const auto before = cached().count();
+  const auto first = run_once();
+  CHECK(cached().count() == before);
+  CHECK(run_once() == first);
+  CHECK(cached().count() == before + 1);
+  CHECK(run_once() == first - 1);
+}
+
+TEST_CASE("a data set of small tensors is not held twice") {
+  Device::current().trim();
+  constexpr std::int64_t elements = 1 << 15;
+  constexpr std::size_t images = 200;
+  std::vector<Tensor> data;
+  for (std::size_t i = 0; i < images; ++i) data.push_back(full({elements}, static_cast<double>(i)).detach());
+  const auto weights = ones({1, elements}).detach();
+  const auto epoch = [&] {
+    for (const auto& image : data) matmul(weights, reshape(exp(image * 1e-3), {elements, 1})).eval();
+  };
+  const auto count = cached().count(), bytes = cached().bytes();
+  epoch();
+  CHECK(cached().count() == count);
+  for (int i = 0; i < 2; ++i) epoch();
+  CHECK(cached().count() > count);
+  CHECK(cached().bytes() <= bytes + exec::CachedValues::most_small);
+  CHECK(exec::CachedValues::most_small < images * elements * sizeof(float));
+}
+
+TEST_CASE("nothing that is made with random numbers is kept") {
+  const Tensor x = Tensor::from({1.0F, 2.0F, 4.0F}), rows = Tensor::from(Floats(3, 1.0F), {1, 3});
+  const auto before = cached().count();
+  for (int i = 0; i < 5; ++i) {
+    matmul(rows, reshape(exp(dropout(x, 0.5)), {3, 1})).eval();
+    CHECK(cached().count() == before);
+  }
 }
 
 TEST_CASE("scalars that change leave one value") {

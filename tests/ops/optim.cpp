@@ -142,3 +142,56 @@ TEST_CASE("a launch of an optimizer counts the work-items of its tensors in 32 b
   REQUIRE(recording.commands().size() == 2);
   for (const auto& command : recording.commands()) CHECK(std::get<exec::Launch>(command).global()[0] <= std::size_t{1} << 31);
 }
+
+TEST_CASE("parameters that a loss does not reach stay untouched") {
+  class Two : public nn::Module {
+   public:
+    Two() {
+      add_parameter("near", Tensor::from({1.0F, 2.0F}));
+      add_parameter("far", Tensor::from({3.0F, 4.0F}));
+    }
+    Tensor forward(const Tensor& x) override { return x; }
+  };
+  using Values = std::vector<std::vector<float>>;
+  const std::vector<std::function<optim::Optimizer(const nn::Module&)>> makers{
+      [](const nn::Module& m) {
+        return optim::SGD{m, {.learning_rate = 0.1, .momentum = 0.9, .weight_decay = 0.1}};
+      },
+      [](const nn::Module& m) {
+        return optim::Adam{m, {.weight_decay = 0.1, .clip_norm = 1}};
+      },
+      [](const nn::Module& m) {
+        return optim::AdamW{m, {.weight_decay = 0.1}};
+      },
+      [](const nn::Module& m) {
+        return optim::RMSprop{m, {.momentum = 0.9, .weight_decay = 0.1}};
+      }};
+  for (const auto& make : makers) {
+    Two model;
+    auto optimizer = make(model);
+    const auto near = model.parameters()[0].second, far = model.parameters()[1].second;
+    const auto far_values = [&] {
+      Values values{far.value().to_vector<float>()};
+      for (const auto& [name, tensor] : optimizer.state())
+        if (name.starts_with("far")) values.push_back(tensor.to_vector<float>());
+      return values;
+    };
+    optimizer.step(sum(near.value() * far.value()));
+    const auto before = far_values();
+    CHECK(before[0] != std::vector<float>{3, 4});
+    CHECK(before[1] != std::vector<float>{0, 0});
+    const auto moved = near.value().to_vector<float>();
+    optimizer.step(sum(square(near.value())));
+    CHECK(far_values() == before);
+    CHECK(near.value().to_vector<float>() != moved);
+    // No gradient comes back through a comparison.
+    optimizer.step(sum(near.value() * cast(greater(far.value(), 0.0), Dtype::f32)));
+    CHECK(far_values() == before);
+    CHECK(optimizer.steps() == 3);
+    optimizer.step(sum(far.value()));
+    CHECK(far_values() != before);
+    const auto steps = optimizer.steps();
+    CHECK_THROWS_WITH(optimizer.step(sum(ones({2}))), Catch::Contains("depends on none of its 2 parameters"));
+    CHECK(optimizer.steps() == steps);
+  }
+}

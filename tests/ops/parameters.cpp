@@ -125,6 +125,15 @@ TEST_CASE("moving averages hold no graph once they are computed") {
   CHECK(exec::statistics().plans_made == plans);
 }
 
+TEST_CASE("parameters of one element have one plan, from the first step on") {
+  Scale model;
+  auto sgd = optim::SGD{model, {.learning_rate = 0.1, .momentum = 0.9}};
+  const Tensor x = Tensor::from({1.0F, 2.0F, 3.0F});
+  const auto plans = exec::statistics().plans_made;
+  for (int k = 0; k < 4; ++k) sgd.step(sum(square(model(x))));
+  CHECK(exec::statistics().plans_made == plans + 1);
+}
+
 TEST_CASE("threads share a value that none of them has computed yet") {
   for (int round = 0; round < 20; ++round) {
     Scale model;

@@ -6,6 +6,7 @@
 #include "clnet/clnet.h"
 #include "lib/exec/statistics.h"
 #include "tests/ops/check.h"
+#include "tests/support/memory_limit.h"
 
 using namespace clnet;
 using namespace clnet::testing;
@@ -38,13 +39,6 @@ std::vector<Array> numbers(const std::vector<Tensor>& tensors) {
   for (const auto& tensor : tensors) result.push_back(to_array(tensor));
   return result;
 }
-
-/// The device's memory limit, for a while.
-class Limit {
- public:
-  explicit Limit(std::size_t bytes) { Device::current().set_memory_limit(bytes); }
-  ~Limit() { Device::current().set_memory_limit(0); }
-};
 
 }  // namespace
 
@@ -114,12 +108,12 @@ TEST_CASE("a step that does not fit is made to fit, or the error says what it ta
   const auto taken = device.memory().in_use - before;  // nearly all of it intermediates of 200 KiB each
   {
     // Another batch size, so that the plan is another one; its intermediates take as much for each image.
-    const Limit limit(before + taken * 9 / 8 * 9 / 10);
+    const test::MemoryLimit limit(before + taken * 9 / 8 * 9 / 10);
     CHECK(step(9).size() == plain.size());
     CHECK(device.memory().in_use <= before + taken * 9 / 8 * 9 / 10);
   }
   {
-    const Limit limit(before + taken / 4);
+    const test::MemoryLimit limit(before + taken / 4);
     CHECK_THROWS_WITH(step(10), Catch::Contains("intermediates") && Catch::Contains("limit"));
   }
   const auto after = step(8);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "clnet/clnet.h"
+#include "lib/graph/node.h"
 
 using namespace clnet;
 using Catch::Matchers::Contains;
@@ -157,4 +158,25 @@ TEST_CASE("optimizers refuse options without sense") {
   CHECK_THROWS_WITH((optim::SGD{model, {.nesterov = true}}), Contains("nesterov"));
   CHECK_THROWS_WITH((optim::Adam{model, {.beta2 = 1}}), Contains("beta2"));
   CHECK_THROWS_AS(optim::Optimizer{}.step(Tensor::scalar(1)), Error);
+}
+
+TEST_CASE("an operation has only outputs that are ranges of inputs, or none") {
+  class Half : public Op {
+   public:
+    explicit Half(std::size_t ranges) : ranges_(ranges) {}
+    std::string_view name() const override { return "half_a_view"; }
+    Specs infer(const Specs& inputs) const override { return {inputs[0], inputs[0]}; }
+    std::optional<Alias> alias(const Specs&, std::size_t output) const override {
+      return output < ranges_ ? std::optional(Alias{}) : std::nullopt;
+    }
+
+   private:
+    std::size_t ranges_;
+  };
+  const Tensor x = Tensor::from({1.0F, 2.0F});
+  const auto alive = Node::alive();
+  CHECK_THROWS_WITH(apply_all(std::make_shared<Half>(1), {x}), Contains("half_a_view: 1 of its 2 outputs are ranges of inputs"));
+  CHECK(Node::alive() == alive);
+  CHECK_FALSE(apply_all(std::make_shared<Half>(0), {x})[0].node()->is_view());
+  CHECK(apply_all(std::make_shared<Half>(2), {x})[0].node()->is_view());
 }

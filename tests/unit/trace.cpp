@@ -74,6 +74,8 @@ TEST_CASE("a trace for which there is no room says so, once and for good") {
   trace.add(track, {"kernel", "detail", 1, 2, 3, 4});
   trace.flush();
   CHECK_FALSE(trace.failure().empty());
+  // What was there before is there still.
+  CHECK(load(folder / "trace.json").at("traceEvents").size() == 1);
 }
 
 TEST_CASE("devices share the trace of one path, each on its own track") {

@@ -42,21 +42,8 @@ std::optional<double> budget() {
   return seconds;
 }
 
-/// The inputs whose first dimension is the batch: the oracle, which may take a thousand times as long, sees one of it.
-std::vector<std::size_t> batched_inputs(std::string_view op) {
-  if (op == "conv2d" || op == "conv2d_backward_data") return {0};
-  if (op == "conv2d_backward_weights") return {0, 1};
-  return {};
-}
-
-bool is_tunable(const Node& node) {
-  const auto name = node.op->name();
-  // A user's kernel may have one of these names.
-  const bool fits = node.inputs.size() >= 2 && std::all_of(node.inputs.begin(), node.inputs.end(),
-                                                           [](const Tensor& input) { return is_floating(input.dtype()); });
-  return fits && (name == "matmul" || !batched_inputs(name).empty()) && node.outputs.size() == 1 &&
-         node.outputs[0].shape.numel() > 0;
-}
+/// The operation says so itself: a user's kernel may have any name.
+bool is_tunable(const Node& node) { return node.op->tuned_batches() && node.outputs[0].shape.numel() > 0; }
 
 std::string problem_text(const Node& node) {
   std::string text = fmt::format("{} {} of", node.op->name(), to_string(node.op->fields()));
@@ -109,7 +96,8 @@ class Contest {
       : node_(node), device_(device), evaluate_(evaluate) {
     for (const auto& input : node.inputs) inputs_.push_back(random_leaf(input.spec()));
     checked_ = inputs_;
-    for (auto index : batched_inputs(node.op->name())) {
+    const auto batched = node.op->tuned_batches().value();
+    for (auto index : batched) {
       auto spec = inputs_[index].spec();
       std::vector<std::int64_t> dims(spec.shape.begin(), spec.shape.end());
       batch_ = static_cast<double>(dims[0]);
@@ -240,7 +228,7 @@ void TuningFile::save() const {
   }
 }
 
-Tuning::Tuning(const ocl::Context& device) {
+Tuning::Tuning(const ocl::Context& device) : budget_(budget()) {
   const auto text = env::text("CLNET_TUNE");
   const auto folder = env::cache_folder();
   if (!folder || (text && *text == "off")) return;
@@ -261,12 +249,7 @@ std::optional<std::string> Tuning::choice(const Node& node) const {
   return std::nullopt;
 }
 
-void Tuning::tune(const Work& work, ocl::Context& device, const Evaluate& evaluate) {
-  static thread_local bool busy = false;  // the trials are evaluations, too
-  const auto seconds = budget();
-  if (!seconds || !file_ || busy) return;
-  // One thread measures; another that wants to know waits for it.
-  const std::lock_guard alone(measuring_);
+std::map<std::string, const Node*> Tuning::open_problems(const Work& work) const {
   std::map<std::string, const Node*> problems;
   for (const auto& node : work.nodes) {
     if (!is_tunable(*node) || forced_solver(node->op->name())) continue;
@@ -274,9 +257,20 @@ void Tuning::tune(const Work& work, ocl::Context& device, const Evaluate& evalua
     const std::lock_guard lock(mutex_);
     if (!file_->find(text)) problems.emplace(std::move(text), node.get());
   }
+  return problems;
+}
+
+void Tuning::tune(const Work& work, ocl::Context& device, const Evaluate& evaluate) {
+  static thread_local bool busy = false;  // the trials are evaluations, too
+  // Who has nothing to measure never waits: the thread that measures may wait for that one's plan, which is a trial's if its
+  // solver is forced.
+  if (!budget_ || !file_ || busy || open_problems(work).empty()) return;
+  // One thread measures; another that wants to know waits for it.
+  const std::lock_guard alone(measuring_);
+  const auto problems = open_problems(work);
   if (problems.empty()) return;
 
-  logging::write(fmt::format("tuning: {} problems, for at most {:.0f} s (CLNET_TUNE)", problems.size(), *seconds));
+  logging::write(fmt::format("tuning: {} problems, for at most {:.0f} s (CLNET_TUNE)", problems.size(), *budget_));
   /// However it ends.
   struct Busy {
     Busy() { busy = true; }
@@ -286,7 +280,7 @@ void Tuning::tune(const Work& work, ocl::Context& device, const Evaluate& evalua
   const auto start = Clock::now();
   std::size_t done = 0;
   for (const auto& [text, node] : problems) {
-    if (since(start) > *seconds) break;
+    if (since(start) > *budget_) break;
     const auto trials = Contest(*node, device, evaluate)();
     // Without the oracle (it may have failed, too) there is nothing to compare with.
     if (trials.empty() || trials.back().solver != solver_names(node->op->name()).back()) continue;

@@ -52,9 +52,12 @@ class CLNET_API TuningFile {
   std::map<std::string, Choice> choices_;
 };
 
-class Tuning {
+class CLNET_API Tuning {
  public:
+  /// The device's file, and what CLNET_TUNE says.
   explicit Tuning(const ocl::Context& device);
+  /// `seconds` to spend on a plan; nothing when nothing shall be measured.
+  Tuning(TuningFile file, std::optional<double> seconds) : file_(std::move(file)), budget_(seconds) {}
 
   using Evaluate = std::function<void(std::span<const Tensor>)>;
   /// Measures what is not known yet of the heavy operations, where CLNET_TUNE says so, for as long as it says.
@@ -63,7 +66,11 @@ class Tuning {
   std::optional<std::string> choice(const Node& node) const;
 
  private:
+  /// The problems of the work that nobody has measured or decided, each with a node.
+  std::map<std::string, const Node*> open_problems(const Work& work) const;
+
   std::optional<TuningFile> file_;
+  std::optional<double> budget_;
   std::mutex measuring_;
   mutable std::mutex mutex_;  ///< of the file's choices
 };

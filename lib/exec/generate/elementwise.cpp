@@ -103,7 +103,7 @@ class Assembly {
     };
     if (std::find(nodes_.begin(), nodes_.end(), source.node().get()) != nodes_.end() && !value_of(source))
       return {Operand::From::step, step(source.node().get(), position)};
-    if (is_host_scalar(source.spec(), value_of(source).get())) return {Operand::From::scalar, index_in(result_.scalars)};
+    if (is_host_scalar(source, value_of(source).get())) return {Operand::From::scalar, index_in(result_.scalars)};
     const auto buffer = index_in(result_.buffers);
     auto& loads = result_.loads;
     const auto same = [&](const auto& load) { return load.buffer == buffer && load.at == position; };

@@ -165,7 +165,7 @@ Layout lay_out(const std::vector<Lifetime>& values, std::size_t most) {
   return layout;
 }
 
-void Arena::reserve(ocl::MemoryPool& pool, const std::vector<std::size_t>& segments, std::string_view what) {
+void Arena::reserve(ocl::MemoryPool& pool, const std::vector<std::size_t>& segments, const std::function<std::string()>& what) {
   if (segments_.size() < segments.size()) segments_.resize(segments.size());
   for (std::size_t i = 0; i < segments.size(); ++i) {
     if (segments_[i] && segments_[i]->bytes() >= segments[i]) continue;

@@ -3,7 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "clnet/export.h"
@@ -34,8 +35,8 @@ CLNET_API Layout lay_out(const std::vector<Lifetime>& values, std::size_t most);
 /// The memory that all plans of a device share: they run one after the other, and what must outlive a run is not kept here.
 class Arena {
  public:
-  /// Makes every segment at least as large as asked. `what` is named when the memory runs out.
-  void reserve(ocl::MemoryPool& pool, const std::vector<std::size_t>& segments, std::string_view what);
+  /// Makes every segment at least as large as asked. `what` is asked for when the memory runs out.
+  void reserve(ocl::MemoryPool& pool, const std::vector<std::size_t>& segments, const std::function<std::string()>& what);
   const ocl::BufferPtr& segment(std::size_t index) const { return segments_[index]; }
   /// Changes whenever a segment does.
   std::uint64_t generation() const { return generation_; }

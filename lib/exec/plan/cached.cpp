@@ -15,6 +15,8 @@ std::uint64_t next_id() {
   return ++last;
 }
 
+std::size_t combined(std::size_t hash, std::uint64_t value) { return hash * 0x9E3779B97F4A7C15U + value; }
+
 }  // namespace
 
 DeviceValue::DeviceValue(std::shared_ptr<ocl::Context> where, ocl::BufferPtr memory, std::int64_t first)
@@ -34,7 +36,7 @@ std::size_t CachedEntry::bytes() const {
 std::size_t CachedValues::hash(const std::string& text, const std::vector<std::uint64_t>& sources) {
   // The sources tell most apart: of two forms of the same weights, the length of the text does.
   std::size_t result = text.size();
-  for (auto source : sources) result = result * 0x9E3779B97F4A7C15U + source;
+  for (auto source : sources) result = combined(result, source);
   return result;
 }
 
@@ -70,18 +72,37 @@ CachedEntryPtr CachedValues::remove(Entries::iterator at) {
   forget(by_key_, hash(*entry->text, entry->sources));
   for (auto source : entry->sources) forget(by_source_, source);
   entries_.erase(at);
+  if (entry->small) small_bytes_ -= entry->bytes();
   return entry;
 }
 
-void CachedValues::publish(CachedEntryPtr entry) {
-  CachedEntryPtr old;
+bool CachedValues::is_known(const CachedEntry& entry) {
+  constexpr std::size_t most_remembered = 1 << 14;
+  auto key = hash(*entry.text, entry.sources);
+  for (auto scalar : entry.scalars) key = combined(key, scalar);
+  if (offered_.count(key)) return true;
+  if (offered_.size() == most_remembered) offered_.clear();
+  offered_.insert(key);
+  return false;
+}
+
+bool CachedValues::publish(CachedEntryPtr entry) {
+  std::vector<CachedEntryPtr> gone;
   const std::lock_guard lock(mutex_);
+  if (entry->small && !is_known(*entry)) return false;
   // Scalars that change from run to run would fill the memory with values that nobody asks for again.
-  if (const auto found = lookup(*entry->text, entry->sources); found != entries_.end()) old = remove(found);
+  if (const auto found = lookup(*entry->text, entry->sources); found != entries_.end()) gone.push_back(remove(found));
   entries_.push_front(std::move(entry));
   const auto& added = *entries_.front();
   by_key_.emplace(hash(*added.text, added.sources), entries_.begin());
   for (auto source : added.sources) by_source_.emplace(source, entries_.begin());
+  if (!added.small) return true;
+  small_bytes_ += added.bytes();
+  for (auto at = std::prev(entries_.end()); small_bytes_ > most_small && at != entries_.begin();) {
+    const auto last = at--;
+    if ((*last)->small) gone.push_back(remove(last));
+  }
+  return true;
 }
 
 void CachedValues::drop(std::uint64_t source) {

@@ -74,7 +74,7 @@ std::string plan_key(const Work& work) {
     numbers.try_emplace(leaf.node().get(), static_cast<std::uint32_t>(numbers.size()));
     reference(leaf);
     key.spec(leaf.spec());
-    key.raw(is_host_scalar(leaf.spec(), work.values[i].get()));
+    key.raw(is_host_scalar(leaf, work.values[i].get()));
   }
   for (const auto& node : work.nodes) {
     numbers.try_emplace(node.get(), static_cast<std::uint32_t>(numbers.size()));
@@ -98,7 +98,7 @@ std::vector<std::string> describe(const Work& work) {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < work.leaves.size(); ++i)
     lines.push_back(fmt::format("input {}: {}{}", i, to_string(work.leaves[i].spec()),
-                                is_host_scalar(work.leaves[i].spec(), work.values[i].get()) ? ", a scalar of the host" : ""));
+                                is_host_scalar(work.leaves[i], work.values[i].get()) ? ", a scalar of the host" : ""));
   for (const auto& node : work.nodes) {
     const auto fields = to_string(node->op->fields());
     std::string outputs;

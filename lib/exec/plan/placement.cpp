@@ -142,6 +142,7 @@ class Placer {
       text += fmt::format("({})({})", fmt::join(launch.global(), ","), fmt::join(launch.local(), ","));
     }
     for (auto id : form.values) text += fmt::format("[{}]", recording_.value(id).spec.bytes());
+    form.small = std::all_of(form.values.begin(), form.values.end(), [&](ValueId id) { return recording_.value(id).small; });
     form.text = std::make_shared<const std::string>(std::move(text));
   }
 

@@ -21,6 +21,8 @@ struct CachedForm {
   std::vector<ValueId> values;        ///< root values
   std::vector<ValueId> leaves;        ///< what they are made from
   std::vector<ValueId> scalars;       ///< in the order of the arguments
+  /// Nobody asked for them: their leaves may be a data set's as well as a network's, and are not told apart by one run.
+  bool small = false;
   std::shared_ptr<const std::string>
       text;  ///< programs, defines, arguments and sizes: equal texts compute the same of the same leaves
 };

@@ -24,7 +24,7 @@ class Plan::Run : public HostContext {
     }
     // What is there is held before anything is allocated: that may drop what nobody holds.
     for (const auto& form : placement_.forms) forms_.push_back(find(form));
-    arena_.reserve(device_.memory(), placement_.layout.segments, plan_.what());
+    arena_.reserve(device_.memory(), placement_.layout.segments, [&] { return plan_.what(); });
     for (std::size_t id = 0; id < spots_.size(); ++id) {
       if (placement_.homes[id] == Home::arena) {
         const auto& place = placement_.places[id];
@@ -88,7 +88,10 @@ class Plan::Run : public HostContext {
 
   const Spec& spec(std::size_t id) const { return plan_.recording_.value(static_cast<ValueId>(id)).spec; }
 
-  ocl::BufferPtr allocate(std::size_t id) const { return device_.memory().allocate(stored_bytes(spec(id)), to_string(spec(id))); }
+  ocl::BufferPtr allocate(std::size_t id) const {
+    const auto& its_spec = spec(id);
+    return device_.memory().allocate(stored_bytes(its_spec), [&] { return to_string(its_spec); });
+  }
 
   Form find(const CachedForm& form) const {
     Form found;
@@ -107,7 +110,7 @@ class Plan::Run : public HostContext {
 
   void place(const CachedForm& form, Form& found) {
     if (!found.there) {
-      found.made = std::make_shared<CachedEntry>(CachedEntry{form.text, found.sources, found.scalars, {}});
+      found.made = std::make_shared<CachedEntry>(CachedEntry{form.text, found.sources, found.scalars, {}, form.small});
       for (auto id : form.values) found.made->buffers.push_back(allocate(static_cast<std::size_t>(id)));
     }
     const auto& buffers = found.there ? found.there->buffers : found.made->buffers;
@@ -115,8 +118,8 @@ class Plan::Run : public HostContext {
   }
 
   void publish(const CachedForm& form, Form& found) {
-    for (auto leaf : form.leaves) spots_[static_cast<std::size_t>(leaf)].leaf->has_cached_forms = true;
-    cached_.publish(std::move(found.made));
+    if (cached_.publish(std::move(found.made)))
+      for (auto leaf : form.leaves) spots_[static_cast<std::size_t>(leaf)].leaf->has_cached_forms = true;
   }
 
   /// Whether the step only makes cached values that are there.

@@ -68,7 +68,7 @@ Returned with_copies(const Work& work, std::span<const Tensor> wanted) {
   return result;
 }
 
-/// Small values that are made from leaves only, such as the scale of a batch normalisation in inference, are made once.
+/// Small values that are made from leaves only, such as the scale of a batch normalisation in inference, are made but twice.
 bool is_constant(const ElementwiseKernel& kernel, const Tensors& outputs) {
   constexpr std::int64_t most_elements = 1 << 16;
   return !kernel.buffers.empty() && outputs[0].numel() <= most_elements &&
@@ -99,8 +99,7 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
                 const Tuning* tuning) {
   ValueIds ids;
   const auto to_return = with_copies(work, wanted);
-  for (const auto& leaf : work.leaves)
-    ids.set(leaf, recording.add_leaf(leaf.spec(), is_host_scalar(leaf.spec(), value_of(leaf).get())));
+  for (const auto& leaf : work.leaves) ids.set(leaf, recording.add_leaf(leaf.spec(), is_host_scalar(leaf, value_of(leaf).get())));
   const auto add = [&](const Tensors& outputs) {
     std::vector<ValueId> added;
     for (const auto& output : outputs) {
@@ -170,7 +169,7 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
     }
     if (group.kernel) {
       if (is_constant(*group.kernel, group.outputs))
-        for (auto id : out) recording.keep_cached(id);
+        for (auto id : out) recording.keep_small(id);
       Recorder recorder(recording, device, in, out);
       lower_elementwise(*group.kernel, recorder);
     }

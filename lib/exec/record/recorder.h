@@ -147,6 +147,7 @@ class CLNET_API Recording {
     ValueId root = -1;         ///< the value whose buffer this one lives in (itself, unless it is a view)
     std::int64_t offset = 0;   ///< from the root's first element
     bool cached = false;       ///< made from leaves only, and worth keeping as long as they live
+    bool small = false;        ///< cached, but only worth it where it is made again and again: see CachedForm
   };
 
   ValueId add_value(Spec spec);
@@ -156,8 +157,12 @@ class CLNET_API Recording {
   /// The leaf will be another one next time, as a trained weight is: keeping what is made of it would only cost memory.
   void expect_change(Ref leaf) { changing_.push_back(value(leaf.value).root); }
   const std::vector<ValueId>& changing() const { return changing_; }
-  /// The value is made from leaves only, and worth keeping while they live. The plan keeps it where its rules allow that.
-  void keep_cached(ValueId id) { values_[static_cast<std::size_t>(id)].cached = true; }
+  /// The value is small, made from leaves only, and kept while they live once it was made twice, where the plan's rules allow
+  /// that.
+  void keep_small(ValueId id) {
+    auto& info = values_[static_cast<std::size_t>(id)];
+    info.cached = info.small = true;
+  }
   const ValueInfo& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
   std::size_t value_count() const { return values_.size(); }
   const std::vector<Command>& commands() const { return commands_; }

@@ -25,9 +25,10 @@ struct CLNET_API DeviceValue : Value {
   std::atomic<bool> has_cached_forms{false};
 };
 
-/// A one-element leaf in host memory: kernels get it by value, everything else through a small buffer made on demand.
-inline bool is_host_scalar(const Spec& spec, const Value* value) {
-  return spec.shape.numel() == 1 && dynamic_cast<const HostValue*>(value) != nullptr;
+/// A one-element leaf in host memory: kernels get it by value, everything else through a small buffer made on demand. A slot's is
+/// none: its next value comes from the device, and would need another plan.
+inline bool is_host_scalar(const Tensor& leaf, const Value* value) {
+  return leaf.numel() == 1 && leaf.node()->slot == 0 && dynamic_cast<const HostValue*>(value) != nullptr;
 }
 
 }  // namespace clnet::exec

@@ -5,55 +5,53 @@
 
 namespace clnet::exec {
 
-namespace {
+bool Collector::Found::is_leaf(int output) const { return std::find(leaves.begin(), leaves.end(), output) != leaves.end(); }
 
-/// What the first look at a node's outputs found: a value that another thread publishes later changes nothing.
-struct Found {
-  bool computed = false;      ///< it is among the nodes, and so are all outputs but these:
-  std::vector<int> leaves{};  ///< outputs that had a value
-  bool is_leaf(int output) const { return std::find(leaves.begin(), leaves.end(), output) != leaves.end(); }
-};
+void Collector::enter(const Tensor& tensor, Found& found) {
+  if (found.computed || found.is_leaf(tensor.output())) return;
+  if (auto value = value_of(tensor)) {
+    found.leaves.push_back(tensor.output());
+    work_.leaves.push_back(tensor);
+    work_.values.push_back(std::move(value));
+  } else {
+    found.computed = true;
+    stack_.push_back({tensor.node()});
+  }
+}
 
-}  // namespace
-
-Work collect(std::span<const Tensor> tensors) {
-  Work work;
-  struct Visit {
-    std::shared_ptr<Node> node;
-    std::size_t next = 0;
-  };
-  std::unordered_map<const Node*, Found> found;
-  std::vector<Visit> stack;
-  const auto enter = [&](const Tensor& tensor) {
-    auto& node = found[tensor.node().get()];
-    if (node.is_leaf(tensor.output()) || node.computed) return;
-    if (slot_of(tensor)) {
-      node.leaves.push_back(tensor.output());
-      work.leaves.push_back(tensor);
-      work.values.push_back(value_of(tensor));
-    } else {
-      node.computed = true;
-      stack.push_back({tensor.node()});
-    }
-  };
+std::vector<std::shared_ptr<Node>> Collector::add(std::span<const Tensor> tensors) {
+  work_.wanted.clear();
+  std::vector<std::shared_ptr<Node>> fresh;
   for (const auto& tensor : tensors) {
-    const auto& node = found[tensor.node().get()];
-    if (node.is_leaf(tensor.output()) || (!node.computed && slot_of(tensor))) continue;
-    work.wanted.push_back(tensor);
-    enter(tensor);
-    while (!stack.empty()) {
-      auto& visit = stack.back();
+    auto& found = found_[tensor.node().get()];
+    if (found.is_leaf(tensor.output()) || (!found.computed && slot_of(tensor))) continue;
+    work_.wanted.push_back(tensor);
+    enter(tensor, found);
+    while (!stack_.empty()) {
+      auto& visit = stack_.back();
       if (visit.next < visit.node->inputs.size()) {
-        enter(visit.node->inputs[visit.next++]);
+        const auto& input = visit.node->inputs[visit.next++];
+        enter(input, found_[input.node().get()]);
       } else {
-        work.nodes.push_back(std::move(visit.node));
-        stack.pop_back();
+        fresh.push_back(std::move(visit.node));
+        stack_.pop_back();
       }
     }
   }
   // As the program asked for them: of several gradients each is used up before the next is made, so that less is alive at once.
-  std::sort(work.nodes.begin(), work.nodes.end(), [](const auto& a, const auto& b) { return a->sequence < b->sequence; });
-  return work;
+  const auto earlier = [](const auto& a, const auto& b) { return a->sequence < b->sequence; };
+  std::sort(fresh.begin(), fresh.end(), earlier);
+  auto& nodes = work_.nodes;
+  const auto middle = static_cast<std::ptrdiff_t>(nodes.size());
+  nodes.insert(nodes.end(), fresh.begin(), fresh.end());
+  std::inplace_merge(nodes.begin(), nodes.begin() + middle, nodes.end(), earlier);
+  return fresh;
+}
+
+Work collect(std::span<const Tensor> tensors) {
+  Collector collector;
+  collector.add(tensors);
+  return std::move(collector.work());
 }
 
 Work private_copy(const Work& work) {
@@ -63,6 +61,7 @@ Work private_copy(const Work& work) {
   for (std::size_t i = 0; i < work.leaves.size(); ++i) {
     const auto& leaf = work.leaves[i];
     copy.leaves.push_back(make_leaf(leaf.spec(), work.values[i]));
+    copy.leaves.back().node()->slot = leaf.node()->slot;
     copy.values.push_back(work.values[i]);
     leaves[leaf.node().get()].emplace_back(leaf.output(), copy.leaves.back());
   }
@@ -75,7 +74,7 @@ Work private_copy(const Work& work) {
   for (const auto& node : work.nodes) {
     Tensors inputs;
     for (const auto& input : node->inputs) inputs.push_back(copied(input));
-    copy.nodes.push_back(std::make_shared<Node>(node->op, std::move(inputs), node->outputs));
+    copy.nodes.push_back(std::make_shared<Node>(*node, std::move(inputs)));
     nodes[node.get()] = copy.nodes.back();
   }
   for (const auto& tensor : work.wanted) copy.wanted.push_back(copied(tensor));

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "clnet/tensor.h"
@@ -24,6 +25,31 @@ struct Work {
 
 /// Everything that `tensors` need and that has no value yet.
 CLNET_API Work collect(std::span<const Tensor> tensors);
+
+/// The same in several goes, where what is found makes more to be asked for.
+class Collector {
+ public:
+  /// Adds what these need, and wants these only. Returns the nodes that were not there before, in the program's order.
+  std::vector<std::shared_ptr<Node>> add(std::span<const Tensor> tensors);
+  Work& work() { return work_; }
+
+ private:
+  /// What the first look at a node's outputs found: a value that another thread publishes later changes nothing.
+  struct Found {
+    bool computed = false;    ///< it is among the nodes, and so are all outputs but these:
+    std::vector<int> leaves;  ///< outputs that had a value
+    bool is_leaf(int output) const;
+  };
+  struct Visit {
+    std::shared_ptr<Node> node;
+    std::size_t next = 0;
+  };
+  void enter(const Tensor& tensor, Found& found);
+
+  Work work_;
+  std::unordered_map<const Node*, Found> found_;
+  std::vector<Visit> stack_;
+};
 
 /// The same work over nodes of its own, which no other thread sees: in those a leaf has a value and nothing else has one, for as
 /// long as it takes to make a plan.

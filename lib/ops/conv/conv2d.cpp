@@ -113,6 +113,7 @@ class Conv2d : public ConvOp {
   using ConvOp::ConvOp;
   std::string_view name() const override { return "conv2d"; }
   bool takes_epilogue() const override { return true; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0}; }
 
   Specs infer(const Specs& inputs) const override {
     const auto &x = inputs[0], &weight = inputs[1];
@@ -146,6 +147,7 @@ class Conv2dBackwardData : public ConvOp {
  public:
   using ConvOp::ConvOp;
   std::string_view name() const override { return "conv2d_backward_data"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0}; }
 
   Specs infer(const Specs& inputs) const override {
     const auto &g = inputs[0], &weight = inputs[1];
@@ -167,6 +169,7 @@ class Conv2dBackwardWeights : public ConvOp {
  public:
   using ConvOp::ConvOp;
   std::string_view name() const override { return "conv2d_backward_weights"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0, 1}; }
 
   Specs infer(const Specs& inputs) const override {
     const auto &x = inputs[0], &g = inputs[1];

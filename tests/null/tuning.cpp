@@ -1,0 +1,71 @@
+// What is measured, and who waits for it; what is measured here takes no time.
+#include "lib/exec/choose/tuning.h"
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <future>
+
+#include "clnet/clnet.h"
+#include "lib/exec/choose/solver.h"
+#include "lib/graph/op.h"
+#include "tests/support/temporary.h"
+
+using namespace clnet;
+using namespace clnet::exec;
+
+namespace {
+
+/// A user's operation by the name of one of the library's.
+class Impostor : public Op {
+ public:
+  std::string_view name() const override { return "conv2d"; }
+  Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
+};
+
+Work work_of(const Tensor& tensor) { return collect(std::span(&tensor, 1)); }
+
+}  // namespace
+
+TEST_CASE("only operations that say so are measured, each problem once") {
+  const test::Folder folder;
+  Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 5);
+  auto& context = *Device::current().context();
+  int evaluations = 0;
+  const auto evaluate = [&](std::span<const Tensor> trials) {
+    ++evaluations;
+    eval(trials);
+  };
+  const Tensor x = ones({2, 3, 8, 8}).detach(), w = ones({4, 3, 3, 3}).detach();
+  tuning.tune(work_of(apply(std::make_shared<Impostor>(), {x, w})), context, evaluate);
+  CHECK(evaluations == 0);
+  const Tensor y = conv2d(x, w);
+  tuning.tune(work_of(y), context, evaluate);
+  CHECK(evaluations > 0);
+  const auto before = evaluations;
+  tuning.tune(work_of(y), context, evaluate);
+  CHECK(evaluations == before);
+  CHECK(tuning.choice(*y.node()));
+}
+
+TEST_CASE("who forces a solver does not wait for who measures") {
+  using namespace std::chrono_literals;
+  const test::Folder folder;
+  Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 5);
+  auto& context = *Device::current().context();
+  const Tensor a = ones({8, 8}).detach();
+  std::future<void> other;
+  // The thread that measures would wait here for the plan that the other one makes.
+  const auto evaluate = [&](std::span<const Tensor> trials) {
+    if (!other.valid()) {
+      other = std::async(std::launch::async, [&] {
+        const ForceSolver force("matmul", "direct");
+        tuning.tune(work_of(matmul(a, a)), context, [](std::span<const Tensor>) { FAIL_CHECK("nothing is to be measured"); });
+      });
+      CHECK(other.wait_for(20s) == std::future_status::ready);
+    }
+    eval(trials);
+  };
+  tuning.tune(work_of(matmul(a, a)), context, evaluate);
+  REQUIRE(other.valid());
+  other.get();
+}
