@@ -74,6 +74,19 @@ TEST_CASE("parts of a value are written one after the other and among each other
     run.launch().in("x", a).out("y", b);
     CHECK_NOTHROW(run.check(b));
   }
+  SECTION("some of all, as it says") {
+    run.launch().out("y", a).scattered();
+    run.launch().in("x", a).out("y", b);
+    CHECK_NOTHROW(run.check(b));
+  }
+  SECTION("by a call that adds to it") {
+    run.recorder.host({"call", {a}, {a}, {}, 0});
+    CHECK_NOTHROW(run.check(a));
+  }
+  SECTION("by a call that does not") {
+    run.recorder.host({"call", {}, {a}, {}, 0});
+    CHECK_THROWS_WITH(run.check(a), Contains("command 1 (call) writes bytes 0 to 24"));
+  }
   SECTION("all of it") {
     run.launch().out("y", a);
     run.launch().in("x", a).out("y", b);

@@ -243,7 +243,7 @@ class Verifier {
     // makes that one useless.
     auto& unread = unread_[static_cast<std::size_t>(argument.root)];
     for (const auto& earlier : unread)
-      if (argument.begin <= earlier.begin && earlier.end <= argument.end)
+      if (!argument.adds && argument.begin <= earlier.begin && earlier.end <= argument.end)
         fail(fmt::format("writes bytes {} to {} of {} again, which {} wrote and nothing has read", earlier.begin, earlier.end,
                          name(argument.root), command(earlier.writer)));
     unread.push_back({argument.begin, argument.end, now_});
@@ -327,6 +327,7 @@ RunView view(const Recording& recording, const Placement& placement, const std::
           command.arguments.back().reads = buffer->reads;
           command.arguments.back().writes = buffer->writes;
           command.arguments.back().same_element = buffer->access == Access::same_element;
+          command.arguments.back().adds = buffer->scattered;
         }
     } else {
       const auto& call = std::get<HostCall>(recording.commands()[i]);
@@ -341,7 +342,10 @@ RunView view(const Recording& recording, const Placement& placement, const std::
           return other.writes && other.root == read.root && other.begin == read.begin && other.end == read.end;
         });
         // Of what it both reads and writes, a call does not say how much: it counts as written only.
-        if (same != command.arguments.end()) continue;
+        if (same != command.arguments.end()) {
+          same->adds = true;
+          continue;
+        }
         command.arguments.push_back(read);
         command.arguments.back().reads = true;
       }
