@@ -33,7 +33,7 @@ Ref Generator::add_layer(Ref x, std::vector<Ref>& weights) {
   }
   // What is: a normalisation, which also keeps the numbers in bounds, and an activation or two.
   const bool affine = choose_.chance(0.5);
-  if (shape.rank() == 4 || choose_.chance(0.4)) {
+  if (shape.rank() == 4 || choose_.chance(0.7)) {
     std::vector<Ref> inputs{x};
     if (affine) {
       inputs.push_back(weight({shape[1]}, 1));
@@ -83,7 +83,7 @@ void Generator::add_training_step() {
     x = leaf({settings_.most_elements / width, width}, main_dtype_);
   }
   std::vector<Ref> weights;
-  const auto layers = choose_.integer(4, std::max(5, settings_.max_ops));
+  const auto layers = choose_.integer(5, std::max(6, settings_.max_ops));
   for (std::int64_t k = 0; k < layers; ++k) {
     choose_ = Rng(mix(structure, static_cast<std::uint64_t>(k)));
     x = add_layer(x, weights);
