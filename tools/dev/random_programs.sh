@@ -16,7 +16,7 @@ share() {
   shift 2
   ${wrapper:-} "$tool" --mode "$mode" --seed "$seed" --count 1000000 --seconds "$time" --shrink-seconds 20 "$@" >"$log" 2>&1 || failed=1
   grep -vE '^  [0-9]|^coverage|^mode ' "$log" || true
-  echo "$device: $(grep '^mode ' "$log" || echo "mode $mode ended without a word, FAILED")"
+  echo "$device: $(grep '^mode ' "$log" | tail -n 1 | grep . || echo "mode $mode ended without a word, FAILED")"
   seed=$((seed + 1000000))
 }
 
