@@ -26,7 +26,7 @@ namespace exec {
 namespace {
 
 struct Counters {
-  std::atomic<std::uint64_t> evaluations, operations, kernels, host_calls, plans_made, plans_reused;
+  std::atomic<std::uint64_t> evaluations, operations, kernels, host_calls, plans_made, plans_reused, repeated;
 } counters;
 
 std::shared_ptr<ocl::Context> device_of(const Work& work, std::shared_ptr<ocl::Context> found) {
@@ -96,6 +96,7 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
   counters.operations += work.nodes.size();
   counters.kernels += plan->kernels();
   counters.host_calls += plan->host_calls();
+  counters.repeated += plan->repeated();
   ++(made ? counters.plans_made : counters.plans_reused);
 }
 
@@ -178,8 +179,8 @@ bool stored_as(Dtype dtype) {
 }  // namespace
 
 Statistics statistics() {
-  return {counters.evaluations, counters.operations, counters.kernels,
-          counters.host_calls,  counters.plans_made, counters.plans_reused};
+  return {counters.evaluations, counters.operations,   counters.kernels, counters.host_calls,
+          counters.plans_made,  counters.plans_reused, counters.repeated};
 }
 
 Tensor upload(const Spec& spec, const Device& device, const std::function<void(void*)>& fill) {

@@ -14,6 +14,7 @@ struct Statistics {
   std::uint64_t host_calls = 0;   ///< calls such as CLBlast's
   std::uint64_t plans_made = 0;   ///< evaluations of a structure that was not known
   std::uint64_t plans_reused = 0;
+  std::uint64_t repeated = 0;  ///< nodes computed twice, in all evaluations, as there was no memory to keep their values
 };
 
 CLNET_API Statistics statistics();

@@ -45,7 +45,7 @@ int fuzz(const Arguments& arguments, RunOptions options) {
   if (!arguments.digests.empty()) digests.open(arguments.digests);
   Coverage coverage;
   std::map<std::uint64_t, std::uint64_t> own;
-  std::uint64_t passed = 0, failed = 0, refused = 0, made = 0;
+  std::uint64_t passed = 0, failed = 0, repeated = 0, unchanged = 0, refused = 0, made = 0;
   std::int64_t elements = 0, judged = 0;
   for (std::uint64_t i = 0; i < arguments.count; ++i) {
     if (arguments.seconds > 0 && elapsed() > arguments.seconds * (arguments.same_as.empty() ? 1 : 0.5)) break;
@@ -61,7 +61,9 @@ int fuzz(const Arguments& arguments, RunOptions options) {
     judged += outcome.judged;
     own[arguments.seed + i] = outcome.digest;
     if (digests.is_open()) digests << present_seed << ' ' << outcome.digest << '\n' << std::flush;
-    refused += outcome.refused;
+    repeated += outcome.repeated;
+    unchanged += outcome.fitted && !outcome.repeated;
+    refused += outcome.refused && !outcome.fitted;
     if (!outcome.fault) {
       ++passed;
       continue;
@@ -99,8 +101,9 @@ int fuzz(const Arguments& arguments, RunOptions options) {
              elapsed(), static_cast<double>(made) / elapsed());
   if (options.judges && elements > 0)
     fmt::print(", {:.1f} % of {} elements judged", 100 * static_cast<double>(judged) / static_cast<double>(elements), elements);
-  if (refused > 0) fmt::print(", {} refused for memory", refused);
-  fmt::print("\n{} passed, {} failed\n", passed, failed);
+  if (options.memory)
+    fmt::print(", with less memory {} ran by computing values twice, {} without, {} were refused", repeated, unchanged, refused);
+  fmt::print(": {} passed, {} failed\n", passed, failed);
   return failed == 0 ? 0 : 1;
 }
 
@@ -126,7 +129,7 @@ int main(int argc, char** argv) {
   for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL}) std::signal(signal, report_crash);
   RunOptions options;
   options.judges = !arguments.plan_only;
-  options.memory = arguments.mode == "memory";
+  options.memory = arguments.settings.deep = arguments.mode == "memory";
   if (arguments.plan_only) options.rounds = 1;
   return fuzz(arguments, options);
 }

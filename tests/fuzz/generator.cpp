@@ -42,6 +42,10 @@ Generator::Generator(std::uint64_t seed, const Settings& settings)
 }
 
 Program Generator::operator()() {
+  if (settings_.deep) {
+    add_training_step();
+    return std::move(program_);
+  }
   const auto wanted = static_cast<std::size_t>(choose_.integer(2, settings_.max_ops));
   const auto structure = choose_.next();
   // Steps that are only guards do not count; a structure that nothing fits ends by itself.

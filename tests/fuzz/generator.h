@@ -17,6 +17,7 @@ struct Settings {
   int max_ops = 20;
   int block = 16;                     ///< so many neighbouring seeds share a structure
   std::int64_t most_elements = 4096;  ///< of a value
+  bool deep = false;                  ///< training steps of chains of layers, whose values are large and read late
 };
 
 /// Between which numbers a value's elements are expected to lie, so that functions get arguments that they are defined for.
@@ -80,6 +81,8 @@ class Generator {
   const Tensor& tensor(const Ref& ref) const { return tensors_[ref.step][ref.output]; }
   std::vector<Ref> append(Step step, Tensors outputs, Range range);
   void add_operation();
+  void add_training_step();
+  Ref add_layer(Ref x, std::vector<Ref>& weights);
   void add_gradients();
   void add_detach();
   void add_follow();

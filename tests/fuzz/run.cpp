@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "clnet/error.h"
+#include "lib/exec/statistics.h"
 #include "tests/fuzz/judge.h"
 #include "tests/fuzz/random.h"
 #include "tests/fuzz/rounding.h"
@@ -73,12 +74,13 @@ Outcome run_rounds(const Program& program, const RunOptions& options, Coverage* 
   return outcome;
 }
 
-/// The device's memory limit, for a while.
+/// A limit of so much memory above what is in use, for a while.
 class Limit {
  public:
-  explicit Limit(std::int64_t more) : device_(Device::current()) {
+  explicit Limit(std::size_t more) : device_(Device::current()) {
+    device_.finish();
     device_.trim();
-    device_.set_memory_limit(device_.memory().in_use + static_cast<std::size_t>(more));
+    device_.set_memory_limit(device_.memory().in_use + more);
   }
   ~Limit() { device_.set_memory_limit(0); }
 
@@ -86,14 +88,15 @@ class Limit {
   Device device_;
 };
 
-/// What a caller holds anyway: leaves and wanted values.
-std::int64_t bytes_held(const Program& program) {
-  std::int64_t bytes = 0;
-  for (const auto& step : program.steps)
-    if (step.is_leaf()) bytes += step.leaf.spec.bytes();
-  for (const auto& evaluation : program.evaluations)
-    for (const auto& ref : evaluation.values) bytes += program.spec(ref).bytes();
-  return bytes;
+/// What the program takes without a limit: leaves, results and the plans' memory.
+std::size_t bytes_needed(const Program& program) {
+  auto device = Device::current();
+  device.finish();
+  device.trim();
+  const auto before = device.memory().in_use;
+  const auto built = build(program, 0);
+  device.finish();
+  return device.memory().in_use - before;
 }
 
 Outcome run_guarded(const Program& program, const RunOptions& options, Coverage* coverage) {
@@ -109,20 +112,50 @@ Outcome run_guarded(const Program& program, const RunOptions& options, Coverage*
   return outcome;
 }
 
+/// Under limits from just below what the program takes to half of it.
+Outcome run_limited(const Program& program, RunOptions options) {
+  options.gradients = false;
+  options.rounds = 1;  // results of earlier rounds would count
+  Outcome outcome;
+  const auto needed = bytes_needed(program);
+  for (double share : {0.97, 0.75, 0.5}) {
+    const Limit limit(static_cast<std::size_t>(share * static_cast<double>(needed)));
+    const auto before = exec::statistics().repeated;
+    const auto limited = run_guarded(program, options, nullptr);
+    outcome.elements += limited.elements;
+    outcome.judged += limited.judged;
+    outcome.fault = limited.fault;
+    outcome.refused = limited.refused;
+    if (outcome.fault || outcome.refused) break;
+    outcome.repeated = outcome.repeated || exec::statistics().repeated > before;
+    outcome.fitted = true;
+  }
+  return outcome;
+}
+
 }  // namespace
 
 Outcome run(const Program& program, const RunOptions& options, Coverage* coverage) {
-  bool refused = false;
-  for (double share : {1.5, 3.0, 6.0}) {
-    if (!options.memory) break;
-    const Limit limit(static_cast<std::int64_t>(share * static_cast<double>(bytes_held(program))));
-    const auto outcome = run_guarded(program, options, nullptr);
-    if (outcome.fault) return outcome;
-    refused = refused || outcome.refused;
-  }
   auto outcome = run_guarded(program, options, coverage);
-  if (options.memory && outcome.refused) outcome.fault = "there is no memory left after limits were lifted";
-  outcome.refused = refused;
+  if (!options.memory || outcome.fault) return outcome;
+  if (outcome.refused) {
+    outcome.fault = "there is no memory without a limit";
+    return outcome;
+  }
+  const auto limited = run_limited(program, options);
+  outcome.elements += limited.elements;
+  outcome.judged += limited.judged;
+  outcome.fitted = limited.fitted;
+  outcome.refused = limited.refused;
+  outcome.repeated = limited.repeated;
+  outcome.fault = limited.fault;
+  if (outcome.fault) return outcome;
+  auto after = options;
+  after.gradients = false;
+  after.rounds = 1;
+  const auto again = run_guarded(program, after, nullptr);
+  if (again.fault) outcome.fault = "after limits were lifted: " + *again.fault;
+  if (again.refused) outcome.fault = "there is no memory after limits were lifted";
   return outcome;
 }
 

@@ -20,6 +20,8 @@ struct RunOptions {
 
 struct Outcome {
   std::optional<std::string> fault;
+  bool fitted = false;       ///< it ran under a limit that is lower than what it takes without
+  bool repeated = false;     ///< by plans that compute values twice
   bool refused = false;      ///< some limit was too low, and the error said so
   std::uint64_t digest = 0;  ///< of all results' bits
   std::int64_t elements = 0, judged = 0;

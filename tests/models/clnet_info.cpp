@@ -72,6 +72,49 @@ TEST_CASE("the self-test survives a solver that ends the process or does not bui
   CHECK(outcome.out.find("BROKEN   softmax:gpu") != std::string::npos);
 }
 
+TEST_CASE("the self-test never tries a solver again that has ended the process, not even to measure it") {
+  const clnet::test::Folder folder;
+  fs::create_directory(folder / "kernels");
+  const auto source = content(fs::path(CLNET_SOURCE_DIR) / "kernels/softmax_gpu.cl");
+  const auto first_store = source.find("STORE");
+  REQUIRE(first_store != std::string::npos);
+  folder.write("kernels/softmax_gpu.cl", replaced(source, source.substr(first_store, source.find(';', first_store) - first_store),
+                                                  "*(volatile global int *)16 = 1"));
+  const auto outcome =
+      Process(folder.path(), {CLNET_INFO, "--self-test", "--only", "softmax", "--json"},
+              {"CLNET_CACHE_DIR=" + (folder / "cache").string(), "CLNET_KERNEL_DIR=" + (folder / "kernels").string()})
+          .wait();
+  INFO(outcome.out << outcome.err);
+  REQUIRE(outcome.code == 1);
+  const auto report = nlohmann::json::parse(outcome.out);
+  REQUIRE(report["broken"].size() == 1);
+  CHECK(report["broken"][0]["what"] == "softmax:gpu");
+  CHECK(report["broken"][0]["reason"].get<std::string>().find("crashes the process") != std::string::npos);
+}
+
+TEST_CASE("the self-test reports all that it found when its processes end between checks") {
+  const clnet::test::Folder folder;
+  const auto run = [&](int checks) {
+    return Process(folder.path(), {CLNET_INFO, "--self-test", "--only", "softmax", "--json"},
+                   {"CLNET_CACHE_DIR=" + (folder / "cache").string(), std::string("LD_PRELOAD=") + PROCESS_ENDING,
+                    "END_AFTER=" + std::to_string(checks)})
+        .wait();
+  };
+  const auto outcome = run(3);
+  INFO(outcome.out << outcome.err);
+  REQUIRE(outcome.code == 1);
+  const auto report = nlohmann::json::parse(outcome.out);
+  REQUIRE(report["checks"] >= 6);
+  CHECK(report["broken"].size() == report["checks"].get<std::size_t>() / 3);
+  for (const auto& fault : report["broken"]) {
+    CHECK(fault["what"].get<std::string>().starts_with("after "));
+    CHECK(fault["reason"].get<std::string>().find("Killed") != std::string::npos);
+  }
+  const auto never = run(0);
+  CHECK(never.code == 3);
+  CHECK(never.err.find("before a check has begun") != std::string::npos);
+}
+
 TEST_CASE("the self-test refuses what makes no sense, and tells what it cannot keep") {
   const clnet::test::Folder folder;
   const auto code = [&](std::vector<std::string> arguments, const std::vector<std::string>& environment = {}) {

@@ -248,6 +248,16 @@ TEST_CASE("the verifier names what comes of a rule that is switched off") {
     const exec::WithoutRule without(exec::Rule::in_place_same_element);
     CHECK_THROWS_WITH(other().eval(), Contains("other elements than it writes"));
   }
+  SECTION("two results of a launch over the same memory") {
+    // Two kernels read each of the two, so that both are written.
+    const auto both = [&] {
+      const Tensor y = softmax(x, 1), a = exp(y), b = tanh(a);
+      return sum(matmul(transpose(a, 0, 1), softmax(a, 1))) + sum(matmul(transpose(b, 0, 1), softmax(b, 1)));
+    };
+    CHECK_NOTHROW(both().eval());
+    const exec::WithoutRule without(exec::Rule::in_place_once);
+    CHECK_THROWS_WITH(both().eval(), Contains("which it writes, too"));
+  }
   SECTION("a small value of leaves that is returned through a view") {
     const Tensor a = Tensor::from({1.0F, 2.0F, 3.0F, 4.0F}), b = Tensor::from(Floats(4, 1.0F), {4});
     const auto part = [&] { return slice(a + b, 0, 1, 3); };

@@ -119,6 +119,8 @@ TEST_CASE("memory is handed on once per launch") {
   g.make(a);
   g.launch().in("x", a, Access::same_element).out("y", b).out("z", c);  // both end here
   CHECK(g.grants() == std::vector<Grant>{{1, a.value, b.value}});
+  const WithoutRule without(Rule::in_place_once);
+  CHECK(g.grants().size() == 2);
 }
 
 TEST_CASE("leaves keep their memory, and a value that exists moves no more") {

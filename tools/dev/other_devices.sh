@@ -3,6 +3,7 @@
 #   tools/dev/other_devices.sh rusticl [option of ctest]...    Mesa's rusticl on llvmpipe (package mesa-opencl-icd); instead of the
 #                                                              operations' tests those that the options choose
 #   tools/dev/other_devices.sh intel [option of ctest]...      Intel's runtime for CPUs (tools/dev/intel_runtime.sh gets it)
+#   tools/dev/other_devices.sh rusticl|intel self-test [option of clnet-info]...
 #   tools/dev/other_devices.sh oclgrind [tests of Catch2]      the checking simulator (package oclgrind), which is some 1000 times
 #                                                              slower: without argument it runs a chosen subset
 set -eu
@@ -11,6 +12,11 @@ device=${1:-}
 [ $# -eq 0 ] || shift
 # The tests that ctest's options choose, and what they skipped: each program counts that by reason when it ends.
 run_tests() {
+  if [ "${1:-}" = self-test ]; then
+    shift
+    build/tools/clnet-info --self-test "$@"
+    return
+  fi
   [ $# -gt 0 ] || set -- -L ops
   ctest --test-dir build --output-on-failure --no-tests=error -j "$(nproc)" "$@"
   awk '/^[0-9]+ skipped: / { n = $1; $1 = ""; count[$0] += n } END { for (why in count) print count[why] why }' \
@@ -62,7 +68,7 @@ case $device in
     echo "Oclgrind has nothing to report."
     ;;
   *)
-    sed -n '3,7s/^# *//p' "$0" >&2
+    sed -n '3,8s/^# *//p' "$0" >&2
     exit 2
     ;;
 esac

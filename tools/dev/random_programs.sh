@@ -12,24 +12,25 @@ failed=0
 # share PERCENT MODE [OPTION...]: a mode for a share of the time. Few operations and many programs of one structure: a driver that
 # compiles shall spend its time on running them.
 share() {
-  local time=$((seconds * $1 / 100)) mode=$2
+  local time=$((seconds * $1 / 100)) mode=$2 device=${CLNET_DEVICE:-${NULL_OPENCL_DEVICE:-the default device}}
   shift 2
-  echo "-- mode $mode, ${CLNET_DEVICE:-${NULL_OPENCL_DEVICE:-the default device}}"
   ${wrapper:-} "$tool" --mode "$mode" --seed "$seed" --count 1000000 --seconds "$time" --shrink-seconds 20 "$@" >"$log" 2>&1 || failed=1
-  grep -vE '^  [0-9]|^coverage' "$log" || true
+  grep -vE '^  [0-9]|^coverage|^mode ' "$log" || true
+  echo "$device: $(grep '^mode ' "$log" | tail -n 1 | grep . || echo "mode $mode ended without a word, FAILED")"
   seed=$((seed + 1000000))
 }
 
-share 20 plan --max-ops 8 --block 64
-share 16 fusion-off --block 16
-share 12 plan --max-ops 6 --block 64 --same-as reuse-off
-share 6 eager --max-ops 12
+share 14 plan --max-ops 8 --block 64
+share 9 fusion-off --block 16
+share 10 plan --max-ops 6 --block 64 --same-as reuse-off
+share 5 eager --max-ops 12
 share 8 oracles --max-ops 8
-share 8 memory --max-ops 8 --block 64
+share 14 memory --max-ops 8 --block 16
+share 8 poison --max-ops 8 --block 64
 own=$("$build/tools/clnet-info" --json |
   python3 -c 'import json, sys; print(next(d["native_float_width"] for d in json.load(sys.stdin)["devices"] if d["default"]))')
 for width in 4 8 16; do
-  [ "$width" = "$own" ] || share 5 "width-$width" --max-ops 6 --block 64
+  [ "$width" = "$own" ] || share 8 "width-$width" --max-ops 6 --block 64
 done
 if command -v oclgrind >/dev/null; then
   wrapper="oclgrind --build-options -cl-opt-disable --log $log.oclgrind" CLNET_DEVICE=oclgrind CLNET_CACHE=off share 4 plan \

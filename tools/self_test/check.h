@@ -38,16 +38,20 @@ struct Depth {
   int repeats() const { return full ? 20 : 3; }
 };
 
-/// All checks of a device, always in the same order. `device` is what it says of itself; `only` is an operation, or empty.
-std::vector<Check> make_checks(const DeviceInfo& device, Depth depth, const std::string& only);
+/// Solvers ("op:solver") that must not be tried again, as they end the process or hang.
+using Solvers = std::vector<std::string>;
+
+/// All checks of a device, always in the same order, also those of the solvers in `without`; none of them measures one of these.
+/// `device` is what it says of itself; `only` is an operation, or empty.
+std::vector<Check> make_checks(const DeviceInfo& device, Depth depth, const std::string& only, const Solvers& without);
 /// Of limits that the device states, and of arithmetic.
 std::vector<Check> make_probes(const DeviceInfo& device, Depth depth);
 
 /// The process that runs checks on Device::current().
 struct WorkerOptions {
-  int descriptor = -1;               ///< where it tells about each check, in lines of JSON
-  std::size_t first = 0;             ///< the number of the check to begin with
-  std::vector<std::string> without;  ///< solvers ("op:solver") that must not be tried again
+  int descriptor = -1;    ///< where it tells about each check, in lines of JSON
+  std::size_t first = 0;  ///< the number of the check to begin with
+  Solvers without;
 };
 /// Returns the exit code.
 int run_checks(const WorkerOptions& options, Depth depth, const std::string& only);

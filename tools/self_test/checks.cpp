@@ -188,15 +188,20 @@ void add_comparisons(std::vector<Check>& checks, const Problem& problem, Dtype d
   }
 }
 
-Check timing(const Problem& problem) {
+bool contains(const Solvers& solvers, const std::string& op, const std::string& solver) {
+  return std::find(solvers.begin(), solvers.end(), op + ":" + solver) != solvers.end();
+}
+
+Check timing(const Problem& problem, const Solvers& without) {
   Check check{.name = "time of " + problem.name, .op = problem.op, .solver = {}, .limit = {}, .run = {}};
-  check.run = [problem] {
+  check.run = [problem, without] {
     CheckResult result;
     const Trial trial(problem, Dtype::f32);
     result.milliseconds[""] = trial.time();
     auto solvers = exec::solver_names(problem.op);
     solvers.pop_back();  // the oracle is not meant to be fast
     for (const auto& solver : solvers) {
+      if (contains(without, problem.op, solver)) continue;
       const exec::ForceSolver force(problem.op, solver);
       try {
         result.milliseconds[solver] = trial.time();
@@ -242,7 +247,7 @@ CheckResult attempt(const Check& check) {
 
 }  // namespace
 
-std::vector<Check> make_checks(const DeviceInfo& device, Depth depth, const std::string& only) {
+std::vector<Check> make_checks(const DeviceInfo& device, Depth depth, const std::string& only, const Solvers& without) {
   std::vector<Check> checks;
   if (only.empty()) checks = make_probes(device, depth);
   // Each dtype is a program of its own to build: a quick test has the first problems of the heaviest operations in f16.
@@ -254,17 +259,16 @@ std::vector<Check> make_checks(const DeviceInfo& device, Depth depth, const std:
     if (problem.narrow && depth.full) add_comparisons(checks, problem, Dtype::bf16, depth);
   }
   for (const auto& problem : make_timed_problems())
-    if (only.empty() || problem.op == only) checks.push_back(timing(problem));
+    if (only.empty() || problem.op == only) checks.push_back(timing(problem, without));
   return checks;
 }
 
 int run_checks(const WorkerOptions& options, Depth depth, const std::string& only) {
   const Speaker speaker(options.descriptor);
-  const auto checks = make_checks(Device::current().info(), depth, only);
+  const auto checks = make_checks(Device::current().info(), depth, only, options.without);
   for (std::size_t i = options.first; i < checks.size(); ++i) {
     const auto& check = checks[i];
-    if (std::find(options.without.begin(), options.without.end(), check.op + ":" + check.solver) != options.without.end())
-      continue;
+    if (contains(options.without, check.op, check.solver)) continue;
     speaker.say({{"begin", i}});
     const auto result = attempt(check);
     speaker.say({{"end", i},

@@ -118,12 +118,13 @@ struct Report {
   double seconds = 0;
 };
 
-/// Runs all checks, each process as far as it comes.
+/// Runs all checks, each process as far as it comes. `endings` are those of processes that were at no check.
 std::vector<std::optional<CheckResult>> run_all(const std::vector<Check>& checks, const DeviceInfo& device,
-                                                const SelfTestOptions& options) {
+                                                const SelfTestOptions& options, std::vector<Fault>& endings) {
   std::vector<std::optional<CheckResult>> results(checks.size());
-  std::vector<std::string> without;
-  const std::chrono::seconds patience(options.full ? 600 : 60);
+  Solvers without;
+  // Longer than any check takes on a busy machine: building CLBlast's kernels is the longest.
+  const std::chrono::seconds patience(options.full ? 600 : 240);
   std::size_t first = 0;
   while (first < checks.size()) {
     std::vector<std::string> arguments{"--self-test-first", std::to_string(first), "--device",
@@ -132,9 +133,8 @@ std::vector<std::optional<CheckResult>> run_all(const std::vector<Check>& checks
     if (!options.only.empty()) arguments.insert(arguments.end(), {"--only", options.only});
     for (const auto& solver : without) arguments.insert(arguments.end(), {"--self-test-without", solver});
     Worker worker(arguments);
-    bool running = false;
+    bool began = false, running = false, done = false, silent = false;
     std::size_t number = 0;
-    bool done = false, silent = false;
     std::string line;
     for (;;) {
       const auto event = worker.next(line, patience);
@@ -144,7 +144,7 @@ std::vector<std::optional<CheckResult>> run_all(const std::vector<Check>& checks
       done = done || said.contains("done");
       if (said.contains("begin")) {
         number = said["begin"].get<std::size_t>();
-        running = true;
+        began = running = true;
       }
       if (said.contains("end")) {
         results.at(said["end"].get<std::size_t>()) = {static_cast<Verdict>(said["verdict"].get<int>()),
@@ -156,9 +156,19 @@ std::vector<std::optional<CheckResult>> run_all(const std::vector<Check>& checks
     }
     const auto ending = worker.wait(silent || done);
     if (done) break;
-    if (!running) throw Error(fmt::format("self-test: the device {} before a check has begun", ending));
+    const auto what = silent ? fmt::format("hangs: nothing for {} s", patience.count()) : ending;
+    if (!running) {
+      // Where a process may end at any time, the others come farther; where none comes to a check, that is all.
+      if (began) {
+        endings.push_back({"after " + checks.at(number).name, what});
+        continue;
+      }
+      if (first == 0) throw Error(fmt::format("self-test: the device {} before a check has begun", what));
+      endings.push_back({fmt::format("the last {} checks", checks.size() - first), what + " before one of them has begun"});
+      break;
+    }
     const auto& check = checks.at(number);
-    results[number] = {Verdict::fails, silent ? fmt::format("hangs: nothing for {} s", patience.count()) : ending};
+    results[number] = {Verdict::fails, what};
     if (!check.solver.empty()) without.push_back(check.op + ":" + check.solver);
     first = number + 1;
   }
@@ -280,8 +290,11 @@ int self_test(const SelfTestOptions& options) {
     throw Error(fmt::format("--only {}: no such operation; there are {}", options.only, fmt::join(ops, ", ")));
 
   const auto start = Clock::now();
-  const auto checks = make_checks(device, {options.full}, options.only);
-  auto report = judge(checks, run_all(checks, device, options), device);
+  const auto checks = make_checks(device, {options.full}, options.only, {});
+  std::vector<Fault> endings;
+  const auto results = run_all(checks, device, options, endings);
+  auto report = judge(checks, results, device);
+  std::move(endings.begin(), endings.end(), std::back_inserter(report.broken));
   report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const auto file = ocl::quirk_file(device);
   if (file && !options.only.empty()) {

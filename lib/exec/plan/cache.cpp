@@ -93,13 +93,14 @@ PlanCache::Entry PlanCache::build(std::string key, const Work& work, ocl::Contex
     if (plan->cached_bytes() > 0) plan = make(work, device, false);
     const auto again = fits(*plan, device) ? Recomputing{} : recompute(work);
     auto smaller = again.repeated ? make(again.work, device, false) : nullptr;
-    if (smaller && smaller->planned_bytes() < plan->planned_bytes()) {
+    const bool is_smaller = smaller && smaller->planned_bytes() < plan->planned_bytes();
+    if (is_smaller) {
       logging::print(logging::Level::plan,
                      "plan: {:.2f} MiB of intermediates do not fit; {:.2f} MiB with {} operations computed twice",
                      mib(plan->planned_bytes()), mib(smaller->planned_bytes()), again.repeated);
       plan = std::move(smaller);
     }
-    plan->set_shrunk();
+    plan->set_shrunk(is_smaller ? again.repeated : 0);
   }
   if (explain) {
     logging::print(

@@ -40,7 +40,12 @@ class Plan {
   std::size_t cached_bytes() const { return bytes_at(Home::cached); }
   /// Whether it was made for little memory already.
   bool is_shrunk() const { return shrunk_; }
-  void set_shrunk() { shrunk_ = true; }
+  /// How many operations each run then computes twice.
+  std::size_t repeated() const { return repeated_; }
+  void set_shrunk(std::size_t repeated) {
+    shrunk_ = true;
+    repeated_ = repeated;
+  }
   /// Arguments set so far, in all runs.
   std::uint64_t arguments_set() const { return arguments_set_; }
 
@@ -84,7 +89,7 @@ class Plan {
   Placement placement_;
   std::vector<Step> steps_;
   std::uint64_t generation_ = 0;  ///< of the arena that all fixed arguments are set for
-  std::size_t kernels_ = 0, host_calls_ = 0;
+  std::size_t kernels_ = 0, host_calls_ = 0, repeated_ = 0;
   std::uint64_t arguments_set_ = 0;
   bool shrunk_ = false;
 };

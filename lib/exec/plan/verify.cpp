@@ -73,6 +73,7 @@ class Verifier {
  public:
   explicit Verifier(const RunView& run) : run_(run), recording_(*run.recording), placement_(*run.placement) {
     read_.resize(run.places.size());
+    unread_.resize(run.places.size());
   }
 
   void operator()() {
@@ -98,6 +99,8 @@ class Verifier {
         if (!argument.reads) continue;
         check_read(argument, "reads");
         read_[static_cast<std::size_t>(argument.root)].write(argument.begin, argument.end, {argument.root, 0, now_});
+        std::erase_if(unread_[static_cast<std::size_t>(argument.root)],
+                      [&](const Write& write) { return argument.begin < write.end && write.begin < argument.end; });
       }
       for (const auto& argument : command.arguments)
         if (argument.writes) write(argument);
@@ -236,6 +239,14 @@ class Verifier {
               fail(fmt::format("writes bytes {} to {} of {}, which {} has read before", begin, end, name(argument.root),
                                command(content->writer)));
           });
+    // Parts of a value may lie among each other, as the inputs of a concatenation do: only what covers all of an earlier part
+    // makes that one useless.
+    auto& unread = unread_[static_cast<std::size_t>(argument.root)];
+    for (const auto& earlier : unread)
+      if (!argument.adds && argument.begin <= earlier.begin && earlier.end <= argument.end)
+        fail(fmt::format("writes bytes {} to {} of {} again, which {} wrote and nothing has read", earlier.begin, earlier.end,
+                         name(argument.root), command(earlier.writer)));
+    unread.push_back({argument.begin, argument.end, now_});
     contents_[argument.buffer].write(argument.address, end_of(argument),
                                      {argument.root, argument.address - argument.begin, now_});
   }
@@ -261,6 +272,11 @@ class Verifier {
     throw Error(text);
   }
 
+  /// What an argument wrote.
+  struct Write {
+    std::int64_t begin, end;
+    std::size_t writer;
+  };
   struct Protected {
     std::int64_t begin, end;
     ValueId root;
@@ -275,6 +291,7 @@ class Verifier {
   std::unordered_map<std::uint64_t, Bytes> contents_;                    ///< by buffer: what the run has written
   std::unordered_map<std::uint64_t, std::vector<Protected>> protected_;  ///< by buffer: what it must not write
   std::vector<Bytes> read_;                                              ///< by root value: its bytes that were read, and by whom
+  std::vector<std::vector<Write>> unread_;                               ///< by root value: writes of which nothing was read yet
 };
 
 RunArgument argument(const Recording& recording, const std::vector<RunPlace>& places, Ref ref, std::int64_t count) {
@@ -310,6 +327,7 @@ RunView view(const Recording& recording, const Placement& placement, const std::
           command.arguments.back().reads = buffer->reads;
           command.arguments.back().writes = buffer->writes;
           command.arguments.back().same_element = buffer->access == Access::same_element;
+          command.arguments.back().adds = buffer->scattered;
         }
     } else {
       const auto& call = std::get<HostCall>(recording.commands()[i]);
@@ -324,7 +342,10 @@ RunView view(const Recording& recording, const Placement& placement, const std::
           return other.writes && other.root == read.root && other.begin == read.begin && other.end == read.end;
         });
         // Of what it both reads and writes, a call does not say how much: it counts as written only.
-        if (same != command.arguments.end()) continue;
+        if (same != command.arguments.end()) {
+          same->adds = true;
+          continue;
+        }
         command.arguments.push_back(read);
         command.arguments.back().reads = true;
       }

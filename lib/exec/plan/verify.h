@@ -26,6 +26,7 @@ struct RunArgument {
   bool reads = false, writes = false;
   bool same_element = false;  ///< see Access
   std::int64_t element = 1;   ///< bytes
+  bool adds = false;          ///< writes among what is there, or to it: Launch::scattered(), or a call that also reads it
 };
 
 struct RunCommand {
@@ -60,7 +61,9 @@ CLNET_API RunView view(const Recording& recording, const Placement& placement, c
 
 /// Throws Error, naming the rule and the launches around, unless
 /// - every argument points to the value that it means, inside of its buffer, and every read finds that value there;
-/// - nothing is written after it was read, but by arguments that are read and written;
+/// - nothing is written after it was read, but by arguments that are read and written, nor, unless it is declared
+/// (RunArgument::adds),
+///   all of what an argument wrote before anything has read of it;
 /// - leaves and cached values that are there are not written, nor what is returned or kept once it is made;
 /// - arguments of one launch overlap only where in-place is allowed (see grant_in_place);
 /// - cached values are made of what stays the same, are there for the very sources of this run, and are not returned.

@@ -88,6 +88,11 @@ Launch& Launch::part(std::int64_t elements) {
   return *this;
 }
 
+Launch& Launch::scattered() {
+  std::get<BufferArg>(args_.back()).scattered = true;
+  return *this;
+}
+
 Launch& Launch::flops(double count) {
   flops_ = count;
   return *this;

@@ -37,6 +37,7 @@ struct BufferArg {
   bool reads = true, writes = false;
   Access access = Access::any;
   std::int64_t count = -1;  ///< elements from `ref` on that the launch reads or writes; -1: the rest of the value
+  bool scattered = false;   ///< see Launch::scattered()
 };
 /// A one-element leaf whose value the host knows, passed by value.
 struct ScalarArg {
@@ -77,6 +78,8 @@ class CLNET_API Launch {
   /// Says that the launch touches only so many elements of the buffer argument given last. Every element of a value is written
   /// once before it is read, by one launch or by several that write a part each.
   Launch& part(std::int64_t elements);
+  /// Says that the launch writes only some of the elements of the output given last, among what other launches have written.
+  Launch& scattered();
   /// For the profiler.
   Launch& flops(double count);
   Launch& detail(std::string text);

@@ -90,8 +90,9 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
   auto& launch = configure(recorder.kernel("conv2d_cpu", "conv2d_cpu"), b.tile);
   launch.in("x", backward ? p.y : p.x).in("w", packed);
   if (p.has_bias()) launch.in("bias", p.bias).define("BIAS", 1);
-  launch.out("y", backward ? p.x : p.y)
-      .args({p.n, b.images, p.groups, in, source.height, source.width, out, target.height, target.width, v.count, h.count})
+  launch.out("y", backward ? p.x : p.y);
+  if (backward) launch.scattered();
+  launch.args({p.n, b.images, p.groups, in, source.height, source.width, out, target.height, target.width, v.count, h.count})
       .args({v.target_first, h.target_first, v.target_step, h.target_step, v.source_step, h.source_step})
       .args({v.taps, h.taps, v.tap_first, h.tap_first, v.tap_step, h.tap_step})
       .args({b.rows_block, b.panel_block, b.channel_block, b.rows, b.columns, b.pitch})

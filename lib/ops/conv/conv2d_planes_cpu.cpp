@@ -45,7 +45,9 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
   launch.define("ROWS", sums.rows).define("COLUMNS", sums.columns).define("OUTS", sums.outs);
   launch.in("x", backward ? p.y : p.x).in("w", p.weight);
   if (p.has_bias()) launch.in("bias", p.bias).define("BIAS", 1);
-  launch.out("y", backward ? p.x : p.y)
+  launch.out("y", backward ? p.x : p.y);
+  if (backward) launch.scattered();
+  launch
       .args({p.groups, ins, outs, backward ? p.group_in() * kernel : kernel, backward ? kernel : p.group_in() * kernel,
              p.group_out() * p.group_in() * kernel, p.kw})
       .args({source.height, source.width, target.height, target.width, v.count, h.count})
