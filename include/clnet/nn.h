@@ -33,6 +33,9 @@ namespace clnet::nn {
 class CLNET_API Parameter {
  public:
   explicit Parameter(const Tensor& value);
+  // Copies only: what was moved from would be the handle of nothing.
+  Parameter(const Parameter&) = default;
+  Parameter& operator=(const Parameter&) = default;
   /// The present value; it stays what it is when the parameter is set.
   Tensor value() const;
   operator Tensor() const { return value(); }  // NOLINT(google-explicit-constructor)
@@ -42,7 +45,8 @@ class CLNET_API Parameter {
   void set(const Tensor& value);
   /// When `value` is computed, for whatever reason, this parameter's present value becomes update(present, value) along with it,
   /// exactly once: a running statistic. At once when it is computed already; never when it is never computed. `update` builds
-  /// graph of the same spec, and must not keep tensors of `value`'s graph. Nothing changes when the evaluation fails.
+  /// graph of the same spec, and must neither evaluate nor keep tensors of `value`'s graph. Nothing changes when the evaluation
+  /// fails.
   void follow(const Tensor& value, std::function<Tensor(const Tensor& now, const Tensor& value)> update);
   /// Whether both are handles of one slot.
   bool same(const Parameter& other) const { return slot_ == other.slot_; }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "clnet/export.h"
@@ -54,6 +55,8 @@ class CLNET_API Optimizer {
   explicit Optimizer(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
  private:
+  void require_made(std::string_view call) const;
+
   std::shared_ptr<Impl> impl_;
 };
 

@@ -135,16 +135,19 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
   require(output_gradients, "the gradient of output");
   require(inputs, "input");
   std::unordered_map<const Node*, Tensors> arrived;
-  const auto arrive = [&](const Tensor& at, const Tensor& gradient) {
-    if (gradient.shape() != at.shape())
-      throw ShapeError(fmt::format("gradients: a gradient of shape {} for a value of shape {}", to_string(gradient.shape()),
-                                   to_string(at.shape())));
+  const auto arrive = [&](const Tensor& at, const Tensor& gradient, std::string_view from) {
+    const auto wrong = [&] {
+      return fmt::format("gradients: {} gives a gradient {} for a value {}", from, to_string(gradient.spec()),
+                         to_string(at.spec()));
+    };
+    if (gradient.shape() != at.shape()) throw ShapeError(wrong());
+    if (gradient.dtype() != at.dtype()) throw DtypeError(wrong());
     auto& slots = arrived[at.node().get()];
     slots.resize(at.node()->outputs.size());
     auto& slot = slots[static_cast<std::size_t>(at.output())];
     slot = slot.defined() ? slot + gradient : gradient;
   };
-  for (std::size_t i = 0; i < outputs.size(); ++i) arrive(outputs[i], output_gradients[i]);
+  for (std::size_t i = 0; i < outputs.size(); ++i) arrive(outputs[i], output_gradients[i], "the caller");
 
   const auto order = path(outputs, inputs);
   std::unordered_set<const Node*> on_path;
@@ -162,7 +165,8 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
         (*node)->op->vjp(recomputed.in_place_of((*node)->inputs, **node), recomputed.in_place_of(results, **node), found->second);
     for (std::size_t i = 0; i < flows.size(); ++i) {
       const auto& input = (*node)->inputs[i];
-      if (flows[i].defined() && is_floating(input.dtype()) && on_path.count(input.node().get())) arrive(input, flows[i]);
+      if (flows[i].defined() && is_floating(input.dtype()) && on_path.count(input.node().get()))
+        arrive(input, flows[i], (*node)->op->name());
     }
   }
 

@@ -24,9 +24,19 @@ Finished& finished() {
   return *all;
 }
 
+/// While an update builds its graph. Evaluating there would come upon the same effect again, without end.
+thread_local bool updating = false;
+struct Updating {
+  Updating() { updating = true; }
+  ~Updating() { updating = false; }
+  Updating(const Updating&) = delete;
+  Updating& operator=(const Updating&) = delete;
+};
+
 }  // namespace
 
 Effects::Effects(std::span<const Tensor> asked) : asked_(asked.begin(), asked.end()) {
+  if (updating) throw Error("Parameter::follow: the update evaluates or reads a value; it may only build graph");
   auto& all = finished();
   const std::lock_guard lock(all.mutex);
   ++all.evaluations;
@@ -67,7 +77,10 @@ void Effects::apply(const std::shared_ptr<Effect>& effect, const std::shared_ptr
   const auto [found, fresh] = change_of_.try_emplace(slot.get(), changes_.size());
   if (fresh) changes_.push_back({slot, slot->value});
   auto& now = changes_[found->second].value;
-  Tensor next = effect->update(now, Tensor(node, effect->output));
+  Tensor next = [&] {
+    const Updating here;
+    return effect->update(now, Tensor(node, effect->output));
+  }();
   if (!next.defined() || next.spec() != now.spec())
     throw Error(fmt::format("an effect gives {} to a parameter of {}", next.defined() ? to_string(next.spec()) : "no tensor",
                             to_string(now.spec())));

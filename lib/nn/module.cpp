@@ -18,6 +18,8 @@ struct Module::State {
   bool training = true;
 
   void require_free(const std::string& name) const {
+    if (name.empty() || name.find('.') != std::string::npos)
+      throw Error(fmt::format("module: '{}' is no name: it is empty or has a dot in it", name));
     const auto taken = [&](const auto& list) {
       return std::any_of(list.begin(), list.end(), [&](const auto& entry) { return entry.first == name; });
     };

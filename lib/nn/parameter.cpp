@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <unordered_set>
+
 #include "clnet/error.h"
 #include "clnet/nn.h"
 #include "lib/exec/record/work.h"
@@ -45,14 +47,18 @@ void Parameter::set(const Tensor& value) {
 
 void Parameter::follow(const Tensor& value, std::function<Tensor(const Tensor& now, const Tensor& value)> update) {
   if (!value.defined()) throw Error("a parameter cannot follow an undefined tensor");
+  if (!update) throw Error("a parameter cannot follow a tensor without an update");
   if (exec::value_of(value)) return assign({{*this, update(slot_->value, value)}});
   value.node()->effects.push_back(std::make_shared<Effect>(slot_, value.output(), std::move(update)));
 }
 
 void assign(std::span<const std::pair<Parameter, Tensor>> values) {
   std::vector<Tensor> tensors;
+  std::unordered_set<const Slot*> seen;
   for (const auto& [parameter, tensor] : values) {
     require_same_spec(parameter.value(), tensor);
+    if (!seen.insert(parameter.slot().get()).second)
+      throw Error(fmt::format("assign: a parameter of {} is given twice", to_string(tensor.spec())));
     tensors.push_back(tensor);
   }
   eval(tensors);

@@ -146,6 +146,9 @@ Kernel Kernel::scalar(std::string_view parameter, double value) const {
   if (found->kind != Kind::floating && !(value >= low && value <= high && value == std::floor(value)))
     throw Error(fmt::format("kernel {}: parameter '{}' is of type {}, which cannot hold {}", d.name, parameter,
                             is_unsigned ? "uint" : "int", value));
+  if (found->kind == Kind::floating && std::isfinite(value) &&
+      std::abs(value) > static_cast<double>(std::numeric_limits<float>::max()))
+    throw Error(fmt::format("kernel {}: parameter '{}' is of type float, which cannot hold {}", d.name, parameter, value));
   auto changed = std::make_shared<Definition>(d);
   changed->scalars.insert_or_assign(std::string(parameter), value);
   return Kernel(std::move(changed));
@@ -184,13 +187,19 @@ std::vector<Tensor> Kernel::all(const std::vector<Tensor>& inputs) const {
 
   std::vector<Spec> specs;
   for (const auto& input : inputs) specs.push_back(input.spec());
-  auto global = d.range(specs, KernelOp(definition_, {}).infer(specs));
+  const auto made = KernelOp(definition_, {}).infer(specs);
+  auto global = d.range(specs, made);
   bool fits = !global.empty() && global.size() <= 3 && (d.local.empty() || d.local.size() == global.size());
   for (auto size : global) fits = fits && size >= 0;
   for (auto size : d.local) fits = fits && size > 0;
   if (!fits)
     throw Error(fmt::format("kernel {}: [{}] by [{}] is no range of 1 to 3 dimensions", d.name, fmt::join(global, ", "),
                             fmt::join(d.local, ", ")));
+  const bool runs = std::find(global.begin(), global.end(), 0) == global.end();
+  for (const auto& spec : made)
+    if (!runs && spec.shape.numel() > 0)
+      throw Error(fmt::format("kernel {}: the range [{}] is empty, but {} is to be written", d.name, fmt::join(global, ", "),
+                              to_string(spec)));
   return apply_all(std::make_shared<KernelOp>(definition_, std::move(global)), inputs);
 }
 

@@ -159,15 +159,19 @@ struct Optimizer::Impl {
   }
 };
 
+void Optimizer::require_made(std::string_view call) const {
+  if (!impl_) throw Error(fmt::format("optimizer: {}() on an optimizer that was never made", call));
+}
+
 Tensor Optimizer::step(const Tensor& loss) {
-  if (!impl_) throw Error("optimizer: step() on an optimizer that was never made");
+  require_made("step");
   if (!loss.defined()) throw Error(fmt::format("{}: the loss is undefined", impl_->name));
   impl_->run(impl_->update(impl_->gradients_of(loss)), loss);
   return loss.detach();
 }
 
 void Optimizer::apply(const std::vector<Tensor>& gradients) {
-  if (!impl_) throw Error("optimizer: apply() on an optimizer that was never made");
+  require_made("apply");
   const auto& slots = impl_->slots;
   if (gradients.size() != slots.size())
     throw Error(fmt::format("{}: {} gradients for {} parameters", impl_->name, gradients.size(), slots.size()));
@@ -176,12 +180,19 @@ void Optimizer::apply(const std::vector<Tensor>& gradients) {
   impl_->run(impl_->update(gradients));
 }
 
-double Optimizer::learning_rate() const { return impl_->rate; }
+double Optimizer::learning_rate() const {
+  require_made("learning_rate");
+  return impl_->rate;
+}
 void Optimizer::set_learning_rate(double rate) {
+  require_made("set_learning_rate");
   require(rate >= 0 && std::isfinite(rate), "optimizer", "the learning rate", rate);
   impl_->rate = rate;
 }
-std::int64_t Optimizer::steps() const { return impl_->steps; }
+std::int64_t Optimizer::steps() const {
+  require_made("steps");
+  return impl_->steps;
+}
 
 bool Optimizer::made_for(const nn::Module& module) const {
   const auto parameters = module.parameters();
@@ -192,6 +203,7 @@ bool Optimizer::made_for(const nn::Module& module) const {
 }
 
 io::StateDict Optimizer::state() const {
+  require_made("state");
   io::StateDict result{{"step", Tensor::scalar(static_cast<double>(impl_->steps), Dtype::i64)}};
   const auto names = state_names(impl_->rule);
   for (const auto& slot : impl_->slots)
@@ -200,6 +212,7 @@ io::StateDict Optimizer::state() const {
 }
 
 void Optimizer::load_state(const io::StateDict& state) {
+  require_made("load_state");
   std::map<std::string, Tensor> given;
   std::vector<std::string> faults;
   std::vector<std::pair<nn::Parameter, Tensor>> changes;

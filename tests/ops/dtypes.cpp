@@ -1,6 +1,8 @@
 // Every operation in every dtype against the double-precision reference of the rounded inputs, or its refusal. What may be
 // missing is the rounding to the result's dtype, and what f32 arithmetic of so many steps loses. docs/dtypes.md shows the table,
 // and must show it as it is; CLNET_TEST_ERRORS=1 prints it.
+#include "tests/ops/dtypes.h"
+
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -30,29 +32,13 @@
 
 using namespace clnet;
 using namespace clnet::testing;
+using namespace clnet::testing::dtypes;
 using Catch::Matchers::Contains;
 
 namespace {
 
 constexpr Dtype all_dtypes[] = {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::i32,
                                 Dtype::i64, Dtype::i8,  Dtype::u8,   Dtype::boolean};
-
-enum class Takes : std::uint8_t { all, numbers, floats, bools };
-enum class Gives : std::uint8_t { same, with_number, boolean, sums, index, f32 };
-
-struct Entry {
-  std::string name;
-  Takes takes;
-  Gives gives;
-  /// Of inputs whose dtype is f32 the one under test; whole numbers from 1 to 5 where that is an integer.
-  std::vector<Input> inputs;
-  std::function<Tensor(const std::vector<Tensor>&)> run;
-  std::function<Array(const Arrays&)> reference;
-  double steps = 0;       ///< roundings of f32 on the way to an element, in a row
-  double roundings = 1;   ///< to the result's dtype
-  std::string note = {};  ///< behind the name, in the table
-  double steps_of_1 = 0;  ///< of the result's dtype below 1
-};
 
 bool takes(Takes what, Dtype dtype) {
   switch (what) {
@@ -92,36 +78,6 @@ double stored(double value, Dtype dtype) {
 
 double unit_roundoff(Dtype dtype) { return dtype == Dtype::f16 ? 0x1p-11 : dtype == Dtype::bf16 ? 0x1p-8 : 0x1p-24; }
 double least_step(Dtype dtype) { return dtype == Dtype::f16 ? 0x1p-25 : 0x1p-133; }
-
-Entry unary(const std::string& name, Takes what, Tensor (*function)(const Tensor&), double (*formula)(double), double steps = 0,
-            Gives gives = Gives::same, const std::string& note = {}) {
-  return {name,
-          what,
-          gives,
-          {{{3, 37}, 0.5, 2}},
-          [=](const auto& in) { return function(in[0]); },
-          [=](const Arrays& in) {
-            Array y(in[0].shape);
-            for (std::int64_t i = 0; i < y.numel(); ++i) y[i] = formula(in[0][i]);
-            return y;
-          },
-          steps,
-          1,
-          note};
-}
-
-Entry binary(const std::string& name, Takes what, Tensor (*function)(const Tensor&, const Tensor&),
-             double (*formula)(double, double), double steps = 0, Gives gives = Gives::same) {
-  return {name,
-          what,
-          gives,
-          {{{5, 1}, 0.5, 2}, {{7}, 0.5, 2}},
-          [=](const auto& in) { return function(in[0], in[1]); },
-          [=](const Arrays& in) {
-            return broadcast_reference(in, [=](const std::vector<double>& v) { return formula(v[0], v[1]); });
-          },
-          steps};
-}
 
 std::vector<Entry> elementwise_entries() {
   using T = const Tensor&;
@@ -641,7 +597,7 @@ double largest_share(const Run& run, const Entry& entry) {
 
 std::vector<Entry> all_entries() {
   auto entries = elementwise_entries();
-  for (auto more : {number_entries(), shape_entries(), reduce_entries(), product_entries()})
+  for (auto more : {number_entries(), shape_entries(), reduce_entries(), product_entries(), composed_entries()})
     entries.insert(entries.end(), more.begin(), more.end());
   return entries;
 }

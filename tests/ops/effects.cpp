@@ -322,3 +322,26 @@ TEST_CASE("a step that fails changes nothing, and is right to the bit when it is
   SECTION("a loss built anew") { optimizer.step(loss_of(*net, large)); }
   CHECK(everything(*net, optimizer) == wanted);
 }
+
+TEST_CASE("an update that evaluates is refused with one error, and the value can still be had") {
+  const nn::Parameter p(zeros({}));
+  const auto reads = [](const Tensor& now, const Tensor& value) { return value.item<float>() > 1 ? now + 1.0 : now; };
+  const auto waits = [](const Tensor& now, const Tensor& value) {
+    value.eval();
+    return now;
+  };
+  for (const auto& update : {std::function<Tensor(const Tensor&, const Tensor&)>(reads), {waits}}) {
+    const Tensor s = sum(ones({3})) * 2.0;
+    nn::Parameter(p).follow(s, update);
+    CHECK_THROWS_WITH(s.eval(), "Parameter::follow: the update evaluates or reads a value; it may only build graph");
+    CHECK(p.value().item<float>() == 0);
+    CHECK((sum(ones({3})) * 2.0).item<float>() == 6);
+  }
+}
+
+TEST_CASE("follow() wants an update, and assign() names each parameter once") {
+  nn::Parameter p(zeros({2}));
+  CHECK_THROWS_WITH(p.follow(ones({2}), nullptr), "a parameter cannot follow a tensor without an update");
+  CHECK_THROWS_WITH(nn::assign({{p, ones({2})}, {p, zeros({2})}}), "assign: a parameter of f32[2] is given twice");
+  CHECK(p.value().to_vector<float>() == std::vector<float>{0, 0});
+}

@@ -108,4 +108,24 @@ TEST_CASE("What is wrong with a kernel is said where it is used") {
   CHECK_THROWS_WITH(broken.eval(), Contains("broken") && Contains("nonsense") && Contains("STORE(y, 0, nonsense);"));
 }
 
+TEST_CASE("gradients of another dtype than their values are refused, and who gave them is named") {
+  const Tensor u = Tensor::from({1.f});
+  const Kernel copy =
+      Kernel("copy",
+             "kernel void copy(IN(a), OUT(b), const uint n) { uint i = get_global_id(0); if (i < n) STORE(b, i, LOAD(a, i)); }")
+          .gradient([](auto, auto, auto g) { return std::vector{cast(g[0], Dtype::f16)}; });
+  CHECK_THROWS_WITH(gradients(sum(copy(u)), {u}), "gradients: copy gives a gradient f16[1] for a value f32[1]");
+  const std::vector<Tensor> values{u}, wrong{zeros({1}, Dtype::i32)};
+  CHECK_THROWS_AS(gradients(values, wrong, values), DtypeError);
+}
+
+TEST_CASE("an empty range for an output with elements, and a float that is none, are refused") {
+  const std::vector<std::int64_t> none{0};
+  const Kernel fill("fill", "kernel void fill(IN(a), OUT(b), const float v) { STORE(b, get_global_id(0), v); }");
+  CHECK_THROWS_WITH(fill.scalar("v", 1).range(none)(ones({2})),
+                    "kernel fill: the range [0] is empty, but f32[2] is to be written");
+  CHECK(fill.scalar("v", 1).range(none)(ones({0})).numel() == 0);
+  CHECK_THROWS_WITH(fill.scalar("v", 1e300), "kernel fill: parameter 'v' is of type float, which cannot hold 1e+300");
+}
+
 }  // namespace clnet::testing

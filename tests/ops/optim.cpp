@@ -195,3 +195,15 @@ TEST_CASE("parameters that a loss does not reach stay untouched") {
     CHECK(optimizer.steps() == steps);
   }
 }
+
+TEST_CASE("an optimizer that was never made says so whatever is asked of it") {
+  optim::Optimizer none;
+  CHECK_FALSE(none);
+  CHECK_THROWS_WITH(none.steps(), "optimizer: steps() on an optimizer that was never made");
+  CHECK_THROWS_AS(none.learning_rate(), Error);
+  CHECK_THROWS_AS(none.set_learning_rate(1), Error);
+  CHECK_THROWS_AS(none.state(), Error);
+  CHECK_THROWS_AS(none.load_state({}), Error);
+  CHECK_THROWS_AS(none.step(ones({})), Error);
+  CHECK_THROWS_AS(none.apply({}), Error);
+}

@@ -273,3 +273,24 @@ TEST_CASE("copies of a Sequential are one module") {
   const nn::Sequential c = std::move(a);
   CHECK(a(x).to_vector<float>() == b(x).to_vector<float>());
 }
+
+TEST_CASE("what was moved from is still what it was") {
+  nn::Linear layer(2, 2);
+  const auto other = std::move(layer);
+  CHECK(layer(ones({1, 2})).shape() == Shape{1, 2});  // NOLINT(bugprone-use-after-move)
+  nn::Parameter p(ones({2}));
+  const auto q = std::move(p);
+  CHECK(p.same(q));  // NOLINT(bugprone-use-after-move)
+  Device device = Device::current();
+  const auto same = std::move(device);
+  CHECK(device == same);  // NOLINT(bugprone-use-after-move)
+}
+
+TEST_CASE("names of parts are not empty and have no dots") {
+  struct Named : nn::Module {
+    explicit Named(const std::string& name) { add_parameter(name, zeros({1})); }
+    Tensor forward(const Tensor& x) override { return x; }
+  };
+  CHECK_THROWS_WITH(Named("a.b"), "module: 'a.b' is no name: it is empty or has a dot in it");
+  CHECK_THROWS_AS(Named(""), Error);
+}

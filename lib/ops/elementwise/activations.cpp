@@ -28,7 +28,8 @@ Tensor softshrink(const Tensor& x, double lambda) {
 Tensor tanhshrink(const Tensor& x) {
   require_defined("tanhshrink", {{"x", x}});
   ops::require_floating("tanhshrink", x.spec());
-  return cast(wide(x) - tanh(wide(x)), x.dtype());
+  const Tensor all = wide(x);
+  return cast(all - tanh(all), x.dtype());
 }
 
 Tensor threshold(const Tensor& x, double bound, double value) {
@@ -63,7 +64,8 @@ Tensor lerp(const Tensor& a, const Tensor& b, double weight) {
   require_defined("lerp", {{"a", a}, {"b", b}});
   ops::require_floating("lerp", a.spec());
   ops::require_same_dtype("lerp", a.spec(), b.spec());
-  return cast(wide(a) + (wide(b) - wide(a)) * weight, a.dtype());
+  const Tensor from = wide(a);
+  return cast(from + (wide(b) - from) * weight, a.dtype());
 }
 
 Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
@@ -71,7 +73,8 @@ Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
   ops::require_floating("lerp", a.spec());
   ops::require_same_dtype("lerp", a.spec(), b.spec());
   ops::require_same_dtype("lerp", a.spec(), weight.spec());
-  return cast(wide(a) + (wide(b) - wide(a)) * wide(weight), a.dtype());
+  const Tensor from = wide(a);
+  return cast(from + (wide(b) - from) * wide(weight), a.dtype());
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
