@@ -37,7 +37,7 @@ TEST_CASE("the self-test names a solver that is wrong, and the library avoids it
   const auto source = content(fs::path(CLNET_SOURCE_DIR) / "kernels/norm/softmax_gpu.cl");
   const auto first_store = source.find("STORE");
   REQUIRE(first_store != std::string::npos);
-  folder.write("kernels/norm/softmax_gpu.cl",
+  folder.write("kernels/softmax_gpu.cl",
                replaced(source, source.substr(first_store, source.find(';', first_store) - first_store), "(void)0"));
   const auto [code, report] = self_test();
   CHECK(code == 1);
@@ -52,7 +52,7 @@ TEST_CASE("the self-test names a solver that is wrong, and the library avoids it
   CHECK(listed.out.find("softmax:gpu") != std::string::npos);
 
   // A good kernel is another state of the kernels; nothing is wrong with it.
-  folder.write("kernels/norm/softmax_gpu.cl", source);
+  folder.write("kernels/softmax_gpu.cl", source);
   CHECK(Process(folder.path(), {CLNET_INFO}, environment).wait().out.find("softmax:gpu") == std::string::npos);
   const auto [good_code, good_report] = self_test();
   CHECK(good_code == 0);
@@ -62,7 +62,7 @@ TEST_CASE("the self-test names a solver that is wrong, and the library avoids it
 TEST_CASE("the self-test survives a solver that ends the process or does not build") {
   const clnet::test::Folder folder;
   fs::create_directory(folder / "kernels");
-  folder.write("kernels/norm/softmax_gpu.cl", "this is no kernel");
+  folder.write("kernels/softmax_gpu.cl", "this is no kernel");
   const auto outcome =
       Process(folder.path(), {CLNET_INFO, "--self-test", "--only", "softmax"},
               {"CLNET_CACHE_DIR=" + (folder / "cache").string(), "CLNET_KERNEL_DIR=" + (folder / "kernels").string()})
@@ -75,7 +75,7 @@ TEST_CASE("the self-test survives a solver that ends the process or does not bui
 TEST_CASE("the self-test never tries a solver again that has ended the process, not even to measure it") {
   const clnet::test::Folder folder;
   fs::create_directory(folder / "kernels");
-  const auto source = content(fs::path(CLNET_SOURCE_DIR) / "kernels/softmax_gpu.cl");
+  const auto source = content(fs::path(CLNET_SOURCE_DIR) / "kernels/norm/softmax_gpu.cl");
   const auto first_store = source.find("STORE");
   REQUIRE(first_store != std::string::npos);
   folder.write("kernels/softmax_gpu.cl", replaced(source, source.substr(first_store, source.find(';', first_store) - first_store),

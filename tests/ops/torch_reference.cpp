@@ -88,7 +88,7 @@ Named shape(const Given& in) {
   if (name == "slice") return y(slice(slice(slice(x, 1, 1, 4), 2, 0, 4, 2), 3, 1, 3));
   if (name == "pad_const") return y(pad(x, {0, 0, 0, 1}, {0, 0, 3, 2}, 0.5));
   if (name == "cat_self") return y(concat({x, x * 2.0}, 1));
-  if (name == "pad_replicate") return y(pad(x, {0, 0, 0, 1}, {0, 0, 3, 2}, 0, PadMode::edge));
+  if (name == "pad_replicate") return y(pad(x, {0, 0, 2, 1}, {0, 0, 1, 2}, 0, PadMode::edge));
   if (name == "tile") return y(tile(x, {1, 2, 1, 3}));
   if (name == "pixel_shuffle2") return y(pixel_shuffle(x, 2));
   if (name == "pixel_unshuffle2") return y(pixel_unshuffle(x, 2));
@@ -170,7 +170,7 @@ const std::map<std::string, Function>& operations() {
       {"bce", [](const Given& in) { return y(bce(in["x"], in["target"], in.reduction(), in["weight"])); }},
       {"kl_div",
        [](const Given& in) {
-         return y(kl_div(in["x"], in["target"],
+         return y(kl_div(log_softmax(in["x"], -1), in["target"],
                          {.reduction = in.reduction(), .batch_mean = in.attributes.at("reduction") == "batchmean"}));
        }},
       {"cross_entropy",
