@@ -17,7 +17,7 @@ namespace clnet {
 CLNET_API std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> inputs);
 CLNET_API std::vector<Tensor> gradients(const Tensor& loss, std::initializer_list<Tensor> inputs);
 
-/// The same for any outputs, each with the gradient that arrives at it (of its shape): vector-Jacobian products.
+/// The same for any outputs, each with the gradient that arrives at it (of its spec): vector-Jacobian products.
 CLNET_API std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const Tensor> output_gradients,
                                         std::span<const Tensor> inputs);
 

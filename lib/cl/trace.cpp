@@ -77,6 +77,8 @@ void TraceFile::add(int track, const TraceEvent& event) {
 }
 
 void TraceFile::append(const std::string& object) {
+  // Nothing is written any more: what is kept for it would only grow.
+  if (!failure_.empty()) return;
   pending_ += first_ ? "\n" : ",\n";
   pending_ += object;
   first_ = false;

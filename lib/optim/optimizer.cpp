@@ -43,6 +43,7 @@ std::unordered_map<std::uint64_t, std::vector<Tensor>> leaves_by_slot(const Tens
       result[slot].push_back(tensor);
       continue;
     }
+    if (tensor.node()->op && tensor.node()->op->name() == "stop_gradient") continue;
     for (const auto& input : tensor.node()->inputs)
       if (is_floating(input.dtype()) && seen.insert(input.node().get()).second) open.push_back(input);
   }

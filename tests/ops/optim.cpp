@@ -207,3 +207,14 @@ TEST_CASE("an optimizer that was never made says so whatever is asked of it") {
   CHECK_THROWS_AS(none.step(ones({})), Error);
   CHECK_THROWS_AS(none.apply({}), Error);
 }
+
+TEST_CASE("a parameter that a loss sees only through stop_gradient stays untouched") {
+  struct Two : nn::Module {
+    nn::Parameter a = add_parameter("a", ones({2})), b = add_parameter("b", ones({2}));
+    Tensor forward(const Tensor& x) override { return x; }
+  } model;
+  optim::AdamW optimizer(model, {.learning_rate = 0.1, .weight_decay = 0.5});
+  optimizer.step(mean(stop_gradient(model.a.value()) * model.b.value()));
+  CHECK(model.a.value().to_vector<float>() == std::vector<float>{1, 1});
+  CHECK(model.b.value().to_vector<float>()[0] < 1);
+}

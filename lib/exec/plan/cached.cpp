@@ -78,7 +78,7 @@ CachedEntryPtr CachedValues::remove(Entries::iterator at) {
 
 bool CachedValues::is_known(const CachedEntry& entry) {
   constexpr std::size_t most_remembered = 1 << 14;
-  auto key = hash(*entry.text, entry.sources);
+  auto key = combined(hash(*entry.text, entry.sources), std::hash<std::string_view>()(*entry.text));
   for (auto scalar : entry.scalars) key = combined(key, scalar);
   if (offered_.count(key)) return true;
   if (offered_.size() == most_remembered) offered_.clear();

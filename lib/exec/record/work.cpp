@@ -25,8 +25,9 @@ std::vector<std::shared_ptr<Node>> Collector::add(std::span<const Tensor> tensor
   for (const auto& tensor : tensors) {
     auto& found = found_[tensor.node().get()];
     if (found.is_leaf(tensor.output()) || (!found.computed && slot_of(tensor))) continue;
-    work_.wanted.push_back(tensor);
     enter(tensor, found);
+    // Another thread may have given it its value since.
+    if (found.computed) work_.wanted.push_back(tensor);
     while (!stack_.empty()) {
       auto& visit = stack_.back();
       if (visit.next < visit.node->inputs.size()) {

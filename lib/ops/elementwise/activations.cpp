@@ -1,6 +1,8 @@
 // Activations and choices that other elementwise operations make up; fusion makes one kernel of each.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
@@ -11,6 +13,21 @@ namespace clnet {
 
 using ops::scalar_like;
 using ops::wide;
+
+namespace {
+
+/// The value as a scalar of x's dtype. Throws DtypeError where it lies outside.
+Tensor held_by(std::string_view op, double value, const Tensor& x) {
+  constexpr double halves_end = 65520;  // from here on a number rounds to infinity
+  try {
+    if (x.dtype() != Dtype::f16 || !std::isfinite(value) || std::abs(value) < halves_end) return scalar_like(value, x);
+  } catch (const DtypeError&) {
+    // Told below, with the operation's name.
+  }
+  throw DtypeError(fmt::format("{}: {} does not fit in {}", op, value, to_string(x.dtype())));
+}
+
+}  // namespace
 
 Tensor hardshrink(const Tensor& x, double lambda) {
   require_defined("hardshrink", {{"x", x}});
@@ -35,7 +52,7 @@ Tensor tanhshrink(const Tensor& x) {
 Tensor threshold(const Tensor& x, double bound, double value) {
   require_defined("threshold", {{"x", x}});
   ops::require_floating("threshold", x.spec());
-  return where(less_equal(x, bound), scalar_like(value, x), x);
+  return where(less_equal(x, bound), held_by("threshold", value, x), x);
 }
 
 Tensor prelu(const Tensor& x, const Tensor& weight) {
@@ -48,7 +65,9 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
                                  to_string(weight.spec()), to_string(x.spec())));
   std::vector<std::int64_t> extents(static_cast<std::size_t>(x.rank()), 1);
   if (channels) extents[1] = x.size(1);
-  return where(greater(x, 0.0), x, reshape(weight, extents) * x);
+  // The weight's gradient does not see positive elements, infinite ones above all.
+  const Tensor positive = greater(x, 0.0), rest = where(positive, scalar_like(0, x), x);
+  return where(positive, x, reshape(weight, extents) * rest);
 }
 
 Tensor glu(const Tensor& x, int dim) {
@@ -65,7 +84,8 @@ Tensor lerp(const Tensor& a, const Tensor& b, double weight) {
   ops::require_floating("lerp", a.spec());
   ops::require_same_dtype("lerp", a.spec(), b.spec());
   const Tensor from = wide(a);
-  return cast(from + (wide(b) - from) * weight, a.dtype());
+  const Tensor to = wide(b);
+  return cast(std::abs(weight) < 0.5 ? from + (to - from) * weight : to - (to - from) * (1 - weight), a.dtype());
 }
 
 Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
@@ -74,14 +94,17 @@ Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
   ops::require_same_dtype("lerp", a.spec(), b.spec());
   ops::require_same_dtype("lerp", a.spec(), weight.spec());
   const Tensor from = wide(a);
-  return cast(from + (wide(b) - from) * wide(weight), a.dtype());
+  const Tensor to = wide(b), share = wide(weight);
+  return cast(where(less(abs(share), 0.5), from + (to - from) * share, to - (to - from) * (1.0 - share)), a.dtype());
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   require_defined("masked_fill", {{"x", x}, {"mask", mask}});
   if (broadcast(x.shape(), mask.shape(), "masked_fill") != x.shape())
     throw ShapeError(fmt::format("masked_fill: mask {} does not broadcast to {}", to_string(mask.spec()), to_string(x.spec())));
-  return where(mask, scalar_like(value, x), x);
+  if (mask.dtype() != Dtype::boolean)
+    throw DtypeError(fmt::format("masked_fill: the mask must be bool, got {}", to_string(mask.spec())));
+  return where(mask, held_by("masked_fill", value, x), x);
 }
 
 }  // namespace clnet

@@ -217,6 +217,10 @@ const Row bce_row{"bce", 2, Takes::floats, false,
                     const Tensor slope = (t.a - t.b) / maximum(t.a * (1.0 - t.a), 1e-12);
                     return Tensors{t.g * slope, t.g * (maximum(log1p(-t.a), -100.0) - maximum(log(t.a), -100.0))};
                   }};
+const Row bce_with_logits_row{"bce_with_logits", 2, Takes::floats, false, "(a < 0 ? 0 : a) - a * b + log1p(exp(-fabs(a)))",
+                              [](const At& t) {
+                                return Tensors{t.g * (sigmoid(t.a) - t.b), -t.g * t.a};
+                              }};
 const Row gaussian_nll_row{"gaussian_nll", 2, Takes::floats, false,
                            "0.5f * (log(b < p0 ? p0 : b) + a * a / (b < p0 ? p0 : b))", [](const At& t) {
                              const Tensor ratio = t.a / maximum(t.b, double{t.p[0]});
@@ -382,6 +386,7 @@ class Where : public Op {
 }  // namespace
 
 Tensor cross_entropy_of_bits(const Tensor& x, const Tensor& t) { return binary(bce_row, x, t); }
+Tensor cross_entropy_of_logits(const Tensor& x, const Tensor& t) { return binary(bce_with_logits_row, x, t); }
 Tensor gaussian_nll(const Tensor& d, const Tensor& var, double eps) {
   return binary(gaussian_nll_row, d, var, {static_cast<float>(eps)});
 }

@@ -18,6 +18,8 @@ inline Tensor scalar_like(double value, const Tensor& tensor) { return Tensor::s
 
 /// -(t log x + (1 - t) log(1 - x)), each logarithm at least -100, and PyTorch's gradient where x is 0 or 1.
 Tensor cross_entropy_of_bits(const Tensor& x, const Tensor& t);
+/// The same with x the logit.
+Tensor cross_entropy_of_logits(const Tensor& x, const Tensor& t);
 /// (log v + d^2 / v) / 2 with v = max(var, eps); the gradient does not see the bound.
 Tensor gaussian_nll(const Tensor& d, const Tensor& var, double eps);
 

@@ -20,10 +20,10 @@ using ops::wide;
 
 namespace {
 
-/// m (d - m / 2) with m = min(d, bound): d^2 / 2 below the bound, linear beyond, and finite in all its steps for an infinite d.
-Tensor huber(const Tensor& input, const Tensor& target, double bound) {
+/// scale m (d - m / 2) with m = min(d, bound): d^2 / 2 below the bound, linear beyond, with a finite gradient for an infinite d.
+Tensor huber(const Tensor& input, const Tensor& target, double bound, double scale = 1) {
   const Tensor distance = abs(wide(input) - wide(target)), inner = minimum(distance, bound);
-  return inner * (distance - inner * 0.5);
+  return (scale == 1 ? inner : inner * scale) * (distance - inner * 0.5);
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduc
   require_same("smooth_l1_loss", input, target);
   if (!(beta >= 0)) throw Error(fmt::format("smooth_l1_loss: beta {} is not 0 or more", beta));
   if (beta == 0) return l1_loss(input, target, reduction);
-  return reduced(huber(input, target, beta) * (1 / beta), reduction, input.dtype());
+  return reduced(huber(input, target, beta, 1 / beta), reduction, input.dtype());
 }
 
 Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction, double delta) {
@@ -65,8 +65,7 @@ Tensor bce(const Tensor& input, const Tensor& target, Reduction reduction, const
 Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction, const Tensor& weight) {
   require_defined("bce_with_logits", {{"logits", logits}, {"target", target}});
   require_same("bce_with_logits", logits, target);
-  // -log_sigmoid(x) and -log_sigmoid(-x) never overflow; (1 - t) x - log_sigmoid(x) is both in one.
-  const Tensor x = wide(logits), losses = (1.0 - wide(target)) * x - log_sigmoid(x);
+  const Tensor losses = ops::cross_entropy_of_logits(wide(logits), wide(target));
   return reduced(weighted("bce_with_logits", losses, weight, logits.dtype()), reduction, logits.dtype());
 }
 
@@ -75,7 +74,7 @@ Tensor focal_loss(const Tensor& logits, const Tensor& target, Reduction reductio
   require_same("focal_loss", logits, target);
   const Tensor x = wide(logits), t = wide(target), other = 1.0 - t;
   const Tensor missed = sigmoid(x) * other + sigmoid(-x) * t;
-  Tensor losses = (other * x - log_sigmoid(x)) * pow(missed, gamma);
+  Tensor losses = ops::cross_entropy_of_logits(x, t) * pow(missed, gamma);
   if (alpha >= 0) losses = losses * (t * alpha + other * (1 - alpha));
   return reduced(losses, reduction, logits.dtype());
 }
@@ -88,7 +87,8 @@ Tensor kl_div(const Tensor& input, const Tensor& target, const KlDivOptions& opt
   if (options.log_target) {
     losses = exp(t) * (t - x);
   } else {
-    const Tensor counts = greater(t, 0.0);
+    // A target that is no probability gives NaN.
+    const Tensor counts = not_equal(t, 0.0);
     losses = where(counts, t * (log(where(counts, t, ops::scalar_like(1, t))) - x), ops::scalar_like(0, t));
   }
   if (!options.batch_mean) return reduced(losses, options.reduction, input.dtype());

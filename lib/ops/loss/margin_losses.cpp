@@ -16,13 +16,11 @@ using ops::wide;
 
 namespace {
 
-/// |a - b + eps|_p over the last dimension. `eps` keeps the gradient of equal rows finite, as in PyTorch.
-Tensor distance(const Tensor& a, const Tensor& b, double p, double eps) {
-  const Tensor difference = a - b + eps;
-  if (p == 1) return sum(abs(difference), {-1});
-  if (p == 2) return sqrt(sum(square(difference), {-1}));
-  return pow(sum(pow(abs(difference), p), {-1}), 1 / p);
-}
+/// max(x, 0), with PyTorch's gradient of 1 at 0: what lies on the margin moves.
+Tensor hinge(const Tensor& x) { return clamp(x, 0); }
+
+/// |a - b + eps|_p over the last dimension.
+Tensor distance(const Tensor& a, const Tensor& b, double p, double eps) { return norm(a - b + eps, p, {-1}); }
 
 }  // namespace
 
@@ -30,7 +28,7 @@ Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double ma
   require_defined("hinge_embedding_loss", {{"input", input}, {"target", target}});
   require_same("hinge_embedding_loss", input, target);
   const Tensor x = wide(input), t = wide(target), zero = ops::scalar_like(0, x);
-  const Tensor losses = where(not_equal(t, 1.0), relu(margin - x), zero) + where(not_equal(t, -1.0), x, zero);
+  const Tensor losses = where(not_equal(t, 1.0), hinge(margin - x), zero) + where(not_equal(t, -1.0), x, zero);
   return reduced(losses, reduction, input.dtype());
 }
 
@@ -38,7 +36,7 @@ Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& targe
   require_defined("margin_ranking_loss", {{"a", a}, {"b", b}, {"target", target}});
   require_same("margin_ranking_loss", a, b);
   require_same("margin_ranking_loss", a, target);
-  return reduced(relu(margin - wide(target) * (wide(a) - wide(b))), reduction, a.dtype());
+  return reduced(hinge(margin - wide(target) * (wide(a) - wide(b))), reduction, a.dtype());
 }
 
 Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin, Reduction reduction) {
@@ -52,7 +50,7 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
   constexpr double eps = 1e-12;
   const Tensor lengths = (sum(square(x), {-1}) + eps) * (sum(square(y), {-1}) + eps);
   const Tensor cosine = sum(x * y, {-1}) * rsqrt(lengths);
-  const Tensor losses = where(equal(t, 1.0), 1.0 - cosine, zero) + where(equal(t, -1.0), relu(cosine - margin), zero);
+  const Tensor losses = where(equal(t, 1.0), 1.0 - cosine, zero) + where(equal(t, -1.0), hinge(cosine - margin), zero);
   return reduced(losses, reduction, a.dtype());
 }
 
@@ -66,7 +64,7 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
   const Tensor a = wide(anchor), near = wide(positive), far = wide(negative);
   Tensor apart = distance(a, far, options.p, options.eps);
   if (options.swap) apart = minimum(apart, distance(near, far, options.p, options.eps));
-  const Tensor losses = relu(distance(a, near, options.p, options.eps) - apart + options.margin);
+  const Tensor losses = hinge(distance(a, near, options.p, options.eps) - apart + options.margin);
   return reduced(losses, options.reduction, anchor.dtype());
 }
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative) {

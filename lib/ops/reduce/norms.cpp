@@ -34,6 +34,7 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   require_defined("logsumexp", {{"x", x}});
   ops::require_floating("logsumexp", x.spec());
   const Tensor all = wide(x);
+  if (x.numel() == 0) return cast(log(sum(exp(all), dims, keepdim)), x.dtype());
   // Infinite ones are left where they are: infinity minus infinity is no number.
   const Tensor most = max(stop_gradient(all), dims, true);
   const Tensor shift = where(less(abs(most), std::numeric_limits<double>::infinity()), most, ops::scalar_like(0, most));
@@ -56,7 +57,9 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
   } else if (std::isinf(p)) {
     result = max(sizes, dims, keepdim);
   } else {
-    result = root(sum(pow(sizes, p), dims, keepdim), p);
+    // Below p = 1 the power's slope at 0 is infinite.
+    const Tensor none = equal(sizes, 0.0), powers = pow(where(none, ops::scalar_like(1, sizes), sizes), p);
+    result = root(sum(where(none, ops::scalar_like(0, sizes), powers), dims, keepdim), p);
   }
   return cast(result, x.dtype());
 }

@@ -27,7 +27,8 @@ Tensor band(std::string_view op, const Tensor& x, double first, double last) {
 Extents leading(std::string_view op, const Tensor& x, std::int64_t factor) {
   require_defined(op, {{"x", x}});
   if (x.rank() < 3) throw ShapeError(fmt::format("{}: {} is no {{..., C, H, W}}", op, to_string(x.spec())));
-  if (factor < 1) throw Error(fmt::format("{}: factor {} is not positive", op, factor));
+  constexpr std::int64_t most = 46340;  // its square is the most channels that a tensor can have
+  if (factor < 1 || factor > most) throw Error(fmt::format("{}: factor {} is not from 1 to {}", op, factor, most));
   auto extents = x.shape().extents();
   extents.resize(extents.size() - 3);
   return extents;

@@ -53,3 +53,21 @@ TEST_CASE("activations of several operations refuse wrong inputs") {
   CHECK_THROWS_AS(masked_fill(zeros({2}), zeros({2, 2}, Dtype::boolean), 0), ShapeError);
   CHECK_THROWS_AS(masked_fill(zeros({2}), zeros({2}), 0), DtypeError);
 }
+
+TEST_CASE("lerp ends where it shall, and prelu's weight does not see positive elements") {
+  const Tensor a = Tensor::from({1e8f, 16777216.f}), b = Tensor::from({1.f, 0.1f});
+  CHECK(lerp(a, b, 1.0).to_vector<float>() == std::vector<float>{1, 0.1f});
+  CHECK(lerp(a, b, ones({2})).to_vector<float>() == std::vector<float>{1, 0.1f});
+  const float inf = std::numeric_limits<float>::infinity();
+  const Tensor x = Tensor::from({inf, -1.f}), weight = Tensor::from({0.25f});
+  CHECK(gradients(sum(prelu(x, weight)), {weight})[0].item<float>() == -1);
+}
+
+TEST_CASE("values that a dtype does not hold are refused by name") {
+  const Tensor mask = ones({2}, Dtype::boolean);
+  CHECK_THROWS_WITH(masked_fill(zeros({2}, Dtype::f16), mask, -1e9), "masked_fill: -1000000000 does not fit in f16");
+  CHECK_THROWS_WITH(masked_fill(zeros({2}, Dtype::u8), mask, -1), "masked_fill: -1 does not fit in u8");
+  CHECK_THROWS_WITH(threshold(zeros({2}, Dtype::f16), 0, 1e6), "threshold: 1000000 does not fit in f16");
+  CHECK(masked_fill(zeros({1}, Dtype::f16), ones({1}, Dtype::boolean), -std::numeric_limits<double>::infinity()).item<float>() ==
+        -std::numeric_limits<float>::infinity());
+}

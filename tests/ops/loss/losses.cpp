@@ -69,3 +69,20 @@ TEST_CASE("losses by element refuse wrong options") {
 }
 
 TEST_CASE("global_norm of no tensors is 0") { CHECK(global_norm({}).item<float>() == 0); }
+
+TEST_CASE("bce_with_logits keeps small losses and gradients of certain answers") {
+  const Tensor x = Tensor::from({-15.f, -20.f}), t = zeros({2});
+  const auto losses = bce_with_logits(x, t, Reduction::none).to_vector<float>();
+  const auto slopes = gradients(bce_with_logits(x, t, Reduction::sum), {x})[0].to_vector<float>();
+  for (std::size_t i = 0; i < 2; ++i) {
+    const double p = 1 / (1 + std::exp(i == 0 ? 15.0 : 20.0));
+    CHECK(losses[i] == Approx(p).epsilon(1e-5));
+    CHECK(slopes[i] == Approx(p).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("kl_div of what is no probability is NaN") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (float value : kl_div(zeros({2}), Tensor::from({nan, -1.f}), {.reduction = Reduction::none}).to_vector<float>())
+    CHECK(std::isnan(value));
+}

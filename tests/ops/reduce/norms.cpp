@@ -32,3 +32,10 @@ TEST_CASE("norms refuse wrong inputs") {
   CHECK_THROWS_AS(logsumexp(zeros({2}), {1}), ShapeError);
   CHECK_THROWS_AS(stddev(zeros({2}, Dtype::i64)), DtypeError);
 }
+
+TEST_CASE("norms below 1 have a gradient where an element is 0, and logsumexp of nothing is -infinity") {
+  const Tensor x = Tensor::from({0.f, 1.f});
+  CHECK(gradients(norm(x, 0.5), {x})[0].to_vector<float>() == std::vector<float>{0, 1});
+  const float inf = std::numeric_limits<float>::infinity();
+  CHECK(logsumexp(zeros({2, 0}), {1}).to_vector<float>() == std::vector<float>{-inf, -inf});
+}

@@ -83,6 +83,7 @@ inline constexpr Formula formulas[] = {
     {"logical_and", 2, [](const double* x, const double*) { return double(x[0] != 0 && x[1] != 0); }, true},
     {"logical_or", 2, [](const double* x, const double*) { return double(x[0] != 0 || x[1] != 0); }, true},
     {"bce", 2, [](const double* x, const double*) { return bce(x[0], x[1]); }},
+    {"bce_with_logits", 2, [](const double* x, const double*) { return softplus(x[0]) - x[0] * x[1]; }},
     {"gaussian_nll", 2, [](const double* x, const double* p) {
        return (std::log(std::fmax(x[1], p[0])) + x[0] * x[0] / std::fmax(x[1], p[0])) / 2; }},
     {"where", 3, [](const double* x, const double*) { return x[0] != 0 ? x[1] : x[2]; }, true},
