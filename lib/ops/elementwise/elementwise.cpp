@@ -185,12 +185,15 @@ const Row pow_row{"pow", 2, Takes::floats, false, "pow(a, b)", [](const At& t) {
                   }};
 
 const Row fmod_row{"fmod", 2, Takes::floats, false, "fmod(a, b)", [](const At& t) {
-                     const Tensor ratio = t.a / t.b;
-                     return Tensors{t.g, -t.g * sign(ratio) * floor(abs(ratio))};
+                     const auto of_b = [&] {
+                       const Tensor ratio = t.a / t.b;
+                       return -t.g * sign(ratio) * floor(abs(ratio));
+                     };
+                     return both(t, [&] { return t.g; }, of_b);
                    }};
 const Row atan2_row{"atan2", 2, Takes::floats, false, "atan2(a, b)", [](const At& t) {
                       const Tensor scaled = t.g / (square(t.a) + square(t.b));
-                      return Tensors{scaled * t.b, -scaled * t.a};
+                      return both(t, [&] { return scaled * t.b; }, [&] { return -scaled * t.a; });
                     }};
 
 /// The gradient of max and min: to the chosen operand, halved where both are equal.

@@ -7,6 +7,7 @@
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/loss/reduced.h"
 #include "lib/ops/wide.h"
 
 namespace clnet {
@@ -44,11 +45,8 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& targets, const Nl
   const Tensor weights = where(ignored, zero, options.weight.defined() ? index_select(wide(options.weight), 0, known) : one);
   const Tensor losses = where(ignored, zero, -picked * valid * weights);
   const auto dtype = log_probabilities.dtype();
-  switch (options.reduction) {
-    case Reduction::none: return cast(losses, dtype);
-    case Reduction::sum: return cast(sum(losses), dtype);
-    default: return cast(sum(losses) / sum(expand(weights, losses.shape())), dtype);
-  }
+  if (options.reduction == Reduction::mean) return cast(sum(losses) / sum(weights), dtype);
+  return ops::reduced(losses, options.reduction, dtype);
 }
 Tensor nll_loss(const Tensor& log_probabilities, const Tensor& targets) { return nll_loss(log_probabilities, targets, {}); }
 

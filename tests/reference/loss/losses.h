@@ -8,21 +8,19 @@
 
 namespace clnet::testing::reference {
 
-template <class Loss>
-Array elementwise_loss(const Array& a, const Array& b, Reduction reduction, const Loss& loss) {
-  Array losses(a.shape);
-  double total = 0;
-  for (std::int64_t i = 0; i < a.numel(); ++i) total += losses[i] = loss(i, a[i], b[i]);
-  if (reduction == Reduction::none) return losses;
-  return Array({}, {reduction == Reduction::sum ? total : total / static_cast<double>(a.numel())});
-}
-
-/// Losses of rows instead of elements, reduced.
+/// The losses, their mean or their sum.
 inline Array reduced(const Array& losses, Reduction reduction) {
   if (reduction == Reduction::none) return losses;
   double total = 0;
   for (double loss : losses.values) total += loss;
   return Array({}, {reduction == Reduction::sum ? total : total / static_cast<double>(losses.numel())});
+}
+
+template <class Loss>
+Array elementwise_loss(const Array& a, const Array& b, Reduction reduction, const Loss& loss) {
+  Array losses(a.shape);
+  for (std::int64_t i = 0; i < a.numel(); ++i) losses[i] = loss(i, a[i], b[i]);
+  return reduced(losses, reduction);
 }
 
 inline double smooth_l1(double d, double beta) { return std::fabs(d) < beta ? d * d / 2 / beta : std::fabs(d) - beta / 2; }
