@@ -47,8 +47,8 @@ def floor_of(path):
     parts = path.split("/")
     if parts[:2] == ["include", "clnet"] and len(parts) == 3:
         return HEADERS.get(parts[2])
-    if parts[:3] == ["include", "clnet", "ops"] and len(parts) == 4:
-        return "ops"
+    if parts[:2] == ["include", "clnet"] and len(parts) == 4 and parts[2] in ("nn", "ops"):
+        return parts[2]
     if parts[0] == "lib" and len(parts) > 2:
         return parts[1] if parts[1] in FLOORS else None
     return parts[0] if parts[0] in ("tools", "tests") else None
