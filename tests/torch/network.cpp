@@ -1,0 +1,164 @@
+#include "tests/torch/network.h"
+
+#include <cctype>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <vector>
+
+#include "tests/torch/cases.h"
+
+namespace clnet::torch {
+
+namespace {
+
+/// "conv1(1,8,k3,p1)": the name, the numbers in order and those behind a letter.
+struct Word {
+  std::string name;
+  std::vector<std::int64_t> numbers;
+  std::map<char, std::int64_t> letters;
+
+  std::int64_t number(std::size_t i) const {
+    if (i >= numbers.size()) throw Failed("too few numbers for " + name);
+    return numbers[i];
+  }
+  std::int64_t letter(char c, std::int64_t otherwise) const {
+    const auto found = letters.find(c);
+    return found == letters.end() ? otherwise : found->second;
+  }
+};
+
+std::vector<Word> words(const std::string& description) {
+  std::vector<Word> result;
+  const auto text = description.substr(0, description.find(';'));
+  for (std::size_t at = 0; at < text.size();) {
+    if (std::isspace(static_cast<unsigned char>(text[at])) != 0) {
+      ++at;
+      continue;
+    }
+    Word word;
+    while (at < text.size() && text[at] != '(' && std::isspace(static_cast<unsigned char>(text[at])) == 0)
+      word.name += text[at++];
+    if (at < text.size() && text[at] == '(') {
+      const auto end = text.find(')', at);
+      if (end == std::string::npos) throw Failed("no ) after " + word.name);
+      std::istringstream parts(text.substr(at + 1, end - at - 1));
+      for (std::string part; std::getline(parts, part, ',');) {
+        const auto first = part.find_first_not_of(' ');
+        if (first == std::string::npos) continue;
+        part = part.substr(first);
+        if (std::isdigit(static_cast<unsigned char>(part[0])) != 0)
+          word.numbers.push_back(std::stoll(part));
+        else if (part.size() > 1 && std::isdigit(static_cast<unsigned char>(part[1])) != 0)
+          word.letters[part[0]] = std::stoll(part.substr(1));
+      }
+      at = end + 1;
+    }
+    result.push_back(std::move(word));
+  }
+  return result;
+}
+
+/// Layers under names of their own, one after the other.
+class Described : public nn::Module {
+ public:
+  template <class L>
+  void append(const std::string& name, const L& layer) {
+    add(name, layer);
+    steps_.push_back([layer = L(layer)](const Tensor& x) mutable { return layer(x); });
+  }
+  void append(std::function<Tensor(const Tensor&)> step) { steps_.push_back(std::move(step)); }
+  Tensor forward(const Tensor& x) override {
+    auto result = x;
+    for (const auto& step : steps_) result = step(result);
+    return result;
+  }
+
+ private:
+  std::vector<std::function<Tensor(const Tensor&)>> steps_;
+};
+
+bool is(const Word& word, const std::string& kind) { return word.name.starts_with(kind); }
+
+void append(Described& network, const Word& word) {
+  static const std::map<std::string, std::function<Tensor(const Tensor&)>> functions{
+      {"gelu", [](const Tensor& x) { return gelu(x); }},
+      {"relu", relu},
+      {"sigmoid", sigmoid},
+      {"silu", silu},
+      {"tanh", [](const Tensor& x) { return tanh(x); }},
+      {"flatten", [](const Tensor& x) { return flatten(x); }},
+  };
+  if (const auto found = functions.find(word.name); found != functions.end()) return network.append(found->second);
+  if (is(word, "maxpool") || is(word, "avgpool")) {
+    const std::int64_t size = std::stoll(word.name.substr(7));
+    return network.append(
+        [size, max = is(word, "max")](const Tensor& x) { return max ? max_pool2d(x, size) : avg_pool2d(x, size); });
+  }
+  if (is(word, "conv"))
+    return network.append(word.name, nn::Conv2d{{.in_channels = word.number(0),
+                                                 .out_channels = word.number(1),
+                                                 .kernel_size = word.letter('k', 1),
+                                                 .stride = word.letter('s', 1),
+                                                 .padding = word.letter('p', 0),
+                                                 .groups = word.letter('g', 1)}});
+  if (is(word, "bn")) return network.append(word.name, nn::BatchNorm2d{word.number(0)});
+  if (is(word, "ln")) return network.append(word.name, nn::LayerNorm{{word.number(0)}});
+  if (is(word, "fc")) return network.append(word.name, nn::Linear{word.number(0), word.number(1)});
+  if (is(word, "emb")) return network.append(word.name, nn::Embedding{word.number(0), word.number(1)});
+  throw Failed("unknown layer " + word.name);
+}
+
+}  // namespace
+
+std::unique_ptr<nn::Module> network(const std::string& description) {
+  auto result = std::make_unique<Described>();
+  for (const auto& word : words(description)) append(*result, word);
+  return result;
+}
+
+optim::Optimizer optimizer(const std::string& description, const nn::Module& module) {
+  std::istringstream in(description);
+  std::string algorithm, key;
+  in >> algorithm;
+  std::map<std::string, std::vector<double>> options;
+  // Keys are words, values numbers with commas between them, and what stands in parentheses explains.
+  for (std::string word; in >> word;) {
+    if (word[0] == '(') break;
+    if (std::isdigit(static_cast<unsigned char>(word[0])) != 0 || word[0] == '.') {
+      std::istringstream parts(word);
+      for (std::string part; std::getline(parts, part, ',');) options[key].push_back(std::stod(part));
+    } else {
+      key = word;
+      options[key];
+    }
+  }
+  const auto number = [&](const std::string& name, double otherwise, std::size_t i = 0) {
+    const auto found = options.find(name);
+    return found == options.end() || found->second.size() <= i ? otherwise : found->second[i];
+  };
+  const double decay = number("weight_decay", 0);
+  if (algorithm == "SGD")
+    return optim::SGD{module,
+                      {.learning_rate = number("lr", 1e-3),
+                       .momentum = number("momentum", 0),
+                       .nesterov = options.contains("nesterov"),
+                       .weight_decay = decay}};
+  const optim::AdamOptions adam{.learning_rate = number("lr", 1e-3),
+                                .beta1 = number("betas", 0.9, 0),
+                                .beta2 = number("betas", 0.999, 1),
+                                .eps = number("eps", 1e-8),
+                                .weight_decay = decay};
+  if (algorithm == "Adam") return optim::Adam{module, adam};
+  if (algorithm == "AdamW") return optim::AdamW{module, adam};
+  if (algorithm == "RMSprop")
+    return optim::RMSprop{module,
+                          {.learning_rate = number("lr", 1e-2),
+                           .alpha = number("alpha", 0.99),
+                           .eps = number("eps", 1e-8),
+                           .momentum = number("momentum", 0),
+                           .weight_decay = decay}};
+  throw Failed("unknown optimizer " + algorithm);
+}
+
+}  // namespace clnet::torch

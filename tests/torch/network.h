@@ -1,0 +1,16 @@
+// A network and an optimizer made from their descriptions in trainref: "conv1(1,8,k3,p1) relu maxpool2 flatten fc(784,10)",
+// "SGD lr .05 momentum .9".
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "clnet/clnet.h"
+
+namespace clnet::torch {
+
+/// What stands before the first semicolon; a word that is not known throws Failed. A recurrent layer reads {N, T, width}.
+std::unique_ptr<nn::Module> network(const std::string& description);
+optim::Optimizer optimizer(const std::string& description, const nn::Module& module);
+
+}  // namespace clnet::torch
