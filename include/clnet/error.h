@@ -1,6 +1,7 @@
 // What clnet throws. The text of every error says which operation failed, what it expected and what it got.
 #pragma once
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -12,6 +13,12 @@ namespace clnet {
 class CLNET_API Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+  const char* what() const noexcept override { return placed_ ? placed_->c_str() : std::runtime_error::what(); }
+  /// Puts "in PLACE: " before the text, unless a place is there already: a module's name in a model.
+  void place(const std::string& where);
+
+ private:
+  std::shared_ptr<const std::string> placed_;  // copying an exception must not throw
 };
 
 /// Shapes that do not fit an operation; both shapes are in the text.

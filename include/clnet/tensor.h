@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,6 +21,18 @@ namespace clnet {
 class Device;
 struct Node;
 
+/// One dimension's part in x[{...}]: an element or a range. Negative numbers count from the end, as in Python.
+struct Index {
+  static constexpr std::int64_t end = std::numeric_limits<std::int64_t>::max();
+
+  constexpr Index() : Index(0, end) {}                                         ///< all of it
+  constexpr Index(std::int64_t element) : start(element), is_element(true) {}  // NOLINT(google-explicit-constructor)
+  constexpr Index(std::int64_t from, std::int64_t to, std::int64_t by = 1) : start(from), stop(to), step(by) {}
+
+  std::int64_t start = 0, stop = end, step = 1;  ///< the last one is before `stop`; `step` is at least 1
+  bool is_element = false;                       ///< only `start`, and the dimension is dropped
+};
+
 /// A handle to one output of a node of the graph. Copies are cheap and refer to the same value; values never change. Shape and
 /// dtype are known at once, so a wrong shape throws where the operation is written. Logical order is row-major, NCHW for images.
 /// Handles may be used from several threads as long as no two threads evaluate or read the same graph at once.
@@ -29,14 +43,25 @@ class CLNET_API Tensor {
   /// A scalar (shape []) of dtype f32, so that numbers may stand where an operation takes a tensor.
   static Tensor scalar(double value, Dtype dtype = Dtype::f32);
 
-  /// Copies `values`; their number must be the shape's. Throws ShapeError otherwise.
-  template <class T>
-  static Tensor from(std::span<const T> values, const Shape& shape) {
-    return from_bytes(values.data(), values.size_bytes(), {shape, dtype_of<T>});
+  /// Copies `values`, doubles as f32; their number must be the shape's (ShapeError otherwise). Without a shape: one dimension.
+  template <class T, std::size_t count>
+  static Tensor from(std::span<T, count> values, const Shape& shape) {
+    if constexpr (std::is_same_v<std::remove_const_t<T>, double>)
+      return from(std::vector<float>(values.begin(), values.end()), shape);
+    else
+      return from_bytes(values.data(), values.size_bytes(), {shape, dtype_of<std::remove_const_t<T>>});
+  }
+  template <class T, std::size_t count>
+  static Tensor from(std::span<T, count> values) {
+    return from(values, {static_cast<std::int64_t>(values.size())});
   }
   template <class T>
   static Tensor from(const std::vector<T>& values, const Shape& shape) {
     return from(std::span<const T>(values), shape);
+  }
+  template <class T>
+  static Tensor from(const std::vector<T>& values) {
+    return from(std::span<const T>(values));
   }
   template <class T>
   static Tensor from(std::initializer_list<T> values, const Shape& shape) {
@@ -44,7 +69,7 @@ class CLNET_API Tensor {
   }
   template <class T>
   static Tensor from(std::initializer_list<T> values) {
-    return from(values, {static_cast<std::int64_t>(values.size())});
+    return from(std::span<const T>(values.begin(), values.size()));
   }
   /// Copies raw storage (f16 and bf16 as their 16 bits, bool as 0 or 1). `bytes` must be spec.bytes().
   static Tensor from_bytes(const void* data, std::size_t bytes, const Spec& spec);
@@ -56,6 +81,12 @@ class CLNET_API Tensor {
   int rank() const { return shape().rank(); }
   std::int64_t size(int dim) const { return shape()[dim]; }
   std::int64_t numel() const { return shape().numel(); }
+
+  /// A part as a view: x[2] is an element of the first dimension, x[{1, {}, {0, 5}, {0, 10, 2}}] is Python's x[1, :, 0:5,
+  /// 0:10:2]. Dimensions that are not given are taken whole. Throws ShapeError for too many dimensions and for an element that is
+  /// not there.
+  Tensor operator[](std::int64_t element) const { return (*this)[{Index(element)}]; }
+  Tensor operator[](std::initializer_list<Index> parts) const;
 
   /// Computes the value and waits for it, converted to T: float, double, std::int32_t, std::int64_t, std::int8_t, std::uint8_t or
   /// bool. Floating values lose their fraction as integers, and the nearest one stands for what does not fit (0 for NaN); a bool
@@ -73,7 +104,7 @@ class CLNET_API Tensor {
       return out;
     }
   }
-  template <class T>
+  template <class T = float>
   T item() const {
     require_one_element();
     T value;
@@ -104,6 +135,10 @@ class CLNET_API Tensor {
   std::shared_ptr<Node> node_;
   int output_ = 0;
 };
+
+/// Computes the value and prints it as nested lists with its spec, numbers with four digits; of more than 1000 elements, the
+/// first and last three of each dimension.
+CLNET_API std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
 /// Enqueues the computation of several values together, without waiting for it. Values that live on a device are computed there
 /// (all of them must be on the same one: DeviceError otherwise), all others on Device::current() or the one given.

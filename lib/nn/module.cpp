@@ -6,9 +6,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/nn.h"
 #include "lib/graph/slot.h"
+#include "lib/nn/cloning.h"
 
 namespace clnet::nn {
 
@@ -16,6 +18,36 @@ struct Module::State {
   NamedParameters parameters, buffers;
   std::vector<std::pair<std::string, std::shared_ptr<State>>> children;
   bool training = true;
+  std::string known_as;  ///< the name under which it was added first
+  /// What replace() has put here: its state, and its call.
+  std::shared_ptr<State> successor;
+  std::function<Tensor(const Tensor&)> successor_call;
+
+  /// What stands for this state now.
+  static const std::shared_ptr<State>& present(const std::shared_ptr<State>& state) {
+    const auto* at = &state;
+    while ((*at)->successor) at = &(*at)->successor;
+    return *at;
+  }
+
+  /// The copy that belongs to the clone that is being made, or the state itself where none is.
+  static std::shared_ptr<State> copy_of(const std::shared_ptr<State>& state) {
+    auto* cloning = cloning_now();
+    if (!cloning || !state) return state;
+    auto& known = cloning->states[state.get()];
+    if (known) return std::static_pointer_cast<State>(known);
+    const auto copy = std::make_shared<State>();
+    known = copy;
+    // Parameters copy themselves.
+    copy->parameters = state->parameters;
+    copy->buffers = state->buffers;
+    for (const auto& [name, child] : state->children) copy->children.emplace_back(name, copy_of(child));
+    copy->training = state->training;
+    copy->known_as = state->known_as;
+    copy->successor = copy_of(state->successor);
+    copy->successor_call = state->successor_call;
+    return copy;
+  }
 
   void require_free(const std::string& name) const {
     if (name.empty() || name.find('.') != std::string::npos)
@@ -31,7 +63,7 @@ struct Module::State {
   void visit(const std::string& prefix, const std::function<void(const std::string&, const Parameter&, bool)>& see) const {
     for (const auto& [name, parameter] : parameters) see(prefix + name, parameter, false);
     for (const auto& [name, buffer] : buffers) see(prefix + name, buffer, true);
-    for (const auto& [name, child] : children) child->visit(prefix + name + '.', see);
+    for (const auto& [name, child] : children) present(child)->visit(prefix + name + '.', see);
   }
 
   /// Parameters or buffers, each under its first name.
@@ -53,6 +85,7 @@ struct Module::State {
       open.pop_back();
       if (state == &other) return true;
       if (!seen.insert(state).second) continue;
+      if (state->successor) open.push_back(state->successor.get());
       for (const auto& [name, child] : state->children) open.push_back(child.get());
     }
     return false;
@@ -62,7 +95,22 @@ struct Module::State {
   template <class See>
   void each(const See& see) {
     see(*this);
-    for (auto& [name, child] : children) child->each(see);
+    for (auto& [name, child] : children) present(child)->each(see);
+  }
+
+  /// The child at the end of a path of names; nothing where there is none.
+  static std::shared_ptr<State> find(std::shared_ptr<State> state, std::string_view path) {
+    while (state) {
+      const auto dot = path.find('.');
+      const auto first = path.substr(0, dot);
+      const auto& all = state->children;
+      const auto found = std::find_if(all.begin(), all.end(), [&](const auto& entry) { return entry.first == first; });
+      if (found == all.end()) return nullptr;
+      state = present(found->second);
+      if (dot == std::string_view::npos) return state;
+      path = path.substr(dot + 1);
+    }
+    return nullptr;
   }
 };
 
@@ -76,6 +124,16 @@ struct Line {
 };
 thread_local std::vector<Line>* tracing = nullptr;
 
+/// The names of the modules that are being called, from the outermost on.
+thread_local std::vector<std::string> calling;
+
+std::string place_of_call() {
+  std::string result;
+  for (const auto& name : calling)
+    if (!name.empty()) result += (result.empty() ? "" : ".") + name;
+  return result;
+}
+
 bool equal_values(const Tensor& a, const Tensor& b) {
   if (a.same(b)) return true;
   std::vector<std::byte> left(static_cast<std::size_t>(a.spec().bytes())), right(left.size());
@@ -87,11 +145,63 @@ bool equal_values(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 Module::Module() : state_(std::make_shared<State>()) {}
+Module::Module(const Module& other) : state_(State::copy_of(other.state_)) {}
+
+Tensor Module::forward(const Tensor&) { throw Unsupported(fmt::format("{}: has no forward() of one tensor", kind())); }
 
 Tensor Module::operator()(const Tensor& x) {
-  auto y = forward(x);
-  if (tracing) tracing->push_back({state_.get(), kind(), y.shape()});
-  return y;
+  const auto& present = State::present(state_);
+  if (present != state_) return state_->successor_call(x);
+  struct Call {
+    explicit Call(const std::string& name) { calling.push_back(name); }
+    ~Call() { calling.pop_back(); }
+  } call(state_->known_as);
+  try {
+    auto y = forward(x);
+    if (tracing) tracing->push_back({state_.get(), kind(), y.shape()});
+    return y;
+  } catch (Error& error) {
+    if (const auto where = place_of_call(); !where.empty()) error.place(where);
+    throw;
+  }
+}
+
+Parameter Module::parameter(const std::string& name) const {
+  const Parameter* found = nullptr;
+  state_->visit("", [&](const auto& full_name, const auto& parameter, bool) {
+    if (full_name == name) found = &parameter;
+  });
+  if (!found) throw Error(fmt::format("module: there is no parameter or buffer '{}'", name));
+  return *found;
+}
+
+std::vector<std::string> Module::children() const {
+  std::vector<std::string> result;
+  for (const auto& [name, child] : State::present(state_)->children) result.push_back(name);
+  return result;
+}
+
+Module Module::child(const std::string& name) const {
+  const auto found = State::find(State::present(state_), name);
+  if (!found) throw Error(fmt::format("module: there is no child '{}'", name));
+  return Module(found);
+}
+
+void Module::replace_child(const std::string& name, const Module& layer, std::function<Tensor(const Tensor&)> forward) {
+  const auto found = State::find(State::present(state_), name);
+  if (!found) throw Error(fmt::format("module: there is no child '{}' to replace", name));
+  const auto& present = State::present(layer.state_);
+  if (present == found) return;
+  if (present->contains(*state_) || present->contains(*found))
+    throw Error(fmt::format("module: what is to replace '{}' is the module itself or contains it", name));
+  if (present->known_as.empty()) present->known_as = found->known_as;
+  found->successor_call = std::move(forward);
+  found->successor = present;
+}
+
+void Module::to(const Device& device) {
+  state_->visit("",
+                [&](const auto&, const auto& parameter, bool) { Parameter(parameter).set(copy_to(parameter.value(), device)); });
 }
 
 NamedParameters Module::parameters() const { return state_->slots(false); }
@@ -103,7 +213,9 @@ io::StateDict Module::state() const {
   return result;
 }
 
-void Module::load_state(const io::StateDict& state) {
+void Module::load_state(const io::StateDict& state) { load_state(state, {}); }
+
+LoadResult Module::load_state(const io::StateDict& state, const LoadOptions& options) {
   std::map<std::string, Tensor> given;
   std::vector<std::string> faults;
   for (const auto& [name, tensor] : state) {
@@ -115,12 +227,13 @@ void Module::load_state(const io::StateDict& state) {
     Parameter parameter;
     Tensor value;
   };
+  LoadResult left_out;
   std::vector<Change> changes;
   std::unordered_map<const Slot*, std::size_t> change_of;
   state_->visit("", [&](const auto& name, const auto& parameter, bool) {
     const auto found = given.find(name);
     if (found == given.end()) {
-      faults.push_back(fmt::format("{} is missing", name));
+      left_out.missing.push_back(name);
       return;
     }
     const auto tensor = found->second;
@@ -137,9 +250,14 @@ void Module::load_state(const io::StateDict& state) {
     else if (const auto& other = changes[before->second]; !equal_values(other.value, tensor))
       faults.push_back(fmt::format("{} and {} are one in the model, but differ", other.name, name));
   });
-  for (const auto& [name, tensor] : given) faults.push_back(fmt::format("{} is not in the model", name));
+  for (const auto& [name, tensor] : given) left_out.unknown.push_back(name);
+  if (options.strict) {
+    for (const auto& name : left_out.missing) faults.push_back(fmt::format("{} is missing", name));
+    for (const auto& name : left_out.unknown) faults.push_back(fmt::format("{} is not in the model", name));
+  }
   if (!faults.empty()) throw Error(fmt::format("the weights do not fit the model: {}", fmt::join(faults, "; ")));
   for (auto& change : changes) change.parameter.set(change.value);
+  return left_out;
 }
 
 std::int64_t Module::parameter_count() const {
@@ -169,6 +287,7 @@ Parameter Module::add_buffer(const std::string& name, const Parameter& shared) {
 void Module::add(const std::string& name, const Module& child) {
   state_->require_free(name);
   if (child.state_->contains(*state_)) throw Error(fmt::format("module: '{}' is the module itself or contains it", name));
+  if (child.state_->known_as.empty()) child.state_->known_as = name;
   state_->children.emplace_back(name, child.state_);
 }
 
@@ -180,7 +299,7 @@ std::string Module::summary(const Shape& input) {
     if (!names.emplace(&state, name).second) return;  // it has another name, too
     inner[&state] = !state.children.empty();
     for (const auto& [own, parameter] : state.parameters) counts[&state] += parameter.value().numel();
-    for (const auto& [own, child] : state.children) name_all(*child, name.empty() ? own : name + '.' + own);
+    for (const auto& [own, child] : state.children) name_all(*State::present(child), name.empty() ? own : name + '.' + own);
   };
   name_all(*state_, "");
 
@@ -195,7 +314,7 @@ std::string Module::summary(const Shape& input) {
       }
     } restore{{}, tracing};
     state_->each([&](State& state) { restore.modes.emplace_back(&state, state.training); });
-    eval();  // a forward pass must not touch running statistics
+    train(false);  // a forward pass must not touch running statistics
     tracing = &lines;
     (*this)(zeros(input));
   }
@@ -208,11 +327,44 @@ std::string Module::summary(const Shape& input) {
   return text + fmt::format("{} parameters\n", parameter_count());
 }
 
-void Sequential::append(std::function<Tensor(const Tensor&)> function) { steps_->push_back(std::move(function)); }
+namespace {
 
-void Sequential::append_module(std::shared_ptr<Module> layer) {
-  add(std::to_string(steps_->size()), *layer);
-  steps_->push_back([layer = std::move(layer)](const Tensor& x) { return (*layer)(x); });
+/// A model that is only known by pointer.
+struct Pointed {
+  std::shared_ptr<Module> model;
+
+  explicit Pointed(std::shared_ptr<Module> m) : model(std::move(m)) {}
+  Pointed(const Pointed& other) : model(other.model) {
+    if (cloning_now()) throw Error(fmt::format("clone: a {} that is held by pointer has no copy", model->kind()));
+  }
+  Tensor operator()(const Tensor& x) const { return (*model)(x); }
+};
+
+}  // namespace
+
+Step::Step(Tensor (*function)(const Tensor&)) : call_(function) {
+  if (!function) throw Error("Sequential: a function is null");
+}
+
+Step::Step(std::shared_ptr<Module> model) : call_(Pointed(model)), module_(std::move(model)) {
+  if (!module_) throw Error("Sequential: a model's pointer is null");
+}
+
+Sequential::Sequential(const Sequential& other)
+    : Module(other), steps_(cloning_now() ? std::make_shared<Steps>(*other.steps_) : other.steps_) {}
+
+Sequential::Sequential(std::initializer_list<Step> steps) {
+  if (steps.size() == 1)
+    if (const auto* only = dynamic_cast<const Sequential*>(steps.begin()->module_.get())) {
+      *this = *only;
+      return;
+    }
+  for (const auto& step : steps) append(step);
+}
+
+void Sequential::append(const Step& step) {
+  if (step.module_) add(std::to_string(steps_->size()), *step.module_);
+  steps_->push_back(step.call_);
 }
 
 Tensor Sequential::forward(const Tensor& x) {

@@ -2,11 +2,13 @@
 
 #include <unordered_set>
 
+#include "clnet/autograd.h"
 #include "clnet/error.h"
 #include "clnet/nn.h"
 #include "lib/exec/record/work.h"
 #include "lib/graph/node.h"
 #include "lib/graph/slot.h"
+#include "lib/nn/cloning.h"
 #include "lib/ops/hold.h"
 
 namespace clnet::nn {
@@ -34,6 +36,17 @@ void require_same_spec(const Tensor& now, const Tensor& next) {
 Parameter::Parameter(const Tensor& value) : slot_(std::make_shared<Slot>()) {
   if (!value.defined()) throw Error("a parameter needs a value: the tensor is undefined");
   slot_->value = leaf_of(*slot_, value);
+}
+
+Parameter::Parameter(const Parameter& other) : slot_(other.slot_) {
+  auto* cloning = cloning_now();
+  if (!cloning) return;
+  auto& copy = cloning->slots[slot_.get()];
+  if (!copy) {
+    copy = std::make_shared<Slot>();
+    copy->value = leaf_of(*copy, slot_->value);
+  }
+  slot_ = copy;
 }
 
 Tensor Parameter::value() const { return slot_->value; }
@@ -66,5 +79,11 @@ void assign(std::span<const std::pair<Parameter, Tensor>> values) {
 }
 
 void assign(std::initializer_list<std::pair<Parameter, Tensor>> values) { assign(std::span(values.begin(), values.size())); }
+
+std::vector<Tensor> gradients(const Tensor& loss, const NamedParameters& parameters) {
+  std::vector<Tensor> values;
+  for (const auto& [name, parameter] : parameters) values.push_back(parameter.value());
+  return clnet::gradients(loss, values);
+}
 
 }  // namespace clnet::nn

@@ -28,7 +28,7 @@ class CLNET_API Parameter {
  public:
   explicit Parameter(const Tensor& value);
   // Copies only: what was moved from would be the handle of nothing.
-  Parameter(const Parameter&) = default;
+  Parameter(const Parameter& other);
   Parameter& operator=(const Parameter&) = default;
   /// The present value; it stays what it is when the parameter is set.
   Tensor value() const;
@@ -56,5 +56,8 @@ using NamedParameters = std::vector<std::pair<std::string, Parameter>>;
 /// Computes all values together, then sets them: all of them, or none where something throws.
 CLNET_API void assign(std::span<const std::pair<Parameter, Tensor>> values);
 CLNET_API void assign(std::initializer_list<std::pair<Parameter, Tensor>> values);
+
+/// The gradients of a loss by parameters, in their order: gradients(loss, model.parameters()).
+CLNET_API std::vector<Tensor> gradients(const Tensor& loss, const NamedParameters& parameters);
 
 }  // namespace clnet::nn

@@ -9,6 +9,8 @@
 
 namespace clnet {
 
+// A function that has an overload of one tensor alone may stand in nn::Sequential by its name.
+
 // ---- Making tensors
 
 CLNET_API Tensor full(const Shape& shape, double value, Dtype dtype = Dtype::f32);
@@ -53,12 +55,39 @@ CLNET_BINARY(less_equal)
 CLNET_BINARY(greater)
 CLNET_BINARY(greater_equal)
 #undef CLNET_BINARY
+
+inline Tensor operator<(const Tensor& a, const Tensor& b) { return less(a, b); }
+inline Tensor operator<(const Tensor& a, double b) { return less(a, b); }
+inline Tensor operator<(double a, const Tensor& b) { return less(a, b); }
+inline Tensor operator<=(const Tensor& a, const Tensor& b) { return less_equal(a, b); }
+inline Tensor operator<=(const Tensor& a, double b) { return less_equal(a, b); }
+inline Tensor operator<=(double a, const Tensor& b) { return less_equal(a, b); }
+inline Tensor operator>(const Tensor& a, const Tensor& b) { return greater(a, b); }
+inline Tensor operator>(const Tensor& a, double b) { return greater(a, b); }
+inline Tensor operator>(double a, const Tensor& b) { return greater(a, b); }
+inline Tensor operator>=(const Tensor& a, const Tensor& b) { return greater_equal(a, b); }
+inline Tensor operator>=(const Tensor& a, double b) { return greater_equal(a, b); }
+inline Tensor operator>=(double a, const Tensor& b) { return greater_equal(a, b); }
+
+// The handle becomes one of the new value; other handles keep the old one.
+inline Tensor& operator+=(Tensor& x, const Tensor& y) { return x = x + y; }
+inline Tensor& operator+=(Tensor& x, double y) { return x = x + y; }
+inline Tensor& operator-=(Tensor& x, const Tensor& y) { return x = x - y; }
+inline Tensor& operator-=(Tensor& x, double y) { return x = x - y; }
+inline Tensor& operator*=(Tensor& x, const Tensor& y) { return x = x * y; }
+inline Tensor& operator*=(Tensor& x, double y) { return x = x * y; }
+inline Tensor& operator/=(Tensor& x, const Tensor& y) { return x = x / y; }
+inline Tensor& operator/=(Tensor& x, double y) { return x = x / y; }
+
 /// Of bool tensors.
 CLNET_API Tensor logical_and(const Tensor& a, const Tensor& b);
 CLNET_API Tensor logical_or(const Tensor& a, const Tensor& b);
 CLNET_API Tensor logical_not(const Tensor& x);
-/// `condition` (bool) chooses between a and b, all three broadcast.
+/// `condition` (bool) chooses between a and b, all three broadcast. A number takes the tensor's dtype; two numbers give f32.
 CLNET_API Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
+CLNET_API Tensor where(const Tensor& condition, const Tensor& a, double b);
+CLNET_API Tensor where(const Tensor& condition, double a, const Tensor& b);
+CLNET_API Tensor where(const Tensor& condition, double a, double b);
 
 CLNET_API Tensor operator-(const Tensor& x);
 CLNET_API Tensor abs(const Tensor& x);
@@ -83,9 +112,12 @@ CLNET_API Tensor sigmoid(const Tensor& x);
 CLNET_API Tensor log_sigmoid(const Tensor& x);
 CLNET_API Tensor relu(const Tensor& x);
 CLNET_API Tensor relu6(const Tensor& x);
-CLNET_API Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
-CLNET_API Tensor elu(const Tensor& x, double alpha = 1.0);
-CLNET_API Tensor celu(const Tensor& x, double alpha = 1.0);
+CLNET_API Tensor leaky_relu(const Tensor& x, double negative_slope);
+inline Tensor leaky_relu(const Tensor& x) { return leaky_relu(x, 0.01); }
+CLNET_API Tensor elu(const Tensor& x, double alpha);
+inline Tensor elu(const Tensor& x) { return elu(x, 1); }
+CLNET_API Tensor celu(const Tensor& x, double alpha);
+inline Tensor celu(const Tensor& x) { return celu(x, 1); }
 CLNET_API Tensor selu(const Tensor& x);
 enum class Gelu : std::uint8_t { erf, tanh };
 CLNET_API Tensor gelu(const Tensor& x, Gelu form);
@@ -94,22 +126,27 @@ CLNET_API Tensor silu(const Tensor& x);
 CLNET_API Tensor mish(const Tensor& x);
 CLNET_API Tensor hardswish(const Tensor& x);
 CLNET_API Tensor hardsigmoid(const Tensor& x);
-CLNET_API Tensor hardtanh(const Tensor& x, double low = -1, double high = 1);
-CLNET_API Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
+CLNET_API Tensor hardtanh(const Tensor& x, double low, double high);
+inline Tensor hardtanh(const Tensor& x) { return hardtanh(x, -1, 1); }
+CLNET_API Tensor softplus(const Tensor& x, double beta, double threshold = 20);
+inline Tensor softplus(const Tensor& x) { return softplus(x, 1, 20); }
 CLNET_API Tensor softsign(const Tensor& x);
 CLNET_API Tensor clamp(const Tensor& x, double low, double high = std::numeric_limits<double>::infinity());
 CLNET_API Tensor is_nan(const Tensor& x);
 /// x where |x| > lambda, else 0.
-CLNET_API Tensor hardshrink(const Tensor& x, double lambda = 0.5);
+CLNET_API Tensor hardshrink(const Tensor& x, double lambda);
+inline Tensor hardshrink(const Tensor& x) { return hardshrink(x, 0.5); }
 /// x nearer to 0 by lambda, and 0 where |x| <= lambda.
-CLNET_API Tensor softshrink(const Tensor& x, double lambda = 0.5);
+CLNET_API Tensor softshrink(const Tensor& x, double lambda);
+inline Tensor softshrink(const Tensor& x) { return softshrink(x, 0.5); }
 CLNET_API Tensor tanhshrink(const Tensor& x);  ///< x - tanh(x)
 /// x where x > bound, else `value`.
 CLNET_API Tensor threshold(const Tensor& x, double bound, double value);
 /// x where it is positive, else weight x: `weight` is {1}, or {C} for x {N, C, ...}. Both have one dtype.
 CLNET_API Tensor prelu(const Tensor& x, const Tensor& weight);
 /// a sigmoid(b), a and b being the halves of x along `dim`.
-CLNET_API Tensor glu(const Tensor& x, int dim = -1);
+CLNET_API Tensor glu(const Tensor& x, int dim);
+inline Tensor glu(const Tensor& x) { return glu(x, -1); }
 /// a + weight (b - a).
 CLNET_API Tensor lerp(const Tensor& a, const Tensor& b, double weight);
 CLNET_API Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight);

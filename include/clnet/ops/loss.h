@@ -39,8 +39,10 @@ CLNET_API Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduc
 CLNET_API Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean, double delta = 1);
 /// -(t log x + (1 - t) log(1 - x)), each logarithm at least -100. `weight` broadcasts to the input.
 CLNET_API Tensor bce(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean, const Tensor& weight = {});
+/// `weight` scales each loss and `pos_weight` the part of it that is due to the target, -t log sigmoid(x); both broadcast to the
+/// logits.
 CLNET_API Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction = Reduction::mean,
-                                 const Tensor& weight = {});
+                                 const Tensor& weight = {}, const Tensor& pos_weight = {});
 /// torchvision's sigmoid_focal_loss: bce_with_logits times (1 - p)^gamma, p the probability of the target's side, times alpha
 /// (1 - alpha where the target is 0) unless alpha is negative.
 CLNET_API Tensor focal_loss(const Tensor& logits, const Tensor& target, Reduction reduction = Reduction::mean,

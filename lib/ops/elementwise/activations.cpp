@@ -20,6 +20,7 @@ namespace {
 Tensor held_by(std::string_view op, double value, const Tensor& x) {
   constexpr double halves_end = 65520;  // from here on a number rounds to infinity
   try {
+    if (!is_floating(x.dtype()) && value != std::floor(value)) throw DtypeError("no whole number");
     if (x.dtype() != Dtype::f16 || !std::isfinite(value) || std::abs(value) < halves_end) return scalar_like(value, x);
   } catch (const DtypeError&) {
     // Told below, with the operation's name.
@@ -105,6 +106,21 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   if (mask.dtype() != Dtype::boolean)
     throw DtypeError(fmt::format("masked_fill: the mask must be bool, got {}", to_string(mask.spec())));
   return where(mask, held_by("masked_fill", value, x), x);
+}
+
+Tensor where(const Tensor& condition, const Tensor& a, double b) {
+  require_defined("where", {{"condition", condition}, {"a", a}});
+  return where(condition, a, held_by("where", b, a));
+}
+
+Tensor where(const Tensor& condition, double a, const Tensor& b) {
+  require_defined("where", {{"condition", condition}, {"b", b}});
+  return where(condition, held_by("where", a, b), b);
+}
+
+Tensor where(const Tensor& condition, double a, double b) {
+  require_defined("where", {{"condition", condition}});
+  return where(condition, Tensor::scalar(a), Tensor::scalar(b));
 }
 
 }  // namespace clnet

@@ -62,10 +62,14 @@ Tensor bce(const Tensor& input, const Tensor& target, Reduction reduction, const
                  input.dtype());
 }
 
-Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction, const Tensor& weight) {
+Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction, const Tensor& weight,
+                       const Tensor& pos_weight) {
   require_defined("bce_with_logits", {{"logits", logits}, {"target", target}});
   require_same("bce_with_logits", logits, target);
-  const Tensor losses = ops::cross_entropy_of_logits(wide(logits), wide(target));
+  const Tensor x = wide(logits), t = wide(target);
+  const Tensor losses = pos_weight.defined() ? (t - 1.0) * log_sigmoid(-x) - weighted("bce_with_logits", t * log_sigmoid(x),
+                                                                                      pos_weight, logits.dtype(), "pos_weight")
+                                             : ops::cross_entropy_of_logits(x, t);
   return reduced(weighted("bce_with_logits", losses, weight, logits.dtype()), reduction, logits.dtype());
 }
 

@@ -25,12 +25,12 @@ Tensor reduced(const Tensor& losses, Reduction reduction, Dtype dtype) {
   }
 }
 
-Tensor weighted(std::string_view op, const Tensor& losses, const Tensor& weight, Dtype dtype) {
+Tensor weighted(std::string_view op, const Tensor& losses, const Tensor& weight, Dtype dtype, std::string_view argument) {
   if (!weight.defined()) return losses;
   const Spec input{losses.shape(), dtype};
   if (broadcast(losses.shape(), weight.shape(), op) != losses.shape())
-    throw ShapeError(fmt::format("{}: weight {} does not broadcast to {}", op, to_string(weight.spec()), to_string(input)));
-  require_same_dtype(fmt::format("{}'s weight", op), input, weight.spec());
+    throw ShapeError(fmt::format("{}: {} {} does not broadcast to {}", op, argument, to_string(weight.spec()), to_string(input)));
+  require_same_dtype(fmt::format("{}'s {}", op, argument), input, weight.spec());
   return losses * wide(weight);
 }
 

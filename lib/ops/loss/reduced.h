@@ -12,6 +12,7 @@ void require_same(std::string_view op, const Tensor& input, const Tensor& target
 /// The losses, computed in f32, reduced and rounded to the dtype of the inputs.
 Tensor reduced(const Tensor& losses, Reduction reduction, Dtype dtype);
 /// Losses times weights that broadcast to them, an undefined weight being 1.
-Tensor weighted(std::string_view op, const Tensor& losses, const Tensor& weight, Dtype dtype);
+Tensor weighted(std::string_view op, const Tensor& losses, const Tensor& weight, Dtype dtype,
+                std::string_view argument = "weight");
 
 }  // namespace clnet::ops

@@ -90,6 +90,27 @@ Tensor slice(const Tensor& x, int dim, std::int64_t start, std::int64_t stop, st
   return count <= 1 ? forwards : apply(std::make_shared<Slice>(at, count - 1, count, -1), {forwards});
 }
 
+Tensor Tensor::operator[](std::initializer_list<Index> parts) const {
+  require_defined("x[...]", {{"x", *this}});
+  if (static_cast<int>(parts.size()) > rank())
+    throw ShapeError(fmt::format("x[...]: {} parts for {}", parts.size(), to_string(spec())));
+  Tensor result = *this;
+  int dim = 0;
+  for (const auto& part : parts) {
+    if (!part.is_element) {
+      result = slice(result, dim++, part.start, part.stop, part.step);
+      continue;
+    }
+    const auto extent = result.size(dim);
+    if (part.start < -extent || part.start >= extent)
+      throw ShapeError(fmt::format("x[...]: there is no element {} in dimension {} of {}", part.start, &part - parts.begin(),
+                                   to_string(spec())));
+    const auto at = part.start < 0 ? part.start + extent : part.start;
+    result = squeeze(slice(result, dim, at, at + 1), dim);
+  }
+  return result;
+}
+
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& lengths, int dim) {
   require_defined("split", {{"x", x}});
   const int at = x.shape().normalize(dim);

@@ -125,6 +125,16 @@ inline std::vector<Case> losses_cases() {
              return in[2][i % 4] * reference::bce_with_logits(x, t);
            })};
          }});
+    cases.push_back(
+        {.name = fmt::format("bce_with_logits with weights of the positive, reduction {}", number),
+         .inputs = {{{5, 4}, -6, 6}, {{5, 4}, 0, 1}, {{4}, 0.5, 2}},
+         .run = [=](const auto& in) -> std::vector<Tensor> { return {bce_with_logits(in[0], in[1], reduction, {}, in[2])}; },
+         .reference = [=](const auto& in) -> Arrays {
+           return {reference::elementwise_loss(in[0], in[1], reduction, [&](auto i, double x, double t) {
+             const double p = 1 / (1 + std::exp(-x));
+             return -(in[2][i % 4] * t * std::log(p) + (1 - t) * std::log(1 - p));
+           })};
+         }});
   }
   cases.push_back({.name = "global_norm",
                    .inputs = {{{5, 4}}, {{}}, {{3}}},

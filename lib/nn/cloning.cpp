@@ -1,0 +1,23 @@
+#include "lib/nn/cloning.h"
+
+#include "clnet/nn/module.h"
+
+namespace clnet::nn {
+
+namespace {
+
+thread_local std::unique_ptr<Clones> clones;
+thread_local int depth = 0;
+
+}  // namespace
+
+Clones* cloning_now() { return clones.get(); }
+
+Cloning::Cloning() {
+  if (depth++ == 0) clones = std::make_unique<Clones>();
+}
+Cloning::~Cloning() {
+  if (--depth == 0) clones.reset();
+}
+
+}  // namespace clnet::nn

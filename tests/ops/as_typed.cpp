@@ -1,0 +1,89 @@
+// What users type: operators, numbers in the place of tensors, parts, printing.
+#include <catch2/catch.hpp>
+#include <sstream>
+
+#include "clnet/clnet.h"
+
+using namespace clnet;
+
+namespace {
+
+using Floats = std::vector<float>;
+
+Floats values(const Tensor& x) { return x.to_vector<float>(); }
+
+std::string printed(const Tensor& x) {
+  std::ostringstream out;
+  out << x;
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("tensors are made from what is at hand") {
+  CHECK(Tensor::from({1.0, 2.5}).spec() == Spec{{2}, Dtype::f32});
+  CHECK(values(Tensor::from({1.0, 2.5})) == Floats{1, 2.5F});
+  CHECK(Tensor::from({1, 2}).dtype() == Dtype::i32);
+  std::vector<float> four{1, 2, 3, 4};
+  CHECK(Tensor::from(four).shape() == Shape{4});
+  CHECK(values(Tensor::from(std::span(four).subspan(1, 2))) == Floats{2, 3});
+  CHECK(values(Tensor::from(std::span<const float>(four), {2, 2})) == four);
+  CHECK(values(Tensor::from(std::vector<double>{0.5, 1}, {1, 2})) == Floats{0.5F, 1});
+  CHECK(Tensor::from({0.1}).to_vector<double>() == std::vector<double>{0.1F});
+  CHECK(Tensor::scalar(2).item() == 2.0F);
+}
+
+TEST_CASE("operators on tensors and numbers") {
+  const Tensor x = Tensor::from({1.0, 2.0, 3.0}), other = Tensor::from({2.0, 2.0, 2.0});
+  Tensor y = x;
+  y += x;
+  y -= 1.0;
+  y *= other;
+  y /= 2.0;
+  CHECK(values(y) == Floats{1, 3, 5});
+  CHECK(values(x) == Floats{1, 2, 3});
+  CHECK((x < other).to_vector<bool>() == std::vector<bool>{true, false, false});
+  CHECK((x <= 2.0).to_vector<bool>() == std::vector<bool>{true, true, false});
+  CHECK((2.0 > x).to_vector<bool>() == std::vector<bool>{true, false, false});
+  CHECK((x >= other).to_vector<bool>() == std::vector<bool>{false, true, true});
+}
+
+TEST_CASE("numbers in where and a dimension in sum") {
+  const Tensor x = Tensor::from({1.0, -2.0, 3.0, -4.0}, {2, 2});
+  CHECK(values(where(x > 0.0, x, 0.0)) == Floats{1, 0, 3, 0});
+  CHECK(values(where(x > 0.0, -1.0, x)) == Floats{-1, -2, -1, -4});
+  CHECK(values(where(x > 0.0, 1.0, 2.0)) == Floats{1, 2, 1, 2});
+  CHECK(where(x > 0.0, cast(x, Dtype::f16), 0.0).dtype() == Dtype::f16);
+  CHECK_THROWS_WITH(where(x > 0.0, cast(x, Dtype::i32), 0.5), "where: 0.5 does not fit in i32[2, 2]");
+  CHECK(values(sum(x, 1)) == Floats{-1, -1});
+  CHECK(values(sum(x, -2)) == Floats{4, -6});
+  CHECK(values(max(x, {0, 1})) == Floats{3});
+}
+
+TEST_CASE("parts of a tensor, as Python has them") {
+  const Tensor x = reshape(arange(24, 0, 1, Dtype::f32), {2, 3, 4});
+  CHECK(x[1].shape() == Shape{3, 4});
+  CHECK(values(x[-1][0]) == Floats{12, 13, 14, 15});
+  CHECK(x[{1, 2, 3}].item() == 23);
+  CHECK(values(x[{0, {}, 1}]) == Floats{1, 5, 9});
+  CHECK(values(x[{1, {1, 3}, {0, 4, 2}}]) == Floats{16, 18, 20, 22});
+  CHECK(x[{{0, -1}}].shape() == Shape{1, 3, 4});
+  CHECK(values(gradients(sum(x[{0, 1}]), {x})[0][{0, {}, 0}]) == Floats{0, 1, 0});
+  CHECK_THROWS_WITH(x[2], "x[...]: there is no element 2 in dimension 0 of f32[2, 3, 4]");
+  CHECK_THROWS_WITH((x[{0, {}, -5}]), "x[...]: there is no element -5 in dimension 2 of f32[2, 3, 4]");
+  CHECK_THROWS_WITH((x[{0, 0, 0, 0}]), "x[...]: 4 parts for f32[2, 3, 4]");
+}
+
+TEST_CASE("tensors are printed as in PyTorch, and shortened") {
+  CHECK(printed(Tensor()) == "undefined");
+  CHECK(printed(Tensor::scalar(1.5)) == "1.5000 f32[]");
+  CHECK(printed(Tensor::from({1.0, -2.0})) == "[ 1., -2.] f32[2]");
+  CHECK(printed(Tensor::from({1, 20, 300, 4}, {2, 2})) == "[[  1,  20],\n [300,   4]] i32[2, 2]");
+  CHECK(printed(Tensor::from({0.5, 1e-6})) == "[5.0000e-01, 1.0000e-06] f32[2]");
+  CHECK(printed(Tensor::from({1.0, 0.0}) / 0.0) == "[inf, nan] f32[2]");
+  CHECK(printed(Tensor::from({1.0, -1.0}) > 0.0) == "[ true, false] bool[2]");
+  CHECK(printed(zeros({0, 3})) == "[] f32[0, 3]");
+  CHECK(printed(arange(2000)) == "[   0,    1,    2, ..., 1997, 1998, 1999] i64[2000]");
+  CHECK(printed(zeros({500, 2, 2}, Dtype::f32)).find("...,\n\n") != std::string::npos);
+  CHECK(printed(full({1}, 0.25, Dtype::bf16)) == "[0.2500] bf16[1]");
+}
