@@ -19,9 +19,10 @@ namespace {
 /// The value as a scalar of x's dtype. Throws DtypeError where it lies outside.
 Tensor held_by(std::string_view op, double value, const Tensor& x) {
   constexpr double halves_end = 65520;  // from here on a number rounds to infinity
+  const bool fraction_lost = !is_floating(x.dtype()) && value != std::floor(value);
   try {
-    if (!is_floating(x.dtype()) && value != std::floor(value)) throw DtypeError("no whole number");
-    if (x.dtype() != Dtype::f16 || !std::isfinite(value) || std::abs(value) < halves_end) return scalar_like(value, x);
+    if (!fraction_lost && (x.dtype() != Dtype::f16 || !std::isfinite(value) || std::abs(value) < halves_end))
+      return scalar_like(value, x);
   } catch (const DtypeError&) {
     // Told below, with the operation's name.
   }
