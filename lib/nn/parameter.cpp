@@ -52,6 +52,9 @@ void Parameter::follow(const Tensor& value, std::function<Tensor(const Tensor& n
   value.node()->effects.push_back(std::make_shared<Effect>(slot_, value.output(), std::move(update)));
 }
 
+void Parameter::freeze(bool on) { slot_->frozen = on; }
+bool Parameter::frozen() const { return slot_->frozen; }
+
 void assign(std::span<const std::pair<Parameter, Tensor>> values) {
   std::vector<Tensor> tensors;
   std::unordered_set<const Slot*> seen;

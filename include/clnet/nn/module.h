@@ -47,6 +47,8 @@ class CLNET_API Module {
   void train(bool on = true);
   void eval() { train(false); }
   bool training() const;
+  /// Freezes the parameters of this module and its children, or lets them move again: Parameter::freeze() of each.
+  void freeze(bool on = true);
 
   /// A table with a line per layer: name, kind, output shape, parameters. Nothing is computed.
   std::string summary(const Shape& input);
