@@ -258,6 +258,32 @@ TEST_CASE("results that are asked for along with a step come from the same evalu
   CHECK(optimizer.steps() == 1);
 }
 
+TEST_CASE("a step that fails changes nothing, and may be made again") {
+  const auto make = [](const nn::Module& m) { return optim::NAdam(m, {.learning_rate = 0.1, .clip_norm = 1}); };
+  Two model, undisturbed;
+  auto optimizer = make(model), reference = make(undisturbed);
+  const Kernel broken("broken", "kernel void broken(IN(x), OUT(y)) { STORE(y, 0, nonsense); }");
+  const auto everything = [](const Two& m, const optim::Optimizer& o) {
+    auto all = m.values();
+    for (const auto& [name, tensor] : o.state()) all.push_back(tensor.to_vector<float>());
+    return all;
+  };
+  for (int k = 0; k < 3; ++k) {
+    const auto before = everything(model, optimizer);
+    CHECK_THROWS_AS(optimizer.accumulate(model.loss(), {broken(ones({1}))}), BuildError);
+    CHECK(everything(model, optimizer) == before);
+    optimizer.accumulate(model.loss(k, 1));
+    reference.accumulate(undisturbed.loss(k, 1));
+    const auto summed = everything(model, optimizer);
+    CHECK_THROWS_AS(optimizer.step(model.loss(), {broken(ones({1}))}), BuildError);
+    CHECK(everything(model, optimizer) == summed);
+    CHECK(optimizer.steps() == k);
+    optimizer.step(model.loss());
+    reference.step(undisturbed.loss());
+    CHECK(everything(model, optimizer) == everything(undisturbed, reference));
+  }
+}
+
 TEST_CASE("gradients are clipped by value, and then by norm") {
   Two model;
   optim::SGD by_value(model, {.learning_rate = 1, .clip_value = 0.5});
