@@ -2,6 +2,7 @@
 // one when a node is evaluated.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,8 +22,9 @@ struct CLNET_API Slot {
   Slot(const Slot&) = delete;
   Slot& operator=(const Slot&) = delete;
 
-  const std::uint64_t id;  ///< never 0, never used again
-  Tensor value;            ///< the present one
+  const std::uint64_t id;           ///< never 0, never used again
+  Tensor value;                     ///< the present one
+  std::atomic<bool> frozen{false};  ///< optimizers leave it as it is
 };
 
 /// A fresh leaf of the slot.

@@ -271,6 +271,10 @@ void Module::train(bool on) {
 }
 bool Module::training() const { return state_->training; }
 
+void Module::freeze(bool on) {
+  for (auto& [name, parameter] : parameters()) parameter.freeze(on);
+}
+
 Parameter Module::add_parameter(const std::string& name, const Tensor& value) { return add_parameter(name, Parameter(value)); }
 Parameter Module::add_buffer(const std::string& name, const Tensor& value) { return add_buffer(name, Parameter(value)); }
 

@@ -45,6 +45,7 @@ Parameter::Parameter(const Parameter& other) : slot_(other.slot_) {
   if (!copy) {
     copy = std::make_shared<Slot>();
     copy->value = leaf_of(*copy, slot_->value);
+    copy->frozen = slot_->frozen.load();
   }
   slot_ = copy;
 }
@@ -64,6 +65,9 @@ void Parameter::follow(const Tensor& value, std::function<Tensor(const Tensor& n
   if (exec::value_of(value)) return assign({{*this, update(slot_->value, value)}});
   value.node()->effects.push_back(std::make_shared<Effect>(slot_, value.output(), std::move(update)));
 }
+
+void Parameter::freeze(bool on) { slot_->frozen = on; }
+bool Parameter::frozen() const { return slot_->frozen; }
 
 void assign(std::span<const std::pair<Parameter, Tensor>> values) {
   std::vector<Tensor> tensors;

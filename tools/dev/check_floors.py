@@ -47,7 +47,7 @@ def floor_of(path):
     parts = path.split("/")
     if parts[:2] == ["include", "clnet"] and len(parts) == 3:
         return HEADERS.get(parts[2])
-    if parts[:2] == ["include", "clnet"] and len(parts) == 4 and parts[2] in ("nn", "ops"):
+    if parts[:2] == ["include", "clnet"] and len(parts) == 4 and parts[2] in ("nn", "ops", "optim"):
         return parts[2]
     if parts[0] == "lib" and len(parts) > 2:
         return parts[1] if parts[1] in FLOORS else None

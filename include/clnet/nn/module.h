@@ -84,6 +84,8 @@ class CLNET_API Module {
   void train(bool on = true);
   void eval() { train(false); }
   bool training() const;
+  /// Freezes the parameters of this module and its children, or lets them move again: Parameter::freeze() of each.
+  void freeze(bool on = true);
   // clnet::eval(), which eval() would hide in a module's own functions.
   static void eval(std::span<const Tensor> tensors) { clnet::eval(tensors); }
   static void eval(std::initializer_list<Tensor> tensors) { clnet::eval(tensors); }

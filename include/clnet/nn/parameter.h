@@ -42,6 +42,9 @@ class CLNET_API Parameter {
   /// graph of the same spec, and must neither evaluate nor keep tensors of `value`'s graph. Nothing changes when the evaluation
   /// fails.
   void follow(const Tensor& value, std::function<Tensor(const Tensor& now, const Tensor& value)> update);
+  /// Whether optimizers leave it as it is, under all its names; gradients() gives its gradient as before.
+  void freeze(bool on = true);
+  bool frozen() const;
   /// Whether both are handles of one slot.
   bool same(const Parameter& other) const { return slot_ == other.slot_; }
 

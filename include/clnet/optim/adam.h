@@ -1,0 +1,102 @@
+// Optimizers with moving averages of the gradient and its square: Adam and its kin.
+#pragma once
+
+#include <memory>
+
+#include "clnet/export.h"
+#include "clnet/optim/optimizer.h"
+
+namespace clnet::optim {
+
+// `weight_decay` joins the gradient, or shrinks the parameter where it is decoupled; sgd.h has what else all options share.
+
+struct AdamOptions {
+  double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  double weight_decay = 0;  ///< Adam adds it to the gradient, AdamW shrinks the parameter
+  double clip_norm = 0, clip_value = 0;
+  bool amsgrad = false;  ///< divides by the largest mean square so far (Reddi, Kale and Kumar 2018)
+  bool maximize = false;
+};
+class CLNET_API Adam : public WithOptions<Adam, AdamOptions> {
+ public:
+  explicit Adam(const Parameters& parameters, const AdamOptions& options = {}) : WithOptions(parameters, options) {}
+  static std::shared_ptr<const Rule> rule(const AdamOptions& options);
+};
+/// PyTorch's default weight decay of AdamW is 0.01; here it is what the options say.
+class CLNET_API AdamW : public WithOptions<AdamW, AdamOptions> {
+ public:
+  explicit AdamW(const Parameters& parameters, const AdamOptions& options = {.weight_decay = 0.01})
+      : WithOptions(parameters, options) {}
+  static std::shared_ptr<const Rule> rule(const AdamOptions& options);
+};
+
+/// Adam with Nesterov's momentum (Dozat 2016).
+struct NAdamOptions {
+  double learning_rate = 2e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  double momentum_decay = 4e-3;
+  double weight_decay = 0;
+  bool decoupled = false;
+  double clip_norm = 0, clip_value = 0;
+  bool maximize = false;
+};
+class CLNET_API NAdam : public WithOptions<NAdam, NAdamOptions> {
+ public:
+  explicit NAdam(const Parameters& parameters, const NAdamOptions& options = {}) : WithOptions(parameters, options) {}
+  static std::shared_ptr<const Rule> rule(const NAdamOptions& options);
+};
+
+/// Adam that divides by the mean square only once it is known well enough (Liu and others 2019).
+struct RAdamOptions {
+  double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  double weight_decay = 0;
+  bool decoupled = false;
+  double clip_norm = 0, clip_value = 0;
+  bool maximize = false;
+};
+class CLNET_API RAdam : public WithOptions<RAdam, RAdamOptions> {
+ public:
+  explicit RAdam(const Parameters& parameters, const RAdamOptions& options = {}) : WithOptions(parameters, options) {}
+  static std::shared_ptr<const Rule> rule(const RAdamOptions& options);
+};
+
+/// Adam with the largest instead of the mean square (Kingma and Ba 2014).
+struct AdamaxOptions {
+  double learning_rate = 2e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  double weight_decay = 0;
+  double clip_norm = 0, clip_value = 0;
+  bool maximize = false;
+};
+class CLNET_API Adamax : public WithOptions<Adamax, AdamaxOptions> {
+ public:
+  explicit Adamax(const Parameters& parameters, const AdamaxOptions& options = {}) : WithOptions(parameters, options) {}
+  static std::shared_ptr<const Rule> rule(const AdamaxOptions& options);
+};
+
+/// AdamW with a rate per parameter in proportion to its norm (You and others 2020): the step is scaled by |p| / |step|, and not
+/// where one of the norms is 0.
+struct LAMBOptions {
+  double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-6;
+  double weight_decay = 0;  ///< joins the step
+  double clip_norm = 0, clip_value = 0;
+  bool maximize = false;
+};
+class CLNET_API LAMB : public WithOptions<LAMB, LAMBOptions> {
+ public:
+  explicit LAMB(const Parameters& parameters, const LAMBOptions& options = {}) : WithOptions(parameters, options) {}
+  static std::shared_ptr<const Rule> rule(const LAMBOptions& options);
+};
+
+/// The sign of a momentum (Chen and others 2023).
+struct LionOptions {
+  double learning_rate = 1e-4, beta1 = 0.9, beta2 = 0.99;
+  double weight_decay = 0;  ///< shrinks the parameter
+  double clip_norm = 0, clip_value = 0;
+  bool maximize = false;
+};
+class CLNET_API Lion : public WithOptions<Lion, LionOptions> {
+ public:
+  explicit Lion(const Parameters& parameters, const LionOptions& options = {}) : WithOptions(parameters, options) {}
+  static std::shared_ptr<const Rule> rule(const LionOptions& options);
+};
+
+}  // namespace clnet::optim

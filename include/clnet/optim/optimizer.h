@@ -1,0 +1,122 @@
+// Steps of optimizers: gradients, groups of parameters, partial sums, checkpoints.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "clnet/export.h"
+#include "clnet/io.h"
+#include "clnet/nn/module.h"
+#include "clnet/nn/parameter.h"
+#include "clnet/optim/clip.h"
+#include "clnet/optim/rule.h"
+#include "clnet/tensor.h"
+
+namespace clnet::optim {
+
+/// What is to be optimized: a module's parameters, those whose names are wanted, or any list.
+class CLNET_API Parameters {
+ public:
+  Parameters(const nn::Module& module);        // NOLINT(google-explicit-constructor)
+  Parameters(nn::NamedParameters parameters);  // NOLINT(google-explicit-constructor)
+  Parameters(const nn::Module& module, const std::function<bool(const std::string& name)>& wanted);
+  const nn::NamedParameters& list() const { return list_; }
+
+ private:
+  nn::NamedParameters list_;
+};
+
+/// A handle to an optimizer of one or several groups of parameters; copies share it. SGD, Adam and the others are made with
+/// options; this one with anybody's rule.
+class CLNET_API Optimizer {
+ public:
+  /// No optimizer; only assigning and testing are allowed.
+  Optimizer() = default;
+  Optimizer(const Parameters& parameters, std::shared_ptr<const Rule> rule, double learning_rate, const Clipping& clipping = {});
+  explicit operator bool() const { return impl_ != nullptr; }
+
+  /// More parameters, with a rule and rate of their own. Throws Error for one that is there already, under any name, and for a
+  /// name that is taken.
+  void add_group(const Parameters& parameters, std::shared_ptr<const Rule> rule, double learning_rate);
+
+  /// One step down the gradient of `loss` (one element): the loss, the new parameters and what the loss does to running
+  /// statistics are enqueued together with `more` results, without waiting. Returns the loss, computed along the way and free of
+  /// its history.
+  ///
+  /// The gradient is taken at the values that the loss was built with and applied to the present ones, so several losses may be
+  /// built first and stepped one after the other. Throws Error when the loss reaches none of the optimizer's parameters, or one
+  /// of them at two values, a present and an older one or two older ones: detach() what was computed with the other value.
+  /// Whatever it throws, nothing has changed, and the same step may be tried again.
+  ///
+  /// Parameters that the loss does not reach and frozen ones stay untouched, and so does what the optimizer keeps of them: no
+  /// momentum, no weight decay. Corrections for the first steps, as Adam's, count the optimizer's steps, those in which a
+  /// parameter stayed among them.
+  Tensor step(const Tensor& loss, std::span<const Tensor> more = {});
+  Tensor step(const Tensor& loss, std::initializer_list<Tensor> more);
+
+  /// Adds the gradient of `loss` to sums (f32) that the next step() takes, with or without another loss, and clears: a batch in
+  /// several parts. As in PyTorch a sum, so divide the losses by their number for a mean. Clipping is of the sum. A checkpoint
+  /// holds the sums. Returns the loss, and throws, as step(loss).
+  Tensor accumulate(const Tensor& loss, std::span<const Tensor> more = {});
+  Tensor accumulate(const Tensor& loss, std::initializer_list<Tensor> more);
+  /// One step down what was accumulated; Error when that is nothing.
+  void step();
+
+  /// A step with given gradients, in the order of the groups and their parameters; those of frozen ones may be undefined. Sums of
+  /// accumulate() stay for another step.
+  void apply(const std::vector<Tensor>& gradients);
+
+  double learning_rate() const { return learning_rate(0); }
+  double learning_rate(std::size_t group) const;
+  /// The first group's; that of the others changes in the proportion in which they were made (the same rate where the first one
+  /// was made with 0), so that one schedule serves all.
+  void set_learning_rate(double rate);
+  /// One group's alone, and with it its proportion to the first.
+  void set_group_learning_rate(std::size_t group, double rate);
+  std::size_t groups() const;
+  /// Steps made so far.
+  std::int64_t steps() const;
+  /// Whether all its parameters are this module's (or a copy's, which shares them), under their names.
+  bool made_for(const nn::Module& module) const;
+
+  /// Momentum and the like under "<parameter>.<what>" with PyTorch's names, sums of accumulate() under "<parameter>.grad", and
+  /// the step count as "step" (i64): for checkpoints.
+  io::StateDict state() const;
+  /// Throws Error naming what is missing or does not fit; nothing is changed then.
+  void load_state(const io::StateDict& state);
+
+ protected:
+  void require_same_clipping(const Clipping& clipping) const;
+
+ private:
+  struct Impl;
+  void require_made(std::string_view call) const;
+
+  std::shared_ptr<Impl> impl_;
+};
+
+/// An optimizer of the library's own, with options for each group. A group's clipping must be the first one's or none: it is of
+/// all gradients together.
+template <class Self, class Options>
+class WithOptions : public Optimizer {
+ public:
+  using Optimizer::add_group;
+  void add_group(const Parameters& parameters, const Options& options) {
+    require_same_clipping({options.clip_norm, options.clip_value});
+    Optimizer::add_group(parameters, Self::rule(options), options.learning_rate);
+  }
+
+ protected:
+  WithOptions(const Parameters& parameters, const Options& options)
+      : Optimizer(parameters, Self::rule(options), options.learning_rate, {options.clip_norm, options.clip_value}) {}
+};
+
+}  // namespace clnet::optim

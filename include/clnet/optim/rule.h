@@ -1,0 +1,68 @@
+// What an optimizer does with one parameter: the part that users write.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clnet/export.h"
+#include "clnet/shape.h"
+#include "clnet/tensor.h"
+
+namespace clnet::optim {
+
+/// An optimizer's formula: what it keeps per parameter, and what it makes of parameter, gradient and that. An Optimizer is made
+/// of it and the parameters, and does the rest: gradients, evaluation, checkpoints.
+///
+///   struct Momentum : optim::Rule {
+///     std::string name() const override { return "Momentum"; }
+///     std::vector<State> states(const Shape&) const override { return {{"velocity"}}; }
+///     Result update(const Tensor& p, const Tensor& g, const std::vector<Tensor>& states, const Step& step) const override {
+///       const Tensor velocity = states[0] * 0.9 + g;
+///       return {p - velocity * step.rate, {velocity}};
+///     }
+///   };
+///   optim::Optimizer optimizer(model, std::make_shared<Momentum>(), 0.1);
+///
+/// A step is graph like any other: elementwise formulas become one kernel per parameter, small parameters share one. Numbers
+/// beside tensors (`g * 0.9`) are passed by value, so that another rate makes no new plan; those of functions (clamp()'s bounds)
+/// are part of it.
+class CLNET_API Rule {
+ public:
+  virtual ~Rule();
+
+  /// In errors.
+  virtual std::string name() const = 0;
+
+  struct State {
+    std::string name;                           ///< without dots; in checkpoints "<parameter>.<name>"
+    double initial = 0;                         ///< of all elements
+    std::optional<Shape> shape = std::nullopt;  ///< the parameter's when not given
+  };
+  /// What it keeps of a parameter of that shape: f32 tensors. Throws Error for a parameter that it is not meant for.
+  virtual std::vector<State> states(const Shape& parameter) const;
+
+  /// What the host knows of a step.
+  struct Step {
+    std::int64_t number = 1;  ///< from 1
+    double rate = 0;          ///< the group's learning rate
+  };
+  struct Result {
+    Tensor parameter;
+    std::vector<Tensor> states;  ///< as many, of the same specs, as came
+  };
+  /// The new value of a parameter and its new states. All tensors are f32, whatever the parameter is stored as.
+  virtual Result update(const Tensor& parameter, const Tensor& gradient, const std::vector<Tensor>& states,
+                        const Step& step) const = 0;
+
+  struct Item {
+    Tensor parameter, gradient;  ///< as they are stored, f32, f16 or bf16
+    std::vector<Tensor> states;
+  };
+  /// The same for all parameters that move in a step: for what they have in common. By default update() of each that has
+  /// elements.
+  virtual std::vector<Result> update_all(const std::vector<Item>& items, const Step& step) const;
+};
+
+}  // namespace clnet::optim

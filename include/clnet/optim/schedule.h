@@ -1,0 +1,95 @@
+// Learning rates as functions of the step.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "clnet/export.h"
+#include "clnet/io.h"
+
+namespace clnet::optim {
+
+/// The learning rate of a step, counted from 0; or of an epoch, where that is what is counted.
+using Schedule = std::function<double(std::int64_t step)>;
+
+// PyTorch's torch.optim.lr_scheduler in closed form. Error for options without sense.
+
+CLNET_API Schedule constant(double rate);
+/// rate * factor(step) (LambdaLR).
+CLNET_API Schedule scaled(double rate, std::function<double(std::int64_t step)> factor);
+/// Multiplied by gamma every `every` steps (StepLR).
+CLNET_API Schedule step_decay(double rate, std::int64_t every, double gamma = 0.1);
+/// Multiplied by gamma at each of the milestones, in any order; one that is there twice counts twice (MultiStepLR).
+CLNET_API Schedule multi_step(double rate, std::vector<std::int64_t> milestones, double gamma = 0.1);
+/// rate * gamma^step (ExponentialLR).
+CLNET_API Schedule exponential(double rate, double gamma);
+/// rate * (1 - step / total)^power, then 0 (PolynomialLR).
+CLNET_API Schedule polynomial(double rate, std::int64_t total, double power = 1);
+/// From rate * first to rate * last over `total` steps in equal parts (LinearLR).
+CLNET_API Schedule linear(double rate, std::int64_t total, double first = 1.0 / 3, double last = 1);
+/// rate * factor for `total` steps, then `rate` (ConstantLR).
+CLNET_API Schedule constant_factor(double rate, std::int64_t total, double factor = 1.0 / 3);
+/// Half a cosine from `rate` to `final_rate` over `total` steps.
+CLNET_API Schedule cosine(double rate, std::int64_t total, double final_rate = 0);
+/// The same again and again: the first takes `first` steps, each other `factor` times as many as the one before
+/// (CosineAnnealingWarmRestarts).
+CLNET_API Schedule cosine_restarts(double rate, std::int64_t first, std::int64_t factor = 1, double final_rate = 0);
+
+struct OneCycleOptions {
+  double warmup_share = 0.3;         ///< of the steps, rising from max / div to max
+  double div = 25, final_div = 1e4;  ///< the end is max / div / final_div
+};
+/// Smith and Topin 2018, with cosine annealing both ways, as PyTorch's OneCycleLR (learning rate only).
+CLNET_API Schedule one_cycle(double max_rate, std::int64_t total, const OneCycleOptions& options = {});
+
+enum class Cycle : std::uint8_t {
+  triangular,   ///< each as high as the first
+  triangular2,  ///< each half as high as the one before
+  exp_range     ///< gamma^step times as high
+};
+struct CyclicOptions {
+  std::int64_t up = 2000, down = 0;  ///< steps of a cycle; down 0: as many as up
+  Cycle mode = Cycle::triangular;
+  double gamma = 1;  ///< of exp_range
+};
+/// From base to max and back (CyclicLR; Smith 2017).
+CLNET_API Schedule cyclic(double base_rate, double max_rate, const CyclicOptions& options = {});
+
+/// Rises in equal parts over the first `steps` steps to what `after` says at their end, then is `after`, counted from the same 0.
+CLNET_API Schedule warm_up(std::int64_t steps, Schedule after);
+/// One after the other: milestones[i] is the step at which schedules[i + 1] begins, counted from its own 0 (SequentialLR).
+CLNET_API Schedule sequential(std::vector<Schedule> schedules, std::vector<std::int64_t> milestones);
+/// The product of all: one of rates and others of factors, whose rate is 1 (ChainedScheduler).
+CLNET_API Schedule product(std::vector<Schedule> schedules);
+
+struct PlateauOptions {
+  bool maximize = false;       ///< a larger metric is a better one
+  double factor = 0.1;         ///< what the rate is multiplied by, below 1
+  std::int64_t patience = 10;  ///< so many metrics without a better one are borne
+  double threshold = 1e-4;     ///< better by less than this does not count
+  bool relative = true;        ///< the threshold is a share of the best metric
+  std::int64_t cooldown = 0;   ///< so many metrics after a change are not counted
+  double min_rate = 0;
+  double eps = 1e-8;  ///< a smaller change is not made
+};
+/// A rate that falls when a metric gets no better (ReduceLROnPlateau).
+class CLNET_API Plateau {
+ public:
+  explicit Plateau(double rate, const PlateauOptions& options = {});
+  /// The rate after one more metric; NaN is no better than any.
+  double step(double metric);
+  double rate() const { return rate_; }
+
+  /// "rate", "best" (three of f32 whose sum is the number), "bad" and "cooldown" (i64).
+  io::StateDict state() const;
+  /// Throws Error naming what does not fit; nothing is changed then.
+  void load_state(const io::StateDict& state);
+
+ private:
+  PlateauOptions options_;
+  double rate_, best_;
+  std::int64_t bad_ = 0, cooling_ = 0;
+};
+
+}  // namespace clnet::optim

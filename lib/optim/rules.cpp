@@ -1,0 +1,56 @@
+#include "lib/optim/rules.h"
+
+#include <cmath>
+
+#include "clnet/ops.h"
+
+namespace clnet::optim {
+
+std::vector<Rule::State> NativeRule::states(const Shape&) const {
+  std::vector<State> result;
+  for (const auto& state : settings_.states) result.push_back({state});
+  return result;
+}
+
+Rule::Result NativeRule::update(const Tensor& parameter, const Tensor& gradient, const std::vector<Tensor>& states,
+                                const Step& step) const {
+  return update_all({{parameter, gradient, states}}, step)[0];
+}
+
+std::vector<Rule::Result> NativeRule::update_all(const std::vector<Item>& items, const Step& step) const {
+  const auto& constants = settings_.constants;
+  const auto t = static_cast<double>(step.number);
+  double step_size = step.rate, second_scale = 1;
+  if (settings_.rule == ops::UpdateRule::adam) {
+    step_size = step.rate / (1 - std::pow(constants.beta1, t));
+    second_scale = 1 / std::sqrt(1 - std::pow(constants.beta2, t));
+  }
+  const ops::UpdateScalars scalars{Tensor::scalar(step_size), Tensor::scalar(1 - step.rate * settings_.shrink_decay),
+                                   Tensor::scalar(second_scale)};
+  std::vector<ops::UpdateTensors> tensors;
+  for (const auto& [parameter, gradient, states] : items)
+    tensors.push_back({parameter, settings_.maximize ? -gradient : gradient, states});
+  const auto values = ops::optimizer_update(settings_.rule, tensors, constants, scalars);
+  std::vector<Result> results;
+  auto next = values.begin();
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const auto states = next + 1;
+    const auto end = states + static_cast<std::ptrdiff_t>(settings_.states.size());
+    results.push_back({*next, {states, end}});
+    next = end;
+  }
+  return results;
+}
+
+Tensor ComposedRule::slope(const Tensor& parameter, const Tensor& gradient) const {
+  const Tensor downhill = maximize_ ? -gradient : gradient;
+  return how_ == Decay::joins_gradient && decay_ > 0 ? downhill + parameter * decay_ : downhill;
+}
+
+Tensor ComposedRule::shrunk(const Tensor& parameter, const Step& step) const {
+  return how_ == Decay::shrinks && decay_ > 0 ? parameter * (1 - step.rate * decay_) : parameter;
+}
+
+Tensor moving_average(const Tensor& before, const Tensor& now, double share) { return before * share + now * (1 - share); }
+
+}  // namespace clnet::optim
