@@ -2,6 +2,7 @@
 #pragma once
 
 #include "clnet/nn/activation.h"
+#include "clnet/nn/attention.h"
 #include "clnet/nn/conv.h"
 #include "clnet/nn/init.h"
 #include "clnet/nn/linear.h"
@@ -9,4 +10,5 @@
 #include "clnet/nn/norm.h"
 #include "clnet/nn/parameter.h"
 #include "clnet/nn/pool.h"
+#include "clnet/nn/transformer.h"
 #include "clnet/ops.h"

@@ -3,6 +3,7 @@
 // defined for every operation with floating inputs and outputs, except where a comment says otherwise.
 #pragma once
 
+#include "clnet/ops/attention.h"
 #include "clnet/ops/conv.h"
 #include "clnet/ops/elementwise.h"
 #include "clnet/ops/index.h"

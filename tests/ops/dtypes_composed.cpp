@@ -1,6 +1,7 @@
 // The dtypes of the functions that other operations make up.
 #include <cmath>
 
+#include "tests/cases/attention/attention.h"
 #include "tests/cases/reduce/norms.h"
 #include "tests/cases/shape/rearrange.h"
 #include "tests/ops/dtypes.h"
@@ -253,11 +254,47 @@ std::vector<Entry> losses() {
   };
 }
 
+std::vector<Entry> attention() {
+  const auto f = Takes::floats;
+  return {
+      {"scaled_dot_product_attention",
+       f,
+       Gives::same,
+       {{{2, 4, 5, 16}, -2, 2}, {{2, 2, 9, 16}, -2, 2}, {{2, 2, 9, 8}, 0.5, 2}},
+       [](const Tensors& in) { return scaled_dot_product_attention(in[0], in[1], in[2]); },
+       [](const Arrays& in) { return reference::attention(in[0], in[1], in[2], {.scale = 0.25}); },
+       60},
+      {"rotary_embedding",
+       f,
+       Gives::same,
+       {{{2, 4, 8}, 0.5, 2}},
+       [](const Tensors& in) { return rotary_embedding(in[0], 1); },
+       [](const Arrays& in) {
+         return reference::rotary_embedding(in[0], {1, 2, 3, 4}, 10000, false);
+       },
+       20},
+      {"sinusoidal_positions",
+       f,
+       Gives::same,
+       {{{4}, 0.5, 2}},
+       [](const Tensors& in) { return sinusoidal_positions(3, 4, in[0].dtype()); },
+       [](const Arrays&) {
+         Array y({3, 4});
+         for (std::int64_t i = 0; i < y.numel(); ++i) {
+           const double angle = static_cast<double>(i / 4) / (i % 4 < 2 ? 1 : 100);
+           y[i] = i % 2 == 0 ? std::sin(angle) : std::cos(angle);
+         }
+         return y;
+       },
+       1},
+  };
+}
+
 }  // namespace
 
 std::vector<Entry> composed_entries() {
   auto entries = elementwise();
-  for (auto more : {rearranged(), normalised(), losses()}) entries.insert(entries.end(), more.begin(), more.end());
+  for (auto more : {rearranged(), normalised(), losses(), attention()}) entries.insert(entries.end(), more.begin(), more.end());
   return entries;
 }
 

@@ -198,6 +198,11 @@ std::vector<Call> calls() {
       {"cosine_embedding_loss", {"a", "b", "target"}, [](const Inputs& t) { cosine_embedding_loss(t[0], t[1], t[2]); }},
       {"triplet_margin_loss", {"anchor", "positive", "negative"}, [](const Inputs& t) { triplet_margin_loss(t[0], t[1], t[2]); }},
       {"bce_with_logits", {"logits", "target"}, [](const Inputs& t) { bce_with_logits(t[0], t[1]); }},
+      {"scaled_dot_product_attention", {"q", "k", "v"}, [](const Inputs& t) { scaled_dot_product_attention(t[0], t[1], t[2]); }},
+      {"rotary_embedding", {"x"}, [](const Inputs& t) { rotary_embedding(t[0]); }},
+      {"rotary_embedding",
+       {"x", "positions"},
+       [](const Inputs& t) { rotary_embedding(t[0], t[1].defined() ? cast(t[1], Dtype::i32) : t[1]); }},
       {"global_norm", {"tensors[0]", "tensors[1]"}, [](const Inputs& t) { global_norm(t); }},
   };
 }

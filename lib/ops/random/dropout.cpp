@@ -34,14 +34,17 @@ class Dropout : public Op {
 
 }  // namespace
 
+Tensor ops::dropout_by(const Tensor& x, double p, const RandomSource& source) {
+  return apply(std::make_shared<Dropout>(p), {x, source.seed, source.offset});
+}
+
 Tensor dropout(const Tensor& x, double p) {
   require_defined("dropout", {{"x", x}});
   if (!(p >= 0 && p <= 1)) throw Error(fmt::format("dropout: the probability must be in [0, 1], got {}", p));
   ops::require_floating("dropout", x.spec());
   if (p == 0) return x;
   if (p == 1) return zeros_like(x);
-  auto source = ops::next_random_source();
-  return apply(std::make_shared<Dropout>(p), {x, std::move(source.seed), std::move(source.offset)});
+  return ops::dropout_by(x, p, ops::next_random_source());
 }
 
 }  // namespace clnet

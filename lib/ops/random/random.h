@@ -10,5 +10,7 @@ struct RandomSource {
   Tensor seed, offset;
 };
 RandomSource next_random_source();
+/// dropout() with a probability between 0 and 1, by that source.
+Tensor dropout_by(const Tensor& x, double p, const RandomSource& source);
 
 }  // namespace clnet::ops

@@ -1,0 +1,75 @@
+// Attention as a layer, and positions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "clnet/export.h"
+#include "clnet/nn/linear.h"
+#include "clnet/nn/module.h"
+#include "clnet/ops/attention.h"
+
+namespace clnet::nn {
+
+struct MultiheadAttentionOptions {
+  double dropout = 0;  ///< of the weights, in training
+  bool bias = true;
+  std::int64_t kdim = 0, vdim = 0;  ///< features of keys and values; 0: embed_dim
+  bool batch_first = false;         ///< {batch, length, features} instead of {length, batch, features}
+};
+/// What may not be looked at, as in PyTorch's layers: where a bool mask is true (in scaled_dot_product_attention() it is the
+/// other way round). Floating masks are added to the scores.
+struct AttentionMasks {
+  Tensor attn_mask = {};         ///< {queries, keys} or {batch * heads, queries, keys}
+  Tensor key_padding_mask = {};  ///< {batch, keys}; {keys} without a batch
+  bool is_causal = false;        ///< query i looks at keys 0..i only
+};
+struct MultiheadAttentionResult {
+  Tensor y, weights;
+};
+/// Parameters in_proj_weight {3 embed_dim, embed_dim} (q_proj_weight, k_proj_weight and v_proj_weight where kdim or vdim differ),
+/// in_proj_bias {3 embed_dim}, out_proj.weight and out_proj.bias. Inputs are {length, batch, features} (see batch_first) or
+/// {length, features}. A query that may look at nothing gets the bias of out_proj alone; in PyTorch, NaN.
+class CLNET_API MultiheadAttention : public Module {
+ public:
+  MultiheadAttention(std::int64_t embed_dim, std::int64_t num_heads, const MultiheadAttentionOptions& options = {});
+  /// x looks at itself.
+  Tensor forward(const Tensor& x) override { return forward(x, x, x); }
+  Tensor forward(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks = {});
+  /// The weights, too, before any is dropped: {batch, queries, keys}, the mean over heads, or {batch, heads, queries, keys}. It
+  /// keeps all of them in memory.
+  MultiheadAttentionResult forward_with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
+                                                const AttentionMasks& masks = {}, bool average = true);
+  using Module::operator();
+  Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks = {}) {
+    return forward(query, key, value, masks);
+  }
+  std::string kind() const override;
+
+ private:
+  MultiheadAttentionResult run(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks,
+                               bool weights);
+  Tensor heads_of(const Tensor& x, std::int64_t count) const;
+  Tensor mask(const AttentionMasks& masks, const Shape& scores) const;
+
+  std::int64_t embed_dim_, heads_;
+  MultiheadAttentionOptions options_;
+  std::optional<Parameter> in_weight_, q_weight_, k_weight_, v_weight_, in_bias_;
+  Linear out_;
+};
+
+/// Adds sinusoidal_positions() to x {batch, length, width}, then drops. (As in PyTorch's tutorials; it has no parameters.)
+class CLNET_API PositionalEncoding : public Module {
+ public:
+  explicit PositionalEncoding(std::int64_t width, double dropout = 0.1, std::int64_t max_length = 5000, bool batch_first = true);
+  Tensor forward(const Tensor& x) override;
+  std::string kind() const override;
+
+ private:
+  double dropout_;
+  bool batch_first_;
+  Tensor table_;
+};
+
+}  // namespace clnet::nn

@@ -1,0 +1,127 @@
+// Transformers of attention and perceptrons.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clnet/export.h"
+#include "clnet/nn/attention.h"
+#include "clnet/nn/linear.h"
+#include "clnet/nn/module.h"
+#include "clnet/nn/norm.h"
+
+namespace clnet::nn {
+
+enum class TransformerActivation : std::uint8_t { relu, gelu };
+struct TransformerLayerOptions {
+  std::int64_t dim_feedforward = 2048;
+  double dropout = 0.1;
+  TransformerActivation activation = TransformerActivation::relu;
+  double layer_norm_eps = 1e-5;
+  bool batch_first = false;  ///< {batch, length, d_model} instead of {length, batch, d_model}
+  bool norm_first = false;   ///< normalise what enters attention and perceptron, instead of the sums behind them
+};
+
+/// x + attention, then x + perceptron. Parameters self_attn.*, linear1.*, linear2.*, norm1.*, norm2.*.
+class CLNET_API TransformerEncoderLayer : public Module {
+ public:
+  TransformerEncoderLayer(std::int64_t d_model, std::int64_t heads, const TransformerLayerOptions& options = {});
+  Tensor forward(const Tensor& x) override { return forward(x, AttentionMasks{}); }
+  Tensor forward(const Tensor& x, const AttentionMasks& masks);
+  using Module::operator();
+  Tensor operator()(const Tensor& x, const AttentionMasks& masks) { return forward(x, masks); }
+  std::string kind() const override;
+
+ private:
+  TransformerLayerOptions options_;
+  MultiheadAttention self_attn_;
+  Linear linear1_, linear2_;
+  LayerNorm norm1_, norm2_;
+};
+
+/// x + attention, x + attention to `memory`, x + perceptron. Parameters self_attn.*, multihead_attn.*, linear1.*, linear2.*,
+/// norm1.*, norm2.*, norm3.*.
+class CLNET_API TransformerDecoderLayer : public Module {
+ public:
+  TransformerDecoderLayer(std::int64_t d_model, std::int64_t heads, const TransformerLayerOptions& options = {});
+  /// Throws Error: it needs a memory.
+  Tensor forward(const Tensor& x) override;
+  Tensor forward(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
+                 const AttentionMasks& memory_masks = {});
+  using Module::operator();
+  Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
+                    const AttentionMasks& memory_masks = {}) {
+    return forward(x, memory, masks, memory_masks);
+  }
+  std::string kind() const override;
+
+ private:
+  TransformerLayerOptions options_;
+  MultiheadAttention self_attn_, multihead_attn_;
+  Linear linear1_, linear2_;
+  LayerNorm norm1_, norm2_, norm3_;
+};
+
+/// `count` layers, each with initial values of its own, and a LayerNorm behind them where `final_norm`. Parameters layers.0.*,
+/// layers.1.*, ..., norm.*.
+class CLNET_API TransformerEncoder : public Module {
+ public:
+  TransformerEncoder(std::int64_t d_model, std::int64_t heads, std::int64_t count, const TransformerLayerOptions& options = {},
+                     bool final_norm = false);
+  Tensor forward(const Tensor& x) override { return forward(x, AttentionMasks{}); }
+  Tensor forward(const Tensor& x, const AttentionMasks& masks);
+  using Module::operator();
+  Tensor operator()(const Tensor& x, const AttentionMasks& masks) { return forward(x, masks); }
+  std::string kind() const override { return "TransformerEncoder"; }
+
+ private:
+  std::vector<TransformerEncoderLayer> layers_;
+  std::optional<LayerNorm> norm_;
+};
+
+class CLNET_API TransformerDecoder : public Module {
+ public:
+  TransformerDecoder(std::int64_t d_model, std::int64_t heads, std::int64_t count, const TransformerLayerOptions& options = {},
+                     bool final_norm = false);
+  /// Throws Error: it needs a memory.
+  Tensor forward(const Tensor& x) override;
+  Tensor forward(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
+                 const AttentionMasks& memory_masks = {});
+  using Module::operator();
+  Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
+                    const AttentionMasks& memory_masks = {}) {
+    return forward(x, memory, masks, memory_masks);
+  }
+  std::string kind() const override { return "TransformerDecoder"; }
+
+ private:
+  std::vector<TransformerDecoderLayer> layers_;
+  std::optional<LayerNorm> norm_;
+};
+
+struct TransformerMasks {
+  AttentionMasks source = {}, target = {}, memory = {};
+};
+/// Encoder and decoder with final norms; all matrices start as xavier_uniform. Parameters encoder.*, decoder.*.
+class CLNET_API Transformer : public Module {
+ public:
+  explicit Transformer(std::int64_t d_model = 512, std::int64_t heads = 8, std::int64_t encoder_layers = 6,
+                       std::int64_t decoder_layers = 6, const TransformerLayerOptions& options = {});
+  /// Throws Error: it needs a source and a target.
+  Tensor forward(const Tensor& x) override;
+  Tensor forward(const Tensor& source, const Tensor& target, const TransformerMasks& masks = {});
+  using Module::operator();
+  Tensor operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks = {}) {
+    return forward(source, target, masks);
+  }
+  std::string kind() const override { return "Transformer"; }
+
+ private:
+  TransformerEncoder encoder_;
+  TransformerDecoder decoder_;
+};
+
+}  // namespace clnet::nn

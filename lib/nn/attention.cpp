@@ -1,0 +1,201 @@
+#include "clnet/nn/attention.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "clnet/error.h"
+#include "clnet/nn/init.h"
+#include "clnet/ops.h"
+#include "lib/graph/require.h"
+#include "lib/nn/layer.h"
+#include "lib/ops/attention/attention.h"
+
+namespace clnet::nn {
+
+namespace {
+
+constexpr auto layer = "MultiheadAttention";
+
+void require_probability(const char* where, double p) {
+  if (!(p >= 0 && p <= 1)) throw Error(fmt::format("{}: dropout must be from 0 to 1, not {}", where, p));
+}
+
+/// A mask that says where not to look as one that is added.
+Tensor added(const Tensor& mask, Dtype dtype) {
+  if (mask.dtype() != Dtype::boolean) return mask;
+  return where(mask, Tensor::scalar(-std::numeric_limits<double>::infinity(), dtype), Tensor::scalar(0, dtype));
+}
+
+/// Both masks, either may be undefined.
+Tensor joined(const Tensor& a, const Tensor& b, Dtype dtype) {
+  if (!a.defined() || !b.defined()) return a.defined() ? a : b;
+  if (a.dtype() == Dtype::boolean && b.dtype() == Dtype::boolean) return logical_or(a, b);
+  return added(a, dtype) + added(b, dtype);
+}
+
+}  // namespace
+
+MultiheadAttention::MultiheadAttention(std::int64_t embed_dim, std::int64_t num_heads, const MultiheadAttentionOptions& options)
+    : embed_dim_(embed_dim), heads_(num_heads), options_(options), out_([&] {
+        require_positive(layer, "embed_dim", embed_dim);
+        require_positive(layer, "num_heads", num_heads);
+        if (embed_dim % num_heads != 0)
+          throw Error(fmt::format("{}: embed_dim {} is no multiple of {} heads", layer, embed_dim, num_heads));
+        if (options.kdim < 0 || options.vdim < 0)
+          throw Error(fmt::format("{}: kdim {} and vdim {} must not be negative", layer, options.kdim, options.vdim));
+        require_probability(layer, options.dropout);
+        return Linear(embed_dim, embed_dim, options.bias);
+      }()) {
+  if (options_.kdim == 0) options_.kdim = embed_dim;
+  if (options_.vdim == 0) options_.vdim = embed_dim;
+  if (options_.kdim == embed_dim && options_.vdim == embed_dim) {
+    in_weight_ = add_parameter("in_proj_weight", init::xavier_uniform({3 * embed_dim, embed_dim}));
+  } else {
+    q_weight_ = add_parameter("q_proj_weight", init::xavier_uniform({embed_dim, embed_dim}));
+    k_weight_ = add_parameter("k_proj_weight", init::xavier_uniform({embed_dim, options_.kdim}));
+    v_weight_ = add_parameter("v_proj_weight", init::xavier_uniform({embed_dim, options_.vdim}));
+  }
+  const auto zero_row = [](std::int64_t count) {
+    return Tensor::from(std::vector<float>(static_cast<std::size_t>(count), 0.0F), {count});
+  };
+  if (options_.bias) {
+    in_bias_ = add_parameter("in_proj_bias", zero_row(3 * embed_dim));
+    for (auto& [name, parameter] : out_.parameters())
+      if (name == "bias") parameter.set(zero_row(embed_dim));
+  }
+  add("out_proj", out_);
+}
+
+/// {batch, length, count * embed_dim} (see batch_first) as {count, batch, heads, length, width}.
+Tensor MultiheadAttention::heads_of(const Tensor& x, std::int64_t count) const {
+  const auto split = reshape(x, {x.size(0), x.size(1), count, heads_, embed_dim_ / heads_});
+  return permute(split, options_.batch_first ? std::vector<int>{2, 0, 3, 1, 4} : std::vector<int>{2, 1, 3, 0, 4});
+}
+
+/// For {batch, heads, queries, keys}: bool where one may look, or floating.
+Tensor MultiheadAttention::mask(const AttentionMasks& masks, const Shape& scores) const {
+  const auto batch = scores[0], queries = scores[2], keys = scores[3];
+  Tensor padding = masks.key_padding_mask, attention = masks.attn_mask;
+  const auto fail = [](const char* what, const Tensor& mask, const Shape& want) {
+    return ShapeError(fmt::format("{}: {} {} must be {}", layer, what, to_string(mask.spec()), to_string(want)));
+  };
+  if (padding.defined()) {
+    const bool alone = batch == 1 && padding.shape() == Shape{keys};
+    if (!alone && padding.shape() != Shape{batch, keys}) throw fail("key_padding_mask", padding, {batch, keys});
+    padding = reshape(padding, {batch, 1, 1, keys});
+  }
+  if (attention.defined()) {
+    if (attention.shape() == Shape{batch * heads_, queries, keys})
+      attention = reshape(attention, scores);
+    else if (attention.shape() != Shape{queries, keys})
+      throw fail("attn_mask", attention, {queries, keys});
+  }
+  for (const auto* mask : {&padding, &attention})
+    if (mask->defined() && mask->dtype() != Dtype::boolean && !is_floating(mask->dtype()))
+      throw DtypeError(fmt::format("{}: masks must be bool or floating, got {}", layer, to_string(mask->spec())));
+  const auto both = joined(padding, attention,
+                           padding.defined() && is_floating(padding.dtype())       ? padding.dtype()
+                           : attention.defined() && is_floating(attention.dtype()) ? attention.dtype()
+                                                                                   : Dtype::f32);
+  return both.defined() && both.dtype() == Dtype::boolean ? logical_not(both) : both;
+}
+
+MultiheadAttentionResult MultiheadAttention::run(const Tensor& query, const Tensor& key, const Tensor& value,
+                                                 const AttentionMasks& masks, bool weights) {
+  require_defined(layer, {{"query", query}, {"key", key}, {"value", value}});
+  const int rank = query.rank();
+  const auto features = [&](const char* what, const Tensor& x, std::int64_t want) {
+    if (x.rank() != rank || (rank != 2 && rank != 3) || x.size(-1) != want)
+      throw ShapeError(fmt::format("{}: {} {} must be {{{}, {}}} or {{length, {}}}", layer, what, to_string(x.spec()),
+                                   options_.batch_first ? "batch, length" : "length, batch", want, want));
+  };
+  features("query", query, embed_dim_);
+  features("key", key, options_.kdim);
+  features("value", value, options_.vdim);
+  const int batch_dim = options_.batch_first ? 0 : 1;
+  const auto batched = [&](const Tensor& x) { return rank == 3 ? x : unsqueeze(x, batch_dim); };
+  const Tensor q_in = batched(query), k_in = key.same(query) ? q_in : batched(key),
+               v_in = value.same(key) ? k_in : batched(value);
+  if (q_in.size(batch_dim) != k_in.size(batch_dim) || k_in.shape().with(2, 1) != v_in.shape().with(2, 1))
+    throw ShapeError(fmt::format("{}: query {}, key {} and value {} do not fit each other", layer, to_string(query.spec()),
+                                 to_string(key.spec()), to_string(value.spec())));
+
+  const Tensor bias = value_or_none(in_bias_), in_weight = value_or_none(in_weight_);
+  // Rows first..last of the three projections' weights, as one product of what is the same.
+  const auto project = [&](const Tensor& x, const Tensor& weight, int first, int last) {
+    const auto from = first * embed_dim_, to = last * embed_dim_;
+    return heads_of(linear(x, in_weight_ ? slice(weight, 0, from, to) : weight, bias.defined() ? slice(bias, 0, from, to) : bias),
+                    last - first);
+  };
+  const auto part = [](const Tensor& x, std::int64_t i) { return squeeze(slice(x, 0, i, i + 1), 0); };
+  Tensor q, k, v;
+  if (in_weight_ && k_in.same(q_in) && v_in.same(q_in)) {
+    const auto all = project(q_in, in_weight, 0, 3);
+    q = part(all, 0), k = part(all, 1), v = part(all, 2);
+  } else {
+    q = part(project(q_in, in_weight_ ? in_weight : *q_weight_, 0, 1), 0);
+    if (in_weight_ && v_in.same(k_in)) {
+      const auto both = project(k_in, in_weight, 1, 3);
+      k = part(both, 0), v = part(both, 1);
+    } else {
+      k = part(project(k_in, in_weight_ ? in_weight : *k_weight_, 1, 2), 0);
+      v = part(project(v_in, in_weight_ ? in_weight : *v_weight_, 2, 3), 0);
+    }
+  }
+
+  const AttentionOptions options{.mask = mask(masks, {q.size(0), heads_, q.size(2), k.size(2)}),
+                                 .causal = masks.is_causal,
+                                 .dropout = training() ? options_.dropout : 0};
+  const auto y = scaled_dot_product_attention(q, k, v, options);  // {batch, heads, queries, width}
+  const auto turned = permute(y, options_.batch_first ? std::vector<int>{0, 2, 1, 3} : std::vector<int>{2, 0, 1, 3});
+  MultiheadAttentionResult result;
+  result.y = out_(reshape(turned, q_in.shape()));
+  if (rank == 2) result.y = squeeze(result.y, batch_dim);
+  if (weights) {
+    auto plain = options;
+    plain.dropout = 0;
+    result.weights = cast(ops::attention_weights(ops::checked_attention(q, k, v, plain)), q.dtype());
+    if (rank == 2) result.weights = squeeze(result.weights, 0);
+  }
+  return result;
+}
+
+Tensor MultiheadAttention::forward(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks) {
+  return run(query, key, value, masks, false).y;
+}
+
+MultiheadAttentionResult MultiheadAttention::forward_with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
+                                                                  const AttentionMasks& masks, bool average) {
+  auto result = run(query, key, value, masks, true);
+  if (average) result.weights = mean(result.weights, {-3});
+  return result;
+}
+
+std::string MultiheadAttention::kind() const {
+  return fmt::format("MultiheadAttention({}, {}{})", embed_dim_, heads_, options_.bias ? "" : ", bias=false");
+}
+
+PositionalEncoding::PositionalEncoding(std::int64_t width, double dropout, std::int64_t max_length, bool batch_first)
+    : dropout_(dropout), batch_first_(batch_first), table_([&] {
+        require_positive("PositionalEncoding", "width", width);
+        require_positive("PositionalEncoding", "max_length", max_length);
+        require_probability("PositionalEncoding", dropout);
+        return sinusoidal_positions(max_length, width);
+      }()) {}
+
+Tensor PositionalEncoding::forward(const Tensor& x) {
+  require_defined("PositionalEncoding", {{"x", x}});
+  const auto length = x.rank() == 3 ? x.size(batch_first_ ? 1 : 0) : 0;
+  if (x.rank() != 3 || x.size(2) != table_.size(1) || length > table_.size(0))
+    throw ShapeError(fmt::format("PositionalEncoding: {} is not {} of up to {} positions and width {}", to_string(x.spec()),
+                                 batch_first_ ? "{batch, length, width}" : "{length, batch, width}", table_.size(0),
+                                 table_.size(1)));
+  const auto rows = cast(slice(table_, 0, 0, length), x.dtype());
+  const auto y = x + (batch_first_ ? rows : unsqueeze(rows, 1));
+  return training() ? dropout(y, dropout_) : y;
+}
+
+std::string PositionalEncoding::kind() const { return fmt::format("PositionalEncoding({})", table_.size(1)); }
+
+}  // namespace clnet::nn

@@ -1,0 +1,160 @@
+#include "clnet/nn/transformer.h"
+
+#include <fmt/format.h>
+
+#include "clnet/error.h"
+#include "clnet/nn/init.h"
+#include "clnet/ops.h"
+#include "lib/graph/require.h"
+#include "lib/nn/layer.h"
+
+namespace clnet::nn {
+
+namespace {
+
+Tensor activated(const Tensor& x, TransformerActivation activation) {
+  return activation == TransformerActivation::relu ? relu(x) : gelu(x);
+}
+
+MultiheadAttentionOptions attention_options(const TransformerLayerOptions& options) {
+  return {.dropout = options.dropout, .batch_first = options.batch_first};
+}
+
+/// x + block(x), normalised before the block or behind the sum.
+template <class Block>
+Tensor residual(const Tensor& x, LayerNorm& norm, bool norm_first, const Block& block) {
+  return norm_first ? x + block(norm(x)) : norm(x + block(x));
+}
+
+/// Layers as children of a module of their own, whose names are their numbers.
+template <class Layer>
+Sequential numbered(const std::vector<Layer>& layers) {
+  Sequential list;
+  for (const auto& layer : layers) list.append(layer);
+  return list;
+}
+
+template <class Layer>
+std::vector<Layer> make_layers(const char* kind, std::int64_t d_model, std::int64_t heads, std::int64_t count,
+                               const TransformerLayerOptions& options) {
+  require_positive(kind, "the number of layers", count);
+  std::vector<Layer> layers;
+  for (std::int64_t i = 0; i < count; ++i) layers.emplace_back(d_model, heads, options);
+  return layers;
+}
+
+[[noreturn]] void fail_without_memory(const char* kind) {
+  throw Error(fmt::format("{}: forward(x) has no memory to look at; call forward(x, memory)", kind));
+}
+
+}  // namespace
+
+TransformerEncoderLayer::TransformerEncoderLayer(std::int64_t d_model, std::int64_t heads, const TransformerLayerOptions& options)
+    : options_(options),
+      self_attn_(d_model, heads, attention_options(options)),
+      linear1_(d_model, options.dim_feedforward),
+      linear2_(options.dim_feedforward, d_model),
+      norm1_({d_model}, options.layer_norm_eps),
+      norm2_({d_model}, options.layer_norm_eps) {
+  add("self_attn", self_attn_);
+  add("linear1", linear1_);
+  add("linear2", linear2_);
+  add("norm1", norm1_);
+  add("norm2", norm2_);
+}
+
+Tensor TransformerEncoderLayer::forward(const Tensor& x, const AttentionMasks& masks) {
+  require_defined("TransformerEncoderLayer", {{"x", x}});
+  const auto drop = [&](const Tensor& t) { return training() ? dropout(t, options_.dropout) : t; };
+  const auto y =
+      residual(x, norm1_, options_.norm_first, [&](const Tensor& t) { return drop(self_attn_.forward(t, t, t, masks)); });
+  return residual(y, norm2_, options_.norm_first,
+                  [&](const Tensor& t) { return drop(linear2_(drop(activated(linear1_(t), options_.activation)))); });
+}
+
+std::string TransformerEncoderLayer::kind() const { return fmt::format("TransformerEncoderLayer({})", self_attn_.kind()); }
+
+TransformerDecoderLayer::TransformerDecoderLayer(std::int64_t d_model, std::int64_t heads, const TransformerLayerOptions& options)
+    : options_(options),
+      self_attn_(d_model, heads, attention_options(options)),
+      multihead_attn_(d_model, heads, attention_options(options)),
+      linear1_(d_model, options.dim_feedforward),
+      linear2_(options.dim_feedforward, d_model),
+      norm1_({d_model}, options.layer_norm_eps),
+      norm2_({d_model}, options.layer_norm_eps),
+      norm3_({d_model}, options.layer_norm_eps) {
+  add("self_attn", self_attn_);
+  add("multihead_attn", multihead_attn_);
+  add("linear1", linear1_);
+  add("linear2", linear2_);
+  add("norm1", norm1_);
+  add("norm2", norm2_);
+  add("norm3", norm3_);
+}
+
+Tensor TransformerDecoderLayer::forward(const Tensor&) { fail_without_memory("TransformerDecoderLayer"); }
+
+Tensor TransformerDecoderLayer::forward(const Tensor& x, const Tensor& memory, const AttentionMasks& masks,
+                                        const AttentionMasks& memory_masks) {
+  require_defined("TransformerDecoderLayer", {{"x", x}, {"memory", memory}});
+  const auto drop = [&](const Tensor& t) { return training() ? dropout(t, options_.dropout) : t; };
+  const auto y =
+      residual(x, norm1_, options_.norm_first, [&](const Tensor& t) { return drop(self_attn_.forward(t, t, t, masks)); });
+  const auto z = residual(y, norm2_, options_.norm_first,
+                          [&](const Tensor& t) { return drop(multihead_attn_.forward(t, memory, memory, memory_masks)); });
+  return residual(z, norm3_, options_.norm_first,
+                  [&](const Tensor& t) { return drop(linear2_(drop(activated(linear1_(t), options_.activation)))); });
+}
+
+std::string TransformerDecoderLayer::kind() const { return fmt::format("TransformerDecoderLayer({})", self_attn_.kind()); }
+
+TransformerEncoder::TransformerEncoder(std::int64_t d_model, std::int64_t heads, std::int64_t count,
+                                       const TransformerLayerOptions& options, bool final_norm)
+    : layers_(make_layers<TransformerEncoderLayer>("TransformerEncoder", d_model, heads, count, options)) {
+  add("layers", numbered(layers_));
+  if (!final_norm) return;
+  norm_.emplace(Shape{d_model}, options.layer_norm_eps);
+  add("norm", *norm_);
+}
+
+Tensor TransformerEncoder::forward(const Tensor& x, const AttentionMasks& masks) {
+  auto y = x;
+  for (auto& layer : layers_) y = layer.forward(y, masks);
+  return norm_ ? (*norm_)(y) : y;
+}
+
+TransformerDecoder::TransformerDecoder(std::int64_t d_model, std::int64_t heads, std::int64_t count,
+                                       const TransformerLayerOptions& options, bool final_norm)
+    : layers_(make_layers<TransformerDecoderLayer>("TransformerDecoder", d_model, heads, count, options)) {
+  add("layers", numbered(layers_));
+  if (!final_norm) return;
+  norm_.emplace(Shape{d_model}, options.layer_norm_eps);
+  add("norm", *norm_);
+}
+
+Tensor TransformerDecoder::forward(const Tensor&) { fail_without_memory("TransformerDecoder"); }
+
+Tensor TransformerDecoder::forward(const Tensor& x, const Tensor& memory, const AttentionMasks& masks,
+                                   const AttentionMasks& memory_masks) {
+  auto y = x;
+  for (auto& layer : layers_) y = layer.forward(y, memory, masks, memory_masks);
+  return norm_ ? (*norm_)(y) : y;
+}
+
+Transformer::Transformer(std::int64_t d_model, std::int64_t heads, std::int64_t encoder_layers, std::int64_t decoder_layers,
+                         const TransformerLayerOptions& options)
+    : encoder_(d_model, heads, encoder_layers, options, true), decoder_(d_model, heads, decoder_layers, options, true) {
+  add("encoder", encoder_);
+  add("decoder", decoder_);
+  for (auto& [name, parameter] : parameters())
+    if (const auto shape = parameter.value().shape(); shape.rank() > 1) parameter.set(init::xavier_uniform(shape));
+}
+
+Tensor Transformer::forward(const Tensor&) { throw Error("Transformer: forward(x) has no target; call forward(source, target)"); }
+
+Tensor Transformer::forward(const Tensor& source, const Tensor& target, const TransformerMasks& masks) {
+  require_defined("Transformer", {{"source", source}, {"target", target}});
+  return decoder_.forward(target, encoder_.forward(source, masks.source), masks.target, masks.memory);
+}
+
+}  // namespace clnet::nn

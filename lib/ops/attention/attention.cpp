@@ -1,0 +1,123 @@
+// scaled_dot_product_attention().
+#include "lib/ops/attention/attention.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/graph/require.h"
+#include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/random/random.h"
+#include "lib/ops/wide.h"
+
+namespace clnet {
+
+namespace ops {
+
+namespace {
+
+constexpr auto op_name = "scaled_dot_product_attention";
+
+std::int64_t heads(const Tensor& x) { return x.rank() < 3 ? 1 : x.size(-3); }
+
+Shape replaced(const Tensor& x, std::int64_t rows, std::int64_t columns) { return x.shape().with(-2, rows).with(-1, columns); }
+
+void require_fit(const Tensor& q, const Tensor& k, const Tensor& v) {
+  const auto wrong = [&](const std::string& why) {
+    return ShapeError(
+        fmt::format("{}: q {}, k {}, v {}: {}", op_name, to_string(q.shape()), to_string(k.shape()), to_string(v.shape()), why));
+  };
+  for (const auto* x : {&q, &k, &v}) {
+    require_floating(op_name, x->spec());
+    require_same_dtype(op_name, q.spec(), x->spec());
+    if (x->rank() < 2 || x->rank() != q.rank()) throw wrong("they must be {..., heads, length, width}, all of one rank");
+  }
+  if (q.size(-1) != k.size(-1)) throw wrong(fmt::format("the widths of q and k, {} and {}, differ", q.size(-1), k.size(-1)));
+  if (k.size(-2) != v.size(-2)) throw wrong(fmt::format("k and v have {} and {} keys", k.size(-2), v.size(-2)));
+  if (heads(k) != heads(v)) throw wrong("k and v have different numbers of heads");
+  if (heads(k) == 0 ? heads(q) != 0 : heads(q) % heads(k) != 0)
+    throw wrong(fmt::format("{} heads of q are no multiple of {}", heads(q), heads(k)));
+  for (int d = 0; d < q.rank() - 3; ++d)
+    if (q.size(d) != k.size(d) || q.size(d) != v.size(d)) throw wrong(fmt::format("they differ in dimension {}", d));
+}
+
+/// The scores before masks, {..., heads of k, heads of q for each and their queries, keys}.
+Shape grouped(const Tensor& q, const Tensor& k) {
+  auto shape = q.shape().with(-2, q.size(-2) * (heads(k) == 0 ? 1 : heads(q) / heads(k)));
+  return q.rank() < 3 ? shape : shape.with(-3, heads(k));
+}
+
+}  // namespace
+
+Attention checked_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+  require_defined(op_name, {{"q", q}, {"k", k}, {"v", v}});
+  require_fit(q, k, v);
+  if (options.scale && !std::isfinite(*options.scale)) throw Error(fmt::format("{}: scale {}", op_name, *options.scale));
+  if (!(options.dropout >= 0 && options.dropout <= 1))
+    throw Error(fmt::format("{}: the probability must be in [0, 1], got {}", op_name, options.dropout));
+  const auto& mask = options.mask;
+  if (mask.defined()) {
+    if (mask.dtype() != Dtype::boolean && mask.dtype() != Dtype::f32 && mask.dtype() != q.dtype())
+      throw DtypeError(
+          fmt::format("{}: the mask must be bool, f32 or {}, got {}", op_name, to_string(q.dtype()), to_string(mask.spec())));
+    const auto scores = replaced(q, q.size(-2), k.size(-2));
+    if (broadcast(mask.shape(), scores, op_name) != scores)
+      throw ShapeError(
+          fmt::format("{}: the mask {} does not broadcast to {}", op_name, to_string(mask.shape()), to_string(scores)));
+  }
+  const auto width = static_cast<double>(q.size(-1));
+  Attention result{.q = q,
+                   .k = k,
+                   .v = v,
+                   .mask = mask,
+                   .causal = options.causal,
+                   .scale = options.scale.value_or(width == 0 ? 1 : 1 / std::sqrt(width)),
+                   .dropout = options.dropout};
+  if (options.dropout > 0 && options.dropout < 1) {
+    auto source = next_random_source();
+    result.seed = std::move(source.seed);
+    result.offset = std::move(source.offset);
+  }
+  return result;
+}
+
+Tensor attention_weights(const Attention& a) {
+  const auto queries = a.queries(), keys = a.keys();
+  const auto shape = replaced(a.q, queries, keys);
+  // Heads that share keys are rows of one matrix.
+  const Tensor rows = reshape(wide(a.q), grouped(a.q, a.k));
+  Tensor scores = reshape(matmul(rows, wide(a.k), {.transpose_b = true}), shape) * a.scale;
+  const auto hidden = Tensor::scalar(-std::numeric_limits<double>::infinity());
+  if (a.causal) scores = where(less_equal(arange(keys), unsqueeze(arange(queries), 1)), scores, hidden);
+  if (!a.mask.defined() || keys == 0) return softmax(scores, -1);
+  scores = a.mask.dtype() == Dtype::boolean ? where(a.mask, scores, hidden) : scores + wide(a.mask);
+  // A query that may look at nothing: numbers instead of the infinities, of which softmax and its gradient would make NaN.
+  const Tensor nothing = equal(max(stop_gradient(scores), {-1}, true), -std::numeric_limits<double>::infinity());
+  return masked_fill(softmax(masked_fill(scores, nothing, 0), -1), nothing, 0);
+}
+
+Tensor composed_attention(const Attention& a) {
+  auto weights = attention_weights(a);
+  if (a.dropout == 1) weights = zeros_like(weights);
+  if (a.seed.defined()) weights = dropout_by(weights, a.dropout, {a.seed, a.offset});
+  const Tensor values = wide(a.v);
+  const auto shape = replaced(a.q, a.queries(), a.v.size(-1));
+  return cast(reshape(matmul(reshape(weights, grouped(weights, a.k)), values), shape), a.q.dtype());
+}
+
+}  // namespace ops
+
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+  const auto attention = ops::checked_attention(q, k, v, options);
+  // All scores at once, as long as they stay in a cache and rows are no longer than solvers hold them: products and softmax of
+  // their own are as fast there.
+  constexpr std::int64_t few_scores = 128 * 128, widest = 256;
+  const bool composed = attention.queries() * attention.keys() <= few_scores || q.size(-1) > widest || v.size(-1) > widest ||
+                        q.size(-1) == 0 || v.size(-1) == 0 || q.numel() == 0 || options.dropout == 1;
+  return composed ? ops::composed_attention(attention) : ops::streaming_attention(attention);
+}
+
+}  // namespace clnet

@@ -1,0 +1,31 @@
+// Attention in all its parts, for the library's own floors.
+#pragma once
+
+#include "clnet/ops/attention.h"
+
+namespace clnet::ops {
+
+/// What scaled_dot_product_attention() takes, once it is known to fit.
+struct Attention {
+  Tensor q, k, v;    ///< {..., heads, length, width}
+  Tensor mask = {};  ///< undefined: none
+  bool causal = false;
+  double scale = 1;
+  double dropout = 0;
+  Tensor seed = {}, offset = {};  ///< of the dropped weights
+
+  std::int64_t queries() const { return q.size(-2); }
+  std::int64_t keys() const { return k.size(-2); }
+};
+
+/// Checks the arguments, and draws the dropped weights' random source where there are any.
+CLNET_API Attention checked_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options);
+/// The weights with which values count, {..., heads, queries, keys}, none dropped; in f32.
+CLNET_API Tensor attention_weights(const Attention& attention);
+/// Attention made up of other operations.
+CLNET_API Tensor composed_attention(const Attention& attention);
+/// The same as one operation, whose memory does not grow with queries times keys. There must be queries, and the probability of
+/// dropping be less than 1.
+CLNET_API Tensor streaming_attention(const Attention& attention);
+
+}  // namespace clnet::ops

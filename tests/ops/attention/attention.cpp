@@ -1,0 +1,114 @@
+#include "lib/ops/attention/attention.h"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "tests/cases/attention/attention.h"
+#include "tests/ops/check.h"
+
+using namespace clnet;
+using namespace clnet::testing;
+using Catch::Matchers::Contains;
+
+namespace {
+
+Tensor streamed(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+  return ops::streaming_attention(ops::checked_attention(q, k, v, options));
+}
+
+constexpr float inf = std::numeric_limits<float>::infinity();
+
+}  // namespace
+
+TEST_CASE("scaled_dot_product_attention") { check(attention_cases(scaled_dot_product_attention)); }
+
+TEST_CASE("attention made up of other operations") {
+  check(attention_cases([](const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+    return ops::composed_attention(ops::checked_attention(q, k, v, options));
+  }));
+}
+
+TEST_CASE("attention as one operation") { check(attention_cases(streamed), {"attention"}); }
+
+TEST_CASE("rotary_embedding") { check(rotary_cases()); }
+
+TEST_CASE("a query that may look at nothing gets 0 and no gradient") {
+  for (bool added : {false, true}) {
+    const Tensor q = ones({3, 2}), k = Tensor::from({0.5F, 1.0F, 2.0F, -1.0F}, {2, 2}), v = Tensor::from({1.0F, 2.0F}, {2, 1});
+    const Tensor mask = added ? Tensor::from({-inf, -inf, 0.0F, -inf, -inf, 0.0F}, {3, 2})
+                              : Tensor::from_bytes("\0\0\1\0\0\1", 6, {{3, 2}, Dtype::boolean});
+    const auto y = scaled_dot_product_attention(q, k, v, {.mask = mask});
+    CHECK(y.to_vector<float>() == std::vector<float>{0, 1, 2});
+    const auto g = gradients(sum(y), {q, k, v});
+    CHECK(g[0].to_vector<float>() == std::vector<float>(6, 0));
+    CHECK(g[1].to_vector<float>() == std::vector<float>(4, 0));
+    CHECK(g[2].to_vector<float>() == std::vector<float>{1, 1});
+  }
+}
+
+TEST_CASE("attention at its edges") {
+  // No keys: nothing to look at. Nothing to compute.
+  CHECK(scaled_dot_product_attention(ones({2, 3, 4}), ones({2, 0, 4}), ones({2, 0, 5})).to_vector<float>() ==
+        std::vector<float>(30, 0));
+  CHECK(scaled_dot_product_attention(ones({0, 3, 4}), ones({0, 2, 4}), ones({0, 2, 5})).to_vector<float>().empty());
+  CHECK(scaled_dot_product_attention(ones({2, 0, 4}), ones({2, 2, 4}), ones({2, 2, 5})).to_vector<float>().empty());
+  CHECK(scaled_dot_product_attention(ones({2, 3, 4}), ones({2, 2, 4}), ones({2, 2, 0})).to_vector<float>().empty());
+  // No width: all scores are 0.
+  CHECK(scaled_dot_product_attention(ones({1, 0}), ones({2, 0}), Tensor::from({1.0F, 2.0F}, {2, 1})).item<float>() == 1.5F);
+  // Scores whose exponentials overflow.
+  const Tensor big = full({2, 4}, 1e4), v = Tensor::from({1.0F, 3.0F}, {2, 1});
+  CHECK(scaled_dot_product_attention(big, big, v).to_vector<float>() == std::vector<float>{2, 2});
+  CHECK(scaled_dot_product_attention(ones({2, 4}), ones({2, 4}), v, {.dropout = 1}).to_vector<float>() ==
+        std::vector<float>{0, 0});
+}
+
+TEST_CASE("attention refuses what does not fit") {
+  const Tensor x = ones({2, 4, 3, 8});
+  const auto attend = [](const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {}) {
+    return scaled_dot_product_attention(q, k, v, options);
+  };
+  CHECK_THROWS_WITH(attend(x, ones({2, 4, 3, 7}), x), Contains("the widths of q and k, 8 and 7, differ"));
+  CHECK_THROWS_WITH(attend(x, x, ones({2, 4, 2, 8})), Contains("k and v have 3 and 2 keys"));
+  CHECK_THROWS_WITH(attend(x, ones({2, 3, 3, 8}), ones({2, 3, 3, 8})), Contains("4 heads of q are no multiple of 3"));
+  CHECK_THROWS_WITH(attend(x, ones({2, 2, 3, 8}), x), Contains("different numbers of heads"));
+  CHECK_THROWS_WITH(attend(x, ones({1, 4, 3, 8}), ones({1, 4, 3, 8})), Contains("they differ in dimension 0"));
+  CHECK_THROWS_AS(attend(x, ones({4, 3, 8}), x), ShapeError);
+  CHECK_THROWS_AS(attend(ones({8}), ones({8}), ones({8})), ShapeError);
+  CHECK_THROWS_WITH(attend(x, x, x, {.mask = ones({3, 2}, Dtype::boolean)}), Contains("scaled_dot_product_attention"));
+  CHECK_THROWS_WITH(attend(x, x, x, {.mask = ones({5, 2, 4, 3, 3})}), Contains("does not broadcast to [2, 4, 3, 3]"));
+  CHECK_THROWS_AS(attend(x, x, x, {.mask = ones({3, 3}, Dtype::i32)}), DtypeError);
+  CHECK_THROWS_AS(attend(x, cast(x, Dtype::f16), x), DtypeError);
+  CHECK_THROWS_AS(attend(x, x, x, {.scale = std::numeric_limits<double>::quiet_NaN()}), Error);
+  CHECK_THROWS_AS(attend(x, x, x, {.dropout = -0.1}), Error);
+  CHECK_THROWS_AS(attend(x, x, x, {.dropout = std::numeric_limits<double>::quiet_NaN()}), Error);
+}
+
+TEST_CASE("positions") {
+  const auto table = to_array(sinusoidal_positions(6, 5));
+  for (std::int64_t p = 0; p < 6; ++p)
+    for (std::int64_t i = 0; i < 5; ++i) {
+      const double angle = static_cast<double>(p) / std::pow(10000.0, static_cast<double>(i / 2 * 2) / 5);
+      CHECK(table.at({p, i}) == Approx(i % 2 == 0 ? std::sin(angle) : std::cos(angle)).margin(1e-7));
+    }
+  CHECK(sinusoidal_positions(0, 4).numel() == 0);
+  CHECK(sinusoidal_positions(4, 0).numel() == 0);
+  CHECK_THROWS_AS(sinusoidal_positions(-1, 4), ShapeError);
+  CHECK_THROWS_AS(sinusoidal_positions(4, 4, Dtype::i32), DtypeError);
+
+  // Products of what is turned know the distance alone.
+  const Tensor q = Tensor::from({0.3F, -0.7F, 1.1F, 0.2F}, {1, 4}), k = Tensor::from({-0.4F, 0.9F, 0.5F, 0.8F}, {1, 4});
+  const auto product = [&](std::int64_t i, std::int64_t j) {
+    return sum(rotary_embedding(q, i) * rotary_embedding(k, j)).item<float>();
+  };
+  CHECK(product(7, 3) == Approx(product(104, 100)).margin(1e-4));
+  CHECK(product(7, 3) != Approx(product(7, 4)).margin(1e-2));
+  CHECK_THROWS_WITH(rotary_embedding(ones({3, 5})), Contains("with an even width"));
+  CHECK_THROWS_AS(rotary_embedding(ones({4})), ShapeError);
+  CHECK_THROWS_AS(rotary_embedding(ones({3, 4}), ones({3})), DtypeError);
+  CHECK_THROWS_AS(rotary_embedding(ones({3, 4}), ones({2}, Dtype::i32)), ShapeError);
+  CHECK_THROWS_WITH(rotary_embedding(ones({3, 4}), ones({2, 3}, Dtype::i32)), Contains("do not broadcast"));
+  CHECK_THROWS_AS(rotary_embedding(ones({3, 4}), 0, {.base = 0}), Error);
+  CHECK_THROWS_AS(rotary_embedding(ones({3, 4}), std::numeric_limits<std::int64_t>::max()), Error);
+  CHECK(rotary_embedding(ones({0, 4})).numel() == 0);
+  CHECK(rotary_embedding(ones({3, 0})).numel() == 0);
+}

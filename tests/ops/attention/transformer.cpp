@@ -1,0 +1,246 @@
+// Attention and transformers as layers.
+#include "clnet/nn/transformer.h"
+
+#include <catch2/catch.hpp>
+
+#include "clnet/nn/attention.h"
+#include "tests/ops/check.h"
+#include "tests/reference/attention/transformer.h"
+
+using namespace clnet;
+using namespace clnet::testing;
+using Catch::Matchers::Contains;
+
+namespace {
+
+/// Other numbers than the initial ones, of which many are 0 or 1.
+reference::NamedArrays fill(nn::Module& module) {
+  reference::NamedArrays arrays;
+  std::uint64_t seed = 10;
+  for (auto& [name, parameter] : module.parameters()) {
+    auto values = make_values({parameter.value().shape(), -0.8, 0.9}, ++seed);
+    parameter.set(to_tensor(values, Dtype::f32));
+    arrays.emplace(name, values);
+  }
+  return arrays;
+}
+
+struct Value {
+  Array array;
+  Tensor tensor;
+  explicit Value(const Shape& shape, std::uint64_t seed = 1)
+      : array(make_values({shape}, seed)), tensor(to_tensor(array, Dtype::f32)) {}
+};
+
+std::vector<std::string> names(const nn::Module& module) {
+  std::vector<std::string> result;
+  for (const auto& [name, parameter] : module.parameters()) result.push_back(name);
+  return result;
+}
+
+/// d loss / d every parameter against differences of `want`, at some elements of each.
+void check_gradients(nn::Module& module, reference::NamedArrays arrays, const Tensor& y,
+                     const std::function<Array(const reference::NamedArrays&)>& want) {
+  auto weights = make_values({y.shape()}, 99);
+  const auto loss = sum(y * to_tensor(weights, Dtype::f32));
+  const auto value = [&] {
+    const auto result = want(arrays);
+    double total = 0;
+    for (std::int64_t i = 0; i < result.numel(); ++i) total += result[i] * weights[i];
+    return total;
+  };
+  std::vector<Tensor> parameters;
+  for (const auto& [name, parameter] : module.parameters()) parameters.push_back(parameter);
+  const auto got = gradients(loss, parameters);
+  std::size_t at = 0;
+  for (const auto& [name, parameter] : module.parameters()) {
+    const auto gradient = to_array(got[at++]);
+    auto& array = arrays.at(name);
+    for (std::int64_t i = 0; i < array.numel(); i += 1 + array.numel() / 5) {
+      const double before = array[i];
+      array[i] = before + 1e-5;
+      const double above = value();
+      array[i] = before - 1e-5;
+      const double below = value();
+      array[i] = before;
+      INFO(name << '[' << i << ']');
+      CHECK(gradient[i] == Approx((above - below) / 2e-5).margin(2e-4).epsilon(1e-4));
+    }
+  }
+}
+
+Tensor length_first(const Tensor& x) { return transpose(x, 0, 1); }
+
+}  // namespace
+
+TEST_CASE("MultiheadAttention of one input") {
+  nn::MultiheadAttention layer(12, 3, {.batch_first = true});
+  CHECK(names(layer) == std::vector<std::string>{"in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias"});
+  const auto parameters = fill(layer);
+  const Value x({2, 5, 12});
+  const auto want = reference::multihead_attention(x.array, x.array, x.array, 3, parameters, "", nullptr).y;
+  const auto y = layer(x.tensor);
+  compare("batch first", to_array(y), want, 1e-5);
+  check_gradients(layer, parameters, y,
+                  [&](const auto& p) { return reference::multihead_attention(x.array, x.array, x.array, 3, p, "", nullptr).y; });
+
+  nn::MultiheadAttention other(12, 3);
+  other.load_state(layer.state());
+  compare("length first", to_array(length_first(other(length_first(x.tensor)))), want, 1e-5);
+  Array first({5, 12});
+  std::copy_n(want.values.begin(), 60, first.values.begin());
+  compare("no batch", to_array(other(squeeze(slice(x.tensor, 0, 0, 1), 0))), first, 1e-5);
+  CHECK(layer.kind() == "MultiheadAttention(12, 3)");
+}
+
+TEST_CASE("MultiheadAttention of several inputs, with masks and weights") {
+  for (bool own_widths : {false, true}) {
+    nn::MultiheadAttention layer(8, 2, {.kdim = own_widths ? 6 : 0, .vdim = own_widths ? 5 : 0, .batch_first = true});
+    if (own_widths)
+      CHECK(names(layer) == std::vector<std::string>{"q_proj_weight", "k_proj_weight", "v_proj_weight", "in_proj_bias",
+                                                     "out_proj.weight", "out_proj.bias"});
+    const auto parameters = fill(layer);
+    const Value q({2, 3, 8}, 1), k({2, 4, own_widths ? 6 : 8}, 2), v({2, 4, own_widths ? 5 : 8}, 3);
+    // Key 3 of the second of the batch is padding; query 0 may not look at key 1.
+    const std::vector<std::uint8_t> padding{0, 0, 0, 0, 0, 0, 0, 1}, hidden{0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    const auto mask_of = [](const std::vector<std::uint8_t>& bytes, const Shape& shape) {
+      return Tensor::from_bytes(bytes.data(), bytes.size(), {shape, Dtype::boolean});
+    };
+    const auto key_padding_mask = mask_of(padding, {2, 4}), attn_mask = mask_of(hidden, {3, 4});
+    Array added({2, 2, 3, 4});
+    for (std::int64_t i = 0; i < added.numel(); ++i) {
+      const auto j = i % 4, l = i / 4 % 3, n = i / 24;
+      if (padding[static_cast<std::size_t>(n * 4 + j)] || hidden[static_cast<std::size_t>(l * 4 + j)]) added[i] = -INFINITY;
+    }
+    const auto want = reference::multihead_attention(q.array, k.array, v.array, 2, parameters, "", &added);
+    const nn::AttentionMasks masks{.attn_mask = attn_mask, .key_padding_mask = key_padding_mask};
+    const auto y = layer(q.tensor, k.tensor, v.tensor, masks);
+    compare("y", to_array(y), want.y, 1e-5);
+    check_gradients(layer, parameters, y,
+                    [&](const auto& p) { return reference::multihead_attention(q.array, k.array, v.array, 2, p, "", &added).y; });
+    const auto all = layer.forward_with_weights(q.tensor, k.tensor, v.tensor, masks, false);
+    compare("y beside weights", to_array(all.y), want.y, 1e-5);
+    compare("weights", to_array(all.weights), want.weights, 1e-5);
+    Array average({2, 3, 4});
+    for (std::int64_t i = 0; i < average.numel(); ++i)
+      average[i] = (want.weights[i / 12 * 24 + i % 12] + want.weights[i / 12 * 24 + 12 + i % 12]) / 2;
+    compare("mean of weights", to_array(layer.forward_with_weights(q.tensor, k.tensor, v.tensor, masks).weights), average, 1e-5);
+
+    // The same masks as numbers, and one mask per head.
+    auto per_head = added;
+    per_head.shape = {4, 3, 4};
+    for (auto& value : per_head.values) value = std::isinf(value) ? -1e30 : value;
+    compare("added mask", to_array(layer(q.tensor, k.tensor, v.tensor, {.attn_mask = to_tensor(per_head, Dtype::f32)})), want.y,
+            1e-5);
+    Array numbers({3, 4});
+    for (std::int64_t i = 0; i < 12; ++i) numbers[i] = hidden[static_cast<std::size_t>(i)] ? -INFINITY : 0;
+    compare("bool and added mask",
+            to_array(layer(q.tensor, k.tensor, v.tensor,
+                           {.attn_mask = to_tensor(numbers, Dtype::f32), .key_padding_mask = key_padding_mask})),
+            want.y, 1e-5);
+    compare("causal", to_array(layer(q.tensor, k.tensor, v.tensor, {.is_causal = true})),
+            reference::multihead_attention(q.array, k.array, v.array, 2, parameters, "", nullptr, true).y, 1e-5);
+  }
+}
+
+TEST_CASE("MultiheadAttention drops weights in training only") {
+  nn::MultiheadAttention layer(8, 2, {.dropout = 0.5});
+  const Value x({6, 2, 8});
+  CHECK(to_array(layer(x.tensor)).values != to_array(layer(x.tensor)).values);
+  layer.eval();
+  CHECK(to_array(layer(x.tensor)).values == to_array(layer(x.tensor)).values);
+}
+
+TEST_CASE("MultiheadAttention refuses what does not fit") {
+  CHECK_THROWS_WITH(nn::MultiheadAttention(10, 3), "MultiheadAttention: embed_dim 10 is no multiple of 3 heads");
+  CHECK_THROWS_AS(nn::MultiheadAttention(8, 0), Error);
+  CHECK_THROWS_AS(nn::MultiheadAttention(8, 2, {.dropout = 2}), Error);
+  CHECK_THROWS_AS(nn::MultiheadAttention(8, 2, {.kdim = -1}), Error);
+  nn::MultiheadAttention layer(8, 2, {.batch_first = true});
+  const auto x = ones({2, 3, 8});
+  CHECK_THROWS_WITH(layer(ones({2, 3, 7})), Contains("query f32[2, 3, 7] must be {batch, length, 8} or {length, 8}"));
+  CHECK_THROWS_AS(layer(x, ones({3, 8}), x), ShapeError);
+  CHECK_THROWS_AS(layer(x, ones({1, 3, 8}), ones({1, 3, 8})), ShapeError);
+  CHECK_THROWS_AS(layer(x, x, ones({2, 4, 8})), ShapeError);
+  CHECK_THROWS_WITH(layer(x, x, x, {.attn_mask = ones({3, 4})}), Contains("attn_mask f32[3, 4] must be [3, 3]"));
+  CHECK_THROWS_WITH(layer(x, x, x, {.key_padding_mask = ones({3}, Dtype::boolean)}), Contains("must be [2, 3]"));
+  CHECK_THROWS_AS(layer(x, x, x, {.attn_mask = ones({3, 3}, Dtype::i32)}), DtypeError);
+  CHECK_THROWS_WITH(layer(Tensor{}), "MultiheadAttention: argument 'query' is undefined");
+}
+
+TEST_CASE("layers of transformers") {
+  for (bool norm_first : {false, true}) {
+    const nn::TransformerLayerOptions options{
+        .dim_feedforward = 10,
+        .dropout = 0,
+        .activation = norm_first ? nn::TransformerActivation::gelu : nn::TransformerActivation::relu,
+        .layer_norm_eps = 1e-3,
+        .batch_first = true,
+        .norm_first = norm_first};
+    const Value x({2, 5, 8}), memory({2, 3, 8}, 2);
+    nn::TransformerEncoderLayer encoder(8, 2, options);
+    CHECK(names(encoder) == std::vector<std::string>{"self_attn.in_proj_weight", "self_attn.in_proj_bias",
+                                                     "self_attn.out_proj.weight", "self_attn.out_proj.bias", "linear1.weight",
+                                                     "linear1.bias", "linear2.weight", "linear2.bias", "norm1.weight",
+                                                     "norm1.bias", "norm2.weight", "norm2.bias"});
+    auto parameters = fill(encoder);
+    const auto encoded = [&](const auto& p) {
+      return reference::transformer_layer(x.array, nullptr, 2, p, "", norm_first, norm_first, 1e-3, false);
+    };
+    compare("encoder", to_array(encoder(x.tensor)), encoded(parameters), 1e-5);
+    check_gradients(encoder, parameters, encoder(x.tensor), encoded);
+    compare("causal encoder", to_array(encoder(x.tensor, {.is_causal = true})),
+            reference::transformer_layer(x.array, nullptr, 2, parameters, "", norm_first, norm_first, 1e-3, true), 1e-5);
+
+    nn::TransformerDecoderLayer decoder(8, 2, options);
+    parameters = fill(decoder);
+    const auto decoded = [&](const auto& p) {
+      return reference::transformer_layer(x.array, &memory.array, 2, p, "", norm_first, norm_first, 1e-3, true);
+    };
+    const auto y = decoder(x.tensor, memory.tensor, {.is_causal = true});
+    compare("decoder", to_array(y), decoded(parameters), 1e-5);
+    check_gradients(decoder, parameters, y, decoded);
+    CHECK_THROWS_WITH(decoder(x.tensor), Contains("forward(x) has no memory"));
+  }
+}
+
+TEST_CASE("a transformer is its layers, one after the other") {
+  const nn::TransformerLayerOptions options{.dim_feedforward = 6, .dropout = 0, .batch_first = true};
+  nn::Transformer model(4, 2, 2, 2, options);
+  const auto all = names(model);
+  CHECK(all.front() == "encoder.layers.0.self_attn.in_proj_weight");
+  CHECK(std::count(all.begin(), all.end(), "encoder.norm.weight") == 1);
+  CHECK(std::count(all.begin(), all.end(), "decoder.layers.1.multihead_attn.out_proj.bias") == 1);
+  CHECK(all.size() == 2 * 12 + 2 + 2 * 18 + 2);
+  const auto parameters = fill(model);
+  const Value source({2, 3, 4}, 1), target({2, 5, 4}, 2);
+  auto memory = source.array, y = target.array;
+  for (const char* layer : {"encoder.layers.0.", "encoder.layers.1."})
+    memory = reference::transformer_layer(memory, nullptr, 2, parameters, layer, false, false, 1e-5, false);
+  memory = reference::normalized(memory, parameters, "encoder.norm", 1e-5);
+  for (const char* layer : {"decoder.layers.0.", "decoder.layers.1."})
+    y = reference::transformer_layer(y, &memory, 2, parameters, layer, false, false, 1e-5, true);
+  y = reference::normalized(y, parameters, "decoder.norm", 1e-5);
+  compare("transformer", to_array(model(source.tensor, target.tensor, {.target = {.is_causal = true}})), y, 1e-4);
+  CHECK_THROWS_AS(model(source.tensor), Error);
+  CHECK_THROWS_AS(nn::TransformerEncoder(4, 2, 0), Error);
+  CHECK_THROWS_WITH(nn::TransformerDecoder(4, 2, 1)(source.tensor), Contains("forward(x) has no memory"));
+  // Without a norm at the end, and two encoders share nothing.
+  nn::TransformerEncoder plain(4, 2, 1, options), second(4, 2, 1, options);
+  CHECK(names(plain).size() == 12);
+  CHECK(to_array(plain(source.tensor)).values != to_array(second(source.tensor)).values);
+}
+
+TEST_CASE("PositionalEncoding") {
+  nn::PositionalEncoding layer(6, 0.5, 10);
+  CHECK(layer.parameters().empty());
+  layer.eval();
+  const Value x({2, 4, 6});
+  const auto y = to_array(layer(x.tensor));
+  const auto table = to_array(sinusoidal_positions(10, 6));
+  for (std::int64_t i = 0; i < y.numel(); ++i) CHECK(y[i] == Approx(x.array[i] + table[i % 24]).margin(1e-6));
+  nn::PositionalEncoding other(6, 0, 10, false);
+  CHECK(to_array(length_first(other(length_first(x.tensor)))).values == y.values);
+  CHECK_THROWS_AS(layer(ones({2, 11, 6})), ShapeError);
+  CHECK_THROWS_AS(nn::PositionalEncoding(0), Error);
+}
