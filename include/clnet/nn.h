@@ -10,5 +10,6 @@
 #include "clnet/nn/norm.h"
 #include "clnet/nn/parameter.h"
 #include "clnet/nn/pool.h"
+#include "clnet/nn/recurrent.h"
 #include "clnet/nn/transformer.h"
 #include "clnet/ops.h"
