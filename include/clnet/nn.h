@@ -8,6 +8,7 @@
 #include "clnet/nn/linear.h"
 #include "clnet/nn/module.h"
 #include "clnet/nn/norm.h"
+#include "clnet/nn/pad.h"
 #include "clnet/nn/parameter.h"
 #include "clnet/nn/pool.h"
 #include "clnet/nn/recurrent.h"

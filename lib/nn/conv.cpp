@@ -17,11 +17,16 @@ namespace {
 template <class Options>
 std::string conv_text(const char* name, const Options& o) {
   auto result = fmt::format("{}({}, {}, kernel_size={}", name, o.in_channels, o.out_channels, text(o.kernel_size));
-  if (o.stride != Pair(1)) result += ", stride=" + text(o.stride);
-  if (o.padding != Padding(0)) result += ", padding=" + text(o.padding);
-  if (o.dilation != Pair(1)) result += ", dilation=" + text(o.dilation);
+  const Options plain;
+  if (o.stride != plain.stride) result += ", stride=" + text(o.stride);
+  if (o.padding != plain.padding) result += ", padding=" + text(o.padding);
+  if constexpr (requires { o.output_padding; })
+    if (o.output_padding != plain.output_padding) result += ", output_padding=" + text(o.output_padding);
+  if (o.dilation != plain.dilation) result += ", dilation=" + text(o.dilation);
   if (o.groups != 1) result += fmt::format(", groups={}", o.groups);
   if (!o.bias) result += ", bias=false";
+  if constexpr (requires { o.padding_mode; })
+    if (o.padding_mode != PadMode::constant) result += fmt::format(", padding_mode={}", text(o.padding_mode));
   return result + ")";
 }
 
@@ -30,44 +35,71 @@ Tensor conv_weight(const char* name, const Options& o, std::int64_t outer, std::
   require_positive(name, "in_channels", o.in_channels);
   require_positive(name, "out_channels", o.out_channels);
   require_positive(name, "groups", o.groups);
-  require_positive(name, "kernel_size", std::min(o.kernel_size.height, o.kernel_size.width));
+  const auto kernel = ops::by_axis(o.kernel_size);
+  require_positive(name, "kernel_size", *std::min_element(kernel.begin(), kernel.end()));
   if (o.in_channels % o.groups != 0 || o.out_channels % o.groups != 0)
     throw Error(fmt::format("{}: in_channels {} and out_channels {} must be divisible by groups {}", name, o.in_channels,
                             o.out_channels, o.groups));
-  return init::kaiming_uniform({outer, inner / o.groups, o.kernel_size.height, o.kernel_size.width});
+  ops::Extents shape{outer, inner / o.groups};
+  shape.insert(shape.end(), kernel.begin(), kernel.end());
+  return init::kaiming_uniform(Shape(std::move(shape)));
+}
+
+template <class Options>
+Tensor weight_of(const char* name, const Options& o) {
+  return conv_weight(name, o, o.out_channels, o.in_channels);
+}
+template <class Options>
+Tensor transposed_weight_of(const char* name, const Options& o) {
+  return conv_weight(name, o, o.in_channels, o.out_channels);
+}
+
+template <class Options>
+std::optional<std::int64_t> biases_of(const Options& o) {
+  return o.bias ? std::optional(o.out_channels) : std::nullopt;
+}
+
+/// A layer's forward pass: `Call` are the operation's options.
+template <class Call, class Options>
+auto convolution(const Options& o, Tensor (*function)(const Tensor&, const Tensor&, const Tensor&, const Call&)) {
+  const bool zeros = o.padding_mode == PadMode::constant;
+  const Call call{
+      .stride = o.stride, .padding = zeros ? o.padding : decltype(o.padding)(0), .dilation = o.dilation, .groups = o.groups};
+  return [=](const Tensor& x, const Tensor& weight, const Tensor& bias) {
+    return function(zeros ? x : pad_last(x, o.padding, 0, o.padding_mode), weight, bias, call);
+  };
+}
+template <class Call, class Options>
+auto transposed(const Options& o, Tensor (*function)(const Tensor&, const Tensor&, const Tensor&, const Call&)) {
+  const Call call{
+      .stride = o.stride, .padding = o.padding, .output_padding = o.output_padding, .dilation = o.dilation, .groups = o.groups};
+  return [=](const Tensor& x, const Tensor& weight, const Tensor& bias) { return function(x, weight, bias, call); };
 }
 
 }  // namespace
 
-Conv2d::Conv2d(const Conv2dOptions& options)
-    : options_(options),
-      weight_(add_parameter("weight", conv_weight("Conv2d", options, options.out_channels, options.in_channels))) {
-  if (options.bias) bias_ = add_parameter("bias", initial_bias(options.out_channels, weight_));
+Convolution::Convolution(std::string kind, const Tensor& weight, std::optional<std::int64_t> biases, Function function)
+    : kind_(std::move(kind)), weight_(add_parameter("weight", weight)), function_(std::move(function)) {
+  if (biases) bias_ = add_parameter("bias", initial_bias(*biases, weight_));
 }
 
-Tensor Conv2d::forward(const Tensor& x) {
-  return conv2d(
-      x, weight_, value_or_none(bias_),
-      {.stride = options_.stride, .padding = options_.padding, .dilation = options_.dilation, .groups = options_.groups});
-}
+Tensor Convolution::forward(const Tensor& x) { return function_(x, weight_, value_or_none(bias_)); }
 
-std::string Conv2d::kind() const { return conv_text("Conv2d", options_); }
+Conv1d::Conv1d(const Conv1dOptions& o)
+    : Convolution(conv_text("Conv1d", o), weight_of("Conv1d", o), biases_of(o), convolution(o, clnet::conv1d)) {}
+Conv2d::Conv2d(const Conv2dOptions& o)
+    : Convolution(conv_text("Conv2d", o), weight_of("Conv2d", o), biases_of(o), convolution(o, clnet::conv2d)) {}
+Conv3d::Conv3d(const Conv3dOptions& o)
+    : Convolution(conv_text("Conv3d", o), weight_of("Conv3d", o), biases_of(o), convolution(o, clnet::conv3d)) {}
 
-ConvTranspose2d::ConvTranspose2d(const ConvTranspose2dOptions& options)
-    : options_(options),
-      weight_(add_parameter("weight", conv_weight("ConvTranspose2d", options, options.in_channels, options.out_channels))) {
-  if (options.bias) bias_ = add_parameter("bias", initial_bias(options.out_channels, weight_));
-}
-
-Tensor ConvTranspose2d::forward(const Tensor& x) {
-  return conv_transpose2d(x, weight_, value_or_none(bias_),
-                          {.stride = options_.stride,
-                           .padding = options_.padding,
-                           .output_padding = options_.output_padding,
-                           .dilation = options_.dilation,
-                           .groups = options_.groups});
-}
-
-std::string ConvTranspose2d::kind() const { return conv_text("ConvTranspose2d", options_); }
+ConvTranspose1d::ConvTranspose1d(const ConvTranspose1dOptions& o)
+    : Convolution(conv_text("ConvTranspose1d", o), transposed_weight_of("ConvTranspose1d", o), biases_of(o),
+                  transposed(o, clnet::conv_transpose1d)) {}
+ConvTranspose2d::ConvTranspose2d(const ConvTranspose2dOptions& o)
+    : Convolution(conv_text("ConvTranspose2d", o), transposed_weight_of("ConvTranspose2d", o), biases_of(o),
+                  transposed(o, clnet::conv_transpose2d)) {}
+ConvTranspose3d::ConvTranspose3d(const ConvTranspose3dOptions& o)
+    : Convolution(conv_text("ConvTranspose3d", o), transposed_weight_of("ConvTranspose3d", o), biases_of(o),
+                  transposed(o, clnet::conv_transpose3d)) {}
 
 }  // namespace clnet::nn

@@ -25,19 +25,29 @@ Tensor one_more(const Tensor& count) {
   return Tensor::from({value + 1}, Shape{});
 }
 
+Tensor filled(const Shape& shape, float value) {
+  return Tensor::from(std::vector<float>(static_cast<std::size_t>(shape.numel()), value), shape);
+}
+
+/// Throws unless x ends with the dimensions of `shape`.
+void require_last(const char* layer, const Tensor& x, const Shape& shape) {
+  bool fits = x.rank() >= shape.rank();
+  for (int d = 1; fits && d <= shape.rank(); ++d) fits = x.size(-d) == shape[-d];
+  if (!fits) throw ShapeError(fmt::format("{}: normalises {}, got {}", layer, to_string(shape), to_string(x.spec())));
+}
+
 }  // namespace
 
 BatchNorm::BatchNorm(std::int64_t num_features, const BatchNormOptions& options) : features_(num_features), options_(options) {
   require_positive("BatchNorm", "num_features", num_features);
-  const std::vector<float> ones_row(static_cast<std::size_t>(num_features), 1.0F), zeros_row(ones_row.size(), 0.0F);
   const Shape shape{num_features};
   if (options.affine) {
-    weight_ = add_parameter("weight", Tensor::from(ones_row, shape));
-    bias_ = add_parameter("bias", Tensor::from(zeros_row, shape));
+    weight_ = add_parameter("weight", filled(shape, 1));
+    bias_ = add_parameter("bias", filled(shape, 0));
   }
   if (options.track_running_stats) {
-    mean_ = add_buffer("running_mean", Tensor::from(zeros_row, shape));
-    var_ = add_buffer("running_var", Tensor::from(ones_row, shape));
+    mean_ = add_buffer("running_mean", filled(shape, 0));
+    var_ = add_buffer("running_var", filled(shape, 1));
     count_ = add_buffer("num_batches_tracked", Tensor::scalar(0, Dtype::i64));
   }
 }
@@ -75,20 +85,77 @@ Tensor BatchNorm2d::forward(const Tensor& x) {
 }
 std::string BatchNorm2d::kind() const { return fmt::format("BatchNorm2d({})", features_); }
 
+Tensor BatchNorm3d::forward(const Tensor& x) {
+  require_rank(x, "BatchNorm3d", {5});
+  return BatchNorm::forward(x);
+}
+std::string BatchNorm3d::kind() const { return fmt::format("BatchNorm3d({})", features_); }
+
+InstanceNorm::InstanceNorm(int axes, std::int64_t num_features, const InstanceNormOptions& options)
+    : axes_(axes), features_(num_features), options_(options) {
+  require_positive("InstanceNorm", "num_features", num_features);
+  if (!options.affine) return;
+  weight_ = add_parameter("weight", filled({num_features}, 1));
+  bias_ = add_parameter("bias", filled({num_features}, 0));
+}
+
+Tensor InstanceNorm::forward(const Tensor& x) {
+  if (x.rank() != axes_ + 2 || x.size(1) != features_) throw ShapeError(fmt::format("{}: got {}", kind(), to_string(x.spec())));
+  if (x.numel() == x.size(0) * features_ && training())
+    throw ShapeError(
+        fmt::format("{}: expected more than 1 value per channel when training, got {}", kind(), to_string(x.spec())));
+  return instance_norm(x, value_or_none(weight_), value_or_none(bias_), options_.eps);
+}
+
+std::string InstanceNorm::kind() const { return fmt::format("InstanceNorm{}d({})", axes_, features_); }
+
+GroupNorm::GroupNorm(std::int64_t num_groups, std::int64_t num_channels, double eps, bool affine)
+    : groups_(num_groups), channels_(num_channels), eps_(eps) {
+  require_positive("GroupNorm", "num_groups", num_groups);
+  require_positive("GroupNorm", "num_channels", num_channels);
+  if (num_channels % num_groups != 0)
+    throw Error(fmt::format("GroupNorm: num_channels {} must be divisible by num_groups {}", num_channels, num_groups));
+  if (!affine) return;
+  weight_ = add_parameter("weight", filled({num_channels}, 1));
+  bias_ = add_parameter("bias", filled({num_channels}, 0));
+}
+
+Tensor GroupNorm::forward(const Tensor& x) {
+  if (x.rank() < 2 || x.size(1) != channels_)
+    throw ShapeError(fmt::format("GroupNorm: a layer for {} channels got {}", channels_, to_string(x.spec())));
+  return group_norm(x, groups_, value_or_none(weight_), value_or_none(bias_), eps_);
+}
+
+std::string GroupNorm::kind() const { return fmt::format("GroupNorm({}, {})", groups_, channels_); }
+
+Tensor LocalResponseNorm::forward(const Tensor& x) { return local_response_norm(x, size_, alpha_, beta_, k_); }
+std::string LocalResponseNorm::kind() const {
+  return fmt::format("LocalResponseNorm({}, alpha={}, beta={}, k={})", size_, alpha_, beta_, k_);
+}
+
 LayerNorm::LayerNorm(const Shape& normalized_shape, double eps, bool affine) : shape_(normalized_shape), eps_(eps) {
   if (!affine) return;
-  const auto count = static_cast<std::size_t>(shape_.numel());
-  weight_ = add_parameter("weight", Tensor::from(std::vector<float>(count, 1.0F), shape_));
-  bias_ = add_parameter("bias", Tensor::from(std::vector<float>(count, 0.0F), shape_));
+  weight_ = add_parameter("weight", filled(shape_, 1));
+  bias_ = add_parameter("bias", filled(shape_, 0));
 }
 
 Tensor LayerNorm::forward(const Tensor& x) {
-  bool fits = x.rank() >= shape_.rank();
-  for (int d = 1; fits && d <= shape_.rank(); ++d) fits = x.size(-d) == shape_[-d];
-  if (!fits) throw ShapeError(fmt::format("LayerNorm: normalises {}, got {}", to_string(shape_), to_string(x.spec())));
+  require_last("LayerNorm", x, shape_);
   return layer_norm(x, shape_.rank(), value_or_none(weight_), value_or_none(bias_), eps_);
 }
 
 std::string LayerNorm::kind() const { return fmt::format("LayerNorm({})", to_string(shape_)); }
+
+RMSNorm::RMSNorm(const Shape& normalized_shape, std::optional<double> eps, bool affine) : shape_(normalized_shape), eps_(eps) {
+  if (affine) weight_ = add_parameter("weight", filled(shape_, 1));
+}
+
+Tensor RMSNorm::forward(const Tensor& x) {
+  require_last("RMSNorm", x, shape_);
+  const double epsilon = x.dtype() == Dtype::f16 ? 0x1p-10 : x.dtype() == Dtype::bf16 ? 0x1p-7 : 0x1p-23;
+  return rms_norm(x, shape_.rank(), value_or_none(weight_), eps_.value_or(epsilon));
+}
+
+std::string RMSNorm::kind() const { return fmt::format("RMSNorm({})", to_string(shape_)); }
 
 }  // namespace clnet::nn

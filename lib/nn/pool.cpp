@@ -6,17 +6,75 @@
 
 namespace clnet::nn {
 
-std::string MaxPool2d::kind() const {
-  return fmt::format("MaxPool2d(kernel_size={}, stride={}, padding={})", text(kernel_size_),
-                     text(options_.stride.value_or(kernel_size_)), text(options_.padding));
+namespace {
+
+template <class Size, class Options>
+std::string pool_text(const char* name, const Size& kernel_size, const Options& options) {
+  return fmt::format("{}(kernel_size={}, stride={}, padding={})", name, text(kernel_size),
+                     text(options.stride.value_or(kernel_size)), text(options.padding));
 }
 
-std::string AvgPool2d::kind() const {
-  return fmt::format("AvgPool2d(kernel_size={}, stride={}, padding={})", text(kernel_size_),
-                     text(options_.stride.value_or(kernel_size_)), text(options_.padding));
+template <class Size, class Options>
+auto pooling(const Size& kernel_size, const Options& options, Tensor (*function)(const Tensor&, Size, const Options&)) {
+  return [=](const Tensor& x) { return function(x, kernel_size, options); };
 }
 
-std::string AdaptiveAvgPool2d::kind() const { return fmt::format("AdaptiveAvgPool2d({})", text(output_size_)); }
-std::string AdaptiveMaxPool2d::kind() const { return fmt::format("AdaptiveMaxPool2d({})", text(output_size_)); }
+template <class Size>
+std::string lp_text(const char* name, double power, const Size& kernel_size, const std::optional<Size>& stride) {
+  return fmt::format("{}(norm_type={}, kernel_size={}, stride={})", name, power, text(kernel_size),
+                     text(stride.value_or(kernel_size)));
+}
+
+template <class Size>
+auto lp_pooling(double power, const Size& kernel_size, const std::optional<Size>& stride, bool ceil_mode,
+                Tensor (*function)(const Tensor&, double, Size, std::optional<Size>, bool)) {
+  return [=](const Tensor& x) { return function(x, power, kernel_size, stride, ceil_mode); };
+}
+
+template <class Size>
+std::string adaptive_text(const char* name, const Size& output_size) {
+  return fmt::format("{}({})", name, text(output_size));
+}
+
+template <class Size>
+auto adaptive(const Size& output_size, Tensor (*function)(const Tensor&, Size)) {
+  return [=](const Tensor& x) { return function(x, output_size); };
+}
+
+}  // namespace
+
+MaxPool1d::MaxPool1d(std::int64_t kernel_size, const MaxPool1dOptions& options)
+    : Pool(pool_text("MaxPool1d", kernel_size, options), pooling(kernel_size, options, max_pool1d)) {}
+MaxPool2d::MaxPool2d(Pair kernel_size, const MaxPool2dOptions& options)
+    : Pool(pool_text("MaxPool2d", kernel_size, options), pooling(kernel_size, options, max_pool2d)) {}
+MaxPool3d::MaxPool3d(Triple kernel_size, const MaxPool3dOptions& options)
+    : Pool(pool_text("MaxPool3d", kernel_size, options), pooling(kernel_size, options, max_pool3d)) {}
+
+AvgPool1d::AvgPool1d(std::int64_t kernel_size, const AvgPool1dOptions& options)
+    : Pool(pool_text("AvgPool1d", kernel_size, options), pooling(kernel_size, options, avg_pool1d)) {}
+AvgPool2d::AvgPool2d(Pair kernel_size, const AvgPool2dOptions& options)
+    : Pool(pool_text("AvgPool2d", kernel_size, options), pooling(kernel_size, options, avg_pool2d)) {}
+AvgPool3d::AvgPool3d(Triple kernel_size, const AvgPool3dOptions& options)
+    : Pool(pool_text("AvgPool3d", kernel_size, options), pooling(kernel_size, options, avg_pool3d)) {}
+
+LPPool1d::LPPool1d(double power, std::int64_t kernel_size, std::optional<std::int64_t> stride, bool ceil_mode)
+    : Pool(lp_text("LPPool1d", power, kernel_size, stride), lp_pooling(power, kernel_size, stride, ceil_mode, lp_pool1d)) {}
+LPPool2d::LPPool2d(double power, Pair kernel_size, std::optional<Pair> stride, bool ceil_mode)
+    : Pool(lp_text("LPPool2d", power, kernel_size, stride), lp_pooling(power, kernel_size, stride, ceil_mode, lp_pool2d)) {}
+LPPool3d::LPPool3d(double power, Triple kernel_size, std::optional<Triple> stride, bool ceil_mode)
+    : Pool(lp_text("LPPool3d", power, kernel_size, stride), lp_pooling(power, kernel_size, stride, ceil_mode, lp_pool3d)) {}
+
+AdaptiveAvgPool1d::AdaptiveAvgPool1d(std::int64_t output_size)
+    : Pool(adaptive_text("AdaptiveAvgPool1d", output_size), adaptive(output_size, adaptive_avg_pool1d)) {}
+AdaptiveAvgPool2d::AdaptiveAvgPool2d(Pair output_size)
+    : Pool(adaptive_text("AdaptiveAvgPool2d", output_size), adaptive(output_size, adaptive_avg_pool2d)) {}
+AdaptiveAvgPool3d::AdaptiveAvgPool3d(Triple output_size)
+    : Pool(adaptive_text("AdaptiveAvgPool3d", output_size), adaptive(output_size, adaptive_avg_pool3d)) {}
+AdaptiveMaxPool1d::AdaptiveMaxPool1d(std::int64_t output_size)
+    : Pool(adaptive_text("AdaptiveMaxPool1d", output_size), adaptive(output_size, adaptive_max_pool1d)) {}
+AdaptiveMaxPool2d::AdaptiveMaxPool2d(Pair output_size)
+    : Pool(adaptive_text("AdaptiveMaxPool2d", output_size), adaptive(output_size, adaptive_max_pool2d)) {}
+AdaptiveMaxPool3d::AdaptiveMaxPool3d(Triple output_size)
+    : Pool(adaptive_text("AdaptiveMaxPool3d", output_size), adaptive(output_size, adaptive_max_pool3d)) {}
 
 }  // namespace clnet::nn

@@ -63,7 +63,7 @@ bool add_pool(Generator& g, bool maximum) {
   const auto kernel = choose.integer(1, 3), stride = choose.integer(1, 3);
   const auto dilation = maximum && choose.chance(0.2) ? std::int64_t{2} : std::int64_t{1};
   const auto padding = choose.chance(0.3) ? window(kernel, dilation) / 2 : 0;
-  const bool ceil_mode = choose.chance(0.3), include_pad = choose.chance(0.7);
+  const bool ceil_mode = choose.chance(0.3), include_pad = choose.chance(0.7), divided = choose.chance(0.2);
   const auto x = g.image(window(kernel, dilation));
   if (g.shape_of(x).numel() == 0 ||
       !g.fits(g.shape_of(x)[0] * g.shape_of(x)[1] * (g.shape_of(x)[2] + 2) * (g.shape_of(x)[3] + 2)))
@@ -76,12 +76,16 @@ bool add_pool(Generator& g, bool maximum) {
                     padding, dilation, ceil_mode),
         {x}, [=](const Tensors& in) { return max_pool2d(in[0], kernel, options); }, g.range(x));
   } else {
-    const AvgPool2dOptions options{
-        .stride = Pair(stride), .padding = padding, .ceil_mode = ceil_mode, .count_include_pad = include_pad};
+    const AvgPool2dOptions options{.stride = Pair(stride),
+                                   .padding = padding,
+                                   .ceil_mode = ceil_mode,
+                                   .count_include_pad = include_pad,
+                                   .divisor_override = divided ? std::optional(kernel * kernel + 1) : std::nullopt};
     g.add(
         "avg_pool2d",
-        fmt::format("avg_pool2d($0, {}, {{.stride = Pair({}), .padding = {}, .ceil_mode = {}, .count_include_pad = {}}})", kernel,
-                    stride, padding, ceil_mode, include_pad),
+        fmt::format("avg_pool2d($0, {}, {{.stride = Pair({}), .padding = {}, .ceil_mode = {}, .count_include_pad = {}{}}})",
+                    kernel, stride, padding, ceil_mode, include_pad,
+                    divided ? fmt::format(", .divisor_override = {}", kernel * kernel + 1) : ""),
         {x}, [=](const Tensors& in) { return avg_pool2d(in[0], kernel, options); }, g.range(x));
   }
   return true;

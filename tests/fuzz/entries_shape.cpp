@@ -214,7 +214,8 @@ bool add_slice(Generator& g) {
 bool add_pad(Generator& g) {
   const auto x = with_rank(g, 1);
   const auto& shape = g.shape_of(x);
-  const auto mode = g.choose().of({PadMode::constant, PadMode::constant, PadMode::constant, PadMode::reflect, PadMode::edge});
+  const auto mode = g.choose().of(
+      {PadMode::constant, PadMode::constant, PadMode::constant, PadMode::reflect, PadMode::edge, PadMode::circular});
   Amounts before, after;
   std::int64_t elements = 1;
   for (auto extent : shape) {
@@ -228,7 +229,7 @@ bool add_pad(Generator& g) {
     elements *= std::max<std::int64_t>(1, extent + before.back() + after.back());
   }
   if (!g.fits(elements)) return false;
-  constexpr std::string_view names[] = {"constant", "reflect", "edge"};
+  constexpr std::string_view names[] = {"constant", "reflect", "edge", "circular"};
   const auto range = g.range(x);
   g.add("pad", fmt::format("pad($0, {}, {}, 1, PadMode::{})", list(before), list(after), names[static_cast<std::size_t>(mode)]),
         {x}, [=](const Tensors& in) { return pad(in[0], before, after, 1, mode); },

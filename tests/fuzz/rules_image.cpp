@@ -118,13 +118,45 @@ Arrays avg_pool2d(const Call& call, bool backward) {
   Array result(call.shape());
   for (std::int64_t p = 0; p < call.shape()[0] * call.shape()[1]; ++p)
     each_window(pool, [&](std::int64_t output, const std::vector<std::int64_t>& inside, std::int64_t padded) {
-      const auto count = pool.vertical.adaptive || !include_pad ? static_cast<std::int64_t>(inside.size()) : padded;
+      const auto divisor = call.integer("divisor");
+      const auto count = divisor != 0                             ? divisor
+                         : pool.vertical.adaptive || !include_pad ? static_cast<std::int64_t>(inside.size())
+                                                                  : padded;
       for (auto i : inside) {
         const auto at = p * plane + i, out = p * out_plane + output;
         result[backward ? at : out] += call.in[0][backward ? out : at] / static_cast<double>(count);
       }
     });
   return {result};
+}
+
+/// Slices of volumes as channels of images, or (`fold`) their sums where they came from.
+Arrays unfold_depth(const Call& call, bool fold) {
+  const auto depth = call.integer("depth"), out = call.integer("out"), kernel = call.integer("kernel"),
+             stride = call.integer("stride"), before = call.integer("before"), dilation = call.integer("dilation");
+  const auto& images = fold ? call.input_shape(0) : call.shape();
+  const auto channels = images[1] / kernel, inner = images[2] * images[3];
+  Array y(call.shape());
+  for (std::int64_t image = 0; image < images[0]; ++image)
+    for (std::int64_t c = 0; c < channels; ++c)
+      for (std::int64_t k = 0; k < kernel; ++k) {
+        const auto slice = image % out * stride - before + k * dilation;
+        if (slice < 0 || slice >= depth) continue;
+        const auto unfolded = ((image * channels + c) * kernel + k) * inner,
+                   volume = ((image / out * channels + c) * depth + slice) * inner;
+        for (std::int64_t i = 0; i < inner; ++i) y[(fold ? volume : unfolded) + i] += call.in[0][(fold ? unfolded : volume) + i];
+      }
+  return {y};
+}
+
+Arrays max_unpool(const Call& call) {
+  const auto from = call.input_shape(0)[1], to = call.integer("outputs");
+  Array y(call.shape());
+  for (std::int64_t i = 0; i < call.in[0].numel(); ++i) {
+    const auto at = static_cast<std::int64_t>(call.in[1][i]);
+    if (at >= 0 && at < to) y[i / from * to + at] = call.in[0][i];
+  }
+  return {y};
 }
 
 }  // namespace
@@ -135,6 +167,9 @@ Rules image_rules() {
   return {{"conv2d", {conv2d, false, winograd}},
           {"conv2d_backward_data", {conv2d_backward_data, false, winograd}},
           {"conv2d_backward_weights", {conv2d_backward_weights, false, winograd}},
+          {"unfold_depth", {[](const Call& call) { return unfold_depth(call, false); }, true}},
+          {"fold_depth", {[](const Call& call) { return unfold_depth(call, true); }}},
+          {"max_unpool", {max_unpool, true}},
           {"max_pool2d", {max_pool2d, true}},
           {"max_pool2d_backward", {max_pool2d_backward}},
           {"avg_pool2d", {[](const Call& call) { return avg_pool2d(call, false); }}},

@@ -597,7 +597,7 @@ double largest_share(const Run& run, const Entry& entry) {
 
 std::vector<Entry> all_entries() {
   auto entries = elementwise_entries();
-  for (auto more : {number_entries(), shape_entries(), reduce_entries(), product_entries(), composed_entries()})
+  for (auto more : {number_entries(), shape_entries(), reduce_entries(), product_entries(), composed_entries(), volume_entries()})
     entries.insert(entries.end(), more.begin(), more.end());
   return entries;
 }

@@ -57,5 +57,7 @@ inline Entry binary(const std::string& name, Takes what, Tensor (*function)(cons
 
 /// Of the functions that other operations make up.
 std::vector<Entry> composed_entries();
+/// Of convolution and pooling of lines and volumes.
+std::vector<Entry> volume_entries();
 
 }  // namespace clnet::testing::dtypes

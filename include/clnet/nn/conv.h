@@ -2,14 +2,49 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "clnet/export.h"
 #include "clnet/nn/module.h"
 #include "clnet/ops/options.h"
+#include "clnet/ops/shape.h"
 
 namespace clnet::nn {
+
+/// What the layers of convolution have in common: parameters weight and bias.
+class CLNET_API Convolution : public Module {
+ public:
+  Tensor forward(const Tensor& x) override;
+  std::string kind() const override { return kind_; }
+
+ protected:
+  using Function = std::function<Tensor(const Tensor& x, const Tensor& weight, const Tensor& bias)>;
+  Convolution(std::string kind, const Tensor& weight, std::optional<std::int64_t> biases, Function function);
+
+ private:
+  std::string kind_;
+  Parameter weight_;
+  std::optional<Parameter> bias_;
+  Function function_;
+};
+
+struct Conv1dOptions {
+  std::int64_t in_channels = 1, out_channels = 1;
+  std::int64_t kernel_size = 1;
+  std::int64_t stride = 1;
+  Padding1d padding = 0;
+  std::int64_t dilation = 1;
+  std::int64_t groups = 1;
+  bool bias = true;
+  PadMode padding_mode = PadMode::constant;  ///< zeros
+};
+/// Of {N, in, L}. Parameters weight {out, in / groups, k} and bias {out}.
+class CLNET_API Conv1d : public Convolution {
+ public:
+  explicit Conv1d(const Conv1dOptions& options);
+};
 
 struct Conv2dOptions {
   std::int64_t in_channels = 1, out_channels = 1;
@@ -19,18 +54,44 @@ struct Conv2dOptions {
   Pair dilation = 1;
   std::int64_t groups = 1;
   bool bias = true;
+  PadMode padding_mode = PadMode::constant;  ///< zeros
 };
-/// Parameters weight {out, in / groups, kh, kw} and bias {out}.
-class CLNET_API Conv2d : public Module {
+/// Of {N, in, H, W}. Parameters weight {out, in / groups, kh, kw} and bias {out}.
+class CLNET_API Conv2d : public Convolution {
  public:
   explicit Conv2d(const Conv2dOptions& options);
-  Tensor forward(const Tensor& x) override;
-  std::string kind() const override;
+};
 
- private:
-  Conv2dOptions options_;
-  Parameter weight_;
-  std::optional<Parameter> bias_;
+struct Conv3dOptions {
+  std::int64_t in_channels = 1, out_channels = 1;
+  Triple kernel_size = 1;
+  Triple stride = 1;
+  Padding3d padding = 0;
+  Triple dilation = 1;
+  std::int64_t groups = 1;
+  bool bias = true;
+  PadMode padding_mode = PadMode::constant;  ///< zeros
+};
+/// Of {N, in, D, H, W}. Parameters weight {out, in / groups, kd, kh, kw} and bias {out}.
+class CLNET_API Conv3d : public Convolution {
+ public:
+  explicit Conv3d(const Conv3dOptions& options);
+};
+
+struct ConvTranspose1dOptions {
+  std::int64_t in_channels = 1, out_channels = 1;
+  std::int64_t kernel_size = 1;
+  std::int64_t stride = 1;
+  Padding1d padding = 0;
+  std::int64_t output_padding = 0;
+  std::int64_t dilation = 1;
+  std::int64_t groups = 1;
+  bool bias = true;
+};
+/// Of {N, in, L}. Parameters weight {in, out / groups, k} and bias {out}.
+class CLNET_API ConvTranspose1d : public Convolution {
+ public:
+  explicit ConvTranspose1d(const ConvTranspose1dOptions& options);
 };
 
 struct ConvTranspose2dOptions {
@@ -43,17 +104,26 @@ struct ConvTranspose2dOptions {
   std::int64_t groups = 1;
   bool bias = true;
 };
-/// Parameters weight {in, out / groups, kh, kw} and bias {out}.
-class CLNET_API ConvTranspose2d : public Module {
+/// Of {N, in, H, W}. Parameters weight {in, out / groups, kh, kw} and bias {out}.
+class CLNET_API ConvTranspose2d : public Convolution {
  public:
   explicit ConvTranspose2d(const ConvTranspose2dOptions& options);
-  Tensor forward(const Tensor& x) override;
-  std::string kind() const override;
+};
 
- private:
-  ConvTranspose2dOptions options_;
-  Parameter weight_;
-  std::optional<Parameter> bias_;
+struct ConvTranspose3dOptions {
+  std::int64_t in_channels = 1, out_channels = 1;
+  Triple kernel_size = 1;
+  Triple stride = 1;
+  Padding3d padding = 0;
+  Triple output_padding = 0;
+  Triple dilation = 1;
+  std::int64_t groups = 1;
+  bool bias = true;
+};
+/// Of {N, in, D, H, W}. Parameters weight {in, out / groups, kd, kh, kw} and bias {out}.
+class CLNET_API ConvTranspose3d : public Convolution {
+ public:
+  explicit ConvTranspose3d(const ConvTranspose3dOptions& options);
 };
 
 }  // namespace clnet::nn

@@ -45,6 +45,78 @@ class CLNET_API BatchNorm2d : public BatchNorm {
   std::string kind() const override;
 };
 
+/// Of {N, C, D, H, W}.
+class CLNET_API BatchNorm3d : public BatchNorm {
+ public:
+  explicit BatchNorm3d(std::int64_t num_features, const BatchNormOptions& options = {}) : BatchNorm(num_features, options) {}
+  Tensor forward(const Tensor& x) override;
+  std::string kind() const override;
+};
+
+struct InstanceNormOptions {
+  double eps = 1e-5;
+  bool affine = false;
+};
+/// Each channel of each sample by its own statistics, in training and in inference. Parameters weight and bias {C} where affine.
+class CLNET_API InstanceNorm : public Module {
+ public:
+  Tensor forward(const Tensor& x) override;
+  std::string kind() const override;
+
+ protected:
+  InstanceNorm(int axes, std::int64_t num_features, const InstanceNormOptions& options);
+
+ private:
+  int axes_;
+  std::int64_t features_;
+  InstanceNormOptions options_;
+  std::optional<Parameter> weight_, bias_;
+};
+/// Of {N, C, L}.
+class CLNET_API InstanceNorm1d : public InstanceNorm {
+ public:
+  explicit InstanceNorm1d(std::int64_t num_features, const InstanceNormOptions& options = {})
+      : InstanceNorm(1, num_features, options) {}
+};
+/// Of {N, C, H, W}.
+class CLNET_API InstanceNorm2d : public InstanceNorm {
+ public:
+  explicit InstanceNorm2d(std::int64_t num_features, const InstanceNormOptions& options = {})
+      : InstanceNorm(2, num_features, options) {}
+};
+/// Of {N, C, D, H, W}.
+class CLNET_API InstanceNorm3d : public InstanceNorm {
+ public:
+  explicit InstanceNorm3d(std::int64_t num_features, const InstanceNormOptions& options = {})
+      : InstanceNorm(3, num_features, options) {}
+};
+
+/// Over each of `num_groups` groups of channels of {N, C, ...}. Parameters weight and bias {C}.
+class CLNET_API GroupNorm : public Module {
+ public:
+  GroupNorm(std::int64_t num_groups, std::int64_t num_channels, double eps = 1e-5, bool affine = true);
+  Tensor forward(const Tensor& x) override;
+  std::string kind() const override;
+
+ private:
+  std::int64_t groups_, channels_;
+  double eps_;
+  std::optional<Parameter> weight_, bias_;
+};
+
+/// A layer for x {N, C, ...}: x / (k + alpha * mean of the squares in `size` neighbouring channels)^beta.
+class CLNET_API LocalResponseNorm : public Module {
+ public:
+  explicit LocalResponseNorm(std::int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1)
+      : size_(size), alpha_(alpha), beta_(beta), k_(k) {}
+  Tensor forward(const Tensor& x) override;
+  std::string kind() const override;
+
+ private:
+  std::int64_t size_;
+  double alpha_, beta_, k_;
+};
+
 /// Over the last dimensions, whose extents are `normalized_shape`. Parameters weight and bias of that shape.
 class CLNET_API LayerNorm : public Module {
  public:
@@ -56,6 +128,20 @@ class CLNET_API LayerNorm : public Module {
   Shape shape_;
   double eps_;
   std::optional<Parameter> weight_, bias_;
+};
+
+/// By the root of the mean square of the last dimensions, whose extents are `normalized_shape`. Parameter weight of that shape.
+/// `eps` is the dtype's epsilon when not given.
+class CLNET_API RMSNorm : public Module {
+ public:
+  explicit RMSNorm(const Shape& normalized_shape, std::optional<double> eps = std::nullopt, bool affine = true);
+  Tensor forward(const Tensor& x) override;
+  std::string kind() const override;
+
+ private:
+  Shape shape_;
+  std::optional<double> eps_;
+  std::optional<Parameter> weight_;
 };
 
 }  // namespace clnet::nn

@@ -1,6 +1,9 @@
 // Layers of pooling.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "clnet/export.h"
@@ -9,46 +12,83 @@
 
 namespace clnet::nn {
 
-class CLNET_API MaxPool2d : public Module {
+/// What the layers of pooling have in common: they have no parameters.
+class CLNET_API Pool : public Module {
  public:
-  explicit MaxPool2d(Pair kernel_size, const MaxPool2dOptions& options = {}) : kernel_size_(kernel_size), options_(options) {}
-  Tensor forward(const Tensor& x) override { return max_pool2d(x, kernel_size_, options_); }
-  std::string kind() const override;
+  Tensor forward(const Tensor& x) override { return function_(x); }
+  std::string kind() const override { return kind_; }
+
+ protected:
+  using Function = std::function<Tensor(const Tensor&)>;
+  Pool(std::string kind, Function function) : kind_(std::move(kind)), function_(std::move(function)) {}
 
  private:
-  Pair kernel_size_;
-  MaxPool2dOptions options_;
+  std::string kind_;
+  Function function_;
 };
 
-class CLNET_API AvgPool2d : public Module {
+class CLNET_API MaxPool1d : public Pool {
  public:
-  explicit AvgPool2d(Pair kernel_size, const AvgPool2dOptions& options = {}) : kernel_size_(kernel_size), options_(options) {}
-  Tensor forward(const Tensor& x) override { return avg_pool2d(x, kernel_size_, options_); }
-  std::string kind() const override;
-
- private:
-  Pair kernel_size_;
-  AvgPool2dOptions options_;
+  explicit MaxPool1d(std::int64_t kernel_size, const MaxPool1dOptions& options = {});
+};
+class CLNET_API MaxPool2d : public Pool {
+ public:
+  explicit MaxPool2d(Pair kernel_size, const MaxPool2dOptions& options = {});
+};
+class CLNET_API MaxPool3d : public Pool {
+ public:
+  explicit MaxPool3d(Triple kernel_size, const MaxPool3dOptions& options = {});
 };
 
-class CLNET_API AdaptiveAvgPool2d : public Module {
+class CLNET_API AvgPool1d : public Pool {
  public:
-  explicit AdaptiveAvgPool2d(Pair output_size) : output_size_(output_size) {}
-  Tensor forward(const Tensor& x) override { return adaptive_avg_pool2d(x, output_size_); }
-  std::string kind() const override;
-
- private:
-  Pair output_size_;
+  explicit AvgPool1d(std::int64_t kernel_size, const AvgPool1dOptions& options = {});
+};
+class CLNET_API AvgPool2d : public Pool {
+ public:
+  explicit AvgPool2d(Pair kernel_size, const AvgPool2dOptions& options = {});
+};
+class CLNET_API AvgPool3d : public Pool {
+ public:
+  explicit AvgPool3d(Triple kernel_size, const AvgPool3dOptions& options = {});
 };
 
-class CLNET_API AdaptiveMaxPool2d : public Module {
+class CLNET_API LPPool1d : public Pool {
  public:
-  explicit AdaptiveMaxPool2d(Pair output_size) : output_size_(output_size) {}
-  Tensor forward(const Tensor& x) override { return adaptive_max_pool2d(x, output_size_); }
-  std::string kind() const override;
+  LPPool1d(double power, std::int64_t kernel_size, std::optional<std::int64_t> stride = std::nullopt, bool ceil_mode = false);
+};
+class CLNET_API LPPool2d : public Pool {
+ public:
+  LPPool2d(double power, Pair kernel_size, std::optional<Pair> stride = std::nullopt, bool ceil_mode = false);
+};
+class CLNET_API LPPool3d : public Pool {
+ public:
+  LPPool3d(double power, Triple kernel_size, std::optional<Triple> stride = std::nullopt, bool ceil_mode = false);
+};
 
- private:
-  Pair output_size_;
+class CLNET_API AdaptiveAvgPool1d : public Pool {
+ public:
+  explicit AdaptiveAvgPool1d(std::int64_t output_size);
+};
+class CLNET_API AdaptiveAvgPool2d : public Pool {
+ public:
+  explicit AdaptiveAvgPool2d(Pair output_size);
+};
+class CLNET_API AdaptiveAvgPool3d : public Pool {
+ public:
+  explicit AdaptiveAvgPool3d(Triple output_size);
+};
+class CLNET_API AdaptiveMaxPool1d : public Pool {
+ public:
+  explicit AdaptiveMaxPool1d(std::int64_t output_size);
+};
+class CLNET_API AdaptiveMaxPool2d : public Pool {
+ public:
+  explicit AdaptiveMaxPool2d(Pair output_size);
+};
+class CLNET_API AdaptiveMaxPool3d : public Pool {
+ public:
+  explicit AdaptiveMaxPool3d(Triple output_size);
 };
 
 }  // namespace clnet::nn

@@ -9,14 +9,42 @@
 
 namespace clnet {
 
+struct Conv1dOptions {
+  std::int64_t stride = 1;
+  Padding1d padding = 0;  ///< Padding1d::same(kernel_size) keeps the length
+  std::int64_t dilation = 1;
+  std::int64_t groups = 1;
+};
+/// x {N, C, L}, weight {out, C / groups, k}, bias {out} or undefined.
+CLNET_API Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv1dOptions& options = {});
 struct Conv2dOptions {
   Pair stride = 1;
-  Padding padding = 0;
+  Padding padding = 0;  ///< Padding::same(kernel_size) keeps height and width
   Pair dilation = 1;
   std::int64_t groups = 1;
 };
 /// x {N, C, H, W}, weight {out, C / groups, kh, kw}, bias {out} or undefined.
 CLNET_API Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv2dOptions& options = {});
+struct Conv3dOptions {
+  Triple stride = 1;
+  Padding3d padding = 0;  ///< Padding3d::same(kernel_size) keeps all extents
+  Triple dilation = 1;
+  std::int64_t groups = 1;
+};
+/// x {N, C, D, H, W}, weight {out, C / groups, kd, kh, kw}, bias {out} or undefined. The depth is unfolded: as many images
+/// as the result is deep, of kd C channels each, are in memory and must make a tensor.
+CLNET_API Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv3dOptions& options = {});
+
+struct ConvTranspose1dOptions {
+  std::int64_t stride = 1;
+  Padding1d padding = 0;
+  std::int64_t output_padding = 0;
+  std::int64_t dilation = 1;
+  std::int64_t groups = 1;
+};
+/// x {N, C, L}, weight {C, out / groups, k}, bias {out} or undefined.
+CLNET_API Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+                                  const ConvTranspose1dOptions& options = {});
 struct ConvTranspose2dOptions {
   Pair stride = 1;
   Padding padding = 0;
@@ -27,5 +55,15 @@ struct ConvTranspose2dOptions {
 /// x {N, C, H, W}, weight {C, out / groups, kh, kw}, bias {out} or undefined.
 CLNET_API Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                                   const ConvTranspose2dOptions& options = {});
+struct ConvTranspose3dOptions {
+  Triple stride = 1;
+  Padding3d padding = 0;
+  Triple output_padding = 0;
+  Triple dilation = 1;
+  std::int64_t groups = 1;
+};
+/// x {N, C, D, H, W}, weight {C, out / groups, kd, kh, kw}, bias {out} or undefined; memory as of conv3d.
+CLNET_API Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+                                  const ConvTranspose3dOptions& options = {});
 
 }  // namespace clnet

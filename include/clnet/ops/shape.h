@@ -46,8 +46,10 @@ CLNET_API Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
 CLNET_API Tensor pixel_shuffle(const Tensor& x, std::int64_t factor);
 /// {..., C, H r, W r} -> {..., C r r, H, W}.
 CLNET_API Tensor pixel_unshuffle(const Tensor& x, std::int64_t factor);
-enum class PadMode : std::uint8_t { constant, reflect, edge };
-/// before[d] and after[d] elements are added at each dimension (negative: taken away), one entry per dimension.
+/// `circular` goes on at the other end.
+enum class PadMode : std::uint8_t { constant, reflect, edge, circular };
+/// before[d] and after[d] elements are added at each dimension (negative: taken away), one entry per dimension; to reflect, fewer
+/// than the extent, and circularly at most the extent.
 CLNET_API Tensor pad(const Tensor& x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,
                      double value = 0, PadMode mode = PadMode::constant);
 

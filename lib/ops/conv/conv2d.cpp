@@ -3,10 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "clnet/error.h"
 #include "lib/graph/op.h"
-#include "lib/graph/require.h"
-#include "lib/ops/elementwise/elementwise.h"
 
 namespace clnet {
 
@@ -14,19 +11,7 @@ namespace ops {
 
 namespace {
 
-void require_images(std::string_view op, std::string_view what, const Spec& spec) {
-  if (spec.shape.rank() != 4)
-    throw ShapeError(fmt::format("{}: {} must be {}, got {}", op, what, "4-dimensional", to_string(spec)));
-}
-
 Pair size_of(const Tensor& t) { return {t.size(2), t.size(3)}; }
-
-/// How many pixels a kernel sees along one dimension.
-std::int64_t output_extent(std::int64_t in, std::int64_t before, std::int64_t after, std::int64_t kernel, std::int64_t stride,
-                           std::int64_t dilation) {
-  const auto room = in + before + after - dilation * (kernel - 1) - 1;
-  return room < 0 ? 0 : room / stride + 1;
-}
 
 /// What the three have in common: the options, and a size that the inputs' shapes leave open.
 class ConvOp : public Op {
@@ -137,11 +122,6 @@ class Conv2d : public ConvOp {
   const exec::SolverList<Problem>& solvers() const override { return forward_solvers; }
 };
 
-/// conv2d with an output size that its options need not give: the gradients of the gradients know it.
-Tensor conv2d_sized(const Tensor& x, const Tensor& weight, Pair output_size, const Conv2dOptions& options) {
-  return clnet::apply(std::make_shared<Conv2d>(options, output_size), {x, weight});
-}
-
 /// `size` is the input's height and width.
 class Conv2dBackwardData : public ConvOp {
  public:
@@ -156,7 +136,7 @@ class Conv2dBackwardData : public ConvOp {
 
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
     const auto &g = inputs[0], &weight = inputs[1], &gg = gradients[0];
-    return {conv2d_sized(gg, weight, size_of(g), options_), conv2d_backward_weights(gg, g, size_of(weight), options_)};
+    return {conv2d_sized(gg, weight, {}, size_of(g), options_), conv2d_backward_weights(gg, g, size_of(weight), options_)};
   }
 
  private:
@@ -178,7 +158,7 @@ class Conv2dBackwardWeights : public ConvOp {
 
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
     const auto &x = inputs[0], &g = inputs[1], &gg = gradients[0];
-    return {conv2d_backward_data(g, gg, size_of(x), options_), conv2d_sized(x, gg, size_of(g), options_)};
+    return {conv2d_backward_data(g, gg, size_of(x), options_), conv2d_sized(x, gg, {}, size_of(g), options_)};
   }
 
  private:
@@ -205,33 +185,10 @@ void add_up_weight(const Conv2dProblem& p, exec::Ref sums, std::int64_t parts, e
       .range({size}, {64});
 }
 
-void require_valid(std::string_view op, const Conv2dOptions& options) {
-  const auto &s = options.stride, &d = options.dilation;
-  const auto& p = options.padding;
-  if (s.height < 1 || s.width < 1) throw ShapeError(fmt::format("{}: stride {}x{} must be at least 1", op, s.height, s.width));
-  if (d.height < 1 || d.width < 1) throw ShapeError(fmt::format("{}: dilation {}x{} must be at least 1", op, d.height, d.width));
-  if (options.groups < 1) throw ShapeError(fmt::format("{}: groups {} must be at least 1", op, options.groups));
-  for (auto value : {s.height, s.width, d.height, d.width, p.top, p.left, p.bottom, p.right, options.groups})
-    if (value > largest_window)
-      throw ShapeError(fmt::format("{}: strides, dilations, padding and groups end at {}, got {}", op, largest_window, value));
-  if (p.top < 0 || p.left < 0 || p.bottom < 0 || p.right < 0)
-    throw ShapeError(
-        fmt::format("{}: padding {{{}, {}, {}, {}}} must not be negative; slice() crops", op, p.top, p.left, p.bottom, p.right));
-}
-
-void require_conv_operands(std::string_view op, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                           std::int64_t out_channels) {
-  require_images(op, "the input {N, C, H, W}", x.spec());
-  require_images(op, "the weight", weight.spec());
-  require_floating(op, x.spec());
-  require_same_dtype(op, x.spec(), weight.spec());
-  if (weight.size(2) < 1 || weight.size(3) < 1)
-    throw ShapeError(fmt::format("{}: weight {} has an empty kernel", op, to_string(weight.spec())));
-  if (!bias.defined()) return;
-  require_same_dtype(op, x.spec(), bias.spec());
-  if (bias.rank() != 1 || bias.size(0) != out_channels)
-    throw ShapeError(fmt::format("{}: bias {} does not fit {} output channels of weight {}", op, to_string(bias.spec()),
-                                 out_channels, to_string(weight.spec())));
+Tensor conv2d_sized(const Tensor& x, const Tensor& weight, const Tensor& bias, Pair output_size, const Conv2dOptions& options) {
+  Tensors inputs{x, weight};
+  if (bias.defined()) inputs.push_back(bias);
+  return clnet::apply(std::make_shared<Conv2d>(options, output_size), std::move(inputs));
 }
 
 Tensor conv2d_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dOptions& options) {
@@ -243,35 +200,5 @@ Tensor conv2d_backward_weights(const Tensor& x, const Tensor& g, Pair kernel_siz
 }
 
 }  // namespace ops
-
-using namespace ops;
-
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
-  require_defined("conv2d", {{"x", x}, {"weight", weight}});
-  constexpr std::string_view op = "conv2d";
-  require_valid(op, options);
-  require_conv_operands(op, x, weight, bias, weight.rank() == 4 ? weight.size(0) : 0);
-  const auto groups = options.groups;
-  if (x.size(1) != weight.size(1) * groups)
-    throw ShapeError(fmt::format("{}: input {} has {} channels, but weight {} with {} groups takes {}", op, to_string(x.spec()),
-                                 x.size(1), to_string(weight.spec()), groups, weight.size(1) * groups));
-  if (weight.size(0) % groups != 0)
-    throw ShapeError(fmt::format("{}: the {} output channels of weight {} are not a multiple of {} groups (input {})", op,
-                                 weight.size(0), to_string(weight.spec()), groups, to_string(x.spec())));
-  const auto& p = options.padding;
-  if (x.size(2) + p.top + p.bottom > largest_window || x.size(3) + p.left + p.right > largest_window)
-    throw ShapeError(fmt::format("{}: input {} with padding {{{}, {}, {}, {}}} is more than {} high or wide", op,
-                                 to_string(x.spec()), p.top, p.left, p.bottom, p.right, largest_window));
-  const Pair size{output_extent(x.size(2), p.top, p.bottom, weight.size(2), options.stride.height, options.dilation.height),
-                  output_extent(x.size(3), p.left, p.right, weight.size(3), options.stride.width, options.dilation.width)};
-  if (size.height < 1 || size.width < 1)
-    throw ShapeError(
-        fmt::format("{}: weight {}, dilated by {}x{}, is larger than the padded input {} (padding {{{}, {}, {}, {}}})", op,
-                    to_string(weight.spec()), options.dilation.height, options.dilation.width, to_string(x.spec()), p.top, p.left,
-                    p.bottom, p.right));
-  Tensors inputs{x, weight};
-  if (bias.defined()) inputs.push_back(bias);
-  return clnet::apply(std::make_shared<Conv2d>(options, size), std::move(inputs));
-}
 
 }  // namespace clnet

@@ -69,20 +69,13 @@ std::optional<std::string> conv2d_pointwise_cpu_rejects(const Conv2dProblem& pro
 std::optional<std::string> conv2d_pointwise_cpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_pointwise_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
+/// conv2d of operands that fit, with an output size that its options need not give: the gradients of the gradients know it.
+/// `bias` may be undefined.
+Tensor conv2d_sized(const Tensor& x, const Tensor& weight, const Tensor& bias, Pair output_size, const Conv2dOptions& options);
 /// The gradient of conv2d's input {N, C, height, width}, which is also the transposed convolution, from that of its output g and
 /// the weight.
 Tensor conv2d_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dOptions& options);
 /// The gradient of conv2d's weight {O, C / groups, kernel_size} from its input and its output's gradient.
 Tensor conv2d_backward_weights(const Tensor& x, const Tensor& g, Pair kernel_size, const Conv2dOptions& options);
-
-/// Positions in a padded image reach so far at most, so that kernels count them in int.
-inline constexpr std::int64_t largest_window = std::int64_t{1} << 30;
-/// Throws ShapeError, naming the operation, for strides, dilations and groups below 1, negative padding, and any of them above
-/// largest_window.
-void require_valid(std::string_view op, const Conv2dOptions& options);
-/// Throws ShapeError or DtypeError unless the input and the weight are 4-dimensional, all dtypes are one floating one, and the
-/// bias fits.
-void require_conv_operands(std::string_view op, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                           std::int64_t out_channels);
 
 }  // namespace clnet::ops

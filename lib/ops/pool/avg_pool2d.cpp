@@ -1,7 +1,7 @@
-// avg_pool2d, adaptive_avg_pool2d and global_avg_pool2d.
+// Average pooling of planes, which that of lines and volumes is made of.
 #include "lib/exec/choose/solver.h"
-#include "lib/graph/require.h"
-#include "lib/ops/pool/pool2d.h"
+#include "lib/ops/pool/pool_axes.h"
+#include "lib/ops/wide.h"
 
 namespace clnet {
 
@@ -15,6 +15,7 @@ struct AvgPool2dProblem {
   std::int64_t planes = 0;
   PoolWindows windows;
   bool include_pad = true, backward = false;
+  std::int64_t divisor = 0;  ///< 0: the number of elements
 };
 
 void lower_pool(const AvgPool2dProblem& p, exec::Recorder& recorder, bool by_rows) {
@@ -23,6 +24,7 @@ void lower_pool(const AvgPool2dProblem& p, exec::Recorder& recorder, bool by_row
   const std::string_view name = p.backward ? "avg_pool2d_backward" : "avg_pool2d";
   auto& launch = recorder.kernel(name, name).in(p.backward ? "g" : "x", p.from).out(p.backward ? "dx" : "y", p.to);
   if (p.include_pad) launch.define("INCLUDE_PAD", 1);
+  if (p.divisor != 0) launch.define("DIVISOR_OVERRIDE", p.divisor);
   launch_pool(launch, windows, p.planes, height, width, by_rows ? pool_rows(p.planes, height, recorder.device()) : 0);
   recorder.epilogue(launch, 1, p.planes * height * width);
 }
@@ -41,13 +43,14 @@ const auto backward_solvers = make_solvers("avg_pool2d_backward");
 /// The average, or its gradient: each is linear and the other's gradient.
 class AvgPool2d : public Op {
  public:
-  AvgPool2d(PoolWindows windows, bool include_pad, bool backward)
-      : windows_(windows), include_pad_(include_pad), backward_(backward) {}
+  AvgPool2d(PoolWindows windows, bool include_pad, std::int64_t divisor, bool backward)
+      : windows_(windows), include_pad_(include_pad), divisor_(divisor), backward_(backward) {}
   std::string_view name() const override { return backward_ ? "avg_pool2d_backward" : "avg_pool2d"; }
   bool takes_epilogue() const override { return true; }
   Fields fields() const override {
     auto result = windows_.fields();
     result.emplace_back("count_include_pad", include_pad_);
+    result.emplace_back("divisor", divisor_);
     return result;
   }
 
@@ -56,45 +59,52 @@ class AvgPool2d : public Op {
     return {{inputs[0].shape.with(2, height).with(3, width), inputs[0].dtype}};
   }
   Tensors vjp(const Tensors&, const Tensors&, const Tensors& gradients) const override {
-    return {apply(std::make_shared<AvgPool2d>(windows_, include_pad_, !backward_), {gradients[0]})};
+    return {apply(std::make_shared<AvgPool2d>(windows_, include_pad_, divisor_, !backward_), {gradients[0]})};
   }
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
     (backward_ ? backward_solvers : forward_solvers)
-        .lower({recorder.input(0), recorder.output(), shape[0] * shape[1], windows_, include_pad_, backward_}, recorder.device(),
-               recorder);
+        .lower({recorder.input(0), recorder.output(), shape[0] * shape[1], windows_, include_pad_, backward_, divisor_},
+               recorder.device(), recorder);
   }
 
  private:
   PoolWindows windows_;
-  bool include_pad_, backward_;
+  bool include_pad_;
+  std::int64_t divisor_;
+  bool backward_;
 };
 
+Tensor plane_average(const Tensor& x, const PoolAxis& vertical, const PoolAxis& horizontal, bool include_pad,
+                     std::int64_t divisor) {
+  return apply(std::make_shared<AvgPool2d>(plane_windows(vertical, horizontal), include_pad, divisor, false), {x});
+}
+
 }  // namespace
+
+Tensor average(const Tensor& x, const PoolAxes& axes, bool include_pad, std::int64_t divisor) {
+  const auto n = x.size(0), c = x.size(1);
+  const auto result = output_shape(n, c, axes);
+  if (axes.size() < 3) {
+    const auto vertical = axes.size() == 2 ? axes[0] : PoolAxis{};
+    const auto& horizontal = axes.back();
+    const Tensor plane = reshape(x, {n, c, vertical.in, horizontal.in});
+    return reshape(plane_average(plane, vertical, horizontal, include_pad, divisor), result);
+  }
+  const auto &depth = axes[0], &height = axes[1], &width = axes[2];
+  if (depth.is_whole())
+    return reshape(plane_average(reshape(x, {n, c * depth.in, height.in, width.in}), height, width, include_pad, divisor),
+                   result);
+  // The number of a window's elements is a product of one number for each axis. Both steps in f32: one rounding.
+  Tensor planes = x;
+  if (!height.is_whole() || !width.is_whole())
+    planes =
+        plane_average(reshape(wide(x), {n, c * depth.in, height.in, width.in}), height, width, include_pad, divisor == 0 ? 0 : 1);
+  const auto inner = height.out * width.out;
+  const Tensor y = plane_average(reshape(planes, {n, c, depth.in, inner}), depth, PoolAxis::whole(inner), include_pad, divisor);
+  return cast(reshape(y, result), x.dtype());
+}
 
 }  // namespace ops
-
-using namespace ops;
-
-Tensor avg_pool2d(const Tensor& x, Pair kernel_size, const AvgPool2dOptions& options) {
-  require_defined("avg_pool2d", {{"x", x}});
-  const auto windows = pool_windows("avg_pool2d", x.spec(), kernel_size, options.stride.value_or(kernel_size), options.padding, 1,
-                                    options.ceil_mode);
-  return apply(std::make_shared<AvgPool2d>(windows, options.count_include_pad, false), {x});
-}
-
-namespace {
-
-Tensor adaptive(std::string_view op, const Tensor& x, Pair output_size) {
-  require_defined(op, {{"x", x}});
-  const auto windows = adaptive_windows(op, x.spec(), output_size);
-  if (output_size == Pair(1)) return mean(x, {2, 3}, true);
-  return apply(std::make_shared<AvgPool2d>(windows, true, false), {x});
-}
-
-}  // namespace
-
-Tensor adaptive_avg_pool2d(const Tensor& x, Pair output_size) { return adaptive("adaptive_avg_pool2d", x, output_size); }
-Tensor global_avg_pool2d(const Tensor& x) { return adaptive("global_avg_pool2d", x, 1); }
 
 }  // namespace clnet

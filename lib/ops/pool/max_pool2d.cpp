@@ -1,9 +1,10 @@
-// max_pool2d and adaptive_max_pool2d. The operation also gives the index of each maximum in its plane, for the gradient.
+// Max pooling of planes, which that of lines and volumes is made of. The operation also gives the index of each maximum in its
+// plane, for the gradient.
 #include <algorithm>
 
 #include "lib/exec/choose/solver.h"
-#include "lib/graph/require.h"
-#include "lib/ops/pool/pool2d.h"
+#include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/pool/pool_axes.h"
 
 namespace clnet {
 
@@ -81,8 +82,11 @@ class MaxPool2dBackward : public Op {
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
     const auto& shape = inputs[0].shape();
     const auto planes = shape[0] * shape[1];
-    const auto picked = gather(reshape(gradients[0], {planes, windows_.h * windows_.w}), 1,
-                               reshape(inputs[0], {planes, windows_.out_h * windows_.out_w}));
+    const Tensor index = reshape(inputs[0], {planes, windows_.out_h * windows_.out_w});
+    Tensor picked = gather(reshape(gradients[0], {planes, windows_.h * windows_.w}), 1, index);
+    // Only windows with gaps can lie in the padding.
+    if (!windows_.inside() && windows_.dilation != Pair(1))
+      picked = where(less(index, static_cast<double>(windows_.h * windows_.w)), picked, scalar_like(0, picked));
     return {Tensor{}, reshape(picked, shape)};
   }
   void lower(exec::Recorder& recorder) const override {
@@ -120,34 +124,42 @@ class MaxPool2d : public Op {
   PoolWindows windows_;
 };
 
+/// Large windows go by rows first: the same elements win, more work-items share the work, and loops stay below llvmpipe's limit.
+bool is_large(const PoolAxes& axes) {
+  constexpr std::int64_t large = 32768;
+  return axes[0].kernel > 1 && axes[0].kernel > large / axes[1].kernel;
+}
+
 }  // namespace
+
+MaxPoolResult largest(const Tensor& x, const PoolAxes& axes, bool indices) {
+  const auto n = x.size(0), c = x.size(1);
+  const auto result = output_shape(n, c, axes);
+  if (axes.size() == 1) {
+    const auto plane = largest(reshape(x, {n, c, 1, axes[0].in}), {PoolAxis{}, axes[0]}, indices);
+    return {reshape(plane.y, result), indices ? reshape(plane.indices, result) : Tensor{}};
+  }
+  if (axes.size() == 2 && !is_large(axes)) {
+    const auto both = apply_all(std::make_shared<MaxPool2d>(plane_windows(axes[0], axes[1])), {x});
+    return {both[0], both[1]};
+  }
+  // The other axes first, then the outermost: of equal elements the first in row order wins as in one go.
+  const auto& outer = axes[0];
+  const PoolAxes others(axes.begin() + 1, axes.end());
+  const auto inner = largest(reshape(x, input_shape(n, c * outer.in, others)), others, indices);
+  const auto columns = outputs(others);
+  const auto both = apply_all(std::make_shared<MaxPool2d>(plane_windows(outer, PoolAxis::whole(columns))),
+                              {reshape(inner.y, {n, c, outer.in, columns})});
+  if (!indices) return {reshape(both[0], result), {}};
+  const auto as_number = [](std::int64_t value) { return static_cast<double>(value); };
+  const Tensor choice = reshape(both[1], {n * c, outer.out * columns});
+  const Tensor own = gather(reshape(inner.indices, {n * c, outer.in * columns}), 1, choice);
+  const auto size = inputs(others);
+  const Tensor none = logical_or(greater_equal(choice, as_number(outer.in * columns)), greater_equal(own, as_number(size)));
+  const Tensor at = choice / as_number(columns) * as_number(size) + own;
+  return {reshape(both[0], result), reshape(where(none, Tensor::scalar(as_number(outer.in * size), Dtype::i32), at), result)};
+}
 
 }  // namespace ops
-
-using namespace ops;
-
-Tensor max_pool2d(const Tensor& x, Pair kernel_size, const MaxPool2dOptions& options) {
-  require_defined("max_pool2d", {{"x", x}});
-  const auto windows = pool_windows("max_pool2d", x.spec(), kernel_size, options.stride.value_or(kernel_size), options.padding,
-                                    options.dilation, options.ceil_mode);
-  return apply_all(std::make_shared<MaxPool2d>(windows), {x})[0];
-}
-
-namespace {
-
-Tensor adaptive(std::string_view op, const Tensor& x, Pair output_size) {
-  require_defined(op, {{"x", x}});
-  const auto windows = adaptive_windows(op, x.spec(), output_size);
-  // Large planes first by rows: the same elements win, more work-items share the work, and loops stay below llvmpipe's limit.
-  constexpr std::int64_t large = 32768;
-  if (!windows.adaptive && windows.kernel.height > 1 && windows.kernel.height * windows.kernel.width > large)
-    return max_pool2d(max_pool2d(x, {1, windows.kernel.width}), {windows.kernel.height, 1});
-  return apply_all(std::make_shared<MaxPool2d>(windows), {x})[0];
-}
-
-}  // namespace
-
-Tensor adaptive_max_pool2d(const Tensor& x, Pair output_size) { return adaptive("adaptive_max_pool2d", x, output_size); }
-Tensor global_max_pool2d(const Tensor& x) { return adaptive("global_max_pool2d", x, 1); }
 
 }  // namespace clnet

@@ -1,4 +1,4 @@
-// What max and average pooling share: windows, their checks, and how they reach a kernel.
+// What the kernels of max and average pooling share: the windows in a plane, and how they reach a kernel.
 #pragma once
 
 #include <optional>
@@ -22,12 +22,6 @@ struct PoolWindows {
   /// Whether no window reaches beyond the input.
   bool inside() const;
 };
-
-/// The windows over x {N, C, H, W}, with PyTorch's rule for ceil_mode: the last window must start inside the input or the padding
-/// before it. Throws ShapeError or DtypeError, naming the operation.
-PoolWindows pool_windows(std::string_view op, const Spec& x, Pair kernel, Pair stride, Padding padding, Pair dilation,
-                         bool ceil_mode);
-PoolWindows adaptive_windows(std::string_view op, const Spec& x, Pair output_size);
 
 /// What is left of a pooling kernel's launch after its buffers: sizes as arguments, or as defines where they make the loops
 /// unroll; and the range, over the elements of a grid of `height` x `width` in each plane. Not 0: a work-item makes that many

@@ -18,6 +18,7 @@ inline Array pad_reference(const Array& x, const Coordinates& before, const Coor
       auto i = at[d] - before[d];
       if (mode == PadMode::edge) i = std::clamp<std::int64_t>(i, 0, n - 1);
       if (mode == PadMode::reflect) i = i < 0 ? -i : i >= n ? 2 * n - 2 - i : i;
+      if (mode == PadMode::circular) i = (i % n + n) % n;
       if (i < 0 || i >= n) return value;
       at[d] = i;
     }
@@ -27,7 +28,7 @@ inline Array pad_reference(const Array& x, const Coordinates& before, const Coor
 
 inline std::vector<Case> pad_cases() {
   const auto make = [](Shape x, Coordinates before, Coordinates after, double value = 0, PadMode mode = PadMode::constant) {
-    constexpr const char* names[] = {"constant", "reflect", "edge"};
+    constexpr const char* names[] = {"constant", "reflect", "edge", "circular"};
     return Case{.name = fmt::format("pad {} by [{}] and [{}], {}", to_string(x), fmt::join(before, ", "), fmt::join(after, ", "),
                                     names[static_cast<int>(mode)]),
                 .inputs = {{x}},
@@ -44,7 +45,10 @@ inline std::vector<Case> pad_cases() {
           make({2, 3, 4, 5}, {0, 0, 1, 2}, {0, 0, 3, 4}, 0, PadMode::reflect),
           make({4, 5}, {2, -1}, {-1, 3}, 0, PadMode::reflect),
           make({2, 3, 4, 5}, {0, 0, 1, 2}, {0, 0, 3, 7}, 0, PadMode::edge),
-          make({1}, {2}, {2}, 0, PadMode::edge)};
+          make({1}, {2}, {2}, 0, PadMode::edge),
+          make({2, 3, 4, 5}, {0, 0, 4, 2}, {0, 0, 1, 5}, 0, PadMode::circular),
+          make({2, 3, 3, 2, 4}, {0, 0, 1, 2, 0}, {0, 0, 3, 1, 4}, 0, PadMode::circular),
+          make({4, 5}, {2, -1}, {-1, 3}, 0, PadMode::circular)};
 }
 
 }  // namespace clnet::testing

@@ -20,6 +20,9 @@ TEST_CASE("pad refuses what does not fit") {
   CHECK_THROWS_AS(pad(x, {-1, 0}, {-2, 0}), ShapeError);
   CHECK_THROWS_AS(pad(x, {0, 3}, {0, 0}, 0, PadMode::reflect), ShapeError);
   CHECK_THROWS_AS(pad(zeros({0}), {1}, {0}, 0, PadMode::edge), ShapeError);
+  CHECK_THROWS_WITH(pad(x, {0, 4}, {0, 0}, 0, PadMode::circular),
+                    "pad: [0, 4] before and [0, 0] after do not fit [2, 3] (circularly, each must be at most the extent)");
+  CHECK_THROWS_AS(pad(zeros({0}), {1}, {0}, 0, PadMode::circular), ShapeError);
 }
 
 }  // namespace clnet::testing

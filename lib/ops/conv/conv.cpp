@@ -1,0 +1,152 @@
+// Convolutions of 1, 2 and 3 axes, and the transposed ones, by those of images: an axis of extent 1 makes a line an image, axes
+// that the kernel does not reach along become one, and the slices that a volume's kernel sees become channels.
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "clnet/error.h"
+#include "lib/ops/axes.h"
+#include "lib/ops/conv/conv2d.h"
+#include "lib/ops/conv/conv_axes.h"
+#include "lib/ops/conv/unfold_depth.h"
+
+namespace clnet {
+
+using namespace ops;
+
+namespace {
+
+template <class Options>
+ConvAxes axes_of(const Options& options) {
+  const auto strides = by_axis(options.stride), dilations = by_axis(options.dilation);
+  const auto first = before(options.padding), last = after(options.padding);
+  ConvAxes axes(strides.size());
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    axes[i] = {.stride = strides[i], .before = first[i], .after = last[i], .dilation = dilations[i]};
+    if constexpr (requires { options.output_padding; }) axes[i].extra = by_axis(options.output_padding)[i];
+  }
+  return axes;
+}
+
+/// The spatial part of a convolution.
+struct Spatial {
+  ConvAxes axes;
+  Extents in, kernel, out;
+
+  Spatial(ConvAxes options, const Tensor& x, const Tensor& weight, Extents output)
+      : axes(std::move(options)), out(std::move(output)) {
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      in.push_back(x.size(static_cast<int>(i) + 2));
+      kernel.push_back(weight.size(static_cast<int>(i) + 2));
+    }
+    if (axes.size() == 1) {
+      axes.insert(axes.begin(), ConvAxis{});
+      for (auto* extents : {&in, &kernel, &out}) extents->insert(extents->begin(), 1);
+    }
+    for (std::size_t i = 0; axes.size() > 2 && i < 2; ++i)
+      if (axes[i].pointwise(kernel[i]) && axes[i + 1].pointwise(kernel[i + 1]) && in[i] * in[i + 1] <= largest_window) join(i);
+  }
+  bool is_image() const { return axes.size() == 2; }
+  Conv2dOptions image_options(std::int64_t groups) const {
+    const auto &v = axes[axes.size() - 2], &h = axes.back();
+    return {.stride = {v.stride, h.stride},
+            .padding = {v.before, h.before, v.after, h.after},
+            .dilation = {v.dilation, h.dilation},
+            .groups = groups};
+  }
+  Pair image_output() const { return {out[out.size() - 2], out.back()}; }
+
+ private:
+  /// Axes i and i + 1, both pointwise, become one.
+  void join(std::size_t i) {
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    axes.erase(axes.begin() + at);
+    for (auto* extents : {&in, &kernel, &out}) {
+      (*extents)[i + 1] *= (*extents)[i];
+      extents->erase(extents->begin() + at);
+    }
+  }
+};
+
+Tensor shaped(const Tensor& t, std::int64_t first, std::int64_t second, const Extents& rest) {
+  Extents extents{first, second};
+  extents.insert(extents.end(), rest.begin(), rest.end());
+  return reshape(t, Shape(std::move(extents)));
+}
+
+/// The first two axes after the batch exchanged: {N, C, D, H, W} to {N, D, C, H, W} and back.
+Tensor exchanged(const Tensor& t) { return permute(t, {0, 2, 1, 3, 4}); }
+
+/// Throws ShapeError unless a volume of `channels` that is `inner` wide, unfolded, makes a tensor.
+void require_unfolded(std::string_view op, const Tensor& x, double images, std::int64_t channels, std::int64_t kernel,
+                      std::int64_t inner) {
+  constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
+  if (images * static_cast<double>(channels) * static_cast<double>(kernel) * static_cast<double>(inner) >
+      static_cast<double>(largest))
+    throw ShapeError(fmt::format("{}: {}, unfolded to {} images of {} times {} channels, has more than {} elements", op,
+                                 to_string(x.spec()), images, channels, kernel, largest));
+}
+
+Tensor convolve(std::string_view op, const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvAxes& axes,
+                std::int64_t groups) {
+  const auto output = conv_output(op, x, weight, bias, axes, groups, false);
+  const Spatial s(axes, x, weight, output);
+  const auto n = x.size(0), c = x.size(1), o = weight.size(0);
+  if (s.is_image()) {
+    const Tensor y = conv2d_sized(shaped(x, n, c, s.in), shaped(weight, o, weight.size(1), s.kernel), bias, s.image_output(),
+                                  s.image_options(groups));
+    return shaped(y, n, o, output);
+  }
+  const auto kernel = s.kernel[0];
+  require_unfolded(op, x, static_cast<double>(n) * static_cast<double>(s.out[0]), c, kernel, s.in[1] * s.in[2]);
+  const Tensor images = unfold_depth(x, {s.in[0], s.out[0], kernel, s.axes[0]});
+  const Tensor y = conv2d_sized(images, shaped(weight, o, weight.size(1) * kernel, {s.kernel[1], s.kernel[2]}), bias,
+                                s.image_output(), s.image_options(groups));
+  return exchanged(shaped(y, n, s.out[0], {o, s.out[1], s.out[2]}));
+}
+
+Tensor convolve_transposed(std::string_view op, const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvAxes& axes,
+                           std::int64_t groups) {
+  const auto output = conv_output(op, x, weight, bias, axes, groups, true);
+  const Spatial s(axes, x, weight, output);
+  const auto n = x.size(0), c = x.size(1), o = weight.size(1) * groups;
+  Tensor y;
+  if (s.is_image()) {
+    y = conv2d_backward_data(shaped(x, n, c, s.in), shaped(weight, c, weight.size(1), s.kernel), s.image_output(),
+                             s.image_options(groups));
+    y = shaped(y, n, o, output);
+  } else {
+    const auto kernel = s.kernel[0];
+    require_unfolded(op, x, static_cast<double>(n) * static_cast<double>(s.in[0]), o, kernel, s.out[1] * s.out[2]);
+    const Tensor images = shaped(exchanged(x), n * s.in[0], c, {s.in[1], s.in[2]});
+    const Tensor unfolded = conv2d_backward_data(images, shaped(weight, c, weight.size(1) * kernel, {s.kernel[1], s.kernel[2]}),
+                                                 s.image_output(), s.image_options(groups));
+    y = fold_depth(unfolded, {s.out[0], s.in[0], kernel, s.axes[0]});
+  }
+  if (!bias.defined()) return y;
+  return y + shaped(bias, o, 1, Extents(axes.size() - 1, 1));
+}
+
+}  // namespace
+
+Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv1dOptions& options) {
+  return convolve("conv1d", x, weight, bias, axes_of(options), options.groups);
+}
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
+  return convolve("conv2d", x, weight, bias, axes_of(options), options.groups);
+}
+Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv3dOptions& options) {
+  return convolve("conv3d", x, weight, bias, axes_of(options), options.groups);
+}
+
+Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvTranspose1dOptions& options) {
+  return convolve_transposed("conv_transpose1d", x, weight, bias, axes_of(options), options.groups);
+}
+Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvTranspose2dOptions& options) {
+  return convolve_transposed("conv_transpose2d", x, weight, bias, axes_of(options), options.groups);
+}
+Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvTranspose3dOptions& options) {
+  return convolve_transposed("conv_transpose3d", x, weight, bias, axes_of(options), options.groups);
+}
+
+}  // namespace clnet

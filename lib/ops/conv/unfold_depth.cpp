@@ -1,0 +1,69 @@
+#include "lib/ops/conv/unfold_depth.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/exec/record/recorder.h"
+#include "lib/graph/op.h"
+#include "lib/ops/shape/strided_copy.h"
+
+namespace clnet::ops {
+
+namespace {
+
+/// Either direction: each is linear and the other's gradient.
+class UnfoldDepth : public Op {
+ public:
+  UnfoldDepth(DepthWindows windows, bool fold) : windows_(windows), fold_(fold) {}
+  std::string_view name() const override { return fold_ ? "fold_depth" : "unfold_depth"; }
+  bool is_cheap() const override { return true; }
+  Fields fields() const override {
+    const auto& [depth, out, kernel, axis] = windows_;
+    return {{"depth", depth},           {"out", out}, {"kernel", kernel}, {"stride", axis.stride}, {"before", axis.before},
+            {"dilation", axis.dilation}};
+  }
+
+  Specs infer(const Specs& inputs) const override {
+    const auto& [shape, dtype] = inputs[0];
+    const auto& [depth, out, kernel, axis] = windows_;
+    if (fold_) return {{Shape{shape[0] / out, shape[1] / kernel, depth, shape[2], shape[3]}, dtype}};
+    return {{Shape{shape[0] * out, shape[1] * kernel, shape[3], shape[4]}, dtype}};
+  }
+  Tensors vjp(const Tensors&, const Tensors&, const Tensors& gradients) const override {
+    return {clnet::apply(std::make_shared<UnfoldDepth>(windows_, !fold_), {gradients[0]})};
+  }
+  void lower(exec::Recorder& recorder) const override {
+    const auto& volumes = recorder.spec(fold_ ? recorder.output() : recorder.input(0)).shape;
+    const auto count = recorder.spec(recorder.output()).shape.numel();
+    const auto inner = volumes[3] * volumes[4];
+    const auto& device = recorder.device();
+    auto& launch = recorder.kernel(name(), name()).in("x", recorder.input(0)).out("y", recorder.output());
+    const auto lines = inner == 0 ? 0 : count / inner, rows = rows_per_item(lines, inner, device);
+    launch.args({count, rows, volumes[1], inner, windows_.depth, windows_.out, windows_.kernel, windows_.axis.stride,
+                 windows_.axis.before, windows_.axis.dilation});
+    if (rows > 0) {
+      launch.define("ROWS", 1).range({(lines + rows - 1) / rows}, {1});
+      if (fold_) launch.define("VW", std::clamp<std::int64_t>(device.native_float_width, 4, 16));
+    } else {
+      launch.range({count}, {64});
+    }
+    launch.detail(fmt::format("{} by {}", to_string(volumes), windows_.kernel));
+  }
+
+ private:
+  DepthWindows windows_;
+  bool fold_;
+};
+
+}  // namespace
+
+Tensor unfold_depth(const Tensor& x, const DepthWindows& windows) {
+  return clnet::apply(std::make_shared<UnfoldDepth>(windows, false), {x});
+}
+
+Tensor fold_depth(const Tensor& unfolded, const DepthWindows& windows) {
+  return clnet::apply(std::make_shared<UnfoldDepth>(windows, true), {unfolded});
+}
+
+}  // namespace clnet::ops
