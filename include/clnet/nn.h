@@ -4,6 +4,7 @@
 #include "clnet/nn/activation.h"
 #include "clnet/nn/attention.h"
 #include "clnet/nn/conv.h"
+#include "clnet/nn/image.h"
 #include "clnet/nn/init.h"
 #include "clnet/nn/linear.h"
 #include "clnet/nn/module.h"

@@ -20,8 +20,9 @@ const std::vector<std::int64_t> usual_extents{1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16,
 const std::vector<Entry>& table() {
   static const std::vector<Entry> entries = [] {
     std::vector<Entry> all;
-    for (const auto& part : {elementwise_entries(), number_entries(), shape_entries(), reduce_entries(), image_entries(),
-                             volume_entries(), normalize_entries(), loss_entries(), attention_entries(), recurrent_entries()})
+    for (const auto& part :
+         {elementwise_entries(), number_entries(), shape_entries(), reduce_entries(), image_entries(), volume_entries(),
+          normalize_entries(), loss_entries(), attention_entries(), recurrent_entries(), index_entries()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

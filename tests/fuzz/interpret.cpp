@@ -43,7 +43,7 @@ const Rule& rule_of(std::string_view op) {
   static const Rules all = [] {
     Rules rules;
     for (const auto& part : {elementwise_rules(), shape_rules(), reduce_rules(), image_rules(), normalize_rules(),
-                             attention_rules(), recurrent_rules()})
+                             attention_rules(), recurrent_rules(), index_rules()})
       rules.insert(part.begin(), part.end());
     return rules;
   }();

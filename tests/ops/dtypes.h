@@ -59,5 +59,7 @@ inline Entry binary(const std::string& name, Takes what, Tensor (*function)(cons
 std::vector<Entry> composed_entries();
 /// Of convolution and pooling of lines and volumes.
 std::vector<Entry> volume_entries();
+/// Of what chooses, orders, draws and resizes.
+std::vector<Entry> index_entries();
 
 }  // namespace clnet::testing::dtypes
