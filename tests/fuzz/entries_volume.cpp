@@ -19,9 +19,10 @@ Ref grid(Generator& g, int axes, std::int64_t least) {
   };
   const auto x = g.any(found, [&] {
     std::vector<std::int64_t> extents{g.choose().integer(1, 2), g.sizes().of<std::int64_t>({1, 2, 3, 4})};
-    const auto long_ones =
-        axes == 1 ? std::initializer_list<std::int64_t>{1, 4, 7, 16, 33} : std::initializer_list<std::int64_t>{1, 2, 3, 4, 5};
-    for (int a = 0; a < axes; ++a) extents.push_back(std::max(least, g.sizes().of<std::int64_t>(long_ones)));
+    for (int a = 0; a < axes; ++a) {
+      const auto extent = axes == 1 ? g.sizes().of<std::int64_t>({1, 4, 7, 16, 33}) : g.sizes().of<std::int64_t>({1, 2, 3, 4, 5});
+      extents.push_back(std::max(least, extent));
+    }
     return g.leaf(Shape(extents), g.float_dtype(), {-2, 2}, g.choose().chance(0.2) ? Fill::grid : Fill::smooth);
   });
   return g.tame(x, 8);
@@ -198,7 +199,7 @@ bool add_lp_pool(Generator& g, int axes) {
   return true;
 }
 
-/// Indices of a pooling, so that most lie inside and some are there twice, and other values.
+/// Any indices: some are there twice, some lie outside.
 bool add_max_unpool(Generator& g, int axes) {
   const auto kernel = g.choose().integer(1, 3);
   const auto x = grid(g, axes, 1);
