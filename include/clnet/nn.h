@@ -3,6 +3,7 @@
 
 #include "clnet/nn/activation.h"
 #include "clnet/nn/conv.h"
+#include "clnet/nn/image.h"
 #include "clnet/nn/init.h"
 #include "clnet/nn/linear.h"
 #include "clnet/nn/module.h"

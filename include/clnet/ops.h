@@ -5,6 +5,7 @@
 
 #include "clnet/ops/conv.h"
 #include "clnet/ops/elementwise.h"
+#include "clnet/ops/image.h"
 #include "clnet/ops/index.h"
 #include "clnet/ops/loss.h"
 #include "clnet/ops/matmul.h"

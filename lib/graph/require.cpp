@@ -11,6 +11,13 @@ void require_defined(std::string_view op, std::initializer_list<Argument> argume
     if (!tensor.defined()) throw Error(fmt::format("{}: argument '{}' is undefined", op, name));
 }
 
+int require_dim(std::string_view op, const Tensor& x, int dim) {
+  const int rank = x.rank();
+  if (dim < -rank || dim >= rank)
+    throw ShapeError(fmt::format("{}: dimension {} is out of range for shape {}", op, dim, to_string(x.shape())));
+  return dim < 0 ? dim + rank : dim;
+}
+
 void require_defined(std::string_view op, std::string_view name, const std::vector<Tensor>& tensors) {
   for (std::size_t i = 0; i < tensors.size(); ++i)
     if (!tensors[i].defined()) throw Error(fmt::format("{}: argument '{}[{}]' is undefined", op, name, i));

@@ -16,6 +16,8 @@ struct Argument {
 
 /// Throws Error naming the operation and the first argument that is undefined.
 CLNET_API void require_defined(std::string_view op, std::initializer_list<Argument> arguments);
+/// `dim`, negative from the end, as 0 .. rank - 1 of the tensor. Throws ShapeError naming the operation where there is none.
+CLNET_API int require_dim(std::string_view op, const Tensor& x, int dim);
 /// The same for each of several, "tensors[2]".
 CLNET_API void require_defined(std::string_view op, std::string_view name, const std::vector<Tensor>& tensors);
 

@@ -79,12 +79,13 @@ class Spread {
   std::vector<std::vector<double>> distance_;
 };
 
-/// Whether the value depends on which element of a window was the largest. Among many that differ by rounding alone each may be
-/// it, and no number of runs meets them all.
+/// Whether the value depends on which element of a window was the largest, or on the order of several. Among many that differ by
+/// rounding alone each may be it, and no number of runs meets them all.
 bool picks_largest(const Tensor& value) {
   const auto nodes = graph_behind({value.node().get()});
-  return std::any_of(nodes.begin(), nodes.end(),
-                     [](const Node* node) { return node->op && node->op->name().starts_with("max_pool2d"); });
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
+    return node->op && (node->op->name().starts_with("max_pool2d") || node->op->name() == "argsort");
+  });
 }
 
 /// `last`: there will be no more runs.

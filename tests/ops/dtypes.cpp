@@ -597,7 +597,7 @@ double largest_share(const Run& run, const Entry& entry) {
 
 std::vector<Entry> all_entries() {
   auto entries = elementwise_entries();
-  for (auto more : {number_entries(), shape_entries(), reduce_entries(), product_entries(), composed_entries()})
+  for (auto more : {number_entries(), shape_entries(), reduce_entries(), product_entries(), composed_entries(), index_entries()})
     entries.insert(entries.end(), more.begin(), more.end());
   return entries;
 }
@@ -679,8 +679,10 @@ TEST_CASE("gradients in f16 and bf16 are those in f32 of the same values, but fo
 TEST_CASE("the table of docs/dtypes.md has every operation of ops.h, as tested") {
   auto operations = clnet::test::declared_operations(CLNET_SOURCE_DIR);
   REQUIRE(operations.size() > 90);
-  // They read and set the process's generator, and make no tensor; relu6 is hardtanh.
-  for (const char* other : {"manual_seed", "random_state", "set_random_state", "relu6"}) CHECK(operations.erase(other) == 1);
+  // They read and set the process's generator, and make no tensor; relu6 is hardtanh; whole numbers at random are of no other
+  // dtype.
+  for (const char* other : {"manual_seed", "random_state", "set_random_state", "relu6", "randint", "randperm"})
+    CHECK(operations.erase(other) == 1);
   const std::map<std::string, std::vector<std::string>> operators{
       {"operator+", {"add"}}, {"operator-", {"sub", "neg"}}, {"operator*", {"mul"}}, {"operator/", {"div"}}};
   for (const auto& [name, rows] : operators) {

@@ -57,5 +57,7 @@ inline Entry binary(const std::string& name, Takes what, Tensor (*function)(cons
 
 /// Of the functions that other operations make up.
 std::vector<Entry> composed_entries();
+/// Of what chooses, orders, draws and resizes.
+std::vector<Entry> index_entries();
 
 }  // namespace clnet::testing::dtypes

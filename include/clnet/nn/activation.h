@@ -35,6 +35,41 @@ CLNET_API Activation Hardsigmoid();
 CLNET_API Activation Softplus();
 CLNET_API Activation Softmax(int dim);
 CLNET_API Activation LogSoftmax(int dim);
+CLNET_API Activation Softmin(int dim);
+CLNET_API Activation ReLU6();
+CLNET_API Activation CELU(double alpha = 1.0);
+CLNET_API Activation SELU();
+CLNET_API Activation Mish();
+CLNET_API Activation Hardtanh(double low = -1, double high = 1);
+CLNET_API Activation LogSigmoid();
+CLNET_API Activation Softsign();
+CLNET_API Activation Hardshrink(double lambda = 0.5);
+CLNET_API Activation Softshrink(double lambda = 0.5);
+CLNET_API Activation Tanhshrink();
+CLNET_API Activation Threshold(double bound, double value);
+CLNET_API Activation GLU(int dim = -1);
+
+/// The slope of negative elements is a parameter: one, or one for each of `channels`.
+class CLNET_API PReLU : public Module {
+ public:
+  explicit PReLU(std::int64_t channels = 1, double init = 0.25);
+  Tensor forward(const Tensor& x) override;
+  std::string kind() const override;
+
+ private:
+  Parameter weight_;
+};
+
+/// Random slopes of negative elements in training; their mean in inference.
+class CLNET_API RReLU : public Module {
+ public:
+  explicit RReLU(double lower = 1.0 / 8, double upper = 1.0 / 3);
+  Tensor forward(const Tensor& x) override;
+  std::string kind() const override;
+
+ private:
+  double lower_, upper_;
+};
 
 /// Drops with probability p in training; does nothing in inference.
 class CLNET_API Dropout : public Module {
@@ -46,5 +81,23 @@ class CLNET_API Dropout : public Module {
  private:
   double p_;
 };
+
+/// Other ways to drop: a function of x and p that acts in training only.
+class CLNET_API Dropping : public Module {
+ public:
+  Dropping(std::string name, double p, Tensor (*function)(const Tensor& x, double p));
+  Tensor forward(const Tensor& x) override;
+  std::string kind() const override;
+
+ private:
+  std::string name_;
+  double p_;
+  Tensor (*function_)(const Tensor& x, double p);
+};
+CLNET_API Dropping Dropout1d(double p = 0.5);
+CLNET_API Dropping Dropout2d(double p = 0.5);
+CLNET_API Dropping Dropout3d(double p = 0.5);
+CLNET_API Dropping AlphaDropout(double p = 0.5);
+CLNET_API Dropping FeatureAlphaDropout(double p = 0.5);
 
 }  // namespace clnet::nn

@@ -18,6 +18,10 @@ CLNET_API Tensor zeros_like(const Tensor& x);
 CLNET_API Tensor ones_like(const Tensor& x);
 /// start, start + step, ...: `count` values.
 CLNET_API Tensor arange(std::int64_t count, double start = 0, double step = 1, Dtype dtype = Dtype::i64);
+/// `count` values from start to stop, both among them, at equal distances. Floating dtypes.
+CLNET_API Tensor linspace(double start, double stop, std::int64_t count, Dtype dtype = Dtype::f32);
+/// {rows, columns} (columns -1: as many as rows) with ones on the diagonal.
+CLNET_API Tensor eye(std::int64_t rows, std::int64_t columns = -1, Dtype dtype = Dtype::f32);
 
 // ---- Elementwise, with NumPy's broadcasting
 

@@ -20,4 +20,27 @@ CLNET_API Tensor embedding(const Tensor& indices, const Tensor& weight, std::opt
 /// 1 where the last dimension's index equals the class, else 0; classes out of range give zeros.
 CLNET_API Tensor one_hot(const Tensor& indices, std::int64_t classes, Dtype dtype = Dtype::f32);
 
+// ---- The way back. `indices` as above; one that is out of range moves nothing. x and `source` have one dtype.
+
+/// x with out[indices[i][j]][j] = source[i][j] for dim 0, and so on. `source` and `indices` have one shape, which is no larger
+/// than x's outside `dim`. Of several that go to one place the last counts, also for the gradient.
+CLNET_API Tensor scatter(const Tensor& x, int dim, const Tensor& indices, const Tensor& source);
+/// The same with all of them added to x. Floating dtypes.
+CLNET_API Tensor scatter_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source);
+/// x with source[..., j, ...] added at place indices[j] of `dim`; `source` is of x's shape but for its extent there, which is
+/// that of the indices {n}. Floating dtypes.
+CLNET_API Tensor index_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source);
+
+// ---- Order
+
+struct SortResult {
+  Tensor values, indices;  ///< of one shape; indices are i64, and take no gradient
+};
+/// The elements of each line along `dim` in ascending (descending) order; equal ones stay in theirs. NaN counts as larger than
+/// any number. Any dtype.
+CLNET_API SortResult sort(const Tensor& x, int dim = -1, bool descending = false);
+CLNET_API Tensor argsort(const Tensor& x, int dim = -1, bool descending = false);
+/// The first `k` of them in descending order, or (largest false) in ascending order.
+CLNET_API SortResult topk(const Tensor& x, std::int64_t k, int dim = -1, bool largest = true);
+
 }  // namespace clnet

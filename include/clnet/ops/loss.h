@@ -70,8 +70,27 @@ struct GaussianNllOptions {
 CLNET_API Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
                                    const GaussianNllOptions& options);
 CLNET_API Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var);
+struct CtcOptions {
+  std::int64_t blank = 0;
+  Reduction reduction = Reduction::mean;  ///< mean: of the losses divided by their targets' lengths (at least 1)
+  bool zero_infinity = false;             ///< a target that does not fit into its input costs nothing, instead of infinity
+};
+/// Connectionist temporal classification (Graves et al., ICML 2006): -log of the summed probabilities of all alignments.
+/// `log_probs` {T, N, C}, floating; `targets` {N, S}, i32 or i64, without blanks; how much of each counts: `input_lengths` and
+/// `target_lengths` {N}, of the targets' dtype. Lengths that do not fit and targets that are no class give NaN. The gradient has
+/// no gradient.
+CLNET_API Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                          const Tensor& target_lengths, const CtcOptions& options);
+CLNET_API Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                          const Tensor& target_lengths);
 
 // ---- Of several inputs, with targets of 1 or -1
+
+/// log(1 + exp(-target input)). One shape.
+CLNET_API Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
+/// Of logits and targets {..., C} from 0 to 1: the mean over the classes of bce_with_logits(). `weight` {C} or undefined.
+CLNET_API Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean,
+                                             const Tensor& weight = {});
 
 /// input where the target is 1, max(0, margin - input) where it is -1.
 CLNET_API Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double margin = 1,

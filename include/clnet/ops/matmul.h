@@ -1,6 +1,9 @@
 // Matrix products.
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "clnet/export.h"
 #include "clnet/tensor.h"
 
@@ -16,5 +19,11 @@ CLNET_API Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& o
 CLNET_API Tensor outer(const Tensor& a, const Tensor& b);
 /// x {..., in} and weight {out, in}: x weight^T + bias. An undefined bias adds nothing.
 CLNET_API Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+/// Einstein's notation, as in PyTorch: einsum("bij,bjk->bik", {a, b}). A letter per dimension of each operand; letters that the
+/// result lacks are summed over, one that an operand repeats takes its diagonal, "..." stands for any dimensions, which
+/// broadcast, as extents of 1 do. Without "->" the result has the dimensions of "..." and the letters that appear once, in
+/// alphabetical order (capitals first). Operands of one floating dtype, taken from left to right. Throws Error for what is no
+/// equation, ShapeError where it does not fit the operands.
+CLNET_API Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands);
 
 }  // namespace clnet

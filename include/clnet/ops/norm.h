@@ -31,5 +31,6 @@ CLNET_API Tensor rms_norm(const Tensor& x, int normalized_dims, const Tensor& we
 CLNET_API Tensor local_response_norm(const Tensor& x, std::int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1);
 CLNET_API Tensor softmax(const Tensor& x, int dim);
 CLNET_API Tensor log_softmax(const Tensor& x, int dim);
+CLNET_API Tensor softmin(const Tensor& x, int dim);  ///< softmax(-x)
 
 }  // namespace clnet

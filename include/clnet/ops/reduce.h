@@ -31,6 +31,10 @@ CLNET_API Tensor norm(const Tensor& x, double p = 2, const Dims& dims = {}, bool
 /// Sums x over the dimensions along which `shape` was broadcast to x's shape: the gradient of broadcasting.
 CLNET_API Tensor sum_to(const Tensor& x, const Shape& shape);
 
+/// Running sums along a dimension: y[..., i, ...] = x[..., 0, ...] + ... + x[..., i, ...]. Floating dtypes; the sum is in float.
+/// Throws ShapeError when there is no such dimension.
+CLNET_API Tensor cumsum(const Tensor& x, int dim);
+
 /// sqrt of the sum of squares over all tensors: the norm that gradient clipping uses.
 CLNET_API Tensor global_norm(const std::vector<Tensor>& tensors);
 

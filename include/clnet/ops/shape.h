@@ -38,6 +38,16 @@ CLNET_API Tensor flip(const Tensor& x, const Dims& dims);
 CLNET_API Tensor roll(const Tensor& x, const std::vector<std::int64_t>& shifts, const Dims& dims);
 /// x beside itself repeats[d] times along dimension d; where the lengths differ, the shorter one gets ones in front.
 CLNET_API Tensor tile(const Tensor& x, const std::vector<std::int64_t>& repeats);
+/// PyTorch's repeat: tile() with at least one number for each dimension.
+CLNET_API Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& repeats);
+/// Each element along `dim` so many times in a row.
+CLNET_API Tensor repeat_interleave(const Tensor& x, std::int64_t repeats, int dim);
+/// The elements whose places in dim1 and dim2 are i and i + offset, as a last dimension in place of the two.
+CLNET_API Tensor diagonal(const Tensor& x, std::int64_t offset = 0, int dim1 = 0, int dim2 = 1);
+/// The matrix of zeros that has x {n} as its diagonal `offset` above the main one; or that diagonal of a matrix x.
+CLNET_API Tensor diag(const Tensor& x, std::int64_t offset = 0);
+/// The sum of a matrix's diagonal.
+CLNET_API Tensor trace(const Tensor& x);
 /// The lower (upper) triangle of the last two dimensions, the other elements being 0: up to (from) the diagonal `diagonal` above
 /// the main one.
 CLNET_API Tensor tril(const Tensor& x, std::int64_t diagonal = 0);

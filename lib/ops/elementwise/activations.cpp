@@ -73,7 +73,7 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
 Tensor glu(const Tensor& x, int dim) {
   require_defined("glu", {{"x", x}});
   ops::require_floating("glu", x.spec());
-  const auto extent = x.size(dim);
+  const auto extent = x.size(require_dim("glu", x, dim));
   if (extent % 2 != 0) throw ShapeError(fmt::format("glu: extent {} of {} has no halves", extent, to_string(x.spec())));
   const auto first = slice(x, dim, 0, extent / 2), second = slice(x, dim, extent / 2);
   return cast(wide(first) * sigmoid(wide(second)), x.dtype());

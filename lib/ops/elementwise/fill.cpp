@@ -42,6 +42,21 @@ Tensor ones_like(const Tensor& x) {
   return ones(x.shape(), x.dtype());
 }
 
+Tensor linspace(double start, double stop, std::int64_t count, Dtype dtype) {
+  if (!is_floating(dtype)) throw DtypeError(fmt::format("linspace: needs f32, f16 or bf16, got {}", to_string(dtype)));
+  if (count < 0) throw ShapeError(fmt::format("linspace: {} values", count));
+  const double last = static_cast<double>(count) - 1, step = last > 0 ? (stop - start) / last : 0;
+  // From either end to the middle, so that both ends are exact.
+  const Tensor places = arange(count, 0, 1, Dtype::f32);
+  return cast(where(less(places, last / 2 + 0.25), places * step + start, stop - (last - places) * step), dtype);
+}
+
+Tensor eye(std::int64_t rows, std::int64_t columns, Dtype dtype) {
+  if (columns == -1) columns = rows;
+  if (rows < 0 || columns < 0) throw ShapeError(fmt::format("eye: {} rows and {} columns", rows, columns));
+  return cast(equal(reshape(arange(rows), Shape{rows, 1}), arange(columns)), dtype);
+}
+
 Tensor arange(std::int64_t count, double start, double step, Dtype dtype) {
   if (dtype == Dtype::boolean) throw DtypeError("arange: bool holds no sequence of numbers");
   if (!is_floating(dtype) && (start != std::floor(start) || step != std::floor(step)))

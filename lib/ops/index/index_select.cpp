@@ -9,6 +9,7 @@
 #include "lib/exec/choose/solver.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
+#include "lib/ops/index/index_add.h"
 #include "lib/ops/shape/strided_copy.h"
 
 namespace clnet {
@@ -175,12 +176,16 @@ Tensors IndexSelect::vjp(const Tensors& inputs, const Tensors&, const Tensors& g
   return {apply(std::make_shared<IndexAdd>(dim_, gather_, inputs[0].shape()), {gradients[0], indices}), Tensor{}};
 }
 
+}  // namespace
+
 void require_indices(std::string_view op, const Tensor& indices) {
   if (indices.dtype() != Dtype::i32 && indices.dtype() != Dtype::i64)
     throw DtypeError(fmt::format("{}: indices must be i32 or i64, got {}", op, to_string(indices.spec())));
 }
 
-}  // namespace
+Tensor added_at(const Tensor& x, int dim, const Tensor& indices, bool gather, const Shape& shape) {
+  return apply(std::make_shared<IndexAdd>(dim, gather, shape), {x, indices});
+}
 
 }  // namespace ops
 
@@ -189,13 +194,13 @@ using namespace ops;
 Tensor index_select(const Tensor& x, int dim, const Tensor& indices) {
   require_defined("index_select", {{"x", x}, {"indices", indices}});
   require_indices("index_select", indices);
-  return apply(std::make_shared<IndexSelect>(x.shape().normalize(dim), false), {x, indices});
+  return apply(std::make_shared<IndexSelect>(require_dim("index_select", x, dim), false), {x, indices});
 }
 
 Tensor gather(const Tensor& x, int dim, const Tensor& indices) {
   require_defined("gather", {{"x", x}, {"indices", indices}});
   require_indices("gather", indices);
-  const int at = x.shape().normalize(dim);
+  const int at = require_dim("gather", x, dim);
   bool fits = indices.rank() == x.rank();
   for (int d = 0; d < x.rank() && fits; ++d) fits = d == at || indices.size(d) <= x.size(d);
   if (!fits)

@@ -136,4 +136,10 @@ Tensor log_softmax(const Tensor& x, int dim) {
   return apply(std::make_shared<ops::Softmax>(true, dim), {x});
 }
 
+Tensor softmin(const Tensor& x, int dim) {
+  require_defined("softmin", {{"x", x}});
+  ops::require_floating("softmin", x.spec());
+  return softmax(-x, require_dim("softmin", x, dim));
+}
+
 }  // namespace clnet

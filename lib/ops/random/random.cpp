@@ -1,6 +1,9 @@
 // The process's generator, and tensors of random numbers. A tensor takes one offset; its elements are Philox's counter.
 #include "lib/ops/random/random.h"
 
+#include <fmt/format.h>
+
+#include <limits>
 #include <mutex>
 
 #include "clnet/error.h"
@@ -43,6 +46,23 @@ class Random : public Op {
   Spec spec_;
 };
 
+/// Inputs: seed, offset, the least number, and how many there are: 64 bits without a sign.
+class RandomInteger : public Op {
+ public:
+  explicit RandomInteger(Spec spec) : spec_(std::move(spec)) {}
+  std::string_view name() const override { return "randint"; }
+  Fields fields() const override { return {{"shape", spec_.shape.extents()}, {"dtype", std::string(to_string(spec_.dtype))}}; }
+
+  Specs infer(const Specs&) const override { return {spec_}; }
+  std::string expr(const Specs&) const override {
+    return "(long)((ulong)c + clnet_below((ulong)d, (ulong)a, (ulong)b, (ulong)i))";
+  }
+  Tensors vjp(const Tensors&, const Tensors&, const Tensors&) const override { return Tensors(4); }
+
+ private:
+  Spec spec_;
+};
+
 Tensor random(Random::Kind kind, const Shape& shape, Dtype dtype) {
   auto source = ops::next_random_source();
   return apply(std::make_shared<Random>(kind, Spec{shape, dtype}), {std::move(source.seed), std::move(source.offset)});
@@ -71,6 +91,39 @@ RandomState random_state() {
 void set_random_state(const RandomState& state) {
   const std::lock_guard lock(generator_mutex);
   generator = state;
+}
+
+Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Dtype dtype) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();
+  switch (dtype) {
+    case Dtype::i64: break;
+    case Dtype::i32:
+      least = std::numeric_limits<std::int32_t>::min();
+      most = std::numeric_limits<std::int32_t>::max();
+      break;
+    case Dtype::i8:
+      least = -128;
+      most = 127;
+      break;
+    case Dtype::u8:
+      least = 0;
+      most = 255;
+      break;
+    default: throw DtypeError(fmt::format("randint: needs i64, i32, i8 or u8, got {}", to_string(dtype)));
+  }
+  if (low >= high) throw Error(fmt::format("randint: there is no number from {} to below {}", low, high));
+  if (low < least || high - 1 > most)
+    throw Error(fmt::format("randint: {} does not hold the numbers from {} to below {}", to_string(dtype), low, high));
+  auto source = ops::next_random_source();
+  const auto count = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+  return apply(std::make_shared<RandomInteger>(Spec{shape, dtype}),
+               {std::move(source.seed), std::move(source.offset), as_scalar(static_cast<std::uint64_t>(low)), as_scalar(count)});
+}
+
+Tensor randperm(std::int64_t count) {
+  if (count < 0) throw ShapeError(fmt::format("randperm: {} numbers", count));
+  // Of 2^64 keys hardly two are equal.
+  return argsort(randint(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max(), {count}));
 }
 
 Tensor rand(const Shape& shape, Dtype dtype) { return random(Random::Kind::uniform, shape, dtype); }

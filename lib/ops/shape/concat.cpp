@@ -55,7 +55,7 @@ class Concat : public Op {
 Tensor concat(const std::vector<Tensor>& tensors, int dim) {
   require_defined("concat", "tensors", tensors);
   if (tensors.empty()) throw Error("concat: no tensors were given");
-  const int at = tensors[0].shape().normalize(dim);
+  const int at = require_dim("concat", tensors[0], dim);
   return tensors.size() == 1 ? tensors[0] : clnet::apply(std::make_shared<Concat>(at), tensors);
 }
 

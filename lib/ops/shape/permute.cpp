@@ -64,7 +64,7 @@ Tensor permute(const Tensor& x, const std::vector<int>& dims) {
   auto order = dims;
   std::vector<int> sorted(dims.size());
   if (static_cast<int>(dims.size()) == x.rank()) {
-    for (auto& dim : order) dim = x.shape().normalize(dim);
+    for (auto& dim : order) dim = require_dim("permute", x, dim);
     sorted = order;
     std::sort(sorted.begin(), sorted.end());
   }
@@ -80,7 +80,8 @@ Tensor transpose(const Tensor& x, int dim0, int dim1) {
   require_defined("transpose", {{"x", x}});
   std::vector<int> dims(static_cast<std::size_t>(x.rank()));
   std::iota(dims.begin(), dims.end(), 0);
-  std::swap(dims[static_cast<std::size_t>(x.shape().normalize(dim0))], dims[static_cast<std::size_t>(x.shape().normalize(dim1))]);
+  const auto at = [&](int dim) -> int& { return dims[static_cast<std::size_t>(require_dim("transpose", x, dim))]; };
+  std::swap(at(dim0), at(dim1));
   return permute(x, dims);
 }
 

@@ -48,6 +48,24 @@ Tensor permute_last(const Tensor& x, std::size_t leading, std::initializer_list<
   return permute(x, dims);
 }
 
+/// x beside itself, for tile() and repeat().
+Tensor tiled(std::string_view op, const Tensor& x, const std::vector<std::int64_t>& repeats) {
+  for (auto times : repeats)
+    if (times < 0) throw ShapeError(fmt::format("{}: repeats [{}] are not all 0 or more", op, fmt::join(repeats, ", ")));
+  const auto rank = std::max(repeats.size(), static_cast<std::size_t>(x.rank()));
+  Extents own(rank, 1), times(rank, 1), apart, repeated, result;
+  std::copy(x.shape().begin(), x.shape().end(), own.end() - x.rank());
+  std::copy(repeats.begin(), repeats.end(), times.end() - static_cast<std::ptrdiff_t>(repeats.size()));
+  for (std::size_t d = 0; d < rank; ++d) {
+    apart.insert(apart.end(), {1, own[d]});
+    repeated.insert(repeated.end(), {times[d], own[d]});
+    if (times[d] > 0 && own[d] > std::numeric_limits<std::int64_t>::max() / times[d])
+      throw ShapeError(fmt::format("{}: {} times {} is too large", op, own[d], times[d]));
+    result.push_back(own[d] * times[d]);
+  }
+  return reshape(expand(reshape(x, Shape(apart)), Shape(repeated)), Shape(result));
+}
+
 }  // namespace
 
 Tensor flip(const Tensor& x, const Dims& dims) {
@@ -55,7 +73,7 @@ Tensor flip(const Tensor& x, const Dims& dims) {
   Tensor result = x;
   std::vector<bool> seen(static_cast<std::size_t>(x.rank()));
   for (int dim : dims) {
-    const auto at = static_cast<std::size_t>(x.shape().normalize(dim));
+    const auto at = static_cast<std::size_t>(require_dim("flip", x, dim));
     if (seen[at]) throw ShapeError(fmt::format("flip: dimension {} is given twice", dim));
     seen[at] = true;
     result = slice(result, dim, -1, std::numeric_limits<std::int64_t>::min(), -1);
@@ -69,7 +87,7 @@ Tensor roll(const Tensor& x, const std::vector<std::int64_t>& shifts, const Dims
     throw ShapeError(fmt::format("roll: {} shifts for {} dimensions", shifts.size(), dims.size()));
   Tensor result = x;
   for (std::size_t i = 0; i < dims.size(); ++i) {
-    const auto extent = x.size(dims[i]);
+    const auto extent = x.size(require_dim("roll", x, dims[i]));
     const auto shift = extent == 0 ? 0 : (shifts[i] % extent + extent) % extent;
     if (shift == 0) continue;
     result = concat({slice(result, dims[i], extent - shift), slice(result, dims[i], 0, extent - shift)}, dims[i]);
@@ -79,20 +97,14 @@ Tensor roll(const Tensor& x, const std::vector<std::int64_t>& shifts, const Dims
 
 Tensor tile(const Tensor& x, const std::vector<std::int64_t>& repeats) {
   require_defined("tile", {{"x", x}});
-  for (auto times : repeats)
-    if (times < 0) throw ShapeError(fmt::format("tile: repeats [{}] are not all 0 or more", fmt::join(repeats, ", ")));
-  const auto rank = std::max(repeats.size(), static_cast<std::size_t>(x.rank()));
-  Extents own(rank, 1), times(rank, 1), apart, repeated, result;
-  std::copy(x.shape().begin(), x.shape().end(), own.end() - x.rank());
-  std::copy(repeats.begin(), repeats.end(), times.end() - static_cast<std::ptrdiff_t>(repeats.size()));
-  for (std::size_t d = 0; d < rank; ++d) {
-    apart.insert(apart.end(), {1, own[d]});
-    repeated.insert(repeated.end(), {times[d], own[d]});
-    if (times[d] > 0 && own[d] > std::numeric_limits<std::int64_t>::max() / times[d])
-      throw ShapeError(fmt::format("tile: {} times {} is too large", own[d], times[d]));
-    result.push_back(own[d] * times[d]);
-  }
-  return reshape(expand(reshape(x, Shape(apart)), Shape(repeated)), Shape(result));
+  return tiled("tile", x, repeats);
+}
+
+Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& repeats) {
+  require_defined("repeat", {{"x", x}});
+  if (repeats.size() < static_cast<std::size_t>(x.rank()))
+    throw ShapeError(fmt::format("repeat: {} numbers for {}", repeats.size(), to_string(x.spec())));
+  return tiled("repeat", x, repeats);
 }
 
 Tensor tril(const Tensor& x, std::int64_t diagonal) {

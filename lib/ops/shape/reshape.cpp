@@ -71,7 +71,7 @@ Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents) {
 Tensor flatten(const Tensor& x, int first, int last) {
   require_defined("flatten", {{"x", x}});
   if (x.rank() == 0) return reshape(x, Shape{1});
-  const int from = x.shape().normalize(first), to = x.shape().normalize(last);
+  const int from = require_dim("flatten", x, first), to = require_dim("flatten", x, last);
   if (from > to)
     throw ShapeError(
         fmt::format("flatten: dimension {} comes after dimension {} of shape {}", first, last, to_string(x.shape())));
@@ -87,7 +87,7 @@ Tensor flatten(const Tensor& x, int first, int last) {
 
 Tensor squeeze(const Tensor& x, int dim) {
   require_defined("squeeze", {{"x", x}});
-  const int at = x.shape().normalize(dim);
+  const int at = require_dim("squeeze", x, dim);
   if (x.size(at) != 1) return x;
   auto extents = x.shape().extents();
   extents.erase(extents.begin() + at);

@@ -70,7 +70,7 @@ class Slice : public Op {
 
 Tensor slice(const Tensor& x, int dim, std::int64_t start, std::int64_t stop, std::int64_t step) {
   require_defined("slice", {{"x", x}});
-  const int at = x.shape().normalize(dim);
+  const int at = require_dim("slice", x, dim);
   if (step == 0) throw Error("slice: the step must not be 0");
   const auto extent = x.size(at);
   // Backwards, the position before the first element is a valid stop.
@@ -92,7 +92,7 @@ Tensor slice(const Tensor& x, int dim, std::int64_t start, std::int64_t stop, st
 
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& lengths, int dim) {
   require_defined("split", {{"x", x}});
-  const int at = x.shape().normalize(dim);
+  const int at = require_dim("split", x, dim);
   std::int64_t sum = 0;
   for (auto length : lengths) {
     if (length < 0 || length > x.size(at) - sum) sum = x.size(at);

@@ -1,0 +1,285 @@
+// interpolate: tables of which old pixels a new one is made of, and one operation that goes by them, along two dimensions at
+// once. It is linear in x, and its gradient is the same operation with the tables turned round.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/exec/record/recorder.h"
+#include "lib/graph/op.h"
+#include "lib/graph/require.h"
+#include "lib/ops/elementwise/elementwise.h"
+
+namespace clnet {
+
+namespace ops {
+
+namespace {
+
+/// Along one dimension: for each of `to` places `taps` old ones and their weights. Weights of 0 fill up.
+struct Taps {
+  std::int64_t from = 1, to = 1, taps = 1;
+  std::vector<std::int32_t> places{0};
+  std::vector<float> weights{1};
+
+  struct Tap {
+    std::int64_t place;
+    double weight;
+  };
+  Taps() = default;
+  Taps(std::int64_t old_extent, const std::vector<std::vector<Tap>>& of_places)
+      : from(old_extent), to(static_cast<std::int64_t>(of_places.size())) {
+    for (const auto& place : of_places) taps = std::max(taps, static_cast<std::int64_t>(place.size()));
+    places.assign(static_cast<std::size_t>(to * taps), 0);
+    weights.assign(places.size(), 0);
+    for (std::size_t i = 0; i < of_places.size(); ++i)
+      for (std::size_t k = 0; k < static_cast<std::size_t>(taps); ++k) {
+        if (of_places[i].empty()) continue;
+        const auto at = i * static_cast<std::size_t>(taps) + k;
+        // What fills up is read, too: a place that is read anyway.
+        places[at] = static_cast<std::int32_t>(of_places[i][std::min(k, of_places[i].size() - 1)].place);
+        weights[at] = k < of_places[i].size() ? static_cast<float>(of_places[i][k].weight) : 0.0F;
+      }
+  }
+
+  bool nothing() const { return from == 1 && to == 1 && taps == 1 && weights[0] == 1; }
+
+  /// Whether each old place comes equally often in a row.
+  bool repeats() const {
+    if (taps != 1 || to % from != 0) return false;
+    for (std::int64_t i = 0; i < to; ++i)
+      if (places[static_cast<std::size_t>(i)] != i / (to / from)) return false;
+    return std::all_of(weights.begin(), weights.end(), [](float weight) { return weight == 1; });
+  }
+
+  /// Which new places each old one goes to.
+  Taps turned() const {
+    std::vector<std::vector<Tap>> back(static_cast<std::size_t>(from));
+    for (std::int64_t i = 0; i < to; ++i)
+      for (std::int64_t k = 0; k < taps; ++k) {
+        const auto at = static_cast<std::size_t>(i * taps + k);
+        if (weights[at] == 0) continue;
+        auto& tap = back[static_cast<std::size_t>(places[at])];
+        if (!tap.empty() && tap.back().place == i)
+          tap.back().weight += double{weights[at]};
+        else
+          tap.push_back({i, double{weights[at]}});
+      }
+    return {to, back};
+  }
+};
+
+Tensor resampled(const Tensor& x, int dim, std::shared_ptr<const Taps> rows, std::shared_ptr<const Taps> columns);
+
+/// Inputs: x, the places and the weights of rows' and columns' taps. Rows are dimension `dim`, columns the next one; where `rows`
+/// do nothing, only columns, which are `dim` then.
+class Resample : public Op {
+ public:
+  Resample(int dim, std::shared_ptr<const Taps> rows, std::shared_ptr<const Taps> columns)
+      : dim_(dim), rows_(std::move(rows)), columns_(std::move(columns)) {}
+  std::string_view name() const override { return "resample"; }
+  Fields fields() const override {
+    return {{"dim", std::int64_t{dim_}}, {"two", two()},
+            {"rows", rows_->to},         {"row_taps", rows_->taps},
+            {"columns", columns_->to},   {"column_taps", columns_->taps}};
+  }
+
+  Specs infer(const Specs& inputs) const override {
+    auto shape = inputs[0].shape;
+    if (two()) shape = shape.with(dim_, rows_->to);
+    return {{shape.with(two() ? dim_ + 1 : dim_, columns_->to), inputs[0].dtype}};
+  }
+  Tensors vjp(const Tensors&, const Tensors&, const Tensors& gradients) const override {
+    const auto turned = [](const Taps& taps) { return std::make_shared<const Taps>(taps.turned()); };
+    return {resampled(gradients[0], dim_, turned(*rows_), turned(*columns_)), Tensor{}, Tensor{}};
+  }
+  void lower(exec::Recorder& recorder) const override {
+    const auto& from = recorder.spec(recorder.input(0)).shape;
+    const auto& to = recorder.spec(recorder.output()).shape;
+    if (to.numel() == 0) return;
+    std::int64_t outer = 1, inner = 1;
+    for (int d = 0; d < dim_; ++d) outer *= from[d];
+    for (int d = dim_ + (two() ? 2 : 1); d < from.rank(); ++d) inner *= from[d];
+    const auto lines = outer * rows_->to;
+    auto& launch = recorder.kernel("resample", "resample")
+                       .in("x", recorder.input(0))
+                       .in("places", recorder.input(1))
+                       .in("weights", recorder.input(2))
+                       .out("y", recorder.output())
+                       .args({lines, rows_->from, columns_->from, rows_->to, columns_->to, inner, rows_->taps, columns_->taps})
+                       .detail(fmt::format("{} to {}", to_string(from), to_string(to)));
+    if (inner > 1) launch.define("INNER", 1);
+    constexpr std::int64_t few = 4;  // loops that compilers are to unroll
+    if (rows_->taps <= few) launch.define("ROW_TAPS", rows_->taps);
+    if (columns_->taps <= few) launch.define("COLUMN_TAPS", columns_->taps);
+    launch.range({columns_->to * inner, lines}, {64, 1});
+  }
+
+ private:
+  bool two() const { return !rows_->nothing(); }
+
+  int dim_;
+  std::shared_ptr<const Taps> rows_, columns_;
+};
+
+Tensor resampled(const Tensor& x, int dim, std::shared_ptr<const Taps> rows, std::shared_ptr<const Taps> columns) {
+  auto places = rows->places;
+  auto weights = rows->weights;
+  places.insert(places.end(), columns->places.begin(), columns->places.end());
+  weights.insert(weights.end(), columns->weights.begin(), columns->weights.end());
+  const Shape shape{static_cast<std::int64_t>(places.size())};
+  return apply(std::make_shared<Resample>(dim, std::move(rows), std::move(columns)),
+               {x, Tensor::from(places, shape), Tensor::from(weights, shape)});
+}
+
+/// What interpolate() does along one dimension: from extent to extent, at so many old pixels per new one.
+struct Axis {
+  std::int64_t from, to;
+  double step;
+};
+
+std::vector<Taps::Tap> taps_at(const Axis& axis, std::int64_t i, Interpolation mode, bool align_corners) {
+  const auto last = axis.from - 1;
+  const auto place = static_cast<double>(i);
+  const auto inside = [&](double at) { return std::clamp<std::int64_t>(static_cast<std::int64_t>(at), 0, last); };
+  switch (mode) {
+    case Interpolation::nearest:
+    case Interpolation::nearest_exact: {
+      // In float, as in PyTorch: which pixel is the nearest may hang on the rounding.
+      const float middle = static_cast<float>(i) + (mode == Interpolation::nearest_exact ? 0.5F : 0.0F);
+      return {{inside(std::floor(middle * static_cast<float>(axis.step))), 1}};
+    }
+    case Interpolation::area: {
+      const auto first = i * axis.from / axis.to, end = ((i + 1) * axis.from + axis.to - 1) / axis.to;
+      std::vector<Taps::Tap> taps;
+      for (auto k = first; k < end; ++k) taps.push_back({k, 1 / static_cast<double>(end - first)});
+      return taps;
+    }
+    case Interpolation::bicubic: {
+      const double at = align_corners ? axis.step * place : axis.step * (place + 0.5) - 0.5, first = std::floor(at),
+                   t = at - first;
+      constexpr double a = -0.75;
+      const auto near = [](double d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
+      const auto far = [](double d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
+      const double weights[] = {far(t + 1), near(t), near(1 - t), far(2 - t)};
+      std::vector<Taps::Tap> taps;
+      for (int k = 0; k < 4; ++k) {
+        const auto from = inside(first + k - 1);
+        if (!taps.empty() && taps.back().place == from)
+          taps.back().weight += weights[k];
+        else
+          taps.push_back({from, weights[k]});
+      }
+      return taps;
+    }
+    default: {
+      const double at = align_corners ? axis.step * place : std::max(0.0, axis.step * (place + 0.5) - 0.5);
+      const auto first = inside(at);
+      const double share = std::clamp(at - static_cast<double>(first), 0.0, 1.0);
+      if (first == last || share == 0) return {{first, 1}};
+      return {{first, 1 - share}, {first + 1, share}};
+    }
+  }
+}
+
+std::shared_ptr<const Taps> taps_of(const Axis& axis, Interpolation mode, bool align_corners) {
+  std::vector<std::vector<Taps::Tap>> places;
+  for (std::int64_t i = 0; i < axis.to; ++i) places.push_back(taps_at(axis, i, mode, align_corners));
+  return std::make_shared<const Taps>(axis.from, places);
+}
+
+std::string_view name_of(Interpolation mode) {
+  constexpr std::string_view names[] = {"nearest", "nearest_exact", "linear", "bilinear", "bicubic", "trilinear", "area"};
+  return names[static_cast<std::size_t>(mode)];
+}
+
+bool takes_corners(Interpolation mode) {
+  return mode == Interpolation::linear || mode == Interpolation::bilinear || mode == Interpolation::bicubic ||
+         mode == Interpolation::trilinear;
+}
+
+void check(const Tensor& x, const InterpolateOptions& options) {
+  require_floating("interpolate", x.spec());
+  const int dims = x.rank() - 2;
+  const auto mode = options.mode;
+  const int wanted = mode == Interpolation::linear                                       ? 1
+                     : mode == Interpolation::bilinear || mode == Interpolation::bicubic ? 2
+                     : mode == Interpolation::trilinear                                  ? 3
+                                                                                         : dims;
+  if (dims < 1 || dims > 3 || dims != wanted)
+    throw ShapeError(fmt::format("interpolate: {} does not interpolate {}", name_of(mode), to_string(x.spec())));
+  if (options.align_corners && !takes_corners(mode))
+    throw Error(fmt::format("interpolate: align_corners does not go with {}", name_of(mode)));
+  const auto count = options.size.size() + options.scale_factor.size();
+  if (options.size.empty() == options.scale_factor.empty()) throw Error("interpolate: either size or scale_factor must be given");
+  if (count != 1 && count != static_cast<std::size_t>(dims))
+    throw Error(fmt::format("interpolate: {} numbers for {} dimensions", count, dims));
+  if (options.recompute_scale_factor && !options.size.empty())
+    throw Error("interpolate: recompute_scale_factor goes with scale_factor only");
+  for (int d = 0; d < dims; ++d)
+    if (x.size(d + 2) == 0) throw ShapeError(fmt::format("interpolate: {} has no pixels", to_string(x.spec())));
+}
+
+/// What becomes of each dimension.
+std::vector<Axis> axes_of(const Tensor& x, const InterpolateOptions& options) {
+  constexpr double most = 1 << 30;
+  std::vector<Axis> axes;
+  for (std::size_t d = 0; d + 2 < static_cast<std::size_t>(x.rank()); ++d) {
+    const auto own = [&](const auto& numbers) { return numbers[numbers.size() == 1 ? 0 : d]; };
+    Axis axis{x.size(static_cast<int>(d) + 2), 0, 0};
+    double factor = 0;
+    if (options.size.empty()) {
+      factor = own(options.scale_factor);
+      const double extent = std::floor(static_cast<double>(axis.from) * factor);
+      if (!(extent >= 1 && extent <= most))
+        throw ShapeError(fmt::format("interpolate: {} times {} is no extent", axis.from, factor));
+      axis.to = static_cast<std::int64_t>(extent);
+    } else {
+      axis.to = own(options.size);
+      if (axis.to < 1 || static_cast<double>(axis.to) > most)
+        throw ShapeError(fmt::format("interpolate: {} is no extent", axis.to));
+    }
+    const bool given = factor > 0 && !options.recompute_scale_factor && options.mode != Interpolation::area;
+    if (options.align_corners)
+      axis.step = axis.to > 1 ? static_cast<double>(axis.from - 1) / static_cast<double>(axis.to - 1) : 0;
+    else
+      axis.step = given ? 1 / factor : static_cast<double>(axis.from) / static_cast<double>(axis.to);
+    axes.push_back(axis);
+  }
+  return axes;
+}
+
+}  // namespace
+
+}  // namespace ops
+
+Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
+  require_defined("interpolate", {{"x", x}});
+  ops::check(x, options);
+  const auto axes = ops::axes_of(x, options);
+  auto result = x.shape();
+  for (std::size_t d = 0; d < axes.size(); ++d) result = result.with(static_cast<int>(d) + 2, axes[d].to);  // not too large
+  if (result.numel() == 0) return reshape(x, result);
+  std::vector<std::shared_ptr<const ops::Taps>> taps;
+  for (const auto& axis : axes) taps.push_back(ops::taps_of(axis, options.mode, options.align_corners));
+  const auto alone = std::make_shared<const ops::Taps>();
+  if (std::all_of(taps.begin(), taps.end(), [](const auto& axis) { return axis->repeats(); })) {
+    // Broadcasting and its sum are twice as fast as tables.
+    std::vector<std::int64_t> apart{x.size(0), x.size(1)}, repeated = apart;
+    for (const auto& axis : taps) {
+      apart.insert(apart.end(), {axis->from, 1});
+      repeated.insert(repeated.end(), {axis->from, axis->to / axis->from});
+    }
+    return reshape(expand(reshape(x, Shape(apart)), Shape(repeated)), result);
+  }
+  // The depth by itself: the planes behind it are single elements then.
+  const auto y = axes.size() == 3 ? ops::resampled(x, 2, alone, taps[0]) : x;
+  if (axes.size() == 1 || taps[axes.size() - 2]->nothing()) return ops::resampled(y, x.rank() - 1, alone, taps.back());
+  return ops::resampled(y, x.rank() - 2, taps[axes.size() - 2], taps.back());
+}
+
+}  // namespace clnet

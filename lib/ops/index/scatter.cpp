@@ -1,0 +1,105 @@
+// scatter, scatter_add and index_add.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/exec/record/recorder.h"
+#include "lib/graph/op.h"
+#include "lib/graph/require.h"
+#include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/index/index_add.h"
+#include "lib/ops/wide.h"
+
+namespace clnet {
+
+namespace ops {
+
+namespace {
+
+/// Which pick of its line comes last to each of `extent` places along a dimension; -1: none. Input: indices.
+class LastPicks : public Op {
+ public:
+  LastPicks(int dim, std::int64_t extent) : dim_(dim), extent_(extent) {}
+  std::string_view name() const override { return "last_picks"; }
+  Fields fields() const override { return {{"dim", std::int64_t{dim_}}, {"extent", extent_}}; }
+
+  Specs infer(const Specs& inputs) const override { return {{inputs[0].shape.with(dim_, extent_), Dtype::i32}}; }
+  Tensors vjp(const Tensors&, const Tensors&, const Tensors&) const override { return Tensors(1); }
+  void lower(exec::Recorder& recorder) const override {
+    const auto& shape = recorder.spec(recorder.input(0)).shape;
+    std::int64_t lines = 1, inner = 1;
+    for (int d = 0; d < shape.rank(); ++d)
+      if (d != dim_) lines *= shape[d];
+    for (int d = dim_ + 1; d < shape.rank(); ++d) inner *= shape[d];
+    recorder.kernel("last_picks", "last_picks")
+        .in("indices", recorder.input(0))
+        .out("y", recorder.output())
+        .args({lines, shape[dim_], extent_, inner})
+        .range({lines}, {64})
+        .detail(fmt::format("{} of {}", shape[dim_], extent_));
+  }
+
+ private:
+  int dim_;
+  std::int64_t extent_;
+};
+
+/// Checks the arguments of scatter and scatter_add; the dimension.
+int check(std::string_view op, const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
+  require_defined(op, {{"x", x}, {"indices", indices}, {"source", source}});
+  require_indices(op, indices);
+  require_same_dtype(op, x.spec(), source.spec());
+  const int at = require_dim(op, x, dim);
+  bool fits = indices.rank() == x.rank() && indices.shape() == source.shape();
+  for (int d = 0; d < x.rank() && fits; ++d) fits = d == at || indices.size(d) <= x.size(d);
+  if (!fits)
+    throw ShapeError(
+        fmt::format("{}: indices {} and source {} must have one shape, and be no larger than {} outside dimension {}", op,
+                    to_string(indices.shape()), to_string(source.shape()), to_string(x.shape()), at));
+  return at;
+}
+
+/// Of the shape of indices but for x's extent at `dim`, padded to x's shape.
+Tensor padded(const Tensor& part, const Shape& shape, double value) {
+  const std::vector<std::int64_t> none(static_cast<std::size_t>(shape.rank()), 0);
+  auto after = none;
+  for (int d = 0; d < shape.rank(); ++d) after[static_cast<std::size_t>(d)] = shape[d] - part.size(d);
+  return after == none ? part : pad(part, none, after, value);
+}
+
+}  // namespace
+
+}  // namespace ops
+
+using namespace ops;
+
+Tensor scatter(const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
+  const int at = check("scatter", x, dim, indices, source);
+  if (indices.numel() == 0) return x;
+  const auto last = clnet::apply(std::make_shared<LastPicks>(at, x.size(at)), {indices});
+  const auto picked = gather(source, at, maximum(last, 0.0));
+  return where(greater_equal(padded(last, x.shape(), -1), 0.0), padded(picked, x.shape(), 0), x);
+}
+
+Tensor scatter_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
+  const int at = check("scatter_add", x, dim, indices, source);
+  require_floating("scatter_add", x.spec());
+  const auto sums = added_at(wide(source), at, indices, true, indices.shape().with(at, x.size(at)));
+  return cast(wide(x) + padded(sums, x.shape(), 0), x.dtype());
+}
+
+Tensor index_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
+  require_defined("index_add", {{"x", x}, {"indices", indices}, {"source", source}});
+  require_indices("index_add", indices);
+  require_floating("index_add", x.spec());
+  require_same_dtype("index_add", x.spec(), source.spec());
+  const int at = require_dim("index_add", x, dim);
+  if (indices.rank() != 1 || source.shape() != x.shape().with(at, indices.numel()))
+    throw ShapeError(fmt::format("index_add: source {} is not {} with one element at dimension {} for each of indices {}",
+                                 to_string(source.shape()), to_string(x.shape()), at, to_string(indices.shape())));
+  return cast(wide(x) + added_at(wide(source), at, indices, false, x.shape()), x.dtype());
+}
+
+}  // namespace clnet

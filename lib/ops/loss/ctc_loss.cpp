@@ -1,0 +1,167 @@
+// ctc_loss: the forward recursion in logarithms, and the backward one for the gradient.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/exec/choose/solver.h"
+#include "lib/exec/record/recorder.h"
+#include "lib/graph/op.h"
+#include "lib/graph/require.h"
+#include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/index/index_add.h"
+#include "lib/ops/loss/reduced.h"
+
+namespace clnet {
+
+namespace ops {
+
+namespace {
+
+/// What both directions read: log_probs {T, N, C}, targets {N, S}, and the lengths of either. `sums` {N, T, 2 S + 1} are the
+/// logarithms of the probabilities of all beginnings (or ends) by state: blank, first target, blank, second target, ..., blank.
+struct CtcProblem {
+  std::array<exec::Ref, 4> inputs;
+  exec::Ref sums, loss;
+  std::int64_t steps = 0, batch = 0, classes = 0, targets = 0, blank = 0;
+  bool backwards = false;
+};
+
+CtcProblem problem_of(exec::Recorder& recorder, std::int64_t blank) {
+  const auto &x = recorder.spec(recorder.input(0)).shape, &targets = recorder.spec(recorder.input(1)).shape;
+  return {
+      {recorder.input(0), recorder.input(1), recorder.input(2), recorder.input(3)}, {}, {}, x[0], x[1], x[2], targets[1], blank};
+}
+
+exec::Launch& launch_of(const CtcProblem& p, exec::Recorder& recorder, std::string_view function) {
+  auto& launch = recorder.kernel(function, function).in("x", p.inputs[0]).in("targets", p.inputs[1]);
+  launch.in("input_lengths", p.inputs[2]).in("target_lengths", p.inputs[3]);
+  return launch.detail(fmt::format("{} x {} x {}, {} targets", p.steps, p.batch, p.classes, p.targets));
+}
+
+/// By so many work-items for each sequence, which share a step's states.
+void lower_sums(const CtcProblem& p, exec::Recorder& recorder, std::int64_t lanes) {
+  auto& launch = launch_of(p, recorder, "ctc_sums").out("sums", p.sums);
+  if (p.backwards)
+    launch.define("BACKWARDS", 1);
+  else
+    launch.out("loss", p.loss);
+  launch.define("LANES", lanes).args({p.batch, p.steps, p.classes, p.targets, p.blank}).range({p.batch * lanes}, {lanes});
+}
+
+constexpr std::int64_t group = 64;
+
+const exec::SolverList<CtcProblem> solvers{
+    "ctc_loss",
+    {{"group",
+      [](const CtcProblem&, const DeviceInfo& device) -> std::optional<std::string> {
+        if (device.max_work_group_size < static_cast<std::size_t>(group)) return "the device's work-groups are too small";
+        return std::nullopt;
+      },
+      [](const CtcProblem& p, exec::Recorder& recorder) { lower_sums(p, recorder, group); },
+      [](const CtcProblem&, const DeviceInfo& device) -> std::optional<std::string> {
+        if (device.prefers_vector_kernels) return "barriers are for GPUs";
+        return std::nullopt;
+      }},
+     {"direct", exec::accepts_everything<CtcProblem>,
+      [](const CtcProblem& p, exec::Recorder& recorder) { lower_sums(p, recorder, 1); }}}};
+
+/// Inputs: log_probs, targets, input lengths, target lengths, the losses, their sums, the losses' gradient.
+class CtcGradient : public Op {
+ public:
+  explicit CtcGradient(std::int64_t blank) : blank_(blank) {}
+  std::string_view name() const override { return "ctc_gradient"; }
+  Fields fields() const override { return {{"blank", blank_}}; }
+  Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
+  void lower(exec::Recorder& recorder) const override {
+    if (recorder.spec(recorder.output()).shape.numel() == 0) return;
+    auto problem = problem_of(recorder, blank_);
+    const auto ends = recorder.temporary(recorder.spec(recorder.input(5)));
+    problem.sums = ends;
+    problem.backwards = true;
+    solvers.lower(problem, recorder.device(), recorder);
+    launch_of(problem, recorder, "ctc_gradient")
+        .in("loss", recorder.input(4))
+        .in("beginnings", recorder.input(5))
+        .in("ends", ends)
+        .in("g", recorder.input(6))
+        .out("y", recorder.output())
+        .args({problem.batch, problem.steps, problem.classes, problem.targets, blank_})
+        .range({problem.batch * problem.steps}, {64});
+  }
+
+ private:
+  std::int64_t blank_;
+};
+
+/// Inputs: log_probs, targets, input lengths, target lengths. Outputs: the losses {N} and the forward sums.
+class CtcLoss : public Op {
+ public:
+  explicit CtcLoss(std::int64_t blank) : blank_(blank) {}
+  std::string_view name() const override { return "ctc_loss"; }
+  Fields fields() const override { return {{"blank", blank_}}; }
+
+  Specs infer(const Specs& inputs) const override {
+    const auto &x = inputs[0].shape, &targets = inputs[1].shape;
+    return {{Shape{x[1]}, Dtype::f32}, {Shape{x[1], x[0], 2 * targets[1] + 1}, Dtype::f32}};
+  }
+  Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
+    Tensors result(4);
+    if (gradients[0].defined())
+      result[0] = apply(std::make_shared<CtcGradient>(blank_),
+                        {inputs[0], inputs[1], inputs[2], inputs[3], outputs[0], outputs[1], gradients[0]});
+    return result;
+  }
+  void lower(exec::Recorder& recorder) const override {
+    auto problem = problem_of(recorder, blank_);
+    if (problem.batch == 0) return;
+    problem.loss = recorder.output(0);
+    problem.sums = recorder.output(1);
+    solvers.lower(problem, recorder.device(), recorder);
+  }
+
+ private:
+  std::int64_t blank_;
+};
+
+}  // namespace
+
+}  // namespace ops
+
+Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths,
+                const CtcOptions& options) {
+  require_defined(
+      "ctc_loss",
+      {{"log_probs", log_probs}, {"targets", targets}, {"input_lengths", input_lengths}, {"target_lengths", target_lengths}});
+  ops::require_floating("ctc_loss", log_probs.spec());
+  for (const auto& [name, tensor] :
+       {Argument{"targets", targets}, Argument{"input_lengths", input_lengths}, Argument{"target_lengths", target_lengths}})
+    if (tensor.dtype() != Dtype::i32 && tensor.dtype() != Dtype::i64)
+      throw DtypeError(fmt::format("ctc_loss: {} must be i32 or i64, got {}", name, to_string(tensor.spec())));
+  if (log_probs.rank() != 3)
+    throw ShapeError(fmt::format("ctc_loss: log_probs {} are not {{T, N, C}}", to_string(log_probs.spec())));
+  const auto batch = log_probs.size(1), classes = log_probs.size(2);
+  if (targets.rank() != 2 || targets.size(0) != batch)
+    throw ShapeError(fmt::format("ctc_loss: targets {} are not {{N, S}} for N = {}", to_string(targets.shape()), batch));
+  if (input_lengths.shape() != Shape{batch} || target_lengths.shape() != Shape{batch})
+    throw ShapeError(fmt::format("ctc_loss: lengths {} and {} are not {{N}} for N = {}", to_string(input_lengths.shape()),
+                                 to_string(target_lengths.shape()), batch));
+  if (options.blank < 0 || options.blank >= classes)
+    throw Error(fmt::format("ctc_loss: blank {} is none of {} classes", options.blank, classes));
+  const auto outputs =
+      apply_all(std::make_shared<ops::CtcLoss>(options.blank), {log_probs, targets, input_lengths, target_lengths});
+  Tensor losses = outputs[0];
+  if (options.zero_infinity)
+    losses = where(equal(losses, std::numeric_limits<double>::infinity()), Tensor::scalar(0, Dtype::f32), losses);
+  if (options.reduction == Reduction::mean) losses = losses / maximum(cast(target_lengths, Dtype::f32), 1.0);
+  return ops::reduced(losses, options.reduction, log_probs.dtype());
+}
+
+Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths) {
+  return ctc_loss(log_probs, targets, input_lengths, target_lengths, {});
+}
+
+}  // namespace clnet

@@ -1,0 +1,30 @@
+// Losses of logits against signs or several classes at once.
+#include <fmt/format.h>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/graph/require.h"
+#include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/loss/reduced.h"
+#include "lib/ops/wide.h"
+
+namespace clnet {
+
+using ops::wide;
+
+Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  require_defined("soft_margin_loss", {{"input", input}, {"target", target}});
+  ops::require_same("soft_margin_loss", input, target);
+  return ops::reduced(-log_sigmoid(wide(target) * wide(input)), reduction, input.dtype());
+}
+
+Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction, const Tensor& weight) {
+  require_defined("multilabel_soft_margin_loss", {{"input", input}, {"target", target}});
+  ops::require_same("multilabel_soft_margin_loss", input, target);
+  if (input.rank() == 0) throw ShapeError(fmt::format("multilabel_soft_margin_loss: {} has no classes", to_string(input.spec())));
+  const Tensor x = wide(input), t = wide(target);
+  const Tensor losses = ops::weighted("multilabel_soft_margin_loss", ops::cross_entropy_of_logits(x, t), weight, input.dtype());
+  return ops::reduced(mean(losses, {-1}), reduction, input.dtype());
+}
+
+}  // namespace clnet

@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/exec/record/recorder.h"
+#include "lib/graph/require.h"
+#include "lib/ops/elementwise/elementwise.h"
+
+namespace clnet {
+
+namespace ops {
+
+namespace {
+
+class Cumsum : public Op {
+ public:
+  Cumsum(int dim, bool backwards) : dim_(dim), backwards_(backwards) {}
+  std::string_view name() const override { return "cumsum"; }
+  Fields fields() const override { return {{"dim", std::int64_t{dim_}}, {"backwards", backwards_}}; }
+
+  Specs infer(const Specs& inputs) const override {
+    require_floating(name(), inputs[0]);
+    const auto& shape = inputs[0].shape;
+    if (dim_ < -shape.rank() || dim_ >= shape.rank())
+      throw ShapeError(fmt::format("cumsum: dimension {} is out of range for shape {}", dim_, to_string(shape)));
+    return {inputs[0]};
+  }
+
+  Tensors vjp(const Tensors&, const Tensors&, const Tensors& gradients) const override {
+    return {apply(std::make_shared<Cumsum>(dim_, !backwards_), {gradients[0]})};
+  }
+
+  void lower(exec::Recorder& recorder) const override {
+    const auto& shape = recorder.spec(recorder.input(0)).shape;
+    const int dim = shape.normalize(dim_);
+    std::int64_t lines = 1, inner = 1;
+    for (int d = 0; d < shape.rank(); ++d)
+      if (d != dim) lines *= shape[d];
+    for (int d = dim + 1; d < shape.rank(); ++d) inner *= shape[d];
+    recorder.kernel("cumsum_direct", "cumsum_direct")
+        .in("x", recorder.input(0))
+        .out("y", recorder.output())
+        .args({lines, shape[dim], inner})
+        .arg(backwards_)
+        .range({lines}, {64})
+        .detail(to_string(shape));
+  }
+
+ private:
+  int dim_;
+  bool backwards_;
+};
+
+}  // namespace
+
+}  // namespace ops
+
+Tensor cumsum(const Tensor& x, int dim) {
+  require_defined("cumsum", {{"x", x}});
+  return apply(std::make_shared<ops::Cumsum>(dim, false), {x});
+}
+
+}  // namespace clnet

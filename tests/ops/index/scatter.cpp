@@ -1,0 +1,38 @@
+#include "tests/cases/index/scatter.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/ops/check.h"
+
+using namespace clnet;
+using namespace clnet::testing;
+using Catch::Matchers::Contains;
+
+TEST_CASE("scatter, scatter_add and index_add") { check(scatter_cases(), {"index_add"}); }
+
+TEST_CASE("scatter moves whole numbers and truth values") {
+  const Tensor indices = Tensor::from<std::int32_t>({2, 0});
+  const Tensor big = Tensor::from<std::int64_t>({1LL << 40, 7});
+  CHECK(scatter(zeros({3}, Dtype::i64), 0, indices, big).to_vector<std::int64_t>() == std::vector<std::int64_t>{7, 0, 1LL << 40});
+  CHECK(scatter(zeros({3}, Dtype::boolean), 0, indices, ones({2}, Dtype::boolean)).to_vector<std::int32_t>() ==
+        std::vector<std::int32_t>{1, 0, 1});
+}
+
+TEST_CASE("What is overwritten takes no gradient") {
+  const Tensor x = ones({3}), source = ones({3}), indices = Tensor::from<std::int32_t>({1, 1, 5});
+  const auto g = gradients(sum(scatter(x, 0, indices, source)), {x, source});
+  CHECK(g[0].to_vector<float>() == std::vector<float>{1, 0, 1});
+  CHECK(g[1].to_vector<float>() == std::vector<float>{0, 1, 0});
+}
+
+TEST_CASE("scatter refuses what does not fit") {
+  const Tensor x = zeros({3, 4}), indices = zeros({2, 4}, Dtype::i32), source = zeros({2, 4});
+  CHECK_THROWS_WITH(scatter(x, 2, indices, source), "scatter: dimension 2 is out of range for shape [3, 4]");
+  CHECK_THROWS_AS(scatter(x, 0, source, source), DtypeError);
+  CHECK_THROWS_AS(scatter(x, 0, indices, cast(source, Dtype::f16)), DtypeError);
+  CHECK_THROWS_WITH(scatter(x, 0, indices, zeros({2, 3})), Contains("scatter: indices [2, 4] and source [2, 3]"));
+  CHECK_THROWS_AS(scatter_add(zeros({3, 3}), 0, indices, source), ShapeError);
+  CHECK_THROWS_AS(scatter_add(zeros({3, 4}, Dtype::i32), 0, indices, zeros({2, 4}, Dtype::i32)), DtypeError);
+  CHECK_THROWS_WITH(index_add(x, 0, indices, source), Contains("index_add: source [2, 4]"));
+  CHECK_THROWS_AS(index_add(x, 0, zeros({3}, Dtype::i32), source), ShapeError);
+}
