@@ -9,6 +9,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/exec/choose/solver.h"
 #include "lib/exec/record/recorder.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
@@ -75,6 +76,60 @@ struct Taps {
 
 Tensor resampled(const Tensor& x, int dim, std::shared_ptr<const Taps> rows, std::shared_ptr<const Taps> columns);
 
+/// A dimension's table on the device.
+struct Axis {
+  std::int64_t from, to, taps;
+  exec::Ref places, weights;
+};
+struct ResampleProblem {
+  exec::Ref x, y;
+  std::int64_t outer;
+  Axis rows, columns;
+};
+
+constexpr std::int64_t few_taps = 4;  // loops that compilers are to unroll
+
+void record_axis(exec::Ref x, exec::Ref y, std::int64_t outer, const Axis& axis, std::int64_t inner, exec::Recorder& recorder) {
+  auto& launch = recorder.kernel("resample_axis", "resample_axis").in("x", x).in("places", axis.places);
+  launch.in("weights", axis.weights).out("y", y).args({outer, axis.from, axis.to, inner, axis.taps});
+  if (axis.taps <= few_taps) launch.define("TAPS", axis.taps);
+  if (inner > 1)
+    launch.define("INNER", 1).range({inner, outer * axis.to}, {64, 1});
+  else
+    launch.range({axis.to, outer}, {64, 1});
+  launch.detail(fmt::format("{} x {} to {} x {}", outer, axis.from, axis.to, inner));
+}
+
+/// One dimension after the other, the one that makes less of it first.
+void lower_separable(const ResampleProblem& p, exec::Recorder& recorder) {
+  const bool rows_first = p.rows.to * p.columns.from <= p.rows.from * p.columns.to;
+  const Shape between = rows_first ? Shape{p.outer, p.rows.to, p.columns.from} : Shape{p.outer, p.rows.from, p.columns.to};
+  const auto part = recorder.temporary({between, Dtype::f32});
+  if (rows_first) record_axis(p.x, part, p.outer, p.rows, p.columns.from, recorder);
+  record_axis(rows_first ? part : p.x, rows_first ? p.y : part, p.outer * (rows_first ? p.rows.to : p.rows.from), p.columns, 1,
+              recorder);
+  if (!rows_first) record_axis(part, p.y, p.outer, p.rows, p.columns.to, recorder);
+}
+
+void lower_direct(const ResampleProblem& p, exec::Recorder& recorder) {
+  const auto lines = p.outer * p.rows.to;
+  auto& launch = recorder.kernel("resample", "resample").in("x", p.x).in("places", p.rows.places).in("weights", p.rows.weights);
+  launch.out("y", p.y).args({lines, p.rows.from, p.columns.from, p.rows.to, p.columns.to, p.rows.taps, p.columns.taps});
+  if (p.rows.taps <= few_taps) launch.define("ROW_TAPS", p.rows.taps);
+  if (p.columns.taps <= few_taps) launch.define("COLUMN_TAPS", p.columns.taps);
+  launch.range({p.columns.to, lines}, {64, 1});
+  launch.detail(fmt::format("{} x {}x{} to {}x{}", p.outer, p.rows.from, p.columns.from, p.rows.to, p.columns.to));
+}
+
+const exec::SolverList<ResampleProblem> solvers{
+    "resample",
+    {{"separable", exec::accepts_everything<ResampleProblem>, lower_separable,
+      [](const ResampleProblem&, const DeviceInfo& device) -> std::optional<std::string> {
+        if (!device.prefers_vector_kernels) return "caches serve scattered loads, and one launch is less than two";
+        return std::nullopt;
+      }},
+     {"direct", exec::accepts_everything<ResampleProblem>, lower_direct}}};
+
 /// Inputs: x, the places and the weights of rows' and columns' taps. Rows are dimension `dim`, columns the next one; where `rows`
 /// do nothing, only columns, which are `dim` then.
 class Resample : public Op {
@@ -98,25 +153,18 @@ class Resample : public Op {
     return {resampled(gradients[0], dim_, turned(*rows_), turned(*columns_)), Tensor{}, Tensor{}};
   }
   void lower(exec::Recorder& recorder) const override {
-    const auto& from = recorder.spec(recorder.input(0)).shape;
-    const auto& to = recorder.spec(recorder.output()).shape;
-    if (to.numel() == 0) return;
+    const auto& shape = recorder.spec(recorder.input(0)).shape;
+    if (recorder.spec(recorder.output()).shape.numel() == 0) return;
     std::int64_t outer = 1, inner = 1;
-    for (int d = 0; d < dim_; ++d) outer *= from[d];
-    for (int d = dim_ + (two() ? 2 : 1); d < from.rank(); ++d) inner *= from[d];
-    const auto lines = outer * rows_->to;
-    auto& launch = recorder.kernel("resample", "resample")
-                       .in("x", recorder.input(0))
-                       .in("places", recorder.input(1))
-                       .in("weights", recorder.input(2))
-                       .out("y", recorder.output())
-                       .args({lines, rows_->from, columns_->from, rows_->to, columns_->to, inner, rows_->taps, columns_->taps})
-                       .detail(fmt::format("{} to {}", to_string(from), to_string(to)));
-    if (inner > 1) launch.define("INNER", 1);
-    constexpr std::int64_t few = 4;  // loops that compilers are to unroll
-    if (rows_->taps <= few) launch.define("ROW_TAPS", rows_->taps);
-    if (columns_->taps <= few) launch.define("COLUMN_TAPS", columns_->taps);
-    launch.range({columns_->to * inner, lines}, {64, 1});
+    for (int d = 0; d < dim_; ++d) outer *= shape[d];
+    for (int d = dim_ + (two() ? 2 : 1); d < shape.rank(); ++d) inner *= shape[d];
+    const Axis rows{rows_->from, rows_->to, rows_->taps, recorder.input(1), recorder.input(2)};
+    const auto behind = rows.to * rows.taps;
+    const Axis columns{columns_->from, columns_->to, columns_->taps, rows.places.at(behind), rows.weights.at(behind)};
+    if (two())
+      solvers.lower({recorder.input(0), recorder.output(), outer, rows, columns}, recorder.device(), recorder);
+    else
+      record_axis(recorder.input(0), recorder.output(), outer, columns, inner, recorder);
   }
 
  private:
@@ -137,12 +185,12 @@ Tensor resampled(const Tensor& x, int dim, std::shared_ptr<const Taps> rows, std
 }
 
 /// What interpolate() does along one dimension: from extent to extent, at so many old pixels per new one.
-struct Axis {
+struct Resize {
   std::int64_t from, to;
   double step;
 };
 
-std::vector<Taps::Tap> taps_at(const Axis& axis, std::int64_t i, Interpolation mode, bool align_corners) {
+std::vector<Taps::Tap> taps_at(const Resize& axis, std::int64_t i, Interpolation mode, bool align_corners) {
   const auto last = axis.from - 1;
   const auto place = static_cast<double>(i);
   const auto inside = [&](double at) { return std::clamp<std::int64_t>(static_cast<std::int64_t>(at), 0, last); };
@@ -186,7 +234,7 @@ std::vector<Taps::Tap> taps_at(const Axis& axis, std::int64_t i, Interpolation m
   }
 }
 
-std::shared_ptr<const Taps> taps_of(const Axis& axis, Interpolation mode, bool align_corners) {
+std::shared_ptr<const Taps> taps_of(const Resize& axis, Interpolation mode, bool align_corners) {
   std::vector<std::vector<Taps::Tap>> places;
   for (std::int64_t i = 0; i < axis.to; ++i) places.push_back(taps_at(axis, i, mode, align_corners));
   return std::make_shared<const Taps>(axis.from, places);
@@ -225,12 +273,12 @@ void check(const Tensor& x, const InterpolateOptions& options) {
 }
 
 /// What becomes of each dimension.
-std::vector<Axis> axes_of(const Tensor& x, const InterpolateOptions& options) {
+std::vector<Resize> axes_of(const Tensor& x, const InterpolateOptions& options) {
   constexpr double most = 1 << 30;
-  std::vector<Axis> axes;
+  std::vector<Resize> axes;
   for (std::size_t d = 0; d + 2 < static_cast<std::size_t>(x.rank()); ++d) {
     const auto own = [&](const auto& numbers) { return numbers[numbers.size() == 1 ? 0 : d]; };
-    Axis axis{x.size(static_cast<int>(d) + 2), 0, 0};
+    Resize axis{x.size(static_cast<int>(d) + 2), 0, 0};
     double factor = 0;
     if (options.size.empty()) {
       factor = own(options.scale_factor);

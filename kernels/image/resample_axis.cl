@@ -1,0 +1,29 @@
+// y[o, j, k] = the sum over a of weights[j, a] x[o, places[j, a], k]. A tap of weight 0 is not there. INNER: neighbouring work-items
+// differ in k, else, where there is only one k, in j.
+#include "clnet.clh"
+
+#ifdef TAPS
+#define TAP_COUNT TAPS
+#else
+#define TAP_COUNT taps
+#endif
+
+kernel void resample_axis(IN(x), IN(places), IN(weights), OUT(y), const int outer, const int from, const int to, const int inner,
+                          const int taps) {
+#ifdef INNER
+  const int k = (int)get_global_id(0), line = (int)get_global_id(1);
+  if (k >= inner || line >= outer * to) return;
+  const int o = line / to, j = REMAINDER(line, to), at = line * inner + k;
+#else
+  const int j = (int)get_global_id(0), o = (int)get_global_id(1), k = 0;
+  if (j >= to || o >= outer) return;
+  const int at = o * to + j;
+#endif
+  float sum = 0;
+  for (int a = 0; a < TAP_COUNT; ++a) {
+    const float weight = LOAD(weights, j * taps + a);
+    const float value = LOAD(x, (o * from + LOAD(places, j * taps + a)) * inner + k);
+    sum += weight == 0.0f ? 0.0f : weight * value;
+  }
+  STORE(y, at, sum);
+}
