@@ -1,4 +1,4 @@
-// y[o, i, j] = the sum over a and b of row_weights[i, a] column_weights[j, b] x[o, row_places[i, a], column_places[j, b]]. A tap of
+// y[o, i, j] = the sum over a and b of row_weights[a, i] column_weights[b, j] x[o, row_places[a, i], column_places[b, j]]. A tap of
 // weight 0 is not there. The tables have the rows' taps first, the columns' behind them.
 #include "clnet.clh"
 
@@ -17,16 +17,16 @@ kernel void resample(IN(x), IN(places), IN(weights), OUT(y), const int lines, co
                      const int rows, const int columns, const int row_taps, const int column_taps) {
   const int j = (int)get_global_id(0), line = (int)get_global_id(1);
   if (j >= columns || line >= lines) return;
-  const int o = line / rows, i = REMAINDER(line, rows), column_table = rows * row_taps + j * column_taps;
+  const int o = line / rows, i = REMAINDER(line, rows), column_table = rows * row_taps + j;
   float sum = 0;
   for (int a = 0; a < TAPS_OF_ROWS; ++a) {
-    const float row_weight = LOAD(weights, i * row_taps + a);
+    const float row_weight = LOAD(weights, a * rows + i);
     if (row_weight == 0.0f) continue;
-    const int from = (o * from_rows + LOAD(places, i * row_taps + a)) * from_columns;
+    const int from = (o * from_rows + LOAD(places, a * rows + i)) * from_columns;
     float part = 0;
     for (int b = 0; b < TAPS_OF_COLUMNS; ++b) {
-      const float weight = LOAD(weights, column_table + b);
-      const float value = LOAD(x, from + LOAD(places, column_table + b));
+      const float weight = LOAD(weights, column_table + b * columns);
+      const float value = LOAD(x, from + LOAD(places, column_table + b * columns));
       part += weight == 0.0f ? 0.0f : weight * value;
     }
     sum += row_weight * part;

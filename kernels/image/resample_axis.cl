@@ -1,4 +1,4 @@
-// y[o, j, k] = the sum over a of weights[j, a] x[o, places[j, a], k]. A tap of weight 0 is not there. INNER: neighbouring work-items
+// y[o, j, k] = the sum over a of weights[a, j] x[o, places[a, j], k]. A tap of weight 0 is not there. INNER: neighbouring work-items
 // differ in k, else, where there is only one k, in j.
 #include "clnet.clh"
 
@@ -21,8 +21,8 @@ kernel void resample_axis(IN(x), IN(places), IN(weights), OUT(y), const int oute
 #endif
   float sum = 0;
   for (int a = 0; a < TAP_COUNT; ++a) {
-    const float weight = LOAD(weights, j * taps + a);
-    const float value = LOAD(x, (o * from + LOAD(places, j * taps + a)) * inner + k);
+    const float weight = LOAD(weights, a * to + j);
+    const float value = LOAD(x, (o * from + LOAD(places, a * to + j)) * inner + k);
     sum += weight == 0.0f ? 0.0f : weight * value;
   }
   STORE(y, at, sum);

@@ -81,7 +81,7 @@ Arrays resample(const Call& call) {
     for (int d = at + 1; d < old.shape.rank(); ++d) inner *= old.shape[d];
     for (std::int64_t i = 0; i < y.numel(); ++i)
       for (std::int64_t tap = 0; tap < taps; ++tap) {
-        const auto entry = table + i / inner % extent * taps + tap;
+        const auto entry = table + tap * extent + i / inner % extent;
         const auto from = i / inner / extent * old.shape[at] + static_cast<std::int64_t>(places[entry]);
         if (weights[entry] != 0) y[i] += weights[entry] * old[from * inner + i % inner];
       }

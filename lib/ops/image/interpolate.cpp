@@ -21,7 +21,7 @@ namespace ops {
 
 namespace {
 
-/// Along one dimension: for each of `to` places `taps` old ones and their weights. Weights of 0 fill up.
+/// Along one dimension: for each of `to` places `taps` old ones and their weights, all first ones first. Weights of 0 fill up.
 struct Taps {
   std::int64_t from = 1, to = 1, taps = 1;
   std::vector<std::int32_t> places{0};
@@ -40,7 +40,7 @@ struct Taps {
     for (std::size_t i = 0; i < of_places.size(); ++i)
       for (std::size_t k = 0; k < static_cast<std::size_t>(taps); ++k) {
         if (of_places[i].empty()) continue;
-        const auto at = i * static_cast<std::size_t>(taps) + k;
+        const auto at = k * of_places.size() + i;
         // What fills up is read, too: a place that is read anyway.
         places[at] = static_cast<std::int32_t>(of_places[i][std::min(k, of_places[i].size() - 1)].place);
         weights[at] = k < of_places[i].size() ? static_cast<float>(of_places[i][k].weight) : 0.0F;
@@ -62,7 +62,7 @@ struct Taps {
     std::vector<std::vector<Tap>> back(static_cast<std::size_t>(from));
     for (std::int64_t i = 0; i < to; ++i)
       for (std::int64_t k = 0; k < taps; ++k) {
-        const auto at = static_cast<std::size_t>(i * taps + k);
+        const auto at = static_cast<std::size_t>(k * to + i);
         if (weights[at] == 0) continue;
         auto& tap = back[static_cast<std::size_t>(places[at])];
         if (!tap.empty() && tap.back().place == i)
