@@ -9,4 +9,5 @@
 #include "clnet/nn/norm.h"
 #include "clnet/nn/parameter.h"
 #include "clnet/nn/pool.h"
+#include "clnet/nn/recurrent.h"
 #include "clnet/ops.h"

@@ -12,5 +12,6 @@
 #include "clnet/ops/options.h"
 #include "clnet/ops/pool.h"
 #include "clnet/ops/random.h"
+#include "clnet/ops/recurrent.h"
 #include "clnet/ops/reduce.h"
 #include "clnet/ops/shape.h"

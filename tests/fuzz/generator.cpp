@@ -21,7 +21,7 @@ const std::vector<Entry>& table() {
   static const std::vector<Entry> entries = [] {
     std::vector<Entry> all;
     for (const auto& part : {elementwise_entries(), number_entries(), shape_entries(), reduce_entries(), image_entries(),
-                             normalize_entries(), loss_entries()})
+                             normalize_entries(), loss_entries(), recurrent_entries()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

@@ -113,6 +113,6 @@ Ref with_channels(Generator& g);
 /// All of ops.h.
 const std::vector<Entry>& table();
 std::vector<Entry> elementwise_entries(), number_entries(), shape_entries(), reduce_entries(), image_entries(),
-    normalize_entries(), loss_entries();
+    normalize_entries(), loss_entries(), recurrent_entries();
 
 }  // namespace clnet::fuzz

@@ -1,6 +1,7 @@
 // The dtypes of the functions that other operations make up.
 #include <cmath>
 
+#include "tests/cases/recurrent/recurrent.h"
 #include "tests/cases/reduce/norms.h"
 #include "tests/cases/shape/rearrange.h"
 #include "tests/ops/dtypes.h"
@@ -253,11 +254,25 @@ std::vector<Entry> losses() {
   };
 }
 
+/// h of a layer's last step, or of a single step.
+std::vector<Entry> recurrent() {
+  std::vector<Entry> entries;
+  for (bool single : {false, true})
+    for (const std::string cell : {"rnn", "lstm", "gru"}) {
+      const auto example = recurrent_case(cell == "rnn" ? "tanh" : cell, {single ? 1 : 4, 5, 6, 9}, {.single = single});
+      const std::size_t h = single ? 0 : 1;
+      entries.push_back({cell + (single ? "_cell" : "_layer"), Takes::floats, Gives::same, example.inputs,
+                         [=](const Tensors& in) { return example.run(in)[h]; },
+                         [=](const Arrays& in) { return example.reference(in)[h]; }, single ? 40.0 : 100.0});
+    }
+  return entries;
+}
+
 }  // namespace
 
 std::vector<Entry> composed_entries() {
   auto entries = elementwise();
-  for (auto more : {rearranged(), normalised(), losses()}) entries.insert(entries.end(), more.begin(), more.end());
+  for (auto more : {rearranged(), normalised(), losses(), recurrent()}) entries.insert(entries.end(), more.begin(), more.end());
   return entries;
 }
 

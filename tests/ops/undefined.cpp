@@ -68,6 +68,36 @@ std::vector<Call> calls() {
       {"tile", {"x"}, [](const Inputs& t) { tile(t[0], {2}); }},
       {"pixel_shuffle", {"x"}, [](const Inputs& t) { pixel_shuffle(t[0], 2); }},
       {"pixel_unshuffle", {"x"}, [](const Inputs& t) { pixel_unshuffle(t[0], 2); }},
+      {"rnn_layer",
+       {"x", "weight_ih", "weight_hh"},
+       [](const Inputs& t) {
+         rnn_layer(t[0], {}, {t[1], t[2]});
+       }},
+      {"lstm_layer",
+       {"x", "weight_ih", "weight_hh"},
+       [](const Inputs& t) {
+         lstm_layer(t[0], {}, {}, {t[1], t[2]});
+       }},
+      {"gru_layer",
+       {"x", "weight_ih", "weight_hh"},
+       [](const Inputs& t) {
+         gru_layer(t[0], {}, {t[1], t[2]});
+       }},
+      {"rnn_cell",
+       {"x", "weight_ih", "weight_hh"},
+       [](const Inputs& t) {
+         rnn_cell(t[0], {}, {t[1], t[2]});
+       }},
+      {"lstm_cell",
+       {"x", "weight_ih", "weight_hh"},
+       [](const Inputs& t) {
+         lstm_cell(t[0], {}, {t[1], t[2]});
+       }},
+      {"gru_cell",
+       {"x", "weight_ih", "weight_hh"},
+       [](const Inputs& t) {
+         gru_cell(t[0], {}, {t[1], t[2]});
+       }},
       {"group_norm", {"x"}, [](const Inputs& t) { group_norm(t[0], 1, {}, {}); }},
       {"instance_norm", {"x"}, [](const Inputs& t) { instance_norm(t[0], {}, {}); }},
       {"rms_norm", {"x"}, [](const Inputs& t) { rms_norm(t[0], 1, {}); }},

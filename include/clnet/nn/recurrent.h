@@ -1,0 +1,125 @@
+// Recurrent layers. Names, options, parameters and initial values (uniform within 1 / sqrt(hidden_size)) are PyTorch's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clnet/export.h"
+#include "clnet/nn/module.h"
+#include "clnet/ops/recurrent.h"
+
+namespace clnet::nn {
+
+struct RecurrentOptions {
+  std::int64_t input_size = 1, hidden_size = 1, num_layers = 1;
+  Nonlinearity nonlinearity = Nonlinearity::tanh;  ///< of an RNN
+  bool bias = true;
+  bool batch_first = false;    ///< x is {N, T, I}, and the output accordingly
+  double dropout = 0;          ///< in training, of the outputs of each layer but the last
+  bool bidirectional = false;  ///< a second direction from the end; outputs lie beside each other
+  std::int64_t proj_size = 0;  ///< of an LSTM: h becomes so many numbers; 0: as many as c
+};
+
+/// What RNN, LSTM and GRU have in common: the layers, and parameters weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0
+/// (weight_hr_l0), ..., each with _reverse for the other direction.
+class CLNET_API Recurrent : public Module {
+ public:
+  std::string kind() const override;
+
+ protected:
+  Recurrent(std::string name, std::int64_t gates, const RecurrentOptions& options);
+  /// `c0` is an LSTM's.
+  LstmResult run(const Tensor& x, const Tensor& h0, const Tensor& c0, const Tensor& lengths) const;
+
+ private:
+  struct Direction {
+    Parameter weight_ih, weight_hh;
+    std::optional<Parameter> bias_ih, bias_hh, weight_hr;
+    RecurrentWeights weights() const;
+  };
+  /// Of a sequence {T, N, I}, or {N, T, I}.
+  LstmResult run_batch(const Tensor& x, const Tensor& h0, const Tensor& c0, const Tensor& lengths, bool batch_first) const;
+
+  std::string name_;
+  std::int64_t gates_;
+  RecurrentOptions options_;
+  std::vector<Direction> directions_;  ///< layer after layer
+};
+
+/// x {T, N, input_size}, or {T, input_size} without a batch. Called with initial states h0 {layers * directions, N, hidden_size}
+/// (undefined: zeros) it returns the final ones, too; `lengths` i32 or i64 {N}: the steps that each sequence has, as in
+/// RecurrentOptions of clnet/ops/recurrent.h (PyTorch's packed sequences).
+class CLNET_API RNN : public Recurrent {
+ public:
+  explicit RNN(const RecurrentOptions& options) : Recurrent("RNN", 1, options) {}
+  using Module::operator();
+  Tensor forward(const Tensor& x) override { return run(x, {}, {}, {}).output; }
+  RnnResult operator()(const Tensor& x, const Tensor& h0, const Tensor& lengths = {}) const;
+};
+/// The same with c0 {layers * directions, N, hidden_size}; h0 and the output have proj_size in place of hidden_size where that is
+/// not 0.
+class CLNET_API LSTM : public Recurrent {
+ public:
+  explicit LSTM(const RecurrentOptions& options) : Recurrent("LSTM", 4, options) {}
+  using Module::operator();
+  Tensor forward(const Tensor& x) override { return run(x, {}, {}, {}).output; }
+  LstmResult operator()(const Tensor& x, const LstmState& initial, const Tensor& lengths = {}) const {
+    return run(x, initial.h, initial.c, lengths);
+  }
+};
+class CLNET_API GRU : public Recurrent {
+ public:
+  explicit GRU(const RecurrentOptions& options) : Recurrent("GRU", 3, options) {}
+  using Module::operator();
+  Tensor forward(const Tensor& x) override { return run(x, {}, {}, {}).output; }
+  RnnResult operator()(const Tensor& x, const Tensor& h0, const Tensor& lengths = {}) const;
+};
+
+/// One step: parameters weight_ih, weight_hh, bias_ih, bias_hh. x {N, input_size} or {input_size}, states accordingly.
+class CLNET_API RecurrentCell : public Module {
+ public:
+  std::string kind() const override;
+
+ protected:
+  RecurrentCell(std::string name, std::int64_t gates, std::int64_t input_size, std::int64_t hidden_size, bool bias);
+  RecurrentWeights weights() const;
+
+ private:
+  std::string name_;
+  std::int64_t input_, hidden_;
+  Parameter weight_ih_, weight_hh_;
+  std::optional<Parameter> bias_ih_, bias_hh_;
+};
+
+class CLNET_API RNNCell : public RecurrentCell {
+ public:
+  RNNCell(std::int64_t input_size, std::int64_t hidden_size, bool bias = true, Nonlinearity nonlinearity = Nonlinearity::tanh)
+      : RecurrentCell("RNNCell", 1, input_size, hidden_size, bias), nonlinearity_(nonlinearity) {}
+  using Module::operator();
+  /// The state after zeros.
+  Tensor forward(const Tensor& x) override { return (*this)(x, Tensor{}); }
+  Tensor operator()(const Tensor& x, const Tensor& h) const;
+
+ private:
+  Nonlinearity nonlinearity_;
+};
+class CLNET_API LSTMCell : public RecurrentCell {
+ public:
+  LSTMCell(std::int64_t input_size, std::int64_t hidden_size, bool bias = true)
+      : RecurrentCell("LSTMCell", 4, input_size, hidden_size, bias) {}
+  using Module::operator();
+  Tensor forward(const Tensor& x) override { return (*this)(x, LstmState{}).h; }
+  LstmState operator()(const Tensor& x, const LstmState& state) const;
+};
+class CLNET_API GRUCell : public RecurrentCell {
+ public:
+  GRUCell(std::int64_t input_size, std::int64_t hidden_size, bool bias = true)
+      : RecurrentCell("GRUCell", 3, input_size, hidden_size, bias) {}
+  using Module::operator();
+  Tensor forward(const Tensor& x) override { return (*this)(x, Tensor{}); }
+  Tensor operator()(const Tensor& x, const Tensor& h) const;
+};
+
+}  // namespace clnet::nn
