@@ -42,7 +42,8 @@ std::vector<std::int64_t> Call::list(std::string_view name) const {
 const Rule& rule_of(std::string_view op) {
   static const Rules all = [] {
     Rules rules;
-    for (const auto& part : {elementwise_rules(), shape_rules(), reduce_rules(), image_rules(), normalize_rules()})
+    for (const auto& part :
+         {elementwise_rules(), shape_rules(), reduce_rules(), image_rules(), normalize_rules(), recurrent_rules()})
       rules.insert(part.begin(), part.end());
     return rules;
   }();

@@ -39,7 +39,7 @@ struct Rule {
   Array (*terms)(const Call& call) = nullptr;
 };
 using Rules = std::map<std::string_view, Rule>;
-Rules elementwise_rules(), shape_rules(), reduce_rules(), image_rules(), normalize_rules();
+Rules elementwise_rules(), shape_rules(), reduce_rules(), image_rules(), normalize_rules(), recurrent_rules();
 /// Throws Error when there is no rule for the operation.
 const Rule& rule_of(std::string_view op);
 

@@ -80,4 +80,61 @@ RecurrenceOutputs recur_composed(const Recurrence& recurrence, const RecurrenceI
   return result;
 }
 
+RecurrenceGradients recur_backward_composed(const Recurrence& recurrence, const RecurrenceGradientInputs& in) {
+  const auto cell = recurrence.cell;
+  const bool lstm = cell == Cell::lstm, gru = cell == Cell::gru;
+  const auto steps = in.dy.size(0);
+  Tensor carry = in.dh, dc = in.dc, after;
+  Tensor lengths;
+  if (in.lengths.defined()) lengths = unsqueeze(in.lengths, 1);
+  std::vector<Tensor> gates(static_cast<std::size_t>(steps)), products(gates.size());
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const auto t = recurrence.reverse ? i : steps - 1 - i;
+    // The state that the step began with.
+    const auto before = [&](const Tensor& sequence, const Tensor& initial) {
+      if (i == steps - 1) return initial;
+      const Tensor state = step_of(sequence, recurrence.reverse ? t + 1 : t - 1);
+      if (!recurrence.reverse || !lengths.defined()) return state;
+      return where(equal(lengths, static_cast<double>(t + 1)), initial, state);
+    };
+    const Tensor arrived = after.defined() ? carry + matmul(after, in.weight_hh) : carry;
+    const Tensor d = arrived + step_of(in.dy, t);
+    Tensor next_carry, next_dc, dgates, dproduct;
+    if (lstm) {
+      const Tensor all = step_of(in.gates, t), ct = tanh(step_of(in.cells, t));
+      const Tensor input = gate(all, 0, 4), forget = gate(all, 1, 4), g = gate(all, 2, 4), o = gate(all, 3, 4);
+      const Tensor dcell = dc + d * o * (1.0 - square(ct));
+      dgates = concat({dcell * g * input * (1.0 - input), dcell * before(in.cells, in.c0) * forget * (1.0 - forget),
+                       dcell * input * (1.0 - square(g)), d * ct * o * (1.0 - o)},
+                      1);
+      next_dc = dcell * forget;
+    } else if (gru) {
+      const Tensor all = step_of(in.gates, t), r = gate(all, 0, 3), z = gate(all, 1, 3), n = gate(all, 2, 3);
+      const Tensor dn = d * (1.0 - z) * (1.0 - square(n)), dr = dn * step_of(in.cells, t) * r * (1.0 - r);
+      const Tensor dz = d * (before(in.y, in.h0) - n) * z * (1.0 - z);
+      dgates = concat({dr, dz, dn}, 1);
+      dproduct = concat({dr, dz, dn * r}, 1);
+      next_carry = d * z;
+    } else {
+      const Tensor y = step_of(in.y, t);
+      dgates = cell == Cell::tanh ? d * (1.0 - square(y)) : where(greater(y, 0.0), d, Tensor::scalar(0));
+    }
+    if (!gru) dproduct = dgates;
+    if (!next_carry.defined()) next_carry = zeros_like(in.dh);
+    if (lengths.defined()) {
+      const Tensor valid = greater(lengths, static_cast<double>(t)), none = Tensor::scalar(0);
+      dgates = where(valid, dgates, none);
+      dproduct = gru ? where(valid, dproduct, none) : dgates;
+      next_carry = where(valid, next_carry, arrived);
+      if (lstm) next_dc = where(valid, next_dc, dc);
+    }
+    gates[static_cast<std::size_t>(t)] = dgates;
+    products[static_cast<std::size_t>(t)] = dproduct;
+    carry = next_carry;
+    dc = next_dc;
+    after = dproduct;
+  }
+  return {.gates = stack(gates), .h0 = carry + matmul(after, in.weight_hh), .c0 = dc, .product = stack(products)};
+}
+
 }  // namespace clnet::ops

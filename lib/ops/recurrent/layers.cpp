@@ -81,7 +81,7 @@ class Layer {
   }
 
   RecurrenceOutputs run(const RecurrenceInputs& in, bool reverse) const {
-    auto out = recur_composed({cell_, reverse}, in);
+    auto out = recur({cell_, reverse}, in);
     for (auto* result : {&out.y, &out.h, &out.c})
       if (result->defined()) *result = narrow(*result);
     return out;

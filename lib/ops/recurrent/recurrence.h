@@ -44,6 +44,20 @@ struct Step {
 /// One step after `h` and `c`: what the gates get from x is `gates` {N, G H}.
 Step one_step(Cell cell, const Tensor& gates, const Tensor& h, const Tensor& c, const RecurrenceInputs& weights);
 
+/// As one operation, whose gradient is one, too.
+RecurrenceOutputs recur(const Recurrence& recurrence, const RecurrenceInputs& in);
+
+/// What the gradient reads: those of the results, and of inputs and outputs what the cell's derivatives need.
+struct RecurrenceGradientInputs {
+  Tensor dy{}, dh{}, dc{};
+  Tensor y{}, gates{}, cells{}, h0{}, c0{}, weight_hh{}, lengths{};
+};
+/// `product`: of the product of weight_hh and h.
+struct RecurrenceGradients {
+  Tensor gates{}, h0{}, c0{}, product{};
+};
+RecurrenceGradients recur_backward_composed(const Recurrence& recurrence, const RecurrenceGradientInputs& in);
+
 /// Operation by operation: as many nodes as there are steps, of any order of derivatives.
 RecurrenceOutputs recur_composed(const Recurrence& recurrence, const RecurrenceInputs& in);
 

@@ -1,0 +1,230 @@
+#include "lib/ops/recurrent/recurrent_solvers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/ops/rows.h"
+
+namespace clnet::ops {
+
+namespace {
+
+bool gated(const RecurrentProblem& p) { return p.kind.cell == Cell::lstm || p.kind.cell == Cell::gru; }
+
+exec::Launch& launch(const RecurrentProblem& p, exec::Recorder& recorder, std::string_view program, std::string_view function) {
+  return recorder.kernel(program, function)
+      .define("CELL", static_cast<std::int64_t>(p.kind.cell))
+      .define("BACKWARD", p.backward)
+      .define("LENGTHS", p.lengths.has_value());
+}
+
+double flops(const RecurrentProblem& p) {
+  return 2.0 * static_cast<double>(p.batch) * static_cast<double>(p.width()) * static_cast<double>(p.hidden);
+}
+
+std::string text(const RecurrentProblem& p) {
+  return fmt::format("{}{} {}x{}x{}", to_string(p.kind.cell), p.backward ? " backward" : "", p.steps, p.batch, p.hidden);
+}
+
+/// How a work-item holds sums: ROWS sequences by gates by UNITS vectors.
+struct Tile {
+  std::int64_t width, units, rows, panels, rows_each;
+};
+
+Tile tile_of(const RecurrentProblem& p, const DeviceInfo& device) {
+  Tile tile;
+  tile.width = vector_width(device);
+  const bool wide = p.backward || gate_count(p.kind.cell) == 1;
+  tile.units = wide ? std::min<std::int64_t>(4, ceil_div(p.hidden, tile.width)) : 1;
+  const auto vectors = p.backward ? tile.units : tile.units * gate_count(p.kind.cell);
+  // Registers: AVX-512 has 32 vectors, others 16; the panel's vectors and one more are beside the sums.
+  const auto most = std::min<std::int64_t>(8, (tile.width == 16 ? 24 : 12) / vectors);
+  const auto units = std::max<std::int64_t>(device.compute_units, 1);
+  tile.rows_each = ceil_div(p.batch, std::min(units, p.batch));
+  tile.rows = ceil_div(tile.rows_each, ceil_div(tile.rows_each, most));
+  tile.panels = ceil_div(p.hidden, tile.units * tile.width);
+  return tile;
+}
+
+void cpu_lower(const RecurrentProblem& p, exec::Recorder& recorder) {
+  const auto tile = tile_of(p, recorder.device());
+  const auto configure = [&](exec::Launch& target, bool pack) -> exec::Launch& {
+    return target.define("VW", tile.width).define("UNITS", tile.units).define("ROWS", tile.rows).define("PACK", pack);
+  };
+  const auto packed = recorder.cached({Shape{tile.panels * tile.units * tile.width * p.width()}, Dtype::f32}, p.weight);
+  configure(recorder.kernel("recurrent_cpu", p.backward ? "recurrent_pack_backward" : "recurrent_pack"), true)
+      .define("CELL", static_cast<std::int64_t>(p.kind.cell))
+      .in("weight", p.weight)
+      .out("packed", packed)
+      .arg(p.hidden)
+      .range({tile.panels, gate_count(p.kind.cell)}, {1, 1});
+  const bool lstm = p.kind.cell == Cell::lstm, gru = p.kind.cell == Cell::gru;
+  auto& steps = configure(launch(p, recorder, "recurrent_cpu", p.backward ? "recurrent_backward_cpu" : "recurrent_cpu"), false);
+  if (p.backward) {
+    steps.in("dy", p.dy).in("dh", p.dh);
+    if (lstm) steps.in("dc", p.dc).in("c0", p.c0);
+    if (gru) steps.in("y", p.y).in("h0", p.h0);
+    if (gated(p))
+      steps.in("gates", p.gates).in("cells", p.cells);
+    else
+      steps.in("y", p.y);
+    steps.in("packed", packed);
+    if (p.lengths) steps.in("lengths", *p.lengths);
+    steps.out("dh0", p.dh0);
+    if (lstm) steps.out("dc0", p.dc0);
+    steps.out("dgates", p.dgates);
+    if (gru) steps.out("dproduct", p.dproduct);
+  } else {
+    // Each gate is read where its activation is written, by the same work-item.
+    steps.in("x", p.x, exec::Access::same_element).in("h0", p.h0);
+    if (lstm) steps.in("c0", p.c0);
+    steps.in("packed", packed);
+    if (gru) steps.in("bias", p.bias);
+    if (p.lengths) steps.in("lengths", *p.lengths);
+    steps.out("y", p.y).out("h", p.h);
+    if (lstm) steps.out("c", p.c);
+    if (gated(p)) steps.out("gates", p.gates).out("cells", p.cells);
+  }
+  steps.args({p.kind.reverse, p.steps, p.batch, p.hidden, tile.rows_each})
+      .range({ceil_div(p.batch, tile.rows_each)}, {1})
+      .flops(flops(p) * static_cast<double>(p.steps))
+      .detail(fmt::format("{} in {} rows", text(p), tile.rows));
+}
+
+/// A launch per step.
+class Direct {
+ public:
+  Direct(const RecurrentProblem& problem, exec::Recorder& recorder) : p_(problem), recorder_(recorder) {}
+
+  void forward() {
+    for (std::int64_t i = 0; i < p_.steps; ++i) {
+      const auto t = p_.kind.reverse ? p_.steps - 1 - i : i, prior = i == 0 ? -1 : p_.kind.reverse ? t + 1 : t - 1;
+      auto& step = start("recurrent_step");
+      part(step, "x", p_.x, t, p_.width(), exec::Access::same_element);
+      state(step, "h_prior", p_.y, p_.h0, prior);
+      step.in("h0", p_.h0);
+      if (lstm()) {
+        state(step, "c_prior", p_.cells, p_.c0, prior);
+        step.in("c0", p_.c0);
+      }
+      step.in("weight", p_.weight);
+      if (gru()) step.in("bias", p_.bias);
+      if (p_.lengths) step.in("lengths", *p_.lengths);
+      part_out(step, "y", p_.y, t, p_.hidden);
+      if (gated(p_)) {
+        part_out(step, "gates", p_.gates, t, p_.width());
+        part_out(step, "cells", p_.cells, t, p_.hidden);
+      }
+      step.args({t, prior, p_.steps, p_.batch, p_.hidden}).flops(flops(p_)).detail(text(p_));
+      range(step);
+    }
+    last(p_.y, p_.h0, p_.h);
+    if (lstm()) last(p_.cells, p_.c0, p_.c);
+  }
+
+  void backward() {
+    const auto products = gru() ? p_.dproduct : p_.dgates;
+    std::int64_t after = 0;
+    for (std::int64_t i = 0; i < p_.steps; ++i) {
+      const auto t = p_.kind.reverse ? i : p_.steps - 1 - i;
+      const auto prior = i == p_.steps - 1 ? -1 : p_.kind.reverse ? t + 1 : t - 1;
+      const auto carry = [&](exec::Launch& step, const char* name, exec::Ref to) {
+        i == 0 ? step.out(name, to) : step.inout(name, to);
+      };
+      auto& step = start("recurrent_backward_step");
+      part(step, "dy", p_.dy, t, p_.hidden);
+      step.in("dh", p_.dh);
+      if (lstm()) {
+        step.in("dc", p_.dc);
+        state(step, "c_prior", p_.cells, p_.c0, prior);
+        step.in("c0", p_.c0);
+      }
+      if (gru()) {
+        state(step, "h_prior", p_.y, p_.h0, prior);
+        step.in("h0", p_.h0);
+      }
+      if (gated(p_)) {
+        part(step, "gates", p_.gates, t, p_.width());
+        part(step, "cells", p_.cells, t, p_.hidden);
+      } else {
+        part(step, "y", p_.y, t, p_.hidden);
+      }
+      // At first nothing has come after, and nothing is read.
+      if (i == 0)
+        step.in("after", p_.dh);
+      else
+        part(step, "after", products, after, p_.width());
+      step.in("weight", p_.weight);
+      if (p_.lengths) step.in("lengths", *p_.lengths);
+      carry(step, "dh0", p_.dh0);
+      if (lstm()) carry(step, "dc0", p_.dc0);
+      part_out(step, "dgates", p_.dgates, t, p_.width());
+      if (gru()) part_out(step, "dproduct", p_.dproduct, t, p_.width());
+      step.args({t, prior, i == 0, p_.steps, p_.batch, p_.hidden}).flops(flops(p_)).detail(text(p_));
+      range(step);
+      after = t;
+    }
+    auto& end = start("recurrent_backward_last", true);
+    part(end, "after", products, after, p_.width());
+    end.in("weight", p_.weight).inout("dh0", p_.dh0).args({p_.batch, p_.hidden});
+    range(end);
+  }
+
+ private:
+  bool lstm() const { return p_.kind.cell == Cell::lstm; }
+  bool gru() const { return p_.kind.cell == Cell::gru; }
+  exec::Launch& start(std::string_view function, bool last = false) {
+    return launch(p_, recorder_, "recurrent_direct", function).define("LAST", last);
+  }
+  void part(exec::Launch& step, const char* name, exec::Ref all, std::int64_t t, std::int64_t width,
+            exec::Access access = exec::Access::any) const {
+    step.in(name, all.at(t * p_.batch * width), access).part(p_.batch * width);
+  }
+  void part_out(exec::Launch& step, const char* name, exec::Ref all, std::int64_t t, std::int64_t width) const {
+    step.out(name, all.at(t * p_.batch * width)).part(p_.batch * width);
+  }
+  /// States after step `prior`, or the initial ones.
+  void state(exec::Launch& step, const char* name, exec::Ref all, exec::Ref initial, std::int64_t prior) const {
+    if (prior < 0)
+      step.in(name, initial);
+    else
+      part(step, name, all, prior, p_.hidden);
+  }
+  void last(exec::Ref all, exec::Ref initial, exec::Ref to) {
+    auto& copy = start("recurrent_last", true);
+    copy.in("states", all).in("initial", initial);
+    if (p_.lengths) copy.in("lengths", *p_.lengths);
+    copy.out("last", to).args({p_.kind.reverse, p_.steps, p_.batch, p_.hidden});
+    range(copy);
+  }
+  void range(exec::Launch& step) const {
+    step.range({p_.hidden, p_.batch}, {std::min<std::int64_t>(64, group_size(recorder_.device())), 1});
+  }
+
+  const RecurrentProblem& p_;
+  exec::Recorder& recorder_;
+};
+
+void direct_lower(const RecurrentProblem& problem, exec::Recorder& recorder) {
+  Direct direct(problem, recorder);
+  problem.backward ? direct.backward() : direct.forward();
+}
+
+}  // namespace
+
+const exec::SolverList<RecurrentProblem>& recurrent_solvers() {
+  static const exec::SolverList<RecurrentProblem> solvers{"recurrent",
+                                                          {{"cpu", needs_vectors<RecurrentProblem>, cpu_lower},
+                                                           {"direct", exec::accepts_everything<RecurrentProblem>, direct_lower}}};
+  return solvers;
+}
+
+namespace {
+
+/// Lists of solvers are known before anything is recorded.
+[[maybe_unused]] const auto& registered = recurrent_solvers();
+
+}  // namespace
+
+}  // namespace clnet::ops
