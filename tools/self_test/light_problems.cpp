@@ -353,7 +353,8 @@ std::vector<Problem> make_plain_problems(bool full) {
 
 std::vector<Problem> make_problems(bool full) {
   std::vector<Problem> result;
-  for (auto* make : {make_plain_problems, make_matmul_problems, make_conv2d_problems, make_pool_problems, make_row_problems}) {
+  for (auto* make : {make_plain_problems, make_matmul_problems, make_conv2d_problems, make_pool_problems, make_row_problems,
+                     make_recurrent_problems}) {
     auto more = make(full);
     std::move(more.begin(), more.end(), std::back_inserter(result));
   }

@@ -44,6 +44,7 @@ std::vector<Problem> make_conv2d_problems(bool full);
 std::vector<Problem> make_pool_problems(bool full);
 std::vector<Problem> make_row_problems(bool full);
 std::vector<Problem> make_plain_problems(bool full);
+std::vector<Problem> make_recurrent_problems(bool full);
 
 Problem matmul_problem(const Shape& a, const Shape& b, const MatmulOptions& options = {});
 struct ConvShape {
