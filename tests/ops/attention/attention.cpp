@@ -5,6 +5,7 @@
 
 #include "tests/cases/attention/attention.h"
 #include "tests/ops/check.h"
+#include "tests/support/memory_limit.h"
 
 using namespace clnet;
 using namespace clnet::testing;
@@ -44,6 +45,52 @@ TEST_CASE("a query that may look at nothing gets 0 and no gradient") {
     CHECK(g[1].to_vector<float>() == std::vector<float>(4, 0));
     CHECK(g[2].to_vector<float>() == std::vector<float>{1, 1});
   }
+}
+
+TEST_CASE("gradients of attention's gradients") {
+  for (auto kind : {MaskKind::none, MaskKind::boolean, MaskKind::added}) {
+    const auto some = [](const Shape& shape, std::uint64_t seed, double low = -1, double high = 1) {
+      auto values = make_values({shape, low, high}, seed);
+      return to_tensor(values, Dtype::f32);
+    };
+    auto bits = make_values({{1, 5, 7}, 0, 1, Dtype::boolean}, 9);
+    const Tensor hidden = to_tensor(bits, Dtype::boolean), added = some({4, 1, 7}, 8);
+    std::vector<Tensor> inputs{some({2, 4, 5, 3}, 1), some({2, 2, 7, 3}, 2), some({2, 2, 7, 6}, 3)};
+    if (kind == MaskKind::added) inputs.push_back(added);
+    const double dropout = kind == MaskKind::none ? 0.3 : 0;
+    const auto second = [&](Tensor (*attend)(const ops::Attention&)) {
+      manual_seed(3);
+      const auto y = attend(ops::checked_attention(inputs[0], inputs[1], inputs[2],
+                                                   {.mask = kind == MaskKind::added     ? added
+                                                            : kind == MaskKind::boolean ? hidden
+                                                                                        : Tensor{},
+                                                    .causal = kind != MaskKind::boolean,
+                                                    .dropout = dropout}));
+      const auto first = gradients(sum(y * some(y.shape(), 50)), inputs);
+      Tensor mixed = Tensor::scalar(0);
+      for (std::size_t i = 0; i < first.size(); ++i) mixed = mixed + sum(first[i] * some(first[i].shape(), 60 + i));
+      auto all = gradients(mixed, inputs);
+      all.push_back(y);
+      return all;
+    };
+    const auto got = second(ops::streaming_attention), want = second(ops::composed_attention);
+    for (std::size_t i = 0; i < got.size(); ++i) compare("input " + std::to_string(i), to_array(got[i]), to_array(want[i]), 1e-5);
+  }
+}
+
+TEST_CASE("attention's memory does not grow with queries times keys") {
+  const Tensor q = rand({1, 2, 4096, 16}), k = rand({1, 1, 4096, 16}), v = rand({1, 1, 4096, 16}), g = rand({1, 2, 4096, 16});
+  eval({q, k, v, g});
+  const auto all = [&](const Tensor& y) {
+    const std::vector<Tensor> outputs{y}, given{g}, inputs{q, k, v};
+    const auto gradient = gradients(outputs, given, inputs);
+    eval({y, gradient[0], gradient[1], gradient[2]});
+  };
+  // A matrix of all scores would take 128 MiB.
+  Device::current().trim();
+  const test::MemoryLimit limit(Device::current().memory().in_use + (8U << 20));
+  all(scaled_dot_product_attention(q, k, v, {.causal = true}));
+  CHECK_THROWS_AS(all(ops::composed_attention(ops::checked_attention(q, k, v, {.causal = true}))), Error);
 }
 
 TEST_CASE("attention at its edges") {
