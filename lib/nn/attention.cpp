@@ -73,6 +73,12 @@ Tensor MultiheadAttention::heads_of(const Tensor& x, std::int64_t count) const {
   return permute(split, options_.batch_first ? std::vector<int>{2, 0, 3, 1, 4} : std::vector<int>{2, 1, 3, 0, 4});
 }
 
+/// {batch, heads, length, width} as {batch, length, embed_dim} (see batch_first).
+Tensor MultiheadAttention::merged(const Tensor& y) const {
+  const auto turned = permute(y, options_.batch_first ? std::vector<int>{0, 2, 1, 3} : std::vector<int>{2, 0, 1, 3});
+  return reshape(turned, {turned.size(0), turned.size(1), embed_dim_});
+}
+
 /// For {batch, heads, queries, keys}: bool where one may look, or floating.
 Tensor MultiheadAttention::mask(const AttentionMasks& masks, const Shape& scores) const {
   const auto batch = scores[0], queries = scores[2], keys = scores[3];
@@ -148,9 +154,8 @@ MultiheadAttentionResult MultiheadAttention::run(const Tensor& query, const Tens
                                  .causal = masks.is_causal,
                                  .dropout = training() ? options_.dropout : 0};
   const auto y = scaled_dot_product_attention(q, k, v, options);  // {batch, heads, queries, width}
-  const auto turned = permute(y, options_.batch_first ? std::vector<int>{0, 2, 1, 3} : std::vector<int>{2, 0, 1, 3});
   MultiheadAttentionResult result;
-  result.y = out_(reshape(turned, q_in.shape()));
+  result.y = out_(merged(y));
   if (rank == 2) result.y = squeeze(result.y, batch_dim);
   if (weights) {
     auto plain = options;
@@ -170,6 +175,37 @@ MultiheadAttentionResult MultiheadAttention::forward_with_weights(const Tensor& 
   auto result = run(query, key, value, masks, true);
   if (average) result.weights = mean(result.weights, {-3});
   return result;
+}
+
+KVCache MultiheadAttention::cache(std::int64_t batch, std::int64_t capacity, Dtype dtype) const {
+  require_positive(layer, "the cache's batch", batch);
+  require_positive(layer, "the cache's capacity", capacity);
+  const auto room = [&] { return Parameter(zeros({batch, heads_, capacity, embed_dim_ / heads_}, dtype)); };
+  return {room(), room()};
+}
+
+Tensor MultiheadAttention::step(const Tensor& x, KVCache& cache) {
+  require_defined(layer, {{"x", x}});
+  if (!in_weight_) throw Error(fmt::format("{}: step() is for keys and values of embed_dim features", layer));
+  const int batch_dim = options_.batch_first ? 0 : 1;
+  const Shape room = cache.k.value().shape();
+  if (x.rank() != 3 || x.size(2) != embed_dim_ || room[1] != heads_ || room[3] * heads_ != embed_dim_ ||
+      x.size(batch_dim) != room[0])
+    throw ShapeError(fmt::format("{}: x {} does not fit a cache of {}", layer, to_string(x.spec()), to_string(room)));
+  const auto length = x.size(1 - batch_dim);
+  if (cache.length < 0 || length > room[2] - cache.length)
+    throw Error(
+        fmt::format("{}: the cache of {} positions has {} and no room for {} more", layer, room[2], cache.length, length));
+
+  const auto all = heads_of(linear(x, *in_weight_, value_or_none(in_bias_)), 3);
+  const auto part = [&](std::int64_t i) { return squeeze(slice(all, 0, i, i + 1), 0); };
+  const auto start = Tensor::scalar(static_cast<double>(cache.length), Dtype::i64);
+  const auto k = slice_update(cache.k, 2, start, part(1)), v = slice_update(cache.v, 2, start, part(2));
+  cache.k.set(k);
+  cache.v.set(v);
+  cache.length += length;
+  const auto seen = less_equal(arange(room[2]), unsqueeze(arange(length) + start, 1));
+  return out_(merged(scaled_dot_product_attention(part(0), cache.k, cache.v, {.mask = seen})));
 }
 
 std::string MultiheadAttention::kind() const {

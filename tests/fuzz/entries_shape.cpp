@@ -359,6 +359,38 @@ bool add_pixels(Generator& g, bool shuffle) {
   return true;
 }
 
+/// A place that is a value; at times some of the slice lies outside.
+bool add_placed_slice(Generator& g, bool update) {
+  const auto x = g.any([&](const Ref& ref) { return g.shape_of(ref).rank() > 0 && g.shape_of(ref).numel() > 0; },
+                       [&] { return g.floating(8, 1); });
+  const auto& shape = g.shape_of(x);
+  if (shape.numel() == 0) return false;
+  const int dim = static_cast<int>(g.choose().below(shape.rank()));
+  const auto length = g.sizes().integer(1, shape[dim]), start = g.sizes().integer(0, shape[dim] - length);
+  if (!update) {
+    g.add(
+        "narrow", fmt::format("narrow($0, {}, {}, {})", dim, start, length), {x},
+        [=](const Tensors& in) { return narrow(in[0], dim, start, length); }, g.range(x));
+    return true;
+  }
+  const bool floating = is_floating(g.dtype_of(x));
+  const auto value = g.leaf(shape.with(dim, length), g.dtype_of(x), floating ? Range{-2, 2} : Range{0, 1},
+                            floating ? Fill::smooth : Fill::integers);
+  const auto [low, high] = g.range(x);
+  const Range both{std::min(low, -2.0), std::max(high, 2.0)};
+  if (g.choose().chance(0.5)) {
+    g.add(
+        "slice_update", fmt::format("slice_update($0, {}, {}, $1)", dim, start), {x, value},
+        [=](const Tensors& in) { return slice_update(in[0], dim, start, in[1]); }, both);
+    return true;
+  }
+  const auto place = g.leaf({1}, Dtype::i64, {-1, 4}, Fill::integers);
+  g.add(
+      "slice_update", fmt::format("slice_update($0, {}, $2, $1)", dim), {x, value, place},
+      [=](const Tensors& in) { return slice_update(in[0], dim, in[2], in[1]); }, both);
+  return true;
+}
+
 }  // namespace
 
 std::vector<Entry> shape_entries() {
@@ -373,6 +405,8 @@ std::vector<Entry> shape_entries() {
           {"stack", 2, [](Generator& g) { return add_joined(g, true); }},
           {"split", 4, add_split},
           {"slice", 8, add_slice},
+          {"slice_update", 1, [](Generator& g) { return add_placed_slice(g, true); }},
+          {"narrow", 0.7, [](Generator& g) { return add_placed_slice(g, false); }},
           {"pad", 3, add_pad},
           {"flip", 1, add_flip},
           {"roll", 1, add_roll},

@@ -2,6 +2,7 @@
 #include "tests/fuzz/interpret.h"
 #include "tests/reference/index/index.h"
 #include "tests/reference/shape/arrange.h"
+#include "tests/reference/shape/slice_update.h"
 
 namespace clnet::fuzz {
 
@@ -23,6 +24,11 @@ Arrays concat(const Call& call) { return {testing::reference::concat(call.in, st
 
 Arrays pad(const Call& call) { return {surround(call.in[0], call.list("before"), call.list("after"), call.in[1][0])}; }
 
+Arrays slice_update(const Call& call) {
+  return {testing::reference::slice_update(call.in[0], static_cast<int>(call.integer("dim")),
+                                           static_cast<std::int64_t>(call.in[2][0]), call.in[1])};
+}
+
 bool picks_per_place(const Call& call) { return call.node.op->name().starts_with("gather"); }
 
 Arrays index_select(const Call& call) {
@@ -38,9 +44,16 @@ Arrays index_add(const Call& call) {
 }  // namespace
 
 Rules shape_rules() {
-  return {{"reshape", {reshape, true}},     {"permute", {permute, true}}, {"slice", {slice, true}},
-          {"concat", {concat, true}},       {"pad", {pad, true}},         {"index_select", {index_select, true}},
-          {"gather", {index_select, true}}, {"index_add", {index_add}},   {"gather_add", {index_add}}};
+  return {{"reshape", {reshape, true}},
+          {"permute", {permute, true}},
+          {"slice", {slice, true}},
+          {"concat", {concat, true}},
+          {"pad", {pad, true}},
+          {"index_select", {index_select, true}},
+          {"gather", {index_select, true}},
+          {"index_add", {index_add}},
+          {"gather_add", {index_add}},
+          {"slice_update", {slice_update, true}}};
 }
 
 }  // namespace clnet::fuzz

@@ -4,6 +4,7 @@
 #include "tests/cases/attention/attention.h"
 #include "tests/cases/reduce/norms.h"
 #include "tests/cases/shape/rearrange.h"
+#include "tests/cases/shape/slice_update.h"
 #include "tests/ops/dtypes.h"
 #include "tests/reference/loss/losses.h"
 #include "tests/reference/norm/group_norm.h"
@@ -254,6 +255,23 @@ std::vector<Entry> losses() {
   };
 }
 
+std::vector<Entry> placed() {
+  return {
+      {"slice_update",
+       Takes::all,
+       Gives::same,
+       {{{4, 5}, 0.5, 2}, {{2, 5}, 0.5, 2}},
+       [](const Tensors& in) { return slice_update(in[0], 0, 1, in[1]); },
+       [](const Arrays& in) { return reference::slice_update(in[0], 0, 1, in[1]); }},
+      {"narrow",
+       Takes::all,
+       Gives::same,
+       {{{4, 5}, 0.5, 2}},
+       [](const Tensors& in) { return narrow(in[0], 1, 2, 3); },
+       [](const Arrays& in) { return reference::narrow(in[0], 1, 2, 3); }},
+  };
+}
+
 std::vector<Entry> attention() {
   const auto f = Takes::floats;
   return {
@@ -294,7 +312,8 @@ std::vector<Entry> attention() {
 
 std::vector<Entry> composed_entries() {
   auto entries = elementwise();
-  for (auto more : {rearranged(), normalised(), losses(), attention()}) entries.insert(entries.end(), more.begin(), more.end());
+  for (auto more : {rearranged(), normalised(), losses(), attention(), placed()})
+    entries.insert(entries.end(), more.begin(), more.end());
   return entries;
 }
 

@@ -159,6 +159,14 @@ std::vector<Call> calls() {
          split(t[0], {1, 1}, 0);
        }},
       {"slice", {"x"}, [](const Inputs& t) { slice(t[0], 0, 0, 1); }},
+      {"slice_update", {"x", "value"}, [](const Inputs& t) { slice_update(t[0], 0, 0, t[1]); }},
+      {"slice_update",
+       {"x", "start", "value"},
+       [](const Inputs& t) { slice_update(t[0], 0, t[1].defined() ? Tensor::scalar(0, Dtype::i64) : t[1], t[2]); }},
+      {"narrow", {"x"}, [](const Inputs& t) { narrow(t[0], 0, 0, 1); }},
+      {"narrow",
+       {"x", "start"},
+       [](const Inputs& t) { narrow(t[0], 0, t[1].defined() ? Tensor::scalar(0, Dtype::i64) : t[1], 1); }},
       {"pad",
        {"x"},
        [](const Inputs& t) {

@@ -28,6 +28,12 @@ struct AttentionMasks {
 struct MultiheadAttentionResult {
   Tensor y, weights;
 };
+/// Keys and values of the positions that MultiheadAttention::step() has seen, {batch, heads, capacity, width}. Copies share them.
+struct KVCache {
+  Parameter k, v;
+  std::int64_t length = 0;  ///< positions so far; 0 begins anew
+  std::int64_t capacity() const { return k.value().size(2); }
+};
 /// Parameters in_proj_weight {3 embed_dim, embed_dim} (q_proj_weight, k_proj_weight and v_proj_weight where kdim or vdim differ),
 /// in_proj_bias {3 embed_dim}, out_proj.weight and out_proj.bias. Inputs are {length, batch, features} (see batch_first) or
 /// {length, features}. A query that may look at nothing gets the bias of out_proj alone; in PyTorch, NaN.
@@ -45,12 +51,19 @@ class CLNET_API MultiheadAttention : public Module {
   Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks = {}) {
     return forward(query, key, value, masks);
   }
+  /// Room for so many positions.
+  KVCache cache(std::int64_t batch, std::int64_t capacity, Dtype dtype = Dtype::f32) const;
+  /// Causal attention of x, the positions that follow those in the cache, to these and to itself: what forward() with is_causal
+  /// gives at these positions for all of the sequence. They join the cache when the result is computed. One plan serves all
+  /// positions. Throws Error when the cache is full.
+  Tensor step(const Tensor& x, KVCache& cache);
   std::string kind() const override;
 
  private:
   MultiheadAttentionResult run(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks,
                                bool weights);
   Tensor heads_of(const Tensor& x, std::int64_t count) const;
+  Tensor merged(const Tensor& y) const;
   Tensor mask(const AttentionMasks& masks, const Shape& scores) const;
 
   std::int64_t embed_dim_, heads_;

@@ -32,6 +32,15 @@ CLNET_API std::vector<Tensor> split(const Tensor& x, const std::vector<std::int6
 /// end; `step` is not 0, and may be negative.
 CLNET_API Tensor slice(const Tensor& x, int dim, std::int64_t start, std::int64_t stop = std::numeric_limits<std::int64_t>::max(),
                        std::int64_t step = 1);
+/// x with the elements from `start` on along a dimension replaced by `value`, which has x's other extents and is no longer.
+/// Another start makes no other plan. A tensor (one i32 or i64) may reach outside: what would lie there is left out; a number may
+/// not.
+CLNET_API Tensor slice_update(const Tensor& x, int dim, const Tensor& start, const Tensor& value);
+CLNET_API Tensor slice_update(const Tensor& x, int dim, std::int64_t start, const Tensor& value);
+/// `length` elements from `start` on along a dimension. Unlike with slice(), another start makes no other plan. A tensor (one i32
+/// or i64) may reach outside, which gives NaN (0 for integers) and no gradient; a number may not.
+CLNET_API Tensor narrow(const Tensor& x, int dim, const Tensor& start, std::int64_t length);
+CLNET_API Tensor narrow(const Tensor& x, int dim, std::int64_t start, std::int64_t length);
 /// The elements in reverse order along each of the dimensions.
 CLNET_API Tensor flip(const Tensor& x, const Dims& dims);
 /// Elements moved by shifts[i] along dims[i], those that leave at one end entering at the other.

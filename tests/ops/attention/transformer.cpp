@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "clnet/nn/attention.h"
+#include "lib/exec/statistics.h"
 #include "tests/ops/check.h"
 #include "tests/reference/attention/transformer.h"
 
@@ -149,6 +150,44 @@ TEST_CASE("MultiheadAttention drops weights in training only") {
   CHECK(to_array(layer(x.tensor)).values != to_array(layer(x.tensor)).values);
   layer.eval();
   CHECK(to_array(layer(x.tensor)).values == to_array(layer(x.tensor)).values);
+}
+
+TEST_CASE("steps of MultiheadAttention with a cache are what it gives for the whole sequence, by one plan") {
+  for (bool batch_first : {false, true}) {
+    nn::MultiheadAttention layer(8, 2, {.dropout = 0.5, .batch_first = batch_first});
+    fill(layer);
+    layer.eval();
+    const Value x({2, 7, 8});
+    const auto arranged = [&](const Tensor& t) { return batch_first ? t : length_first(t); };
+    const auto all = arranged(x.tensor);
+    const auto want = to_array(layer(all, all, all, {.is_causal = true}));
+    auto cache = layer.cache(2, 9);
+    CHECK(cache.capacity() == 9);
+    std::vector<Tensor> pieces;
+    const int dim = batch_first ? 1 : 0;
+    const auto take = [&](std::int64_t from, std::int64_t to) {
+      auto piece = slice(all, dim, from, to);
+      eval({piece});
+      pieces.push_back(layer.step(piece, cache).detach());
+    };
+    take(0, 2);  // a beginning of several positions, then one by one
+    take(2, 3);
+    take(3, 4);
+    for (std::int64_t i = 4; i < 7; ++i) {
+      const auto piece =
+          Tensor::from(slice(all, dim, i, i + 1).to_vector<float>(), batch_first ? Shape{2, 1, 8} : Shape{1, 2, 8});
+      const auto plans = exec::statistics().plans_made;
+      pieces.push_back(layer.step(piece, cache).detach());
+      CHECK(exec::statistics().plans_made == plans);
+    }
+    compare("steps", to_array(concat(pieces, dim)), want, 1e-5);
+    CHECK(cache.length == 7);
+    CHECK_THROWS_WITH(layer.step(all, cache), Contains("has 7 and no room for 7 more"));
+    cache.length = 0;
+    compare("anew", to_array(layer.step(all, cache)), want, 1e-5);
+    CHECK_THROWS_AS(layer.step(ones({3, 1, 8}), cache), ShapeError);
+    CHECK_THROWS_AS(layer.cache(0, 4), Error);
+  }
 }
 
 TEST_CASE("MultiheadAttention refuses what does not fit") {

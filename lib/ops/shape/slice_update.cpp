@@ -1,0 +1,109 @@
+// slice_update and narrow: slices whose place is a value.
+#include <fmt/format.h>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/exec/record/recorder.h"
+#include "lib/graph/op.h"
+#include "lib/graph/require.h"
+#include "lib/ops/elementwise/elementwise.h"
+
+namespace clnet {
+
+namespace ops {
+
+namespace {
+
+/// Inputs: x, what replaces a slice of it, and where that begins.
+class SliceUpdate : public Op {
+ public:
+  explicit SliceUpdate(int dim) : dim_(dim) {}
+  std::string_view name() const override { return "slice_update"; }
+  Fields fields() const override { return {{"dim", std::int64_t{dim_}}}; }
+  Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
+  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
+    const auto &g = gradients[0], &start = inputs[2], &value = inputs[1];
+    return {slice_update(g, dim_, start, zeros_like(value)), slice_if_inside(g, start, value.size(dim_)), Tensor{}};
+  }
+  void lower(exec::Recorder& recorder) const override {
+    const auto &to = recorder.spec(recorder.output()).shape, &value = recorder.spec(recorder.input(1)).shape;
+    if (to.numel() == 0) return;
+    std::int64_t inner = 1;
+    for (int d = dim_ + 1; d < to.rank(); ++d) inner *= to[d];
+    auto& launch = recorder.kernel("slice_update", "slice_update").in("x", recorder.input(0)).in("value", recorder.input(1));
+    const bool known = recorder.host_scalar(2);
+    if (known)
+      launch.define("START_KNOWN", 1).scalar("start", recorder.input(2));
+    else
+      launch.in("start", recorder.input(2));
+    launch.out("y", recorder.output())
+        .args({to.numel(), to[dim_], value[dim_], inner})
+        .range({to.numel()}, {64})
+        .detail(fmt::format("{} of {}", to_string(value), to_string(to)));
+  }
+
+ private:
+  /// What is outside was not written: its gradient is 0, where narrow() gives NaN.
+  Tensor slice_if_inside(const Tensor& g, const Tensor& start, std::int64_t length) const {
+    std::vector<std::int64_t> extents(static_cast<std::size_t>(g.rank() - dim_), 1);
+    extents[0] = length;
+    const Tensor places = reshape(arange(length) + cast(start, Dtype::i64), Shape(extents));
+    const Tensor inside = logical_and(greater_equal(places, 0.0), less(places, static_cast<double>(g.size(dim_))));
+    return where(inside, narrow(g, dim_, start, length), scalar_like(0, g));
+  }
+
+  int dim_;
+};
+
+void require_start(std::string_view op, const Tensor& start) {
+  if ((start.dtype() != Dtype::i32 && start.dtype() != Dtype::i64) || start.numel() != 1)
+    throw DtypeError(fmt::format("{}: start must be one i32 or i64, got {}", op, to_string(start.spec())));
+}
+
+void require_inside(std::string_view op, const Tensor& x, int dim, std::int64_t start, std::int64_t length) {
+  const auto extent = x.size(dim);
+  if (start < 0 || length < 0 || start > extent || length > extent - start)
+    throw ShapeError(
+        fmt::format("{}: {} elements from {} on are not in dimension {} of {}", op, length, start, dim, to_string(x.shape())));
+}
+
+}  // namespace
+
+}  // namespace ops
+
+Tensor slice_update(const Tensor& x, int dim, const Tensor& start, const Tensor& value) {
+  require_defined("slice_update", {{"x", x}, {"start", start}, {"value", value}});
+  ops::require_start("slice_update", start);
+  ops::require_same_dtype("slice_update", x.spec(), value.spec());
+  const int at = x.shape().normalize(dim);
+  if (value.rank() != x.rank() || value.shape().with(at, x.size(at)) != x.shape() || value.size(at) > x.size(at))
+    throw ShapeError(
+        fmt::format("slice_update: {} is no slice of {} along dimension {}", to_string(value.shape()), to_string(x.shape()), at));
+  return apply(std::make_shared<ops::SliceUpdate>(at), {x, value, start.rank() == 0 ? start : reshape(start, Shape{})});
+}
+
+Tensor slice_update(const Tensor& x, int dim, std::int64_t start, const Tensor& value) {
+  require_defined("slice_update", {{"x", x}, {"value", value}});
+  if (value.rank() == x.rank()) ops::require_inside("slice_update", x, dim, start, value.size(dim));
+  return slice_update(x, dim, Tensor::scalar(static_cast<double>(start), Dtype::i64), value);
+}
+
+Tensor narrow(const Tensor& x, int dim, const Tensor& start, std::int64_t length) {
+  require_defined("narrow", {{"x", x}, {"start", start}});
+  ops::require_start("narrow", start);
+  const int at = x.shape().normalize(dim);
+  if (length < 0 || length > x.size(at))
+    throw ShapeError(fmt::format("narrow: {} elements are not in dimension {} of {}", length, at, to_string(x.shape())));
+  const Tensor places = arange(length) + cast(reshape(start, Shape{}), Dtype::i64);
+  // Negative ones would count from the end.
+  const auto extent = static_cast<double>(x.size(at));
+  return index_select(x, at, where(less(places, 0.0), Tensor::scalar(extent, Dtype::i64), places));
+}
+
+Tensor narrow(const Tensor& x, int dim, std::int64_t start, std::int64_t length) {
+  require_defined("narrow", {{"x", x}});
+  ops::require_inside("narrow", x, dim, start, length);
+  return narrow(x, dim, Tensor::scalar(static_cast<double>(start), Dtype::i64), length);
+}
+
+}  // namespace clnet
