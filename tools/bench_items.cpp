@@ -128,6 +128,55 @@ Item training(const Network& net, std::int64_t batch) {
   });
 }
 
+/// 4 layers of a GPT over characters, 128 wide with 4 heads, in front of their alphabet.
+struct CharGpt : nn::Module {
+  static constexpr std::int64_t alphabet = 65, width = 128, layers = 4, context = 64;
+  nn::Embedding characters{alphabet, width}, positions{context, width};
+  nn::TransformerEncoder encoder{width,
+                                 4,
+                                 layers,
+                                 {.dim_feedforward = 4 * width,
+                                  .dropout = 0,
+                                  .activation = nn::TransformerActivation::gelu,
+                                  .batch_first = true,
+                                  .norm_first = true},
+                                 true};
+  nn::Linear head{width, alphabet};
+
+  CharGpt() {
+    add("characters", characters);
+    add("positions", positions);
+    add("encoder", encoder);
+    add("head", head);
+  }
+  Tensor forward(const Tensor& x) override {
+    return head(encoder(characters(x) + positions(arange(context)), {.is_causal = true}));
+  }
+  /// Multiply-adds for a character.
+  static constexpr double macs() {
+    return static_cast<double>(layers * (12 * width * width + 2 * context * width) + width * alphabet);
+  }
+};
+
+/// A step of AdamW, from characters in the host's memory.
+Item char_gpt_training(std::int64_t batch) {
+  constexpr auto context = CharGpt::context;
+  const double work = 3 * 2 * CharGpt::macs() * static_cast<double>(batch * context);
+  return {fmt::format("char-gpt-train-b{}", batch), work, "FLOP", work, 0, [=]() -> Run {
+            const auto model = std::make_shared<CharGpt>();
+            const auto optimizer = std::make_shared<optim::AdamW>(*model);
+            std::vector<std::int64_t> x(static_cast<std::size_t>(batch * context)), next(x.size());
+            for (std::size_t i = 0; i < x.size(); ++i) {
+              x[i] = static_cast<std::int64_t>(i * i % CharGpt::alphabet);
+              next[i] = static_cast<std::int64_t>((i + 1) * (i + 1) % CharGpt::alphabet);
+            }
+            return [=] {
+              const auto logits = (*model)(Tensor::from(x, {batch, context}));
+              optimizer->step(cross_entropy(flatten(logits, 0, 1), Tensor::from(next, {batch * context})));
+            };
+          }};
+}
+
 double seconds(const Run& run, int times) {
   const auto device = Device::current();
   run();
@@ -175,6 +224,7 @@ std::vector<Item> items() {
     for (std::int64_t batch : photos ? std::vector<std::int64_t>{16} : std::vector<std::int64_t>{32, 64, 128, 256})
       list.push_back(training(net, batch));
   }
+  list.push_back(char_gpt_training(32));
   return list;
 }
 

@@ -159,6 +159,7 @@ constexpr const char* examples = R"(Items:
   NET-forward-bB                   a network's output from images on the device
   NET-infer-bB                     the same from the host's memory to the host's memory
   NET-train-bB                     a whole training step from the host's memory to updated weights
+  char-gpt-train-bB                the same of a GPT over characters: 4 layers, 128 wide, 4 heads, context 64
 Operations have their inputs on the device, and several runs share one wait. Per item: the median and the best time,
 arithmetic and traffic (inputs read once, results written once), and what part they are of the device's peak, which is
 measured first. Training counts each layer three times.
