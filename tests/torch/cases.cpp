@@ -43,16 +43,6 @@ std::vector<std::int64_t> Given::axes(const char* name, std::size_t count, std::
   return result;
 }
 
-Pair Given::pair(const char* name, std::int64_t otherwise) const {
-  const auto both = axes(name, 2, otherwise);
-  return {both[0], both[1]};
-}
-
-Padding Given::padding() const {
-  const auto p = pair("padding", 0);
-  return {p.height, p.width, p.height, p.width};
-}
-
 Reduction Given::reduction() const {
   const auto name = text("reduction", "mean");
   if (name == "none") return Reduction::none;

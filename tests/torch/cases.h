@@ -34,8 +34,6 @@ struct Given {
   std::string text(const char* name, const std::string& otherwise) const;
   /// An extent per axis, given as a list or as one number for all; `otherwise` where it is absent.
   std::vector<std::int64_t> axes(const char* name, std::size_t count, std::int64_t otherwise) const;
-  Pair pair(const char* name, std::int64_t otherwise) const;
-  Padding padding() const;
   Reduction reduction() const;
 };
 
@@ -51,11 +49,12 @@ Results y(const Tensor& value);
 
 /// The operations of each kind, by the manifest's names.
 void add_elementwise(Operations& operations);
-void add_image(Operations& operations);
 void add_losses(Operations& operations);
+void add_norms(Operations& operations);
 void add_products(Operations& operations);
 void add_sequences(Operations& operations);
 void add_shapes(Operations& operations);
+void add_spatial(Operations& operations);
 void add_training(Operations& operations);
 
 /// The tensors of a file by name.

@@ -121,7 +121,7 @@ Tensor activation(const Given& in) {
   if (name == "prelu") return prelu(x, in["weight"]);
   if (name == "glu") return glu(x, fn.dim(-1));
   if (name == "softmax") return softmax(x, fn.dim(-1));
-  if (name == "softmin") return softmax(-x, fn.dim(-1));
+  if (name == "softmin") return softmin(x, fn.dim(-1));
   if (name == "log_softmax" || name == "logsoftmax") return log_softmax(x, fn.dim(-1));
   throw Failed("unknown function " + in.attributes.at("fn").get<std::string>());
 }
@@ -154,6 +154,7 @@ Tensor reduction(const Given& in) {
   if (name == "min" || name == "amin") return min(x, dims, fn.keep);
   if (name == "var") return var(x, dims, correction, fn.keep);
   if (name == "std") return stddev(x, dims, correction, fn.keep);
+  if (name == "cumsum") return cumsum(x, fn.dims.empty() ? 0 : fn.dims[0]);
   if (name == "logsumexp") return logsumexp(x, dims, fn.keep);
   double p = 2;
   if (name == "norm" || (name.starts_with("norm") && read_number(name.substr(4), p)))

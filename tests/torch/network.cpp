@@ -105,6 +105,13 @@ void append(Described& network, const Word& word) {
   if (is(word, "bn")) return network.append(word.name, nn::BatchNorm2d{word.number(0)});
   if (is(word, "ln")) return network.append(word.name, nn::LayerNorm{{word.number(0)}});
   if (is(word, "fc")) return network.append(word.name, nn::Linear{word.number(0), word.number(1)});
+  if (is(word, "LSTM") || is(word, "GRU") || is(word, "RNN")) {
+    // {N, T, width}; a lower-case name, as PyTorch's modules have.
+    const nn::RecurrentOptions options{.input_size = word.number(0), .hidden_size = word.number(1), .batch_first = true};
+    if (is(word, "LSTM")) return network.append("lstm", nn::LSTM{options});
+    if (is(word, "GRU")) return network.append("gru", nn::GRU{options});
+    return network.append("rnn", nn::RNN{options});
+  }
   if (is(word, "emb")) return network.append(word.name, nn::Embedding{word.number(0), word.number(1)});
   throw Failed("unknown layer " + word.name);
 }

@@ -62,7 +62,8 @@ int main(int argc, char** argv) {
     if (!in) throw Failed("there is no manifest.json to read");
     const auto cases = json::parse(in).at("cases");
     Operations operations;
-    for (const auto& add : {add_elementwise, add_image, add_losses, add_products, add_sequences, add_shapes, add_training})
+    for (const auto& add :
+         {add_elementwise, add_losses, add_norms, add_products, add_sequences, add_shapes, add_spatial, add_training})
       add(operations);
     Count count;
     for (const auto& example : cases) count.run(example.at("name").get<std::string>(), [&] { run(example, operations, folder); });

@@ -1,36 +1,9 @@
-// Convolution, pooling and normalisation.
-#include <fmt/format.h>
-
+// Normalisation.
 #include "tests/torch/cases.h"
 
 namespace clnet::torch {
 
 namespace {
-
-Results conv2d_case(const Given& in) {
-  return y(conv2d(in["x"], in["weight"], in["bias"],
-                  {.stride = in.pair("stride", 1),
-                   .padding = in.padding(),
-                   .dilation = in.pair("dilation", 1),
-                   .groups = in.integer("groups", 1)}));
-}
-
-Results conv_transpose2d_case(const Given& in) {
-  return y(conv_transpose2d(in["x"], in["weight"], in["bias"],
-                            {.stride = in.pair("stride", 1),
-                             .padding = in.padding(),
-                             .output_padding = in.pair("output_padding", 0),
-                             .dilation = in.pair("dilation", 1),
-                             .groups = in.integer("groups", 1)}));
-}
-
-/// The kernel's size where it is absent.
-template <class Axes>
-std::optional<Axes> stride(const Given& in, Axes (Given::*read)(const char*, std::int64_t) const) {
-  const auto found = in.attributes.find("stride");
-  if (found == in.attributes.end() || found->is_null()) return std::nullopt;
-  return (in.*read)("stride", 1);
-}
 
 Results batch_norm_case(const Given& in) {
   const auto x = in["x"], old_mean = in["rm"], old_var = in["rv"];
@@ -49,18 +22,7 @@ Results batch_norm_case(const Given& in) {
 
 }  // namespace
 
-void add_image(Operations& operations) {
-  operations["conv2d"] = conv2d_case;
-  operations["conv_transpose2d"] = conv_transpose2d_case;
-  operations["avg_pool2d"] = [](const Given& in) {
-    return y(avg_pool2d(in["x"], in.pair("kernel", 1),
-                        {.stride = stride(in, &Given::pair),
-                         .padding = in.padding(),
-                         .ceil_mode = in.flag("ceil_mode"),
-                         .count_include_pad = in.flag("count_include_pad", true)}));
-  };
-  operations["adaptive_max_pool2d"] = [](const Given& in) { return y(adaptive_max_pool2d(in["x"], in.pair("output", 1))); };
-  operations["adaptive_avg_pool2d"] = [](const Given& in) { return y(adaptive_avg_pool2d(in["x"], in.pair("output", 1))); };
+void add_norms(Operations& operations) {
   operations["batch_norm"] = batch_norm_case;
   operations["layer_norm"] = [](const Given& in) {
     return y(layer_norm(in["x"], static_cast<int>(in.attributes.at("normalized_shape").size()), in["weight"], in["bias"],
