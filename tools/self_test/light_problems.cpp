@@ -188,6 +188,99 @@ Problem index_add_problem(std::int64_t words, std::int64_t width, std::int64_t p
   return result;
 }
 
+/// Many are equal, and keep their order.
+Problem argsort_problem(const Lines& lines) {
+  const Shape shape{lines.outer, lines.axis, lines.inner};
+  Problem result{.op = "argsort", .name = "argsort of " + to_string(shape) + " along 1", .inputs = {{shape, 0, 50, Dtype::i32}}};
+  result.narrow = false;
+  result.run = [](const auto& t) { return std::vector{argsort(t[0], 1)}; };
+  result.reference = [=](const auto& v) {
+    Values y(v[0].size());
+    lines.each([&](auto o, auto i) {
+      for (std::int64_t a = 0; a < lines.axis; ++a) {
+        std::int64_t rank = 0;
+        for (std::int64_t b = 0; b < lines.axis; ++b) {
+          const double own = v[0][lines(o, a, i)], other = v[0][lines(o, b, i)];
+          rank += other < own || (other == own && b < a) ? 1 : 0;
+        }
+        y[lines(o, rank, i)] = static_cast<double>(a);
+      }
+    });
+    return std::vector<Values>{y};
+  };
+  return result;
+}
+
+/// Planes twice as high and wide.
+Problem resample_problem(std::int64_t planes, std::int64_t height, std::int64_t width) {
+  Problem result{.op = "resample",
+                 .name = "bilinear interpolation of " + to_string(Shape{planes, height, width}),
+                 .inputs = {{{1, planes, height, width}}},
+                 .terms = 4};
+  result.run = [](const auto& t) {
+    return std::vector{interpolate(t[0], {.scale_factor = {2}, .mode = Interpolation::bilinear})};
+  };
+  result.reference = [=](const auto& v) {
+    // The pixel before the place and its weight; what lies outside is the edge.
+    const auto before = [](std::int64_t i) { return (i + 1) / 2 - 1; };
+    const auto weight = [](std::int64_t i) { return i % 2 == 0 ? 0.25 : 0.75; };
+    const auto pixel = [&](std::int64_t plane, std::int64_t y, std::int64_t x) {
+      const auto row = std::clamp<std::int64_t>(y, 0, height - 1), column = std::clamp<std::int64_t>(x, 0, width - 1);
+      return v[0][at((plane * height + row) * width + column)];
+    };
+    Values result_values;
+    for (std::int64_t plane = 0; plane < planes; ++plane)
+      for (std::int64_t y = 0; y < 2 * height; ++y)
+        for (std::int64_t x = 0; x < 2 * width; ++x) {
+          double sum = 0;
+          for (std::int64_t dy : {0, 1})
+            for (std::int64_t dx : {0, 1})
+              sum += (dy == 0 ? weight(y) : 1 - weight(y)) * (dx == 0 ? weight(x) : 1 - weight(x)) *
+                     pixel(plane, before(y) + dy, before(x) + dx);
+          result_values.push_back(sum);
+        }
+    return std::vector<Values>{result_values};
+  };
+  return result;
+}
+
+/// All sequences of full length; class 0 is the blank.
+Problem ctc_problem(std::int64_t steps, std::int64_t batch, std::int64_t classes, std::int64_t targets) {
+  Problem result{
+      .op = "ctc_loss",
+      .name = "ctc_loss of " + to_string(Shape{steps, batch, classes}),
+      .inputs = {{{steps, batch, classes}, -3, -0.5}, {{batch, targets}, 1, static_cast<double>(classes - 1), Dtype::i32}},
+      .terms = static_cast<double>(3 * steps)};
+  result.run = [=](const auto& t) {
+    return std::vector{ctc_loss(t[0], t[1], full({batch}, static_cast<double>(steps), Dtype::i32),
+                                full({batch}, static_cast<double>(targets), Dtype::i32), {.reduction = Reduction::none})};
+  };
+  result.reference = [=](const auto& v) {
+    Values losses;
+    for (std::int64_t n = 0; n < batch; ++n) {
+      const auto states = 2 * targets + 1;
+      const auto label = [&](std::int64_t s) {
+        return s % 2 == 0 ? 0 : static_cast<std::int64_t>(v[1][at(n * targets + s / 2)]);
+      };
+      // The probability of all ways to each state; before the first step, in the middle of nowhere.
+      Values ways(at(states), 0.0);
+      for (std::int64_t t = 0; t < steps; ++t) {
+        Values next(ways.size(), 0.0);
+        for (std::int64_t s = 0; s < states; ++s) {
+          double sum = t == 0 ? (s < 2 ? 1.0 : 0.0) : ways[at(s)];
+          if (t > 0 && s > 0) sum += ways[at(s - 1)];
+          if (t > 0 && s > 1 && label(s) != 0 && label(s) != label(s - 2)) sum += ways[at(s - 2)];
+          next[at(s)] = sum * std::exp(v[0][at((t * batch + n) * classes + label(s))]);
+        }
+        ways = next;
+      }
+      losses.push_back(-std::log(ways[at(states - 1)] + ways[at(states - 2)]));
+    }
+    return std::vector<Values>{losses};
+  };
+  return result;
+}
+
 /// The last two of three dimensions, or the first two, change places.
 Problem transpose_problem(const Shape& shape, bool last) {
   Problem result{.op = "strided_copy",
@@ -299,11 +392,21 @@ std::vector<Problem> make_row_problems(bool full) {
        [](double a, double b) { return std::min(a, b); }},
       {"prod", [](const Tensor& x, const Dims& d, bool k) { return prod(x, d, k); }, 1,
        [](double a, double b) { return a * b; }}};
-  std::vector<Problem> result{
-      softmax_problem({40, 100, 1}, false), softmax_problem({3, 30, 7}, true),    batch_norm_problem({4, 6, 35}),
-      layer_norm_problem(30, 100),          cross_entropy_problem(50, 40, false), cross_entropy_problem(50, 40, true),
-      index_add_problem(20, 24, 100),       argmax_problem({20, 130, 1}),         argmax_problem({3, 50, 20}),
-      transpose_problem({3, 40, 33}, true), transpose_problem({9, 8, 20}, false)};
+  std::vector<Problem> result{softmax_problem({40, 100, 1}, false),
+                              softmax_problem({3, 30, 7}, true),
+                              batch_norm_problem({4, 6, 35}),
+                              layer_norm_problem(30, 100),
+                              cross_entropy_problem(50, 40, false),
+                              cross_entropy_problem(50, 40, true),
+                              index_add_problem(20, 24, 100),
+                              argmax_problem({20, 130, 1}),
+                              argmax_problem({3, 50, 20}),
+                              transpose_problem({3, 40, 33}, true),
+                              transpose_problem({9, 8, 20}, false),
+                              argsort_problem({4, 100, 1}),
+                              argsort_problem({2, 40, 3}),
+                              resample_problem(3, 5, 9),
+                              ctc_problem(12, 3, 6, 4)};
   for (const auto& reducer : reducers)
     for (const Lines& lines : {Lines{30, 200, 1}, Lines{2, 50, 40}})
       if (full || reducer.start == 0 || lines.inner == 1) result.push_back(reduce_problem(lines, reducer));
@@ -322,6 +425,9 @@ std::vector<Problem> make_row_problems(bool full) {
     result.push_back(cross_entropy_problem(3, 5000, true));
     result.push_back(index_add_problem(5, 100, 2000));
     result.push_back(transpose_problem({1, 300, 200}, true));
+    result.push_back(argsort_problem({1, 3000, 1}));
+    result.push_back(resample_problem(2, 70, 130));
+    result.push_back(ctc_problem(80, 2, 30, 35));
   }
   return result;
 }
