@@ -76,6 +76,36 @@ Item memory_bound(const std::string& name, double bytes, const Shape& shape, Ten
           }};
 }
 
+/// The outputs of a stack of recurrent layers, or their parameters' gradients, too.
+Item recurrent(const Recurrent& r, bool gradient) {
+  constexpr std::int64_t steps = 64, batch = 32;
+  // Products with the input and with the state; the first input needs no gradient.
+  const double layer = 4.0 * static_cast<double>(steps * batch * r.gates * r.hidden * r.hidden);
+  const double flops = gradient ? 5.5 * layer : 2 * layer;
+  return {fmt::format("{}-{}-{}-b{}", r.name, r.hidden, gradient ? "gradient" : "forward", batch),
+          flops,
+          "FLOP",
+          flops,
+          0,
+          [=]() -> Run {
+            const nn::RecurrentOptions options{.input_size = r.hidden, .hidden_size = r.hidden, .num_layers = 2};
+            std::shared_ptr<nn::Module> model;
+            if (r.gates == 4)
+              model = std::make_shared<nn::LSTM>(options);
+            else
+              model = std::make_shared<nn::GRU>(options);
+            const Tensor x = rand({steps, batch, r.hidden});
+            x.eval();
+            return [=] {
+              const Tensor y = (*model)(x);
+              if (!gradient) return y.eval();
+              std::vector<Tensor> parameters;
+              for (const auto& [name, parameter] : model->parameters()) parameters.push_back(parameter);
+              eval(gradients(sum(y), parameters));
+            };
+          }};
+}
+
 std::vector<float> random_pixels(std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
   std::uint32_t state = 1;
@@ -207,6 +237,9 @@ std::vector<Item> items() {
     list.push_back(backward(c, Gradient::data));
     list.push_back(backward(c, Gradient::weights));
   }
+
+  for (const auto& r : recurrents)
+    for (bool gradient : {false, true}) list.push_back(recurrent(r, gradient));
 
   const double mib = 1 << 20;
   list.push_back(memory_bound("relu-64m", 2 * 256 * mib, {64 << 20}, relu));

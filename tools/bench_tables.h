@@ -15,6 +15,13 @@ struct Product {
   std::int64_t m, n, k;
 };
 
+/// Two layers over sequences {64, 32, hidden}.
+struct Recurrent {
+  const char* name;
+  std::int64_t gates, hidden;
+};
+constexpr Recurrent recurrents[] = {{"lstm", 4, 128}, {"lstm", 4, 512}, {"gru", 3, 128}, {"gru", 3, 512}};
+
 /// `macs`: multiply-adds of all layers for one image, `first` those of the first, whose input needs no gradient.
 struct Network {
   const char* name;

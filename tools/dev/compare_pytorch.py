@@ -33,6 +33,7 @@ keras-cnn-train-b32 keras-cnn-train-b128 cnn-train-b64 cnn-train-b256
 resnet18-infer-b1 resnet18-infer-b16 resnet18-train-b16 mobilenetv2-infer-b16 mobilenetv2-train-b16""".split()
 
 NETWORKS = "keras-cnn", "cnn", "resnet18", "mobilenetv2"
+RECURRENT = re.compile(r"(lstm|gru)-(\d+)-(forward|gradient)-b(\d+)$")
 CONVOLUTION = re.compile(r"(conv|conv1x1|depthwise(?=-\d+-\d+-b))-(\d+-\d+(?:-\d+)?)-b(\d+)-(forward|backward-data|backward-weights)$")
 
 
@@ -114,6 +115,19 @@ def torch_runs(torch, name):
         n = int(name.split("-")[1])
         a, b = torch.rand(n, n), torch.rand(n, n)
         return [lambda: torch.matmul(a, b)]
+    recurrent = RECURRENT.match(name)
+    if recurrent:
+        hidden = int(recurrent[2])
+        model = (torch.nn.LSTM if recurrent[1] == "lstm" else torch.nn.GRU)(hidden, hidden, 2)
+        x = torch.rand(64, int(recurrent[4]), hidden)
+
+        def run():
+            if recurrent[3] == "forward":
+                with torch.no_grad():
+                    return model(x)
+            model.zero_grad()
+            model(x)[0].sum().backward()
+        return [run]
     layer = convolution(torch, name)
     if layer:
         runs = []
@@ -233,7 +247,7 @@ def measure_torch(options, name, policy):
 
 def known(name):
     net = re.match(r"(.*)-(infer|train)-b\d+$", name)
-    return bool(re.match(r"matmul-\d+$", name) or CONVOLUTION.match(name) or net and net[1] in NETWORKS)
+    return bool(re.match(r"matmul-\d+$", name) or RECURRENT.match(name) or CONVOLUTION.match(name) or net and net[1] in NETWORKS)
 
 
 def main():
