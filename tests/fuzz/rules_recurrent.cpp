@@ -106,8 +106,19 @@ Arrays recurrent_backward(const Call& call) {
   return outputs;
 }
 
+Arrays unstack(const Call& call) {
+  const auto& x = call.in[0];
+  const auto count = x.size(1) * x.size(2);
+  Arrays steps(static_cast<std::size_t>(x.size(0)), Array({x.size(1), x.size(2)}));
+  for (std::int64_t i = 0; i < x.numel(); ++i) steps[static_cast<std::size_t>(i / count)][i % count] = x[i];
+  return steps;
+}
+
 }  // namespace
 
-Rules recurrent_rules() { return {{"recurrent", {recurrent, false, 4}}, {"recurrent_backward", {recurrent_backward, false, 4}}}; }
+Rules recurrent_rules() {
+  return {
+      {"unstack", {unstack, true}}, {"recurrent", {recurrent, false, 4}}, {"recurrent_backward", {recurrent_backward, false, 4}}};
+}
 
 }  // namespace clnet::fuzz

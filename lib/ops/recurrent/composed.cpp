@@ -1,5 +1,7 @@
 // A recurrence as graph: the meaning of the operation, and the way to its second derivatives.
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "clnet/ops.h"
@@ -16,10 +18,38 @@ Tensor gate(const Tensor& all, std::int64_t which, std::int64_t count) {
   return count == 1 ? all : slice(all, -1, which * width, (which + 1) * width);
 }
 
-/// Step t of {T, N, ...}.
-Tensor step_of(const Tensor& sequence, std::int64_t t) {
-  return reshape(slice(sequence, 0, t, t + 1), Shape{sequence.size(1), sequence.size(2)});
-}
+/// The steps of {T, N, W} as T tensors: views, whose gradients make one sequence again instead of a sum of T padded ones.
+class Unstack : public Op {
+ public:
+  std::string_view name() const override { return "unstack"; }
+  Specs infer(const Specs& inputs) const override {
+    const auto& x = inputs[0];
+    return Specs(static_cast<std::size_t>(x.shape[0]), Spec{{x.shape[1], x.shape[2]}, x.dtype});
+  }
+  Tensors vjp(const Tensors&, const Tensors& outputs, const Tensors& gradients) const override {
+    Tensors all;
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      all.push_back(gradients[i].defined() ? gradients[i] : zeros_like(outputs[i]));
+    return {stack(all)};
+  }
+  std::optional<Alias> alias(const Specs& inputs, std::size_t output) const override {
+    const auto& x = inputs[0].shape;
+    if (x.numel() == 0) return std::nullopt;
+    return Alias{0, static_cast<std::int64_t>(output) * x[1] * x[2]};
+  }
+  void lower(exec::Recorder&) const override {}  // there are no elements
+};
+
+/// Gives step t of {T, N, W}.
+class Steps {
+ public:
+  explicit Steps(const Tensor& sequence)
+      : steps_(sequence.defined() ? apply_all(std::make_shared<Unstack>(), {sequence}) : Tensors{}) {}
+  const Tensor& operator[](std::int64_t t) const { return steps_[static_cast<std::size_t>(t)]; }
+
+ private:
+  Tensors steps_;
+};
 
 }  // namespace
 
@@ -52,10 +82,11 @@ RecurrenceOutputs recur_composed(const Recurrence& recurrence, const RecurrenceI
   Tensor h = in.h0, c = in.c0;
   Tensor lengths;
   if (in.lengths.defined()) lengths = unsqueeze(in.lengths, 1);
+  const Steps from_x(in.gates);
   std::vector<Tensor> y, gates, cells;
   for (std::int64_t i = 0; i < steps; ++i) {
     const auto t = recurrence.reverse ? steps - 1 - i : i;
-    auto step = one_step(recurrence.cell, step_of(in.gates, t), h, c, in);
+    auto step = one_step(recurrence.cell, from_x[t], h, c, in);
     if (lengths.defined()) {
       const Tensor valid = greater(lengths, static_cast<double>(t)), none = Tensor::scalar(0);
       y.push_back(where(valid, step.h, none));
@@ -85,38 +116,39 @@ RecurrenceGradients recur_backward_composed(const Recurrence& recurrence, const 
   const bool lstm = cell == Cell::lstm, gru = cell == Cell::gru;
   const auto steps = in.dy.size(0);
   Tensor carry = in.dh, dc = in.dc, after;
+  const Steps all_dy(in.dy), all_y(in.y), all_gates(in.gates), all_cells(in.cells);
   Tensor lengths;
   if (in.lengths.defined()) lengths = unsqueeze(in.lengths, 1);
   std::vector<Tensor> gates(static_cast<std::size_t>(steps)), products(gates.size());
   for (std::int64_t i = 0; i < steps; ++i) {
     const auto t = recurrence.reverse ? i : steps - 1 - i;
     // The state that the step began with.
-    const auto before = [&](const Tensor& sequence, const Tensor& initial) {
+    const auto before = [&](const Steps& sequence, const Tensor& initial) {
       if (i == steps - 1) return initial;
-      const Tensor state = step_of(sequence, recurrence.reverse ? t + 1 : t - 1);
+      const Tensor state = sequence[recurrence.reverse ? t + 1 : t - 1];
       if (!recurrence.reverse || !lengths.defined()) return state;
       return where(equal(lengths, static_cast<double>(t + 1)), initial, state);
     };
     const Tensor arrived = after.defined() ? carry + matmul(after, in.weight_hh) : carry;
-    const Tensor d = arrived + step_of(in.dy, t);
+    const Tensor d = arrived + all_dy[t];
     Tensor next_carry, next_dc, dgates, dproduct;
     if (lstm) {
-      const Tensor all = step_of(in.gates, t), ct = tanh(step_of(in.cells, t));
+      const Tensor all = all_gates[t], ct = tanh(all_cells[t]);
       const Tensor input = gate(all, 0, 4), forget = gate(all, 1, 4), g = gate(all, 2, 4), o = gate(all, 3, 4);
       const Tensor dcell = dc + d * o * (1.0 - square(ct));
-      dgates = concat({dcell * g * input * (1.0 - input), dcell * before(in.cells, in.c0) * forget * (1.0 - forget),
+      dgates = concat({dcell * g * input * (1.0 - input), dcell * before(all_cells, in.c0) * forget * (1.0 - forget),
                        dcell * input * (1.0 - square(g)), d * ct * o * (1.0 - o)},
                       1);
       next_dc = dcell * forget;
     } else if (gru) {
-      const Tensor all = step_of(in.gates, t), r = gate(all, 0, 3), z = gate(all, 1, 3), n = gate(all, 2, 3);
-      const Tensor dn = d * (1.0 - z) * (1.0 - square(n)), dr = dn * step_of(in.cells, t) * r * (1.0 - r);
-      const Tensor dz = d * (before(in.y, in.h0) - n) * z * (1.0 - z);
+      const Tensor all = all_gates[t], r = gate(all, 0, 3), z = gate(all, 1, 3), n = gate(all, 2, 3);
+      const Tensor dn = d * (1.0 - z) * (1.0 - square(n)), dr = dn * all_cells[t] * r * (1.0 - r);
+      const Tensor dz = d * (before(all_y, in.h0) - n) * z * (1.0 - z);
       dgates = concat({dr, dz, dn}, 1);
       dproduct = concat({dr, dz, dn * r}, 1);
       next_carry = d * z;
     } else {
-      const Tensor y = step_of(in.y, t);
+      const Tensor y = all_y[t];
       dgates = cell == Cell::tanh ? d * (1.0 - square(y)) : where(greater(y, 0.0), d, Tensor::scalar(0));
     }
     if (!gru) dproduct = dgates;

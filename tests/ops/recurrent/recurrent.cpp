@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
+#include "lib/exec/statistics.h"
 #include "tests/ops/check.h"
 
 using namespace clnet;
@@ -58,6 +59,20 @@ TEST_CASE("a recurrent layer is the loop of its cell, with first and second deri
   const auto got = second(layer.output, {layer.h, layer.c}), want = second(stack(outputs), state);
   for (std::size_t i = 0; i < got.size(); ++i)
     compare("derivative " + std::to_string(i), to_array(got[i]), to_array(want[i]), 2e-5);
+}
+
+TEST_CASE("a graph with a recurrent layer does not grow with its steps") {
+  const auto w = weights_of(4, 3, 5);
+  const auto operations = [&](std::int64_t steps) {
+    const auto result = lstm_layer(values({steps, 2, 3}, 5), {}, {}, w);
+    const auto wanted = gradients(sum(result.output) + sum(result.c), {w.weight_ih, w.weight_hh, w.bias_ih});
+    const auto before = exec::statistics().operations;
+    eval(wanted);
+    return exec::statistics().operations - before;
+  };
+  const auto few = operations(5);
+  CHECK(few > 0);
+  CHECK(few == operations(60));
 }
 
 TEST_CASE("recurrent layers refuse what does not fit") {
