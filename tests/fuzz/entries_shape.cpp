@@ -221,6 +221,7 @@ bool add_pad(Generator& g) {
   for (auto extent : shape) {
     const auto least = mode == PadMode::constant && g.choose().chance(0.3) ? -extent / 2 : std::int64_t{0};
     const auto most = mode == PadMode::reflect               ? std::clamp<std::int64_t>(extent - 1, 0, 2)
+                      : mode == PadMode::circular            ? std::min<std::int64_t>(extent, 2)
                       : mode == PadMode::edge && extent == 0 ? 0
                                                              : 2;
     const bool here = g.choose().chance(0.6);
