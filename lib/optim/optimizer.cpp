@@ -75,16 +75,13 @@ struct Optimizer::Impl {
   void add(const Parameters& parameters, std::shared_ptr<const Rule> rule, double rate) {
     std::vector<Slot> more;
     for (const auto& [full_name, parameter] : parameters.list()) {
-      const auto taken = [&](const std::vector<Slot>& list) {
-        for (const auto& slot : list) {
+      for (const auto* list : {&slots, &more})
+        for (const auto& slot : *list) {
           if (slot.parameter.same(parameter))
             throw Error(fmt::format("{}: {} is optimized already{}", rule->name(), full_name,
                                     slot.name == full_name ? "" : ", as " + slot.name));
           if (slot.name == full_name) throw Error(fmt::format("{}: two parameters are called {}", rule->name(), full_name));
         }
-      };
-      taken(slots);
-      taken(more);
       more.push_back(make_slot(*rule, full_name, parameter));
     }
     const double first = groups.empty() ? rate : groups[0].rate;

@@ -3,8 +3,6 @@
 #define TYPE_y0 f32
 #include "clnet.clh"
 
-#pragma clang diagnostic ignored "-Wpass-failed"
-
 kernel void fused_add_gelu_tanh(OUT_SHARED(y0), IN_SHARED(x0), IN_SHARED(x1), const int n0, const int n1, const int n2,
                                 const int a1_1, const int rows, const int rows_per_item, const int piece,
                                 const int pieces) {

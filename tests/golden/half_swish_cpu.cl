@@ -2,8 +2,6 @@
 #define TYPE_y0 f16
 #include "clnet.clh"
 
-#pragma clang diagnostic ignored "-Wpass-failed"
-
 kernel void fused_sigmoid_mul(OUT_SHARED(y0), IN_SHARED(x0), const int n0, const int piece) {
   const int from = (int)get_global_id(0) * piece, to = from + min(piece, n0 - from);
 #pragma clang loop vectorize(assume_safety)

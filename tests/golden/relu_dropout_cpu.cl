@@ -5,8 +5,6 @@
 #define TYPE_y1 f32
 #include "clnet.clh"
 
-#pragma clang diagnostic ignored "-Wpass-failed"
-
 kernel void fused_relu_dropout(OUT_SHARED(y0), OUT_SHARED(y1), IN_SHARED(x0), SCALAR(s0), SCALAR(s1), const float p0,
                                const float p1, const int n0, const int piece) {
   const int from = (int)get_global_id(0) * piece, to = from + min(piece, n0 - from);

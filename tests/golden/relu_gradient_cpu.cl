@@ -5,8 +5,6 @@
 #define TYPE_y0 f32
 #include "clnet.clh"
 
-#pragma clang diagnostic ignored "-Wpass-failed"
-
 kernel void fused_greater_where(OUT_SHARED(y0), IN_SHARED(x0), IN_SHARED(x1), SCALAR(s0), SCALAR(s1), const int n0,
                                 const int piece) {
   const int from = (int)get_global_id(0) * piece, to = from + min(piece, n0 - from);

@@ -179,9 +179,7 @@ class Printer {
       parameters_ +=
           inner_ ? ", const int rows, const int rows_per_item, const int piece, const int pieces" : ", const int piece";
 
-    // Where a loop cannot become vectors (loads of halves), scalars are right, and no news.
-    constexpr std::string_view quiet = "#pragma clang diagnostic ignored \"-Wpass-failed\"\n\n";
-    auto source = fmt::format("#include \"clnet.clh\"\n\n{}kernel void {}({}) {{\n{}}}\n", rows ? quiet : "", name_,
+    auto source = fmt::format("#include \"clnet.clh\"\n\nkernel void {}({}) {{\n{}}}\n", name_,
                               wrapped(parameters_, name_.size() + 13), body);
     auto& launch = recorder_.generated(name_, std::move(source), name_);
     arguments(launch);

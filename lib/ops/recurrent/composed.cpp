@@ -125,7 +125,7 @@ RecurrenceGradients recur_backward_composed(const Recurrence& recurrence, const 
     // The state that the step began with.
     const auto before = [&](const Steps& sequence, const Tensor& initial) {
       if (i == steps - 1) return initial;
-      const Tensor state = sequence[recurrence.reverse ? t + 1 : t - 1];
+      const Tensor& state = sequence[recurrence.reverse ? t + 1 : t - 1];
       if (!recurrence.reverse || !lengths.defined()) return state;
       return where(equal(lengths, static_cast<double>(t + 1)), initial, state);
     };
@@ -133,7 +133,8 @@ RecurrenceGradients recur_backward_composed(const Recurrence& recurrence, const 
     const Tensor d = arrived + all_dy[t];
     Tensor next_carry, next_dc, dgates, dproduct;
     if (lstm) {
-      const Tensor all = all_gates[t], ct = tanh(all_cells[t]);
+      const Tensor& all = all_gates[t];
+      const Tensor ct = tanh(all_cells[t]);
       const Tensor input = gate(all, 0, 4), forget = gate(all, 1, 4), g = gate(all, 2, 4), o = gate(all, 3, 4);
       const Tensor dcell = dc + d * o * (1.0 - square(ct));
       dgates = concat({dcell * g * input * (1.0 - input), dcell * before(all_cells, in.c0) * forget * (1.0 - forget),
@@ -141,14 +142,15 @@ RecurrenceGradients recur_backward_composed(const Recurrence& recurrence, const 
                       1);
       next_dc = dcell * forget;
     } else if (gru) {
-      const Tensor all = all_gates[t], r = gate(all, 0, 3), z = gate(all, 1, 3), n = gate(all, 2, 3);
+      const Tensor& all = all_gates[t];
+      const Tensor r = gate(all, 0, 3), z = gate(all, 1, 3), n = gate(all, 2, 3);
       const Tensor dn = d * (1.0 - z) * (1.0 - square(n)), dr = dn * all_cells[t] * r * (1.0 - r);
       const Tensor dz = d * (before(all_y, in.h0) - n) * z * (1.0 - z);
       dgates = concat({dr, dz, dn}, 1);
       dproduct = concat({dr, dz, dn * r}, 1);
       next_carry = d * z;
     } else {
-      const Tensor y = all_y[t];
+      const Tensor& y = all_y[t];
       dgates = cell == Cell::tanh ? d * (1.0 - square(y)) : where(greater(y, 0.0), d, Tensor::scalar(0));
     }
     if (!gru) dproduct = dgates;
