@@ -16,8 +16,6 @@ share() {
   shift 2
   ${wrapper:-} "$tool" --mode "$mode" --seed "$seed" --count 1000000 --seconds "$time" --shrink-seconds 20 "$@" >"$log" 2>&1 || failed=1
   grep -vE '^  [0-9]|^coverage|^mode ' "$log" || true
-  # A driver's compiler that speaks to the user's screen (PoCL: "1 warning generated.") has something to say of our kernels.
-  ! grep -qE 'warnings? generated' "$log" || failed=1
   echo "$device: $(grep '^mode ' "$log" | tail -n 1 | grep . || echo "mode $mode ended without a word, FAILED")"
   seed=$((seed + 1000000))
 }
