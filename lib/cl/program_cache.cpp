@@ -18,9 +18,9 @@ namespace clnet::ocl {
 
 namespace {
 
-constexpr const char* plain_options = "-cl-std=CL1.2";
+constexpr const char* plain_options = "-cl-std=CL1.2 -w";
 /// With the guard of PoCL's header, which is then left out.
-constexpr const char* declared_options = "-cl-std=CL1.2 -D_OPENCL_H_";
+constexpr const char* declared_options = "-cl-std=CL1.2 -w -D_OPENCL_H_";
 
 /// Equal for equal programs only: every part is followed by its length.
 std::string key_of(const ProgramSource& program) {

@@ -1,6 +1,12 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -109,6 +115,26 @@ TEST_CASE("a function that clnet does not declare comes from the compiler's own 
   CHECK(run(programs,
             {"rare", "kernel void answer(global int* x) { x[0] = (int)popcount(VALUE); }", {{"VALUE", "255u"}}, true}) == 8);
   CHECK(programs.built() == 1);
+}
+
+TEST_CASE("a compiler's warnings do not reach the user's screen") {
+  // PoCL says "1 warning generated." of its own accord. The value makes a program that no cache knows.
+  const auto value = std::chrono::steady_clock::now().time_since_epoch().count() % 1000000007;
+  auto programs = fresh();
+  const clnet::test::Folder folder;
+  const auto path = folder.write("stderr", "");
+  std::fflush(stderr);
+  const int screen = ::dup(2), into = ::open(path.c_str(), O_WRONLY);
+  ::dup2(into, 2);
+  const int got = run(
+      programs,
+      {"answer", "kernel void answer(global int* x) { x[0] = x[0] == x[0] ? VALUE : 0; }", {{"VALUE", std::to_string(value)}}});
+  std::fflush(stderr);
+  ::dup2(screen, 2);
+  ::close(screen);
+  ::close(into);
+  CHECK(got == value);
+  CHECK(file::read(path, 1000).empty());
 }
 
 TEST_CASE("a kernel that a program does not have is an error that names both") {
