@@ -17,6 +17,7 @@ Tensor to_tensor(Array& array, Dtype dtype);
 Array to_array(const Tensor& tensor);
 /// Values for an input, the same at every run.
 Array make_values(const Input& input, std::uint64_t seed);
+Tensor make_tensor(const Shape& shape, std::uint64_t seed = 1, double low = -1, double high = 1);
 /// The largest difference must not exceed `tolerance` times the largest reference value (at least 1).
 void compare(const std::string& what, const Array& got, const Array& want, double tolerance);
 
