@@ -30,13 +30,18 @@ struct Counters {
   std::atomic<std::uint64_t> evaluations, operations, kernels, host_calls, plans_made, plans_reused, repeated;
 } counters;
 
+/// Two devices may be equal, and one may have two contexts.
+std::string label(const DeviceInfo& info) { return fmt::format("{} ({}:{})", info.name, info.platform_index, info.device_index); }
+
 std::shared_ptr<ocl::Context> device_of(const Work& work, std::shared_ptr<ocl::Context> found) {
   for (const auto& leaf : work.values) {
     const auto* value = dynamic_cast<const DeviceValue*>(leaf.get());
     if (!value || value->device == found) continue;
-    if (found)
-      throw DeviceError(fmt::format("eval: a value lives on {}, another (or the evaluation) on {}; copy_to() copies values",
-                                    value->device->info().name, found->info().name));
+    if (found) {
+      const auto here = label(value->device->info()), there = label(found->info());
+      throw DeviceError(fmt::format("eval: a value lives on {}, another (or the evaluation) on {}; copy_to() copies values", here,
+                                    here == there ? "the same device in another context" : there));
+    }
     found = value->device;
   }
   return found ? found : Device::current().context();
