@@ -127,15 +127,6 @@ bool small_enough(const Case& example) {
   return elements <= std::stoll(limit);
 }
 
-/// Compiling a kernel once more for each dtype is what takes the time: of many cases every other one is checked in f16 and the
-/// others in bf16, unless CLNET_TEST_DTYPES=all.
-std::vector<Dtype> narrow_dtypes(std::size_t index, std::size_t count) {
-  constexpr std::size_t few = 4;
-  static const char* wanted = std::getenv("CLNET_TEST_DTYPES");
-  if (count < few || (wanted && std::string_view(wanted) == "all")) return {Dtype::f16, Dtype::bf16};
-  return {index % 2 == 0 ? Dtype::f16 : Dtype::bf16};
-}
-
 void check_all(const std::vector<Case>& cases, const std::string& solver) {
   for (std::size_t index = 0; index < cases.size(); ++index) {
     const auto& example = cases[index];
@@ -159,7 +150,7 @@ void check_all(const std::vector<Case>& cases, const std::string& solver) {
       if (example.gradient) check_gradient(example, where);
     });
     if (example.all_dtypes)
-      for (auto dtype : narrow_dtypes(index, cases.size()))
+      for (auto dtype : sampled_dtypes(index))
         unless_refused([&] { check_forward(example, dtype, where + " in " + std::string(to_string(dtype))); });
   }
 }
@@ -231,6 +222,16 @@ Array make_values(const Input& input, std::uint64_t seed) {
 Tensor make_tensor(const Shape& shape, std::uint64_t seed, double low, double high) {
   auto array = make_values({shape, low, high}, seed);
   return to_tensor(array, Dtype::f32);
+}
+
+bool all_wanted() {
+  static const char* wanted = std::getenv("CLNET_TEST_ALL");
+  return wanted && std::string_view(wanted) == "1";
+}
+
+std::vector<Dtype> sampled_dtypes(std::size_t index) {
+  if (all_wanted()) return {Dtype::f16, Dtype::bf16};
+  return {index % 2 == 0 ? Dtype::f16 : Dtype::bf16};
 }
 
 void compare(const std::string& what, const Array& got, const Array& want, double tolerance) {
