@@ -206,6 +206,7 @@ int run(const TrainOptions& o) {
   fit.batch_size = o.batch_size;
   fit.optimizer = make_optimizer(o, *model);
   fit.schedule = make_schedule(o, total);
+  fit.precision = o.precision == "f16" ? Dtype::f16 : o.precision == "bf16" ? Dtype::bf16 : Dtype::f32;
   fit.validation = sets.test;
   fit.shuffle = !o.no_shuffle;
   fit.seed = o.seed;

@@ -111,6 +111,9 @@ void define(CLI::App& app, TrainOptions& o) {
   app.add_flag("--nesterov", o.nesterov, "Nesterov's momentum, with sgd")->group(group);
   option(group, "--weight-decay", o.weight_decay, "W", "(default: 0.01 for adamw, else 0)")->check(number(0, true));
   option(group, "--clip-norm", o.clip_norm, "NORM", "scale gradients down to at most this joint norm")->check(number(0, false));
+  option(group, "--precision", o.precision, "DTYPE",
+         "f32, f16 or bf16: what products are computed with; weights stay f32, and f16 scales the loss (default: f32)")
+      ->check(one_of({"f32", "f16", "bf16"}));
   option(group, "--early-stopping", o.early_stopping, "N", "end when the test loss has not improved for N epochs")
       ->check(count());
   option(group, "--seed", o.seed, "N", "of initial weights, shuffling and dropout; same seed, same numbers (default: 1)")

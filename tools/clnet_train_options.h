@@ -18,6 +18,7 @@ struct TrainOptions {
   std::string optimizer = "adam";
   std::optional<double> learning_rate, momentum, weight_decay, clip_norm;
   bool nesterov = false;
+  std::string precision = "f32";
   std::string schedule = "one-cycle";
   std::optional<std::int64_t> warmup_steps, decay_steps;
   std::int64_t early_stopping = 0;

@@ -1,6 +1,7 @@
 // Everything that clnet offers, except the caller's own OpenCL objects (clnet/opencl.h).
 #pragma once
 
+#include "clnet/autocast.h"
 #include "clnet/autograd.h"
 #include "clnet/data.h"
 #include "clnet/debug.h"

@@ -40,6 +40,9 @@ struct FitOptions {
   optim::Schedule schedule = nullptr;  ///< sets the learning rate before each step; none: the optimizer's own
   std::function<Tensor(const Tensor& output, const Tensor& labels)> loss = nullptr;      ///< cross-entropy when not given
   std::optional<std::reference_wrapper<const data::Dataset>> validation = std::nullopt;  ///< evaluated after each epoch
+  /// f16 or bf16: model and loss are written down within Autocast of it, in training and validation. Parameters stay f32. An
+  /// optimizer without a loss scale gets one for f16.
+  Dtype precision = Dtype::f32;
   bool shuffle = true;
   std::uint64_t seed = 0;           ///< of the shuffle
   std::int64_t early_stopping = 0;  ///< end when the validation loss has not improved for so many epochs; 0: never
@@ -69,8 +72,8 @@ struct FitResult {
 /// Trains `model`, whose output is {n, classes}, with `options.optimizer` (made for it; Error otherwise). Resuming from a
 /// checkpoint gives the numbers of a run that was never stopped. Throws Error for options that make no sense and when the loss is
 /// no longer a finite number; FileError, before anything is trained, for a checkpoint that is damaged, of another model or of
-/// another run (batch size, seed, samples, normalisation, learning rates so far), and when its folder cannot be made or written
-/// to.
+/// another run (batch size, seed, precision, samples, normalisation, learning rates so far), and when its folder cannot be made
+/// or written to.
 CLNET_API FitResult fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options);
 
 }  // namespace clnet::train

@@ -1,6 +1,7 @@
 // One step of an optimizer for up to eight parameters of one dtype: reads values, gradients and the optimizer's state, writes the
 // new ones. RULE chooses the formula, so that the program of one optimizer holds no other's code. Formulas: PyTorch's documentation
-// of torch.optim; rates and bias corrections are computed in double on the host. VW above 1: work-items take chunks, as vectors.
+// of torch.optim; rates and bias corrections are computed in double on the host, or, RATE_COMPUTED and SECOND_SCALE_COMPUTED, were
+// computed on the device, where GATED keeps all values of a step that is not made. VW above 1: work-items take chunks, as vectors.
 #include "vector.clh"
 
 #define SGD 0
@@ -15,25 +16,32 @@
   const REAL slope = GET(g, g0, i) + decay * value_; \
   REAL value = value_ * shrink;
 
+// What is stored in place of a value.
+#ifdef GATED
+#define NEXT(value, before) (finite ? (value) : (before))
+#else
+#define NEXT(value, before) (value)
+#endif
+
 #if RULE == SGD
 #define FORMULA(REAL, GET, PUT) value -= rate * slope;
 #elif RULE == SGD_MOMENTUM
 #define FORMULA(REAL, GET, PUT)                                                     \
   const REAL momentum = beta1 * GET(m, m0, i) + slope;                              \
   value -= rate * (nesterov ? slope + beta1 * momentum : momentum);                 \
-  PUT(new_m, new_m0, i, momentum);
+  PUT(new_m, new_m0, i, NEXT(momentum, GET(m, m0, i)));
 #elif RULE == ADAM
 #define FORMULA(REAL, GET, PUT)                                                     \
   const REAL mean = beta1 * GET(m, m0, i) + (1.0f - beta1) * slope;                 \
   const REAL mean_square = beta2 * GET(v, v0, i) + (1.0f - beta2) * slope * slope;  \
   value -= rate * mean / (sqrt(mean_square) * second_scale + eps);                  \
-  PUT(new_m, new_m0, i, mean);                                                      \
-  PUT(new_v, new_v0, i, mean_square);
+  PUT(new_m, new_m0, i, NEXT(mean, GET(m, m0, i)));                                                      \
+  PUT(new_v, new_v0, i, NEXT(mean_square, GET(v, v0, i)));
 #else
 #define BEGIN_RMSPROP(REAL, GET, PUT)                                               \
   const REAL mean_square = beta2 * GET(m, m0, i) + (1.0f - beta2) * slope * slope;  \
   const REAL scaled = slope / (sqrt(mean_square) + eps);                            \
-  PUT(new_m, new_m0, i, mean_square);
+  PUT(new_m, new_m0, i, NEXT(mean_square, GET(m, m0, i)));
 #if RULE == RMSPROP
 #define FORMULA(REAL, GET, PUT)  \
   BEGIN_RMSPROP(REAL, GET, PUT)  \
@@ -43,7 +51,7 @@
   BEGIN_RMSPROP(REAL, GET, PUT)                         \
   const REAL momentum = beta1 * GET(v, v0, i) + scaled; \
   value -= rate * momentum;                             \
-  PUT(new_v, new_v0, i, momentum);
+  PUT(new_v, new_v0, i, NEXT(momentum, GET(v, v0, i)));
 #endif
 #endif
 
@@ -57,7 +65,7 @@
   {                            \
     BEGIN(REAL, GET)           \
     FORMULA(REAL, GET, PUT)    \
-    PUT(new_p, new_p0, i, value); \
+    PUT(new_p, new_p0, i, NEXT(value, value_)); \
   }
 
 #if RULE == SGD
@@ -102,8 +110,30 @@ kernel void optimizer_update(PARAMETERS(0)
 #if COUNT > 7
                              PARAMETERS(7)
 #endif
-                             SCALAR(rate), SCALAR(shrink), SCALAR(second_scale), const float decay, const float beta1,
-                             const float beta2, const float eps, const int nesterov) {
+#ifdef RATE_COMPUTED
+                             IN(rate),
+#else
+                             SCALAR(rate),
+#endif
+                             SCALAR(shrink),
+#ifdef SECOND_SCALE_COMPUTED
+                             IN(second_scale),
+#else
+                             SCALAR(second_scale),
+#endif
+#ifdef GATED
+                             IN(finite),
+#endif
+                             const float decay, const float beta1, const float beta2, const float eps, const int nesterov) {
+#ifdef RATE_COMPUTED
+  const float rate = LOAD(rate, 0);
+#endif
+#ifdef SECOND_SCALE_COMPUTED
+  const float second_scale = LOAD(second_scale, 0);
+#endif
+#ifdef GATED
+  const bool finite = LOAD(finite, 0) != 0;
+#endif
   int item = (int)get_global_id(0), items = items0, n = n0;
   const global STORAGE(p0) *p = PTR(p0);
   const global STORAGE(g0) *g = PTR(g0);

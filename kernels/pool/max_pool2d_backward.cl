@@ -1,4 +1,4 @@
-// The gradient of max pooling. ROWS: a work-item per plane adds each output's gradient where it belongs (f32 only); else one per
+// The gradient of max pooling. ROWS: a work-item per plane adds each output's gradient where it belongs (f32, or windows that share nothing); else one per
 // input element looks through the windows that cover it.
 #include "epilogue.clh"
 #include "pool2d.clh"
@@ -11,7 +11,7 @@ kernel void max_pool2d_backward(IN(index), IN(g), OUT(dx), const int planes, POO
   for (int i = 0; i < size; ++i) STORE(dx, plane * size + i, 0.0f);
   for (int o = 0; o < count; ++o) {
     const int at = LOAD(index, plane * count + o);
-    if (at < size) PTR(dx)[plane * size + at] += LOAD(g, plane * count + o);
+    if (at < size) STORE(dx, plane * size + at, LOAD(dx, plane * size + at) + LOAD(g, plane * count + o));
   }
 #ifdef EPILOGUE_BODY
   for (int i = plane * size; i < (plane + 1) * size; ++i) STORE(dx, i, EPILOGUE(LOAD(dx, i), i, 0));

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "clnet/autocast.h"
 #include "clnet/autograd.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
@@ -134,6 +135,8 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
   require(outputs, "output");
   require(output_gradients, "the gradient of output");
   require(inputs, "input");
+  // Each operation's gradient is in the dtypes that it was computed with.
+  const Autocast as_written(Dtype::f32);
   std::unordered_map<const Node*, Tensors> arrived;
   const auto arrive = [&](const Tensor& at, const Tensor& gradient, std::string_view from) {
     const auto wrong = [&] {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "clnet/autocast.h"
 #include "clnet/error.h"
 
 namespace clnet::exec {
@@ -79,6 +80,7 @@ void Effects::apply(const std::shared_ptr<Effect>& effect, const std::shared_ptr
   auto& now = changes_[found->second].value;
   Tensor next = [&] {
     const Updating here;
+    const Autocast as_written(Dtype::f32);
     return effect->update(now, Tensor(node, effect->output));
   }();
   if (!next.defined() || next.spec() != now.spec())

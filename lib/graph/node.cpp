@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "clnet/error.h"
+#include "lib/graph/autocast.h"
 
 namespace clnet {
 
@@ -144,12 +145,10 @@ Tensor make_leaf(Spec spec, std::shared_ptr<Value> value) {
 }
 
 Tensors apply_all(std::shared_ptr<const Op> op, Tensors inputs) {
-  Specs specs;
-  specs.reserve(inputs.size());
-  for (const auto& input : inputs) {
-    if (!input.defined()) throw Error(fmt::format("{}: input {} is an undefined tensor", op->name(), specs.size()));
-    specs.push_back(input.spec());
-  }
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (!inputs[i].defined()) throw Error(fmt::format("{}: input {} is an undefined tensor", op->name(), i));
+  if (autocasting()) autocast(*op, inputs);
+  const auto specs = specs_of(inputs);
   Specs outputs;
   try {
     outputs = op->infer(specs);

@@ -22,6 +22,14 @@ class Recorder;
 using Specs = std::vector<Spec>;
 using Tensors = std::vector<Tensor>;
 
+/// What an operation computes with while a scope of Autocast lives.
+enum class Precision : std::uint8_t {
+  widest,  ///< what comes; where floating inputs differ, f32
+  narrow,  ///< the scope's dtype: products
+  full,    ///< f32: what needs range or digits
+  own      ///< what comes, whether it differs or not
+};
+
 /// A range of an input's elements, in their order.
 struct Alias {
   std::size_t input = 0;
@@ -33,6 +41,9 @@ class CLNET_API Op {
   virtual ~Op() = default;
   virtual std::string_view name() const = 0;
   virtual Fields fields() const { return {}; }
+
+  /// Which dtype Autocast gives to its floating inputs, numbers excepted.
+  virtual Precision precision() const { return Precision::widest; }
 
   /// The outputs' specs. Throws ShapeError or DtypeError, naming the operation, when the inputs do not fit.
   virtual Specs infer(const Specs& inputs) const = 0;

@@ -79,6 +79,7 @@ class KernelOp : public Op {
   explicit KernelOp(std::shared_ptr<const Kernel::Definition> definition, std::vector<std::int64_t> global)
       : definition_(std::move(definition)), global_(std::move(global)) {}
   std::string_view name() const override { return definition_->name; }
+  Precision precision() const override { return Precision::own; }
   Fields fields() const override {
     Fields result{{"source", definition_->source}, {"global", global_}, {"local", definition_->local}};
     // Values of scalars are inputs, behind the tensors.

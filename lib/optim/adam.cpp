@@ -13,9 +13,6 @@ namespace {
 
 using Decay = ComposedRule::Decay;
 
-/// 1 - beta^t: what a moving average that began at 0 has seen after t steps.
-double seen(double beta, std::int64_t t) { return 1 - std::pow(beta, static_cast<double>(t)); }
-
 template <class Options>
 void require_averages(const char* name, const Options& o) {
   require_positive_or_zero(name, "learning_rate", o.learning_rate);
@@ -39,8 +36,8 @@ class AmsgradRule : public ComposedRule {
     const Tensor mean = moving_average(states[0], downhill, o_.beta1);
     const Tensor square = moving_average(states[1], downhill * downhill, o_.beta2);
     const Tensor largest = maximum(states[2], square);
-    const Tensor scale = sqrt(largest) * (1 / std::sqrt(seen(o_.beta2, step.number))) + o_.eps;
-    return {shrunk(p, step) - mean * (step.rate / seen(o_.beta1, step.number)) / scale, {mean, square, largest}};
+    const Tensor scale = sqrt(largest) * (1 / root(seen(o_.beta2, step))) + o_.eps;
+    return {shrunk(p, step) - mean * (step.rate / seen(o_.beta1, step)) / scale, {mean, square, largest}};
   }
 
  private:
@@ -71,27 +68,44 @@ class NAdamRule : public ComposedRule {
     const Tensor downhill = slope(p, g);
     const Tensor mean = moving_average(states[0], downhill, o_.beta1);
     const Tensor square = moving_average(states[1], downhill * downhill, o_.beta2);
-    const Tensor scale = sqrt(square) * (1 / std::sqrt(seen(o_.beta2, step.number))) + o_.eps;
-    const double product = momenta(step.number), next = momentum(step.number + 1);
-    const double of_gradient = step.rate * (1 - momentum(step.number)) / (1 - product);
-    const double of_mean = step.rate * next / (1 - product * next);
+    const Tensor scale = sqrt(square) * (1 / root(seen(o_.beta2, step))) + o_.eps;
+    const Number t = count_of(step), product = t.on_host() ? Number(momenta(step.number)) : momenta(t.tensor());
+    const Number next = momentum(t + 1);
+    const Number of_gradient = step.rate * (1 - momentum(t)) / (1 - product);
+    const Number of_mean = step.rate * next / (1 - product * next);
     return {shrunk(p, step) - downhill * of_gradient / scale - mean * of_mean / scale, {mean, square}};
   }
 
  private:
-  double momentum(std::int64_t t) const {
-    return o_.beta1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(t) * o_.momentum_decay));
-  }
+  Number momentum(const Number& t) const { return o_.beta1 * (1 - 0.5 * power(0.96, t * o_.momentum_decay)); }
   /// The product of all momenta up to step t. The one before is kept: a long training would multiply ever longer.
   double momenta(std::int64_t t) const {
     const std::lock_guard guard(mutex_);
     if (t < last_) last_ = 0, product_ = 1;
     // Below this it is 0 beside 1.
-    while (last_ < t && product_ > 1e-30) product_ *= momentum(++last_);
+    while (last_ < t && product_ > 1e-30) product_ *= momentum(static_cast<double>(++last_)).value();
     return product_;
+  }
+  /// The same where the device counts: looked up among all products that are not 0 beside 1, once for all parameters of a step.
+  Number momenta(const Tensor& t) const {
+    const std::lock_guard guard(mutex_);
+    if (!table_.defined()) {
+      std::vector<float> products{1};
+      for (double product = 1; product > 1e-9 && products.size() < 1'000'000; products.push_back(static_cast<float>(product)))
+        product *= momentum(static_cast<double>(products.size())).value();
+      table_ = Tensor::from(products);
+    }
+    if (!looked_up_for_.defined() || !looked_up_for_.same(t)) {
+      looked_up_for_ = t;
+      looked_up_ = reshape(
+          index_select(table_, 0, reshape(cast(minimum(t, static_cast<double>(table_.numel() - 1)), Dtype::i32), Shape{1})),
+          Shape{});
+    }
+    return Number(looked_up_);
   }
 
   NAdamOptions o_;
+  mutable Tensor table_, looked_up_for_, looked_up_;
   mutable std::mutex mutex_;
   mutable std::int64_t last_ = 0;
   mutable double product_ = 1;
@@ -108,16 +122,28 @@ class RAdamRule : public ComposedRule {
     const Tensor downhill = slope(p, g);
     const Tensor mean = moving_average(states[0], downhill, o_.beta1);
     const Tensor square = moving_average(states[1], downhill * downhill, o_.beta2);
-    const double rate = step.rate / seen(o_.beta1, step.number), second = seen(o_.beta2, step.number);
     const double longest = 2 / (1 - o_.beta2) - 1;
-    const double length = longest - 2 * static_cast<double>(step.number) * (1 - second) / second;
+    const Number t = count_of(step), rate = step.rate / seen(o_.beta1, step), second = seen(o_.beta2, step);
     // The length of the average that exp_avg_sq stands for: too short, and its variance is not tractable.
-    if (!(length > 5)) return {shrunk(p, step) - mean * rate, {mean, square}};
-    const double rectification = std::sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length));
-    return {shrunk(p, step) - mean * (rate * rectification * std::sqrt(second)) / (sqrt(square) + o_.eps), {mean, square}};
+    const Number length = t.on_host() ? longest - 2 * t * (1 - second) / second : Number(average_length(t.tensor(), longest));
+    if (length.on_host() && !(length.value() > 5)) return {shrunk(p, step) - mean * rate, {mean, square}};
+    const Number known = larger(length, 5);
+    const Number rectification = root((known - 4) * (known - 2) * longest / ((longest - 4) * (longest - 2) * known));
+    const Tensor rectified = mean * (rate * rectification * root(second)) / (sqrt(square) + o_.eps);
+    if (length.on_host()) return {shrunk(p, step) - rectified, {mean, square}};
+    return {shrunk(p, step) - where(greater(length.tensor(), 5.0), rectified, mean * rate), {mean, square}};
   }
 
  private:
+  /// longest - 2 t beta^t / (1 - beta^t) in f32. While t is small both are nearly equal: then by the series of x / (e^x - 1) with
+  /// beta^t = e^-x, in which what cancels was taken out.
+  Tensor average_length(const Tensor& t, double longest) const {
+    const double decay = -std::log(o_.beta2);
+    const Tensor x = t * decay, squared = square(x);
+    const Tensor early = t * (1.0 - x * (1.0 / 6 - squared * (1.0 / 360 - squared * (1.0 / 15120)))) + (longest - 2 / decay);
+    return where(less(x, 0.5), early, longest - t * 2.0 / expm1(x));
+  }
+
   RAdamOptions o_;
 };
 
@@ -131,7 +157,7 @@ class AdamaxRule : public ComposedRule {
     const Tensor downhill = slope(p, g);
     const Tensor mean = moving_average(states[0], downhill, o_.beta1);
     const Tensor largest = maximum(states[1] * o_.beta2, abs(downhill) + o_.eps);
-    return {p - mean * (step.rate / seen(o_.beta1, step.number)) / largest, {mean, largest}};
+    return {p - mean * (step.rate / seen(o_.beta1, step)) / largest, {mean, largest}};
   }
 
  private:
@@ -148,8 +174,8 @@ class LAMBRule : public ComposedRule {
     const Tensor downhill = slope(p, g);
     const Tensor mean = moving_average(states[0], downhill, o_.beta1);
     const Tensor square = moving_average(states[1], downhill * downhill, o_.beta2);
-    const Tensor scale = sqrt(square) * (1 / std::sqrt(seen(o_.beta2, step.number))) + o_.eps;
-    Tensor move = mean * (1 / seen(o_.beta1, step.number)) / scale;
+    const Tensor scale = sqrt(square) * (1 / root(seen(o_.beta2, step))) + o_.eps;
+    Tensor move = mean * (1 / seen(o_.beta1, step)) / scale;
     if (o_.weight_decay > 0) move = move + p * o_.weight_decay;
     const Tensor size = norm(p), length = norm(move);
     const Tensor trust = where(logical_and(greater(size, 0.0), greater(length, 0.0)), size / length, ones_like(size));

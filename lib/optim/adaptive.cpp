@@ -47,7 +47,7 @@ class AdagradRule : public ComposedRule {
   std::vector<State> states(const Shape&) const override { return {{"sum", o_.initial_accumulator_value}}; }
   Result update(const Tensor& p, const Tensor& g, const std::vector<Tensor>& states, const Step& step) const override {
     const Tensor downhill = slope(p, g), sum = states[0] + downhill * downhill;
-    const double rate = step.rate / (1 + static_cast<double>(step.number - 1) * o_.lr_decay);
+    const Number rate = step.rate / (1 + (count_of(step) - 1) * o_.lr_decay);
     return {p - downhill * rate / (sqrt(sum) + o_.eps), {sum}};
   }
 
@@ -90,8 +90,8 @@ class AdafactorRule : public ComposedRule {
     return {{"row_var", 0, parameter.with(-1, 1)}, {"col_var", 0, parameter.with(-2, 1)}};
   }
   Result update(const Tensor& p, const Tensor& g, const std::vector<Tensor>& states, const Step& step) const override {
-    const auto t = static_cast<double>(step.number), count = static_cast<double>(p.numel());
-    const double past = 1 - std::pow(t, o_.beta2_decay);
+    const auto count = static_cast<double>(p.numel());
+    const Number t = count_of(step), past = 1 - power(t, o_.beta2_decay);
     const Tensor downhill = slope(p, g), square = downhill * downhill;
     std::vector<Tensor> next;
     Tensor variance;
@@ -106,7 +106,7 @@ class AdafactorRule : public ComposedRule {
     const Tensor move = rsqrt(maximum(variance, eps1_ * eps1_)) * downhill;
     const Tensor rms = norm(move) * (1 / (std::sqrt(count) * o_.d));
     const Tensor scale = maximum(norm(p) * (1 / std::sqrt(count)), o_.eps2);
-    const double rate = std::min(step.rate, 1 / std::sqrt(t));
+    const Number rate = smaller(1 / root(t), step.rate);
     return {shrunk(p, step) - move * (scale * rate / maximum(rms, 1.0)), std::move(next)};
   }
 

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "clnet/autocast.h"
 #include "clnet/autograd.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
@@ -17,6 +18,8 @@
 #include "lib/graph/slot.h"
 #include "lib/optim/options.h"
 #include "lib/optim/reached.h"
+#include "lib/optim/rules.h"
+#include "lib/optim/scaling.h"
 #include "lib/optim/state_reader.h"
 
 namespace clnet::optim {
@@ -71,6 +74,7 @@ struct Optimizer::Impl {
   std::int64_t steps = 0;
   std::vector<Group> groups;
   std::vector<Slot> slots;  ///< of all groups, in their order
+  std::optional<Scaling> scaling;
 
   void add(const Parameters& parameters, std::shared_ptr<const Rule> rule, double rate) {
     std::vector<Slot> more;
@@ -117,11 +121,18 @@ struct Optimizer::Impl {
     std::vector<Tensor> reached;
     for (const auto& leaf : leaves)
       if (leaf.defined()) reached.push_back(leaf);
-    auto given = gradients(loss, reached);
+    auto given = scaling ? scaled_gradients(loss, reached) : gradients(loss, reached);
     std::vector<Tensor> result(slots.size());
     for (std::size_t i = 0, next = 0; i < slots.size(); ++i)
       if (leaves[i].defined()) result[i] = std::move(given[next++]);
     return result;
+  }
+
+  /// The gradients of the loss, in f32, by way of the scaled loss.
+  std::vector<Tensor> scaled_gradients(const Tensor& loss, const std::vector<Tensor>& inputs) const {
+    if (loss.numel() != 1) return gradients(loss, inputs);  // which says what is wrong
+    const Tensor wide = cast(loss, Dtype::f32), start = reshape(scaling->scale(), loss.shape());
+    return scaling->unscaled(gradients(std::span(&wide, 1), std::span(&start, 1), inputs));
   }
 
   /// With what accumulate() has summed.
@@ -151,8 +162,16 @@ struct Optimizer::Impl {
       moved.push_back(&slots[i]);
       gradients.push_back(all[i]);
     }
-    gradients = clipped(std::move(gradients));
+    // The formulas of rules are in f32, whatever scope a step is made in.
+    const Autocast as_written(Dtype::f32);
+    Rule::Step step{steps + 1};
     Update result;
+    if (scaling) {
+      step.finite = Scaling::all_finite(gradients);
+      step.made = cast(scaling->made(), Dtype::f32) + 1.0;
+      result = scaling->after(step.finite);
+    }
+    gradients = clipped(std::move(gradients));
     for (std::size_t group = 0, next = 0; group < groups.size(); ++group) {
       std::vector<Rule::Item> items;
       const auto first = next;
@@ -160,18 +179,27 @@ struct Optimizer::Impl {
         items.push_back({moved[next]->parameter, gradients[next], {moved[next]->state.begin(), moved[next]->state.end()}});
       if (items.empty()) continue;
       const auto& [rule, rate, proportion] = groups[group];
-      const auto results = rule->update_all(items, {steps + 1, rate});
+      step.rate = rate;
+      auto results = rule->update_all(items, step);
       if (results.size() != items.size())
         throw Error(
             fmt::format("{}: update_all() gave {} results for {} parameters", rule->name(), results.size(), items.size()));
       for (std::size_t i = 0; i < items.size(); ++i) {
         const auto& slot = *moved[first + i];
         require_result(*rule, slot.name, items[i], results[i]);
+        if (scaling && !dynamic_cast<const NativeRule*>(rule.get())) keep_unless(step.finite, items[i], results[i]);
         result.emplace_back(slot.parameter, results[i].parameter);
         for (std::size_t s = 0; s < slot.state.size(); ++s) result.emplace_back(slot.state[s], results[i].states[s]);
       }
     }
     return result;
+  }
+
+  /// The old values where the step is not made.
+  static void keep_unless(const Tensor& finite, const Rule::Item& item, Rule::Result& result) {
+    if (item.parameter.numel() == 0) return;
+    result.parameter = where(finite, result.parameter, item.parameter);
+    for (std::size_t i = 0; i < item.states.size(); ++i) result.states[i] = where(finite, result.states[i], item.states[i]);
   }
 
   /// Computes the update along with `more`, and only then changes anything.
@@ -291,6 +319,19 @@ void Optimizer::apply(const std::vector<Tensor>& gradients) {
   impl_->run(impl_->update(moving), false);
 }
 
+void Optimizer::set_loss_scale(const LossScale& options) {
+  require_made("set_loss_scale");
+  impl_->scaling.emplace(options, impl_->steps);
+}
+Tensor Optimizer::loss_scale() const {
+  require_made("loss_scale");
+  return impl_->scaling ? impl_->scaling->scale() : Tensor{};
+}
+Tensor Optimizer::steps_made() const {
+  require_made("steps_made");
+  return impl_->scaling ? impl_->scaling->made() : Tensor{};
+}
+
 double Optimizer::learning_rate(std::size_t group) const {
   require_made("learning_rate");
   if (group >= impl_->groups.size())
@@ -341,6 +382,8 @@ bool Optimizer::made_for(const nn::Module& module) const {
 io::StateDict Optimizer::state() const {
   require_made("state");
   io::StateDict result{{"step", Tensor::scalar(static_cast<double>(impl_->steps), Dtype::i64)}};
+  if (impl_->scaling)
+    for (auto& part : impl_->scaling->state()) result.push_back(std::move(part));
   for (const auto& slot : impl_->slots) {
     for (std::size_t i = 0; i < slot.state.size(); ++i)
       result.emplace_back(slot.name + '.' + slot.state_names[i], slot.state[i].value());
@@ -354,6 +397,7 @@ void Optimizer::load_state(const io::StateDict& state) {
   StateReader reader(state);
   const auto steps = reader.count("step");
   std::vector<std::pair<nn::Parameter, Tensor>> changes;
+  if (impl_->scaling) changes = impl_->scaling->read(reader);
   std::vector<Tensor> sums;
   for (const auto& slot : impl_->slots) {
     for (std::size_t i = 0; i < slot.state.size(); ++i)

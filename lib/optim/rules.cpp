@@ -1,7 +1,5 @@
 #include "lib/optim/rules.h"
 
-#include <cmath>
-
 #include "clnet/ops.h"
 
 namespace clnet::optim {
@@ -19,14 +17,13 @@ Rule::Result NativeRule::update(const Tensor& parameter, const Tensor& gradient,
 
 std::vector<Rule::Result> NativeRule::update_all(const std::vector<Item>& items, const Step& step) const {
   const auto& constants = settings_.constants;
-  const auto t = static_cast<double>(step.number);
-  double step_size = step.rate, second_scale = 1;
+  Number step_size = step.rate, second_scale = 1;
   if (settings_.rule == ops::UpdateRule::adam) {
-    step_size = step.rate / (1 - std::pow(constants.beta1, t));
-    second_scale = 1 / std::sqrt(1 - std::pow(constants.beta2, t));
+    step_size = step.rate / seen(constants.beta1, step);
+    second_scale = 1 / root(seen(constants.beta2, step));
   }
-  const ops::UpdateScalars scalars{Tensor::scalar(step_size), Tensor::scalar(1 - step.rate * settings_.shrink_decay),
-                                   Tensor::scalar(second_scale)};
+  const ops::UpdateScalars scalars{step_size.tensor(), Tensor::scalar(1 - step.rate * settings_.shrink_decay),
+                                   second_scale.tensor(), step.finite};
   std::vector<ops::UpdateTensors> tensors;
   for (const auto& [parameter, gradient, states] : items)
     tensors.push_back({parameter, settings_.maximize ? -gradient : gradient, states});
@@ -51,6 +48,6 @@ Tensor ComposedRule::shrunk(const Tensor& parameter, const Step& step) const {
   return how_ == Decay::shrinks && decay_ > 0 ? parameter * (1 - step.rate * decay_) : parameter;
 }
 
-Tensor moving_average(const Tensor& before, const Tensor& now, double share) { return before * share + now * (1 - share); }
+Tensor moving_average(const Tensor& before, const Tensor& now, const Number& share) { return before * share + now * (1 - share); }
 
 }  // namespace clnet::optim

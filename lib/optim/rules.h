@@ -8,11 +8,13 @@
 
 #include "clnet/optim/rule.h"
 #include "lib/ops/optimize/optimizer_update.h"
+#include "lib/optim/number.h"
 #include "lib/optim/options.h"
 
 namespace clnet::optim {
 
-/// A rule that is a row of ops::optimizer_update: several parameters per launch.
+/// A rule that is a row of ops::optimizer_update: several parameters per launch. It leaves everything as it is where a step is
+/// not made.
 class NativeRule : public Rule {
  public:
   struct Settings {
@@ -59,6 +61,6 @@ class ComposedRule : public Rule {
 };
 
 /// share * before + (1 - share) * now.
-Tensor moving_average(const Tensor& before, const Tensor& now, double share);
+Tensor moving_average(const Tensor& before, const Tensor& now, const Number& share);
 
 }  // namespace clnet::optim

@@ -21,7 +21,10 @@ class DampenedSGD : public ComposedRule {
   Result update(const Tensor& p, const Tensor& g, const std::vector<Tensor>& states, const Step& step) const override {
     const Tensor downhill = slope(p, g);
     // Not left out where it is 1: the first step has no plan of its own.
-    const Tensor buffer = states[0] * momentum_ + downhill * (step.number == 1 ? 1 : 1 - dampening_);
+    const Number share = step.made.defined()
+                             ? Number(where(equal(step.made, 1.0), Tensor::scalar(1), Tensor::scalar(1 - dampening_)))
+                             : Number(step.number == 1 ? 1 : 1 - dampening_);
+    const Tensor buffer = states[0] * momentum_ + downhill * share;
     return {p - buffer * step.rate, {buffer}};
   }
 
@@ -38,9 +41,9 @@ class ASGDRule : public ComposedRule {
   }
   std::vector<State> states(const Shape&) const override { return {{"ax"}}; }
   Result update(const Tensor& p, const Tensor& g, const std::vector<Tensor>& states, const Step& step) const override {
-    const auto before = static_cast<double>(step.number - 1);
-    const double eta = step.rate / std::pow(1 + o_.lambda * step.rate * before, o_.alpha);
-    const double mu = 1 / std::max(1.0, before - o_.t0);
+    const Number before = count_of(step) - 1;
+    const Number eta = step.rate / power(1 + o_.lambda * step.rate * before, o_.alpha);
+    const Number mu = 1 / larger(before - o_.t0, 1);
     const Tensor next = p * (1 - o_.lambda * eta) - slope(p, g) * eta;
     return {next, {states[0] * (1 - mu) + next * mu}};
   }

@@ -182,6 +182,7 @@ void Checkpoint::save(const Position& position, const nn::Module& model, const o
                     {"samples", std::to_string(settings_.samples)},
                     {"shuffle", settings_.shuffle ? "1" : "0"},
                     {"seed", std::to_string(settings_.seed)},
+                    {"precision", settings_.precision},
                     {"dataset", settings_.dataset},
                     {"normalization", settings_.normalization},
                     {"rates", rates(settings_, position.steps)}};
@@ -204,6 +205,11 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
   reader.require_same("samples", settings_.samples);
   reader.require_same("shuffle", settings_.shuffle);
   reader.require_same("seed", settings_.seed);
+  // Checkpoints from before there was a choice say nothing of it.
+  const auto found = content.metadata.find("precision");
+  const auto precision = found == content.metadata.end() ? "f32" : found->second;
+  if (precision != settings_.precision)
+    reader.fail(fmt::format("was made with precision {}, not {}; it goes on only with the same", precision, settings_.precision));
   reader.require_same_text("dataset", settings_.dataset, "other samples or labels");
   reader.require_same_text("normalization", settings_.normalization, "images normalised otherwise");
 

@@ -30,6 +30,7 @@ struct RunSettings {
   std::int64_t batch_size = 0, samples = 0;
   bool shuffle = true;
   std::uint64_t seed = 0;
+  std::string precision = "f32";
   std::string dataset = {};                                 ///< a check sum of its samples and labels
   std::string normalization = {};                           ///< means and deviations
   std::function<double(std::int64_t step)> rate = nullptr;  ///< the learning rate's schedule, or none

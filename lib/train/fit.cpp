@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "clnet/autocast.h"
 #include "clnet/error.h"
 #include "clnet/train.h"
 #include "lib/train/checkpoint.h"
@@ -51,12 +52,14 @@ class Fit {
   Fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options)
       : model_(model), dataset_(dataset), options_(checked(model, dataset, options)), optimizer_(options.optimizer) {
     if (!options_.loss) options_.loss = [](const Tensor& output, const Tensor& labels) { return cross_entropy(output, labels); };
+    if (options.precision == Dtype::f16 && !optimizer_.loss_scale().defined()) optimizer_.set_loss_scale();
     epoch_length_ = batches_per_epoch(dataset.size(), options.batch_size);
     if (!options.checkpoint.empty())
       checkpoint_.emplace(options.checkpoint, RunSettings{.batch_size = options.batch_size,
                                                           .samples = dataset.size(),
                                                           .shuffle = options.shuffle,
                                                           .seed = options.seed,
+                                                          .precision = std::string(to_string(options.precision)),
                                                           .dataset = dataset_checksum(dataset),
                                                           .normalization = normalization_text(dataset),
                                                           .rate = options.schedule});
@@ -92,6 +95,7 @@ class Fit {
     require(o.epochs >= 1 && o.epochs <= most_epochs, fmt::format("epochs must be from 1 to {}, not {}", most_epochs, o.epochs));
     require(o.steps >= 0, fmt::format("steps cannot be {}", o.steps));
     require(o.batch_size >= 1, fmt::format("batch_size must be at least 1, not {}", o.batch_size));
+    require(is_floating(o.precision), fmt::format("precision must be f32, f16 or bf16, not {}", to_string(o.precision)));
     require(o.early_stopping >= 0, fmt::format("early_stopping cannot be {}", o.early_stopping));
     require(o.early_stopping == 0 || o.validation, "early_stopping needs a validation dataset");
     require(!o.validation || o.validation->get().size() > 0, "the validation dataset is empty");
@@ -137,6 +141,7 @@ class Fit {
     if (!whole) save();
     if (options_.validation) {
       progress_->validating();
+      const Autocast cast(options_.precision);
       metrics.validation =
           evaluate(model_, *options_.validation, options_.batch_size, options_.loss, [&] { return interrupt_->requested(); });
       if (!metrics.validation) return false;
@@ -187,6 +192,7 @@ class Fit {
 
   void step(const Tensor& images, const Tensor& labels) {
     if (options_.schedule) optimizer_.set_learning_rate(options_.schedule(at_.steps));
+    const Autocast cast(options_.precision);
     const auto output = model_(images);
     require_classes(output, labels);
     waiting_.push_back(optimizer_.step(options_.loss(output, labels)));

@@ -44,9 +44,9 @@ TEST_CASE("clnet-train: help and version") {
   const auto help = clnet_train(folder.path(), {"--help"});
   CHECK(help.code == 0);
   for (const char* option :
-       {"--data",       "--model",        "--epochs",   "--steps", "--batch-size", "--optimizer", "--lr",     "--momentum",
-        "--nesterov",   "--weight-decay", "--schedule", "--seed",  "--no-shuffle", "--normalize", "--init",   "--save",
-        "--checkpoint", "--resume",       "--log",      "--plot",  "--trace",      "--device",    "Examples:"}) {
+       {"--data",       "--model",        "--epochs",   "--steps", "--batch-size", "--optimizer", "--lr",        "--momentum",
+        "--nesterov",   "--weight-decay", "--schedule", "--seed",  "--no-shuffle", "--normalize", "--init",      "--save",
+        "--checkpoint", "--resume",       "--log",      "--plot",  "--trace",      "--device",    "--precision", "Examples:"}) {
     INFO(option);
     CHECK(help.out.find(option) != std::string::npos);
   }
@@ -67,6 +67,7 @@ TEST_CASE("clnet-train: wrong options end with 2") {
   require_refused(2, "'perceptron' is not one of mlp, keras-cnn", {"--model", "perceptron"});
   require_refused(2, "'lion' is not one of", {"--optimizer", "lion"});
   require_refused(2, "'linear' is not one of", {"--schedule", "linear"});
+  require_refused(2, "'f64' is not one of f32, f16, bf16", {"--precision", "f64"});
   require_refused(2, "'minmax' is not one of", {"--normalize", "minmax"});
   require_refused(2, "--unknown", {"--unknown"});
   require_refused(2, "stray", {"stray"});

@@ -190,6 +190,57 @@ TEST_CASE("fit: a run in pieces gives the numbers of a whole one, bit for bit") 
   }
 }
 
+TEST_CASE("fit: in f16 and bf16 weights stay f32, losses are close, and resuming gives the same bits") {
+  const auto points = make_points(53), validation = make_points(20, 1);
+  const auto exact = record(points, validation, {.epochs = 4});
+  for (const auto precision : {Dtype::f16, Dtype::bf16}) {
+    train::FitOptions options{.epochs = 4};
+    options.precision = precision;
+    const auto whole = record(points, validation, options);
+    REQUIRE(whole.losses.size() == exact.losses.size());
+    for (std::size_t i = 0; i < whole.losses.size(); ++i) CHECK(whole.losses[i] == Approx(exact.losses[i]).margin(0.05));
+    CHECK(whole.losses != exact.losses);
+    CHECK(whole.epochs.back().validation->loss == Approx(exact.epochs.back().validation->loss).margin(0.05));
+    CHECK(whole.epochs.back().validation->loss != exact.epochs.back().validation->loss);
+
+    const clnet::test::Folder folder;
+    options.checkpoint = folder.path();
+    options.resume = true;
+    options.epochs = 2;
+    const auto first = record(points, validation, options);
+    options.epochs = 4;
+    for (const auto other : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
+      if (other == precision) continue;
+      options.precision = other;
+      CHECK_THROWS_WITH(record(points, validation, options),
+                        Catch::Contains(std::string("was made with precision ") + (precision == Dtype::f16 ? "f16" : "bf16")));
+    }
+    options.precision = precision;
+    const auto second = record(points, validation, options);
+    auto losses = first.losses;
+    losses.insert(losses.end(), second.losses.begin(), second.losses.end());
+    CHECK(losses == whole.losses);
+    CHECK(second.weights == whole.weights);
+  }
+}
+
+TEST_CASE("fit: f16 goes on after a step that was skipped, with a loss scale of its own or the user's") {
+  const auto points = make_points(48);
+  auto model = make_model();
+  train::FitOptions options{.epochs = 2, .batch_size = 8, .optimizer = optim::Adam(model)};
+  options.precision = Dtype::f16;
+  options.progress = false;
+  train::fit(model, points, options);
+  CHECK(options.optimizer.loss_scale().item<float>() == 65536);
+  // Gradients of a scale as large as this overflow in f16; the loss itself does not.
+  options.optimizer.set_loss_scale({.initial = 0x1p40});
+  const auto result = train::fit(model, points, options);
+  CHECK(result.steps == 12);
+  CHECK(options.optimizer.loss_scale().item<float>() < 0x1p40F);
+  CHECK(options.optimizer.steps_made().item<std::int64_t>() < options.optimizer.steps());
+  for (const auto& [name, parameter] : model.parameters()) CHECK(parameter.value().dtype() == Dtype::f32);
+}
+
 TEST_CASE("fit: Ctrl-C ends after the step and saves; the handlers are put back") {
   const auto points = make_points(53), validation = make_points(20, 1);
   const auto whole = record(points, validation, {.epochs = 2});
@@ -237,6 +288,7 @@ TEST_CASE("fit: refuses what makes no sense, before training") {
   CHECK_THROWS_AS(attempt([](Options& o) { o.epochs = 0; }, points), Error);
   CHECK_THROWS_AS(attempt([](Options& o) { o.batch_size = 0; }, points), Error);
   CHECK_THROWS_AS(attempt([](Options& o) { o.steps = -1; }, points), Error);
+  CHECK_THROWS_AS(attempt([](Options& o) { o.precision = Dtype::i8; }, points), Error);
   CHECK_THROWS_AS(attempt([](Options& o) { o.early_stopping = 1; }, points), Error);
   CHECK_THROWS_AS(attempt([](Options& o) { o.resume = true; }, points), Error);
   CHECK_THROWS_AS(attempt([&](Options& o) { o.validation = empty; }, points), Error);

@@ -17,6 +17,7 @@
 #include "clnet/nn/module.h"
 #include "clnet/nn/parameter.h"
 #include "clnet/optim/clip.h"
+#include "clnet/optim/loss_scale.h"
 #include "clnet/optim/rule.h"
 #include "clnet/tensor.h"
 
@@ -74,6 +75,15 @@ class CLNET_API Optimizer {
   /// accumulate() stay for another step.
   void apply(const std::vector<Tensor>& gradients);
 
+  /// From now on losses are scaled and steps with a gradient that is no finite number are skipped: parameters and what is kept of
+  /// them stay as they are, and corrections for the first steps do not count it. All that is decided on the device, without
+  /// waiting. Clipping and accumulate() see gradients of the loss itself, which step() returns unscaled, as apply() takes them.
+  void set_loss_scale(const LossScale& options = {});
+  /// The present scale (f32 scalar) and the number of steps made, without those that were skipped (i64 scalar), on the device;
+  /// undefined without a loss scale.
+  Tensor loss_scale() const;
+  Tensor steps_made() const;
+
   double learning_rate() const { return learning_rate(0); }
   double learning_rate(std::size_t group) const;
   /// The first group's; that of the others changes in the proportion in which they were made (the same rate where the first one
@@ -82,13 +92,13 @@ class CLNET_API Optimizer {
   /// One group's alone, and with it its proportion to the first.
   void set_group_learning_rate(std::size_t group, double rate);
   std::size_t groups() const;
-  /// Steps made so far.
+  /// Steps so far, for schedules; under a loss scale the host does not know which were skipped, and counts them.
   std::int64_t steps() const;
   /// Whether all its parameters are this module's (or a copy's, which shares them), under their names.
   bool made_for(const nn::Module& module) const;
 
-  /// Momentum and the like under "<parameter>.<what>" with PyTorch's names, sums of accumulate() under "<parameter>.grad", and
-  /// the step count as "step" (i64): for checkpoints.
+  /// Momentum and the like under "<parameter>.<what>" with PyTorch's names, sums of accumulate() under "<parameter>.grad", the
+  /// step count as "step" (i64), and a loss scale as "loss_scale", "loss_scale_good" and "loss_scale_made": for checkpoints.
   io::StateDict state() const;
   /// Throws Error naming what is missing or does not fit; nothing is changed then.
   void load_state(const io::StateDict& state);

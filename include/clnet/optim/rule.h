@@ -43,10 +43,14 @@ class CLNET_API Rule {
   /// What it keeps of a parameter of that shape: f32 tensors. Throws Error for a parameter that it is not meant for.
   virtual std::vector<State> states(const Shape& parameter) const;
 
-  /// What the host knows of a step.
+  /// What is known of a step.
   struct Step {
-    std::int64_t number = 1;  ///< from 1
+    std::int64_t number = 1;  ///< from 1; under a loss scale it counts skipped steps, too
     double rate = 0;          ///< the group's learning rate
+    /// Under a loss scale, and else undefined: the number of those steps that were made, from 1 (f32 scalar), and whether this
+    /// one will be (bool scalar). What a rule makes of a step that is not made is dropped; corrections for the first steps count
+    /// `made`.
+    Tensor made = {}, finite = {};
   };
   struct Result {
     Tensor parameter;

@@ -8,6 +8,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/graph/autocast.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/random/random.h"
@@ -111,7 +112,9 @@ Tensor composed_attention(const Attention& a) {
 }  // namespace ops
 
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
-  const auto attention = ops::checked_attention(q, k, v, options);
+  const auto attention = ops::checked_attention(autocast_to_product(q), autocast_to_product(k), autocast_to_product(v), options);
+  // Scores stay f32 between the two products, as they do in the solvers' registers.
+  const Autocast as_written(Dtype::f32);
   // All scores at once, as long as they stay in a cache and rows are no longer than solvers hold them: products and softmax of
   // their own are as fast there.
   constexpr std::int64_t few_scores = 128 * 128, widest = 256;

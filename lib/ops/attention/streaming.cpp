@@ -147,6 +147,7 @@ class AttentionOp : public Op {
  public:
   explicit AttentionOp(const Options& options) : options_(options) {}
   std::string_view name() const override { return "attention"; }
+  Precision precision() const override { return Precision::own; }
   Fields fields() const override { return options_.fields(); }
   Specs infer(const Specs& inputs) const override {
     const auto& q = inputs[0];

@@ -97,6 +97,7 @@ class Conv2d : public ConvOp {
  public:
   using ConvOp::ConvOp;
   std::string_view name() const override { return "conv2d"; }
+  Precision precision() const override { return Precision::narrow; }
   bool takes_epilogue() const override { return true; }
   std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0}; }
 
@@ -127,6 +128,7 @@ class Conv2dBackwardData : public ConvOp {
  public:
   using ConvOp::ConvOp;
   std::string_view name() const override { return "conv2d_backward_data"; }
+  Precision precision() const override { return Precision::narrow; }
   std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0}; }
 
   Specs infer(const Specs& inputs) const override {
@@ -149,6 +151,7 @@ class Conv2dBackwardWeights : public ConvOp {
  public:
   using ConvOp::ConvOp;
   std::string_view name() const override { return "conv2d_backward_weights"; }
+  Precision precision() const override { return Precision::narrow; }
   std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0, 1}; }
 
   Specs infer(const Specs& inputs) const override {

@@ -11,6 +11,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/graph/autocast.h"
 #include "lib/graph/number.h"
 #include "lib/graph/require.h"
 #include "lib/ops/wide.h"
@@ -24,8 +25,8 @@ void require_floating(std::string_view op, const Spec& spec) {
 }
 
 void require_same_dtype(std::string_view op, const Spec& a, const Spec& b) {
-  if (a.dtype != b.dtype)
-    throw DtypeError(fmt::format("{}: operands {} and {} differ in dtype; cast() one", op, to_string(a), to_string(b)));
+  if (a.dtype == b.dtype || (autocasting() && is_floating(a.dtype) && is_floating(b.dtype))) return;
+  throw DtypeError(fmt::format("{}: operands {} and {} differ in dtype; cast() one", op, to_string(a), to_string(b)));
 }
 
 namespace {
@@ -56,6 +57,7 @@ struct Row {
   std::string_view expr;
   Vjp vjp;  // null: no gradient
   Steps steps = Steps::several;
+  Precision precision = Precision::widest;
 };
 
 /// The number that a leaf stands for; null: it is a tensor.
@@ -72,18 +74,18 @@ Tensor near_zero(const Tensor& x) { return clamp(x, -1e3, 1e3); }
 const Row abs_row{"abs", 1, Takes::numbers, false, "a <= 0 ? 0 - a : a", [](const At& t) { return Tensors{t.g * sign(t.a)}; }, Steps::one};
 const Row neg_row{"neg", 1, Takes::numbers, false, "-a", [](const At& t) { return Tensors{-t.g}; }, Steps::one};
 const Row sign_row{"sign", 1, Takes::numbers, false, "(a > 0) - (a < 0)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
-const Row exp_row{"exp", 1, Takes::floats, false, "exp(a)", [](const At& t) { return Tensors{t.g * t.y}; }, Steps::one};
-const Row log_row{"log", 1, Takes::floats, false, "log(a)", [](const At& t) { return Tensors{t.g / t.a}; }, Steps::one};
-const Row log1p_row{"log1p", 1, Takes::floats, false, "log1p(a)", [](const At& t) { return Tensors{t.g / (t.a + 1.0)}; }};
-const Row log2_row{"log2", 1, Takes::floats, false, "log2(a)", [](const At& t) { return Tensors{t.g / t.a * 1.4426950408889634}; }};
-const Row expm1_row{"expm1", 1, Takes::floats, false, "expm1(a)", [](const At& t) { return Tensors{t.g * (t.y + 1.0)}; }};
+const Row exp_row{"exp", 1, Takes::floats, false, "exp(a)", [](const At& t) { return Tensors{t.g * t.y}; }, Steps::one, Precision::full};
+const Row log_row{"log", 1, Takes::floats, false, "log(a)", [](const At& t) { return Tensors{t.g / t.a}; }, Steps::one, Precision::full};
+const Row log1p_row{"log1p", 1, Takes::floats, false, "log1p(a)", [](const At& t) { return Tensors{t.g / (t.a + 1.0)}; }, Steps::several, Precision::full};
+const Row log2_row{"log2", 1, Takes::floats, false, "log2(a)", [](const At& t) { return Tensors{t.g / t.a * 1.4426950408889634}; }, Steps::several, Precision::full};
+const Row expm1_row{"expm1", 1, Takes::floats, false, "expm1(a)", [](const At& t) { return Tensors{t.g * (t.y + 1.0)}; }, Steps::several, Precision::full};
 const Row stop_gradient_row{"stop_gradient", 1, Takes::numbers, false, "a", nullptr, Steps::one};
 const Row sqrt_row{"sqrt", 1, Takes::floats, false, "sqrt(a)", [](const At& t) { return Tensors{t.g * 0.5 / t.y}; }};
 const Row rsqrt_row{"rsqrt", 1, Takes::floats, false, "1.0f / sqrt(a)",
-                    [](const At& t) { return Tensors{t.g * -0.5 * t.y / t.a}; }};
+                    [](const At& t) { return Tensors{t.g * -0.5 * t.y / t.a}; }, Steps::several, Precision::full};
 const Row square_row{"square", 1, Takes::numbers, false, "a * a", [](const At& t) { return Tensors{t.g * 2.0 * t.a}; }};
 const Row reciprocal_row{"reciprocal", 1, Takes::floats, false, "1.0f / a",
-                         [](const At& t) { return Tensors{-t.g * square(t.y)}; }};
+                         [](const At& t) { return Tensors{-t.g * square(t.y)}; }, Steps::several, Precision::full};
 const Row sin_row{"sin", 1, Takes::floats, false, "sin(a)", [](const At& t) { return Tensors{t.g * cos(t.a)}; }};
 const Row cos_row{"cos", 1, Takes::floats, false, "cos(a)", [](const At& t) { return Tensors{-t.g * sin(t.a)}; }};
 const Row erf_row{"erf", 1, Takes::floats, false, "erf(a)",
@@ -95,7 +97,7 @@ const Row tanh_row{"tanh", 1, Takes::floats, false, "clnet_tanh(a)", [](const At
 const Row sigmoid_row{"sigmoid", 1, Takes::floats, false, "clnet_sigmoid(a)",
                       [](const At& t) { return Tensors{t.g * t.y * (1.0 - t.y)}; }};
 const Row log_sigmoid_row{"log_sigmoid", 1, Takes::floats, false, "fmin(a, 0.0f) - log1p(exp(-fabs(a)))",
-                          [](const At& t) { return Tensors{t.g * sigmoid(-t.a)}; }};
+                          [](const At& t) { return Tensors{t.g * sigmoid(-t.a)}; }, Steps::several, Precision::full};
 const Row relu_row{"relu", 1, Takes::numbers, false, "a < 0 ? 0 : a",
                    [](const At& t) { return Tensors{where(greater(t.y, 0.0), t.g, ops::scalar_like(0, t.g))}; }, Steps::one};
 const Row leaky_relu_row{"leaky_relu", 1, Takes::floats, false, "a > 0 ? a : p0 * a",
@@ -145,7 +147,7 @@ const Row hardsigmoid_row{"hardsigmoid", 1, Takes::floats, false, "a <= -3.0f ? 
 const Row softplus_row{"softplus", 1, Takes::floats, false, "a * p0 > p1 ? a : log1p(exp(a * p0)) / p0", [](const At& t) {
                          const Tensor scaled = t.a * double{t.p[0]};
                          return Tensors{t.g * where(greater(scaled, double{t.p[1]}), ones_like(t.a), sigmoid(scaled))};
-                       }};
+                       }, Steps::several, Precision::full};
 const Row softsign_row{"softsign", 1, Takes::floats, false, "fabs(a) > 1e9f ? (a > 0 ? 1.0f : -1.0f) : a / (1.0f + fabs(a))",
                        [](const At& t) { return Tensors{t.g / square(abs(t.a) + 1.0)}; }};
 const Row clamp_row{"clamp", 1, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
@@ -182,7 +184,7 @@ const Row pow_row{"pow", 2, Takes::floats, false, "pow(a, b)", [](const At& t) {
                       return t.g * where(zero_base, ops::scalar_like(0, t.y), t.y * log(t.a));
                     };
                     return both(t, base, exponent);
-                  }};
+                  }, Steps::several, Precision::full};
 
 const Row fmod_row{"fmod", 2, Takes::floats, false, "fmod(a, b)", [](const At& t) {
                      const auto of_b = [&] {
@@ -237,6 +239,7 @@ class TableOp : public Op {
   TableOp(const Row& row, std::vector<float> parameters, int number = -1)
       : row_(row), parameters_(std::move(parameters)), number_(number) {}
   std::string_view name() const override { return row_.name; }
+  Precision precision() const override { return row_.precision; }
   Fields fields() const override {
     constexpr std::string_view names[] = {"p0", "p1"};
     Fields result;
@@ -353,22 +356,6 @@ Tensor binary(const Row& row, double a, const Tensor& b) {
   return binary(row, number_beside(row, b, a, true), b);
 }
 
-class Cast : public Op {
- public:
-  explicit Cast(Dtype dtype) : dtype_(dtype) {}
-  std::string_view name() const override { return "cast"; }
-  Fields fields() const override { return {{"dtype", std::string(to_string(dtype_))}}; }
-  Specs infer(const Specs& inputs) const override { return {{inputs[0].shape, dtype_}}; }
-  std::string expr(const Specs&) const override { return "a"; }
-  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
-    if (!is_floating(inputs[0].dtype()) || !is_floating(dtype_)) return {Tensor{}};
-    return {cast(gradients[0], inputs[0].dtype())};
-  }
-
- private:
-  Dtype dtype_;
-};
-
 class Where : public Op {
  public:
   std::string_view name() const override { return "where"; }
@@ -400,7 +387,7 @@ using namespace ops;
 
 Tensor cast(const Tensor& x, Dtype dtype) {
   require_defined("cast", {{"x", x}});
-  return x.dtype() == dtype ? x : apply(std::make_shared<Cast>(dtype), {x});
+  return convert(x, dtype);
 }
 
 #define CLNET_BINARY(name, row)                                               \

@@ -10,6 +10,7 @@
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/rows.h"
+#include "lib/ops/wide.h"
 
 namespace clnet {
 
@@ -208,6 +209,7 @@ class CrossEntropyRows : public Op {
  public:
   explicit CrossEntropyRows(Options options) : options_(options) {}
   std::string_view name() const override { return "cross_entropy"; }
+  Precision precision() const override { return Precision::own; }
   std::optional<std::size_t> prologue_input() const override { return 0; }
   Fields fields() const override { return options_.fields(); }
 
@@ -300,9 +302,9 @@ Tensor cross_entropy_of_probabilities(const Tensor& logits, const Tensor& target
   }
   const Tensor rows = -sum(wanted * log_softmax(cast(logits, Dtype::f32), 1), {1});
   switch (options.reduction) {
-    case Reduction::none: return cast(rows, logits.dtype());
-    case Reduction::sum: return cast(sum(rows), logits.dtype());
-    default: return cast(mean(rows), logits.dtype());
+    case Reduction::none: return rounded(rows, logits.dtype());
+    case Reduction::sum: return rounded(sum(rows), logits.dtype());
+    default: return rounded(mean(rows), logits.dtype());
   }
 }
 
@@ -321,9 +323,9 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
   if (options.weight.defined()) inputs.push_back(options.weight);
   const auto rows = apply_all(std::make_shared<ops::CrossEntropyRows>(rows_options), std::move(inputs));
   switch (options.reduction) {
-    case Reduction::none: return cast(rows[0], logits.dtype());
-    case Reduction::sum: return cast(sum(rows[0]), logits.dtype());
-    default: return cast(sum(rows[0]) / sum(rows[1]), logits.dtype());
+    case Reduction::none: return ops::rounded(rows[0], logits.dtype());
+    case Reduction::sum: return ops::rounded(sum(rows[0]), logits.dtype());
+    default: return ops::rounded(sum(rows[0]) / sum(rows[1]), logits.dtype());
   }
 }
 

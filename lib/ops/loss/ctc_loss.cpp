@@ -102,6 +102,7 @@ class CtcLoss : public Op {
  public:
   explicit CtcLoss(std::int64_t blank) : blank_(blank) {}
   std::string_view name() const override { return "ctc_loss"; }
+  Precision precision() const override { return Precision::full; }
   Fields fields() const override { return {{"blank", blank_}}; }
 
   Specs infer(const Specs& inputs) const override {

@@ -97,7 +97,7 @@ Tensor kl_div(const Tensor& input, const Tensor& target, const KlDivOptions& opt
   }
   if (!options.batch_mean) return reduced(losses, options.reduction, input.dtype());
   const double batch = input.rank() > 0 ? static_cast<double>(input.size(0)) : 1;
-  return cast(sum(losses) / batch, input.dtype());
+  return ops::rounded(sum(losses) / batch, input.dtype());
 }
 Tensor kl_div(const Tensor& input, const Tensor& target) { return kl_div(input, target, {}); }
 

@@ -45,7 +45,7 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& targets, const Nl
   const Tensor weights = where(ignored, zero, options.weight.defined() ? index_select(wide(options.weight), 0, known) : one);
   const Tensor losses = where(ignored, zero, -picked * valid * weights);
   const auto dtype = log_probabilities.dtype();
-  if (options.reduction == Reduction::mean) return cast(sum(losses) / sum(weights), dtype);
+  if (options.reduction == Reduction::mean) return ops::rounded(sum(losses) / sum(weights), dtype);
   return ops::reduced(losses, options.reduction, dtype);
 }
 Tensor nll_loss(const Tensor& log_probabilities, const Tensor& targets) { return nll_loss(log_probabilities, targets, {}); }

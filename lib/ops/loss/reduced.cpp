@@ -19,9 +19,9 @@ void require_same(std::string_view op, const Tensor& input, const Tensor& target
 
 Tensor reduced(const Tensor& losses, Reduction reduction, Dtype dtype) {
   switch (reduction) {
-    case Reduction::none: return cast(losses, dtype);
-    case Reduction::sum: return cast(sum(losses), dtype);
-    default: return cast(mean(losses), dtype);
+    case Reduction::none: return rounded(losses, dtype);
+    case Reduction::sum: return rounded(sum(losses), dtype);
+    default: return rounded(mean(losses), dtype);
   }
 }
 

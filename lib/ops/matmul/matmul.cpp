@@ -55,6 +55,7 @@ class Matmul : public Op {
  public:
   explicit Matmul(const MatmulOptions& options) : options_(options) {}
   std::string_view name() const override { return "matmul"; }
+  Precision precision() const override { return Precision::narrow; }
   std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
   Fields fields() const override { return {{"transpose_a", options_.transpose_a}, {"transpose_b", options_.transpose_b}}; }
 

@@ -278,6 +278,7 @@ class BatchNorm : public Op {
  public:
   BatchNorm(bool weighted, bool biased, double eps) : weighted_(weighted), biased_(biased), eps_(eps) {}
   std::string_view name() const override { return "batch_norm"; }
+  Precision precision() const override { return Precision::own; }
   bool is_cheap() const override { return true; }
   bool takes_epilogue() const override { return true; }
   Fields fields() const override { return {{"weighted", weighted_}, {"biased", biased_}, {"eps", eps_}}; }

@@ -35,7 +35,7 @@ Tensor grouped(std::string_view op, const Tensor& x, std::int64_t groups, const 
   Tensor y = reshape(layer_norm(rows, 1, {}, {}, eps), x.shape());
   if (weight.defined()) y = y * per_channel(op, "weight", weight, x);
   if (bias.defined()) y = y + per_channel(op, "bias", bias, x);
-  return cast(y, x.dtype());
+  return ops::rounded(y, x.dtype());
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ Tensor rms_norm(const Tensor& x, int normalized_dims, const Tensor& weight, doub
     ops::require_floating("rms_norm", weight.spec());
     y = y * wide(weight);
   }
-  return cast(y, x.dtype());
+  return ops::rounded(y, x.dtype());
 }
 
 Tensor local_response_norm(const Tensor& x, std::int64_t size, double alpha, double beta, double k) {
@@ -84,7 +84,7 @@ Tensor local_response_norm(const Tensor& x, std::int64_t size, double alpha, dou
   const Tensor squares = reshape(square(all), Shape{x.size(0), 1, c, inner});
   const Tensor padded = pad(squares, {0, 0, size / 2, 0}, {0, 0, (size - 1) / 2, 0});
   const Tensor means = reshape(avg_pool2d(padded, {size, 1}, {.stride = 1}), x.shape());
-  return cast(all * pow(means * alpha + k, -beta), x.dtype());
+  return ops::rounded(all * pow(means * alpha + k, -beta), x.dtype());
 }
 
 }  // namespace clnet

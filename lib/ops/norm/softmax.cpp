@@ -27,6 +27,7 @@ class Softmax : public Op {
  public:
   Softmax(bool logarithm, int dim) : logarithm_(logarithm), dim_(dim) {}
   std::string_view name() const override { return logarithm_ ? "log_softmax" : "softmax"; }
+  Precision precision() const override { return Precision::full; }
   Fields fields() const override { return {{"dim", std::int64_t{dim_}}}; }
 
   Specs infer(const Specs& inputs) const override {

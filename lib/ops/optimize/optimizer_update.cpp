@@ -28,21 +28,25 @@ namespace {
 
 class OptimizerUpdate : public Op {
  public:
-  OptimizerUpdate(UpdateRule rule, const UpdateConstants& constants) : rule_(rule), constants_(constants) {}
+  OptimizerUpdate(UpdateRule rule, const UpdateConstants& constants, bool gated)
+      : rule_(rule), constants_(constants), gated_(gated) {}
   std::string_view name() const override { return "optimizer_update"; }
+  Precision precision() const override { return Precision::own; }
   Fields fields() const override {
-    return {{"rule", static_cast<std::int64_t>(rule_)},
-            {"decay", constants_.decay},
-            {"beta1", constants_.beta1},
-            {"beta2", constants_.beta2},
-            {"eps", constants_.eps},
-            {"nesterov", constants_.nesterov}};
+    Fields fields{{"rule", static_cast<std::int64_t>(rule_)},
+                  {"decay", constants_.decay},
+                  {"beta1", constants_.beta1},
+                  {"beta2", constants_.beta2},
+                  {"eps", constants_.eps},
+                  {"nesterov", constants_.nesterov}};
+    if (gated_) fields.emplace_back("gated", gated_);
+    return fields;
   }
 
-  // Inputs: rate, shrink, second scale; then for each parameter: itself, its gradient, its state.
+  // Inputs: rate, shrink, second scale, finite where it is gated; then for each parameter: itself, its gradient, its state.
   Specs infer(const Specs& inputs) const override {
     Specs outputs;
-    for (std::size_t at = scalars; at < inputs.size(); at += 2 + states()) {
+    for (std::size_t at = scalars(); at < inputs.size(); at += 2 + states()) {
       const auto& parameter = inputs[at];
       if (inputs[at + 1].shape != parameter.shape)
         throw ShapeError(fmt::format("optimizer_update: a parameter of {} with a gradient of {}", to_string(parameter),
@@ -61,15 +65,15 @@ class OptimizerUpdate : public Op {
 
   void lower(exec::Recorder& r) const override {
     // As many parameters of one dtype per launch as the kernel knows and the device takes: 16 bytes per buffer, 8 for the sizes,
-    // 48 for the rest.
+    // 48 for the rest, and as much for scalars in buffers.
     const auto bytes = 16 * (3 + 2 * states()) + 8;
-    const auto most = std::clamp<std::size_t>((r.device().max_parameter_size - 48) / bytes, 1, 8);
+    const auto most = std::clamp<std::size_t>((r.device().max_parameter_size - (gated_ ? 96 : 48)) / bytes, 1, 8);
     struct Batch {
       std::vector<std::size_t> which;
       std::int64_t elements = 0;
     };
     std::map<std::pair<Dtype, Dtype>, Batch> batches;
-    for (std::size_t k = 0; k < (r.input_count() - scalars) / (2 + states()); ++k) {
+    for (std::size_t k = 0; k < (r.input_count() - scalars()) / (2 + states()); ++k) {
       r.expect_change(parameter(r, k));
       const auto& spec = r.spec(parameter(r, k));
       if (spec.shape.numel() == 0) continue;
@@ -85,13 +89,13 @@ class OptimizerUpdate : public Op {
   }
 
  private:
-  static constexpr std::size_t scalars = 3;
   /// Elements per work-item on CPUs: enough to be worth starting one.
   static constexpr std::int64_t chunk = 4096;
 
+  std::size_t scalars() const { return gated_ ? 4 : 3; }
   std::size_t states() const { return static_cast<std::size_t>(state_count(rule_)); }
-  exec::Ref parameter(const exec::Recorder& r, std::size_t k) const { return r.input(scalars + k * (2 + states())); }
-  exec::Ref gradient(const exec::Recorder& r, std::size_t k) const { return r.input(scalars + k * (2 + states()) + 1); }
+  exec::Ref parameter(const exec::Recorder& r, std::size_t k) const { return r.input(scalars() + k * (2 + states())); }
+  exec::Ref gradient(const exec::Recorder& r, std::size_t k) const { return r.input(scalars() + k * (2 + states()) + 1); }
 
   void lower_batch(exec::Recorder& r, const std::vector<std::size_t>& batch) const {
     constexpr std::string_view names[] = {"m", "v"};
@@ -101,7 +105,7 @@ class OptimizerUpdate : public Op {
     launch.define("RULE", static_cast<std::int64_t>(rule_)).define("COUNT", static_cast<std::int64_t>(batch.size()));
     launch.define("VW", vectors ? vector_width(r.device()) : 1).define("CHUNK", chunk);
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      const auto first_in = scalars + batch[i] * (2 + states()), first_out = batch[i] * (1 + states());
+      const auto first_in = scalars() + batch[i] * (2 + states()), first_out = batch[i] * (1 + states());
       const auto count = r.spec(r.input(first_in)).shape.numel(), its_items = vectors ? ceil_div(count, chunk) : count;
       launch.in(fmt::format("p{}", i), r.input(first_in)).in(fmt::format("g{}", i), r.input(first_in + 1));
       launch.out(fmt::format("new_p{}", i), r.output(first_out));
@@ -112,7 +116,17 @@ class OptimizerUpdate : public Op {
       items += its_items;
       elements += count;
     }
-    launch.scalar("rate", r.input(0)).scalar("shrink", r.input(1)).scalar("second_scale", r.input(2));
+    // What the device computes is read from its buffer.
+    const auto number = [&](const char* name, const char* computed, std::size_t input) {
+      if (r.host_scalar(input))
+        launch.scalar(name, r.input(input));
+      else
+        launch.define(computed, 1).in(name, r.input(input));
+    };
+    number("rate", "RATE_COMPUTED", 0);
+    launch.scalar("shrink", r.input(1));
+    number("second_scale", "SECOND_SCALE_COMPUTED", 2);
+    if (gated_) launch.define("GATED", 1).in("finite", r.input(3));
     for (double constant : {constants_.decay, constants_.beta1, constants_.beta2, constants_.eps})
       launch.arg_float(static_cast<float>(constant));
     launch.arg(constants_.nesterov).range({items}, {vectors ? 1 : group_size(r.device())});
@@ -121,6 +135,7 @@ class OptimizerUpdate : public Op {
 
   UpdateRule rule_;
   UpdateConstants constants_;
+  bool gated_;
 };
 
 }  // namespace
@@ -129,12 +144,13 @@ Tensors optimizer_update(UpdateRule rule, const std::vector<UpdateTensors>& tens
                          const UpdateScalars& scalars) {
   if (tensors.empty()) return {};
   Tensors inputs{scalars.rate, scalars.shrink, scalars.second_scale};
+  if (scalars.finite.defined()) inputs.push_back(scalars.finite);
   for (const auto& [parameter, gradient, state] : tensors) {
     inputs.push_back(parameter);
     inputs.push_back(gradient);
     inputs.insert(inputs.end(), state.begin(), state.end());
   }
-  return apply_all(std::make_shared<OptimizerUpdate>(rule, constants), std::move(inputs));
+  return apply_all(std::make_shared<OptimizerUpdate>(rule, constants, scalars.finite.defined()), std::move(inputs));
 }
 
 }  // namespace clnet::ops

@@ -23,11 +23,12 @@ struct UpdateConstants {
   bool nesterov = false;
 };
 
-/// What changes, as f32 scalars: leaf inputs, so that a schedule never makes a new plan.
+/// What changes, as f32 scalars: leaf inputs, so that a schedule never makes a new plan. Rate and second_scale may be computed.
 struct UpdateScalars {
   Tensor rate;
   Tensor shrink;        ///< the parameter is multiplied by this first: 1 - rate * decay of AdamW
   Tensor second_scale;  ///< Adam: 1 / sqrt(1 - beta2^t)
+  Tensor finite = {};   ///< bool: where it is false all outputs are the old values; may be undefined
 };
 
 /// A parameter with its gradient; `state` has state_count(rule) tensors of f32 and the parameter's shape.

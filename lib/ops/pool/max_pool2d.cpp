@@ -61,7 +61,7 @@ const exec::SolverList<MaxPool2dBackwardProblem> backward_solvers{
     "max_pool2d_backward",
     {{"plane_cpu",
       [](const MaxPool2dBackwardProblem& p, const DeviceInfo& device) -> std::optional<std::string> {
-        if (p.dtype != Dtype::f32) return "sums in place, which only f32 can do exactly enough";
+        if (p.dtype != Dtype::f32 && p.windows.overlap()) return "sums in place, which only f32 can do exactly enough";
         return needs_vector_cpu(device);
       },
       [](const MaxPool2dBackwardProblem& p, exec::Recorder& recorder) { lower_backward(p, recorder, p.windows.h); }},

@@ -23,6 +23,10 @@ bool PoolWindows::inside() const {
   return padding.top == 0 && padding.left == 0 && last_h < h && last_w < w;
 }
 
+bool PoolWindows::overlap() const {
+  return adaptive || stride.height <= (kernel.height - 1) * dilation.height || stride.width <= (kernel.width - 1) * dilation.width;
+}
+
 std::optional<std::string> needs_vector_cpu(const DeviceInfo& device) {
   if (device.prefers_vector_kernels) return std::nullopt;
   return "one work-item for many elements is for CPUs with vectors";

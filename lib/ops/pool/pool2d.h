@@ -21,6 +21,8 @@ struct PoolWindows {
   Fields fields() const;
   /// Whether no window reaches beyond the input.
   bool inside() const;
+  /// Whether windows may share an element.
+  bool overlap() const;
 };
 
 /// What is left of a pooling kernel's launch after its buffers: sizes as arguments, or as defines where they make the loops

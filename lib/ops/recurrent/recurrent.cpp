@@ -152,6 +152,7 @@ class Recurrent : public RecurrentOp {
  public:
   using RecurrentOp::RecurrentOp;
   std::string_view name() const override { return "recurrent"; }
+  Precision precision() const override { return Precision::full; }
 
   Specs infer(const Specs& inputs) const override {
     const auto& gates = inputs[0].shape;

@@ -16,6 +16,7 @@ class Cumsum : public Op {
  public:
   Cumsum(int dim, bool backwards) : dim_(dim), backwards_(backwards) {}
   std::string_view name() const override { return "cumsum"; }
+  Precision precision() const override { return Precision::full; }
   Fields fields() const override { return {{"dim", std::int64_t{dim_}}, {"backwards", backwards_}}; }
 
   Specs infer(const Specs& inputs) const override {

@@ -12,6 +12,7 @@
 
 namespace clnet {
 
+using ops::rounded;
 using ops::wide;
 
 namespace {
@@ -27,19 +28,19 @@ Tensor root(const Tensor& x, double p) {
 Tensor stddev(const Tensor& x, const Dims& dims, int correction, bool keepdim) {
   require_defined("stddev", {{"x", x}});
   ops::require_floating("stddev", x.spec());
-  return cast(root(var(wide(x), dims, correction, keepdim), 2), x.dtype());
+  return rounded(root(var(wide(x), dims, correction, keepdim), 2), x.dtype());
 }
 
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   require_defined("logsumexp", {{"x", x}});
   ops::require_floating("logsumexp", x.spec());
   const Tensor all = wide(x);
-  if (x.numel() == 0) return cast(log(sum(exp(all), dims, keepdim)), x.dtype());
+  if (x.numel() == 0) return rounded(log(sum(exp(all), dims, keepdim)), x.dtype());
   // Infinite ones are left where they are: infinity minus infinity is no number.
   const Tensor most = max(stop_gradient(all), dims, true);
   const Tensor shift = where(less(abs(most), std::numeric_limits<double>::infinity()), most, ops::scalar_like(0, most));
   const Tensor sums = sum(exp(all - shift), dims, keepdim);
-  return cast(log(sums) + reshape(shift, sums.shape()), x.dtype());
+  return rounded(log(sums) + reshape(shift, sums.shape()), x.dtype());
 }
 
 Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
@@ -61,7 +62,7 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
     const Tensor none = equal(sizes, 0.0), powers = pow(where(none, ops::scalar_like(1, sizes), sizes), p);
     result = root(sum(where(none, ops::scalar_like(0, sizes), powers), dims, keepdim), p);
   }
-  return cast(result, x.dtype());
+  return rounded(result, x.dtype());
 }
 
 }  // namespace clnet

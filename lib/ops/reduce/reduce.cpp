@@ -56,6 +56,7 @@ class Reduce : public Op {
  public:
   Reduce(Kind kind, Dims dims, bool keepdim) : kind_(kind), dims_(std::move(dims)), keepdim_(keepdim) {}
   std::string_view name() const override { return names[static_cast<std::size_t>(kind_)]; }
+  Precision precision() const override { return kind_ == Kind::max || kind_ == Kind::min ? Precision::widest : Precision::full; }
   Fields fields() const override {
     return {{"dims", std::vector<std::int64_t>(dims_.begin(), dims_.end())}, {"keepdim", keepdim_}};
   }
@@ -218,7 +219,7 @@ Tensor var(const Tensor& x, const Dims& dims, int correction, bool keepdim) {
   // Squares of f16 would overflow, and those of bf16 lose what the difference has left.
   const Tensor wide = cast(x, Dtype::f32);
   const Tensor squares = sum(square(wide - mean(wide, dims, true)), dims, keepdim);
-  return cast(squares / static_cast<double>(std::max<std::int64_t>(0, count - correction)), x.dtype());
+  return rounded(squares / static_cast<double>(std::max<std::int64_t>(0, count - correction)), x.dtype());
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {

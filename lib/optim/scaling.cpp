@@ -1,0 +1,73 @@
+#include "lib/optim/scaling.h"
+
+#include <cmath>
+
+#include "clnet/ops.h"
+#include "lib/optim/options.h"
+
+namespace clnet::optim {
+
+namespace {
+
+/// Both it and its reciprocal are normal numbers of f32 from the one to the other.
+constexpr double least = 0x1p-100, most = 0x1p100;
+
+const LossScale& checked(const LossScale& o) {
+  require(o.initial >= least && o.initial <= most, "loss scale", "initial", o.initial);
+  require(o.growth >= 1 && std::isfinite(o.growth), "loss scale", "growth", o.growth);
+  require(o.backoff > 0 && o.backoff <= 1, "loss scale", "backoff", o.backoff);
+  require(o.interval >= 0, "loss scale", "interval", static_cast<double>(o.interval));
+  return o;
+}
+
+}  // namespace
+
+Scaling::Scaling(const LossScale& options, std::int64_t made)
+    : options_(checked(options)),
+      scale_(Tensor::scalar(options.initial)),
+      good_(Tensor::scalar(0, Dtype::i64)),
+      made_(Tensor::scalar(static_cast<double>(made), Dtype::i64)) {}
+
+std::vector<Tensor> Scaling::unscaled(const std::vector<Tensor>& gradients) const {
+  const Tensor share = 1.0 / scale();
+  std::vector<Tensor> result;
+  for (const auto& gradient : gradients) result.push_back(gradient.defined() ? cast(gradient, Dtype::f32) * share : gradient);
+  return result;
+}
+
+Tensor Scaling::all_finite(const std::vector<Tensor>& gradients) {
+  // 0 times infinity or NaN is NaN, and so is every sum with it.
+  Tensor total = Tensor::scalar(0);
+  for (const auto& gradient : gradients)
+    if (gradient.defined()) total = total + sum(cast(gradient, Dtype::f32) * 0.0);
+  return equal(total, 0.0);
+}
+
+Scaling::Changes Scaling::after(const Tensor& finite) const {
+  const Tensor good = good_, made = made_, now = scale();
+  const Tensor lower = maximum(now * options_.backoff, least);
+  const Tensor more = where(finite, good + 1.0, zeros_like(good));
+  Changes changes{{made_, where(finite, made + 1.0, made)}};
+  if (options_.interval == 0) {
+    changes.emplace_back(scale_, where(finite, now, lower));
+    changes.emplace_back(good_, more);
+    return changes;
+  }
+  const Tensor grows = greater_equal(more, static_cast<double>(options_.interval));
+  changes.emplace_back(scale_, where(finite, where(grows, minimum(now * options_.growth, most), now), lower));
+  changes.emplace_back(good_, where(grows, zeros_like(good), more));
+  return changes;
+}
+
+io::StateDict Scaling::state() const { return {{"loss_scale", scale_}, {"loss_scale_good", good_}, {"loss_scale_made", made_}}; }
+
+Scaling::Changes Scaling::read(StateReader& reader) const {
+  Changes changes;
+  for (const auto& [name, tensor] : state()) {
+    const auto& parameter = name == "loss_scale" ? scale_ : name == "loss_scale_good" ? good_ : made_;
+    changes.emplace_back(parameter, reader.take(name, tensor.spec()));
+  }
+  return changes;
+}
+
+}  // namespace clnet::optim

@@ -1,0 +1,41 @@
+// A loss scale at work: its state lives on the device, so that no step waits to know whether it is made.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "clnet/nn/parameter.h"
+#include "clnet/optim/loss_scale.h"
+#include "clnet/tensor.h"
+#include "lib/optim/state_reader.h"
+
+namespace clnet::optim {
+
+class Scaling {
+ public:
+  /// `made`: steps that were made before there was a scale.
+  Scaling(const LossScale& options, std::int64_t made);
+
+  /// f32 and i64 scalars.
+  Tensor scale() const { return scale_; }
+  Tensor made() const { return made_; }
+
+  /// Gradients of the scaled loss, undefined ones among them, as those of the loss, in f32.
+  std::vector<Tensor> unscaled(const std::vector<Tensor>& gradients) const;
+  /// Whether all are finite numbers: a bool scalar.
+  static Tensor all_finite(const std::vector<Tensor>& gradients);
+
+  using Changes = std::vector<std::pair<nn::Parameter, Tensor>>;
+  /// What a step does to the state.
+  Changes after(const Tensor& finite) const;
+
+  io::StateDict state() const;
+  /// What load_state() is to set; faults are the reader's.
+  Changes read(StateReader& reader) const;
+
+ private:
+  LossScale options_;
+  nn::Parameter scale_, good_, made_;
+};
+
+}  // namespace clnet::optim
