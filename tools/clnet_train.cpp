@@ -209,7 +209,7 @@ int run(const TrainOptions& o) {
   std::error_code ignored;
   if (!o.log.empty() && !fs::is_character_file(o.log, ignored) && !fs::is_fifo(o.log, ignored)) require_writable("--log", o.log);
   const auto sets = load_both(o);
-  const auto alphabet = sets.train.is_text() ? tools::alphabet_of(sets.train) : "";
+  const auto alphabet = sets.train.is_text() ? data::alphabet_of(sets.train) : "";
   if (!alphabet.empty()) tools::prompt_of(o, alphabet);  // tells of a wrong one before training
 
   manual_seed(o.seed);

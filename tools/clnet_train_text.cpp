@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "clnet/data.h"
 #include "clnet/error.h"
 #include "clnet/io.h"
 #include "lib/base/input_file.h"
@@ -66,12 +67,6 @@ models::GenerateOptions generate_options(const TrainOptions& o, std::int64_t cou
 }
 
 }  // namespace
-
-std::string alphabet_of(const data::Dataset& text) {
-  std::string alphabet;
-  for (const auto& character : text.class_names) alphabet += character;
-  return alphabet;
-}
 
 Metadata metadata_of(const std::string& model, const std::string& alphabet) {
   Metadata metadata{{"format", "pt"}, {model_key, model}};

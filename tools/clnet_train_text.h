@@ -5,7 +5,6 @@
 #include <map>
 #include <string>
 
-#include "clnet/data.h"
 #include "clnet/models.h"
 #include "tools/clnet_train_options.h"
 
@@ -13,8 +12,6 @@ namespace clnet::tools {
 
 using Metadata = std::map<std::string, std::string>;
 
-/// The alphabet of a dataset of text.
-std::string alphabet_of(const data::Dataset& text);
 /// What is written beside the weights of a network of that alphabet.
 Metadata metadata_of(const std::string& model, const std::string& alphabet);
 /// Throws Error unless weights with this metadata, where it tells of an alphabet, are for this one.

@@ -63,6 +63,8 @@ CLNET_API Dataset from_arrays(std::vector<float> samples, const Shape& sample_sh
 /// A text's alphabet: its different bytes, in order. Bytes, so that a file of any encoding serves; a letter that takes several
 /// is several characters.
 CLNET_API std::string alphabet_of(std::string_view text);
+/// That of a dataset of text: its class_names in one.
+CLNET_API std::string alphabet_of(const Dataset& text);
 /// Each character's place in the alphabet, which must be in order. Throws Error naming the first that is not in it.
 CLNET_API std::vector<std::int32_t> encode(std::string_view text, std::string_view alphabet);
 /// Samples of `length` characters. Throws Error for a text of fewer than length + 1 characters, and as encode().

@@ -34,6 +34,12 @@ std::string alphabet_of(std::string_view text) {
   return alphabet;
 }
 
+std::string alphabet_of(const Dataset& text) {
+  std::string alphabet;
+  for (const auto& character : text.class_names) alphabet += character;
+  return alphabet;
+}
+
 std::vector<std::int32_t> encode(std::string_view text, std::string_view alphabet) {
   if (alphabet != alphabet_of(alphabet)) throw Error("encode: the alphabet is not in order, or has a character twice");
   std::array<std::int32_t, 256> places{};

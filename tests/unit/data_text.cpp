@@ -42,6 +42,7 @@ TEST_CASE("a text's samples lie behind each other, and labels are what follows")
   CHECK(text.size() == 2);
   CHECK(text.classes == 8);
   CHECK(text.class_names.back() == "h");
+  CHECK(alphabet_of(text) == "abcdefgh");
   CHECK(characters(text, {1, 0}, 0) == std::vector<std::int32_t>{3, 4, 5, 0, 1, 2});
   CHECK(next_characters(text, {1, 0}, 0) == std::vector<std::int32_t>{4, 5, 6, 1, 2, 3});
   // Shifted by two, the last one would have no character that follows.
