@@ -1,4 +1,4 @@
-// clnet-train: trains one of the library's networks to classify images.
+// clnet-train: trains one of the library's networks to classify images, or to write text.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -15,6 +15,7 @@
 #include "lib/base/file.h"
 #include "tools/clnet_train_log.h"
 #include "tools/clnet_train_options.h"
+#include "tools/clnet_train_text.h"
 #include "tools/plot.h"
 
 namespace {
@@ -32,8 +33,18 @@ data::Dataset load(const std::string& name, data::Split split) {
   if (name == "cifar10") return data::cifar10(split);
   std::error_code code;
   if (!fs::exists(name, code))
-    throw FileError(fmt::format("--data {}: no such folder, and not one of fashion-mnist, mnist, cifar10", name));
+    throw FileError(fmt::format("--data {}: no such folder or file, and not one of fashion-mnist, mnist, cifar10", name));
   return data::load_folder(name, split);
+}
+
+/// What a dataset's samples and its part for validation are called.
+struct Words {
+  const char *items, *held_out;
+  std::int64_t per_sample;
+};
+Words words(const data::Dataset& dataset) {
+  if (dataset.is_text()) return {"characters", "validation", dataset.sample_shape[0]};
+  return {"images", "test", 1};
 }
 
 struct DataPair {
@@ -41,6 +52,14 @@ struct DataPair {
 };
 
 DataPair load_both(const TrainOptions& o) {
+  std::error_code code;
+  const bool writes = models::is_language_model(o.model);
+  const bool file = fs::is_regular_file(o.data, code);
+  if (file && !writes) throw FileError(fmt::format("--data {}: is a file, where {} needs a folder of images", o.data, o.model));
+  if (!file && writes && !fs::exists(o.data, code)) throw FileError(fmt::format("--data {}: no such file", o.data));
+  if (!file && writes) throw FileError(fmt::format("--data {}: is no file, where {} needs a text", o.data, o.model));
+  if (writes)
+    return {data::load_text(o.data, data::Split::train, o.context), data::load_text(o.data, data::Split::test, o.context)};
   DataPair sets{load(o.data, data::Split::train), load(o.data, data::Split::test)};
   for (const auto* set : {&sets.train, &sets.test})
     if (set->size() == 0)
@@ -56,25 +75,8 @@ DataPair load_both(const TrainOptions& o) {
   return sets;
 }
 
-optim::Optimizer make_optimizer(const TrainOptions& o, const nn::Module& model) {
-  const double rate = tools::learning_rate(o), momentum = o.momentum.value_or(0), clip = o.clip_norm.value_or(0);
-  if (o.optimizer == "sgd")
-    return optim::SGD(model, {.learning_rate = rate,
-                              .momentum = momentum,
-                              .nesterov = o.nesterov,
-                              .weight_decay = o.weight_decay.value_or(0),
-                              .clip_norm = clip});
-  if (o.optimizer == "rmsprop")
-    return optim::RMSprop(
-        model, {.learning_rate = rate, .momentum = momentum, .weight_decay = o.weight_decay.value_or(0), .clip_norm = clip});
-  optim::AdamOptions adam{.learning_rate = rate, .weight_decay = o.weight_decay.value_or(0), .clip_norm = clip};
-  if (o.optimizer == "adam") return optim::Adam(model, adam);
-  adam.weight_decay = o.weight_decay.value_or(0.01);
-  return optim::AdamW(model, adam);
-}
-
 optim::Schedule make_schedule(const TrainOptions& o, std::int64_t total) {
-  const double rate = tools::learning_rate(o);
+  const double rate = *tools::optimizer_options(o).learning_rate;
   if (o.schedule == "one-cycle") return optim::one_cycle(rate, total);
   optim::Schedule schedule;
   if (o.schedule == "constant") schedule = optim::constant(rate);
@@ -101,16 +103,19 @@ void require_writable(const char* option, const fs::path& path) {
   }
 }
 
-void load_weights(nn::Module& model, const std::string& path) {
+void load_weights(nn::Module& model, const std::string& path, const std::string& alphabet) {
   const auto weights = io::load_safetensors(path);
   try {
+    if (!alphabet.empty()) tools::require_alphabet(weights.metadata, alphabet);
     model.load_state(weights.tensors);
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", path, error.what()));
   }
 }
 
-void draw(const TrainOptions& o, const std::string& title, const Curves& curves, std::int64_t epoch_length) {
+void draw(const TrainOptions& o, const data::Dataset& dataset, const Curves& curves, std::int64_t epoch_length) {
+  const bool text = dataset.is_text();
+  const std::string held_out = words(dataset).held_out;
   const auto epochs_at = [&](std::int64_t step) { return static_cast<double>(step) / static_cast<double>(epoch_length); };
   const double end = curves.steps.empty() ? 0 : epochs_at(curves.steps.back().step);
   std::vector<tools::Point> steps, train_loss, test_loss, accuracy;
@@ -125,18 +130,18 @@ void draw(const TrainOptions& o, const std::string& title, const Curves& curves,
     add(accuracy, x, 100 * epoch.test_accuracy);
   }
   constexpr std::size_t most_points = 300;
-  file::replace(o.plot,
-                tools::to_svg(title, {{.title = "Loss",
-                                       .x_label = "epoch",
-                                       .y_label = "cross-entropy",
-                                       .series = {{"training, steps", "#b9cfe6", tools::thinned(steps, most_points), false, 1.5},
-                                                  {"training, epochs", "#2166ac", train_loss, true, 2},
-                                                  {"test", "#d6604d", test_loss, true, 2}},
-                                       .from_zero = true},
-                                      {.title = "Accuracy",
-                                       .x_label = "epoch",
-                                       .y_label = "correct, %",
-                                       .series = {{"test", "#d6604d", accuracy, true, 2}}}}));
+  file::replace(o.plot, tools::to_svg(fmt::format("{} on {}", o.model, dataset.name),
+                                      {{.title = "Loss",
+                                        .x_label = "epoch",
+                                        .y_label = text ? "nats per character" : "cross-entropy",
+                                        .series = {{"training, steps", "#b9cfe6", tools::thinned(steps, most_points), false, 1.5},
+                                                   {"training, epochs", "#2166ac", train_loss, true, 2},
+                                                   {held_out, "#d6604d", test_loss, true, 2}},
+                                        .from_zero = true},
+                                       {.title = text ? "Next character" : "Accuracy",
+                                        .x_label = "epoch",
+                                        .y_label = "correct, %",
+                                        .series = {{held_out, "#d6604d", accuracy, true, 2}}}}));
 }
 
 /// A trace, if one is wanted here or by CLNET_TRACE, that is completed however training ends.
@@ -171,25 +176,46 @@ void say(const std::string& line) {
   std::fflush(stdout);
 }
 
-std::string epoch_line(const train::EpochMetrics& m, std::int64_t epochs) {
-  return fmt::format("epoch {}/{}: train loss {:.4f}, test loss {:.4f}, test accuracy {:.2f} %, {:.0f} images/s, {:.1f} s",
-                     m.epoch, epochs, m.train_loss, m.validation->loss, 100 * m.validation->accuracy, m.images_per_second,
-                     m.seconds);
+/// A loss in nats, as it is read of texts, too.
+std::string loss_text(const data::Dataset& dataset, double loss) {
+  return dataset.is_text() ? fmt::format("{:.4f} ({:.3f} bits per character)", loss, loss / std::log(2.0))
+                           : fmt::format("{:.4f}", loss);
+}
+
+std::string epoch_line(const data::Dataset& dataset, const train::EpochMetrics& m, std::int64_t epochs) {
+  const auto [items, held_out, per_sample] = words(dataset);
+  return fmt::format("epoch {}/{}: train loss {:.4f}, {} loss {}, {} accuracy {:.2f} %, {:.0f} {}/s, {:.1f} s", m.epoch, epochs,
+                     m.train_loss, held_out, loss_text(dataset, m.validation->loss), held_out, 100 * m.validation->accuracy,
+                     m.images_per_second * static_cast<double>(per_sample), items, m.seconds);
+}
+
+std::string result_line(const data::Dataset& dataset, const train::FitResult& result, double seconds) {
+  const auto& last = *result.epochs.back().validation;
+  return fmt::format("{}{} steps in {:.1f} s; {}", result.stopped_early ? "stopped early: " : "", result.steps, seconds,
+                     dataset.is_text() ? "validation loss " + loss_text(dataset, last.loss)
+                                       : fmt::format("test accuracy {:.2f} %", 100 * last.accuracy));
 }
 
 int run(const TrainOptions& o) {
   const auto device = o.device.empty() ? Device::current() : Device::find(o.device);
   Device::set_default(device);
+  if (o.sample) {
+    tools::write_sample(o);
+    return 0;
+  }
   require_writable("--save", o.save);
   if (!o.plot.empty()) require_writable("--plot", o.plot);
   if (!o.trace.empty()) require_writable("--trace", o.trace);
   std::error_code ignored;
   if (!o.log.empty() && !fs::is_character_file(o.log, ignored) && !fs::is_fifo(o.log, ignored)) require_writable("--log", o.log);
   const auto sets = load_both(o);
+  const auto alphabet = sets.train.is_text() ? data::alphabet_of(sets.train) : "";
+  if (!alphabet.empty()) tools::prompt_of(o, alphabet);  // tells of a wrong one before training
 
   manual_seed(o.seed);
   const auto model = models::make(o.model, sets.train.sample_shape, sets.train.classes);
-  if (!o.init.empty()) load_weights(*model, o.init);
+  auto* writer = dynamic_cast<models::LanguageModel*>(model.get());
+  if (!o.init.empty()) load_weights(*model, o.init, alphabet);
 
   const auto epoch_length = (sets.train.size() + o.batch_size - 1) / o.batch_size;
   std::int64_t total = o.epochs || !o.steps ? o.epochs.value_or(5) * epoch_length : *o.steps;
@@ -197,14 +223,14 @@ int run(const TrainOptions& o) {
   const auto epochs = (total + epoch_length - 1) / epoch_length;
 
   std::optional<tools::TrainLog> log;
-  if (!o.log.empty()) log.emplace(o.log);
+  if (!o.log.empty()) log.emplace(o.log, words(sets.train).items, words(sets.train).per_sample);
   Curves curves;
   const bool epochs_on_stdout = !(::isatty(STDOUT_FILENO) && ::isatty(STDERR_FILENO));
 
   train::FitOptions fit;
   fit.steps = total;
   fit.batch_size = o.batch_size;
-  fit.optimizer = make_optimizer(o, *model);
+  fit.optimizer = optim::make(o.optimizer, *model, tools::optimizer_options(o));
   fit.schedule = make_schedule(o, total);
   fit.precision = o.precision == "f16" ? Dtype::f16 : o.precision == "bf16" ? Dtype::bf16 : Dtype::f32;
   fit.validation = sets.test;
@@ -226,7 +252,8 @@ int run(const TrainOptions& o) {
   fit.on_epoch = [&](const train::EpochMetrics& m) {
     curves.epochs.push_back({m.epoch, m.train_loss, m.validation->loss, m.validation->accuracy, m.seconds});
     if (log) log->epoch(m);
-    if (epochs_on_stdout) say(epoch_line(m, epochs));
+    if (epochs_on_stdout) say(epoch_line(sets.train, m, epochs));
+    if (writer) say(tools::shown_sample(o, *writer, alphabet));
   };
   if (log) {
     fit.on_start = [&, before = fit.on_start](std::int64_t steps, std::int64_t done) {
@@ -236,11 +263,12 @@ int run(const TrainOptions& o) {
     fit.before_checkpoint = [&] { log->sync(); };
   }
 
-  say(fmt::format("{} with {} parameters on {}, {} training and {} test images", o.model, model->parameter_count(),
-                  sets.train.name, sets.train.size(), sets.test.size()));
+  const auto [items, held_out, per_sample] = words(sets.train);
+  say(fmt::format("{} with {} parameters on {}, {} training and {} {} {}", o.model, model->parameter_count(), sets.train.name,
+                  sets.train.size() * per_sample, sets.test.size() * per_sample, held_out, items));
   say(fmt::format("{}, {} rate {} {}, batches of {}, {} steps ({} {}); device {}", o.optimizer, o.schedule,
-                  o.schedule == "one-cycle" ? "up to" : "of", tools::learning_rate(o), o.batch_size, total, epochs,
-                  epochs == 1 ? "epoch" : "epochs", device.info().name));
+                  o.schedule == "one-cycle" ? "up to" : "of", *tools::optimizer_options(o).learning_rate, o.batch_size, total,
+                  epochs, epochs == 1 ? "epoch" : "epochs", device.info().name));
 
   const auto start = std::chrono::steady_clock::now();
   Trace trace(device, o.trace);
@@ -248,8 +276,8 @@ int run(const TrainOptions& o) {
   device.finish();
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
-  io::save_safetensors(o.save, model->state(), {{"format", "pt"}, {"model", o.model}});
-  if (!o.plot.empty()) draw(o, fmt::format("{} on {}", o.model, sets.train.name), curves, epoch_length);
+  io::save_safetensors(o.save, model->state(), tools::metadata_of(o.model, alphabet));
+  if (!o.plot.empty()) draw(o, sets.train, curves, epoch_length);
   if (result.interrupted) {
     say(fmt::format("interrupted after step {}; weights saved to {}", result.steps, o.save));
     if (!o.checkpoint.empty()) say(fmt::format("--resume goes on from {}", o.checkpoint));
@@ -259,8 +287,7 @@ int run(const TrainOptions& o) {
   if (result.epochs.empty()) {
     say("nothing was left to train");
   } else {
-    say(fmt::format("{}{} steps in {:.1f} s; test accuracy {:.2f} %", result.stopped_early ? "stopped early: " : "", result.steps,
-                    seconds, 100 * result.epochs.back().validation->accuracy));
+    say(result_line(sets.train, result, seconds));
   }
   say(fmt::format("weights saved to {}", o.save));
   trace.complete();

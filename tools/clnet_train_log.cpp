@@ -97,10 +97,11 @@ void TrainLog::step(const Curves::Step& step) {
 
 void TrainLog::epoch(const train::EpochMetrics& m) {
   const auto validation = m.validation.value_or(train::Evaluation{NAN, NAN});
-  write(fmt::format(
-      "{{\"epoch\": {}, \"train_loss\": {}, \"test_loss\": {}, \"test_accuracy\": {}, \"images_per_second\": {:.1f}, "
-      "\"seconds\": {:.3f}}}\n",
-      m.epoch, number(m.train_loss), number(validation.loss), number(validation.accuracy), m.images_per_second, m.seconds));
+  write(
+      fmt::format("{{\"epoch\": {}, \"train_loss\": {}, \"test_loss\": {}, \"test_accuracy\": {}, \"{}_per_second\": {:.1f}, "
+                  "\"seconds\": {:.3f}}}\n",
+                  m.epoch, number(m.train_loss), number(validation.loss), number(validation.accuracy), unit_,
+                  m.images_per_second * static_cast<double>(per_sample_), m.seconds));
 }
 
 void TrainLog::sync() {

@@ -26,7 +26,9 @@ struct Curves {
 
 class TrainLog {
  public:
-  explicit TrainLog(std::filesystem::path path) : path_(std::move(path)) {}
+  /// Speed is counted in `unit`, of which a sample is so many.
+  TrainLog(std::filesystem::path path, std::string unit, std::int64_t per_sample)
+      : path_(std::move(path)), unit_(std::move(unit)), per_sample_(per_sample) {}
   ~TrainLog();
   TrainLog(const TrainLog&) = delete;
   TrainLog& operator=(const TrainLog&) = delete;
@@ -44,6 +46,8 @@ class TrainLog {
  private:
   void write(const std::string& line);
   std::filesystem::path path_;
+  std::string unit_;
+  std::int64_t per_sample_;
   int descriptor_ = -1;
 };
 

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <vector>
 
+#include "clnet/error.h"
 #include "clnet/models.h"
 #include "clnet/version.h"
 #include "tools/help.h"
@@ -77,16 +79,21 @@ void define(CLI::App& app, TrainOptions& o) {
   };
   const char* group = "Data";
   option(group, "--data", o.data, "NAME|PATH",
-         "fashion-mnist, mnist, cifar10, or a folder with IDX or CIFAR-10 files (default: fashion-mnist)")
+         "fashion-mnist, mnist, cifar10, or a folder with IDX or CIFAR-10 files; or a file of text for the char- models, whose "
+         "last tenth is the validation set (default: fashion-mnist)")
       ->check(not_empty());
   option(group, "--normalize", o.normalize, "KIND",
          "none: pixels from 0 to 1; mean-std: minus the training set's mean, by its deviation, per channel (default: none)")
       ->check(one_of({"none", "mean-std"}));
-  option(group, "--batch-size", o.batch_size, "N", "images per step (default: 128)")->check(count());
-  app.add_flag("--no-shuffle", o.no_shuffle, "take the images in the files' order in every epoch")->group(group);
+  option(group, "--batch-size", o.batch_size, "N", "images per step (default: 128), or samples of a text (default: 32)")
+      ->check(count());
+  option(group, "--context", o.context, "N", "of a text: characters in a sample (default: 64)")->check(count());
+  app.add_flag("--no-shuffle", o.no_shuffle, "take the samples in the files' order in every epoch")->group(group);
 
   group = "Model";
-  option(group, "--model", o.model, "NAME", "mlp, keras-cnn, cnn, lenet5, resnet20, resnet18 or mobilenetv2 (default: cnn)")
+  option(group, "--model", o.model, "NAME",
+         "mlp, keras-cnn, cnn, lenet5, resnet20, resnet18 or mobilenetv2 (default: cnn); of text char-lstm or char-gpt (default: "
+         "char-gpt)")
       ->check(one_of(models::names()));
   option(group, "--init", o.init, "FILE", "start from these weights (safetensors; names and shapes must be the model's)")
       ->check(not_empty());
@@ -94,11 +101,11 @@ void define(CLI::App& app, TrainOptions& o) {
   group = "Training";
   option(group, "--epochs", o.epochs, "N", "passes over the training set (default: 5, or what --steps says)")->check(count());
   option(group, "--steps", o.steps, "N", "train this many steps; with --epochs, whichever ends first")->check(count());
-  option(group, "--optimizer", o.optimizer, "NAME", "sgd, adam, adamw or rmsprop (default: adam)")
-      ->check(one_of({"sgd", "adam", "adamw", "rmsprop"}));
+  option(group, "--optimizer", o.optimizer, "NAME", fmt::format("{} (default: adam)", fmt::join(optim::names(), ", ")).c_str())
+      ->check(one_of(optim::names()));
   option(group, "--lr", o.learning_rate, "RATE",
-         "learning rate, of one-cycle the highest (default: 0.004 for adam and adamw, 0.001 for rmsprop, 0.05 for sgd with "
-         "one-cycle; 0.001, 0.001 and 0.01 with other schedules)")
+         "learning rate, of one-cycle the highest (default: what suits the optimizer and the schedule; for adam 0.004 with "
+         "one-cycle, else 0.001)")
       ->check(number(0, false));
   option(group, "--schedule", o.schedule, "NAME",
          "how the rate changes: constant; step: by a tenth every --decay-steps; cosine: down to 0; one-cycle: up for 30 % of the "
@@ -107,9 +114,10 @@ void define(CLI::App& app, TrainOptions& o) {
   option(group, "--decay-steps", o.decay_steps, "N", "of --schedule step (default: a third of all steps)")->check(count());
   option(group, "--warmup-steps", o.warmup_steps, "N", "raise the rate evenly over the first N steps; not with one-cycle")
       ->check(count());
-  option(group, "--momentum", o.momentum, "M", "of sgd and rmsprop (default: 0)")->check(number(0, true, 1));
-  app.add_flag("--nesterov", o.nesterov, "Nesterov's momentum, with sgd")->group(group);
-  option(group, "--weight-decay", o.weight_decay, "W", "(default: 0.01 for adamw, else 0)")->check(number(0, true));
+  option(group, "--momentum", o.momentum, "M", "(default: 0 for sgd and rmsprop, 0.9 for lars, 0.95 for muon)")
+      ->check(number(0, true, 1));
+  app.add_flag("--nesterov", o.nesterov, "Nesterov's momentum, with sgd and lars")->group(group);
+  option(group, "--weight-decay", o.weight_decay, "W", "(default: 0.01 for adamw, 0.1 for muon, else 0)")->check(number(0, true));
   option(group, "--clip-norm", o.clip_norm, "NORM", "scale gradients down to at most this joint norm")->check(number(0, false));
   option(group, "--precision", o.precision, "DTYPE",
          "f32, f16 or bf16: what products are computed with; weights stay f32, and f16 scales the loss (default: f32)")
@@ -118,6 +126,18 @@ void define(CLI::App& app, TrainOptions& o) {
       ->check(count());
   option(group, "--seed", o.seed, "N", "of initial weights, shuffling and dropout; same seed, same numbers (default: 1)")
       ->check(seed());
+
+  group = "Writing, with a char- model";
+  auto* sample = option(group, "--sample", o.sample, "N",
+                        "write N characters on stdout instead of training, with the weights of --init, or those that training "
+                        "saves without --save")
+                     ->check(count());
+  option(group, "--prompt", o.prompt, "TEXT",
+         "what they follow, and the samples that are shown after each epoch (default: a new line)")
+      ->check(not_empty());
+  option(group, "--temperature", o.temperature, "T",
+         "below 1, likely characters become likelier; 0: always the likeliest (default: 0.8)")
+      ->check(number(0, true));
 
   group = "Output";
   option(group, "--save", o.save, "FILE", "where the trained weights go (safetensors; default: clnet-MODEL.safetensors)")
@@ -143,18 +163,61 @@ void define(CLI::App& app, TrainOptions& o) {
       "gpu, cpu, accelerator, platform:device as in 0:1, or a part of a name; clnet-info lists them (default: CLNET_DEVICE, else "
       "the best GPU, else the CPU)")
       ->check(not_empty());
+  for (const char* name : {"--data", "--normalize", "--batch-size", "--context", "--no-shuffle", "--epochs", "--steps",
+                           "--optimizer", "--lr", "--schedule", "--save", "--checkpoint", "--log", "--plot"})
+    sample->excludes(app.get_option(name));
+}
+
+/// What depends on other options, where it is not given.
+void complete(TrainOptions& o) {
+  std::error_code ignored;
+  if (o.model.empty() && (!o.sample || o.init.empty()))
+    o.model = o.sample || std::filesystem::is_regular_file(o.data, ignored) ? "char-gpt" : "cnn";
+  if (o.batch_size == 0) o.batch_size = models::is_language_model(o.model) ? 32 : 128;
+  if (o.save.empty()) o.save = fmt::format("clnet-{}.safetensors", o.model);
 }
 
 /// What one option alone cannot tell. The text of the fault; empty when there is none.
 std::string contradiction(const TrainOptions& o) {
-  if (o.momentum && o.optimizer != "sgd" && o.optimizer != "rmsprop")
-    return fmt::format("--momentum: {} has none; use it with sgd or rmsprop", o.optimizer);
-  if (o.nesterov && o.optimizer != "sgd") return fmt::format("--nesterov: goes with --optimizer sgd, not {}", o.optimizer);
-  if (o.nesterov && o.momentum.value_or(0) == 0) return "--nesterov: needs a --momentum above 0";
+  std::string fault;
+  const auto refused = [&](const char* option, const optim::NamedOptions& alone) {
+    try {
+      optim::rule(o.optimizer, alone);
+      return false;
+    } catch (const Error& error) {
+      fault = fmt::format("{}: {}", option, error.what());
+      return true;
+    }
+  };
+  if (refused("--momentum", {.momentum = o.momentum}) ||
+      refused("--nesterov", {.momentum = o.momentum, .nesterov = o.nesterov}) ||
+      refused("--weight-decay", {.weight_decay = o.weight_decay}))
+    return fault;
   if (o.decay_steps && o.schedule != "step") return fmt::format("--decay-steps: goes with --schedule step, not {}", o.schedule);
   if (o.warmup_steps && o.schedule == "one-cycle")
     return "--warmup-steps: one-cycle has a warm-up of its own; choose another --schedule";
+  const bool writes = o.model.empty() || models::is_language_model(o.model);
+  if (o.sample && !writes) return fmt::format("--sample: {} writes nothing; use char-lstm or char-gpt", o.model);
+  if (o.prompt && !writes) return fmt::format("--prompt: {} writes nothing; use char-lstm or char-gpt", o.model);
+  if (o.normalize != "none" && writes) return fmt::format("--normalize: is for images, not for {}", o.model);
   return {};
+}
+
+struct UsualRate {
+  const char* optimizer;
+  double rate, one_cycle;
+};
+constexpr UsualRate usual_rates[] = {
+    {"sgd", 0.01, 0.05},       {"asgd", 0.01, 0.05},     {"rprop", 0.001, 0.001}, {"lars", 1, 4},
+    {"muon", 0.001, 0.004},    {"adam", 0.001, 0.004},   {"adamw", 0.001, 0.004}, {"nadam", 0.001, 0.004},
+    {"radam", 0.001, 0.004},   {"adamax", 0.002, 0.008}, {"lamb", 0.002, 0.01},   {"lion", 0.0001, 0.0004},
+    {"rmsprop", 0.001, 0.001}, {"adagrad", 0.01, 0.02},  {"adadelta", 1, 1},      {"adafactor", 0.01, 0.01}};
+
+double usual_rate(const std::string& optimizer, bool one_cycle) {
+  const auto found = std::find_if(std::begin(usual_rates), std::end(usual_rates),
+                                  [&](const auto& usual) { return optimizer == usual.optimizer; });
+  if (found == std::end(usual_rates)) throw Error(fmt::format("no learning rate is known for {}; give --lr", optimizer));
+  return one_cycle ? found->one_cycle : found->rate;
 }
 
 constexpr const char* examples = R"(Examples:
@@ -166,6 +229,10 @@ constexpr const char* examples = R"(Examples:
   clnet-train --checkpoint run1 --checkpoint-steps 200 --log run1.jsonl
   clnet-train --checkpoint run1 --checkpoint-steps 200 --log run1.jsonl --resume
       the same, going on after it was stopped or killed
+  clnet-train --data shakespeare.txt --model char-gpt
+      learns to write, with samples after each epoch
+  clnet-train --model char-gpt --sample 500 --prompt "ROMEO:"
+      writes, with the weights that this saved
 
 Ctrl-C ends training after the current step and saves weights and checkpoint.
 Exit code: 0; 1 when something is missing, damaged or fails; 2 for wrong options; 130 after Ctrl-C.)";
@@ -174,7 +241,8 @@ Exit code: 0; 1 when something is missing, damaged or fails; 2 for wrong options
 
 std::optional<int> parse(int argc, char** argv, TrainOptions& options) {
   CLI::App app(
-      "Trains a network to classify images, on any OpenCL device. Without options: the network cnn on Fashion-MNIST.\n"
+      "Trains a network to classify images or to write text, on any OpenCL device. Without options: the network cnn on "
+      "Fashion-MNIST.\n"
       "Parameters are named as in PyTorch, so weights go to and from it unchanged.",
       "clnet-train");
   app.formatter(std::make_shared<HelpLayout>());
@@ -183,6 +251,7 @@ std::optional<int> parse(int argc, char** argv, TrainOptions& options) {
   define(app, options);
   try {
     app.parse(argc, argv);
+    complete(options);
     if (const auto fault = contradiction(options); !fault.empty()) throw CLI::ValidationError(fault);
   } catch (const CLI::Success& success) {
     return app.exit(success);
@@ -190,16 +259,15 @@ std::optional<int> parse(int argc, char** argv, TrainOptions& options) {
     fmt::print(stderr, "clnet-train: {} (see --help)\n", error.what());
     return 2;
   }
-  if (options.save.empty()) options.save = fmt::format("clnet-{}.safetensors", options.model);
   return std::nullopt;
 }
 
-double learning_rate(const TrainOptions& o) {
-  if (o.learning_rate) return *o.learning_rate;
-  const bool one_cycle = o.schedule == "one-cycle";
-  if (o.optimizer == "sgd") return one_cycle ? 0.05 : 0.01;
-  if (o.optimizer == "rmsprop") return 0.001;
-  return one_cycle ? 0.004 : 0.001;
+optim::NamedOptions optimizer_options(const TrainOptions& o) {
+  return {.learning_rate = o.learning_rate.value_or(usual_rate(o.optimizer, o.schedule == "one-cycle")),
+          .momentum = o.momentum,
+          .nesterov = o.nesterov,
+          .weight_decay = o.weight_decay,
+          .clip_norm = o.clip_norm.value_or(0)};
 }
 
 }  // namespace clnet::tools

@@ -5,16 +5,19 @@
 #include <optional>
 #include <string>
 
+#include "clnet/optim.h"
+
 namespace clnet::tools {
 
 struct TrainOptions {
   std::string data = "fashion-mnist", normalize = "none";
   bool no_shuffle = false;
+  std::int64_t context = 64;
 
-  std::string model = "cnn", init;
+  std::string model, init;  ///< model: empty where a file of weights says it
 
   std::optional<std::int64_t> epochs, steps;
-  std::int64_t batch_size = 128;
+  std::int64_t batch_size = 0;
   std::string optimizer = "adam";
   std::optional<double> learning_rate, momentum, weight_decay, clip_norm;
   bool nesterov = false;
@@ -28,6 +31,10 @@ struct TrainOptions {
   std::int64_t checkpoint_steps = 0;
   bool resume = false;
 
+  std::optional<std::int64_t> sample;  ///< write so many characters instead of training
+  std::optional<std::string> prompt;
+  double temperature = 0.8;
+
   std::string device;
 };
 
@@ -35,7 +42,7 @@ struct TrainOptions {
 /// options that are wrong.
 std::optional<int> parse(int argc, char** argv, TrainOptions& options);
 
-/// --lr, or what suits the optimizer and the schedule.
-double learning_rate(const TrainOptions& options);
+/// The optimizer's, with the rate that suits it and the schedule where --lr is not given.
+optim::NamedOptions optimizer_options(const TrainOptions& options);
 
 }  // namespace clnet::tools

@@ -1,4 +1,4 @@
-// Datasets of images with class labels, and batches of them.
+// Datasets of images with class labels and of text, and batches of them.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,10 @@ enum class Split : std::uint8_t { train, test };
 
 /// Labelled samples in host memory. Samples are stored as u8 (images, 0..255) or f32; a batch's images are f32 either way, with
 /// u8 divided by 255, then (x - mean) / std per channel when given.
+///
+/// Or a text, whose samples are as many pieces of `sample_shape` = {length} characters as it has, one behind the other; the label
+/// of each character is the one that follows it. In a shuffled epoch all pieces begin up to length - 1 characters later, so
+/// that they are other ones in each epoch.
 struct Dataset {
   std::string name;
   Shape sample_shape;                ///< of one sample, {channels, height, width} for images
@@ -28,8 +32,11 @@ struct Dataset {
   std::int64_t classes = 0;
   std::vector<std::string> class_names;  ///< empty when unknown
   std::vector<float> mean, std;          ///< per channel (extent 0 of sample_shape); both empty: no normalisation
+  std::vector<std::int32_t> text;        ///< instead of samples and labels: characters, 0..classes-1, class_names the alphabet
 
-  std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
+  bool is_text() const { return !text.empty(); }
+  /// Samples.
+  CLNET_API std::int64_t size() const;
 };
 
 /// Fashion-MNIST from CLNET_DATA_DIR/fashion-mnist where that exists, else from Debian's package dataset-fashion-mnist.
@@ -52,6 +59,20 @@ CLNET_API Dataset load_cifar10(const std::vector<std::filesystem::path>& files);
 /// that is not in 0..classes-1.
 CLNET_API Dataset from_arrays(std::vector<float> samples, const Shape& sample_shape, std::vector<std::int32_t> labels,
                               std::int64_t classes);
+
+/// A text's alphabet: its different bytes, in order. Bytes, so that a file of any encoding serves; a letter that takes several
+/// is several characters.
+CLNET_API std::string alphabet_of(std::string_view text);
+/// That of a dataset of text: its class_names in one.
+CLNET_API std::string alphabet_of(const Dataset& text);
+/// Each character's place in the alphabet, which must be in order. Throws Error naming the first that is not in it.
+CLNET_API std::vector<std::int32_t> encode(std::string_view text, std::string_view alphabet);
+/// Samples of `length` characters. Throws Error for a text of fewer than length + 1 characters, and as encode().
+CLNET_API Dataset from_text(std::string_view text, std::string_view alphabet, std::int64_t length);
+/// A file of text: its last 10 % are the test set, what comes before them the training set; the alphabet of both is the whole
+/// file's. Throws FileError when it cannot be read, is larger than 1 GiB, has a zero byte, as texts never do, or is too short.
+CLNET_API Dataset load_text(const std::filesystem::path& file, Split split, std::int64_t length);
+
 /// Mean and standard deviation of each channel over the whole dataset, of values after division by 255 where stored as u8. The
 /// deviation of a channel that is constant is given as 1, so that it can be divided by. Throws Error for an empty dataset.
 CLNET_API void compute_normalization(const Dataset& dataset, std::vector<float>& mean, std::vector<float>& std);
@@ -66,8 +87,8 @@ struct BatchOptions {
 };
 
 struct Batch {
-  Tensor images;  ///< f32, {n, ...sample_shape}
-  Tensor labels;  ///< i32, {n}
+  Tensor images;  ///< f32, {n, ...sample_shape}; of a text i32, {n, length}
+  Tensor labels;  ///< i32, {n}; of a text {n, length}
 };
 
 /// The batches of one epoch, prepared and uploaded to Device::current() by a background thread while the device works. An input
@@ -101,7 +122,7 @@ class CLNET_API Batches {
   Iterator begin() const;
   Iterator end() const;
   /// The number of batches from `start` on.
-  std::int64_t size() const;
+  CLNET_API std::int64_t size() const;
 
  private:
   const Dataset* dataset_;

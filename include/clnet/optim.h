@@ -8,6 +8,7 @@
 #include "clnet/optim/ema.h"
 #include "clnet/optim/find_rate.h"
 #include "clnet/optim/lbfgs.h"
+#include "clnet/optim/make.h"
 #include "clnet/optim/optimizer.h"
 #include "clnet/optim/rule.h"
 #include "clnet/optim/schedule.h"

@@ -1,4 +1,4 @@
-// Training a classifier in one call: epochs, validation, metrics, checkpoints, progress.
+// Training a classifier or a language model in one call: epochs, validation, metrics, checkpoints, progress.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 namespace clnet::train {
 
 struct Evaluation {
-  double loss = 0;      ///< mean over the samples
-  double accuracy = 0;  ///< share of samples whose largest output is the label's, 0..1
+  double loss = 0;      ///< mean over the labels, of which a text's samples have one per character
+  double accuracy = 0;  ///< share of labels whose outputs are largest at the label, 0..1
 };
 /// In inference mode; the mode is restored afterwards. The loss is cross-entropy. Throws Error for an empty dataset and
-/// ShapeError when the model's output is not {n, classes}.
+/// ShapeError when the model's output is not {n, classes}, or {n, length, classes} of a text.
 CLNET_API Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size = 256);
 CLNET_API double accuracy(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size = 256);
 
@@ -28,7 +28,7 @@ struct EpochMetrics {
   std::int64_t steps = 0;  ///< steps made since the start of training
   double train_loss = 0;   ///< mean over the epoch's steps
   std::optional<Evaluation> validation;
-  double images_per_second = 0;  ///< of training, validation not counted
+  double images_per_second = 0;  ///< samples of training, validation not counted
   double seconds = 0;            ///< of training and validation
 };
 
@@ -69,11 +69,11 @@ struct FitResult {
   bool stopped_early = false;
 };
 
-/// Trains `model`, whose output is {n, classes}, with `options.optimizer` (made for it; Error otherwise). Resuming from a
-/// checkpoint gives the numbers of a run that was never stopped. Throws Error for options that make no sense and when the loss is
-/// no longer a finite number; FileError, before anything is trained, for a checkpoint that is damaged, of another model or of
-/// another run (batch size, seed, precision, samples, normalisation, learning rates so far), and when its folder cannot be made
-/// or written to.
+/// Trains `model`, whose output is {n, classes}, or {n, length, classes} of a text's labels {n, length}, with `options.optimizer`
+/// (made for it; Error otherwise). Resuming from a checkpoint gives the numbers of a run that was never stopped. Throws Error for
+/// options that make no sense and when the loss is no longer a finite number; FileError, before anything is trained, for a
+/// checkpoint that is damaged, of another model or of another run (batch size, seed, precision, samples, normalisation, learning
+/// rates so far), and when its folder cannot be made or written to.
 CLNET_API FitResult fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options);
 
 }  // namespace clnet::train

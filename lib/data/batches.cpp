@@ -87,6 +87,7 @@ class Batches::Iterator::Worker {
 
   void make_batches() {
     const auto order = epoch_order(dataset_.size(), options_.shuffle, options_.seed, options_.epoch);
+    if (dataset_.is_text()) shift_ = epoch_shift(dataset_.sample_shape[0], options_.shuffle, options_.seed, options_.epoch);
     const auto end = used_samples(dataset_, options_);
     if (options_.start > end / options_.batch_size) return;  // also keeps the product below from overflowing
     for (auto first = options_.start * options_.batch_size; first < end; first += options_.batch_size) {
@@ -103,6 +104,13 @@ class Batches::Iterator::Worker {
   Batch make(std::span<const std::int64_t> indices) const {
     std::vector<std::int64_t> extents{static_cast<std::int64_t>(indices.size())};
     extents.insert(extents.end(), dataset_.sample_shape.begin(), dataset_.sample_shape.end());
+    if (dataset_.is_text()) {
+      const Spec spec{Shape(std::move(extents)), Dtype::i32};
+      return {
+          exec::upload(spec, device_, [&](void* out) { gather_.characters(indices, shift_, static_cast<std::int32_t*>(out)); }),
+          exec::upload(spec, device_,
+                       [&](void* out) { gather_.next_characters(indices, shift_, static_cast<std::int32_t*>(out)); })};
+    }
     const Shape labels_shape{static_cast<std::int64_t>(indices.size())};
     return {exec::upload({Shape(std::move(extents)), Dtype::f32}, device_,
                          [&](void* out) { gather_.images(indices, static_cast<float*>(out)); }),
@@ -114,6 +122,7 @@ class Batches::Iterator::Worker {
   const BatchOptions options_;
   const Device device_;  ///< the consumer's at its begin()
   const Gather gather_;
+  std::int64_t shift_ = 0;        ///< the thread's: of a text's samples
   std::optional<Batch> current_;  ///< the consumer's
 
   std::mutex mutex_;  ///< guards what follows

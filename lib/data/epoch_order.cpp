@@ -41,4 +41,9 @@ std::vector<std::int64_t> epoch_order(std::int64_t count, bool shuffle, std::uin
   return order;
 }
 
+std::int64_t epoch_shift(std::int64_t length, bool shuffle, std::uint64_t seed, std::uint64_t epoch) {
+  // Another seed than the order's, so that they do not depend on each other.
+  return shuffle ? static_cast<std::int64_t>(Random(~seed, epoch).below(static_cast<std::uint64_t>(length))) : 0;
+}
+
 }  // namespace clnet::data

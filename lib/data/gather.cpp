@@ -14,11 +14,31 @@ namespace {
   throw Error(fmt::format("dataset {}: {}", dataset.name.empty() ? "(without a name)" : dataset.name, reason));
 }
 
+void validate_text(const Dataset& dataset) {
+  if (!dataset.bytes.empty() || !dataset.floats.empty() || !dataset.labels.empty() || !dataset.mean.empty())
+    invalid(dataset, "a text is given beside samples, labels or a normalisation");
+  if (dataset.sample_shape.rank() != 1 || dataset.sample_shape[0] < 1)
+    invalid(dataset, fmt::format("samples of a text have the shape {{length}}, not {}", to_string(dataset.sample_shape)));
+  if (dataset.size() == 0)
+    invalid(dataset, fmt::format("a text of {} characters has no sample of {} and one that follows", dataset.text.size(),
+                                 dataset.sample_shape[0]));
+  for (std::size_t i = 0; i < dataset.text.size(); ++i)
+    if (dataset.text[i] < 0 || dataset.text[i] >= dataset.classes)
+      invalid(dataset, fmt::format("character {} at place {} is not one of {}", dataset.text[i], i, dataset.classes));
+}
+
 }  // namespace
+
+std::int64_t Dataset::size() const {
+  if (!is_text()) return static_cast<std::int64_t>(labels.size());
+  const auto length = sample_shape.rank() == 1 ? std::max<std::int64_t>(sample_shape[0], 1) : 1;
+  return (static_cast<std::int64_t>(text.size()) - 1) / length;
+}
 
 std::int64_t channels_of(const Dataset& dataset) { return dataset.sample_shape.rank() == 0 ? 1 : dataset.sample_shape[0]; }
 
 void validate(const Dataset& dataset) {
+  if (dataset.is_text()) return validate_text(dataset);
   if (!dataset.bytes.empty() && !dataset.floats.empty())
     invalid(dataset, "both bytes and floats are given, expected one of them");
   const auto values = static_cast<std::uint64_t>(dataset.bytes.size() + dataset.floats.size());
@@ -77,6 +97,20 @@ void Gather::images(std::span<const std::int64_t> indices, float* out) const {
 
 void Gather::labels(std::span<const std::int64_t> indices, std::int32_t* out) const {
   for (const auto index : indices) *out++ = dataset_.labels[static_cast<std::size_t>(index)];
+}
+
+void Gather::pieces(std::span<const std::int64_t> indices, std::int64_t shift, std::int64_t ahead, std::int32_t* out) const {
+  const auto length = dataset_.sample_shape[0], last = static_cast<std::int64_t>(dataset_.text.size()) - length - 1;
+  for (const auto index : indices)
+    out = std::copy_n(dataset_.text.begin() + std::min(index * length + shift, last) + ahead, length, out);
+}
+
+void Gather::characters(std::span<const std::int64_t> indices, std::int64_t shift, std::int32_t* out) const {
+  pieces(indices, shift, 0, out);
+}
+
+void Gather::next_characters(std::span<const std::int64_t> indices, std::int64_t shift, std::int32_t* out) const {
+  pieces(indices, shift, 1, out);
 }
 
 }  // namespace clnet::data

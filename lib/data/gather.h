@@ -1,4 +1,4 @@
-// Copies chosen samples of a dataset to a batch: converted to f32 and normalised.
+// Copies chosen samples of a dataset to a batch: images converted to f32 and normalised, pieces of a text.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,14 @@ class CLNET_API Gather {
   /// {indices.size(), ...sample_shape} floats.
   void images(std::span<const std::int64_t> indices, float* out) const;
   void labels(std::span<const std::int64_t> indices, std::int32_t* out) const;
+  /// Of a text: {indices.size(), length} characters of samples that begin `shift` later, the last one no later than it can.
+  void characters(std::span<const std::int64_t> indices, std::int64_t shift, std::int32_t* out) const;
+  /// And those that follow each of them.
+  void next_characters(std::span<const std::int64_t> indices, std::int64_t shift, std::int32_t* out) const;
 
  private:
+  void pieces(std::span<const std::int64_t> indices, std::int64_t shift, std::int64_t ahead, std::int32_t* out) const;
+
   const Dataset& dataset_;
   std::size_t planes_ = 1;    ///< a sample's channels that are converted differently
   std::size_t plane_ = 0;     ///< values of one

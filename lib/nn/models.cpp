@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "clnet/error.h"
 
@@ -213,26 +215,57 @@ constexpr Entry table[] = {
     {"mlp", mlp},           {"keras-cnn", keras_cnn},    {"cnn", cnn}, {"lenet5", lenet5}, {"resnet20", resnet20},
     {"resnet18", resnet18}, {"mobilenetv2", mobilenetv2}};
 
+struct LanguageEntry {
+  const char* name;
+  std::unique_ptr<LanguageModel> (*make)(std::int64_t length, std::int64_t classes);
+};
+constexpr LanguageEntry language_table[] = {
+    {"char-lstm",
+     [](std::int64_t, std::int64_t classes) -> std::unique_ptr<LanguageModel> { return std::make_unique<CharLstm>(classes); }},
+    {"char-gpt", [](std::int64_t length, std::int64_t classes) -> std::unique_ptr<LanguageModel> {
+       return std::make_unique<CharGpt>(classes, CharGptOptions{.context = length});
+     }}};
+
+[[noreturn]] void fail_unknown(std::string_view name) {
+  throw Error(fmt::format("there is no model named '{}'; there are: {}", name, fmt::join(names(), ", ")));
+}
+
 }  // namespace
 
 std::vector<std::string> names() {
   std::vector<std::string> result;
   for (const auto& entry : table) result.emplace_back(entry.name);
+  for (const auto& entry : language_table) result.emplace_back(entry.name);
   return result;
 }
 
-std::unique_ptr<nn::Module> make(std::string_view name, const Shape& image, std::int64_t classes) {
-  if (image.rank() != 3)
-    throw ShapeError(fmt::format("model {}: needs images {{channels, height, width}}, got {}", name, to_string(image)));
+bool is_language_model(std::string_view name) {
+  return std::any_of(std::begin(language_table), std::end(language_table), [&](const auto& entry) { return name == entry.name; });
+}
+
+std::unique_ptr<LanguageModel> make_language_model(std::string_view name, std::int64_t length, std::int64_t classes) {
+  for (const auto& entry : language_table)
+    if (name == entry.name) return entry.make(length, classes);
+  fail_unknown(name);
+}
+
+std::unique_ptr<nn::Module> make(std::string_view name, const Shape& sample, std::int64_t classes) {
+  if (is_language_model(name)) {
+    if (sample.rank() != 1)
+      throw ShapeError(fmt::format("model {}: needs a text, samples of {{length}}, got {}", name, to_string(sample)));
+    return make_language_model(name, sample[0], classes);
+  }
+  if (sample.rank() != 3)
+    throw ShapeError(fmt::format("model {}: needs images {{channels, height, width}}, got {}", name, to_string(sample)));
   for (const auto& entry : table) {
     if (entry.name != name) continue;
     try {
-      return entry.make(image, classes);
+      return entry.make(sample, classes);
     } catch (const ShapeError& error) {
-      throw Error(fmt::format("model {} cannot take images of {}: {}", name, to_string(image), error.what()));
+      throw Error(fmt::format("model {} cannot take images of {}: {}", name, to_string(sample), error.what()));
     }
   }
-  throw Error(fmt::format("there is no model named '{}'; there are: {}", name, fmt::join(names(), ", ")));
+  fail_unknown(name);
 }
 
 }  // namespace clnet::models

@@ -63,12 +63,21 @@ TransformerEncoderLayer::TransformerEncoderLayer(std::int64_t d_model, std::int6
   add("norm2", norm2_);
 }
 
-Tensor TransformerEncoderLayer::forward(const Tensor& x, const AttentionMasks& masks) {
+template <class Attention>
+Tensor TransformerEncoderLayer::run(const Tensor& x, const Attention& attention) {
   require_defined("TransformerEncoderLayer", {{"x", x}});
   const auto drop = [&](const Tensor& t) { return training() ? dropout(t, options_.dropout) : t; };
-  const auto y = residual(x, norm1_, options_.norm_first, [&](const Tensor& t) { return drop(self_attn_(t, t, t, masks)); });
+  const auto y = residual(x, norm1_, options_.norm_first, [&](const Tensor& t) { return drop(attention(t)); });
   return residual(y, norm2_, options_.norm_first,
                   [&](const Tensor& t) { return drop(linear2_(drop(activated(linear1_(t), options_.activation)))); });
+}
+
+Tensor TransformerEncoderLayer::forward(const Tensor& x, const AttentionMasks& masks) {
+  return run(x, [&](const Tensor& t) { return self_attn_(t, t, t, masks); });
+}
+
+Tensor TransformerEncoderLayer::step(const Tensor& x, KVCache& cache) {
+  return run(x, [&](const Tensor& t) { return self_attn_.step(t, cache); });
 }
 
 std::string TransformerEncoderLayer::kind() const { return fmt::format("TransformerEncoderLayer({})", self_attn_.kind()); }
@@ -122,6 +131,20 @@ Tensor TransformerEncoder::forward(const Tensor& x, const AttentionMasks& masks)
     for (auto& layer : layers_) y = layer(y, masks);
   }
   return norm_ ? (*norm_)(y) : y;
+}
+
+Tensor TransformerEncoder::step(const Tensor& x, std::vector<KVCache>& caches) {
+  if (caches.size() != layers_.size())
+    throw Error(fmt::format("TransformerEncoder: {} layers cannot step with {} caches", layers_.size(), caches.size()));
+  auto y = x;
+  for (std::size_t i = 0; i < layers_.size(); ++i) y = layers_[i].step(y, caches[i]);
+  return norm_ ? (*norm_)(y) : y;
+}
+
+std::vector<KVCache> TransformerEncoder::caches(std::int64_t batch, std::int64_t capacity) const {
+  std::vector<KVCache> all;
+  for (const auto& layer : layers_) all.push_back(layer.cache(batch, capacity));
+  return all;
 }
 
 TransformerDecoder::TransformerDecoder(std::int64_t d_model, std::int64_t heads, std::int64_t count,

@@ -144,7 +144,12 @@ std::string dataset_checksum(const data::Dataset& dataset) {
   const auto bytes = [](const auto& values) { return std::as_bytes(std::span(values)); };
   Checksum sum;
   for (const auto part : {bytes(dataset.bytes), bytes(dataset.floats), bytes(dataset.labels)}) sum.add(part.data(), part.size());
-  return sum.add(to_string(dataset.sample_shape)).text();
+  sum.add(to_string(dataset.sample_shape));
+  if (dataset.is_text()) {
+    sum.add(std::as_bytes(std::span(dataset.text)).data(), dataset.text.size() * sizeof dataset.text[0]);
+    for (const auto& character : dataset.class_names) sum.add(character);
+  }
+  return sum.text();
 }
 
 std::string normalization_text(const data::Dataset& dataset) {

@@ -10,7 +10,10 @@ namespace clnet::train {
 
 using Loss = std::function<Tensor(const Tensor& output, const Tensor& labels)>;
 
-/// Throws ShapeError unless `output` is {labels.size(0), classes}.
+/// Mean cross-entropy over all labels.
+Tensor default_loss(const Tensor& output, const Tensor& labels);
+
+/// Throws ShapeError unless `output` is {...labels' shape, classes}.
 void require_classes(const Tensor& output, const Tensor& labels);
 
 /// Loss and accuracy of `model` in inference mode over the whole dataset; nothing when `stop` said so between two batches. `loss`

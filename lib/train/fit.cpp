@@ -51,7 +51,7 @@ class Fit {
  public:
   Fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options)
       : model_(model), dataset_(dataset), options_(checked(model, dataset, options)), optimizer_(options.optimizer) {
-    if (!options_.loss) options_.loss = [](const Tensor& output, const Tensor& labels) { return cross_entropy(output, labels); };
+    if (!options_.loss) options_.loss = default_loss;
     if (options.precision == Dtype::f16 && !optimizer_.loss_scale().defined()) optimizer_.set_loss_scale();
     epoch_length_ = batches_per_epoch(dataset.size(), options.batch_size);
     if (!options.checkpoint.empty())
@@ -72,7 +72,8 @@ class Fit {
     if (checkpoint_ && options_.resume && checkpoint_->exists()) at_ = checkpoint_->load(model_, optimizer_);
     if (options_.on_start) options_.on_start(at_.steps, at_.epochs);
     const auto epochs = options_.steps > 0 ? batches_per_epoch(options_.steps, epoch_length_) : options_.epochs;
-    Progress progress(options_.progress, epochs, options_.steps > 0 ? options_.steps : epochs * epoch_length_);
+    Progress progress(options_.progress, epochs, options_.steps > 0 ? options_.steps : epochs * epoch_length_,
+                      dataset_.is_text() ? Unit{"characters", dataset_.sample_shape[0]} : Unit{"images", 1});
     progress_ = &progress;
 
     while (!done()) {

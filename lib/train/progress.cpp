@@ -36,8 +36,8 @@ std::size_t columns() {
 
 }  // namespace
 
-Progress::Progress(bool on, std::int64_t total_epochs, std::int64_t total_steps)
-    : on_(on), terminal_(on && ::isatty(STDERR_FILENO)), total_epochs_(total_epochs), total_steps_(total_steps) {}
+Progress::Progress(bool on, std::int64_t total_epochs, std::int64_t total_steps, const Unit& unit)
+    : on_(on), terminal_(on && ::isatty(STDERR_FILENO)), total_epochs_(total_epochs), total_steps_(total_steps), unit_(unit) {}
 
 Progress::~Progress() {
   if (drawn_ > 0) std::fputc('\n', stderr);
@@ -51,6 +51,10 @@ void Progress::draw(const std::string& line) {
   drawn_ = shown.size();
 }
 
+std::string Progress::speed(double samples_per_second) const {
+  return fmt::format("{:.0f} {}/s", samples_per_second * static_cast<double>(unit_.per_sample), unit_.name);
+}
+
 void Progress::step(const Now& now) {
   if (!terminal_) return;
   const auto time = std::chrono::steady_clock::now();
@@ -62,7 +66,7 @@ void Progress::step(const Now& now) {
                       now.loss);
   if (now.images_per_second > 0)
     line +=
-        fmt::format("  {:.0f} images/s  ETA {}", now.images_per_second,
+        fmt::format("  {}  ETA {}", speed(now.images_per_second),
                     duration(static_cast<double>(std::max<std::int64_t>(total_steps_ - now.steps, 0)) / now.steps_per_second));
   draw(line);
 }
@@ -78,7 +82,7 @@ void Progress::epoch(const EpochMetrics& m) {
   line += fmt::format(": train loss {:.4f}", m.train_loss);
   if (m.validation)
     line += fmt::format(", validation loss {:.4f}, accuracy {:.2f} %", m.validation->loss, 100 * m.validation->accuracy);
-  line += fmt::format(", {:.0f} images/s, {:.1f} s", m.images_per_second, m.seconds);
+  line += fmt::format(", {}, {:.1f} s", speed(m.images_per_second), m.seconds);
   if (terminal_) fmt::print(stderr, "\r{:<{}}\r", "", drawn_);
   fmt::print(stderr, "{}\n", line);
   std::fflush(stderr);

@@ -9,11 +9,17 @@
 
 namespace clnet::train {
 
+/// What speed is counted in.
+struct Unit {
+  const char* name;
+  std::int64_t per_sample;
+};
+
 /// On a terminal one line that is redrawn ten times a second at most; elsewhere nothing but a line per epoch.
 class Progress {
  public:
   /// `total_steps` counts from the start of training; `total_epochs` is 0 when not known.
-  Progress(bool on, std::int64_t total_epochs, std::int64_t total_steps);
+  Progress(bool on, std::int64_t total_epochs, std::int64_t total_steps, const Unit& unit);
   /// Leaves no half-drawn line behind.
   ~Progress();
   Progress(const Progress&) = delete;
@@ -31,9 +37,11 @@ class Progress {
 
  private:
   void draw(const std::string& line);
+  std::string speed(double samples_per_second) const;
 
   bool on_, terminal_;
   std::int64_t total_epochs_, total_steps_;
+  Unit unit_;
   std::size_t drawn_ = 0;  ///< characters of the line on the terminal
   std::optional<std::chrono::steady_clock::time_point> last_;
 };

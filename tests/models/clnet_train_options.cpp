@@ -65,7 +65,7 @@ TEST_CASE("clnet-train: wrong options end with 2") {
   require_refused(2, "--weight-decay", {"--weight-decay", "-1"});
   require_refused(2, "--seed", {"--seed", "-1"});
   require_refused(2, "'perceptron' is not one of mlp, keras-cnn", {"--model", "perceptron"});
-  require_refused(2, "'lion' is not one of", {"--optimizer", "lion"});
+  require_refused(2, "'lbfgs' is not one of", {"--optimizer", "lbfgs"});
   require_refused(2, "'linear' is not one of", {"--schedule", "linear"});
   require_refused(2, "'f64' is not one of f32, f16, bf16", {"--precision", "f64"});
   require_refused(2, "'minmax' is not one of", {"--normalize", "minmax"});

@@ -35,9 +35,15 @@ class CLNET_API TransformerEncoderLayer : public Module {
   Tensor operator()(const Tensor& x, const AttentionMasks& masks) {
     return called([&] { return forward(x, masks); });
   }
+  /// x, the positions that follow those in the cache, as forward() with is_causal has them: MultiheadAttention::step().
+  Tensor step(const Tensor& x, KVCache& cache);
+  KVCache cache(std::int64_t batch, std::int64_t capacity) const { return self_attn_.cache(batch, capacity); }
   std::string kind() const override;
 
  private:
+  template <class Attention>
+  Tensor run(const Tensor& x, const Attention& attention);
+
   TransformerLayerOptions options_;
   MultiheadAttention self_attn_;
   Linear linear1_, linear2_;
@@ -79,6 +85,9 @@ class CLNET_API TransformerEncoder : public Module {
   Tensor operator()(const Tensor& x, const AttentionMasks& masks) {
     return called([&] { return forward(x, masks); });
   }
+  /// As TransformerEncoderLayer::step(), with a cache for each layer.
+  Tensor step(const Tensor& x, std::vector<KVCache>& caches);
+  std::vector<KVCache> caches(std::int64_t batch, std::int64_t capacity) const;
   std::string kind() const override { return "TransformerEncoder"; }
 
  private:
