@@ -76,36 +76,6 @@ Item memory_bound(const std::string& name, double bytes, const Shape& shape, Ten
           }};
 }
 
-/// The outputs of a stack of recurrent layers, or their parameters' gradients, too.
-Item recurrent(const Recurrent& r, bool gradient) {
-  constexpr std::int64_t steps = 64, batch = 32;
-  // Products with the input and with the state; the first input needs no gradient.
-  const double layer = 4.0 * static_cast<double>(steps * batch * r.gates * r.hidden * r.hidden);
-  const double flops = gradient ? 5.5 * layer : 2 * layer;
-  return {fmt::format("{}-{}-{}-b{}", r.name, r.hidden, gradient ? "gradient" : "forward", batch),
-          flops,
-          "FLOP",
-          flops,
-          0,
-          [=]() -> Run {
-            const nn::RecurrentOptions options{.input_size = r.hidden, .hidden_size = r.hidden, .num_layers = 2};
-            std::shared_ptr<nn::Module> model;
-            if (r.gates == 4)
-              model = std::make_shared<nn::LSTM>(options);
-            else
-              model = std::make_shared<nn::GRU>(options);
-            const Tensor x = rand({steps, batch, r.hidden});
-            x.eval();
-            return [=] {
-              const Tensor y = (*model)(x);
-              if (!gradient) return y.eval();
-              std::vector<Tensor> parameters;
-              for (const auto& [name, parameter] : model->parameters()) parameters.push_back(parameter);
-              eval(gradients(sum(y), parameters));
-            };
-          }};
-}
-
 std::vector<float> random_pixels(std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
   std::uint32_t state = 1;
@@ -158,55 +128,6 @@ Item training(const Network& net, std::int64_t batch) {
   });
 }
 
-/// 4 layers of a GPT over characters, 128 wide with 4 heads, in front of their alphabet.
-struct CharGpt : nn::Module {
-  static constexpr std::int64_t alphabet = 65, width = 128, layers = 4, context = 64;
-  nn::Embedding characters{alphabet, width}, positions{context, width};
-  nn::TransformerEncoder encoder{width,
-                                 4,
-                                 layers,
-                                 {.dim_feedforward = 4 * width,
-                                  .dropout = 0,
-                                  .activation = nn::TransformerActivation::gelu,
-                                  .batch_first = true,
-                                  .norm_first = true},
-                                 true};
-  nn::Linear head{width, alphabet};
-
-  CharGpt() {
-    add("characters", characters);
-    add("positions", positions);
-    add("encoder", encoder);
-    add("head", head);
-  }
-  Tensor forward(const Tensor& x) override {
-    return head(encoder(characters(x) + positions(arange(context)), {.is_causal = true}));
-  }
-  /// Multiply-adds for a character.
-  static constexpr double macs() {
-    return static_cast<double>(layers * (12 * width * width + 2 * context * width) + width * alphabet);
-  }
-};
-
-/// A step of AdamW, from characters in the host's memory.
-Item char_gpt_training(std::int64_t batch) {
-  constexpr auto context = CharGpt::context;
-  const double work = 3 * 2 * CharGpt::macs() * static_cast<double>(batch * context);
-  return {fmt::format("char-gpt-train-b{}", batch), work, "FLOP", work, 0, [=]() -> Run {
-            const auto model = std::make_shared<CharGpt>();
-            const auto optimizer = std::make_shared<optim::AdamW>(*model);
-            std::vector<std::int64_t> x(static_cast<std::size_t>(batch * context)), next(x.size());
-            for (std::size_t i = 0; i < x.size(); ++i) {
-              x[i] = static_cast<std::int64_t>(i * i % CharGpt::alphabet);
-              next[i] = static_cast<std::int64_t>((i + 1) * (i + 1) % CharGpt::alphabet);
-            }
-            return [=] {
-              const auto logits = (*model)(Tensor::from(x, {batch, context}));
-              optimizer->step(cross_entropy(flatten(logits, 0, 1), Tensor::from(next, {batch * context})));
-            };
-          }};
-}
-
 double seconds(const Run& run, int times) {
   const auto device = Device::current();
   run();
@@ -238,9 +159,6 @@ std::vector<Item> items() {
     list.push_back(backward(c, Gradient::weights));
   }
 
-  for (const auto& r : recurrents)
-    for (bool gradient : {false, true}) list.push_back(recurrent(r, gradient));
-
   const double mib = 1 << 20;
   list.push_back(memory_bound("relu-64m", 2 * 256 * mib, {64 << 20}, relu));
   list.push_back(memory_bound("softmax-4096-1000", 2 * 4 * 4096e3, {4096, 1000}, [](const Tensor& x) { return softmax(x, 1); }));
@@ -257,7 +175,7 @@ std::vector<Item> items() {
     for (std::int64_t batch : photos ? std::vector<std::int64_t>{16} : std::vector<std::int64_t>{32, 64, 128, 256})
       list.push_back(training(net, batch));
   }
-  list.push_back(char_gpt_training(32));
+  for (auto& item : model_items()) list.push_back(std::move(item));
   return list;
 }
 

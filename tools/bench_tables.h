@@ -22,6 +22,22 @@ struct Recurrent {
 };
 constexpr Recurrent recurrents[] = {{"lstm", 4, 128}, {"lstm", 4, 512}, {"gru", 3, 128}, {"gru", 3, 512}};
 
+/// A convolution of `axes` axes of `size` each, padding kernel / 2.
+struct AxesConv {
+  int axes;
+  bool transposed;
+  std::int64_t n, in, out, size, kernel, stride;
+};
+constexpr AxesConv axes_convs[] = {
+    {1, false, 16, 64, 64, 1024, 3, 1}, {1, false, 16, 1, 64, 16000, 25, 4}, {1, false, 32, 128, 128, 256, 9, 1},
+    {1, false, 8, 256, 512, 512, 3, 2}, {1, false, 4, 512, 512, 128, 5, 1},  {1, false, 64, 16, 32, 512, 7, 1},
+    {1, false, 1, 64, 64, 8192, 3, 1},  {1, false, 16, 256, 256, 64, 1, 1},  {3, false, 2, 1, 16, 48, 3, 1},
+    {3, false, 2, 16, 16, 32, 3, 1},    {3, false, 2, 16, 32, 32, 3, 2},     {3, false, 2, 32, 32, 16, 3, 1},
+    {3, false, 4, 64, 64, 8, 3, 1},     {3, false, 1, 3, 32, 48, 5, 2},      {3, false, 8, 32, 64, 12, 3, 1},
+    {3, false, 2, 64, 64, 16, 1, 1},    {1, true, 16, 64, 32, 512, 4, 2},    {1, true, 8, 128, 64, 1024, 16, 8},
+    {1, true, 32, 32, 32, 256, 3, 1},   {2, true, 16, 64, 32, 32, 4, 2},     {2, true, 8, 128, 64, 28, 2, 2},
+    {2, true, 16, 100, 128, 8, 4, 2},   {3, true, 2, 32, 16, 16, 2, 2},      {3, true, 2, 32, 32, 8, 4, 2}};
+
 /// `macs`: multiply-adds of all layers for one image, `first` those of the first, whose input needs no gradient.
 struct Network {
   const char* name;

@@ -205,7 +205,19 @@ class LionRule : public ComposedRule {
 }  // namespace
 
 std::shared_ptr<const Rule> Adam::rule(const AdamOptions& o) { return adam("Adam", o, false); }
-std::shared_ptr<const Rule> AdamW::rule(const AdamOptions& o) { return adam("AdamW", o, true); }
+std::shared_ptr<const Rule> AdamW::rule(const AdamWOptions& o) {
+  return adam("AdamW",
+              {.learning_rate = o.learning_rate,
+               .beta1 = o.beta1,
+               .beta2 = o.beta2,
+               .eps = o.eps,
+               .weight_decay = o.weight_decay,
+               .clip_norm = o.clip_norm,
+               .clip_value = o.clip_value,
+               .amsgrad = o.amsgrad,
+               .maximize = o.maximize},
+              true);
+}
 std::shared_ptr<const Rule> NAdam::rule(const NAdamOptions& o) { return std::make_shared<NAdamRule>(o); }
 std::shared_ptr<const Rule> RAdam::rule(const RAdamOptions& o) { return std::make_shared<RAdamRule>(o); }
 std::shared_ptr<const Rule> Adamax::rule(const AdamaxOptions& o) { return std::make_shared<AdamaxRule>(o); }

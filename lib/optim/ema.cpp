@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/optim/options.h"
@@ -15,6 +16,7 @@ struct EMA::Impl {
     nn::Parameter parameter;
     nn::Parameter average;  ///< f32
     Tensor kept;            ///< the parameter's own value while they are swapped
+    Tensor lent;            ///< and what it holds meanwhile
   };
   EMAOptions options;
   std::int64_t updates = 0;
@@ -64,13 +66,26 @@ io::StateDict EMA::values() const {
 
 void EMA::swap() {
   std::vector<std::pair<nn::Parameter, Tensor>> values;
-  for (const auto& entry : impl_->entries)
+  for (const auto& entry : impl_->entries) {
+    // What was trained meanwhile would be lost.
+    if (impl_->swapped && !entry.parameter.value().same(entry.lent))
+      throw Error(fmt::format("EMA: {} has changed while the module held the averages", entry.name));
     values.emplace_back(entry.parameter, impl_->swapped ? entry.kept : Impl::stored(entry));
+  }
   std::vector<Tensor> before;
   for (const auto& entry : impl_->entries) before.push_back(impl_->swapped ? Tensor{} : entry.parameter.value());
   nn::assign(values);
-  for (std::size_t i = 0; i < before.size(); ++i) impl_->entries[i].kept = std::move(before[i]);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    auto& entry = impl_->entries[i];
+    entry.lent = before[i].defined() ? entry.parameter.value() : Tensor{};
+    entry.kept = std::move(before[i]);
+  }
   impl_->swapped = !impl_->swapped;
+}
+
+void EMA::to(const Device& device) {
+  impl_->require_not_swapped("to");
+  for (auto& entry : impl_->entries) entry.average.set(copy_to(entry.average.value(), device));
 }
 
 void EMA::apply_to_module() {

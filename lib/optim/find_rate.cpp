@@ -17,26 +17,26 @@ class Before {
  public:
   Before(const nn::Module& module, const Optimizer& optimizer)
       : weights_(module.state()), state_(optimizer.state()), random_(random_state()) {
-    for (std::size_t group = 0; group < optimizer.groups(); ++group) rates_.push_back(optimizer.learning_rate(group));
+    // It may have groups of other modules, too.
+    for (const auto& [name, parameter] : optimizer.parameters()) values_.emplace_back(parameter, parameter.value());
     // What waits to be computed is computed now, of what there is now.
     std::vector<Tensor> all;
     for (const auto* list : {&weights_, &state_})
       for (const auto& [name, tensor] : *list) all.push_back(tensor);
+    for (const auto& [parameter, value] : values_) all.push_back(value);
     eval(all);
   }
   void restore(nn::Module& module, Optimizer& optimizer) const {
     module.load_state(weights_);
+    for (const auto& [parameter, value] : values_) nn::Parameter(parameter).set(value);
     optimizer.load_state(state_);
-    optimizer.set_learning_rate(rates_[0]);
-    for (std::size_t group = 0; group < rates_.size(); ++group)
-      if (optimizer.learning_rate(group) != rates_[group]) optimizer.set_group_learning_rate(group, rates_[group]);
     set_random_state(random_);
   }
 
  private:
   io::StateDict weights_, state_;
   RandomState random_;
-  std::vector<double> rates_;
+  std::vector<std::pair<nn::Parameter, Tensor>> values_;
 };
 
 /// The rate at which the curve falls most steeply; the rates are in equal ratios.

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <type_traits>
-
 #include "clnet/error.h"
 #include "clnet/optim/adam.h"
 #include "clnet/optim/adaptive.h"
@@ -26,11 +24,7 @@ void refuse(bool given, std::string_view name, std::string_view option) {
 /// Options of the optimizer's own, with those that are given in their places.
 template <class Kind, class Options>
 Made made(std::string_view name, const NamedOptions& given) {
-  // AdamW's defaults are not AdamOptions'.
-  Options o = [] {
-    if constexpr (std::is_same_v<Kind, AdamW>) return Options{.weight_decay = 0.01};
-    return Options{};
-  }();
+  Options o;
   o.learning_rate = given.learning_rate.value_or(o.learning_rate);
   if constexpr (requires { o.weight_decay; })
     o.weight_decay = given.weight_decay.value_or(o.weight_decay);
@@ -58,7 +52,7 @@ constexpr Entry table[] = {{"sgd", made<SGD, SGDOptions>},
                            {"lars", made<LARS, LARSOptions>},
                            {"muon", made<Muon, MuonOptions>},
                            {"adam", made<Adam, AdamOptions>},
-                           {"adamw", made<AdamW, AdamOptions>},
+                           {"adamw", made<AdamW, AdamWOptions>},
                            {"nadam", made<NAdam, NAdamOptions>},
                            {"radam", made<RAdam, RAdamOptions>},
                            {"adamax", made<Adamax, AdamaxOptions>},

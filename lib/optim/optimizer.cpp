@@ -7,11 +7,10 @@
 #include <map>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "clnet/autocast.h"
 #include "clnet/autograd.h"
+#include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/node.h"
@@ -33,8 +32,11 @@ Parameters::Parameters(const nn::Module& module, const std::function<bool(const 
 
 namespace {
 
-/// What the sums of accumulate() are called in state(); no rule may call its state so.
-constexpr std::string_view sum_name = "grad";
+/// What the sums of accumulate() and the steps that a parameter has made are called in state(); no rule may call its state so.
+constexpr std::string_view sum_name = "grad", step_name = "step";
+
+std::string rate_name(std::size_t group) { return fmt::format("learning_rate.{}", group); }
+std::string initial_rate_name(std::size_t group) { return fmt::format("initial_rate.{}", group); }
 
 void require_result(const Rule& rule, const std::string& parameter, const Rule::Item& item, const Rule::Result& result) {
   if (result.states.size() != item.states.size())
@@ -63,10 +65,11 @@ struct Optimizer::Impl {
     std::vector<nn::Parameter> state;
     std::optional<nn::Parameter> sum;  ///< of accumulate()
     std::size_t group;
+    std::int64_t missed;  ///< steps of the optimizer in which it stayed, or was not there yet
   };
   struct Group {
     std::shared_ptr<const Rule> rule;
-    double rate, proportion;  ///< to the first group's rate
+    double rate, initial;  ///< the rates of the groups keep the proportions of the initial ones
   };
 
   std::string name;
@@ -88,8 +91,7 @@ struct Optimizer::Impl {
         }
       more.push_back(make_slot(*rule, full_name, parameter));
     }
-    const double first = groups.empty() ? rate : groups[0].rate;
-    groups.push_back({std::move(rule), rate, first > 0 ? rate / first : 1});
+    groups.push_back({std::move(rule), rate, rate});
     slots.insert(slots.end(), more.begin(), more.end());
   }
 
@@ -97,12 +99,12 @@ struct Optimizer::Impl {
     const auto& spec = parameter.value().spec();
     if (!is_floating(spec.dtype))
       throw DtypeError(fmt::format("{}: {} is {}, which has no gradient", rule.name(), full_name, to_string(spec)));
-    Slot slot{full_name, parameter, {}, {}, std::nullopt, groups.size()};
+    Slot slot{full_name, parameter, {}, {}, std::nullopt, groups.size(), steps};
     for (const auto& [what, initial, shape] : rule.states(spec.shape)) {
-      if (what.empty() || what.find('.') != std::string::npos || what == sum_name ||
+      if (what.empty() || what.find('.') != std::string::npos || what == sum_name || what == step_name ||
           std::find(slot.state_names.begin(), slot.state_names.end(), what) != slot.state_names.end())
-        throw Error(fmt::format("{}: '{}' is no name of a state: it is empty, has a dot in it, is '{}' or there twice",
-                                rule.name(), what, sum_name));
+        throw Error(fmt::format("{}: '{}' is no name of a state: it is empty, has a dot in it, is '{}', '{}' or there twice",
+                                rule.name(), what, sum_name, step_name));
       slot.state_names.push_back(what);
       const auto& its_shape = shape.value_or(spec.shape);
       const std::vector<float> values(static_cast<std::size_t>(its_shape.numel()), static_cast<float>(initial));
@@ -150,46 +152,56 @@ struct Optimizer::Impl {
     return gradients;
   }
 
-  /// The new values of everything that a step changes, and where they go.
-  using Update = std::vector<std::pair<nn::Parameter, Tensor>>;
+  /// The new values of everything that a step changes, and where they go; and which parameters move.
+  struct Update {
+    std::vector<std::pair<nn::Parameter, Tensor>> values;
+    std::vector<bool> moves;  ///< by slot
+  };
 
   /// Parameters with an undefined gradient stay as they are.
   Update update(const std::vector<Tensor>& all) const {
     std::vector<const Slot*> moved;
     std::vector<Tensor> gradients;
+    Update result;
     for (std::size_t i = 0; i < slots.size(); ++i) {
+      result.moves.push_back(all[i].defined());
       if (!all[i].defined()) continue;
       moved.push_back(&slots[i]);
       gradients.push_back(all[i]);
     }
     // The formulas of rules are in f32, whatever scope a step is made in.
     const Autocast as_written(Dtype::f32);
-    Rule::Step step{steps + 1};
-    Update result;
+    Tensor finite;
     if (scaling) {
-      step.finite = Scaling::all_finite(gradients);
-      step.made = cast(scaling->made(), Dtype::f32) + 1.0;
-      result = scaling->after(step.finite);
+      finite = Scaling::all_finite(gradients);
+      result.values = scaling->after(finite);
     }
     gradients = clipped(std::move(gradients));
-    for (std::size_t group = 0, next = 0; group < groups.size(); ++group) {
+    // Rules count the steps that a parameter has made: together go those of a group that have made as many.
+    std::map<std::pair<std::size_t, std::int64_t>, std::vector<std::size_t>> alike;
+    for (std::size_t i = 0; i < moved.size(); ++i) alike[{moved[i]->group, moved[i]->missed}].push_back(i);
+    for (const auto& [key, members] : alike) {
+      const auto& [group, missed] = key;
       std::vector<Rule::Item> items;
-      const auto first = next;
-      for (; next < moved.size() && moved[next]->group == group; ++next)
-        items.push_back({moved[next]->parameter, gradients[next], {moved[next]->state.begin(), moved[next]->state.end()}});
-      if (items.empty()) continue;
-      const auto& [rule, rate, proportion] = groups[group];
-      step.rate = rate;
-      auto results = rule->update_all(items, step);
+      for (auto i : members)
+        items.push_back({moved[i]->parameter, gradients[i], {moved[i]->state.begin(), moved[i]->state.end()}});
+      const auto& rule = *groups[group].rule;
+      Rule::Step step{steps + 1 - missed, groups[group].rate};
+      if (scaling) {
+        step.finite = finite;
+        step.made = cast(scaling->made(), Dtype::f32) + static_cast<double>(1 - missed);
+        // A step that was skipped and that the parameter missed, too, counts twice.
+        if (missed != 0) step.made = maximum(step.made, 1.0);
+      }
+      auto results = rule.update_all(items, step);
       if (results.size() != items.size())
-        throw Error(
-            fmt::format("{}: update_all() gave {} results for {} parameters", rule->name(), results.size(), items.size()));
+        throw Error(fmt::format("{}: update_all() gave {} results for {} parameters", rule.name(), results.size(), items.size()));
       for (std::size_t i = 0; i < items.size(); ++i) {
-        const auto& slot = *moved[first + i];
-        require_result(*rule, slot.name, items[i], results[i]);
-        if (scaling && !dynamic_cast<const NativeRule*>(rule.get())) keep_unless(step.finite, items[i], results[i]);
-        result.emplace_back(slot.parameter, results[i].parameter);
-        for (std::size_t s = 0; s < slot.state.size(); ++s) result.emplace_back(slot.state[s], results[i].states[s]);
+        const auto& slot = *moved[members[i]];
+        require_result(rule, slot.name, items[i], results[i]);
+        if (scaling && !dynamic_cast<const NativeRule*>(&rule)) keep_unless(finite, items[i], results[i]);
+        result.values.emplace_back(slot.parameter, results[i].parameter);
+        for (std::size_t k = 0; k < slot.state.size(); ++k) result.values.emplace_back(slot.state[k], results[i].states[k]);
       }
     }
     return result;
@@ -204,11 +216,13 @@ struct Optimizer::Impl {
 
   /// Computes the update along with `more`, and only then changes anything.
   void run(const Update& update, bool clear, std::vector<Tensor> more = {}) {
-    for (const auto& [target, value] : update) more.push_back(value);
+    for (const auto& [target, value] : update.values) more.push_back(value);
     eval(more);
     // assign() would evaluate once more.
-    for (const auto& [target, value] : update) nn::Parameter(target).set(value);
+    for (const auto& [target, value] : update.values) nn::Parameter(target).set(value);
     ++steps;
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      if (!update.moves[i]) ++slots[i].missed;
     if (clear)
       for (auto& slot : slots) slot.sum.reset();
   }
@@ -342,19 +356,40 @@ double Optimizer::learning_rate(std::size_t group) const {
 void Optimizer::set_learning_rate(double rate) {
   require_made("set_learning_rate");
   require_positive_or_zero("optimizer", "the learning rate", rate);
-  for (auto& group : impl_->groups) group.rate = rate * group.proportion;
+  const double first = impl_->groups[0].initial;
+  for (auto& group : impl_->groups) group.rate = first > 0 ? rate * (group.initial / first) : rate;
 }
 
 void Optimizer::set_group_learning_rate(std::size_t group, double rate) {
-  const auto first = learning_rate(0);
   (void)learning_rate(group);
   require_positive_or_zero("optimizer", "the learning rate", rate);
-  impl_->groups[group].rate = rate;
+  auto& groups = impl_->groups;
+  groups[group].rate = rate;
+  // From a rate of 0 no proportion can be told: it stays as it was.
+  if (groups[0].rate == 0) return;
   if (group > 0) {
-    impl_->groups[group].proportion = first > 0 ? rate / first : 1;
+    groups[group].initial = rate * (groups[0].initial / groups[0].rate);
     return;
   }
-  for (auto& other : impl_->groups) other.proportion = rate > 0 ? other.rate / rate : 1;
+  groups[0].initial = rate;
+  for (auto& other : groups) other.initial = other.rate;
+}
+
+nn::NamedParameters Optimizer::parameters() const {
+  require_made("parameters");
+  nn::NamedParameters result;
+  for (const auto& slot : impl_->slots) result.emplace_back(slot.name, slot.parameter);
+  return result;
+}
+
+void Optimizer::to(const Device& device) {
+  require_made("to");
+  const auto move = [&](nn::Parameter parameter) { parameter.set(copy_to(parameter.value(), device)); };
+  for (auto& slot : impl_->slots) {
+    for (auto& state : slot.state) move(state);
+    if (slot.sum) move(*slot.sum);
+  }
+  if (impl_->scaling) impl_->scaling->to(device);
 }
 
 std::size_t Optimizer::groups() const {
@@ -369,14 +404,9 @@ std::int64_t Optimizer::steps() const {
 bool Optimizer::made_for(const nn::Module& module) const {
   if (!impl_) return false;
   const auto theirs = module.parameters();
-  std::unordered_map<std::string, const nn::Parameter*> by_name;
-  for (const auto& [name, parameter] : theirs) by_name.emplace(name, &parameter);
-  return std::all_of(impl_->slots.begin(), impl_->slots.end(),
-                     [&](const Impl::Slot& ours) {
-                       const auto found = by_name.find(ours.name);
-                       return found != by_name.end() && found->second->same(ours.parameter);
-                     }) &&
-         (!impl_->slots.empty() || theirs.empty());
+  return std::all_of(impl_->slots.begin(), impl_->slots.end(), [&](const Impl::Slot& ours) {
+    return std::any_of(theirs.begin(), theirs.end(), [&](const auto& named) { return named.second.same(ours.parameter); });
+  });
 }
 
 io::StateDict Optimizer::state() const {
@@ -385,9 +415,16 @@ io::StateDict Optimizer::state() const {
   if (impl_->scaling)
     for (auto& part : impl_->scaling->state()) result.push_back(std::move(part));
   for (const auto& slot : impl_->slots) {
+    if (slot.missed != 0)
+      result.emplace_back(fmt::format("{}.{}", slot.name, step_name),
+                          Tensor::scalar(static_cast<double>(impl_->steps - slot.missed), Dtype::i64));
     for (std::size_t i = 0; i < slot.state.size(); ++i)
       result.emplace_back(slot.name + '.' + slot.state_names[i], slot.state[i].value());
     if (slot.sum) result.emplace_back(fmt::format("{}.{}", slot.name, sum_name), slot.sum->value());
+  }
+  for (std::size_t i = 0; i < impl_->groups.size(); ++i) {
+    result.emplace_back(rate_name(i), state_number(impl_->groups[i].rate));
+    result.emplace_back(initial_rate_name(i), state_number(impl_->groups[i].initial));
   }
   return result;
 }
@@ -399,7 +436,19 @@ void Optimizer::load_state(const io::StateDict& state) {
   std::vector<std::pair<nn::Parameter, Tensor>> changes;
   if (impl_->scaling) changes = impl_->scaling->read(reader);
   std::vector<Tensor> sums;
+  std::vector<std::int64_t> missed;
+  auto groups = impl_->groups;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    // States of earlier versions have none.
+    if (reader.has(rate_name(i))) groups[i].rate = reader.number(rate_name(i));
+    if (reader.has(initial_rate_name(i))) groups[i].initial = reader.number(initial_rate_name(i));
+    for (const double rate : {groups[i].rate, groups[i].initial})
+      if (!(rate >= 0)) reader.fault(fmt::format("the learning rate of group {} is {}", i, rate));
+  }
   for (const auto& slot : impl_->slots) {
+    const auto own = fmt::format("{}.{}", slot.name, step_name);
+    missed.push_back(reader.has(own) ? steps - reader.count(own) : 0);
+    if (missed.back() < 0) reader.fault(fmt::format("{} is more than the optimizer's own, {}", own, steps));
     for (std::size_t i = 0; i < slot.state.size(); ++i)
       changes.emplace_back(slot.state[i], reader.take(slot.name + '.' + slot.state_names[i], slot.state[i].value().spec()));
     const auto sum = fmt::format("{}.{}", slot.name, sum_name);
@@ -407,6 +456,8 @@ void Optimizer::load_state(const io::StateDict& state) {
   }
   reader.require_fit("optimizer");
   impl_->steps = steps;
+  impl_->groups = std::move(groups);
+  for (std::size_t i = 0; i < missed.size(); ++i) impl_->slots[i].missed = missed[i];
   for (auto& [parameter, tensor] : changes) parameter.set(tensor);
   for (std::size_t i = 0; i < sums.size(); ++i) {
     impl_->slots[i].sum.reset();

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "clnet/device.h"
 #include "clnet/ops.h"
 #include "lib/optim/options.h"
 
@@ -57,6 +58,10 @@ Scaling::Changes Scaling::after(const Tensor& finite) const {
   changes.emplace_back(scale_, where(finite, where(grows, minimum(now * options_.growth, most), now), lower));
   changes.emplace_back(good_, where(grows, zeros_like(good), more));
   return changes;
+}
+
+void Scaling::to(const Device& device) {
+  for (auto* part : {&scale_, &good_, &made_}) part->set(copy_to(part->value(), device));
 }
 
 io::StateDict Scaling::state() const { return {{"loss_scale", scale_}, {"loss_scale_good", good_}, {"loss_scale_made", made_}}; }

@@ -29,6 +29,7 @@ class Scaling {
   /// What a step does to the state.
   Changes after(const Tensor& finite) const;
 
+  void to(const Device& device);
   io::StateDict state() const;
   /// What load_state() is to set; faults are the reader's.
   Changes read(StateReader& reader) const;

@@ -92,9 +92,9 @@ TEST_CASE("SGD") {
 TEST_CASE("Adam and AdamW") {
   for (const bool decoupled : {false, true}) {
     const auto make = [=](const nn::Module& m) -> optim::Optimizer {
-      const optim::AdamOptions options{.learning_rate = 0.01, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1};
-      if (decoupled) return optim::AdamW{m, options};
-      return optim::Adam{m, options};
+      if (decoupled)
+        return optim::AdamW{m, {.learning_rate = 0.01, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1}};
+      return optim::Adam{m, {.learning_rate = 0.01, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1}};
     };
     check(make, [=](double& p, double g, State& s, int t) {
       if (decoupled)
@@ -173,7 +173,7 @@ TEST_CASE("parameters that a loss does not reach stay untouched") {
     const auto far_values = [&] {
       Values values{far.value().to_vector<float>()};
       for (const auto& [name, tensor] : optimizer.state())
-        if (name.starts_with("far")) values.push_back(tensor.to_vector<float>());
+        if (name.starts_with("far") && name != "far.step") values.push_back(tensor.to_vector<float>());
       return values;
     };
     optimizer.step(sum(near.value() * far.value()));

@@ -140,7 +140,7 @@ TEST_CASE("groups with different rules make one optimizer") {
     Tensor forward(const Tensor& x) override { return linear(x, weight, bias); }
   } model;
   optim::Muon optimizer({model, [](const auto& name) { return name == "weight"; }}, {.learning_rate = 0.02});
-  const optim::AdamOptions adam{.learning_rate = 0.1};
+  const optim::AdamWOptions adam{.learning_rate = 0.1, .weight_decay = 0};
   optimizer.add_group({model, [](const auto& name) { return name == "bias"; }}, optim::AdamW::rule(adam), adam.learning_rate);
   optimizer.step(sum(square(model(ones({1, 2})))));
   require_near(model.bias.value().to_vector<float>(), {0.9, 1.9});
@@ -222,7 +222,7 @@ TEST_CASE("a checkpoint between parts of a batch holds their sum") {
   resumed.step(other.loss());
   CHECK(model.values() == other.values());
   CHECK_FALSE(named(optimizer.state(), "a.grad"));
-  CHECK(optimizer.state().size() == 5);
+  CHECK(optimizer.state().size() == 7);
 
   auto wrong = state;
   for (auto& [name, tensor] : wrong)
@@ -429,4 +429,110 @@ TEST_CASE("a search for the learning rate finds where the loss falls, and leaves
   CHECK_THROWS_WITH(optim::find_learning_rate(model, optimizer, loss, {.first = 0}), "find_learning_rate: first cannot be 0");
   optim::Optimizer none;
   CHECK_THROWS_AS(optim::find_learning_rate(model, none, loss), Error);
+}
+
+TEST_CASE("corrections for the first steps count the steps that a parameter has made") {
+  // As PyTorch: the first steps of Adam are as long as the rate, whenever a parameter begins to move.
+  Two model;
+  optim::Adam optimizer({model, [](const auto& name) { return name == "a"; }}, {.learning_rate = 1e-3});
+  model.b.freeze();
+  for (int k = 0; k < 100; ++k) optimizer.step(model.loss());
+  model.b.freeze(false);
+  optimizer.add_group({{{"b", model.b}}}, {.learning_rate = 1e-3});
+  for (int k = 1; k <= 3; ++k) {
+    optimizer.step(model.loss());
+    require_near(model.values()[1], {3 - 1e-3 * k, 0.5 - 1e-3 * k, 4 - 1e-3 * k});
+  }
+  // Those that the loss does not reach stay, and their count with them.
+  for (int k = 0; k < 50; ++k) optimizer.step(sum(square(model.a)));
+  Two twin;
+  twin.load_state(model.state());
+  optim::Adam other({twin, [](const auto& name) { return name == "a"; }}, {.learning_rate = 1e-3});
+  other.add_group({{{"b", twin.b}}}, {.learning_rate = 1e-3});
+  other.load_state(optimizer.state());
+  for (int k = 0; k < 3; ++k) {
+    optimizer.step(model.loss());
+    other.step(twin.loss());
+  }
+  CHECK(twin.values() == model.values());
+  // Six steps of its own: the curve of Adam from its beginning.
+  Two alone;
+  optim::Adam fresh(alone, {.learning_rate = 1e-3});
+  for (int k = 0; k < 6; ++k) fresh.step(alone.loss());
+  const auto want = alone.values()[1];
+  require_near(model.values()[1], {want[0], want[1], want[2]});
+
+  auto wrong = optimizer.state();
+  for (auto& [name, tensor] : wrong)
+    if (name == "b.step") tensor = Tensor::scalar(1000, Dtype::i64);
+  CHECK_THROWS_WITH(optimizer.load_state(wrong), Catch::Contains("b.step is more than the optimizer's own"));
+}
+
+TEST_CASE("a loss scale counts the steps of each parameter, too") {
+  Two model;
+  optim::Adam optimizer(model, {.learning_rate = 1e-3});
+  optimizer.set_loss_scale();
+  for (int k = 0; k < 20; ++k) optimizer.step(sum(square(model.a)));
+  optimizer.step(model.loss());
+  require_near(model.values()[1], {3 - 1e-3, 0.5 - 1e-3, 4 - 1e-3});
+}
+
+TEST_CASE("rates of groups are in the state, and keep their proportions through rates of 0 and warm-ups") {
+  Two model;
+  const auto make = [](const Two& m, double of_a, double of_b) {
+    optim::SGD optimizer({m, [](const auto& name) { return name == "a"; }}, {.learning_rate = of_a});
+    optimizer.add_group({{{"b", m.b}}}, {.learning_rate = of_b});
+    return optimizer;
+  };
+  auto optimizer = make(model, 0.1, 0.01);
+  optimizer.set_group_learning_rate(0, 0);
+  optimizer.set_learning_rate(0.1);
+  CHECK(optimizer.learning_rate(1) == Approx(0.01));
+  optim::SGD warming({model, [](const auto& name) { return name == "a"; }}, {.learning_rate = 0.1});
+  warming.set_learning_rate(0.001);
+  warming.add_group({{{"b", model.b}}}, {.learning_rate = 0.01});
+  CHECK(warming.learning_rate(1) == 0.01);
+  warming.set_learning_rate(0.1);
+  CHECK(warming.learning_rate(1) == Approx(0.01));
+
+  optimizer.set_learning_rate(1e-4);
+  auto other = make(model, 0.5, 0.5);
+  other.load_state(optimizer.state());
+  CHECK(other.learning_rate(0) == 1e-4);
+  CHECK(other.learning_rate(1) == optimizer.learning_rate(1));
+  other.set_learning_rate(0.1);
+  CHECK(other.learning_rate(1) == Approx(0.01));
+  auto older = optimizer.state();
+  std::erase_if(older, [](const auto& entry) { return entry.first.find("_rate.") != std::string::npos; });
+  auto kept = make(model, 0.5, 0.25);
+  kept.load_state(older);
+  CHECK(kept.learning_rate(1) == 0.25);
+}
+
+TEST_CASE("a search for the learning rate leaves parameters of other modules, too") {
+  Two body, head;
+  optim::SGD optimizer(body, {.learning_rate = 0.1});
+  optimizer.add_group({{{"head.a", head.a}}}, {.learning_rate = 0.1});
+  const auto before = head.values();
+  (void)optim::find_learning_rate(body, optimizer, [&] { return body.loss() + sum(square(head.a)); }, {.steps = 10});
+  CHECK(head.values() == before);
+}
+
+TEST_CASE("averages that the module holds must not be trained") {
+  Two model;
+  optim::EMA average(model, 0.9);
+  optim::SGD optimizer(model, {.learning_rate = 0.1});
+  optimizer.step(model.loss());
+  average.update();
+  average.swap();
+  optimizer.step(model.loss());
+  CHECK_THROWS_WITH(average.swap(), "EMA: a has changed while the module held the averages");
+  CHECK(average.swapped());
+}
+
+TEST_CASE("AdamW decays where only its rate is given, as PyTorch's") {
+  Two model;
+  optim::AdamW optimizer(model, {.learning_rate = 0.1});
+  optimizer.apply({zeros({2}), zeros({3})});
+  require_near(model.values()[0], {0.999, -1.998});
 }

@@ -99,7 +99,7 @@ void check(const Make& make, const Formula& formula, const Checked& options = {}
   }
   CHECK(exec::statistics().plans_made - plans <= options.plans);
   const auto state = optimizer.state();
-  std::size_t states = 1;
+  std::size_t states = 3;  // the step and two rates
   for (std::size_t k = 0; k < elements.size(); ++k)
     for (const auto& [name, want] : elements[k].states) {
       const auto full_name = "p" + std::to_string(k) + "." + name;
@@ -178,7 +178,14 @@ TEST_CASE("Adam and AdamW with the largest mean square") {
         o.amsgrad = amsgrad;
         o.beta2 = 0.9;
         const auto make = [=](const nn::Module& m) -> optim::Optimizer {
-          if (decoupled) return optim::AdamW(m, o);
+          if (decoupled)
+            return optim::AdamW(m, {.learning_rate = o.learning_rate,
+                                    .beta1 = o.beta1,
+                                    .beta2 = o.beta2,
+                                    .eps = o.eps,
+                                    .weight_decay = o.weight_decay,
+                                    .amsgrad = o.amsgrad,
+                                    .maximize = o.maximize});
           return optim::Adam(m, o);
         };
         check(make, each([=](double& p, double g, const auto& state, int t) {

@@ -82,15 +82,18 @@ optim::Optimizer make_optimizer(const Given& in, const nn::Module& module) {
                        .weight_decay = decay,
                        .dampening = in.number("dampening", 0),
                        .maximize = in.flag("maximize")}};
-  const optim::AdamOptions adam{.learning_rate = in.number("lr", 1e-3),
-                                .beta1 = betas.at(0),
-                                .beta2 = betas.at(1),
-                                .eps = in.number("eps", 1e-8),
-                                .weight_decay = decay,
-                                .amsgrad = in.flag("amsgrad"),
-                                .maximize = in.flag("maximize")};
-  if (algorithm == "Adam") return optim::Adam{module, adam};
-  if (algorithm == "AdamW") return optim::AdamW{module, adam};
+  const auto filled = [&](auto adam) {
+    adam.learning_rate = in.number("lr", 1e-3);
+    adam.beta1 = betas.at(0);
+    adam.beta2 = betas.at(1);
+    adam.eps = in.number("eps", 1e-8);
+    adam.weight_decay = decay;
+    adam.amsgrad = in.flag("amsgrad");
+    adam.maximize = in.flag("maximize");
+    return adam;
+  };
+  if (algorithm == "Adam") return optim::Adam{module, filled(optim::AdamOptions{})};
+  if (algorithm == "AdamW") return optim::AdamW{module, filled(optim::AdamWOptions{})};
   if (algorithm == "RMSprop")
     return optim::RMSprop{module,
                           {.learning_rate = in.number("lr", 1e-2),

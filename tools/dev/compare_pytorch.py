@@ -34,6 +34,8 @@ resnet18-infer-b1 resnet18-infer-b16 resnet18-train-b16 mobilenetv2-infer-b16 mo
 
 NETWORKS = "keras-cnn", "cnn", "resnet18", "mobilenetv2"
 RECURRENT = re.compile(r"(lstm|gru)-(\d+)-(forward|gradient)-b(\d+)$")
+AXES = re.compile(r"(conv|transposed)(\d)d-(\d+)-(\d+)-(\d+)-k(\d+)-s(\d+)-b(\d+)-(forward|train)$")
+MODELS = re.compile(r"lstm-by-hand-128-t200-b32$|char-gpt-(train-b32|generate-b1)$|vit-tiny-infer-b\d+$|unet-128-train-b\d+$|mlp-infer-b1$")
 CONVOLUTION = re.compile(r"(conv|conv1x1|depthwise(?=-\d+-\d+-b))-(\d+-\d+(?:-\d+)?)-b(\d+)-(forward|backward-data|backward-weights)$")
 
 
@@ -109,25 +111,178 @@ def convolution(torch, name):
     return x, w, kernel // 2, groups, found[4]
 
 
+def transformer(torch, width, heads, layers):
+    layer = torch.nn.TransformerEncoderLayer(width, heads, 4 * width, 0.0, "gelu", batch_first=True, norm_first=True)
+    return torch.nn.TransformerEncoder(layer, layers, torch.nn.LayerNorm(width), enable_nested_tensor=False)
+
+
+def char_gpt(torch):
+    """models::CharGpt, with a step that keeps keys and values."""
+    nn, functional = torch.nn, torch.nn.functional
+
+    class CharGpt(nn.Module):
+        def __init__(self, alphabet=65, width=128, heads=4, layers=4, context=64):
+            super().__init__()
+            self.emb, self.positions = nn.Embedding(alphabet, width), nn.Embedding(context, width)
+            self.encoder, self.fc = transformer(torch, width, heads, layers), nn.Linear(width, alphabet)
+            self.heads, self.context = heads, context
+            self.mask = nn.Transformer.generate_square_subsequent_mask(context)
+
+        def forward(self, x):
+            y = self.emb(x) + self.positions(torch.arange(x.shape[1]))
+            return self.fc(self.encoder(y, mask=self.mask, is_causal=True))
+
+        def step(self, character, position, caches):
+            y = self.emb(character) + self.positions(position)
+            for layer, cache in zip(self.encoder.layers, caches):
+                of = layer.self_attn
+                q, k, v = functional.linear(layer.norm1(y), of.in_proj_weight, of.in_proj_bias).view(3, self.heads, 1, -1)
+                cache[0][:, position], cache[1][:, position] = k, v
+                seen = slice(0, int(position) + 1)
+                z = functional.scaled_dot_product_attention(q, cache[0][:, seen], cache[1][:, seen])
+                y = y + of.out_proj(z.reshape(1, -1))
+                y = y + layer.linear2(functional.gelu(layer.linear1(layer.norm2(y))))
+            return self.fc(self.encoder.norm(y))
+
+    return CharGpt()
+
+
+def axes_convolution(torch, name):
+    """conv1d-IN-OUT-SIZE-kK-sS-bN-(forward|train), conv3d-..., transposed1d-..."""
+    found = AXES.match(name)
+    if not found:
+        return None
+    axes, (cin, cout, size, kernel, stride, batch) = int(found[2]), map(int, found.groups()[2:8])
+    transposed = found[1] == "transposed"
+    x = torch.rand(batch, cin, *[size] * axes)
+    w = torch.rand(*((cin, cout) if transposed else (cout, cin)), *[kernel] * axes)
+    function = getattr(torch.nn.functional, f"conv{'_transpose' if transposed else ''}{axes}d")
+
+    def run():
+        if found[9] == "forward":
+            with torch.no_grad():
+                return function(x, w, stride=stride, padding=kernel // 2)
+        a, b = x.detach().requires_grad_(), w.detach().requires_grad_()
+        function(a, b, stride=stride, padding=kernel // 2).sum().backward()
+    return run
+
+
+def model_run(torch, name):
+    """The work of an item of tools/bench_models.cpp; None for others."""
+    nn, functional = torch.nn, torch.nn.functional
+    if found := RECURRENT.match(name):
+        hidden = int(found[2])
+        model = (nn.LSTM if found[1] == "lstm" else nn.GRU)(hidden, hidden, 2)
+        x = torch.rand(64, int(found[4]), hidden)
+
+        def run():
+            if found[3] == "forward":
+                with torch.no_grad():
+                    return model(x)
+            model.zero_grad()
+            model(x)[0].sum().backward()
+        return run
+    if run := axes_convolution(torch, name):
+        return run
+    if name == "lstm-by-hand-128-t200-b32":
+        # PyTorch's own LSTM, which is what its users would take.
+        model, x = nn.LSTM(128, 128, 2), torch.rand(200, 32, 128)
+
+        def run():
+            model.zero_grad()
+            model(x)[0].sum().backward()
+        return run
+    if name == "char-gpt-train-b32":
+        model = char_gpt(torch)
+        optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+        x = torch.arange(32 * 64).pow(2).remainder(65)
+        x, targets = x.view(32, 64), (x + 1).remainder(65)
+
+        def run():
+            loss = functional.cross_entropy(model(x).flatten(0, 1), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return run
+    if name == "char-gpt-generate-b1":
+        model = char_gpt(torch).eval()
+
+        def run():
+            caches = [(torch.empty(4, 64, 32), torch.empty(4, 64, 32)) for _ in range(4)]
+            character = 0
+            with torch.no_grad():
+                for i in range(64):
+                    character = int(model.step(torch.tensor([character]), torch.tensor([i]), caches).argmax())
+        return run
+    if name.startswith("vit-tiny-infer-b"):
+        class VisionTransformer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.patches = nn.Conv2d(3, 192, 16, 16)
+                self.token, self.positions = nn.Parameter(torch.zeros(1, 1, 192)), nn.Parameter(torch.zeros(197, 192))
+                self.encoder, self.head = transformer(torch, 192, 3, 12), nn.Linear(192, 1000)
+
+            def forward(self, x):
+                seen = self.patches(x).flatten(2).transpose(1, 2)
+                y = torch.cat([self.token.expand(len(x), 1, 192), seen], 1) + self.positions
+                return self.head(self.encoder(y)[:, 0])
+        model, x = VisionTransformer().eval(), torch.full((int(name.rsplit("b", 1)[1]), 3, 224, 224), 0.5)
+
+        def run():
+            with torch.no_grad():
+                return model(x).tolist()
+        return run
+    if name.startswith("unet-128-train-b"):
+        def twice(cin, cout):
+            return nn.Sequential(nn.Conv2d(cin, cout, 3, 1, 1, bias=False), nn.BatchNorm2d(cout), nn.ReLU(),
+                                 nn.Conv2d(cout, cout, 3, 1, 1, bias=False), nn.BatchNorm2d(cout), nn.ReLU())
+
+        class UNet(nn.Module):
+            def __init__(self, base=16):
+                super().__init__()
+                widths = [base << level for level in range(4)]
+                self.down = nn.ModuleList(twice(a, b) for a, b in zip([3] + widths, widths))
+                self.wider = nn.ModuleList(nn.ConvTranspose2d(2 * w, w, 2, 2) for w in widths[2::-1])
+                self.up = nn.ModuleList(twice(2 * w, w) for w in widths[2::-1])
+                self.head = nn.Conv2d(base, 2, 1)
+
+            def forward(self, x):
+                seen = []
+                for level in self.down:
+                    x = level(functional.max_pool2d(x, 2) if seen else x)
+                    seen.append(x)
+                for wider, up, skip in zip(self.wider, self.up, seen[2::-1]):
+                    x = up(torch.cat([skip, wider(x)], 1))
+                return self.head(x)
+        model, batch = UNet(), int(name.rsplit("b", 1)[1])
+        optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+        x, labels = torch.full((batch, 3, 128, 128), 0.5), (torch.arange(batch * 128 * 128) // 7 % 2).view(batch, 128, 128)
+
+        def run():
+            loss = functional.cross_entropy(model(x), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return run
+    if name == "mlp-infer-b1":
+        model = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(), nn.Linear(128, 10)).eval()
+        x = torch.full((1, 784), 0.5)
+
+        def run():
+            with torch.no_grad():
+                return model(x).tolist()
+        return run
+    return None
+
+
 def torch_runs(torch, name):
     """Functions that do the item's work once, in every setting worth trying."""
     if name.startswith("matmul-"):
         n = int(name.split("-")[1])
         a, b = torch.rand(n, n), torch.rand(n, n)
         return [lambda: torch.matmul(a, b)]
-    recurrent = RECURRENT.match(name)
-    if recurrent:
-        hidden = int(recurrent[2])
-        model = (torch.nn.LSTM if recurrent[1] == "lstm" else torch.nn.GRU)(hidden, hidden, 2)
-        x = torch.rand(64, int(recurrent[4]), hidden)
-
-        def run():
-            if recurrent[3] == "forward":
-                with torch.no_grad():
-                    return model(x)
-            model.zero_grad()
-            model(x)[0].sum().backward()
-        return [run]
+    if model := model_run(torch, name):
+        return [model]
     layer = convolution(torch, name)
     if layer:
         runs = []
@@ -247,7 +402,7 @@ def measure_torch(options, name, policy):
 
 def known(name):
     net = re.match(r"(.*)-(infer|train)-b\d+$", name)
-    return bool(re.match(r"matmul-\d+$", name) or RECURRENT.match(name) or CONVOLUTION.match(name) or net and net[1] in NETWORKS)
+    return bool(re.match(r"matmul-\d+$", name) or RECURRENT.match(name) or AXES.match(name) or MODELS.match(name) or CONVOLUTION.match(name) or net and net[1] in NETWORKS)
 
 
 def main():

@@ -12,7 +12,7 @@ namespace clnet::optim {
 
 struct AdamOptions {
   double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
-  double weight_decay = 0;  ///< Adam adds it to the gradient, AdamW shrinks the parameter
+  double weight_decay = 0;  ///< joins the gradient
   double clip_norm = 0, clip_value = 0;
   bool amsgrad = false;  ///< divides by the largest mean square so far (Reddi, Kale and Kumar 2018)
   bool maximize = false;
@@ -22,12 +22,16 @@ class CLNET_API Adam : public WithOptions<Adam, AdamOptions> {
   explicit Adam(const Parameters& parameters, const AdamOptions& options = {}) : WithOptions(parameters, options) {}
   static std::shared_ptr<const Rule> rule(const AdamOptions& options);
 };
-/// PyTorch's default weight decay of AdamW is 0.01; here it is what the options say.
-class CLNET_API AdamW : public WithOptions<AdamW, AdamOptions> {
+struct AdamWOptions {
+  double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  double weight_decay = 0.01;  ///< shrinks the parameter
+  double clip_norm = 0, clip_value = 0;
+  bool amsgrad = false, maximize = false;
+};
+class CLNET_API AdamW : public WithOptions<AdamW, AdamWOptions> {
  public:
-  explicit AdamW(const Parameters& parameters, const AdamOptions& options = {.weight_decay = 0.01})
-      : WithOptions(parameters, options) {}
-  static std::shared_ptr<const Rule> rule(const AdamOptions& options);
+  explicit AdamW(const Parameters& parameters, const AdamWOptions& options = {}) : WithOptions(parameters, options) {}
+  static std::shared_ptr<const Rule> rule(const AdamWOptions& options);
 };
 
 /// Adam with Nesterov's momentum (Dozat 2016).

@@ -37,10 +37,12 @@ class CLNET_API EMA {
   /// The averages, of the parameters' dtypes, under their names.
   io::StateDict values() const;
 
-  /// Exchanges the module's values and the averages; the next call exchanges them again. Nothing else may change the module's
-  /// parameters between.
+  /// Exchanges the module's values and the averages; the next call exchanges them again. Throws Error, and changes nothing, where
+  /// something else has set a parameter meanwhile, a step of training, say.
   void swap();
   bool swapped() const;
+  /// Copies the averages to a device: after the module's own to(device). Throws Error while they are swapped.
+  void to(const Device& device);
   /// Sets the module's parameters to the averages for good.
   void apply_to_module();
 

@@ -23,8 +23,8 @@ struct RateCurve {
 };
 
 /// Smith 2017's range test: steps at rates that grow, each down `loss()`, which builds the loss of a new batch. Afterwards the
-/// module's parameters and buffers, the optimizer, its rates and the random generator are as they were, also when something
-/// throws. Throws Error for options without sense.
+/// module's parameters and buffers, all that the optimizer moves, its state, its rates and the random generator are as they were,
+/// also when something throws. Throws Error for options without sense.
 CLNET_API RateCurve find_learning_rate(nn::Module& module, Optimizer& optimizer, const std::function<Tensor()>& loss,
                                        const FindRateOptions& options = {});
 

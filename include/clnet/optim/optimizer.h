@@ -58,8 +58,7 @@ class CLNET_API Optimizer {
   /// Whatever it throws, nothing has changed, and the same step may be tried again.
   ///
   /// Parameters that the loss does not reach and frozen ones stay untouched, and so does what the optimizer keeps of them: no
-  /// momentum, no weight decay. Corrections for the first steps, as Adam's, count the optimizer's steps, those in which a
-  /// parameter stayed among them.
+  /// momentum, no weight decay. Corrections for the first steps, as Adam's, count the steps that a parameter has made.
   Tensor step(const Tensor& loss, std::span<const Tensor> more = {});
   Tensor step(const Tensor& loss, std::initializer_list<Tensor> more);
 
@@ -86,21 +85,27 @@ class CLNET_API Optimizer {
 
   double learning_rate() const { return learning_rate(0); }
   double learning_rate(std::size_t group) const;
-  /// The first group's; that of the others changes in the proportion in which they were made (the same rate where the first one
-  /// was made with 0), so that one schedule serves all.
+  /// The first group's; those of the others keep the proportions of the rates with which they were made (the same rate where the
+  /// first one was made with 0), so that one schedule serves all.
   void set_learning_rate(double rate);
-  /// One group's alone, and with it its proportion to the first.
+  /// One group's alone, and with it its proportion to the first, where that can be told: not from a first rate of 0.
   void set_group_learning_rate(std::size_t group, double rate);
   std::size_t groups() const;
   /// Steps so far, for schedules; under a loss scale the host does not know which were skipped, and counts them.
   std::int64_t steps() const;
-  /// Whether all its parameters are this module's (or a copy's, which shares them), under their names.
+  /// All that it optimizes, groups one after the other.
+  nn::NamedParameters parameters() const;
+  /// Copies what it keeps of parameters to a device: after the module's own to(device).
+  void to(const Device& device);
+  /// Whether all its parameters are this module's (or a copy's, which shares them), under whatever names.
   bool made_for(const nn::Module& module) const;
 
   /// Momentum and the like under "<parameter>.<what>" with PyTorch's names, sums of accumulate() under "<parameter>.grad", the
-  /// step count as "step" (i64), and a loss scale as "loss_scale", "loss_scale_good" and "loss_scale_made": for checkpoints.
+  /// step count as "step" (i64) and that of parameters that made fewer as "<parameter>.step", the groups' rates as
+  /// "learning_rate.<group>" and "initial_rate.<group>", and a loss scale as "loss_scale", "loss_scale_good" and
+  /// "loss_scale_made": for checkpoints.
   io::StateDict state() const;
-  /// Throws Error naming what is missing or does not fit; nothing is changed then.
+  /// Throws Error naming what is missing or does not fit; nothing is changed then. Rates come from the state where it has them.
   void load_state(const io::StateDict& state);
 
  protected:
