@@ -35,8 +35,7 @@ CLI::Validator number(double low, bool including, double below = std::numeric_li
           ""};
 }
 
-CLI::Validator count() {
-  constexpr std::int64_t most = 1'000'000'000;
+CLI::Validator count(std::int64_t most = 1'000'000'000) {
   return {[most](std::string& text) -> std::string {
             std::int64_t value = 0;
             if (!CLI::detail::lexical_cast(text, value) || value < 1 || value > most)
@@ -87,7 +86,7 @@ void define(CLI::App& app, TrainOptions& o) {
       ->check(one_of({"none", "mean-std"}));
   option(group, "--batch-size", o.batch_size, "N", "images per step (default: 128), or samples of a text (default: 32)")
       ->check(count());
-  option(group, "--context", o.context, "N", "of a text: characters in a sample (default: 64)")->check(count());
+  option(group, "--context", o.context, "N", "of a text: characters in a sample (default: 64)")->check(count(65536));
   app.add_flag("--no-shuffle", o.no_shuffle, "take the samples in the files' order in every epoch")->group(group);
 
   group = "Model";

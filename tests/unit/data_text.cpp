@@ -99,7 +99,7 @@ TEST_CASE("a file of text: the last tenth is for validation, what is no text is 
   CHECK(test.text.back() == 3);
 
   CHECK_THROWS_WITH(load_text(folder / "missing.txt", Split::train, 4), Contains("missing.txt"));
-  CHECK_THROWS_WITH(load_text(folder.path(), Split::train, 4), Contains("not a regular file"));
+  CHECK_THROWS_WITH(load_text(folder.path(), Split::train, 4), Contains("is a folder"));
   CHECK_THROWS_WITH(load_text(file(""), Split::train, 4), Contains("is empty"));
   CHECK_THROWS_WITH(load_text(file(content), Split::test, 10), Contains("is too short: 100 characters"));
   CHECK_THROWS_WITH(load_text(file(content + std::string(1, '\0')), Split::train, 4), Contains("byte 100 is zero"));
