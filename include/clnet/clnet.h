@@ -4,6 +4,7 @@
 #include "clnet/autocast.h"
 #include "clnet/autograd.h"
 #include "clnet/data.h"
+#include "clnet/debug.h"
 #include "clnet/device.h"
 #include "clnet/dtype.h"
 #include "clnet/error.h"

@@ -27,12 +27,13 @@ namespace clnet {
 ///   float (i32: int, i64: long, i8: char, u8 and bool: uchar), STORE(y, i, value) writes one, PTR(x) points to the first
 ///   element.
 /// - `uint n` or `int n` (a parameter of this name): the number of elements of the first output.
+/// - `uint x_count` or `int x_count`: the number of elements of the tensor x; x_size0, x_size1, ...: its extents.
 /// - other int, uint and float parameters: what scalar() said.
 /// kernels/clnet.clh, which defines these macros and Philox random numbers, stands before the source by itself. Every element of
-/// the outputs must be written, none of the inputs may be.
+/// the outputs must be written unless they are zeroed(), none of the inputs may be.
 ///
 /// A Kernel is a value: the functions that set something return a changed copy. A program that the device refuses is a BuildError
-/// when the tensor is evaluated, with the compiler's log and the numbered source.
+/// when the tensor is evaluated, with the compiler's log and the numbered source; lines are those of the source given here.
 class CLNET_API Kernel {
  public:
   /// The gradients of the inputs (one each; an undefined one: none) from inputs, outputs and the outputs' gradients, as graph.
@@ -48,7 +49,10 @@ class CLNET_API Kernel {
   Kernel gradient(Gradient gradient) const;
   /// The outputs' shapes and dtypes; without it, each is like the first input.
   Kernel outputs(Outputs outputs) const;
-  /// The value of an int, uint or float parameter. Throws Error when there is none of that name or the value does not fit it.
+  /// The outputs hold zeros before the kernel runs: it may write some elements only, or add to them.
+  Kernel zeroed() const;
+  /// The value of an int, uint or float parameter, instead of what its name says. Another value makes no new plan. Throws Error
+  /// when there is none of that name or the value does not fit it.
   Kernel scalar(std::string_view parameter, double value) const;
   /// Global and local work size, 1 to 3 dimensions; the global size is rounded up to multiples of the local one, which the driver
   /// chooses when it is empty. Without it, there is a work-item for each element of the first output, or, when the kernel has a

@@ -20,6 +20,33 @@ namespace clnet {
 
 class Device;
 struct Node;
+struct PendingRead;
+CLNET_API bool is_read(const PendingRead& pending);
+template <class T>
+void finish_reading(const PendingRead& pending, T* target);
+
+/// A value on its way to the host: see Tensor::read_async(). Copies share it.
+template <class T>
+class Reading {
+ public:
+  /// Whether get() would not wait.
+  bool ready() const { return is_read(*pending_); }
+  /// Waits for the values, converted as to_vector() does. Throws DeviceError where the transfer failed.
+  std::vector<T> get() const {
+    const auto values = std::make_unique<T[]>(count_);
+    finish_reading(*pending_, values.get());
+    return std::vector<T>(values.get(), values.get() + count_);
+  }
+  /// Of one element.
+  T item() const { return get().at(0); }
+
+ private:
+  friend class Tensor;
+  Reading(std::shared_ptr<PendingRead> pending, std::size_t count) : pending_(std::move(pending)), count_(count) {}
+
+  std::shared_ptr<PendingRead> pending_;
+  std::size_t count_;
+};
 
 /// One dimension's part in x[{...}]: an element or a range. Negative numbers count from the end, as in Python.
 struct Index {
@@ -111,6 +138,11 @@ class CLNET_API Tensor {
     read(&value);
     return value;
   }
+  /// Enqueues the computation and the transfer, and returns at once: `auto loss = step.read_async(); ... loss.item()`.
+  template <class T = float>
+  Reading<T> read_async() const {
+    return {start_reading(), static_cast<std::size_t>(numel())};
+  }
   /// Computes the value and copies its storage as it is; `bytes` must be spec().bytes().
   void to_bytes(void* target, std::size_t bytes) const;
 
@@ -131,6 +163,7 @@ class CLNET_API Tensor {
   template <class T>
   void read(T* target) const;
   void require_one_element() const;
+  std::shared_ptr<PendingRead> start_reading() const;
 
   std::shared_ptr<Node> node_;
   int output_ = 0;

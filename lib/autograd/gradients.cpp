@@ -164,6 +164,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
     if (!needed) continue;
     Tensors results;
     for (std::size_t i = 0; i < (*node)->outputs.size(); ++i) results.emplace_back(*node, static_cast<int>(i));
+    const InScope scope(std::make_shared<Scope>(Scope{(*node)->scope, {}, (*node)->op}));
     const auto flows =
         (*node)->op->vjp(recomputed.in_place_of((*node)->inputs, **node), recomputed.in_place_of(results, **node), found->second);
     for (std::size_t i = 0; i < flows.size(); ++i) {

@@ -252,6 +252,45 @@ void Context::read(const Buffer& source, std::size_t offset, void* target, std::
   });
 }
 
+std::unique_ptr<Context::Reading> Context::start_reading(const Buffer& source, std::size_t offset, std::size_t bytes) {
+  std::unique_ptr<Reading> reading(new Reading(shared_from_this(), bytes));
+  if (bytes == 0) return reading;
+  require_drivers();
+  const auto what = [&] { return fmt::format("read of {} bytes at {} from {}", bytes, offset, source.bytes()); };
+  checked(what, [&] {
+    queue_->with([&](const cl::CommandQueue& queue) {
+      queue.enqueueReadBuffer(source.memory(), CL_FALSE, offset, bytes, reading->bytes_.get(), nullptr, &reading->event_);
+      reading->queue_ = queue;
+    });
+    reading->queue_.flush();
+    profile(reading->event_, {"read", "", static_cast<double>(bytes), 0});
+  });
+  return reading;
+}
+
+Context::Reading::~Reading() {
+  if (!event_()) return;
+  try {
+    wait_until_over(queue_, event_);
+  } catch (const cl::Error&) {
+    // Over all the same, and nobody wants the bytes any more.
+  }
+}
+
+bool Context::Reading::ready() const {
+  if (!event_()) return true;
+  require_drivers();
+  return checked("read", [&] { return event_.getInfo<CL_EVENT_COMMAND_EXECUTION_STATUS>(); }) <= CL_COMPLETE;
+}
+
+const std::byte* Context::Reading::wait() {
+  if (!event_()) return bytes_.get();
+  require_drivers();
+  const auto what = [&] { return fmt::format("read of {} bytes", size_); };
+  checked(what, [&] { wait_until_over(queue_, event_); });
+  return bytes_.get();
+}
+
 void Context::fill(const Buffer& target, std::size_t offset, std::size_t bytes, unsigned char value) {
   require_drivers();
   const auto what = [&] { return fmt::format("fill of {} bytes", bytes); };

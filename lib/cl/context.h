@@ -54,6 +54,9 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   void write(const Buffer& target, std::size_t offset, const void* source, std::size_t bytes);
   /// Waits for the work enqueued before and copies to the host. When it throws, nothing is written to `target` any more.
   void read(const Buffer& source, std::size_t offset, void* target, std::size_t bytes);
+  /// A read that goes on beside the caller, after the work enqueued before.
+  class Reading;
+  std::unique_ptr<Reading> start_reading(const Buffer& source, std::size_t offset, std::size_t bytes);
   /// Enqueues filling of bytes of a buffer with one value.
   void fill(const Buffer& target, std::size_t offset, std::size_t bytes, unsigned char value);
   /// A buffer with the given content for data that a background thread prepares: zero-copy where host and device share memory,
@@ -114,6 +117,29 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   std::once_flag extension_made_;
   std::unique_ptr<Extension> extension_;
   std::atomic<Extension*> known_extension_{nullptr};  ///< once it is made
+};
+
+/// The source's buffer must live as long as this. It is over when this goes, however long that takes.
+class CLNET_API Context::Reading {
+ public:
+  ~Reading();
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+  /// Whether wait() would not wait.
+  bool ready() const;
+  /// The bytes, once they are there. Throws DeviceError where the command failed. Any thread may call it.
+  const std::byte* wait();
+
+ private:
+  friend class Context;
+  Reading(std::shared_ptr<Context> context, std::size_t bytes)
+      : context_(std::move(context)), bytes_(std::make_unique<std::byte[]>(bytes)), size_(bytes) {}
+
+  std::shared_ptr<Context> context_;
+  std::unique_ptr<std::byte[]> bytes_;
+  std::size_t size_;
+  cl::CommandQueue queue_;
+  cl::Event event_;
 };
 
 }  // namespace clnet::ocl

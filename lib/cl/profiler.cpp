@@ -32,7 +32,7 @@ double per_second(double amount, double microseconds) { return microseconds > 0 
 struct Profiler::State {
   struct Command {
     cl::Event event;
-    std::string name, detail;
+    std::string name, detail, scope;
     double bytes, flops;
     double enqueued_us;
   };
@@ -70,7 +70,8 @@ struct Profiler::State {
                                  command.detail));
     }
     if (trace) {
-      trace->add(track, {command.name, command.detail, start_us + *clock_offset_us, duration_us, command.bytes, command.flops});
+      trace->add(track, {command.name, command.detail, start_us + *clock_offset_us, duration_us, command.bytes, command.flops,
+                         command.scope});
     }
   }
 
@@ -123,7 +124,8 @@ void Profiler::stop_trace() {
 
 void Profiler::add(const cl::Event& event, const Cost& cost) {
   const std::lock_guard lock(state_->mutex);
-  state_->commands.push_back({event, std::string(cost.name), std::string(cost.detail), cost.bytes, cost.flops, host_now_us()});
+  state_->commands.push_back(
+      {event, std::string(cost.name), std::string(cost.detail), std::string(cost.scope), cost.bytes, cost.flops, host_now_us()});
   if (state_->commands.size() % collect_every == 0) state_->collect(false);
 }
 

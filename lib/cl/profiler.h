@@ -18,6 +18,7 @@ struct Cost {
   std::string_view detail;  ///< what it works on: shapes, solver; copied
   double bytes = 0;         ///< read and written
   double flops = 0;
+  std::string_view scope = {};  ///< of the program, in which it was called; copied
 };
 
 class CLNET_API Profiler {

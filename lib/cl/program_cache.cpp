@@ -42,11 +42,13 @@ std::string full_source(const ProgramSource& program) {
   return text;
 }
 
+/// With the numbers that the compiler gives the lines: a user's begin anew.
 std::string numbered(std::string_view source) {
   std::string text;
   for (int line = 1; !source.empty(); ++line) {
     const std::size_t end = std::min(source.find('\n'), source.size());
     text += fmt::format("{:5} | {}\n", line, source.substr(0, end));
+    if (source.starts_with("#line 1 ")) line = 0;
     source.remove_prefix(std::min(end + 1, source.size()));
   }
   return text;

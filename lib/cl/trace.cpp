@@ -65,6 +65,8 @@ int TraceFile::add_track(std::string_view name) {
 }
 
 void TraceFile::add(int track, const TraceEvent& event) {
+  nlohmann::json args{{"detail", event.detail}, {"bytes", event.bytes}, {"flops", event.flops}};
+  if (!event.scope.empty()) args["scope"] = event.scope;
   const std::lock_guard lock(mutex_);
   append(dumped({{"name", event.name},
                  {"cat", "device"},
@@ -73,7 +75,7 @@ void TraceFile::add(int track, const TraceEvent& event) {
                  {"dur", event.duration_us},
                  {"pid", ::getpid()},
                  {"tid", track},
-                 {"args", {{"detail", event.detail}, {"bytes", event.bytes}, {"flops", event.flops}}}}));
+                 {"args", std::move(args)}}));
 }
 
 void TraceFile::append(const std::string& object) {

@@ -16,6 +16,7 @@ struct TraceEvent {
   std::string_view name, detail;
   double start_us = 0, duration_us = 0;
   double bytes = 0, flops = 0;
+  std::string_view scope = {};  ///< of the program
 };
 
 /// Valid JSON after every flush, also after one that fails, so that an interrupted run leaves a trace that loads.

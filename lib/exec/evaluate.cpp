@@ -12,6 +12,7 @@
 #include "clnet/tensor.h"
 #include "lib/base/env.h"
 #include "lib/cl/lifetime.h"
+#include "lib/exec/anomaly.h"
 #include "lib/exec/effects.h"
 #include "lib/exec/plan/cache.h"
 #include "lib/exec/record/value.h"
@@ -29,13 +30,18 @@ struct Counters {
   std::atomic<std::uint64_t> evaluations, operations, kernels, host_calls, plans_made, plans_reused, repeated;
 } counters;
 
+/// Two devices may be equal, and one may have two contexts.
+std::string label(const DeviceInfo& info) { return fmt::format("{} ({}:{})", info.name, info.platform_index, info.device_index); }
+
 std::shared_ptr<ocl::Context> device_of(const Work& work, std::shared_ptr<ocl::Context> found) {
   for (const auto& leaf : work.values) {
     const auto* value = dynamic_cast<const DeviceValue*>(leaf.get());
     if (!value || value->device == found) continue;
-    if (found)
-      throw DeviceError(fmt::format("eval: a value lives on {}, another (or the evaluation) on {}; copy_to() copies values",
-                                    value->device->info().name, found->info().name));
+    if (found) {
+      const auto here = label(value->device->info()), there = label(found->info());
+      throw DeviceError(fmt::format("eval: a value lives on {}, another (or the evaluation) on {}; copy_to() copies values", here,
+                                    here == there ? "the same device in another context" : there));
+    }
     found = value->device;
   }
   return found ? found : Device::current().context();
@@ -110,7 +116,9 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted) {
     return fmt::format("eval of {}", op ? op->name() : "leaves");
   };
   try {
-    evaluate(tensors, wanted ? wanted->context() : nullptr);
+    const auto device = wanted ? wanted->context() : nullptr;
+    look_for_anomaly(tensors, [&](std::span<const Tensor> outputs) { evaluate(outputs, device); });
+    evaluate(tensors, device);
   } catch (const Error&) {
     throw;
   } catch (const ::cl::Error& error) {
@@ -220,6 +228,36 @@ void Tensor::to_bytes(void* target, std::size_t bytes) const {
   const auto& placed = dynamic_cast<const exec::DeviceValue&>(*value);
   placed.device->read(*placed.buffer, static_cast<std::size_t>(placed.offset) * size_of(dtype()), target, bytes);
 }
+
+struct PendingRead {
+  Spec spec;
+  std::shared_ptr<Value> value;                    // keeps the buffer
+  std::unique_ptr<ocl::Context::Reading> reading;  // empty: the value is on the host
+};
+
+std::shared_ptr<PendingRead> Tensor::start_reading() const {
+  eval();
+  auto pending = std::make_shared<PendingRead>(PendingRead{spec(), exec::value_of(*this), nullptr});
+  if (const auto* placed = dynamic_cast<const exec::DeviceValue*>(pending->value.get()))
+    pending->reading = placed->device->start_reading(*placed->buffer, static_cast<std::size_t>(placed->offset) * size_of(dtype()),
+                                                     static_cast<std::size_t>(spec().bytes()));
+  return pending;
+}
+
+bool is_read(const PendingRead& pending) { return !pending.reading || pending.reading->ready(); }
+
+template <class T>
+void finish_reading(const PendingRead& pending, T* target) {
+  const auto* bytes = pending.reading ? pending.reading->wait() : dynamic_cast<const HostValue&>(*pending.value).bytes.data();
+  exec::convert(pending.spec.dtype, bytes, target, static_cast<std::size_t>(pending.spec.shape.numel()));
+}
+template CLNET_API void finish_reading(const PendingRead&, float*);
+template CLNET_API void finish_reading(const PendingRead&, double*);
+template CLNET_API void finish_reading(const PendingRead&, std::int32_t*);
+template CLNET_API void finish_reading(const PendingRead&, std::int64_t*);
+template CLNET_API void finish_reading(const PendingRead&, std::int8_t*);
+template CLNET_API void finish_reading(const PendingRead&, std::uint8_t*);
+template CLNET_API void finish_reading(const PendingRead&, bool*);
 
 template <class T>
 void Tensor::read(T* target) const {

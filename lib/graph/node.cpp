@@ -39,13 +39,23 @@ Specs specs_of(const Tensors& tensors) {
 }  // namespace
 
 Node::Node(std::shared_ptr<const Op> operation, Tensors in, Specs out)
-    : op(std::move(operation)), inputs(std::move(in)), outputs(std::move(out)), values(outputs.size()), sequence(nodes_made++) {
+    : op(std::move(operation)),
+      inputs(std::move(in)),
+      outputs(std::move(out)),
+      values(outputs.size()),
+      sequence(nodes_made++),
+      scope(scope_now()) {
   if (op) find_aliases(specs_of(inputs));
   ++nodes_alive;
 }
 
 Node::Node(std::shared_ptr<const Op> operation, Tensors in, Specs out, const Specs& input_specs)
-    : op(std::move(operation)), inputs(std::move(in)), outputs(std::move(out)), values(outputs.size()), sequence(nodes_made++) {
+    : op(std::move(operation)),
+      inputs(std::move(in)),
+      outputs(std::move(out)),
+      values(outputs.size()),
+      sequence(nodes_made++),
+      scope(scope_now()) {
   find_aliases(input_specs);
   ++nodes_alive;
 }
@@ -56,7 +66,8 @@ Node::Node(const Node& other, Tensors in)
       outputs(other.outputs),
       aliases(other.aliases),
       values(outputs.size()),
-      sequence(nodes_made++) {
+      sequence(nodes_made++),
+      scope(other.scope) {
   ++nodes_alive;
 }
 
@@ -138,7 +149,13 @@ Tensors apply_all(std::shared_ptr<const Op> op, Tensors inputs) {
     if (!inputs[i].defined()) throw Error(fmt::format("{}: input {} is an undefined tensor", op->name(), i));
   if (autocasting()) autocast(*op, inputs);
   const auto specs = specs_of(inputs);
-  auto outputs = op->infer(specs);
+  Specs outputs;
+  try {
+    outputs = op->infer(specs);
+  } catch (Error& error) {
+    if (const auto where = to_string(scope_now()); !where.empty()) error.place(where);
+    throw;
+  }
   auto node = std::make_shared<Node>(std::move(op), std::move(inputs), std::move(outputs), specs);
   Tensors result;
   result.reserve(node->outputs.size());

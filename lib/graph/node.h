@@ -13,6 +13,7 @@
 #include "clnet/export.h"
 #include "clnet/tensor.h"
 #include "lib/graph/op.h"
+#include "lib/graph/scope.h"
 
 namespace clnet {
 
@@ -86,6 +87,7 @@ struct CLNET_API Node {
   const std::uint64_t sequence;               ///< grows from node to node: the order in which the program asked for them
   std::uint64_t checkpoint = 0;               ///< the call of checkpoint() that made it; 0: none
   std::uint64_t slot = 0;  ///< the slot that it is a value of (lib/graph/slot.h): a leaf for gradients; 0: none
+  const ScopePtr scope;    ///< in which it was made
   std::vector<std::shared_ptr<Effect>> effects;  ///< what its evaluation does to slots
 
   Node(std::shared_ptr<const Op> op, Tensors inputs, Specs outputs);

@@ -9,6 +9,7 @@
 #include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/nn.h"
+#include "lib/graph/scope.h"
 #include "lib/graph/slot.h"
 #include "lib/nn/cloning.h"
 
@@ -124,16 +125,6 @@ struct Line {
 };
 thread_local std::vector<Line>* tracing = nullptr;
 
-/// The names of the modules that are being called, from the outermost on.
-thread_local std::vector<std::string> calling;
-
-std::string place_of_call() {
-  std::string result;
-  for (const auto& name : calling)
-    if (!name.empty()) result += (result.empty() ? "" : ".") + name;
-  return result;
-}
-
 bool equal_values(const Tensor& a, const Tensor& b) {
   if (a.same(b)) return true;
   std::vector<std::byte> left(static_cast<std::size_t>(a.spec().bytes())), right(left.size());
@@ -152,18 +143,17 @@ Tensor Module::forward(const Tensor&) { throw Unsupported(fmt::format("{}: has n
 Tensor Module::operator()(const Tensor& x) {
   const auto& present = State::present(state_);
   if (present != state_) return state_->successor_call(x);
-  struct Call {
-    explicit Call(const std::string& name) { calling.push_back(name); }
-    ~Call() { calling.pop_back(); }
-  } call(state_->known_as);
-  try {
+  return called([&] {
     auto y = forward(x);
     if (tracing) tracing->push_back({state_.get(), kind(), y.shape()});
     return y;
-  } catch (Error& error) {
-    if (const auto where = place_of_call(); !where.empty()) error.place(where);
-    throw;
-  }
+  });
+}
+
+const std::string& Module::known_as() const { return state_->known_as; }
+
+void Module::place(Error& error) {
+  if (const auto where = to_string(scope_now()); !where.empty()) error.place(where);
 }
 
 Parameter Module::parameter(const std::string& name) const {

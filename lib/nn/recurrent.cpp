@@ -130,11 +130,11 @@ std::string Recurrent::kind() const {
 }
 
 RnnResult RNN::operator()(const Tensor& x, const Tensor& h0, const Tensor& lengths) const {
-  const auto result = run(x, h0, {}, lengths);
+  const auto result = called([&] { return run(x, h0, {}, lengths); });
   return {result.output, result.h};
 }
 RnnResult GRU::operator()(const Tensor& x, const Tensor& h0, const Tensor& lengths) const {
-  const auto result = run(x, h0, {}, lengths);
+  const auto result = called([&] { return run(x, h0, {}, lengths); });
   return {result.output, result.h};
 }
 
@@ -165,17 +165,17 @@ bool lacks_batch(const Tensor& x) { return x.defined() && x.rank() == 1; }
 
 }  // namespace
 
-Tensor RNNCell::operator()(const Tensor& x, const Tensor& h) const {
-  if (lacks_batch(x)) return squeeze((*this)(unsqueeze(x, 0), with_batch(h)), 0);
+Tensor RNNCell::next(const Tensor& x, const Tensor& h) const {
+  if (lacks_batch(x)) return squeeze(next(unsqueeze(x, 0), with_batch(h)), 0);
   return rnn_cell(x, h, weights(), nonlinearity_);
 }
-LstmState LSTMCell::operator()(const Tensor& x, const LstmState& state) const {
+LstmState LSTMCell::next(const Tensor& x, const LstmState& state) const {
   if (!lacks_batch(x)) return lstm_cell(x, state, weights());
-  const auto next = (*this)(unsqueeze(x, 0), {with_batch(state.h), with_batch(state.c)});
-  return {squeeze(next.h, 0), squeeze(next.c, 0)};
+  const auto after = next(unsqueeze(x, 0), {with_batch(state.h), with_batch(state.c)});
+  return {squeeze(after.h, 0), squeeze(after.c, 0)};
 }
-Tensor GRUCell::operator()(const Tensor& x, const Tensor& h) const {
-  if (lacks_batch(x)) return squeeze((*this)(unsqueeze(x, 0), with_batch(h)), 0);
+Tensor GRUCell::next(const Tensor& x, const Tensor& h) const {
+  if (lacks_batch(x)) return squeeze(next(unsqueeze(x, 0), with_batch(h)), 0);
   return gru_cell(x, h, weights());
 }
 

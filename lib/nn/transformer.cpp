@@ -66,8 +66,7 @@ TransformerEncoderLayer::TransformerEncoderLayer(std::int64_t d_model, std::int6
 Tensor TransformerEncoderLayer::forward(const Tensor& x, const AttentionMasks& masks) {
   require_defined("TransformerEncoderLayer", {{"x", x}});
   const auto drop = [&](const Tensor& t) { return training() ? dropout(t, options_.dropout) : t; };
-  const auto y =
-      residual(x, norm1_, options_.norm_first, [&](const Tensor& t) { return drop(self_attn_.forward(t, t, t, masks)); });
+  const auto y = residual(x, norm1_, options_.norm_first, [&](const Tensor& t) { return drop(self_attn_(t, t, t, masks)); });
   return residual(y, norm2_, options_.norm_first,
                   [&](const Tensor& t) { return drop(linear2_(drop(activated(linear1_(t), options_.activation)))); });
 }
@@ -98,10 +97,9 @@ Tensor TransformerDecoderLayer::forward(const Tensor& x, const Tensor& memory, c
                                         const AttentionMasks& memory_masks) {
   require_defined("TransformerDecoderLayer", {{"x", x}, {"memory", memory}});
   const auto drop = [&](const Tensor& t) { return training() ? dropout(t, options_.dropout) : t; };
-  const auto y =
-      residual(x, norm1_, options_.norm_first, [&](const Tensor& t) { return drop(self_attn_.forward(t, t, t, masks)); });
+  const auto y = residual(x, norm1_, options_.norm_first, [&](const Tensor& t) { return drop(self_attn_(t, t, t, masks)); });
   const auto z = residual(y, norm2_, options_.norm_first,
-                          [&](const Tensor& t) { return drop(multihead_attn_.forward(t, memory, memory, memory_masks)); });
+                          [&](const Tensor& t) { return drop(multihead_attn_(t, memory, memory, memory_masks)); });
   return residual(z, norm3_, options_.norm_first,
                   [&](const Tensor& t) { return drop(linear2_(drop(activated(linear1_(t), options_.activation)))); });
 }
@@ -119,7 +117,10 @@ TransformerEncoder::TransformerEncoder(std::int64_t d_model, std::int64_t heads,
 
 Tensor TransformerEncoder::forward(const Tensor& x, const AttentionMasks& masks) {
   auto y = x;
-  for (auto& layer : layers_) y = layer.forward(y, masks);
+  {
+    const NamedScope scope("layers");
+    for (auto& layer : layers_) y = layer(y, masks);
+  }
   return norm_ ? (*norm_)(y) : y;
 }
 
@@ -137,7 +138,10 @@ Tensor TransformerDecoder::forward(const Tensor&) { fail_without_memory("Transfo
 Tensor TransformerDecoder::forward(const Tensor& x, const Tensor& memory, const AttentionMasks& masks,
                                    const AttentionMasks& memory_masks) {
   auto y = x;
-  for (auto& layer : layers_) y = layer.forward(y, memory, masks, memory_masks);
+  {
+    const NamedScope scope("layers");
+    for (auto& layer : layers_) y = layer(y, memory, masks, memory_masks);
+  }
   return norm_ ? (*norm_)(y) : y;
 }
 
@@ -154,7 +158,7 @@ Tensor Transformer::forward(const Tensor&) { throw Error("Transformer: forward(x
 
 Tensor Transformer::forward(const Tensor& source, const Tensor& target, const TransformerMasks& masks) {
   require_defined("Transformer", {{"source", source}, {"target", target}});
-  return decoder_.forward(target, encoder_.forward(source, masks.source), masks.target, masks.memory);
+  return decoder_(target, encoder_(source, masks.source), masks.target, masks.memory);
 }
 
 }  // namespace clnet::nn

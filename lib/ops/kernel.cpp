@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
@@ -27,6 +28,7 @@ struct Kernel::Definition {
   Outputs outputs;
   Range range;
   std::vector<std::int64_t> local;
+  bool zeroed = false;
 
   std::size_t count(Kind kind) const {
     return static_cast<std::size_t>(
@@ -38,10 +40,35 @@ struct Kernel::Definition {
       if (parameter.kind == Kind::in) names.push_back(parameter.name);
     return fmt::format("{} ({})", names.size(), fmt::join(names, ", "));
   }
-  /// The parameter that takes the number of elements.
-  bool takes_count(const ops::KernelParameter& parameter) const {
-    return parameter.name == "n" && (parameter.kind == Kind::integer || parameter.kind == Kind::unsigned_integer) &&
-           !scalars.contains("n");
+  /// The first output is what an unnamed number of elements is of.
+  static constexpr std::string_view count_of_first_output = "n";
+
+  /// An extent, or a number of elements, that a parameter takes by its name: of a tensor, by its number among inputs or outputs.
+  struct Extent {
+    bool of_output = false;
+    std::size_t tensor = 0;
+    std::optional<int> dim;  ///< empty: all elements
+  };
+  std::optional<Extent> extent(const ops::KernelParameter& parameter) const {
+    if (parameter.kind != Kind::integer && parameter.kind != Kind::unsigned_integer) return std::nullopt;
+    if (scalars.contains(parameter.name)) return std::nullopt;
+    if (parameter.name == count_of_first_output) return Extent{true, 0, std::nullopt};
+    std::size_t seen_inputs = 0, seen_outputs = 0;
+    for (const auto& tensor : parameters) {
+      if (tensor.kind != Kind::in && tensor.kind != Kind::out) continue;
+      const bool is_output = tensor.kind == Kind::out;
+      auto& number = is_output ? seen_outputs : seen_inputs;
+      if (parameter.name == tensor.name + "_count") return Extent{is_output, number, std::nullopt};
+      if (const auto prefix = tensor.name + "_size"; parameter.name.starts_with(prefix)) {
+        const auto digits = std::string_view(parameter.name).substr(prefix.size());
+        if (digits.size() == 1 && digits[0] >= '0' && digits[0] <= '9') return Extent{is_output, number, digits[0] - '0'};
+      }
+      ++number;
+    }
+    return std::nullopt;
+  }
+  bool is_scalar(const ops::KernelParameter& parameter) const {
+    return parameter.kind != Kind::in && parameter.kind != Kind::out && !extent(parameter);
   }
 };
 
@@ -55,7 +82,9 @@ class KernelOp : public Op {
   Precision precision() const override { return Precision::own; }
   Fields fields() const override {
     Fields result{{"source", definition_->source}, {"global", global_}, {"local", definition_->local}};
-    for (const auto& [scalar, value] : definition_->scalars) result.emplace_back(scalar, value);
+    // Values of scalars are inputs, behind the tensors.
+    for (const auto& [scalar, value] : definition_->scalars) result.emplace_back(scalar, true);
+    result.emplace_back("zeroed", definition_->zeroed);
     return result;
   }
 
@@ -63,7 +92,7 @@ class KernelOp : public Op {
     const auto& d = *definition_;
     const auto wanted = d.count(Kind::out);
     if (!d.outputs) return Specs(wanted, inputs.at(0));
-    auto outputs = d.outputs(inputs);
+    auto outputs = d.outputs(tensors_of(inputs));
     if (outputs.size() != wanted)
       throw Error(fmt::format("kernel {}: outputs() gave {} specs for {} OUT parameters", d.name, outputs.size(), wanted));
     return outputs;
@@ -75,31 +104,41 @@ class KernelOp : public Op {
     auto arrived = gradients;
     for (std::size_t i = 0; i < arrived.size(); ++i)
       if (!arrived[i].defined()) arrived[i] = zeros_like(outputs[i]);
-    auto result = d.gradient(inputs, outputs, std::move(arrived));
-    if (result.size() != inputs.size())
-      throw Error(fmt::format("kernel {}: its gradient() gave {} tensors for {} inputs", d.name, result.size(), inputs.size()));
+    const auto tensors = tensors_of(inputs);
+    auto result = d.gradient(tensors, outputs, std::move(arrived));
+    if (result.size() != tensors.size())
+      throw Error(fmt::format("kernel {}: its gradient() gave {} tensors for {} inputs", d.name, result.size(), tensors.size()));
+    result.resize(inputs.size());
     return result;
   }
 
   void lower(exec::Recorder& recorder) const override {
     const auto& d = *definition_;
-    auto& launch = recorder.custom(d.name, "#include \"clnet.clh\"\n" + d.source, d.name);
+    if (d.zeroed)
+      for (std::size_t i = 0; i < d.count(Kind::out); ++i)
+        recorder
+            .custom("zeros", "#include \"clnet.clh\"\nkernel void zeros(OUT(y)) { STORE(y, get_global_id(0), 0); }\n", "zeros")
+            .out("y", recorder.output(i))
+            .range({recorder.spec(recorder.output(i)).shape.numel()});
+    auto& launch = recorder.custom(d.name, fmt::format("#include \"clnet.clh\"\n#line 1 \"{}\"\n{}", d.name, d.source), d.name);
     const auto elements = recorder.spec(recorder.output()).shape.numel();
-    std::size_t inputs = 0, outputs = 0;
+    std::size_t inputs = 0, outputs = 0, scalars = d.count(Kind::in);
     bool checks_bounds = false;
     for (const auto& parameter : d.parameters) {
       if (parameter.kind == Kind::in) {
         launch.in(parameter.name, recorder.input(inputs++));
       } else if (parameter.kind == Kind::out) {
-        launch.out(parameter.name, recorder.output(outputs++));
-      } else if (d.takes_count(parameter)) {
-        launch.arg(elements);
-        checks_bounds = true;
-      } else if (const double value = d.scalars.find(parameter.name)->second; parameter.kind == Kind::floating) {
-        launch.arg_float(static_cast<float>(value));
+        const auto output = recorder.output(outputs++);
+        if (d.zeroed)
+          launch.inout(parameter.name, output);
+        else
+          launch.out(parameter.name, output);
+      } else if (const auto extent = d.extent(parameter)) {
+        const auto& spec = recorder.spec(extent->of_output ? recorder.output(extent->tensor) : recorder.input(extent->tensor));
+        launch.arg(extent->dim ? spec.shape[*extent->dim] : spec.shape.numel());
+        checks_bounds = checks_bounds || parameter.name == Kernel::Definition::count_of_first_output;
       } else {
-        // The bits of a uint are those of an int.
-        launch.arg(static_cast<std::int32_t>(static_cast<std::int64_t>(value)));
+        launch.scalar(parameter.name, recorder.input(scalars++));
       }
     }
     if (d.range)
@@ -109,9 +148,22 @@ class KernelOp : public Op {
   }
 
  private:
+  /// Without the scalars.
+  template <class T>
+  std::vector<T> tensors_of(const std::vector<T>& inputs) const {
+    const auto count = static_cast<std::ptrdiff_t>(std::min(definition_->count(Kind::in), inputs.size()));
+    return {inputs.begin(), inputs.begin() + count};
+  }
+
   std::shared_ptr<const Kernel::Definition> definition_;
   std::vector<std::int64_t> global_;
 };
+
+/// A leaf that is passed to the kernel by value. The bits of a uint are those of an int.
+Tensor scalar_leaf(Kind kind, double value) {
+  if (kind == Kind::floating) return Tensor::scalar(value);
+  return Tensor::scalar(static_cast<double>(static_cast<std::int32_t>(static_cast<std::int64_t>(value))), Dtype::i32);
+}
 
 }  // namespace
 
@@ -133,6 +185,12 @@ Kernel Kernel::gradient(Gradient gradient) const {
 Kernel Kernel::outputs(Outputs outputs) const {
   auto changed = std::make_shared<Definition>(*definition_);
   changed->outputs = std::move(outputs);
+  return Kernel(std::move(changed));
+}
+
+Kernel Kernel::zeroed() const {
+  auto changed = std::make_shared<Definition>(*definition_);
+  changed->zeroed = true;
   return Kernel(std::move(changed));
 }
 
@@ -180,15 +238,28 @@ std::vector<Tensor> Kernel::all(const std::vector<Tensor>& inputs) const {
     throw Error(fmt::format("kernel {}: takes {} tensors, got {}", d.name, d.inputs_text(), inputs.size()));
   if (inputs.empty() && !d.outputs)
     throw Error(fmt::format("kernel {}: without inputs, outputs() must say what it makes", d.name));
-  for (const auto& parameter : d.parameters)
-    if (parameter.kind != Kind::in && parameter.kind != Kind::out && !d.takes_count(parameter) &&
-        !d.scalars.contains(parameter.name))
-      throw Error(fmt::format("kernel {}: parameter '{}' has no value; give it one with scalar()", d.name, parameter.name));
-  if (!d.range) return apply_all(std::make_shared<KernelOp>(definition_, std::vector<std::int64_t>{}), inputs);
-
   std::vector<Spec> specs;
-  for (const auto& input : inputs) specs.push_back(input.spec());
+  for (const auto& input : inputs) {
+    if (!input.defined()) throw Error(fmt::format("kernel {}: input {} is an undefined tensor", d.name, specs.size()));
+    specs.push_back(input.spec());
+  }
   const auto made = KernelOp(definition_, {}).infer(specs);
+  auto all_inputs = inputs;
+  for (const auto& parameter : d.parameters) {
+    if (const auto extent = d.extent(parameter)) {
+      const auto& spec = (extent->of_output ? made : specs)[extent->tensor];
+      if (extent->dim && *extent->dim >= spec.shape.rank())
+        throw ShapeError(
+            fmt::format("kernel {}: parameter '{}' is an extent that {} does not have", d.name, parameter.name, to_string(spec)));
+    } else if (d.is_scalar(parameter)) {
+      const auto value = d.scalars.find(parameter.name);
+      if (value == d.scalars.end())
+        throw Error(fmt::format("kernel {}: parameter '{}' has no value; give it one with scalar()", d.name, parameter.name));
+      all_inputs.push_back(scalar_leaf(parameter.kind, value->second));
+    }
+  }
+  if (!d.range) return apply_all(std::make_shared<KernelOp>(definition_, std::vector<std::int64_t>{}), std::move(all_inputs));
+
   auto global = d.range(specs, made);
   bool fits = !global.empty() && global.size() <= 3 && (d.local.empty() || d.local.size() == global.size());
   for (auto size : global) fits = fits && size >= 0;
@@ -201,7 +272,7 @@ std::vector<Tensor> Kernel::all(const std::vector<Tensor>& inputs) const {
     if (!runs && spec.shape.numel() > 0)
       throw Error(fmt::format("kernel {}: the range [{}] is empty, but {} is to be written", d.name, fmt::join(global, ", "),
                               to_string(spec)));
-  return apply_all(std::make_shared<KernelOp>(definition_, std::move(global)), inputs);
+  return apply_all(std::make_shared<KernelOp>(definition_, std::move(global)), std::move(all_inputs));
 }
 
 }  // namespace clnet

@@ -17,6 +17,12 @@ Tensor to_tensor(Array& array, Dtype dtype);
 Array to_array(const Tensor& tensor);
 /// Values for an input, the same at every run.
 Array make_values(const Input& input, std::uint64_t seed);
+Tensor make_tensor(const Shape& shape, std::uint64_t seed = 1, double low = -1, double high = 1);
+/// Compiling a kernel once more for each dtype, graph or size is what takes the tests' time, so that many take a sample; with
+/// CLNET_TEST_ALL=1, as .ci/nightly has it, they take all.
+bool all_wanted();
+/// The narrow floating dtypes in which the case of this number is checked: one of them, and the next case in the other, or both.
+std::vector<Dtype> sampled_dtypes(std::size_t index);
 /// The largest difference must not exceed `tolerance` times the largest reference value (at least 1).
 void compare(const std::string& what, const Array& got, const Array& want, double tolerance);
 

@@ -1,10 +1,13 @@
 // The table of operations and dtypes: what an entry says.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/cases/elementwise/elementwise.h"
+#include "tests/reference/shape/shape.h"
 
 namespace clnet::testing::dtypes {
 
@@ -54,6 +57,10 @@ inline Entry binary(const std::string& name, Takes what, Tensor (*function)(cons
           },
           steps};
 }
+
+/// Of a function that only moves elements; `source` says where each comes from, as in tests/cases/shape/rearrange.h.
+Entry arrangement(const std::string& name, const Shape& from, const Shape& to, std::function<Tensor(const Tensor&)> function,
+                  std::function<std::optional<Coordinates>(const Coordinates&)> source);
 
 /// Of the functions that other operations make up.
 std::vector<Entry> composed_entries();

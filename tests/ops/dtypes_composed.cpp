@@ -31,17 +31,6 @@ Entry loss(const std::string& name, double low, double high, double target_low, 
           steps};
 }
 
-Entry arrangement(const std::string& name, const Shape& from, const Shape& to, std::function<Tensor(const Tensor&)> function,
-                  std::function<std::optional<Coordinates>(const Coordinates&)> source) {
-  const auto example = arranged(name, from, to, std::move(function), std::move(source));
-  return {name,
-          Takes::all,
-          Gives::same,
-          {{from, 0.5, 2}},
-          [=](const Tensors& in) { return example.run(in)[0]; },
-          [=](const Arrays& in) { return example.reference(in)[0]; }};
-}
-
 std::vector<Entry> elementwise() {
   using T = const Tensor&;
   const auto f = Takes::floats;
@@ -324,6 +313,17 @@ std::vector<Entry> recurrent() {
 }
 
 }  // namespace
+
+Entry arrangement(const std::string& name, const Shape& from, const Shape& to, std::function<Tensor(const Tensor&)> function,
+                  std::function<std::optional<Coordinates>(const Coordinates&)> source) {
+  const auto example = arranged(name, from, to, std::move(function), std::move(source));
+  return {name,
+          Takes::all,
+          Gives::same,
+          {{from, 0.5, 2}},
+          [=](const Tensors& in) { return example.run(in)[0]; },
+          [=](const Arrays& in) { return example.reference(in)[0]; }};
+}
 
 std::vector<Entry> composed_entries() {
   auto entries = elementwise();

@@ -91,17 +91,6 @@ std::vector<Entry> chosen() {
   };
 }
 
-Entry arrangement(const std::string& name, const Shape& from, const Shape& to, std::function<Tensor(const Tensor&)> function,
-                  std::function<std::optional<Coordinates>(const Coordinates&)> source) {
-  const auto example = arranged(name, from, to, std::move(function), std::move(source));
-  return {name,
-          Takes::all,
-          Gives::same,
-          {{from, 0.5, 2}},
-          [=](const Tensors& in) { return example.run(in)[0]; },
-          [=](const Arrays& in) { return example.reference(in)[0]; }};
-}
-
 std::vector<Entry> rearranged() {
   return {arrangement(
               "repeat", {3, 4}, {6, 4},

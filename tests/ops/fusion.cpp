@@ -64,11 +64,14 @@ std::vector<Tensor> random_graph(unsigned seed, int count, Dtype dtype, bool ele
   return wanted;
 }
 
+/// Most of the time goes into builds; tests/fuzz makes graphs of all operations.
+unsigned graphs(Dtype dtype) { return (dtype == Dtype::f32 ? 3U : 1U) * (all_wanted() ? 4U : 1U); }
+
 }  // namespace
 
 TEST_CASE("fused operations give what single ones give, on random graphs") {
   for (auto dtype : {Dtype::f32, Dtype::f16, Dtype::bf16})
-    for (unsigned seed = 0; seed < (dtype == Dtype::f32 ? 12U : 4U); ++seed) {  // most of the time goes into builds
+    for (unsigned seed = 0; seed < graphs(dtype); ++seed) {
       INFO("seed " << seed << " in " << to_string(dtype));
       auto fused = random_graph(seed, 25, dtype), single = random_graph(seed, 25, dtype);
       REQUIRE(fused.size() == single.size());
@@ -98,7 +101,7 @@ TEST_CASE("fused operations give what single ones give, on random graphs") {
 
 TEST_CASE("fused elementwise operations give the bits that single ones give, on random graphs") {
   for (auto dtype : {Dtype::f32, Dtype::f16, Dtype::bf16})
-    for (unsigned seed = 100; seed < (dtype == Dtype::f32 ? 108U : 104U); ++seed) {
+    for (unsigned seed = 100; seed < 100 + graphs(dtype); ++seed) {
       INFO("seed " << seed << " in " << to_string(dtype));
       const auto fused = random_graph(seed, 20, dtype, true), single = random_graph(seed, 20, dtype, true);
       eval(fused);
@@ -170,8 +173,11 @@ TEST_CASE("every solver of conv2d and matmul finishes its elements by what follo
   for (const std::string kind : {"conv2d", "depthwise", "matmul"}) {
     const bool conv = kind != "matmul", depthwise = kind == "depthwise";
     const std::string op = conv ? "conv2d" : kind;
-    for (const auto& solver : exec::solver_names(op))
-      for (auto dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
+    std::size_t number = 0;
+    for (const auto& solver : exec::solver_names(op)) {
+      auto dtypes = sampled_dtypes(number++);
+      dtypes.push_back(Dtype::f32);
+      for (auto dtype : dtypes) {
         INFO(kind << " by " << solver << " in " << to_string(dtype));
         const exec::ForceSolver force(op, solver);
         const std::int64_t channels = depthwise ? 5 : conv ? 19 : 35;
@@ -191,6 +197,7 @@ TEST_CASE("every solver of conv2d and matmul finishes its elements by what follo
           continue;  // a solver that refuses this problem
         }
       }
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "clnet/clnet.h"
+#include "lib/exec/statistics.h"
 #include "tests/ops/check.h"
 
 namespace clnet::testing {
@@ -106,6 +107,64 @@ TEST_CASE("What is wrong with a kernel is said where it is used") {
   const auto broken = Kernel("broken", "kernel void broken(IN(x), OUT(y)) {\n  STORE(y, 0, nonsense);\n}")(x);
   CHECK_THROWS_AS(broken.eval(), BuildError);
   CHECK_THROWS_WITH(broken.eval(), Contains("broken") && Contains("nonsense") && Contains("STORE(y, 0, nonsense);"));
+}
+
+TEST_CASE("Lines of a compiler's log are those of the user's source") {
+  const auto broken =
+      Kernel("broken", "kernel void broken(IN(x), OUT(y)) {\n  STORE(y, 0, LOAD(x, 0));\n  nonsense;\n}")(ones({3}));
+  // However the compiler writes file and line.
+  CHECK_THROWS_WITH(broken.eval(), (Contains("broken:3") || Contains("\"broken\", line 3")) && Contains("    3 |   nonsense;"));
+}
+
+TEST_CASE("Kernels see the extents of their tensors, and may add to zeros") {
+  // The sums of columns, and how often each number comes.
+  const Kernel columns("columns", R"(
+    kernel void columns(IN(x), OUT(y), const uint x_size0, const int x_size1, const uint y_count) {
+      const uint column = get_global_id(0);
+      if (column >= y_count) return;
+      float sum = 0;
+      for (uint row = 0; row < x_size0; ++row) sum += LOAD(x, row * x_size1 + column);
+      STORE(y, column, sum);
+    })");
+  const auto sums = columns.outputs([](const auto& in) { return std::vector<Spec>{{Shape{in[0].shape[1]}, in[0].dtype}}; });
+  CHECK(sums(reshape(arange(6, 0, 1, Dtype::f32), {2, 3})).to_vector<float>() == std::vector<float>{3, 5, 7});
+  CHECK_THROWS_WITH(sums.outputs([](const auto&) {
+    return std::vector<Spec>{{Shape{3}, Dtype::f32}};
+  })(ones({3})),
+                    "kernel columns: parameter 'x_size1' is an extent that f32[3] does not have");
+  CHECK(sums.scalar("x_size0", 1)(ones({5, 2})).to_vector<float>() == std::vector<float>{1, 1});
+
+  const Kernel counts("counts", R"(
+    kernel void counts(IN(x), OUT(y), const uint x_count) {
+      for (uint i = 0; i < x_count; ++i) STORE(y, LOAD(x, i), LOAD(y, LOAD(x, i)) + 1);
+    })");
+  const auto histogram = counts.zeroed().range({1}).outputs([](const auto&) {
+    return std::vector<Spec>{{Shape{4}, Dtype::f32}};
+  });
+  const auto numbers = Tensor::from({1, 3, 1, 1});
+  // What was there before must not be seen.
+  for (int again = 0; again < 3; ++again) CHECK((histogram(numbers) * 2).to_vector<float>() == std::vector<float>{0, 6, 0, 2});
+}
+
+TEST_CASE("Another value of a kernel's scalar makes no new plan") {
+  const Kernel scaled("scaled", R"(
+    kernel void scaled(IN(x), OUT(y), const uint n, const float by, const uint offset) {
+      const uint i = get_global_id(0);
+      if (i < n) STORE(y, i, LOAD(x, i) * by + (offset == 4294967295u ? 1 : 0));
+    })");
+  const auto of_gradient = scaled.gradient([&](auto, auto, auto g) { return std::vector{g[0] * 3}; });
+  const auto x = ones({5}).detach();
+  const auto run = [&](float by, double offset) {
+    const auto y = of_gradient.scalar("by", by).scalar("offset", offset)(x);
+    const auto dx = gradients(sum(y), {x})[0];
+    eval({y, dx});
+    CHECK(dx.to_vector<float>() == std::vector<float>(5, 3));
+    return y.to_vector<float>()[4];
+  };
+  CHECK(run(2, 0) == 2);
+  const auto plans = exec::statistics().plans_made;
+  CHECK(run(7, 4294967295.0) == 8);
+  CHECK(exec::statistics().plans_made == plans);
 }
 
 TEST_CASE("gradients of another dtype than their values are refused, and who gave them is named") {

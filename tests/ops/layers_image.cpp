@@ -11,11 +11,6 @@ using Catch::Contains;
 
 namespace {
 
-Tensor values(const Shape& shape, std::uint64_t seed = 1) {
-  auto array = make_values({shape}, seed);
-  return to_tensor(array, Dtype::f32);
-}
-
 void same(const std::string& what, const Tensor& got, const Tensor& want) { compare(what, to_array(got), to_array(want), 1e-6); }
 
 Tensor parameter(const nn::Module& module, const std::string& name) {
@@ -27,7 +22,7 @@ Tensor parameter(const nn::Module& module, const std::string& name) {
 }  // namespace
 
 TEST_CASE("layers of convolution of lines and volumes") {
-  const auto line = values({2, 4, 9}), volume = values({2, 4, 3, 5, 4});
+  const auto line = make_tensor({2, 4, 9}), volume = make_tensor({2, 4, 3, 5, 4});
   nn::Conv1d conv1{{.in_channels = 4, .out_channels = 6, .kernel_size = 3, .stride = 2, .padding = {1, 2}, .groups = 2}};
   CHECK(conv1.kind() == "Conv1d(4, 6, kernel_size=3, stride=2, padding=(1, 2), groups=2)");
   CHECK(parameter(conv1, "weight").shape() == Shape{6, 2, 3});
@@ -61,7 +56,7 @@ TEST_CASE("initial values of convolutions are within 1 / sqrt(fan_in)") {
 }
 
 TEST_CASE("padding modes of convolutions pad before they convolve") {
-  const auto image = values({1, 2, 5, 6});
+  const auto image = make_tensor({1, 2, 5, 6});
   const std::pair<PadMode, const char*> modes[] = {
       {PadMode::reflect, "reflect"}, {PadMode::edge, "replicate"}, {PadMode::circular, "circular"}};
   for (const auto& [mode, name] : modes) {
@@ -71,13 +66,13 @@ TEST_CASE("padding modes of convolutions pad before they convolve") {
          conv2d(pad(image, {0, 0, 1, 2}, {0, 0, 1, 2}, 0, mode), parameter(conv, "weight"), parameter(conv, "bias")));
   }
   nn::Conv1d line{{.in_channels = 2, .out_channels = 1, .kernel_size = 3, .padding = 1, .padding_mode = PadMode::circular}};
-  CHECK(line(values({1, 2, 4})).shape() == Shape{1, 1, 4});
+  CHECK(line(make_tensor({1, 2, 4})).shape() == Shape{1, 1, 4});
   nn::Conv3d volume{{.in_channels = 2, .out_channels = 1, .kernel_size = 3, .padding = 1, .padding_mode = PadMode::reflect}};
-  CHECK(volume(values({1, 2, 3, 4, 5})).shape() == Shape{1, 1, 3, 4, 5});
+  CHECK(volume(make_tensor({1, 2, 3, 4, 5})).shape() == Shape{1, 1, 3, 4, 5});
 }
 
 TEST_CASE("layers of pooling") {
-  const auto line = values({2, 3, 9}), image = values({2, 3, 6, 7}), volume = values({2, 3, 4, 5, 6});
+  const auto line = make_tensor({2, 3, 9}), image = make_tensor({2, 3, 6, 7}), volume = make_tensor({2, 3, 4, 5, 6});
   same("MaxPool1d", nn::MaxPool1d{3, {.stride = 2, .padding = 1}}(line), max_pool1d(line, 3, {.stride = 2, .padding = 1}));
   same("MaxPool3d", nn::MaxPool3d{2, {.ceil_mode = true}}(volume), max_pool3d(volume, 2, {.ceil_mode = true}));
   same("AvgPool1d", nn::AvgPool1d{2}(line), avg_pool1d(line, 2));
@@ -95,7 +90,7 @@ TEST_CASE("layers of pooling") {
 }
 
 TEST_CASE("layers of padding and pixels") {
-  const auto line = values({2, 3, 4}), image = values({2, 4, 4, 5}), volume = values({2, 1, 3, 4, 5});
+  const auto line = make_tensor({2, 3, 4}), image = make_tensor({2, 4, 4, 5}), volume = make_tensor({2, 1, 3, 4, 5});
   same("ZeroPad1d", nn::ZeroPad1d({1, 2})(line), pad(line, {0, 0, 1}, {0, 0, 2}));
   same("ZeroPad2d", nn::ZeroPad2d({1, -1, 2, 0})(image), pad(image, {0, 0, 1, -1}, {0, 0, 2, 0}));
   same("ConstantPad3d", nn::ConstantPad3d(1, 7)(volume), pad(volume, {0, 0, 1, 1, 1}, {0, 0, 1, 1, 1}, 7));
@@ -103,16 +98,16 @@ TEST_CASE("layers of padding and pixels") {
   same("ReplicationPad3d", nn::ReplicationPad3d(2)(volume), pad(volume, {0, 0, 2, 2, 2}, {0, 0, 2, 2, 2}, 0, PadMode::edge));
   same("CircularPad1d", nn::CircularPad1d({4, 1})(line), pad(line, {0, 0, 4}, {0, 0, 1}, 0, PadMode::circular));
   // A sample without a batch.
-  CHECK(nn::CircularPad2d(1)(values({3, 4, 5})).shape() == Shape{3, 6, 7});
+  CHECK(nn::CircularPad2d(1)(make_tensor({3, 4, 5})).shape() == Shape{3, 6, 7});
   CHECK_THROWS_AS(nn::ReflectionPad1d(4)(line), ShapeError);
   CHECK_THROWS_WITH(nn::ZeroPad3d(1)(ones({2, 2})), "pad: f32[2, 2] has fewer dimensions than the padding (1, 1, 1)");
   CHECK(nn::ZeroPad2d({1, 2}).kind() == "ZeroPad2d((1, 2))");
   same("PixelShuffle", nn::PixelShuffle(2)(image), pixel_shuffle(image, 2));
-  same("PixelUnshuffle", nn::PixelUnshuffle(2)(values({1, 2, 4, 6})), pixel_unshuffle(values({1, 2, 4, 6}), 2));
+  same("PixelUnshuffle", nn::PixelUnshuffle(2)(make_tensor({1, 2, 4, 6})), pixel_unshuffle(make_tensor({1, 2, 4, 6}), 2));
 }
 
 TEST_CASE("layers of normalisation of lines, images and volumes") {
-  const auto line = values({2, 4, 9}), image = values({2, 4, 3, 5}), volume = values({2, 4, 3, 2, 5});
+  const auto line = make_tensor({2, 4, 9}), image = make_tensor({2, 4, 3, 5}), volume = make_tensor({2, 4, 3, 2, 5});
   nn::BatchNorm3d batch{4};
   const auto statistics = batch_norm_training(volume, parameter(batch, "weight"), parameter(batch, "bias"));
   same("BatchNorm3d", batch(volume), statistics.y);

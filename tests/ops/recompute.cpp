@@ -13,16 +13,11 @@ using namespace clnet::testing;
 
 namespace {
 
-Tensor values(const Shape& shape, std::uint64_t seed) {
-  auto array = make_values({shape}, seed);
-  return to_tensor(array, Dtype::f32);
-}
-
 /// Some layers of 3x3 convolution, normalisation and activation; `around` is called with each layer.
 struct Tower {
   std::vector<Tensor> weights;
   explicit Tower(int layers) {
-    for (int k = 0; k < layers; ++k) weights.push_back((values({4, 4, 3, 3}, static_cast<std::uint64_t>(k)) * 0.2).detach());
+    for (int k = 0; k < layers; ++k) weights.push_back((make_tensor({4, 4, 3, 3}, static_cast<std::uint64_t>(k)) * 0.2).detach());
   }
   template <class Around>
   Tensor operator()(Tensor x, const Around& around) const {
@@ -44,7 +39,7 @@ std::vector<Array> numbers(const std::vector<Tensor>& tensors) {
 
 TEST_CASE("gradients through checkpoints are the same, with more operations") {
   const Tower tower(3);
-  const Tensor x = values({2, 4, 6, 6}, 9);
+  const Tensor x = make_tensor({2, 4, 6, 6}, 9);
   const auto run = [&](const auto& around) {
     const auto before = exec::statistics().operations;
     const auto loss = tower(x, around);
@@ -68,7 +63,7 @@ TEST_CASE("gradients through checkpoints are the same, with more operations") {
 
 TEST_CASE("a checkpoint draws the same random numbers again") {
   manual_seed(3);
-  const Tensor x = values({200}, 1);
+  const Tensor x = make_tensor({200}, 1);
   const Tensor y = checkpoint([&] { return square(dropout(x, 0.5)); });
   const auto g = gradients(sum(y), {x});
   // d/dx (x m)^2 = 2 x m^2: zero exactly where y is.
@@ -78,7 +73,7 @@ TEST_CASE("a checkpoint draws the same random numbers again") {
 
 TEST_CASE("what is cheap and read late is computed twice") {
   const Tower tower(8);
-  const auto loss = tower(values({2, 4, 6, 6}, 9), plainly);
+  const auto loss = tower(make_tensor({2, 4, 6, 6}, 9), plainly);
   auto wanted = gradients(loss, tower.weights);
   const auto work = exec::collect(wanted);
   const auto again = exec::recompute(work);
@@ -94,7 +89,7 @@ TEST_CASE("what is cheap and read late is computed twice") {
 TEST_CASE("a step that does not fit is made to fit, or the error says what it takes") {
   const Tower tower(12);
   const auto step = [&](std::int64_t batch) {
-    const Tensor x = values({batch, 4, 40, 40}, 9);
+    const Tensor x = make_tensor({batch, 4, 40, 40}, 9);
     auto results = gradients(tower(x, plainly), tower.weights);
     eval(results);
     return numbers(results);

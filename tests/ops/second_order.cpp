@@ -11,19 +11,14 @@ using namespace clnet::testing;
 
 namespace {
 
-Tensor values(const Shape& shape, std::uint64_t seed, double low = -1, double high = 1) {
-  auto array = make_values({shape, low, high}, seed);
-  return to_tensor(array, Dtype::f32);
-}
-
 using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 
 /// The gradients of a weighted sum of the first gradients of f, with respect to all inputs.
 std::vector<Tensor> second(const Function& f, const std::vector<Tensor>& inputs) {
   const Tensor y = f(inputs);
-  const auto first = gradients(sum(y * values(y.shape(), 50)), inputs);
+  const auto first = gradients(sum(y * make_tensor(y.shape(), 50)), inputs);
   Tensor mixed = Tensor::scalar(0);
-  for (std::size_t i = 0; i < first.size(); ++i) mixed = mixed + sum(first[i] * values(first[i].shape(), 60 + i));
+  for (std::size_t i = 0; i < first.size(); ++i) mixed = mixed + sum(first[i] * make_tensor(first[i].shape(), 60 + i));
   return gradients(mixed, inputs);
 }
 
@@ -45,7 +40,7 @@ TEST_CASE("gradients of batch_norm_training's gradients") {
     const Shape channels{shape[1]};
     const Shape broadcast_to = shape.rank() == 4 ? Shape{1, 3, 1, 1} : Shape{1, 4};
     const Dims dims = shape.rank() == 4 ? Dims{0, 2, 3} : Dims{0};
-    const std::vector<Tensor> inputs{values(shape, 1, -2, 3), values(channels, 2, 0.5, 2), values(channels, 3)};
+    const std::vector<Tensor> inputs{make_tensor(shape, 1, -2, 3), make_tensor(channels, 2, 0.5, 2), make_tensor(channels, 3)};
     same_second_order(
         [](const auto& in) {
           const auto result = batch_norm_training(in[0], in[1], in[2]);
@@ -62,7 +57,7 @@ TEST_CASE("gradients of batch_norm_training's gradients") {
 }
 
 TEST_CASE("gradients of layer_norm's gradients") {
-  const std::vector<Tensor> inputs{values({3, 4, 5}, 1, -2, 3), values({4, 5}, 2, 0.5, 2), values({4, 5}, 3)};
+  const std::vector<Tensor> inputs{make_tensor({3, 4, 5}, 1, -2, 3), make_tensor({4, 5}, 2, 0.5, 2), make_tensor({4, 5}, 3)};
   same_second_order([](const auto& in) { return layer_norm(in[0], 2, in[1], in[2]); },
                     [](const auto& in) {
                       return normalized(in[0], {1, 2}) * in[1] + in[2];
@@ -73,7 +68,7 @@ TEST_CASE("gradients of layer_norm's gradients") {
 }
 
 TEST_CASE("gradients of softmax's and cross_entropy's gradients") {
-  const std::vector<Tensor> inputs{values({4, 5}, 1, -2, 3)};
+  const std::vector<Tensor> inputs{make_tensor({4, 5}, 1, -2, 3)};
   const auto logarithm = [](const Tensor& x) { return x - log(sum(exp(x), {1}, true)); };
   same_second_order([](const auto& in) { return log_softmax(in[0], 1); }, [&](const auto& in) { return logarithm(in[0]); },
                     inputs);
@@ -94,11 +89,11 @@ TEST_CASE("gradients of softmax's and cross_entropy's gradients") {
         return square(cross_entropy(in[0], targets, {.weight = in[1], .label_smoothing = 0.2, .reduction = Reduction::sum}));
       },
       [&](const auto& in) { return square(sum(logarithm(in[0]) * in[1] * (chosen * 0.8 + counts * 0.04))); },
-      {inputs[0], values({5}, 4, 0.5, 2)});
+      {inputs[0], make_tensor({5}, 4, 0.5, 2)});
 }
 
 TEST_CASE("gradients of the gradients of reductions") {
-  const std::vector<Tensor> inputs{values({4, 5}, 1, 0.5, 2)};
+  const std::vector<Tensor> inputs{make_tensor({4, 5}, 1, 0.5, 2)};
   same_second_order([](const auto& in) { return prod(in[0], {1}); }, [](const auto& in) { return exp(sum(log(in[0]), {1})); },
                     inputs);
   same_second_order([](const auto& in) { return var(in[0], {0}); },

@@ -57,6 +57,9 @@ void add_shapes(Operations& operations);
 void add_spatial(Operations& operations);
 void add_training(Operations& operations);
 
+/// The optimizer that the attributes describe: "algo" and PyTorch's options. Throws Failed for one that is not known.
+optim::Optimizer make_optimizer(const Given& in, const nn::Module& module);
+
 /// The tensors of a file by name.
 Named load(const std::filesystem::path& file);
 /// A tensor's values in double, and its largest difference from what is wanted, against the largest that is wanted (at least

@@ -126,46 +126,23 @@ std::unique_ptr<nn::Module> network(const std::string& description) {
 
 optim::Optimizer optimizer(const std::string& description, const nn::Module& module) {
   std::istringstream in(description);
-  std::string algorithm, key;
-  in >> algorithm;
-  std::map<std::string, std::vector<double>> options;
-  // Keys are words, values numbers with commas between them, and what stands in parentheses explains.
+  std::string key;
+  Given given;
+  in >> key;
+  given.attributes["algo"] = key;
+  // Keys are words, a flag's alone; values are numbers with commas between them, and what stands in parentheses explains.
   for (std::string word; in >> word;) {
     if (word[0] == '(') break;
-    if (std::isdigit(static_cast<unsigned char>(word[0])) != 0 || word[0] == '.') {
-      std::istringstream parts(word);
-      for (std::string part; std::getline(parts, part, ',');) options[key].push_back(std::stod(part));
-    } else {
-      key = word;
-      options[key];
+    if (std::isdigit(static_cast<unsigned char>(word[0])) == 0 && word[0] != '.') {
+      given.attributes[key = word] = true;
+      continue;
     }
+    std::vector<double> numbers;
+    std::istringstream parts(word);
+    for (std::string part; std::getline(parts, part, ',');) numbers.push_back(std::stod(part));
+    given.attributes[key] = numbers.size() == 1 ? json(numbers[0]) : json(numbers);
   }
-  const auto number = [&](const std::string& name, double otherwise, std::size_t i = 0) {
-    const auto found = options.find(name);
-    return found == options.end() || found->second.size() <= i ? otherwise : found->second[i];
-  };
-  const double decay = number("weight_decay", 0);
-  if (algorithm == "SGD")
-    return optim::SGD{module,
-                      {.learning_rate = number("lr", 1e-3),
-                       .momentum = number("momentum", 0),
-                       .nesterov = options.contains("nesterov"),
-                       .weight_decay = decay}};
-  const optim::AdamOptions adam{.learning_rate = number("lr", 1e-3),
-                                .beta1 = number("betas", 0.9, 0),
-                                .beta2 = number("betas", 0.999, 1),
-                                .eps = number("eps", 1e-8),
-                                .weight_decay = decay};
-  if (algorithm == "Adam") return optim::Adam{module, adam};
-  if (algorithm == "AdamW") return optim::AdamW{module, adam};
-  if (algorithm == "RMSprop")
-    return optim::RMSprop{module,
-                          {.learning_rate = number("lr", 1e-2),
-                           .alpha = number("alpha", 0.99),
-                           .eps = number("eps", 1e-8),
-                           .momentum = number("momentum", 0),
-                           .weight_decay = decay}};
-  throw Failed("unknown optimizer " + algorithm);
+  return make_optimizer(given, module);
 }
 
 }  // namespace clnet::torch

@@ -16,7 +16,60 @@ struct Bare : nn::Module {
   Tensor forward(const Tensor& x) override { return x; }
 };
 
-optim::Optimizer optimizer(const Given& in, const nn::Module& module) {
+Results optimizer_case(const Given& in) {
+  const Bare module(in["param"]);
+  auto steps = make_optimizer(in, module);
+  const auto grads = in["grads"];
+  std::vector<Tensor> after;
+  for (std::int64_t i = 0; i < grads.size(0); ++i) {
+    steps.apply({reshape(slice(grads, 0, i, i + 1), in["param"].shape())});
+    after.push_back(module.parameter);
+  }
+  return {{{"params_after_step", stack(after, 0)}}, {}};
+}
+
+/// The rate of each epoch; the numbers are words in the case's detail, as in "step 3 gamma .5".
+Results schedule_case(const Given& in) {
+  const auto kind = in.text("kind", ""), detail = in.text("detail", "");
+  const double base = in.number("base_lr", 0);
+  const std::regex number(R"([0-9]*\.?[0-9]+)");
+  std::vector<double> numbers;
+  for (std::sregex_iterator word(detail.begin(), detail.end(), number), end; word != end; ++word)
+    numbers.push_back(std::stod(word->str()));
+  optim::Schedule schedule;
+  if (kind == "step")
+    schedule = optim::step_decay(base, static_cast<std::int64_t>(numbers.at(0)), numbers.at(1));
+  else if (kind == "exp")
+    schedule = optim::exponential(base, numbers.at(0));
+  else if (kind == "linear")
+    schedule = optim::linear(base, static_cast<std::int64_t>(numbers.at(2)), numbers.at(0), numbers.at(1));
+  else if (kind == "poly_lambda")
+    schedule = optim::scaled(base, [=](std::int64_t epoch) {
+      return std::pow(numbers.at(0) - static_cast<double>(epoch) / numbers.at(1), numbers.at(2));
+    });
+  else
+    throw Failed("unknown schedule " + kind);
+  std::vector<float> rates;
+  for (std::int64_t epoch = 0; epoch < in.outputs.at("lr").numel(); ++epoch) rates.push_back(static_cast<float>(schedule(epoch)));
+  return {{{"lr", Tensor::from(rates, in.outputs.at("lr").shape())}}, {}};
+}
+
+/// As many gradients g1, g2, ... as there are.
+std::vector<Tensor> given_gradients(const Given& in) {
+  std::vector<Tensor> result;
+  while (in.inputs.contains(fmt::format("g{}", result.size() + 1))) result.push_back(in[fmt::format("g{}", result.size() + 1)]);
+  return result;
+}
+
+Results named(const std::vector<Tensor>& gradients) {
+  Results results;
+  for (std::size_t i = 0; i < gradients.size(); ++i) results.outputs[fmt::format("g{}", i + 1)] = gradients[i];
+  return results;
+}
+
+}  // namespace
+
+optim::Optimizer make_optimizer(const Given& in, const nn::Module& module) {
   const auto algorithm = in.text("algo", "");
   const double decay = in.number("weight_decay", algorithm == "AdamW" ? 0.01 : 0);
   std::vector<double> betas{0.9, 0.999};
@@ -91,59 +144,6 @@ optim::Optimizer optimizer(const Given& in, const nn::Module& module) {
                         .weight_decay = decay}};
   throw Failed("unknown optimizer " + algorithm);
 }
-
-Results optimizer_case(const Given& in) {
-  const Bare module(in["param"]);
-  auto steps = optimizer(in, module);
-  const auto grads = in["grads"];
-  std::vector<Tensor> after;
-  for (std::int64_t i = 0; i < grads.size(0); ++i) {
-    steps.apply({reshape(slice(grads, 0, i, i + 1), in["param"].shape())});
-    after.push_back(module.parameter);
-  }
-  return {{{"params_after_step", stack(after, 0)}}, {}};
-}
-
-/// The rate of each epoch; the numbers are words in the case's detail, as in "step 3 gamma .5".
-Results schedule_case(const Given& in) {
-  const auto kind = in.text("kind", ""), detail = in.text("detail", "");
-  const double base = in.number("base_lr", 0);
-  const std::regex number(R"([0-9]*\.?[0-9]+)");
-  std::vector<double> numbers;
-  for (std::sregex_iterator word(detail.begin(), detail.end(), number), end; word != end; ++word)
-    numbers.push_back(std::stod(word->str()));
-  optim::Schedule schedule;
-  if (kind == "step")
-    schedule = optim::step_decay(base, static_cast<std::int64_t>(numbers.at(0)), numbers.at(1));
-  else if (kind == "exp")
-    schedule = optim::exponential(base, numbers.at(0));
-  else if (kind == "linear")
-    schedule = optim::linear(base, static_cast<std::int64_t>(numbers.at(2)), numbers.at(0), numbers.at(1));
-  else if (kind == "poly_lambda")
-    schedule = optim::scaled(base, [=](std::int64_t epoch) {
-      return std::pow(numbers.at(0) - static_cast<double>(epoch) / numbers.at(1), numbers.at(2));
-    });
-  else
-    throw Failed("unknown schedule " + kind);
-  std::vector<float> rates;
-  for (std::int64_t epoch = 0; epoch < in.outputs.at("lr").numel(); ++epoch) rates.push_back(static_cast<float>(schedule(epoch)));
-  return {{{"lr", Tensor::from(rates, in.outputs.at("lr").shape())}}, {}};
-}
-
-/// As many gradients g1, g2, ... as there are.
-std::vector<Tensor> given_gradients(const Given& in) {
-  std::vector<Tensor> result;
-  while (in.inputs.contains(fmt::format("g{}", result.size() + 1))) result.push_back(in[fmt::format("g{}", result.size() + 1)]);
-  return result;
-}
-
-Results named(const std::vector<Tensor>& gradients) {
-  Results results;
-  for (std::size_t i = 0; i < gradients.size(); ++i) results.outputs[fmt::format("g{}", i + 1)] = gradients[i];
-  return results;
-}
-
-}  // namespace
 
 void add_training(Operations& operations) {
   operations["optimizer"] = optimizer_case;

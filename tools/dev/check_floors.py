@@ -28,7 +28,7 @@ NO_OPENCL = {"base", "graph"}
 HEADERS = {
     "error.h": "base", "export.h": "base", "version.h": "base",
     "device.h": "cl",
-    "autocast.h": "graph", "dtype.h": "graph", "shape.h": "graph", "tensor.h": "graph",
+    "autocast.h": "graph", "debug.h": "graph", "dtype.h": "graph", "shape.h": "graph", "tensor.h": "graph",
     "opencl.h": "exec",
     "autograd.h": "autograd",
     "kernel.h": "ops", "ops.h": "ops",

@@ -49,7 +49,7 @@ class CLNET_API MultiheadAttention : public Module {
                                                 const AttentionMasks& masks = {}, bool average = true);
   using Module::operator();
   Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks = {}) {
-    return forward(query, key, value, masks);
+    return called([&] { return forward(query, key, value, masks); });
   }
   /// Room for so many positions.
   KVCache cache(std::int64_t batch, std::int64_t capacity, Dtype dtype = Dtype::f32) const;

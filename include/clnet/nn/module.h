@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "clnet/debug.h"
+#include "clnet/error.h"
 #include "clnet/export.h"
 #include "clnet/io.h"
 #include "clnet/nn/parameter.h"
@@ -111,9 +113,25 @@ class CLNET_API Module {
   /// or contains it.
   void add(const std::string& name, const Module& child);
 
+  /// Calls `f` as operator()(x) calls forward(): in a scope of the module's name, which errors, traces and the rest say. For
+  /// layers of several inputs.
+  template <class F>
+  auto called(const F& f) const {
+    const NamedScope scope(known_as());
+    try {
+      return f();
+    } catch (Error& error) {
+      place(error);
+      throw;
+    }
+  }
+
  private:
   struct State;
   explicit Module(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  /// The name under which it was added first; empty where it was not.
+  const std::string& known_as() const;
+  static void place(Error& error);
   void replace_child(const std::string& name, const Module& layer, std::function<Tensor(const Tensor&)> forward);
 
   std::shared_ptr<State> state_;

@@ -66,7 +66,7 @@ class CLNET_API LSTM : public Recurrent {
   using Module::operator();
   Tensor forward(const Tensor& x) override { return run(x, {}, {}, {}).output; }
   LstmResult operator()(const Tensor& x, const LstmState& initial, const Tensor& lengths = {}) const {
-    return run(x, initial.h, initial.c, lengths);
+    return called([&] { return run(x, initial.h, initial.c, lengths); });
   }
 };
 class CLNET_API GRU : public Recurrent {
@@ -99,10 +99,14 @@ class CLNET_API RNNCell : public RecurrentCell {
       : RecurrentCell("RNNCell", 1, input_size, hidden_size, bias), nonlinearity_(nonlinearity) {}
   using Module::operator();
   /// The state after zeros.
-  Tensor forward(const Tensor& x) override { return (*this)(x, Tensor{}); }
-  Tensor operator()(const Tensor& x, const Tensor& h) const;
+  Tensor forward(const Tensor& x) override { return next(x, Tensor{}); }
+  Tensor operator()(const Tensor& x, const Tensor& h) const {
+    return called([&] { return next(x, h); });
+  }
 
  private:
+  Tensor next(const Tensor& x, const Tensor& h) const;
+
   Nonlinearity nonlinearity_;
 };
 class CLNET_API LSTMCell : public RecurrentCell {
@@ -110,16 +114,26 @@ class CLNET_API LSTMCell : public RecurrentCell {
   LSTMCell(std::int64_t input_size, std::int64_t hidden_size, bool bias = true)
       : RecurrentCell("LSTMCell", 4, input_size, hidden_size, bias) {}
   using Module::operator();
-  Tensor forward(const Tensor& x) override { return (*this)(x, LstmState{}).h; }
-  LstmState operator()(const Tensor& x, const LstmState& state) const;
+  Tensor forward(const Tensor& x) override { return next(x, LstmState{}).h; }
+  LstmState operator()(const Tensor& x, const LstmState& state) const {
+    return called([&] { return next(x, state); });
+  }
+
+ private:
+  LstmState next(const Tensor& x, const LstmState& state) const;
 };
 class CLNET_API GRUCell : public RecurrentCell {
  public:
   GRUCell(std::int64_t input_size, std::int64_t hidden_size, bool bias = true)
       : RecurrentCell("GRUCell", 3, input_size, hidden_size, bias) {}
   using Module::operator();
-  Tensor forward(const Tensor& x) override { return (*this)(x, Tensor{}); }
-  Tensor operator()(const Tensor& x, const Tensor& h) const;
+  Tensor forward(const Tensor& x) override { return next(x, Tensor{}); }
+  Tensor operator()(const Tensor& x, const Tensor& h) const {
+    return called([&] { return next(x, h); });
+  }
+
+ private:
+  Tensor next(const Tensor& x, const Tensor& h) const;
 };
 
 }  // namespace clnet::nn

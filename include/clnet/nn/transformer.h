@@ -32,7 +32,9 @@ class CLNET_API TransformerEncoderLayer : public Module {
   Tensor forward(const Tensor& x) override { return forward(x, AttentionMasks{}); }
   Tensor forward(const Tensor& x, const AttentionMasks& masks);
   using Module::operator();
-  Tensor operator()(const Tensor& x, const AttentionMasks& masks) { return forward(x, masks); }
+  Tensor operator()(const Tensor& x, const AttentionMasks& masks) {
+    return called([&] { return forward(x, masks); });
+  }
   std::string kind() const override;
 
  private:
@@ -54,7 +56,7 @@ class CLNET_API TransformerDecoderLayer : public Module {
   using Module::operator();
   Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
                     const AttentionMasks& memory_masks = {}) {
-    return forward(x, memory, masks, memory_masks);
+    return called([&] { return forward(x, memory, masks, memory_masks); });
   }
   std::string kind() const override;
 
@@ -74,7 +76,9 @@ class CLNET_API TransformerEncoder : public Module {
   Tensor forward(const Tensor& x) override { return forward(x, AttentionMasks{}); }
   Tensor forward(const Tensor& x, const AttentionMasks& masks);
   using Module::operator();
-  Tensor operator()(const Tensor& x, const AttentionMasks& masks) { return forward(x, masks); }
+  Tensor operator()(const Tensor& x, const AttentionMasks& masks) {
+    return called([&] { return forward(x, masks); });
+  }
   std::string kind() const override { return "TransformerEncoder"; }
 
  private:
@@ -93,7 +97,7 @@ class CLNET_API TransformerDecoder : public Module {
   using Module::operator();
   Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
                     const AttentionMasks& memory_masks = {}) {
-    return forward(x, memory, masks, memory_masks);
+    return called([&] { return forward(x, memory, masks, memory_masks); });
   }
   std::string kind() const override { return "TransformerDecoder"; }
 
@@ -115,7 +119,7 @@ class CLNET_API Transformer : public Module {
   Tensor forward(const Tensor& source, const Tensor& target, const TransformerMasks& masks = {});
   using Module::operator();
   Tensor operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks = {}) {
-    return forward(source, target, masks);
+    return called([&] { return forward(source, target, masks); });
   }
   std::string kind() const override { return "Transformer"; }
 

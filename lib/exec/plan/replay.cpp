@@ -166,8 +166,9 @@ class Plan::Run : public HostContext {
       throw DeviceError(fmt::format("{}: an argument was refused: {}", launch.function(), ocl::error_name(error.err())));
     }
     if (verify_enabled()) verify_arguments(launch, step);
+    const auto scope = device_.profiler().enabled() ? to_string(launch.scope()) : std::string();
     device_.launch(step.kernel, step.global, step.local,
-                   {launch.function(), launch.detail_text(), step.bytes, launch.flop_count()});
+                   {launch.function(), launch.detail_text(), step.bytes, launch.flop_count(), scope});
   }
 
   /// The argument is unknown while it is being set: a call that fails may leave it either way.

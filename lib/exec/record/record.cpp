@@ -127,6 +127,7 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
   };
   for (const auto& group : fuse(to_return.nodes, to_return.wanted, device)) {
     Tensors heads;
+    recording.enter((group.node ? group.node : group.outputs[0].node())->scope);
     if (group.node)
       for (std::size_t i = 0; i < group.node->outputs.size(); ++i) heads.emplace_back(group.node, static_cast<int>(i));
     const auto start = recording.commands().size();

@@ -9,6 +9,9 @@
 
 namespace clnet::exec {
 
+Launch::Launch(const Recording* recording, ocl::ProgramSource program, std::string function)
+    : recording_(recording), program_(std::move(program)), function_(std::move(function)), scope_(recording->scope()) {}
+
 Launch& Launch::define(std::string_view name, std::int64_t value) { return define(name, std::to_string(value)); }
 
 Launch& Launch::define(std::string_view name, std::string_view value) {
@@ -105,7 +108,7 @@ Launch& Launch::detail(std::string text) {
 
 ValueId Recording::add_value(Spec spec) {
   const auto id = static_cast<ValueId>(values_.size());
-  values_.push_back({.spec = std::move(spec), .root = id});
+  values_.push_back({.spec = std::move(spec), .root = id, .scope = scope_});
   return id;
 }
 

@@ -15,6 +15,7 @@
 #include "clnet/device.h"
 #include "clnet/shape.h"
 #include "lib/cl/program_cache.h"
+#include "lib/graph/scope.h"
 
 namespace clnet::exec {
 
@@ -91,11 +92,11 @@ class CLNET_API Launch {
   const std::vector<std::size_t>& local() const { return local_; }
   double flop_count() const { return flops_; }
   const std::string& detail_text() const { return detail_; }
+  const ScopePtr& scope() const { return scope_; }
 
  private:
   friend class Recorder;
-  Launch(const Recording* recording, ocl::ProgramSource program, std::string function)
-      : recording_(recording), program_(std::move(program)), function_(std::move(function)) {}
+  Launch(const Recording* recording, ocl::ProgramSource program, std::string function);
   Launch& buffer(std::string_view name, BufferArg arg);
 
   const Recording* recording_;
@@ -105,6 +106,7 @@ class CLNET_API Launch {
   std::vector<std::size_t> global_{1}, local_;
   double flops_ = 0;
   std::string detail_;
+  ScopePtr scope_;
 };
 
 /// What a host call sees of the device.
@@ -151,10 +153,14 @@ class CLNET_API Recording {
     std::int64_t offset = 0;   ///< from the root's first element
     bool cached = false;       ///< made from leaves only, and worth keeping as long as they live
     bool small = false;        ///< cached, but only worth it where it is made again and again: see CachedForm
+    ScopePtr scope = {};       ///< in which it is made
   };
 
   ValueId add_value(Spec spec);
   ValueId add_leaf(Spec spec, bool host_scalar);
+  /// Whatever is added from now on is made in this scope of the program.
+  void enter(ScopePtr scope) { scope_ = std::move(scope); }
+  const ScopePtr& scope() const { return scope_; }
   /// Makes `view` the same memory as `base` from an element on. Dtypes must be of the same size.
   void alias(ValueId view, Ref base);
   /// The leaf will be another one next time, as a trained weight is: keeping what is made of it would only cost memory.
@@ -179,6 +185,7 @@ class CLNET_API Recording {
   std::deque<ValueInfo> values_;  // operations hold references to specs while they add values
   std::vector<ValueId> changing_;
   std::vector<Command> commands_;
+  ScopePtr scope_;
 };
 
 /// Elementwise operations that follow the one being recorded and are all that reads its output.

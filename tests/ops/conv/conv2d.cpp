@@ -13,11 +13,6 @@ namespace {
 
 const std::vector<std::string> solver_ops{"conv2d", "conv2d_backward_data", "conv2d_backward_weights"};
 
-Tensor values(const Shape& shape, std::uint64_t seed) {
-  auto array = make_values({shape}, seed);
-  return to_tensor(array, Dtype::f32);
-}
-
 /// What the call throws.
 template <class Call>
 std::string shape_error(Call call) {
@@ -36,7 +31,7 @@ TEST_CASE("conv_transpose2d") { check(conv_transpose2d_cases(), solver_ops); }
 
 TEST_CASE("conv2d: results beyond the caches, with rows that begin at odd places") {
   // 130 filters, each a multiple of the first one: the result's planes are multiples of its first plane.
-  const auto x = values({1, 1, 128, 257}, 1), filter = values({1, 1, 3, 3}, 2);
+  const auto x = make_tensor({1, 1, 128, 257}, 1), filter = make_tensor({1, 1, 3, 3}, 2);
   const auto factors = reshape(arange(130, 1, 1, Dtype::f32), {130, 1, 1, 1});
   const Tensor one = conv2d(x, filter, {}, {.padding = 1}).detach(), weight = (filter * factors).detach();
   with_each_solver(
@@ -58,37 +53,38 @@ TEST_CASE("conv2d: 512 input channels are summed to 1e-5 of the largest result")
 }
 
 TEST_CASE("conv2d: wrong shapes name the operation and both shapes") {
-  const auto x = values({1, 4, 5, 5}, 1);
+  const auto x = make_tensor({1, 4, 5, 5}, 1);
   const auto text = [&](const Tensor& weight, const Conv2dOptions& options, const Tensor& bias = {}) {
     return shape_error([&] { conv2d(x, weight, bias, options); });
   };
   using Catch::Contains;
-  const auto plain = values({6, 4, 3, 3}, 2);
-  CHECK_THAT(text(values({6, 3, 3, 3}, 2), {}),
+  const auto plain = make_tensor({6, 4, 3, 3}, 2);
+  CHECK_THAT(text(make_tensor({6, 3, 3, 3}, 2), {}),
              Contains("conv2d: ") && Contains("f32[1, 4, 5, 5]") && Contains("f32[6, 3, 3, 3]"));
-  CHECK_THAT(text(values({6, 2, 3, 3}, 2), {.groups = 3}), Contains("f32[1, 4, 5, 5]") && Contains("f32[6, 2, 3, 3]"));
-  CHECK_THAT(text(values({5, 2, 3, 3}, 2), {.groups = 2}), Contains("5 output channels") && Contains("2 groups"));
-  CHECK_THAT(text(values({6, 4, 6, 3}, 2), {}), Contains("f32[1, 4, 5, 5]") && Contains("f32[6, 4, 6, 3]") && Contains("larger"));
+  CHECK_THAT(text(make_tensor({6, 2, 3, 3}, 2), {.groups = 3}), Contains("f32[1, 4, 5, 5]") && Contains("f32[6, 2, 3, 3]"));
+  CHECK_THAT(text(make_tensor({5, 2, 3, 3}, 2), {.groups = 2}), Contains("5 output channels") && Contains("2 groups"));
+  CHECK_THAT(text(make_tensor({6, 4, 6, 3}, 2), {}),
+             Contains("f32[1, 4, 5, 5]") && Contains("f32[6, 4, 6, 3]") && Contains("larger"));
   CHECK_THAT(text(plain, {.dilation = 3}), Contains("dilated by 3x3"));
   CHECK_THAT(text(plain, {.padding = {0, 0, -1, 0}}), Contains("padding {0, 0, -1, 0}"));
   CHECK_THAT(text(plain, {.stride = {1, 0}}), Contains("stride 1x0"));
   CHECK_THAT(text(plain, {.dilation = 0}), Contains("dilation 0x0"));
   CHECK_THAT(text(plain, {.groups = 0}), Contains("groups 0"));
-  CHECK_THAT(text(plain, {}, values({5}, 3)), Contains("bias f32[5]") && Contains("f32[6, 4, 3, 3]"));
-  CHECK_THAT(shape_error([&] { conv2d(values({4, 5, 5}, 1), plain); }), Contains("f32[4, 5, 5]"));
-  CHECK_THAT(text(values({6, 4, 3}, 2), {}), Contains("f32[6, 4, 3]"));
+  CHECK_THAT(text(plain, {}, make_tensor({5}, 3)), Contains("bias f32[5]") && Contains("f32[6, 4, 3, 3]"));
+  CHECK_THAT(shape_error([&] { conv2d(make_tensor({4, 5, 5}, 1), plain); }), Contains("f32[4, 5, 5]"));
+  CHECK_THAT(text(make_tensor({6, 4, 3}, 2), {}), Contains("f32[6, 4, 3]"));
   CHECK_THROWS_AS(conv2d(x, cast(plain, Dtype::f16)), DtypeError);
   CHECK_THROWS_AS(conv2d(cast(x, Dtype::i32), cast(plain, Dtype::i32)), DtypeError);
 }
 
 TEST_CASE("conv_transpose2d: wrong shapes name the operation and both shapes") {
-  const auto x = values({1, 4, 5, 5}, 1);
+  const auto x = make_tensor({1, 4, 5, 5}, 1);
   using Catch::Contains;
   const auto text = [&](const Tensor& weight, const ConvTranspose2dOptions& options) {
     return shape_error([&] { conv_transpose2d(x, weight, {}, options); });
   };
-  const auto plain = values({4, 6, 3, 3}, 2);
-  CHECK_THAT(text(values({6, 4, 3, 3}, 2), {}),
+  const auto plain = make_tensor({4, 6, 3, 3}, 2);
+  CHECK_THAT(text(make_tensor({6, 4, 3, 3}, 2), {}),
              Contains("conv_transpose2d: ") && Contains("f32[1, 4, 5, 5]") && Contains("f32[6, 4, 3, 3]"));
   CHECK_THAT(text(plain, {.groups = 3}), Contains("3 groups"));
   CHECK_THAT(text(plain, {.stride = 2, .output_padding = 2}), Contains("output padding 2x2"));

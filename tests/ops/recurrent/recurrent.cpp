@@ -12,16 +12,11 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-Tensor values(const Shape& shape, std::uint64_t seed, double low = -1, double high = 1) {
-  auto array = make_values({shape, low, high}, seed);
-  return to_tensor(array, Dtype::f32);
-}
-
 RecurrentWeights weights_of(std::int64_t gates, std::int64_t input, std::int64_t hidden) {
-  return {values({gates * hidden, input}, 1),
-          values({gates * hidden, hidden}, 2),
-          values({gates * hidden}, 3),
-          values({gates * hidden}, 4),
+  return {make_tensor({gates * hidden, input}, 1),
+          make_tensor({gates * hidden, hidden}, 2),
+          make_tensor({gates * hidden}, 3),
+          make_tensor({gates * hidden}, 4),
           {}};
 }
 
@@ -37,14 +32,14 @@ TEST_CASE("rnn_cell, lstm_cell and gru_cell") { check(recurrent_cell_cases()); }
 
 TEST_CASE("a recurrent layer is the loop of its cell, with first and second derivatives") {
   const auto w = weights_of(4, 3, 5);
-  const Tensor x = values({6, 2, 3}, 5), h0 = values({2, 5}, 6), c0 = values({2, 5}, 7);
+  const Tensor x = make_tensor({6, 2, 3}, 5), h0 = make_tensor({2, 5}, 6), c0 = make_tensor({2, 5}, 7);
   const std::vector<Tensor> inputs{x, h0, c0, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh};
   const auto second = [&](const Tensor& output, const LstmState& last) {
-    const Tensor loss =
-        sum(output * values(output.shape(), 8)) + sum(last.h * values({2, 5}, 9)) + sum(last.c * values({2, 5}, 10));
+    const Tensor loss = sum(output * make_tensor(output.shape(), 8)) + sum(last.h * make_tensor({2, 5}, 9)) +
+                        sum(last.c * make_tensor({2, 5}, 10));
     auto all = gradients(loss, inputs);
     Tensor mixed = Tensor::scalar(0);
-    for (std::size_t i = 0; i < all.size(); ++i) mixed = mixed + sum(all[i] * values(all[i].shape(), 20 + i));
+    for (std::size_t i = 0; i < all.size(); ++i) mixed = mixed + sum(all[i] * make_tensor(all[i].shape(), 20 + i));
     const auto more = gradients(mixed, inputs);
     all.insert(all.end(), more.begin(), more.end());
     return all;
@@ -64,7 +59,7 @@ TEST_CASE("a recurrent layer is the loop of its cell, with first and second deri
 TEST_CASE("a graph with a recurrent layer does not grow with its steps") {
   const auto w = weights_of(4, 3, 5);
   const auto operations = [&](std::int64_t steps) {
-    const auto result = lstm_layer(values({steps, 2, 3}, 5), {}, {}, w);
+    const auto result = lstm_layer(make_tensor({steps, 2, 3}, 5), {}, {}, w);
     const auto wanted = gradients(sum(result.output) + sum(result.c), {w.weight_ih, w.weight_hh, w.bias_ih});
     const auto before = exec::statistics().operations;
     eval(wanted);

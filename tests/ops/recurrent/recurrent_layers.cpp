@@ -11,11 +11,6 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-Tensor values(const Shape& shape, std::uint64_t seed, double low = -1, double high = 1) {
-  auto array = make_values({shape, low, high}, seed);
-  return to_tensor(array, Dtype::f32);
-}
-
 std::vector<std::string> names(const nn::Module& module) {
   std::vector<std::string> result;
   for (const auto& [name, parameter] : module.parameters()) result.push_back(name);
@@ -151,7 +146,7 @@ TEST_CASE("recurrent layers of several layers and directions, with lengths, stat
 
 TEST_CASE("a recurrent layer without a batch, and the cells") {
   nn::LSTM lstm({.input_size = 3, .hidden_size = 4, .bidirectional = true});
-  const Tensor x = values({5, 3}, 1), h = values({2, 4}, 2), c = values({2, 4}, 3);
+  const Tensor x = make_tensor({5, 3}, 1), h = make_tensor({2, 4}, 2), c = make_tensor({2, 4}, 3);
   const auto one = lstm(x, {h, c}), many = lstm(unsqueeze(x, 1), {unsqueeze(h, 1), unsqueeze(c, 1)});
   CHECK(one.output.shape() == Shape{5, 8});
   CHECK(one.h.shape() == Shape{2, 4});
@@ -162,7 +157,7 @@ TEST_CASE("a recurrent layer without a batch, and the cells") {
   nn::RNNCell rnn(3, 4);
   nn::LSTMCell lstm_step(3, 4);
   nn::GRUCell gru(3, 4);
-  const Tensor row = values({3}, 4), state = values({4}, 5);
+  const Tensor row = make_tensor({3}, 4), state = make_tensor({4}, 5);
   CHECK(rnn(row, state).shape() == Shape{4});
   compare("rnn", to_array(rnn(row, state)), to_array(squeeze(rnn(unsqueeze(row, 0), unsqueeze(state, 0)), 0)), 1e-6);
   compare("gru", to_array(gru(row, state)), to_array(squeeze(gru(unsqueeze(row, 0), unsqueeze(state, 0)), 0)), 1e-6);

@@ -1,0 +1,15 @@
+// DetectAnomaly: evaluations operation by operation, until one makes a NaN.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "clnet/tensor.h"
+
+namespace clnet::exec {
+
+/// While this thread looks for anomalies, evaluates all that the tensors need one operation after the other by `evaluate`, and
+/// throws Error at the first that makes one; nothing otherwise.
+void look_for_anomaly(std::span<const Tensor> tensors, const std::function<void(std::span<const Tensor>)>& evaluate);
+
+}  // namespace clnet::exec

@@ -1,0 +1,128 @@
+// memory_report(): what a plan's values take, by the scopes of the program, without running it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "clnet/debug.h"
+#include "clnet/device.h"
+#include "clnet/error.h"
+#include "lib/cl/context.h"
+#include "lib/exec/effects.h"
+#include "lib/exec/plan/placement.h"
+#include "lib/exec/record/record.h"
+#include "lib/exec/record/value.h"
+
+namespace clnet {
+
+namespace exec {
+
+namespace {
+
+struct Part {
+  std::size_t bytes = 0, values = 0, largest = 0;
+  Spec spec;  ///< of the largest
+};
+
+void add(Part& part, std::size_t bytes, const Spec& spec) {
+  part.bytes += bytes;
+  ++part.values;
+  if (bytes < part.largest) return;
+  part.largest = bytes;
+  part.spec = spec;
+}
+
+/// A root value in the arena: its bytes, and the first and last command that use its memory.
+struct Use {
+  ValueId value;
+  std::size_t bytes, first, last;
+};
+
+std::vector<Use> uses(const Recording& recording, const Placement& placement) {
+  constexpr auto never = std::numeric_limits<std::size_t>::max();
+  std::vector<Use> all(recording.value_count());
+  for (std::size_t id = 0; id < all.size(); ++id) {
+    const auto value = static_cast<ValueId>(id);
+    all[id] = {value, stored_bytes(recording.value(value).spec), never, 0};
+  }
+  for (std::size_t i = 0; i < recording.commands().size(); ++i)
+    for_each_ref(recording.commands()[i], [&](Ref ref, bool) {
+      auto& use = all[static_cast<std::size_t>(recording.value(ref.value).root)];
+      use.first = std::min(use.first, i);
+      use.last = i;
+    });
+  std::erase_if(all, [&](const Use& use) {
+    return use.first == never || placement.homes[static_cast<std::size_t>(use.value)] != Home::arena;
+  });
+  // What was given an input's memory takes none of its own while that is in use.
+  for (const auto& grant : placement.grants)
+    for (auto& use : all)
+      if (use.value == grant.to) use.first = std::max(use.first, grant.command + 1);
+  return all;
+}
+
+std::string report(const Recording& recording, const Placement& placement, std::size_t leaf_bytes, std::size_t result_bytes) {
+  const auto all = uses(recording, placement);
+  std::vector<std::size_t> alive(recording.commands().size() + 2, 0), ending = alive;
+  for (const auto& use : all) {
+    if (use.first > use.last) continue;
+    alive[use.first] += use.bytes;
+    ending[use.last + 1] += use.bytes;
+  }
+  for (std::size_t i = 1; i < alive.size(); ++i) alive[i] += alive[i - 1] - ending[i];
+  const auto peak = static_cast<std::size_t>(std::max_element(alive.begin(), alive.end()) - alive.begin());
+
+  std::map<std::string, Part> parts;
+  for (const auto& use : all) {
+    const auto& info = recording.value(use.value);
+    if (use.first <= peak && peak <= use.last) add(parts[to_string(info.scope)], use.bytes, info.spec);
+  }
+  std::vector<std::pair<std::string, Part>> sorted(parts.begin(), parts.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
+
+  const auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  auto text = fmt::format("{:>10.2f} MiB  leaves: parameters, inputs, states\n{:>10.2f} MiB  results\n", mib(leaf_bytes),
+                          mib(result_bytes));
+  text += fmt::format("{:>10.2f} MiB  intermediates, which share memory; {:.2f} at once at most, of them in\n",
+                      mib(placement.layout.bytes()), mib(alive[peak]));
+  for (const auto& [scope, part] : sorted)
+    text +=
+        fmt::format("{:>10.2f} MiB    {:<40} {:>4} {}, the largest {}\n", mib(part.bytes), scope.empty() ? "(no scope)" : scope,
+                    part.values, part.values == 1 ? "value" : "values", to_string(part.spec));
+  return text;
+}
+
+}  // namespace
+
+}  // namespace exec
+
+std::string memory_report(std::span<const Tensor> results) {
+  for (const auto& tensor : results)
+    if (!tensor.defined()) throw Error("memory_report: a result is undefined");
+  exec::Effects effects(results);
+  exec::Collector collector;
+  for (auto fresh = collector.add(results); effects.add(fresh);) fresh = collector.add(effects.wanted());
+  const auto work = exec::private_copy(collector.work());
+  const auto device = Device::current().context();
+  exec::Recording recording;
+  const auto ids = exec::record(work, work.wanted, device->info(), recording);
+  std::vector<exec::ValueId> keep;
+  for (const auto& tensor : work.wanted) keep.push_back(ids.at(tensor));
+  const auto placement = exec::place(recording, keep,
+                                     {.shares = device->info().reuses_buffers && exec::reuse_enabled(),
+                                      .caches = exec::reuse_enabled(),
+                                      .max_allocation = device->info().max_allocation});
+  const auto bytes = [](const std::vector<Tensor>& tensors) {
+    std::size_t sum = 0;
+    for (const auto& tensor : tensors) sum += static_cast<std::size_t>(tensor.spec().bytes());
+    return sum;
+  };
+  return exec::report(recording, placement, bytes(work.leaves), bytes(work.wanted));
+}
+
+std::string memory_report(std::initializer_list<Tensor> results) {
+  return memory_report(std::span(results.begin(), results.size()));
+}
+
+}  // namespace clnet
