@@ -1,5 +1,5 @@
-// The gradient of max pooling. ROWS: a work-item per plane adds each output's gradient where it belongs (f32, or windows that share nothing); else one per
-// input element looks through the windows that cover it.
+// The gradient of max pooling. ROWS: a work-item per plane adds each output's gradient where it belongs (f32, or windows that share
+// nothing); else one per input element looks through the windows that cover it.
 #include "epilogue.clh"
 #include "pool2d.clh"
 

@@ -12,12 +12,15 @@ using namespace clnet;
 namespace {
 
 /// Kernels of one step of SGD with momentum, with every operation by its oracle: those are one kernel each on all devices.
-std::uint64_t kernels(const std::string& name, const Shape& image, std::int64_t batch) {
+/// In f16 it has a loss scale.
+std::uint64_t kernels(const std::string& name, const Shape& image, std::int64_t batch, Dtype precision = Dtype::f32) {
   std::vector<std::unique_ptr<exec::ForceSolver>> forced;
   for (const auto& op : exec::ops_with_solvers())
     forced.push_back(std::make_unique<exec::ForceSolver>(op, exec::solver_names(op).back()));
   const auto model = models::make(name, image, 10);
   optim::SGD optimizer{*model, {.learning_rate = 1e-3, .momentum = 0.9}};
+  if (precision == Dtype::f16) optimizer.set_loss_scale();
+  const Autocast scope(precision);
   std::uint64_t count = 0;
   for (int step = 0; step < 2; ++step) {
     const Tensor x = rand({batch, image[0], image[1], image[2]}).detach();
@@ -36,4 +39,11 @@ TEST_CASE("kernels of a training step") {
   CHECK(kernels("mlp", {1, 28, 28}, 4) == 13);
   CHECK(kernels("cnn", {1, 28, 28}, 4) == 27);
   CHECK(kernels("resnet18", {3, 32, 32}, 2) == 218);
+}
+
+TEST_CASE("kernels of a training step in mixed precision") {
+  CHECK(kernels("mlp", {1, 28, 28}, 4, Dtype::bf16) == 22);
+  CHECK(kernels("cnn", {1, 28, 28}, 4, Dtype::bf16) == 44);
+  CHECK(kernels("mlp", {1, 28, 28}, 4, Dtype::f16) == 29);
+  CHECK(kernels("cnn", {1, 28, 28}, 4, Dtype::f16) == 56);
 }

@@ -24,7 +24,8 @@ bool PoolWindows::inside() const {
 }
 
 bool PoolWindows::overlap() const {
-  return adaptive || stride.height <= (kernel.height - 1) * dilation.height || stride.width <= (kernel.width - 1) * dilation.width;
+  return adaptive || stride.height <= (kernel.height - 1) * dilation.height ||
+         stride.width <= (kernel.width - 1) * dilation.width;
 }
 
 std::optional<std::string> needs_vector_cpu(const DeviceInfo& device) {
