@@ -439,9 +439,11 @@ void Optimizer::load_state(const io::StateDict& state) {
   std::vector<std::int64_t> missed;
   auto groups = impl_->groups;
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    // States of earlier versions have none.
-    if (reader.has(rate_name(i))) groups[i].rate = reader.number(rate_name(i));
-    if (reader.has(initial_rate_name(i))) groups[i].initial = reader.number(initial_rate_name(i));
+    // States of earlier versions have neither.
+    if (reader.has(rate_name(i)) || reader.has(initial_rate_name(i))) {
+      groups[i].rate = reader.number(rate_name(i));
+      groups[i].initial = reader.number(initial_rate_name(i));
+    }
     for (const double rate : {groups[i].rate, groups[i].initial})
       if (!(rate >= 0)) reader.fault(fmt::format("the learning rate of group {} is {}", i, rate));
   }
