@@ -1,9 +1,9 @@
 // The adjoint of unfold_depth: y[n, c, d, i] is the sum of x[n, o, c, k, i] over all o and k with o * stride - before + k * dilation = d.
 // ROWS: a work-item makes `rows` rows of `inner` elements in vectors of VW.
+#include "clnet.clh"
 #ifdef ROWS
 #include "vector.clh"
 #endif
-#include "clnet.clh"
 
 // The row of x that kernel position k of a slice `place` steps behind the padding's begin comes from, or -1.
 static inline int source(const int n, const int c, const int k, const int place, const int channels, const int out_depth,

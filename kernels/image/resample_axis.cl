@@ -19,11 +19,16 @@ kernel void resample_axis(IN(x), IN(places), IN(weights), OUT(y), const int oute
   if (j >= to || o >= outer) return;
   const int at = o * to + j;
 #endif
-  float sum = 0;
-  for (int a = 0; a < TAP_COUNT; ++a) {
-    const float weight = LOAD(weights, a * to + j);
-    const float value = LOAD(x, (o * from + LOAD(places, a * to + j)) * inner + k);
-    sum += weight == 0.0f ? 0.0f : weight * value;
+  float sum = 0, lost = 0;
+  for (int block = 0; block < TAP_COUNT; block = BLOCK_END(block, CLNET_BLOCK, TAP_COUNT)) {
+    const int end = BLOCK_END(block, CLNET_BLOCK, TAP_COUNT);
+    float part = 0;
+    for (int a = block; a < end; ++a) {
+      const float weight = LOAD(weights, a * to + j);
+      const float value = LOAD(x, (o * from + LOAD(places, a * to + j)) * inner + k);
+      part += weight == 0.0f ? 0.0f : weight * value;
+    }
+    ADD_BLOCK(float, sum, lost, part);
   }
   STORE(y, at, sum);
 }

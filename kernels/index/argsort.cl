@@ -56,7 +56,7 @@ kernel void argsort(IN(x), IN(order), OUT(y), const int lines, const int extent,
   const int at = (int)get_global_id(0), line = (int)get_global_id(1);
   if (at >= extent || line >= lines) return;
   const int base = BASE(line), runs = line * extent;
-  const int start = at - REMAINDER(at, 2 * width), middle = start + min(width, extent - start);
+  const int start = (int)((uint)at / (2u * (uint)width) * (2u * (uint)width)), middle = start + min(width, extent - start);
   const int end = middle + min(width, extent - middle);
   const int own = LOAD(order, runs + at);
   const VALUE(x) key = KEY(own);

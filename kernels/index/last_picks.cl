@@ -1,14 +1,23 @@
-// y[o, r, i] = the largest j with indices[o, j, i] = r, or -1. One line per work-item.
+// y[o, r, i] = the largest j with indices[o, j, i] = r, or -1. One line per work-item, of which a launch takes the picks from `begin` to
+// `end`. FILL: the -1 before.
 #include "clnet.clh"
+
+#ifdef FILL
+kernel void last_picks(OUT(y), const int count) {
+  const int i = (int)get_global_id(0);
+  if (i < count) STORE(y, i, -1);
+}
+#else
 #include "indices.clh"
 
-kernel void last_picks(IN(indices), OUT(y), const int lines, const int picks, const int extent, const int inner) {
+kernel void last_picks(IN(indices), INOUT(y), const int lines, const int picks, const int extent, const int inner, const int begin,
+                       const int end) {
   const int line = (int)get_global_id(0);
   if (line >= lines) return;
   const int o = line / inner, i = REMAINDER(line, inner);
-  for (int r = 0; r < extent; ++r) STORE(y, (o * extent + r) * inner + i, -1);
-  for (int j = 0; j < picks; ++j) {
+  for (int j = begin; j < end; ++j) {
     const int r = INDEX((o * picks + j) * inner + i);
     if (r >= 0) STORE(y, (o * extent + r) * inner + i, j);
   }
 }
+#endif

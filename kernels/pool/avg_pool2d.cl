@@ -14,10 +14,11 @@ kernel void avg_pool2d(IN(x), OUT(y), const int planes, POOL_PARAMETERS EPILOGUE
   {
 #endif
       const int start_h = START_H(oh), start_w = START_W(ow), count_h = COUNT_H(oh), count_w = COUNT_W(ow);
+      const int end_row = END_ROW(start_h, count_h), end_column = END_COLUMN(start_w, count_w);
       float sum = 0;
-      for (int i = 0; i < count_h; ++i) {
+      for (int i = FIRST_ROW(start_h); i < end_row; ++i) {
         float row = 0;
-        for (int j = 0; j < count_w; ++j) {
+        for (int j = FIRST_COLUMN(start_w); j < end_column; ++j) {
           const int ih = start_h + i, iw = start_w + j;
           if (IN_EXTENT(ih, h) && IN_EXTENT(iw, w)) row += LOAD(x, (plane * h + ih) * w + iw);
         }

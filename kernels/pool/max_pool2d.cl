@@ -69,10 +69,11 @@ kernel void max_pool2d(IN(x), OUT(y), OUT(index), const int planes, POOL_PARAMET
       }
 #endif
       const int start_w = START_W(ow), count_h = COUNT_H(oh), count_w = COUNT_W(ow);
+      const int end_row = END_ROW(start_h, count_h), end_column = END_COLUMN(start_w, count_w);
       VALUE(x) best = 0;
       int at = none;
-      for (int i = 0; i < count_h; ++i)
-        for (int j = 0; j < count_w; ++j) {
+      for (int i = FIRST_ROW(start_h); i < end_row; ++i)
+        for (int j = FIRST_COLUMN(start_w); j < end_column; ++j) {
           const int ih = start_h + i * DILATION_H, iw = start_w + j * DILATION_W;
           if (IN_EXTENT(ih, h) && IN_EXTENT(iw, w)) {
             const int here = ih * w + iw;

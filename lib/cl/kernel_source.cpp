@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "clnet/error.h"
 #include "lib/base/env.h"
@@ -16,39 +18,97 @@ namespace {
 
 constexpr std::uint64_t largest_file = 16 << 20;
 
-/// The name in a line `#include "name"`, or empty.
-std::string_view included(std::string_view line) {
-  const auto skip = [&](std::string_view characters) {
-    line.remove_prefix(std::min(line.find_first_not_of(characters), line.size()));
-  };
-  skip(" \t");
+/// A line's directive ("ifdef") and what follows it, without the spaces between; nothing where it is none.
+struct Directive {
+  std::string_view name, rest;
+};
+
+Directive directive_of(std::string_view line) {
+  const auto skip = [&] { line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size())); };
+  skip();
   if (!line.starts_with('#')) return {};
   line.remove_prefix(1);
-  skip(" \t");
-  if (!line.starts_with("include")) return {};
-  line.remove_prefix(7);
-  skip(" \t");
-  if (!line.starts_with('"')) return {};
-  line.remove_prefix(1);
-  const auto end = line.find('"');
-  return end == std::string_view::npos ? std::string_view() : line.substr(0, end);
+  skip();
+  const std::string_view name = line.substr(0, line.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
+  line.remove_prefix(name.size());
+  skip();
+  return {name, line};
 }
 
-void append(std::string& out, std::string_view title, std::string_view source, std::set<std::string, std::less<>>& seen) {
-  while (!source.empty()) {
-    const std::size_t end = std::min(source.find('\n'), source.size());
-    const std::string_view line = source.substr(0, end);
-    source.remove_prefix(std::min(end + 1, source.size()));
-    const std::string_view name = included(line);
-    if (name.empty()) {
-      out.append(line).push_back('\n');
-    } else if (seen.emplace(name).second) {
+/// The name in `#include "name"`, or empty.
+std::string_view included(const Directive& directive) {
+  if (directive.name != "include" || !directive.rest.starts_with('"')) return {};
+  const auto end = directive.rest.find('"', 1);
+  return end == std::string_view::npos ? std::string_view() : directive.rest.substr(1, end - 1);
+}
+
+/// The branches of conditionals that a line lies in, outermost first, each with a number of its own.
+using Branches = std::vector<int>;
+
+class Resolver {
+ public:
+  std::string resolve(std::string_view title, std::string_view source) {
+    places_.emplace(title, Branches{});
+    append(title, source);
+    return std::move(out_);
+  }
+
+ private:
+  void append(std::string_view title, std::string_view source) {
+    const std::size_t outside = branches_.size();
+    bool begun = false;
+    while (!source.empty()) {
+      const std::size_t end = std::min(source.find('\n'), source.size());
+      const std::string_view line = source.substr(0, end);
+      source.remove_prefix(std::min(end + 1, source.size()));
+      const Directive directive = directive_of(line);
+      if (const std::string_view name = included(directive); !name.empty()) {
+        include(title, name);
+        begun = true;
+        continue;
+      }
+      out_.append(line).push_back('\n');
+      if (directive.name.empty()) continue;
+      // A guard around the whole file is no condition.
+      const bool guard = !begun && directive.name == "ifndef" && directive.rest.ends_with("_CLH");
+      if (!guard) follow(directive.name, outside);
+      begun = true;
+    }
+    branches_.resize(outside);
+  }
+
+  /// `outside`: how many branches the file itself lies in. The end of its guard is none of its own.
+  void follow(std::string_view directive, std::size_t outside) {
+    if (directive == "if" || directive == "ifdef" || directive == "ifndef")
+      branches_.push_back(next_++);
+    else if (directive == "endif" && branches_.size() > outside)
+      branches_.pop_back();
+    else if ((directive == "else" || directive == "elif") && branches_.size() > outside)
+      branches_.back() = next_++;
+  }
+
+  void include(std::string_view title, std::string_view name) {
+    const auto place = places_.find(name);
+    if (place == places_.end()) {
       const auto text = kernel_file(name);
       if (!text) throw Unsupported(fmt::format("kernel {} includes \"{}\", and there is no such file", title, name));
-      append(out, name, *text, seen);
+      places_.emplace(name, branches_);
+      append(name, *text);
+      return;
     }
+    const auto& first = place->second;
+    if (first.size() > branches_.size() || !std::equal(first.begin(), first.end(), branches_.begin()))
+      throw Unsupported(
+          fmt::format("kernel {} includes \"{}\", whose text stands under an earlier #if that need not hold here: "
+                      "include it before that #if",
+                      title, name));
   }
-}
+
+  std::string out_;
+  std::map<std::string, Branches, std::less<>> places_;  // where each file's text stands
+  Branches branches_;
+  int next_ = 0;
+};
 
 }  // namespace
 
@@ -70,11 +130,6 @@ std::string kernel_source(std::string_view name) {
   return resolve_includes(file, *text);
 }
 
-std::string resolve_includes(std::string_view title, std::string_view source) {
-  std::string out;
-  std::set<std::string, std::less<>> seen{std::string(title)};
-  append(out, title, source, seen);
-  return out;
-}
+std::string resolve_includes(std::string_view title, std::string_view source) { return Resolver().resolve(title, source); }
 
 }  // namespace clnet::ocl

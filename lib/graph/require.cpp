@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "clnet/error.h"
 
 namespace clnet {
@@ -16,6 +18,14 @@ int require_dim(std::string_view op, const Tensor& x, int dim) {
   if (dim < -rank || dim >= rank)
     throw ShapeError(fmt::format("{}: dimension {} is out of range for shape {}", op, dim, to_string(x.shape())));
   return dim < 0 ? dim + rank : dim;
+}
+
+Shape shape_of(std::string_view op, std::vector<std::int64_t> extents) {
+  try {
+    return Shape(std::move(extents));
+  } catch (const ShapeError& error) {
+    throw ShapeError(fmt::format("{}: {}", op, error.what()));
+  }
 }
 
 void require_defined(std::string_view op, std::string_view name, const std::vector<Tensor>& tensors) {

@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 #include <string_view>
+#include <vector>
 
 #include "clnet/export.h"
 #include "clnet/tensor.h"
@@ -16,6 +17,8 @@ struct Argument {
 
 /// Throws Error naming the operation and the first argument that is undefined.
 CLNET_API void require_defined(std::string_view op, std::initializer_list<Argument> arguments);
+/// A shape; where extents are negative or too many for a tensor, the ShapeError names the operation.
+CLNET_API Shape shape_of(std::string_view op, std::vector<std::int64_t> extents);
 /// `dim`, negative from the end, as 0 .. rank - 1 of the tensor. Throws ShapeError naming the operation where there is none.
 CLNET_API int require_dim(std::string_view op, const Tensor& x, int dim);
 /// The same for each of several, "tensors[2]".

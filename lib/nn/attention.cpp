@@ -192,6 +192,9 @@ Tensor MultiheadAttention::step(const Tensor& x, KVCache& cache) {
   if (x.rank() != 3 || x.size(2) != embed_dim_ || room[1] != heads_ || room[3] * heads_ != embed_dim_ ||
       x.size(batch_dim) != room[0])
     throw ShapeError(fmt::format("{}: x {} does not fit a cache of {}", layer, to_string(x.spec()), to_string(room)));
+  if (x.dtype() != cache.k.value().dtype())
+    throw DtypeError(fmt::format("{}: x {} needs a cache of its dtype, this one is {}", layer, to_string(x.spec()),
+                                 to_string(cache.k.value().dtype())));
   const auto length = x.size(1 - batch_dim);
   if (cache.length < 0 || length > room[2] - cache.length)
     throw Error(

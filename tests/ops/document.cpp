@@ -320,6 +320,11 @@ std::map<std::string, std::string> dtypes_taken() {
   return result;
 }
 
+std::string_view gradient_of(const std::string& name) {
+  if (name == "ctc_loss") return "first order";
+  return without_gradient.contains(name) ? "none" : "any order";
+}
+
 std::string solvers_of(const std::string& name) {
   const auto other = solved_by.find(name);
   const auto& op = other == solved_by.end() ? name : other->second;
@@ -337,7 +342,7 @@ std::string document() {
       "made by\n"
       "`CLNET_WRITE_DOCS=1 build/tests/clnet-op-tests \"docs/ops.md*\"`, and the same test holds it to the code.\n\n"
       "- PyTorch: the name in `torch` or `torch.nn.functional`. ONNX: the operator that it computes, or the nearest one.\n"
-      "- Gradient: of any order, unless there is none. Second derivatives of recurrence, attention and `ctc_loss` are made of "
+      "- Gradient: of any order, unless the column says otherwise. Second derivatives of recurrence and attention are made of "
       "other\n"
       "  operations.\n"
       "- Dtypes: which inputs are taken; [dtypes.md](dtypes.md) has results, arithmetic and errors.\n"
@@ -348,8 +353,8 @@ std::string document() {
   for (const auto& [ours, torch, onnx] : names) {
     const auto types = taken.find(ours);
     text += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", ours, torch.empty() ? "" : "`" + torch + "`",
-                        onnx.empty() ? "" : "`" + onnx + "`", without_gradient.contains(ours) ? "none" : "any order",
-                        types == taken.end() ? "" : types->second, solvers_of(ours));
+                        onnx.empty() ? "" : "`" + onnx + "`", gradient_of(ours), types == taken.end() ? "" : types->second,
+                        solvers_of(ours));
   }
   return text;
 }

@@ -40,6 +40,33 @@ TEST_CASE("a missing file is named together with who wants it") {
                     "kernel mine includes \"gone.clh\", and there is no such file");
 }
 
+TEST_CASE("a file whose text stands under a condition is not taken for included outside of it") {
+  const clnet::test::Folder folder;
+  const test::Variable kernels("CLNET_KERNEL_DIR", folder.path().c_str());
+  file::replace(folder / "a.clh", "#ifndef A_CLH\n#define A_CLH\n#include \"b.clh\"\n#endif");
+  file::replace(folder / "b.clh", "#ifndef B_CLH\n#ifdef X\nB\n#endif\n#endif");
+  const auto refuses = [](const char* source) {
+    CHECK_THROWS_WITH(resolve_includes("mine", source),
+                      Catch::Contains("kernel mine includes \"b.clh\", whose text stands under"));
+  };
+  refuses("#ifdef ROWS\n#include \"a.clh\"\n#endif\n#include \"b.clh\"");
+  refuses("#if ROWS\n#include \"b.clh\"\n#else\n#include \"b.clh\"\n#endif");
+  refuses("#if ROWS\n#include \"b.clh\"\n#elif LANES\n#include \"b.clh\"\n#endif");
+  refuses("#if ROWS\n#include \"b.clh\"\n#endif\n#if ROWS\n#include \"b.clh\"\n#endif");
+  // Before, within the same condition, or in a guard.
+  CHECK_NOTHROW(resolve_includes("mine", "#include \"b.clh\"\n#ifdef ROWS\n#include \"a.clh\"\n#endif\n#include \"b.clh\""));
+  CHECK_NOTHROW(resolve_includes("mine", "#if A\n#include \"a.clh\"\n#if B\n#include \"b.clh\"\n#endif\n#endif"));
+  CHECK_NOTHROW(resolve_includes("mine", "#include \"a.clh\"\n#include \"b.clh\""));
+}
+
+TEST_CASE("all kernels have their includes where they are needed") {
+  const test::Variable none("CLNET_KERNEL_DIR", nullptr);
+  for (const auto& embedded : embedded_files()) {
+    INFO(embedded.name);
+    CHECK_NOTHROW(resolve_includes(embedded.name, embedded.text));
+  }
+}
+
 TEST_CASE("embedded files are those of kernels/, and the folder on disk comes first") {
   const test::Variable none("CLNET_KERNEL_DIR", nullptr);
   std::map<std::string, std::string> on_disk;

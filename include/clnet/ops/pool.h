@@ -91,7 +91,8 @@ CLNET_API Tensor avg_pool2d(const Tensor& x, Pair kernel_size, const AvgPool2dOp
 CLNET_API Tensor avg_pool3d(const Tensor& x, Triple kernel_size, const AvgPool3dOptions& options = {});
 
 /// (sum of x^power over each window)^(1 / power); windows that ceil_mode cuts off count as if they were whole, as in PyTorch.
-/// `power` is positive, or infinity: the largest magnitude. The gradient of a sum of 0 is 0.
+/// `power` is positive, or infinity: the largest magnitude. The gradient of a sum of 0 is 0,
+/// and with a power below 1 that of an element 0, where the slope is infinite.
 CLNET_API Tensor lp_pool1d(const Tensor& x, double power, std::int64_t kernel_size,
                            std::optional<std::int64_t> stride = std::nullopt, bool ceil_mode = false);
 CLNET_API Tensor lp_pool2d(const Tensor& x, double power, Pair kernel_size, std::optional<Pair> stride = std::nullopt,

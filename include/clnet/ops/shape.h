@@ -68,7 +68,7 @@ CLNET_API Tensor pixel_unshuffle(const Tensor& x, std::int64_t factor);
 /// `circular` goes on at the other end.
 enum class PadMode : std::uint8_t { constant, reflect, edge, circular };
 /// before[d] and after[d] elements are added at each dimension (negative: taken away), one entry per dimension; to reflect, fewer
-/// than the extent, and circularly at most the extent.
+/// than the extent, and circularly at most what is left of it: what is taken away is so first.
 CLNET_API Tensor pad(const Tensor& x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,
                      double value = 0, PadMode mode = PadMode::constant);
 

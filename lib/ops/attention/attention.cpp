@@ -115,11 +115,14 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   const auto attention = ops::checked_attention(autocast_to_product(q), autocast_to_product(k), autocast_to_product(v), options);
   // Scores stay f32 between the two products, as they do in the solvers' registers.
   const Autocast as_written(Dtype::f32);
-  // All scores at once, as long as they stay in a cache and rows are no longer than solvers hold them: products and softmax of
-  // their own are as fast there.
-  constexpr std::int64_t few_scores = 128 * 128, widest = 256;
-  const bool composed = attention.queries() * attention.keys() <= few_scores || q.size(-1) > widest || v.size(-1) > widest ||
-                        q.size(-1) == 0 || v.size(-1) == 0 || q.numel() == 0 || options.dropout == 1;
+  // All scores at once where those of a head stay in a cache, or rows are longer than solvers hold them: products and softmax of
+  // their own are as fast there. But only as long as those of all heads need little memory.
+  constexpr double few_scores = 128 * 128, most_scores = 1 << 26;
+  constexpr std::int64_t widest = 256;
+  const double scores = static_cast<double>(attention.queries()) * static_cast<double>(attention.keys());
+  const bool cannot_stream = q.size(-1) == 0 || v.size(-1) == 0 || q.numel() == 0 || options.dropout == 1;
+  const bool small = cannot_stream || static_cast<double>(q.numel() / q.size(-1) / q.size(-2)) * scores <= most_scores;
+  const bool composed = cannot_stream || (small && (scores <= few_scores || q.size(-1) > widest || v.size(-1) > widest));
   return composed ? ops::composed_attention(attention) : ops::streaming_attention(attention);
 }
 

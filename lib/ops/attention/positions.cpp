@@ -69,7 +69,7 @@ Tensor rotary_embedding(const Tensor& x, std::int64_t offset, const RotaryOption
 
 Tensor sinusoidal_positions(std::int64_t length, std::int64_t width, Dtype dtype) {
   if (!is_floating(dtype)) throw DtypeError(fmt::format("sinusoidal_positions: {} is not floating", to_string(dtype)));
-  const Shape shape{length, width};
+  const Shape shape = shape_of("sinusoidal_positions", {length, width});
   std::vector<float> values(static_cast<std::size_t>(shape.numel()));
   std::size_t at = 0;
   for (std::int64_t p = 0; p < (width == 0 ? 0 : length); ++p)

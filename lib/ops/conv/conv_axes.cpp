@@ -108,6 +108,8 @@ std::vector<std::int64_t> conv_output(std::string_view op, const Tensor& x, cons
   if (empty && transposed)
     throw ShapeError(fmt::format("{}: input {} and weight {} with {} give an empty {} output", op, to_string(x.spec()),
                                  to_string(weight.spec()), padding_text(axes), fmt::join(result, "x")));
+  for (int d = 2; d < x.rank(); ++d)
+    if (x.size(d) == 0) throw ShapeError(fmt::format("{}: input {} is empty", op, to_string(x.spec())));
   if (empty)
     throw ShapeError(fmt::format("{}: weight {}, dilated by {}, is larger than the padded input {} ({})", op,
                                  to_string(weight.spec()), by_axis(axes, &ConvAxis::dilation), to_string(x.spec()),

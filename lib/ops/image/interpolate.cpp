@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <utility>
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
@@ -14,6 +15,8 @@
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/loops.h"
+#include "lib/ops/wide.h"
 
 namespace clnet {
 
@@ -160,6 +163,7 @@ class Resample : public Op {
     for (int d = dim_ + (two() ? 2 : 1); d < shape.rank(); ++d) inner *= shape[d];
     const Axis rows{rows_->from, rows_->to, rows_->taps, recorder.input(1), recorder.input(2)};
     const auto behind = rows.to * rows.taps;
+    require_loops("interpolate", rows.taps * columns_->taps, recorder.device());
     const Axis columns{columns_->from, columns_->to, columns_->taps, rows.places.at(behind), rows.weights.at(behind)};
     if (two())
       solvers.lower({recorder.input(0), recorder.output(), outer, rows, columns}, recorder.device(), recorder);
@@ -309,8 +313,9 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
   require_defined("interpolate", {{"x", x}});
   ops::check(x, options);
   const auto axes = ops::axes_of(x, options);
-  auto result = x.shape();
-  for (std::size_t d = 0; d < axes.size(); ++d) result = result.with(static_cast<int>(d) + 2, axes[d].to);  // not too large
+  std::vector<std::int64_t> extents{x.size(0), x.size(1)};
+  for (const auto& axis : axes) extents.push_back(axis.to);
+  const Shape result = shape_of("interpolate", std::move(extents));
   if (result.numel() == 0) return reshape(x, result);
   std::vector<std::shared_ptr<const ops::Taps>> taps;
   for (const auto& axis : axes) taps.push_back(ops::taps_of(axis, options.mode, options.align_corners));
@@ -324,10 +329,20 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
     }
     return reshape(expand(reshape(x, Shape(apart)), Shape(repeated)), result);
   }
-  // The depth by itself: the planes behind it are single elements then.
-  const auto y = axes.size() == 3 ? ops::resampled(x, 2, alone, taps[0]) : x;
-  if (axes.size() == 1 || taps[axes.size() - 2]->nothing()) return ops::resampled(y, x.rank() - 1, alone, taps.back());
-  return ops::resampled(y, x.rank() - 2, taps[axes.size() - 2], taps.back());
+  const auto in_planes = [&](const Tensor& y) {
+    if (axes.size() == 1 || taps[axes.size() - 2]->nothing()) return ops::resampled(y, x.rank() - 1, alone, taps.back());
+    return ops::resampled(y, x.rank() - 2, taps[axes.size() - 2], taps.back());
+  };
+  if (axes.size() < 3) return in_planes(x);
+  // The depth by itself: the planes behind it are single elements then. First what leaves less between the two steps.
+  const auto along_depth = [&](const Tensor& y) { return ops::resampled(y, 2, alone, taps[0]); };
+  const auto size = [](const ops::Resize& depth, std::int64_t height, std::int64_t width, std::int64_t ops::Resize::*extent) {
+    return static_cast<double>(depth.*extent) * static_cast<double>(height) * static_cast<double>(width);
+  };
+  const bool depth_first =
+      size(axes[0], axes[1].from, axes[2].from, &ops::Resize::to) <= size(axes[0], axes[1].to, axes[2].to, &ops::Resize::from);
+  const Tensor y = ops::wide(x);
+  return cast(depth_first ? in_planes(along_depth(y)) : along_depth(in_planes(y)), x.dtype());
 }
 
 }  // namespace clnet

@@ -33,12 +33,17 @@ class LastPicks : public Op {
     for (int d = 0; d < shape.rank(); ++d)
       if (d != dim_) lines *= shape[d];
     for (int d = dim_ + 1; d < shape.rank(); ++d) inner *= shape[d];
-    recorder.kernel("last_picks", "last_picks")
-        .in("indices", recorder.input(0))
-        .out("y", recorder.output())
-        .args({lines, shape[dim_], extent_, inner})
-        .range({lines}, {64})
-        .detail(fmt::format("{} of {}", shape[dim_], extent_));
+    const auto picks = shape[dim_], all = lines * extent_;
+    recorder.kernel("last_picks", "last_picks").define("FILL", 1).out("y", recorder.output()).args({all}).range({all}, {64});
+    // No more picks at once than llvmpipe's loops reach.
+    constexpr std::int64_t most = 50000;
+    for (std::int64_t begin = 0; begin < picks; begin += most)
+      recorder.kernel("last_picks", "last_picks")
+          .in("indices", recorder.input(0))
+          .inout("y", recorder.output())
+          .args({lines, picks, extent_, inner, begin, std::min(begin + most, picks)})
+          .range({lines}, {64})
+          .detail(fmt::format("{} of {}", picks, extent_));
   }
 
  private:

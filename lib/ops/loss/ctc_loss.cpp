@@ -13,6 +13,7 @@
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/index/index_add.h"
+#include "lib/ops/loops.h"
 #include "lib/ops/loss/reduced.h"
 
 namespace clnet {
@@ -44,6 +45,8 @@ exec::Launch& launch_of(const CtcProblem& p, exec::Recorder& recorder, std::stri
 
 /// By so many work-items for each sequence, which share a step's states.
 void lower_sums(const CtcProblem& p, exec::Recorder& recorder, std::int64_t lanes) {
+  const auto states = 2 * p.targets + 1;
+  require_loops("ctc_loss", p.targets + 2 * p.steps * (1 + states / lanes), recorder.device());
   auto& launch = launch_of(p, recorder, "ctc_sums").out("sums", p.sums);
   if (p.backwards)
     launch.define("BACKWARDS", 1);
@@ -79,6 +82,9 @@ class CtcGradient : public Op {
   void lower(exec::Recorder& recorder) const override {
     if (recorder.spec(recorder.output()).shape.numel() == 0) return;
     auto problem = problem_of(recorder, blank_);
+    // Each state looks for those of its class.
+    const auto states = 2 * problem.targets + 1;
+    require_loops(name(), std::max(problem.classes, states * (states + 5)), recorder.device());
     const auto ends = recorder.temporary(recorder.spec(recorder.input(5)));
     problem.sums = ends;
     problem.backwards = true;

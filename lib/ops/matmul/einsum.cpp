@@ -50,7 +50,13 @@ class Equation {
     }
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const auto labels = parsed(parts[i], operands[i].rank(), fmt::format("operand {}", i));
-      for (int d = 0; d < operands[i].rank(); ++d) add(labels[static_cast<std::size_t>(d)], operands[i].size(d));
+      for (int d = 0; d < operands[i].rank(); ++d) {
+        const int label = labels[static_cast<std::size_t>(d)];
+        // Only between operands does an extent of 1 broadcast.
+        const int first = static_cast<int>(std::find(labels.begin(), labels.end(), label) - labels.begin());
+        if (operands[i].size(first) != operands[i].size(d)) unequal(label, operands[i].size(first), operands[i].size(d));
+        add(label, operands[i].size(d));
+      }
       terms.push_back({operands[i], labels});
     }
     if (arrow == std::string::npos) {
@@ -108,11 +114,13 @@ class Equation {
 
   void add(int label, std::int64_t extent) {
     auto& known = extents_.try_emplace(label, 1).first->second;
-    if (known != extent && known != 1 && extent != 1)
-      throw ShapeError(fmt::format("einsum: '{}': {} has extents {} and {}", text_,
-                                   label < 0 ? std::string("'...'") : fmt::format("'{}'", static_cast<char>(label)), known,
-                                   extent));
+    if (known != extent && known != 1 && extent != 1) unequal(label, known, extent);
     if (extent != 1) known = extent;
+  }
+
+  [[noreturn]] void unequal(int label, std::int64_t one, std::int64_t other) const {
+    throw ShapeError(fmt::format("einsum: '{}': {} has extents {} and {}", text_,
+                                 label < 0 ? std::string("'...'") : fmt::format("'{}'", static_cast<char>(label)), one, other));
   }
 
   std::string text_;

@@ -1,5 +1,6 @@
 // Average pooling of planes, which that of lines and volumes is made of.
 #include "lib/exec/choose/solver.h"
+#include "lib/ops/loops.h"
 #include "lib/ops/pool/pool_axes.h"
 #include "lib/ops/wide.h"
 
@@ -63,6 +64,7 @@ class AvgPool2d : public Op {
   }
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
+    require_loops(name(), backward_ ? covering_windows(windows_) : window_elements(windows_), recorder.device());
     (backward_ ? backward_solvers : forward_solvers)
         .lower({recorder.input(0), recorder.output(), shape[0] * shape[1], windows_, include_pad_, backward_, divisor_},
                recorder.device(), recorder);
@@ -95,13 +97,18 @@ Tensor average(const Tensor& x, const PoolAxes& axes, bool include_pad, std::int
   if (depth.is_whole())
     return reshape(plane_average(reshape(x, {n, c * depth.in, height.in, width.in}), height, width, include_pad, divisor),
                    result);
-  // The number of a window's elements is a product of one number for each axis. Both steps in f32: one rounding.
-  Tensor planes = x;
-  if (!height.is_whole() || !width.is_whole())
-    planes =
-        plane_average(reshape(wide(x), {n, c * depth.in, height.in, width.in}), height, width, include_pad, divisor == 0 ? 0 : 1);
-  const auto inner = height.out * width.out;
-  const Tensor y = plane_average(reshape(planes, {n, c, depth.in, inner}), depth, PoolAxis::whole(inner), include_pad, divisor);
+  const auto along_depth = [&](const Tensor& volume, std::int64_t inner, std::int64_t own_divisor) {
+    return plane_average(reshape(volume, {n, c, depth.in, inner}), depth, PoolAxis::whole(inner), include_pad, own_divisor);
+  };
+  if (height.is_whole() && width.is_whole()) return reshape(along_depth(x, height.in * width.in, divisor), result);
+  const auto in_planes = [&](const Tensor& volume, std::int64_t extent, std::int64_t own_divisor) {
+    return plane_average(reshape(volume, {n, c * extent, height.in, width.in}), height, width, include_pad, own_divisor);
+  };
+  // The number of a window's elements is a product of one number for each axis. Both steps in f32: one rounding. First what
+  // leaves less between them.
+  const auto in = height.in * width.in, out = height.out * width.out, first = divisor == 0 ? std::int64_t{0} : std::int64_t{1};
+  const Tensor y = depth.in * out <= depth.out * in ? along_depth(in_planes(wide(x), depth.in, first), out, divisor)
+                                                    : in_planes(along_depth(wide(x), in, first), depth.out, divisor);
   return cast(reshape(y, result), x.dtype());
 }
 

@@ -4,6 +4,7 @@
 
 #include "lib/exec/choose/solver.h"
 #include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/loops.h"
 #include "lib/ops/pool/pool_axes.h"
 
 namespace clnet {
@@ -91,6 +92,7 @@ class MaxPool2dBackward : public Op {
   }
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
+    require_loops(name(), covering_windows(windows_), recorder.device());
     backward_solvers.lower({recorder.input(0), recorder.input(1), recorder.output(), shape[0] * shape[1], windows_,
                             recorder.spec(recorder.output()).dtype},
                            recorder.device(), recorder);
@@ -116,6 +118,7 @@ class MaxPool2d : public Op {
   }
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
+    require_loops(name(), window_elements(windows_), recorder.device());
     forward_solvers.lower({recorder.input(0), recorder.output(0), recorder.output(1), shape[0] * shape[1], windows_},
                           recorder.device(), recorder);
   }

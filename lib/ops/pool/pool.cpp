@@ -60,7 +60,16 @@ Tensor lp_pool(std::string_view op, const Tensor& x, double power, const Size& k
   double area = 1;
   for (auto extent : kernel) area *= static_cast<double>(extent);
   const Tensor all = wide(x);
-  const Tensor powers = power == 1 ? all : power == 2 ? square(all) : pow(all, power);
+  Tensor powers = all;
+  if (power == 2) {
+    powers = square(all);
+  } else if (power < 1) {
+    // The slope at 0 is infinite, and counts as none: times that of an empty window it would be NaN.
+    const Tensor zero = equal(all, 0.0);
+    powers = where(zero, scalar_like(0, all), pow(where(zero, scalar_like(1, all), all), power));
+  } else if (power != 1) {
+    powers = pow(all, power);
+  }
   const Tensor sums = average(powers, axes, true, 0) * area;
   if (power == 1) return cast(sums, x.dtype());
   // The root has no slope at 0.

@@ -28,6 +28,21 @@ bool PoolWindows::overlap() const {
          stride.width <= (kernel.width - 1) * dilation.width;
 }
 
+std::int64_t window_elements(const PoolWindows& p) {
+  const auto along = [&](std::int64_t in, std::int64_t out, std::int64_t kernel) {
+    return std::min(in, p.adaptive ? in / out + 2 : kernel);
+  };
+  return along(p.h, p.out_h, p.kernel.height) * along(p.w, p.out_w, p.kernel.width);
+}
+
+std::int64_t covering_windows(const PoolWindows& p) {
+  const auto along = [&](std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t dilation, std::int64_t stride) {
+    return std::min(out, p.adaptive ? out / std::max<std::int64_t>(1, in) + 2 : (kernel - 1) * dilation / stride + 1);
+  };
+  return along(p.h, p.out_h, p.kernel.height, p.dilation.height, p.stride.height) *
+         along(p.w, p.out_w, p.kernel.width, p.dilation.width, p.stride.width);
+}
+
 std::optional<std::string> needs_vector_cpu(const DeviceInfo& device) {
   if (device.prefers_vector_kernels) return std::nullopt;
   return "one work-item for many elements is for CPUs with vectors";

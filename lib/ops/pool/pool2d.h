@@ -30,6 +30,9 @@ struct PoolWindows {
 /// rows of the grid.
 bool launch_pool(exec::Launch& launch, const PoolWindows& windows, std::int64_t planes, std::int64_t height, std::int64_t width,
                  std::int64_t rows);
+/// Iterations of a work-item that makes one element from its window, or one gradient from the windows that cover its element.
+std::int64_t window_elements(const PoolWindows& windows);
+std::int64_t covering_windows(const PoolWindows& windows);
 /// Rows of a grid per work-item: whole planes where there are enough of them to keep the device's cores busy.
 std::int64_t pool_rows(std::int64_t planes, std::int64_t height, const DeviceInfo& device);
 /// The refusal of the solvers by rows.

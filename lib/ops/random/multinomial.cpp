@@ -41,6 +41,8 @@ Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement) 
   const auto n = weights.size(-1);
   if (count < 0 || (!replacement && count > n))
     throw ShapeError(fmt::format("multinomial: {} draws from {} numbers{}", count, n, replacement ? "" : " without replacement"));
+  constexpr std::int64_t most = 1 << 24;  // of rand()'s numbers there are no more
+  if (n > most) throw Unsupported(fmt::format("multinomial: one of {} numbers; draws know {} apart", n, most));
   const auto rows = weights.rank() == 2 ? weights.size(0) : 1;
   const Tensor wide = reshape(ops::wide(stop_gradient(weights)), Shape{rows, n});
   Tensor drawn;

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/exec/record/recorder.h"
@@ -38,13 +40,22 @@ class Cumsum : public Op {
     for (int d = 0; d < shape.rank(); ++d)
       if (d != dim) lines *= shape[d];
     for (int d = dim + 1; d < shape.rank(); ++d) inner *= shape[d];
-    recorder.kernel("cumsum_direct", "cumsum_direct")
-        .in("x", recorder.input(0))
-        .out("y", recorder.output())
-        .args({lines, shape[dim], inner})
-        .arg(backwards_)
-        .range({lines}, {64})
-        .detail(to_string(shape));
+    // No more steps at once than llvmpipe's loops reach.
+    constexpr std::int64_t most = 50000;
+    const auto length = shape[dim];
+    const bool parts = length > most;
+    const auto state = parts ? recorder.temporary({Shape{lines, 2}, Dtype::f32}) : recorder.output();
+    for (std::int64_t begin = 0; begin < length; begin += most) {
+      auto& launch = recorder.kernel("cumsum_direct", "cumsum_direct").in("x", recorder.input(0));
+      const auto written = [&](const char* name, exec::Ref to) { begin == 0 ? launch.out(name, to) : launch.inout(name, to); };
+      written("y", recorder.output());
+      if (parts) {
+        launch.define("PARTS", 1);
+        written("state", state);
+      }
+      launch.args({lines, length, inner}).arg(backwards_).args({begin, std::min(begin + most, length)});
+      launch.range({lines}, {64}).detail(to_string(shape));
+    }
   }
 
  private:

@@ -52,6 +52,7 @@ Tensor diag(const Tensor& x, std::int64_t offset) {
   constexpr std::int64_t most = 46340;  // its square is the most elements that a tensor can have
   if (offset < -most || offset > most) throw ShapeError(fmt::format("diag: offset {} is too large", offset));
   const auto beside = offset < 0 ? -offset : offset, extent = x.size(0) + beside;
+  shape_of("diag", {extent, extent});
   // A row's element lies `offset` to its right; below the main diagonal, a column's lies so much below.
   const auto padded = pad(x, {0}, {beside});
   const auto places = arange(extent);

@@ -81,7 +81,11 @@ std::vector<std::int32_t> positions(std::int64_t extent, std::int64_t before, st
     auto at = i;
     if (mode == PadMode::edge) at = std::clamp<std::int64_t>(i, 0, extent - 1);
     if (mode == PadMode::reflect) at = i < 0 ? -i : i >= extent ? 2 * (extent - 1) - i : i;
-    if (mode == PadMode::circular) at = i < 0 ? i + extent : i >= extent ? i - extent : i;
+    if (mode == PadMode::circular) {
+      // What negative amounts leave goes round.
+      const auto first = std::max<std::int64_t>(0, -before), end = extent + std::min<std::int64_t>(0, after);
+      at = i < first ? i + end - first : i >= end ? i - (end - first) : i;
+    }
     result.push_back(static_cast<std::int32_t>(at));
   }
   return result;
@@ -98,13 +102,13 @@ void check(const Tensor& x, const Amounts& before, const Amounts& after, PadMode
     const bool fits = most <= largest && std::min(before[d], after[d]) >= -extent && extent + before[d] + after[d] >= 0;
     const bool has_source = mode == PadMode::constant || most <= 0 ||
                             (mode == PadMode::edge       ? extent > 0
-                             : mode == PadMode::circular ? most <= extent
+                             : mode == PadMode::circular ? most <= extent + std::min({before[d], after[d], std::int64_t{0}})
                                                          : most < extent);
     if (!fits || !has_source)
       throw ShapeError(fmt::format("pad: [{}] before and [{}] after do not fit {}{}", fmt::join(before, ", "),
                                    fmt::join(after, ", "), to_string(x.shape()),
                                    mode == PadMode::reflect    ? " (to reflect, each must be less than the extent)"
-                                   : mode == PadMode::circular ? " (circularly, each must be at most the extent)"
+                                   : mode == PadMode::circular ? " (circularly, each must be at most what is there to go round)"
                                                                : ""));
   }
 }

@@ -63,7 +63,8 @@ Tensor tiled(std::string_view op, const Tensor& x, const std::vector<std::int64_
       throw ShapeError(fmt::format("{}: {} times {} is too large", op, own[d], times[d]));
     result.push_back(own[d] * times[d]);
   }
-  return reshape(expand(reshape(x, Shape(apart)), Shape(repeated)), Shape(result));
+  const Shape all = shape_of(op, result);
+  return reshape(expand(reshape(x, Shape(apart)), Shape(repeated)), all);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ void require_start(std::string_view op, const Tensor& start) {
 }
 
 void require_inside(std::string_view op, const Tensor& x, int dim, std::int64_t start, std::int64_t length) {
-  const auto extent = x.size(dim);
+  const auto extent = x.size(require_dim(op, x, dim));
   if (start < 0 || length < 0 || start > extent || length > extent - start)
     throw ShapeError(
         fmt::format("{}: {} elements from {} on are not in dimension {} of {}", op, length, start, dim, to_string(x.shape())));
@@ -75,7 +75,7 @@ Tensor slice_update(const Tensor& x, int dim, const Tensor& start, const Tensor&
   require_defined("slice_update", {{"x", x}, {"start", start}, {"value", value}});
   ops::require_start("slice_update", start);
   ops::require_same_dtype("slice_update", x.spec(), value.spec());
-  const int at = x.shape().normalize(dim);
+  const int at = require_dim("slice_update", x, dim);
   if (value.rank() != x.rank() || value.shape().with(at, x.size(at)) != x.shape() || value.size(at) > x.size(at))
     throw ShapeError(
         fmt::format("slice_update: {} is no slice of {} along dimension {}", to_string(value.shape()), to_string(x.shape()), at));
@@ -84,14 +84,15 @@ Tensor slice_update(const Tensor& x, int dim, const Tensor& start, const Tensor&
 
 Tensor slice_update(const Tensor& x, int dim, std::int64_t start, const Tensor& value) {
   require_defined("slice_update", {{"x", x}, {"value", value}});
-  if (value.rank() == x.rank()) ops::require_inside("slice_update", x, dim, start, value.size(dim));
+  const int at = require_dim("slice_update", x, dim);
+  if (value.rank() == x.rank()) ops::require_inside("slice_update", x, at, start, value.size(at));
   return slice_update(x, dim, Tensor::scalar(static_cast<double>(start), Dtype::i64), value);
 }
 
 Tensor narrow(const Tensor& x, int dim, const Tensor& start, std::int64_t length) {
   require_defined("narrow", {{"x", x}, {"start", start}});
   ops::require_start("narrow", start);
-  const int at = x.shape().normalize(dim);
+  const int at = require_dim("narrow", x, dim);
   if (length < 0 || length > x.size(at))
     throw ShapeError(fmt::format("narrow: {} elements are not in dimension {} of {}", length, at, to_string(x.shape())));
   const Tensor places = arange(length) + cast(reshape(start, Shape{}), Dtype::i64);

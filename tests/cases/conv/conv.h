@@ -117,6 +117,8 @@ inline std::vector<Case> conv3d_cases() {
   add({2, 4, 3, 4, 9}, {4, 2, 1, 1, 3}, {.padding = {0, 0, 1}, .groups = 2});
   add({2, 3, 6, 3, 4}, {4, 3, 3, 1, 1}, {.stride = {2, 1, 1}, .padding = {1, 0, 0}});
   add({1, 16, 6, 9, 10}, {16, 16, 3, 3, 3}, {.padding = Padding3d::same(3)});
+  // Planes too small for vectors.
+  add({2, 2, 5, 1, 2}, {3, 2, 3, 1, 2}, {.stride = {2, 1, 1}, .padding = {1, 0, 1}}, true, true);
   add({0, 2, 3, 3, 3}, {3, 2, 2, 2, 2}, {});
   return cases;
 }
@@ -132,6 +134,8 @@ inline std::vector<Case> conv_transpose3d_cases() {
   add({2, 4, 3, 3, 2}, {4, 3, 1, 1, 1}, {});
   add({1, 3, 2, 3, 3}, {3, 1, 1, 3, 3}, {.stride = 2, .groups = 3});
   add({1, 2, 4, 3, 6}, {2, 3, 4, 1, 1}, {.stride = {2, 1, 1}, .padding = {1, 0, 0}});
+  // Planes too small for vectors.
+  add({2, 2, 3, 1, 1}, {2, 3, 3, 1, 2}, {.stride = {2, 1, 1}});
   return cases;
 }
 

@@ -36,6 +36,8 @@ inline std::vector<Case> avg_pool2d_cases() {
       make("asymmetric padding, not counted", {1, 2, 6, 7}, {3, 4},
            {.stride = 2, .padding = {0, 1, 1, 2}, .ceil_mode = true, .count_include_pad = false}),
       make("large window", {1, 16, 9, 9}, 6, {.stride = 1, .padding = 3}),
+      make("large window, not counted", {1, 2, 3, 4}, {7, 6},
+           {.stride = Pair{2, 1}, .padding = {3, 2, 3, 3}, .ceil_mode = true, .count_include_pad = false}),
       adaptive("10x10 to 4x7", {1, 2, 10, 10}, {4, 7}),
       adaptive("3x3 to 5x5", {2, 9, 3, 3}, 5),
       adaptive("6x8 to 3x2", {2, 3, 6, 8}, {3, 2}),

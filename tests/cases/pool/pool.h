@@ -76,6 +76,7 @@ inline std::vector<Case> max_pool_cases() {
           line({1, 1, 1}, 2, {.stride = 1, .padding = 2, .dilation = 4}, true),
           plane({2, 3, 7, 8}, {3, 2}, {.stride = Pair{2, 1}, .padding = 1, .ceil_mode = true}),
           plane({1, 2, 9, 6}, 2, {.stride = 1, .padding = {1, 0, 0, 1}, .dilation = {3, 1}}),
+          plane({1, 2, 9, 11}, {5, 4}, {.stride = Pair{1, 2}, .padding = {4, 5, 4, 3}, .dilation = {2, 3}}),
           volume({2, 3, 4, 6, 5}, 2, {}),
           volume({1, 2, 7, 8, 9}, {3, 2, 3}, {.stride = Triple{2, 1, 2}, .padding = 1, .ceil_mode = true}),
           volume({1, 2, 7, 6, 7}, {2, 3, 2}, {.padding = {1, 0, 1, 0, 1, 0}, .dilation = {3, 1, 2}, .ceil_mode = true}),

@@ -18,7 +18,10 @@ inline Array pad_reference(const Array& x, const Coordinates& before, const Coor
       auto i = at[d] - before[d];
       if (mode == PadMode::edge) i = std::clamp<std::int64_t>(i, 0, n - 1);
       if (mode == PadMode::reflect) i = i < 0 ? -i : i >= n ? 2 * n - 2 - i : i;
-      if (mode == PadMode::circular) i = (i % n + n) % n;
+      if (mode == PadMode::circular) {
+        const auto first = std::max<std::int64_t>(0, -before[d]), left = n + std::min<std::int64_t>(0, after[d]) - first;
+        i = first + ((i - first) % left + left) % left;
+      }
       if (i < 0 || i >= n) return value;
       at[d] = i;
     }
@@ -48,7 +51,8 @@ inline std::vector<Case> pad_cases() {
           make({1}, {2}, {2}, 0, PadMode::edge),
           make({2, 3, 4, 5}, {0, 0, 4, 2}, {0, 0, 1, 5}, 0, PadMode::circular),
           make({2, 3, 3, 2, 4}, {0, 0, 1, 2, 0}, {0, 0, 3, 1, 4}, 0, PadMode::circular),
-          make({4, 5}, {2, -1}, {-1, 3}, 0, PadMode::circular)};
+          make({4, 5}, {2, -1}, {-1, 3}, 0, PadMode::circular),
+          make({3, 5}, {-1, 3}, {2, -2}, 0, PadMode::circular)};
 }
 
 }  // namespace clnet::testing

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
+#include "lib/graph/node.h"
 #include "tests/cases/attention/attention.h"
 #include "tests/ops/check.h"
 #include "tests/support/memory_limit.h"
@@ -93,6 +94,20 @@ TEST_CASE("attention's memory does not grow with queries times keys") {
   CHECK_THROWS_AS(all(ops::composed_attention(ops::checked_attention(q, k, v, {.causal = true}))), Error);
 }
 
+TEST_CASE("attention makes no matrix of all scores where heads or long wide rows make it large") {
+  const auto streams = [](const Shape& q, const Shape& v) {
+    Tensor y = scaled_dot_product_attention(zeros(q), zeros(q), zeros(v));
+    while (y.node()->op && y.node()->op->name() != "attention") y = y.node()->inputs[0];
+    return y.node()->op != nullptr;
+  };
+  CHECK_FALSE(streams({4096, 128, 1}, {4096, 128, 1}));
+  CHECK(streams({4097, 128, 1}, {4097, 128, 1}));
+  CHECK_FALSE(streams({2, 1000, 257}, {2, 1000, 4}));
+  CHECK(streams({2, 10'000, 257}, {2, 10'000, 4}));
+  CHECK(streams({10'000, 4}, {10'000, 300}));
+  CHECK(streams({1, 200, 4}, {1, 200, 4}));
+}
+
 TEST_CASE("attention at its edges") {
   // No keys: nothing to look at. Nothing to compute.
   CHECK(scaled_dot_product_attention(ones({2, 3, 4}), ones({2, 0, 4}), ones({2, 0, 5})).to_vector<float>() ==
@@ -139,7 +154,8 @@ TEST_CASE("positions") {
     }
   CHECK(sinusoidal_positions(0, 4).numel() == 0);
   CHECK(sinusoidal_positions(4, 0).numel() == 0);
-  CHECK_THROWS_AS(sinusoidal_positions(-1, 4), ShapeError);
+  CHECK_THROWS_WITH(sinusoidal_positions(-1, 4), Contains("sinusoidal_positions: shape [-1, 4]"));
+  CHECK_THROWS_WITH(sinusoidal_positions(1 << 16, 1 << 16), Contains("sinusoidal_positions: shape [65536, 65536]: more than"));
   CHECK_THROWS_AS(sinusoidal_positions(4, 4, Dtype::i32), DtypeError);
 
   // Products of what is turned know the distance alone.

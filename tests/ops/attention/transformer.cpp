@@ -186,6 +186,8 @@ TEST_CASE("steps of MultiheadAttention with a cache are what it gives for the wh
     cache.length = 0;
     compare("anew", to_array(layer.step(all, cache)), want, 1e-5);
     CHECK_THROWS_AS(layer.step(ones({3, 1, 8}), cache), ShapeError);
+    auto narrow_cache = layer.cache(2, 9, Dtype::f16);
+    CHECK_THROWS_WITH(layer.step(all, narrow_cache), Contains("needs a cache of its dtype, this one is f16"));
     CHECK_THROWS_AS(layer.cache(0, 4), Error);
   }
 }

@@ -38,6 +38,7 @@ TEST_CASE("convolutions of lines and volumes: wrong shapes name the operation an
                of_volume = ones({6, 4, 3, 3, 3});
   CHECK_THROWS_WITH(conv1d(line, ones({6, 3, 3})),
                     "conv1d: input f32[1, 4, 9] has 4 channels, but weight f32[6, 3, 3] with 1 groups takes 3");
+  CHECK_THROWS_WITH(conv1d(ones({1, 4, 0}), of_line, {}, {.padding = 4}), "conv1d: input f32[1, 4, 0] is empty");
   CHECK_THROWS_WITH(conv1d(ones({4, 9}), of_line), "conv1d: the input {N, C, L} must be 3-dimensional, got f32[4, 9]");
   CHECK_THROWS_WITH(conv1d(line, of_line, {}, {.dilation = 5}),
                     "conv1d: weight f32[6, 4, 3], dilated by 5, is larger than the padded input f32[1, 4, 9] (padding {0, 0})");

@@ -21,6 +21,24 @@ TEST_CASE("interpolate's gradient has a gradient") {
   for (std::size_t i = 0; i < want.size(); ++i) CHECK(got[i] == Approx(want[i]).epsilon(1e-4));
 }
 
+TEST_CASE("interpolate rounds a volume to a narrow dtype once") {
+  for (auto mode : {Interpolation::trilinear, Interpolation::area})
+    for (auto dtype : {Dtype::f16, Dtype::bf16}) {
+      const auto x = cast(make_tensor({1, 2, 5, 6, 7}, 3, 1, 2), dtype);
+      const InterpolateOptions options{.size = {7, 4, 11}, .mode = mode};
+      const auto want = cast(interpolate(cast(x, Dtype::f32), options), dtype);
+      CHECK(interpolate(x, options).to_vector<float>() == want.to_vector<float>());
+    }
+}
+
+TEST_CASE("interpolate of volumes takes first what leaves less") {
+  // The other way, what lies between has too many elements for a tensor.
+  for (auto mode : {Interpolation::trilinear, Interpolation::nearest}) {
+    CHECK(sum(interpolate(ones({1, 1, 2, 1100, 1000}), {.size = {2000, 10, 10}, .mode = mode})).item<float>() == 2e5F);
+    CHECK(sum(interpolate(ones({1, 1, 2000, 10, 10}), {.size = {2, 1100, 1000}, .mode = mode})).item<float>() == 2.2e6F);
+  }
+}
+
 TEST_CASE("interpolate leaves infinities where they are, and nothing to nothing") {
   const float infinity = std::numeric_limits<float>::infinity();
   const auto y = interpolate(Tensor::from<float>({infinity, 1, 2}, {1, 1, 3}), {.size = {6}});

@@ -18,6 +18,15 @@ TEST_CASE("scatter moves whole numbers and truth values") {
         std::vector<std::int32_t>{1, 0, 1});
 }
 
+TEST_CASE("scatter of more picks than a launch takes") {
+  constexpr std::int64_t count = 120'000;
+  const Tensor numbers = arange(count, 0, 1, Dtype::i32), source = cast(numbers, Dtype::f32);
+  CHECK(sum(abs(scatter(zeros({count}), 0, flip(numbers, {0}), flip(source, {0})) - source)).item<float>() == 0);
+  CHECK(scatter(zeros({2}), 0, numbers - numbers, source).to_vector<float>() == std::vector<float>{count - 1, 0});
+  CHECK(scatter(zeros({2, 0}), 1, zeros({2, 3}, Dtype::i32), ones({2, 3})).shape() == Shape{2, 0});
+  CHECK(scatter(zeros({2, 0}), 1, zeros({2, 3}, Dtype::i32), ones({2, 3})).to_vector<float>().empty());
+}
+
 TEST_CASE("What is overwritten takes no gradient") {
   const Tensor x = ones({3}), source = ones({3}), indices = Tensor::from<std::int32_t>({1, 1, 5});
   const auto g = gradients(sum(scatter(x, 0, indices, source)), {x, source});

@@ -26,6 +26,8 @@ TEST_CASE("einsum refuses what is no equation or does not fit") {
   refused("i", {x}, "'i' does not name the 2 dimensions of operand 0");
   refused("ijk...", {x}, "does not name the 2 dimensions");
   refused("ij,kj->ik", {x, y}, "'j' has extents 3 and 4");
+  refused("ii->i", {ones({1, 3})}, "'i' has extents 1 and 3");
+  refused("ij,jii->", {x, ones({3, 2, 1})}, "'i' has extents 2 and 1");
   refused("ij->ik", {x}, "'k' of the result is in no operand");
   refused("ij->ii", {x}, "'i' is twice in the result");
   refused("i1->i", {x}, "has something other than letters and one '...'");

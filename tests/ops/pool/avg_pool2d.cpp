@@ -17,6 +17,15 @@ TEST_CASE("avg_pool2d's gradient has a gradient") {
   CHECK(dg.to_vector<float>() == std::vector<float>(8, 2));
 }
 
+TEST_CASE("windows of more elements than an int counts are averaged over their number, and padding costs no time") {
+  const auto x = ones({1, 1, 1, 1});
+  const AvgPool2dOptions options{.stride = 46342, .padding = 23171};
+  const auto y = avg_pool2d(x, 46342, options);
+  CHECK(y.item<float>() == Approx(1.0 / 46342 / 46342));
+  CHECK(gradients(y, {x})[0].item<float>() == Approx(1.0 / 46342 / 46342));
+  CHECK(avg_pool1d(ones({1, 1, 1}), 1 << 29, {.padding = 1 << 28, .count_include_pad = false}).item<float>() == 1);
+}
+
 TEST_CASE("avg_pool2d refuses what does not fit") {
   const auto x = ones({1, 2, 4, 4});
   CHECK_THROWS_AS(avg_pool2d(x, 5), ShapeError);

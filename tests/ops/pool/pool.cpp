@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "lib/cl/quirks.h"
 #include "tests/ops/check.h"
 
 namespace clnet::testing {
@@ -105,6 +106,33 @@ TEST_CASE("lp_pool: infinity is the largest magnitude, and the root of 0 has no 
   CHECK(dx[2] == 0);
   CHECK(dx[3] == 0);
   CHECK(lp_pool1d(x, 1, 2).to_vector<float>() == std::vector<float>{-1, 0});
+  // Below 1 the slope at 0 is infinite.
+  const auto positive = Tensor::from<float>({4, 9, 0, 0, 1, 0}, {1, 1, 6}), root = lp_pool1d(positive, 0.5, 2);
+  CHECK(root.to_vector<float>() == std::vector<float>{25, 0, 1});
+  const auto slopes = gradient(root, ones(root.shape()), positive).to_vector<float>();
+  CHECK(slopes[0] == Approx(2.5));
+  CHECK(slopes[1] == Approx(5.0 / 3));
+  CHECK(std::vector<float>(slopes.begin() + 2, slopes.end()) == std::vector<float>{0, 0, 1, 0});
+}
+
+TEST_CASE("pooling of volumes takes first what leaves less") {
+  // The other way, what lies between has too many elements for a tensor.
+  CHECK(sum(adaptive_avg_pool3d(ones({1, 1, 2000, 10, 10}), {2, 1100, 1000})).item<float>() == 2.2e6F);
+  CHECK(sum(adaptive_avg_pool3d(ones({1, 1, 2, 1100, 1000}), {2000, 10, 10})).item<float>() == 2e5F);
+}
+
+TEST_CASE("windows longer than a device's loops are refused there, by name") {
+  const auto x = ones({1, 1, 70'000});
+  const bool ends_loops = ocl::has_quirk(Device::current().info(), "llvmpipe-loops");
+  const auto pooled = [&](std::string_view op, const Tensor& y) {
+    if (ends_loops)
+      CHECK_THROWS_WITH(y.eval(), Contains(std::string(op) + ": needs loops of 70000 iterations"));
+    else
+      CHECK(y.item<float>() == Approx(1).epsilon(1e-5));
+  };
+  pooled("max_pool2d", global_max_pool1d(x));
+  pooled("avg_pool2d", avg_pool1d(x, 70'000));
+  pooled("interpolate", interpolate(x, {.size = {1}, .mode = Interpolation::area}));
 }
 
 TEST_CASE("max_pool's gradient has a gradient where windows are padding alone") {

@@ -96,6 +96,8 @@ TEST_CASE("multinomial draws by weight, and what weighs nothing not at all") {
   CHECK_THROWS_AS(multinomial(weights, -1, true), ShapeError);
   CHECK_THROWS_AS(multinomial(ones({2, 2, 2}), 1), ShapeError);
   CHECK_THROWS_AS(multinomial(ones({2, 0}), 0), ShapeError);
+  CHECK_THROWS_WITH(multinomial(ones({(1 << 24) + 1}), 3, true),
+                    "multinomial: one of 16777217 numbers; draws know 16777216 apart");
 }
 
 TEST_CASE("the same seed draws the same, by one plan") {

@@ -32,6 +32,8 @@ TEST_CASE("diagonals and repetitions refuse what does not fit") {
   CHECK_THROWS_WITH(trace(zeros({2})), "trace: f32[2] is no matrix");
   CHECK_THROWS_WITH(repeat(zeros({2, 2}), {3}), "repeat: 1 numbers for f32[2, 2]");
   CHECK_THROWS_WITH(repeat(zeros({2}), {-3}), Contains("repeat: repeats [-3]"));
+  CHECK_THROWS_WITH(repeat(zeros({2}), {1 << 30}), Contains("repeat: shape [2147483648]: more than"));
+  CHECK_THROWS_WITH(diag(zeros({50'000})), Contains("diag: shape [50000, 50000]: more than"));
 }
 
 TEST_CASE("dimensions out of range name the operation") {

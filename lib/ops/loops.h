@@ -1,0 +1,14 @@
+// For operations whose kernels have loops as long as their arguments say.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "clnet/device.h"
+
+namespace clnet::ops {
+
+/// Throws Unsupported, naming the operation, where the device would leave loops of so many iterations early.
+void require_loops(std::string_view op, std::int64_t iterations, const DeviceInfo& device);
+
+}  // namespace clnet::ops
