@@ -1,6 +1,7 @@
 // Tensor: a lazy value. Operations build a graph; eval(), item() and to_vector() compute it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -33,7 +34,7 @@ class Reading {
   bool ready() const { return is_read(*pending_); }
   /// Waits for the values, converted as to_vector() does. Throws DeviceError where the transfer failed.
   std::vector<T> get() const {
-    const auto values = std::make_unique<T[]>(count_);
+    const auto values = std::make_unique<Element<T>[]>(count_);
     finish_reading(*pending_, values.get());
     return std::vector<T>(values.get(), values.get() + count_);
   }
@@ -73,10 +74,13 @@ class CLNET_API Tensor {
   /// Copies `values`, doubles as f32; their number must be the shape's (ShapeError otherwise). Without a shape: one dimension.
   template <class T, std::size_t count>
   static Tensor from(std::span<T, count> values, const Shape& shape) {
-    if constexpr (std::is_same_v<std::remove_const_t<T>, double>)
+    using Given = std::remove_const_t<T>;
+    static_assert(is_element<Given>,
+                  "Tensor::from takes float, double, bool, std::int8_t, std::uint8_t, std::int32_t or std::int64_t");
+    if constexpr (std::is_same_v<Given, double>)
       return from(std::vector<float>(values.begin(), values.end()), shape);
-    else
-      return from_bytes(values.data(), values.size_bytes(), {shape, dtype_of<std::remove_const_t<T>>});
+    else if constexpr (is_element<Given>)
+      return from_bytes(values.data(), values.size_bytes(), {shape, dtype_of<Element<Given>>});
   }
   template <class T, std::size_t count>
   static Tensor from(std::span<T, count> values) {
@@ -90,6 +94,16 @@ class CLNET_API Tensor {
   static Tensor from(const std::vector<T>& values) {
     return from(std::span<const T>(values));
   }
+  static Tensor from(const std::vector<bool>& values, const Shape& shape);
+  static Tensor from(const std::vector<bool>& values) { return from(values, {static_cast<std::int64_t>(values.size())}); }
+  template <class T, std::size_t count>
+  static Tensor from(const std::array<T, count>& values, const Shape& shape) {
+    return from(std::span<const T>(values), shape);
+  }
+  template <class T, std::size_t count>
+  static Tensor from(const std::array<T, count>& values) {
+    return from(std::span<const T>(values));
+  }
   template <class T>
   static Tensor from(std::initializer_list<T> values, const Shape& shape) {
     return from(std::span<const T>(values.begin(), values.size()), shape);
@@ -97,6 +111,13 @@ class CLNET_API Tensor {
   template <class T>
   static Tensor from(std::initializer_list<T> values) {
     return from(std::span<const T>(values.begin(), values.size()));
+  }
+  /// Integers and others mixed, as {1, 2.5}.
+  static Tensor from(std::initializer_list<double> values, const Shape& shape) {
+    return from(std::span<const double>(values.begin(), values.size()), shape);
+  }
+  static Tensor from(std::initializer_list<double> values) {
+    return from(std::span<const double>(values.begin(), values.size()));
   }
   /// Copies raw storage (f16 and bf16 as their 16 bits, bool as 0 or 1). `bytes` must be spec.bytes().
   static Tensor from_bytes(const void* data, std::size_t bytes, const Spec& spec);
@@ -109,8 +130,10 @@ class CLNET_API Tensor {
   std::int64_t size(int dim) const { return shape()[dim]; }
   std::int64_t numel() const { return shape().numel(); }
 
-  /// A part as a view: x[2] is an element of the first dimension, x[{1, {}, {0, 5}, {0, 10, 2}}] is Python's x[1, :, 0:5,
-  /// 0:10:2]. Dimensions that are not given are taken whole. Throws ShapeError for too many dimensions and for an element that is
+  /// A part: x[2] is an element of the first dimension, x[{1, {}, {0, 5}, {0, 10, 2}}] is Python's x[1, :, 0:5,
+  /// 0:10:2]. Dimensions that are not given are taken whole. Of a tensor whose value is known, as a data set, other elements and
+  /// ranges (without a step) make no other plan; of one that is still to be computed, a part is a view where it can be, and
+  /// another one another plan: narrow() makes none there. Throws ShapeError for too many dimensions and for an element that is
   /// not there.
   Tensor operator[](std::int64_t element) const { return (*this)[{Index(element)}]; }
   Tensor operator[](std::initializer_list<Index> parts) const;
@@ -120,27 +143,33 @@ class CLNET_API Tensor {
   /// is whether the value is not 0. item() needs exactly one element.
   template <class T>
   std::vector<T> to_vector() const {
+    require_readable<T>();
     const auto count = static_cast<std::size_t>(numel());
     if constexpr (std::is_same_v<T, bool>) {
       const auto values = std::make_unique<bool[]>(count);
       read(values.get());
       return std::vector<bool>(values.get(), values.get() + count);
     } else {
-      std::vector<T> out(count);
+      std::vector<Element<T>> out(count);
       read(out.data());
-      return out;
+      if constexpr (std::is_same_v<T, Element<T>>)
+        return out;
+      else
+        return std::vector<T>(out.begin(), out.end());
     }
   }
   template <class T = float>
   T item() const {
+    require_readable<T>();
     require_one_element();
-    T value;
+    Element<T> value;
     read(&value);
-    return value;
+    return static_cast<T>(value);
   }
   /// Enqueues the computation and the transfer, and returns at once: `auto loss = step.read_async(); ... loss.item()`.
   template <class T = float>
   Reading<T> read_async() const {
+    require_readable<T>();
     return {start_reading(), static_cast<std::size_t>(numel())};
   }
   /// Computes the value and copies its storage as it is; `bytes` must be spec().bytes().
@@ -160,6 +189,11 @@ class CLNET_API Tensor {
   bool same(const Tensor& other) const { return node_ == other.node_ && output_ == other.output_; }
 
  private:
+  template <class T>
+  static constexpr void require_readable() {
+    static_assert(is_element<T>,
+                  "values are read as float, double, bool, std::int8_t, std::uint8_t, std::int32_t or std::int64_t");
+  }
   template <class T>
   void read(T* target) const;
   void require_one_element() const;

@@ -18,8 +18,8 @@ struct Evaluation {
   double loss = 0;      ///< mean over the labels, of which a text's samples have one per character
   double accuracy = 0;  ///< share of labels whose outputs are largest at the label, 0..1
 };
-/// In inference mode; the mode is restored afterwards. The loss is cross-entropy. Throws Error for an empty dataset and
-/// ShapeError when the model's output is not {n, classes}, or {n, length, classes} of a text.
+/// In inference mode; the model and each of its parts get the modes back that they had. The loss is cross-entropy. Throws Error
+/// for an empty dataset and ShapeError when the model's output is not {n, classes}, or {n, length, classes} of a text.
 CLNET_API Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size = 256);
 CLNET_API double accuracy(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size = 256);
 
@@ -70,7 +70,9 @@ struct FitResult {
 };
 
 /// Trains `model`, whose output is {n, classes}, or {n, length, classes} of a text's labels {n, length}, with `options.optimizer`
-/// (made for it; Error otherwise). Resuming from a checkpoint gives the numbers of a run that was never stopped. Throws Error for
+/// (made for it; Error otherwise). A model in training mode is trained in the modes that its parts have, so one that eval() was
+/// called for, as a frozen body with batch normalisation, stays in inference mode; of a model in inference mode, all is trained.
+/// Modes are restored afterwards. Resuming from a checkpoint gives the numbers of a run that was never stopped. Throws Error for
 /// options that make no sense and when the loss is no longer a finite number; FileError, before anything is trained, for a
 /// checkpoint that is damaged, of another model or of another run (batch size, seed, precision, samples, normalisation, learning
 /// rates so far), and when its folder cannot be made or written to.

@@ -52,12 +52,18 @@ Tensor Tensor::from_bytes(const void* data, std::size_t bytes, const Spec& spec)
   return make_leaf(spec, std::make_shared<HostValue>(std::move(content)));
 }
 
+Tensor Tensor::from(const std::vector<bool>& values, const Shape& shape) {
+  const std::vector<std::uint8_t> bytes(values.begin(), values.end());
+  return from_bytes(bytes.data(), bytes.size(), {shape, Dtype::boolean});
+}
+
 const Spec& Tensor::spec() const {
   if (!node_) throw Error("an undefined tensor has no shape");
   return node_->outputs[static_cast<std::size_t>(output_)];
 }
 
 void Tensor::require_one_element() const {
+  if (!node_) throw Error("item: the tensor is undefined");
   if (numel() != 1) throw ShapeError(fmt::format("item: needs one element, the tensor is {}", to_string(spec())));
 }
 

@@ -172,7 +172,7 @@ Tensor MultiheadAttention::forward(const Tensor& query, const Tensor& key, const
 
 MultiheadAttentionResult MultiheadAttention::forward_with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
                                                                   const AttentionMasks& masks, bool average) {
-  auto result = run(query, key, value, masks, true);
+  auto result = called(*this, [&](auto& self) { return self.run(query, key, value, masks, true); });
   if (average) result.weights = mean(result.weights, {-3});
   return result;
 }
@@ -185,6 +185,10 @@ KVCache MultiheadAttention::cache(std::int64_t batch, std::int64_t capacity, Dty
 }
 
 Tensor MultiheadAttention::step(const Tensor& x, KVCache& cache) {
+  return called(*this, [&](auto& self) { return self.next(x, cache); });
+}
+
+Tensor MultiheadAttention::next(const Tensor& x, KVCache& cache) {
   require_defined(layer, {{"x", x}});
   if (!in_weight_) throw Error(fmt::format("{}: step() is for keys and values of embed_dim features", layer));
   const int batch_dim = options_.batch_first ? 0 : 1;
@@ -220,21 +224,22 @@ PositionalEncoding::PositionalEncoding(std::int64_t width, double dropout, std::
         require_positive("PositionalEncoding", "width", width);
         require_positive("PositionalEncoding", "max_length", max_length);
         require_probability("PositionalEncoding", dropout);
-        return sinusoidal_positions(max_length, width);
+        return add_buffer("pe", sinusoidal_positions(max_length, width), false);
       }()) {}
 
 Tensor PositionalEncoding::forward(const Tensor& x) {
   require_defined("PositionalEncoding", {{"x", x}});
+  const Tensor table = table_;
   const auto length = x.rank() == 3 ? x.size(batch_first_ ? 1 : 0) : 0;
-  if (x.rank() != 3 || x.size(2) != table_.size(1) || length > table_.size(0))
+  if (x.rank() != 3 || x.size(2) != table.size(1) || length > table.size(0))
     throw ShapeError(fmt::format("PositionalEncoding: {} is not {} of up to {} positions and width {}", to_string(x.spec()),
-                                 batch_first_ ? "{batch, length, width}" : "{length, batch, width}", table_.size(0),
-                                 table_.size(1)));
-  const auto rows = cast(slice(table_, 0, 0, length), x.dtype());
+                                 batch_first_ ? "{batch, length, width}" : "{length, batch, width}", table.size(0),
+                                 table.size(1)));
+  const auto rows = cast(slice(table, 0, 0, length), x.dtype());
   const auto y = x + (batch_first_ ? rows : unsqueeze(rows, 1));
   return training() ? dropout(y, dropout_) : y;
 }
 
-std::string PositionalEncoding::kind() const { return fmt::format("PositionalEncoding({})", table_.size(1)); }
+std::string PositionalEncoding::kind() const { return fmt::format("PositionalEncoding({})", table_.value().size(1)); }
 
 }  // namespace clnet::nn

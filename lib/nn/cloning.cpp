@@ -17,7 +17,14 @@ Cloning::Cloning() {
   if (depth++ == 0) clones = std::make_unique<Clones>();
 }
 Cloning::~Cloning() {
-  if (--depth == 0) clones.reset();
+  if (on_ && --depth == 0) clones.reset();
+}
+
+void Cloning::finish() {
+  on_ = false;
+  if (--depth > 0) return;
+  const auto made = std::move(clones);
+  Module::require_held(*made);
 }
 
 }  // namespace clnet::nn

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <unordered_map>
+#include <utility>
 
 namespace clnet {
 struct Slot;
@@ -12,7 +13,8 @@ namespace clnet::nn {
 
 struct Clones {
   std::unordered_map<const Slot*, std::shared_ptr<Slot>> slots;
-  std::unordered_map<const void*, std::shared_ptr<void>> states;  ///< of modules
+  /// Of modules: each state and its copy.
+  std::unordered_map<const void*, std::pair<std::shared_ptr<void>, std::shared_ptr<void>>> states;
 };
 /// This thread's clone that is being made, or nullptr.
 Clones* cloning_now();

@@ -16,13 +16,17 @@
 namespace clnet::nn {
 
 struct Module::State {
-  NamedParameters parameters, buffers;
+  enum class Kind : std::uint8_t { parameter, buffer, unsaved };
+
+  NamedParameters parameters, buffers, unsaved;
   std::vector<std::pair<std::string, std::shared_ptr<State>>> children;
   bool training = true;
-  std::string known_as;  ///< the name under which it was added first
-  /// What replace() has put here: its state, and its call.
+  std::string known_as;                       ///< the name under which it was added first
+  std::vector<std::weak_ptr<State>> parents;  ///< whose child it is
+  /// What replace() has put here: its state, its call, and itself. A handle of the child knows this state only.
   std::shared_ptr<State> successor;
   std::function<Tensor(const Tensor&)> successor_call;
+  std::function<Module*()> successor_layer;
 
   /// What stands for this state now.
   static const std::shared_ptr<State>& present(const std::shared_ptr<State>& state) {
@@ -36,34 +40,60 @@ struct Module::State {
     auto* cloning = cloning_now();
     if (!cloning || !state) return state;
     auto& known = cloning->states[state.get()];
-    if (known) return std::static_pointer_cast<State>(known);
+    if (known.second) return std::static_pointer_cast<State>(known.second);
     const auto copy = std::make_shared<State>();
-    known = copy;
+    known = {state, copy};
     // Parameters copy themselves.
     copy->parameters = state->parameters;
     copy->buffers = state->buffers;
-    for (const auto& [name, child] : state->children) copy->children.emplace_back(name, copy_of(child));
+    copy->unsaved = state->unsaved;
+    for (const auto& [name, child] : state->children) {
+      copy->children.emplace_back(name, copy_of(child));
+      copy->children.back().second->parents.push_back(copy);
+    }
     copy->training = state->training;
     copy->known_as = state->known_as;
     copy->successor = copy_of(state->successor);
     copy->successor_call = state->successor_call;
+    copy->successor_layer = state->successor_layer;
     return copy;
   }
 
+  bool is_part() const {
+    return std::any_of(parents.begin(), parents.end(), [](const auto& parent) { return !parent.expired(); });
+  }
+
+  /// Is a child of `parent` from now on.
+  void join(const std::shared_ptr<State>& parent, const std::string& name) {
+    if (!is_part()) {
+      parents.clear();
+      known_as = name;
+    }
+    parents.push_back(parent);
+  }
+  void leave(const std::shared_ptr<State>& parent) {
+    const auto found =
+        std::find_if(parents.begin(), parents.end(), [&](const auto& candidate) { return candidate.lock() == parent; });
+    if (found != parents.end()) parents.erase(found);
+    if (!is_part()) known_as.clear();
+  }
+
   void require_free(const std::string& name) const {
+    if (successor) throw Error(fmt::format("module: '{}' has been replaced, and cannot get a '{}'", known_as, name));
     if (name.empty() || name.find('.') != std::string::npos)
       throw Error(fmt::format("module: '{}' is no name: it is empty or has a dot in it", name));
     const auto taken = [&](const auto& list) {
       return std::any_of(list.begin(), list.end(), [&](const auto& entry) { return entry.first == name; });
     };
-    if (taken(parameters) || taken(buffers) || taken(children))
+    if (taken(parameters) || taken(buffers) || taken(unsaved) || taken(children))
       throw Error(fmt::format("module: the name '{}' is used twice", name));
   }
 
-  /// Every parameter and buffer in PyTorch's order, with its full name and whether it is a buffer.
-  void visit(const std::string& prefix, const std::function<void(const std::string&, const Parameter&, bool)>& see) const {
-    for (const auto& [name, parameter] : parameters) see(prefix + name, parameter, false);
-    for (const auto& [name, buffer] : buffers) see(prefix + name, buffer, true);
+  /// Every parameter and buffer in PyTorch's order, with its full name.
+  void visit(const std::string& prefix, const std::function<void(const std::string&, const Parameter&, Kind)>& see) const {
+    for (const auto& [name, parameter] : parameters) see(prefix + name, parameter, Kind::parameter);
+    for (const auto& [name, buffer] : buffers) see(prefix + name, buffer, Kind::buffer);
+    for (const auto& [name, buffer] : unsaved) see(prefix + name, buffer, Kind::unsaved);
     for (const auto& [name, child] : children) present(child)->visit(prefix + name + '.', see);
   }
 
@@ -71,8 +101,9 @@ struct Module::State {
   NamedParameters slots(bool buffers_wanted) const {
     NamedParameters result;
     std::unordered_set<const Slot*> seen;
-    visit("", [&](const auto& name, const auto& parameter, bool buffer) {
-      if (buffer == buffers_wanted && seen.insert(parameter.slot().get()).second) result.emplace_back(name, parameter);
+    visit("", [&](const auto& name, const auto& parameter, Kind kind) {
+      if ((kind != Kind::parameter) == buffers_wanted && seen.insert(parameter.slot().get()).second)
+        result.emplace_back(name, parameter);
     });
     return result;
   }
@@ -94,24 +125,26 @@ struct Module::State {
 
   /// This and all within it; what has several names, several times.
   template <class See>
-  void each(const See& see) {
-    see(*this);
-    for (auto& [name, child] : children) present(child)->each(see);
+  static void each(const std::shared_ptr<State>& state, const See& see) {
+    see(state);
+    for (const auto& [name, child] : state->children) each(present(child), see);
   }
 
-  /// The child at the end of a path of names; nothing where there is none.
-  static std::shared_ptr<State> find(std::shared_ptr<State> state, std::string_view path) {
-    while (state) {
+  /// Where a path of names leads: the child that was added there, and whose child it is. Nothing where there is none.
+  struct Place {
+    std::shared_ptr<State> parent, child;
+  };
+  static Place find(std::shared_ptr<State> state, std::string_view path) {
+    for (;;) {
       const auto dot = path.find('.');
       const auto first = path.substr(0, dot);
       const auto& all = state->children;
       const auto found = std::find_if(all.begin(), all.end(), [&](const auto& entry) { return entry.first == first; });
-      if (found == all.end()) return nullptr;
+      if (found == all.end()) return {};
+      if (dot == std::string_view::npos) return {state, found->second};
       state = present(found->second);
-      if (dot == std::string_view::npos) return state;
       path = path.substr(dot + 1);
     }
-    return nullptr;
   }
 };
 
@@ -140,10 +173,18 @@ Module::Module(const Module& other) : state_(State::copy_of(other.state_)) {}
 
 Tensor Module::forward(const Tensor&) { throw Unsupported(fmt::format("{}: has no forward() of one tensor", kind())); }
 
+Module& Module::operator=(const Module& other) {
+  if (state_ == other.state_) return *this;
+  // A module that is assigned assigns its members one by one, each from the other module's part of the same name.
+  if (state_->is_part() && !(other.state_->is_part() && other.state_->known_as == state_->known_as))
+    throw Error(fmt::format("module: '{}' is part of a module, which would go on with the old one; use replace()", known_as()));
+  state_ = other.state_;
+  return *this;
+}
+
 Tensor Module::operator()(const Tensor& x) {
-  const auto& present = State::present(state_);
-  if (present != state_) return state_->successor_call(x);
-  return called([&] {
+  if (state_->successor) return state_->successor_call(x);
+  return in_scope([&] {
     auto y = forward(x);
     if (tracing) tracing->push_back({state_.get(), kind(), y.shape()});
     return y;
@@ -151,14 +192,25 @@ Tensor Module::operator()(const Tensor& x) {
 }
 
 const std::string& Module::known_as() const { return state_->known_as; }
+const std::shared_ptr<Module::State>& Module::present() const { return State::present(state_); }
 
 void Module::place(Error& error) {
   if (const auto where = to_string(scope_now()); !where.empty()) error.place(where);
 }
 
+Module* Module::replacement() const { return state_->successor ? state_->successor_layer() : nullptr; }
+
+void Module::fail_as_replaced(const Module& other) const {
+  const NamedScope scope(known_as());
+  Error error(fmt::format("{} was replaced by {}, but is called with several inputs; these need a layer of its class", kind(),
+                          other.kind()));
+  place(error);
+  throw error;
+}
+
 Parameter Module::parameter(const std::string& name) const {
   const Parameter* found = nullptr;
-  state_->visit("", [&](const auto& full_name, const auto& parameter, bool) {
+  present()->visit("", [&](const auto& full_name, const auto& parameter, auto) {
     if (full_name == name) found = &parameter;
   });
   if (!found) throw Error(fmt::format("module: there is no parameter or buffer '{}'", name));
@@ -167,39 +219,62 @@ Parameter Module::parameter(const std::string& name) const {
 
 std::vector<std::string> Module::children() const {
   std::vector<std::string> result;
-  for (const auto& [name, child] : State::present(state_)->children) result.push_back(name);
+  for (const auto& [name, child] : present()->children) result.push_back(name);
   return result;
 }
 
 Module Module::child(const std::string& name) const {
-  const auto found = State::find(State::present(state_), name);
-  if (!found) throw Error(fmt::format("module: there is no child '{}'", name));
-  return Module(found);
+  const auto place = State::find(present(), name);
+  if (!place.child) throw Error(fmt::format("module: there is no child '{}'", name));
+  return Module(place.child);
 }
 
-void Module::replace_child(const std::string& name, const Module& layer, std::function<Tensor(const Tensor&)> forward) {
-  const auto found = State::find(State::present(state_), name);
-  if (!found) throw Error(fmt::format("module: there is no child '{}' to replace", name));
-  const auto& present = State::present(layer.state_);
-  if (present == found) return;
-  if (present->contains(*state_) || present->contains(*found))
+namespace {
+
+/// A function that has replaced a layer.
+struct Function : Module {
+  std::function<Tensor(const Tensor&)> call;
+
+  explicit Function(std::function<Tensor(const Tensor&)> f) : call(std::move(f)) {}
+  Tensor forward(const Tensor& x) override { return call(x); }
+  std::string kind() const override { return "function"; }
+};
+
+}  // namespace
+
+void Module::replace(const std::string& name, const Step& step) {
+  if (!step.module_) return replace(name, Function(step.call_));
+  const auto [parent, child] = State::find(present(), name);
+  if (!child) throw Error(fmt::format("module: there is no child '{}' to replace", name));
+  const auto layer = step.module_()->state_;
+  if (layer != child && (layer->contains(*present()) || layer->contains(*child)))
     throw Error(fmt::format("module: what is to replace '{}' is the module itself or contains it", name));
-  if (present->known_as.empty()) present->known_as = found->known_as;
-  found->successor_call = std::move(forward);
-  found->successor = present;
+  if (child->successor) child->successor->leave(parent);
+  if (layer == child) {
+    child->successor = nullptr;
+    child->successor_call = nullptr;
+    child->successor_layer = nullptr;
+    return;
+  }
+  layer->join(parent, child->known_as);
+  child->successor = layer;
+  child->successor_call = step.call_;
+  child->successor_layer = step.module_;
 }
 
 void Module::to(const Device& device) {
-  state_->visit("",
-                [&](const auto&, const auto& parameter, bool) { Parameter(parameter).set(copy_to(parameter.value(), device)); });
+  present()->visit(
+      "", [&](const auto&, const auto& parameter, auto) { Parameter(parameter).set(copy_to(parameter.value(), device)); });
 }
 
-NamedParameters Module::parameters() const { return state_->slots(false); }
-NamedParameters Module::buffers() const { return state_->slots(true); }
+NamedParameters Module::parameters() const { return present()->slots(false); }
+NamedParameters Module::buffers() const { return present()->slots(true); }
 
 io::StateDict Module::state() const {
   io::StateDict result;
-  state_->visit("", [&](const auto& name, const auto& parameter, bool) { result.emplace_back(name, parameter.value()); });
+  present()->visit("", [&](const auto& name, const auto& parameter, State::Kind kind) {
+    if (kind != State::Kind::unsaved) result.emplace_back(name, parameter.value());
+  });
   return result;
 }
 
@@ -220,7 +295,8 @@ LoadResult Module::load_state(const io::StateDict& state, const LoadOptions& opt
   LoadResult left_out;
   std::vector<Change> changes;
   std::unordered_map<const Slot*, std::size_t> change_of;
-  state_->visit("", [&](const auto& name, const auto& parameter, bool) {
+  present()->visit("", [&](const auto& name, const auto& parameter, State::Kind kind) {
+    if (kind == State::Kind::unsaved) return;
     const auto found = given.find(name);
     if (found == given.end()) {
       left_out.missing.push_back(name);
@@ -230,6 +306,10 @@ LoadResult Module::load_state(const io::StateDict& state, const LoadOptions& opt
     given.erase(found);
     if (!tensor.defined()) return;
     const auto &have = tensor.spec(), &want = parameter.value().spec();
+    if (have != want && options.skip_unfitting) {
+      left_out.unfitting.push_back(name);
+      return;
+    }
     if (have != want) {
       faults.push_back(fmt::format("{} is {}, the model has {}", name, to_string(have), to_string(want)));
       return;
@@ -257,16 +337,27 @@ std::int64_t Module::parameter_count() const {
 }
 
 void Module::train(bool on) {
-  state_->each([&](State& state) { state.training = on; });
+  State::each(present(), [&](const auto& state) { state->training = on; });
 }
-bool Module::training() const { return state_->training; }
+bool Module::training() const { return present()->training; }
+
+KeptModes::KeptModes(const Module& module) {
+  Module::State::each(module.present(), [&](const auto& state) { modes_.emplace_back(state, state->training); });
+}
+KeptModes::~KeptModes() {
+  for (const auto& [state, on] : modes_) state->training = on;
+}
 
 void Module::freeze(bool on) {
   for (auto& [name, parameter] : parameters()) parameter.freeze(on);
 }
 
 Parameter Module::add_parameter(const std::string& name, const Tensor& value) { return add_parameter(name, Parameter(value)); }
-Parameter Module::add_buffer(const std::string& name, const Tensor& value) { return add_buffer(name, Parameter(value)); }
+Parameter Module::add_buffer(const std::string& name, const Tensor& value, bool saved) {
+  if (saved) return add_buffer(name, Parameter(value));
+  state_->require_free(name);
+  return state_->unsaved.emplace_back(name, Parameter(value)).second;
+}
 
 Parameter Module::add_parameter(const std::string& name, const Parameter& shared) {
   state_->require_free(name);
@@ -281,11 +372,38 @@ Parameter Module::add_buffer(const std::string& name, const Parameter& shared) {
 void Module::add(const std::string& name, const Module& child) {
   state_->require_free(name);
   if (child.state_->contains(*state_)) throw Error(fmt::format("module: '{}' is the module itself or contains it", name));
-  if (child.state_->known_as.empty()) child.state_->known_as = name;
+  child.state_->join(state_, name);
   state_->children.emplace_back(name, child.state_);
 }
 
-std::string Module::summary(const Shape& input) {
+void Module::require_held(const Clones& clones) {
+  const auto state_of = [](const std::shared_ptr<void>& state) { return static_cast<const State*>(state.get()); };
+  // How often models refer to a state or a slot, beside the handles of modules and parameters.
+  std::unordered_map<const State*, long> states;
+  std::unordered_map<const Slot*, long> slots;
+  for (const auto& [key, pair] : clones.states) {
+    for (const auto* state : {state_of(pair.first), state_of(pair.second)}) {
+      for (const auto& [name, child] : state->children) ++states[child.get()];
+      if (state->successor) ++states[state->successor.get()];
+      for (const auto* list : {&state->parameters, &state->buffers, &state->unsaved})
+        for (const auto& [name, parameter] : *list) ++slots[parameter.slot().get()];
+    }
+  }
+  const auto has_handle = [&](const std::shared_ptr<void>& state) { return state.use_count() > 1 + states[state_of(state)]; };
+  for (const auto& [key, pair] : clones.states) {
+    if (!has_handle(pair.first) || has_handle(pair.second)) continue;
+    const auto* state = state_of(pair.second);
+    for (const auto* list : {&state->parameters, &state->buffers, &state->unsaved})
+      for (const auto& [name, parameter] : *list)
+        if (parameter.slot().use_count() == 1 + slots[parameter.slot().get()])
+          throw Error(
+              fmt::format("clone: child '{}' is held by pointer, and the copy would not use its own '{}'; a module that "
+                          "is cloned holds its layers themselves",
+                          state->known_as, name));
+  }
+}
+
+std::string Module::summary(const Shape& input, Dtype dtype) {
   std::map<const void*, std::string> names;
   std::map<const void*, std::int64_t> counts;
   std::map<const void*, bool> inner;
@@ -295,22 +413,18 @@ std::string Module::summary(const Shape& input) {
     for (const auto& [own, parameter] : state.parameters) counts[&state] += parameter.value().numel();
     for (const auto& [own, child] : state.children) name_all(*State::present(child), name.empty() ? own : name + '.' + own);
   };
-  name_all(*state_, "");
+  name_all(*present(), "");
 
   std::vector<Line> lines;
   {
+    const KeptModes kept(*this);
     struct Restore {
-      std::vector<std::pair<State*, bool>> modes;  ///< a part may be frozen
       std::vector<Line>* outer;
-      ~Restore() {
-        tracing = outer;
-        for (const auto& [state, on] : modes) state->training = on;
-      }
-    } restore{{}, tracing};
-    state_->each([&](State& state) { restore.modes.emplace_back(&state, state.training); });
+      ~Restore() { tracing = outer; }
+    } restore{tracing};
     train(false);  // a forward pass must not touch running statistics
     tracing = &lines;
-    (*this)(zeros(input));
+    (*this)(zeros(input, dtype));
   }
 
   std::string text = fmt::format("{:<24} {:<52} {:<22} {:>12}\n", "name", "layer", "output", "parameters");
@@ -319,52 +433,6 @@ std::string Module::summary(const Shape& input) {
       text += fmt::format("{:<24} {:<52} {:<22} {:>12}\n", names[line.module], line.kind, to_string(line.output),
                           counts[line.module]);
   return text + fmt::format("{} parameters\n", parameter_count());
-}
-
-namespace {
-
-/// A model that is only known by pointer.
-struct Pointed {
-  std::shared_ptr<Module> model;
-
-  explicit Pointed(std::shared_ptr<Module> m) : model(std::move(m)) {}
-  Pointed(const Pointed& other) : model(other.model) {
-    if (cloning_now()) throw Error(fmt::format("clone: a {} that is held by pointer has no copy", model->kind()));
-  }
-  Tensor operator()(const Tensor& x) const { return (*model)(x); }
-};
-
-}  // namespace
-
-Step::Step(Tensor (*function)(const Tensor&)) : call_(function) {
-  if (!function) throw Error("Sequential: a function is null");
-}
-
-Step::Step(std::shared_ptr<Module> model) : call_(Pointed(model)), module_(std::move(model)) {
-  if (!module_) throw Error("Sequential: a model's pointer is null");
-}
-
-Sequential::Sequential(const Sequential& other)
-    : Module(other), steps_(cloning_now() ? std::make_shared<Steps>(*other.steps_) : other.steps_) {}
-
-Sequential::Sequential(std::initializer_list<Step> steps) {
-  if (steps.size() == 1)
-    if (const auto* only = dynamic_cast<const Sequential*>(steps.begin()->module_.get())) {
-      *this = *only;
-      return;
-    }
-  for (const auto& step : steps) append(step);
-}
-
-void Sequential::append(const Step& step) {
-  if (step.module_) add(std::to_string(steps_->size()), *step.module_);
-  steps_->push_back(step.call_);
-}
-
-Tensor Sequential::forward(const Tensor& x) {
-  Tensor y = x;
-  for (const auto& step : *steps_) y = step(y);
-  return y;
 }
 
 }  // namespace clnet::nn

@@ -100,7 +100,12 @@ InstanceNorm::InstanceNorm(int axes, std::int64_t num_features, const InstanceNo
 }
 
 Tensor InstanceNorm::forward(const Tensor& x) {
-  if (x.rank() != axes_ + 2 || x.size(1) != features_) throw ShapeError(fmt::format("{}: got {}", kind(), to_string(x.spec())));
+  if (x.rank() != axes_ + 2 || x.size(1) != features_)
+    throw ShapeError(fmt::format("{}: expected {{batch, {}, {}}}, got {}", kind(), features_,
+                                 axes_ == 1   ? "length"
+                                 : axes_ == 2 ? "height, width"
+                                              : "depth, height, width",
+                                 to_string(x.spec())));
   if (x.numel() == x.size(0) * features_ && training())
     throw ShapeError(
         fmt::format("{}: expected more than 1 value per channel when training, got {}", kind(), to_string(x.spec())));

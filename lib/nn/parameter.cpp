@@ -9,6 +9,7 @@
 #include "lib/graph/node.h"
 #include "lib/graph/slot.h"
 #include "lib/nn/cloning.h"
+#include "lib/nn/reached.h"
 #include "lib/ops/hold.h"
 
 namespace clnet::nn {
@@ -85,8 +86,10 @@ void assign(std::span<const std::pair<Parameter, Tensor>> values) {
 void assign(std::initializer_list<std::pair<Parameter, Tensor>> values) { assign(std::span(values.begin(), values.size())); }
 
 std::vector<Tensor> gradients(const Tensor& loss, const NamedParameters& parameters) {
-  std::vector<Tensor> values;
-  for (const auto& [name, parameter] : parameters) values.push_back(parameter.value());
+  if (!loss.defined()) throw Error("gradients: the loss is undefined");
+  auto values = leaves_of("gradients", loss, parameters);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (!values[i].defined()) values[i] = parameters[i].second.value();
   return clnet::gradients(loss, values);
 }
 

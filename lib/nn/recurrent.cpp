@@ -130,11 +130,11 @@ std::string Recurrent::kind() const {
 }
 
 RnnResult RNN::operator()(const Tensor& x, const Tensor& h0, const Tensor& lengths) const {
-  const auto result = called([&] { return run(x, h0, {}, lengths); });
+  const auto result = called(*this, [&](auto& self) { return self.run(x, h0, {}, lengths); });
   return {result.output, result.h};
 }
 RnnResult GRU::operator()(const Tensor& x, const Tensor& h0, const Tensor& lengths) const {
-  const auto result = called([&] { return run(x, h0, {}, lengths); });
+  const auto result = called(*this, [&](auto& self) { return self.run(x, h0, {}, lengths); });
   return {result.output, result.h};
 }
 

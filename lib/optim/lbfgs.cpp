@@ -7,9 +7,9 @@
 #include "clnet/autograd.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/nn/reached.h"
 #include "lib/optim/line_search.h"
 #include "lib/optim/options.h"
-#include "lib/optim/reached.h"
 #include "lib/optim/state_reader.h"
 
 namespace clnet::optim {
@@ -85,7 +85,7 @@ struct LBFGS::Impl {
   Reached evaluate(const std::function<Tensor()>& make) const {
     const Tensor loss = make();
     if (!loss.defined()) throw Error("LBFGS: the loss is undefined");
-    const auto leaves = reached_leaves("LBFGS", loss, parameters);
+    const auto leaves = nn::reached_leaves("LBFGS", loss, parameters);
     std::vector<Tensor> reached;
     for (const auto& leaf : leaves)
       if (leaf.defined()) reached.push_back(leaf);

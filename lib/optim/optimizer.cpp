@@ -15,8 +15,8 @@
 #include "clnet/ops.h"
 #include "lib/graph/node.h"
 #include "lib/graph/slot.h"
+#include "lib/nn/reached.h"
 #include "lib/optim/options.h"
-#include "lib/optim/reached.h"
 #include "lib/optim/rules.h"
 #include "lib/optim/scaling.h"
 #include "lib/optim/state_reader.h"
@@ -119,7 +119,7 @@ struct Optimizer::Impl {
     if (!loss.defined()) throw Error(fmt::format("{}: the loss is undefined", name));
     nn::NamedParameters list;
     for (const auto& slot : slots) list.emplace_back(slot.name, slot.parameter);
-    const auto leaves = reached_leaves(name, loss, list);
+    const auto leaves = nn::reached_leaves(name, loss, list);
     std::vector<Tensor> reached;
     for (const auto& leaf : leaves)
       if (leaf.defined()) reached.push_back(leaf);

@@ -6,7 +6,6 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
-#include "lib/train/mode.h"
 
 namespace clnet::train {
 
@@ -44,7 +43,8 @@ Tensor default_loss(const Tensor& output, const Tensor& labels) {
 std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size, const Loss& loss,
                                    const std::function<bool()>& stop) {
   if (dataset.size() == 0) throw Error("train::evaluate: the dataset is empty");
-  const KeptMode kept(model, false);
+  const nn::KeptModes kept(model);
+  model.eval();
   double loss_sum = 0, correct = 0, count = 0;
   std::vector<Part> waiting;
   const auto read = [&] {

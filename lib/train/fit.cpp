@@ -11,7 +11,6 @@
 #include "lib/train/checkpoint.h"
 #include "lib/train/evaluate.h"
 #include "lib/train/interrupt.h"
-#include "lib/train/mode.h"
 #include "lib/train/progress.h"
 
 namespace clnet::train {
@@ -66,7 +65,8 @@ class Fit {
   }
 
   FitResult run() {
-    const KeptMode kept(model_, true);
+    const nn::KeptModes kept(model_);
+    if (!model_.training()) model_.train();
     const Interrupt interrupt(options_.interrupt);
     interrupt_ = &interrupt;
     if (checkpoint_ && options_.resume && checkpoint_->exists()) at_ = checkpoint_->load(model_, optimizer_);

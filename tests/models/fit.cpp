@@ -98,6 +98,29 @@ TEST_CASE("fit: trains, and calls back for every step and epoch in order") {
   CHECK(train::evaluate(model, validation, 7).loss == Approx(epochs[7].validation->loss).epsilon(1e-5));
 }
 
+TEST_CASE("fit and accuracy leave every part in the mode that it was given") {
+  const auto points = make_points(24), validation = make_points(12, 1);
+  auto model = make_model();
+  const auto mean = [&] { return model.parameter("1.running_mean").value().to_vector<float>(); };
+  const auto before = mean();
+  model.child("1").eval();
+  train::FitOptions options{.epochs = 2, .batch_size = 8, .optimizer = optim::SGD(model, {.learning_rate = 1e-2})};
+  options.validation = validation;
+  options.progress = false;
+  train::fit(model, points, options);
+  CHECK(mean() == before);
+  train::accuracy(model, validation);
+  CHECK(model.training());
+  CHECK(model.child("3").training());
+  CHECK_FALSE(model.child("1").training());
+
+  // A model in inference mode is trained as a whole.
+  model.eval();
+  train::fit(model, points, options);
+  CHECK(mean() != before);
+  CHECK_FALSE(model.child("0").training());
+}
+
 TEST_CASE("fit: the schedule is asked for each step, and a number of steps ends it") {
   const auto points = make_points(24);
   auto model = make_model();

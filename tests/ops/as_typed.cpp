@@ -1,8 +1,12 @@
 // What users type: operators, numbers in the place of tensors, parts, printing.
+#include <array>
 #include <catch2/catch.hpp>
+#include <functional>
+#include <numeric>
 #include <sstream>
 
 #include "clnet/clnet.h"
+#include "lib/exec/statistics.h"
 
 using namespace clnet;
 
@@ -31,6 +35,60 @@ TEST_CASE("tensors are made from what is at hand") {
   CHECK(values(Tensor::from(std::vector<double>{0.5, 1}, {1, 2})) == Floats{0.5F, 1});
   CHECK(Tensor::from({0.1}).to_vector<double>() == std::vector<double>{0.1F});
   CHECK(Tensor::scalar(2).item() == 2.0F);
+}
+
+TEST_CASE("tensors are made from the other numbers of C++, and read as these") {
+  CHECK(Tensor::from(std::vector<long long>{1, 1LL << 40}).dtype() == Dtype::i64);
+  CHECK(Tensor::from({1LL, 2LL}).to_vector<long long>() == std::vector<long long>{1, 2});
+  CHECK(Tensor::from({1LL << 40}).item<long long>() == 1LL << 40);
+  CHECK(Tensor::from({1LL << 40}).read_async<long long>().item() == 1LL << 40);
+  CHECK(values(Tensor::from({1, 2.5})) == Floats{1, 2.5F});
+  CHECK(Tensor::from({1, 2.5}, {2, 1}).spec() == Spec{{2, 1}, Dtype::f32});
+  CHECK(values(Tensor::from(std::array<float, 2>{1, 2})) == Floats{1, 2});
+  CHECK(Tensor::from(std::array<int, 2>{1, 2}, {1, 2}).spec() == Spec{{1, 2}, Dtype::i32});
+  CHECK(Tensor::from(std::vector<bool>{true, false}).to_vector<bool>() == std::vector<bool>{true, false});
+  static_assert(is_element<long long> && is_element<bool> && is_element<double>);
+  static_assert(!is_element<unsigned> && !is_element<std::uint64_t> && !is_element<std::int16_t> && !is_element<char>);
+  CHECK_THROWS_WITH(Tensor().item(), "item: the tensor is undefined");
+}
+
+TEST_CASE("other parts of a known tensor need no other plan") {
+  const auto numbers = [](std::int64_t count) {
+    std::vector<float> result(static_cast<std::size_t>(count));
+    std::iota(result.begin(), result.end(), 0.0F);
+    return result;
+  };
+  const auto all = numbers(240);
+  const Tensor x = Tensor::from(all, {10, 6, 4});
+  const auto plans_of = [&](const std::function<Tensor(std::int64_t)>& part) {
+    eval({part(0)});
+    const auto plans = exec::statistics().plans_made;
+    for (std::int64_t i = 1; i < 6; ++i) eval({part(i)});
+    return exec::statistics().plans_made - plans;
+  };
+  CHECK(plans_of([&](std::int64_t i) { return x[i] * 2.0; }) == 0);
+  CHECK(plans_of([&](std::int64_t i) { return x[{{i, i + 3}}] * 2.0; }) == 0);
+  CHECK(plans_of([&](std::int64_t i) { return x[{{}, {i, i + 1}}] * 2.0; }) == 0);
+  CHECK(plans_of([&](std::int64_t i) { return x[{i - 6, i}] * 2.0; }) == 0);
+
+  const auto part = values(x[{{2, 4}, 5}]);
+  CHECK(part == Floats{68, 69, 70, 71, 92, 93, 94, 95});
+  CHECK(x[{{4, 2}}].shape() == Shape{0, 6, 4});
+  CHECK(x[{{-3, 100}}].shape() == Shape{3, 6, 4});
+  for (const auto dtype : {Dtype::f16, Dtype::bf16, Dtype::i32, Dtype::i64, Dtype::i8, Dtype::u8, Dtype::boolean}) {
+    const Tensor y = cast(x, dtype).detach();
+    CHECK(y[{3, {1, 3}}].dtype() == dtype);
+    CHECK(values(y[{3, {1, 3}}]) == values(cast(x, dtype)[{3, {1, 3}}]));
+  }
+  const auto slope = values(gradients(sum(square(x[{{1, 3}, 2}])), {x})[0]);
+  for (std::size_t i = 0; i < slope.size(); ++i)
+    CHECK(slope[i] == ((i / 24 == 1 || i / 24 == 2) && i / 4 % 6 == 2 ? 2 * all[i] : 0));
+  CHECK(check_gradients(
+            [](const auto& in) {
+              return square(in[0][{1, {0, 2}}]);
+            },
+            {Tensor::from(numbers(12), {2, 3, 2})})
+            .passed);
 }
 
 TEST_CASE("operators on tensors and numbers") {
@@ -71,6 +129,8 @@ TEST_CASE("parts of a tensor, as Python has them") {
   CHECK(values(gradients(sum(x[{0, 1}]), {x})[0][{0, {}, 0}]) == Floats{0, 1, 0});
   CHECK_THROWS_WITH(x[2], "x[...]: there is no element 2 in dimension 0 of f32[2, 3, 4]");
   CHECK_THROWS_WITH((x[{0, {}, -5}]), "x[...]: there is no element -5 in dimension 2 of f32[2, 3, 4]");
+  CHECK_THROWS_WITH((x[{{}, {2, 0, -1}}]), "x[...]: the step must be at least 1, not -1, in dimension 1 of f32[2, 3, 4]");
+  CHECK_THROWS_WITH((x[{{0, 2, 0}}]), Catch::StartsWith("x[...]: the step must be at least 1, not 0"));
   CHECK_THROWS_WITH((x[{0, 0, 0, 0}]), "x[...]: 4 parts for f32[2, 3, 4]");
 }
 

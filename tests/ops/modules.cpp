@@ -1,5 +1,8 @@
 // Models as users take them apart: parts by name, heads replaced, deep copies, weights that fit in part.
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <concepts>
+#include <memory>
 
 #include "clnet/clnet.h"
 
@@ -52,6 +55,46 @@ TEST_CASE("a Sequential takes layers, functions by name, lambdas and whole model
   const auto same = nn::Sequential{net};
   CHECK(same.children() == Names{"0"});
   CHECK(same.parameter("0.weight").same(net.parameter("0.weight")));
+}
+
+TEST_CASE("pointers to models of any class are layers of a Sequential") {
+  const Tensor x = Tensor::from({1.0, 2.0, 3.0, -1.0, 0.5, 2.0}, {2, 3});
+  const auto shared = std::make_shared<Net>();
+  nn::Sequential one{shared}, other{std::make_unique<Net>()};
+  CHECK(values(one(x)) == values((*shared)(x)));
+  CHECK(one.children() == Names{"0"});
+  CHECK(other(x).shape() == Shape{2, 2});
+  one.append(std::make_shared<nn::Linear>(2, 5));
+  CHECK(one(x).shape() == Shape{2, 5});
+  std::vector<std::shared_ptr<nn::Module>> list{std::make_shared<nn::Linear>(3, 4), std::make_shared<Net>()};
+  nn::Sequential of_list;
+  for (const auto& layer : list) of_list.append(layer);
+  CHECK(of_list.children() == Names{"0", "1"});
+  static_assert(!std::constructible_from<nn::Step, nn::Module&>, "the layer's class would be lost");
+}
+
+TEST_CASE("one Sequential in a Sequential is it, and one by pointer its child") {
+  nn::Sequential backbone{nn::Linear{3, 4}, relu};
+  nn::Sequential same{backbone}, nested;
+  nested.append(backbone);
+  nested.append(nn::Linear{4, 2});
+  CHECK(backbone(ones({1, 3})).shape() == Shape{1, 4});
+  CHECK(nested.parameters()[0].first == "0.0.weight");
+  same.append(nn::Linear{4, 2});
+  CHECK(backbone(ones({1, 3})).shape() == Shape{1, 2});
+
+  CHECK(nn::Sequential{models::make("mlp", {1, 2, 2}, 2)}.parameters()[0].first == "0.1.weight");
+  CHECK(nn::Sequential{models::make("resnet20", {3, 8, 8}, 2)}.parameters()[0].first == "0.conv1.weight");
+  CHECK(nn::Sequential{std::make_shared<nn::Sequential>(backbone)}.parameters()[0].first == "0.0.weight");
+  struct Own : nn::Sequential {
+    Own() { append(nn::Linear{3, 3}); }
+    Tensor forward(const Tensor& x) override { return nn::Sequential::forward(x) * 0.0; }
+  };
+  std::vector<nn::Sequential> blocks;
+  blocks.emplace_back(nn::Linear{3, 2}, relu);
+  blocks.push_back({nn::Linear{3, 2}, relu});
+  CHECK(blocks[1](ones({1, 3})).shape() == Shape{1, 2});
+  CHECK(values(nn::Sequential{Own(), relu}(ones({1, 3}))) == Floats(3, 0));
 }
 
 TEST_CASE("a module of several inputs needs no forward of one") {
@@ -128,6 +171,124 @@ TEST_CASE("a clone has parameters of its own") {
   CHECK_THROWS_WITH(nn::clone(nn::Sequential{models::make("mlp", {1, 2, 2}, 2), relu}), Catch::Contains("is held by pointer"));
 }
 
+namespace {
+
+/// Layers of any kind, held by pointer.
+struct List : nn::Module {
+  std::vector<std::shared_ptr<nn::Module>> layers{std::make_shared<nn::Linear>(3, 4), std::make_shared<nn::Linear>(4, 2)};
+  List() {
+    for (std::size_t i = 0; i < layers.size(); ++i) add(std::to_string(i), *layers[i]);
+  }
+  Tensor forward(const Tensor& x) override { return (*layers[1])((*layers[0])(x)); }
+};
+
+/// A layer that is there for its parameters only, and one of which a parameter is used.
+struct Spare : nn::Module {
+  nn::Parameter used;
+  Spare()
+      : used([this] {
+          const nn::Linear layer{3, 3};
+          add("layer", layer);
+          add("spare", nn::Linear{2, 2});
+          return layer.parameter("weight");
+        }()) {}
+  Tensor forward(const Tensor& x) override { return matmul(x, used) + parameter("layer.bias").value(); }
+};
+
+}  // namespace
+
+TEST_CASE("there is no clone that would go on with the parameters of the model") {
+  CHECK_THROWS_WITH(nn::clone(List()), Catch::StartsWith("clone: child '") && Catch::Contains("is held by pointer"));
+  // Nothing of it stays behind.
+  const Net net;
+  const Net shared = net;
+  CHECK(shared.parameter("fc.weight").same(net.parameter("fc.weight")));
+
+  Spare spare;
+  auto copy = nn::clone(spare);
+  const Tensor x = ones({1, 3});
+  CHECK(values(copy(x)) == values(spare(x)));
+  copy.parameter("layer.weight").set(zeros({3, 3}));
+  copy.parameter("layer.bias").set(zeros({3}));
+  CHECK(values(copy(x)) == Floats(3, 0));
+  CHECK(values(spare(x)) != Floats(3, 0));
+  nn::TransformerEncoder encoder{4, 2, 2, {.dim_feedforward = 8}, true};
+  CHECK_NOTHROW(nn::clone(nn::Sequential{encoder, [encoder](const Tensor& y) mutable { return encoder(y); }}));
+}
+
+TEST_CASE("what a module can make anew moves with it, and is not saved") {
+  nn::Sequential net{nn::PositionalEncoding{4, 0.0}};
+  CHECK(net.state().empty());
+  CHECK(net.parameters().empty());
+  CHECK(net.buffers().size() == 1);
+  CHECK(net.parameter("0.pe").value().shape() == Shape{5000, 4});
+  CHECK_NOTHROW(net.load_state({}));
+  const Tensor x = zeros({1, 2, 4});
+  const auto before = values(net(x));
+  auto copy = nn::clone(net);
+  copy.parameter("0.pe").set(zeros({5000, 4}));
+  CHECK(values(copy(x)) == Floats(8, 0));
+  CHECK(values(net(x)) == before);
+  for (const auto& info : Device::list()) {
+    const auto device = Device::find(std::to_string(info.platform_index) + ":" + std::to_string(info.device_index));
+    net.to(device);
+    CHECK(values(net(copy_to(x, device))) == before);
+  }
+}
+
+TEST_CASE("modes are kept one by one") {
+  Net net;
+  net.child("body").eval();
+  {
+    const nn::KeptModes kept(net);
+    net.train();
+    CHECK(net.body.training());
+    net.eval();
+  }
+  CHECK(net.training());
+  CHECK(net.fc.training());
+  CHECK_FALSE(net.body.training());
+}
+
+TEST_CASE("small layers") {
+  const Tensor x = reshape(arange(12, 0, 1, Dtype::f32), {2, 6});
+  CHECK(values(nn::Identity()(x)) == values(x));
+  CHECK(nn::Unflatten{1, {2, 3}}(x).shape() == Shape{2, 2, 3});
+  CHECK(nn::Unflatten{-2, {2, 1}}(x).shape() == Shape{2, 1, 6});
+  CHECK_THROWS_WITH((nn::Unflatten{1, {2, 2}}(x)), "Unflatten: dimension 1 of f32[2, 6] is not [2, 2]");
+
+  nn::Embedding words{4, 3, {.padding_idx = -1}};
+  CHECK(words.kind() == "Embedding(4, 3, padding_idx=-1)");
+  const auto ids = Tensor::from({3, 0, 3});
+  CHECK(values(words(ids)[0]) == Floats(3, 0));
+  CHECK(values(nn::gradients(sum(words(ids)), words.parameters())[0]) == Floats{1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  CHECK_THROWS_WITH((nn::Embedding{4, 3, {.padding_idx = 4}}), "Embedding: padding_idx 4 is none of 4 rows");
+  CHECK(nn::Sequential{words, nn::Linear{3, 2}}.summary({2, 5}, Dtype::i64).find("[2, 5, 2]") != std::string::npos);
+  CHECK_THROWS_WITH(nn::InstanceNorm2d{3}(zeros({3, 4, 4})),
+                    "InstanceNorm2d(3): expected {batch, 3, height, width}, got f32[3, 4, 4]");
+}
+
+TEST_CASE("initial values") {
+  manual_seed(1);
+  const auto deviation = [](const Tensor& w) { return stddev(w).item<double>(); };
+  CHECK(deviation(nn::init::xavier_normal({200, 100})) == Approx(std::sqrt(2.0 / 300)).epsilon(0.02));
+  CHECK(deviation(nn::init::xavier_uniform({200, 100}, 2)) == Approx(2 * std::sqrt(2.0 / 300)).epsilon(0.02));
+  CHECK(values(nn::init::constant({2}, 0.5)) == Floats{0.5F, 0.5F});
+  const auto cut = nn::init::trunc_normal({100, 100}, 1, 2, 0, 2);
+  CHECK(min(cut).item() >= 0);
+  CHECK(max(cut).item() <= 2);
+  CHECK(mean(cut).item() == Approx(1).epsilon(0.03));
+  CHECK(deviation(cut) == Approx(2 * 0.2839).epsilon(0.03));  // of a normal cut at half a deviation on each side
+  CHECK(deviation(nn::init::trunc_normal({100, 100})) == Approx(0.8796).epsilon(0.02));
+  CHECK_THROWS_AS(nn::init::trunc_normal({2}, 0, 0), Error);
+  for (const Shape& shape : {Shape{3, 5}, Shape{5, 3}, Shape{4, 2, 2}}) {
+    const auto w = flatten(nn::init::orthogonal(shape, 2), 1, -1);
+    const auto product = w.size(0) <= w.size(1) ? matmul(w, transpose(w, 0, 1)) : matmul(transpose(w, 0, 1), w);
+    for (std::int64_t i = 0; i < product.size(0); ++i)
+      for (std::int64_t j = 0; j < product.size(0); ++j) CHECK(product[{i, j}].item() == Approx(i == j ? 4 : 0).margin(1e-5));
+  }
+}
+
 TEST_CASE("weights that fit in part") {
   Net net;
   auto state = Net().state();
@@ -144,6 +305,11 @@ TEST_CASE("weights that fit in part") {
   CHECK(weight(net, "body.0.weight") == first);
   state.front().second = zeros({9});
   CHECK_THROWS_WITH(net.load_state(state, {.strict = false}), Catch::Contains("body.0.weight is f32[9]"));
+  const auto body = weight(net, "body.0.weight");
+  const auto rest = net.load_state(state, {.strict = false, .skip_unfitting = true});
+  CHECK(rest.unfitting == Names{"body.0.weight"});
+  CHECK(rest.missing == Names{"fc.weight", "fc.bias"});
+  CHECK(weight(net, "body.0.weight") == body);
 }
 
 TEST_CASE("an error on the way says in which layer") {

@@ -63,6 +63,20 @@ TEST_CASE("a loss that was built before the parameters changed counts at the val
   }
 }
 
+TEST_CASE("gradients by parameters are those of the values that the loss was built with") {
+  Scale model(1.0F), other;
+  auto optimizer = sgd(model);
+  const Tensor loss = sum(square(model.weight) * 0.5);
+  optimizer.step(loss);
+  CHECK(number(nn::gradients(loss, model.parameters())[0]) == 1);
+  model.weight.freeze();
+  CHECK(number(nn::gradients(loss, model.parameters())[0]) == 1);
+  CHECK(number(nn::gradients(loss, other.parameters())[0]) == 0);
+  CHECK_THROWS_WITH(nn::gradients(loss * sum(model.weight), model.parameters()),
+                    Catch::StartsWith("gradients: the loss was made with 2 different values of weight"));
+  CHECK_THROWS_WITH(nn::gradients(Tensor(), model.parameters()), "gradients: the loss is undefined");
+}
+
 TEST_CASE("a loss of another model is no loss for an optimizer") {
   Scale mine, other;
   auto optimizer = sgd(mine);

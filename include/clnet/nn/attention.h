@@ -49,7 +49,7 @@ class CLNET_API MultiheadAttention : public Module {
                                                 const AttentionMasks& masks = {}, bool average = true);
   using Module::operator();
   Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks = {}) {
-    return called([&] { return forward(query, key, value, masks); });
+    return called(*this, [&](auto& self) { return self.forward(query, key, value, masks); });
   }
   /// Room for so many positions.
   KVCache cache(std::int64_t batch, std::int64_t capacity, Dtype dtype = Dtype::f32) const;
@@ -62,6 +62,7 @@ class CLNET_API MultiheadAttention : public Module {
  private:
   MultiheadAttentionResult run(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks,
                                bool weights);
+  Tensor next(const Tensor& x, KVCache& cache);
   Tensor heads_of(const Tensor& x, std::int64_t count) const;
   Tensor merged(const Tensor& y) const;
   Tensor mask(const AttentionMasks& masks, const Shape& scores) const;
@@ -72,7 +73,8 @@ class CLNET_API MultiheadAttention : public Module {
   Linear out_;
 };
 
-/// Adds sinusoidal_positions() to x {batch, length, width}, then drops. (As in PyTorch's tutorials; it has no parameters.)
+/// Adds sinusoidal_positions() to x {batch, length, width}, then drops. (As in PyTorch's tutorials.) The table is a buffer `pe`
+/// that state() does not list.
 class CLNET_API PositionalEncoding : public Module {
  public:
   explicit PositionalEncoding(std::int64_t width, double dropout = 0.1, std::int64_t max_length = 5000, bool batch_first = true);
@@ -82,7 +84,7 @@ class CLNET_API PositionalEncoding : public Module {
  private:
   double dropout_;
   bool batch_first_;
-  Tensor table_;
+  Parameter table_;
 };
 
 }  // namespace clnet::nn

@@ -23,14 +23,18 @@ class CLNET_API Linear : public Module {
   std::optional<Parameter> bias_;
 };
 
+struct EmbeddingOptions {
+  std::optional<std::int64_t> padding_idx = std::nullopt;  ///< a row that starts as zeros and gets no gradient
+};
 /// Rows of weight {count, width} for integer indices.
 class CLNET_API Embedding : public Module {
  public:
-  Embedding(std::int64_t count, std::int64_t width);
+  Embedding(std::int64_t count, std::int64_t width, const EmbeddingOptions& options = {});
   Tensor forward(const Tensor& indices) override;
   std::string kind() const override;
 
  private:
+  EmbeddingOptions options_;
   Parameter weight_;
 };
 
@@ -42,6 +46,25 @@ class CLNET_API Flatten : public Module {
 
  private:
   int first_, last_;
+};
+
+/// One dimension as several.
+class CLNET_API Unflatten : public Module {
+ public:
+  Unflatten(int dim, const Shape& sizes) : dim_(dim), sizes_(sizes) {}
+  Tensor forward(const Tensor& x) override;
+  std::string kind() const override;
+
+ private:
+  int dim_;
+  Shape sizes_;
+};
+
+/// Gives what it gets: in the place of a layer that is to be left out.
+class CLNET_API Identity : public Module {
+ public:
+  Tensor forward(const Tensor& x) override { return x; }
+  std::string kind() const override { return "Identity"; }
 };
 
 }  // namespace clnet::nn

@@ -25,13 +25,18 @@ class Device;
 
 namespace clnet::nn {
 
+class Step;
+struct Clones;
+
 struct LoadOptions {
-  bool strict = true;  ///< names that are missing or unknown are errors
+  bool strict = true;           ///< names that are missing or unknown are errors
+  bool skip_unfitting = false;  ///< weights of another shape or dtype are left out; otherwise they are errors
 };
 /// The names that load_state() left out.
 struct LoadResult {
-  std::vector<std::string> missing;  ///< of the module, kept as they were
-  std::vector<std::string> unknown;  ///< to the module
+  std::vector<std::string> missing;    ///< of the module, kept as they were
+  std::vector<std::string> unknown;    ///< to the module
+  std::vector<std::string> unfitting;  ///< of another shape or dtype, kept as they were
 };
 
 /// The base of all layers and of a user's own: a handle to named parameters, buffers and children. Copies share them, so a module
@@ -61,8 +66,8 @@ class CLNET_API Module {
   /// Sets parameters and buffers from tensors of the same names, shapes and dtypes. Throws Error naming every missing, unknown,
   /// unfitting or repeated one, and those that differ although they are one parameter's; nothing is changed then.
   void load_state(const io::StateDict& state);
-  /// The same; not strict, only what both have is set, and what was left out returned. What does not fit is an error all the
-  /// same.
+  /// The same; not strict, only what both have is set, and what was left out returned. What has another shape or dtype is an
+  /// error all the same, unless skip_unfitting leaves it out, too.
   LoadResult load_state(const io::StateDict& state, const LoadOptions& options);
   /// A parameter or buffer by its full name, as "layer1.0.conv1.weight". Throws Error when there is none.
   Parameter parameter(const std::string& name) const;
@@ -70,13 +75,16 @@ class CLNET_API Module {
   /// buffers, children and mode; it cannot be called. Throws Error when there is none.
   std::vector<std::string> children() const;
   Module child(const std::string& name) const;
-  /// Puts another layer, of whatever kind, in the place of a child: model.replace("fc", nn::Linear{512, 7}). From then on it is
-  /// called and listed under that name, in this module and all that share the child; an optimizer has to be made anew. The child
-  /// must be called with one tensor by its operator().
-  template <class L>
-  void replace(const std::string& name, const L& layer) {
-    replace_child(name, layer, [layer = L(layer)](const Tensor& x) mutable { return layer(x); });
-  }
+  /// Puts another layer, of whatever kind, in the place of a child: model.replace("fc", nn::Linear{512, 7}), also a function of
+  /// one tensor or a model by pointer. From then on it is called and listed under that name, in this module and all that share
+  /// the child, and all handles of the child stand for it; an optimizer has to be made anew. The next replace() changes the
+  /// child's place again, not the layers that have been there; the first of them puts it back as it was. Throws Error when there
+  /// is no such child, and when the layer contains it.
+  ///
+  /// A child that is called with several inputs, as an LSTM with its states, needs a layer of the same class; where it gets
+  /// another, calls throw Error. What a module does outside of operator() and called(), as forward() that is called by hand, is
+  /// not replaced.
+  void replace(const std::string& name, const Step& step);
   /// Copies all parameters and buffers to a device.
   void to(const Device& device);
   /// Number of elements of all parameters, each counted once.
@@ -93,19 +101,22 @@ class CLNET_API Module {
   static void eval(std::initializer_list<Tensor> tensors) { clnet::eval(tensors); }
   static void eval(std::span<const Tensor> tensors, const Device& device) { clnet::eval(tensors, device); }
 
-  /// A table with a line per layer: name, kind, output shape, parameters. Nothing is computed.
-  std::string summary(const Shape& input);
+  /// A table with a line per layer: name, kind, output shape, parameters. Nothing is computed. The dtype is the input's.
+  std::string summary(const Shape& input, Dtype dtype = Dtype::f32);
   /// "Conv2d(1, 32, kernel_size=(3, 3))"; what summary() prints.
   virtual std::string kind() const { return "Module"; }
 
  protected:
   Module();
   Module(const Module& other);
-  Module& operator=(const Module&) = default;
+  /// Throws Error where this one is part of a module, which would go on with the old one: replace() is for that. Parts of a whole
+  /// module that is assigned may be.
+  Module& operator=(const Module& other);
 
-  /// Registers; names must be unique in the module (Error otherwise).
+  /// Registers; names must be unique in the module (Error otherwise). A buffer that is not saved moves with the module, but
+  /// state() does not list it: what the module can make anew.
   Parameter add_parameter(const std::string& name, const Tensor& value);
-  Parameter add_buffer(const std::string& name, const Tensor& value);
+  Parameter add_buffer(const std::string& name, const Tensor& value, bool saved = true);
   /// The same parameter under one more name (tied weights), here or in another module.
   Parameter add_parameter(const std::string& name, const Parameter& shared);
   Parameter add_buffer(const std::string& name, const Parameter& shared);
@@ -113,10 +124,30 @@ class CLNET_API Module {
   /// or contains it.
   void add(const std::string& name, const Module& child);
 
-  /// Calls `f` as operator()(x) calls forward(): in a scope of the module's name, which errors, traces and the rest say. For
-  /// layers of several inputs.
+  /// Calls f(layer) or, where replace() has put another in its place, f of that one: in a scope of the module's name, which
+  /// errors, traces and the rest say. For operators of several inputs:
+  ///   Tensor operator()(const Tensor& a, const Tensor& b) {
+  ///     return called(*this, [&](auto& self) { return self.left(a) + self.right(b); });
+  ///   }
+  /// Throws Error when the other one is of another class.
+  template <class L, class F>
+  static auto called(L& layer, const F& f) -> std::invoke_result_t<const F&, L&> {
+    const Module& module = layer;
+    if (auto* other = module.replacement()) {
+      if (auto* same = dynamic_cast<std::remove_const_t<L>*>(other)) return called<L>(*same, f);
+      module.fail_as_replaced(*other);
+    }
+    return module.in_scope([&] { return f(layer); });
+  }
+
+ private:
+  friend class Cloning;
+  friend class KeptModes;
+  struct State;
+  explicit Module(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
   template <class F>
-  auto called(const F& f) const {
+  auto in_scope(const F& f) const {
     const NamedScope scope(known_as());
     try {
       return f();
@@ -125,16 +156,29 @@ class CLNET_API Module {
       throw;
     }
   }
-
- private:
-  struct State;
-  explicit Module(std::shared_ptr<State> state) : state_(std::move(state)) {}
   /// The name under which it was added first; empty where it was not.
   const std::string& known_as() const;
   static void place(Error& error);
-  void replace_child(const std::string& name, const Module& layer, std::function<Tensor(const Tensor&)> forward);
+  /// What replace() has put here, or nullptr.
+  Module* replacement() const;
+  [[noreturn]] void fail_as_replaced(const Module& other) const;
+  /// What the names of parts refer to.
+  const std::shared_ptr<State>& present() const;
+  static void require_held(const Clones& clones);
 
   std::shared_ptr<State> state_;
+};
+
+/// Keeps the modes of a module and of each of its parts, and restores them in the end.
+class CLNET_API KeptModes {
+ public:
+  explicit KeptModes(const Module& module);
+  ~KeptModes();
+  KeptModes(const KeptModes&) = delete;
+  KeptModes& operator=(const KeptModes&) = delete;
+
+ private:
+  std::vector<std::pair<std::shared_ptr<Module::State>, bool>> modes_;
 };
 
 /// While there is one in a thread, copies made there of parameters and modules are deep: new slots of the present values.
@@ -144,40 +188,66 @@ class CLNET_API Cloning {
   ~Cloning();
   Cloning(const Cloning&) = delete;
   Cloning& operator=(const Cloning&) = delete;
+  /// Ends it. Throws Error when the copy of a module would not use the parameters that it got, because it holds a child by
+  /// pointer.
+  void finish();
+
+ private:
+  bool on_ = true;
 };
-/// A copy with parameters and buffers of its own, of the same values. What a module holds by pointer stays shared.
+/// A copy with parameters and buffers of its own, of the same values. Throws Error for a module that holds children by pointer;
+/// what else it holds by pointer stays shared.
 template <class M>
 M clone(const M& module) {
-  const Cloning scope;
-  return M(module);
+  Cloning scope;
+  M copy(module);
+  scope.finish();
+  return copy;
 }
+void clone(const Module&) = delete;  // its class is not known: no copy of what a pointer points to
 
 template <class T>
 concept Layer = std::derived_from<std::remove_cvref_t<T>, Module>;
 
 class Sequential;
 
-/// What may stand in a Sequential: a layer, a whole model (also by pointer, as models::make() gives it), or a function of one
-/// tensor by its name or as a lambda.
+/// What may stand in a Sequential or in the place of a layer: a layer, a whole model (also by pointer, as models::make() gives
+/// it), or a function of one tensor by its name or as a lambda.
 class CLNET_API Step {
  public:
   Step(Tensor (*function)(const Tensor&));  // NOLINT(google-explicit-constructor)
   template <Layer L>
-  Step(const L& layer);  // NOLINT(google-explicit-constructor)
+  Step(const L& layer)  // NOLINT(google-explicit-constructor)
+      : call_([held = L(layer)](const Tensor& x) mutable { return call(held, x); }),
+        module_([held = L(layer)]() mutable -> Module* { return &held; }) {}
+  Step(const Module&) = delete;  // its class would be lost: give the pointer
   template <class F>
   requires(!Layer<F> && std::is_invocable_r_v<Tensor, F&, const Tensor&>) Step(F function)  // NOLINT(google-explicit-constructor)
-      : Step(std::function<Tensor(const Tensor&)>(std::move(function)), nullptr) {}
-  Step(std::shared_ptr<Module> model);                                                      // NOLINT(google-explicit-constructor)
-  Step(std::unique_ptr<Module> model) : Step(std::shared_ptr<Module>(std::move(model))) {}  // NOLINT(google-explicit-constructor)
+      : call_(std::move(function)) {}
+  template <std::derived_from<Module> M>
+  Step(std::shared_ptr<M> model) : Step(Pointer{std::move(model)}) {}  // NOLINT(google-explicit-constructor)
+  template <std::derived_from<Module> M>
+  Step(std::unique_ptr<M> model) : Step(std::shared_ptr<M>(std::move(model))) {}  // NOLINT(google-explicit-constructor)
 
  private:
+  friend class Module;
   friend class Sequential;
-  /// `module` is what gets a name, if anything.
-  Step(std::function<Tensor(const Tensor&)> call, std::shared_ptr<const Module> module)
-      : call_(std::move(call)), module_(std::move(module)) {}
+  struct Pointer {
+    std::shared_ptr<Module> model;
+  };
+  explicit Step(Pointer pointer);
+  /// A layer that takes one tensor by an operator of its own, or by Module's.
+  template <class L>
+  static Tensor call(L& layer, const Tensor& x) {
+    if constexpr (std::is_invocable_r_v<Tensor, L&, const Tensor&>)
+      return layer(x);
+    else
+      return static_cast<Module&>(layer)(x);
+  }
 
   std::function<Tensor(const Tensor&)> call_;
-  std::shared_ptr<const Module> module_;
+  std::function<Module*()> module_;  ///< what gets a name, if anything
+  bool by_pointer_ = false;
 };
 
 /// Layers and functions (Tensor -> Tensor) one after the other; layers are named by their position, functions count.
@@ -187,7 +257,8 @@ class CLNET_API Sequential : public Module {
   // No moves: what was moved from would be no module.
   Sequential(const Sequential& other);
   Sequential& operator=(const Sequential&) = default;
-  /// Of one Sequential alone: a copy of it.
+  /// Of one Sequential alone: a handle to the same layers, as copies of modules are; append() makes it a child. By pointer it is
+  /// a child.
   Sequential(std::initializer_list<Step> steps);
   template <class... Steps>
   requires(sizeof...(Steps) > 1 && (... && std::constructible_from<Step, Steps&&>)) explicit Sequential(Steps&&... steps)
@@ -200,8 +271,5 @@ class CLNET_API Sequential : public Module {
   using Steps = std::vector<std::function<Tensor(const Tensor&)>>;
   std::shared_ptr<Steps> steps_ = std::make_shared<Steps>();  ///< shared by copies, as the children are
 };
-
-template <Layer L>
-Step::Step(const L& layer) : Step([layer = L(layer)](const Tensor& x) mutable { return layer(x); }, std::make_shared<L>(layer)) {}
 
 }  // namespace clnet::nn

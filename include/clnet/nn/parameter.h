@@ -60,7 +60,9 @@ using NamedParameters = std::vector<std::pair<std::string, Parameter>>;
 CLNET_API void assign(std::span<const std::pair<Parameter, Tensor>> values);
 CLNET_API void assign(std::initializer_list<std::pair<Parameter, Tensor>> values);
 
-/// The gradients of a loss by parameters, in their order: gradients(loss, model.parameters()).
+/// The gradients of a loss by parameters, in their order: gradients(loss, model.parameters()). As an optimizer, it takes them at
+/// the values that the loss was built with, which may be older than the present ones. Zeros where the loss does not reach; Error
+/// where it sees one parameter at two values.
 CLNET_API std::vector<Tensor> gradients(const Tensor& loss, const NamedParameters& parameters);
 
 }  // namespace clnet::nn

@@ -66,7 +66,7 @@ class CLNET_API LSTM : public Recurrent {
   using Module::operator();
   Tensor forward(const Tensor& x) override { return run(x, {}, {}, {}).output; }
   LstmResult operator()(const Tensor& x, const LstmState& initial, const Tensor& lengths = {}) const {
-    return called([&] { return run(x, initial.h, initial.c, lengths); });
+    return called(*this, [&](auto& self) { return self.run(x, initial.h, initial.c, lengths); });
   }
 };
 class CLNET_API GRU : public Recurrent {
@@ -101,7 +101,7 @@ class CLNET_API RNNCell : public RecurrentCell {
   /// The state after zeros.
   Tensor forward(const Tensor& x) override { return next(x, Tensor{}); }
   Tensor operator()(const Tensor& x, const Tensor& h) const {
-    return called([&] { return next(x, h); });
+    return called(*this, [&](auto& self) { return self.next(x, h); });
   }
 
  private:
@@ -116,7 +116,7 @@ class CLNET_API LSTMCell : public RecurrentCell {
   using Module::operator();
   Tensor forward(const Tensor& x) override { return next(x, LstmState{}).h; }
   LstmState operator()(const Tensor& x, const LstmState& state) const {
-    return called([&] { return next(x, state); });
+    return called(*this, [&](auto& self) { return self.next(x, state); });
   }
 
  private:
@@ -129,7 +129,7 @@ class CLNET_API GRUCell : public RecurrentCell {
   using Module::operator();
   Tensor forward(const Tensor& x) override { return next(x, Tensor{}); }
   Tensor operator()(const Tensor& x, const Tensor& h) const {
-    return called([&] { return next(x, h); });
+    return called(*this, [&](auto& self) { return self.next(x, h); });
   }
 
  private:

@@ -33,7 +33,7 @@ class CLNET_API TransformerEncoderLayer : public Module {
   Tensor forward(const Tensor& x, const AttentionMasks& masks);
   using Module::operator();
   Tensor operator()(const Tensor& x, const AttentionMasks& masks) {
-    return called([&] { return forward(x, masks); });
+    return called(*this, [&](auto& self) { return self.forward(x, masks); });
   }
   /// x, the positions that follow those in the cache, as forward() with is_causal has them: MultiheadAttention::step().
   Tensor step(const Tensor& x, KVCache& cache);
@@ -62,7 +62,7 @@ class CLNET_API TransformerDecoderLayer : public Module {
   using Module::operator();
   Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
                     const AttentionMasks& memory_masks = {}) {
-    return called([&] { return forward(x, memory, masks, memory_masks); });
+    return called(*this, [&](auto& self) { return self.forward(x, memory, masks, memory_masks); });
   }
   std::string kind() const override;
 
@@ -83,7 +83,7 @@ class CLNET_API TransformerEncoder : public Module {
   Tensor forward(const Tensor& x, const AttentionMasks& masks);
   using Module::operator();
   Tensor operator()(const Tensor& x, const AttentionMasks& masks) {
-    return called([&] { return forward(x, masks); });
+    return called(*this, [&](auto& self) { return self.forward(x, masks); });
   }
   /// As TransformerEncoderLayer::step(), with a cache for each layer.
   Tensor step(const Tensor& x, std::vector<KVCache>& caches);
@@ -106,7 +106,7 @@ class CLNET_API TransformerDecoder : public Module {
   using Module::operator();
   Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
                     const AttentionMasks& memory_masks = {}) {
-    return called([&] { return forward(x, memory, masks, memory_masks); });
+    return called(*this, [&](auto& self) { return self.forward(x, memory, masks, memory_masks); });
   }
   std::string kind() const override { return "TransformerDecoder"; }
 
@@ -128,7 +128,7 @@ class CLNET_API Transformer : public Module {
   Tensor forward(const Tensor& source, const Tensor& target, const TransformerMasks& masks = {});
   using Module::operator();
   Tensor operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks = {}) {
-    return called([&] { return forward(source, target, masks); });
+    return called(*this, [&](auto& self) { return self.forward(source, target, masks); });
   }
   std::string kind() const override { return "Transformer"; }
 

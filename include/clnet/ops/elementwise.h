@@ -156,7 +156,8 @@ CLNET_API Tensor lerp(const Tensor& a, const Tensor& b, double weight);
 CLNET_API Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight);
 /// `value` where `mask` (bool, broadcast) is true, else x.
 CLNET_API Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
-/// The same value, where gradients stop. Unlike Tensor::detach() it evaluates nothing.
+/// The same value, where gradients stop. Unlike Tensor::detach() it evaluates nothing and keeps the graph behind it: a state that
+/// is carried from step to step (docs/training.md) must be detached, or each step computes all those before it.
 CLNET_API Tensor stop_gradient(const Tensor& x);
 
 }  // namespace clnet

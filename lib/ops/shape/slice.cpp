@@ -6,6 +6,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/exec/record/work.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
 #include "lib/ops/shape/strided_copy.h"
@@ -90,23 +91,42 @@ Tensor slice(const Tensor& x, int dim, std::int64_t start, std::int64_t stop, st
   return count <= 1 ? forwards : apply(std::make_shared<Slice>(at, count - 1, count, -1), {forwards});
 }
 
+namespace {
+
+/// Elements that are there. Of a value that is known, as a data set, another start comes with each step, and must not make a plan
+/// of its own; of one that is still to be computed, as the outputs of a recurrent layer, they are a view.
+Tensor range(const Tensor& x, bool known, int dim, std::int64_t start, std::int64_t count) {
+  if (count == 0 || count == x.size(dim) || !known) return slice(x, dim, start, start + count);
+  const Tensor first = Tensor::scalar(static_cast<double>(start), Dtype::i64);
+  return index_select(x, dim, count == 1 ? reshape(first, {1}) : arange(count) + first);
+}
+
+}  // namespace
+
 Tensor Tensor::operator[](std::initializer_list<Index> parts) const {
   require_defined("x[...]", {{"x", *this}});
   if (static_cast<int>(parts.size()) > rank())
     throw ShapeError(fmt::format("x[...]: {} parts for {}", parts.size(), to_string(spec())));
+  const bool known = exec::value_of(*this) != nullptr;
   Tensor result = *this;
   int dim = 0;
   for (const auto& part : parts) {
+    const auto extent = result.size(dim);
     if (!part.is_element) {
-      result = slice(result, dim++, part.start, part.stop, part.step);
+      if (part.step < 1)
+        throw Error(fmt::format("x[...]: the step must be at least 1, not {}, in dimension {} of {}", part.step,
+                                &part - parts.begin(), to_string(spec())));
+      const auto place = [&](std::int64_t at) { return std::clamp(at < 0 ? at + extent : at, std::int64_t{0}, extent); };
+      const auto first = place(part.start), count = std::max(place(part.stop) - first, std::int64_t{0});
+      result = part.step == 1 ? range(result, known, dim, first, count) : slice(result, dim, part.start, part.stop, part.step);
+      ++dim;
       continue;
     }
-    const auto extent = result.size(dim);
     if (part.start < -extent || part.start >= extent)
       throw ShapeError(fmt::format("x[...]: there is no element {} in dimension {} of {}", part.start, &part - parts.begin(),
                                    to_string(spec())));
     const auto at = part.start < 0 ? part.start + extent : part.start;
-    result = squeeze(slice(result, dim, at, at + 1), dim);
+    result = squeeze(range(result, known, dim, at, 1), dim);
   }
   return result;
 }

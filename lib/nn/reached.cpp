@@ -1,4 +1,4 @@
-#include "lib/optim/reached.h"
+#include "lib/nn/reached.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "lib/graph/node.h"
 #include "lib/graph/slot.h"
 
-namespace clnet::optim {
+namespace clnet::nn {
 
 namespace {
 
@@ -35,30 +35,41 @@ std::unordered_map<std::uint64_t, std::vector<Tensor>> leaves_by_slot(const Tens
 
 }  // namespace
 
-std::vector<Tensor> reached_leaves(std::string_view optimizer, const Tensor& loss, const nn::NamedParameters& parameters) {
+std::vector<Tensor> leaves_of(std::string_view who, const Tensor& loss, const NamedParameters& parameters) {
   const auto reached = leaves_by_slot(loss);
-  std::vector<Tensor> leaves(parameters.size());
-  std::size_t frozen = 0;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const auto& [name, parameter] = parameters[i];
-    if (parameter.frozen()) {
-      ++frozen;
-      continue;
-    }
+  std::vector<Tensor> leaves;
+  for (const auto& [name, parameter] : parameters) {
+    auto& leaf = leaves.emplace_back();
     const auto found = reached.find(parameter.slot()->id);
     if (found == reached.end()) continue;
     if (found->second.size() > 1)
       throw Error(
           fmt::format("{}: the loss was made with {} different values of {}, before and after a change; detach() what the other "
                       "ones gave",
-                      optimizer, found->second.size(), name));
-    leaves[i] = found->second[0];
+                      who, found->second.size(), name));
+    leaf = found->second[0];
   }
-  if (std::none_of(leaves.begin(), leaves.end(), [](const Tensor& leaf) { return leaf.defined(); }))
-    throw Error(fmt::format("{}: the loss depends on none of its {} parameters{}{}; it may be another model's", optimizer,
-                            parameters.size(), parameters.empty() ? "" : fmt::format(" ({} is the first)", parameters[0].first),
-                            frozen == 0 ? "" : fmt::format(" but perhaps {} frozen ones", frozen)));
   return leaves;
 }
 
-}  // namespace clnet::optim
+std::vector<Tensor> reached_leaves(std::string_view optimizer, const Tensor& loss, const NamedParameters& parameters) {
+  NamedParameters moving;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].second.frozen()) continue;
+    moving.push_back(parameters[i]);
+    places.push_back(i);
+  }
+  const auto leaves = leaves_of(optimizer, loss, moving);
+  if (std::none_of(leaves.begin(), leaves.end(), [](const Tensor& leaf) { return leaf.defined(); })) {
+    const auto frozen = parameters.size() - moving.size();
+    throw Error(fmt::format("{}: the loss depends on none of its {} parameters{}{}; it may be another model's", optimizer,
+                            parameters.size(), parameters.empty() ? "" : fmt::format(" ({} is the first)", parameters[0].first),
+                            frozen == 0 ? "" : fmt::format(" but perhaps {} frozen ones", frozen)));
+  }
+  std::vector<Tensor> result(parameters.size());
+  for (std::size_t i = 0; i < places.size(); ++i) result[places[i]] = leaves[i];
+  return result;
+}
+
+}  // namespace clnet::nn

@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+
+#include <typeinfo>
+
+#include "clnet/error.h"
+#include "clnet/nn.h"
+#include "lib/nn/cloning.h"
+
+namespace clnet::nn {
+
+namespace {
+
+/// A model that is only known by pointer.
+struct Pointed {
+  std::shared_ptr<Module> model;
+
+  explicit Pointed(std::shared_ptr<Module> m) : model(std::move(m)) {}
+  Pointed(const Pointed& other) : model(other.model) {
+    if (cloning_now()) throw Error(fmt::format("clone: a {} that is held by pointer has no copy", model->kind()));
+  }
+  Tensor operator()(const Tensor& x) const { return (*model)(x); }
+  Module* operator()() const { return model.get(); }
+};
+
+}  // namespace
+
+Step::Step(Tensor (*function)(const Tensor&)) : call_(function) {
+  if (!function) throw Error("Sequential: a function is null");
+}
+
+Step::Step(Pointer pointer) : by_pointer_(true) {
+  if (!pointer.model) throw Error("Sequential: a model's pointer is null");
+  const Pointed pointed(std::move(pointer.model));
+  call_ = pointed;
+  module_ = pointed;
+}
+
+Sequential::Sequential(const Sequential& other)
+    : Module(other), steps_(cloning_now() ? std::make_shared<Steps>(*other.steps_) : other.steps_) {}
+
+Sequential::Sequential(std::initializer_list<Step> steps) {
+  // Sequential{sequential} is this constructor for some compilers, and the copy constructor for others.
+  if (steps.size() == 1 && steps.begin()->module_ && !steps.begin()->by_pointer_) {
+    const Module& only = *steps.begin()->module_();
+    if (typeid(only) == typeid(Sequential)) {
+      *this = static_cast<const Sequential&>(only);
+      return;
+    }
+  }
+  for (const auto& step : steps) append(step);
+}
+
+void Sequential::append(const Step& step) {
+  if (step.module_) add(std::to_string(steps_->size()), *step.module_());
+  steps_->push_back(step.call_);
+}
+
+Tensor Sequential::forward(const Tensor& x) {
+  Tensor y = x;
+  for (const auto& step : *steps_) y = step(y);
+  return y;
+}
+
+}  // namespace clnet::nn
