@@ -54,12 +54,12 @@ struct DtypeOf<bool> {
 };
 /// The type that tensors take T for: signed integers of the size of std::int32_t and std::int64_t, as long long, are these.
 template <class T>
-using Element = std::conditional_t<!std::is_integral_v<T> || !std::is_signed_v<T> || sizeof(T) < 4, T,
-                                   std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>>;
+using ElementType = std::conditional_t<!std::is_integral_v<T> || !std::is_signed_v<T> || sizeof(T) < 4, T,
+                                       std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>>;
 /// Whether there are tensors of T. Doubles are stored as f32.
 template <class T>
-inline constexpr bool is_element = std::is_same_v<T, double> || requires {
-  DtypeOf<Element<T>>::value;
+inline constexpr bool is_element_type = std::is_same_v<T, double> || requires {
+  DtypeOf<ElementType<T>>::value;
 };
 
 template <class T>

@@ -34,7 +34,7 @@ class Reading {
   bool ready() const { return is_read(*pending_); }
   /// Waits for the values, converted as to_vector() does. Throws DeviceError where the transfer failed.
   std::vector<T> get() const {
-    const auto values = std::make_unique<Element<T>[]>(count_);
+    const auto values = std::make_unique<ElementType<T>[]>(count_);
     finish_reading(*pending_, values.get());
     return std::vector<T>(values.get(), values.get() + count_);
   }
@@ -75,12 +75,12 @@ class CLNET_API Tensor {
   template <class T, std::size_t count>
   static Tensor from(std::span<T, count> values, const Shape& shape) {
     using Given = std::remove_const_t<T>;
-    static_assert(is_element<Given>,
+    static_assert(is_element_type<Given>,
                   "Tensor::from takes float, double, bool, std::int8_t, std::uint8_t, std::int32_t or std::int64_t");
     if constexpr (std::is_same_v<Given, double>)
       return from(std::vector<float>(values.begin(), values.end()), shape);
-    else if constexpr (is_element<Given>)
-      return from_bytes(values.data(), values.size_bytes(), {shape, dtype_of<Element<Given>>});
+    else if constexpr (is_element_type<Given>)
+      return from_bytes(values.data(), values.size_bytes(), {shape, dtype_of<ElementType<Given>>});
   }
   template <class T, std::size_t count>
   static Tensor from(std::span<T, count> values) {
@@ -130,11 +130,13 @@ class CLNET_API Tensor {
   std::int64_t size(int dim) const { return shape()[dim]; }
   std::int64_t numel() const { return shape().numel(); }
 
-  /// A part: x[2] is an element of the first dimension, x[{1, {}, {0, 5}, {0, 10, 2}}] is Python's x[1, :, 0:5,
-  /// 0:10:2]. Dimensions that are not given are taken whole. Of a tensor whose value is known, as a data set, other elements and
-  /// ranges (without a step) make no other plan; of one that is still to be computed, a part is a view where it can be, and
-  /// another one another plan: narrow() makes none there. Throws ShapeError for too many dimensions and for an element that is
-  /// not there.
+  /// A part: x[2] is an element of the first dimension, x[{1, {}, {0, 5}, {0, 10, 2}}] is Python's x[1, :, 0:5, 0:10:2].
+  /// Dimensions that are not given are taken whole. Throws ShapeError for too many dimensions and for an element that is not
+  /// there.
+  ///
+  /// Of a tensor whose value is known, as a data set, other elements and ranges (without a step) make no other plan. Of a
+  /// parameter, or a tensor that is still to be computed, a part is a view where it can be, and another one makes another plan;
+  /// narrow() makes none there.
   Tensor operator[](std::int64_t element) const { return (*this)[{Index(element)}]; }
   Tensor operator[](std::initializer_list<Index> parts) const;
 
@@ -150,9 +152,9 @@ class CLNET_API Tensor {
       read(values.get());
       return std::vector<bool>(values.get(), values.get() + count);
     } else {
-      std::vector<Element<T>> out(count);
+      std::vector<ElementType<T>> out(count);
       read(out.data());
-      if constexpr (std::is_same_v<T, Element<T>>)
+      if constexpr (std::is_same_v<T, ElementType<T>>)
         return out;
       else
         return std::vector<T>(out.begin(), out.end());
@@ -162,7 +164,7 @@ class CLNET_API Tensor {
   T item() const {
     require_readable<T>();
     require_one_element();
-    Element<T> value;
+    ElementType<T> value;
     read(&value);
     return static_cast<T>(value);
   }
@@ -191,7 +193,7 @@ class CLNET_API Tensor {
  private:
   template <class T>
   static constexpr void require_readable() {
-    static_assert(is_element<T>,
+    static_assert(is_element_type<T>,
                   "values are read as float, double, bool, std::int8_t, std::uint8_t, std::int32_t or std::int64_t");
   }
   template <class T>

@@ -65,10 +65,8 @@ struct Module::State {
 
   /// Is a child of `parent` from now on.
   void join(const std::shared_ptr<State>& parent, const std::string& name) {
-    if (!is_part()) {
-      parents.clear();
-      known_as = name;
-    }
+    std::erase_if(parents, [](const auto& one) { return one.expired(); });
+    if (parents.empty()) known_as = name;
     parents.push_back(parent);
   }
   void leave(const std::shared_ptr<State>& parent) {

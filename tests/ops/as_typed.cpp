@@ -47,8 +47,9 @@ TEST_CASE("tensors are made from the other numbers of C++, and read as these") {
   CHECK(values(Tensor::from(std::array<float, 2>{1, 2})) == Floats{1, 2});
   CHECK(Tensor::from(std::array<int, 2>{1, 2}, {1, 2}).spec() == Spec{{1, 2}, Dtype::i32});
   CHECK(Tensor::from(std::vector<bool>{true, false}).to_vector<bool>() == std::vector<bool>{true, false});
-  static_assert(is_element<long long> && is_element<bool> && is_element<double>);
-  static_assert(!is_element<unsigned> && !is_element<std::uint64_t> && !is_element<std::int16_t> && !is_element<char>);
+  static_assert(is_element_type<long long> && is_element_type<bool> && is_element_type<double>);
+  static_assert(!is_element_type<unsigned> && !is_element_type<std::uint64_t> && !is_element_type<std::int16_t> &&
+                !is_element_type<char>);
   CHECK_THROWS_WITH(Tensor().item(), "item: the tensor is undefined");
 }
 

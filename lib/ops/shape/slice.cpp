@@ -94,7 +94,8 @@ Tensor slice(const Tensor& x, int dim, std::int64_t start, std::int64_t stop, st
 namespace {
 
 /// Elements that are there. Of a value that is known, as a data set, another start comes with each step, and must not make a plan
-/// of its own; of one that is still to be computed, as the outputs of a recurrent layer, they are a view.
+/// of its own; of one that is still to be
+/// computed, as the outputs of a recurrent layer, and of parameters, they are a view, whose gradient is a range as well.
 Tensor range(const Tensor& x, bool known, int dim, std::int64_t start, std::int64_t count) {
   if (count == 0 || count == x.size(dim) || !known) return slice(x, dim, start, start + count);
   const Tensor first = Tensor::scalar(static_cast<double>(start), Dtype::i64);
@@ -107,7 +108,7 @@ Tensor Tensor::operator[](std::initializer_list<Index> parts) const {
   require_defined("x[...]", {{"x", *this}});
   if (static_cast<int>(parts.size()) > rank())
     throw ShapeError(fmt::format("x[...]: {} parts for {}", parts.size(), to_string(spec())));
-  const bool known = exec::value_of(*this) != nullptr;
+  const bool known = exec::value_of(*this) && node()->slot == 0;
   Tensor result = *this;
   int dim = 0;
   for (const auto& part : parts) {
