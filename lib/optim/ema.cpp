@@ -41,7 +41,7 @@ EMA::EMA(const nn::Module& module, const EMAOptions& options) : impl_(std::make_
   for (const auto& [name, parameter] : parameters) present.push_back(cast(parameter.value(), Dtype::f32));
   eval(present);
   for (std::size_t i = 0; i < present.size(); ++i)
-    impl_->entries.push_back({parameters[i].first, parameters[i].second, nn::Parameter(present[i]), {}});
+    impl_->entries.push_back({parameters[i].first, parameters[i].second, nn::Parameter(present[i]), {}, {}});
 }
 
 void EMA::update() {
