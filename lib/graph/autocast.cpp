@@ -49,7 +49,7 @@ struct Autocast::Scope {
     if (x.dtype() == wanted) return x;
     // What was widened only to be narrowed again.
     const auto& node = *x.node();
-    if (wanted == dtype && x.dtype() == Dtype::f32 && node.op && node.op->name() == "cast" && node.slot == 0 &&
+    if (wanted == dtype && x.dtype() == Dtype::f32 && dynamic_cast<const Cast*>(node.op.get()) && node.slot == 0 &&
         !node.inputs.empty() && node.inputs[0].dtype() == wanted)
       return node.inputs[0];
     if (casts_.size() > most_) forget();
