@@ -191,7 +191,7 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
 }
 
 void Context::settle() {
-  if (!has_quirk(info_, "pocl-exit")) return;
+  if (!has_quirk(info_, "pocl-exit") && !has_quirk(info_, "rusticl-exit")) return;
   try {
     finish();
   } catch (const Error& error) {

@@ -67,7 +67,7 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   void flush();
   /// Waits until everything enqueued is done.
   void finish();
-  /// To be called when kernels have been launched for the first time: with the quirk pocl-exit, waits for them.
+  /// To be called when kernels have been launched for the first time: with the quirks pocl-exit and rusticl-exit, waits for them.
   void settle();
   /// Gives memory kept for reuse back to the driver.
   void trim();

@@ -47,6 +47,11 @@ constexpr std::array table{
         "aborts the process when it is given a binary that is not its own; clnet's cache files carry a checksum and the driver's "
         "version, so it is never given one",
         [](const DeviceInfo& info) { return info.platform == "rusticl"; }, [](DeviceInfo&) {}},
+    Quirk{
+        "rusticl-exit",
+        "llvmpipe compiles a kernel when it first runs, also while the process exits and LLVM is torn down: clnet waits for the "
+        "first run of each plan",
+        [](const DeviceInfo& info) { return info.platform == "rusticl"; }, [](DeviceInfo&) {}},
     Quirk{"rusticl-kernel-groups",
           "says that kernels take groups of 32 work-items, and runs them in groups as large as the device's: it is not asked",
           [](const DeviceInfo& info) { return info.platform == "rusticl"; }, [](DeviceInfo&) {}},
