@@ -172,7 +172,7 @@ Module::Module(const Module& other) : state_(State::copy_of(other.state_)) {}
 Tensor Module::forward(const Tensor&) { throw Unsupported(fmt::format("{}: has no forward() of one tensor", kind())); }
 
 Module& Module::operator=(const Module& other) {
-  if (state_ == other.state_) return *this;
+  if (this == &other || state_ == other.state_) return *this;
   // A module that is assigned assigns its members one by one, each from the other module's part of the same name.
   if (state_->is_part() && !(other.state_->is_part() && other.state_->known_as == state_->known_as))
     throw Error(fmt::format("module: '{}' is part of a module, which would go on with the old one; use replace()", known_as()));
