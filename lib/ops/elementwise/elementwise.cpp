@@ -88,7 +88,7 @@ const Row reciprocal_row{"reciprocal", 1, Takes::floats, false, "1.0f / a",
                          [](const At& t) { return Tensors{-t.g * square(t.y)}; }, Steps::several, Precision::full};
 const Row sin_row{"sin", 1, Takes::floats, false, "sin(a)", [](const At& t) { return Tensors{t.g * cos(t.a)}; }};
 const Row cos_row{"cos", 1, Takes::floats, false, "cos(a)", [](const At& t) { return Tensors{-t.g * sin(t.a)}; }};
-const Row erf_row{"erf", 1, Takes::floats, false, "erf(a)",
+const Row erf_row{"erf", 1, Takes::floats, false, "clnet_erf(a)",
                   [](const At& t) { return Tensors{t.g * exp(-square(t.a)) * 1.1283791670955126}; }};
 const Row floor_row{"floor", 1, Takes::floats, false, "floor(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
 const Row ceil_row{"ceil", 1, Takes::floats, false, "ceil(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
@@ -116,7 +116,7 @@ const Row selu_row{"selu", 1, Takes::floats, false, "1.0507009873554805f * (a > 
                      return Tensors{t.g * 1.0507009873554805 *
                                     where(greater(t.a, 0.0), ones_like(t.a), exp(minimum(t.a, 0.0)) * 1.6732632423543772)};
                    }};
-const Row gelu_erf_row{"gelu_erf", 1, Takes::floats, false, "0.5f * (a < -200.0f ? -200.0f : a) * (1.0f + erf(a * 0.70710678118654752f))", [](const At& t) {
+const Row gelu_erf_row{"gelu_erf", 1, Takes::floats, false, "0.5f * (a < -200.0f ? -200.0f : a) * (1.0f + clnet_erf(a * 0.70710678118654752f))", [](const At& t) {
                          const Tensor a = near_zero(t.a), cdf = (erf(a * 0.7071067811865476) + 1.0) * 0.5;
                          return Tensors{t.g * (cdf + a * exp(square(a) * -0.5) * 0.3989422804014327)};
                        }};
