@@ -23,6 +23,8 @@ namespace {
 constexpr int cheap = 8;
 constexpr std::int64_t small_ratio = 16;  // a value with so many times fewer elements than its readers costs nothing to read
 constexpr std::size_t most_nodes = 64, most_buffers = 32, most_loops = 4, most_epilogue_buffers = 8;
+// Compilers make no vectors of several functions within another kernel's tile: the gradient of gelu took six times its product.
+constexpr int most_epilogue_cost = 40;
 constexpr std::int64_t most_joined_elements = 1 << 16;
 
 thread_local int disabled_here = 0;
@@ -156,7 +158,9 @@ class Fusion {
       const auto outputs = grouping_.outputs(group);
       const auto kernel = kernel_of(grouping_.group(group).members, outputs);
       if (!kernel || !FusedEpilogue::possible(*kernel, head) || grouping_.elements(outputs[0]) != grouping_.elements(k)) continue;
-      if (kernel->parameter_bytes() > parameter_limit_ / 2 || kernel->buffers.size() > most_epilogue_buffers) continue;
+      if (kernel->parameter_bytes() > parameter_limit_ / 2 || kernel->buffers.size() > most_epilogue_buffers ||
+          kernel->cost() > most_epilogue_cost)
+        continue;
       grouping_.join(k, group, *joint);
       grouping_.set_head(group, k);
     }
