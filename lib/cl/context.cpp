@@ -235,18 +235,30 @@ void Context::write(const Buffer& target, std::size_t offset, const void* source
   });
 }
 
+namespace {
+
+/// Not a blocking read: rusticl's returns early when another thread flushes the queue meanwhile. Returns the queue that it is in.
+cl::CommandQueue enqueue_read(MainQueue& main, const Buffer& source, std::size_t offset, void* target, std::size_t bytes,
+                              cl::Event& event) {
+  return main.with([&](const cl::CommandQueue& queue) {
+    queue.enqueueReadBuffer(source.memory(), CL_FALSE, offset, bytes, target, nullptr, &event);
+    return queue;
+  });
+}
+
+std::string read_text(const Buffer& source, std::size_t offset, std::size_t bytes) {
+  return fmt::format("read of {} bytes at {} from {}", bytes, offset, source.bytes());
+}
+
+}  // namespace
+
 void Context::read(const Buffer& source, std::size_t offset, void* target, std::size_t bytes) {
   if (bytes == 0) return;
   require_drivers();
-  const auto what = [&] { return fmt::format("read of {} bytes at {} from {}", bytes, offset, source.bytes()); };
+  const auto what = [&] { return read_text(source, offset, bytes); };
   checked(what, [&] {
-    // Not a blocking read: rusticl's returns early when another thread flushes the queue meanwhile.
     cl::Event event;
-    const auto its_queue = queue_->with([&](const cl::CommandQueue& queue) {
-      queue.enqueueReadBuffer(source.memory(), CL_FALSE, offset, bytes, target, nullptr, &event);
-      return queue;
-    });
-    wait_until_over(its_queue, event);
+    wait_until_over(enqueue_read(*queue_, source, offset, target, bytes, event), event);
     in_flight_.collect();
     profile(event, {"read", "", static_cast<double>(bytes), 0});
   });
@@ -256,12 +268,9 @@ std::unique_ptr<Context::Reading> Context::start_reading(const Buffer& source, s
   std::unique_ptr<Reading> reading(new Reading(shared_from_this(), bytes));
   if (bytes == 0) return reading;
   require_drivers();
-  const auto what = [&] { return fmt::format("read of {} bytes at {} from {}", bytes, offset, source.bytes()); };
+  const auto what = [&] { return read_text(source, offset, bytes); };
   checked(what, [&] {
-    queue_->with([&](const cl::CommandQueue& queue) {
-      queue.enqueueReadBuffer(source.memory(), CL_FALSE, offset, bytes, reading->bytes_.get(), nullptr, &reading->event_);
-      reading->queue_ = queue;
-    });
+    reading->queue_ = enqueue_read(*queue_, source, offset, reading->bytes_.get(), bytes, reading->event_);
     reading->queue_.flush();
     profile(reading->event_, {"read", "", static_cast<double>(bytes), 0});
   });

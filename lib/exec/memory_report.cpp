@@ -52,13 +52,14 @@ std::vector<Use> uses(const Recording& recording, const Placement& placement) {
       use.first = std::min(use.first, i);
       use.last = i;
     });
+  // What was given an input's memory takes none of its own while that is in use.
+  for (const auto& grant : placement.grants) {
+    auto& use = all[static_cast<std::size_t>(grant.to)];
+    use.first = std::max(use.first, grant.command + 1);
+  }
   std::erase_if(all, [&](const Use& use) {
     return use.first == never || placement.homes[static_cast<std::size_t>(use.value)] != Home::arena;
   });
-  // What was given an input's memory takes none of its own while that is in use.
-  for (const auto& grant : placement.grants)
-    for (auto& use : all)
-      if (use.value == grant.to) use.first = std::max(use.first, grant.command + 1);
   return all;
 }
 
