@@ -3,6 +3,7 @@
 
 #include "clnet/autocast.h"
 #include "clnet/autograd.h"
+#include "clnet/compile.h"
 #include "clnet/data.h"
 #include "clnet/debug.h"
 #include "clnet/device.h"

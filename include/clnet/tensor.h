@@ -63,7 +63,7 @@ struct Index {
 
 /// A handle to one output of a node of the graph. Copies are cheap and refer to the same value; values never change. Shape and
 /// dtype are known at once, so a wrong shape throws where the operation is written. Logical order is row-major, NCHW for images.
-/// Handles may be used from several threads as long as no two threads evaluate or read the same graph at once.
+/// What several threads may do with them is in docs/reliability.md.
 class CLNET_API Tensor {
  public:
   /// No tensor; only assigning to it, defined() and destroying it are allowed.

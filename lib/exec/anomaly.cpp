@@ -68,6 +68,8 @@ void check(const Node& node, const Tensor& output, std::size_t number, const Ano
 
 }  // namespace
 
+bool is_looking_for_anomaly() { return looking != nullptr; }
+
 void look_for_anomaly(std::span<const Tensor> tensors, const std::function<void(std::span<const Tensor>)>& evaluate) {
   if (!looking) return;
   const auto& options = *looking;

@@ -8,8 +8,10 @@
 
 namespace clnet::exec {
 
-/// While this thread looks for anomalies, evaluates all that the tensors need one operation after the other by `evaluate`, and
-/// throws Error at the first that makes one; nothing otherwise.
+/// Whether this thread looks for anomalies now.
+bool is_looking_for_anomaly();
+/// While it does, evaluates all that the tensors need one operation after the other by `evaluate`, and throws Error at the first
+/// that makes one; nothing otherwise.
 void look_for_anomaly(std::span<const Tensor> tensors, const std::function<void(std::span<const Tensor>)>& evaluate);
 
 }  // namespace clnet::exec

@@ -18,6 +18,11 @@ namespace clnet::exec {
 /// Nothing is changed before commit(): an evaluation that fails leaves slots and effects as they were.
 class Effects {
  public:
+  struct Change {
+    std::shared_ptr<Slot> slot;
+    Tensor value;
+  };
+
   /// It lives as long as the evaluation.
   explicit Effects(std::span<const Tensor> asked);
   ~Effects();
@@ -31,12 +36,10 @@ class Effects {
   std::vector<Tensor> wanted() const;
   /// To be called once all of wanted() has values.
   void commit();
+  /// The slots that change, and their new values.
+  const std::vector<Change>& changes() const { return changes_; }
 
  private:
-  struct Change {
-    std::shared_ptr<Slot> slot;
-    Tensor value;
-  };
   void apply(const std::shared_ptr<Effect>& effect, const std::shared_ptr<Node>& node);
 
   std::vector<Tensor> asked_;

@@ -14,11 +14,13 @@
 #include "lib/cl/lifetime.h"
 #include "lib/exec/anomaly.h"
 #include "lib/exec/effects.h"
+#include "lib/exec/execute.h"
 #include "lib/exec/plan/cache.h"
 #include "lib/exec/record/value.h"
 #include "lib/exec/record/work.h"
 #include "lib/exec/statistics.h"
 #include "lib/exec/upload.h"
+#include "lib/graph/capture.h"
 
 namespace clnet {
 
@@ -32,20 +34,6 @@ struct Counters {
 
 /// Two devices may be equal, and one may have two contexts.
 std::string label(const DeviceInfo& info) { return fmt::format("{} ({}:{})", info.name, info.platform_index, info.device_index); }
-
-std::shared_ptr<ocl::Context> device_of(const Work& work, std::shared_ptr<ocl::Context> found) {
-  for (const auto& leaf : work.values) {
-    const auto* value = dynamic_cast<const DeviceValue*>(leaf.get());
-    if (!value || value->device == found) continue;
-    if (found) {
-      const auto here = label(value->device->info()), there = label(found->info());
-      throw DeviceError(fmt::format("eval: a value lives on {}, another (or the evaluation) on {}; copy_to() copies values", here,
-                                    here == there ? "the same device in another context" : there));
-    }
-    found = value->device;
-  }
-  return found ? found : Device::current().context();
-}
 
 /// Moves a leaf's bytes to the device and forgets them on the host; a scalar keeps them, to be passed by value. `value` is what
 /// the leaf held when the work was collected.
@@ -62,32 +50,46 @@ std::shared_ptr<DeviceValue> place(const std::shared_ptr<ocl::Context>& device, 
   return placed;
 }
 
-void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted) {
-  Effects effects(asked);
-  Collector collector;
-  int rounds = 1;
-  for (auto fresh = collector.add(asked); effects.add(fresh); ++rounds) fresh = collector.add(effects.wanted());
-  // An effect on what an effect made may have put another value in the place of one that is collected.
-  const auto work = rounds > 2 ? collect(effects.wanted()) : std::move(collector.work());
-  if (work.nodes.empty()) return;
-  const auto device = device_of(work, wanted);
+}  // namespace
 
+std::shared_ptr<ocl::Context> device_of(std::span<const std::shared_ptr<Value>> values, std::shared_ptr<ocl::Context> found) {
+  for (const auto& known : values) {
+    const auto* value = dynamic_cast<const DeviceValue*>(known.get());
+    if (!value && dynamic_cast<const InputValue*>(known.get()))
+      throw Error(
+          "compile: the function evaluates or reads a value that depends on its inputs, or makes a step; it may only build "
+          "graph");
+    if (!value || value->device == found) continue;
+    if (found) {
+      const auto here = label(value->device->info()), there = label(found->info());
+      throw DeviceError(fmt::format("eval: a value lives on {}, another (or the evaluation) on {}; copy_to() copies values", here,
+                                    here == there ? "the same device in another context" : there));
+    }
+    found = value->device;
+  }
+  return found ? found : Device::current().context();
+}
+
+namespace {
+void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted);
+}
+
+void execute(const Work& work, std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values,
+             const std::shared_ptr<ocl::Context>& device, std::shared_ptr<Plan>& plan,
+             const std::function<void(const Results&)>& finish) {
   auto& cache = PlanCache::of(*device);
   bool made = false;
   const auto measure = [&](std::span<const Tensor> trials) { evaluate(trials, device); };
-  auto plan = cache.plan(work, *device, measure, made);
-  const auto place_leaf = [&](std::size_t i) { return place(device, work.leaves[i], work.values[i]); };
-  std::vector<Binding> leaves(work.leaves.size());
-  for (std::size_t i = 0; i < leaves.size(); ++i) {
-    leaves[i].on_device = [&place_leaf, i] { return place_leaf(i); };
-    if (const auto* host = dynamic_cast<const HostValue*>(work.values[i].get())) leaves[i].scalar = host->bytes.data();
+  if (!plan) plan = cache.plan(work, *device, measure, made);
+  const auto place_leaf = [&](std::size_t i) { return place(device, leaves[i], values[i]); };
+  std::vector<Binding> bindings(leaves.size());
+  for (std::size_t i = 0; i < bindings.size(); ++i) {
+    bindings[i].on_device = [&place_leaf, i] { return place_leaf(i); };
+    if (const auto* host = dynamic_cast<const HostValue*>(values[i].get())) bindings[i].scalar = host->bytes.data();
   }
   const auto run = [&] {
     const auto lock = device->lock();
-    const auto results = plan->replay(*device, cache.arena(), cache.cached(), leaves);
-    // Another thread may have evaluated the same meanwhile: the first one's value stays.
-    for (std::size_t i = 0; i < results.size(); ++i) slot_of(work.wanted[i]).exchange(nullptr, results[i]);
-    effects.commit();
+    finish(plan->replay(*device, cache.arena(), cache.cached(), bindings));
   };
   try {
     run();
@@ -104,6 +106,38 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
   counters.host_calls += plan->host_calls();
   counters.repeated += plan->repeated();
   ++(made ? counters.plans_made : counters.plans_reused);
+}
+
+namespace {
+
+void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted) {
+  Effects effects(asked);
+  Collector collector;
+  int rounds = 1;
+  for (auto fresh = collector.add(asked); effects.add(fresh); ++rounds) fresh = collector.add(effects.wanted());
+  // An effect on what an effect made may have put another value in the place of one that is collected.
+  if (rounds > 2) {
+    collector = {};
+    collector.add(effects.wanted());
+  }
+  const auto work = collector.take();
+  if (work.nodes.empty()) return;
+  const auto device = device_of(work.values, wanted);
+  auto& kept_values = PlanCache::of(*device).kept();
+  std::shared_ptr<Plan> plan;
+  execute(work, work.leaves, work.values, device, plan, [&](const Results& results) {
+    // Another thread may have evaluated the same meanwhile: the first one's value stays.
+    const auto asked_for = work.wanted.size();
+    for (std::size_t i = 0; i < asked_for; ++i) slot_of(work.wanted[i]).exchange(nullptr, results[i]);
+    effects.commit();
+    const auto& [kept, written] = plan->besides();
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      const auto tensor = work.tensor(kept[i]);
+      const auto& value = results[asked_for + i];
+      if (slot_of(tensor).exchange(nullptr, value) == value) kept_values.add(tensor, value);
+    }
+    kept_values.computed(work, plan->structure(), written);
+  });
 }
 
 /// Nothing but clnet's own errors leaves the library.
@@ -131,7 +165,7 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted) {
 void evaluate_at_once(const Tensor& tensor) {
   // Asked at the first operation: before main() nobody could catch what a wrong value throws.
   static const bool eager = env::flag("CLNET_EAGER");
-  if (!eager) return;
+  if (!eager || capturing()) return;
   Tensors outputs;
   for (std::size_t i = 0; i < tensor.node()->outputs.size(); ++i) outputs.emplace_back(tensor.node(), static_cast<int>(i));
   eval(outputs);
@@ -191,6 +225,14 @@ Statistics statistics() {
           counters.plans_made,  counters.plans_reused, counters.repeated};
 }
 
+std::shared_ptr<Value> evaluated(const Tensor& tensor) {
+  // What is there without having been asked for may be taken away by another thread that finds no memory.
+  for (;;) {
+    eval({tensor});
+    if (auto value = value_of(tensor)) return value;
+  }
+}
+
 Tensor upload(const Spec& spec, const Device& device, const std::function<void(void*)>& fill) {
   auto buffer = device.context()->upload(std::max<std::size_t>(1, static_cast<std::size_t>(spec.bytes())), to_string(spec), fill);
   return make_leaf(spec, std::make_shared<DeviceValue>(device.context(), std::move(buffer), 0));
@@ -210,17 +252,13 @@ Tensor copy_to(const Tensor& tensor, const Device& device) {
 
 void Tensor::eval() const { clnet::eval({*this}); }
 
-Tensor Tensor::detach() const {
-  eval();
-  return make_leaf(spec(), exec::value_of(*this));
-}
+Tensor Tensor::detach() const { return make_leaf(spec(), exec::evaluated(*this)); }
 
 void Tensor::to_bytes(void* target, std::size_t bytes) const {
   if (bytes != static_cast<std::size_t>(spec().bytes()))
     throw ShapeError(fmt::format("to_bytes: room for {} bytes, but {} takes {}", bytes, to_string(spec()), spec().bytes()));
-  eval();
+  const auto value = exec::evaluated(*this);
   if (bytes == 0) return;
-  const auto value = exec::value_of(*this);
   if (const auto* host = dynamic_cast<const HostValue*>(value.get())) {
     std::memcpy(target, host->bytes.data(), bytes);
     return;
@@ -236,8 +274,7 @@ struct PendingRead {
 };
 
 std::shared_ptr<PendingRead> Tensor::start_reading() const {
-  eval();
-  auto pending = std::make_shared<PendingRead>(PendingRead{spec(), exec::value_of(*this), nullptr});
+  auto pending = std::make_shared<PendingRead>(PendingRead{spec(), exec::evaluated(*this), nullptr});
   if (const auto* placed = dynamic_cast<const exec::DeviceValue*>(pending->value.get()))
     pending->reading = placed->device->start_reading(*placed->buffer, static_cast<std::size_t>(placed->offset) * size_of(dtype()),
                                                      static_cast<std::size_t>(spec().bytes()));

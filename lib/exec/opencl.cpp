@@ -32,8 +32,7 @@ Tensor from_buffer(const Device& device, cl_mem memory, const Spec& spec, std::s
 }
 
 Memory buffer(const Tensor& tensor) {
-  tensor.eval();
-  const auto value_of = [](const Tensor& t) { return std::dynamic_pointer_cast<exec::DeviceValue>(exec::value_of(t)); };
+  const auto value_of = [](const Tensor& t) { return std::dynamic_pointer_cast<exec::DeviceValue>(exec::evaluated(t)); };
   auto value = value_of(tensor);
   if (!value) value = value_of(copy_to(tensor, Device::current()));
   return {value->buffer->memory()(), static_cast<std::size_t>(value->offset) * size_of(tensor.dtype()), value};

@@ -9,6 +9,7 @@
 #include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/nn.h"
+#include "lib/graph/capture.h"
 #include "lib/graph/scope.h"
 #include "lib/graph/slot.h"
 #include "lib/nn/cloning.h"
@@ -181,7 +182,7 @@ Module& Module::operator=(const Module& other) {
 }
 
 Tensor Module::operator()(const Tensor& x) {
-  if (state_->successor) return state_->successor_call(x);
+  if (present() != state_) return state_->successor_call(x);
   return in_scope([&] {
     auto y = forward(x);
     if (tracing) tracing->push_back({state_.get(), kind(), y.shape()});
@@ -190,13 +191,18 @@ Tensor Module::operator()(const Tensor& x) {
 }
 
 const std::string& Module::known_as() const { return state_->known_as; }
-const std::shared_ptr<Module::State>& Module::present() const { return State::present(state_); }
+const std::shared_ptr<Module::State>& Module::present() const {
+  const auto& found = State::present(state_);
+  if (auto* capture = capturing())
+    capture->conditions.emplace_back([state = state_, was = found] { return State::present(state) == was; });
+  return found;
+}
 
 void Module::place(Error& error) {
   if (const auto where = to_string(scope_now()); !where.empty()) error.place(where);
 }
 
-Module* Module::replacement() const { return state_->successor ? state_->successor_layer() : nullptr; }
+Module* Module::replacement() const { return present() != state_ ? state_->successor_layer() : nullptr; }
 
 void Module::fail_as_replaced(const Module& other) const {
   const NamedScope scope(known_as());
@@ -337,7 +343,12 @@ std::int64_t Module::parameter_count() const {
 void Module::train(bool on) {
   State::each(present(), [&](const auto& state) { state->training = on; });
 }
-bool Module::training() const { return present()->training; }
+bool Module::training() const {
+  const auto state = present();
+  const bool on = state->training;
+  if (auto* capture = capturing()) capture->conditions.emplace_back([state, on] { return state->training == on; });
+  return on;
+}
 
 KeptModes::KeptModes(const Module& module) {
   Module::State::each(module.present(), [&](const auto& state) { modes_.emplace_back(state, state->training); });

@@ -9,14 +9,16 @@
 #include "clnet/ops/elementwise.h"
 #include "clnet/ops/norm.h"
 #include "lib/exec/record/work.h"
+#include "lib/graph/capture.h"
 #include "lib/nn/layer.h"
 
 namespace clnet::nn {
 
 namespace {
 
-/// A count that the host knows stays there and costs no kernel.
+/// A count that the host knows stays there and costs no kernel, unless the graph is made for other counts, too.
 Tensor one_more(const Tensor& count) {
+  if (capturing()) return count + 1.0;
   const auto known = exec::value_of(count);
   const auto* host = dynamic_cast<const HostValue*>(known.get());
   if (!host) return count + 1.0;

@@ -6,6 +6,7 @@
 #include "clnet/error.h"
 #include "clnet/nn.h"
 #include "lib/exec/record/work.h"
+#include "lib/graph/capture.h"
 #include "lib/graph/node.h"
 #include "lib/graph/slot.h"
 #include "lib/nn/cloning.h"
@@ -51,9 +52,16 @@ Parameter::Parameter(const Parameter& other) : slot_(other.slot_) {
   slot_ = copy;
 }
 
-Tensor Parameter::value() const { return slot_->value; }
+Tensor Parameter::value() const {
+  if (auto* capture = capturing()) {
+    if (!exec::value_of(slot_->value)) eval({slot_->value});
+    capture->add_slot(slot_->value, slot_);
+  }
+  return slot_->value;
+}
 
 void Parameter::set(const Tensor& value) {
+  if (capturing()) throw Error("compile: the function sets a parameter; follow() does so in each call");
   require_same_spec(slot_->value, value);
   // A value that waits, as an average that is set in each step, would hold all those before it.
   if (!exec::value_of(slot_->value)) eval({slot_->value});

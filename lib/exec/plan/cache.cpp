@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
+#include <optional>
 
 #include "lib/base/log.h"
 #include "lib/exec/plan/key.h"
@@ -19,12 +21,20 @@ PlanCache& PlanCache::of(ocl::Context& device) {
 
 void PlanCache::trim() {
   arena_.clear();
+  kept_.evict(std::numeric_limits<std::size_t>::max());
   cached_.clear();
+}
+
+void PlanCache::evict(std::size_t bytes) {
+  const auto freed = kept_.evict(bytes);
+  if (freed < bytes) cached_.evict(bytes - freed);
 }
 
 std::shared_ptr<Plan> PlanCache::plan(const Work& work, ocl::Context& device, const Tuning::Evaluate& evaluate, bool& made,
                                       const Plan* failed) {
   auto key = plan_key(work);
+  const auto [structure, kept] = work.keeps ? kept_.choose(work, key) : KeptValues::Choice{};
+  key += kept_key(kept);
   std::unique_lock lock(mutex_);
   for (;;) {
     if (auto found = find(key, failed)) {
@@ -47,11 +57,13 @@ std::shared_ptr<Plan> PlanCache::plan(const Work& work, ocl::Context& device, co
   };
   const Built built{*this, key};
   made = true;
-  const auto own = private_copy(work);
+  auto own = private_copy(work);
+  own.kept = kept;
   tuning_.tune(own, device, evaluate);
   // Some drivers must not be called by two threads at once.
   const auto alone = device.info().thread_safe ? std::unique_lock<std::recursive_mutex>() : device.lock();
   auto entry = build(std::move(key), own, device);
+  entry.plan->set_structure(structure);
   auto plan = entry.plan;
   insert(std::move(entry));
   return plan;
@@ -90,15 +102,17 @@ PlanCache::Entry PlanCache::build(std::string key, const Work& work, ocl::Contex
   auto plan = make(work, device);
   if (!fits(*plan, device)) {
     // Keeping values costs memory; computing values twice costs time in every run.
-    if (plan->cached_bytes() > 0) plan = make(work, device, false);
+    if (!plan->besides().kept.empty()) plan = make(work, device, false);
+    if (!fits(*plan, device) && plan->cached_bytes() > 0) plan = make(work, device, false, false);
     const auto again = fits(*plan, device) ? Recomputing{} : recompute(work);
-    auto smaller = again.repeated ? make(again.work, device, false) : nullptr;
+    auto smaller = again.repeated ? make(again.work, device, false, false) : nullptr;
     const bool is_smaller = smaller && smaller->planned_bytes() < plan->planned_bytes();
     if (is_smaller) {
       logging::print(logging::Level::plan,
                      "plan: {:.2f} MiB of intermediates do not fit; {:.2f} MiB with {} operations computed twice",
                      mib(plan->planned_bytes()), mib(smaller->planned_bytes()), again.repeated);
       plan = std::move(smaller);
+      plan->set_besides({});  // told by nodes that are not the work's
     }
     plan->set_shrunk(is_smaller ? again.repeated : 0);
   }
@@ -113,14 +127,67 @@ PlanCache::Entry PlanCache::build(std::string key, const Work& work, ocl::Contex
   return {std::move(key), std::move(plan), std::move(description)};
 }
 
-std::shared_ptr<Plan> PlanCache::make(const Work& work, ocl::Context& device, bool caches) const {
+namespace {
+
+/// Which tensors of a recorded graph are in memory after a launch has written them.
+class Written {
+ public:
+  Written(Recording& recording, const ValueIds& ids)
+      : recording_(recording), ids_(ids), written_(recording.value_count(), false) {
+    for (const auto& command : recording.commands())
+      for_each_ref(command, [&](Ref ref, bool writes) {
+        const auto root = recording.value(ref.value).root;
+        if (writes && !recording.value(root).cached) written_[static_cast<std::size_t>(root)] = true;
+      });
+  }
+
+  bool has(const Tensor& tensor) const {
+    return ids_.contains(tensor) && written_[static_cast<std::size_t>(recording_.value(ids_.at(tensor)).root)];
+  }
+
+  /// The value to be returned for a tensor that nobody asked for; none where it would cost a launch, or keep much more memory
+  /// than its own.
+  std::optional<ValueId> value(const Tensor& tensor) {
+    const auto root = root_of(tensor);
+    if (!has(root.tensor) || 4 * tensor.spec().bytes() < root.tensor.spec().bytes()) return std::nullopt;
+    if (ids_.contains(tensor)) return ids_.at(tensor);
+    const auto id = recording_.add_value(tensor.spec());
+    recording_.alias(id, {ids_.at(root.tensor), root.offset});
+    return id;
+  }
+
+ private:
+  Recording& recording_;
+  const ValueIds& ids_;
+  std::vector<bool> written_;  ///< by root value
+};
+
+}  // namespace
+
+std::shared_ptr<Plan> PlanCache::make(const Work& work, ocl::Context& device, bool keeps, bool caches) const {
   Recording recording;
   const auto ids = record(work, work.wanted, device.info(), recording, &tuning_);
-  std::vector<ValueId> keep;
-  for (const auto& tensor : work.wanted) keep.push_back(ids.at(tensor));
+  std::vector<ValueId> results;
+  for (const auto& tensor : work.wanted) results.push_back(ids.at(tensor));
+  Plan::Besides besides;
+  Written written(recording, ids);
+  for (const auto& node : work.nodes) {
+    bool any = false;
+    for (std::size_t i = 0; i < node->outputs.size(); ++i) any = any || written.has(Tensor(node, static_cast<int>(i)));
+    besides.written.push_back(any);
+  }
+  if (keeps)
+    for (const auto& result : work.kept)
+      if (const auto value = written.value(work.tensor(result))) {
+        results.push_back(*value);
+        besides.kept.push_back(result);
+      }
   const bool reuses = reuse_enabled();
-  return std::make_shared<Plan>(std::move(recording), std::move(keep), device,
-                                Placing{device.info().reuses_buffers && reuses, caches && reuses, device.info().max_allocation});
+  auto plan =
+      std::make_shared<Plan>(std::move(recording), std::move(results), device,
+                             Placing{device.info().reuses_buffers && reuses, caches && reuses, device.info().max_allocation});
+  plan->set_besides(std::move(besides));
+  return plan;
 }
 
 bool PlanCache::fits(const Plan& plan, ocl::Context& device) {
@@ -132,7 +199,7 @@ bool PlanCache::fits(const Plan& plan, ocl::Context& device) {
   };
   const auto needed = plan.planned_bytes() + plan.own_bytes();
   const auto limit = device.memory().stats().limit;
-  if (others() + needed > limit) cached_.evict(others() + needed - limit);
+  if (others() + needed > limit) evict(others() + needed - limit);
   return others() + needed <= limit;
 }
 

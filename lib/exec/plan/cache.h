@@ -11,6 +11,7 @@
 
 #include "lib/cl/context.h"
 #include "lib/exec/choose/tuning.h"
+#include "lib/exec/plan/kept.h"
 #include "lib/exec/plan/plan.h"
 #include "lib/exec/record/work.h"
 
@@ -36,9 +37,10 @@ class CLNET_API PlanCache : public ocl::Context::Extension {
   /// With the context's lock held.
   Arena& arena() { return arena_; }
   CachedValues& cached() { return cached_; }
+  KeptValues& kept() { return kept_; }
 
   void trim() override;
-  void reclaim(std::size_t bytes) override { cached_.evict(bytes); }
+  void reclaim(std::size_t bytes) override { evict(bytes); }
 
  private:
   struct Entry {
@@ -51,7 +53,8 @@ class CLNET_API PlanCache : public ocl::Context::Extension {
   std::shared_ptr<Plan> find(const std::string& key, const Plan* failed);
   void insert(Entry entry);
   Entry build(std::string key, const Work& work, ocl::Context& device);
-  std::shared_ptr<Plan> make(const Work& work, ocl::Context& device, bool caches = true) const;
+  std::shared_ptr<Plan> make(const Work& work, ocl::Context& device, bool keeps = true, bool caches = true) const;
+  void evict(std::size_t bytes);
   /// Whether its memory is to be had, as far as one can say now.
   bool fits(const Plan& plan, ocl::Context& device);
   std::string reason(const std::vector<std::string>& description) const;
@@ -63,6 +66,7 @@ class CLNET_API PlanCache : public ocl::Context::Extension {
   std::unordered_map<std::string_view, std::list<Entry>::iterator> by_key_;
   Arena arena_;
   CachedValues cached_;
+  KeptValues kept_;
   Tuning tuning_;
 };
 

@@ -91,6 +91,16 @@ std::string plan_key(const Work& work) {
     for (const auto& output : node->outputs) key.spec(output);
   }
   for (const auto& tensor : work.wanted) reference(tensor);
+  key.raw(work.wanted.size());
+  return key.take();
+}
+
+std::string kept_key(const std::vector<Work::Result>& kept) {
+  Writer key;
+  for (const auto& [node, output] : kept) {
+    key.raw(node);
+    key.raw(output);
+  }
   return key.take();
 }
 

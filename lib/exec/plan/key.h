@@ -9,8 +9,10 @@
 namespace clnet::exec {
 
 /// The structure of the work: operations with their fields, shapes and dtypes, who reads whom, which leaves the host knows as
-/// scalars, what is asked for, and which solvers are forced. Equal strings: equal plans.
+/// scalars, what is asked for, and which solvers are forced. With kept_key(): equal strings, equal plans.
 std::string plan_key(const Work& work);
+/// What is added to it where results are kept that nobody asked for.
+std::string kept_key(const std::vector<Work::Result>& kept);
 
 /// The same for a reader: a line per leaf and operation.
 std::vector<std::string> describe(const Work& work);

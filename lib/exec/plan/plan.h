@@ -1,6 +1,7 @@
 // A graph made ready to run again and again: its launches with arguments set, and a place for every value.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include "lib/exec/plan/placement.h"
 #include "lib/exec/record/recorder.h"
 #include "lib/exec/record/value.h"
+#include "lib/exec/record/work.h"
 
 namespace clnet::exec {
 
@@ -46,6 +48,16 @@ class Plan {
     shrunk_ = true;
     repeated_ = repeated;
   }
+  /// What a run does for later evaluations.
+  struct Besides {
+    std::vector<Work::Result> kept;  ///< values that nobody asked for: they are returned after those that somebody did
+    std::vector<bool> written;       ///< by node of the work: its value is in memory for a while
+  };
+  const Besides& besides() const { return besides_; }
+  void set_besides(Besides besides) { besides_ = std::move(besides); }
+  /// See KeptValues.
+  std::uint32_t structure() const { return structure_; }
+  void set_structure(std::uint32_t structure) { structure_ = structure; }
   /// Arguments set so far, in all runs.
   std::uint64_t arguments_set() const { return arguments_set_; }
 
@@ -92,6 +104,8 @@ class Plan {
   std::size_t kernels_ = 0, host_calls_ = 0, repeated_ = 0;
   std::uint64_t arguments_set_ = 0;
   bool shrunk_ = false;
+  Besides besides_;
+  std::uint32_t structure_ = 0;
 };
 
 }  // namespace clnet::exec

@@ -165,6 +165,7 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
           throw Error(fmt::format("{}: only some of the launches that store its output finish it; this is a fault of clnet",
                                   group.node->op->name()));
         recording.alias(out[0], {head_ids[0], 0});
+        ids.remove(heads[0]);
         continue;
       }
     }

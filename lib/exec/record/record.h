@@ -18,6 +18,8 @@ class CLNET_API ValueIds {
   ValueId at(const Tensor& tensor) const;
   bool contains(const Tensor& tensor) const { return find(tensor) >= 0; }
   void set(const Tensor& tensor, ValueId id);
+  /// The tensor turned out to be no value of its own.
+  void remove(const Tensor& tensor) { set(tensor, -1); }
 
  private:
   ValueId find(const Tensor& tensor) const;

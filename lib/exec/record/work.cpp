@@ -24,7 +24,13 @@ std::vector<std::shared_ptr<Node>> Collector::add(std::span<const Tensor> tensor
   std::vector<std::shared_ptr<Node>> fresh;
   for (const auto& tensor : tensors) {
     auto& found = found_[tensor.node().get()];
-    if (found.is_leaf(tensor.output()) || (!found.computed && slot_of(tensor))) continue;
+    if (found.is_leaf(tensor.output())) continue;
+    if (!found.computed) {
+      if (auto value = value_of(tensor)) {
+        present_.push_back(std::move(value));
+        continue;
+      }
+    }
     enter(tensor, found);
     // Another thread may have given it its value since.
     if (found.computed) work_.wanted.push_back(tensor);
@@ -32,7 +38,9 @@ std::vector<std::shared_ptr<Node>> Collector::add(std::span<const Tensor> tensor
       auto& visit = stack_.back();
       if (visit.next < visit.node->inputs.size()) {
         const auto& input = visit.node->inputs[visit.next++];
-        enter(input, found_[input.node().get()]);
+        auto& its = found_[input.node().get()];
+        ++its.readers;
+        enter(input, its);
       } else {
         fresh.push_back(std::move(visit.node));
         stack_.pop_back();
@@ -47,6 +55,28 @@ std::vector<std::shared_ptr<Node>> Collector::add(std::span<const Tensor> tensor
   nodes.insert(nodes.end(), fresh.begin(), fresh.end());
   std::inplace_merge(nodes.begin(), nodes.begin() + middle, nodes.end(), earlier);
   return fresh;
+}
+
+Work Collector::take() {
+  // Who asks for an output holds it, and so do the lists of what is wanted that an evaluation makes on its way here.
+  constexpr long holders = 4;
+  std::unordered_map<const Node*, std::vector<bool>> asked;
+  for (const auto& tensor : work_.wanted) {
+    auto& outputs = asked[tensor.node().get()];
+    outputs.resize(tensor.node()->outputs.size());
+    outputs[static_cast<std::size_t>(tensor.output())] = true;
+  }
+  for (std::uint32_t k = 0; k < work_.nodes.size(); ++k) {
+    const auto& node = work_.nodes[k];
+    const auto found = asked.find(node.get());
+    const auto& outputs = found == asked.end() ? std::vector<bool>(node->outputs.size()) : found->second;
+    const auto known = 1 + found_.at(node.get()).readers + holders * std::count(outputs.begin(), outputs.end(), true);
+    if (node.use_count() <= known) continue;
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      if (!outputs[i]) work_.kept.push_back({k, static_cast<int>(i)});
+  }
+  work_.keeps = true;
+  return std::move(work_);
 }
 
 Work collect(std::span<const Tensor> tensors) {

@@ -1,6 +1,7 @@
 // What an evaluation has to do, read off the graph.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -13,6 +14,8 @@ namespace clnet::exec {
 
 inline ValueSlot& slot_of(const Tensor& tensor) { return tensor.node()->values[static_cast<std::size_t>(tensor.output())]; }
 inline std::shared_ptr<Value> value_of(const Tensor& tensor) { return slot_of(tensor).get(); }
+/// The same after evaluation: never null.
+std::shared_ptr<Value> evaluated(const Tensor& tensor);
 
 /// The nodes to compute, each after those that it needs, the leaves that they read with their values, and what is asked for: as
 /// they were found at one time, whatever other threads evaluate meanwhile.
@@ -21,6 +24,15 @@ struct Work {
   std::vector<Tensor> leaves;
   std::vector<std::shared_ptr<Value>> values;  ///< of the leaves
   std::vector<Tensor> wanted;                  ///< results of `nodes`
+  /// Output `output` of nodes[node].
+  struct Result {
+    std::uint32_t node;
+    int output;
+  };
+  bool keeps = false;        ///< its nodes live on: what somebody may read later is worth keeping
+  std::vector<Result> kept;  ///< further results, to be kept where they are written anyway
+
+  Tensor tensor(const Result& result) const { return {nodes[result.node], result.output}; }
 };
 
 /// Everything that `tensors` need and that has no value yet.
@@ -32,12 +44,15 @@ class Collector {
   /// Adds what these need, and wants these only. Returns the nodes that were not there before, in the program's order.
   std::vector<std::shared_ptr<Node>> add(std::span<const Tensor> tensors);
   Work& work() { return work_; }
+  /// The work, along with what of its results a handle or a graph outside of it refers to. Ends the collection.
+  Work take();
 
  private:
   /// What the first look at a node's outputs found: a value that another thread publishes later changes nothing.
   struct Found {
     bool computed = false;    ///< it is among the nodes, and so are all outputs but these:
     std::vector<int> leaves;  ///< outputs that had a value
+    long readers = 0;         ///< inputs of nodes that it is
     bool is_leaf(int output) const;
   };
   struct Visit {
@@ -47,6 +62,7 @@ class Collector {
   void enter(const Tensor& tensor, Found& found);
 
   Work work_;
+  std::vector<std::shared_ptr<Value>> present_;  ///< of what was asked for and is known: they stay until the evaluation ends
   std::unordered_map<const Node*, Found> found_;
   std::vector<Visit> stack_;
 };

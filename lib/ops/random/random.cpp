@@ -8,6 +8,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/graph/capture.h"
 #include "lib/graph/op.h"
 
 namespace clnet {
@@ -75,8 +76,24 @@ Tensor as_scalar(std::uint64_t bits) { return Tensor::from_bytes(&bits, sizeof b
 namespace ops {
 
 RandomSource next_random_source() {
-  const std::lock_guard lock(generator_mutex);
-  return {as_scalar(generator.seed), as_scalar(generator.offset++)};
+  RandomSource source;
+  {
+    const std::lock_guard lock(generator_mutex);
+    source = {as_scalar(generator.seed), as_scalar(generator.offset++)};
+  }
+  if (auto* capture = capturing()) {
+    const auto seed_now = [] {
+      const std::lock_guard lock(generator_mutex);
+      return as_scalar(generator.seed);
+    };
+    const auto next_offset = [] {
+      const std::lock_guard lock(generator_mutex);
+      return as_scalar(generator.offset++);
+    };
+    capture->add_drawn(source.seed, seed_now);
+    capture->add_drawn(source.offset, next_offset);
+  }
+  return source;
 }
 
 }  // namespace ops

@@ -1,0 +1,248 @@
+// compile(): graphs that are collected once and executed with other leaves each time.
+#include "clnet/compile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <list>
+#include <mutex>
+
+#include "clnet/autocast.h"
+#include "clnet/error.h"
+#include "lib/exec/anomaly.h"
+#include "lib/exec/choose/solver.h"
+#include "lib/exec/effects.h"
+#include "lib/exec/execute.h"
+#include "lib/exec/fuse/fusion.h"
+#include "lib/exec/plan/placement.h"
+#include "lib/graph/capture.h"
+#include "lib/graph/slot.h"
+
+namespace clnet {
+
+namespace {
+
+/// What decides about a graph or its plan besides the inputs and what the function asks for.
+struct Switches {
+  Dtype autocast = Autocast::dtype();
+  std::string solvers = exec::forced_solvers();
+  bool fuses = exec::fusion_enabled(), reuses = exec::reuse_enabled();
+  bool operator==(const Switches&) const = default;
+};
+
+}  // namespace
+
+/// One graph of the function.
+struct Built {
+  Specs inputs;
+  Switches switches;
+  Capture capture;
+  exec::Work work;  ///< in the leaves that are other ones in each call there is nothing
+
+  /// Those, by their index in the work.
+  std::vector<std::pair<std::size_t, std::size_t>> input_leaves;
+  std::vector<std::pair<std::size_t, std::shared_ptr<Slot>>> slot_leaves;
+  std::vector<std::pair<std::size_t, std::function<Tensor()>>> drawn_leaves;
+
+  /// Where a value is found: among the work's results, or among its leaves as it was given.
+  struct Source {
+    Spec spec;
+    bool computed = false;
+    std::size_t index = 0;
+  };
+  std::vector<Source> outputs;
+  std::vector<std::pair<std::shared_ptr<Slot>, Source>> changes;
+
+  std::mutex mutex;
+  std::vector<std::pair<std::weak_ptr<ocl::Context>, std::shared_ptr<exec::Plan>>> plans;
+
+  bool serves(const std::vector<Tensor>& given, const Switches& now) const {
+    return inputs.size() == given.size() && switches == now &&
+           std::equal(inputs.begin(), inputs.end(), given.begin(),
+                      [](const Spec& spec, const Tensor& tensor) { return spec == tensor.spec(); }) &&
+           std::all_of(capture.conditions.begin(), capture.conditions.end(), [](const auto& holds) { return holds(); });
+  }
+};
+
+struct CompiledCalls::Impl {
+  static constexpr std::size_t most = 64;
+  std::mutex mutex;
+  std::list<std::shared_ptr<Built>> graphs;  ///< the last used first
+
+  std::shared_ptr<Built> find(const std::vector<Tensor>& inputs, const Switches& switches) {
+    const auto found =
+        std::find_if(graphs.begin(), graphs.end(), [&](const auto& graph) { return graph->serves(inputs, switches); });
+    if (found == graphs.end()) return nullptr;
+    graphs.splice(graphs.begin(), graphs, found);
+    return *found;
+  }
+};
+
+namespace {
+
+std::size_t index_in(const std::vector<Tensor>& list, const Tensor& tensor) {
+  const auto same = [&](const Tensor& other) { return other.node() == tensor.node() && other.output() == tensor.output(); };
+  return static_cast<std::size_t>(std::find_if(list.begin(), list.end(), same) - list.begin());
+}
+
+/// What the graph reads and was written down before `first`, or is a slot's value that waits: one value for all calls.
+std::vector<Tensor> from_outside(const exec::Work& work, std::uint64_t first) {
+  const auto is_outside = [&](const Node& node) { return node.sequence < first || node.slot != 0; };
+  std::vector<Tensor> found;
+  const auto look_at = [&](const Tensor& tensor) {
+    if (!exec::value_of(tensor) && is_outside(*tensor.node())) found.push_back(tensor);
+  };
+  for (const auto& node : work.nodes)
+    if (!is_outside(*node))
+      for (const auto& input : node->inputs) look_at(input);
+  for (const auto& tensor : work.wanted) look_at(tensor);
+  return found;
+}
+
+std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector<Tensor>& inputs, const Switches& switches) {
+  auto built = std::make_shared<Built>();
+  built->switches = switches;
+  const auto nothing = std::make_shared<InputValue>();
+  std::vector<Tensor> given;
+  for (const auto& input : inputs) {
+    built->inputs.push_back(input.spec());
+    given.push_back(make_leaf(input.spec(), nothing));
+  }
+  const Capturing here(&built->capture);
+  const auto first = Node::next_sequence();
+  const auto outputs = f(given);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (!outputs[i].defined()) throw Error(fmt::format("compile: result {} of the function is an undefined tensor", i));
+
+  exec::Work work;
+  std::vector<exec::Effects::Change> changes;
+  for (std::vector<Tensor> outside;; eval(outside)) {
+    exec::Effects effects(outputs);
+    exec::Collector collector;
+    for (auto fresh = collector.add(outputs); effects.add(fresh);) fresh = collector.add(effects.wanted());
+    work = exec::collect(effects.wanted());
+    changes = effects.changes();
+    outside = from_outside(work, first);
+    if (outside.empty()) break;
+  }
+
+  const auto source_of = [&](const Tensor& tensor) {
+    const auto result = index_in(work.wanted, tensor);
+    if (result < work.wanted.size()) return Built::Source{tensor.spec(), true, result};
+    const auto leaf = index_in(work.leaves, tensor);
+    if (leaf == work.leaves.size()) {
+      work.leaves.push_back(tensor);
+      work.values.push_back(exec::evaluated(tensor));
+    }
+    return Built::Source{tensor.spec(), false, leaf};
+  };
+  for (const auto& output : outputs) built->outputs.push_back(source_of(output));
+  for (const auto& [slot, value] : changes) {
+    built->changes.emplace_back(slot, source_of(value));
+    built->capture.add_slot(slot->value, slot);
+  }
+  auto& slots = built->capture.slots;
+  auto& drawn = built->capture.drawn;
+  for (std::size_t i = 0; i < work.leaves.size(); ++i) {
+    const auto* node = work.leaves[i].node().get();
+    if (const auto input = index_in(given, work.leaves[i]); input < given.size()) {
+      built->input_leaves.emplace_back(i, input);
+    } else if (const auto slot = slots.find(node); slot != slots.end()) {
+      built->slot_leaves.emplace_back(i, slot->second.from);
+      work.values[i] = nothing;
+    } else if (const auto draw = drawn.find(node); draw != drawn.end()) {
+      built->drawn_leaves.emplace_back(i, draw->second.from);
+    }
+  }
+  // Nodes of its own: the others hold the first call's values, and effects.
+  built->work = exec::private_copy(work);
+  slots.clear();
+  drawn.clear();
+  return built;
+}
+
+/// `first`: the random numbers are those that were drawn while the graph was built.
+std::vector<Tensor> run(Built& built, const std::vector<Tensor>& inputs, bool first) {
+  std::vector<Tensor> leaves = built.work.leaves;
+  auto values = built.work.values;
+  const auto set = [&](std::size_t leaf, const Tensor& tensor) {
+    leaves[leaf] = tensor;
+    values[leaf] = exec::value_of(tensor);
+  };
+  std::vector<Tensor> waiting;
+  for (const auto& input : inputs)
+    if (!exec::value_of(input)) waiting.push_back(input);
+  for (const auto& [leaf, slot] : built.slot_leaves)
+    if (!exec::value_of(slot->value)) waiting.push_back(slot->value);
+  if (!waiting.empty()) eval(waiting);
+  for (const auto& [leaf, input] : built.input_leaves) set(leaf, inputs[input]);
+  for (const auto& [leaf, slot] : built.slot_leaves) set(leaf, slot->value);
+  if (!first)
+    for (const auto& [leaf, draw] : built.drawn_leaves) set(leaf, draw());
+
+  exec::Results results;
+  const auto value_at = [&](const Built::Source& source) {
+    return source.computed ? std::shared_ptr<Value>(results[source.index]) : values[source.index];
+  };
+  if (!built.work.nodes.empty()) {
+    const auto device = exec::device_of(values, nullptr);
+    const auto is_here = [&](const auto& entry) { return entry.first.lock() == device; };
+    std::shared_ptr<exec::Plan> known;
+    {
+      const std::lock_guard lock(built.mutex);
+      const auto found = std::find_if(built.plans.begin(), built.plans.end(), is_here);
+      if (found != built.plans.end()) known = found->second;
+    }
+    auto plan = known;
+    exec::execute(built.work, leaves, values, device, plan, [&](const exec::Results& made) {
+      results = made;
+      for (const auto& [slot, source] : built.changes) slot->value = make_leaf(*slot, source.spec, value_at(source));
+    });
+    if (plan != known) {
+      const std::lock_guard lock(built.mutex);
+      std::erase_if(built.plans, [&](const auto& entry) { return entry.first.expired() || is_here(entry); });
+      built.plans.emplace_back(device, plan);
+    }
+  }
+  std::vector<Tensor> outputs;
+  for (const auto& source : built.outputs) outputs.push_back(make_leaf(source.spec, value_at(source)));
+  return outputs;
+}
+
+}  // namespace
+
+CompiledCalls::CompiledCalls() : impl_(std::make_shared<Impl>()) {}
+
+std::vector<Tensor> CompiledCalls::call(const Function& f, const std::vector<Tensor>& inputs) const {
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (!inputs[i].defined()) throw Error(fmt::format("compile: input {} is an undefined tensor", i));
+  if (capturing()) return f(inputs);
+  if (exec::is_looking_for_anomaly()) {
+    const auto results = f(inputs);
+    eval(results);
+    std::vector<Tensor> values;
+    for (const auto& result : results) values.push_back(result.detach());
+    return values;
+  }
+  const Switches switches;
+  std::shared_ptr<Built> built;
+  bool first = false;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    built = impl_->find(inputs, switches);
+    first = !built;
+    if (first) {
+      built = build(f, inputs, switches);
+      impl_->graphs.push_front(built);
+      if (impl_->graphs.size() > Impl::most) impl_->graphs.pop_back();
+    }
+  }
+  return run(*built, inputs, first);
+}
+
+std::size_t CompiledCalls::graphs() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->graphs.size();
+}
+
+}  // namespace clnet

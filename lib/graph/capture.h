@@ -1,0 +1,50 @@
+// What a function that compile() runs looks at besides its inputs, told by those who hand it out.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "clnet/export.h"
+#include "lib/graph/node.h"
+
+namespace clnet {
+
+struct Slot;
+
+/// Stands for the value of an input, which is another one in each call.
+struct CLNET_API InputValue : Value {};
+
+struct Capture {
+  /// A leaf that is another one in each call: what it was in the first, and where the next comes from.
+  template <class From>
+  struct Changing {
+    Tensor leaf;  ///< held, so that no other node takes its address
+    From from;
+  };
+  std::unordered_map<const Node*, Changing<std::shared_ptr<Slot>>> slots;    ///< present values of slots
+  std::unordered_map<const Node*, Changing<std::function<Tensor()>>> drawn;  ///< seeds and offsets of random numbers
+  std::vector<std::function<bool()>> conditions;                             ///< each: what the host decided by is as it was
+
+  void add_slot(const Tensor& leaf, const std::shared_ptr<Slot>& slot) { slots.insert({leaf.node().get(), {leaf, slot}}); }
+  void add_drawn(const Tensor& leaf, std::function<Tensor()> next) { drawn.insert({leaf.node().get(), {leaf, std::move(next)}}); }
+};
+
+/// That of the function which this thread runs; null where there is none.
+CLNET_API Capture* capturing();
+
+/// Runs what this thread runs under `capture`, or under none, until it ends.
+class CLNET_API Capturing {
+ public:
+  explicit Capturing(Capture* capture);
+  ~Capturing();
+  Capturing(const Capturing&) = delete;
+  Capturing& operator=(const Capturing&) = delete;
+
+ private:
+  Capture* before_;
+};
+
+}  // namespace clnet

@@ -1,0 +1,228 @@
+// compile(): the same results as the function's own, without building its graph again.
+#include "clnet/compile.h"
+
+#include <catch2/catch.hpp>
+#include <atomic>
+#include <thread>
+
+#include "clnet/clnet.h"
+#include "lib/exec/statistics.h"
+#include "tests/ops/check.h"
+
+using namespace clnet;
+using namespace clnet::testing;
+
+namespace {
+
+Tensor input(const Shape& shape, std::uint64_t seed) { return make_tensor(shape, seed).detach(); }
+
+}  // namespace
+
+TEST_CASE("a compiled function computes what the function does, and runs it once per shape and dtype") {
+  int calls = 0;
+  const auto f = [&](const Tensor& x, const Tensor& y) {
+    ++calls;
+    return matmul(x, y) + sum(x, {1}, true) * 2.0;
+  };
+  const auto g = compile(f);
+  for (std::uint64_t seed : {1, 2, 3}) {
+    const Tensor x = input({4, 5}, seed), y = input({5, 6}, seed + 10);
+    compare("result", to_array(g(x, y)), to_array(f(x, y)), 1e-6);
+  }
+  CHECK(calls == 4);  // one of the compiled function's
+  const Tensor x = input({2, 5}, 4), y = input({5, 6}, 5);
+  compare("other shape", to_array(g(x, y)), to_array(f(x, y)), 1e-6);
+  compare("lazy inputs", to_array(g(relu(x), y * 2.0)), to_array(f(relu(x), y * 2.0)), 1e-6);
+  CHECK(g.graphs() == 2);
+}
+
+TEST_CASE("a compiled function takes scalars of the host, views and the same tensor twice") {
+  const auto f = [](const Tensor& x, const Tensor& scale) { return x * scale + 1.0; };
+  const auto g = compile(f);
+  const Tensor x = input({6, 4}, 1);
+  for (double scale : {2.0, -3.0}) {
+    const Tensor number = Tensor::scalar(scale);
+    compare("number", to_array(g(x, number)), to_array(f(x, number)), 1e-6);
+    const Tensor computed = (Tensor::scalar(scale) + 0.0).detach();
+    compare("computed", to_array(g(x, computed)), to_array(f(x, computed)), 1e-6);
+  }
+  const Tensor part = slice(x, 0, 2, 3);
+  compare("view", to_array(g(part, Tensor::scalar(2.0))), to_array(f(part, Tensor::scalar(2.0))), 1e-6);
+  const auto product = compile([](const Tensor& a, const Tensor& b) { return a * b; });
+  compare("twice", to_array(product(x, x)), to_array(x * x), 1e-6);
+}
+
+TEST_CASE("results may be inputs, constants and several tensors, as vector, pair or tuple") {
+  const Tensor constant = input({3}, 7);
+  const auto pair = compile([&](const Tensor& x) { return std::pair(x, constant); });
+  const auto vector = compile([&](const Tensor& x) { return std::vector<Tensor>{x + 1.0, x + 1.0, constant * 2.0}; });
+  const auto tuple = compile([](const Tensor& x) { return std::tuple(exp(x), x, reshape(x, {3, 1})); });
+  const Tensor x = input({3}, 1), y = input({3}, 2);
+  for (const Tensor& given : {x, y}) {
+    const auto [same, other] = pair(given);
+    compare("input", to_array(same), to_array(given), 0);
+    compare("constant", to_array(other), to_array(constant), 0);
+    const auto all = vector(given);
+    REQUIRE(all.size() == 3);
+    compare("first", to_array(all[0]), to_array(given + 1.0), 1e-6);
+    compare("second", to_array(all[1]), to_array(given + 1.0), 1e-6);
+    compare("third", to_array(all[2]), to_array(constant * 2.0), 1e-6);
+    const auto [power, itself, column] = tuple(given);
+    compare("power", to_array(power), to_array(exp(given)), 1e-6);
+    compare("itself", to_array(itself), to_array(given), 0);
+    CHECK(column.shape() == Shape{3, 1});
+  }
+}
+
+TEST_CASE("what was written down outside of a compiled function is computed once") {
+  const Tensor table = exp(input({64}, 3));
+  const auto g = compile([&](const Tensor& x) { return x * table; });
+  const Tensor x = input({64}, 1);
+  (void)g(x);
+  const auto before = exec::statistics();
+  compare("product", to_array(g(x)), to_array(x * table), 1e-6);
+  CHECK(exec::statistics().operations - before.operations == 2);  // one of each
+}
+
+TEST_CASE("a compiled training step sees parameters as they are, and trains as the plain one") {
+  const auto losses = [](bool compiles) {
+    manual_seed(5);
+    nn::Sequential model{nn::Linear{6, 8}, nn::BatchNorm1d{8}, tanh, nn::Dropout{0.3}, nn::Linear{8, 3}};
+    optim::Adam optimizer{model, {.learning_rate = 0.05}};
+    const auto f = [&](const Tensor& x, const Tensor& labels) {
+      const Tensor loss = cross_entropy(model(x), labels);
+      auto results = gradients(loss, model.parameters());
+      results.push_back(loss);
+      return results;
+    };
+    const auto step = compile(f);
+    manual_seed(6);
+    std::vector<double> found;
+    for (std::uint64_t k = 0; k < 6; ++k) {
+      const Tensor x = input({10, 6}, k);
+      const Tensor labels = Tensor::from(std::vector<std::int32_t>{0, 1, 2, 0, 1, 2, 0, 1, 2, 1}, Shape{10});
+      auto results = compiles ? step(x, labels) : f(x, labels);
+      if (!compiles) eval(results);
+      found.push_back(results.back().item<double>());
+      results.pop_back();
+      optimizer.apply(results);
+    }
+    for (const auto& [name, buffer] : model.buffers()) {
+      const auto values = buffer.value().to_vector<double>();
+      found.insert(found.end(), values.begin(), values.end());
+    }
+    model.eval();
+    const auto infer = compile([&](const Tensor& x) { return model(x); });
+    const auto values = (compiles ? infer(input({10, 6}, 9)) : model(input({10, 6}, 9))).to_vector<double>();
+    found.insert(found.end(), values.begin(), values.end());
+    return found;
+  };
+  const auto plain = losses(false), compiled = losses(true);
+  REQUIRE(plain.size() == compiled.size());
+  for (std::size_t i = 0; i < plain.size(); ++i) CHECK(compiled[i] == Approx(plain[i]).epsilon(1e-5));
+}
+
+TEST_CASE("each call draws new random numbers, from the seed as it is") {
+  const auto g = compile([](const Tensor& x) { return rand({8}) + x * 0.0; });
+  const Tensor x = input({8}, 1);
+  manual_seed(3);
+  const auto first = g(x).to_vector<float>(), second = g(x).to_vector<float>();
+  CHECK(first != second);
+  manual_seed(3);
+  CHECK(g(x).to_vector<float>() == first);
+  CHECK(g.graphs() == 1);
+}
+
+TEST_CASE("modes, replaced layers and mixed precision build other graphs, and old ones are found again") {
+  nn::Sequential model{nn::Linear{4, 4}, nn::Dropout{0.5}};
+  const auto g = compile([&](const Tensor& x) { return model(x); });
+  const Tensor x = input({3, 4}, 1);
+  const auto plain = [&] {
+    model.eval();
+    return to_array(model(x));
+  };
+  model.eval();
+  compare("inference", to_array(g(x)), plain(), 1e-6);
+  model.train();
+  (void)g(x);
+  CHECK(g.graphs() == 2);
+  model.eval();
+  compare("inference again", to_array(g(x)), plain(), 1e-6);
+  CHECK(g.graphs() == 2);
+  model.replace("0", nn::Linear{4, 7});
+  compare("replaced", to_array(g(x)), plain(), 1e-6);
+  CHECK(g.graphs() == 3);
+  {
+    const Autocast half(Dtype::bf16);
+    CHECK(g(x).dtype() == Dtype::bf16);
+  }
+  CHECK(g(x).dtype() == Dtype::f32);
+  CHECK(g.graphs() == 4);
+}
+
+TEST_CASE("a value that a parameter waits for is computed before it is read") {
+  const nn::Parameter average(input({4}, 1));
+  const auto g = compile([&](const Tensor& x) { return x + average.value(); });
+  const Tensor x = input({4}, 2);
+  for (int k = 0; k < 3; ++k) {
+    nn::Parameter(average).set(average.value() * 0.5 + x);
+    compare("sum", to_array(g(x)), to_array(x + average.value()), 1e-6);
+  }
+}
+
+TEST_CASE("compiled functions call each other, and hold no value of a call") {
+  const auto inner = compile([](const Tensor& x) { return relu(x) * 2.0; });
+  const auto outer = compile([&](const Tensor& x) { return inner(x) + 1.0; });
+  auto device = Device::current();
+  device.finish();
+  const auto before = device.memory().in_use;
+  for (std::uint64_t k = 0; k < 4; ++k) {
+    const Tensor x = input({1000}, k);
+    compare("nested", to_array(outer(x)), to_array(relu(x) * 2.0 + 1.0), 1e-6);
+  }
+  CHECK(inner.graphs() == 0);
+  device.finish();
+  device.trim();
+  CHECK(device.memory().in_use <= before);
+}
+
+TEST_CASE("a compiled function may not read or set values, and errors leave it as it was") {
+  nn::Linear layer{3, 3};
+  optim::SGD optimizer{layer, {.learning_rate = 0.1}};
+  const Tensor x = input({2, 3}, 1);
+  const auto throws = [&](const auto& f) {
+    CHECK_THROWS_WITH(compile(f)(x), Catch::StartsWith("compile: "));
+    CHECK_THROWS_WITH(compile(f)(x), Catch::StartsWith("compile: "));
+  };
+  throws([](const Tensor& t) { return t * sum(t).item<double>(); });
+  throws([&](const Tensor& t) { return optimizer.step(mean(layer(t))); });
+  throws([&](const Tensor& t) {
+    layer.parameter("bias").set(sum(t, {0}));
+    return t;
+  });
+  throws([](const Tensor&) { return Tensor{}; });
+  const auto g = compile([](const Tensor& t) { return matmul(t, t); });
+  CHECK_THROWS_AS(g(x), ShapeError);
+  CHECK(g.graphs() == 0);
+  CHECK_THROWS_WITH(g(Tensor{}), Catch::Contains("input 0") && Catch::Contains("undefined"));
+  compare("afterwards", to_array(layer(x)), to_array(layer(x)), 0);
+}
+
+TEST_CASE("threads share a compiled function") {
+  nn::Linear layer{8, 8};
+  const auto g = compile([layer](const Tensor& x) mutable { return tanh(layer(x)); });
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (std::uint64_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (std::uint64_t k = 0; k < 20; ++k) {
+        const Tensor x = input({static_cast<std::int64_t>(1 + k % 3), 8}, 100 * t + k);
+        const auto found = g(x).to_vector<float>(), expected = tanh(nn::Linear(layer)(x)).to_vector<float>();
+        for (std::size_t i = 0; i < found.size(); ++i)
+          if (std::abs(found[i] - expected[i]) > 1e-5F) ++wrong;
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  CHECK(wrong == 0);
+  CHECK(g.graphs() == 3);
+}

@@ -1,0 +1,154 @@
+// Values that nobody asked for, and that are there when somebody does.
+#include "lib/exec/plan/kept.h"
+
+#include <catch2/catch.hpp>
+
+#include "clnet/clnet.h"
+#include "lib/exec/plan/cache.h"
+#include "lib/exec/statistics.h"
+#include "tests/ops/check.h"
+#include "tests/support/memory_limit.h"
+
+using namespace clnet;
+using namespace clnet::testing;
+
+namespace {
+
+/// Layers of convolution and activation.
+struct Stack {
+  std::vector<Tensor> weights;
+  explicit Stack(int layers) {
+    for (int k = 0; k < layers; ++k) weights.push_back((make_tensor({4, 4, 3, 3}, static_cast<std::uint64_t>(k)) * 0.3).detach());
+  }
+  Tensor operator()(Tensor x) const {
+    for (const auto& weight : weights) x = sigmoid(conv2d(x, weight, {}, {.padding = 1}));
+    return mean(square(x));
+  }
+};
+
+template <class Function>
+exec::Statistics spent(const Function& function) {
+  const auto before = exec::statistics();
+  function();
+  const auto after = exec::statistics();
+  exec::Statistics result;
+  result.operations = after.operations - before.operations;
+  result.kernels = after.kernels - before.kernels;
+  return result;
+}
+
+exec::KeptValues& kept_values() { return exec::PlanCache::of(*Device::current().context()).kept(); }
+
+}  // namespace
+
+TEST_CASE("gradients that are read one by one are computed once") {
+  const Stack stack(6);
+  const Tensor x = make_tensor({2, 4, 9, 9}, 9);
+  std::vector<Array> expected;
+  const auto at_once = spent([&] {
+    auto all = gradients(stack(x), stack.weights);
+    eval(all);
+    for (const auto& gradient : all) expected.push_back(to_array(gradient));
+  });
+  for (const bool last_first : {false, true}) {
+    std::vector<Array> found(expected.size());
+    const auto one_by_one = spent([&] {
+      const auto all = gradients(stack(x), stack.weights);
+      for (std::size_t k = 0; k < all.size(); ++k) {
+        const auto at = last_first ? all.size() - 1 - k : k;
+        found[at] = to_array(all[at]);
+      }
+    });
+    // What was fused may be computed again, a few operations for each gradient.
+    CHECK(one_by_one.operations <= at_once.operations * 3 / 2);
+    CHECK(one_by_one.kernels <= at_once.kernels + 2 * expected.size());
+    for (std::size_t k = 0; k < expected.size(); ++k) compare("gradient " + std::to_string(k), found[k], expected[k], 1e-6);
+  }
+}
+
+TEST_CASE("a loss that is read before its gradients keeps what they need, from the second time on") {
+  const Stack stack(6);
+  const auto step = [&](std::uint64_t seed, bool reads) {
+    const Tensor loss = stack(make_tensor({2, 4, 9, 9}, seed));
+    if (reads) (void)loss.item<float>();
+    const auto all = gradients(loss, stack.weights);
+    eval(all);
+    return to_array(all.front());
+  };
+  const auto plain = spent([&] { step(1, false); });
+  (void)step(2, true);
+  const auto again = spent([&] { step(3, true); });
+  CHECK(again.operations <= plain.operations + 20);
+  compare("gradient", step(4, true), step(4, false), 1e-6);
+}
+
+TEST_CASE("a loss that is only read keeps nothing") {
+  const Stack stack(3);
+  const auto before = kept_values().count();
+  const Tensor loss = stack(make_tensor({2, 4, 9, 9}, 1));
+  (void)loss.item<float>();
+  CHECK(kept_values().count() == before);
+}
+
+TEST_CASE("what a handle refers to is computed once where it is written anyway, and never costs a kernel") {
+  const Tensor x = make_tensor({8, 16}, 1), w = make_tensor({16, 16}, 2);
+  const auto run = [&](bool holds) {
+    const auto statistics = spent([&] {
+      const Tensor product = matmul(x, w);
+      Tensor middle = softmax(product, 1), other = middle;
+      const Tensor result = matmul(middle, w);
+      if (!holds) middle = other = {};
+      result.eval();
+      if (holds) {
+        const auto reading = spent([&] { compare("middle", to_array(middle), to_array(softmax(matmul(x, w), 1)), 1e-6); });
+        CHECK(reading.operations == 2);
+      }
+    });
+    return statistics.kernels;
+  };
+  CHECK(run(true) == run(false) + 2);
+}
+
+TEST_CASE("a value that was finished within a product's kernel is another one than the product") {
+  const Tensor x = make_tensor({2, 4, 9, 9}, 1), w = make_tensor({4, 4, 3, 3}, 2);
+  const Tensor product = conv2d(x, w, {}, {.padding = 1});
+  const Tensor result = relu(product);
+  const auto expected = to_array(conv2d(x, w, {}, {.padding = 1}));
+  result.eval();
+  compare("product", to_array(product), expected, 1e-6);
+}
+
+TEST_CASE("a view keeps the memory that it lies in, unless that is much larger") {
+  const Tensor x = make_tensor({8, 64}, 1);
+  const Tensor rows = softmax(x, 1), all = reshape(rows, {512}), few = slice(rows, 0, 0, 1);
+  const Tensor result = sum(square(rows + 1.0), {1});
+  const auto expected = to_array(softmax(x, 1));
+  (void)matmul(rows, transpose(rows, 0, 1)).eval();
+  CHECK(spent([&] { compare("all", to_array(reshape(all, {8, 64})), expected, 1e-6); }).kernels == 0);
+  compare("few", to_array(few), to_array(slice(softmax(x, 1), 0, 0, 1)), 1e-6);
+  (void)result;
+}
+
+TEST_CASE("kept values go when memory is short, and are computed again") {
+  const Stack stack(6);
+  const Tensor x = make_tensor({8, 4, 64, 64}, 9);
+  x.eval();
+  auto device = Device::current();
+  device.trim();
+  const auto all = gradients(stack(x), stack.weights);
+  const auto expected = to_array(gradients(stack(x), stack.weights).back());
+  const auto count = kept_values().count();
+  all.front().eval();
+  CHECK(kept_values().count() > count);
+  {
+    // A result that has room only where they are.
+    device.finish();
+    const auto in_use = device.memory().in_use;
+    const test::MemoryLimit limit(in_use + (1 << 20));
+    CHECK_NOTHROW(zeros({1 << 20}).eval());
+  }
+  compare("gradient", to_array(all.back()), expected, 1e-6);
+  device.trim();
+  CHECK(kept_values().count() == 0);
+  compare("gradient", to_array(all[2]), to_array(gradients(stack(x), stack.weights)[2]), 1e-6);
+}
