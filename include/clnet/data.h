@@ -1,11 +1,13 @@
-// Datasets of images with class labels and of text, and batches of them.
+// Datasets of samples with labels or numbers to be predicted and of text, and batches of them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +22,8 @@ enum class Split : std::uint8_t { train, test };
 /// Labelled samples in host memory. Samples are stored as u8 (images, 0..255) or f32; a batch's images are f32 either way, with
 /// u8 divided by 255, then (x - mean) / std per channel when given.
 ///
+/// A sample has a class, or a class for each pixel of an image or element of a sequence, or numbers that are to be predicted.
+///
 /// Or a text, whose samples are as many pieces of `sample_shape` = {length} characters as it has, one behind the other; the label
 /// of each character is the one that follows it. In a shuffled epoch all pieces begin up to length - 1 characters later, so
 /// that they are other ones in each epoch.
@@ -28,8 +32,11 @@ struct Dataset {
   Shape sample_shape;                ///< of one sample, {channels, height, width} for images
   std::vector<std::uint8_t> bytes;   ///< samples one after the other, when stored as u8
   std::vector<float> floats;         ///< or as f32; exactly one of the two is used
-  std::vector<std::int32_t> labels;  ///< one per sample, 0..classes-1
+  std::vector<std::int32_t> labels;  ///< of all samples, 0..classes-1; where label_shape has dimensions also -100: not counted
+  Shape label_shape = {};            ///< of one sample's labels: {} a class, {height, width} one per pixel, {length} per element
   std::int64_t classes = 0;
+  std::vector<float> targets;  ///< or instead of labels: numbers to be predicted, target_shape for each sample
+  Shape target_shape = {};
   std::vector<std::string> class_names;  ///< empty when unknown
   std::vector<float> mean, std;          ///< per channel (extent 0 of sample_shape); both empty: no normalisation
   std::vector<std::int32_t> text;        ///< instead of samples and labels: characters, 0..classes-1, class_names the alphabet
@@ -59,6 +66,12 @@ CLNET_API Dataset load_cifar10(const std::vector<std::filesystem::path>& files);
 /// that is not in 0..classes-1.
 CLNET_API Dataset from_arrays(std::vector<float> samples, const Shape& sample_shape, std::vector<std::int32_t> labels,
                               std::int64_t classes);
+/// The same with `label_shape` labels for each sample, as for segmentation ({height, width}) and tagging ({length}).
+CLNET_API Dataset from_arrays(std::vector<float> samples, const Shape& sample_shape, std::vector<std::int32_t> labels,
+                              const Shape& label_shape, std::int64_t classes);
+/// The same with `target_shape` numbers to be predicted for each sample: {} or {1} for one.
+CLNET_API Dataset from_arrays(std::vector<float> samples, const Shape& sample_shape, std::vector<float> targets,
+                              const Shape& target_shape);
 
 /// A text's alphabet: its different bytes, in order. Bytes, so that a file of any encoding serves; a letter that takes several
 /// is several characters.
@@ -77,6 +90,22 @@ CLNET_API Dataset load_text(const std::filesystem::path& file, Split split, std:
 /// deviation of a channel that is constant is given as 1, so that it can be divided by. Throws Error for an empty dataset.
 CLNET_API void compute_normalization(const Dataset& dataset, std::vector<float>& mean, std::vector<float>& std);
 
+/// A sample in a batch, to be changed in place.
+struct Sample {
+  std::span<float> values;         ///< sample_shape, normalised
+  std::span<std::int32_t> labels;  ///< label_shape; empty where there are targets
+  std::span<float> targets;        ///< target_shape; empty where there are labels
+  std::uint64_t random = 0;        ///< another number for each seed, epoch and sample, and always the same for those
+};
+
+/// What is done to samples, in each epoch otherwise, so that a small dataset serves for longer. Labels and targets whose last two
+/// dimensions are the image's go along, labels with -100 where nothing was, targets with 0.
+struct Augmentation {
+  bool flip = false;                                    ///< mirrors half of the images left to right
+  std::int64_t shift = 0;                               ///< moves images by up to so many pixels each way, over black ones
+  std::function<void(const Sample&)> change = nullptr;  ///< the caller's own, last; called in a background thread
+};
+
 struct BatchOptions {
   std::int64_t batch_size = 32;
   bool shuffle = false;
@@ -84,11 +113,12 @@ struct BatchOptions {
   std::uint64_t epoch = 0;
   bool drop_last = false;  ///< leave out a last batch that is not full
   std::int64_t start = 0;  ///< skip this many batches: where a resumed epoch goes on
+  Augmentation augmentation = {};
 };
 
 struct Batch {
   Tensor images;  ///< f32, {n, ...sample_shape}; of a text i32, {n, length}
-  Tensor labels;  ///< i32, {n}; of a text {n, length}
+  Tensor labels;  ///< i32, {n, ...label_shape}; of a text {n, length}; or of targets f32, {n, ...target_shape}
 };
 
 /// The batches of one epoch, prepared and uploaded to Device::current() by a background thread while the device works. An input
@@ -116,7 +146,7 @@ class CLNET_API Batches {
   };
 
   /// `dataset` must outlive the batches and their iterators, unchanged. Throws Error when batch_size is less than 1, start is
-  /// negative, or the dataset's parts do not fit together.
+  /// negative, the dataset's parts do not fit together, or the augmentation does not fit its samples.
   Batches(const Dataset& dataset, BatchOptions options);
   Batches(const Dataset&& dataset, BatchOptions options) = delete;
   Iterator begin() const;

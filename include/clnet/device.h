@@ -70,7 +70,7 @@ class CLNET_API Device {
   MemoryStats memory() const;
   /// 0: what the device says.
   void set_memory_limit(std::size_t bytes);
-  /// Gives pooled memory back to the driver.
+  /// Gives pooled memory back to the driver, and what is kept without having been asked for.
   void trim();
   /// Waits until all work given to the device is done.
   void finish() const;

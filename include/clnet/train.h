@@ -15,11 +15,13 @@
 namespace clnet::train {
 
 struct Evaluation {
-  double loss = 0;      ///< mean over the labels, of which a text's samples have one per character
-  double accuracy = 0;  ///< share of labels whose outputs are largest at the label, 0..1
+  double loss = 0;      ///< mean over the labels that count, of which a text's samples have one per character; or over targets
+  double accuracy = 0;  ///< share of labels whose outputs are largest at the label, 0..1; NaN where numbers are to be predicted
 };
-/// In inference mode; the model and each of its parts get the modes back that they had. The loss is cross-entropy. Throws Error
-/// for an empty dataset and ShapeError when the model's output is not {n, classes}, or {n, length, classes} of a text.
+/// In inference mode; the model and each of its parts get the modes back that they had. The loss is cross-entropy, or the mean
+/// squared error of targets. Throws Error for an empty dataset and ShapeError when the model's output is not {n, classes},
+/// {n, length, classes} of a text, {n, classes, ...label_shape} (or classes last) of several labels, {n, ...target_shape} of
+/// targets.
 CLNET_API Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size = 256);
 CLNET_API double accuracy(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size = 256);
 
@@ -38,14 +40,15 @@ struct FitOptions {
   std::int64_t batch_size = 32;
   optim::Optimizer optimizer = {};     ///< needed
   optim::Schedule schedule = nullptr;  ///< sets the learning rate before each step; none: the optimizer's own
-  std::function<Tensor(const Tensor& output, const Tensor& labels)> loss = nullptr;      ///< cross-entropy when not given
+  std::function<Tensor(const Tensor& output, const Tensor& labels)> loss = nullptr;      ///< when not given: as evaluate()
   std::optional<std::reference_wrapper<const data::Dataset>> validation = std::nullopt;  ///< evaluated after each epoch
   /// f16 or bf16: model and loss are written down within Autocast of it, in training and validation. Parameters stay f32. An
   /// optimizer without a loss scale gets one for f16.
   Dtype precision = Dtype::f32;
   bool shuffle = true;
-  std::uint64_t seed = 0;           ///< of the shuffle
-  std::int64_t early_stopping = 0;  ///< end when the validation loss has not improved for so many epochs; 0: never
+  std::uint64_t seed = 0;                ///< of the shuffle and the augmentation
+  data::Augmentation augmentation = {};  ///< of what is trained on
+  std::int64_t early_stopping = 0;       ///< end when the validation loss has not improved for so many epochs; 0: never
 
   std::filesystem::path checkpoint = {};  ///< a folder for checkpoint.safetensors, written after every epoch and at an interrupt
   std::int64_t checkpoint_steps = 0;      ///< and after every so many steps; 0: not
@@ -69,13 +72,13 @@ struct FitResult {
   bool stopped_early = false;
 };
 
-/// Trains `model`, whose output is {n, classes}, or {n, length, classes} of a text's labels {n, length}, with `options.optimizer`
+/// Trains `model`, whose output is as evaluate() says, with `options.optimizer`
 /// (made for it; Error otherwise). A model in training mode is trained in the modes that its parts have, so one that eval() was
 /// called for, as a frozen body with batch normalisation, stays in inference mode; of a model in inference mode, all is trained.
 /// Modes are restored afterwards. Resuming from a checkpoint gives the numbers of a run that was never stopped. Throws Error for
 /// options that make no sense and when the loss is no longer a finite number; FileError, before anything is trained, for a
-/// checkpoint that is damaged, of another model or of another run (batch size, seed, precision, samples, normalisation, learning
-/// rates so far), and when its folder cannot be made or written to.
+/// checkpoint that is damaged, of another model or of another run (batch size, seed, precision, samples, normalisation,
+/// augmentation, learning rates so far), and when its folder cannot be made or written to.
 CLNET_API FitResult fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options);
 
 }  // namespace clnet::train

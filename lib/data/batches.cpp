@@ -12,6 +12,7 @@
 #include "clnet/data.h"
 #include "clnet/device.h"
 #include "clnet/error.h"
+#include "lib/data/augment.h"
 #include "lib/data/epoch_order.h"
 #include "lib/data/gather.h"
 #include "lib/exec/upload.h"
@@ -33,7 +34,12 @@ std::int64_t used_samples(const Dataset& dataset, const BatchOptions& options) {
 class Batches::Iterator::Worker {
  public:
   Worker(const Dataset& dataset, const BatchOptions& options)
-      : dataset_(dataset), options_(options), device_(Device::current()), gather_(dataset), thread_([this] { work(); }) {
+      : dataset_(dataset),
+        options_(options),
+        device_(Device::current()),
+        gather_(dataset),
+        augmenter_(dataset, options.augmentation, options.seed, options.epoch),
+        thread_([this] { work(); }) {
     try {
       advance();
     } catch (...) {
@@ -111,17 +117,44 @@ class Batches::Iterator::Worker {
           exec::upload(spec, device_,
                        [&](void* out) { gather_.next_characters(indices, shift_, static_cast<std::int32_t*>(out)); })};
     }
-    const Shape labels_shape{static_cast<std::int64_t>(indices.size())};
-    return {exec::upload({Shape(std::move(extents)), Dtype::f32}, device_,
-                         [&](void* out) { gather_.images(indices, static_cast<float*>(out)); }),
-            exec::upload({labels_shape, Dtype::i32}, device_,
-                         [&](void* out) { gather_.labels(indices, static_cast<std::int32_t*>(out)); })};
+    const bool has_targets = !dataset_.targets.empty();
+    std::vector<std::int64_t> label_extents{static_cast<std::int64_t>(indices.size())};
+    const auto& each = has_targets ? dataset_.target_shape : dataset_.label_shape;
+    label_extents.insert(label_extents.end(), each.begin(), each.end());
+    // An augmentation changes a sample's labels along with its values.
+    const auto count = indices.size() * static_cast<std::size_t>(each.numel());
+    std::vector<std::int32_t> labels(has_targets ? 0 : count);
+    std::vector<float> targets(has_targets ? count : 0);
+    gather_.labels(has_targets ? std::span<const std::int64_t>{} : indices, labels.data());
+    gather_.targets(has_targets ? indices : std::span<const std::int64_t>{}, targets.data());
+    Batch batch;
+    batch.images = exec::upload({Shape(std::move(extents)), Dtype::f32}, device_, [&](void* out) {
+      auto* values = static_cast<float*>(out);
+      gather_.images(indices, values);
+      if (!augmenter_) return;
+      const auto part = [&]<class T>(std::span<T> all, std::size_t i) {
+        const auto size = all.size() / indices.size();
+        return all.subspan(i * size, size);
+      };
+      const std::span all(values, indices.size() * static_cast<std::size_t>(dataset_.sample_shape.numel()));
+      for (std::size_t i = 0; i < indices.size(); ++i)
+        augmenter_(indices[i], {part(all, i), part(std::span(labels), i), part(std::span(targets), i)});
+    });
+    batch.labels =
+        exec::upload({Shape(std::move(label_extents)), has_targets ? Dtype::f32 : Dtype::i32}, device_, [&](void* out) {
+          if (has_targets)
+            std::copy(targets.begin(), targets.end(), static_cast<float*>(out));
+          else
+            std::copy(labels.begin(), labels.end(), static_cast<std::int32_t*>(out));
+        });
+    return batch;
   }
 
   const Dataset& dataset_;
   const BatchOptions options_;
   const Device device_;  ///< the consumer's at its begin()
   const Gather gather_;
+  const Augmenter augmenter_;
   std::int64_t shift_ = 0;        ///< the thread's: of a text's samples
   std::optional<Batch> current_;  ///< the consumer's
 
@@ -150,10 +183,11 @@ bool Batches::Iterator::operator==(const Iterator& other) const {
   return ended || other_ended ? ended == other_ended : worker_ == other.worker_;
 }
 
-Batches::Batches(const Dataset& dataset, BatchOptions options) : dataset_(&dataset), options_(options) {
-  if (options.batch_size < 1) throw Error(fmt::format("batches: batch_size is {}, expected at least 1", options.batch_size));
-  if (options.start < 0) throw Error(fmt::format("batches: start is {}, expected at least 0", options.start));
+Batches::Batches(const Dataset& dataset, BatchOptions options) : dataset_(&dataset), options_(std::move(options)) {
+  if (options_.batch_size < 1) throw Error(fmt::format("batches: batch_size is {}, expected at least 1", options_.batch_size));
+  if (options_.start < 0) throw Error(fmt::format("batches: start is {}, expected at least 0", options_.start));
   validate(dataset);
+  validate(options_.augmentation, dataset);
 }
 
 Batches::Iterator Batches::begin() const {

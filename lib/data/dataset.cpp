@@ -9,20 +9,38 @@ namespace clnet::data {
 
 Dataset from_arrays(std::vector<float> samples, const Shape& sample_shape, std::vector<std::int32_t> labels,
                     std::int64_t classes) {
+  return from_arrays(std::move(samples), sample_shape, std::move(labels), Shape{}, classes);
+}
+
+Dataset from_arrays(std::vector<float> samples, const Shape& sample_shape, std::vector<std::int32_t> labels,
+                    const Shape& label_shape, std::int64_t classes) {
   Dataset dataset;
   dataset.name = "arrays";
   dataset.sample_shape = sample_shape;
   dataset.floats = std::move(samples);
   dataset.labels = std::move(labels);
+  dataset.label_shape = label_shape;
   dataset.classes = classes;
+  validate(dataset);
+  return dataset;
+}
+
+Dataset from_arrays(std::vector<float> samples, const Shape& sample_shape, std::vector<float> targets,
+                    const Shape& target_shape) {
+  Dataset dataset;
+  dataset.name = "arrays";
+  dataset.sample_shape = sample_shape;
+  dataset.floats = std::move(samples);
+  dataset.targets = std::move(targets);
+  dataset.target_shape = target_shape;
   validate(dataset);
   return dataset;
 }
 
 void compute_normalization(const Dataset& dataset, std::vector<float>& mean, std::vector<float>& std) {
   validate(dataset);
-  if (dataset.labels.empty()) throw Error("compute_normalization: the dataset is empty");
-  const auto channels = static_cast<std::size_t>(channels_of(dataset)), samples = dataset.labels.size();
+  if (dataset.size() == 0) throw Error("compute_normalization: the dataset is empty");
+  const auto channels = static_cast<std::size_t>(channels_of(dataset)), samples = static_cast<std::size_t>(dataset.size());
   const auto plane = static_cast<std::size_t>(dataset.sample_shape.numel()) / channels;
   const auto count = static_cast<double>(samples) * static_cast<double>(plane);
   // Results go to vectors of their own: `mean` and `std` may be the dataset's.

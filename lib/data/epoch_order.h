@@ -1,4 +1,4 @@
-// The order in which an epoch visits the samples.
+// The order in which an epoch visits the samples, and the random numbers of each.
 #pragma once
 
 #include <cstdint>
@@ -13,5 +13,17 @@ CLNET_API std::vector<std::int64_t> epoch_order(std::int64_t count, bool shuffle
 
 /// By how many characters a text's samples are shifted in an epoch: 0..length-1, 0 where it is not shuffled.
 CLNET_API std::int64_t epoch_shift(std::int64_t length, bool shuffle, std::uint64_t seed, std::uint64_t epoch);
+
+/// Numbers for one sample of an epoch, whatever batch it is in.
+class CLNET_API SampleRandom {
+ public:
+  SampleRandom(std::uint64_t seed, std::uint64_t epoch, std::int64_t index);
+  std::uint64_t next();
+  /// 0..count-1, each equally likely.
+  std::uint64_t below(std::uint64_t count);
+
+ private:
+  std::uint64_t state_;
+};
 
 }  // namespace clnet::data

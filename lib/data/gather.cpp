@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "clnet/error.h"
 
@@ -15,7 +16,8 @@ namespace {
 }
 
 void validate_text(const Dataset& dataset) {
-  if (!dataset.bytes.empty() || !dataset.floats.empty() || !dataset.labels.empty() || !dataset.mean.empty())
+  if (!dataset.bytes.empty() || !dataset.floats.empty() || !dataset.labels.empty() || !dataset.targets.empty() ||
+      !dataset.mean.empty())
     invalid(dataset, "a text is given beside samples, labels or a normalisation");
   if (dataset.sample_shape.rank() != 1 || dataset.sample_shape[0] < 1)
     invalid(dataset, fmt::format("samples of a text have the shape {{length}}, not {}", to_string(dataset.sample_shape)));
@@ -30,7 +32,8 @@ void validate_text(const Dataset& dataset) {
 }  // namespace
 
 std::int64_t Dataset::size() const {
-  if (!is_text()) return static_cast<std::int64_t>(labels.size());
+  if (!targets.empty()) return static_cast<std::int64_t>(targets.size()) / std::max<std::int64_t>(target_shape.numel(), 1);
+  if (!is_text()) return static_cast<std::int64_t>(labels.size()) / std::max<std::int64_t>(label_shape.numel(), 1);
   const auto length = sample_shape.rank() == 1 ? std::max<std::int64_t>(sample_shape[0], 1) : 1;
   return (static_cast<std::int64_t>(text.size()) - 1) / length;
 }
@@ -43,15 +46,22 @@ void validate(const Dataset& dataset) {
     invalid(dataset, "both bytes and floats are given, expected one of them");
   const auto values = static_cast<std::uint64_t>(dataset.bytes.size() + dataset.floats.size());
   const auto sample = static_cast<std::uint64_t>(dataset.sample_shape.numel());
-  const auto samples = static_cast<std::uint64_t>(dataset.labels.size());
+  const auto [what, given, each] = dataset.targets.empty() ? std::tuple("labels", dataset.labels.size(), dataset.label_shape)
+                                                           : std::tuple("targets", dataset.targets.size(), dataset.target_shape);
+  if (!dataset.targets.empty() && !dataset.labels.empty()) invalid(dataset, "both labels and targets are given");
+  if (each.numel() == 0 || given % static_cast<std::size_t>(each.numel()) != 0)
+    invalid(dataset, fmt::format("{} {} are no whole number of samples of {}", given, what, to_string(each)));
+  const auto samples = static_cast<std::uint64_t>(given / static_cast<std::size_t>(each.numel()));
   if (sample == 0) invalid(dataset, fmt::format("samples of shape {} are empty", to_string(dataset.sample_shape)));
   if (values % sample != 0 || values / sample != samples)
-    invalid(dataset, fmt::format("{} labels need {} values for samples of shape {}, got {}", samples, samples * sample,
+    invalid(dataset, fmt::format("{} {} need {} values for samples of shape {}, got {}", given, what, samples * sample,
                                  to_string(dataset.sample_shape), values));
-  if (dataset.classes < 1) invalid(dataset, fmt::format("it has {} classes, expected at least 1", dataset.classes));
+  if (dataset.targets.empty() && dataset.classes < 1)
+    invalid(dataset, fmt::format("it has {} classes, expected at least 1", dataset.classes));
   for (std::size_t i = 0; i < dataset.labels.size(); ++i)
-    if (dataset.labels[i] < 0 || dataset.labels[i] >= dataset.classes)
-      invalid(dataset, fmt::format("label {} of sample {} is not one of {} classes", dataset.labels[i], i, dataset.classes));
+    if ((dataset.labels[i] < 0 || dataset.labels[i] >= dataset.classes) && (each.rank() == 0 || dataset.labels[i] != -100))
+      invalid(dataset, fmt::format("label {} of sample {} is not one of {} classes", dataset.labels[i],
+                                   i / static_cast<std::size_t>(each.numel()), dataset.classes));
   if (dataset.mean.empty() && dataset.std.empty()) return;
   const auto channels = static_cast<std::size_t>(channels_of(dataset));
   if (dataset.mean.size() != channels || dataset.std.size() != channels)
@@ -96,7 +106,13 @@ void Gather::images(std::span<const std::int64_t> indices, float* out) const {
 }
 
 void Gather::labels(std::span<const std::int64_t> indices, std::int32_t* out) const {
-  for (const auto index : indices) *out++ = dataset_.labels[static_cast<std::size_t>(index)];
+  const auto count = dataset_.label_shape.numel();
+  for (const auto index : indices) out = std::copy_n(dataset_.labels.begin() + index * count, count, out);
+}
+
+void Gather::targets(std::span<const std::int64_t> indices, float* out) const {
+  const auto count = dataset_.target_shape.numel();
+  for (const auto index : indices) out = std::copy_n(dataset_.targets.begin() + index * count, count, out);
 }
 
 void Gather::pieces(std::span<const std::int64_t> indices, std::int64_t shift, std::int64_t ahead, std::int32_t* out) const {

@@ -21,7 +21,9 @@ class CLNET_API Gather {
   explicit Gather(const Dataset& dataset);
   /// {indices.size(), ...sample_shape} floats.
   void images(std::span<const std::int64_t> indices, float* out) const;
+  /// {indices.size(), ...label_shape}, and of a dataset of targets {indices.size(), ...target_shape}.
   void labels(std::span<const std::int64_t> indices, std::int32_t* out) const;
+  void targets(std::span<const std::int64_t> indices, float* out) const;
   /// Of a text: {indices.size(), length} characters of samples that begin `shift` later, the last one no later than it can.
   void characters(std::span<const std::int64_t> indices, std::int64_t shift, std::int32_t* out) const;
   /// And those that follow each of them.

@@ -143,8 +143,11 @@ std::string checkpoint_checksum(const io::StateDict& tensors, const Metadata& me
 std::string dataset_checksum(const data::Dataset& dataset) {
   const auto bytes = [](const auto& values) { return std::as_bytes(std::span(values)); };
   Checksum sum;
-  for (const auto part : {bytes(dataset.bytes), bytes(dataset.floats), bytes(dataset.labels)}) sum.add(part.data(), part.size());
+  for (const auto part : {bytes(dataset.bytes), bytes(dataset.floats), bytes(dataset.labels), bytes(dataset.targets)})
+    sum.add(part.data(), part.size());
   sum.add(to_string(dataset.sample_shape));
+  if (dataset.label_shape.rank() > 0) sum.add(to_string(dataset.label_shape));
+  if (!dataset.targets.empty()) sum.add(to_string(dataset.target_shape));
   if (dataset.is_text()) {
     sum.add(std::as_bytes(std::span(dataset.text)).data(), dataset.text.size() * sizeof dataset.text[0]);
     for (const auto& character : dataset.class_names) sum.add(character);
@@ -154,6 +157,11 @@ std::string dataset_checksum(const data::Dataset& dataset) {
 
 std::string normalization_text(const data::Dataset& dataset) {
   return fmt::format("{:a} and {:a}", fmt::join(dataset.mean, ", "), fmt::join(dataset.std, ", "));
+}
+
+std::string augmentation_text(const data::Augmentation& augmentation) {
+  return fmt::format("flip {}, shift {}{}", augmentation.flip ? 1 : 0, augmentation.shift,
+                     augmentation.change ? ", changed by the caller" : "");
 }
 
 Checkpoint::Checkpoint(const fs::path& folder, const RunSettings& settings)
@@ -190,6 +198,7 @@ void Checkpoint::save(const Position& position, const nn::Module& model, const o
                     {"precision", settings_.precision},
                     {"dataset", settings_.dataset},
                     {"normalization", settings_.normalization},
+                    {"augmentation", settings_.augmentation},
                     {"rates", rates(settings_, position.steps)}};
   if (position.best_loss) metadata["best loss"] = exact(*position.best_loss);
   std::vector<Tensor> values;
@@ -217,6 +226,7 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
     reader.fail(fmt::format("was made with precision {}, not {}; it goes on only with the same", precision, settings_.precision));
   reader.require_same_text("dataset", settings_.dataset, "other samples or labels");
   reader.require_same_text("normalization", settings_.normalization, "images normalised otherwise");
+  reader.require_same_text("augmentation", settings_.augmentation, "samples changed otherwise");
 
   Position position{.steps = reader.integer<std::int64_t>("steps"),
                     .epochs = reader.integer<std::int64_t>("epochs"),

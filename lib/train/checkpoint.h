@@ -31,13 +31,16 @@ struct RunSettings {
   bool shuffle = true;
   std::uint64_t seed = 0;
   std::string precision = "f32";
-  std::string dataset = {};                                 ///< a check sum of its samples and labels
-  std::string normalization = {};                           ///< means and deviations
+  std::string dataset = {};        ///< a check sum of its samples and labels
+  std::string normalization = {};  ///< means and deviations
+  std::string augmentation = {};
   std::function<double(std::int64_t step)> rate = nullptr;  ///< the learning rate's schedule, or none
 };
 /// The settings that follow from a dataset; its content is read once.
 CLNET_API std::string dataset_checksum(const data::Dataset& dataset);
 CLNET_API std::string normalization_text(const data::Dataset& dataset);
+/// A function of the caller's own counts as any other.
+CLNET_API std::string augmentation_text(const data::Augmentation& augmentation);
 
 /// The last batch may be smaller.
 inline std::int64_t batches_per_epoch(std::int64_t samples, std::int64_t batch_size) {

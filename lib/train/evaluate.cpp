@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
@@ -14,30 +15,55 @@ namespace {
 /// What one batch adds, on the device until it is read.
 struct Part {
   Tensor loss, correct;
-  std::int64_t labels;
+  Tensor counted;       ///< labels that count; undefined: all
+  std::int64_t labels;  ///< or targets
 };
 
 /// Batches whose results wait on the device; more would only let the host run further ahead.
 constexpr std::size_t most_waiting = 8;
 
+/// The dimension of the output that classes are in: the last one, or as PyTorch has it the second one of what lies on pixels;
+/// none where the shapes do not fit.
+std::optional<int> class_dim(const Tensor& output, const Tensor& labels) {
+  if (output.rank() != labels.rank() + 1) return std::nullopt;
+  const auto fits = [&](int dim) {
+    auto at = labels.shape().begin();
+    for (int d = 0; d < output.rank(); ++d)
+      if (d != dim && output.size(d) != *at++) return false;
+    return true;
+  };
+  const int last = output.rank() - 1, first = labels.rank() > 2 ? 1 : last;
+  for (int dim : {first, last, 1})
+    if (fits(dim)) return dim;
+  return std::nullopt;
+}
+
 Tensor count_correct(const Tensor& output, const Tensor& labels) {
-  return sum(cast(equal(argmax(output, -1), cast(labels, Dtype::i64)), Dtype::f32));
+  return sum(cast(equal(argmax(output, *class_dim(output, labels)), cast(labels, Dtype::i64)), Dtype::f32));
 }
 
 }  // namespace
 
-void require_classes(const Tensor& output, const Tensor& labels) {
-  const auto& shape = labels.shape();
-  if (output.rank() == labels.rank() + 1 && std::equal(shape.begin(), shape.end(), output.shape().begin())) return;
+void require_fitting(const Tensor& output, const Tensor& labels) {
+  if (is_floating(labels.dtype())) {
+    if (output.shape() == labels.shape()) return;
+    throw ShapeError(fmt::format("train: the model gives {} for targets {}, expected their shape", to_string(output.shape()),
+                                 to_string(labels.shape())));
+  }
+  if (class_dim(output, labels)) return;
   if (labels.rank() == 1)
     throw ShapeError(fmt::format("train: the model gives {} for {} samples, expected {{samples, classes}}",
                                  to_string(output.shape()), labels.size(0)));
-  throw ShapeError(fmt::format("train: the model gives {} for labels {}, expected a dimension of classes behind theirs",
-                               to_string(output.shape()), to_string(labels.shape())));
+  throw ShapeError(
+      fmt::format("train: the model gives {} for labels {}, expected a dimension of classes behind theirs, or the second",
+                  to_string(output.shape()), to_string(labels.shape())));
 }
 
 Tensor default_loss(const Tensor& output, const Tensor& labels) {
-  return labels.rank() == 1 ? cross_entropy(output, labels) : cross_entropy(flatten(output, 0, -2), flatten(labels, 0, -1));
+  if (is_floating(labels.dtype())) return mean(square(cast(output, Dtype::f32) - labels));
+  const auto dim = class_dim(output, labels);
+  if (labels.rank() == 1 || dim != output.rank() - 1) return cross_entropy(output, labels);
+  return cross_entropy(flatten(output, 0, -2), flatten(labels, 0, -1));
 }
 
 std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size, const Loss& loss,
@@ -49,23 +75,29 @@ std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& datas
   std::vector<Part> waiting;
   const auto read = [&] {
     for (const auto& part : waiting) {
-      loss_sum += part.loss.item<double>() * static_cast<double>(part.labels);
-      correct += part.correct.item<double>();
+      const double labels = part.counted.defined() ? part.counted.item<double>() : static_cast<double>(part.labels);
+      if (labels == 0) continue;
+      loss_sum += part.loss.item<double>() * labels;
+      count += labels;
+      if (part.correct.defined()) correct += part.correct.item<double>();
     }
     waiting.clear();
   };
   for (const auto& [images, labels] : data::batches(dataset, {.batch_size = batch_size})) {
     if (stop()) return std::nullopt;
     const auto output = model(images);
-    require_classes(output, labels);
-    const Part part{loss(output, labels), count_correct(output, labels), labels.numel()};
-    count += static_cast<double>(part.labels);
-    eval({part.loss, part.correct});
-    waiting.push_back({part.loss.detach(), part.correct.detach(), part.labels});
+    require_fitting(output, labels);
+    std::vector<Tensor> wanted{loss(output, labels)};
+    if (!is_floating(labels.dtype())) wanted.push_back(count_correct(output, labels));
+    if (dataset.label_shape.rank() > 0) wanted.push_back(sum(cast(greater_equal(labels, 0), Dtype::f32)));
+    eval(wanted);
+    for (auto& tensor : wanted) tensor = tensor.detach();
+    wanted.resize(3);
+    waiting.push_back({wanted[0], wanted[1], wanted[2], labels.numel()});
     if (waiting.size() == most_waiting) read();
   }
   read();
-  return Evaluation{loss_sum / count, correct / count};
+  return Evaluation{loss_sum / count, dataset.targets.empty() ? correct / count : std::numeric_limits<double>::quiet_NaN()};
 }
 
 Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size) {

@@ -14,7 +14,7 @@ using Loss = std::function<Tensor(const Tensor& output, const Tensor& labels)>;
 Tensor default_loss(const Tensor& output, const Tensor& labels);
 
 /// Throws ShapeError unless `output` is {...labels' shape, classes}.
-void require_classes(const Tensor& output, const Tensor& labels);
+void require_fitting(const Tensor& output, const Tensor& labels);
 
 /// Loss and accuracy of `model` in inference mode over the whole dataset; nothing when `stop` said so between two batches. `loss`
 /// is the mean over a batch.

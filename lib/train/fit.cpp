@@ -61,6 +61,7 @@ class Fit {
                                                           .precision = std::string(to_string(options.precision)),
                                                           .dataset = dataset_checksum(dataset),
                                                           .normalization = normalization_text(dataset),
+                                                          .augmentation = augmentation_text(options.augmentation),
                                                           .rate = options.schedule});
   }
 
@@ -176,7 +177,8 @@ class Fit {
                                                                 .shuffle = options_.shuffle,
                                                                 .seed = options_.seed,
                                                                 .epoch = static_cast<std::uint64_t>(at_.epochs),
-                                                                .start = at_.epoch_steps})) {
+                                                                .start = at_.epoch_steps,
+                                                                .augmentation = options_.augmentation})) {
       step(images, labels);
       const bool interrupted = interrupt_->requested(), enough = enough_steps();
       const bool checkpoint_due = options_.checkpoint_steps > 0 && at_.steps % options_.checkpoint_steps == 0;
@@ -195,7 +197,7 @@ class Fit {
     if (options_.schedule) optimizer_.set_learning_rate(options_.schedule(at_.steps));
     const Autocast cast(options_.precision);
     const auto output = model_(images);
-    require_classes(output, labels);
+    require_fitting(output, labels);
     waiting_.push_back(optimizer_.step(options_.loss(output, labels)));
     ++at_.steps;
     ++at_.epoch_steps;

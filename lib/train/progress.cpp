@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <string>
 
@@ -80,8 +81,9 @@ void Progress::epoch(const EpochMetrics& m) {
   std::string line = fmt::format("epoch {}", m.epoch);
   if (total_epochs_ > 0) line += fmt::format("/{}", total_epochs_);
   line += fmt::format(": train loss {:.4f}", m.train_loss);
-  if (m.validation)
-    line += fmt::format(", validation loss {:.4f}, accuracy {:.2f} %", m.validation->loss, 100 * m.validation->accuracy);
+  if (m.validation) line += fmt::format(", validation loss {:.4f}", m.validation->loss);
+  if (m.validation && !std::isnan(m.validation->accuracy))
+    line += fmt::format(", accuracy {:.2f} %", 100 * m.validation->accuracy);
   line += fmt::format(", {}, {:.1f} s", speed(m.images_per_second), m.seconds);
   if (terminal_) fmt::print(stderr, "\r{:<{}}\r", "", drawn_);
   fmt::print(stderr, "{}\n", line);

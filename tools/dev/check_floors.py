@@ -31,6 +31,7 @@ HEADERS = {
     "autocast.h": "graph", "debug.h": "graph", "dtype.h": "graph", "shape.h": "graph", "tensor.h": "graph",
     "opencl.h": "exec",
     "autograd.h": "autograd",
+    "compile.h": "exec",
     "kernel.h": "ops", "ops.h": "ops",
     "data.h": "data", "io.h": "io", "models.h": "nn", "nn.h": "nn", "optim.h": "optim", "train.h": "train",
     "clnet.h": "tools",
