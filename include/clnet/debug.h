@@ -62,7 +62,8 @@ struct GradientCheck {
 };
 /// Compares gradients() of `f`, weighted sums of whose results are taken, with central differences at `inputs` (floating; others
 /// stay as they are): the check that a custom gradient or kernel should pass. `f` must give the same for the same inputs, and
-/// its inputs should lie away from points where it has no derivative. Throws Error where f() gives nothing.
+/// its inputs should lie away from points where it has no derivative. Throws Error where f() gives nothing, and where the step is
+/// lost in the digits of an element.
 CLNET_API GradientCheck check_gradients(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f,
                                         const std::vector<Tensor>& inputs, const GradientCheckOptions& options = {});
 CLNET_API GradientCheck check_gradients(const std::function<Tensor(const std::vector<Tensor>&)>& f,
