@@ -90,8 +90,9 @@ struct Optimizer::Impl {
             throw Error(fmt::format("{}: {} is optimized already{}", rule->name(), full_name,
                                     slot.name == full_name ? "" : ", as " + slot.name));
           if (slot.name == full_name)
-            throw Error(fmt::format("{}: two parameters are called {}; Parameters(model, wanted) takes parts of one model by name",
-                                    rule->name(), full_name));
+            throw Error(
+                fmt::format("{}: two parameters are called {}; Parameters(model, wanted) takes parts of one model by name",
+                            rule->name(), full_name));
         }
       more.push_back(make_slot(*rule, full_name, parameter));
     }
