@@ -37,7 +37,8 @@ struct AnomalyOptions {
 
 /// While it lives, what this thread evaluates is computed operation by operation, and the first that makes a NaN of inputs
 /// without one throws Error: with the operation, the element, and the scope in which it was called. Slow, and all intermediates
-/// stay in memory: for finding a fault, not for training.
+/// stay in memory: for finding a fault, not for training. A step that a loss scale would skip is such a fault, too: begin with a
+/// scale of 1 (`set_loss_scale({.initial = 1})`) while looking.
 class CLNET_API DetectAnomaly {
  public:
   explicit DetectAnomaly(const AnomalyOptions& options = {});
