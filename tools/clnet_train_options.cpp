@@ -65,8 +65,8 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
           ""};
 }
 
-CLI::Validator not_empty() {
-  return {[](std::string& text) -> std::string { return text.empty() ? "a name is needed, got an empty one" : ""; }, ""};
+CLI::Validator not_empty(const char* wanted = "a name") {
+  return {[=](std::string& text) { return text.empty() ? fmt::format("{} is needed, got nothing", wanted) : ""; }, ""};
 }
 
 void define(CLI::App& app, TrainOptions& o) {
@@ -133,7 +133,7 @@ void define(CLI::App& app, TrainOptions& o) {
                      ->check(count());
   option(group, "--prompt", o.prompt, "TEXT",
          "what they follow, and the samples that are shown after each epoch (default: a new line)")
-      ->check(not_empty());
+      ->check(not_empty("a text"));
   option(group, "--temperature", o.temperature, "T",
          "below 1, likely characters become likelier; 0: always the likeliest (default: 0.8)")
       ->check(number(0, true));
@@ -163,7 +163,9 @@ void define(CLI::App& app, TrainOptions& o) {
       "the best GPU, else the CPU)")
       ->check(not_empty());
   for (const char* name : {"--data", "--normalize", "--batch-size", "--context", "--no-shuffle", "--epochs", "--steps",
-                           "--optimizer", "--lr", "--schedule", "--save", "--checkpoint", "--log", "--plot"})
+                           "--optimizer", "--lr", "--schedule", "--decay-steps", "--warmup-steps", "--momentum", "--nesterov",
+                           "--weight-decay", "--clip-norm", "--precision", "--early-stopping", "--save", "--checkpoint", "--log",
+                           "--plot", "--trace"})
     sample->excludes(app.get_option(name));
 }
 
@@ -198,6 +200,8 @@ std::string contradiction(const TrainOptions& o) {
   const bool writes = o.model.empty() || models::is_language_model(o.model);
   if (o.sample && !writes) return fmt::format("--sample: {} writes nothing; use char-lstm or char-gpt", o.model);
   if (o.prompt && !writes) return fmt::format("--prompt: {} writes nothing; use char-lstm or char-gpt", o.model);
+  if (o.temperature && !writes) return fmt::format("--temperature: {} writes nothing; use char-lstm or char-gpt", o.model);
+  if (o.context && !writes) return fmt::format("--context: is for texts, not for {}", o.model);
   if (o.normalize != "none" && writes) return fmt::format("--normalize: is for images, not for {}", o.model);
   return {};
 }
@@ -252,6 +256,8 @@ std::optional<int> parse(int argc, char** argv, TrainOptions& options) {
     app.parse(argc, argv);
     complete(options);
     if (const auto fault = contradiction(options); !fault.empty()) throw CLI::ValidationError(fault);
+    if (!options.context) options.context = 64;
+    if (!options.temperature) options.temperature = 0.8;
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {

@@ -12,7 +12,7 @@ namespace clnet::tools {
 struct TrainOptions {
   std::string data = "fashion-mnist", normalize = "none";
   bool no_shuffle = false;
-  std::int64_t context = 64;
+  std::optional<std::int64_t> context;  ///< given, after parse()
 
   std::string model, init;  ///< model: empty where a file of weights says it
 
@@ -33,7 +33,7 @@ struct TrainOptions {
 
   std::optional<std::int64_t> sample;  ///< write so many characters instead of training
   std::optional<std::string> prompt;
-  double temperature = 0.8;
+  std::optional<double> temperature;  ///< given, after parse()
 
   std::string device;
 };

@@ -54,7 +54,7 @@ Writer load_writer(const TrainOptions& o, const io::Safetensors& weights) {
   Writer writer;
   writer.alphabet = alphabet_in(weights.metadata);
   if (writer.alphabet.empty()) throw Error("has no alphabet in its metadata, where clnet-train keeps it");
-  std::int64_t length = o.context;
+  std::int64_t length = *o.context;
   for (const auto& [parameter, tensor] : weights.tensors)
     if (parameter == "positions.weight" && tensor.rank() == 2) length = tensor.size(0);
   writer.model = models::make_language_model(name, length, static_cast<std::int64_t>(writer.alphabet.size()));
@@ -63,7 +63,7 @@ Writer load_writer(const TrainOptions& o, const io::Safetensors& weights) {
 }
 
 models::GenerateOptions generate_options(const TrainOptions& o, std::int64_t count) {
-  return {.count = count, .temperature = o.temperature, .seed = o.seed};
+  return {.count = count, .temperature = *o.temperature, .seed = o.seed};
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ struct AnomalyOptions {
 
 /// While it lives, what this thread evaluates is computed operation by operation, and the first that makes a NaN of inputs
 /// without one throws Error: with the operation, the element, and the scope in which it was called. Slow, and all intermediates
-/// stay in memory: for finding a fault, not for training.
+/// stay in memory: for finding a fault, not for training. A step that a loss scale would skip is such a fault, too: begin with a
+/// scale of 1 (`set_loss_scale({.initial = 1})`) while looking.
 class CLNET_API DetectAnomaly {
  public:
   explicit DetectAnomaly(const AnomalyOptions& options = {});
@@ -62,7 +63,8 @@ struct GradientCheck {
 };
 /// Compares gradients() of `f`, weighted sums of whose results are taken, with central differences at `inputs` (floating; others
 /// stay as they are): the check that a custom gradient or kernel should pass. `f` must give the same for the same inputs, and
-/// its inputs should lie away from points where it has no derivative. Throws Error where f() gives nothing.
+/// its inputs should lie away from points where it has no derivative. Throws Error where f() gives nothing, and where the step is
+/// lost in the digits of an element.
 CLNET_API GradientCheck check_gradients(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f,
                                         const std::vector<Tensor>& inputs, const GradientCheckOptions& options = {});
 CLNET_API GradientCheck check_gradients(const std::function<Tensor(const std::vector<Tensor>&)>& f,

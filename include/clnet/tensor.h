@@ -23,6 +23,7 @@ class Device;
 struct Node;
 struct PendingRead;
 CLNET_API bool is_read(const PendingRead& pending);
+CLNET_API void require_one_element(const PendingRead& pending);
 template <class T>
 void finish_reading(const PendingRead& pending, T* target);
 
@@ -38,8 +39,11 @@ class Reading {
     finish_reading(*pending_, values.get());
     return std::vector<T>(values.get(), values.get() + count_);
   }
-  /// Of one element.
-  T item() const { return get().at(0); }
+  /// Of exactly one element, as Tensor::item().
+  T item() const {
+    require_one_element(*pending_);
+    return get()[0];
+  }
 
  private:
   friend class Tensor;

@@ -90,6 +90,11 @@ GradientCheck check_gradients(const Function& f, const std::vector<Tensor>& inpu
       };
       const auto step = static_cast<float>(options.step);
       const auto above = at(start[element] + step), below = at(start[element] - step);
+      if (!(above.second > below.second))
+        throw Error(
+            fmt::format("check_gradients: a step of {:g} is lost in the digits of input {}, element {}, which is {:g}; scale the "
+                        "input, or make the step larger",
+                        options.step, places[k], element, start[element]));
       pairs.push_back({gradient[element], (above.first - below.first) / (above.second - below.second), places[k], element});
       largest = std::max({largest, std::abs(pairs.back().analytic), std::abs(pairs.back().numeric)});
     }

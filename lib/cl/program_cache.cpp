@@ -54,6 +54,15 @@ std::string numbered(std::string_view source) {
   return text;
 }
 
+/// Of a user's kernel the part that is theirs, with the dtypes of its parameters: what stands between is the library's own.
+std::string without_includes(const std::string& text) {
+  const auto users = text.rfind("\n#line 1 ");
+  if (users == std::string::npos) return text;
+  std::size_t defines = 0;
+  while (text.compare(defines, 8, "#define ") == 0) defines = text.find('\n', defines) + 1;
+  return text.substr(0, defines) + text.substr(users + 1);
+}
+
 std::optional<DiskCache> disk_cache(const DeviceInfo& info) {
   const std::string mode = env::word("CLNET_CACHE", {"on", "off", "force"}).value_or("on");
   const auto folder = env::cache_folder();
@@ -150,7 +159,7 @@ struct ProgramCache::State {
       while (!compiler_log.empty() && (compiler_log.back() == '\0' || compiler_log.back() == '\n')) compiler_log.pop_back();
       throw BuildError(fmt::format("program {} does not compile for {}: {}\n{}\nThe source, as compiled with {}:\n{}", name,
                                    device.getInfo<CL_DEVICE_NAME>(), error_name(error.err()), compiler_log, options,
-                                   numbered(text)));
+                                   numbered(without_includes(text))));
     }
     return program;
   }

@@ -281,6 +281,11 @@ std::shared_ptr<PendingRead> Tensor::start_reading() const {
   return pending;
 }
 
+void require_one_element(const PendingRead& pending) {
+  if (pending.spec.shape.numel() != 1)
+    throw ShapeError(fmt::format("item: needs one element, the tensor is {}", to_string(pending.spec)));
+}
+
 bool is_read(const PendingRead& pending) { return !pending.reading || pending.reading->ready(); }
 
 template <class T>

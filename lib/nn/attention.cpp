@@ -180,8 +180,12 @@ MultiheadAttentionResult MultiheadAttention::forward_with_weights(const Tensor& 
 KVCache MultiheadAttention::cache(std::int64_t batch, std::int64_t capacity, Dtype dtype) const {
   require_positive(layer, "the cache's batch", batch);
   require_positive(layer, "the cache's capacity", capacity);
-  const auto room = [&] { return Parameter(zeros({batch, heads_, capacity, embed_dim_ / heads_}, dtype)); };
-  return {room(), room()};
+  return called(*this, [&](auto& self) { return self.room(batch, capacity, dtype); });
+}
+
+KVCache MultiheadAttention::room(std::int64_t batch, std::int64_t capacity, Dtype dtype) const {
+  const auto part = [&] { return Parameter(zeros({batch, heads_, capacity, embed_dim_ / heads_}, dtype)); };
+  return {part(), part()};
 }
 
 Tensor MultiheadAttention::step(const Tensor& x, KVCache& cache) {

@@ -35,19 +35,6 @@ Tensor as_batch(std::span<const std::int32_t> characters) {
 
 Tensor last_position(const Tensor& y) { return slice(y, 1, y.size(1) - 1, y.size(1)); }
 
-/// The mode of inference while something is generated.
-class InferenceMode {
- public:
-  explicit InferenceMode(nn::Module& module) : module_(module), before_(module.training()) { module.eval(); }
-  ~InferenceMode() { module_.train(before_); }
-  InferenceMode(const InferenceMode&) = delete;
-  InferenceMode& operator=(const InferenceMode&) = delete;
-
- private:
-  nn::Module& module_;
-  bool before_;
-};
-
 /// In double, from logits minus their largest, so that a low temperature overflows nothing.
 std::int32_t choose(const std::vector<float>& logits, double temperature, std::mt19937_64& random) {
   const auto best = std::max_element(logits.begin(), logits.end());
@@ -173,7 +160,8 @@ std::vector<std::int32_t> generate(LanguageModel& model, std::span<const std::in
   if (options.count < 0) throw Error(fmt::format("generate: count cannot be {}", options.count));
   if (!(options.temperature >= 0) || !std::isfinite(options.temperature))
     throw Error(fmt::format("generate: the temperature must be a number from 0, not {}", options.temperature));
-  const InferenceMode mode(model);
+  const nn::KeptModes kept(model);
+  model.eval();
   const auto read = model.reader();
   std::mt19937_64 random(options.seed);
   std::vector<std::int32_t> written;

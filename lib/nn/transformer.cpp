@@ -76,7 +76,7 @@ Tensor TransformerEncoderLayer::forward(const Tensor& x, const AttentionMasks& m
   return run(x, [&](const Tensor& t) { return self_attn_(t, t, t, masks); });
 }
 
-Tensor TransformerEncoderLayer::step(const Tensor& x, KVCache& cache) {
+Tensor TransformerEncoderLayer::next(const Tensor& x, KVCache& cache) {
   return run(x, [&](const Tensor& t) { return self_attn_.step(t, cache); });
 }
 
@@ -124,24 +124,27 @@ TransformerEncoder::TransformerEncoder(std::int64_t d_model, std::int64_t heads,
   add("norm", *norm_);
 }
 
-Tensor TransformerEncoder::forward(const Tensor& x, const AttentionMasks& masks) {
+template <class Layer>
+Tensor TransformerEncoder::run(const Tensor& x, const Layer& layer) {
   auto y = x;
   {
     const NamedScope scope("layers");
-    for (auto& layer : layers_) y = layer(y, masks);
+    for (std::size_t i = 0; i < layers_.size(); ++i) y = layer(i, y);
   }
   return norm_ ? (*norm_)(y) : y;
 }
 
-Tensor TransformerEncoder::step(const Tensor& x, std::vector<KVCache>& caches) {
-  if (caches.size() != layers_.size())
-    throw Error(fmt::format("TransformerEncoder: {} layers cannot step with {} caches", layers_.size(), caches.size()));
-  auto y = x;
-  for (std::size_t i = 0; i < layers_.size(); ++i) y = layers_[i].step(y, caches[i]);
-  return norm_ ? (*norm_)(y) : y;
+Tensor TransformerEncoder::forward(const Tensor& x, const AttentionMasks& masks) {
+  return run(x, [&](std::size_t i, const Tensor& y) { return layers_[i](y, masks); });
 }
 
-std::vector<KVCache> TransformerEncoder::caches(std::int64_t batch, std::int64_t capacity) const {
+Tensor TransformerEncoder::next(const Tensor& x, std::vector<KVCache>& caches) {
+  if (caches.size() != layers_.size())
+    throw Error(fmt::format("TransformerEncoder: {} layers cannot step with {} caches", layers_.size(), caches.size()));
+  return run(x, [&](std::size_t i, const Tensor& y) { return layers_[i].step(y, caches[i]); });
+}
+
+std::vector<KVCache> TransformerEncoder::room(std::int64_t batch, std::int64_t capacity) const {
   std::vector<KVCache> all;
   for (const auto& layer : layers_) all.push_back(layer.cache(batch, capacity));
   return all;

@@ -269,7 +269,7 @@ std::vector<Tensor> Kernel::all(const std::vector<Tensor>& inputs) const {
                             fmt::join(d.local, ", ")));
   const bool runs = std::find(global.begin(), global.end(), 0) == global.end();
   for (const auto& spec : made)
-    if (!runs && spec.shape.numel() > 0)
+    if (!runs && !d.zeroed && spec.shape.numel() > 0)
       throw Error(fmt::format("kernel {}: the range [{}] is empty, but {} is to be written", d.name, fmt::join(global, ", "),
                               to_string(spec)));
   return apply_all(std::make_shared<KernelOp>(definition_, std::move(global)), std::move(all_inputs));

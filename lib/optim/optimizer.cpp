@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -66,6 +67,7 @@ struct Optimizer::Impl {
     std::optional<nn::Parameter> sum;  ///< of accumulate()
     std::size_t group;
     std::int64_t missed;  ///< steps of the optimizer in which it stayed, or was not there yet
+    Tensor spared;        ///< under a loss scale: how many of these were skipped (i64 scalar); undefined: none
   };
   struct Group {
     std::shared_ptr<const Rule> rule;
@@ -87,9 +89,16 @@ struct Optimizer::Impl {
           if (slot.parameter.same(parameter))
             throw Error(fmt::format("{}: {} is optimized already{}", rule->name(), full_name,
                                     slot.name == full_name ? "" : ", as " + slot.name));
-          if (slot.name == full_name) throw Error(fmt::format("{}: two parameters are called {}", rule->name(), full_name));
+          if (slot.name == full_name)
+            throw Error(
+                fmt::format("{}: two parameters are called {}; Parameters(model, wanted) takes parts of one model by name",
+                            rule->name(), full_name));
         }
       more.push_back(make_slot(*rule, full_name, parameter));
+    }
+    if (scaling && steps > 0) {
+      const auto spared = (Tensor::scalar(static_cast<double>(steps), Dtype::i64) - scaling->made()).detach();
+      for (auto& slot : more) slot.spared = spared;
     }
     groups.push_back({std::move(rule), rate, rate});
     slots.insert(slots.end(), more.begin(), more.end());
@@ -99,7 +108,7 @@ struct Optimizer::Impl {
     const auto& spec = parameter.value().spec();
     if (!is_floating(spec.dtype))
       throw DtypeError(fmt::format("{}: {} is {}, which has no gradient", rule.name(), full_name, to_string(spec)));
-    Slot slot{full_name, parameter, {}, {}, std::nullopt, groups.size(), steps};
+    Slot slot{full_name, parameter, {}, {}, std::nullopt, groups.size(), steps, {}};
     for (const auto& [what, initial, shape] : rule.states(spec.shape)) {
       if (what.empty() || what.find('.') != std::string::npos || what == sum_name || what == step_name ||
           std::find(slot.state_names.begin(), slot.state_names.end(), what) != slot.state_names.end())
@@ -155,7 +164,8 @@ struct Optimizer::Impl {
   /// The new values of everything that a step changes, and where they go; and which parameters move.
   struct Update {
     std::vector<std::pair<nn::Parameter, Tensor>> values;
-    std::vector<bool> moves;  ///< by slot
+    std::vector<bool> moves;     ///< by slot
+    std::vector<Tensor> spared;  ///< and what becomes of Slot::spared
   };
 
   /// Parameters with an undefined gradient stay as they are.
@@ -175,23 +185,29 @@ struct Optimizer::Impl {
     if (scaling) {
       finite = Scaling::all_finite(gradients);
       result.values = scaling->after(finite);
+      count_spared(finite, result);
     }
     gradients = clipped(std::move(gradients));
     // Rules count the steps that a parameter has made: together go those of a group that have made as many.
-    std::map<std::pair<std::size_t, std::int64_t>, std::vector<std::size_t>> alike;
-    for (std::size_t i = 0; i < moved.size(); ++i) alike[{moved[i]->group, moved[i]->missed}].push_back(i);
-    for (const auto& [key, members] : alike) {
-      const auto& [group, missed] = key;
+    std::vector<std::vector<std::size_t>> alike;
+    for (std::size_t i = 0; i < moved.size(); ++i) {
+      const auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& members) {
+        const auto& first = *moved[members[0]];
+        return first.group == moved[i]->group && first.missed == moved[i]->missed && first.spared.same(moved[i]->spared);
+      });
+      (found == alike.end() ? alike.emplace_back() : *found).push_back(i);
+    }
+    for (const auto& members : alike) {
+      const auto& first = *moved[members[0]];
+      const auto group = first.group;
       std::vector<Rule::Item> items;
       for (auto i : members)
         items.push_back({moved[i]->parameter, gradients[i], {moved[i]->state.begin(), moved[i]->state.end()}});
       const auto& rule = *groups[group].rule;
-      Rule::Step step{steps + 1 - missed, groups[group].rate};
+      Rule::Step step{steps + 1 - first.missed, groups[group].rate};
       if (scaling) {
         step.finite = finite;
-        step.made = cast(scaling->made(), Dtype::f32) + static_cast<double>(1 - missed);
-        // A step that was skipped and that the parameter missed, too, counts twice.
-        if (missed != 0) step.made = maximum(step.made, 1.0);
+        step.made = cast(made(first), Dtype::f32) + 1.0;
       }
       auto results = rule.update_all(items, step);
       if (results.size() != items.size())
@@ -207,6 +223,26 @@ struct Optimizer::Impl {
     return result;
   }
 
+  /// Under a loss scale: the number of steps that a parameter has made.
+  Tensor made(const Slot& slot) const {
+    const auto there = scaling->made() - static_cast<double>(slot.missed);
+    return slot.spared.defined() ? there + slot.spared : there;
+  }
+
+  /// Parameters that stay in the same steps share the count.
+  void count_spared(const Tensor& finite, Update& update) const {
+    const Tensor skipped = cast(logical_not(finite), Dtype::i64);
+    std::map<const Node*, Tensor> next;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const auto& now = slots[i].spared;
+      auto& tensor = update.spared.emplace_back(now);
+      if (update.moves[i]) continue;
+      auto& shared = next[now.node().get()];
+      if (!shared.defined()) shared = now.defined() ? now + skipped : skipped;
+      tensor = shared;
+    }
+  }
+
   /// The old values where the step is not made.
   static void keep_unless(const Tensor& finite, const Rule::Item& item, Rule::Result& result) {
     if (item.parameter.numel() == 0) return;
@@ -214,15 +250,26 @@ struct Optimizer::Impl {
     for (std::size_t i = 0; i < item.states.size(); ++i) result.states[i] = where(finite, result.states[i], item.states[i]);
   }
 
+  /// By slot; what was shared stays so.
+  void keep_spared(const std::vector<Tensor>& spared, const std::function<Tensor(const Tensor&)>& kept) {
+    std::map<const Node*, Tensor> shared;
+    for (const auto& tensor : spared)
+      if (auto& known = shared[tensor.node().get()]; tensor.defined() && !known.defined()) known = kept(tensor);
+    for (std::size_t i = 0; i < spared.size(); ++i) slots[i].spared = shared.at(spared[i].node().get());
+  }
+
   /// Computes the update along with `more`, and only then changes anything.
   void run(const Update& update, bool clear, std::vector<Tensor> more = {}) {
     for (const auto& [target, value] : update.values) more.push_back(value);
+    for (const auto& tensor : update.spared)
+      if (tensor.defined()) more.push_back(tensor);
     eval(more);
     // assign() would evaluate once more.
     for (const auto& [target, value] : update.values) nn::Parameter(target).set(value);
     ++steps;
     for (std::size_t i = 0; i < slots.size(); ++i)
       if (!update.moves[i]) ++slots[i].missed;
+    keep_spared(update.spared, [](const Tensor& tensor) { return tensor.detach(); });
     if (clear)
       for (auto& slot : slots) slot.sum.reset();
   }
@@ -335,7 +382,8 @@ void Optimizer::apply(const std::vector<Tensor>& gradients) {
 
 void Optimizer::set_loss_scale(const LossScale& options) {
   require_made("set_loss_scale");
-  impl_->scaling.emplace(options, impl_->steps);
+  const Tensor made = impl_->scaling ? impl_->scaling->made() : Tensor::scalar(static_cast<double>(impl_->steps), Dtype::i64);
+  impl_->scaling.emplace(options, made);
 }
 Tensor Optimizer::loss_scale() const {
   require_made("loss_scale");
@@ -389,7 +437,11 @@ void Optimizer::to(const Device& device) {
     for (auto& state : slot.state) move(state);
     if (slot.sum) move(*slot.sum);
   }
-  if (impl_->scaling) impl_->scaling->to(device);
+  if (!impl_->scaling) return;
+  impl_->scaling->to(device);
+  std::vector<Tensor> spared;
+  for (const auto& slot : impl_->slots) spared.push_back(slot.spared);
+  impl_->keep_spared(spared, [&](const Tensor& tensor) { return copy_to(tensor, device); });
 }
 
 std::size_t Optimizer::groups() const {
@@ -416,8 +468,9 @@ io::StateDict Optimizer::state() const {
     for (auto& part : impl_->scaling->state()) result.push_back(std::move(part));
   for (const auto& slot : impl_->slots) {
     if (slot.missed != 0)
-      result.emplace_back(fmt::format("{}.{}", slot.name, step_name),
-                          Tensor::scalar(static_cast<double>(impl_->steps - slot.missed), Dtype::i64));
+      result.emplace_back(
+          fmt::format("{}.{}", slot.name, step_name),
+          impl_->scaling ? impl_->made(slot) : Tensor::scalar(static_cast<double>(impl_->steps - slot.missed), Dtype::i64));
     for (std::size_t i = 0; i < slot.state.size(); ++i)
       result.emplace_back(slot.name + '.' + slot.state_names[i], slot.state[i].value());
     if (slot.sum) result.emplace_back(fmt::format("{}.{}", slot.name, sum_name), slot.sum->value());
@@ -434,7 +487,9 @@ void Optimizer::load_state(const io::StateDict& state) {
   StateReader reader(state);
   const auto steps = reader.count("step");
   std::vector<std::pair<nn::Parameter, Tensor>> changes;
-  if (impl_->scaling) changes = impl_->scaling->read(reader);
+  // Of them parameters have missed some: under a loss scale of those that were made.
+  auto most = steps;
+  if (impl_->scaling) changes = impl_->scaling->read(reader, most);
   std::vector<Tensor> sums;
   std::vector<std::int64_t> missed;
   auto groups = impl_->groups;
@@ -449,8 +504,8 @@ void Optimizer::load_state(const io::StateDict& state) {
   }
   for (const auto& slot : impl_->slots) {
     const auto own = fmt::format("{}.{}", slot.name, step_name);
-    missed.push_back(reader.has(own) ? steps - reader.count(own) : 0);
-    if (missed.back() < 0) reader.fault(fmt::format("{} is more than the optimizer's own, {}", own, steps));
+    missed.push_back(reader.has(own) ? most - reader.count(own) : 0);
+    if (missed.back() < 0) reader.fault(fmt::format("{} is more than the optimizer's own, {}", own, most));
     for (std::size_t i = 0; i < slot.state.size(); ++i)
       changes.emplace_back(slot.state[i], reader.take(slot.name + '.' + slot.state_names[i], slot.state[i].value().spec()));
     const auto sum = fmt::format("{}.{}", slot.name, sum_name);
@@ -459,7 +514,10 @@ void Optimizer::load_state(const io::StateDict& state) {
   reader.require_fit("optimizer");
   impl_->steps = steps;
   impl_->groups = std::move(groups);
-  for (std::size_t i = 0; i < missed.size(); ++i) impl_->slots[i].missed = missed[i];
+  for (std::size_t i = 0; i < missed.size(); ++i) {
+    impl_->slots[i].missed = missed[i];
+    impl_->slots[i].spared = {};
+  }
   for (auto& [parameter, tensor] : changes) parameter.set(tensor);
   for (std::size_t i = 0; i < sums.size(); ++i) {
     impl_->slots[i].sum.reset();

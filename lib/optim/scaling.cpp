@@ -23,11 +23,8 @@ const LossScale& checked(const LossScale& o) {
 
 }  // namespace
 
-Scaling::Scaling(const LossScale& options, std::int64_t made)
-    : options_(checked(options)),
-      scale_(Tensor::scalar(options.initial)),
-      good_(Tensor::scalar(0, Dtype::i64)),
-      made_(Tensor::scalar(static_cast<double>(made), Dtype::i64)) {}
+Scaling::Scaling(const LossScale& options, const Tensor& made)
+    : options_(checked(options)), scale_(Tensor::scalar(options.initial)), good_(Tensor::scalar(0, Dtype::i64)), made_(made) {}
 
 std::vector<Tensor> Scaling::unscaled(const std::vector<Tensor>& gradients) const {
   const Tensor share = 1.0 / scale();
@@ -66,12 +63,11 @@ void Scaling::to(const Device& device) {
 
 io::StateDict Scaling::state() const { return {{"loss_scale", scale_}, {"loss_scale_good", good_}, {"loss_scale_made", made_}}; }
 
-Scaling::Changes Scaling::read(StateReader& reader) const {
-  Changes changes;
-  for (const auto& [name, tensor] : state()) {
-    const auto& parameter = name == "loss_scale" ? scale_ : name == "loss_scale_good" ? good_ : made_;
-    changes.emplace_back(parameter, reader.take(name, tensor.spec()));
-  }
+Scaling::Changes Scaling::read(StateReader& reader, std::int64_t& made) const {
+  Changes changes{{scale_, reader.take("loss_scale", scale_.value().spec())}};
+  made = reader.count("loss_scale_made");
+  changes.emplace_back(good_, Tensor::scalar(static_cast<double>(reader.count("loss_scale_good")), Dtype::i64));
+  changes.emplace_back(made_, Tensor::scalar(static_cast<double>(made), Dtype::i64));
   return changes;
 }
 

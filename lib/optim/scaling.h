@@ -1,6 +1,7 @@
 // A loss scale at work: its state lives on the device, so that no step waits to know whether it is made.
 #pragma once
 
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -13,8 +14,8 @@ namespace clnet::optim {
 
 class Scaling {
  public:
-  /// `made`: steps that were made before there was a scale.
-  Scaling(const LossScale& options, std::int64_t made);
+  /// `made`: steps that were made before there was this scale, an i64 scalar.
+  Scaling(const LossScale& options, const Tensor& made);
 
   /// f32 and i64 scalars.
   Tensor scale() const { return scale_; }
@@ -31,8 +32,8 @@ class Scaling {
 
   void to(const Device& device);
   io::StateDict state() const;
-  /// What load_state() is to set; faults are the reader's.
-  Changes read(StateReader& reader) const;
+  /// What load_state() is to set, and the number of steps made; faults are the reader's.
+  Changes read(StateReader& reader, std::int64_t& made) const;
 
  private:
   LossScale options_;

@@ -134,6 +134,33 @@ TEST_CASE("generate: seeds, temperatures, and what it refuses") {
   CHECK_THROWS_WITH(models::generate(gpt, prompt), Contains("no finite numbers"));
 }
 
+TEST_CASE("generate: parts keep their modes") {
+  models::CharGpt gpt{5, {.layers = 1, .width = 8, .heads = 2, .context = 8, .dropout = 0.5}};
+  gpt.child("encoder").eval();
+  models::generate(gpt, std::vector<std::int32_t>{1}, {.count = 2});
+  CHECK(gpt.training());
+  CHECK_FALSE(gpt.child("encoder").training());
+}
+
+TEST_CASE("language models: replaced layers are read with, too") {
+  const nn::TransformerLayerOptions options{.dim_feedforward = 16, .dropout = 0, .batch_first = true};
+  const std::vector<std::int32_t> characters{1, 4, 0};
+  auto gpt = small_gpt(5);
+  auto before = behind(gpt, characters);
+  const auto changes = [&](const std::string& name, const nn::Step& layer) {
+    INFO(name);
+    gpt.replace(name, layer);
+    const auto after = behind(gpt, characters);
+    CHECK(after != before);
+    before = after;
+    read_in_pieces(gpt, {2, 1, 3});
+  };
+  changes("fc", nn::Linear{16, 5});
+  changes("encoder.layers.1.self_attn", nn::MultiheadAttention{16, 4, {.batch_first = true}});
+  changes("encoder.layers.0", nn::TransformerEncoderLayer{16, 4, options});
+  changes("encoder", nn::TransformerEncoder{16, 2, 3, options});
+}
+
 TEST_CASE("generate: among equal logits all characters come about as often") {
   auto lstm = small_lstm(4);
   for (auto& [name, parameter] : lstm.parameters()) parameter.set(zeros(parameter.value().shape()));

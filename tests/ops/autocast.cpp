@@ -101,6 +101,7 @@ TEST_CASE("Autocast: what needs range or digits is f32") {
                              exp(x),
                              log(x),
                              pow(x, 2.0),
+                             square(x),
                              rsqrt(x),
                              softplus(x),
                              sum(x),
@@ -127,6 +128,7 @@ TEST_CASE("Autocast: what needs range or digits is f32") {
   }
   // 300 of 300 would be infinite in f16.
   CHECK(sum(cast(Tensor::from(std::vector<float>(300, 300)), Dtype::f16)).item<float>() == 90000);
+  CHECK(mean(square(cast(full({2}, 300), Dtype::f16))).item<float>() == 90000);
 }
 
 TEST_CASE("Autocast: others compute with what comes, the widest where dtypes differ") {

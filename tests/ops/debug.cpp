@@ -164,6 +164,8 @@ TEST_CASE("check_gradients tells right gradients from wrong ones") {
              Contains("check_gradients: the function gives no floating result"));
   CHECK_THAT(thrown([&] { (void)check_gradients([](const auto&) { return Tensor(); }, {x}); }),
              Contains("result 0 is undefined"));
+  CHECK_THAT(thrown([&] { (void)check_gradients([](const auto& in) { return in[0] * in[0]; }, {x * 1e6F}); }),
+             Contains("a step of 0.01 is lost in the digits of input 0, element 0, which is 500000"));
 }
 
 TEST_CASE("memory_report tells where intermediates are") {
@@ -195,6 +197,8 @@ TEST_CASE("values are read while the caller goes on") {
   CHECK(whole.get().at(7) == 7);
   CHECK(Tensor::from({1.5F, 0.0F}).read_async<bool>().get() == std::vector<bool>{true, false});
   CHECK(zeros({0, 3}).read_async().get().empty());
+  CHECK(thrown([] { (void)zeros({0, 3}).read_async().item(); }) == "item: needs one element, the tensor is f32[0, 3]");
+  CHECK_THROWS_AS(ones({2}).read_async<int>().item(), ShapeError);
   // Left before it is there.
   (void)(arange(1 << 20, 0, 1, Dtype::f32) + 1).read_async();
 }

@@ -114,6 +114,8 @@ TEST_CASE("Lines of a compiler's log are those of the user's source") {
       Kernel("broken", "kernel void broken(IN(x), OUT(y)) {\n  STORE(y, 0, LOAD(x, 0));\n  nonsense;\n}")(ones({3}));
   // However the compiler writes file and line.
   CHECK_THROWS_WITH(broken.eval(), (Contains("broken:3") || Contains("\"broken\", line 3")) && Contains("    3 |   nonsense;"));
+  // The library's own would hide it.
+  CHECK_THROWS_WITH(broken.eval(), Contains("#define TYPE_x f32") && !Contains("philox"));
 }
 
 TEST_CASE("Kernels see the extents of their tensors, and may add to zeros") {
@@ -144,6 +146,22 @@ TEST_CASE("Kernels see the extents of their tensors, and may add to zeros") {
   const auto numbers = Tensor::from({1, 3, 1, 1});
   // What was there before must not be seen.
   for (int again = 0; again < 3; ++again) CHECK((histogram(numbers) * 2).to_vector<float>() == std::vector<float>{0, 6, 0, 2});
+}
+
+TEST_CASE("A kernel over zeros may have nothing to do") {
+  const auto scatter = Kernel("scatter", R"(
+    kernel void scatter(IN(x), IN(place), OUT(y)) {
+      const uint i = get_global_id(0);
+      STORE(y, LOAD(place, i), LOAD(x, i));
+    })")
+                           .outputs([](const auto& in) {
+                             return std::vector<Spec>{{Shape{4}, in[0].dtype}};
+                           })
+                           .range([](const auto& in, const auto&) { return std::vector{in[0].shape.numel()}; });
+  const std::vector<Tensor> some{Tensor::from({1.0F, 2.0F}), Tensor::from({3, 0})}, none{zeros({0}), zeros({0}, Dtype::i32)};
+  CHECK(scatter.zeroed()(some).to_vector<float>() == std::vector<float>{2, 0, 0, 1});
+  CHECK((scatter.zeroed()(none) + 1).to_vector<float>() == std::vector<float>{1, 1, 1, 1});
+  CHECK_THROWS_WITH(scatter(none), "kernel scatter: the range [0] is empty, but f32[4] is to be written");
 }
 
 TEST_CASE("Another value of a kernel's scalar makes no new plan") {

@@ -220,6 +220,76 @@ TEST_CASE("loss scale: its state goes with the optimizer's") {
   CHECK_FALSE(none.steps_made().defined());
 }
 
+TEST_CASE("loss scale: another one goes on counting the steps that were made") {
+  Net plain, scaled;
+  optim::Adam without(plain, {.learning_rate = 0.01}), with(scaled, {.learning_rate = 0.01});
+  with.set_loss_scale();
+  for (int i = 0; i < 5; ++i) with.step(loss_of(scaled, i, infinite));
+  with.set_loss_scale({.initial = 8});
+  CHECK(with.steps_made().item<std::int64_t>() == 0);
+  for (int i = 0; i < 3; ++i) {
+    without.step(loss_of(plain, i));
+    with.step(loss_of(scaled, i));
+  }
+  CHECK(with.steps_made().item<std::int64_t>() == 3);
+  require_close(plain, scaled, 1e-5);
+}
+
+TEST_CASE("loss scale: a step that was skipped is none that a parameter missed") {
+  // Each has to move as one that was there for its own steps alone.
+  Net plain, scaled, copy;
+  optim::Adam without(plain, {.learning_rate = 0.01}), with(scaled, {.learning_rate = 0.01}), other(copy, {.learning_rate = 0.01});
+  nn::Parameter late(ramp({4}, 0.3F, 2)), late_plain(ramp({4}, 0.3F, 2)), late_copy(ramp({4}, 0.3F, 2));
+  with.set_loss_scale();
+  other.set_loss_scale();
+  scaled.matrix.freeze();
+  for (int i = 0; i < 6; ++i) with.step(loss_of(scaled, i, infinite));
+  scaled.matrix.freeze(false);
+  with.add_group(nn::NamedParameters{{"late", late}}, {.learning_rate = 0.01});
+  const auto both = [&](Net& net, const nn::Parameter& more, int i) { return loss_of(net, i) + mean(square(Tensor(more))); };
+  const auto state_of = [](const optim::Optimizer& optimizer, const std::string& name) -> std::int64_t {
+    for (const auto& [key, tensor] : optimizer.state())
+      if (key == name) return tensor.item<std::int64_t>();
+    return -1;
+  };
+  for (int i = 0; i < 3; ++i) with.step(both(scaled, late, i));
+  without.add_group(nn::NamedParameters{{"late", late_plain}}, {.learning_rate = 0.01});
+  for (int i = 0; i < 3; ++i) without.step(both(plain, late_plain, i));
+  require_close(plain, scaled, 1e-5);
+  CHECK(state_of(with, "matrix.step") == 3);
+  CHECK(state_of(with, "late.step") == 3);
+
+  // One step that is made without the matrix, and one that is not; plans are used again.
+  for (int i = 0; i < 3; ++i) {
+    scaled.matrix.freeze();
+    const auto plans = exec::statistics().plans_made;
+    with.step(both(scaled, late, i));
+    with.step(both(scaled, late, i) * infinite);
+    scaled.matrix.freeze(false);
+    plain.matrix.freeze();
+    without.step(both(plain, late_plain, i));
+    plain.matrix.freeze(false);
+    with.step(both(scaled, late, i));
+    without.step(both(plain, late_plain, i));
+    if (i == 2) CHECK(exec::statistics().plans_made == plans);
+  }
+  require_close(plain, scaled, 1e-5);
+  CHECK(state_of(with, "matrix.step") == 6);
+  CHECK(late.value().to_vector<float>()[1] == Approx(late_plain.value().to_vector<float>()[1]).epsilon(1e-5));
+
+  other.add_group(nn::NamedParameters{{"late", late_copy}}, {.learning_rate = 0.01});
+  copy.load_state(scaled.state());
+  late_copy.set(late);
+  other.load_state(with.state());
+  for (int i = 0; i < 2; ++i) {
+    with.step(both(scaled, late, i));
+    other.step(both(copy, late_copy, i));
+  }
+  CHECK(copy.matrix.value().to_vector<float>() == scaled.matrix.value().to_vector<float>());
+  CHECK(late_copy.value().to_vector<float>() == late.value().to_vector<float>());
+  CHECK(state_of(other, "matrix.step") == 8);
+}
+
 TEST_CASE("loss scale: f16 parameters and gradients that would vanish") {
   struct Half : nn::Module {
     nn::Parameter w = add_parameter("w", cast(ramp({8}, 1, 0.2F), Dtype::f16));

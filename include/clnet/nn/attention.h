@@ -60,6 +60,7 @@ class CLNET_API MultiheadAttention : public Module {
   std::string kind() const override;
 
  private:
+  KVCache room(std::int64_t batch, std::int64_t capacity, Dtype dtype) const;
   MultiheadAttentionResult run(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks,
                                bool weights);
   Tensor next(const Tensor& x, KVCache& cache);

@@ -36,13 +36,18 @@ class CLNET_API TransformerEncoderLayer : public Module {
     return called(*this, [&](auto& self) { return self.forward(x, masks); });
   }
   /// x, the positions that follow those in the cache, as forward() with is_causal has them: MultiheadAttention::step().
-  Tensor step(const Tensor& x, KVCache& cache);
-  KVCache cache(std::int64_t batch, std::int64_t capacity) const { return self_attn_.cache(batch, capacity); }
+  Tensor step(const Tensor& x, KVCache& cache) {
+    return called(*this, [&](auto& self) { return self.next(x, cache); });
+  }
+  KVCache cache(std::int64_t batch, std::int64_t capacity) const {
+    return called(*this, [&](auto& self) { return self.self_attn_.cache(batch, capacity); });
+  }
   std::string kind() const override;
 
  private:
   template <class Attention>
   Tensor run(const Tensor& x, const Attention& attention);
+  Tensor next(const Tensor& x, KVCache& cache);
 
   TransformerLayerOptions options_;
   MultiheadAttention self_attn_;
@@ -86,11 +91,21 @@ class CLNET_API TransformerEncoder : public Module {
     return called(*this, [&](auto& self) { return self.forward(x, masks); });
   }
   /// As TransformerEncoderLayer::step(), with a cache for each layer.
-  Tensor step(const Tensor& x, std::vector<KVCache>& caches);
-  std::vector<KVCache> caches(std::int64_t batch, std::int64_t capacity) const;
+  Tensor step(const Tensor& x, std::vector<KVCache>& caches) {
+    return called(*this, [&](auto& self) { return self.next(x, caches); });
+  }
+  std::vector<KVCache> caches(std::int64_t batch, std::int64_t capacity) const {
+    return called(*this, [&](auto& self) { return self.room(batch, capacity); });
+  }
   std::string kind() const override { return "TransformerEncoder"; }
 
  private:
+  /// layer(i, y) of all of them, one behind the other, and the norm.
+  template <class Layer>
+  Tensor run(const Tensor& x, const Layer& layer);
+  Tensor next(const Tensor& x, std::vector<KVCache>& caches);
+  std::vector<KVCache> room(std::int64_t batch, std::int64_t capacity) const;
+
   std::vector<TransformerEncoderLayer> layers_;
   std::optional<LayerNorm> norm_;
 };

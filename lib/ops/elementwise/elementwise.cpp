@@ -83,7 +83,8 @@ const Row stop_gradient_row{"stop_gradient", 1, Takes::numbers, false, "a", null
 const Row sqrt_row{"sqrt", 1, Takes::floats, false, "sqrt(a)", [](const At& t) { return Tensors{t.g * 0.5 / t.y}; }};
 const Row rsqrt_row{"rsqrt", 1, Takes::floats, false, "1.0f / sqrt(a)",
                     [](const At& t) { return Tensors{t.g * -0.5 * t.y / t.a}; }, Steps::several, Precision::full};
-const Row square_row{"square", 1, Takes::numbers, false, "a * a", [](const At& t) { return Tensors{t.g * 2.0 * t.a}; }};
+const Row square_row{"square", 1, Takes::numbers, false, "a * a", [](const At& t) { return Tensors{t.g * 2.0 * t.a}; },
+                     Steps::several, Precision::full};
 const Row reciprocal_row{"reciprocal", 1, Takes::floats, false, "1.0f / a",
                          [](const At& t) { return Tensors{-t.g * square(t.y)}; }, Steps::several, Precision::full};
 const Row sin_row{"sin", 1, Takes::floats, false, "sin(a)", [](const At& t) { return Tensors{t.g * cos(t.a)}; }};
