@@ -187,7 +187,7 @@ int main(int argc, char** argv) {
   app.formatter(std::make_shared<clnet::tools::HelpLayout>());
   bool environment = false, json = false, test = false, quick = false;
   clnet::tools::SelfTestOptions options;
-  clnet::tools::WorkerOptions worker;
+  int worker = -1;
   app.add_flag("--env", environment, "also the environment variables that clnet reads, with their values");
   app.add_flag("--json", json, "the same as JSON");
   auto* self_test =
@@ -199,15 +199,17 @@ int main(int argc, char** argv) {
   app.add_option("--device", options.device, "the device to test: gpu, cpu, accelerator, 0:1 or a part of its name")
       ->type_name("D");
   app.add_option("--only", options.only, "test only the solvers of this operation")->type_name("OP");
+  app.add_option("--jobs", options.jobs,
+                 "run so many checks at a time; without it one for each core, at most 4, for a CPU, and one for other devices")
+      ->check(CLI::Range(1, 64))
+      ->type_name("N");
   // How the self-test calls itself.
-  app.add_option("--self-test-worker", worker.descriptor)->group("");
-  app.add_option("--self-test-first", worker.first)->group("");
-  app.add_option("--self-test-without", worker.without)->group("");
+  app.add_option("--self-test-worker", worker)->group("");
   app.set_version_flag("--version", std::string(clnet::version()));
   try {
     app.parse(argc, argv);
-    if (!test && worker.descriptor < 0 && (options.full || !options.device.empty() || !options.only.empty()))
-      throw CLI::ValidationError("--full, --device and --only belong to --self-test");
+    if (!test && worker < 0 && (options.full || !options.device.empty() || !options.only.empty() || options.jobs > 0))
+      throw CLI::ValidationError("--full, --device, --only and --jobs belong to --self-test");
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
@@ -215,7 +217,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    if (worker.descriptor >= 0) {
+    if (worker >= 0) {
       clnet::Device::set_default(clnet::Device::find(options.device));
       return clnet::tools::run_checks(worker, {options.full}, options.only);
     }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -29,8 +30,10 @@ struct DeviceInfo {
   std::size_t global_memory = 0, max_allocation = 0, local_memory = 0;
   std::size_t base_address_alignment = 1;
   std::size_t max_parameter_size = 1024;  ///< bytes of a kernel's arguments
-  int native_float_width = 1;             ///< lanes of the device's native float vector
-  bool unified_memory = false;            ///< host and device share memory: mapping copies nothing
+  /// Work-groups of a launch's second and third dimension; a launch of more is enqueued in pieces.
+  std::size_t max_groups_across = std::numeric_limits<std::size_t>::max();
+  int native_float_width = 1;   ///< lanes of the device's native float vector
+  bool unified_memory = false;  ///< host and device share memory: mapping copies nothing
   bool fp16 = false, fp64 = false, subgroups = false, images = false;
   bool thread_safe =
       true;  ///< false: the driver crashes when two threads or an exit handler call it, though OpenCL promises otherwise

@@ -56,7 +56,9 @@ class CLNET_API Kernel {
   Kernel scalar(std::string_view parameter, double value) const;
   /// Global and local work size, 1 to 3 dimensions; the global size is rounded up to multiples of the local one, which the driver
   /// chooses when it is empty. Without it, there is a work-item for each element of the first output, or, when the kernel has a
-  /// parameter n to check against, a few more.
+  /// parameter n to check against, a few more. Put the largest extent first: of more work-groups than a device takes in the
+  /// second or third dimension (NVIDIA: 65535) a launch is enqueued in pieces, and Unsupported is thrown for a kernel that asks
+  /// for more than get_global_id() and get_local_id().
   Kernel range(std::vector<std::int64_t> global, std::vector<std::int64_t> local = {}) const;
   Kernel range(Range global, std::vector<std::int64_t> local = {}) const;
 

@@ -131,7 +131,8 @@ class CLNET_API Tensor {
   const Shape& shape() const { return spec().shape; }
   Dtype dtype() const { return spec().dtype; }
   int rank() const { return shape().rank(); }
-  std::int64_t size(int dim) const { return shape()[dim]; }
+  /// The extent of a dimension, negative from the end. Throws ShapeError where there is none.
+  std::int64_t size(int dim) const;
   std::int64_t numel() const { return shape().numel(); }
 
   /// A part: x[2] is an element of the first dimension, x[{1, {}, {0, 5}, {0, 10, 2}}] is Python's x[1, :, 0:5, 0:10:2].

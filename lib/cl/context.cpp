@@ -10,6 +10,7 @@
 
 #include "lib/base/log.h"
 #include "lib/cl/lifetime.h"
+#include "lib/cl/pieces.h"
 #include "lib/cl/quirks.h"
 #include "lib/cl/trace.h"
 #include "lib/cl/uploader.h"
@@ -177,13 +178,18 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
   };
   const bool marked = (launches_.load(std::memory_order_relaxed) + 1) % launches_per_mark == 0;
   cl::Event event;
-  checked(what, [&] {
-    queue_->with([&](const cl::CommandQueue& queue) {
-      queue.enqueueNDRangeKernel(kernel, cl::NullRange, global, local, nullptr, marked ? &event : event_for(event));
+  const auto parts = pieces(global, local, info_.max_groups_across);
+  for (const auto& [offset, size] : parts) {
+    event = {};
+    checked(what, [&, &offset = offset, &size = size] {
+      queue_->with([&](const cl::CommandQueue& queue) {
+        queue.enqueueNDRangeKernel(kernel, offset, size, local, nullptr, marked ? &event : event_for(event));
+      });
     });
-  });
+    // The first one stands for the bytes and operations of all.
+    profile(event, &offset == &parts.front().offset ? cost : Cost{cost.name, cost.detail, 0, 0, cost.scope});
+  }
   launches_.fetch_add(1, std::memory_order_relaxed);
-  profile(event, cost);
   if (!marked) return;
   // This launch is enqueued: what fails now is an earlier one.
   checked([&] { return fmt::format("waiting for kernels launched earlier on {}", info_.name); },

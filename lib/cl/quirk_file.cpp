@@ -53,7 +53,15 @@ FoundQuirks read_quirks(const std::string& path, const DeviceInfo& device) {
     for (const auto& entry : content.at("broken"))
       result.broken.push_back(
           {entry.at("op").get<std::string>(), entry.at("solver").get<std::string>(), entry.at("reason").get<std::string>()});
-    for (const auto& [name, value] : content.at("limits").items()) result.limits[name] = value.get<std::uint64_t>();
+    for (const auto& [name, value] : content.at("limits").items()) {
+      // Numbers of more than 64 bits are floating ones to the parser.
+      if (!value.is_number_unsigned())
+        throw FileError(
+            fmt::format("{}: the limit {} is {}, not a whole number from 0 to 2^64 - 1; clnet-info --self-test writes "
+                        "it anew",
+                        path, name, value.dump(-1, ' ', false, json::error_handler_t::replace)));
+      result.limits[name] = value.get<std::uint64_t>();
+    }
     return result;
   } catch (const FileError& error) {
     logging::warn_once(fmt::format("what the self-test found is ignored: {}", error.what()));

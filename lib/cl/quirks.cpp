@@ -29,6 +29,11 @@ constexpr std::array table{
           "clnet's own cache stays off",
           [](const DeviceInfo& info) { return pocl(info) || contains(info.platform, "NVIDIA CUDA"); },
           [](DeviceInfo& info) { info.caches_programs = true; }},
+    Quirk{"nvidia-groups",
+          "refuses more than 65535 work-groups in a launch's second or third dimension, which OpenCL has no question for: larger "
+          "launches are enqueued in pieces",
+          [](const DeviceInfo& info) { return contains(info.platform, "NVIDIA CUDA"); },
+          [](DeviceInfo& info) { info.max_groups_across = 65535; }},
     Quirk{"pocl-declarations",
           "PoCL 3.1 reads a header of 18,000 lines for every program, twice, which is most of the time that building takes: "
           "clnet's kernels are built with declarations of their own (kernels/builtins.clh)",

@@ -53,6 +53,9 @@ class CLNET_API Op {
   /// Unsupported.
   virtual Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const;
 
+  /// Whether it is there to end gradients: what lies behind it counts as independent of its outputs, and is not looked for there.
+  virtual bool stops_gradients() const { return false; }
+
   /// For elementwise operations: one OpenCL C expression over the inputs a, b, c, ..., the parameters p0, p1, ... and the linear
   /// index i of the output's element (see kernels/clnet.clh for the functions it may call). Inputs are broadcast to the only
   /// output. Values of f32, f16 and bf16 inputs are float, of i32 int, of i64 long, of i8 char, of u8 and bool uchar; the result

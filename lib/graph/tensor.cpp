@@ -8,6 +8,7 @@
 
 #include "clnet/error.h"
 #include "lib/graph/node.h"
+#include "lib/graph/require.h"
 
 namespace clnet {
 
@@ -61,6 +62,8 @@ const Spec& Tensor::spec() const {
   if (!node_) throw Error("an undefined tensor has no shape");
   return node_->outputs[static_cast<std::size_t>(output_)];
 }
+
+std::int64_t Tensor::size(int dim) const { return shape()[require_dim("size", *this, dim)]; }
 
 void Tensor::require_one_element() const {
   if (!node_) throw Error("item: the tensor is undefined");

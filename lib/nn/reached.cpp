@@ -8,6 +8,7 @@
 
 #include "clnet/error.h"
 #include "lib/graph/node.h"
+#include "lib/graph/op.h"
 #include "lib/graph/slot.h"
 
 namespace clnet::nn {
@@ -26,7 +27,7 @@ std::unordered_map<std::uint64_t, std::vector<Tensor>> leaves_by_slot(const Tens
       result[slot].push_back(tensor);
       continue;
     }
-    if (tensor.node()->op && tensor.node()->op->name() == "stop_gradient") continue;
+    if (tensor.node()->op && tensor.node()->op->stops_gradients()) continue;
     for (const auto& input : tensor.node()->inputs)
       if (is_floating(input.dtype()) && seen.insert(input.node().get()).second) open.push_back(input);
   }

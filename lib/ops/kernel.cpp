@@ -12,6 +12,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/cl/pieces.h"
 #include "lib/exec/record/recorder.h"
 #include "lib/graph/op.h"
 #include "lib/ops/kernel_source.h"
@@ -141,13 +142,26 @@ class KernelOp : public Op {
         launch.scalar(parameter.name, recorder.input(scalars++));
       }
     }
-    if (d.range)
+    if (d.range) {
       launch.range(global_, d.local);
-    else
+      refuse_pieces(launch, recorder.device());
+    } else {
       launch.range(std::vector{elements}, checks_bounds ? std::vector<std::int64_t>{64} : std::vector<std::int64_t>{});
+    }
   }
 
  private:
+  /// A launch that is enqueued in pieces looks like a whole one to get_global_id() alone.
+  void refuse_pieces(const exec::Launch& launch, const DeviceInfo& device) const {
+    if (!ocl::in_pieces(launch.global(), launch.local(), device.max_groups_across)) return;
+    for (const char* asks : {"get_group_id", "get_num_groups", "get_global_size", "get_global_offset"})
+      if (definition_->source.find(asks) != std::string::npos)
+        throw Unsupported(
+            fmt::format("kernel {}: the range [{}] has more than {} work-groups in its second or third dimension, which {} takes "
+                        "in pieces only, and the kernel calls {}(); put the largest extent first",
+                        definition_->name, fmt::join(global_, ", "), device.max_groups_across, device.name, asks));
+  }
+
   /// Without the scalars.
   template <class T>
   std::vector<T> tensors_of(const std::vector<T>& inputs) const {

@@ -32,7 +32,7 @@ void report_crash(int signal) {
 
 struct Arguments {
   std::uint64_t seed = 0, count = 100;
-  double seconds = 0, shrink_seconds = 60;
+  double seconds = 0, shrink_seconds = 60, least_repeated = 0;
   std::string mode = "plan", same_as, digests, coverage;
   bool plan_only = false, show = false;
   Settings settings;
@@ -101,8 +101,14 @@ int fuzz(const Arguments& arguments, RunOptions options) {
              elapsed(), static_cast<double>(made) / elapsed());
   if (options.judges && elements > 0)
     fmt::print(", {:.1f} % of {} elements judged", 100 * static_cast<double>(judged) / static_cast<double>(elements), elements);
-  if (options.memory)
+  if (options.memory) {
     fmt::print(", with less memory {} ran by computing values twice, {} without, {} were refused", repeated, unchanged, refused);
+    // What few programs do is hardly tried.
+    if (100 * static_cast<double>(repeated) < arguments.least_repeated * static_cast<double>(made)) {
+      fmt::print(": FAILED, as fewer than {} % compute values twice", arguments.least_repeated);
+      ++failed;
+    }
+  }
   fmt::print(": {} passed, {} failed\n", passed, failed);
   return failed == 0 ? 0 : 1;
 }
@@ -123,6 +129,8 @@ int main(int argc, char** argv) {
   app.add_option("--shrink-seconds", arguments.shrink_seconds, "time for making a failing program smaller; 0: as it is");
   app.add_option("--digests", arguments.digests, "a file for a digest of each program's results");
   app.add_option("--coverage", arguments.coverage, "a file for all pairs of operations that met");
+  app.add_option("--least-repeated", arguments.least_repeated,
+                 "in mode memory, fail where fewer percent of the programs compute values twice");
   CLI11_PARSE(app, argc, argv);
   if (!enter_mode(arguments.mode, argv)) return 1;
 

@@ -102,6 +102,7 @@ void Generator::add_training_step() {
   auto wanted = add_all("gradients", fmt::format("gradients($0, {{{}}})", fmt::join(names, ", ")), inputs,
                         [](const Tensors& in) { return gradients(in[0], std::span(in).subspan(1)); }, {-100, 100});
   wanted.push_back(loss);
+  program_.lets_go = true;
   program_.evaluations.push_back({program_.steps.size(), std::move(wanted)});
 }
 

@@ -136,7 +136,7 @@ namespace {
 bool defines_gradients(const Tensor& loss) {
   for (const auto* node : graph_behind({loss.node().get()}))
     if (node->op &&
-        (node->op->name() == "stop_gradient" || (node->op->name() == "index_select" && Call{*node, {}}.integer("constant") >= 0)))
+        (node->op->stops_gradients() || (node->op->name() == "index_select" && Call{*node, {}}.integer("constant") >= 0)))
       return true;
   return false;
 }

@@ -71,6 +71,15 @@ void make(const Program& program, std::size_t k, std::uint64_t round, const Buil
   built.leaves.emplace_back(built.tensors[k][0], std::move(values));
 }
 
+void let_go(const Program& program, const std::vector<Ref>& wanted, Built& built) {
+  for (std::size_t k = 0; k < program.steps.size(); ++k) {
+    if (program.steps[k].is_leaf()) continue;
+    for (std::size_t output = 0; output < built.tensors[k].size(); ++output)
+      if (std::none_of(wanted.begin(), wanted.end(), [&](const Ref& ref) { return ref.step == k && ref.output == output; }))
+        built.tensors[k][output] = {};
+  }
+}
+
 }  // namespace
 
 Built build(const Program& program, std::uint64_t round, const Built* again) {
@@ -82,6 +91,8 @@ Built build(const Program& program, std::uint64_t round, const Built* again) {
     for (; next != program.evaluations.end() && next->at <= at; ++next) {
       Tensors values;
       for (const auto& ref : next->values) values.push_back(built[ref]);
+      if (program.lets_go && next->at == program.steps.size() && next + 1 == program.evaluations.end())
+        let_go(program, next->values, built);
       eval(values);
       built.wanted.insert(built.wanted.end(), values.begin(), values.end());
     }

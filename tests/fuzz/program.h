@@ -65,6 +65,8 @@ struct Program {
   std::uint64_t seed = 0;
   std::vector<Step> steps;
   std::vector<Evaluation> evaluations;  ///< by `at`
+  bool lets_go =
+      false;  ///< of all tensors but leaves and wanted ones before the last evaluation, as a function that returns these
 
   const Spec& spec(const Ref& ref) const { return steps[ref.step].outputs[ref.output]; }
 };

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
+#include <set>
 
 #include "clnet/error.h"
 #include "lib/exec/statistics.h"
+#include "lib/graph/node.h"
 #include "tests/fuzz/judge.h"
 #include "tests/fuzz/random.h"
 #include "tests/fuzz/rounding.h"
@@ -55,12 +58,12 @@ Outcome run_rounds(const Program& program, const RunOptions& options, Coverage* 
     if (verdict.fault) outcome.fault = (round == 0 ? "" : fmt::format("with new leaves (round {}): ", round)) + *verdict.fault;
     if (!outcome.fault) outcome.fault = check_leaves(rounds.back());
   }
-  if (options.judges && !outcome.fault) {
+  if ((options.judges || options.memory) && !outcome.fault) {
     // The first round's leaves once more: whatever was kept of them is right, too. Under a limit of memory other plans may be
     // made.
     const auto same = build(program, 0, &rounds[0]);
     const auto storage = read(same.results());
-    if (storage != results[0]) {
+    if (options.judges && storage != results[0]) {
       outcome.fault = options.memory ? judge(same, storage).fault : "the same leaves again give other bits";
       if (outcome.fault) outcome.fault = "with the same leaves: " + *outcome.fault;
     }
@@ -88,13 +91,13 @@ class Limit {
   Device device_;
 };
 
-/// What the program takes without a limit: leaves, results and the plans' memory.
+/// What the program takes without a limit, carried out twice with the same leaves: these, results and the plans' memory.
 std::size_t bytes_needed(const Program& program) {
   auto device = Device::current();
   device.finish();
   device.trim();
   const auto before = device.memory().in_use;
-  const auto built = build(program, 0);
+  const auto built = build(program, 0), again = build(program, 0, &built);
   device.finish();
   return device.memory().in_use - before;
 }
@@ -112,24 +115,62 @@ Outcome run_guarded(const Program& program, const RunOptions& options, Coverage*
   return outcome;
 }
 
-/// Under limits from just below what the program takes to half of it.
+/// What no plan of the program can do without: its leaves, and what the largest of its operations reads and writes.
+std::size_t least_bytes(const Built& built) {
+  std::size_t leaves = 0, largest = 0;
+  for (const auto& [leaf, values] : built.leaves) leaves += static_cast<std::size_t>(leaf.spec().bytes());
+  std::set<const Node*> known;
+  std::vector<const Node*> open;
+  const auto visit = [&](const Tensor& tensor) {
+    if (known.insert(tensor.node().get()).second) open.push_back(tensor.node().get());
+  };
+  for (const auto& tensor : built.wanted) visit(tensor);
+  while (!open.empty()) {
+    const auto* node = open.back();
+    open.pop_back();
+    std::size_t bytes = 0;
+    for (const auto& spec : node->outputs) bytes += static_cast<std::size_t>(spec.bytes());
+    for (const auto& input : node->inputs) {
+      // A leaf is counted already.
+      if (input.node()->op) bytes += static_cast<std::size_t>(input.spec().bytes());
+      visit(input);
+    }
+    if (node->op) largest = std::max(largest, bytes);
+  }
+  return leaves + largest;
+}
+
+/// Looks between what the program cannot do without and what it takes for the least memory that it runs with: there it runs by
+/// computing values twice, if that helps it at all. Each limit that is too low must give one clear error and harm nothing.
 Outcome run_limited(const Program& program, RunOptions options) {
   options.gradients = false;
   options.rounds = 1;  // results of earlier rounds would count
-  Outcome outcome;
-  const auto needed = bytes_needed(program);
-  for (double share : {0.97, 0.75, 0.5}) {
-    const Limit limit(static_cast<std::size_t>(share * static_cast<double>(needed)));
+  auto fits = bytes_needed(program), refused = std::min(fits, least_bytes(build(program, 0)));
+  auto quick = options;
+  quick.judges = false;
+  const auto run_with = [&](std::size_t bytes, const RunOptions& how) {
+    const Limit limit(bytes);
     const auto before = exec::statistics().repeated;
-    const auto limited = run_guarded(program, options, nullptr);
-    outcome.elements += limited.elements;
-    outcome.judged += limited.judged;
-    outcome.fault = limited.fault;
-    outcome.refused = limited.refused;
-    if (outcome.fault || outcome.refused) break;
-    outcome.repeated = outcome.repeated || exec::statistics().repeated > before;
-    outcome.fitted = true;
+    auto outcome = run_guarded(program, how, nullptr);
+    outcome.repeated = exec::statistics().repeated > before;
+    return outcome;
+  };
+  Outcome outcome;
+  constexpr int looks = 8;  // to a 256th of the way
+  for (int look = 0; look < looks && fits - refused > 1; ++look) {
+    const auto between = refused + (fits - refused) / 2;
+    const auto tried = run_with(between, quick);
+    if (tried.fault) return tried;
+    (tried.refused ? refused : fits) = between;
+    outcome.fitted = outcome.fitted || !tried.refused;
   }
+  if (!outcome.fitted) {
+    outcome.refused = true;
+    return outcome;
+  }
+  outcome = run_with(fits, options);
+  if (outcome.refused) outcome.fault = fmt::format("{} bytes are too little, and were enough before", fits);
+  outcome.fitted = !outcome.refused;
   return outcome;
 }
 

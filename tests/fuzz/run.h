@@ -22,7 +22,7 @@ struct Outcome {
   std::optional<std::string> fault;
   bool fitted = false;       ///< it ran under a limit that is lower than what it takes without
   bool repeated = false;     ///< by plans that compute values twice
-  bool refused = false;      ///< some limit was too low, and the error said so
+  bool refused = false;      ///< it needs all that it takes without a limit, and the error said so
   std::uint64_t digest = 0;  ///< of all results' bits
   std::int64_t elements = 0, judged = 0;
 };

@@ -1,7 +1,9 @@
 // Launches that compute nothing, and events that are complete from the start.
 #include <chrono>
+#include <cstdint>
 
 #include "tests/null_opencl/functions.h"
+#include "tests/null_opencl/profiles.h"
 
 _cl_event::_cl_event(cl_command_queue its_queue, cl_command_type its_type)
     : queue(its_queue),
@@ -38,9 +40,12 @@ cl_int completed(cl_command_queue queue, cl_command_type type, cl_uint waits, co
 cl_int enqueue_kernel(cl_command_queue queue, cl_kernel, cl_uint dimensions, const std::size_t*, const std::size_t* global,
                       const std::size_t* local, cl_uint waits, const cl_event* wait_list, cl_event* event) {
   if (dimensions < 1 || dimensions > 3) return CL_INVALID_WORK_DIMENSION;
+  // As CUDA's grids, which NVIDIA's OpenCL launches.
+  const std::size_t most = profile()->capability_major > 0 ? 65535 : SIZE_MAX;
   std::size_t group = 1;
   for (cl_uint i = 0; i < dimensions; ++i) {
     if (global[i] == 0) return CL_INVALID_GLOBAL_WORK_SIZE;
+    if (i > 0 && global[i] / (local ? local[i] : 1) > most) return CL_INVALID_GLOBAL_WORK_SIZE;
     if (!local) continue;
     if (local[i] == 0 || global[i] % local[i] != 0) return CL_INVALID_WORK_GROUP_SIZE;
     group *= local[i];

@@ -7,6 +7,7 @@
 #include "lib/exec/record/recorder.h"
 #include "lib/exec/statistics.h"
 #include "lib/graph/node.h"
+#include "lib/graph/op.h"
 #include "lib/ops/optimize/optimizer_update.h"
 
 using namespace clnet;
@@ -215,6 +216,23 @@ TEST_CASE("a parameter that a loss sees only through stop_gradient stays untouch
   } model;
   optim::AdamW optimizer(model, {.learning_rate = 0.1, .weight_decay = 0.5});
   optimizer.step(mean(stop_gradient(model.a.value()) * model.b.value()));
+  CHECK(model.a.value().to_vector<float>() == std::vector<float>{1, 1});
+  CHECK(model.b.value().to_vector<float>()[0] < 1);
+}
+
+TEST_CASE("any operation may say that it ends gradients: parameters behind it stay untouched") {
+  struct Wall : Op {
+    std::string_view name() const override { return "wall"; }
+    Specs infer(const Specs& inputs) const override { return inputs; }
+    std::string expr(const Specs&) const override { return "a"; }
+    bool stops_gradients() const override { return true; }
+  };
+  struct Two : nn::Module {
+    nn::Parameter a = add_parameter("a", ones({2})), b = add_parameter("b", ones({2}));
+    Tensor forward(const Tensor& x) override { return x; }
+  } model;
+  optim::AdamW optimizer(model, {.learning_rate = 0.1, .weight_decay = 0.5});
+  optimizer.step(mean(apply(std::make_shared<Wall>(), {model.a.value()}) * model.b.value()));
   CHECK(model.a.value().to_vector<float>() == std::vector<float>{1, 1});
   CHECK(model.b.value().to_vector<float>()[0] < 1);
 }

@@ -75,6 +75,21 @@ TEST_CASE("a damaged file of quirks says nothing") {
     file::replace(path, content);
     CHECK(read_quirks(path, info).broken.empty());
   }
+  // Numbers that are no limits: the file is left out whole, in one line.
+  write_quirks(path, info, {{{"matmul", "cpu", "wrong"}}, {{"local_memory", 12345}}});
+  const auto good = file::read(path, 10000);
+  REQUIRE(read_quirks(path, info).limits.at("local_memory") == 12345);
+  for (const std::string number :
+       {"-1", "-9223372036854775809", "18446744073709551616", "99999999999999999999999", "1e30", "1.5", "\"1\"", "null", "[1]"}) {
+    INFO(number);
+    auto text = good;
+    file::replace(path, text.replace(text.find("12345"), 5, number));
+    const auto read = read_quirks(path, info);
+    CHECK(read.broken.empty());
+    CHECK(read.limits.empty());
+  }
+  file::replace(path, std::string(good).replace(good.find("12345"), 5, "18446744073709551615"));
+  CHECK(read_quirks(path, info).limits.at("local_memory") == 18446744073709551615U);
   CHECK_THROWS_AS(write_quirks(folder / "quirks.json/file", info, {}), FileError);
 }
 

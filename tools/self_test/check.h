@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -22,7 +21,7 @@ enum class Verdict : std::uint8_t {
 struct CheckResult {
   Verdict verdict = Verdict::good;
   std::string detail;
-  std::map<std::string, double> milliseconds = {};  ///< by solver; "" is the default
+  double milliseconds = 0;  ///< of a timed check
 };
 
 struct Check {
@@ -30,6 +29,7 @@ struct Check {
   std::string op, solver;  ///< what it tries; empty: no solver in particular
   std::string limit;       ///< the limit that it probes, at `value`
   std::uint64_t value = 0;
+  std::string timed;  ///< the problem whose time it takes, beside those of other solvers: nothing else may run meanwhile
   std::function<CheckResult()> run;
 };
 
@@ -41,24 +41,19 @@ struct Depth {
 /// Solvers ("op:solver") that must not be tried again, as they end the process or hang.
 using Solvers = std::vector<std::string>;
 
-/// All checks of a device, always in the same order, also those of the solvers in `without`; none of them measures one of these.
-/// `device` is what it says of itself; `only` is an operation, or empty.
-std::vector<Check> make_checks(const DeviceInfo& device, Depth depth, const std::string& only, const Solvers& without);
+/// All checks of a device, always in the same order. `device` is what it says of itself; `only` is an operation, or empty.
+std::vector<Check> make_checks(const DeviceInfo& device, Depth depth, const std::string& only);
 /// Of limits that the device states, and of arithmetic.
 std::vector<Check> make_probes(const DeviceInfo& device, Depth depth);
 
-/// The process that runs checks on Device::current().
-struct WorkerOptions {
-  int descriptor = -1;    ///< where it tells about each check, in lines of JSON
-  std::size_t first = 0;  ///< the number of the check to begin with
-  Solvers without;
-};
-/// Returns the exit code.
-int run_checks(const WorkerOptions& options, Depth depth, const std::string& only);
+/// The process that runs checks on Device::current(): those whose numbers come by standard input, a line each, until it ends.
+/// Tells `descriptor` about each in lines of JSON. Returns the exit code.
+int run_checks(int descriptor, Depth depth, const std::string& only);
 
 struct SelfTestOptions {
-  std::string device;  ///< a selector; empty: the default
-  std::string only;    ///< an operation; empty: all and the device's limits
+  std::string device;    ///< a selector; empty: the default
+  std::string only;      ///< an operation; empty: all and the device's limits
+  std::size_t jobs = 0;  ///< processes that run checks at a time; 0: one for each core, at most 4, for a CPU, and one for others
   bool full = false, json = false;
 };
 /// The whole: runs the checks in processes of their own, prints what was found and writes it to the device's quirk file. Returns

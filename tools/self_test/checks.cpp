@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -168,14 +169,16 @@ const Trial& shared_trial(const Problem& problem, Dtype dtype) {
   return *last;
 }
 
-void add_comparisons(std::vector<Check>& checks, const Problem& problem, Dtype dtype, Depth depth) {
-  auto solvers = problem.op.empty() ? std::vector<std::string>{} : exec::solver_names(problem.op);
+/// By the default choice and by each of `solvers`.
+void add_comparisons(std::vector<Check>& checks, const Problem& problem, Dtype dtype, Depth depth,
+                     std::vector<std::string> solvers) {
   solvers.insert(solvers.begin(), std::string());
   for (const auto& solver : solvers) {
     Check check{.name = fmt::format("{} in {}", problem.name, to_string(dtype)),
                 .op = problem.op,
                 .solver = solver,
                 .limit = {},
+                .timed = {},
                 .run = {}};
     if (!solver.empty()) check.name += fmt::format(" by {}:{}", problem.op, solver);
     check.run = [problem, dtype, solver, depth] {
@@ -188,30 +191,27 @@ void add_comparisons(std::vector<Check>& checks, const Problem& problem, Dtype d
   }
 }
 
-bool contains(const Solvers& solvers, const std::string& op, const std::string& solver) {
-  return std::find(solvers.begin(), solvers.end(), op + ":" + solver) != solvers.end();
-}
-
-Check timing(const Problem& problem, const Solvers& without) {
-  Check check{.name = "time of " + problem.name, .op = problem.op, .solver = {}, .limit = {}, .run = {}};
-  check.run = [problem, without] {
-    CheckResult result;
-    const Trial trial(problem, Dtype::f32);
-    result.milliseconds[""] = trial.time();
-    auto solvers = exec::solver_names(problem.op);
-    solvers.pop_back();  // the oracle is not meant to be fast
-    for (const auto& solver : solvers) {
-      if (contains(without, problem.op, solver)) continue;
-      const exec::ForceSolver force(problem.op, solver);
-      try {
-        result.milliseconds[solver] = trial.time();
-      } catch (const Error&) {
-        // It refuses, or is found to fail by its own check.
+void add_timings(std::vector<Check>& checks, const Problem& problem) {
+  auto solvers = exec::solver_names(problem.op);
+  solvers.pop_back();  // the oracle is not meant to be fast
+  solvers.insert(solvers.begin(), std::string());
+  for (const auto& solver : solvers) {
+    Check check{
+        .name = "time of " + problem.name, .op = problem.op, .solver = solver, .limit = {}, .timed = problem.name, .run = {}};
+    if (!solver.empty()) check.name += fmt::format(" by {}:{}", problem.op, solver);
+    check.run = [problem, solver] {
+      const auto& trial = shared_trial(problem, Dtype::f32);
+      CheckResult result;
+      if (solver.empty()) {
+        result.milliseconds = trial.time();
+      } else {
+        const exec::ForceSolver force(problem.op, solver);
+        result.milliseconds = trial.time();
       }
-    }
-    return result;
-  };
-  return check;
+      return result;
+    };
+    checks.push_back(std::move(check));
+  }
 }
 
 class Speaker {
@@ -247,36 +247,42 @@ CheckResult attempt(const Check& check) {
 
 }  // namespace
 
-std::vector<Check> make_checks(const DeviceInfo& device, Depth depth, const std::string& only, const Solvers& without) {
+std::vector<Check> make_checks(const DeviceInfo& device, Depth depth, const std::string& only) {
   std::vector<Check> checks;
-  if (only.empty()) checks = make_probes(device, depth);
-  // Each dtype is a program of its own to build: a quick test has the first problems of the heaviest operations in f16.
-  std::set<std::string> in_half{"matmul", "conv2d", "softmax"};
+  // Each dtype is programs of its own to build: a quick test has one problem in f16 of an operation on rows, and of one that has
+  // solvers for nothing else.
+  std::set<std::string> in_half{"matmul", "softmax"};
   for (const auto& problem : make_problems(depth.full)) {
     if (!only.empty() && problem.op != only) continue;
-    add_comparisons(checks, problem, Dtype::f32, depth);
-    if (problem.narrow && (depth.full || in_half.erase(problem.op) > 0)) add_comparisons(checks, problem, Dtype::f16, depth);
-    if (problem.narrow && depth.full) add_comparisons(checks, problem, Dtype::bf16, depth);
+    auto solvers = problem.op.empty() ? std::vector<std::string>{} : exec::solver_names(problem.op);
+    if (!depth.full) std::erase(solvers, problem.slow_to_build);
+    add_comparisons(checks, problem, Dtype::f32, depth, solvers);
+    if (!problem.narrow) continue;
+    if (depth.full)
+      for (auto dtype : {Dtype::f16, Dtype::bf16}) add_comparisons(checks, problem, dtype, depth, solvers);
+    else if (in_half.erase(problem.op) > 0)
+      add_comparisons(checks, problem, Dtype::f16, depth, solvers);
+  }
+  if (only.empty()) {
+    auto probes = make_probes(device, depth);
+    std::move(probes.begin(), probes.end(), std::back_inserter(checks));
   }
   for (const auto& problem : make_timed_problems())
-    if (only.empty() || problem.op == only) checks.push_back(timing(problem, without));
+    if (only.empty() || problem.op == only) add_timings(checks, problem);
   return checks;
 }
 
-int run_checks(const WorkerOptions& options, Depth depth, const std::string& only) {
-  const Speaker speaker(options.descriptor);
-  const auto checks = make_checks(Device::current().info(), depth, only, options.without);
-  for (std::size_t i = options.first; i < checks.size(); ++i) {
-    const auto& check = checks[i];
-    if (contains(options.without, check.op, check.solver)) continue;
-    speaker.say({{"begin", i}});
-    const auto result = attempt(check);
-    speaker.say({{"end", i},
+int run_checks(int descriptor, Depth depth, const std::string& only) {
+  const Speaker speaker(descriptor);
+  const auto checks = make_checks(Device::current().info(), depth, only);
+  for (std::size_t number; std::cin >> number;) {
+    speaker.say({{"begin", number}});
+    const auto result = attempt(checks.at(number));
+    speaker.say({{"end", number},
                  {"verdict", static_cast<int>(result.verdict)},
                  {"detail", result.detail},
                  {"milliseconds", result.milliseconds}});
   }
-  speaker.say({{"done", checks.size()}});
   return 0;
 }
 

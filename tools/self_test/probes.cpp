@@ -119,19 +119,24 @@ kernel void compare_longs(IN(x), OUT(y)) {
 std::vector<Check> make_probes(const DeviceInfo& device, Depth depth) {
   std::vector<Check> checks;
   const auto plain = [&](const std::string& name, std::function<CheckResult()> run) {
-    checks.push_back({.name = name, .op = {}, .solver = {}, .limit = {}, .run = std::move(run)});
+    checks.push_back({.name = name, .op = {}, .solver = {}, .limit = {}, .timed = {}, .run = std::move(run)});
   };
   // From small to large: a device that ends the process where it must not has told about the smaller ones by then.
   const auto limit = [&](const char* name, std::uint64_t value, CheckResult (*run)(std::int64_t)) {
-    checks.push_back(
-        {.name = fmt::format("{} of {}", name, value), .op = {}, .solver = {}, .limit = name, .value = value, .run = [=] {
-           return run(static_cast<std::int64_t>(value));
-         }});
+    checks.push_back({.name = fmt::format("{} of {}", name, value),
+                      .op = {},
+                      .solver = {},
+                      .limit = name,
+                      .value = value,
+                      .timed = {},
+                      .run = [=] { return run(static_cast<std::int64_t>(value)); }});
   };
-  for (const std::size_t part : {16, 4, 2, 1})
+  // Each size is a program of its own to build.
+  const auto parts = depth.full ? std::vector<std::size_t>{16, 4, 2, 1} : std::vector<std::size_t>{4, 1};
+  for (const std::size_t part : parts)
     limit("max_work_group_size", std::max<std::size_t>(device.max_work_group_size / part, 1), work_group);
   if (device.local_memory > 0)
-    for (const std::size_t part : {16, 4, 2, 1}) limit("local_memory", device.local_memory / part, local_memory);
+    for (const std::size_t part : parts) limit("local_memory", device.local_memory / part, local_memory);
   for (const std::uint64_t iterations : {1000, 65535, 65536, 1 << 20, 1 << 24})
     if (depth.full || iterations <= 1 << 20) limit("loop_iterations", iterations, loop);
   const std::size_t most =

@@ -30,8 +30,9 @@ struct Problem {
   std::vector<Input> inputs;
   std::function<std::vector<Tensor>(const std::vector<Tensor>&)> run = nullptr;
   std::function<std::vector<Values>(const std::vector<Values>&)> reference = nullptr;
-  double terms = 1;    ///< of the longest sum: the error grows with them
-  bool narrow = true;  ///< also in f16 and bf16
+  double terms = 1;                ///< of the longest sum: the error grows with them
+  bool narrow = true;              ///< also in f16 and bf16
+  std::string slow_to_build = {};  ///< a solver that a quick test leaves out here, unless it is the default choice
 };
 
 /// Those that a quick test runs; all, when `full`.

@@ -85,6 +85,7 @@ Tensor lerp(const Tensor& a, const Tensor& b, double weight) {
   require_defined("lerp", {{"a", a}, {"b", b}});
   ops::require_floating("lerp", a.spec());
   ops::require_same_dtype("lerp", a.spec(), b.spec());
+  (void)broadcast(a.shape(), b.shape(), "lerp");
   const Tensor from = wide(a);
   const Tensor to = wide(b);
   return cast(std::abs(weight) < 0.5 ? from + (to - from) * weight : to - (to - from) * (1 - weight), a.dtype());
@@ -95,6 +96,7 @@ Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
   ops::require_floating("lerp", a.spec());
   ops::require_same_dtype("lerp", a.spec(), b.spec());
   ops::require_same_dtype("lerp", a.spec(), weight.spec());
+  (void)broadcast(broadcast(a.shape(), b.shape(), "lerp"), weight.shape(), "lerp");
   const Tensor from = wide(a);
   const Tensor to = wide(b), share = wide(weight);
   return cast(where(less(abs(share), 0.5), from + (to - from) * share, to - (to - from) * (1.0 - share)), a.dtype());

@@ -241,6 +241,7 @@ class TableOp : public Op {
       : row_(row), parameters_(std::move(parameters)), number_(number) {}
   std::string_view name() const override { return row_.name; }
   Precision precision() const override { return row_.precision; }
+  bool stops_gradients() const override { return row_.vjp == nullptr && !row_.gives_bool; }
   Fields fields() const override {
     constexpr std::string_view names[] = {"p0", "p1"};
     Fields result;

@@ -73,16 +73,23 @@ void multiply(const MatmulProblem& problem, exec::HostContext& context) {
     const auto from_a = context.offset(problem.a) + size(problem.transpose_a ? first * problem.m : first);
     const auto from_b = context.offset(problem.b) + size(problem.transpose_b ? first : first * problem.n);
     const float beta = problem.bias || first > 0 ? 1.0F : 0.0F;
-    const auto status = problem.batch == 1
-                            ? clblast::Gemm<float>(layout, a, b, m, n, k, 1.0F, memory(problem.a), from_a, lda, memory(problem.b),
-                                                   from_b, ldb, beta, memory(problem.c), context.offset(problem.c), n, &queue)
-                            : clblast::GemmStridedBatched<float>(
-                                  layout, a, b, m, n, k, 1.0F, memory(problem.a), from_a, lda, size(problem.stride_a),
-                                  memory(problem.b), from_b, ldb, size(problem.stride_b), beta, memory(problem.c),
-                                  context.offset(problem.c), n, size(problem.stride_c), size(problem.batch), &queue);
-    if (status != clblast::StatusCode::kSuccess)
-      throw DeviceError(
-          fmt::format("matmul {} by CLBlast on {}: {}", problem.text(), context.device().info().name, status_name(status)));
+    // The batch is a dimension of CLBlast's launches.
+    const auto together =
+        static_cast<std::int64_t>(std::min<std::size_t>(context.device().info().max_groups_across, size(problem.batch)));
+    for (std::int64_t at = 0; at < problem.batch; at += together) {
+      const auto a_at = from_a + size(at * problem.stride_a), b_at = from_b + size(at * problem.stride_b);
+      const auto c_at = context.offset(problem.c) + size(at * problem.stride_c);
+      const auto status = problem.batch == 1
+                              ? clblast::Gemm<float>(layout, a, b, m, n, k, 1.0F, memory(problem.a), a_at, lda, memory(problem.b),
+                                                     b_at, ldb, beta, memory(problem.c), c_at, n, &queue)
+                              : clblast::GemmStridedBatched<float>(
+                                    layout, a, b, m, n, k, 1.0F, memory(problem.a), a_at, lda, size(problem.stride_a),
+                                    memory(problem.b), b_at, ldb, size(problem.stride_b), beta, memory(problem.c), c_at, n,
+                                    size(problem.stride_c), size(std::min(together, problem.batch - at)), &queue);
+      if (status != clblast::StatusCode::kSuccess)
+        throw DeviceError(
+            fmt::format("matmul {} by CLBlast on {}: {}", problem.text(), context.device().info().name, status_name(status)));
+    }
   }
 }
 

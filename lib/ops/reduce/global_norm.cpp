@@ -1,6 +1,7 @@
 // The norm of gradients.
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
+#include "lib/ops/reduce/reduce.h"
 
 namespace clnet {
 
@@ -11,7 +12,7 @@ Tensor global_norm(const std::vector<Tensor>& tensors) {
     const Tensor squares = sum(square(cast(tensor, Dtype::f32)));
     total = total.defined() ? total + squares : squares;
   }
-  return total.defined() ? sqrt(total) : Tensor::scalar(0);
+  return total.defined() ? ops::root(total, 2) : Tensor::scalar(0);
 }
 
 }  // namespace clnet

@@ -8,32 +8,32 @@
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/reduce/reduce.h"
 #include "lib/ops/wide.h"
 
 namespace clnet {
 
+using ops::reduced_dims;
+using ops::root;
 using ops::rounded;
 using ops::wide;
 
-namespace {
-
-/// x^(1 / p) with a gradient of 0 where x is 0.
-Tensor root(const Tensor& x, double p) {
+Tensor ops::root(const Tensor& x, double p) {
   const Tensor none = equal(x, 0.0), some = where(none, ops::scalar_like(1, x), x);
   return where(none, ops::scalar_like(0, x), p == 2 ? sqrt(some) : pow(some, 1 / p));
 }
 
-}  // namespace
-
 Tensor stddev(const Tensor& x, const Dims& dims, int correction, bool keepdim) {
   require_defined("stddev", {{"x", x}});
   ops::require_floating("stddev", x.spec());
+  (void)reduced_dims("stddev", x.shape(), dims);
   return rounded(root(var(wide(x), dims, correction, keepdim), 2), x.dtype());
 }
 
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   require_defined("logsumexp", {{"x", x}});
   ops::require_floating("logsumexp", x.spec());
+  (void)reduced_dims("logsumexp", x.shape(), dims);
   const Tensor all = wide(x);
   if (x.numel() == 0) return rounded(log(sum(exp(all), dims, keepdim)), x.dtype());
   // Infinite ones are left where they are: infinity minus infinity is no number.
@@ -46,6 +46,7 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
 Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
   require_defined("norm", {{"x", x}});
   ops::require_floating("norm", x.spec());
+  (void)reduced_dims("norm", x.shape(), dims);
   if (!(p >= 0)) throw Error(fmt::format("norm: p {} is not 0 or more", p));
   const Tensor sizes = abs(wide(x));
   Tensor result;

@@ -15,12 +15,6 @@ namespace clnet {
 
 namespace ops {
 
-namespace {
-
-enum class Kind : std::uint8_t { sum, mean, prod, max, min };
-constexpr std::string_view names[] = {"sum", "mean", "prod", "max", "min"};
-
-/// Which dimensions are reduced: all when none is given. Throws ShapeError for one out of range or given twice.
 std::vector<bool> reduced_dims(std::string_view op, const Shape& shape, const Dims& dims) {
   std::vector<bool> reduced(static_cast<std::size_t>(shape.rank()), dims.empty());
   for (int dim : dims) {
@@ -32,6 +26,11 @@ std::vector<bool> reduced_dims(std::string_view op, const Shape& shape, const Di
   }
   return reduced;
 }
+
+namespace {
+
+enum class Kind : std::uint8_t { sum, mean, prod, max, min };
+constexpr std::string_view names[] = {"sum", "mean", "prod", "max", "min"};
 
 /// The shape with extents of 1 in place of the reduced ones, or without them.
 Shape reduced_shape(const Shape& shape, const std::vector<bool>& reduced, bool keepdim) {

@@ -2,7 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
+#include "clnet/ops/options.h"
+#include "clnet/tensor.h"
 #include "lib/exec/record/recorder.h"
 
 namespace clnet::ops {
@@ -17,6 +21,12 @@ struct ReduceProblem {
   std::int64_t outer = 1, reduce = 1, inner = 1;
   float scale = 1;
 };
+
+/// Which dimensions are reduced: all when none is given. Throws ShapeError, naming `op`, for one out of range or given twice.
+std::vector<bool> reduced_dims(std::string_view op, const Shape& shape, const Dims& dims);
+
+/// x^(1 / p) with a gradient of 0 where x is 0, as norms have.
+Tensor root(const Tensor& x, double p);
 
 /// Floats are accumulated in float, integers in i64.
 Dtype accumulator(Dtype dtype);

@@ -62,13 +62,16 @@ Tensor concat(const std::vector<Tensor>& tensors, int dim) {
 Tensor stack(const std::vector<Tensor>& tensors, int dim) {
   require_defined("stack", "tensors", tensors);
   if (tensors.empty()) throw Error("stack: no tensors were given");
+  const int rank = tensors[0].rank();
+  if (dim < -rank - 1 || dim > rank)
+    throw ShapeError(fmt::format("stack: dimension {} is out of range for shape {}", dim, to_string(tensors[0].shape())));
   std::vector<Tensor> thicker;
   for (const auto& tensor : tensors) {
     if (tensor.shape() != tensors[0].shape())
       throw ShapeError(fmt::format("stack: shapes {} and {} differ", to_string(tensors[0].shape()), to_string(tensor.shape())));
     thicker.push_back(unsqueeze(tensor, dim));
   }
-  return concat(thicker, dim < 0 ? dim + tensors[0].rank() + 1 : dim);
+  return concat(thicker, dim < 0 ? dim + rank + 1 : dim);
 }
 
 }  // namespace clnet

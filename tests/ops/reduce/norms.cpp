@@ -1,6 +1,7 @@
 #include "tests/cases/reduce/norms.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <limits>
 
 #include "tests/ops/check.h"
@@ -24,6 +25,26 @@ TEST_CASE("the gradients of a norm and a standard deviation of 0 are 0") {
   const Tensor x = zeros({3});
   for (double p : {2.0, 3.0}) CHECK(gradients(norm(x, p), {x})[0].to_vector<float>() == std::vector<float>(3, 0));
   CHECK(gradients(stddev(x), {x})[0].to_vector<float>() == std::vector<float>(3, 0));
+}
+
+TEST_CASE("norms at 0 have PyTorch's gradients, also where others are made of them") {
+  const auto values = [](const Tensor& y, const Tensor& x) { return gradients(sum(y), {x})[0].to_vector<float>(); };
+  const std::vector<float> none(3, 0);
+  const Tensor x = zeros({3}), y = zeros({3});
+  for (double p : {0.5, 1.0, 2.0, 3.0, double{INFINITY}}) {
+    INFO("p = " << p);
+    CHECK(values(norm(x, p), x) == none);
+  }
+  CHECK(values(global_norm({x, y}), x) == none);
+  CHECK(values(global_norm({x, Tensor::from({3.F, 0.F, 4.F})}), x) == none);
+  CHECK(global_norm({x, y}).item<float>() == 0);
+  const Tensor four = Tensor::from({3.F, 0.F, 4.F});
+  CHECK(values(global_norm({four, y}), four) == std::vector<float>{0.6F, 0, 0.8F});
+  // Clipping by the norm, as a part of a loss.
+  CHECK(values(x / maximum(global_norm({x}), 1.0), x) == std::vector<float>(3, 1));
+  const Tensor row = zeros({1, 3});
+  CHECK(values(triplet_margin_loss(row, zeros({1, 3}), zeros({1, 3}), {.eps = 0}), row) == none);
+  CHECK(values(cosine_embedding_loss(row, zeros({1, 3}), ones({1})), row) == none);
 }
 
 TEST_CASE("norms refuse wrong inputs") {

@@ -1,0 +1,159 @@
+// A dimension that a tensor does not have: the error names the function that was called, the dimension as it was given, and the
+// shape; also where the function is made up of others.
+#include <catch2/catch.hpp>
+#include <functional>
+#include <regex>
+#include <set>
+
+#include "clnet/clnet.h"
+#include "tests/support/declarations.h"
+
+using namespace clnet;
+
+namespace {
+
+struct Call {
+  std::string function;
+  std::function<void(const Tensor& x, int dim)> run;
+};
+
+#define ALONG(name)                                       \
+  Call {                                                  \
+#name, [](const Tensor& x, int dim) { name(x, dim); } \
+  }
+#define OVER(name)                                             \
+  Call {                                                       \
+#name, [](const Tensor& x, int dim) { name(x, {0, dim}); } \
+  }
+
+std::vector<Call> calls() {
+  const Tensor indices = zeros({2, 3, 4}, Dtype::i64), list = zeros({2}, Dtype::i64), start = zeros({1}, Dtype::i64);
+  return {
+      ALONG(glu),
+      ALONG(softmax),
+      ALONG(log_softmax),
+      ALONG(softmin),
+      ALONG(argmax),
+      ALONG(argmin),
+      ALONG(cumsum),
+      ALONG(sort),
+      ALONG(argsort),
+      ALONG(squeeze),
+      ALONG(unsqueeze),
+      OVER(sum),
+      OVER(mean),
+      OVER(prod),
+      OVER(max),
+      OVER(min),
+      OVER(var),
+      OVER(stddev),
+      OVER(logsumexp),
+      OVER(flip),
+      {"norm", [](const Tensor& x, int dim) { norm(x, 2, {dim}); }},
+      {"norm", [](const Tensor& x, int dim) { norm(x, 0, {dim}); }},
+      {"norm", [](const Tensor& x, int dim) { norm(x, 1, {dim}); }},
+      {"norm", [](const Tensor& x, int dim) { norm(x, 3, {dim}); }},
+      {"norm", [](const Tensor& x, int dim) { norm(x, INFINITY, {dim}); }},
+      {"transpose", [](const Tensor& x, int dim) { transpose(x, dim, 0); }},
+      {"transpose", [](const Tensor& x, int dim) { transpose(x, 0, dim); }},
+      {"permute",
+       [](const Tensor& x, int dim) {
+         permute(x, {0, dim, 1});
+       }},
+      {"flatten", [](const Tensor& x, int dim) { flatten(x, dim); }},
+      {"flatten", [](const Tensor& x, int dim) { flatten(x, 0, dim); }},
+      {"concat",
+       [](const Tensor& x, int dim) {
+         concat({x, x}, dim);
+       }},
+      {"stack",
+       [](const Tensor& x, int dim) {
+         stack({x, x}, dim);
+       }},
+      {"split",
+       [](const Tensor& x, int dim) {
+         split(x, {1, 1}, dim);
+       }},
+      {"slice", [](const Tensor& x, int dim) { slice(x, dim, 0, 1); }},
+      {"slice_update", [](const Tensor& x, int dim) { slice_update(x, dim, 0, x); }},
+      {"slice_update", [=](const Tensor& x, int dim) { slice_update(x, dim, start, x); }},
+      {"narrow", [](const Tensor& x, int dim) { narrow(x, dim, 0, 1); }},
+      {"narrow", [=](const Tensor& x, int dim) { narrow(x, dim, start, 1); }},
+      {"roll", [](const Tensor& x, int dim) { roll(x, {1}, {dim}); }},
+      {"repeat_interleave", [](const Tensor& x, int dim) { repeat_interleave(x, 2, dim); }},
+      {"diagonal", [](const Tensor& x, int dim) { diagonal(x, 0, dim, 1); }},
+      {"diagonal", [](const Tensor& x, int dim) { diagonal(x, 0, 0, dim); }},
+      {"index_select", [=](const Tensor& x, int dim) { index_select(x, dim, list); }},
+      {"gather", [=](const Tensor& x, int dim) { gather(x, dim, indices); }},
+      {"scatter", [=](const Tensor& x, int dim) { scatter(x, dim, indices, x); }},
+      {"scatter_add", [=](const Tensor& x, int dim) { scatter_add(x, dim, indices, x); }},
+      {"index_add", [=](const Tensor& x, int dim) { index_add(x, dim, list, x); }},
+      {"topk", [](const Tensor& x, int dim) { topk(x, 1, dim); }},
+      {"gumbel_softmax", [](const Tensor& x, int dim) { gumbel_softmax(x, 1, true, dim); }},
+      {"layer_norm", [](const Tensor& x, int dim) { layer_norm(x, dim, {}, {}); }},
+      {"rms_norm", [](const Tensor& x, int dim) { rms_norm(x, dim, {}); }},
+      {"size", [](const Tensor& x, int dim) { (void)x.size(dim); }},
+  };
+}
+
+}  // namespace
+
+TEST_CASE("a dimension that is not there is reported by the function that was called") {
+  const Tensor x = zeros({2, 3, 4});
+  for (const auto& call : calls())
+    for (const int dim : {7, -7}) {
+      INFO(call.function << " along " << dim);
+      try {
+        call.run(x, dim);
+        FAIL("no error");
+      } catch (const Error& error) {
+        INFO(error.what());
+        CHECK_THAT(error.what(), Catch::StartsWith(call.function + ": "));
+        CHECK_THAT(error.what(), Catch::Contains(std::to_string(dim)));
+        CHECK_THAT(error.what(), Catch::Contains("[2, 3, 4]"));
+      }
+    }
+}
+
+TEST_CASE("every function that takes a dimension is in the table") {
+  const auto text = clnet::test::declarations(CLNET_SOURCE_DIR);
+  std::set<std::string> known;
+  for (const auto& call : calls()) known.insert(call.function);
+  const std::regex function(R"(CLNET_API\s+[\w:<>]+\s+(\w+)\(([^;]*)\);)"),
+      dimension(R"(\b(int (dim\w*|first|last|axis|normalized_dims)|(Dims|std::vector<int>)& dims)\b)");
+  int found = 0;
+  for (std::sregex_iterator match(text.begin(), text.end(), function), end; match != end; ++match) {
+    if (!std::regex_search((*match)[2].str(), dimension)) continue;
+    ++found;
+    INFO((*match)[0].str());
+    CHECK(known.contains((*match)[1].str()));
+  }
+  CHECK(found >= 40);
+}
+
+TEST_CASE("other wrong arguments are reported by the function that was called") {
+  const Tensor x = zeros({2, 3, 4}), y = zeros({5}), odd = zeros({3});
+  CHECK_THROWS_WITH(lerp(x, y, 0.5), Catch::StartsWith("lerp: ") && Catch::Contains("[5]"));
+  CHECK_THROWS_WITH(lerp(x, x, y), Catch::StartsWith("lerp: ") && Catch::Contains("[5]"));
+  CHECK_THROWS_WITH(lerp(x, zeros({4}, Dtype::i32), 0.5), Catch::StartsWith("lerp: "));
+  CHECK_THROWS_WITH(outer(x, y), Catch::StartsWith("outer: ") && Catch::Contains("[2, 3, 4]"));
+  CHECK_THROWS_WITH(glu(odd, 0), Catch::StartsWith("glu: ") && Catch::Contains("3"));
+  CHECK_THROWS_WITH(flatten(x, 2, 1), Catch::StartsWith("flatten: "));
+  CHECK_THROWS_WITH(Tensor().size(0), Catch::Contains("undefined"));
+  for (const auto& twice : std::vector<std::pair<std::string, std::function<void()>>>{{"norm",
+                                                                                       [&] {
+                                                                                         norm(x, 2, {1, -2});
+                                                                                       }},
+                                                                                      {"stddev",
+                                                                                       [&] {
+                                                                                         stddev(x, {1, -2});
+                                                                                       }},
+                                                                                      {"logsumexp",
+                                                                                       [&] {
+                                                                                         logsumexp(x, {1, -2});
+                                                                                       }},
+                                                                                      {"flip", [&] {
+                                                                                         flip(x, {1, -2});
+                                                                                       }}})
+    CHECK_THROWS_WITH(twice.second(), twice.first + ": dimension -2 is given twice");
+}
