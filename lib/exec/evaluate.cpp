@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "clnet/error.h"
@@ -84,6 +85,10 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
   }
   const auto run = [&] {
     const auto lock = device->lock();
+    // Longer ones, and those that others enqueue for, begin at once.
+    constexpr std::size_t short_plan = 64;
+    std::optional<ocl::Context::Hold> hold;
+    if (plan->kernels() <= short_plan && plan->host_calls() == 0) hold.emplace(*device);
     const auto results = plan->replay(*device, cache.arena(), cache.cached(), leaves);
     // Another thread may have evaluated the same meanwhile: the first one's value stays.
     for (std::size_t i = 0; i < results.size(); ++i) slot_of(work.wanted[i]).exchange(nullptr, results[i]);
