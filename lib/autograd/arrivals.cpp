@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 #include <typeinfo>
+#include <utility>
 
 #include "clnet/ops.h"
 #include "lib/graph/node.h"
@@ -83,6 +84,16 @@ Tensor Joints::of(const Tensors& parts, int dim) {
 }
 
 void Arrivals::add(const Tensor& gradient, bool may_wait) {
+  if (empty()) {
+    first_ = gradient;
+    first_may_wait_ = may_wait;
+    return;
+  }
+  if (first_.defined()) sort_in(std::exchange(first_, {}), first_may_wait_);
+  sort_in(gradient, may_wait);
+}
+
+void Arrivals::sort_in(const Tensor& gradient, bool may_wait) {
   // A sum is small beside what it is made of, which may live on for a product's sake.
   constexpr std::int64_t small = 8;
   const auto term = may_wait ? term_of(gradient) : std::nullopt;
@@ -167,6 +178,7 @@ void Arrivals::join_slices() {
 }
 
 Tensor Arrivals::total(Joints& joints) {
+  if (first_.defined()) return first_;
   join(joints);
   for (const auto& gradient : waiting_) add_up(gradient);
   waiting_.clear();

@@ -26,7 +26,7 @@ class Joints {
 /// gradient become one product over all steps, the gradients of slices one concatenation.
 class Arrivals {
  public:
-  bool empty() const { return !sum_.defined() && waiting_.empty(); }
+  bool empty() const { return !first_.defined() && !sum_.defined() && waiting_.empty(); }
   /// `may_wait`: what the gradient is made of may live until all have come.
   void add(const Tensor& gradient, bool may_wait);
   /// Joins what waits, as far as that takes less than adding.
@@ -35,9 +35,13 @@ class Arrivals {
   Tensor total(Joints& joints);
 
  private:
+  void sort_in(const Tensor& gradient, bool may_wait);
   void join_slices();
   void add_up(const Tensor& gradient);
 
+  /// At most values only one arrives, which nobody need look at.
+  Tensor first_;
+  bool first_may_wait_ = false;
   Tensor sum_;
   Tensors waiting_;
 };

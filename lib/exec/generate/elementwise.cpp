@@ -400,7 +400,9 @@ class Printer {
     std::int64_t rows = 1;
     for (std::size_t d = 0; d < inner_; ++d) rows *= kernel_.loops[d];
     const auto work = rows * length * std::max(1, kernel_.cost() / 8);
-    const auto tasks = std::clamp<std::int64_t>(work / task_work, 1, std::int64_t{4} * recorder_.device().compute_units);
+    const auto units = std::max<std::int64_t>(1, recorder_.device().compute_units);
+    auto tasks = std::clamp<std::int64_t>(work / task_work, 1, 4 * units);
+    if (tasks > 1) tasks = up(tasks, units) * units;  // as many for each core
     const auto wanted_pieces = rows >= tasks ? 1 : up(tasks, std::max<std::int64_t>(rows, 1));
     const auto piece = std::max<std::int64_t>(1, wanted_pieces == 1 ? length : up(up(length, wanted_pieces), unit) * unit);
     const auto pieces = up(length, piece), rows_per_item = std::max<std::int64_t>(1, up(rows, tasks));
