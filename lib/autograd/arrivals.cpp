@@ -97,7 +97,8 @@ void Arrivals::sort_in(const Tensor& gradient, bool may_wait) {
   // A sum is small beside what it is made of, which may live on for a product's sake.
   constexpr std::int64_t small = 8;
   const auto term = may_wait ? term_of(gradient) : std::nullopt;
-  const bool waits = term && (term->is_less_to_keep() || (term->dims.size() == 1 && small * gradient.numel() <= term->elements_read()));
+  const bool waits =
+      term && (term->is_less_to_keep() || (term->dims.size() == 1 && small * gradient.numel() <= term->elements_read()));
   if (waits || (may_wait && ops::zero_padding(gradient)))
     waiting_.push_back(gradient);
   else
@@ -155,7 +156,8 @@ void Arrivals::join_slices() {
   if (slices.size() == 1) return add_up(slices[0].gradient);
   const auto dim = slices[0].padding.dim;
   const auto shape = slices[0].gradient.shape();
-  std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) { return a.padding.before < b.padding.before; });
+  std::stable_sort(slices.begin(), slices.end(),
+                   [](const Slice& a, const Slice& b) { return a.padding.before < b.padding.before; });
   Tensors parts;
   std::vector<ops::ZeroPadding> overlapping;
   std::int64_t end = 0;

@@ -22,8 +22,8 @@ class Joints {
   std::map<Key, Tensor> joints_;
 };
 
-/// Most gradients are added as they come. Those of the steps of a recurrence wait for one another: the products that make a weight's
-/// gradient become one product over all steps, the gradients of slices one concatenation.
+/// Most gradients are added as they come. Those of the steps of a recurrence wait for one another: the products that make a
+/// weight's gradient become one product over all steps, the gradients of slices one concatenation.
 class Arrivals {
  public:
   bool empty() const { return !first_.defined() && !sum_.defined() && waiting_.empty(); }

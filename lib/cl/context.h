@@ -18,8 +18,8 @@
 #include "lib/cl/memory_pool.h"
 #include "lib/cl/opencl.h"
 #include "lib/cl/profiler.h"
-#include "lib/cl/start_gate.h"
 #include "lib/cl/program_cache.h"
+#include "lib/cl/start_gate.h"
 
 namespace clnet::ocl {
 
@@ -45,8 +45,8 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   /// Held while a plan runs: kernel objects and the arena are shared, and its launches stay together; the queue stays the same.
   std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(mutex_); }
 
-  /// While it lives, what this thread enqueues is not begun, unless it waits for the device; with the quirk pocl-wakes only. For a
-  /// few commands, under lock().
+  /// While it lives, what this thread enqueues is not begun, unless it waits for the device; with the quirk pocl-wakes only. For
+  /// a few commands, under lock().
   class CLNET_API Hold {
    public:
     explicit Hold(Context& context);

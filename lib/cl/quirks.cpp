@@ -21,7 +21,8 @@ constexpr std::array table{
         "of each plan",
         [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu; }, [](DeviceInfo&) {}},
     Quirk{"pocl-wakes",
-          "each command wakes all worker threads, which take the cores from the host that is about to enqueue the next: the commands "
+          "each command wakes all worker threads, which take the cores from the host that is about to enqueue the next: the "
+          "commands "
           "of a short plan are held back until the last of them is enqueued",
           [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu; }, [](DeviceInfo&) {}},
     Quirk{"pocl-affinity",

@@ -72,8 +72,8 @@ class CLNET_API Op {
   /// input's memory, and lower() is not called.
   virtual std::optional<Alias> alias(const Specs& inputs, std::size_t output) const;
 
-  /// Which part of the only input the output is, for elementwise operations that are nothing else: kernels read it where it lies in
-  /// the input. expr() is "a" then.
+  /// Which part of the only input the output is, for elementwise operations that are nothing else: kernels read it where it lies
+  /// in the input. expr() is "a" then.
   virtual std::optional<Window> window(const Specs& inputs) const;
 
   /// Whether the only output is the elements of the inputs, one input's after the other's. Inputs may then be computed in its

@@ -1,5 +1,7 @@
 // Gradients that arrive at one value from many steps are joined before they are added.
 #include <catch2/catch.hpp>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "clnet/clnet.h"
@@ -78,9 +80,9 @@ TEST_CASE("gradients of slices become the whole with zeros between, and what ove
   struct Part {
     std::int64_t start, stop;
   };
-  const std::vector<std::vector<Part>> lists{{{0, 4}, {4, 12}},           {{2, 5}, {7, 9}},  {{8, 12}, {0, 3}}, {{0, 12}},
-                                             {{1, 6}, {4, 9}, {0, 2}},    {{3, 3}, {5, 8}},  {{0, 6}, {0, 6}},
-                                             {{0, 1}, {1, 2}, {11, 12}}};
+  const std::vector<std::vector<Part>> lists{{{0, 4}, {4, 12}}, {{2, 5}, {7, 9}},          {{8, 12}, {0, 3}},
+                                             {{0, 12}},         {{1, 6}, {4, 9}, {0, 2}},  {{3, 3}, {5, 8}},
+                                             {{0, 6}, {0, 6}},  {{0, 1}, {1, 2}, {11, 12}}};
   for (const auto& parts : lists) {
     Tensor loss = Tensor::scalar(0);
     Array want(x.shape(), std::vector<double>(36, 0.0));

@@ -91,8 +91,8 @@ bool is_partly_finished(const Recording& recording, std::size_t first, ValueId i
   });
 }
 
-/// Finds what may be computed in the memory of an operation that joins it with other values. By node and output: the operation and
-/// the place of the first element.
+/// Finds what may be computed in the memory of an operation that joins it with other values. By node and output: the operation
+/// and the place of the first element.
 class Joined {
  public:
   struct Place {
@@ -125,8 +125,7 @@ class Joined {
         const auto bytes = place.offset * static_cast<std::int64_t>(size_of(input.dtype()));
         // Kernels may count on whole cache lines at the beginning of a value.
         constexpr std::int64_t line = 64;
-        if (input.numel() > 0 && bytes % line == 0 && free.erase(key(source)) != 0)
-          places_[key(source)] = place;
+        if (input.numel() > 0 && bytes % line == 0 && free.erase(key(source)) != 0) places_[key(source)] = place;
         place.offset += input.numel();
       }
     }

@@ -124,7 +124,8 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   const bool cannot_stream = q.size(-1) == 0 || v.size(-1) == 0 || q.numel() == 0 || options.dropout == 1;
   const double all_scores = cannot_stream ? 0 : static_cast<double>(q.numel() / q.size(-1) / q.size(-2)) * scores;
   const bool broad = q.size(-1) > widest || v.size(-1) > widest;
-  const bool composed = cannot_stream || (all_scores <= most_scores && (broad || (scores <= few_scores && all_scores > fewest_scores)));
+  const bool composed =
+      cannot_stream || (all_scores <= most_scores && (broad || (scores <= few_scores && all_scores > fewest_scores)));
   return composed ? ops::composed_attention(attention) : ops::streaming_attention(attention);
 }
 

@@ -1,5 +1,5 @@
-// Parts of values are read and written where they lie: slices by the kernels that read them, parts of a concatenation by those that
-// make them.
+// Parts of values are read and written where they lie: slices by the kernels that read them, parts of a concatenation by those
+// that make them.
 #include <catch2/catch.hpp>
 #include <functional>
 
