@@ -1,4 +1,5 @@
-// x {outer, extent, inner} with `length` of its middle replaced from `start` on; what would lie outside is left out.
+// x {outer, extent, inner} with `length` of its middle replaced from `start` on; what would lie outside is left out. ROWS: a work-item
+// makes `rows` rows along the last dimension.
 #include "clnet.clh"
 
 #ifdef START_KNOWN
@@ -9,8 +10,21 @@
 #define START LOAD(start, 0)
 #endif
 
-kernel void slice_update(IN(x), IN(value), START_PARAMETER, OUT(y), const int count, const int extent, const int length,
-                         const int inner) {
+kernel void slice_update(IN(x), IN(value), START_PARAMETER, OUT(y), const int count, const int rows, const int extent,
+                         const int length, const int inner) {
+#ifdef ROWS
+  const int first = (int)get_global_id(0) * rows, last = BLOCK_END(first, rows, count / inner);
+  for (int row = first; row < last; ++row) {
+    const long place = (long)REMAINDER(row, extent) - (long)START;
+    const int to = row * inner;
+    if (place >= 0 && place < (long)length) {
+      const int from = (row / extent * length + (int)place) * inner;
+      for (int i = 0; i < inner; ++i) STORE(y, to + i, LOAD(value, from + i));
+    } else {
+      for (int i = 0; i < inner; ++i) STORE(y, to + i, LOAD(x, to + i));
+    }
+  }
+#else
   const int i = (int)get_global_id(0);
   if (i >= count) return;
   const int row = i / inner, outer = row / extent;
@@ -19,4 +33,5 @@ kernel void slice_update(IN(x), IN(value), START_PARAMETER, OUT(y), const int co
     STORE(y, i, LOAD(value, (outer * length + (int)place) * inner + REMAINDER(i, inner)));
   else
     STORE(y, i, LOAD(x, i));
+#endif
 }

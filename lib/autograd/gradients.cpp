@@ -9,6 +9,7 @@
 #include "clnet/autograd.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/autograd/arrivals.h"
 #include "lib/graph/node.h"
 
 namespace clnet {
@@ -137,8 +138,8 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
   require(inputs, "input");
   // Each operation's gradient is in the dtypes that it was computed with.
   const Autocast as_written(Dtype::f32);
-  std::unordered_map<const Node*, Tensors> arrived;
-  const auto arrive = [&](const Tensor& at, const Tensor& gradient, std::string_view from) {
+  std::unordered_map<const Node*, std::vector<Arrivals>> arrived;
+  const auto arrive = [&](const Tensor& at, const Tensor& gradient, std::string_view from, bool may_wait) {
     const auto wrong = [&] {
       return fmt::format("gradients: {} gives a gradient {} for a value {}", from, to_string(gradient.spec()),
                          to_string(at.spec()));
@@ -147,15 +148,15 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
     if (gradient.dtype() != at.dtype()) throw DtypeError(wrong());
     auto& slots = arrived[at.node().get()];
     slots.resize(at.node()->outputs.size());
-    auto& slot = slots[static_cast<std::size_t>(at.output())];
-    slot = slot.defined() ? slot + gradient : gradient;
+    slots[static_cast<std::size_t>(at.output())].add(gradient, may_wait);
   };
-  for (std::size_t i = 0; i < outputs.size(); ++i) arrive(outputs[i], output_gradients[i], "the caller");
+  for (std::size_t i = 0; i < outputs.size(); ++i) arrive(outputs[i], output_gradients[i], "the caller", false);
 
   const auto order = path(outputs, inputs);
   std::unordered_set<const Node*> on_path;
   for (const auto& node : order) on_path.insert(node.get());
   Recomputed recomputed;
+  Joints joints;
   for (auto node = order.rbegin(); node != order.rend(); ++node) {
     const auto found = arrived.find(node->get());
     if (found == arrived.end() || is_leaf(**node)) continue;
@@ -165,21 +166,31 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
     Tensors results;
     for (std::size_t i = 0; i < (*node)->outputs.size(); ++i) results.emplace_back(*node, static_cast<int>(i));
     const InScope scope(std::make_shared<Scope>(Scope{(*node)->scope, {}, (*node)->op}));
+    Tensors arrivals;
+    for (auto& slot : found->second) arrivals.push_back(slot.empty() ? Tensor{} : slot.total(joints));
     const auto flows =
-        (*node)->op->vjp(recomputed.in_place_of((*node)->inputs, **node), recomputed.in_place_of(results, **node), found->second);
+        (*node)->op->vjp(recomputed.in_place_of((*node)->inputs, **node), recomputed.in_place_of(results, **node), arrivals);
     for (std::size_t i = 0; i < flows.size(); ++i) {
       const auto& input = (*node)->inputs[i];
       if (flows[i].defined() && is_floating(input.dtype()) && on_path.count(input.node().get()))
-        arrive(input, flows[i], (*node)->op->name());
+        // What is computed again is to go soon.
+        arrive(input, flows[i], (*node)->op->name(), (*node)->checkpoint == 0);
     }
   }
 
+  const auto arrivals_at = [&](const Tensor& input) -> Arrivals* {
+    const auto found = arrived.find(input.node().get());
+    if (found == arrived.end()) return nullptr;
+    auto& slot = found->second[static_cast<std::size_t>(input.output())];
+    return slot.empty() ? nullptr : &slot;
+  };
+  // First of all inputs: what is joined for one may serve another.
+  for (const auto& input : inputs)
+    if (auto* arrivals = arrivals_at(input)) arrivals->join(joints);
   Tensors result;
   for (const auto& input : inputs) {
-    const auto found = arrived.find(input.node().get());
-    const auto slot = static_cast<std::size_t>(input.output());
-    const bool reached = found != arrived.end() && found->second[slot].defined();
-    result.push_back(reached ? found->second[slot] : zeros(input.shape(), input.dtype()));
+    auto* arrivals = arrivals_at(input);
+    result.push_back(arrivals ? arrivals->total(joints) : zeros(input.shape(), input.dtype()));
   }
   return result;
 }

@@ -164,6 +164,13 @@ std::size_t Context::most_copied() const {
   return std::clamp<std::size_t>(memory_->stats().limit / 8, largest_copied_write, std::size_t{64} << 20);
 }
 
+Context::Hold::Hold(Context& context) : gate_(context.gate_) {
+  // A profiler shall see when a command could have begun.
+  if (has_quirk(context.info_, "pocl-wakes") && !context.profiler_->enabled()) gate_.close();
+}
+
+Context::Hold::~Hold() { gate_.open(); }
+
 void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const cl::NDRange& local, const Cost& cost) {
   for (std::size_t i = 0; i < global.dimensions(); ++i) {
     if (global.get()[i] == 0) return;
@@ -183,7 +190,7 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
     event = {};
     checked(what, [&, &offset = offset, &size = size] {
       queue_->with([&](const cl::CommandQueue& queue) {
-        queue.enqueueNDRangeKernel(kernel, offset, size, local, nullptr, marked ? &event : event_for(event));
+        queue.enqueueNDRangeKernel(kernel, offset, size, local, gate_.waits(context_), marked ? &event : event_for(event));
       });
     });
     // The first one stands for the bytes and operations of all.
@@ -191,6 +198,7 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
   }
   launches_.fetch_add(1, std::memory_order_relaxed);
   if (!marked) return;
+  gate_.open();
   // This launch is enqueued: what fails now is an earlier one.
   checked([&] { return fmt::format("waiting for kernels launched earlier on {}", info_.name); },
           [&] { in_flight_.mark(event, most_marks); });
@@ -217,20 +225,23 @@ void Context::write(const Buffer& target, std::size_t offset, const void* source
     if (bytes <= largest_pattern && std::has_single_bit(bytes) && offset % bytes == 0) {
       // A fill copies its pattern when it is enqueued: the cheapest way for a scalar.
       const cl_int code = queue_->with([&](const cl::CommandQueue& queue) {
-        return clEnqueueFillBuffer(queue(), target.memory()(), source, bytes, offset, bytes, 0, nullptr,
-                                   profiler_->enabled() ? &event() : nullptr);
+        const auto* waits = gate_.waits(context_);
+        return clEnqueueFillBuffer(queue(), target.memory()(), source, bytes, offset, bytes, waits ? 1 : 0,
+                                   waits ? &waits->front()() : nullptr, profiler_->enabled() ? &event() : nullptr);
       });
       if (code != CL_SUCCESS) throw cl::Error(code, "clEnqueueFillBuffer");
     } else if (bytes <= largest_copied_write) {
+      if (in_flight_.bytes() + bytes > most_copied()) gate_.open();
       in_flight_.make_room(bytes, most_copied());
       InFlight::Bytes copy(new (std::nothrow) std::byte[bytes]);
       if (!copy) throw DeviceError(fmt::format("write of {} bytes: no host memory", bytes));
       std::memcpy(copy.get(), source, bytes);
       queue_->with([&](const cl::CommandQueue& queue) {
-        queue.enqueueWriteBuffer(target.memory(), CL_FALSE, offset, bytes, copy.get(), nullptr, &event);
+        queue.enqueueWriteBuffer(target.memory(), CL_FALSE, offset, bytes, copy.get(), gate_.waits(context_), &event);
       });
       in_flight_.hold(event, std::move(copy), bytes);
     } else {
+      gate_.open();
       const auto its_queue = queue_->with([&](const cl::CommandQueue& queue) {
         queue.enqueueWriteBuffer(target.memory(), CL_FALSE, offset, bytes, source, nullptr, &event);
         return queue;
@@ -261,6 +272,7 @@ std::string read_text(const Buffer& source, std::size_t offset, std::size_t byte
 void Context::read(const Buffer& source, std::size_t offset, void* target, std::size_t bytes) {
   if (bytes == 0) return;
   require_drivers();
+  gate_.open();
   const auto what = [&] { return read_text(source, offset, bytes); };
   checked(what, [&] {
     cl::Event event;
@@ -274,6 +286,7 @@ std::unique_ptr<Context::Reading> Context::start_reading(const Buffer& source, s
   std::unique_ptr<Reading> reading(new Reading(shared_from_this(), bytes));
   if (bytes == 0) return reading;
   require_drivers();
+  gate_.open();
   const auto what = [&] { return read_text(source, offset, bytes); };
   checked(what, [&] {
     reading->queue_ = enqueue_read(*queue_, source, offset, reading->bytes_.get(), bytes, reading->event_);
@@ -325,11 +338,13 @@ BufferPtr Context::upload(std::size_t bytes, std::string_view what, const std::f
 
 void Context::flush() {
   require_drivers();
+  gate_.open();
   checked("flush", [&] { queue().flush(); });
 }
 
 void Context::finish() {
   require_drivers();
+  gate_.open();
   const auto what = [&] { return fmt::format("waiting for {}", info_.name); };
   checked(what, [&] {
     // The marker, as in read(): a finish may return early too.

@@ -19,6 +19,7 @@
 #include "lib/cl/opencl.h"
 #include "lib/cl/profiler.h"
 #include "lib/cl/program_cache.h"
+#include "lib/cl/start_gate.h"
 
 namespace clnet::ocl {
 
@@ -43,6 +44,19 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
 
   /// Held while a plan runs: kernel objects and the arena are shared, and its launches stay together; the queue stays the same.
   std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(mutex_); }
+
+  /// While it lives, what this thread enqueues is not begun, unless it waits for the device; with the quirk pocl-wakes only. For
+  /// a few commands, under lock().
+  class CLNET_API Hold {
+   public:
+    explicit Hold(Context& context);
+    ~Hold();
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    StartGate& gate_;
+  };
 
   /// Enqueues a kernel whose arguments are set. An empty local range leaves the choice to the driver. A zero-sized global range
   /// is skipped. Throws DeviceError naming kernel and OpenCL's code. `cost` is for the profiler. Waits while the device is a
@@ -109,6 +123,7 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   std::recursive_mutex mutex_;
   std::shared_ptr<MainQueue> queue_;
   InFlight in_flight_;
+  StartGate gate_;
   std::atomic<std::uint64_t> launches_{0};
   std::unique_ptr<MemoryPool> memory_;
   std::unique_ptr<ProgramCache> programs_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "clnet/error.h"
@@ -89,6 +90,10 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
   }
   const auto run = [&] {
     const auto lock = device->lock();
+    // Longer ones, and those that others enqueue for, begin at once.
+    constexpr std::size_t short_plan = 64;
+    std::optional<ocl::Context::Hold> hold;
+    if (plan->kernels() <= short_plan && plan->host_calls() == 0) hold.emplace(*device);
     finish(plan->replay(*device, cache.arena(), cache.cached(), bindings));
   };
   try {

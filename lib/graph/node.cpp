@@ -24,6 +24,9 @@ Tensors Op::vjp(const Tensors&, const Tensors&, const Tensors&) const {
 std::string Op::expr(const Specs&) const { return {}; }
 
 std::optional<Alias> Op::alias(const Specs&, std::size_t) const { return std::nullopt; }
+std::optional<Window> Op::window(const Specs&) const { return std::nullopt; }
+bool Op::joins_inputs(const Specs&) const { return false; }
+std::vector<int> Op::summed_dims(const Specs&) const { return {}; }
 
 void Op::lower(exec::Recorder&) const { throw Unsupported(fmt::format("{}: cannot be computed on a device", name())); }
 

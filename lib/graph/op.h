@@ -36,6 +36,12 @@ struct Alias {
   std::int64_t offset = 0;  ///< of the range's first element in the input, in elements
 };
 
+/// A part of an input: along `dim` as many elements from `start` on as the output has, along the others all.
+struct Window {
+  int dim = 0;
+  std::int64_t start = 0;
+};
+
 class CLNET_API Op {
  public:
   virtual ~Op() = default;
@@ -68,6 +74,18 @@ class CLNET_API Op {
   /// dtype. Either all outputs are, or none. Such outputs are never computed: graph, fusion and recording take them for the
   /// input's memory, and lower() is not called.
   virtual std::optional<Alias> alias(const Specs& inputs, std::size_t output) const;
+
+  /// Which part of the only input the output is, for elementwise operations that are nothing else: kernels read it where it lies
+  /// in the input. expr() is "a" then.
+  virtual std::optional<Window> window(const Specs& inputs) const;
+
+  /// Whether the only output is the elements of the inputs, one input's after the other's. Inputs may then be computed in its
+  /// memory: lower() asks Recorder::is_there() which are.
+  virtual bool joins_inputs(const Specs& inputs) const;
+
+  /// A dimension of each input along which the only output is a sum: joined along these, the inputs of several such operations
+  /// give the sum of their results. Empty: there are none.
+  virtual std::vector<int> summed_dims(const Specs& inputs) const;
 
   /// Whether computing it again costs little more than reading its inputs: memory may be saved so. Elementwise operations are
   /// cheap without saying so.

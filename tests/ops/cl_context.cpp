@@ -225,3 +225,50 @@ TEST_CASE("an exception while data are prepared reaches the caller and leaves th
   add(*context, *buffer, 3.f, 1);
   CHECK(values(*context, *buffer, 1)[0] == 3.f);
 }
+
+TEST_CASE("what is held back runs when the hold ends, or before anything is waited for") {
+  auto context = Device::current().context();
+  const std::vector<float> data = ramp(100);
+  const BufferPtr buffer = context->memory().allocate(400, "test");
+  {
+    const auto guard = context->lock();
+    const Context::Hold hold(*context);
+    context->write(*buffer, 0, data.data(), 400);
+    add(*context, *buffer, 1.f, 100);
+    add(*context, *buffer, 1.f, 100);
+    CHECK(values(*context, *buffer, 100)[99] == 101.f);
+    add(*context, *buffer, 1.f, 100);
+    context->finish();
+    const Context::Hold again(*context);
+    add(*context, *buffer, 1.f, 100);
+    const float one = 1.f;
+    context->write(*buffer, 0, &one, sizeof one);
+    // more than may be in flight without waiting
+    for (int i = 0; i < 200; ++i) add(*context, *buffer, 1.f, 100);
+  }
+  std::vector<float> seen;
+  std::thread([&] { seen = values(*context, *buffer, 100); }).join();
+  CHECK(seen[0] == 201.f);
+  CHECK(seen[99] == 99.f + 204.f);
+}
+
+TEST_CASE("another thread's commands wait behind what is held back") {
+  auto context = Device::current().context();
+  const std::vector<float> data = ramp(10);
+  const BufferPtr buffer = context->memory().allocate(40, "test");
+  std::vector<float> seen;
+  std::thread reader;
+  {
+    const Context::Hold hold(*context);
+    context->write(*buffer, 0, data.data(), 40);
+    std::atomic<bool> begun{false};
+    reader = std::thread([&] {
+      begun = true;
+      seen = values(*context, *buffer, 10);
+    });
+    while (!begun) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  reader.join();
+  CHECK(seen == data);
+}

@@ -58,7 +58,7 @@ bool FusedEpilogue::join(Launch& launch, std::int64_t channels, std::int64_t inn
       places.emplace_back("i");
     else if (load.at.fixed())
       places.emplace_back("0");
-    else if (by_channel && load.at.strides == *by_channel)
+    else if (by_channel && load.at.first == 0 && load.at.strides == *by_channel)
       places.emplace_back("channel");
     else
       return false;

@@ -33,13 +33,14 @@ Grouping::Grouping(std::span<const std::shared_ptr<Node>> nodes, std::span<const
     if (view_[k]) continue;
     groups_[k].members = {k};
     where_[k] = {k};
+    const bool window = window_of(*nodes[k]).has_value();
     for (const auto& input : nodes[k]->inputs) {
       const auto source = producer(input);
       count_planning(1);
       if (source == none) continue;
       reads_[k].push_back(source);
       if (readers_[source].empty() || readers_[source].back() != k) readers_[source].push_back(k);
-      if (source_of(input).node() != nodes[source]) parts_[k].push_back(source);
+      if (source_of(input).node() != nodes[source] || window) parts_[k].push_back(source);
     }
   }
   for (const auto& tensor : wanted) {

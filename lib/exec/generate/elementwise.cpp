@@ -11,11 +11,18 @@
 
 namespace clnet::exec {
 
-std::string expression_of(const Node& node) {
+namespace {
+
+Specs input_specs(const Node& node) {
   Specs specs;
   for (const auto& input : node.inputs) specs.push_back(input.spec());
-  return node.op->expr(specs);
+  return specs;
 }
+
+}  // namespace
+
+std::string expression_of(const Node& node) { return node.op->expr(input_specs(node)); }
+std::optional<Window> window_of(const Node& node) { return node.op->window(input_specs(node)); }
 
 std::string_view value_type(Dtype dtype) {
   switch (dtype) {
@@ -95,14 +102,22 @@ class Assembly {
     else
       failed_ = true;
     const Tensor source = source_of(input);
+    const auto window = window_of(reader);
+    if (window) {
+      position.linear = false;
+      position.first = window->start;
+      for (int d = window->dim + 1; d < input.rank(); ++d) position.first *= input.size(d);
+    }
     const auto index_in = [&](std::vector<Tensor>& list) {
       const auto found = std::find_if(list.begin(), list.end(), [&](const Tensor& other) { return other.same(source); });
       if (found != list.end()) return static_cast<std::size_t>(found - list.begin());
       list.push_back(source);
       return list.size() - 1;
     };
-    if (std::find(nodes_.begin(), nodes_.end(), source.node().get()) != nodes_.end() && !value_of(source))
+    if (std::find(nodes_.begin(), nodes_.end(), source.node().get()) != nodes_.end() && !value_of(source)) {
+      failed_ = failed_ || window;  // what is read at other places comes from memory
       return {Operand::From::step, step(source.node().get(), position)};
+    }
     if (is_host_scalar(source, value_of(source).get())) return {Operand::From::scalar, index_in(result_.scalars)};
     const auto buffer = index_in(result_.buffers);
     auto& loads = result_.loads;
@@ -129,7 +144,7 @@ std::optional<ElementwiseKernel> assemble(const std::vector<const Node*>& nodes,
 
 std::size_t ElementwiseKernel::parameter_bytes() const {
   std::size_t bytes = 16 * (buffers.size() + outputs.size()) + 8 * scalars.size() + 4 * (loops.size() + 3);
-  for (const auto& load : loads) bytes += load.at.linear ? 0 : 4 * (loops.size() - 1);
+  for (const auto& load : loads) bytes += load.at.linear ? 0 : 4 * (loops.size() + 1);
   for (const auto& step : steps) {
     bytes += 4 * step.node->op->parameters().size();
     if (!step.at.linear) bytes += 4 * (loops.size() - 1);
@@ -240,18 +255,25 @@ class Printer {
     return name;
   }
 
-  /// The index of a position, its strides added to the parameters.
+  /// The index of a position, its strides and its first element added to the parameters.
   std::string index(const Position& at, const std::string& name) {
     if (at.linear) return "i";
     std::string text;
-    for (std::size_t d = 0; d < inner_; ++d) {
+    const auto add = [&](const std::string& term) { text += (text.empty() ? "" : " + ") + term; };
+    const auto parameter = [&](std::string parameter_name, std::int64_t value) {
+      const bool known =
+          std::any_of(strides_.begin(), strides_.end(), [&](const auto& other) { return other.first == parameter_name; });
+      if (!known) strides_.emplace_back(parameter_name, value);
+      return parameter_name;
+    };
+    if (at.first != 0) add(parameter(name + "_first", at.first));
+    for (std::size_t d = 0; d <= inner_; ++d) {
       if (at.strides[d] == 0) continue;
-      const auto stride = fmt::format("{}_{}", name, d);
-      const bool known = std::any_of(strides_.begin(), strides_.end(), [&](const auto& other) { return other.first == stride; });
-      if (!known) strides_.emplace_back(stride, at.strides[d]);
-      text += fmt::format("{}i{} * {}", text.empty() ? "" : " + ", d, stride);
+      if (d == inner_ && at.strides[d] == 1)
+        add(fmt::format("i{}", d));
+      else
+        add(fmt::format("i{} * {}", d, parameter(fmt::format("{}_{}", name, d), at.strides[d])));
     }
-    if (at.strides[inner_] != 0) text += fmt::format("{}i{}", text.empty() ? "" : " + ", inner_);
     return text.empty() ? "0" : text;
   }
 
@@ -378,7 +400,9 @@ class Printer {
     std::int64_t rows = 1;
     for (std::size_t d = 0; d < inner_; ++d) rows *= kernel_.loops[d];
     const auto work = rows * length * std::max(1, kernel_.cost() / 8);
-    const auto tasks = std::clamp<std::int64_t>(work / task_work, 1, std::int64_t{4} * recorder_.device().compute_units);
+    const auto units = std::max<std::int64_t>(1, recorder_.device().compute_units);
+    auto tasks = std::clamp<std::int64_t>(work / task_work, 1, 4 * units);
+    if (tasks > 1) tasks = up(tasks, units) * units;  // as many for each core
     const auto wanted_pieces = rows >= tasks ? 1 : up(tasks, std::max<std::int64_t>(rows, 1));
     const auto piece = std::max<std::int64_t>(1, wanted_pieces == 1 ? length : up(up(length, wanted_pieces), unit) * unit);
     const auto pieces = up(length, piece), rows_per_item = std::max<std::int64_t>(1, up(rows, tasks));
@@ -421,7 +445,7 @@ class Printer {
   std::vector<bool> used_, stored_, row_load_, row_step_;
   std::vector<std::string> expressions_;
   std::vector<std::size_t> first_parameter_;
-  std::vector<std::pair<std::string, std::int64_t>> strides_;
+  std::vector<std::pair<std::string, std::int64_t>> strides_;  ///< and first elements, by their parameters' names
   std::string name_, parameters_;
 };
 

@@ -19,6 +19,8 @@ bool is_elementwise(const Node& node);
 
 /// The operation's expression.
 std::string expression_of(const Node& node);
+/// See Op::window.
+std::optional<Window> window_of(const Node& node);
 /// The type in which kernels hold a value of the dtype.
 std::string_view value_type(Dtype dtype);
 /// The expression converted to what storing it as the dtype and loading it again would give.
@@ -30,14 +32,15 @@ struct ElementwiseKernel {
     enum class From : std::uint8_t { load, scalar, step } from;
     std::size_t index;
   };
-  /// An element's position in a tensor: the linear index of the loops, or what its strides give.
+  /// An element's position in a tensor: the linear index of the loops, or what its strides give from an element on.
   struct Position {
     bool linear = false;
     Strides strides;
+    std::int64_t first = 0;
     bool operator==(const Position&) const = default;
-    /// The same element everywhere.
+    /// Element 0 everywhere.
     bool fixed() const {
-      return std::all_of(strides.begin(), strides.end(), [](auto stride) { return stride == 0; });
+      return first == 0 && std::all_of(strides.begin(), strides.end(), [](auto stride) { return stride == 0; });
     }
   };
   struct Load {

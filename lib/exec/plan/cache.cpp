@@ -149,7 +149,9 @@ class Written {
   /// than its own.
   std::optional<ValueId> value(const Tensor& tensor) {
     const auto root = root_of(tensor);
-    if (!has(root.tensor) || 4 * tensor.spec().bytes() < root.tensor.spec().bytes()) return std::nullopt;
+    if (!has(root.tensor)) return std::nullopt;
+    const auto& memory = recording_.value(recording_.value(ids_.at(root.tensor)).root);
+    if (4 * tensor.spec().bytes() < memory.spec.bytes()) return std::nullopt;
     if (ids_.contains(tensor)) return ids_.at(tensor);
     const auto id = recording_.add_value(tensor.spec());
     recording_.alias(id, {ids_.at(root.tensor), root.offset});

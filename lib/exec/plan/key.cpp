@@ -18,6 +18,7 @@ namespace {
 
 class Writer {
  public:
+  explicit Writer(std::size_t expected) { text_.reserve(expected); }
   template <class T>
   void raw(T value) {
     text_.append(reinterpret_cast<const char*>(&value), sizeof value);
@@ -56,7 +57,8 @@ class Writer {
 }  // namespace
 
 std::string plan_key(const Work& work) {
-  Writer key;
+  constexpr std::size_t usual = 128;  // bytes of a node
+  Writer key(usual * (work.nodes.size() + work.leaves.size()));
   std::unordered_map<const Node*, std::uint32_t> numbers;
   numbers.reserve(2 * (work.nodes.size() + work.leaves.size()));
   const auto reference = [&](const Tensor& tensor) {

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <set>
 
 #include "clnet/error.h"
 #include "lib/exec/choose/solver.h"
@@ -81,11 +83,65 @@ bool is_partly_finished(const Recording& recording, std::size_t first, ValueId i
   const auto& commands = recording.commands();
   return std::any_of(commands.begin() + static_cast<std::ptrdiff_t>(first), commands.end(), [&](const Command& command) {
     bool writes = false;
-    for_each_ref(command, [&](Ref ref, bool written) { writes = writes || (written && recording.value(ref.value).root == id); });
+    for_each_ref(command, [&](Ref ref, bool written) {
+      writes = writes || (written && recording.value(ref.value).root == recording.value(id).root);
+    });
     const auto* launch = std::get_if<Launch>(&command);
     return writes && !(launch && launch->program().defines.count("EPILOGUE_BODY"));
   });
 }
+
+/// Finds what may be computed in the memory of an operation that joins it with other values. By node and output: the operation
+/// and the place of the first element.
+class Joined {
+ public:
+  struct Place {
+    std::shared_ptr<Node> node;
+    std::int64_t offset;
+  };
+
+  Joined(std::span<const Group> groups, std::span<const Tensor> wanted) {
+    if (!fusion_enabled()) return;
+    std::set<Key> free;
+    for (const auto& group : groups) {
+      // What ends a kernel with a head is written to two places where the head does not take it.
+      if (group.kernel && (group.node || is_constant(*group.kernel, group.outputs))) continue;
+      for (const auto& output : group.outputs) free.insert(key(output));
+      if (group.node)
+        for (std::size_t i = 0; i < group.node->outputs.size(); ++i) free.insert({group.node.get(), static_cast<int>(i)});
+    }
+    for (const auto& tensor : wanted) free.erase(key(root_of(tensor).tensor));
+    // The last first: what it joins may be joined of others in turn.
+    for (auto at = groups.rbegin(); at != groups.rend(); ++at) {
+      const auto& group = *at;
+      if (!group.node || group.kernel || group.before) continue;
+      Specs specs;
+      for (const auto& input : group.node->inputs) specs.push_back(input.spec());
+      if (!group.node->op->joins_inputs(specs)) continue;
+      const auto* outer = find(Tensor(group.node, 0));
+      auto place = outer ? *outer : Place{group.node, 0};
+      for (const auto& input : group.node->inputs) {
+        const auto source = source_of(input);
+        const auto bytes = place.offset * static_cast<std::int64_t>(size_of(input.dtype()));
+        // Kernels may count on whole cache lines at the beginning of a value.
+        constexpr std::int64_t line = 64;
+        if (input.numel() > 0 && bytes % line == 0 && free.erase(key(source)) != 0) places_[key(source)] = place;
+        place.offset += input.numel();
+      }
+    }
+  }
+
+  const Place* find(const Tensor& tensor) const {
+    const auto found = places_.find(key(tensor));
+    return found == places_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  using Key = std::pair<const Node*, int>;
+  static Key key(const Tensor& tensor) { return {tensor.node().get(), tensor.output()}; }
+
+  std::map<Key, Place> places_;
+};
 
 std::vector<Ref> whole(const std::vector<ValueId>& values) {
   std::vector<Ref> refs;
@@ -100,12 +156,18 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
   ValueIds ids;
   const auto to_return = with_copies(work, wanted);
   for (const auto& leaf : work.leaves) ids.set(leaf, recording.add_leaf(leaf.spec(), is_host_scalar(leaf, value_of(leaf).get())));
+  const auto groups = fuse(to_return.nodes, to_return.wanted, device);
+  const Joined joined(groups, to_return.wanted);
+  const std::function<ValueId(const Tensor&)> id_of_made = [&](const Tensor& output) {
+    if (ids.contains(output)) return ids.at(output);  // its memory was needed for what it joins
+    const auto id = recording.add_value(output.spec());
+    ids.set(output, id);
+    if (const auto* place = joined.find(output)) recording.alias(id, {id_of_made(Tensor(place->node, 0)), place->offset});
+    return id;
+  };
   const auto add = [&](const Tensors& outputs) {
     std::vector<ValueId> added;
-    for (const auto& output : outputs) {
-      added.push_back(recording.add_value(output.spec()));
-      ids.set(output, added.back());
-    }
+    for (const auto& output : outputs) added.push_back(id_of_made(output));
     return added;
   };
   /// A view gets its id when it is needed first.
@@ -125,7 +187,7 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
         for (const auto& tensor : *tensors) inputs.push_back(id_of(tensor));
     return inputs;
   };
-  for (const auto& group : fuse(to_return.nodes, to_return.wanted, device)) {
+  for (const auto& group : groups) {
     Tensors heads;
     recording.enter((group.node ? group.node : group.outputs[0].node())->scope);
     if (group.node)

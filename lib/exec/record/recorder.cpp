@@ -138,6 +138,11 @@ void Recording::move_before(std::size_t first, std::size_t middle) {
   std::rotate(at(first), at(middle), commands_.end());
 }
 
+bool Recorder::is_there(std::size_t input, Ref place) const {
+  const auto &value = recording_.value(inputs_.at(input)), &target = recording_.value(place.value);
+  return value.root == target.root && value.offset == target.offset + place.offset;
+}
+
 Ref Recorder::temporary(Spec spec) { return {recording_.add_value(std::move(spec)), 0}; }
 
 Ref Recorder::cached(Spec spec, Ref source) {

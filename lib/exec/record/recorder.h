@@ -221,6 +221,8 @@ class CLNET_API Recorder {
   Ref input(std::size_t index) const { return {inputs_.at(index), 0}; }
   Ref output(std::size_t index = 0) const { return {outputs_.at(index), 0}; }
   const Spec& spec(Ref ref) const { return recording_.value(ref.value).spec; }
+  /// Whether the input's elements lie from there on, as an operation whose inputs it joins has given them their place.
+  bool is_there(std::size_t input, Ref place) const;
   /// Scratch memory, alive until the operation's last command that uses it.
   Ref temporary(Spec spec);
   /// Scratch memory for another form of `source` (weights in panels, say), which must be all that it is made from. Where `source`

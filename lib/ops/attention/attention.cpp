@@ -116,13 +116,16 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   // Scores stay f32 between the two products, as they do in the solvers' registers.
   const Autocast as_written(Dtype::f32);
   // All scores at once where those of a head stay in a cache, or rows are longer than solvers hold them: products and softmax of
-  // their own are as fast there. But only as long as those of all heads need little memory.
-  constexpr double few_scores = 128 * 128, most_scores = 1 << 26;
+  // their own are as fast there. But only as long as those of all heads need little memory, and where they are worth so many
+  // kernels: a character that is written looks at few keys.
+  constexpr double few_scores = 128 * 128, most_scores = 1 << 26, fewest_scores = 1 << 12;
   constexpr std::int64_t widest = 256;
   const double scores = static_cast<double>(attention.queries()) * static_cast<double>(attention.keys());
   const bool cannot_stream = q.size(-1) == 0 || v.size(-1) == 0 || q.numel() == 0 || options.dropout == 1;
-  const bool small = cannot_stream || static_cast<double>(q.numel() / q.size(-1) / q.size(-2)) * scores <= most_scores;
-  const bool composed = cannot_stream || (small && (scores <= few_scores || q.size(-1) > widest || v.size(-1) > widest));
+  const double all_scores = cannot_stream ? 0 : static_cast<double>(q.numel() / q.size(-1) / q.size(-2)) * scores;
+  const bool broad = q.size(-1) > widest || v.size(-1) > widest;
+  const bool composed =
+      cannot_stream || (all_scores <= most_scores && (broad || (scores <= few_scores && all_scores > fewest_scores)));
   return composed ? ops::composed_attention(attention) : ops::streaming_attention(attention);
 }
 

@@ -88,6 +88,11 @@ class Matmul : public Op {
     return result;
   }
 
+  std::vector<int> summed_dims(const Specs& inputs) const override {
+    if (inputs.size() != 2 || inputs[0].shape.rank() != 2 || inputs[1].shape.rank() != 2) return {};
+    return {options_.transpose_a ? 0 : 1, options_.transpose_b ? 1 : 0};
+  }
+
   bool takes_epilogue() const override { return true; }
   void lower(exec::Recorder& recorder) const override {
     const auto &a = recorder.spec(recorder.input(0)), &b = recorder.spec(recorder.input(1)),

@@ -23,6 +23,14 @@ RegisterTile register_tile(std::int64_t width) {
   return {4, 3};
 }
 
+/// The same for m rows: lower where much of the last panel would be empty otherwise, as with a batch of 16 or 32.
+RegisterTile register_tile(std::int64_t width, std::int64_t m) {
+  auto tile = register_tile(width);
+  const auto panels = std::max<std::int64_t>(1, ceil_div(m, tile.rows));
+  if (8 * panels * tile.rows > 9 * m) tile.rows = std::max<std::int64_t>(1, ceil_div(m, panels));
+  return tile;
+}
+
 /// Of k, so that a panel of b stays in the first-level cache while the panels of a pass by.
 constexpr std::int64_t block = 256;
 
@@ -48,7 +56,7 @@ std::int64_t local_floats(std::int64_t tile_m, std::int64_t tile_n, std::int64_t
 /// to add parts of k, 40000 and a pass over them.
 Tiling choose_tiling(const MatmulProblem& p, const DeviceInfo& device) {
   const auto width = vector_width(device);
-  const auto [rows, vectors] = register_tile(width);
+  const auto [rows, vectors] = register_tile(width, p.m);
   const auto columns = width * vectors, units = std::max<std::int64_t>(device.compute_units, 1);
   const auto room = static_cast<std::int64_t>(device.local_memory / sizeof(float));
   const auto depth = std::min(block, std::max<std::int64_t>(p.k, 1));
@@ -92,7 +100,7 @@ std::optional<std::string> matmul_cpu_rejects(const MatmulProblem& problem, cons
 
 void matmul_cpu(const MatmulProblem& p, exec::Recorder& recorder) {
   const auto width = vector_width(recorder.device());
-  const auto [rows, vectors] = register_tile(width);
+  const auto [rows, vectors] = register_tile(width, p.m);
   const auto tiling = choose_tiling(p, recorder.device());
   const auto part = ceil_div(std::max<std::int64_t>(p.k, 1), tiling.parts),
              parts = ceil_div(std::max<std::int64_t>(p.k, 1), part);

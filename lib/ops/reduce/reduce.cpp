@@ -101,6 +101,13 @@ class Reduce : public Op {
     return same ? std::optional(Alias{}) : std::nullopt;
   }
 
+  std::vector<int> summed_dims(const Specs& inputs) const override {
+    const auto reduced = reduced_dims(name(), inputs[0].shape, dims_);
+    const auto first = std::find(reduced.begin(), reduced.end(), true);
+    if (kind_ != Kind::sum || first == reduced.end()) return {};
+    return {static_cast<int>(first - reduced.begin())};
+  }
+
   bool takes_epilogue() const override { return true; }
   std::optional<std::size_t> prologue_input() const override { return 0; }
 

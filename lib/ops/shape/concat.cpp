@@ -1,6 +1,8 @@
 // concat and stack.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/op.h"
@@ -34,19 +36,44 @@ class Concat : public Op {
     for (const auto& input : inputs) lengths.push_back(input.size(dim_));
     return split(gradients[0], lengths, dim_);
   }
+  bool joins_inputs(const Specs& inputs) const override {
+    const auto& shape = inputs[0].shape;
+    return std::all_of(shape.begin(), shape.begin() + dim_, [](auto extent) { return extent == 1; });
+  }
   void lower(exec::Recorder& recorder) const override {
     const auto& all = recorder.spec(recorder.output()).shape;
     const auto inner = ops::strides_of(all)[static_cast<std::size_t>(dim_)], row = inner * all[dim_];
     const auto outer = row == 0 ? 0 : all.numel() / row;
+    if (outer > 1 && recorder.device().prefers_vector_kernels) return lower_rows(recorder, outer, row, inner);
     auto to = recorder.output();
     for (std::size_t k = 0; k < recorder.input_count(); ++k) {
       const auto block = recorder.spec(recorder.input(k)).shape[dim_] * inner;
-      ops::strided_copy({recorder.input(k), to, {{outer, block, row}, {block, 1, 1}}}, recorder);
+      if (!recorder.is_there(k, to)) ops::strided_copy({recorder.input(k), to, {{outer, block, row}, {block, 1, 1}}}, recorder);
       to = to.at(block);
     }
   }
 
  private:
+  /// A launch for several inputs: beside small ones it would cost more than copying them.
+  void lower_rows(exec::Recorder& recorder, std::int64_t outer, std::int64_t row, std::int64_t inner) const {
+    constexpr std::size_t most = 8;  // of kernels/shape/concat_rows.cl
+    constexpr std::int64_t worthwhile = 4096;
+    auto to = recorder.output();
+    for (std::size_t first = 0; first < recorder.input_count(); first += most) {
+      const auto count = std::min(most, recorder.input_count() - first);
+      auto& launch = recorder.kernel("concat_rows", "concat_rows").define("COUNT", static_cast<std::int64_t>(count)).out("y", to);
+      std::int64_t width = 0;
+      const auto block = [&](std::size_t k) { return recorder.spec(recorder.input(first + k)).shape[dim_] * inner; };
+      for (std::size_t k = 0; k < count; ++k) width += block(k);
+      const auto tasks = std::clamp<std::int64_t>(outer * width / worthwhile, 1, 4 * recorder.device().compute_units);
+      const auto rows = (outer + tasks - 1) / tasks;
+      launch.part((outer - 1) * row + width).args({outer, row, rows});
+      for (std::size_t k = 0; k < count; ++k) launch.in(fmt::format("x{}", k), recorder.input(first + k)).arg(block(k));
+      launch.range({(outer + rows - 1) / rows}, {1}).detail(to_string(recorder.spec(recorder.output()).shape));
+      to = to.at(width);
+    }
+  }
+
   int dim_;
 };
 

@@ -7,9 +7,11 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/exec/record/recorder.h"
+#include "lib/exec/record/work.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
 #include "lib/ops/shape/strided_copy.h"
+#include "lib/ops/shape/zero_padding.h"
 
 namespace clnet {
 
@@ -69,6 +71,9 @@ class Pad : public Op {
       launch.range({to.numel()}, {64});
     launch.detail(fmt::format("{} to {}", to_string(from), to_string(to)));
   }
+
+  const Amounts& before() const { return before_; }
+  const Amounts& after() const { return after_; }
 
  private:
   Amounts before_, after_;
@@ -147,6 +152,24 @@ Tensor pad(const Tensor& x, const std::vector<std::int64_t>& before, const std::
     y = index_select(y, d, Tensor::from(from, {static_cast<std::int64_t>(from.size())}));
   }
   return y;
+}
+
+std::optional<ops::ZeroPadding> ops::zero_padding(const Tensor& tensor) {
+  const auto& node = tensor.node();
+  const auto* pad = dynamic_cast<const Pad*>(node->op.get());
+  if (!pad || exec::value_of(tensor)) return std::nullopt;
+  const auto value = exec::value_of(node->inputs[1]);
+  const auto* known = dynamic_cast<const HostValue*>(value.get());
+  if (!known || std::any_of(known->bytes.begin(), known->bytes.end(), [](auto byte) { return byte != std::byte{0}; }))
+    return std::nullopt;
+  std::optional<ZeroPadding> result;
+  for (std::size_t d = 0; d < pad->before().size(); ++d) {
+    const auto before = pad->before()[d], after = pad->after()[d];
+    if (before == 0 && after == 0) continue;
+    if (result || before < 0 || after < 0) return std::nullopt;
+    result = ZeroPadding{node->inputs[0], static_cast<int>(d), before};
+  }
+  return result;
 }
 
 }  // namespace clnet

@@ -46,6 +46,15 @@ class Slice : public Op {
     if (outer(from) != 1 || step_ != 1 || from.numel() == 0 || count_ == 0) return std::nullopt;
     return Alias{0, start_ * ops::strides_of(from)[static_cast<std::size_t>(dim_)]};
   }
+  /// Rows that are too short for vectors are copied.
+  std::optional<Window> window(const Specs& inputs) const override {
+    constexpr std::int64_t shortest = 16;
+    const auto& from = inputs[0].shape;
+    if (step_ != 1 || alias(inputs, 0) || count_ * ops::strides_of(from)[static_cast<std::size_t>(dim_)] < shortest)
+      return std::nullopt;
+    return Window{dim_, start_};
+  }
+  std::string expr(const Specs& inputs) const override { return window(inputs) ? "a" : ""; }
   void lower(exec::Recorder& recorder) const override {
     const auto& from = recorder.spec(recorder.input(0)).shape;
     const auto inner = ops::strides_of(from)[static_cast<std::size_t>(dim_)];

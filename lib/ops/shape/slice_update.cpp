@@ -7,6 +7,7 @@
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/shape/strided_copy.h"
 
 namespace clnet {
 
@@ -36,10 +37,14 @@ class SliceUpdate : public Op {
       launch.define("START_KNOWN", 1).scalar("start", recorder.input(2));
     else
       launch.in("start", recorder.input(2));
+    const auto lines = to.numel() / inner, rows = rows_per_item(lines, inner, recorder.device());
     launch.out("y", recorder.output())
-        .args({to.numel(), to[dim_], value[dim_], inner})
-        .range({to.numel()}, {64})
+        .args({to.numel(), rows, to[dim_], value[dim_], inner})
         .detail(fmt::format("{} of {}", to_string(value), to_string(to)));
+    if (rows > 0)
+      launch.define("ROWS", 1).range({(lines + rows - 1) / rows}, {1});
+    else
+      launch.range({to.numel()}, {64});
   }
 
  private:

@@ -1,0 +1,49 @@
+// The gradients that arrive at one value, and how they are added up.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "clnet/tensor.h"
+#include "lib/graph/op.h"
+
+namespace clnet {
+
+/// Tensors one behind the other; the same ones are joined once.
+class Joints {
+ public:
+  bool has(const Tensors& parts, int dim) const { return joints_.count(key(parts, dim)) != 0; }
+  Tensor of(const Tensors& parts, int dim);
+
+ private:
+  using Key = std::pair<int, std::vector<std::pair<const Node*, int>>>;
+  static Key key(const Tensors& parts, int dim);
+  std::map<Key, Tensor> joints_;
+};
+
+/// Most gradients are added as they come. Those of the steps of a recurrence wait for one another: the products that make a
+/// weight's gradient become one product over all steps, the gradients of slices one concatenation.
+class Arrivals {
+ public:
+  bool empty() const { return !first_.defined() && !sum_.defined() && waiting_.empty(); }
+  /// `may_wait`: what the gradient is made of may live until all have come.
+  void add(const Tensor& gradient, bool may_wait);
+  /// Joins what waits, as far as that takes less than adding.
+  void join(Joints& joints);
+  /// The sum; nothing arrives any more.
+  Tensor total(Joints& joints);
+
+ private:
+  void sort_in(const Tensor& gradient, bool may_wait);
+  void join_slices();
+  void add_up(const Tensor& gradient);
+
+  /// At most values only one arrives, which nobody need look at.
+  Tensor first_;
+  bool first_may_wait_ = false;
+  Tensor sum_;
+  Tensors waiting_;
+};
+
+}  // namespace clnet
