@@ -262,13 +262,15 @@ Item of_axes(const AxesConv& c, bool gradient) {
 }
 
 /// One call with its result on the host.
-Item latency() {
-  return {"mlp-infer-b1", 1, "call", 0, 0, []() -> Run {
-            const auto model = std::make_shared<nn::Sequential>(
-                nn::Sequential{nn::Linear{784, 256}, relu, nn::Linear{256, 128}, relu, nn::Linear{128, 10}});
-            model->eval();
+Item latency(bool compiled) {
+  return {compiled ? "mlp-infer-b1-compiled" : "mlp-infer-b1", 1, "call", 0, 0, [compiled]() -> Run {
+            nn::Sequential model{nn::Linear{784, 256}, relu, nn::Linear{256, 128}, relu, nn::Linear{128, 10}};
+            model.eval();
             const std::vector<float> x(784, 0.5F);
-            return [=] { (void)(*model)(Tensor::from(x, {1, 784})).to_vector<float>(); };
+            const auto image = [=] { return Tensor::from(x, {1, 784}); };
+            if (!compiled) return [=]() mutable { (void)model(image()).to_vector<float>(); };
+            const auto call = compile(model);
+            return [=] { (void)call(image()).to_vector<float>(); };
           }};
 }
 
@@ -285,7 +287,7 @@ std::vector<Item> model_items() {
   list.push_back(unet_training(4));
   for (const auto& c : axes_convs)
     for (bool gradient : {false, true}) list.push_back(of_axes(c, gradient));
-  list.push_back(latency());
+  for (bool compiled : {false, true}) list.push_back(latency(compiled));
   return list;
 }
 

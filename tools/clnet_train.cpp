@@ -56,7 +56,8 @@ DataPair load_both(const TrainOptions& o) {
   const bool writes = models::is_language_model(o.model);
   const bool file = fs::is_regular_file(o.data, code);
   if (file && !writes) throw FileError(fmt::format("--data {}: is a file, where {} needs a folder of images", o.data, o.model));
-  if (!file && writes && !fs::exists(o.data, code)) throw FileError(fmt::format("--data {}: no such file, and {} needs one of text", o.data, o.model));
+  if (!file && writes && !fs::exists(o.data, code))
+    throw FileError(fmt::format("--data {}: no such file, and {} needs one of text", o.data, o.model));
   if (!file && writes) throw FileError(fmt::format("--data {}: is no file, where {} needs a text", o.data, o.model));
   if (writes)
     return {data::load_text(o.data, data::Split::train, *o.context), data::load_text(o.data, data::Split::test, *o.context)};

@@ -162,10 +162,10 @@ void define(CLI::App& app, TrainOptions& o) {
       "gpu, cpu, accelerator, platform:device as in 0:1, or a part of a name; clnet-info lists them (default: CLNET_DEVICE, else "
       "the best GPU, else the CPU)")
       ->check(not_empty());
-  for (const char* name : {"--data", "--normalize", "--batch-size", "--context", "--no-shuffle", "--epochs", "--steps",
-                           "--optimizer", "--lr", "--schedule", "--decay-steps", "--warmup-steps", "--momentum", "--nesterov",
-                           "--weight-decay", "--clip-norm", "--precision", "--early-stopping", "--save", "--checkpoint", "--log",
-                           "--plot", "--trace"})
+  for (const char* name : {"--data",     "--normalize",  "--batch-size",   "--context",   "--no-shuffle",  "--epochs",
+                           "--steps",    "--optimizer",  "--lr",           "--schedule",  "--decay-steps", "--warmup-steps",
+                           "--momentum", "--nesterov",   "--weight-decay", "--clip-norm", "--precision",   "--early-stopping",
+                           "--save",     "--checkpoint", "--log",          "--plot",      "--trace"})
     sample->excludes(app.get_option(name));
 }
 

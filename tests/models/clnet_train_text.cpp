@@ -118,7 +118,8 @@ TEST_CASE("clnet-train: texts and options that cannot be") {
   folder.write("binary.txt", std::string(2000, 'a') + std::string(1, '\0'));
   fs::create_directory(folder / "images");
   write_idx_dataset(folder / "images", 20, 10);
-  place.refuse(1, "--data missing.txt: no such file, and char-gpt needs one of text", {"--data", "missing.txt", "--model", "char-gpt"});
+  place.refuse(1, "--data missing.txt: no such file, and char-gpt needs one of text",
+               {"--data", "missing.txt", "--model", "char-gpt"});
   place.refuse(1, "short.txt: is too short: 9 characters", {"--data", "short.txt"});
   place.refuse(1, "empty.txt: is empty", {"--data", "empty.txt"});
   place.refuse(1, "binary.txt: is no text: byte 2000 is zero", {"--data", "binary.txt"});
@@ -132,8 +133,8 @@ TEST_CASE("clnet-train: texts and options that cannot be") {
   place.refuse(2, "--context: is for texts", {"--model", "cnn", "--context", "64"});
   place.refuse(2, "--prompt: a text is needed", {"--data", "text.txt", "--prompt", ""});
   // What only training would use.
-  const std::vector<std::vector<std::string>> training{{"--weight-decay", "0.1"}, {"--clip-norm", "1"}, {"--precision", "f16"},
-                                                       {"--early-stopping", "2"}, {"--trace", "t.json"}};
+  const std::vector<std::vector<std::string>> training{
+      {"--weight-decay", "0.1"}, {"--clip-norm", "1"}, {"--precision", "f16"}, {"--early-stopping", "2"}, {"--trace", "t.json"}};
   for (auto options : training) {
     options.insert(options.end(), {"--sample", "10"});
     place.refuse(2, " excludes --", options);

@@ -229,9 +229,7 @@ TEST_CASE("the verifier names what comes of a rule that is switched off") {
   }
   SECTION("a result over half as many elements of another size") {
     // No handle refers to what may be overwritten.
-    const auto half = [&] {
-      return sum(softmax(exp(cast(slice(softmax(cast(x, Dtype::f16), 1), 0, 0, 2), Dtype::f32)), 1));
-    };
+    const auto half = [&] { return sum(softmax(exp(cast(slice(softmax(cast(x, Dtype::f16), 1), 0, 0, 2), Dtype::f32)), 1)); };
     CHECK_NOTHROW(half().eval());
     const exec::WithoutRule without(exec::Rule::in_place_whole);
     CHECK_THROWS_WITH(half().eval(), Contains("not the same elements"));

@@ -1,8 +1,8 @@
 // compile(): the same results as the function's own, without building its graph again.
 #include "clnet/compile.h"
 
-#include <catch2/catch.hpp>
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <thread>
 
 #include "clnet/clnet.h"

@@ -238,7 +238,8 @@ TEST_CASE("loss scale: another one goes on counting the steps that were made") {
 TEST_CASE("loss scale: a step that was skipped is none that a parameter missed") {
   // Each has to move as one that was there for its own steps alone.
   Net plain, scaled, copy;
-  optim::Adam without(plain, {.learning_rate = 0.01}), with(scaled, {.learning_rate = 0.01}), other(copy, {.learning_rate = 0.01});
+  optim::Adam without(plain, {.learning_rate = 0.01}), with(scaled, {.learning_rate = 0.01}),
+      other(copy, {.learning_rate = 0.01});
   nn::Parameter late(ramp({4}, 0.3F, 2)), late_plain(ramp({4}, 0.3F, 2)), late_copy(ramp({4}, 0.3F, 2));
   with.set_loss_scale();
   other.set_loss_scale();

@@ -124,7 +124,8 @@ TEST_CASE("groups have options of their own, and their rates go together") {
   CHECK_THROWS_WITH(optimizer.learning_rate(2), "SGD: there is no group 2, only 2");
   CHECK_THROWS_AS(optimizer.set_group_learning_rate(2, 0.1), Error);
   CHECK_THROWS_WITH(optimizer.add_group({{{"other", model.a}}}, {}), "SGD: other is optimized already, as a");
-  CHECK_THROWS_WITH(optimizer.add_group({{{"a", nn::Parameter(ones({1}))}}}, {}), "SGD: two parameters are called a; Parameters(model, wanted) takes parts of one model by name");
+  CHECK_THROWS_WITH(optimizer.add_group({{{"a", nn::Parameter(ones({1}))}}}, {}),
+                    "SGD: two parameters are called a; Parameters(model, wanted) takes parts of one model by name");
   CHECK_THROWS_WITH(optimizer.add_group({{{"c", nn::Parameter(ones({1}))}}}, {.clip_norm = 1}),
                     Catch::Contains("clipping is of all groups together"));
   CHECK_THROWS_AS(optimizer.add_group({{{"c", nn::Parameter(ones({1}, Dtype::i32))}}}, {}), DtypeError);

@@ -264,8 +264,10 @@ def model_run(torch, name):
             loss.backward()
             optimizer.step()
         return run
-    if name == "mlp-infer-b1":
+    if name.startswith("mlp-infer-b1"):
         model = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(), nn.Linear(128, 10)).eval()
+        if name.endswith("-compiled"):
+            model = torch.compile(model)
         x = torch.full((1, 784), 0.5)
 
         def run():

@@ -18,7 +18,7 @@ namespace {
 
 class Writer {
  public:
-  explicit Writer(std::size_t expected) { text_.reserve(expected); }
+  explicit Writer(std::size_t expected = 0) { text_.reserve(expected); }
   template <class T>
   void raw(T value) {
     text_.append(reinterpret_cast<const char*>(&value), sizeof value);
