@@ -35,7 +35,7 @@ resnet18-infer-b1 resnet18-infer-b16 resnet18-train-b16 mobilenetv2-infer-b16 mo
 NETWORKS = "keras-cnn", "cnn", "resnet18", "mobilenetv2"
 RECURRENT = re.compile(r"(lstm|gru)-(\d+)-(forward|gradient)-b(\d+)$")
 AXES = re.compile(r"(conv|transposed)(\d)d-(\d+)-(\d+)-(\d+)-k(\d+)-s(\d+)-b(\d+)-(forward|train)$")
-MODELS = re.compile(r"lstm-by-hand-128-t200-b32$|char-gpt-(train-b32|generate-b1)$|vit-tiny-infer-b\d+$|unet-128-train-b\d+$|mlp-infer-b1$")
+MODELS = re.compile(r"lstm-by-hand-128-t200-b32$|char-gpt-(train-b32|generate-b1)$|vit-tiny-infer-b\d+$|unet-128-train-b\d+$|mlp-infer-b1(-compiled)?$")
 CONVOLUTION = re.compile(r"(conv|conv1x1|depthwise(?=-\d+-\d+-b))-(\d+-\d+(?:-\d+)?)-b(\d+)-(forward|backward-data|backward-weights)$")
 
 
