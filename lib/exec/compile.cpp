@@ -132,14 +132,15 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
     const auto leaf = index_in(work.leaves, tensor);
     if (leaf == work.leaves.size()) {
       work.leaves.push_back(tensor);
-      work.values.push_back(exec::evaluated(tensor));
+      auto value = exec::value_of(tensor);
+      work.values.push_back(value ? std::move(value) : exec::evaluated(tensor));
     }
     return Built::Source{tensor.spec(), false, leaf};
   };
   for (const auto& output : outputs) built->outputs.push_back(source_of(output));
   for (const auto& [slot, value] : changes) {
     built->changes.emplace_back(slot, source_of(value));
-    built->capture.add_slot(slot->value, slot);
+    built->capture.slots.insert({slot->value.node().get(), {slot->value, slot}});
   }
   auto& slots = built->capture.slots;
   auto& drawn = built->capture.drawn;
@@ -167,7 +168,8 @@ std::vector<Tensor> run(Built& built, const std::vector<Tensor>& inputs, bool fi
   auto values = built.work.values;
   const auto set = [&](std::size_t leaf, const Tensor& tensor) {
     leaves[leaf] = tensor;
-    values[leaf] = exec::value_of(tensor);
+    // Evaluating others, here or in another thread, may have taken it away where memory is short.
+    values[leaf] = exec::evaluated(tensor);
   };
   std::vector<Tensor> waiting;
   for (const auto& input : inputs)

@@ -114,6 +114,23 @@ TEST_CASE("shifted images come over black ones, and labels that nothing was at d
   CHECK(moved > samples);
 }
 
+TEST_CASE("images without channels are moved as well, over what black is in each row") {
+  constexpr std::size_t samples = 50;
+  auto dataset = data::from_arrays(Floats(samples * 12, 9.0F), {3, 4}, Labels(samples, 0), 1);
+  dataset.mean = {3.0F, 5.0F, 7.0F};
+  dataset.std = {2.0F, 2.0F, 2.0F};
+  std::size_t moved = 0;
+  for (const auto& [images, labels] : data::batches(dataset, {.batch_size = 50, .augmentation = {.flip = true, .shift = 1}})) {
+    const auto values = images.to_vector<float>();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto mean = dataset.mean[i / 4 % 3];
+      moved += values[i] == -mean / 2;
+      CHECK((values[i] == -mean / 2 || values[i] == 1.0F || values[i] == 2.0F || values[i] == 3.0F));
+    }
+  }
+  CHECK(moved > samples);
+}
+
 TEST_CASE("changes are the same for seed, epoch and sample, whatever the batches are") {
   const auto dataset = data::from_arrays(counting(40 * 16), {1, 4, 4}, Floats(40, 0), Shape{1});
   const auto all = [&](std::int64_t batch_size, std::uint64_t seed, std::uint64_t epoch, std::int64_t start = 0) {
