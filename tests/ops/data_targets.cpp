@@ -179,6 +179,24 @@ TEST_CASE("numbers are learned to be predicted") {
   CHECK_THROWS_WITH(train::evaluate(wrong, dataset), Catch::Contains("targets"));
 }
 
+TEST_CASE("a batch in which no label counts teaches nothing, and ends nothing") {
+  const std::vector<float> samples(8 * 4, 0.5F);
+  Labels labels(8 * 4, 1);
+  std::fill(labels.begin(), labels.begin() + 8, -100);
+  const auto dataset = data::from_arrays(samples, {1, 2, 2}, labels, Shape{2, 2}, 2);
+  nn::Sequential model{nn::Conv2d{{.in_channels = 1, .out_channels = 2, .kernel_size = 1}}};
+  const auto before = train::evaluate(model, dataset, 2).loss;
+  CHECK(before == Approx(train::evaluate(model, dataset, 8).loss));
+  const auto result = train::fit(model, dataset,
+                                 {.epochs = 4,
+                                  .batch_size = 2,
+                                  .optimizer = optim::SGD{model, {.learning_rate = 0.1}},
+                                  .validation = dataset,
+                                  .shuffle = false,
+                                  .progress = false});
+  CHECK(result.epochs.back().validation->loss < before);
+}
+
 TEST_CASE("pixels are learned to be told apart, and what is ignored does not count") {
   Floats samples;
   Labels labels;
