@@ -116,14 +116,16 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
 
   exec::Work work;
   std::vector<exec::Effects::Change> changes;
-  for (std::vector<Tensor> outside;; eval(outside)) {
+  for (;;) {
     exec::Effects effects(outputs);
     exec::Collector collector;
     for (auto fresh = collector.add(outputs); effects.add(fresh);) fresh = collector.add(effects.wanted());
     work = exec::collect(effects.wanted());
     changes = effects.changes();
-    outside = from_outside(work, first);
+    const auto outside = from_outside(work, first);
     if (outside.empty()) break;
+    const Capturing none(nullptr);
+    eval(outside);
   }
 
   const auto source_of = [&](const Tensor& tensor) {

@@ -85,6 +85,16 @@ TEST_CASE("what was written down outside of a compiled function is computed once
   CHECK(exec::statistics().operations - before.operations == 2);  // one of each
 }
 
+TEST_CASE("what waits outside of a compiled function is computed as it would be without") {
+  nn::Parameter count(zeros({4}).detach()), rate(full({4}, 0.5).detach());
+  const Tensor waiting = relu(input({4}, 1));
+  count.follow(waiting, [&](const Tensor& now, const Tensor& value) { return now + value * rate.value(); });
+  const auto g = compile([&](const Tensor& x) { return x * waiting; });
+  const Tensor x = input({4}, 2);
+  compare("product", to_array(g(x)), to_array(x * relu(input({4}, 1))), 1e-6);
+  compare("count", to_array(count.value()), to_array(relu(input({4}, 1)) * 0.5), 1e-6);
+}
+
 TEST_CASE("a compiled training step sees parameters as they are, and trains as the plain one") {
   const auto losses = [](bool compiles) {
     manual_seed(5);
