@@ -90,10 +90,11 @@ class Compiled {
 /// another, or in which Autocast it is called, another answer builds another graph; up to 64 are kept. Everything else that f
 /// looks at on the host (numbers, flags, tensors that are no parameters) stays as it was in the first call.
 ///
-/// f may only build graph: reading a value that depends on its inputs, setting parameters, and Optimizer::step throw Error; step
-/// with Optimizer::apply outside. A function of no inputs, with results that depend on nothing but parameters, is one, too. Calls
-/// of a compiled function within another one belong to the outer one's graph. Errors of f leave the function through the call.
-/// Calls from several threads are right as evaluation is (docs/reliability.md); f itself runs in one at a time.
+/// f may only build graph: reading or detaching a value that depends on its inputs or on parameters, setting parameters, and
+/// Optimizer::step throw Error; stop_gradient() is graph, and a step is made with Optimizer::apply outside. A function of no
+/// inputs, with results that depend on nothing but parameters, is one, too. Calls of a compiled function within another one
+/// belong to the outer one's graph. Errors of f leave the function through the call. Calls from several threads are right as
+/// evaluation is (docs/reliability.md); f itself runs in one at a time.
 template <class F>
 Compiled<F> compile(F f) {
   return Compiled<F>(std::move(f));

@@ -32,19 +32,18 @@ void flip(std::span<T> planes, std::int64_t width) {
   for (auto row = planes.begin(); row != planes.end(); row += width) std::reverse(row, row + width);
 }
 
-/// Element (y, x) of each plane becomes (y + down, x + right) of before; what lies outside is `fill(plane)`.
+/// Element (y, x) of each plane becomes (y + down, x + right) of before; what lies outside is `fill(element)`.
 template <class T, class Fill>
 void move(std::span<T> planes, const Extent& image, std::int64_t down, std::int64_t right, const Fill& fill) {
   const auto plane = static_cast<std::size_t>(image.height * image.width);
   std::vector<T> before(plane);
-  for (std::size_t p = 0; p < planes.size() / plane; ++p) {
-    auto* out = planes.data() + p * plane;
-    std::copy_n(out, plane, before.begin());
+  for (std::size_t out = 0; out < planes.size();) {
+    std::copy_n(planes.data() + out, plane, before.begin());
     for (std::int64_t y = 0; y < image.height; ++y)
-      for (std::int64_t x = 0; x < image.width; ++x) {
+      for (std::int64_t x = 0; x < image.width; ++x, ++out) {
         const auto from_y = y + down, from_x = x + right;
         const bool inside = from_y >= 0 && from_y < image.height && from_x >= 0 && from_x < image.width;
-        *out++ = inside ? before[static_cast<std::size_t>(from_y * image.width + from_x)] : fill(p);
+        planes[out] = inside ? before[static_cast<std::size_t>(from_y * image.width + from_x)] : fill(out);
       }
   }
 }
@@ -89,8 +88,9 @@ void Augmenter::operator()(std::int64_t index, Sample sample) const {
         return static_cast<std::int64_t>(random.below(2 * static_cast<std::uint64_t>(shift) + 1)) - shift;
       };
       const auto down = distance(), right = distance();
-      const auto planes = sample.values.size() / static_cast<std::size_t>(image.height * image.width) / black_.size();
-      move(sample.values, image, down, right, [&](std::size_t p) { return black_[p / planes]; });
+      // A channel is what the normalisation takes for one: of an image without channels a row.
+      const auto channel = sample.values.size() / black_.size();
+      move(sample.values, image, down, right, [&](std::size_t element) { return black_[element / channel]; });
       if (labels_too) move(sample.labels, image, down, right, [](std::size_t) { return ignored; });
       if (targets_too) move(sample.targets, image, down, right, [](std::size_t) { return 0.0F; });
     }

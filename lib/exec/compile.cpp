@@ -116,14 +116,16 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
 
   exec::Work work;
   std::vector<exec::Effects::Change> changes;
-  for (std::vector<Tensor> outside;; eval(outside)) {
+  for (;;) {
     exec::Effects effects(outputs);
     exec::Collector collector;
     for (auto fresh = collector.add(outputs); effects.add(fresh);) fresh = collector.add(effects.wanted());
     work = exec::collect(effects.wanted());
     changes = effects.changes();
-    outside = from_outside(work, first);
+    const auto outside = from_outside(work, first);
     if (outside.empty()) break;
+    const Capturing none(nullptr);
+    eval(outside);
   }
 
   const auto source_of = [&](const Tensor& tensor) {
@@ -132,14 +134,15 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
     const auto leaf = index_in(work.leaves, tensor);
     if (leaf == work.leaves.size()) {
       work.leaves.push_back(tensor);
-      work.values.push_back(exec::evaluated(tensor));
+      auto value = exec::value_of(tensor);
+      work.values.push_back(value ? std::move(value) : exec::evaluated(tensor));
     }
     return Built::Source{tensor.spec(), false, leaf};
   };
   for (const auto& output : outputs) built->outputs.push_back(source_of(output));
   for (const auto& [slot, value] : changes) {
     built->changes.emplace_back(slot, source_of(value));
-    built->capture.add_slot(slot->value, slot);
+    built->capture.slots.insert({slot->value.node().get(), {slot->value, slot}});
   }
   auto& slots = built->capture.slots;
   auto& drawn = built->capture.drawn;
@@ -167,7 +170,8 @@ std::vector<Tensor> run(Built& built, const std::vector<Tensor>& inputs, bool fi
   auto values = built.work.values;
   const auto set = [&](std::size_t leaf, const Tensor& tensor) {
     leaves[leaf] = tensor;
-    values[leaf] = exec::value_of(tensor);
+    // Evaluating others, here or in another thread, may have taken it away where memory is short.
+    values[leaf] = exec::evaluated(tensor);
   };
   std::vector<Tensor> waiting;
   for (const auto& input : inputs)

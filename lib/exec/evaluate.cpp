@@ -53,13 +53,21 @@ std::shared_ptr<DeviceValue> place(const std::shared_ptr<ocl::Context>& device, 
 
 }  // namespace
 
+namespace {
+
+void require_given(const Value* value) {
+  if (dynamic_cast<const InputValue*>(value))
+    throw Error(
+        "compile: the function evaluates or reads a value that depends on its inputs or on parameters, or makes a step; it may "
+        "only build graph (stop_gradient() does what detach() does)");
+}
+
+}  // namespace
+
 std::shared_ptr<ocl::Context> device_of(std::span<const std::shared_ptr<Value>> values, std::shared_ptr<ocl::Context> found) {
   for (const auto& known : values) {
     const auto* value = dynamic_cast<const DeviceValue*>(known.get());
-    if (!value && dynamic_cast<const InputValue*>(known.get()))
-      throw Error(
-          "compile: the function evaluates or reads a value that depends on its inputs, or makes a step; it may only build "
-          "graph");
+    if (!value) require_given(known.get());
     if (!value || value->device == found) continue;
     if (found) {
       const auto here = label(value->device->info()), there = label(found->info());
@@ -136,11 +144,16 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
     for (std::size_t i = 0; i < asked_for; ++i) slot_of(work.wanted[i]).exchange(nullptr, results[i]);
     effects.commit();
     const auto& [kept, written] = plan->besides();
+    std::vector<KeptValues::Kept> fresh;
+    std::size_t learned = 0;
     for (std::size_t i = 0; i < kept.size(); ++i) {
       const auto tensor = work.tensor(kept[i]);
       const auto& value = results[asked_for + i];
-      if (slot_of(tensor).exchange(nullptr, value) == value) kept_values.add(tensor, value);
+      if (slot_of(tensor).exchange(nullptr, value) != value) continue;
+      fresh.push_back({tensor, value});
+      learned += !std::binary_search(work.kept.begin(), work.kept.end(), kept[i]);
     }
+    kept_values.add(plan->structure(), fresh, learned);
     kept_values.computed(work, plan->structure(), written);
   });
 }
@@ -234,7 +247,10 @@ std::shared_ptr<Value> evaluated(const Tensor& tensor) {
   // What is there without having been asked for may be taken away by another thread that finds no memory.
   for (;;) {
     eval({tensor});
-    if (auto value = value_of(tensor)) return value;
+    if (auto value = value_of(tensor)) {
+      require_given(value.get());
+      return value;
+    }
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "lib/graph/slot.h"
+
 namespace clnet {
 
 namespace {
@@ -9,6 +11,15 @@ thread_local Capture* now = nullptr;
 }
 
 Capture* capturing() { return now; }
+
+Tensor Capture::value_of(const std::shared_ptr<Slot>& slot) {
+  auto& stand_in = stand_ins[slot.get()];
+  if (!stand_in.defined()) {
+    stand_in = make_leaf(*slot, slot->value.spec(), std::make_shared<InputValue>());
+    slots.insert({stand_in.node().get(), {stand_in, slot}});
+  }
+  return stand_in;
+}
 
 Capturing::Capturing(Capture* capture) : before_(std::exchange(now, capture)) {}
 Capturing::~Capturing() { now = before_; }

@@ -14,7 +14,7 @@ namespace clnet {
 
 struct Slot;
 
-/// Stands for the value of an input, which is another one in each call.
+/// Stands for the value of an input or a slot, which is another one in each call: what depends on it cannot be read.
 struct CLNET_API InputValue : Value {};
 
 struct Capture {
@@ -24,11 +24,13 @@ struct Capture {
     Tensor leaf;  ///< held, so that no other node takes its address
     From from;
   };
-  std::unordered_map<const Node*, Changing<std::shared_ptr<Slot>>> slots;    ///< present values of slots
+  std::unordered_map<const Node*, Changing<std::shared_ptr<Slot>>> slots;  ///< present values of slots, or what stands for them
+  std::unordered_map<const Slot*, Tensor> stand_ins;
   std::unordered_map<const Node*, Changing<std::function<Tensor()>>> drawn;  ///< seeds and offsets of random numbers
   std::vector<std::function<bool()>> conditions;                             ///< each: what the host decided by is as it was
 
-  void add_slot(const Tensor& leaf, const std::shared_ptr<Slot>& slot) { slots.insert({leaf.node().get(), {leaf, slot}}); }
+  /// What stands for the slot's value: one leaf, whoever asks.
+  CLNET_API Tensor value_of(const std::shared_ptr<Slot>& slot);
   void add_drawn(const Tensor& leaf, std::function<Tensor()> next) { drawn.insert({leaf.node().get(), {leaf, std::move(next)}}); }
 };
 

@@ -53,10 +53,7 @@ Parameter::Parameter(const Parameter& other) : slot_(other.slot_) {
 }
 
 Tensor Parameter::value() const {
-  if (auto* capture = capturing()) {
-    if (!exec::value_of(slot_->value)) eval({slot_->value});
-    capture->add_slot(slot_->value, slot_);
-  }
+  if (auto* capture = capturing()) return capture->value_of(slot_);
   return slot_->value;
 }
 

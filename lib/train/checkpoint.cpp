@@ -209,7 +209,7 @@ void Checkpoint::save(const Position& position, const nn::Module& model, const o
 }
 
 Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const {
-  const auto content = io::load_safetensors(path_);
+  auto content = io::load_safetensors(path_);
   const Reader reader(path_, content.metadata);
   if (const auto& found = reader.text("format"); found != format)
     reader.fail(fmt::format("is of the format '{}', expected '{}'", found, format));
@@ -226,6 +226,8 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
     reader.fail(fmt::format("was made with precision {}, not {}; it goes on only with the same", precision, settings_.precision));
   reader.require_same_text("dataset", settings_.dataset, "other samples or labels");
   reader.require_same_text("normalization", settings_.normalization, "images normalised otherwise");
+  // Checkpoints from before there was any do not speak of it.
+  content.metadata.try_emplace("augmentation", augmentation_text({}));
   reader.require_same_text("augmentation", settings_.augmentation, "samples changed otherwise");
 
   Position position{.steps = reader.integer<std::int64_t>("steps"),

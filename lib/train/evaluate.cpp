@@ -42,6 +42,12 @@ Tensor count_correct(const Tensor& output, const Tensor& labels) {
   return sum(cast(equal(argmax(output, *class_dim(output, labels)), cast(labels, Dtype::i64)), Dtype::f32));
 }
 
+Tensor loss_of_classes(const Tensor& output, const Tensor& labels, const CrossEntropyOptions& options) {
+  const auto dim = class_dim(output, labels);
+  if (labels.rank() == 1 || dim != output.rank() - 1) return cross_entropy(output, labels, options);
+  return cross_entropy(flatten(output, 0, -2), flatten(labels, 0, -1), options);
+}
+
 }  // namespace
 
 void require_fitting(const Tensor& output, const Tensor& labels) {
@@ -59,11 +65,15 @@ void require_fitting(const Tensor& output, const Tensor& labels) {
                   to_string(output.shape()), to_string(labels.shape())));
 }
 
-Tensor default_loss(const Tensor& output, const Tensor& labels) {
-  if (is_floating(labels.dtype())) return mean(square(cast(output, Dtype::f32) - labels));
-  const auto dim = class_dim(output, labels);
-  if (labels.rank() == 1 || dim != output.rank() - 1) return cross_entropy(output, labels);
-  return cross_entropy(flatten(output, 0, -2), flatten(labels, 0, -1));
+Loss default_loss(const data::Dataset& dataset) {
+  if (!dataset.targets.empty())
+    return [](const Tensor& output, const Tensor& targets) { return mean(square(cast(output, Dtype::f32) - targets)); };
+  if (dataset.label_shape.rank() == 0)
+    return [](const Tensor& output, const Tensor& labels) { return loss_of_classes(output, labels, {}); };
+  return [](const Tensor& output, const Tensor& labels) {
+    const auto total = loss_of_classes(cast(output, Dtype::f32), labels, {.reduction = Reduction::sum});
+    return total / maximum(sum(cast(greater_equal(labels, 0), Dtype::f32)), 1.0);
+  };
 }
 
 std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size, const Loss& loss,
@@ -101,7 +111,7 @@ std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& datas
 }
 
 Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size) {
-  return *evaluate(model, dataset, batch_size, default_loss, [] { return false; });
+  return *evaluate(model, dataset, batch_size, default_loss(dataset), [] { return false; });
 }
 
 double accuracy(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size) {

@@ -10,10 +10,11 @@ namespace clnet::train {
 
 using Loss = std::function<Tensor(const Tensor& output, const Tensor& labels)>;
 
-/// Mean cross-entropy over all labels.
-Tensor default_loss(const Tensor& output, const Tensor& labels);
+/// What belongs to a dataset: mean cross-entropy over the labels that count, or mean squared error over targets. Where no label
+/// of a batch counts it is 0: there is nothing to be learned from it.
+Loss default_loss(const data::Dataset& dataset);
 
-/// Throws ShapeError unless `output` is {...labels' shape, classes}.
+/// Throws ShapeError unless `output` has the targets' shape, or a dimension of classes more than the labels.
 void require_fitting(const Tensor& output, const Tensor& labels);
 
 /// Loss and accuracy of `model` in inference mode over the whole dataset; nothing when `stop` said so between two batches. `loss`

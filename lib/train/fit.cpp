@@ -50,7 +50,7 @@ class Fit {
  public:
   Fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options)
       : model_(model), dataset_(dataset), options_(checked(model, dataset, options)), optimizer_(options.optimizer) {
-    if (!options_.loss) options_.loss = default_loss;
+    if (!options_.loss) options_.loss = default_loss(dataset);
     if (options.precision == Dtype::f16 && !optimizer_.loss_scale().defined()) optimizer_.set_loss_scale();
     epoch_length_ = batches_per_epoch(dataset.size(), options.batch_size);
     if (!options.checkpoint.empty())

@@ -383,6 +383,14 @@ void Generator::schedule() {
     for (std::size_t i = call; i < late.size(); i += calls) evaluation.values.push_back(late[i]);
     if (!evaluation.values.empty()) program_.evaluations.push_back(std::move(evaluation));
   }
+  if (!choose_.chance(0.3)) return;
+  // What nobody asked for was kept, or is computed, when somebody does: the last first.
+  for (auto k = count; k-- > 0;) {
+    const auto& step = program_.steps[k];
+    if (step.is_leaf() || step.op == "detach" || step.op == "follow") continue;
+    for (std::size_t output = 0; output < step.outputs.size(); ++output)
+      if (choose_.chance(0.4)) program_.evaluations.push_back({count, {{k, output}}});
+  }
 }
 
 }  // namespace clnet::fuzz

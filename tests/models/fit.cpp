@@ -386,6 +386,27 @@ TEST_CASE("fit: a checkpoint that does not fit changes nothing") {
   attempt(more, saved.metadata);
 }
 
+TEST_CASE("fit: a checkpoint from before samples could be changed goes on where none are") {
+  const auto points = make_points(24);
+  const clnet::test::Folder folder;
+  auto model = make_model();
+  const auto run = [&](std::int64_t epochs, const data::Augmentation& augmentation) {
+    train::FitOptions options{.epochs = epochs, .batch_size = 8, .optimizer = optim::Adam(model), .augmentation = augmentation};
+    options.checkpoint = folder.path();
+    options.resume = epochs > 1;
+    options.progress = false;
+    return train::fit(model, points, options);
+  };
+  run(1, {});
+  const auto path = folder / "checkpoint.safetensors";
+  auto saved = io::load_safetensors(path);
+  saved.metadata.erase("augmentation");
+  saved.metadata["checksum"] = train::checkpoint_checksum(saved.tensors, saved.metadata);
+  io::save_safetensors(path, saved.tensors, saved.metadata);
+  CHECK_THROWS_WITH(run(2, {.change = [](const data::Sample&) {}}), Catch::Contains("samples changed otherwise"));
+  CHECK(run(2, {}).epochs.size() == 1);
+}
+
 TEST_CASE("fit: a flipped bit anywhere in a checkpoint is noticed, and changes nothing") {
   const auto points = make_points(24), validation = make_points(12, 1);
   const clnet::test::Folder folder;

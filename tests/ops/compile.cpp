@@ -8,6 +8,7 @@
 #include "clnet/clnet.h"
 #include "lib/exec/statistics.h"
 #include "tests/ops/check.h"
+#include "tests/support/memory_limit.h"
 
 using namespace clnet;
 using namespace clnet::testing;
@@ -82,6 +83,16 @@ TEST_CASE("what was written down outside of a compiled function is computed once
   const auto before = exec::statistics();
   compare("product", to_array(g(x)), to_array(x * table), 1e-6);
   CHECK(exec::statistics().operations - before.operations == 2);  // one of each
+}
+
+TEST_CASE("what waits outside of a compiled function is computed as it would be without") {
+  nn::Parameter count(zeros({4}).detach()), rate(full({4}, 0.5).detach());
+  const Tensor waiting = relu(input({4}, 1));
+  count.follow(waiting, [&](const Tensor& now, const Tensor& value) { return now + value * rate.value(); });
+  const auto g = compile([&](const Tensor& x) { return x * waiting; });
+  const Tensor x = input({4}, 2);
+  compare("product", to_array(g(x)), to_array(x * relu(input({4}, 1))), 1e-6);
+  compare("count", to_array(count.value()), to_array(relu(input({4}, 1)) * 0.5), 1e-6);
 }
 
 TEST_CASE("a compiled training step sees parameters as they are, and trains as the plain one") {
@@ -170,6 +181,32 @@ TEST_CASE("a value that a parameter waits for is computed before it is read") {
   }
 }
 
+TEST_CASE("parameters themselves and parts of them may be results") {
+  nn::Parameter p(input({4}, 1));
+  const auto g = compile([&] { return std::tuple(p.value(), slice(p.value(), 0, 1, 2), stop_gradient(p.value())); });
+  for (std::uint64_t seed : {2, 3}) {
+    const auto [all, part, same] = g();
+    compare("all", to_array(all), to_array(p.value()), 0);
+    compare("part", to_array(part), to_array(slice(p.value(), 0, 1, 2)), 0);
+    compare("same", to_array(same), to_array(p.value()), 0);
+    p.set(input({4}, seed));
+  }
+}
+
+TEST_CASE("an input whose value goes while another one is computed is computed again") {
+  auto device = Device::current();
+  const auto g = compile([](const Tensor& a, const Tensor& b) { return sum(a, {1}) + sum(b, {1}); });
+  const Tensor x = make_tensor({256, 256}, 1).detach(), w = make_tensor({256, 256}, 2).detach();
+  const auto expected = to_array(sum(matmul(x, w), {1}) + sum(matmul(w, w), {1}));
+  (void)g(x, w);
+  const Tensor kept = matmul(x, w), result = matmul(kept, x), waiting = matmul(w, w);
+  result.eval();
+  device.finish();
+  // Room for a tensor and a half.
+  const test::MemoryLimit limit(device.memory().in_use + 256 * 256 * 6);
+  compare("sum", to_array(g(kept, waiting)), expected, 1e-4);
+}
+
 TEST_CASE("compiled functions call each other, and hold no value of a call") {
   const auto inner = compile([](const Tensor& x) { return relu(x) * 2.0; });
   const auto outer = compile([&](const Tensor& x) { return inner(x) + 1.0; });
@@ -195,6 +232,16 @@ TEST_CASE("a compiled function may not read or set values, and errors leave it a
     CHECK_THROWS_WITH(compile(f)(x), Catch::StartsWith("compile: "));
   };
   throws([](const Tensor& t) { return t * sum(t).item<double>(); });
+  throws([](const Tensor& t) { return t * t.to_vector<double>().front(); });
+  throws([](const Tensor& t) { return t * relu(t).detach(); });
+  // They would be other ones in the next call.
+  throws([&](const Tensor& t) { return t * layer.parameter("bias").value().to_vector<double>().front(); });
+  throws([&](const Tensor& t) { return t + layer.parameter("bias").value().detach(); });
+  throws([&](const Tensor& t) {
+    const Tensor twice = layer.parameter("bias").value() * 2.0;
+    twice.eval();
+    return t + twice;
+  });
   throws([&](const Tensor& t) { return optimizer.step(mean(layer(t))); });
   throws([&](const Tensor& t) {
     layer.parameter("bias").set(sum(t, {0}));

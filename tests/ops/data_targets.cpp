@@ -114,6 +114,23 @@ TEST_CASE("shifted images come over black ones, and labels that nothing was at d
   CHECK(moved > samples);
 }
 
+TEST_CASE("images without channels are moved as well, over what black is in each row") {
+  constexpr std::size_t samples = 50;
+  auto dataset = data::from_arrays(Floats(samples * 12, 9.0F), {3, 4}, Labels(samples, 0), 1);
+  dataset.mean = {3.0F, 5.0F, 7.0F};
+  dataset.std = {2.0F, 2.0F, 2.0F};
+  std::size_t moved = 0;
+  for (const auto& [images, labels] : data::batches(dataset, {.batch_size = 50, .augmentation = {.flip = true, .shift = 1}})) {
+    const auto values = images.to_vector<float>();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto mean = dataset.mean[i / 4 % 3];
+      moved += values[i] == -mean / 2;
+      CHECK((values[i] == -mean / 2 || values[i] == 1.0F || values[i] == 2.0F || values[i] == 3.0F));
+    }
+  }
+  CHECK(moved > samples);
+}
+
 TEST_CASE("changes are the same for seed, epoch and sample, whatever the batches are") {
   const auto dataset = data::from_arrays(counting(40 * 16), {1, 4, 4}, Floats(40, 0), Shape{1});
   const auto all = [&](std::int64_t batch_size, std::uint64_t seed, std::uint64_t epoch, std::int64_t start = 0) {
@@ -160,6 +177,24 @@ TEST_CASE("numbers are learned to be predicted") {
   CHECK(std::isnan(result.epochs.back().validation->accuracy));
   nn::Sequential wrong{nn::Linear{2, 3}};
   CHECK_THROWS_WITH(train::evaluate(wrong, dataset), Catch::Contains("targets"));
+}
+
+TEST_CASE("a batch in which no label counts teaches nothing, and ends nothing") {
+  const std::vector<float> samples(8 * 4, 0.5F);
+  Labels labels(8 * 4, 1);
+  std::fill(labels.begin(), labels.begin() + 8, -100);
+  const auto dataset = data::from_arrays(samples, {1, 2, 2}, labels, Shape{2, 2}, 2);
+  nn::Sequential model{nn::Conv2d{{.in_channels = 1, .out_channels = 2, .kernel_size = 1}}};
+  const auto before = train::evaluate(model, dataset, 2).loss;
+  CHECK(before == Approx(train::evaluate(model, dataset, 8).loss));
+  const auto result = train::fit(model, dataset,
+                                 {.epochs = 4,
+                                  .batch_size = 2,
+                                  .optimizer = optim::SGD{model, {.learning_rate = 0.1}},
+                                  .validation = dataset,
+                                  .shuffle = false,
+                                  .progress = false});
+  CHECK(result.epochs.back().validation->loss < before);
 }
 
 TEST_CASE("pixels are learned to be told apart, and what is ignored does not count") {

@@ -33,7 +33,7 @@ void PlanCache::evict(std::size_t bytes) {
 std::shared_ptr<Plan> PlanCache::plan(const Work& work, ocl::Context& device, const Tuning::Evaluate& evaluate, bool& made,
                                       const Plan* failed) {
   auto key = plan_key(work);
-  const auto [structure, kept] = work.keeps ? kept_.choose(work, key) : KeptValues::Choice{};
+  const auto [structure, kept] = kept_.choose(work, key);
   key += kept_key(kept);
   std::unique_lock lock(mutex_);
   for (;;) {

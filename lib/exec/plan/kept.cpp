@@ -51,11 +51,15 @@ std::vector<Origin> missing(const Work& work) {
 
 KeptValues::Choice KeptValues::choose(const Work& work, const std::string& key) {
   Choice choice{static_cast<std::uint32_t>(std::hash<std::string>{}(key)), work.kept};
+  if (!work.keeps) return choice;
   const bool again = std::any_of(work.nodes.begin(), work.nodes.end(), [](const auto& node) { return origin_of(*node) != 0; });
   const auto origins = again ? missing(work) : std::vector<Origin>{};
   const std::lock_guard lock(mutex_);
   constexpr std::size_t most_structures = 1024;
-  if (needed_.size() > most_structures) needed_.clear();
+  if (needed_.size() > most_structures) {
+    needed_.clear();
+    runs_.clear();
+  }
   for (const auto& origin : origins) needed_[origin.structure].insert(origin.index);
   const auto found = needed_.find(choice.structure);
   if (found == needed_.end()) return choice;
@@ -78,17 +82,38 @@ void KeptValues::computed(const Work& work, std::uint32_t structure, const std::
                                 std::memory_order_relaxed);
 }
 
-void KeptValues::add(const Tensor& tensor, const std::shared_ptr<Value>& value) {
+void KeptValues::add(std::uint32_t structure, const std::vector<Kept>& kept, std::size_t learned) {
+  // Freed without the lock.
+  std::vector<std::shared_ptr<Node>> nodes;
+  std::vector<std::shared_ptr<Value>> values;
   const std::lock_guard lock(mutex_);
   if (entries_.size() >= sweep_at_) {
     forget_dead();
     sweep_at_ = std::max<std::size_t>(64, 2 * entries_.size());
   }
-  entries_.push_back({tensor.node(), tensor.output(), value});
+  for (const auto& [tensor, value] : kept) entries_.push_back({tensor.node(), tensor.output(), value});
+  if (learned == 0) return;
+  auto& runs = runs_[structure];
+  runs.emplace_back(std::prev(entries_.end(), static_cast<std::ptrdiff_t>(learned)), entries_.end());
+  if (runs.size() <= most_runs) return;
+  for (const auto& entry : runs.front()) take_away(entry, nodes, values);
+  runs.pop_front();
 }
 
 void KeptValues::forget_dead() {
   std::erase_if(entries_, [](const Entry& entry) { return entry.value.expired(); });
+}
+
+bool KeptValues::take_away(const Entry& entry, std::vector<std::shared_ptr<Node>>& nodes,
+                           std::vector<std::shared_ptr<Value>>& values) {
+  auto node = entry.node.lock();
+  auto value = entry.value.lock();
+  // Of those two one is the slot's.
+  const bool held = value.use_count() > 2;
+  if (node && value && !held) node->values[static_cast<std::size_t>(entry.output)].exchange(value.get(), nullptr);
+  nodes.push_back(std::move(node));
+  values.push_back(std::move(value));
+  return !held;
 }
 
 std::size_t KeptValues::evict(std::size_t bytes) {
@@ -99,20 +124,12 @@ std::size_t KeptValues::evict(std::size_t bytes) {
   std::size_t freed = 0;
   const std::lock_guard lock(mutex_);
   for (auto at = entries_.begin(); at != entries_.end() && freed < bytes;) {
-    auto node = at->node.lock();
-    auto value = at->value.lock();
-    // Of those two one is the slot's.
-    const bool held = value.use_count() > 2;
-    if (node && value && !held) {
-      node->values[static_cast<std::size_t>(at->output)].exchange(value.get(), nullptr);
-      // Views share memory, which is free when the last of them goes.
-      if (const auto* placed = dynamic_cast<const DeviceValue*>(value.get());
-          placed && ++released[placed->buffer.get()] == placed->buffer.use_count())
-        freed += placed->buffer->bytes();
-    }
-    at = held ? std::next(at) : entries_.erase(at);
-    nodes.push_back(std::move(node));
-    values.push_back(std::move(value));
+    const bool gone = take_away(*at, nodes, values);
+    // Views share memory, which is free when the last of them goes.
+    if (const auto* placed = dynamic_cast<const DeviceValue*>(values.back().get());
+        gone && nodes.back() && placed && ++released[placed->buffer.get()] == placed->buffer.use_count())
+      freed += placed->buffer->bytes();
+    at = gone ? entries_.erase(at) : std::next(at);
   }
   return freed;
 }

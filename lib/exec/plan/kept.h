@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -29,8 +30,14 @@ class CLNET_API KeptValues {
   /// The work has been computed; `written` are the nodes, by index, whose values its plan had in memory, if only for a while.
   void computed(const Work& work, std::uint32_t structure, const std::vector<bool>& written);
 
-  /// The tensor was given this value without being asked for.
-  void add(const Tensor& tensor, const std::shared_ptr<Value>& value);
+  struct Kept {
+    Tensor tensor;
+    std::shared_ptr<Value> value;
+  };
+  /// The tensors were given these values without being asked for, the last `learned` of them since works of this structure turned
+  /// out to need them later. Of those a structure's last few runs keep theirs: who collects the losses of all steps does not hold
+  /// all their activations.
+  void add(std::uint32_t structure, const std::vector<Kept>& kept, std::size_t learned);
   /// Takes values away again that nobody holds, the oldest first, until so many bytes are free. Returns how many are: a value
   /// that is read after that is computed again.
   std::size_t evict(std::size_t bytes);
@@ -43,10 +50,17 @@ class CLNET_API KeptValues {
     int output;
     std::weak_ptr<Value> value;
   };
+  using Entries = std::list<Entry>;
+  static constexpr std::size_t most_runs = 4;
   void forget_dead();
+  /// Takes the value away unless somebody uses it, and hands over what is to be freed without the lock. Returns whether it is
+  /// gone.
+  static bool take_away(const Entry& entry, std::vector<std::shared_ptr<Node>>& nodes,
+                        std::vector<std::shared_ptr<Value>>& values);
 
   mutable std::mutex mutex_;
-  std::list<Entry> entries_;  ///< the oldest first
+  Entries entries_;                                                         ///< the oldest first
+  std::unordered_map<std::uint32_t, std::deque<std::vector<Entry>>> runs_;  ///< by structure: what was learned to be kept
   std::size_t sweep_at_ = 64;
   std::unordered_map<std::uint32_t, std::set<std::uint32_t>> needed_;  ///< by structure: nodes, by index
 };

@@ -28,9 +28,10 @@ struct Work {
   struct Result {
     std::uint32_t node;
     int output;
+    auto operator<=>(const Result&) const = default;
   };
   bool keeps = false;        ///< its nodes live on: what somebody may read later is worth keeping
-  std::vector<Result> kept;  ///< further results, to be kept where they are written anyway
+  std::vector<Result> kept;  ///< further results, to be kept where they are written anyway; in order
 
   Tensor tensor(const Result& result) const { return {nodes[result.node], result.output}; }
 };
