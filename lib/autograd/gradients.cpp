@@ -10,7 +10,9 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/autograd/arrivals.h"
+#include "lib/graph/capture.h"
 #include "lib/graph/node.h"
+#include "lib/graph/slot.h"
 
 namespace clnet {
 
@@ -136,6 +138,15 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
   require(outputs, "output");
   require(output_gradients, "the gradient of output");
   require(inputs, "input");
+  if (const auto* capture = capturing())
+    for (const auto& input : inputs)
+      if (const auto& node = *input.node(); node.slot != 0 && !node.op && capture->slots.count(&node) == 0)
+        for (const auto& [slot, stand_in] : capture->stand_ins)
+          if (slot->id == node.slot)
+            throw Error(
+                "compile: gradients by a parameter's value that was taken outside of the function, where it is one for all "
+                "calls; "
+                "Parameter::value() gives it inside");
   // Each operation's gradient is in the dtypes that it was computed with.
   const Autocast as_written(Dtype::f32);
   std::unordered_map<const Node*, std::vector<Arrivals>> arrived;

@@ -160,6 +160,7 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
   // Nodes of its own: the others hold the first call's values, and effects.
   built->work = exec::private_copy(work);
   slots.clear();
+  built->capture.stand_ins.clear();
   drawn.clear();
   return built;
 }
@@ -171,7 +172,8 @@ std::vector<Tensor> run(Built& built, const std::vector<Tensor>& inputs, bool fi
   const auto set = [&](std::size_t leaf, const Tensor& tensor) {
     leaves[leaf] = tensor;
     // Evaluating others, here or in another thread, may have taken it away where memory is short.
-    values[leaf] = exec::evaluated(tensor);
+    auto value = exec::value_of(tensor);
+    values[leaf] = value ? std::move(value) : exec::evaluated(tensor);
   };
   std::vector<Tensor> waiting;
   for (const auto& input : inputs)

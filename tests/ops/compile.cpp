@@ -255,6 +255,15 @@ TEST_CASE("a compiled function may not read or set values, and errors leave it a
   compare("afterwards", to_array(layer(x)), to_array(layer(x)), 0);
 }
 
+TEST_CASE("gradients by a parameter's value from outside are refused, as they would be zero") {
+  const nn::Parameter p(input({3}, 1));
+  const Tensor before = p.value();
+  const auto f = [&](const Tensor& by) { return [&, by](const Tensor& x) { return gradients(sum(x * p.value()), {by})[0]; }; };
+  CHECK_THROWS_WITH(compile(f(before))(input({3}, 2)), Catch::StartsWith("compile: gradients by a parameter's value"));
+  const auto g = compile([&](const Tensor& x) { return gradients(sum(x * p.value()), {p.value()})[0]; });
+  compare("gradient", to_array(g(input({3}, 2))), to_array(input({3}, 2)), 1e-6);
+}
+
 TEST_CASE("threads share a compiled function") {
   nn::Linear layer{8, 8};
   const auto g = compile([layer](const Tensor& x) mutable { return tanh(layer(x)); });
