@@ -33,7 +33,8 @@ exec::Statistics spent(const Function& function) {
   const auto after = exec::statistics();
   exec::Statistics result;
   result.operations = after.operations - before.operations;
-  result.kernels = after.kernels - before.kernels;
+  // A product may be a kernel or CLBlast's.
+  result.kernels = after.kernels + after.host_calls - before.kernels - before.host_calls;
   return result;
 }
 

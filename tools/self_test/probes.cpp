@@ -137,7 +137,7 @@ std::vector<Check> make_probes(const DeviceInfo& device, Depth depth) {
     limit("max_work_group_size", std::max<std::size_t>(device.max_work_group_size / part, 1), work_group);
   if (device.local_memory > 0)
     for (const std::size_t part : parts) limit("local_memory", device.local_memory / part, local_memory);
-  for (const std::uint64_t iterations : {1000, 65535, 65536, 1 << 20, 1 << 24})
+  for (const std::uint64_t iterations : {1000U, 65535U, 65536U, 1U << 20, 1U << 24})
     if (depth.full || iterations <= 1 << 20) limit("loop_iterations", iterations, loop);
   const std::size_t most =
       depth.full ? std::min<std::size_t>(device.global_memory / 8, std::size_t{4} << 30) : std::size_t{64} << 20;
