@@ -22,8 +22,7 @@ constexpr std::array table{
         [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu; }, [](DeviceInfo&) {}},
     Quirk{"pocl-wakes",
           "each command wakes all worker threads, which take the cores from the host that is about to enqueue the next: the "
-          "commands "
-          "of a short plan are held back until the last of them is enqueued",
+          "commands of a short plan are held back until the last of them is enqueued",
           [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu; }, [](DeviceInfo&) {}},
     Quirk{"pocl-affinity",
           "on virtual machines the worker threads pile up on one core unless POCL_AFFINITY=1 is set; on a shared machine pinning "

@@ -7,6 +7,18 @@
 
 namespace clnet::data {
 
+namespace {
+
+Dataset of_samples(std::vector<float> samples, const Shape& sample_shape) {
+  Dataset dataset;
+  dataset.name = "arrays";
+  dataset.sample_shape = sample_shape;
+  dataset.floats = std::move(samples);
+  return dataset;
+}
+
+}  // namespace
+
 Dataset from_arrays(std::vector<float> samples, const Shape& sample_shape, std::vector<std::int32_t> labels,
                     std::int64_t classes) {
   return from_arrays(std::move(samples), sample_shape, std::move(labels), Shape{}, classes);
@@ -14,10 +26,7 @@ Dataset from_arrays(std::vector<float> samples, const Shape& sample_shape, std::
 
 Dataset from_arrays(std::vector<float> samples, const Shape& sample_shape, std::vector<std::int32_t> labels,
                     const Shape& label_shape, std::int64_t classes) {
-  Dataset dataset;
-  dataset.name = "arrays";
-  dataset.sample_shape = sample_shape;
-  dataset.floats = std::move(samples);
+  auto dataset = of_samples(std::move(samples), sample_shape);
   dataset.labels = std::move(labels);
   dataset.label_shape = label_shape;
   dataset.classes = classes;
@@ -27,10 +36,7 @@ Dataset from_arrays(std::vector<float> samples, const Shape& sample_shape, std::
 
 Dataset from_arrays(std::vector<float> samples, const Shape& sample_shape, std::vector<float> targets,
                     const Shape& target_shape) {
-  Dataset dataset;
-  dataset.name = "arrays";
-  dataset.sample_shape = sample_shape;
-  dataset.floats = std::move(samples);
+  auto dataset = of_samples(std::move(samples), sample_shape);
   dataset.targets = std::move(targets);
   dataset.target_shape = target_shape;
   validate(dataset);

@@ -81,8 +81,14 @@ struct CompiledCalls::Impl {
 namespace {
 
 std::size_t index_in(const std::vector<Tensor>& list, const Tensor& tensor) {
-  const auto same = [&](const Tensor& other) { return other.node() == tensor.node() && other.output() == tensor.output(); };
-  return static_cast<std::size_t>(std::find_if(list.begin(), list.end(), same) - list.begin());
+  const auto found = std::find_if(list.begin(), list.end(), [&](const Tensor& other) { return other.same(tensor); });
+  return static_cast<std::size_t>(found - list.begin());
+}
+
+/// The value as it is, or is once it has been computed: a stand-in's, too.
+std::shared_ptr<Value> value_or_evaluated(const Tensor& tensor) {
+  auto value = exec::value_of(tensor);
+  return value ? std::move(value) : exec::evaluated(tensor);
 }
 
 /// What the graph reads and was written down before `first`, or is a slot's value that waits: one value for all calls.
@@ -134,8 +140,7 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
     const auto leaf = index_in(work.leaves, tensor);
     if (leaf == work.leaves.size()) {
       work.leaves.push_back(tensor);
-      auto value = exec::value_of(tensor);
-      work.values.push_back(value ? std::move(value) : exec::evaluated(tensor));
+      work.values.push_back(value_or_evaluated(tensor));
     }
     return Built::Source{tensor.spec(), false, leaf};
   };
@@ -172,8 +177,7 @@ std::vector<Tensor> run(Built& built, const std::vector<Tensor>& inputs, bool fi
   const auto set = [&](std::size_t leaf, const Tensor& tensor) {
     leaves[leaf] = tensor;
     // Evaluating others, here or in another thread, may have taken it away where memory is short.
-    auto value = exec::value_of(tensor);
-    values[leaf] = value ? std::move(value) : exec::evaluated(tensor);
+    values[leaf] = value_or_evaluated(tensor);
   };
   std::vector<Tensor> waiting;
   for (const auto& input : inputs)
