@@ -120,8 +120,17 @@ void Arrivals::join(Joints& joints) {
       const auto other = term_of(gradient);
       return other && alike(*term, *other);
     });
+    // As many as fit into joined inputs of this size.
+    constexpr std::int64_t most = std::int64_t{1} << 26;
     std::vector<Term> terms;
-    for (auto gradient = first; gradient != end; ++gradient) terms.push_back(*term_of(*gradient));
+    std::int64_t elements = 0;
+    auto last = first;
+    for (; last != end; ++last) {
+      auto next = *term_of(*last);
+      elements += next.elements_read();
+      if (elements > most && !terms.empty()) break;
+      terms.push_back(std::move(next));
+    }
     bool there = true;
     for (std::size_t i = 0; i < term->dims.size(); ++i) there = there && joints.has(inputs_of(terms, i), term->dims[i]);
     if (terms.size() > 1 && (there || term->is_less_to_keep())) {
@@ -130,9 +139,9 @@ void Arrivals::join(Joints& joints) {
       for (std::size_t i = 0; i < term->dims.size(); ++i) inputs.push_back(joints.of(inputs_of(terms, i), term->dims[i]));
       add_up(reshape(apply(term->node().op, std::move(inputs)), first->shape()));
     } else {
-      others.insert(others.end(), first, end);
+      others.insert(others.end(), first, last);
     }
-    first = end;
+    first = last;
   }
   waiting_ = std::move(others);
 }

@@ -140,7 +140,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
   require(inputs, "input");
   if (const auto* capture = capturing())
     for (const auto& input : inputs)
-      if (const auto& node = *input.node(); node.slot != 0 && !node.op && capture->slots.count(&node) == 0)
+      if (const auto& node = *input.node(); node.slot != 0 && capture->slots.count(&node) == 0)
         for (const auto& [slot, stand_in] : capture->stand_ins)
           if (slot->id == node.slot)
             throw Error(

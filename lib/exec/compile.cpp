@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <list>
 #include <mutex>
+#include <optional>
 
 #include "clnet/autocast.h"
 #include "clnet/error.h"
@@ -42,7 +43,8 @@ struct Built {
   /// Those, by their index in the work.
   std::vector<std::pair<std::size_t, std::size_t>> input_leaves;
   std::vector<std::pair<std::size_t, std::shared_ptr<Slot>>> slot_leaves;
-  std::vector<std::pair<std::size_t, std::function<Tensor()>>> drawn_leaves;
+  /// In the program's order, with the leaf that it is in the work.
+  std::vector<std::pair<std::optional<std::size_t>, std::function<Tensor()>>> draws;
 
   /// Where a value is found: among the work's results, or among its leaves as it was given.
   struct Source {
@@ -158,9 +160,12 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
     } else if (const auto slot = slots.find(node); slot != slots.end()) {
       built->slot_leaves.emplace_back(i, slot->second.from);
       work.values[i] = nothing;
-    } else if (const auto draw = drawn.find(node); draw != drawn.end()) {
-      built->drawn_leaves.emplace_back(i, draw->second.from);
     }
+  }
+  // Those that nothing reads are drawn, too: whoever draws next gets what it would get without compile().
+  for (const auto& draw : drawn) {
+    const auto leaf = index_in(work.leaves, draw.leaf);
+    built->draws.emplace_back(leaf < work.leaves.size() ? std::optional(leaf) : std::nullopt, draw.from);
   }
   // Nodes of its own: the others hold the first call's values, and effects.
   built->work = exec::private_copy(work);
@@ -188,7 +193,10 @@ std::vector<Tensor> run(Built& built, const std::vector<Tensor>& inputs, bool fi
   for (const auto& [leaf, input] : built.input_leaves) set(leaf, inputs[input]);
   for (const auto& [leaf, slot] : built.slot_leaves) set(leaf, slot->value);
   if (!first)
-    for (const auto& [leaf, draw] : built.drawn_leaves) set(leaf, draw());
+    for (const auto& [leaf, draw] : built.draws) {
+      const Tensor next = draw();
+      if (leaf) set(*leaf, next);
+    }
 
   exec::Results results;
   const auto value_at = [&](const Built::Source& source) {

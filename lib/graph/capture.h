@@ -26,12 +26,12 @@ struct Capture {
   };
   std::unordered_map<const Node*, Changing<std::shared_ptr<Slot>>> slots;  ///< present values of slots, or what stands for them
   std::unordered_map<const Slot*, Tensor> stand_ins;
-  std::unordered_map<const Node*, Changing<std::function<Tensor()>>> drawn;  ///< seeds and offsets of random numbers
-  std::vector<std::function<bool()>> conditions;                             ///< each: what the host decided by is as it was
+  std::vector<Changing<std::function<Tensor()>>> drawn;  ///< seeds and offsets of random numbers, in the program's order
+  std::vector<std::function<bool()>> conditions;         ///< each: what the host decided by is as it was
 
   /// What stands for the slot's value: one leaf, whoever asks.
   CLNET_API Tensor value_of(const std::shared_ptr<Slot>& slot);
-  void add_drawn(const Tensor& leaf, std::function<Tensor()> next) { drawn.insert({leaf.node().get(), {leaf, std::move(next)}}); }
+  void add_drawn(const Tensor& leaf, std::function<Tensor()> next) { drawn.push_back({leaf, std::move(next)}); }
 };
 
 /// That of the function which this thread runs; null where there is none.

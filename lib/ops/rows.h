@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "clnet/device.h"
 
@@ -15,6 +16,12 @@ inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1
 /// Lanes of the explicit vectors of kernels for CPUs: VW in kernels/vector.clh.
 inline std::int64_t vector_width(const DeviceInfo& device) {
   return device.native_float_width >= 16 ? 16 : device.native_float_width >= 8 ? 8 : 4;
+}
+
+/// The lanes to choose from, the device's own first: cores that run vectors of 16 in two halves may be faster with 8.
+inline std::vector<std::int64_t> vector_widths(const DeviceInfo& device) {
+  const auto own = vector_width(device);
+  return own == 16 ? std::vector<std::int64_t>{16, 8} : std::vector<std::int64_t>{own};
 }
 
 /// The largest power of two up to 256 that the device takes as a work-group.

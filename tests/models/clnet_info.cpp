@@ -130,6 +130,10 @@ TEST_CASE("the self-test runs every check once, however many processes run them"
     return report["checks"].get<int>();
   };
   CHECK(checks("1") == checks("3"));
+  const auto outcome =
+      Process(folder.path(), {"/bin/sh", "-c", "exec \"$0\" --self-test --only softmax <&-", CLNET_INFO}, environment).wait();
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 0);
 }
 
 TEST_CASE("the self-test refuses what makes no sense, and tells what it cannot keep") {

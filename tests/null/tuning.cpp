@@ -4,9 +4,12 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <future>
+#include <set>
+#include <string>
 
 #include "clnet/clnet.h"
 #include "lib/exec/choose/solver.h"
+#include "lib/exec/record/record.h"
 #include "lib/graph/op.h"
 #include "tests/support/temporary.h"
 
@@ -45,6 +48,29 @@ TEST_CASE("only operations that say so are measured, each problem once") {
   tuning.tune(work_of(y), context, evaluate);
   CHECK(evaluations == before);
   CHECK(tuning.choice(*y.node()));
+}
+
+TEST_CASE("every configuration that is listed for the whole batch is measured") {
+  const test::Folder folder;
+  Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 60);
+  auto& context = *Device::current().context();
+  const Tensor x = ones({16, 16, 20, 20}).detach(), w = ones({32, 16, 3, 3}).detach();
+  const auto y = [&] { return gradients(sum(conv2d(x, w)), {w})[0]; };
+  const std::string op = "conv2d_backward_weights";
+  std::set<std::string> listed, measured;
+  {
+    const Tensor result = y();
+    const ListChoices choices;
+    Recording recording;
+    record(work_of(result), {&result, 1}, context.info(), recording);
+    for (auto& choice : choices.of(op)) listed.insert(std::move(choice));
+  }
+  tuning.tune(work_of(y()), context, [&](std::span<const Tensor> trials) {
+    eval(trials);
+    if (const auto forced = forced_solver(op)) measured.insert(forced->choice.text());
+  });
+  CHECK(listed.size() >= 3);
+  CHECK(measured == listed);
 }
 
 TEST_CASE("who forces a solver does not wait for who measures") {

@@ -256,8 +256,10 @@ TEST_CASE("a compiled function may not read or set values, and errors leave it a
 }
 
 TEST_CASE("gradients by a parameter's value from outside are refused, as they would be zero") {
-  const nn::Parameter p(input({3}, 1));
-  const Tensor before = p.value();
+  const nn::Parameter p(input({3}, 1)), waiting(ones({3}));
+  const Tensor before = p.value(), waits = waiting.value();
+  CHECK_THROWS_WITH(compile([&](const Tensor& x) { return gradients(sum(x * waiting.value()), {waits})[0]; })(input({3}, 2)),
+                    Catch::StartsWith("compile: gradients by a parameter's value"));
   const auto f = [&](const Tensor& by) { return [&, by](const Tensor& x) { return gradients(sum(x * p.value()), {by})[0]; }; };
   CHECK_THROWS_WITH(compile(f(before))(input({3}, 2)), Catch::StartsWith("compile: gradients by a parameter's value"));
   const auto g = compile([&](const Tensor& x) { return gradients(sum(x * p.value()), {p.value()})[0]; });
@@ -281,4 +283,18 @@ TEST_CASE("threads share a compiled function") {
   for (auto& thread : threads) thread.join();
   CHECK(wrong == 0);
   CHECK(g.graphs() == 3);
+}
+
+TEST_CASE("a compiled function draws the numbers that the plain one would, in every call") {
+  const auto f = [](const Tensor& x) {
+    const Tensor u = rand({4}), unread = rand({4}), v = rand({4});
+    return v + 2.0 * u + x * 0.0;
+  };
+  const auto g = compile(f);
+  const Tensor x = input({4}, 1);
+  manual_seed(1);
+  const std::vector<Array> expected{to_array(f(x)), to_array(f(x)), to_array(f(x))};
+  manual_seed(1);
+  for (const auto& values : expected) compare("drawn", to_array(g(x)), values, 0);
+  CHECK(g.graphs() == 1);
 }

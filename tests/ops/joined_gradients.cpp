@@ -130,3 +130,10 @@ TEST_CASE("joined gradients have gradients") {
     CHECK(second[at] == Approx((shifted(1e-2) - shifted(-1e-2)) / 2e-2).epsilon(5e-3).margin(5e-3));
   }
 }
+
+TEST_CASE("gradients of so many steps that joined they would be no tensor become several products") {
+  const Tensor w = zeros({8192, 8192}, Dtype::f16), x = zeros({4096, 8192}, Dtype::f16);
+  Tensor loss = Tensor::scalar(0, Dtype::f16);
+  for (int t = 0; t < 64; ++t) loss = loss + sum(matmul(x, w));
+  CHECK(gradients(loss, {w})[0].shape() == w.shape());
+}

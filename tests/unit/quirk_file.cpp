@@ -100,13 +100,13 @@ TEST_CASE("a solver that is broken on the device is not chosen, but for the orac
   const exec::SolverList<Problem> list("quirk-test",
                                        {{"first", takes, nothing}, {"second", takes, nothing}, {"oracle", takes, nothing}});
   auto info = device();
-  CHECK(list.choose(1, info).name == "first");
+  CHECK(list.choose(1, info).solver->name == "first");
   info.broken_solvers = {"quirk-test:first", "other:second"};
-  CHECK(list.choose(1, info).name == "second");
+  CHECK(list.choose(1, info).solver->name == "second");
   info.broken_solvers = {"quirk-test:first", "quirk-test:second", "quirk-test:oracle"};
-  CHECK(list.choose(1, info).name == "oracle");
+  CHECK(list.choose(1, info).solver->name == "oracle");
   {
     const exec::ForceSolver force("quirk-test", "first");
-    CHECK(list.choose(1, info).name == "first");
+    CHECK(list.choose(1, info).solver->name == "first");
   }
 }

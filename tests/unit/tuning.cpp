@@ -19,13 +19,30 @@ TEST_CASE("the fastest right solver wins, wrong ones are discarded") {
   CHECK(fastest_right(std::span(trials).last(1), 0, "p").solver == "oracle");
 }
 
+TEST_CASE("a solver and a configuration are written and read alike") {
+  for (const char* text : {"cpu", "cpu{lanes=8}", "gpu{tile=64,parts=2}"}) CHECK(Choice::parse(text).text() == text);
+  const auto choice = Choice::parse("gpu{tile=64,parts=2}");
+  CHECK(choice.solver == "gpu");
+  CHECK(choice.config["parts"] == 2);
+  CHECK_THROWS_AS(choice.config["lanes"], Error);
+  CHECK(choice.config.agrees(Choice::parse("gpu").config));
+  CHECK(choice.config.agrees(Choice::parse("gpu{parts=2}").config));
+  CHECK_FALSE(choice.config.agrees(Choice::parse("gpu{parts=3}").config));
+  CHECK_FALSE(choice.config.agrees(Choice::parse("gpu{lanes=2}").config));
+  for (const char* text : {"cpu{", "cpu{}", "cpu{lanes}", "cpu{lanes=}", "cpu{=8}", "cpu{lanes=8", "cpu{lanes=8x}",
+                           "cpu{lanes=8,}", "cpu{lanes=99999999999999999999}"}) {
+    INFO(text);
+    CHECK_THROWS_AS(Choice::parse(text), Error);
+  }
+}
+
 TEST_CASE("choices are kept for one identity, and damaged files are ignored") {
   const clnet::test::Folder folder;
   const auto path = (folder.path() / "deeper" / "tuning.json").string();
   {
     TuningFile file(path, "device A");
     CHECK(file.empty());
-    file.set("problem", {"cpu", 1.5});
+    file.set("problem", {"cpu{lanes=8}", 1.5});
     file.save();
     TuningFile other(path, "device A");
     other.set("another", {"direct", 2});
@@ -35,7 +52,7 @@ TEST_CASE("choices are kept for one identity, and damaged files are ignored") {
   }
   const TuningFile again(path, "device A");
   REQUIRE(again.find("problem"));
-  CHECK(again.find("problem")->solver == "cpu");
+  CHECK(again.find("problem")->choice == "cpu{lanes=8}");
   CHECK(again.find("problem")->milliseconds == 1.5);
   CHECK(again.find("another"));
   CHECK(again.find("third"));

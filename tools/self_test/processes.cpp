@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "clnet/error.h"
 
@@ -45,6 +47,8 @@ class Worker {
     if (pid_ < 0) fail("a process");
     if (pid_ == 0) {
       ::fcntl(answer_write, F_SETFD, 0);
+      // A worker that hangs must not outlive a tool that was killed.
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       ::dup2(order_read, STDIN_FILENO);
       // What it prints otherwise is a driver's.
       if (const int nowhere = ::open("/dev/null", O_WRONLY); nowhere >= 0) ::dup2(nowhere, STDOUT_FILENO);
@@ -113,6 +117,13 @@ class Worker {
   static std::array<int, 2> pipe() {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail("a pipe");
+    // Where the caller has closed the standard streams, their numbers would be taken for them.
+    for (auto& end : ends) {
+      if (end > STDERR_FILENO) continue;
+      const int moved = ::fcntl(end, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+      if (moved < 0) fail("a pipe");
+      ::close(std::exchange(end, moved));
+    }
     return ends;
   }
 

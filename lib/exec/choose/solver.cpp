@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "lib/base/env.h"
+#include "lib/exec/record/recorder.h"
 
 namespace clnet::exec {
 
@@ -16,25 +18,47 @@ std::map<std::string, std::vector<std::string>, std::less<>>& registry() {
   return names;
 }
 
-thread_local std::vector<std::pair<std::string, std::string>> forced_here, preferred_here;
+struct ForcedHere {
+  std::string op;
+  Choice choice;
+  bool exact;
+};
+thread_local std::vector<ForcedHere> forced_here;
+thread_local std::vector<std::pair<std::string, Choice>> preferred_here;
+thread_local ListChoices* lister = nullptr;
 
-std::map<std::string, std::string, std::less<>> parse(const std::string& text) {
-  std::map<std::string, std::string, std::less<>> result;
-  std::size_t start = 0;
-  while (start <= text.size()) {
-    const auto end = std::min(text.find(',', start), text.size());
-    const auto item = text.substr(start, end - start);
+/// The next item of a list with commas, those between braces aside, and takes it away.
+std::string next_item(std::string_view& text) {
+  std::size_t end = 0;
+  for (bool inside = false; end < text.size() && (inside || text[end] != ','); ++end)
+    inside = text[end] == '{' || (inside && text[end] != '}');
+  const std::string item(text.substr(0, end));
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return item;
+}
+
+std::map<std::string, Choice, std::less<>> parse(std::string_view text) {
+  std::map<std::string, Choice, std::less<>> result;
+  do {
+    const bool more_follows = text.ends_with(',');
+    const auto item = next_item(text);
     const auto colon = item.find(':');
     if (colon == std::string::npos) throw Error(fmt::format("CLNET_SOLVER: '{}' is not of the form operation:solver", item));
-    const auto op = item.substr(0, colon), solver = item.substr(colon + 1);
+    const auto op = item.substr(0, colon);
     const auto known = registry().find(op);
     if (known == registry().end()) throw Error(fmt::format("CLNET_SOLVER: no operation named '{}' has solvers", op));
-    if (std::find(known->second.begin(), known->second.end(), solver) == known->second.end())
-      throw Error(
-          fmt::format("CLNET_SOLVER: {} has no solver named '{}'; there are: {}", op, solver, fmt::join(known->second, ", ")));
-    result[op] = solver;
-    start = end + 1;
-  }
+    Choice choice;
+    try {
+      choice = Choice::parse(std::string_view(item).substr(colon + 1));
+    } catch (const Error& error) {
+      throw Error(fmt::format("CLNET_SOLVER: {}", error.what()));
+    }
+    if (std::find(known->second.begin(), known->second.end(), choice.solver) == known->second.end())
+      throw Error(fmt::format("CLNET_SOLVER: {} has no solver named '{}'; there are: {}", op, choice.solver,
+                              fmt::join(known->second, ", ")));
+    result[op] = std::move(choice);
+    if (text.empty() && more_follows) throw Error("CLNET_SOLVER: '' is not of the form operation:solver");
+  } while (!text.empty());
   return result;
 }
 
@@ -42,29 +66,49 @@ std::map<std::string, std::string, std::less<>> parse(const std::string& text) {
 
 std::optional<Forced> forced_solver(std::string_view op) {
   for (auto entry = forced_here.rbegin(); entry != forced_here.rend(); ++entry)
-    if (entry->first == op) return Forced{.solver = entry->second, .strict = true};
+    if (entry->op == op) return Forced{.choice = entry->choice, .strict = true, .exact = entry->exact};
   static const auto from_environment = [] {
     const auto text = env::text("CLNET_SOLVER");
-    return text ? parse(*text) : std::map<std::string, std::string, std::less<>>{};
+    return text ? parse(*text) : std::map<std::string, Choice, std::less<>>{};
   }();
   const auto found = from_environment.find(op);
-  if (found != from_environment.end()) return Forced{.solver = found->second};
-  for (const auto& [preferred, solver] : preferred_here)
-    if (preferred == op) return Forced{.solver = solver, .measured = true};
+  if (found != from_environment.end()) return Forced{.choice = found->second};
+  for (const auto& [preferred, choice] : preferred_here)
+    if (preferred == op) return Forced{.choice = choice, .measured = true};
   return std::nullopt;
 }
 
 std::string forced_solvers() {
   std::string text;
-  for (const auto& [op, solver] : forced_here) text += fmt::format("{}:{},", op, solver);
+  for (const auto& [op, choice, exact] : forced_here) text += fmt::format("{}:{}{},", op, exact ? "=" : "", choice.text());
   return text;
 }
 
-ForceSolver::ForceSolver(std::string op, std::string solver) { forced_here.emplace_back(std::move(op), std::move(solver)); }
+ForceSolver::ForceSolver(std::string op, const std::string& solver) {
+  forced_here.push_back({std::move(op), Choice::parse(solver), false});
+}
+ForceSolver::ForceSolver(std::string op, Choice listed) { forced_here.push_back({std::move(op), std::move(listed), true}); }
 ForceSolver::~ForceSolver() { forced_here.pop_back(); }
 
-PreferSolver::PreferSolver(std::string op, std::string solver) { preferred_here.emplace_back(std::move(op), std::move(solver)); }
+PreferSolver::PreferSolver(std::string op, Choice choice) { preferred_here.emplace_back(std::move(op), std::move(choice)); }
 PreferSolver::~PreferSolver() { preferred_here.pop_back(); }
+
+Configured::Configured(Recorder& recorder, const Config& config)
+    : recorder_(recorder), outer_(std::exchange(recorder.config_, &config)) {}
+Configured::~Configured() { recorder_.config_ = outer_; }
+
+ListChoices::ListChoices() : outer_(std::exchange(lister, this)) {}
+ListChoices::~ListChoices() { lister = outer_; }
+
+std::vector<std::string> ListChoices::of(std::string_view op) const {
+  std::vector<std::string> result;
+  for (const auto& [noted, choice] : choices_)
+    if (noted == op && std::find(result.begin(), result.end(), choice) == result.end()) result.push_back(choice);
+  return result;
+}
+
+bool lists_choices() { return lister != nullptr; }
+void note_choice(std::string_view op, std::string choice) { lister->choices_.emplace_back(op, std::move(choice)); }
 
 std::vector<std::string> solver_names(std::string_view op) {
   const auto found = registry().find(op);

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,36 +15,62 @@
 #include "clnet/error.h"
 #include "clnet/export.h"
 #include "lib/base/log.h"
+#include "lib/exec/choose/config.h"
 
 namespace clnet::exec {
 
 class Recorder;
+
+/// Gives the pen to a solver with a configuration, and in the end back to the one around it.
+class CLNET_API Configured {
+ public:
+  Configured(Recorder& recorder, const Config& config);
+  ~Configured();
+  Configured(const Configured&) = delete;
+  Configured& operator=(const Configured&) = delete;
+
+ private:
+  Recorder& recorder_;
+  const Config* outer_;
+};
+
+/// The devices that a solver is made for: on others it is neither chosen nor measured, but whoever asks for it by name gets it.
+enum class MadeFor : std::uint8_t { all, gpus };
+inline bool suits(MadeFor kind, const DeviceInfo& device) { return kind == MadeFor::all || device.type != DeviceType::cpu; }
 
 template <class Problem>
 struct Solver {
   std::string_view name;
   /// Why it cannot take the problem on this device; nothing when it can.
   std::optional<std::string> (*rejects)(const Problem& problem, const DeviceInfo& device);
+  /// Its configuration is recorder.config().
   void (*lower)(const Problem& problem, Recorder& recorder);
   /// Why one further down the list is likely to be faster, by a model of costs; nothing when it is not. Who asks for the solver
   /// by name gets it all the same.
   std::optional<std::string> (*declines)(const Problem& problem, const DeviceInfo& device) = nullptr;
+  /// The configurations worth trying on a problem that it does not refuse, the likely best first; without it, one that is empty.
+  std::vector<Config> (*configs)(const Problem& problem, const DeviceInfo& device) = nullptr;
+  MadeFor made_for = MadeFor::all;
 };
 
 /// The solver that the user (CLNET_SOLVER=conv2d:direct,matmul:clblast), a ForceSolver or a PreferSolver asked for, by operation.
 struct Forced {
-  std::string solver;
+  Choice choice;
   bool strict = false;    ///< a refusal is an error instead of a warning and the next solver
   bool measured = false;  ///< by a PreferSolver: no person insists on it
+  bool exact = false;     ///< the configuration is one of the solver's for a like problem, and need not be among this one's
 };
 CLNET_API std::optional<Forced> forced_solver(std::string_view op);
 /// All that ForceSolvers on this thread ask for; plans made under another choice do not serve.
 std::string forced_solvers();
 
-/// Forces a solver for the operations recorded in its lifetime, on this thread. Where it refuses, Unsupported is thrown.
+/// Forces a solver ("cpu", "cpu{lanes=8}") for the operations recorded in its lifetime, on this thread. Where it refuses, or has
+/// no such configuration for the problem, Unsupported is thrown.
 class CLNET_API ForceSolver {
  public:
-  ForceSolver(std::string op, std::string solver);
+  ForceSolver(std::string op, const std::string& solver);
+  /// With a configuration that the solver listed for a problem like those to come, whether it lists it for them or not.
+  ForceSolver(std::string op, Choice listed);
   ~ForceSolver();
   ForceSolver(const ForceSolver&) = delete;
   ForceSolver& operator=(const ForceSolver&) = delete;
@@ -51,11 +79,32 @@ class CLNET_API ForceSolver {
 /// Prefers a solver, as measuring chose it, for the operations recorded in its lifetime on this thread, unless one is forced.
 class PreferSolver {
  public:
-  PreferSolver(std::string op, std::string solver);
+  PreferSolver(std::string op, Choice choice);
   ~PreferSolver();
   PreferSolver(const PreferSolver&) = delete;
   PreferSolver& operator=(const PreferSolver&) = delete;
 };
+
+/// Notes, as Choice::text(), what could be chosen for the operations recorded in its lifetime on this thread: every configuration
+/// of every solver that does not refuse, each solver's default first.
+class CLNET_API ListChoices {
+ public:
+  ListChoices();
+  ~ListChoices();
+  ListChoices(const ListChoices&) = delete;
+  ListChoices& operator=(const ListChoices&) = delete;
+
+  /// Those for this operation.
+  std::vector<std::string> of(std::string_view op) const;
+
+ private:
+  friend void note_choice(std::string_view op, std::string choice);
+  std::vector<std::pair<std::string, std::string>> choices_;
+  ListChoices* outer_;
+};
+/// Whether a ListChoices lives on this thread.
+CLNET_API bool lists_choices();
+CLNET_API void note_choice(std::string_view op, std::string choice);
 
 /// The names of an operation's solvers, in order of preference; empty when it has only one way.
 CLNET_API std::vector<std::string> solver_names(std::string_view op);
@@ -74,37 +123,55 @@ class SolverList {
     register_solvers(op_, std::move(names));
   }
 
-  /// Records the problem with the solver that was forced, else with the first that does not refuse.
+  /// Records the problem with the solver and configuration that were forced, else with the first that does not refuse.
   void lower(const Problem& problem, const DeviceInfo& device, Recorder& recorder) const {
-    choose(problem, device).lower(problem, recorder);
+    if (lists_choices()) note_choices(problem, device);
+    const auto [solver, config] = choose(problem, device);
+    const Configured configured(recorder, config);
+    solver->lower(problem, recorder);
   }
 
-  const Solver<Problem>& choose(const Problem& problem, const DeviceInfo& device) const {
+  struct Chosen {
+    const Solver<Problem>* solver;
+    Config config;
+  };
+  Chosen choose(const Problem& problem, const DeviceInfo& device) const {
     if (const auto forced = forced_solver(op_)) {
+      const auto& name = forced->choice.solver;
+      const auto& wanted = forced->choice.config;
       const Solver<Problem>* found = nullptr;
       for (const auto& solver : solvers_)
-        if (solver.name == forced->solver) found = &solver;
-      if (!found) throw Error(fmt::format("{}: there is no solver named '{}'", op_, forced->solver));
+        if (solver.name == name) found = &solver;
+      if (!found) throw Error(fmt::format("{}: there is no solver named '{}'", op_, name));
       auto reason = found->rejects(problem, device);
       const bool broken = is_broken(device, op_, found->name) && found != &solvers_.back();
       if (!reason && broken && forced->measured) reason = broken_text;
       if (!reason) {
-        if (broken && !forced->strict) logging::warn_once(fmt::format("{}: forced solver {} {}", op_, found->name, broken_text));
-        return *found;
+        if (forced->exact) return chosen(*found, wanted);
+        const auto configs = configs_of(*found, problem, device);
+        const auto agrees = [&](const Config& config) { return config.agrees(wanted); };
+        auto config = std::find_if(configs.begin(), configs.end(), agrees);
+        // Measured with other cores or another model of costs: the solver is still the one.
+        if (config == configs.end() && forced->measured) config = configs.begin();
+        if (config != configs.end()) {
+          if (broken && !forced->strict)
+            logging::warn_once(fmt::format("{}: forced solver {} {}", op_, found->name, broken_text));
+          return chosen(*found, *config);
+        }
+        std::string has;
+        for (const auto& other : configs) has += " " + other.text();
+        reason = fmt::format("it has no configuration {} here, but{}", wanted.text(), configs[0].empty() ? " only one" : has);
       }
-      if (forced->strict) throw Unsupported(fmt::format("{}: solver {} refuses: {}", op_, forced->solver, *reason));
-      logging::warn_once(
-          fmt::format("{}: forced solver {} refuses: {}; the default order decides", op_, forced->solver, *reason));
+      if (forced->strict) throw Unsupported(fmt::format("{}: solver {} refuses: {}", op_, name, *reason));
+      logging::warn_once(fmt::format("{}: forced solver {} refuses: {}; the default order decides", op_, name, *reason));
     }
     for (const auto& solver : solvers_) {
       auto reason = solver.rejects(problem, device);
+      if (!reason && !suits(solver.made_for, device)) reason = "it is made for GPUs";
       if (!reason && solver.declines) reason = solver.declines(problem, device);
       // The oracle is all that is left.
       if (!reason && &solver != &solvers_.back() && is_broken(device, op_, solver.name)) reason = broken_text;
-      if (!reason) {
-        logging::print(logging::Level::solver, "{}: solver {}", op_, solver.name);
-        return solver;
-      }
+      if (!reason) return chosen(solver, configs_of(solver, problem, device)[0]);
       logging::print(logging::Level::solver, "{}: solver {} refuses: {}", op_, solver.name, *reason);
     }
     throw Unsupported(fmt::format("{}: no solver takes this problem", op_));
@@ -112,6 +179,22 @@ class SolverList {
 
  private:
   static constexpr std::string_view broken_text = "is wrong on this device, as clnet-info --self-test found";
+
+  static std::vector<Config> configs_of(const Solver<Problem>& solver, const Problem& problem, const DeviceInfo& device) {
+    return solver.configs ? solver.configs(problem, device) : std::vector<Config>(1);
+  }
+
+  Chosen chosen(const Solver<Problem>& solver, const Config& config) const {
+    logging::print(logging::Level::solver, "{}: solver {}{}", op_, solver.name, config.text());
+    return {&solver, config};
+  }
+
+  void note_choices(const Problem& problem, const DeviceInfo& device) const {
+    for (const auto& solver : solvers_) {
+      if (!suits(solver.made_for, device) || solver.rejects(problem, device)) continue;
+      for (const auto& config : configs_of(solver, problem, device)) note_choice(op_, std::string(solver.name) + config.text());
+    }
+  }
 
   std::string op_;
   std::vector<Solver<Problem>> solvers_;

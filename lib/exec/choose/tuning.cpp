@@ -17,6 +17,7 @@
 #include "lib/base/log.h"
 #include "lib/cl/quirk_file.h"
 #include "lib/exec/choose/solver.h"
+#include "lib/exec/record/record.h"
 #include "lib/exec/record/value.h"
 
 namespace clnet::exec {
@@ -92,8 +93,9 @@ std::vector<float> values_of(const Tensor& tensor, ocl::Context& device) {
 /// Runs one problem by its solvers.
 class Contest {
  public:
-  Contest(const Node& node, ocl::Context& device, const Tuning::Evaluate& evaluate)
-      : node_(node), device_(device), evaluate_(evaluate) {
+  /// `seconds`: after which no more choices are tried, but for the oracle.
+  Contest(const Node& node, ocl::Context& device, const Tuning::Evaluate& evaluate, double seconds)
+      : node_(node), device_(device), evaluate_(evaluate), seconds_(seconds) {
     for (const auto& input : node.inputs) inputs_.push_back(random_leaf(input.spec()));
     checked_ = inputs_;
     const auto batched = node.op->tuned_batches().value();
@@ -109,8 +111,13 @@ class Contest {
   std::vector<Trial> operator()() {
     std::vector<Trial> trials;
     double best = 1e9;
-    for (const auto& solver : solver_names(node_.op->name())) {
-      const ForceSolver force(std::string(node_.op->name()), solver);
+    const auto start = Clock::now();
+    const std::string op(node_.op->name()), oracle = solver_names(op).back();
+    for (const auto& solver : choices()) {
+      auto choice = Choice::parse(solver);
+      if (choice.solver != oracle && !trials.empty() && since(start) > seconds_) continue;
+      // As it was listed for the whole batch, for one image too.
+      const ForceSolver force(op, std::move(choice));
       try {
         const Tensor small = run(checked_);
         auto values = values_of(small, device_);
@@ -131,6 +138,15 @@ class Contest {
   }
 
  private:
+  /// Every configuration of every solver that takes the problem.
+  std::vector<std::string> choices() {
+    const Tensor y = clnet::apply(node_.op, inputs_);
+    const ListChoices list;
+    Recording recording;
+    record(collect({&y, 1}), {&y, 1}, device_.info(), recording);
+    return list.of(node_.op->name());
+  }
+
   Tensor run(const Tensors& inputs) {
     Tensor y = clnet::apply(node_.op, inputs);
     evaluate_({&y, 1});
@@ -158,6 +174,7 @@ class Contest {
   const Node& node_;
   ocl::Context& device_;
   const Tuning::Evaluate& evaluate_;
+  double seconds_;
   Tensors inputs_, checked_;  ///< in full; with a batch of one
   double batch_ = 1;
 };
@@ -186,11 +203,11 @@ const Trial& fastest_right(std::span<const Trial> trials, double tolerance, cons
 }
 
 TuningFile::TuningFile(std::string path, std::string identity) : path_(std::move(path)), identity_(std::move(identity)) {
-  choices_ = load();
+  entries_ = load();
 }
 
-std::map<std::string, TuningFile::Choice> TuningFile::load() const {
-  std::map<std::string, Choice> result;
+std::map<std::string, TuningFile::Entry> TuningFile::load() const {
+  std::map<std::string, Entry> result;
   std::error_code code;
   if (!std::filesystem::exists(path_, code)) return result;
   try {
@@ -208,17 +225,16 @@ std::map<std::string, TuningFile::Choice> TuningFile::load() const {
   return result;
 }
 
-const TuningFile::Choice* TuningFile::find(const std::string& problem) const {
-  const auto found = choices_.find(problem);
-  return found == choices_.end() ? nullptr : &found->second;
+const TuningFile::Entry* TuningFile::find(const std::string& problem) const {
+  const auto found = entries_.find(problem);
+  return found == entries_.end() ? nullptr : &found->second;
 }
 
 void TuningFile::save() const {
   auto all = load();  // others may have written meanwhile
-  for (const auto& [problem, choice] : choices_) all[problem] = choice;
+  for (const auto& [problem, entry] : entries_) all[problem] = entry;
   json content{{"for", identity_}, {"choices", json::object()}};
-  for (const auto& [problem, choice] : all)
-    content["choices"][problem] = {{"solver", choice.solver}, {"ms", choice.milliseconds}};
+  for (const auto& [problem, entry] : all) content["choices"][problem] = {{"solver", entry.choice}, {"ms", entry.milliseconds}};
   try {
     std::error_code code;
     std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), code);
@@ -237,15 +253,21 @@ Tuning::Tuning(const ocl::Context& device) : budget_(budget()) {
   file_.emplace((std::filesystem::path(*folder) / fmt::format("tuning-{}.json", name)).string(), ocl::identity(info));
 }
 
-std::optional<std::string> Tuning::choice(const Node& node) const {
+std::optional<Choice> Tuning::choice(const Node& node) const {
   const std::lock_guard lock(mutex_);
   if (!file_ || file_->empty() || !is_tunable(node)) return std::nullopt;
   const auto* found = file_->find(problem_text(node));
   if (!found) return std::nullopt;
-  const auto names = solver_names(node.op->name());
-  if (std::find(names.begin(), names.end(), found->solver) != names.end()) return found->solver;
-  logging::warn_once(
-      fmt::format("{}: ignored what it says for {}: there is no solver '{}'", file_->path(), node.op->name(), found->solver));
+  std::string reason;
+  try {
+    auto choice = Choice::parse(found->choice);
+    const auto names = solver_names(node.op->name());
+    if (std::find(names.begin(), names.end(), choice.solver) != names.end()) return choice;
+    reason = fmt::format("there is no solver '{}'", choice.solver);
+  } catch (const Error& error) {
+    reason = error.what();
+  }
+  logging::warn_once(fmt::format("{}: ignored what it says for {}: {}", file_->path(), node.op->name(), reason));
   return std::nullopt;
 }
 
@@ -281,9 +303,9 @@ void Tuning::tune(const Work& work, ocl::Context& device, const Evaluate& evalua
   std::size_t done = 0;
   for (const auto& [text, node] : problems) {
     if (since(start) > *budget_) break;
-    const auto trials = Contest(*node, device, evaluate)();
+    const auto trials = Contest(*node, device, evaluate, *budget_ - since(start))();
     // Without the oracle (it may have failed, too) there is nothing to compare with.
-    if (trials.empty() || trials.back().solver != solver_names(node->op->name()).back()) continue;
+    if (trials.empty() || Choice::parse(trials.back().solver).solver != solver_names(node->op->name()).back()) continue;
     const auto& best = fastest_right(trials, node->outputs[0].dtype == Dtype::f32 ? 1e-4 : 3e-2, text);
     logging::write(fmt::format("tuning: {}: {} in {:.3f} ms", text, best.solver, best.seconds * 1e3));
     const std::lock_guard lock(mutex_);

@@ -12,13 +12,14 @@
 #include <vector>
 
 #include "lib/cl/context.h"
+#include "lib/exec/choose/config.h"
 #include "lib/exec/record/work.h"
 
 namespace clnet::exec {
 
 /// One candidate's run of a problem.
 struct Trial {
-  std::string solver;
+  std::string solver;         ///< and its configuration, as Choice::text()
   std::vector<float> values;  ///< what it computed
   double seconds = 0;
 };
@@ -30,26 +31,26 @@ CLNET_API const Trial& fastest_right(std::span<const Trial> trials, double toler
 /// What was chosen for each problem, kept in a file of one device, one driver and one state of the kernels.
 class CLNET_API TuningFile {
  public:
-  struct Choice {
-    std::string solver;
+  struct Entry {
+    std::string choice;  ///< as Choice::text()
     double milliseconds = 0;
   };
 
   /// `identity` is all that the choices depend on; a file of another identity, or a damaged one, is ignored.
   TuningFile(std::string path, std::string identity);
 
-  const Choice* find(const std::string& problem) const;
-  void set(const std::string& problem, Choice choice) { choices_[problem] = std::move(choice); }
-  bool empty() const { return choices_.empty(); }
+  const Entry* find(const std::string& problem) const;
+  void set(const std::string& problem, Entry entry) { entries_[problem] = std::move(entry); }
+  bool empty() const { return entries_.empty(); }
   const std::string& path() const { return path_; }
   /// Adds the choices to those that are in the file by now. What cannot be written is not kept, with a line in the log.
   void save() const;
 
  private:
-  std::map<std::string, Choice> load() const;
+  std::map<std::string, Entry> load() const;
 
   std::string path_, identity_;
-  std::map<std::string, Choice> choices_;
+  std::map<std::string, Entry> entries_;
 };
 
 class CLNET_API Tuning {
@@ -62,8 +63,8 @@ class CLNET_API Tuning {
   using Evaluate = std::function<void(std::span<const Tensor>)>;
   /// Measures what is not known yet of the heavy operations, where CLNET_TUNE says so, for as long as it says.
   void tune(const Work& work, ocl::Context& device, const Evaluate& evaluate);
-  /// The solver to prefer for a node; nothing when it was not measured.
-  std::optional<std::string> choice(const Node& node) const;
+  /// What to prefer for a node; nothing when it was not measured.
+  std::optional<Choice> choice(const Node& node) const;
 
  private:
   /// The problems of the work that nobody has measured or decided, each with a node.

@@ -15,6 +15,7 @@
 #include "clnet/device.h"
 #include "clnet/shape.h"
 #include "lib/cl/program_cache.h"
+#include "lib/exec/choose/config.h"
 #include "lib/graph/scope.h"
 
 namespace clnet::exec {
@@ -206,6 +207,8 @@ class Prologue {
 
 /// The pen that one operation's lower() holds.
 class CLNET_API Recorder {
+  friend class Configured;
+
  public:
   Recorder(Recording& recording, const DeviceInfo& device, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
            Epilogue* epilogue = nullptr, Prologue* prologue = nullptr)
@@ -215,6 +218,9 @@ class CLNET_API Recorder {
         outputs_(std::move(outputs)),
         epilogue_(epilogue),
         prologue_(prologue) {}
+
+  /// What was chosen for the solver that is recording.
+  const Config& config() const { return *config_; }
 
   const DeviceInfo& device() const { return device_; }
   std::size_t input_count() const { return inputs_.size(); }
@@ -264,6 +270,7 @@ class CLNET_API Recorder {
   Prologue* prologue_;
   bool epilogue_answered_ = false, prologue_answered_ = false;
   bool epilogue_joined_ = false;
+  const Config* config_ = nullptr;
 };
 
 }  // namespace clnet::exec

@@ -74,6 +74,10 @@ template <Conv2dPass pass, std::optional<std::string> (*rejects)(const Conv2dPro
 std::optional<std::string> refuse(const Conv2dProblem& problem, const DeviceInfo& device) {
   return rejects(problem, pass, device);
 }
+template <Conv2dPass pass, std::vector<exec::Config> (*configs)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
+std::vector<exec::Config> list_configs(const Conv2dProblem& problem, const DeviceInfo& device) {
+  return configs(problem, pass, device);
+}
 
 template <Conv2dPass pass>
 std::vector<exec::Solver<Conv2dProblem>> candidates() {
@@ -84,6 +88,8 @@ std::vector<exec::Solver<Conv2dProblem>> candidates() {
           {"cpu_winograd", refuse<pass, conv2d_winograd_cpu_rejects>, record<pass, conv2d_winograd_cpu>,
            refuse<pass, conv2d_winograd_cpu_declines>},
           {"cpu", refuse<pass, conv2d_cpu_rejects>, record<pass, conv2d_cpu>},
+          {"gpu", refuse<pass, conv2d_gpu_rejects>, record<pass, conv2d_gpu>, refuse<pass, conv2d_gpu_declines>,
+           list_configs<pass, conv2d_gpu_configs>, exec::MadeFor::gpus},
           {"im2col", conv2d_im2col_rejects, record<pass, conv2d_im2col>},
           {"direct", exec::accepts_everything<Conv2dProblem>, record<pass, conv2d_direct>}};
 }

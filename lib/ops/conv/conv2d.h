@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "clnet/ops.h"
 #include "lib/exec/choose/solver.h"
@@ -41,7 +44,7 @@ enum class Conv2dPass : std::uint8_t { forward, backward_data, backward_weights 
 /// The oracle: one result per work-item, anything goes.
 void conv2d_direct(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
-/// Unfolded images in a bounded workspace, and CLBlast's matrix product.
+/// Unfolded images in a bounded workspace, and a matrix product.
 std::optional<std::string> conv2d_im2col_rejects(const Conv2dProblem& problem, const DeviceInfo& device);
 void conv2d_im2col(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
@@ -58,6 +61,12 @@ void conv2d_winograd_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Re
 std::optional<std::string> conv2d_planes_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 std::optional<std::string> conv2d_planes_cpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_planes_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+
+/// Products in tiles of local memory, for GPUs: see kernels/conv/conv2d_gpu.cl.
+std::optional<std::string> conv2d_gpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+std::optional<std::string> conv2d_gpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+std::vector<exec::Config> conv2d_gpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+void conv2d_gpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
 /// Where a weight's gradient is summed in `parts`: in the weight itself if there is one, else in one array after the other.
 exec::Ref weight_sums(const Conv2dProblem& problem, std::int64_t parts, exec::Recorder& recorder);

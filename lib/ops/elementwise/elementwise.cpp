@@ -74,7 +74,7 @@ Tensor near_zero(const Tensor& x) { return clamp(x, -1e3, 1e3); }
 const Row abs_row{"abs", 1, Takes::numbers, false, "a <= 0 ? 0 - a : a", [](const At& t) { return Tensors{t.g * sign(t.a)}; }, Steps::one};
 const Row neg_row{"neg", 1, Takes::numbers, false, "-a", [](const At& t) { return Tensors{-t.g}; }, Steps::one};
 const Row sign_row{"sign", 1, Takes::numbers, false, "(a > 0) - (a < 0)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
-const Row exp_row{"exp", 1, Takes::floats, false, "exp(a)", [](const At& t) { return Tensors{t.g * t.y}; }, Steps::one, Precision::full};
+const Row exp_row{"exp", 1, Takes::floats, false, "clnet_exp(a)", [](const At& t) { return Tensors{t.g * t.y}; }, Steps::one, Precision::full};
 const Row log_row{"log", 1, Takes::floats, false, "log(a)", [](const At& t) { return Tensors{t.g / t.a}; }, Steps::one, Precision::full};
 const Row log1p_row{"log1p", 1, Takes::floats, false, "log1p(a)", [](const At& t) { return Tensors{t.g / (t.a + 1.0)}; }, Steps::several, Precision::full};
 const Row log2_row{"log2", 1, Takes::floats, false, "log2(a)", [](const At& t) { return Tensors{t.g / t.a * 1.4426950408889634}; }, Steps::several, Precision::full};

@@ -1,4 +1,4 @@
-// Matrix products by CLBlast: the default on GPUs. f16 and bf16 are converted to f32 before and back after, where that is worth
+// Matrix products by CLBlast. f16 and bf16 are converted to f32 before and back after, where that is worth
 // it. opencl.h sets the version of the headers that CLBlast includes: it must be first.
 // clang-format off
 #include "lib/cl/opencl.h"

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 #include <vector>
 
 #include "lib/ops/matmul/matmul_solvers.h"
@@ -39,6 +39,7 @@ constexpr std::int64_t longest_part = 1024 * block;
 
 struct Tiling {
   std::int64_t m, n, parts;
+  bool operator==(const Tiling&) const = default;
 };
 
 /// Tiles of at most `most` that cut the extent evenly, in whole panels.
@@ -51,18 +52,23 @@ std::int64_t local_floats(std::int64_t tile_m, std::int64_t tile_n, std::int64_t
   return (tile_m + tile_n) * depth + width;
 }
 
-/// The fastest by a model in cycles per core, from measurements on Zen 3: two multiply-adds of vectors per cycle; packing, 5.6
-/// cycles per vector; loading and storing the result once per block, two per vector; starting a work-item, 2000; a second launch
-/// to add parts of k, 40000 and a pass over them.
-Tiling choose_tiling(const MatmulProblem& p, const DeviceInfo& device) {
-  const auto width = vector_width(device);
+/// The `count` fastest by a model in cycles per core, from measurements on Zen 3: two multiply-adds of vectors per cycle;
+/// packing, 5.6 cycles per vector; loading and storing the result once per block, two per vector; starting a work-item, 2000; a
+/// second launch to add parts of k, 40000 and a pass over them.
+std::vector<Tiling> best_tilings(const MatmulProblem& p, const DeviceInfo& device, std::int64_t width, std::size_t count) {
   const auto [rows, vectors] = register_tile(width, p.m);
   const auto columns = width * vectors, units = std::max<std::int64_t>(device.compute_units, 1);
   const auto room = static_cast<std::int64_t>(device.local_memory / sizeof(float));
   const auto depth = std::min(block, std::max<std::int64_t>(p.k, 1));
   const auto fewest = std::max<std::int64_t>(1, ceil_div(p.k, longest_part)), most = std::max(4 * units, fewest);
-  Tiling best{rows, columns, fewest};
-  double least = std::numeric_limits<double>::infinity();
+  std::vector<std::pair<double, Tiling>> best;  // in order of cost
+  const auto consider = [&](double cost, const Tiling& tiling) {
+    const auto at = std::find_if(best.begin(), best.end(), [&](const auto& other) { return cost < other.first; });
+    if (at == best.end() && best.size() == count) return;
+    if (std::any_of(best.begin(), best.end(), [&](const auto& other) { return other.second == tiling; })) return;
+    best.insert(at, {cost, tiling});
+    if (best.size() > count) best.pop_back();
+  };
   for (std::int64_t parts = fewest; parts <= most && (parts == fewest || p.k / parts >= 64); parts *= 2) {
     const auto part = static_cast<double>(ceil_div(std::max<std::int64_t>(p.k, 1), parts));
     for (const std::int64_t m_panels : {1, 2, 4, 8, 12, 16, 20, 24, 32, 40}) {
@@ -77,14 +83,14 @@ Tiling choose_tiling(const MatmulProblem& p, const DeviceInfo& device) {
         double cost = static_cast<double>(ceil_div(tiles, units)) * per_tile;
         if (parts > 1)
           cost += 40000 + static_cast<double>(p.batch * p.m * p.n * (parts + 1)) / lanes * 2 / static_cast<double>(units);
-        if (cost < least) {
-          least = cost;
-          best = {m, n, parts};
-        }
+        consider(cost, {m, n, parts});
       }
     }
   }
-  return best;
+  std::vector<Tiling> result;
+  for (const auto& [cost, tiling] : best) result.push_back(tiling);
+  if (result.empty()) result.push_back({rows, columns, fewest});
+  return result;
 }
 
 }  // namespace
@@ -98,10 +104,22 @@ std::optional<std::string> matmul_cpu_rejects(const MatmulProblem& problem, cons
   return std::nullopt;
 }
 
+std::vector<exec::Config> matmul_cpu_configs(const MatmulProblem& p, const DeviceInfo& device) {
+  std::vector<exec::Config> result;
+  const auto own = vector_width(device);
+  for (const auto width : vector_widths(device)) {
+    const auto [rows, vectors] = register_tile(width, p.m);
+    for (const auto& tiling : best_tilings(p, device, width, width == own ? 3 : 1))
+      result.push_back(
+          {{"lanes", width}, {"rows", rows}, {"vectors", vectors}, {"m", tiling.m}, {"n", tiling.n}, {"parts", tiling.parts}});
+  }
+  return result;
+}
+
 void matmul_cpu(const MatmulProblem& p, exec::Recorder& recorder) {
-  const auto width = vector_width(recorder.device());
-  const auto [rows, vectors] = register_tile(width, p.m);
-  const auto tiling = choose_tiling(p, recorder.device());
+  const auto& config = recorder.config();
+  const auto width = config["lanes"], rows = config["rows"], vectors = config["vectors"];
+  const Tiling tiling{config["m"], config["n"], config["parts"]};
   const auto part = ceil_div(std::max<std::int64_t>(p.k, 1), tiling.parts),
              parts = ceil_div(std::max<std::int64_t>(p.k, 1), part);
   const auto depth = std::min(block, part), elements = p.batch * p.m * p.n;

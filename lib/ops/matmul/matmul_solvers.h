@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/record/recorder.h"
@@ -32,11 +34,16 @@ CLNET_API const exec::SolverList<MatmulProblem>& matmul_solvers();
 
 /// Packed panels, register tiles of explicit vectors: see kernels/matmul/matmul_cpu.cl.
 std::optional<std::string> matmul_cpu_rejects(const MatmulProblem& problem, const DeviceInfo& device);
+std::vector<exec::Config> matmul_cpu_configs(const MatmulProblem& problem, const DeviceInfo& device);
 void matmul_cpu(const MatmulProblem& problem, exec::Recorder& recorder);
 /// Nothing packed, for few rows or columns: see kernels/matmul/matmul_skinny_cpu.cl.
 std::optional<std::string> matmul_skinny_cpu_rejects(const MatmulProblem& problem, const DeviceInfo& device);
 std::optional<std::string> matmul_skinny_cpu_declines(const MatmulProblem& problem, const DeviceInfo& device);
 void matmul_skinny_cpu(const MatmulProblem& problem, exec::Recorder& recorder);
+/// Tiles in local memory, for GPUs: see kernels/gemm_gpu.clh.
+std::optional<std::string> matmul_gpu_rejects(const MatmulProblem& problem, const DeviceInfo& device);
+std::vector<exec::Config> matmul_gpu_configs(const MatmulProblem& problem, const DeviceInfo& device);
+void matmul_gpu(const MatmulProblem& problem, exec::Recorder& recorder);
 /// The CLBlast library.
 std::optional<std::string> matmul_clblast_rejects(const MatmulProblem& problem, const DeviceInfo& device);
 void matmul_clblast(const MatmulProblem& problem, exec::Recorder& recorder);

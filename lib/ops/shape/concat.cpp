@@ -59,16 +59,19 @@ class Concat : public Op {
     constexpr std::size_t most = 8;  // of kernels/shape/concat_rows.cl
     constexpr std::int64_t worthwhile = 4096;
     auto to = recorder.output();
-    for (std::size_t first = 0; first < recorder.input_count(); first += most) {
-      const auto count = std::min(most, recorder.input_count() - first);
+    std::vector<exec::Ref> parts;
+    for (std::size_t k = 0; k < recorder.input_count(); ++k)
+      if (recorder.spec(recorder.input(k)).shape.numel() > 0) parts.push_back(recorder.input(k));
+    for (std::size_t first = 0; first < parts.size(); first += most) {
+      const auto count = std::min(most, parts.size() - first);
       auto& launch = recorder.kernel("concat_rows", "concat_rows").define("COUNT", static_cast<std::int64_t>(count)).out("y", to);
       std::int64_t width = 0;
-      const auto block = [&](std::size_t k) { return recorder.spec(recorder.input(first + k)).shape[dim_] * inner; };
+      const auto block = [&](std::size_t k) { return recorder.spec(parts[first + k]).shape[dim_] * inner; };
       for (std::size_t k = 0; k < count; ++k) width += block(k);
       const auto tasks = std::clamp<std::int64_t>(outer * width / worthwhile, 1, 4 * recorder.device().compute_units);
       const auto rows = (outer + tasks - 1) / tasks;
       launch.part((outer - 1) * row + width).args({outer, row, rows});
-      for (std::size_t k = 0; k < count; ++k) launch.in(fmt::format("x{}", k), recorder.input(first + k)).arg(block(k));
+      for (std::size_t k = 0; k < count; ++k) launch.in(fmt::format("x{}", k), parts[first + k]).arg(block(k));
       launch.range({(outer + rows - 1) / rows}, {1}).detail(to_string(recorder.spec(recorder.output()).shape));
       to = to.at(width);
     }

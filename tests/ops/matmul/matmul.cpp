@@ -49,14 +49,20 @@ TEST_CASE("outer") {
   CHECK_THROWS_WITH(outer(zeros({2, 2}), zeros({2})), "outer: f32[2, 2] and f32[2] are not two vectors");
 }
 
-TEST_CASE("GPUs get CLBlast for large products of every dtype") {
+TEST_CASE("GPUs get tiles in local memory, those without it CLBlast for large products of every dtype") {
   DeviceInfo gpu;
+  gpu.type = DeviceType::gpu;
   const auto chosen = [&](Dtype dtype, std::int64_t n) {
     ops::MatmulProblem problem;
     problem.dtype = dtype;
     problem.m = problem.n = problem.k = n;
-    return std::string(ops::matmul_solvers().choose(problem, gpu).name);
+    return std::string(ops::matmul_solvers().choose(problem, gpu).solver->name);
   };
+  gpu.max_work_group_size = 256;
+  gpu.local_memory = 32 << 10;
+  CHECK(chosen(Dtype::f32, 100) == "gpu");
+  CHECK(chosen(Dtype::bf16, 20) == "gpu");
+  gpu.local_memory = 1 << 10;
   CHECK(chosen(Dtype::f32, 100) == "clblast");
   CHECK(chosen(Dtype::f16, 100) == "clblast_f32");
   CHECK(chosen(Dtype::bf16, 100) == "clblast_f32");

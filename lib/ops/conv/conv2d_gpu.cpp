@@ -1,0 +1,122 @@
+// Convolution and its gradients on GPUs: products in tiles whose operands are gathered from the images as they lie.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/ops/conv/conv2d.h"
+#include "lib/ops/gemm_gpu.h"
+#include "lib/ops/rows.h"
+
+namespace clnet::ops {
+
+namespace {
+
+/// The gradient of the input is a product for each remainder of a pixel's place by the stride.
+std::int64_t phases(const Conv2dProblem& p) { return p.stride.height * p.stride.width; }
+
+/// The product of one group (and phase).
+GemmExtents extents(const Conv2dProblem& p, Conv2dPass pass) {
+  const auto taps = p.kh * p.kw;
+  switch (pass) {
+    case Conv2dPass::forward: return {p.group_out(), p.n * p.pixels(), p.group_in() * taps, p.groups};
+    case Conv2dPass::backward_data:
+      return {p.group_in(), p.n * ceil_div(p.h, p.stride.height) * ceil_div(p.w, p.stride.width),
+              p.group_out() * ceil_div(p.kh, p.stride.height) * ceil_div(p.kw, p.stride.width), p.groups * phases(p)};
+    case Conv2dPass::backward_weights: break;
+  }
+  return {p.group_out(), p.group_in() * taps, p.n * p.pixels(), p.groups};
+}
+
+/// The launches, each of which begins with the operands that `start` gives it, told whether it adds to the result; the last one.
+template <class Start>
+exec::Launch& multiply(const Conv2dProblem& p, const GemmExtents& e, const GemmCut& cut, std::int64_t size,
+                       exec::Recorder& recorder, const Start& start) {
+  const auto tile = GemmTile::of(recorder.config());
+  for (std::int64_t round = 0;; ++round) {
+    auto& launch = recorder.kernel("conv2d_gpu", "conv2d_gpu");
+    if (round > 0) launch.define("ADD", 1);
+    start(launch, round > 0);
+    tile.define(launch);
+    launch.define("KH", p.kh)
+        .define("KW", p.kw)
+        .define("SH", p.stride.height)
+        .define("SW", p.stride.width)
+        .define("DH", p.dilation.height)
+        .define("DW", p.dilation.width)
+        .args({p.n, p.c, p.h, p.w, p.o, p.oh, p.ow, p.group_in(), p.group_out(), p.top, p.left})
+        .args({e.k, round * cut.part, cut.part, cut.parts, size})
+        .range({ceil_div(e.n, tile.n) * tile.items(), ceil_div(e.m, tile.m), e.batch * cut.parts}, {tile.items(), 1, 1})
+        .flops(p.flops() / static_cast<double>(cut.rounds))
+        .detail(fmt::format("{} in {}x{}, k in {}", p.text(), tile.m, tile.n, cut.parts * cut.rounds));
+    if (round + 1 == cut.rounds) return launch;
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> conv2d_gpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  if (p.n == 0 || p.c == 0 || p.o == 0 || p.h == 0 || p.w == 0) return "nothing to compute";
+  if (!has_gemm_tile(device)) return "the device takes no work-group of 64 with a tile in its local memory";
+  const bool mixed = (p.stride.height > 1 && p.dilation.height > 1) || (p.stride.width > 1 && p.dilation.width > 1);
+  if (pass == Conv2dPass::backward_data && mixed) return "taps that are apart do not follow one another in strides";
+  constexpr std::int64_t most_phases = 64;
+  if (pass == Conv2dPass::backward_data && phases(p) > most_phases) return "so large a stride leaves few taps to each pixel";
+  return std::nullopt;
+}
+
+std::optional<std::string> conv2d_gpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo&) {
+  constexpr std::int64_t few = 4;
+  const auto e = extents(p, pass);
+  if (e.m < few || (pass == Conv2dPass::backward_weights && e.n < few)) return "groups of so few channels leave tiles empty";
+  return std::nullopt;
+}
+
+std::vector<exec::Config> conv2d_gpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  return gemm_configs(extents(p, pass), device);
+}
+
+void conv2d_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
+  const auto e = extents(p, pass);
+  const GemmCut cut(e.k, recorder.config()["parts"]);
+  const auto place = [](exec::Launch& launch, std::string_view name, exec::Ref target, bool add) {
+    add ? launch.inout(name, target) : launch.out(name, target);
+  };
+  if (pass == Conv2dPass::backward_weights) {
+    const auto total = p.weight_size();
+    const auto sums = cut.rounds > 1 ? recorder.temporary({Shape{total}, Dtype::f32}) : weight_sums(p, cut.parts, recorder);
+    multiply(p, e, cut, total, recorder, [&](exec::Launch& launch, bool add) {
+      launch.define("WEIGHTS", 1).in("y", p.y).in("x", p.x);
+      place(launch, "w", sums, add);
+    });
+    if (!cut.whole()) add_up_weight(p, sums, cut.parts, recorder);
+    return;
+  }
+  const bool forward = pass == Conv2dPass::forward;
+  const auto result = forward ? p.y : p.x;
+  const auto channels = forward ? p.o : p.c, inner = forward ? p.pixels() : p.h * p.w, total = p.n * channels * inner;
+  const auto target = cut.whole() ? result : recorder.temporary({Shape{cut.parts, total}, Dtype::f32});
+  const auto bias = p.has_bias() ? p.bias : p.weight;
+  auto& last = multiply(p, e, cut, total, recorder, [&](exec::Launch& launch, bool add) {
+    launch.define(forward ? "FORWARD" : "DATA", 1).in("w", p.weight);
+    if (forward)
+      launch.in("x", p.x).in("bias", bias);
+    else
+      launch.in("y", p.y);
+    place(launch, forward ? "y" : "x", target, add);
+    if (forward) launch.arg(p.has_bias() && cut.whole());
+  });
+  if (cut.whole()) {
+    if (forward) recorder.epilogue(last, channels, inner);
+    return;
+  }
+  auto& sum = recorder.kernel("gemm_gpu_sum", "gemm_gpu_sum");
+  sum.in("x", target)
+      .in("bias", bias)
+      .out("c", result)
+      .arg(p.has_bias() && forward)
+      .args({total, total, total, channels, inner, cut.parts})
+      .range({total}, {64});
+  if (forward) recorder.epilogue(sum, channels, inner);
+}
+
+}  // namespace clnet::ops

@@ -1,0 +1,92 @@
+#include "lib/ops/gemm_gpu.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "lib/ops/rows.h"
+
+namespace clnet::ops {
+
+namespace {
+
+/// With what part of the device's multiply-adds a tile runs where there are groups enough: their share of the compiled loop's
+/// instructions (docs/performance.md, "Kernels for GPUs").
+struct KnownTile {
+  GemmTile tile;
+  double efficiency;
+};
+/// Of all parts together.
+constexpr std::int64_t most_elements = 16 << 20;
+
+constexpr std::array tiles{
+    KnownTile{{128, 128, 8, 8, 8}, 0.83}, KnownTile{{64, 128, 8, 8, 4}, 0.75}, KnownTile{{64, 64, 16, 4, 4}, 0.69},
+    KnownTile{{32, 32, 16, 2, 2}, 0.30},  KnownTile{{16, 16, 8, 2, 2}, 0.25},
+};
+
+bool takes(const DeviceInfo& device, const GemmTile& tile) {
+  return tile.items() <= static_cast<std::int64_t>(device.max_work_group_size) &&
+         tile.local_bytes() <= static_cast<std::int64_t>(device.local_memory);
+}
+
+/// In multiply-adds of one unit that does nothing else: rounds of groups, two of them per unit at a time; and each part of k is
+/// written and read again, at some 16 multiply-adds per element.
+double cost(const GemmExtents& e, const KnownTile& known, std::int64_t parts, const DeviceInfo& device) {
+  const auto& tile = known.tile;
+  const auto groups = ceil_div(e.m, tile.m) * ceil_div(e.n, tile.n) * e.batch * parts;
+  const auto units = std::max<std::int64_t>(device.compute_units, 1);
+  const auto depth = ceil_div(std::max<std::int64_t>(e.k, 1), parts) + 2 * tile.k;
+  const double per_group = static_cast<double>(tile.m * tile.n) * static_cast<double>(depth) / known.efficiency;
+  // A group alone on its unit waits for memory half of the time.
+  const double rounds =
+      std::max(0.5 * static_cast<double>(ceil_div(groups, units) + 1), static_cast<double>(groups) / static_cast<double>(units));
+  double result = rounds * per_group;
+  if (parts > 1)
+    result += 16.0 * static_cast<double>(e.batch * e.m * e.n) * static_cast<double>(parts + 1) / static_cast<double>(units) + 2e5;
+  return result;
+}
+
+}  // namespace
+
+GemmTile GemmTile::of(const exec::Config& config) {
+  return {config["m"], config["n"], config["k"], config["rows"], config["columns"]};
+}
+
+void GemmTile::define(exec::Launch& launch) const {
+  launch.define("TM", m).define("TN", n).define("TK", k).define("RM", rows).define("RN", columns);
+}
+
+GemmCut::GemmCut(std::int64_t k, std::int64_t wanted) : part(ceil_div(std::max<std::int64_t>(k, 1), wanted)) {
+  parts = ceil_div(std::max<std::int64_t>(k, 1), part);
+  rounds = parts == 1 ? ceil_div(part, longest_gemm_sum) : 1;
+  if (rounds > 1) part = ceil_div(part, rounds);
+}
+
+bool has_gemm_tile(const DeviceInfo& device) {
+  return std::any_of(tiles.begin(), tiles.end(), [&](const KnownTile& known) { return takes(device, known.tile); });
+}
+
+std::vector<exec::Config> gemm_configs(const GemmExtents& extents, const DeviceInfo& device) {
+  // Each tile with its best split; the best of these first.
+  std::vector<std::pair<double, exec::Config>> found;
+  for (const auto& known : tiles) {
+    const auto& tile = known.tile;
+    if (!takes(device, tile)) continue;
+    const auto most = std::max<std::int64_t>(1, most_elements / std::max<std::int64_t>(1, extents.m * extents.n * extents.batch));
+    auto parts = std::max<std::int64_t>(1, ceil_div(extents.k, longest_gemm_sum));
+    if (parts > most) parts = 1;
+    while (2 * parts <= most && 2 * parts * 4 * tile.k <= extents.k &&
+           cost(extents, known, 2 * parts, device) < cost(extents, known, parts, device))
+      parts *= 2;
+    found.emplace_back(
+        cost(extents, known, parts, device),
+        exec::Config{
+            {"m", tile.m}, {"n", tile.n}, {"k", tile.k}, {"rows", tile.rows}, {"columns", tile.columns}, {"parts", parts}});
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<exec::Config> result;
+  for (auto& [cost, config] : found) result.push_back(std::move(config));
+  return result;
+}
+
+}  // namespace clnet::ops

@@ -1,0 +1,47 @@
+// Tiles of products on GPUs, for kernels that include kernels/gemm_gpu.clh.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lib/exec/choose/config.h"
+#include "lib/exec/record/recorder.h"
+
+namespace clnet::ops {
+
+/// A work-group's part of the result, m x n in slices of k, and an item's part of that, rows x columns in registers.
+struct GemmTile {
+  std::int64_t m, n, k, rows, columns;
+
+  static GemmTile of(const exec::Config& config);
+  std::int64_t items() const { return m / rows * (n / columns); }
+  /// Bytes of local memory.
+  std::int64_t local_bytes() const { return 2 * k * (m + n + 8) * 4; }
+  void define(exec::Launch& launch) const;
+};
+
+/// `batch` products {m, k} by {k, n}.
+struct GemmExtents {
+  std::int64_t m, n, k, batch;
+};
+
+/// Products that one float adds up at most, as in CLBlast.
+constexpr std::int64_t longest_gemm_sum = 2048;
+
+/// How k is cut: into parts beside one another, or into rounds one after the other where their results would take too much
+/// memory.
+struct GemmCut {
+  std::int64_t part, parts, rounds;
+
+  /// `wanted`: a configuration's "parts".
+  GemmCut(std::int64_t k, std::int64_t wanted);
+  bool whole() const { return parts == 1 && rounds == 1; }
+};
+
+/// Whether the device takes one of the tiles.
+bool has_gemm_tile(const DeviceInfo& device);
+/// Tiles with splits of k ("parts"), the likely fastest first. There is a tile. The parts of a result take 64 MiB together at
+/// most.
+std::vector<exec::Config> gemm_configs(const GemmExtents& extents, const DeviceInfo& device);
+
+}  // namespace clnet::ops

@@ -1,0 +1,146 @@
+// Every configuration of every solver computes what the oracle does.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "clnet/clnet.h"
+#include "lib/exec/choose/solver.h"
+#include "lib/exec/record/record.h"
+#include "lib/exec/statistics.h"
+#include "lib/graph/op.h"
+
+using namespace clnet;
+
+namespace {
+
+using Program = std::function<Tensor()>;
+
+/// What could be chosen for `op` in the program, and on PoCL, which is a CPU, the tiles for GPUs, too.
+std::vector<std::string> choices(const std::string& op, const Program& program) {
+  const auto info = Device::current().info();
+  const auto list = [&](const DeviceInfo& device) {
+    const Tensor y = program();
+    const exec::ListChoices choices;
+    exec::Recording recording;
+    exec::record(exec::collect({&y, 1}), {&y, 1}, device, recording);
+    return choices.of(op);
+  };
+  auto result = list(info);
+  auto gpu = info;
+  gpu.type = DeviceType::gpu;
+  gpu.compute_units = 16;
+  for (auto& choice : list(gpu))
+    if (std::find(result.begin(), result.end(), choice) == result.end()) result.push_back(std::move(choice));
+  return result;
+}
+
+void check_choices(const std::string& op, const Program& program, double tolerance) {
+  std::vector<float> expected;
+  {
+    const exec::ForceSolver oracle(op, exec::solver_names(op).back());
+    expected = program().to_vector<float>();
+  }
+  double largest = 0;
+  for (const auto value : expected) largest = std::max(largest, std::abs(static_cast<double>(value)));
+  const auto all = choices(op, program);
+  CHECK(all.size() >= 3);
+  for (const auto& choice : all) {
+    INFO(op << ":" << choice);
+    const exec::ForceSolver force(op, exec::Choice::parse(choice));
+    const auto values = program().to_vector<float>();
+    REQUIRE(values.size() == expected.size());
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto error = std::abs(static_cast<double>(values[i]) - static_cast<double>(expected[i]));
+      if (!(error <= tolerance * largest)) ++wrong;
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+Tensor random(const Shape& shape, Dtype dtype = Dtype::f32) { return cast(randn(shape), dtype).detach(); }
+
+}  // namespace
+
+TEST_CASE("all configurations of products") {
+  manual_seed(1);
+  const auto transposed = [](const Tensor& x) { return transpose(x, -1, -2); };
+  const Tensor a = random({67, 45}), b = random({45, 131}), at = random({45, 67}), bt = random({131, 45});
+  check_choices(
+      "matmul", [&] { return matmul(a, b); }, 1e-5);
+  check_choices(
+      "matmul", [&] { return matmul(transposed(at), transposed(bt)); }, 1e-5);
+  // Long enough for parts along k.
+  const Tensor x = random({3, 20, 700}), w = random({17, 700}), bias = random({17}), y = random({3, 20, 700});
+  check_choices(
+      "matmul", [&] { return relu(linear(x, w, bias)); }, 1e-5);
+  check_choices(
+      "matmul", [&] { return matmul(x, transposed(y)); }, 1e-5);
+  const Tensor wide = random({5, 5000}), high = random({5000, 9});
+  check_choices(
+      "matmul", [&] { return matmul(wide, high) + 1.0; }, 1e-5);
+  for (const auto dtype : {Dtype::f16, Dtype::bf16}) {
+    const Tensor u = random({33, 300}, dtype), v = random({300, 40}, dtype);
+    check_choices(
+        "matmul", [&] { return cast(matmul(u, v), Dtype::f32); }, dtype == Dtype::f16 ? 2e-3 : 2e-2);
+  }
+}
+
+TEST_CASE("sums that have no room beside one another are made in rounds") {
+  // One part of a sum that is too long for one float, whatever the list says.
+  const exec::Choice choice{"gpu", {{"m", 16}, {"n", 16}, {"k", 8}, {"rows", 2}, {"columns", 2}, {"parts", 1}}};
+  manual_seed(3);
+  const Tensor a = random({2, 18, 4500}), b = random({2, 4500, 17}), x = random({2, 600, 3, 3}), w = random({5, 600, 3, 3}),
+               bias = random({5}), g = random({2, 5, 3, 3}), image = random({1, 2, 70, 70}), seen = random({1, 3, 70, 70}),
+               kernel = random({3, 2, 3, 3}), back = random({600, 4, 3, 3}), from = random({1, 600, 4, 4});
+  const std::vector<std::pair<std::string, Program>> programs{
+      {"matmul", [&] { return relu(matmul(a, b)); }},
+      {"conv2d", [&] { return relu(conv2d(x, w, bias, {.padding = 1})); }},
+      {"conv2d_backward_data", [&] { return conv_transpose2d(from, back); }},
+      {"conv2d_backward_weights", [&] { return gradients(sum(conv2d(image, kernel, {}, {.padding = 1}) * seen), {kernel})[0]; }}};
+  for (const auto& entry : programs) {
+    const auto& op = entry.first;
+    INFO(op);
+    const auto by = [&](const exec::ForceSolver&) { return entry.second().to_vector<float>(); };
+    const auto expected = by(exec::ForceSolver(op, exec::solver_names(op).back()));
+    const auto before = exec::statistics().kernels;
+    const auto values = by(exec::ForceSolver(op, choice));
+    CHECK(exec::statistics().kernels - before >= 3);
+    REQUIRE(values.size() == expected.size());
+    for (std::size_t i = 0; i < values.size(); ++i) REQUIRE(values[i] == Approx(expected[i]).margin(2e-3));
+  }
+}
+
+TEST_CASE("all configurations of convolutions") {
+  manual_seed(2);
+  struct Sizes {
+    Shape x, weight;
+    Conv2dOptions options;
+  };
+  const std::vector<Sizes> all{
+      {{3, 4, 9, 8}, {6, 4, 1, 1}, {.stride = 2}},
+      {{2, 3, 17, 15}, {9, 3, 7, 5}, {.stride = 2, .padding = 3}},
+      {{1, 64, 12, 10}, {70, 32, 3, 2}, {.stride = {2, 1}, .padding = {1, 0, 2, 1}, .dilation = {1, 2}, .groups = 2}},
+  };
+  for (const auto& sizes : all) {
+    INFO(to_string(sizes.x) << " by " << to_string(sizes.weight));
+    const Tensor x = random(sizes.x), w = random(sizes.weight), bias = random({sizes.weight[0]});
+    const auto y = [&] { return conv2d(x, w, bias, sizes.options); };
+    const Tensor g = random(y().shape());
+    check_choices(
+        "conv2d", [&] { return relu(y()); }, 1e-5);
+    check_choices(
+        "conv2d_backward_data", [&] { return gradients(sum(y() * g), {x})[0]; }, 1e-5);
+    check_choices(
+        "conv2d_backward_weights", [&] { return gradients(sum(y() * g), {w})[0]; }, 1e-5);
+  }
+}
+
+TEST_CASE("a configuration that a problem does not have is refused") {
+  const Tensor a = random({20, 20});
+  const exec::ForceSolver force("matmul", "cpu{lanes=3}");
+  CHECK_THROWS_AS(eval({matmul(a, a)}), Unsupported);
+}
