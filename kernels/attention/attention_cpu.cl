@@ -117,11 +117,11 @@ kernel void attention_cpu(IN(q), IN(k_panels), IN(v), OUT(y), OUT(sums), const i
         for (int c = 0; c < whole; c += VW) peak = fmax(peak, CLNET_CAT(vload, VW)(0, &tile[r][c]));
         const float now = fmax(most[r], clnet_lanes_max(peak)), base = now == -INFINITY ? 0.0f : now;
         for (int c = 0; c < whole; c += VW) {
-          const VFLOAT e = clnet_exp(CLNET_CAT(vload, VW)(0, &tile[r][c]) - base);
+          const VFLOAT e = exp(CLNET_CAT(vload, VW)(0, &tile[r][c]) - base);
           part += e;
           CLNET_CAT(vstore, VW)(e, 0, &tile[r][c]);
         }
-        const float factor = clnet_exp(most[r] - base);
+        const float factor = exp(most[r] - base);
         sum[r] = sum[r] * factor + clnet_lanes_sum(part);
         for (int v = 0; v < VALUES; ++v) total[r][v] *= factor;
         most[r] = now;
@@ -157,7 +157,7 @@ kernel void attention_cpu(IN(q), IN(k_panels), IN(v), OUT(y), OUT(sums), const i
 #define WEIGHTS(r, c, sums_of, delta_of, hidden)                                                         \
   {                                                                                                      \
     const VFLOAT score = CLNET_CAT(vload, VW)(0, &tile[r][c]), to = CLNET_CAT(vload, VW)(0, &towards[r][c]); \
-    const VFLOAT weight = select(clnet_exp(score - (sums_of)), (VFLOAT)(0.0f), hidden);                        \
+    const VFLOAT weight = select(exp(score - (sums_of)), (VFLOAT)(0.0f), hidden);                        \
     CLNET_CAT(vstore, VW)(weight * (to - (delta_of)), 0, &towards[r][c]);                                \
     CLNET_CAT(vstore, VW)(weight * KEPT_LANES(c), 0, &tile[r][c]);                                       \
   }

@@ -12,7 +12,7 @@ kernel void cross_entropy_backward(IN(x), IN(target), WEIGHT_PARAMETER TOTAL_PAR
   const bool valid = chosen >= 0 && chosen < classes;
   const float2 factors = row_factors(chosen, ignore_index, classes, valid ? WEIGHT((int)chosen) : 0.0f, TOTAL, smoothing,
                                      LOAD(gradient, row));
-  float result = factors.x * clnet_exp(LOAD(x, element) - LOAD(peak, row) - LOAD(logs, row));
+  float result = factors.x * exp(LOAD(x, element) - LOAD(peak, row) - LOAD(logs, row));
   if (c == chosen) result -= factors.y;
   if (smoothing != 0.0f && chosen != ignore_index) result -= LOAD(gradient, row) * smoothing / classes * WEIGHT(c);
   STORE(y, element, chosen == ignore_index ? 0.0f : result);

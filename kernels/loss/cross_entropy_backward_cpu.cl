@@ -20,7 +20,7 @@ kernel void cross_entropy_backward_cpu(IN(x), IN(target), WEIGHT_PARAMETER TOTAL
     const float most = LOAD(peak, row), logsum = LOAD(logs, row);
     const float share = LOAD(gradient, row) * smoothing / classes;
     for (int c = 0; c < whole; c += VW) {
-      VFLOAT result = factors.x * clnet_exp(VLOAD(x, first + c) - most - logsum);
+      VFLOAT result = factors.x * exp(VLOAD(x, first + c) - most - logsum);
 #if WEIGHTED
       if (smoothing != 0.0f) result -= share * VLOAD(weight, c);
 #else
@@ -31,13 +31,13 @@ kernel void cross_entropy_backward_cpu(IN(x), IN(target), WEIGHT_PARAMETER TOTAL
     if (rest) {
       VFLOAT tail;
       VLOAD_PART(tail, x, first + whole, rest, 0.0f);
-      tail = factors.x * clnet_exp(tail - most - logsum);
+      tail = factors.x * exp(tail - most - logsum);
       VSTORE_PART(y, first + whole, rest, tail);
       if (smoothing != 0.0f)
         for (int c = whole; c < classes; ++c) STORE(y, first + c, LOAD(y, first + c) - share * WEIGHT(c));
     }
     if (valid) {
-      const float p = clnet_exp(LOAD(x, first + (int)chosen) - most - logsum);
+      const float p = exp(LOAD(x, first + (int)chosen) - most - logsum);
       STORE(y, first + (int)chosen, factors.x * p - factors.y - share * WEIGHT((int)chosen));
     }
   }

@@ -16,11 +16,11 @@ kernel void cross_entropy_cpu(IN(x), IN(target), WEIGHT_PARAMETER OUT(loss), OUT
     VFLOAT lanes = tail;
     for (int c = 0; c < whole; c += VW) lanes = fmax(lanes, VLOAD(x, first + c));
     const float most = clnet_lanes_max(lanes);
-    VFLOAT sum = rest ? clnet_exp(tail - most) : (VFLOAT)(0.0f);
+    VFLOAT sum = rest ? exp(tail - most) : (VFLOAT)(0.0f);
     for (int block = 0; block < whole; block = BLOCK_END(block, CLNET_BLOCK * VW, whole)) {
       const int end = BLOCK_END(block, CLNET_BLOCK * VW, whole);
       VFLOAT part = (VFLOAT)(0.0f);
-      for (int c = block; c < end; c += VW) part += clnet_exp(VLOAD(x, first + c) - most);
+      for (int c = block; c < end; c += VW) part += exp(VLOAD(x, first + c) - most);
       sum += part;
     }
     const float logsum = log(clnet_lanes_sum(sum));

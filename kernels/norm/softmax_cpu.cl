@@ -15,12 +15,12 @@ kernel void softmax_rows(IN(x), OUT(y), const int rows, const int length, const 
     VFLOAT lanes = tail;
     for (int i = 0; i < whole; i += VW) lanes = fmax(lanes, VLOAD(x, first + i));
     const float most = clnet_lanes_max(lanes);
-    VFLOAT sum = rest ? clnet_exp(tail - most) : (VFLOAT)(0.0f);
+    VFLOAT sum = rest ? exp(tail - most) : (VFLOAT)(0.0f);
     for (int block = 0; block < whole; block = BLOCK_END(block, CLNET_BLOCK * VW, whole)) {
       const int end = BLOCK_END(block, CLNET_BLOCK * VW, whole);
       VFLOAT part = (VFLOAT)(0.0f);
       for (int i = block; i < end; i += VW) {
-        const VFLOAT e = clnet_exp(VLOAD(x, first + i) - most);
+        const VFLOAT e = exp(VLOAD(x, first + i) - most);
         part += e;
 #if KEEP_EXP
         VSTORE(y, first + i, e);
@@ -54,7 +54,7 @@ kernel void softmax_columns(IN(x), OUT(y), const int axis, const int inner PROLO
     for (int block = 0; block < axis; block = BLOCK_END(block, CLNET_BLOCK, axis)) {
       const int end = BLOCK_END(block, CLNET_BLOCK, axis);
       VFLOAT part = (VFLOAT)(0.0f);
-      for (int i = block; i < end; ++i) part += clnet_exp(VLOAD(x, first + i * inner) - most);
+      for (int i = block; i < end; ++i) part += exp(VLOAD(x, first + i * inner) - most);
       sum += part;
     }
     const VFLOAT scale = SCALE(sum);
@@ -73,7 +73,7 @@ kernel void softmax_columns(IN(x), OUT(y), const int axis, const int inner PROLO
       VFLOAT part = (VFLOAT)(0.0f);
       for (int i = block; i < end; ++i) {
         VLOAD_PART(value, x, first + i * inner, width, 0.0f);
-        part += clnet_exp(value - most);
+        part += exp(value - most);
       }
       sum += part;
     }

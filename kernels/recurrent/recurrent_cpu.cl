@@ -65,14 +65,14 @@ static inline void store_lanes(global float *to, const int lanes, const VFLOAT v
 
 // As clnet_sigmoid and clnet_tanh.
 static inline VFLOAT sigmoid_lanes(const VFLOAT x) {
-  const VFLOAT e = clnet_exp(-fabs(x));
+  const VFLOAT e = exp(-fabs(x));
   return select((VFLOAT)(1.0f), e, x < 0.0f) / (1.0f + e);
 }
 static inline VFLOAT tanh_lanes(const VFLOAT x) {
   const VFLOAT size = fabs(x), z = x * x;
   const VFLOAT p = (((-5.70498872745e-3f * z + 2.06390887954e-2f) * z - 5.37397155531e-2f) * z + 1.33314422036e-1f) * z -
                    3.33332819422e-1f;
-  const VFLOAT near = x + x * (z * p), far = 1.0f - 2.0f / (clnet_exp(2.0f * size) + 1.0f);
+  const VFLOAT near = x + x * (z * p), far = 1.0f - 2.0f / (exp(2.0f * size) + 1.0f);
   return select(select(far, -far, x < 0.0f), near, size < 0.625f);
 }
 
