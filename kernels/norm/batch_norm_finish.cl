@@ -1,20 +1,5 @@
 // From the chunks of a channel to its statistics, and to the factors that batch_norm_apply takes; one channel per work-item.
-#include "clnet.clh"
-
-#if WEIGHTED
-#define WEIGHT_PARAMETER IN(weight),
-#define WEIGHT(c) LOAD(weight, c)
-#else
-#define WEIGHT_PARAMETER
-#define WEIGHT(c) 1.0f
-#endif
-#if BIASED
-#define BIAS_PARAMETER IN(bias),
-#define BIAS(c) LOAD(bias, c)
-#else
-#define BIAS_PARAMETER
-#define BIAS(c) 0.0f
-#endif
+#include "batch_norm_channel.clh"
 
 #if BACKWARD
 kernel void batch_norm_finish_backward(IN(first), IN(second), WEIGHT_PARAMETER IN(rstd), IN(low), OUT(dweight), OUT(dbias),
@@ -27,13 +12,13 @@ kernel void batch_norm_finish_backward(IN(first), IN(second), WEIGHT_PARAMETER I
     sum += LOAD(first, c * chunks + i);
     product += LOAD(second, c * chunks + i);
   }
-  product = (product - LOAD(low, c) * sum) * LOAD(rstd, c);
+  const float reciprocal = LOAD(rstd, c), lost = LOAD(low, c);
+  CHANNEL_FACTORS(c, sum, product, reciprocal, lost, elements)
   STORE(dweight, c, product);
   STORE(dbias, c, sum);
-  const float scale = WEIGHT(c) * LOAD(rstd, c), slope = -scale * LOAD(rstd, c) * product / elements;
-  STORE(by_x, c, slope);
-  STORE(by_g, c, scale);
-  STORE(constant_, c, -scale * sum / elements - slope * LOAD(low, c));
+  STORE(by_x, c, by_x);
+  STORE(by_g, c, by_g);
+  STORE(constant_, c, add);
 }
 #else
 // low: what the mean lost when it was rounded to a float.
@@ -43,19 +28,18 @@ kernel void batch_norm_finish(IN(x), IN(first), IN(second), WEIGHT_PARAMETER BIA
   const int c = (int)get_global_id(0);
   if (c >= channels) return;
   float relative = 0, squares = 0;
-  for (int i = 0; i < chunks; ++i)
-    relative += LOAD(first, c * chunks + i) * ((float)min(chunk, elements - i * chunk) / (float)elements);
+  for (int i = 0; i < chunks; ++i) relative += LOAD(first, c * chunks + i) * (CHUNK_ELEMENTS(i) / (float)elements);
   for (int i = 0; i < chunks; ++i) {
     const float distance = LOAD(first, c * chunks + i) - relative;
-    squares += LOAD(second, c * chunks + i) + (float)min(chunk, elements - i * chunk) * distance * distance;
+    squares += LOAD(second, c * chunks + i) + CHUNK_ELEMENTS(i) * distance * distance;
   }
-  const float shift = LOAD(x, c * spatial), center = shift + relative, lost = relative - (center - shift);
-  const float reciprocal = 1.0f / sqrt(squares / elements + eps), scale = reciprocal * WEIGHT(c);
+  const float shift = LOAD(x, c * spatial);
+  CHANNEL_FACTORS(c, shift, relative, squares, elements, eps)
   STORE(mean, c, center);
   STORE(variance, c, squares / (elements - 1));
   STORE(rstd, c, reciprocal);
   STORE(low, c, lost);
-  STORE(by_x, c, scale);
-  STORE(constant_, c, BIAS(c) - lost * scale);
+  STORE(by_x, c, by_x);
+  STORE(constant_, c, add);
 }
 #endif

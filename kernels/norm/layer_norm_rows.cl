@@ -3,7 +3,8 @@
 #include "epilogue.clh"
 #include "prologue.clh"
 #if GROUP
-#include "group.clh"
+#include "moments.clh"
+#define ELEMENT(i) LOAD(x, i)
 #define SCRATCH local float scratch[GROUP];
 #define TOTAL(value) clnet_group_sum(scratch, value, threads)
 #define ROW ((int)get_group_id(0) * (GROUP / threads) + (int)get_local_id(0) / threads)
@@ -43,6 +44,13 @@ kernel void layer_norm_rows(IN(x), WEIGHT_PARAMETER BIAS_PARAMETER OUT(y), OUT(m
                             const int threads, const float eps PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   SCRATCH
   const int row = ROW, lane = LANE, first = row * length, count = row < rows ? length : 0;
+#if GROUP
+  int seen = 0;
+  float center = 0, squares = 0;
+  for (int left = count - lane; left > 0; left -= MOMENTS_AT_ONCE * threads)
+    ADD_MOMENTS(seen, center, squares, first + count - left, left, threads, ELEMENT);
+  GROUP_MOMENTS(scratch, threads, length, seen, center, squares);
+#else
   float sum = 0, squares = 0;
   for (int block = 0; block < count; block = BLOCK_END(block, CLNET_BLOCK * threads, count)) {
     const int end = BLOCK_END(block, CLNET_BLOCK * threads, count);
@@ -50,7 +58,7 @@ kernel void layer_norm_rows(IN(x), WEIGHT_PARAMETER BIAS_PARAMETER OUT(y), OUT(m
     for (int i = block + lane; i < end; i += threads) part += LOAD(x, first + i);
     sum += part;
   }
-  const float center = TOTAL(sum) / length;
+  const float center = sum / length;
   for (int block = 0; block < count; block = BLOCK_END(block, CLNET_BLOCK * threads, count)) {
     const int end = BLOCK_END(block, CLNET_BLOCK * threads, count);
     float part = 0;
@@ -60,7 +68,8 @@ kernel void layer_norm_rows(IN(x), WEIGHT_PARAMETER BIAS_PARAMETER OUT(y), OUT(m
     }
     squares += part;
   }
-  const float scale = 1.0f / sqrt(TOTAL(squares) / length + eps);
+#endif
+  const float scale = 1.0f / sqrt(squares / length + eps);
   for (int i = lane; i < count; i += threads)
     STORE(y, first + i, EPILOGUE((LOAD(x, first + i) - center) * scale * WEIGHT(i) + BIAS(i), first + i, i));
   if (lane == 0 && row < rows) {

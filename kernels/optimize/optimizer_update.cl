@@ -1,4 +1,4 @@
-// One step of an optimizer for up to eight parameters of one dtype: reads values, gradients and the optimizer's state, writes the
+// One step of an optimizer for up to 16 parameters of one dtype: reads values, gradients and the optimizer's state, writes the
 // new ones. RULE chooses the formula, so that the program of one optimizer holds no other's code. Formulas: PyTorch's documentation
 // of torch.optim; rates and bias corrections are computed in double on the host, or, RATE_COMPUTED and SECOND_SCALE_COMPUTED, were
 // computed on the device, where GATED keeps all values of a step that is not made. VW above 1: work-items take chunks, as vectors.
@@ -110,6 +110,30 @@ kernel void optimizer_update(PARAMETERS(0)
 #if COUNT > 7
                              PARAMETERS(7)
 #endif
+#if COUNT > 8
+                             PARAMETERS(8)
+#endif
+#if COUNT > 9
+                             PARAMETERS(9)
+#endif
+#if COUNT > 10
+                             PARAMETERS(10)
+#endif
+#if COUNT > 11
+                             PARAMETERS(11)
+#endif
+#if COUNT > 12
+                             PARAMETERS(12)
+#endif
+#if COUNT > 13
+                             PARAMETERS(13)
+#endif
+#if COUNT > 14
+                             PARAMETERS(14)
+#endif
+#if COUNT > 15
+                             PARAMETERS(15)
+#endif
 #ifdef RATE_COMPUTED
                              IN(rate),
 #else
@@ -166,6 +190,30 @@ kernel void optimizer_update(PARAMETERS(0)
 #endif
 #if COUNT > 7
   TENSOR(7)
+#endif
+#if COUNT > 8
+  TENSOR(8)
+#endif
+#if COUNT > 9
+  TENSOR(9)
+#endif
+#if COUNT > 10
+  TENSOR(10)
+#endif
+#if COUNT > 11
+  TENSOR(11)
+#endif
+#if COUNT > 12
+  TENSOR(12)
+#endif
+#if COUNT > 13
+  TENSOR(13)
+#endif
+#if COUNT > 14
+  TENSOR(14)
+#endif
+#if COUNT > 15
+  TENSOR(15)
 #endif
   if (item >= items) return;
 #if VW > 1

@@ -1,4 +1,5 @@
-// Statistics by chunks, then one kernel per channel that finishes them, then one pass that applies them; backward likewise.
+// Statistics by chunks, then one kernel per channel that finishes them, then one pass that applies them (on GPUs one kernel does
+// both); backward likewise.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -62,20 +63,10 @@ struct Steps {
 };
 
 Steps make_steps(const BatchNormProblem& problem, exec::Recorder& recorder, std::int64_t chunk) {
-  Steps steps{.chunk = chunk,
-              .chunks = std::max<std::int64_t>(1, ceil_div(problem.n * problem.spatial, chunk)),
-              .first = {},
-              .second = {},
-              .by_x = {},
-              .by_g = {},
-              .constant = {}};
-  const Spec parts{{problem.channels, steps.chunks}, Dtype::f32}, channels{{problem.channels}, Dtype::f32};
-  steps.first = recorder.temporary(parts);
-  steps.second = recorder.temporary(parts);
-  steps.by_x = recorder.temporary(channels);
-  if (problem.backward) steps.by_g = recorder.temporary(channels);
-  steps.constant = recorder.temporary(channels);
-  return steps;
+  const auto chunks = std::max<std::int64_t>(1, ceil_div(problem.n * problem.spatial, chunk));
+  const Spec parts{{problem.channels, chunks}, Dtype::f32};
+  const auto first = recorder.temporary(parts), second = recorder.temporary(parts);
+  return {.chunk = chunk, .chunks = chunks, .first = first, .second = second, .by_x = {}, .by_g = {}, .constant = {}};
 }
 
 /// The kernel that sums chunks; its arguments after the extents and its range are the caller's.
@@ -88,7 +79,11 @@ exec::Launch& partial(const BatchNormProblem& problem, const Steps& steps, exec:
       .detail(fmt::format("[{}, {}, {}]", problem.n, problem.channels, problem.spatial));
 }
 
-void finish(const BatchNormProblem& problem, const Steps& steps, exec::Recorder& recorder) {
+void finish(const BatchNormProblem& problem, Steps& steps, exec::Recorder& recorder) {
+  const Spec channels{{problem.channels}, Dtype::f32};
+  steps.by_x = recorder.temporary(channels);
+  if (problem.backward) steps.by_g = recorder.temporary(channels);
+  steps.constant = recorder.temporary(channels);
   auto& launch = recorder.kernel("batch_norm_finish", problem.backward ? "batch_norm_finish_backward" : "batch_norm_finish")
                      .define("BACKWARD", problem.backward ? 1 : 0)
                      .define("WEIGHTED", problem.weighted ? 1 : 0)
@@ -143,6 +138,31 @@ void apply_per_element(const BatchNormProblem& problem, const Steps& steps, exec
   recorder.epilogue(launch, problem.channels, problem.spatial);
 }
 
+void finish_and_apply(const BatchNormProblem& problem, const Steps& steps, exec::Recorder& recorder, std::int64_t piece) {
+  const auto group = group_size(recorder.device()), pieces = ceil_div(problem.n * problem.spatial, piece);
+  auto& launch = recorder.kernel("batch_norm_gpu_apply", "batch_norm_gpu_apply")
+                     .define("BACKWARD", problem.backward ? 1 : 0)
+                     .define("WEIGHTED", problem.weighted ? 1 : 0)
+                     .define("BIASED", problem.biased ? 1 : 0)
+                     .define("GROUP", group)
+                     .in("x", problem.x)
+                     .in("first", steps.first)
+                     .in("second", steps.second);
+  if (problem.backward) launch.in("g", problem.g).in("mean", problem.mean).in("rstd", problem.rstd).in("low", problem.low);
+  if (problem.weighted) launch.in("weight", problem.weight);
+  if (problem.biased) launch.in("bias", problem.bias);
+  if (problem.backward)
+    launch.out("dweight", problem.dweight).out("dbias", problem.dbias);
+  else
+    launch.out("mean", problem.mean).out("variance", problem.var).out("rstd", problem.rstd).out("low", problem.low);
+  launch.out("y", problem.backward ? problem.dx : problem.y)
+      .args({problem.n, problem.channels, problem.spatial, steps.chunk, steps.chunks, piece, pieces})
+      .arg_float(problem.eps)
+      .range({problem.channels * pieces * group}, {group})
+      .detail(fmt::format("[{}, {}, {}]", problem.n, problem.channels, problem.spatial));
+  recorder.epilogue(launch, problem.channels, problem.spatial);
+}
+
 void cpu_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
   const auto& device = recorder.device();
   const auto width = vector_width(device);
@@ -155,7 +175,7 @@ void cpu_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
   const auto elements = problem.n * problem.spatial;
   const auto wanted = ceil_div(tasks, std::max<std::int64_t>(units, 1));
   const auto chunk = std::clamp(ceil_div(elements, wanted), ceil_div(least, unit_elements), ceil_div(most, unit_elements));
-  const auto steps = make_steps(problem, recorder, chunk);
+  auto steps = make_steps(problem, recorder, chunk);
   partial(problem, steps, recorder, columns ? "batch_norm_columns_cpu" : "batch_norm_cpu")
       .define("VW", width)
       .args({steps.chunk, steps.chunks})
@@ -187,19 +207,25 @@ void gpu_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
   const auto& device = recorder.device();
   const auto wanted = ceil_div(std::int64_t{8} * device.compute_units, std::max<std::int64_t>(problem.channels, 1));
   const auto chunk = std::clamp<std::int64_t>(ceil_div(problem.n * problem.spatial, wanted), 4096, 65536);
-  const auto steps = make_steps(problem, recorder, chunk);
+  auto steps = make_steps(problem, recorder, chunk);
   const auto group = group_size(device);
   partial(problem, steps, recorder, "batch_norm_gpu")
       .define("GROUP", group)
       .args({steps.chunk, steps.chunks})
       .range({problem.channels * steps.chunks * group}, {group});
-  finish(problem, steps, recorder);
-  apply_per_element(problem, steps, recorder);
+  // Pieces of a channel are next to each other in memory only where it has planes.
+  constexpr std::int64_t least_plane = 16;
+  if (problem.spatial >= least_plane) {
+    finish_and_apply(problem, steps, recorder, std::clamp<std::int64_t>(steps.chunk / 2, group, 4096));
+  } else {
+    finish(problem, steps, recorder);
+    apply_per_element(problem, steps, recorder);
+  }
 }
 
 void direct_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
   // llvmpipe leaves a kernel's loops after 65535 iterations, and here are four in a row.
-  const auto steps = make_steps(problem, recorder, 8192);
+  auto steps = make_steps(problem, recorder, 8192);
   partial(problem, steps, recorder, "batch_norm_direct")
       .args({steps.chunk, steps.chunks})
       .range({problem.channels * steps.chunks}, {std::min<std::int64_t>(64, group_size(recorder.device()))});

@@ -67,7 +67,7 @@ class OptimizerUpdate : public Op {
     // As many parameters of one dtype per launch as the kernel knows and the device takes: 16 bytes per buffer, 8 for the sizes,
     // 48 for the rest, and as much for scalars in buffers.
     const auto bytes = 16 * (3 + 2 * states()) + 8;
-    const auto most = std::clamp<std::size_t>((r.device().max_parameter_size - (gated_ ? 96 : 48)) / bytes, 1, 8);
+    const auto most = std::clamp<std::size_t>((r.device().max_parameter_size - (gated_ ? 96 : 48)) / bytes, 1, 16);
     struct Batch {
       std::vector<std::size_t> which;
       std::int64_t elements = 0;
