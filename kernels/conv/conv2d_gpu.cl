@@ -7,81 +7,103 @@
 // each for one group. Parts along k follow one another in the output. ADD: to what it holds.
 #include "epilogue.clh"
 
+// BLOCKED orders k otherwise in FORWARD and DATA: TK channels of one tap, those of the next tap, and after all taps the next TK
+// channels. A slice has one tap then, which is computed once; that each reads w in strides does not matter, as the taps share its
+// lines. `channels` is what k runs over; RAGGED: it is no multiple of TK, and the order goes on as if it were.
+
 #if defined(FORWARD)
 #define TAPS (KH * KW)
 #define A_ALONG_K 1
 #define B_ALONG_K 0
 // from: of the image's first channel; (iy0, ix0): what the first tap of the item's pixel sees.
 #define GEMM_PARAMETERS                                                                                                    \
-  , IN(w), IN(x), const int rows, const int all_k, const int w0, const int row0, const int from, const int seen_rows, \
+  , IN(w), IN(x), const int rows, const int channels, const int w0, const int row0, const int from, const int seen_rows, \
       const int H, const int W, const int iy0, const int ix0
-#define GEMM_ARGUMENTS , w_base, w_offset, x_base, x_offset, OG, all_k, w0, row0, from, seen_rows, H, W, iy0, ix0
-#define GEMM_A(i, k) (row0 + (i) < rows && (k) < end ? LOAD(w, w0 + (row0 + (i)) * all_k + (k)) : 0.0f)
-#define GEMM_B(k, j) seen(x_base, x_offset, from, seen_rows, H, W, iy0, ix0, k, end)
-
-static inline float seen(IN(x), const int from, const int seen_rows, const int H, const int W, const int iy0, const int ix0,
-                         const int k, const int end) {
-  const uint tap = (uint)k % TAPS;
-  const int iy = iy0 + (int)(tap / KW) * DH, ix = ix0 + (int)(tap % KW) * DW;
-  return k < end && (uint)iy < (uint)seen_rows && (uint)ix < (uint)W ? LOAD(x, from + ((int)((uint)k / TAPS) * H + iy) * W + ix) : 0.0f;
-}
+#define GEMM_ARGUMENTS , w_base, w_offset, x_base, x_offset, OG, CG, w0, row0, from, seen_rows, H, W, iy0, ix0
+#define SEEN_Y(tap) (iy0 + (int)((tap) / KW) * DH)
+#define SEEN_X(tap) (ix0 + (int)((tap) % KW) * DW)
+#define LOAD_SEEN(i) LOAD(x, i)
+#define SEEN_HEIGHT H
+#define SEEN_WIDTH W
+#define TAP_EXISTS(tap) 1
+#define WEIGHT_AT(row, c, tap) (w0 + ((row) * channels + (c)) * TAPS + (int)(tap))
 
 #elif defined(DATA)
 // Taps of a phase: the most that one has; those beyond the kernel are skipped.
 #define PH ((KH + SH - 1) / SH)
 #define PW ((KW + SW - 1) / SW)
 #define TAPS (PH * PW)
+#if BLOCKED
+#define A_ALONG_K 0
+#else
 #define A_ALONG_K 1
+#endif
 #define B_ALONG_K 0
 // from: of the image's first output channel; (oy0, ox0): where the phase's first tap (kh0, kw0) of the item's pixel was seen.
-#define GEMM_PARAMETERS                                                                                                      \
-  , IN(w), IN(y), const int rows, const int w0, const int row0, const int kh0, const int kw0, const int from, \
+#define GEMM_PARAMETERS                                                                                                 \
+  , IN(w), IN(y), const int rows, const int channels, const int w0, const int row0, const int kh0, const int kw0, const int from, \
       const int seen_rows, const int OH, const int OW, const int oy0, const int ox0
-#define GEMM_ARGUMENTS , w_base, w_offset, y_base, y_offset, CG, w0, row0, kh0, kw0, from, seen_rows, OH, OW, oy0, ox0
-#define GEMM_A(i, k) weight(w_base, w_offset, rows, w0, row0 + (i), kh0, kw0, k, end)
-#define GEMM_B(k, j) seen(y_base, y_offset, from, seen_rows, OH, OW, oy0, ox0, k, end)
-
-static inline float weight(IN(w), const int rows, const int w0, const int row, const int kh0, const int kw0, const int k,
-                           const int end) {
-  const uint tap = (uint)k % TAPS;
-  const int kh = kh0 + (int)(tap / PW) * SH, kw = kw0 + (int)(tap % PW) * SW;
-  return k < end && row < rows && kh < KH && kw < KW
-             ? LOAD(w, w0 + (((int)((uint)k / TAPS) * rows + row) * KH + kh) * KW + kw)
-             : 0.0f;
-}
-static inline float seen(IN(y), const int from, const int seen_rows, const int OH, const int OW, const int oy0, const int ox0,
-                         const int k, const int end) {
-  const uint tap = (uint)k % TAPS;
-  const int oy = oy0 - (int)(tap / PW) * (SH == 1 ? DH : 1), ox = ox0 - (int)(tap % PW) * (SW == 1 ? DW : 1);
-  return k < end && (uint)oy < (uint)seen_rows && (uint)ox < (uint)OW ? LOAD(y, from + ((int)((uint)k / TAPS) * OH + oy) * OW + ox) : 0.0f;
-}
+#define GEMM_ARGUMENTS , w_base, w_offset, y_base, y_offset, CG, OG, w0, row0, kh0, kw0, from, seen_rows, OH, OW, oy0, ox0
+#define SEEN_Y(tap) (oy0 - (int)((tap) / PW) * (SH == 1 ? DH : 1))
+#define SEEN_X(tap) (ox0 - (int)((tap) % PW) * (SW == 1 ? DW : 1))
+#define LOAD_SEEN(i) LOAD(y, i)
+#define SEEN_HEIGHT OH
+#define SEEN_WIDTH OW
+#define TAP_Y(tap) (kh0 + (int)((tap) / PW) * SH)
+#define TAP_X(tap) (kw0 + (int)((tap) % PW) * SW)
+#define TAP_EXISTS(tap) (TAP_Y(tap) < KH && TAP_X(tap) < KW)
+#define WEIGHT_AT(row, c, tap) (w0 + (((c) * rows + (row)) * KH + TAP_Y(tap)) * KW + TAP_X(tap))
 
 #else
 #define TAPS (KH * KW)
 #define A_ALONG_K 1
 #define B_ALONG_K 1
-// y0, x0: of the group's first channel in the first image; yn, xn: elements of an image.
-#define GEMM_PARAMETERS                                                                                                     \
-  , IN(y), IN(x), const int rows, const int columns, const int row0, const int column0, const int y0, const int yn,         \
-      const int x0, const int xn, const int H, const int W, const int pixels, const int OW, const int PT, const int PL
-#define GEMM_ARGUMENTS , y_base, y_offset, x_base, x_offset, OG, CG *TAPS, row0, column0, y0, yn, x0, xn, H, W, pixels, OW, PT, PL
-#define GEMM_A(i, k) gradient(y_base, y_offset, rows, row0 + (i), y0, yn, pixels, k, end)
-#define GEMM_B(k, j) seen(x_base, x_offset, columns, column0 + (j), x0, xn, H, W, pixels, OW, PT, PL, k, end)
+// All that an item fetches of x in a slice is of one tap, as the columns are numbered: of each SPAN that follow one another each has
+// its own (block of channels, tap), the next SPAN have the blocks' next channels, and so on for GEMM_FETCH_B channels of a block.
+#define SPAN (TN / GEMM_FETCH_B)
+#define CHANNEL_OF(column0, j) (((column0) / GEMM_FETCH_B + (j) % SPAN) / TAPS * GEMM_FETCH_B + (j) / SPAN)
+#define TAP_OF(column0, j) (((column0) / GEMM_FETCH_B + (j) % SPAN) % TAPS)
+// y0: of the group's first channel in the first image; x0: of the item's first channel there; yn, xn: elements of an image;
+// (top, left): of what the item's tap sees, outside of the image; channels: the item's at most.
+#define GEMM_PARAMETERS                                                                                             \
+  , IN(y), IN(x), const int rows, const int row0, const int channels, const int y0, const int yn, const int x0, const int xn, \
+      const int H, const int W, const int pixels, const int OW, const int top, const int left
+#define GEMM_ARGUMENTS , y_base, y_offset, x_base, x_offset, OG, row0, CG - channel0, y0, yn, x0, xn, H, W, pixels, OW, top, left
+// An item's d is the same in all that it fetches.
+#define GEMM_SLICE(k0)                                                                                               \
+  const int k = (k0) + item % TK, image = (int)((uint)k / (uint)pixels), pixel = k - image * pixels;                  \
+  const int oy = (int)((uint)pixel / (uint)OW), iy = oy * SH - top, ix = (pixel - oy * OW) * SW - left;               \
+  const int its_rows = k < end ? rows : 0, from_y = y0 + image * yn + pixel;                                         \
+  const int its_channels = k < end && (uint)iy < (uint)H && (uint)ix < (uint)W ? channels : 0, from_x = x0 + image * xn + iy * W + ix;
+#define GEMM_A(i, d) (row0 + (i) < its_rows ? LOAD(y, from_y + (row0 + (i)) * pixels) : 0.0f)
+#define GEMM_B(d, j) ((j) / SPAN < its_channels ? LOAD(x, from_x + (j) / SPAN * (H * W)) : 0.0f)
+#endif
 
-static inline float gradient(IN(y), const int rows, const int row, const int y0, const int yn, const int pixels, const int k,
-                             const int end) {
-  const uint image = (uint)k / (uint)pixels, pixel = (uint)k % (uint)pixels;
-  return k < end && row < rows ? LOAD(y, y0 + (int)image * yn + row * pixels + (int)pixel) : 0.0f;
-}
-static inline float seen(IN(x), const int columns, const int column, const int x0, const int xn, const int H, const int W,
-                         const int pixels, const int OW, const int PT, const int PL, const int k, const int end) {
-  const uint image = (uint)k / (uint)pixels, pixel = (uint)k % (uint)pixels, tap = (uint)column % TAPS;
-  const int iy = (int)(pixel / (uint)OW) * SH - PT + (int)(tap / KW) * DH;
-  const int ix = (int)(pixel % (uint)OW) * SW - PL + (int)(tap % KW) * DW;
-  return k < end && column < columns && (uint)iy < (uint)H && (uint)ix < (uint)W
-             ? LOAD(x, x0 + (int)image * xn + ((int)((uint)column / TAPS) * H + iy) * W + ix)
-             : 0.0f;
-}
+#if defined(FORWARD) || defined(DATA)
+#if BLOCKED
+#if RAGGED
+#define EXISTS(d) && channel0 + (d) < channels
+#else
+#define EXISTS(d)
+#endif
+#define GEMM_SLICE(k0)                                                                                                          \
+  const uint tap = (uint)((k0) / TK) % TAPS;                                                                                    \
+  const int channel0 = (k0) / TK / TAPS * TK, sy = SEEN_Y(tap), sx = SEEN_X(tap), its_rows = (k0) < end && TAP_EXISTS(tap) ? rows : 0; \
+  const bool inside = its_rows > 0 && (uint)sy < (uint)seen_rows && (uint)sx < (uint)SEEN_WIDTH;                                  \
+  const int seen_at = from + (channel0 * SEEN_HEIGHT + sy) * SEEN_WIDTH + sx, weights_at = WEIGHT_AT(0, channel0, tap) - WEIGHT_AT(0, 0, 0);
+#define GEMM_A(i, d) (row0 + (i) < its_rows EXISTS(d) ? LOAD(w, weights_at + WEIGHT_AT(row0 + (i), d, 0)) : 0.0f)
+#define GEMM_B(d, j) (inside EXISTS(d) ? LOAD_SEEN(seen_at + (d) * (SEEN_HEIGHT * SEEN_WIDTH)) : 0.0f)
+#else
+#define GEMM_SLICE(k0) const uint k = (uint)(k0);
+#define TAP(d) ((k + (d)) % TAPS)
+#define CHANNEL(d) ((int)((k + (d)) / TAPS))
+#define GEMM_A(i, d)                                                                                   \
+  ((int)k + (d) < end && row0 + (i) < rows && TAP_EXISTS(TAP(d)) ? LOAD(w, WEIGHT_AT(row0 + (i), CHANNEL(d), TAP(d))) : 0.0f)
+#define GEMM_B(d, j)                                                                                                      \
+  ((int)k + (d) < end && TAP_EXISTS(TAP(d)) && (uint)SEEN_Y(TAP(d)) < (uint)seen_rows && (uint)SEEN_X(TAP(d)) < (uint)SEEN_WIDTH \
+       ? LOAD_SEEN(from + (CHANNEL(d) * SEEN_HEIGHT + SEEN_Y(TAP(d))) * SEEN_WIDTH + SEEN_X(TAP(d)))                     \
+       : 0.0f)
+#endif
 #endif
 #include "gemm_gpu.clh"
 
@@ -116,7 +138,7 @@ __attribute__((reqd_work_group_size(GEMM_ITEMS, 1, 1))) kernel void conv2d_gpu(
 
 #if defined(FORWARD)
   const int group = (int)get_global_id(2) / parts, pixels = OH * OW;
-  const int w0 = group * OG * all_k, mine = column0 + item % TN, image = mine / pixels, pixel = mine % pixels;
+  const int w0 = group * OG * CG * TAPS, mine = column0 + item % TN, image = mine / pixels, pixel = mine % pixels;
   const int from = (image * C + group * CG) * H * W;
   // Beyond the last image nothing is seen.
   const int seen_rows = image < N ? H : 0, iy0 = pixel / OW * SH - PT, ix0 = pixel % OW * SW - PL;
@@ -162,15 +184,17 @@ __attribute__((reqd_work_group_size(GEMM_ITEMS, 1, 1))) kernel void conv2d_gpu(
   }
 #else
   const int group = (int)get_global_id(2) / parts, pixels = OH * OW;
-  const int y0 = group * OG * pixels, yn = O * pixels, x0 = group * CG * H * W, xn = C * H * W;
+  const int y0 = group * OG * pixels, yn = O * pixels, xn = C * H * W;
+  const int channel0 = CHANNEL_OF(column0, item / TK), tap = TAP_OF(column0, item / TK);
+  const int x0 = (group * CG + channel0) * H * W, top = PT - tap / KW * DH, left = PL - tap % KW * DW;
   gemm_gpu(slices, begin, end, sum GEMM_ARGUMENTS);
   #pragma unroll
   for (int i = 0; i < RM; ++i)
     #pragma unroll
     for (int j = 0; j < RN; ++j) {
-      const int row = row0 + GEMM_ROW(item, i), column = column0 + GEMM_COLUMN(item, j);
-      const int at = to + (group * OG + row) * CG * TAPS + column;
-      if (row < OG && column < CG * TAPS) STORE(w, at, sum[i][j] + HELD(w, at));
+      const int row = row0 + GEMM_ROW(item, i), channel = CHANNEL_OF(column0, GEMM_COLUMN(item, j));
+      const int at = to + ((group * OG + row) * CG + channel) * TAPS + TAP_OF(column0, GEMM_COLUMN(item, j));
+      if (row < OG && channel < CG) STORE(w, at, sum[i][j] + HELD(w, at));
     }
 #endif
 }

@@ -56,10 +56,13 @@ void GemmTile::define(exec::Launch& launch) const {
   launch.define("TM", m).define("TN", n).define("TK", k).define("RM", rows).define("RN", columns);
 }
 
-GemmCut::GemmCut(std::int64_t k, std::int64_t wanted) : part(ceil_div(std::max<std::int64_t>(k, 1), wanted)) {
-  parts = ceil_div(std::max<std::int64_t>(k, 1), part);
+GemmCut::GemmCut(std::int64_t k, std::int64_t wanted, std::int64_t unit) {
+  k = std::max<std::int64_t>(k, 1);
+  const auto cut = [unit](std::int64_t length, std::int64_t by) { return ceil_div(ceil_div(length, by), unit) * unit; };
+  part = cut(k, wanted);
+  parts = ceil_div(k, part);
   rounds = parts == 1 ? ceil_div(part, longest_gemm_sum) : 1;
-  if (rounds > 1) part = ceil_div(part, rounds);
+  if (rounds > 1) part = cut(part, rounds);
 }
 
 bool has_gemm_tile(const DeviceInfo& device) {

@@ -15,6 +15,8 @@ struct GemmTile {
 
   static GemmTile of(const exec::Config& config);
   std::int64_t items() const { return m / rows * (n / columns); }
+  /// Elements of the second operand that an item fetches of a slice.
+  std::int64_t fetched_b() const { return n * k / items(); }
   /// Bytes of local memory.
   std::int64_t local_bytes() const { return 2 * k * (m + n + 8) * 4; }
   void define(exec::Launch& launch) const;
@@ -33,8 +35,8 @@ constexpr std::int64_t longest_gemm_sum = 2048;
 struct GemmCut {
   std::int64_t part, parts, rounds;
 
-  /// `wanted`: a configuration's "parts".
-  GemmCut(std::int64_t k, std::int64_t wanted);
+  /// `wanted`: a configuration's "parts"; `unit`: what a part is a multiple of.
+  GemmCut(std::int64_t k, std::int64_t wanted, std::int64_t unit = 1);
   bool whole() const { return parts == 1 && rounds == 1; }
 };
 

@@ -27,16 +27,40 @@ GemmExtents extents(const Conv2dProblem& p, Conv2dPass pass) {
   return {p.group_out(), p.group_in() * taps, p.n * p.pixels(), p.groups};
 }
 
+/// Channels that k runs over, forward and to the input's gradient.
+std::int64_t summed_channels(const Conv2dProblem& p, Conv2dPass pass) {
+  return pass == Conv2dPass::forward ? p.group_in() : p.group_out();
+}
+
+/// Whether slices of k are channels of one tap. Filling up the last of them with nothing must not cost much.
+bool blocked(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& tile) {
+  const auto channels = summed_channels(p, pass);
+  return pass != Conv2dPass::backward_weights && (channels % tile.k == 0 || channels >= 4 * tile.k);
+}
+
+/// The extents as the kernel counts them.
+GemmExtents filled(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& tile) {
+  auto e = extents(p, pass);
+  if (pass == Conv2dPass::backward_weights) {
+    e.n = ceil_div(p.group_in(), tile.fetched_b()) * tile.fetched_b() * p.kh * p.kw;
+  } else if (blocked(p, pass, tile)) {
+    const auto channels = summed_channels(p, pass);
+    e.k = e.k / channels * ceil_div(channels, tile.k) * tile.k;
+  }
+  return e;
+}
+
 /// The launches, each of which begins with the operands that `start` gives it, told whether it adds to the result; the last one.
 template <class Start>
-exec::Launch& multiply(const Conv2dProblem& p, const GemmExtents& e, const GemmCut& cut, std::int64_t size,
+exec::Launch& multiply(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& tile, const GemmCut& cut, std::int64_t size,
                        exec::Recorder& recorder, const Start& start) {
-  const auto tile = GemmTile::of(recorder.config());
+  const auto e = filled(p, pass, tile);
   for (std::int64_t round = 0;; ++round) {
     auto& launch = recorder.kernel("conv2d_gpu", "conv2d_gpu");
     if (round > 0) launch.define("ADD", 1);
     start(launch, round > 0);
     tile.define(launch);
+    if (blocked(p, pass, tile)) launch.define("BLOCKED", 1).define("RAGGED", summed_channels(p, pass) % tile.k != 0);
     launch.define("KH", p.kh)
         .define("KW", p.kw)
         .define("SH", p.stride.height)
@@ -76,15 +100,15 @@ std::vector<exec::Config> conv2d_gpu_configs(const Conv2dProblem& p, Conv2dPass 
 }
 
 void conv2d_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
-  const auto e = extents(p, pass);
-  const GemmCut cut(e.k, recorder.config()["parts"]);
+  const auto tile = GemmTile::of(recorder.config());
+  const GemmCut cut(filled(p, pass, tile).k, recorder.config()["parts"], blocked(p, pass, tile) ? tile.k : 1);
   const auto place = [](exec::Launch& launch, std::string_view name, exec::Ref target, bool add) {
     add ? launch.inout(name, target) : launch.out(name, target);
   };
   if (pass == Conv2dPass::backward_weights) {
     const auto total = p.weight_size();
     const auto sums = cut.rounds > 1 ? recorder.temporary({Shape{total}, Dtype::f32}) : weight_sums(p, cut.parts, recorder);
-    multiply(p, e, cut, total, recorder, [&](exec::Launch& launch, bool add) {
+    multiply(p, pass, tile, cut, total, recorder, [&](exec::Launch& launch, bool add) {
       launch.define("WEIGHTS", 1).in("y", p.y).in("x", p.x);
       place(launch, "w", sums, add);
     });
@@ -96,7 +120,7 @@ void conv2d_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorde
   const auto channels = forward ? p.o : p.c, inner = forward ? p.pixels() : p.h * p.w, total = p.n * channels * inner;
   const auto target = cut.whole() ? result : recorder.temporary({Shape{cut.parts, total}, Dtype::f32});
   const auto bias = p.has_bias() ? p.bias : p.weight;
-  auto& last = multiply(p, e, cut, total, recorder, [&](exec::Launch& launch, bool add) {
+  auto& last = multiply(p, pass, tile, cut, total, recorder, [&](exec::Launch& launch, bool add) {
     launch.define(forward ? "FORWARD" : "DATA", 1).in("w", p.weight);
     if (forward)
       launch.in("x", p.x).in("bias", bias);

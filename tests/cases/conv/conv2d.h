@@ -82,6 +82,9 @@ inline std::vector<Conv2dConfig> conv2d_configs() {
       {{2, 40, 14, 14}, 48, 3, {.padding = 1}},
       {{1, 3, 38, 34}, 20, 7, {.stride = 2, .padding = 3}},
       {{9, 130, 3, 5}, 9, {2, 1}},
+      {{2, 34, 9, 11}, 24, 3, {.stride = 2, .padding = 1}},
+      {{1, 24, 8, 10}, 35, {5, 2}, {.stride = {3, 1}, .padding = 1, .dilation = {1, 2}}},
+      {{1, 32, 6, 7}, 32, 3, {.padding = 1, .groups = 2}},
       // More output pixels than the oracle's gradient of the weight sums in one go.
       {{3, 1, 150, 160}, 1, 3, {.padding = 1}},
   };
