@@ -68,6 +68,30 @@ Item product(const std::string& name, const Product& p, const MatmulOptions& opt
           }};
 }
 
+Item pool(const Pool& p, bool backward) {
+  const auto out = (p.size + (p.kernel - 1) / 2 * 2 - p.kernel) / p.stride + 1;
+  const double bytes = 4.0 * static_cast<double>(p.n * p.channels * (p.size * p.size + out * out));
+  return {fmt::format("{}pool{}s{}-{}-{}-b{}-{}", p.max ? "max" : "avg", p.kernel, p.stride, p.channels, p.size, p.n,
+                      backward ? "backward" : "forward"),
+          bytes, "byte", 0, bytes, [p, out, backward]() -> Run {
+            const Tensor x = rand({p.n, p.channels, p.size, p.size}), g = rand({p.n, p.channels, out, out});
+            eval({x, g});
+            const auto run = [p](const Tensor& t) {
+              const auto padding = (p.kernel - 1) / 2;
+              return p.max ? max_pool2d(t, p.kernel, {.stride = Pair(p.stride), .padding = padding})
+                           : avg_pool2d(t, p.kernel, {.stride = Pair(p.stride), .padding = padding});
+            };
+            if (!backward) return [=] { run(x).eval(); };
+            // The forward result is kept, so that a call is the gradient alone.
+            const Tensor y = run(x);
+            y.eval();
+            return [=] {
+              const std::vector<Tensor> outputs{y}, with{g}, inputs{x};
+              gradients(outputs, with, inputs)[0].eval();
+            };
+          }};
+}
+
 Item memory_bound(const std::string& name, double bytes, const Shape& shape, Tensor (*function)(const Tensor&)) {
   return {name, bytes, "byte", 0, bytes, [=]() -> Run {
             const Tensor x = rand(shape);
@@ -166,6 +190,8 @@ std::vector<Item> items() {
   list.push_back(memory_bound("maxpool2-64-112-b16", 1.25 * 4 * 16 * 64 * 112 * 112, {16, 64, 112, 112},
                               [](const Tensor& x) { return max_pool2d(x, 2); }));
 
+  for (const auto& p : pools)
+    for (const bool backward : {false, true}) list.push_back(pool(p, backward));
   for (const auto& net : networks) {
     const bool photos = net.size > 100;
     for (std::int64_t batch : {1, photos ? 16 : 64}) {

@@ -13,13 +13,12 @@
 
 #if defined(FORWARD)
 #define TAPS (KH * KW)
-#define A_ALONG_K 1
 #define B_ALONG_K 0
-// from: of the image's first channel; (iy0, ix0): what the first tap of the item's pixel sees.
+// (iy0, ix0): what the first tap of the item's pixel sees, at `from` in the first channel, which may lie outside of the image.
 #define GEMM_PARAMETERS                                                                                                    \
-  , IN(w), IN(x), const int rows, const int channels, const int w0, const int row0, const int from, const int seen_rows, \
+  , IN(w), IN(x), const int rows, const int channels, const int w0, const int row0, const int from, \
       const int H, const int W, const int iy0, const int ix0
-#define GEMM_ARGUMENTS , w_base, w_offset, x_base, x_offset, OG, CG, w0, row0, from, seen_rows, H, W, iy0, ix0
+#define GEMM_ARGUMENTS , w_base, w_offset, x_base, x_offset, OG, CG, w0, row0, from, H, W, iy0, ix0
 #define SEEN_Y(tap) (iy0 + (int)((tap) / KW) * DH)
 #define SEEN_X(tap) (ix0 + (int)((tap) % KW) * DW)
 #define LOAD_SEEN(i) LOAD(x, i)
@@ -33,17 +32,12 @@
 #define PH ((KH + SH - 1) / SH)
 #define PW ((KW + SW - 1) / SW)
 #define TAPS (PH * PW)
-#if BLOCKED
-#define A_ALONG_K 0
-#else
-#define A_ALONG_K 1
-#endif
 #define B_ALONG_K 0
-// from: of the image's first output channel; (oy0, ox0): where the phase's first tap (kh0, kw0) of the item's pixel was seen.
+// (oy0, ox0): where the phase's first tap (kh0, kw0) of the item's pixel was seen, at `from` in the first output channel.
 #define GEMM_PARAMETERS                                                                                                 \
   , IN(w), IN(y), const int rows, const int channels, const int w0, const int row0, const int kh0, const int kw0, const int from, \
-      const int seen_rows, const int OH, const int OW, const int oy0, const int ox0
-#define GEMM_ARGUMENTS , w_base, w_offset, y_base, y_offset, CG, OG, w0, row0, kh0, kw0, from, seen_rows, OH, OW, oy0, ox0
+      const int OH, const int OW, const int oy0, const int ox0
+#define GEMM_ARGUMENTS , w_base, w_offset, y_base, y_offset, CG, OG, w0, row0, kh0, kw0, from, OH, OW, oy0, ox0
 #define SEEN_Y(tap) (oy0 - (int)((tap) / PW) * (SH == 1 ? DH : 1))
 #define SEEN_X(tap) (ox0 - (int)((tap) % PW) * (SW == 1 ? DW : 1))
 #define LOAD_SEEN(i) LOAD(y, i)
@@ -80,7 +74,10 @@
 #endif
 
 #if defined(FORWARD) || defined(DATA)
+#define SEEN_AT(c, tap) \
+  (from + (c) * (SEEN_HEIGHT * SEEN_WIDTH) + (SEEN_Y(tap) - SEEN_Y(0)) * SEEN_WIDTH + SEEN_X(tap) - SEEN_X(0))
 #if BLOCKED
+#define A_ALONG_K 0
 #if RAGGED
 #define EXISTS(d) && channel0 + (d) < channels
 #else
@@ -89,19 +86,20 @@
 #define GEMM_SLICE(k0)                                                                                                          \
   const uint tap = (uint)((k0) / TK) % TAPS;                                                                                    \
   const int channel0 = (k0) / TK / TAPS * TK, sy = SEEN_Y(tap), sx = SEEN_X(tap), its_rows = (k0) < end && TAP_EXISTS(tap) ? rows : 0; \
-  const bool inside = its_rows > 0 && (uint)sy < (uint)seen_rows && (uint)sx < (uint)SEEN_WIDTH;                                  \
-  const int seen_at = from + (channel0 * SEEN_HEIGHT + sy) * SEEN_WIDTH + sx, weights_at = WEIGHT_AT(0, channel0, tap) - WEIGHT_AT(0, 0, 0);
+  const bool inside = its_rows > 0 && (uint)sy < (uint)SEEN_HEIGHT && (uint)sx < (uint)SEEN_WIDTH;                                  \
+  const int seen_at = SEEN_AT(channel0, tap), weights_at = WEIGHT_AT(0, channel0, tap) - WEIGHT_AT(0, 0, 0);
 #define GEMM_A(i, d) (row0 + (i) < its_rows EXISTS(d) ? LOAD(w, weights_at + WEIGHT_AT(row0 + (i), d, 0)) : 0.0f)
 #define GEMM_B(d, j) (inside EXISTS(d) ? LOAD_SEEN(seen_at + (d) * (SEEN_HEIGHT * SEEN_WIDTH)) : 0.0f)
 #else
+#define A_ALONG_K 1
 #define GEMM_SLICE(k0) const uint k = (uint)(k0);
 #define TAP(d) ((k + (d)) % TAPS)
 #define CHANNEL(d) ((int)((k + (d)) / TAPS))
 #define GEMM_A(i, d)                                                                                   \
   ((int)k + (d) < end && row0 + (i) < rows && TAP_EXISTS(TAP(d)) ? LOAD(w, WEIGHT_AT(row0 + (i), CHANNEL(d), TAP(d))) : 0.0f)
 #define GEMM_B(d, j)                                                                                                      \
-  ((int)k + (d) < end && TAP_EXISTS(TAP(d)) && (uint)SEEN_Y(TAP(d)) < (uint)seen_rows && (uint)SEEN_X(TAP(d)) < (uint)SEEN_WIDTH \
-       ? LOAD_SEEN(from + (CHANNEL(d) * SEEN_HEIGHT + SEEN_Y(TAP(d))) * SEEN_WIDTH + SEEN_X(TAP(d)))                     \
+  ((int)k + (d) < end && TAP_EXISTS(TAP(d)) && (uint)SEEN_Y(TAP(d)) < (uint)SEEN_HEIGHT && (uint)SEEN_X(TAP(d)) < (uint)SEEN_WIDTH \
+       ? LOAD_SEEN(SEEN_AT(CHANNEL(d), TAP(d)))                                                                              \
        : 0.0f)
 #endif
 #endif
@@ -139,9 +137,9 @@ __attribute__((reqd_work_group_size(GEMM_ITEMS, 1, 1))) kernel void conv2d_gpu(
 #if defined(FORWARD)
   const int group = (int)get_global_id(2) / parts, pixels = OH * OW;
   const int w0 = group * OG * CG * TAPS, mine = column0 + item % TN, image = mine / pixels, pixel = mine % pixels;
-  const int from = (image * C + group * CG) * H * W;
   // Beyond the last image nothing is seen.
-  const int seen_rows = image < N ? H : 0, iy0 = pixel / OW * SH - PT, ix0 = pixel % OW * SW - PL;
+  const int iy0 = image < N ? pixel / OW * SH - PT : -KH * DH, ix0 = pixel % OW * SW - PL;
+  const int from = ((image * C + group * CG) * H + iy0) * W + ix0;
   gemm_gpu(slices, begin, end, sum GEMM_ARGUMENTS);
   #pragma unroll
   for (int j = 0; j < RN; ++j) {
@@ -164,10 +162,9 @@ __attribute__((reqd_work_group_size(GEMM_ITEMS, 1, 1))) kernel void conv2d_gpu(
   const int height = max(0, (H - first_y + SH - 1) / SH), width = max(0, (W - first_x + SW - 1) / SW), pixels = height * width;
   const int w0 = group * OG * CG * KH * KW, mine = column0 + item % TN;
   const int image = pixels > 0 ? mine / pixels : N, pixel = pixels > 0 ? mine % pixels : 0;
-  const int from = (image * O + group * OG) * OH * OW;
-  const int seen_rows = image < N ? OH : 0;
-  const int oy0 = image < N ? (first_y + pixel / width * SH + PT - kh0) / SH : 0;
+  const int oy0 = image < N ? (first_y + pixel / width * SH + PT - kh0) / SH : -1;
   const int ox0 = image < N ? (first_x + pixel % width * SW + PL - kw0) / SW : 0;
+  const int from = ((image * O + group * OG) * OH + oy0) * OW + ox0;
   // Where the stride is larger than the kernel some phases have no taps.
   gemm_gpu(slices, begin, kh0 < KH && kw0 < KW ? end : begin, sum GEMM_ARGUMENTS);
   if (pixels == 0) return;

@@ -1,28 +1,15 @@
 // Max pooling: the largest element of each window, and where in its plane it lies (h * w: the window is all padding). The first of
-// equal elements is chosen; NaN wins. VW: that many outputs of a row at once where their windows lie inside, FIXED_WINDOWS and
-// STRIDE_W 1 or 2 only.
+// equal elements is chosen; NaN wins. VW: that many outputs of a row at once where their windows lie inside.
 #include "clnet.clh"
 #include "pool2d.clh"
 #ifdef VW
-#include "vector.clh"
+#include "pool2d_rows.clh"
 #if VW == 16
 #define LANES (VINT)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
 #elif VW == 8
 #define LANES (VINT)(0, 1, 2, 3, 4, 5, 6, 7)
 #else
 #define LANES (VINT)(0, 1, 2, 3)
-#endif
-// Outputs first..last - 1 of a row see no padding at the sides.
-#define INNER_FIRST ((LEFT + STRIDE_W - 1) / STRIDE_W)
-#define INNER_LAST min((w + LEFT - (KERNEL_W - 1) * DILATION_W - 1) / STRIDE_W + 1, out_w)
-// Element `column` of VW windows that begin at x[from].
-#if STRIDE_W == 1
-#define COLUMN(from, column) VLOAD(x, (from) + (column))
-#else
-// Even elements from the first on; for others the odd ones from the element before, so that no load leaves the row.
-#define COLUMN(from, column)                                                                                  \
-  ((column) == 0 ? (VFLOAT)(VLOAD(x, from).even, VLOAD(x, (from) + VW).even)                                  \
-                 : (VFLOAT)(VLOAD(x, (from) + (column)-1).odd, VLOAD(x, (from) + (column)-1 + VW).odd))
 #endif
 #endif
 

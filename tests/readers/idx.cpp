@@ -6,7 +6,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
-  const auto length = std::min<std::size_t>(data[0] | data[1] << 8, size - 2);
+  const auto length = std::min<std::size_t>(data[0] + 256U * data[1], size - 2);
   const clnet::test::MemoryFile labels(data + 2, length), images(data + 2 + length, size - 2 - length);
   try {
     const auto dataset = clnet::data::load_idx(images.path(), labels.path());

@@ -35,6 +35,7 @@ resnet18-infer-b1 resnet18-infer-b16 resnet18-train-b16 mobilenetv2-infer-b16 mo
 NETWORKS = "keras-cnn", "cnn", "resnet18", "mobilenetv2"
 RECURRENT = re.compile(r"(lstm|gru)-(\d+)-(forward|gradient)-b(\d+)$")
 AXES = re.compile(r"(conv|transposed)(\d)d-(\d+)-(\d+)-(\d+)-k(\d+)-s(\d+)-b(\d+)-(forward|train)$")
+POOL = re.compile(r"(max|avg)pool(\d)s(\d)-(\d+)-(\d+)-b(\d+)-(forward|backward)$")
 MODELS = re.compile(r"lstm-by-hand-128-t200-b32$|char-gpt-(train-b32|generate-b1)$|vit-tiny-infer-b\d+$|unet-128-train-b\d+$|mlp-infer-b1(-compiled)?$")
 CONVOLUTION = re.compile(r"(conv|conv1x1|depthwise(?=-\d+-\d+-b))-(\d+-\d+(?:-\d+)?)-b(\d+)-(forward|backward-data|backward-weights)$")
 
@@ -167,6 +168,21 @@ def axes_convolution(torch, name):
     return run
 
 
+def pool(torch, name):
+    """maxpool3s2-CHANNELS-SIZE-bN-(forward|backward), avgpool3s2-..."""
+    found = POOL.match(name)
+    if not found:
+        return None
+    kernel, stride, channels, size, batch = map(int, found.groups()[1:6])
+    function = getattr(torch.nn.functional, found[1] + "_pool2d")
+    x = torch.rand(batch, channels, size, size, requires_grad=found[7] == "backward")
+    y = function(x, kernel, stride, (kernel - 1) // 2)
+    if found[7] == "forward":
+        return lambda: function(x, kernel, stride, (kernel - 1) // 2)
+    g = torch.rand_like(y)
+    return lambda: torch.autograd.grad(y, x, g, retain_graph=True)
+
+
 def model_run(torch, name):
     """The work of an item of tools/bench_models.cpp; None for others."""
     nn, functional = torch.nn, torch.nn.functional
@@ -182,7 +198,7 @@ def model_run(torch, name):
             model.zero_grad()
             model(x)[0].sum().backward()
         return run
-    if run := axes_convolution(torch, name):
+    if run := axes_convolution(torch, name) or pool(torch, name):
         return run
     if name == "lstm-by-hand-128-t200-b32":
         # PyTorch's own LSTM, which is what its users would take.
@@ -404,7 +420,7 @@ def measure_torch(options, name, policy):
 
 def known(name):
     net = re.match(r"(.*)-(infer|train)-b\d+$", name)
-    return bool(re.match(r"matmul-\d+$", name) or RECURRENT.match(name) or AXES.match(name) or MODELS.match(name) or CONVOLUTION.match(name) or net and net[1] in NETWORKS)
+    return bool(re.match(r"matmul-\d+$", name) or RECURRENT.match(name) or AXES.match(name) or POOL.match(name) or MODELS.match(name) or CONVOLUTION.match(name) or net and net[1] in NETWORKS)
 
 
 def main():

@@ -26,7 +26,9 @@ void lower_pool(const AvgPool2dProblem& p, exec::Recorder& recorder, bool by_row
   auto& launch = recorder.kernel(name, name).in(p.backward ? "g" : "x", p.from).out(p.backward ? "dx" : "y", p.to);
   if (p.include_pad) launch.define("INCLUDE_PAD", 1);
   if (p.divisor != 0) launch.define("DIVISOR_OVERRIDE", p.divisor);
-  launch_pool(launch, windows, p.planes, height, width, by_rows ? pool_rows(p.planes, height, recorder.device()) : 0);
+  const auto rows = by_rows ? pool_rows(p.planes, height, recorder.device()) : 0;
+  const bool fixed = launch_pool(launch, windows, p.planes, height, width, rows);
+  if (const auto lanes = pool_vector_width(windows, recorder.device(), p.backward); fixed && lanes > 0) launch.define("VW", lanes);
   recorder.epilogue(launch, 1, p.planes * height * width);
 }
 

@@ -26,21 +26,10 @@ struct MaxPool2dBackwardProblem {
   Dtype dtype = Dtype::f32;
 };
 
-/// Outputs of a row that the kernel takes at once: at most those whose windows lie inside the row. 0: one by one.
-std::int64_t vector_width(const PoolWindows& p, const DeviceInfo& device) {
-  const auto reach = (p.kernel.width - 1) * p.dilation.width, stride = p.stride.width;
-  if (p.adaptive || stride > 2 || reach + 1 < stride || p.w + p.padding.left <= reach) return 0;
-  const auto first = (p.padding.left + stride - 1) / stride;
-  const auto last = std::min((p.w + p.padding.left - reach - 1) / stride + 1, p.out_w);
-  for (std::int64_t width : {16, 8, 4})
-    if (width <= device.native_float_width && width <= last - first) return width;
-  return 0;
-}
-
 void lower_forward(const MaxPool2dProblem& p, exec::Recorder& recorder, std::int64_t rows) {
   auto& launch = recorder.kernel("max_pool2d", "max_pool2d").in("x", p.x).out("y", p.y).out("index", p.index);
   const bool fixed = launch_pool(launch, p.windows, p.planes, p.windows.out_h, p.windows.out_w, rows);
-  if (const auto width = vector_width(p.windows, recorder.device()); fixed && width > 0) launch.define("VW", width);
+  if (const auto width = pool_vector_width(p.windows, recorder.device()); fixed && width > 0) launch.define("VW", width);
 }
 
 void lower_backward(const MaxPool2dBackwardProblem& p, exec::Recorder& recorder, std::int64_t rows) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "lib/ops/rows.h"
+
 namespace clnet::ops {
 
 Fields PoolWindows::fields() const {
@@ -51,6 +53,18 @@ std::optional<std::string> needs_vector_cpu(const DeviceInfo& device) {
 std::int64_t pool_rows(std::int64_t planes, std::int64_t height, const DeviceInfo& device) {
   const auto bands = std::max<std::int64_t>(1, 8 * device.compute_units / std::max<std::int64_t>(1, planes));
   return std::max<std::int64_t>(1, (height + bands - 1) / bands);
+}
+
+std::int64_t pool_vector_width(const PoolWindows& p, const DeviceInfo& device, bool backward) {
+  const auto reach = (p.kernel.width - 1) * p.dilation.width, stride = p.stride.width, left = p.padding.left;
+  if (p.adaptive || stride > 2 || reach + 1 < stride || p.w + left <= reach) return 0;
+  const auto first = ceil_div(left, stride), last = std::min((p.w + left - reach - 1) / stride + 1, p.out_w);
+  auto together = last - first;
+  if (backward)
+    together = (std::min(stride * last - left, p.w) - std::max<std::int64_t>(stride * first + reach - left, 0)) / stride;
+  for (std::int64_t width : {16, 8, 4})
+    if (width <= device.native_float_width && width <= together) return width;
+  return 0;
 }
 
 bool launch_pool(exec::Launch& launch, const PoolWindows& p, std::int64_t planes, std::int64_t height, std::int64_t width,
