@@ -1,5 +1,6 @@
 // Average pooling. INCLUDE_PAD: the divisor counts padding, up to the padded input's edge. VW: that many outputs of a row at once where
 // their windows lie inside.
+#include "clnet.clh"
 #ifdef VW
 #include "pool2d_rows.clh"
 #endif

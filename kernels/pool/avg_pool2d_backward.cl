@@ -1,5 +1,6 @@
 // The gradient of average pooling: each input element sums its share of the windows that cover it. VW: STRIDE_W * VW elements of a row
 // at once where their windows lie inside.
+#include "clnet.clh"
 #ifdef VW
 #include "pool2d_rows.clh"
 #endif
