@@ -73,7 +73,11 @@ Item pool(const Pool& p, bool backward) {
   const double bytes = 4.0 * static_cast<double>(p.n * p.channels * (p.size * p.size + out * out));
   return {fmt::format("{}pool{}s{}-{}-{}-b{}-{}", p.max ? "max" : "avg", p.kernel, p.stride, p.channels, p.size, p.n,
                       backward ? "backward" : "forward"),
-          bytes, "byte", 0, bytes, [p, out, backward]() -> Run {
+          bytes,
+          "byte",
+          0,
+          bytes,
+          [p, out, backward]() -> Run {
             const Tensor x = rand({p.n, p.channels, p.size, p.size}), g = rand({p.n, p.channels, out, out});
             eval({x, g});
             const auto run = [p](const Tensor& t) {

@@ -36,14 +36,15 @@ constexpr AxesConv axes_convs[] = {
     {3, false, 4, 64, 64, 8, 3, 1},     {3, false, 1, 3, 32, 48, 5, 2},      {3, false, 8, 32, 64, 12, 3, 1},
     {3, false, 2, 64, 64, 16, 1, 1},    {1, true, 16, 64, 32, 512, 4, 2},    {1, true, 8, 128, 64, 1024, 16, 8},
     {1, true, 32, 32, 32, 256, 3, 1},   {2, true, 16, 64, 32, 32, 4, 2},     {2, true, 8, 128, 64, 28, 2, 2},
-    {2, true, 16, 100, 128, 8, 4, 2},  {2, true, 64, 100, 128, 7, 3, 1}, {2, true, 64, 64, 1, 14, 4, 2},   {3, true, 2, 32, 16, 16, 2, 2},      {3, true, 2, 32, 32, 8, 4, 2}};
+    {2, true, 16, 100, 128, 8, 4, 2},   {2, true, 64, 100, 128, 7, 3, 1},    {2, true, 64, 64, 1, 14, 4, 2},
+    {3, true, 2, 32, 16, 16, 2, 2},     {3, true, 2, 32, 32, 8, 4, 2}};
 
 /// A pool over planes of {n, channels, size, size}, padding (kernel - 1) / 2.
 struct Pool {
   bool max;
   std::int64_t n, channels, size, kernel, stride;
 };
-constexpr Pool pools[] = {{true, 16, 64, 112, 3, 2},  {false, 16, 64, 112, 3, 2}, {true, 2, 32, 512, 3, 2},
+constexpr Pool pools[] = {{true, 16, 64, 112, 3, 2}, {false, 16, 64, 112, 3, 2}, {true, 2, 32, 512, 3, 2},
                           {false, 2, 32, 512, 3, 2}, {true, 2, 32, 512, 2, 2},   {false, 2, 32, 512, 2, 2},
                           {false, 16, 64, 112, 3, 1}};
 

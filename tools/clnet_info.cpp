@@ -81,6 +81,10 @@ void print(const DeviceInfo& info, bool chosen) {
       fmt::format("{} at {} MHz, work-groups up to {}", info.compute_units, info.clock_mhz, info.max_work_group_size));
   row("memory", fmt::format("{}, largest allocation {}, local {}", size(info.global_memory), size(info.max_allocation),
                             size(info.local_memory)));
+  if (info.cache > 0) row("cache", fmt::format("{}, lines of {} bytes", size(info.cache), info.cache_line));
+  if (!info.generation.empty() || info.sub_group_size > 0)
+    row("generation", fmt::format("{}, sub-groups of {}, {}matrix units", info.generation.empty() ? "not told" : info.generation,
+                                  info.sub_group_size, info.matrix_units ? "" : "no "));
   row("float vector",
       fmt::format("{} wide, kernels for {}", info.native_float_width, info.prefers_vector_kernels ? "CPUs" : "GPUs"));
   row("capabilities", fmt::format("{}", fmt::join(capabilities(info), ", ")));
@@ -108,6 +112,11 @@ ordered_json to_json(const DeviceInfo& info, bool chosen) {
           {"global_memory", info.global_memory},
           {"max_allocation", info.max_allocation},
           {"local_memory", info.local_memory},
+          {"cache", info.cache},
+          {"cache_line", info.cache_line},
+          {"generation", info.generation},
+          {"sub_group_size", info.sub_group_size},
+          {"matrix_units", info.matrix_units},
           {"base_address_alignment", info.base_address_alignment},
           {"native_float_width", info.native_float_width},
           {"prefers_vector_kernels", info.prefers_vector_kernels},

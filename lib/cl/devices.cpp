@@ -10,6 +10,7 @@
 #include "lib/base/env.h"
 #include "lib/base/log.h"
 #include "lib/cl/check.h"
+#include "lib/cl/generation.h"
 #include "lib/cl/lifetime.h"
 #include "lib/cl/quirk_file.h"
 #include "lib/cl/quirks.h"
@@ -92,7 +93,9 @@ DeviceInfo describe(const cl::Device& device) {
     info.native_float_width = std::max(static_cast<int>(device.getInfo<CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT>()), 1);
     info.unified_memory = device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>() != 0;
     info.images = device.getInfo<CL_DEVICE_IMAGE_SUPPORT>() != 0;
-    std::istringstream extensions(device.getInfo<CL_DEVICE_EXTENSIONS>());
+    const auto words = trimmed(device.getInfo<CL_DEVICE_EXTENSIONS>());
+    describe_generation(device, words, info);
+    std::istringstream extensions(words);
     for (std::string extension; extensions >> extension;) {
       if (extension == "cl_khr_fp16") info.fp16 = true;
       if (extension == "cl_khr_fp64") info.fp64 = true;

@@ -60,6 +60,22 @@ TEST_CASE("a training step of ResNet-18 on an RTX 3090 is at most 220 commands")
   CHECK(commands <= 220);
 }
 
+TEST_CASE("a device tells its generation") {
+  const auto info = Device::current().info();
+  const std::string device = std::getenv("NULL_OPENCL_DEVICE");
+  const auto expect = [&](const char* generation, std::size_t sub_group, bool matrix_units) {
+    CHECK(info.generation == generation);
+    CHECK(info.sub_group_size == sub_group);
+    CHECK(info.matrix_units == matrix_units);
+  };
+  if (device == "rtx3090") expect("sm_86", 32, true);
+  if (device == "rx7900xtx") expect("gfx1100", 32, true);
+  if (device == "a770") expect("", 32, false);
+  if (device.starts_with("cpu")) expect("", 0, false);
+  CHECK(info.cache == 1 << 20);
+  CHECK(info.cache_line == 64);
+}
+
 TEST_CASE("memory is counted by the driver as by the library") {
   auto device = Device::current();
   device.trim();

@@ -5,6 +5,7 @@ namespace null_opencl {
 
 // What the device says beyond OpenCL's headers, and CLBlast asks.
 constexpr cl_device_info capability_major_nv = 0x4000, capability_minor_nv = 0x4001, board_name_amd = 0x4038;
+constexpr cl_device_info warp_size_nv = 0x4003, wavefront_width_amd = 0x4043, sub_group_sizes_intel = 0x4108;
 
 _cl_platform_id the_platform;
 _cl_device_id the_device;
@@ -40,6 +41,7 @@ cl_int get_devices(cl_platform_id, cl_device_type type, cl_uint room, cl_device_
 cl_int get_device_info(cl_device_id, cl_device_info what, std::size_t room, void* target, std::size_t* needed) {
   const Answer answer{room, target, needed};
   const Profile& device = *profile();
+  constexpr std::size_t intel_sub_groups[] = {8, 16, 32};
   const std::size_t group[3] = {device.max_work_group_size, device.max_work_group_size, device.max_work_group_size};
   constexpr cl_device_fp_config arithmetic = CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST | CL_FP_FMA;
   switch (what) {
@@ -64,6 +66,7 @@ cl_int get_device_info(cl_device_id, cl_device_info what, std::size_t room, void
     case CL_DEVICE_LOCAL_MEM_TYPE: return answer.value<cl_device_local_mem_type>(CL_LOCAL);
     case CL_DEVICE_MEM_BASE_ADDR_ALIGN: return answer.value(device.address_alignment_bits);
     case CL_DEVICE_MAX_PARAMETER_SIZE: return answer.value(device.max_parameter_size);
+    case CL_DEVICE_GLOBAL_MEM_CACHE_SIZE: return answer.value(device.cache);
     case CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE: return answer.value<cl_uint>(64);
     case CL_DEVICE_ADDRESS_BITS: return answer.value<cl_uint>(64);
     case CL_DEVICE_HOST_UNIFIED_MEMORY: return answer.value<cl_bool>(device.unified_memory);
@@ -80,6 +83,10 @@ cl_int get_device_info(cl_device_id, cl_device_info what, std::size_t room, void
     case CL_DEVICE_REFERENCE_COUNT: return answer.value<cl_uint>(1);
     case capability_major_nv: return device.capability_major ? answer.value(device.capability_major) : CL_INVALID_VALUE;
     case capability_minor_nv: return device.capability_major ? answer.value(device.capability_minor) : CL_INVALID_VALUE;
+    case warp_size_nv: return device.capability_major ? answer.value<cl_uint>(32) : CL_INVALID_VALUE;
+    case wavefront_width_amd: return *device.board ? answer.value(device.wavefront) : CL_INVALID_VALUE;
+    case sub_group_sizes_intel:
+      return device.intel_sub_groups ? answer.bytes(intel_sub_groups, sizeof intel_sub_groups) : CL_INVALID_VALUE;
     case board_name_amd: return *device.board ? answer.text(device.board) : CL_INVALID_VALUE;
     default: return CL_INVALID_VALUE;
   }

@@ -51,7 +51,8 @@ constexpr Profile nvidia(const char* key, const char* name, cl_uint units, cl_ui
           .capability_minor = minor};
 }
 
-constexpr Profile amd(const char* key, const char* name, const char* board, cl_uint units, cl_uint mhz, cl_ulong memory) {
+constexpr Profile amd(const char* key, const char* name, const char* board, cl_uint units, cl_uint mhz, cl_ulong memory,
+                      cl_uint wavefront) {
   return {.key = key,
           .platform = "AMD Accelerated Parallel Processing",
           .vendor = "Advanced Micro Devices, Inc.",
@@ -70,7 +71,8 @@ constexpr Profile amd(const char* key, const char* name, const char* board, cl_u
           .max_allocation = memory / 8 * 7,
           .max_work_group_size = 256,
           .max_parameter_size = 1024,
-          .unified_memory = false};
+          .unified_memory = false,
+          .wavefront = wavefront};
 }
 
 constexpr Profile intel(const char* key, const char* name, cl_uint units, cl_uint mhz, cl_ulong memory, std::size_t group,
@@ -93,7 +95,8 @@ constexpr Profile intel(const char* key, const char* name, cl_uint units, cl_uin
           .max_allocation = 4 * gib,
           .max_work_group_size = group,
           .max_parameter_size = 2048,
-          .unified_memory = unified};
+          .unified_memory = unified,
+          .intel_sub_groups = true};
 }
 
 /// A CPU of no vendor: no quirk applies to it.
@@ -128,8 +131,8 @@ constexpr std::array profiles{
     nvidia("rtx3090", "NVIDIA GeForce RTX 3090", 82, 1695, 24 * gib, 8, 6),
     nvidia("a100", "NVIDIA A100-PCIE-40GB", 108, 1410, 40 * gib, 8, 0),
     nvidia("h100", "NVIDIA H100 PCIe", 114, 1755, 80 * gib, 9, 0),
-    amd("mi50", "gfx906:sramecc+:xnack-", "AMD Instinct MI50", 60, 1725, 16 * gib),
-    amd("rx7900xtx", "gfx1100", "Radeon RX 7900 XTX", 48, 2526, 24 * gib),
+    amd("mi50", "gfx906:sramecc+:xnack-", "AMD Instinct MI50", 60, 1725, 16 * gib, 64),
+    amd("rx7900xtx", "gfx1100", "Radeon RX 7900 XTX", 48, 2526, 24 * gib, 32),
     intel("a770", "Intel(R) Arc(TM) A770 Graphics", 512, 2400, 16 * gib, 1024, false),
     intel("uhd630", "Intel(R) UHD Graphics 630", 24, 1150, 12 * gib, 256, true),
 };

@@ -15,7 +15,10 @@ struct Profile {
   cl_ulong local_memory, global_memory, max_allocation;
   std::size_t max_work_group_size, max_parameter_size;
   bool unified_memory;
+  cl_ulong cache = 1 << 20;
   cl_uint capability_major = 0, capability_minor = 0;  ///< NVIDIA only
+  cl_uint wavefront = 0;                               ///< AMD only
+  bool intel_sub_groups = false;
 };
 
 /// Work-items of a group that a built kernel may have: NULL_OPENCL_KERNEL_GROUP, or as many as the device.

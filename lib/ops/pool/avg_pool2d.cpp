@@ -28,7 +28,8 @@ void lower_pool(const AvgPool2dProblem& p, exec::Recorder& recorder, bool by_row
   if (p.divisor != 0) launch.define("DIVISOR_OVERRIDE", p.divisor);
   const auto rows = by_rows ? pool_rows(p.planes, height, recorder.device()) : 0;
   const bool fixed = launch_pool(launch, windows, p.planes, height, width, rows);
-  if (const auto lanes = pool_vector_width(windows, recorder.device(), p.backward); fixed && lanes > 0) launch.define("VW", lanes);
+  if (const auto lanes = pool_vector_width(windows, recorder.device(), p.backward); fixed && lanes > 0)
+    launch.define("VW", lanes);
   recorder.epilogue(launch, 1, p.planes * height * width);
 }
 

@@ -30,8 +30,8 @@ struct PoolWindows {
 /// rows of the grid.
 bool launch_pool(exec::Launch& launch, const PoolWindows& windows, std::int64_t planes, std::int64_t height, std::int64_t width,
                  std::int64_t rows);
-/// Outputs of a row, or with `backward` strides of inputs, that a kernel by rows takes at once (kernels/pool/pool2d_rows.clh): at most
-/// those whose windows lie inside the row. 0: one by one.
+/// Outputs of a row, or with `backward` strides of inputs, that a kernel by rows takes at once (kernels/pool/pool2d_rows.clh): at
+/// most those whose windows lie inside the row. 0: one by one.
 std::int64_t pool_vector_width(const PoolWindows& windows, const DeviceInfo& device, bool backward = false);
 /// Iterations of a work-item that makes one element from its window, or one gradient from the windows that cover its element.
 std::int64_t window_elements(const PoolWindows& windows);

@@ -1,0 +1,70 @@
+#include "lib/cl/generation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace clnet::ocl {
+
+namespace {
+
+// cl_nv_device_attribute_query, cl_amd_device_attribute_query, cl_intel_required_subgroup_size.
+constexpr cl_device_info capability_major_nv = 0x4000, capability_minor_nv = 0x4001, warp_size_nv = 0x4003;
+constexpr cl_device_info wavefront_width_amd = 0x4043, sub_group_sizes_intel = 0x4108;
+
+/// 0 where the driver does not know the question.
+template <class T>
+T ask(const cl::Device& device, cl_device_info what) {
+  T value = 0;
+  return clGetDeviceInfo(device(), what, sizeof value, &value, nullptr) == CL_SUCCESS ? value : T{0};
+}
+
+std::size_t largest_sub_group(const cl::Device& device) {
+  std::array<std::size_t, 8> sizes{};
+  std::size_t bytes = 0;
+  if (clGetDeviceInfo(device(), sub_group_sizes_intel, sizeof sizes, sizes.data(), &bytes) != CL_SUCCESS) return 0;
+  return *std::max_element(sizes.begin(), sizes.end());
+}
+
+bool contains(std::string_view words, std::string_view word) {
+  for (std::size_t at = words.find(word); at != std::string_view::npos; at = words.find(word, at + 1)) {
+    const auto end = at + word.size();
+    if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' ')) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool has_matrix_units(std::string_view generation) {
+  if (generation.starts_with("sm_")) {
+    int capability = 0;
+    std::from_chars(generation.data() + 3, generation.data() + generation.size(), capability);
+    return capability >= 70;
+  }
+  for (const std::string_view prefix : {"gfx908", "gfx90a", "gfx94", "gfx95", "gfx11", "gfx12"})
+    if (generation.starts_with(prefix)) return true;
+  return false;
+}
+
+void describe_generation(const cl::Device& device, std::string_view extensions, DeviceInfo& info) {
+  info.cache = ask<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
+  info.cache_line = ask<cl_uint>(device, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE);
+  if (contains(extensions, "cl_nv_device_attribute_query")) {
+    const auto major = ask<cl_uint>(device, capability_major_nv);
+    if (major > 0) info.generation = fmt::format("sm_{}{}", major, ask<cl_uint>(device, capability_minor_nv));
+    info.sub_group_size = ask<cl_uint>(device, warp_size_nv);
+  } else if (contains(extensions, "cl_amd_device_attribute_query")) {
+    // ROCm's name of a device: gfx90a:sramecc+:xnack-.
+    if (info.name.starts_with("gfx")) info.generation = info.name.substr(0, info.name.find(':'));
+    info.sub_group_size = ask<cl_uint>(device, wavefront_width_amd);
+  } else if (contains(extensions, "cl_intel_required_subgroup_size")) {
+    info.sub_group_size = largest_sub_group(device);
+  }
+  info.matrix_units =
+      has_matrix_units(info.generation) || contains(extensions, "cl_intel_subgroup_matrix_multiply_accumulate");
+}
+
+}  // namespace clnet::ocl
