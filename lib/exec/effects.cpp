@@ -54,7 +54,7 @@ Effects::~Effects() {
   for (const auto& node : nodes) node->inputs.clear();
 }
 
-bool Effects::add(std::span<const std::shared_ptr<Node>> nodes) {
+bool Effects::add(std::span<const std::shared_ptr<Node>> nodes, std::span<const CallEffect> more) {
   bool found = false;
   std::vector<std::pair<std::shared_ptr<Effect>, std::shared_ptr<Node>>> pending;
   for (const auto& node : nodes) {
@@ -66,6 +66,8 @@ bool Effects::add(std::span<const std::shared_ptr<Node>> nodes) {
       found = true;
     }
   }
+  for (const auto& [value, effect] : more)
+    if (seen_.insert(effect.get()).second) pending.emplace_back(effect, value.node());
   std::sort(pending.begin(), pending.end(), [](const auto& a, const auto& b) { return a.first->order < b.first->order; });
   for (const auto& [effect, node] : pending) apply(effect, node);
   return found || !pending.empty();

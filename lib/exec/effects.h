@@ -11,6 +11,7 @@
 
 #include "clnet/tensor.h"
 #include "lib/exec/record/work.h"
+#include "lib/graph/capture.h"
 #include "lib/graph/slot.h"
 
 namespace clnet::exec {
@@ -29,9 +30,9 @@ class Effects {
   Effects(const Effects&) = delete;
   Effects& operator=(const Effects&) = delete;
 
-  /// Takes up what the nodes bring, which come in the program's order, and no earlier call has seen, and builds the new values as
-  /// graph, which may bring more. False: nothing new.
-  bool add(std::span<const std::shared_ptr<Node>> nodes);
+  /// Takes up what the nodes bring, which come in the program's order, `more` effects, and no earlier call has seen, and builds
+  /// the new values as graph, which may bring more. False: nothing new.
+  bool add(std::span<const std::shared_ptr<Node>> nodes, std::span<const CallEffect> more = {});
   /// What was asked for, then the values of slots.
   std::vector<Tensor> wanted() const;
   /// To be called once all of wanted() has values.

@@ -298,3 +298,48 @@ TEST_CASE("a compiled function draws the numbers that the plain one would, in ev
   for (const auto& values : expected) compare("drawn", to_array(g(x)), values, 0);
   CHECK(g.graphs() == 1);
 }
+
+TEST_CASE("a parameter follows inputs, parameters and values from outside in every call of a compiled function") {
+  const auto blend = [](const Tensor& now, const Tensor& value) { return now * 0.5 + value; };
+  const auto last = [](const Tensor&, const Tensor& value) { return value; };
+  nn::Parameter mean_of_inputs(zeros({4})), newest(zeros({4})), count(zeros({4})), average(zeros({4})), sums(zeros({4}));
+  nn::Parameter weight(input({4}, 1));
+  const Tensor one = ones({4}).detach(), waiting = relu(input({4}, 2)) + 1.0;
+  const auto g = compile([&](const Tensor& x) {
+    mean_of_inputs.follow(x, blend);
+    newest.follow(x, last);
+    count.follow(one, [](const Tensor& now, const Tensor& value) { return now + value; });
+    average.follow(weight.value(), blend);
+    sums.follow(x * 2.0, blend);
+    sums.follow(waiting, blend);
+    return x * weight.value();
+  });
+  Tensor blended = zeros({4}), weights = blended, summed = blended;
+  for (std::uint64_t k = 0; k < 3; ++k) {
+    const Tensor x = input({4}, 10 + k);
+    blended = (blended * 0.5 + x).detach();
+    weights = (weights * 0.5 + weight.value()).detach();
+    summed = (summed * 0.5 + waiting).detach();
+    compare("result", to_array(g(x)), to_array(x * weight.value()), 1e-6);
+    compare("mean of inputs", to_array(mean_of_inputs.value()), to_array(blended), 1e-6);
+    compare("newest", to_array(newest.value()), to_array(x), 0);
+    compare("count", to_array(count.value()), to_array(full({4}, static_cast<double>(k + 1))), 0);
+    compare("average", to_array(average.value()), to_array(weights), 1e-6);
+    compare("sums", to_array(sums.value()), to_array(summed), 1e-6);
+    weight.set(input({4}, 20 + k));
+  }
+  CHECK(g.graphs() == 1);
+}
+
+TEST_CASE("a compiled function may do nothing but let a parameter follow") {
+  nn::Parameter newest(zeros({2}));
+  const auto g = compile([&](const Tensor& x) {
+    newest.follow(x, [](const Tensor&, const Tensor& value) { return value; });
+    return std::vector<Tensor>{};
+  });
+  for (std::uint64_t k = 0; k < 2; ++k) {
+    const Tensor x = input({2}, k);
+    CHECK(g(x).empty());
+    compare("newest", to_array(newest.value()), to_array(x), 0);
+  }
+}
