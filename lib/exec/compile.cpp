@@ -259,6 +259,8 @@ std::vector<Tensor> CompiledCalls::call(const Function& f, const std::vector<Ten
       built = build(f, inputs, switches);
       impl_->graphs.push_front(built);
       if (impl_->graphs.size() > Impl::most) impl_->graphs.pop_back();
+    } else {
+      for (const auto& [what, set] : built->capture.settings) set();
     }
   }
   return run(*built, inputs, first);

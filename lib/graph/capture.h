@@ -35,6 +35,8 @@ struct Capture {
   std::unordered_map<const Slot*, Tensor> stand_ins;
   std::vector<Changing<std::function<Tensor()>>> drawn;  ///< seeds and offsets of random numbers, in the program's order
   std::vector<std::function<bool()>> conditions;         ///< each: what the host decided by is as it was
+  /// What the function sets on the host, by where that is: each to be done again by a call that does not run the function.
+  std::unordered_map<const void*, std::function<void()>> settings;
   std::vector<CallEffect> effects;
   const std::uint64_t first = Node::next_sequence();  ///< what was written down before it is no value of a call
 

@@ -343,3 +343,62 @@ TEST_CASE("a compiled function may do nothing but let a parameter follow") {
     compare("newest", to_array(newest.value()), to_array(x), 0);
   }
 }
+
+TEST_CASE("a compiled function that switches modes is built once, and leaves them as it would") {
+  nn::Sequential model{nn::Linear{4, 4}, nn::Dropout{0.5}};
+  nn::Dropout other{0.5};
+  int calls = 0;
+  const Tensor x = input({3, 4}, 1);
+  const auto infer = compile([&](const Tensor& t) {
+    ++calls;
+    model.eval();
+    const Tensor y = model(t);
+    model.train();
+    model.child("1").train(false);
+    return other(y);
+  });
+  other.eval();
+  for (int k = 0; k < 3; ++k) {
+    model.train(k != 1);
+    model.child("0").train(k == 1);
+    const Tensor found = infer(x);
+    CHECK(model.training());
+    CHECK(model.child("0").training());
+    CHECK(!model.child("1").training());
+    model.eval();
+    compare("result", to_array(found), to_array(model(x)), 1e-6);
+  }
+  CHECK(calls == 1);
+  // A mode that is read before it is set counts, and each graph leaves its own.
+  const auto turn = compile([&](const Tensor& t) {
+    const Tensor y = other(t);
+    other.train(!other.training());
+    return y;
+  });
+  other.eval();
+  for (int k = 0; k < 4; ++k) {
+    const Tensor found = turn(x);
+    CHECK(other.training() == (k % 2 == 0));
+    if (k % 2 == 0) compare("inference", to_array(found), to_array(x), 0);
+  }
+  CHECK(turn.graphs() == 2);
+  // So do modes that are kept; whoever replaces a layer gets another graph, which sets that one's.
+  const auto kept = compile([&](const Tensor& t) {
+    const nn::KeptModes modes(model);
+    model.eval();
+    return model(t);
+  });
+  model.train();
+  for (int k = 0; k < 2; ++k) {
+    (void)kept(x);
+    CHECK(model.training());
+    CHECK(model.child("1").training());
+  }
+  CHECK(kept.graphs() == 1);
+  model.replace("1", nn::Dropout{0.25});
+  const Tensor replaced = kept(x);
+  CHECK(model.child("1").training());
+  model.eval();
+  compare("replaced", to_array(replaced), to_array(model(x)), 1e-6);
+  CHECK(kept.graphs() == 2);
+}
