@@ -86,9 +86,10 @@ class Compiled {
 ///   });
 ///
 /// In each call parameters and buffers have their present values, random numbers are new ones, and what follows a value
-/// (Parameter::follow, running statistics) is updated. Where f asked whether a module is in training, which layer has replaced
-/// another, or in which Autocast it is called, another answer builds another graph; up to 64 are kept. Everything else that f
-/// looks at on the host (numbers, flags, tensors that are no parameters) stays as it was in the first call.
+/// (Parameter::follow, running statistics) is updated as the call ends. Modes that f sets are set by every call. Where f asked
+/// whether a module is in training, which layer has replaced another, or in which Autocast it is called, another answer builds
+/// another graph; up to 64 are kept. Everything else that f looks at on the host (numbers, flags, tensors that are no parameters)
+/// stays as it was in the first call.
 ///
 /// f may only build graph: reading or detaching a value that depends on its inputs or on parameters, setting parameters, and
 /// Optimizer::step throw Error; stop_gradient() is graph, and a step is made with Optimizer::apply outside. A function of no

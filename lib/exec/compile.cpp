@@ -117,7 +117,6 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
     given.push_back(make_leaf(input.spec(), nothing));
   }
   const Capturing here(&built->capture);
-  const auto first = Node::next_sequence();
   const auto outputs = f(given);
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (!outputs[i].defined()) throw Error(fmt::format("compile: result {} of the function is an undefined tensor", i));
@@ -127,10 +126,11 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
   for (;;) {
     exec::Effects effects(outputs);
     exec::Collector collector;
-    for (auto fresh = collector.add(outputs); effects.add(fresh);) fresh = collector.add(effects.wanted());
+    for (auto fresh = collector.add(outputs); effects.add(fresh, built->capture.effects);)
+      fresh = collector.add(effects.wanted());
     work = exec::collect(effects.wanted());
     changes = effects.changes();
-    const auto outside = from_outside(work, first);
+    const auto outside = from_outside(work, built->capture.first);
     if (outside.empty()) break;
     const Capturing none(nullptr);
     eval(outside);
@@ -172,6 +172,7 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
   slots.clear();
   built->capture.stand_ins.clear();
   drawn.clear();
+  built->capture.effects.clear();
   return built;
 }
 
@@ -202,7 +203,12 @@ std::vector<Tensor> run(Built& built, const std::vector<Tensor>& inputs, bool fi
   const auto value_at = [&](const Built::Source& source) {
     return source.computed ? std::shared_ptr<Value>(results[source.index]) : values[source.index];
   };
-  if (!built.work.nodes.empty()) {
+  const auto change_slots = [&] {
+    for (const auto& [slot, source] : built.changes) slot->value = make_leaf(*slot, source.spec, value_at(source));
+  };
+  if (built.work.nodes.empty()) {
+    change_slots();
+  } else {
     const auto device = exec::device_of(values, nullptr);
     const auto is_here = [&](const auto& entry) { return entry.first.lock() == device; };
     std::shared_ptr<exec::Plan> known;
@@ -214,7 +220,7 @@ std::vector<Tensor> run(Built& built, const std::vector<Tensor>& inputs, bool fi
     auto plan = known;
     exec::execute(built.work, leaves, values, device, plan, [&](const exec::Results& made) {
       results = made;
-      for (const auto& [slot, source] : built.changes) slot->value = make_leaf(*slot, source.spec, value_at(source));
+      change_slots();
     });
     if (plan != known) {
       const std::lock_guard lock(built.mutex);
@@ -253,6 +259,8 @@ std::vector<Tensor> CompiledCalls::call(const Function& f, const std::vector<Ten
       built = build(f, inputs, switches);
       impl_->graphs.push_front(built);
       if (impl_->graphs.size() > Impl::most) impl_->graphs.pop_back();
+    } else {
+      for (const auto& [what, set] : built->capture.settings) set();
     }
   }
   return run(*built, inputs, first);

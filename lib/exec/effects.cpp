@@ -54,7 +54,7 @@ Effects::~Effects() {
   for (const auto& node : nodes) node->inputs.clear();
 }
 
-bool Effects::add(std::span<const std::shared_ptr<Node>> nodes) {
+bool Effects::add(std::span<const std::shared_ptr<Node>> nodes, std::span<const CallEffect> more) {
   bool found = false;
   std::vector<std::pair<std::shared_ptr<Effect>, std::shared_ptr<Node>>> pending;
   for (const auto& node : nodes) {
@@ -66,6 +66,8 @@ bool Effects::add(std::span<const std::shared_ptr<Node>> nodes) {
       found = true;
     }
   }
+  for (const auto& [value, effect] : more)
+    if (seen_.insert(effect.get()).second) pending.emplace_back(effect, value.node());
   std::sort(pending.begin(), pending.end(), [](const auto& a, const auto& b) { return a.first->order < b.first->order; });
   for (const auto& [effect, node] : pending) apply(effect, node);
   return found || !pending.empty();
@@ -96,9 +98,12 @@ std::vector<Tensor> Effects::wanted() const {
   return all;
 }
 
-void Effects::commit() {
+void Effects::commit(const std::function<std::shared_ptr<Value>(const Tensor&)>& value_of) {
   std::vector<Tensor> leaves;
-  for (const auto& [slot, value] : changes_) leaves.push_back(make_leaf(*slot, value.spec(), value_of(value)));
+  for (const auto& [slot, tensor] : changes_) {
+    auto value = exec::value_of(tensor);
+    leaves.push_back(make_leaf(*slot, tensor.spec(), value ? std::move(value) : value_of(tensor)));
+  }
   if (!waiting_.empty()) {
     auto& all = finished();
     const std::lock_guard lock(all.mutex);

@@ -2,6 +2,7 @@
 // computed along the way.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -9,14 +10,16 @@
 #include <utility>
 #include <vector>
 
+#include "clnet/export.h"
 #include "clnet/tensor.h"
 #include "lib/exec/record/work.h"
+#include "lib/graph/capture.h"
 #include "lib/graph/slot.h"
 
 namespace clnet::exec {
 
 /// Nothing is changed before commit(): an evaluation that fails leaves slots and effects as they were.
-class Effects {
+class CLNET_API Effects {
  public:
   struct Change {
     std::shared_ptr<Slot> slot;
@@ -29,13 +32,13 @@ class Effects {
   Effects(const Effects&) = delete;
   Effects& operator=(const Effects&) = delete;
 
-  /// Takes up what the nodes bring, which come in the program's order, and no earlier call has seen, and builds the new values as
-  /// graph, which may bring more. False: nothing new.
-  bool add(std::span<const std::shared_ptr<Node>> nodes);
+  /// Takes up what the nodes bring, which come in the program's order, `more` effects, and no earlier call has seen, and builds
+  /// the new values as graph, which may bring more. False: nothing new.
+  bool add(std::span<const std::shared_ptr<Node>> nodes, std::span<const CallEffect> more = {});
   /// What was asked for, then the values of slots.
   std::vector<Tensor> wanted() const;
-  /// To be called once all of wanted() has values.
-  void commit();
+  /// To be called once all of wanted() has values; `value_of` gives those that have been taken away again meanwhile.
+  void commit(const std::function<std::shared_ptr<Value>(const Tensor&)>& value_of);
   /// The slots that change, and their new values.
   const std::vector<Change>& changes() const { return changes_; }
 

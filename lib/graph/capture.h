@@ -12,10 +12,17 @@
 
 namespace clnet {
 
+struct Effect;
 struct Slot;
 
 /// Stands for the value of an input or a slot, which is another one in each call: what depends on it cannot be read.
 struct CLNET_API InputValue : Value {};
+
+/// An effect of every call, on a value that is there when the call begins.
+struct CallEffect {
+  Tensor value;
+  std::shared_ptr<Effect> effect;
+};
 
 struct Capture {
   /// A leaf that is another one in each call: what it was in the first, and where the next comes from.
@@ -28,6 +35,10 @@ struct Capture {
   std::unordered_map<const Slot*, Tensor> stand_ins;
   std::vector<Changing<std::function<Tensor()>>> drawn;  ///< seeds and offsets of random numbers, in the program's order
   std::vector<std::function<bool()>> conditions;         ///< each: what the host decided by is as it was
+  /// What the function sets on the host, by where that is: each to be done again by a call that does not run the function.
+  std::unordered_map<const void*, std::function<void()>> settings;
+  std::vector<CallEffect> effects;
+  const std::uint64_t first = Node::next_sequence();  ///< what was written down before it is no value of a call
 
   /// What stands for the slot's value: one leaf, whoever asks.
   CLNET_API Tensor value_of(const std::shared_ptr<Slot>& slot);

@@ -29,11 +29,30 @@ struct Module::State {
   std::function<Tensor(const Tensor&)> successor_call;
   std::function<Module*()> successor_layer;
 
+  /// In a function that compile() runs, its graph holds for the modes that it finds, and each call leaves those that it sets.
+  static bool mode(const std::shared_ptr<State>& state) {
+    const bool on = state->training;
+    if (auto* capture = capturing(); capture && !capture->settings.contains(state.get()))
+      capture->conditions.emplace_back([state, on] { return state->training == on; });
+    return on;
+  }
+  static void set_mode(const std::shared_ptr<State>& state, bool on) {
+    state->training = on;
+    if (auto* capture = capturing()) capture->settings[state.get()] = [state, on] { state->training = on; };
+  }
+
   /// What stands for this state now.
   static const std::shared_ptr<State>& present(const std::shared_ptr<State>& state) {
     const auto* at = &state;
     while ((*at)->successor) at = &(*at)->successor;
     return *at;
+  }
+
+  /// The same; in a function that compile() runs, its graph holds as long as that does.
+  static const std::shared_ptr<State>& noted_present(const std::shared_ptr<State>& state) {
+    const auto& found = present(state);
+    if (auto* capture = capturing()) capture->conditions.emplace_back([state, was = found] { return present(state) == was; });
+    return found;
   }
 
   /// The copy that belongs to the clone that is being made, or the state itself where none is.
@@ -126,7 +145,7 @@ struct Module::State {
   template <class See>
   static void each(const std::shared_ptr<State>& state, const See& see) {
     see(state);
-    for (const auto& [name, child] : state->children) each(present(child), see);
+    for (const auto& [name, child] : state->children) each(noted_present(child), see);
   }
 
   /// Where a path of names leads: the child that was added there, and whose child it is. Nothing where there is none.
@@ -191,12 +210,7 @@ Tensor Module::operator()(const Tensor& x) {
 }
 
 const std::string& Module::known_as() const { return state_->known_as; }
-const std::shared_ptr<Module::State>& Module::present() const {
-  const auto& found = State::present(state_);
-  if (auto* capture = capturing())
-    capture->conditions.emplace_back([state = state_, was = found] { return State::present(state) == was; });
-  return found;
-}
+const std::shared_ptr<Module::State>& Module::present() const { return State::noted_present(state_); }
 
 void Module::place(Error& error) {
   if (const auto where = to_string(scope_now()); !where.empty()) error.place(where);
@@ -341,20 +355,15 @@ std::int64_t Module::parameter_count() const {
 }
 
 void Module::train(bool on) {
-  State::each(present(), [&](const auto& state) { state->training = on; });
+  State::each(present(), [&](const auto& state) { State::set_mode(state, on); });
 }
-bool Module::training() const {
-  const auto state = present();
-  const bool on = state->training;
-  if (auto* capture = capturing()) capture->conditions.emplace_back([state, on] { return state->training == on; });
-  return on;
-}
+bool Module::training() const { return State::mode(present()); }
 
 KeptModes::KeptModes(const Module& module) {
-  Module::State::each(module.present(), [&](const auto& state) { modes_.emplace_back(state, state->training); });
+  Module::State::each(module.present(), [&](const auto& state) { modes_.emplace_back(state, Module::State::mode(state)); });
 }
 KeptModes::~KeptModes() {
-  for (const auto& [state, on] : modes_) state->training = on;
+  for (const auto& [state, on] : modes_) Module::State::set_mode(state, on);
 }
 
 void Module::freeze(bool on) {

@@ -68,6 +68,10 @@ void Parameter::set(const Tensor& value) {
 void Parameter::follow(const Tensor& value, std::function<Tensor(const Tensor& now, const Tensor& value)> update) {
   if (!value.defined()) throw Error("a parameter cannot follow an undefined tensor");
   if (!update) throw Error("a parameter cannot follow a tensor without an update");
+  if (auto* capture = capturing(); capture && (exec::value_of(value) || value.node()->sequence < capture->first)) {
+    capture->effects.push_back({value, std::make_shared<Effect>(slot_, value.output(), std::move(update))});
+    return;
+  }
   if (exec::value_of(value)) return assign({{*this, update(slot_->value, value)}});
   value.node()->effects.push_back(std::make_shared<Effect>(slot_, value.output(), std::move(update)));
 }

@@ -385,6 +385,21 @@ void Optimizer::set_loss_scale(const LossScale& options) {
   const Tensor made = impl_->scaling ? impl_->scaling->made() : Tensor::scalar(static_cast<double>(impl_->steps), Dtype::i64);
   impl_->scaling.emplace(options, made);
 }
+void Optimizer::remove_loss_scale() {
+  require_made("remove_loss_scale");
+  if (!impl_->scaling) return;
+  std::vector<Tensor> made;
+  for (const auto& slot : impl_->slots) made.push_back(impl_->made(slot));
+  eval(made);
+  // Without it a parameter has made all steps but those that it missed.
+  std::vector<std::int64_t> missed;
+  for (const auto& tensor : made) missed.push_back(impl_->steps - tensor.item<std::int64_t>());
+  for (std::size_t i = 0; i < missed.size(); ++i) {
+    impl_->slots[i].missed = missed[i];
+    impl_->slots[i].spared = {};
+  }
+  impl_->scaling.reset();
+}
 Tensor Optimizer::loss_scale() const {
   require_made("loss_scale");
   return impl_->scaling ? impl_->scaling->scale() : Tensor{};

@@ -298,3 +298,107 @@ TEST_CASE("a compiled function draws the numbers that the plain one would, in ev
   for (const auto& values : expected) compare("drawn", to_array(g(x)), values, 0);
   CHECK(g.graphs() == 1);
 }
+
+TEST_CASE("a parameter follows inputs, parameters and values from outside in every call of a compiled function") {
+  const auto blend = [](const Tensor& now, const Tensor& value) { return now * 0.5 + value; };
+  const auto last = [](const Tensor&, const Tensor& value) { return value; };
+  nn::Parameter mean_of_inputs(zeros({4})), newest(zeros({4})), count(zeros({4})), average(zeros({4})), sums(zeros({4}));
+  nn::Parameter weight(input({4}, 1));
+  const Tensor one = ones({4}).detach(), waiting = relu(input({4}, 2)) + 1.0;
+  const auto g = compile([&](const Tensor& x) {
+    mean_of_inputs.follow(x, blend);
+    newest.follow(x, last);
+    count.follow(one, [](const Tensor& now, const Tensor& value) { return now + value; });
+    average.follow(weight.value(), blend);
+    sums.follow(x * 2.0, blend);
+    sums.follow(waiting, blend);
+    return x * weight.value();
+  });
+  Tensor blended = zeros({4}), weights = blended, summed = blended;
+  for (std::uint64_t k = 0; k < 3; ++k) {
+    const Tensor x = input({4}, 10 + k);
+    blended = (blended * 0.5 + x).detach();
+    weights = (weights * 0.5 + weight.value()).detach();
+    summed = (summed * 0.5 + waiting).detach();
+    compare("result", to_array(g(x)), to_array(x * weight.value()), 1e-6);
+    compare("mean of inputs", to_array(mean_of_inputs.value()), to_array(blended), 1e-6);
+    compare("newest", to_array(newest.value()), to_array(x), 0);
+    compare("count", to_array(count.value()), to_array(full({4}, static_cast<double>(k + 1))), 0);
+    compare("average", to_array(average.value()), to_array(weights), 1e-6);
+    compare("sums", to_array(sums.value()), to_array(summed), 1e-6);
+    weight.set(input({4}, 20 + k));
+  }
+  CHECK(g.graphs() == 1);
+}
+
+TEST_CASE("a compiled function may do nothing but let a parameter follow") {
+  nn::Parameter newest(zeros({2}));
+  const auto g = compile([&](const Tensor& x) {
+    newest.follow(x, [](const Tensor&, const Tensor& value) { return value; });
+    return std::vector<Tensor>{};
+  });
+  for (std::uint64_t k = 0; k < 2; ++k) {
+    const Tensor x = input({2}, k);
+    CHECK(g(x).empty());
+    compare("newest", to_array(newest.value()), to_array(x), 0);
+  }
+}
+
+TEST_CASE("a compiled function that switches modes is built once, and leaves them as it would") {
+  nn::Sequential model{nn::Linear{4, 4}, nn::Dropout{0.5}};
+  nn::Dropout other{0.5};
+  int calls = 0;
+  const Tensor x = input({3, 4}, 1);
+  const auto infer = compile([&](const Tensor& t) {
+    ++calls;
+    model.eval();
+    const Tensor y = model(t);
+    model.train();
+    model.child("1").train(false);
+    return other(y);
+  });
+  other.eval();
+  for (int k = 0; k < 3; ++k) {
+    model.train(k != 1);
+    model.child("0").train(k == 1);
+    const Tensor found = infer(x);
+    CHECK(model.training());
+    CHECK(model.child("0").training());
+    CHECK(!model.child("1").training());
+    model.eval();
+    compare("result", to_array(found), to_array(model(x)), 1e-6);
+  }
+  CHECK(calls == 1);
+  // A mode that is read before it is set counts, and each graph leaves its own.
+  const auto turn = compile([&](const Tensor& t) {
+    const Tensor y = other(t);
+    other.train(!other.training());
+    return y;
+  });
+  other.eval();
+  for (int k = 0; k < 4; ++k) {
+    const Tensor found = turn(x);
+    CHECK(other.training() == (k % 2 == 0));
+    if (k % 2 == 0) compare("inference", to_array(found), to_array(x), 0);
+  }
+  CHECK(turn.graphs() == 2);
+  // So do modes that are kept; whoever replaces a layer gets another graph, which sets that one's.
+  const auto kept = compile([&](const Tensor& t) {
+    const nn::KeptModes modes(model);
+    model.eval();
+    return model(t);
+  });
+  model.train();
+  for (int k = 0; k < 2; ++k) {
+    (void)kept(x);
+    CHECK(model.training());
+    CHECK(model.child("1").training());
+  }
+  CHECK(kept.graphs() == 1);
+  model.replace("1", nn::Dropout{0.25});
+  const Tensor replaced = kept(x);
+  CHECK(model.child("1").training());
+  model.eval();
+  compare("replaced", to_array(replaced), to_array(model(x)), 1e-6);
+  CHECK(kept.graphs() == 2);
+}

@@ -291,6 +291,44 @@ TEST_CASE("loss scale: a step that was skipped is none that a parameter missed")
   CHECK(state_of(other, "matrix.step") == 8);
 }
 
+TEST_CASE("loss scale: without it again, every rule goes on with the steps that were made") {
+  for (const auto& [name, make] : rules()) {
+    INFO(name);
+    Net plain, scaled, copy;
+    auto without = make(plain), with = make(scaled), other = make(copy);
+    with.remove_loss_scale();
+    with.set_loss_scale();
+    const auto step = [&](int i) {
+      without.step(loss_of(plain, i));
+      with.step(loss_of(scaled, i));
+    };
+    for (int i = 0; i < 3; ++i) with.step(loss_of(scaled, i, infinite));
+    step(0);
+    for (auto* net : {&plain, &scaled}) net->vector.freeze();
+    step(1);
+    with.step(loss_of(scaled, 1, infinite));
+    for (auto* net : {&plain, &scaled}) net->vector.freeze(false);
+    with.remove_loss_scale();
+    CHECK_FALSE(with.loss_scale().defined());
+    CHECK_FALSE(with.steps_made().defined());
+    CHECK(with.steps() == 6);
+    copy.load_state(scaled.state());
+    other.load_state(with.state());
+    for (int i = 2; i < 5; ++i) {
+      step(i);
+      other.step(loss_of(copy, i));
+    }
+    require_close(plain, scaled, 2e-5);
+    CHECK(everything(copy, other) == everything(scaled, with));
+    // A step that would have been skipped is made.
+    const auto before = everything(scaled, with);
+    with.step(loss_of(scaled, 0, std::numeric_limits<float>::quiet_NaN()));
+    CHECK(everything(scaled, with) != before);
+    with.set_loss_scale();
+    CHECK(with.steps_made().item<std::int64_t>() == 10);
+  }
+}
+
 TEST_CASE("loss scale: f16 parameters and gradients that would vanish") {
   struct Half : nn::Module {
     nn::Parameter w = add_parameter("w", cast(ramp({8}, 1, 0.2F), Dtype::f16));
