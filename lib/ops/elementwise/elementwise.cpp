@@ -91,9 +91,9 @@ const Row sin_row{"sin", 1, Takes::floats, false, "clnet_sin(a)", [](const At& t
 const Row cos_row{"cos", 1, Takes::floats, false, "clnet_cos(a)", [](const At& t) { return Tensors{-t.g * sin(t.a)}; }};
 const Row erf_row{"erf", 1, Takes::floats, false, "clnet_erf(a)",
                   [](const At& t) { return Tensors{t.g * exp(-square(t.a)) * 1.1283791670955126}; }};
-const Row floor_row{"floor", 1, Takes::floats, false, "floor(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
-const Row ceil_row{"ceil", 1, Takes::floats, false, "ceil(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
-const Row round_row{"round", 1, Takes::floats, false, "rint(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
+const Row floor_row{"floor", 1, Takes::floats, false, "clnet_floor(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
+const Row ceil_row{"ceil", 1, Takes::floats, false, "clnet_ceil(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
+const Row round_row{"round", 1, Takes::floats, false, "clnet_rint(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
 const Row tanh_row{"tanh", 1, Takes::floats, false, "clnet_tanh(a)", [](const At& t) { return Tensors{t.g * (1.0 - square(t.y))}; }};
 const Row sigmoid_row{"sigmoid", 1, Takes::floats, false, "clnet_sigmoid(a)",
                       [](const At& t) { return Tensors{t.g * t.y * (1.0 - t.y)}; }};
@@ -186,6 +186,20 @@ const Row pow_row{"pow", 2, Takes::floats, false, "clnet_pow(a, b)", [](const At
                     };
                     return both(t, base, exponent);
                   }, Steps::several, Precision::full};
+// Powers that need no logarithm, pow()'s at the limits too.
+template <int halves>
+Tensors power_vjp(const At& t) {
+  return {t.g * (pow(t.a, halves / 2.0 - 1.0) * (halves / 2.0))};
+}
+const Row cube_row{"pow_3", 1, Takes::floats, false, "a * a * a", power_vjp<6>, Steps::several, Precision::full};
+const Row fourth_row{"pow_4", 1, Takes::floats, false, "(a * a) * (a * a)", power_vjp<8>, Steps::several, Precision::full};
+const Row inverse_square_row{"pow_minus_2", 1, Takes::floats, false, "(1.0f / a) * (1.0f / a)", power_vjp<-4>, Steps::several, Precision::full};
+const Row half_row{"pow_half", 1, Takes::floats, false, "clnet_root(a)", power_vjp<1>,
+                   Steps::several, Precision::full};
+const Row minus_half_row{"pow_minus_half", 1, Takes::floats, false, "1.0f / clnet_root(a)", power_vjp<-1>,
+                         Steps::several, Precision::full};
+const Row three_halves_row{"pow_3_halves", 1, Takes::floats, false, "fabs(a * clnet_root(a))", power_vjp<3>,
+                           Steps::several, Precision::full};
 
 const Row fmod_row{"fmod", 2, Takes::floats, false, "fmod(a, b)", [](const At& t) {
                      const auto of_b = [&] {
@@ -400,7 +414,6 @@ CLNET_BINARY(operator+, add_row)
 CLNET_BINARY(operator-, sub_row)
 CLNET_BINARY(operator*, mul_row)
 CLNET_BINARY(operator/, div_row)
-CLNET_BINARY(pow, pow_row)
 CLNET_BINARY(fmod, fmod_row)
 CLNET_BINARY(atan2, atan2_row)
 CLNET_BINARY(maximum, maximum_row)
@@ -412,6 +425,18 @@ CLNET_BINARY(less_equal, less_equal_row)
 CLNET_BINARY(greater, greater_row)
 CLNET_BINARY(greater_equal, greater_equal_row)
 #undef CLNET_BINARY
+
+Tensor pow(const Tensor& a, const Tensor& b) { return binary(pow_row, a, b); }
+Tensor pow(double a, const Tensor& b) { return binary(pow_row, a, b); }
+Tensor pow(const Tensor& a, double b) {
+  static const std::map<double, const Row*> rows{{-2, &inverse_square_row}, {-1, &reciprocal_row},    {-0.5, &minus_half_row},
+                                                 {0.5, &half_row},          {1.5, &three_halves_row}, {2, &square_row},
+                                                 {3, &cube_row},            {4, &fourth_row}};
+  const auto row = rows.find(b);
+  // Other dtypes keep the error that names pow.
+  const bool short_ = row != rows.end() && a.defined() && is_floating(a.dtype());
+  return short_ ? unary(*row->second, a) : binary(pow_row, a, b);
+}
 
 Tensor logical_and(const Tensor& a, const Tensor& b) { return binary(logical_and_row, a, b); }
 Tensor logical_or(const Tensor& a, const Tensor& b) { return binary(logical_or_row, a, b); }
