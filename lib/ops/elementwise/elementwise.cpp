@@ -117,9 +117,11 @@ const Row selu_row{"selu", 1, Takes::floats, false, "1.0507009873554805f * (a > 
                      return Tensors{t.g * 1.0507009873554805 *
                                     where(greater(t.a, 0.0), ones_like(t.a), exp(minimum(t.a, 0.0)) * 1.6732632423543772)};
                    }};
-const Row gelu_erf_row{"gelu_erf", 1, Takes::floats, false, "0.5f * (a < -200.0f ? -200.0f : a) * (1.0f + clnet_erf(a * 0.70710678118654752f))", [](const At& t) {
-                         const Tensor a = near_zero(t.a), cdf = (erf(a * 0.7071067811865476) + 1.0) * 0.5;
-                         return Tensors{t.g * (cdf + a * exp(square(a) * -0.5) * 0.3989422804014327)};
+const Row normal_cdf_row{"normal_cdf", 1, Takes::floats, false, "clnet_normal_cdf(a)",
+                         [](const At& t) { return Tensors{t.g * exp(square(t.a) * -0.5) * 0.3989422804014327}; }};
+const Row gelu_erf_row{"gelu_erf", 1, Takes::floats, false, "(a < -200.0f ? -200.0f : a) * clnet_normal_cdf(a)", [](const At& t) {
+                         const Tensor a = near_zero(t.a);
+                         return Tensors{t.g * (normal_cdf(a) + a * exp(square(a) * -0.5) * 0.3989422804014327)};
                        }};
 const Row gelu_tanh_row{"gelu_tanh", 1, Takes::floats, false,
                         "(a < -200.0f ? -200.0f : a) * clnet_sigmoid(1.5957691216057307f * (a + 0.044715f * a * a * a))", [](const At& t) {
@@ -391,6 +393,7 @@ class Where : public Op {
 
 }  // namespace
 
+Tensor normal_cdf(const Tensor& x) { return unary(normal_cdf_row, x); }
 Tensor cross_entropy_of_bits(const Tensor& x, const Tensor& t) { return binary(bce_row, x, t); }
 Tensor cross_entropy_of_logits(const Tensor& x, const Tensor& t) { return binary(bce_with_logits_row, x, t); }
 Tensor gaussian_nll(const Tensor& d, const Tensor& var, double eps) {
