@@ -122,10 +122,11 @@ std::optional<std::string> rejects_blocks(const StridedCopy& copy, const DeviceI
   if (!device.prefers_vector_kernels) return "a work-item for many elements is for CPUs with vectors";
   if (copy.dims.size() < 4 || copy.dims.size() > most_dims)
     return fmt::format("{} dimensions are not 4 to {}", copy.dims.size(), most_dims);
+  const auto dims = in_blocks(copy).dims;
   std::int64_t blocks = 1;
-  const auto ordered = in_blocks(copy);
-  for (std::size_t d = 0; d + 3 < ordered.dims.size(); ++d) blocks *= ordered.dims[d].extent;
-  if (blocks < 2 * device.compute_units) return fmt::format("{} blocks are too few for all cores", blocks);
+  for (std::size_t d = 0; d + 3 < dims.size(); ++d) blocks *= dims[d].extent;
+  const auto size = dims.end()[-3].extent * dims.end()[-2].extent * dims.end()[-1].extent;
+  if (size > 4096 && blocks < 2 * device.compute_units) return fmt::format("{} blocks of {} are too few for all cores", blocks, size);
   return std::nullopt;
 }
 
