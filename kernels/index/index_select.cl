@@ -1,5 +1,6 @@
 // y[o, j, i] = x[o, indices[j], i]; with GATHER, the index is indices[o, j, i]. NaN (0) where an index is out of range. ROWS: a
-// work-item copies `rows` rows along i.
+// work-item copies `rows` rows along i; RUNS: `rows` elements, dividing once per run along i, or along j where that is i's only place
+// (SINGLE).
 #include "clnet.clh"
 #include "indices.clh"
 
@@ -14,6 +15,32 @@ kernel void index_select(IN(x), IN(indices), OUT(y), const int count, const int 
     } else {
       for (int i = 0; i < inner; ++i) STORE(y, to + i, LOAD(x, from + i));
     }
+  }
+#elif defined(RUNS)
+  const int first = (int)get_global_id(0) * rows, last = BLOCK_END(first, rows, count);
+  for (int at = first; at < last;) {
+#ifdef SINGLE
+    const int o = at / picks, j = REMAINDER(at, picks), run = min(picks - j, last - at), from = o * extent;
+#else
+    const int rest = at / inner, i = REMAINDER(at, inner), o = rest / picks, j = REMAINDER(rest, picks);
+    const int run = min(inner - i, last - at), from = o * extent * inner + i;
+#endif
+#pragma clang loop vectorize(assume_safety)
+    for (int k = 0; k < run; ++k) {
+#ifdef GATHER
+      const int r = INDEX(at + k);
+#elif defined(SINGLE)
+      const int r = INDEX(j + k);
+#else
+      const int r = INDEX(j);
+#endif
+#ifdef SINGLE
+      STORE(y, at + k, r < 0 ? OUT_OF_RANGE(y) : LOAD(x, from + r));
+#else
+      STORE(y, at + k, r < 0 ? OUT_OF_RANGE(y) : LOAD(x, from + r * inner + k));
+#endif
+    }
+    at += run;
   }
 #else
   const int at = (int)get_global_id(0);

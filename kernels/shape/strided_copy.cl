@@ -1,6 +1,7 @@
 // Copies a block of elements with a step per dimension in either tensor. Dimension 0 is the innermost, here only; RANK of them are
 // in use. A work-item copies one element; ROWS: `rows` rows along dimension 0, where the steps are 1; LINEAR: an element, where that
-// dimension is too short to be the range's own.
+// dimension is too short to be the range's own; BLOCKS: `rows` blocks of the three innermost dimensions, of which RANK has at least one
+// more than three, so that divisions are few and lines of memory are read and written whole.
 #include "clnet.clh"
 
 #define NEXT(n, from_step, to_step)          \
@@ -19,7 +20,11 @@
 kernel void strided_copy(IN(x), OUT(y), const int count, const int rows, const int n0, const int n1, const int n2, const int n3,
                          const int n4, const int x0, const int x1, const int x2, const int x3, const int x4, const int x5,
                          const int y0, const int y1, const int y2, const int y3, const int y4, const int y5) {
-#ifdef ROWS
+#ifdef BLOCKS
+  const int first = (int)get_global_id(0) * rows, last = BLOCK_END(first, rows, count / (n0 * n1 * n2));
+  for (int block = first; block < last; ++block) {
+    int from = 0, to = 0, rest = block;
+#elif defined(ROWS)
   const int first = (int)get_global_id(0) * rows, last = BLOCK_END(first, rows, count / n0);
   for (int row = first; row < last; ++row) {
     int from = 0, to = 0, rest = row;
@@ -34,10 +39,10 @@ kernel void strided_copy(IN(x), OUT(y), const int count, const int rows, const i
     int from = inner * x0, to = inner * y0, rest = (int)get_global_id(1);
     if (inner >= n0) return;
 #endif
-#if RANK > 2
+#if RANK > 2 && !defined(BLOCKS)
     NEXT(n1, x1, y1)
 #endif
-#if RANK > 3
+#if RANK > 3 && !defined(BLOCKS)
     NEXT(n2, x2, y2)
 #endif
 #if RANK > 4
@@ -57,7 +62,11 @@ kernel void strided_copy(IN(x), OUT(y), const int count, const int rows, const i
 #elif RANK == 6
     LAST(x5, y5)
 #endif
-#ifdef ROWS
+#ifdef BLOCKS
+    for (int k = 0; k < n2; ++k)
+      for (int j = 0; j < n1; ++j)
+        for (int i = 0; i < n0; ++i) STORE(y, to + k * y2 + j * y1 + i * y0, LOAD(x, from + k * x2 + j * x1 + i * x0));
+#elif defined(ROWS)
     for (int i = 0; i < n0; ++i) STORE(y, to + i, LOAD(x, from + i));
 #else
     STORE(y, to, LOAD(x, from));

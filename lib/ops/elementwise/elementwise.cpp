@@ -75,10 +75,10 @@ const Row abs_row{"abs", 1, Takes::numbers, false, "a <= 0 ? 0 - a : a", [](cons
 const Row neg_row{"neg", 1, Takes::numbers, false, "-a", [](const At& t) { return Tensors{-t.g}; }, Steps::one};
 const Row sign_row{"sign", 1, Takes::numbers, false, "(a > 0) - (a < 0)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
 const Row exp_row{"exp", 1, Takes::floats, false, "clnet_exp(a)", [](const At& t) { return Tensors{t.g * t.y}; }, Steps::one, Precision::full};
-const Row log_row{"log", 1, Takes::floats, false, "log(a)", [](const At& t) { return Tensors{t.g / t.a}; }, Steps::one, Precision::full};
-const Row log1p_row{"log1p", 1, Takes::floats, false, "log1p(a)", [](const At& t) { return Tensors{t.g / (t.a + 1.0)}; }, Steps::several, Precision::full};
-const Row log2_row{"log2", 1, Takes::floats, false, "log2(a)", [](const At& t) { return Tensors{t.g / t.a * 1.4426950408889634}; }, Steps::several, Precision::full};
-const Row expm1_row{"expm1", 1, Takes::floats, false, "expm1(a)", [](const At& t) { return Tensors{t.g * (t.y + 1.0)}; }, Steps::several, Precision::full};
+const Row log_row{"log", 1, Takes::floats, false, "clnet_log(a)", [](const At& t) { return Tensors{t.g / t.a}; }, Steps::one, Precision::full};
+const Row log1p_row{"log1p", 1, Takes::floats, false, "clnet_log1p(a)", [](const At& t) { return Tensors{t.g / (t.a + 1.0)}; }, Steps::several, Precision::full};
+const Row log2_row{"log2", 1, Takes::floats, false, "clnet_log2(a)", [](const At& t) { return Tensors{t.g / t.a * 1.4426950408889634}; }, Steps::several, Precision::full};
+const Row expm1_row{"expm1", 1, Takes::floats, false, "clnet_expm1(a)", [](const At& t) { return Tensors{t.g * (t.y + 1.0)}; }, Steps::several, Precision::full};
 const Row stop_gradient_row{"stop_gradient", 1, Takes::numbers, false, "a", nullptr, Steps::one};
 const Row sqrt_row{"sqrt", 1, Takes::floats, false, "sqrt(a)", [](const At& t) { return Tensors{t.g * 0.5 / t.y}; }};
 const Row rsqrt_row{"rsqrt", 1, Takes::floats, false, "1.0f / sqrt(a)",
@@ -87,17 +87,17 @@ const Row square_row{"square", 1, Takes::numbers, false, "a * a", [](const At& t
                      Steps::several, Precision::full};
 const Row reciprocal_row{"reciprocal", 1, Takes::floats, false, "1.0f / a",
                          [](const At& t) { return Tensors{-t.g * square(t.y)}; }, Steps::several, Precision::full};
-const Row sin_row{"sin", 1, Takes::floats, false, "sin(a)", [](const At& t) { return Tensors{t.g * cos(t.a)}; }};
-const Row cos_row{"cos", 1, Takes::floats, false, "cos(a)", [](const At& t) { return Tensors{-t.g * sin(t.a)}; }};
+const Row sin_row{"sin", 1, Takes::floats, false, "clnet_sin(a)", [](const At& t) { return Tensors{t.g * cos(t.a)}; }};
+const Row cos_row{"cos", 1, Takes::floats, false, "clnet_cos(a)", [](const At& t) { return Tensors{-t.g * sin(t.a)}; }};
 const Row erf_row{"erf", 1, Takes::floats, false, "clnet_erf(a)",
                   [](const At& t) { return Tensors{t.g * exp(-square(t.a)) * 1.1283791670955126}; }};
-const Row floor_row{"floor", 1, Takes::floats, false, "floor(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
-const Row ceil_row{"ceil", 1, Takes::floats, false, "ceil(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
-const Row round_row{"round", 1, Takes::floats, false, "rint(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
+const Row floor_row{"floor", 1, Takes::floats, false, "clnet_floor(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
+const Row ceil_row{"ceil", 1, Takes::floats, false, "clnet_ceil(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
+const Row round_row{"round", 1, Takes::floats, false, "clnet_rint(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
 const Row tanh_row{"tanh", 1, Takes::floats, false, "clnet_tanh(a)", [](const At& t) { return Tensors{t.g * (1.0 - square(t.y))}; }};
 const Row sigmoid_row{"sigmoid", 1, Takes::floats, false, "clnet_sigmoid(a)",
                       [](const At& t) { return Tensors{t.g * t.y * (1.0 - t.y)}; }};
-const Row log_sigmoid_row{"log_sigmoid", 1, Takes::floats, false, "fmin(a, 0.0f) - log1p(exp(-fabs(a)))",
+const Row log_sigmoid_row{"log_sigmoid", 1, Takes::floats, false, "fmin(a, 0.0f) - clnet_log1p(clnet_exp(-fabs(a)))",
                           [](const At& t) { return Tensors{t.g * sigmoid(-t.a)}; }, Steps::several, Precision::full};
 const Row relu_row{"relu", 1, Takes::numbers, false, "a < 0 ? 0 : a",
                    [](const At& t) { return Tensors{where(greater(t.y, 0.0), t.g, ops::scalar_like(0, t.g))}; }, Steps::one};
@@ -106,20 +106,22 @@ const Row leaky_relu_row{"leaky_relu", 1, Takes::floats, false, "a > 0 ? a : p0 
                            // With a positive slope the output tells the sign, and the input need not be kept.
                            return Tensors{where(greater(t.p[0] > 0 ? t.y : t.a, 0.0), t.g, t.g * double{t.p[0]})};
                          }, Steps::one};
-const Row elu_row{"elu", 1, Takes::floats, false, "a > 0 ? a : p0 * expm1(a)", [](const At& t) {
+const Row elu_row{"elu", 1, Takes::floats, false, "a > 0 ? a : p0 * clnet_expm1(a)", [](const At& t) {
                     return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0)) * double{t.p[0]})};
                   }};
-const Row celu_row{"celu", 1, Takes::floats, false, "a > 0 ? a : p0 * expm1(a / p0)", [](const At& t) {
+const Row celu_row{"celu", 1, Takes::floats, false, "a > 0 ? a : p0 * clnet_expm1(a / p0)", [](const At& t) {
                      return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0) / double{t.p[0]}))};
                    }};
-const Row selu_row{"selu", 1, Takes::floats, false, "1.0507009873554805f * (a > 0 ? a : 1.6732632423543772f * expm1(a))",
+const Row selu_row{"selu", 1, Takes::floats, false, "1.0507009873554805f * (a > 0 ? a : 1.6732632423543772f * clnet_expm1(a))",
                    [](const At& t) {
                      return Tensors{t.g * 1.0507009873554805 *
                                     where(greater(t.a, 0.0), ones_like(t.a), exp(minimum(t.a, 0.0)) * 1.6732632423543772)};
                    }};
-const Row gelu_erf_row{"gelu_erf", 1, Takes::floats, false, "0.5f * (a < -200.0f ? -200.0f : a) * (1.0f + clnet_erf(a * 0.70710678118654752f))", [](const At& t) {
-                         const Tensor a = near_zero(t.a), cdf = (erf(a * 0.7071067811865476) + 1.0) * 0.5;
-                         return Tensors{t.g * (cdf + a * exp(square(a) * -0.5) * 0.3989422804014327)};
+const Row normal_cdf_row{"normal_cdf", 1, Takes::floats, false, "clnet_normal_cdf(a)",
+                         [](const At& t) { return Tensors{t.g * exp(square(t.a) * -0.5) * 0.3989422804014327}; }};
+const Row gelu_erf_row{"gelu_erf", 1, Takes::floats, false, "(a < -200.0f ? -200.0f : a) * clnet_normal_cdf(a)", [](const At& t) {
+                         const Tensor a = near_zero(t.a);
+                         return Tensors{t.g * (normal_cdf(a) + a * exp(square(a) * -0.5) * 0.3989422804014327)};
                        }};
 const Row gelu_tanh_row{"gelu_tanh", 1, Takes::floats, false,
                         "(a < -200.0f ? -200.0f : a) * clnet_sigmoid(1.5957691216057307f * (a + 0.044715f * a * a * a))", [](const At& t) {
@@ -145,7 +147,7 @@ const Row hardsigmoid_row{"hardsigmoid", 1, Takes::floats, false, "a <= -3.0f ? 
                             const Tensor inside = logical_and(greater(t.a, -3.0), less(t.a, 3.0));
                             return Tensors{where(inside, t.g / 6.0, ops::scalar_like(0, t.g))};
                           }};
-const Row softplus_row{"softplus", 1, Takes::floats, false, "a * p0 > p1 ? a : log1p(exp(a * p0)) / p0", [](const At& t) {
+const Row softplus_row{"softplus", 1, Takes::floats, false, "a * p0 > p1 ? a : clnet_log1p(clnet_exp(a * p0)) / p0", [](const At& t) {
                          const Tensor scaled = t.a * double{t.p[0]};
                          return Tensors{t.g * where(greater(scaled, double{t.p[1]}), ones_like(t.a), sigmoid(scaled))};
                        }, Steps::several, Precision::full};
@@ -172,7 +174,7 @@ const Row mul_row{"mul", 2, Takes::numbers, false, "a * b", [](const At& t) {
 const Row div_row{"div", 2, Takes::numbers, false, "a / b", [](const At& t) {
                     return both(t, [&] { return t.g / t.b; }, [&] { return -t.g * t.y / t.b; });
                   }};
-const Row pow_row{"pow", 2, Takes::floats, false, "pow(a, b)", [](const At& t) {
+const Row pow_row{"pow", 2, Takes::floats, false, "clnet_pow(a, b)", [](const At& t) {
                     if (const auto power = number_of(t.b)) {
                       const double p = power->value;
                       return Tensors{p == 0 ? zeros_like(t.a) : t.g * (pow(t.a, p - 1.0) * p), Tensor{}};
@@ -186,6 +188,20 @@ const Row pow_row{"pow", 2, Takes::floats, false, "pow(a, b)", [](const At& t) {
                     };
                     return both(t, base, exponent);
                   }, Steps::several, Precision::full};
+// Powers that need no logarithm, pow()'s at the limits too.
+template <int halves>
+Tensors power_vjp(const At& t) {
+  return {t.g * (pow(t.a, halves / 2.0 - 1.0) * (halves / 2.0))};
+}
+const Row cube_row{"pow_3", 1, Takes::floats, false, "a * a * a", power_vjp<6>, Steps::several, Precision::full};
+const Row fourth_row{"pow_4", 1, Takes::floats, false, "(a * a) * (a * a)", power_vjp<8>, Steps::several, Precision::full};
+const Row inverse_square_row{"pow_minus_2", 1, Takes::floats, false, "(1.0f / a) * (1.0f / a)", power_vjp<-4>, Steps::several, Precision::full};
+const Row half_row{"pow_half", 1, Takes::floats, false, "clnet_root(a)", power_vjp<1>,
+                   Steps::several, Precision::full};
+const Row minus_half_row{"pow_minus_half", 1, Takes::floats, false, "1.0f / clnet_root(a)", power_vjp<-1>,
+                         Steps::several, Precision::full};
+const Row three_halves_row{"pow_3_halves", 1, Takes::floats, false, "fabs(a * clnet_root(a))", power_vjp<3>,
+                           Steps::several, Precision::full};
 
 const Row fmod_row{"fmod", 2, Takes::floats, false, "fmod(a, b)", [](const At& t) {
                      const auto of_b = [&] {
@@ -194,7 +210,7 @@ const Row fmod_row{"fmod", 2, Takes::floats, false, "fmod(a, b)", [](const At& t
                      };
                      return both(t, [&] { return t.g; }, of_b);
                    }};
-const Row atan2_row{"atan2", 2, Takes::floats, false, "atan2(a, b)", [](const At& t) {
+const Row atan2_row{"atan2", 2, Takes::floats, false, "clnet_atan2(a, b)", [](const At& t) {
                       const Tensor scaled = t.g / (square(t.a) + square(t.b));
                       return both(t, [&] { return scaled * t.b; }, [&] { return -scaled * t.a; });
                     }};
@@ -218,17 +234,17 @@ const Row greater_equal_row{"greater_equal", 2, Takes::numbers, true, "a >= b", 
 const Row logical_and_row{"logical_and", 2, Takes::bools, true, "a && b", nullptr};
 const Row logical_or_row{"logical_or", 2, Takes::bools, true, "a || b", nullptr};
 const Row bce_row{"bce", 2, Takes::floats, false,
-                  "-(b * (log(a) < -100.0f ? -100.0f : log(a)) + (1.0f - b) * (log1p(-a) < -100.0f ? -100.0f : log1p(-a)))",
+                  "-(b * (clnet_log(a) < -100.0f ? -100.0f : clnet_log(a)) + (1.0f - b) * (clnet_log1p(-a) < -100.0f ? -100.0f : clnet_log1p(-a)))",
                   [](const At& t) {
                     const Tensor slope = (t.a - t.b) / maximum(t.a * (1.0 - t.a), 1e-12);
                     return Tensors{t.g * slope, t.g * (maximum(log1p(-t.a), -100.0) - maximum(log(t.a), -100.0))};
                   }};
-const Row bce_with_logits_row{"bce_with_logits", 2, Takes::floats, false, "(a < 0 ? 0 : a) - a * b + log1p(exp(-fabs(a)))",
+const Row bce_with_logits_row{"bce_with_logits", 2, Takes::floats, false, "(a < 0 ? 0 : a) - a * b + clnet_log1p(clnet_exp(-fabs(a)))",
                               [](const At& t) {
                                 return Tensors{t.g * (sigmoid(t.a) - t.b), -t.g * t.a};
                               }};
 const Row gaussian_nll_row{"gaussian_nll", 2, Takes::floats, false,
-                           "0.5f * (log(b < p0 ? p0 : b) + a * a / (b < p0 ? p0 : b))", [](const At& t) {
+                           "0.5f * (clnet_log(b < p0 ? p0 : b) + a * a / (b < p0 ? p0 : b))", [](const At& t) {
                              const Tensor ratio = t.a / maximum(t.b, double{t.p[0]});
                              return Tensors{t.g * ratio, t.g * (reciprocal(maximum(t.b, double{t.p[0]})) - square(ratio)) * 0.5};
                            }};
@@ -377,6 +393,7 @@ class Where : public Op {
 
 }  // namespace
 
+Tensor normal_cdf(const Tensor& x) { return unary(normal_cdf_row, x); }
 Tensor cross_entropy_of_bits(const Tensor& x, const Tensor& t) { return binary(bce_row, x, t); }
 Tensor cross_entropy_of_logits(const Tensor& x, const Tensor& t) { return binary(bce_with_logits_row, x, t); }
 Tensor gaussian_nll(const Tensor& d, const Tensor& var, double eps) {
@@ -400,7 +417,6 @@ CLNET_BINARY(operator+, add_row)
 CLNET_BINARY(operator-, sub_row)
 CLNET_BINARY(operator*, mul_row)
 CLNET_BINARY(operator/, div_row)
-CLNET_BINARY(pow, pow_row)
 CLNET_BINARY(fmod, fmod_row)
 CLNET_BINARY(atan2, atan2_row)
 CLNET_BINARY(maximum, maximum_row)
@@ -412,6 +428,18 @@ CLNET_BINARY(less_equal, less_equal_row)
 CLNET_BINARY(greater, greater_row)
 CLNET_BINARY(greater_equal, greater_equal_row)
 #undef CLNET_BINARY
+
+Tensor pow(const Tensor& a, const Tensor& b) { return binary(pow_row, a, b); }
+Tensor pow(double a, const Tensor& b) { return binary(pow_row, a, b); }
+Tensor pow(const Tensor& a, double b) {
+  static const std::map<double, const Row*> rows{{-2, &inverse_square_row}, {-1, &reciprocal_row},    {-0.5, &minus_half_row},
+                                                 {0.5, &half_row},          {1.5, &three_halves_row}, {2, &square_row},
+                                                 {3, &cube_row},            {4, &fourth_row}};
+  const auto row = rows.find(b);
+  // Other dtypes keep the error that names pow.
+  const bool short_ = row != rows.end() && a.defined() && is_floating(a.dtype());
+  return short_ ? unary(*row->second, a) : binary(pow_row, a, b);
+}
 
 Tensor logical_and(const Tensor& a, const Tensor& b) { return binary(logical_and_row, a, b); }
 Tensor logical_or(const Tensor& a, const Tensor& b) { return binary(logical_or_row, a, b); }

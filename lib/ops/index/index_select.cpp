@@ -118,11 +118,15 @@ class IndexSelect : public Op {
     launch.in("x", recorder.input(0)).in("indices", recorder.input(1)).out("y", recorder.output());
     if (gather_) launch.define("GATHER", 1);
     const auto lines = p.outer * p.picks, rows = gather_ ? 0 : rows_per_item(lines, p.inner, recorder.device());
-    launch.args({count, rows, p.extent, p.picks, p.inner}).detail(fmt::format("{} of {}", p.picks, p.extent));
+    const auto runs = rows > 0 ? 0 : rows_per_item(count, 4, recorder.device());
+    launch.args({count, std::max(rows, runs), p.extent, p.picks, p.inner}).detail(fmt::format("{} of {}", p.picks, p.extent));
     if (rows > 0)
       launch.define("ROWS", 1).range({(lines + rows - 1) / rows}, {1});
+    else if (runs > 0)
+      launch.define("RUNS", 1).range({(count + runs - 1) / runs}, {1});
     else
       launch.range({count}, {64});
+    if (runs > 0 && p.inner == 1) launch.define("SINGLE", 1);
   }
 
  private:

@@ -60,13 +60,15 @@ void lower_transpose(const StridedCopy& copy, exec::Recorder& recorder) {
       .detail(fmt::format("{} x {}x{}", batch.extent, rows.extent, columns.extent));
 }
 
-/// Rows are copied whole, or, with rows 0, each element by its own work-item.
-void lower_general(const StridedCopy& copy, exec::Recorder& recorder, bool by_rows) {
+/// What a work-item copies: some rows or blocks of the three innermost dimensions, whole, or one element.
+enum class Part { element, rows, blocks };
+
+void lower_general(const StridedCopy& copy, exec::Recorder& recorder, Part part) {
   if (copy.dims.size() > most_dims) {
     const auto outer = copy.dims[0];
     for (std::int64_t i = 0; i < outer.extent; ++i)
       lower_general({copy.from.at(i * outer.from_step), copy.to.at(i * outer.to_step), {copy.dims.begin() + 1, copy.dims.end()}},
-                    recorder, by_rows);
+                    recorder, part);
     return;
   }
   const auto rank = copy.dims.size();
@@ -74,8 +76,10 @@ void lower_general(const StridedCopy& copy, exec::Recorder& recorder, bool by_ro
   inner_first.resize(most_dims, {1, 0, 0});
   std::int64_t count = 1;
   for (const auto& dim : inner_first) count *= dim.extent;
-  const auto inner = inner_first[0].extent, lines = count / inner;
-  const auto rows = by_rows ? std::max<std::int64_t>(1, rows_per_item(lines, inner, recorder.device())) : 0;
+  auto inner = inner_first[0].extent;
+  if (part == Part::blocks) inner *= inner_first[1].extent * inner_first[2].extent;
+  const auto lines = count / inner;
+  const auto rows = part == Part::element ? 0 : std::max<std::int64_t>(1, rows_per_item(lines, inner, recorder.device()));
   auto& launch = recorder.kernel("strided_copy", "strided_copy").in("x", copy.from).out("y", copy.to);
   launch.part(reach(copy)).args({count, rows});
   for (std::size_t d = 0; d + 1 < most_dims; ++d) launch.arg(inner_first[d].extent);
@@ -83,7 +87,7 @@ void lower_general(const StridedCopy& copy, exec::Recorder& recorder, bool by_ro
   for (const auto& dim : inner_first) launch.arg(dim.to_step);
   launch.define("RANK", static_cast<std::int64_t>(rank)).detail(fmt::format("{} elements", count));
   if (rows > 0)
-    launch.define("ROWS", 1).range({(lines + rows - 1) / rows, 1}, {1, 1});
+    launch.define(part == Part::blocks ? "BLOCKS" : "ROWS", 1).range({(lines + rows - 1) / rows, 1}, {1, 1});
   else if (rank > 1 && inner < 64)
     launch.define("LINEAR", 1).range({count, 1}, {64, 1});
   else
@@ -99,12 +103,42 @@ std::optional<std::string> rejects_rows(const StridedCopy& copy, const DeviceInf
   return std::nullopt;
 }
 
+/// The dimension with the smallest step in one of the tensors goes behind the others.
+void move_smallest(std::vector<StridedCopy::Dim>& dims, std::size_t end, std::int64_t StridedCopy::Dim::*step) {
+  const auto found = std::min_element(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(end),
+                                      [&](const auto& a, const auto& b) { return a.*step < b.*step; });
+  std::rotate(found, found + 1, dims.begin() + static_cast<std::ptrdiff_t>(end));
+}
+
+/// A block has both tensors' innermost dimensions, so that what is read and written of it are whole lines of memory.
+StridedCopy in_blocks(StridedCopy copy) {
+  move_smallest(copy.dims, copy.dims.size(), &StridedCopy::Dim::to_step);
+  move_smallest(copy.dims, copy.dims.size() - 1, &StridedCopy::Dim::to_step);
+  move_smallest(copy.dims, copy.dims.size() - 2, &StridedCopy::Dim::from_step);
+  return copy;
+}
+
+std::optional<std::string> rejects_blocks(const StridedCopy& copy, const DeviceInfo& device) {
+  if (!device.prefers_vector_kernels) return "a work-item for many elements is for CPUs with vectors";
+  if (copy.dims.size() < 4 || copy.dims.size() > most_dims)
+    return fmt::format("{} dimensions are not 4 to {}", copy.dims.size(), most_dims);
+  const auto dims = in_blocks(copy).dims;
+  std::int64_t blocks = 1;
+  for (std::size_t d = 0; d + 3 < dims.size(); ++d) blocks *= dims[d].extent;
+  const auto size = dims.end()[-3].extent * dims.end()[-2].extent * dims.end()[-1].extent;
+  if (size > 4096 && blocks < 2 * device.compute_units) return fmt::format("{} blocks of {} are too few for all cores", blocks, size);
+  return std::nullopt;
+}
+
+void lower_blocks(const StridedCopy& copy, exec::Recorder& recorder) { lower_general(in_blocks(copy), recorder, Part::blocks); }
+
 const exec::SolverList<StridedCopy> solvers{
     "strided_copy",
     {{"transpose_cpu", rejects_transpose, lower_transpose},
-     {"rows_cpu", rejects_rows, [](const StridedCopy& copy, exec::Recorder& recorder) { lower_general(copy, recorder, true); }},
+     {"blocks_cpu", rejects_blocks, lower_blocks},
+     {"rows_cpu", rejects_rows, [](const StridedCopy& copy, exec::Recorder& recorder) { lower_general(copy, recorder, Part::rows); }},
      {"direct", exec::accepts_everything<StridedCopy>,
-      [](const StridedCopy& copy, exec::Recorder& recorder) { lower_general(copy, recorder, false); }}}};
+      [](const StridedCopy& copy, exec::Recorder& recorder) { lower_general(copy, recorder, Part::element); }}}};
 
 }  // namespace
 
