@@ -1,4 +1,5 @@
 // The recipes of docs/training.md: each compiles and runs as it stands there, with what it takes for granted made before it.
+// <recipes/...> is made of them by tools/dev/training_recipes.sh.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -62,8 +63,8 @@ class Workplace {
 void freezing_a_part() {
   Net model;
   const Tensor x = randn({4, 6}), labels = some_labels(4);
-#include "recipes/freezing_a_part_1.inc"
-#include "recipes/freezing_a_part_2.inc"
+#include <recipes/freezing_a_part_1.inc>
+#include <recipes/freezing_a_part_2.inc>
   const auto before = model.body.parameters()[0].second.value().to_vector<float>();
   adam.step(cross_entropy(model(x), labels));
   CHECK(model.body.parameters()[0].second.value().to_vector<float>() == before);
@@ -72,12 +73,12 @@ void freezing_a_part() {
 
 void replacing_a_head() {
   io::save_safetensors("resnet18.safetensors", models::make("resnet18", {3, 224, 224}, 1000)->state());
-#include "recipes/replacing_a_head_1.inc"
+#include <recipes/replacing_a_head_1.inc>
   CHECK(net->parameter("fc.weight").value().shape() == Shape{7, 512});
 }
 
 void tying_weights() {
-#include "recipes/tying_weights_1.inc"
+#include <recipes/tying_weights_1.inc>
   Tied tied;
   CHECK(tied.parameters().size() == 1);
   CHECK(tied(Tensor::from(std::vector<std::int32_t>{1, 2}, Shape{2})).shape() == Shape{2, 1000});
@@ -86,7 +87,7 @@ void tying_weights() {
 void mixed_precision() {
   Net model;
   const Tensor x = randn({4, 6}), labels = some_labels(4);
-#include "recipes/mixed_precision_1.inc"
+#include <recipes/mixed_precision_1.inc>
   CHECK(adam.steps_made().item<std::int64_t>() == 1);
 }
 
@@ -95,7 +96,7 @@ void averages_of_weights() {
   const Tensor x = randn({4, 6}), labels = some_labels(4);
   auto adam = optim::Adam{model};
   const Tensor loss = cross_entropy(model(x), labels);
-#include "recipes/averages_of_weights_1.inc"
+#include <recipes/averages_of_weights_1.inc>
 }
 
 void accumulating_gradients() {
@@ -103,7 +104,7 @@ void accumulating_gradients() {
   const Tensor features = randn({4, 6}), classes = some_labels(4);
   auto adam = optim::Adam{model};
   const std::vector<std::pair<Tensor, Tensor>> micro_batches(4, {features, classes});
-#include "recipes/accumulating_gradients_1.inc"
+#include <recipes/accumulating_gradients_1.inc>
   CHECK(adam.steps() == 1);
 }
 
@@ -111,7 +112,7 @@ void numbers_and_pixels() {
   const std::vector<float> features(16, 0.5F), prices{1, 2}, images(std::size_t{2} * 3 * 96 * 96, 0.5F);
   const std::vector<std::int32_t> classes(std::size_t{2} * 96 * 96, 20);
   nn::Sequential model{nn::Conv2d{{.in_channels = 3, .out_channels = 21, .kernel_size = 1}}};
-#include "recipes/numbers_pixels_more_samples_than_there_are_1.inc"
+#include <recipes/numbers_pixels_more_samples_than_there_are_1.inc>
   CHECK(houses.size() == 2);
 }
 
@@ -121,7 +122,7 @@ void states_that_are_carried_on() {
   const auto head = [&](const Tensor& y) { return permute(classes(y), {0, 2, 1}); };
   auto adam = optim::Adam{lstm};
   const std::vector<std::pair<Tensor, Tensor>> pieces(3, {randn({2, 7, 5}), reshape(some_labels(14), {2, 7})});
-#include "recipes/states_that_are_carried_on_1.inc"
+#include <recipes/states_that_are_carried_on_1.inc>
   CHECK(adam.steps() == 3);
 }
 
@@ -129,14 +130,14 @@ void two_optimizers() {
   nn::Sequential generator{nn::Linear{2, 6}}, critic{nn::Linear{6, 1}};
   const Tensor noise = randn({4, 2}), real = randn({4, 6}), ones = clnet::ones({4, 1}), zeros = clnet::zeros({4, 1});
   auto d_adam = optim::Adam{critic}, g_adam = optim::Adam{generator};
-#include "recipes/two_optimizers_several_losses_1.inc"
+#include <recipes/two_optimizers_several_losses_1.inc>
   CHECK((d_adam.steps() == 1 && g_adam.steps() == 1));
 }
 
 void groups() {
   Net model;
   const Tensor x = randn({4, 6}), labels = some_labels(4);
-#include "recipes/groups_schedules_clipping_1.inc"
+#include <recipes/groups_schedules_clipping_1.inc>
   CHECK(adam.groups() == 2);
   CHECK(adam.learning_rate(1) == Approx(10 * adam.learning_rate(0)));
   adam.step(cross_entropy(model(x), labels));
@@ -145,7 +146,7 @@ void groups() {
 void an_optimizer_of_your_own() {
   Net model;
   const Tensor x = randn({4, 6}), labels = some_labels(4);
-#include "recipes/an_optimizer_of_your_own_1.inc"
+#include <recipes/an_optimizer_of_your_own_1.inc>
   optimizer.step(cross_entropy(model(x), labels));
 }
 
@@ -154,7 +155,7 @@ void generating_text() {
   for (int k = 0; k < 100; ++k) text += "ROMEO: But soft " + std::to_string(k) + '\n';
   const Workplace here;
   (void)here.folder().write("shakespeare.txt", text);
-#include "recipes/generating_text_1.inc"
+#include <recipes/generating_text_1.inc>
   CHECK(here.printed().size() >= 500);
 }
 
@@ -167,13 +168,13 @@ void looking_for_a_fault() {
     auto optimizer = optim::Adam{model};
     const auto loss = [](const Tensor& y) { return sum(log(y - y)) * 0.0; };
     const auto recipe = [&] {
-#include "recipes/looking_for_a_fault_1.inc"
+#include <recipes/looking_for_a_fault_1.inc>
     };
     CHECK_THROWS_WITH(recipe(), Catch::StartsWith("detect_anomaly: "));
   }
   const Tensor loss = cross_entropy(model(x), labels), w = randn({4, 6});
   const Workplace here;
-#include "recipes/looking_for_a_fault_2.inc"
+#include <recipes/looking_for_a_fault_2.inc>
   CHECK(check.passed);
   CHECK_FALSE(here.printed().empty());
 }
@@ -183,7 +184,7 @@ void what_is_computed_once() {
   const Tensor x = randn({4, 6}), labels = some_labels(4);
   auto optimizer = optim::Adam{model};
   for (int k = 0; k < 2; ++k) {
-#include "recipes/what_is_computed_once_1.inc"
+#include <recipes/what_is_computed_once_1.inc>
   }
   CHECK(optimizer.steps() == 2);
 }
@@ -192,7 +193,7 @@ void a_graph_that_is_built_once() {
   Net model;
   const Tensor images = randn({4, 6}), labels = some_labels(4);
   auto optimizer = optim::Adam{model};
-#include "recipes/a_graph_that_is_built_once_1.inc"
+#include <recipes/a_graph_that_is_built_once_1.inc>
   CHECK(loss > 0);
   CHECK(infer(images).shape() == Shape{4, 3});
 }
@@ -224,7 +225,7 @@ TEST_CASE("the recipes of docs/training.md work as they stand there") {
     CHECK_NOTHROW(run());
   }
   const std::set<std::string> there{
-#include "recipes/recipes.inc"
+#include <recipes/recipes.inc>
   };
   CHECK(here == there);
 }
