@@ -247,6 +247,8 @@ def main():
                 failures += wrong
                 kernels = worst(part, results, own)
                 cells.update({(name, target.name): kernel for name, kernel in kernels.items()})
+                if part is programs[device][1]:
+                    found.others_targets.append(target.name)
                 count = sum(isinstance(result, str) for result in results.values())
                 print(f"{target.name:8} {len(results):5} programs ({what}, {device}): {count} do not compile, "
                       f"{sum(kernel.spills > 0 for kernel in kernels.values())} of {len(kernels)} kinds of kernels spill", flush=True)

@@ -67,6 +67,11 @@ class Records(unittest.TestCase):
         self.expect({("kernels", "softmax_gpu", "dg2"): {"spills": 65}}, "spills 65 bytes, 64 are recorded")
         self.expect({("others", "pool", "dg2"): {"spills": 17}}, "dg2: pool of other programs: spills 17 bytes, 16 are recorded")
 
+    def test_spills_of_other_programs_count_where_they_are_recorded(self):
+        found, recorded = self.found()
+        found.others = {("sort", "gfx1100"): KernelLimit(10, spills=4), ("sort", "dg2"): KernelLimit(10, simd=8, spills=4)}
+        self.assertEqual(problems(found, recorded), ["dg2: sort of other programs: spills 4 bytes, 0 are recorded"])
+
     def test_what_is_not_recorded(self):
         found, recorded = self.found()
         found.kernels["new", "sm_86"] = KernelLimit(10, 100)
@@ -89,6 +94,10 @@ class Records(unittest.TestCase):
         self.assertNotIn(("matmul_gpu", "sm_86"), limits.kernels)
         self.assertIn(("matmul_gpu", "gfx1100"), limits.kernels)
         self.assertIn(("lenet5", "rtx3090"), limits.steps)
+        self.assertIn(("pool", "dg2"), limits.others)
+        limits.replace(Limits(others_targets=["dg2", "sm_86"]))
+        self.assertEqual(Limits.parse(limits.text()).others_targets, ["dg2", "sm_86"])
+        self.assertEqual(limits.others, {})
 
 
 class Compiler:

@@ -9,7 +9,7 @@ HEAD = """\
 #   tools/dev/offline_compile.py --operations --write-limits
 # writes it anew. A step of a network: launches/kB moved, by the null driver's device. The worst kernel of a kind among the networks'
 # programs: registers/occupancy in percent, on Intel's GPUs the SIMD width; a third number: bytes that it spills. Of other programs (the
-# operation tests') only the kinds that spill, and how many bytes.
+# operation tests') only the kinds that spill, and how many bytes, for the targets that have a column.
 """
 
 
@@ -66,6 +66,7 @@ class Limits:
     steps: dict = dataclasses.field(default_factory=dict)  # (network, device) -> Step
     kernels: dict = dataclasses.field(default_factory=dict)  # (kind, target) -> KernelLimit, of the networks' programs
     others: dict = dataclasses.field(default_factory=dict)  # the same of other programs; only their spills are recorded
+    others_targets: list = dataclasses.field(default_factory=list)  # for which these are known
     versions: dict = dataclasses.field(default_factory=dict)  # target -> its compilers
 
     @staticmethod
@@ -85,13 +86,15 @@ class Limits:
                 limits.versions[words[1]] = " ".join(words[2:])
             elif words[0] in tables:
                 columns, (into, read) = words[1:], tables[words[0]]
+                if words[0] == "spilling":
+                    limits.others_targets = columns
             else:
                 into.update({(words[0], column): read(cell) for column, cell in zip(columns, words[1:]) if cell != "-"})
         return limits
 
     def text(self):
         spilling = {key: str(kernel.spills) for key, kernel in self.others.items() if kernel.spills}
-        tables = [_table("network", _texts(self.steps)), _table("kernel", _texts(self.kernels)), _table("spilling", spilling)]
+        tables = [_table("network", _texts(self.steps)), _table("kernel", _texts(self.kernels)), _table("spilling", spilling, self.others_targets)]
         tables.append("".join(f"compilers {target:8} {version}\n" for target, version in self.versions.items()))
         return HEAD + "".join("\n" + table for table in tables if table)
 
@@ -103,10 +106,11 @@ class Limits:
     def replace(self, found):
         """Takes over all columns that were found; the others stay."""
         for mine, new in ((self.steps, found.steps), (self.kernels, found.kernels), (self.others, found.others)):
-            columns = {column for _, column in new}
+            columns = {*(column for _, column in new), *(found.others_targets if mine is self.others else [])}
             for key in [key for key in mine if key[1] in columns]:
                 del mine[key]
             mine.update(new)
+        self.others_targets += [target for target in found.others_targets if target not in self.others_targets]
         self.versions.update(found.versions)
 
 
@@ -114,10 +118,10 @@ def _texts(cells):
     return {key: cell.text() for key, cell in cells.items()}
 
 
-def _table(head, cells):
-    if not cells:
+def _table(head, cells, columns=()):
+    columns = list(columns) or list(dict.fromkeys(column for _, column in cells))
+    if not columns:
         return ""
-    columns = list(dict.fromkeys(column for _, column in cells))
     rows = [[head, *columns]]
     for name in sorted({name for name, _ in cells}):
         rows.append([name, *(cells.get((name, column), "-") for column in columns)])
@@ -152,7 +156,8 @@ def problems(found, recorded):
         if result.simd is not None and limit.simd is not None and result.simd < limit.simd:
             lines.append(f"{where}: SIMD{result.simd}, SIMD{limit.simd} is recorded")
     for (kernel, target), result in found.others.items():
-        lines += _spills(f"{target}: {kernel} of other programs", result, recorded.others.get((kernel, target)))
+        if target in recorded.others_targets:
+            lines += _spills(f"{target}: {kernel} of other programs", result, recorded.others.get((kernel, target)))
     for target, version in found.versions.items():
         if lines and recorded.versions.get(target, version) != version:
             lines.append(f"{target}: compiled by {version}; recorded with {recorded.versions[target]}")
