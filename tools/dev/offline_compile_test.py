@@ -8,7 +8,7 @@ import unittest
 
 from offline_compile import Programs, compile_all, compile_errors, kind, period, worst
 from offline_limits import KernelLimit, Limits, Step, problems
-from offline_targets import TARGETS, Failed, Kernel, options_of, read_amd, read_intel, read_ptxas, with_groups
+from offline_targets import TARGETS, Failed, Kernel, options_of, read_amd, read_intel, read_ptxas, required_groups, with_groups
 
 RECORDED = """\
 # a comment
@@ -91,6 +91,7 @@ class Records(unittest.TestCase):
         limits = Limits.parse(RECORDED)
         self.assertEqual(Limits.parse(limits.text()), limits)
         limits.replace(Limits(kernels={("pad", "sm_86"): KernelLimit(10, 100)}))
+        self.assertIn("kernel      sm_86  gfx1100 dg2\n", limits.text())
         self.assertNotIn(("matmul_gpu", "sm_86"), limits.kernels)
         self.assertIn(("matmul_gpu", "gfx1100"), limits.kernels)
         self.assertIn(("lenet5", "rtx3090"), limits.steps)
@@ -215,10 +216,12 @@ amdhsa.target:   amdgcn-amd-amdhsa--gfx1100
         self.assertEqual(options_of("// -cl-std=CL1.2 -w\nkernel"), ["-cl-std=CL1.2", "-w"])
 
     def test_required_groups_reach_ptx(self):
-        source = "__attribute__((reqd_work_group_size(N, 1, 1))) kernel void f(global int* x) {}\nkernel void g(global int* x) {}"
+        source = ("__attribute__((reqd_work_group_size((64 / 8 * (16 / 4)), 2, 1))) kernel void f(global int* x) {}\n"
+                  "kernel void g(global int* x) {}\nkernel __attribute__((reqd_work_group_size(1, 1, 1))) void h(global int* x) {}")
+        required = required_groups(source)
+        self.assertEqual(required, {"f": (32, 2, 1), "h": (1, 1, 1)})
         ptx = ".entry f(\n\t.param .u64 a\n)\n{\n}\n.entry g(\n\t.param .u64 a\n)\n{\n}\n"
-        changed = with_groups(ptx, source, {"f": (64, 0), "g": (32, 0)})
-        self.assertEqual(changed, ptx.replace(")\n", ")\n.reqntid 64, 1, 1\n", 1))
+        self.assertEqual(with_groups(ptx, required), ptx.replace(")\n", ")\n.reqntid 32, 2, 1\n", 1))
 
     def test_occupancy(self):
         # NVIDIA's occupancy calculator says so, and LLVM of AMD's.

@@ -42,7 +42,7 @@ if [ -n "$wanted" ]; then
   rm -rf debs
   mkdir debs
   # shellcheck disable=SC2086  # a list of words
-  (cd debs && { apt-get download -q $wanted || { apt-get update -q && apt-get download -q $wanted; }; }) >&2
+  (cd debs && { apt-get download -qq $wanted || { apt-get update -q && apt-get download -qq $wanted; }; }) >&2
   for package in $wanted; do
     dpkg -x debs/"$package"_*.deb root
     dpkg-deb -f debs/"$package"_*.deb Version >"unpacked/$package"

@@ -104,12 +104,13 @@ class Limits:
         return "\n".join(table for table in tables if table)
 
     def replace(self, found):
-        """Takes over all columns that were found; the others stay."""
+        """Takes over all columns that were found; the others stay, and all stay where they are."""
         for mine, new in ((self.steps, found.steps), (self.kernels, found.kernels), (self.others, found.others)):
             columns = {*(column for _, column in new), *(found.others_targets if mine is self.others else [])}
-            for key in [key for key in mine if key[1] in columns]:
-                del mine[key]
-            mine.update(new)
+            order = list(dict.fromkeys(column for _, column in [*mine, *new]))
+            kept = {key: cell for key, cell in mine.items() if key[1] not in columns}
+            mine.clear()
+            mine.update(sorted({**kept, **new}.items(), key=lambda item: order.index(item[0][1])))
         self.others_targets += [target for target in found.others_targets if target not in self.others_targets]
         self.versions.update(found.versions)
 

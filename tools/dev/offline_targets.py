@@ -131,7 +131,7 @@ class Compilers:
         with tempfile.TemporaryDirectory() as folder:
             source = pathlib.Path(folder) / "program.cl"
             source.write_text(text)
-            kernels = getattr(self, "_" + target.maker)(target, source, text, groups)
+            kernels = getattr(self, "_" + target.maker)(target, source, text)
         found = {}
         for name, (kernel, local) in kernels.items():
             if target.chip:
@@ -145,16 +145,17 @@ class Compilers:
         return [self.root / "usr/lib/llvm-19/bin/clang-19", "-x", "cl", "-w", "-fgnu89-inline", "-mllvm",
                 "-inline-threshold=100000", "-O3", *options]
 
-    def _nvidia(self, target, source, text, groups):
+    def _nvidia(self, target, source, text):
         ptx = source.with_suffix(".ptx")
         library = self.root / "usr/lib/clc/nvptx64--nvidiacl.bc"
         self.run(self._clang(*options_of(text), "-Dcl_nv_pragma_unroll=1", "-target", "nvptx64-nvidia-nvcl", "-Xclang", "-target-cpu",
                              "-Xclang", target.name, "-Xclang", "-target-feature", "-Xclang", "+ptx83", "-Xclang",
                              "-mlink-builtin-bitcode", "-Xclang", library, "-S", "-o", ptx, source))
-        ptx.write_text(with_groups(ptx.read_text(), text, groups))
+        if "reqd_work_group_size" in text:
+            ptx.write_text(with_groups(ptx.read_text(), required_groups(self.run(self._clang(*options_of(text), "-E", "-P", source)))))
         return read_ptxas(self.run([self.ptxas, "-arch=" + target.name, "-v", ptx, "-o", source.with_suffix(".cubin")]))
 
-    def _amd(self, target, source, text, groups):
+    def _amd(self, target, source, text):
         bitcode = self.libraries / "amdgcn/bitcode"
         # The libraries are older than RDNA 3: those of the chip before it, which call no other instructions.
         isa = target.name[3:] if (bitcode / f"oclc_isa_version_{target.name[3:]}.bc").exists() else "1036"
@@ -167,7 +168,7 @@ class Compilers:
                              "-target", "amdgcn-amd-amdhsa", "-mcpu=" + target.name, "-nogpulib", *linked, "-S", "-o", result, source))
         return read_amd(result.read_text())
 
-    def _intel(self, target, source, text, groups):
+    def _intel(self, target, source, text):
         dump = source.parent / "dump"
         device = "skl" if target.name == "gen9" else target.name
         self.run([self.root / "usr/bin/ocloc", "compile", "-file", source, "-device", device, "-options", " ".join(options_of(text)),
@@ -180,7 +181,7 @@ class Compilers:
             raise Failed("ocloc wrote no kernel")
         return found
 
-    def _spirv(self, target, source, text, groups):
+    def _spirv(self, target, source, text):
         bitcode, module = source.with_suffix(".bc"), source.with_suffix(".spv")
         self.run([self.root / "usr/lib/llvm-14/bin/clang-14", "-x", "cl", "-w", "-fgnu89-inline", *options_of(text), "-O0", "-target",
                   "spir64", "-emit-llvm", "-c", "-o", bitcode, source])
@@ -195,11 +196,31 @@ def options_of(text):
     return first[3:].split() if first.startswith("// ") else ["-cl-std=CL1.2"]
 
 
-def with_groups(ptx, text, groups):
+def required_groups(preprocessed):
+    """Kernel -> the work-group that the source requires, without macros: reqd_work_group_size(8 / 2 * (4), 1, 1)."""
+    found = {}
+    for part in preprocessed.split("reqd_work_group_size")[1:]:
+        depth, sizes = 0, [""]
+        for letter in part:
+            depth += (letter == "(") - (letter == ")")
+            if depth == 0:
+                break
+            if depth == 1 and letter == ",":
+                sizes.append("")
+            else:
+                sizes[-1] += letter
+        sizes[0] = sizes[0].replace("(", "", 1)
+        kernel = re.search(r"\bvoid\s+(\w+)\s*\(", part)
+        if kernel and all(re.fullmatch(r"[\d\s()+*/-]+", size) for size in sizes):
+            found[kernel[1]] = tuple(int(eval(size.replace("/", "//"))) for size in sizes)  # digits and operators only
+    return found
+
+
+def with_groups(ptx, required):
     """PTX with the work-groups that the source requires, which clang does not hand on and NVIDIA's own compiler does."""
-    for kernel, (items, _) in groups.items():
-        if re.search(r"reqd_work_group_size[^;{]*\b" + re.escape(kernel) + r"\s*\(", text):
-            ptx = re.sub(r"(\.entry " + re.escape(kernel) + r"\(.*?\n\))\n", rf"\1\n.reqntid {items}, 1, 1\n", ptx, count=1, flags=re.S)
+    for kernel, sizes in required.items():
+        bound = ".reqntid " + ", ".join(map(str, sizes))
+        ptx = re.sub(r"(\.entry " + kernel + r"\(.*?\n\))\n", rf"\1\n{bound}\n", ptx, count=1, flags=re.S)
     return ptx
 
 
