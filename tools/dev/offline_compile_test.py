@@ -91,7 +91,7 @@ class Records(unittest.TestCase):
         limits = Limits.parse(RECORDED)
         self.assertEqual(Limits.parse(limits.text()), limits)
         limits.replace(Limits(kernels={("pad", "sm_86"): KernelLimit(10, 100)}))
-        self.assertIn("kernel      sm_86  gfx1100 dg2\n", limits.text())
+        self.assertIn("kernel      sm_86  gfx1100  dg2\n", limits.text())
         self.assertNotIn(("matmul_gpu", "sm_86"), limits.kernels)
         self.assertIn(("matmul_gpu", "gfx1100"), limits.kernels)
         self.assertIn(("lenet5", "rtx3090"), limits.steps)

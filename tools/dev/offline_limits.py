@@ -66,7 +66,7 @@ class Limits:
     steps: dict = dataclasses.field(default_factory=dict)  # (network, device) -> Step
     kernels: dict = dataclasses.field(default_factory=dict)  # (kind, target) -> KernelLimit, of the networks' programs
     others: dict = dataclasses.field(default_factory=dict)  # the same of other programs; only their spills are recorded
-    others_targets: list = dataclasses.field(default_factory=list)  # for which these are known
+    others_targets: list = dataclasses.field(default_factory=list)  # for which they are
     versions: dict = dataclasses.field(default_factory=dict)  # target -> its compilers
 
     @staticmethod
