@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "tests/null_opencl/dump.h"
 #include "tests/null_opencl/functions.h"
 #include "tests/null_opencl/profiles.h"
 
@@ -37,7 +38,7 @@ cl_int completed(cl_command_queue queue, cl_command_type type, cl_uint waits, co
   return CL_SUCCESS;
 }
 
-cl_int enqueue_kernel(cl_command_queue queue, cl_kernel, cl_uint dimensions, const std::size_t*, const std::size_t* global,
+cl_int enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const std::size_t*, const std::size_t* global,
                       const std::size_t* local, cl_uint waits, const cl_event* wait_list, cl_event* event) {
   if (dimensions < 1 || dimensions > 3) return CL_INVALID_WORK_DIMENSION;
   // As CUDA's grids, which NVIDIA's OpenCL launches.
@@ -52,6 +53,7 @@ cl_int enqueue_kernel(cl_command_queue queue, cl_kernel, cl_uint dimensions, con
   }
   if (group > kernel_group_limit()) return CL_INVALID_WORK_GROUP_SIZE;
   ++totals.launches;
+  dump_launch(*kernel, dimensions, global, local);
   return completed(queue, CL_COMMAND_NDRANGE_KERNEL, waits, wait_list, event);
 }
 

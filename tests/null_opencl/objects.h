@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -117,12 +118,14 @@ struct _cl_program : null_opencl::Object, null_opencl::Counted<_cl_program> {
   _cl_program(cl_context its_context, std::string its_source) : context(its_context), source(std::move(its_source)) {}
   null_opencl::Held<cl_context> context;
   std::string source;
+  std::string dumped;  ///< see dump_program()
 };
 
 struct _cl_kernel : null_opencl::Object, null_opencl::Counted<_cl_kernel> {
   _cl_kernel(cl_program its_program, const char* its_name) : program(its_program), name(its_name) {}
   null_opencl::Held<cl_program> program;
   std::string name;
+  std::map<cl_uint, std::size_t> local_arguments;  ///< bytes of local memory by index
 };
 
 struct _cl_event : null_opencl::Object, null_opencl::Counted<_cl_event> {

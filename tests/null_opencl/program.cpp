@@ -1,4 +1,5 @@
 // Programs that are never compiled, and their kernels.
+#include "tests/null_opencl/dump.h"
 #include "tests/null_opencl/functions.h"
 
 namespace null_opencl {
@@ -17,9 +18,10 @@ cl_program create_program_of_binary(cl_context context, cl_uint count, const cl_
   return new _cl_program(context, "");
 }
 
-cl_int build_program(cl_program program, cl_uint, const cl_device_id*, const char*, void (*notify)(cl_program, void*),
+cl_int build_program(cl_program program, cl_uint, const cl_device_id*, const char* options, void (*notify)(cl_program, void*),
                      void* data) {
   ++totals.builds;
+  program->dumped = dump_program(program->source, options);
   if (notify) notify(program, data);
   return CL_SUCCESS;
 }
@@ -56,8 +58,10 @@ cl_kernel create_kernel(cl_program program, const char* name, cl_int* code) {
   return new _cl_kernel(program, name);
 }
 
-cl_int set_kernel_argument(cl_kernel, cl_uint, std::size_t bytes, const void*) {
-  return bytes == 0 ? CL_INVALID_ARG_SIZE : CL_SUCCESS;
+cl_int set_kernel_argument(cl_kernel kernel, cl_uint index, std::size_t bytes, const void* value) {
+  if (bytes == 0) return CL_INVALID_ARG_SIZE;
+  if (!value) kernel->local_arguments[index] = bytes;
+  return CL_SUCCESS;
 }
 
 cl_int get_kernel_info(cl_kernel kernel, cl_kernel_info what, std::size_t room, void* target, std::size_t* needed) {

@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+"""Compiles clnet's programs for GPUs that are not there, and compares what comes of it with what is recorded.
+
+    tools/dev/offline_compile.py                                     the networks' programs for all targets
+    tools/dev/offline_compile.py --targets sm_86,gfx1100,spirv       ... for three
+    tools/dev/offline_compile.py --operations                        the operation tests' programs besides
+    tools/dev/offline_compile.py --write-limits                      record what was found (offline_limits.txt)
+    tools/dev/offline_compile.py --table FOLDER                      programs that the null driver dumped (NULL_OPENCL_DUMP=FOLDER)
+
+The programs are those that a build's clnet-bench and clnet-op-tests make on the null driver, which claims to be the target's GPU.
+A line and exit code 1 for: a program that does not compile; a kernel that spills more than recorded; a kernel of the networks' programs
+with over 8 registers more, a lower occupancy or a narrower SIMD width than recorded; a network with more launches or bytes in a step.
+What was compiled before is not compiled again (CLNET_OFFLINE_DIR, else the user's cache). docs/devices.md says more.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from offline_limits import KernelLimit, Limits, Step, problems
+from offline_targets import TARGETS, Compilers, Failed, Kernel
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIMITS = ROOT / "tools/dev/offline_limits.txt"
+NETWORKS = ("resnet18-train-b16", "resnet18-infer-b1", "mobilenetv2-train-b16", "lenet5-train-b32", "unet-128-train-b4",
+            "char-gpt-train-b32", "vit-tiny-infer-b8", "lstm-128-gradient-b32", "gru-128-gradient-b32")
+# Tests that wait for a driver that computes.
+WAITING = {"cl_context"}
+# What tests' programs call that are wrong on purpose.
+WRONG_ON_PURPOSE = re.compile(r"\b(nonsense|undeclared_name)\b")
+
+
+class Programs:
+    """Programs that the null driver dumped, each once, with the largest work-group that each kernel was launched with."""
+
+    def __init__(self):
+        self.texts = {}
+        self.groups = collections.defaultdict(dict)
+
+    def add(self, folder):
+        for path in sorted(folder.glob("*.cl")):
+            self.texts[path.stem] = path.read_text(errors="replace")
+        for line in launches(folder):
+            program, kernel, _, local, of_arguments = line.split()
+            items = 1
+            for size in local.split("x"):
+                items *= int(size)
+            known = self.groups[program].get(kernel, (0, 0))
+            self.groups[program][kernel] = max(known, (items or 256, int(of_arguments)))
+
+
+def launches(folder):
+    path = folder / "launches"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def period(lines):
+    """The shortest sequence that the second half of the lines repeats: a step, as every run makes several. None: nothing repeats."""
+    half = lines[len(lines) // 2:]
+    # The length of the longest end that is also a beginning, as of Knuth, Morris and Pratt.
+    border = [0] * len(half)
+    for i in range(1, len(half)):
+        length = border[i - 1]
+        while length and half[i] != half[length]:
+            length = border[length - 1]
+        border[i] = length + (half[i] == half[length])
+    shortest = len(half) - border[-1] if half else 0
+    return half[-shortest:] if 0 < 2 * shortest <= len(half) else None
+
+
+def on_null_driver(build, device, **variables):
+    """An environment in which nothing but the device decides."""
+    others = {name: value for name, value in os.environ.items() if not name.startswith("CLNET_")}
+    return {**others, "OCL_ICD_VENDORS": str(build / "tests/null_opencl.icd"), "NULL_OPENCL_DEVICE": device, "CLNET_CACHE": "off",
+            "CLNET_TUNE": "off", "CLNET_QUIRKS": "off", **variables}
+
+
+def run_network(build, device, network, folder):
+    """Dumps a network's programs; its step."""
+    trace = folder.with_suffix(".json")
+    done = subprocess.run([build / "tools/clnet-bench", network, "--seconds", "0.01"], capture_output=True, text=True,
+                          env=on_null_driver(build, device, NULL_OPENCL_DUMP=str(folder), CLNET_TRACE=str(trace)))
+    if done.returncode:
+        raise Failed(f"{network} on {device}: {done.stderr.strip()}")
+    commands = [f"{event['name']} {event['args']['bytes']:.0f}" for event in json.loads(trace.read_text())["traceEvents"]
+                if event["ph"] == "X"]
+    launched, moved = period(launches(folder)), period(commands)
+    if launched is None or moved is None:
+        raise Failed(f"{network} on {device}: no two steps are the same")
+    return Step(len(launched), sum(int(command.split()[-1]) for command in moved))
+
+
+def run_operations(build, device, folder):
+    """Dumps the operation tests' programs, as far as the tests come on a driver that computes nothing."""
+    for source in sorted((ROOT / "tests/ops").rglob("*.cpp")):
+        if source.stem in WAITING or "TEST_CASE" not in source.read_text():
+            continue
+        try:
+            subprocess.run([build / "tests/clnet-op-tests", "--filenames-as-tags", f"[#{source.stem}]"], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=120,
+                           env=on_null_driver(build, device, NULL_OPENCL_DUMP=str(folder), CLNET_TEST_ELEMENTS="300"))
+        except subprocess.TimeoutExpired:
+            print(f"note: the tests of {source.stem} did not end on {device}")
+
+
+def own_kernels():
+    found = set()
+    for path in (ROOT / "kernels").rglob("*.cl*"):
+        found.update(re.findall(r"\bkernel\b[^;{}]*?\bvoid\s+(\w+)\s*\(", path.read_text()))
+    return found
+
+
+def kind(kernel, text, own):
+    """What a kernel's limits go by: its name, and its tile and what it is of where there is one. All generated ones are one."""
+    if kernel not in own:
+        return "generated"
+    defines = dict(re.findall(r"^#define (\w+)(?: (.*))?$", text, re.M))
+    if not all(name in defines for name in ("TM", "TN", "TK", "RM", "RN")):
+        return kernel
+    flags = [name.lower() for name in ("FORWARD", "DATA", "WEIGHTS", "TRANSPOSE_A", "TRANSPOSE_B", "ADD") if name in defines]
+    return ":".join([kernel, "{TM}x{TN}x{TK}".format(**defines), "{RM}x{RN}".format(**defines), *flags])
+
+
+def compile_all(programs, target, compilers, cache, jobs):
+    """Hash -> kernels by name, or the message of what failed."""
+    # What reads the compilers' words decides, too.
+    version = compilers.version(target.maker) + hashlib.sha256((ROOT / "tools/dev/offline_targets.py").read_bytes()).hexdigest()
+
+    def one(item):
+        name, text = item
+        groups = programs.groups.get(name, {})
+        key = hashlib.sha256(repr((target.name, version, text, sorted(groups.items()))).encode()).hexdigest()
+        path = cache / key[:2] / key
+        try:
+            return name, {kernel: Kernel(*values) for kernel, values in json.loads(path.read_text()).items()}
+        except (OSError, ValueError, TypeError):
+            pass  # not there, or damaged
+        try:
+            kernels = compilers.compile(target, text, groups)
+        except Failed as failure:
+            return name, str(failure)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(f".{os.getpid()}")
+        fresh.write_text(json.dumps({kernel: dataclasses.astuple(values) for kernel, values in kernels.items()}))
+        fresh.replace(path)
+        return name, kernels
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        return dict(pool.map(one, programs.texts.items()))
+
+
+def first_error(message):
+    """The line that says what is wrong, without the name of a temporary file."""
+    lines = message.splitlines() or ["?"]
+    line = next((line for line in lines if re.search(r"\berror\b|fatal", line, re.I)), lines[0])
+    return re.sub(r"^\S*/program\.(cl|ptx)", r"program", line.strip())[:300]
+
+
+def compile_errors(target, results):
+    """A line for each thing that is wrong with programs."""
+    wrong = collections.Counter(first_error(text) for text in results.values() if isinstance(text, str))
+    return [f"{target.name}: {'a program does' if count == 1 else f'{count} programs do'} not compile: {text}" for text, count in wrong.items()]
+
+
+def worst(programs, results, own):
+    """Kind -> the worst of its kernels."""
+    found = {}
+    for name, kernels in results.items():
+        if isinstance(kernels, str):
+            continue
+        for kernel, result in kernels.items():
+            key = kind(kernel, programs.texts[name], own)
+            found[key] = KernelLimit.of(result).worse(found.get(key))
+    return found
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="*", type=pathlib.Path, metavar="FOLDER", help="programs that are dumped already, instead of the networks'")
+    parser.add_argument("--targets", default="all", help="of " + ",".join(TARGETS) + " (default: all)")
+    parser.add_argument("--networks", default=",".join(NETWORKS), help="items of clnet-bench")
+    parser.add_argument("--operations", action="store_true", help="the operation tests' programs, too: they must compile without spills")
+    parser.add_argument("--device", help="of the null driver, for all targets (default: each target's own)")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="where clnet is built")
+    parser.add_argument("--limits", type=pathlib.Path, default=LIMITS, metavar="FILE", help="what is recorded (default: offline_limits.txt)")
+    parser.add_argument("--write-limits", action="store_true", help="record what was found instead of what was, of these targets and devices")
+    parser.add_argument("--table", action="store_true", help="print what was found in the form of the limits")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    chosen = parser.parse_args()
+    unknown = [name for name in chosen.targets.split(",") if name not in TARGETS and name != "all"]
+    if unknown:
+        parser.error(f"there is no target {unknown[0]}; there are {', '.join(TARGETS)}")
+    chosen.targets = list(TARGETS.values()) if chosen.targets == "all" else [TARGETS[name] for name in chosen.targets.split(",")]
+    chosen.networks = [] if chosen.folders else chosen.networks.split(",")
+    chosen.build = chosen.build.resolve()
+    needed = ["tests/null_opencl.icd", *["tools/clnet-bench"] * bool(chosen.networks), *["tests/clnet-op-tests"] * chosen.operations]
+    missing = [file for file in needed if not (chosen.build / file).exists()]
+    if missing and (chosen.networks or chosen.operations):
+        parser.error(f"{chosen.build} has no {missing[0]}: build it first")
+    return chosen
+
+
+def dump(options, device, folder, found):
+    """The programs of the networks, whose steps go to `found`, and all others."""
+    networks, others = Programs(), Programs()
+    for network in options.networks:
+        found.steps[network, device] = run_network(options.build, device, network, folder / network)
+        networks.add(folder / network)
+    if options.operations:
+        run_operations(options.build, device, folder / "operations")
+        others.add(folder / "operations")
+        others.texts = {name: text for name, text in others.texts.items() if not WRONG_ON_PURPOSE.search(text)}
+    for given in options.folders:
+        others.add(given)
+    return networks, others
+
+
+def main():
+    options = arguments()
+    makers = sorted({target.maker for target in options.targets})
+    folder = subprocess.run([ROOT / "tools/dev/offline_compilers.sh", *makers], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    compilers = Compilers(folder)
+    own = own_kernels()
+    found, failures, programs = Limits(), [], {}
+    with tempfile.TemporaryDirectory() as temporary:
+        for target in options.targets:
+            device = options.device or target.device
+            if device not in programs:
+                dumps = pathlib.Path(temporary) / device
+                dumps.mkdir()
+                programs[device] = dump(options, device, dumps, found)
+            found.versions[target.name] = compilers.version(target.maker)
+            for part, cells, what in zip(programs[device], (found.kernels, found.others), ("networks", "others")):
+                if not part.texts:
+                    continue
+                results = compile_all(part, target, compilers, pathlib.Path(folder) / "results", options.jobs)
+                wrong = compile_errors(target, results)
+                failures += wrong
+                kernels = worst(part, results, own)
+                cells.update({(name, target.name): kernel for name, kernel in kernels.items()})
+                if part is programs[device][1]:
+                    found.others_targets.append(target.name)
+                count = sum(isinstance(result, str) for result in results.values())
+                print(f"{target.name:8} {len(results):5} programs ({what}, {device}): {count} do not compile, "
+                      f"{sum(kernel.spills > 0 for kernel in kernels.values())} of {len(kernels)} kinds of kernels spill", flush=True)
+    recorded = Limits.read(options.limits)
+    if options.write_limits:
+        recorded.replace(found)
+        options.limits.write_text(recorded.text())
+        print(f"written: {options.limits}")
+    else:
+        failures += problems(found, recorded)
+    if options.table:
+        print(found.table())
+    for failure in failures:
+        print(f"FAILED {failure}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (Failed, subprocess.CalledProcessError) as failure:
+        print(f"offline_compile: {failure}", file=sys.stderr)
+        sys.exit(1)

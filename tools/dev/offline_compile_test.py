@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+"""Checks that offline_compile.py sees what it is there to see, without any compiler."""
+
+import dataclasses
+import pathlib
+import tempfile
+import unittest
+
+from offline_compile import Programs, compile_all, compile_errors, kind, period, worst
+from offline_limits import KernelLimit, Limits, Step, problems
+from offline_targets import TARGETS, Failed, Kernel, options_of, read_amd, read_intel, read_ptxas, required_groups, with_groups
+
+RECORDED = """\
+# a comment
+network  rtx3090
+lenet5   35/9600
+
+kernel       sm_86  gfx1100   dg2
+matmul_gpu   128/33 100/50    SIMD16
+softmax_gpu  -      40/100/8  SIMD32/64
+
+spilling  dg2
+pool      16
+
+compilers sm_86    ptxas 13.0.88
+"""
+
+
+class Records(unittest.TestCase):
+    def found(self, **changes):
+        """What is recorded, and what is found when some of it changes: (kind, target) -> fields."""
+        recorded = Limits.parse(RECORDED)
+        found = Limits.parse(RECORDED)
+        for (table, *key), fields in changes.get("to", {}).items():
+            cells = getattr(found, table)
+            cells[tuple(key)] = dataclasses.replace(cells[tuple(key)], **fields)
+        return found, recorded
+
+    def expect(self, to, *wanted):
+        lines = problems(*self.found(to=to))
+        self.assertEqual(len(lines), len(wanted), lines)
+        for line, part in zip(lines, wanted):
+            self.assertIn(part, line)
+
+    def test_as_recorded(self):
+        self.expect({})
+
+    def test_a_launch_too_many(self):
+        self.expect({("steps", "lenet5", "rtx3090"): {"launches": 36}}, "lenet5 on rtx3090: 36 launches in a step, 35 are recorded")
+        self.expect({("steps", "lenet5", "rtx3090"): {"launches": 34}})
+
+    def test_bytes_too_many(self):
+        self.expect({("steps", "lenet5", "rtx3090"): {"bytes": 9600001}}, "moves 9601 kB, 9600 are recorded")
+
+    def test_registers(self):
+        self.expect({("kernels", "matmul_gpu", "sm_86"): {"registers": 136}})
+        self.expect({("kernels", "matmul_gpu", "sm_86"): {"registers": 137}}, "sm_86: matmul_gpu: 137 registers, 128 are recorded")
+
+    def test_occupancy(self):
+        self.expect({("kernels", "matmul_gpu", "gfx1100"): {"occupancy": 49}}, "an occupancy of 49 %, 50 % is recorded")
+
+    def test_simd(self):
+        self.expect({("kernels", "matmul_gpu", "dg2"): {"simd": 8}}, "dg2: matmul_gpu: SIMD8, SIMD16 is recorded")
+
+    def test_spills(self):
+        self.expect({("kernels", "matmul_gpu", "sm_86"): {"spills": 4}}, "sm_86: matmul_gpu: spills 4 bytes, 0 are recorded")
+        self.expect({("kernels", "softmax_gpu", "dg2"): {"spills": 65}}, "spills 65 bytes, 64 are recorded")
+        self.expect({("others", "pool", "dg2"): {"spills": 17}}, "dg2: pool of other programs: spills 17 bytes, 16 are recorded")
+
+    def test_spills_of_other_programs_count_where_they_are_recorded(self):
+        found, recorded = self.found()
+        found.others = {("sort", "gfx1100"): KernelLimit(10, spills=4), ("sort", "dg2"): KernelLimit(10, simd=8, spills=4)}
+        self.assertEqual(problems(found, recorded), ["dg2: sort of other programs: spills 4 bytes, 0 are recorded"])
+
+    def test_what_is_not_recorded(self):
+        found, recorded = self.found()
+        found.kernels["new", "sm_86"] = KernelLimit(10, 100)
+        found.steps["unet", "rtx3090"] = Step(1, 1)
+        found.others["new", "dg2"] = KernelLimit(10, simd=8)
+        self.assertEqual(problems(found, recorded),
+                         ["unet on rtx3090: is not recorded (--write-limits)", "sm_86: new: is not recorded (--write-limits)"])
+
+    def test_other_compilers_are_named_where_something_failed(self):
+        found, recorded = self.found()
+        found.versions["sm_86"] = "ptxas 14"
+        self.assertEqual(problems(found, recorded), [])
+        found.steps["lenet5", "rtx3090"] = Step(36, 0)
+        self.assertIn("compiled by ptxas 14; recorded with ptxas 13.0.88", problems(found, recorded)[-1])
+
+    def test_writing_takes_over_columns(self):
+        limits = Limits.parse(RECORDED)
+        self.assertEqual(Limits.parse(limits.text()), limits)
+        limits.replace(Limits(kernels={("pad", "sm_86"): KernelLimit(10, 100)}))
+        self.assertIn("kernel      sm_86  gfx1100  dg2\n", limits.text())
+        self.assertNotIn(("matmul_gpu", "sm_86"), limits.kernels)
+        self.assertIn(("matmul_gpu", "gfx1100"), limits.kernels)
+        self.assertIn(("lenet5", "rtx3090"), limits.steps)
+        self.assertIn(("pool", "dg2"), limits.others)
+        limits.replace(Limits(others_targets=["dg2", "sm_86"]))
+        self.assertEqual(Limits.parse(limits.text()).others_targets, ["dg2", "sm_86"])
+        self.assertEqual(limits.others, {})
+
+
+class Compiler:
+    """Stands for the compilers."""
+
+    def __init__(self):
+        self.runs = 0
+
+    def version(self, maker):
+        return "1"
+
+    def compile(self, target, text, groups):
+        self.runs += 1
+        if "wrong" in text:
+            raise Failed("/tmp/x/program.cl:7:1: error: use of undeclared identifier 'wrong'\nmore")
+        return {"softmax_gpu": Kernel(20, 0, 100), "fused_add_mul": Kernel(30, len(text) // 100, 50)}
+
+
+class Compiling(unittest.TestCase):
+    def setUp(self):
+        self.compiler, self.programs, self.target = Compiler(), Programs(), TARGETS["sm_86"]
+        self.cache = tempfile.TemporaryDirectory()
+        self.addCleanup(self.cache.cleanup)
+
+    def compile(self):
+        return compile_all(self.programs, self.target, self.compiler, pathlib.Path(self.cache.name), 2)
+
+    def test_a_compile_error(self):
+        self.programs.texts = {"a": "wrong", "b": "wrong, too", "c": "right"}
+        self.assertEqual(compile_errors(self.target, self.compile()),
+                         ["sm_86: 2 programs do not compile: program:7:1: error: use of undeclared identifier 'wrong'"])
+
+    def test_the_worst_of_a_kind(self):
+        self.programs.texts = {"a": "right", "b": " " * 200}
+        self.assertEqual(worst(self.programs, self.compile(), {"softmax_gpu"}),
+                         {"softmax_gpu": KernelLimit(20, 100), "generated": KernelLimit(30, 50, None, 2)})
+
+    def test_nothing_is_compiled_twice(self):
+        self.programs.texts = {"a": "right", "b": "wrong"}
+        first = self.compile()
+        self.assertEqual(self.compile(), first)
+        self.assertEqual(self.compiler.runs, 3)  # what failed is tried again
+        self.programs.groups["a"]["softmax_gpu"] = (64, 0)
+        self.compile()
+        self.assertEqual(self.compiler.runs, 5)
+
+    def test_programs_and_launches_of_a_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder)
+            (path / "12ab.cl").write_text("// -cl-std=CL1.2\nkernel void f() {}")
+            (path / "launches").write_text("12ab f 64x1x1 16x2x1 0\n12ab f 64x1x1 64x1x1 512\n12ab g 9x1x1 0x0x0 0\n")
+            self.programs.add(path)
+        self.assertEqual(list(self.programs.texts), ["12ab"])
+        self.assertEqual(self.programs.groups["12ab"], {"f": (64, 512), "g": (256, 0)})
+
+    def test_kinds(self):
+        tiles = "#define FORWARD 1\n#define RM 8\n#define RN 4\n#define TK 8\n#define TM 64\n#define TN 128\n"
+        self.assertEqual(kind("conv2d_gpu", tiles, {"conv2d_gpu"}), "conv2d_gpu:64x128x8:8x4:forward")
+        self.assertEqual(kind("pad", "", {"pad"}), "pad")
+        self.assertEqual(kind("fused_mul", "", {"pad"}), "generated")
+
+
+class Steps(unittest.TestCase):
+    def test_the_second_half_repeats_a_step(self):
+        self.assertEqual(len(period(list("peak.first") + list("abcab") * 6)), 5)
+
+    def test_repetitions_within_a_step_are_none(self):
+        self.assertEqual(len(period((["x"] + ["y"] * 20) * 5)), 21)
+
+    def test_nothing_repeats(self):
+        self.assertIsNone(period(list("abcdefgh")))
+        self.assertIsNone(period([]))
+
+
+class Reading(unittest.TestCase):
+    def test_ptxas(self):
+        log = """\
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'pad' for 'sm_86'
+ptxas info    : Function properties for pad
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 10 registers, used 0 barriers, 484 bytes cmem[0]
+ptxas info    : Compiling entry function 'matmul_gpu' for 'sm_86'
+ptxas info    : Function properties for matmul_gpu
+    16 bytes stack frame, 24 bytes spill stores, 40 bytes spill loads
+ptxas info    : Used 47 registers, used 1 barriers, 2560 bytes smem, 484 bytes cmem[0]
+"""
+        self.assertEqual(read_ptxas(log), {"pad": (Kernel(10), 0), "matmul_gpu": (Kernel(47, 64), 2560)})
+
+    def test_amd(self):
+        assembly = """\
+amdhsa.kernels:
+  - .args:
+      - .name:           x
+        .vgpr_count:     1
+    .group_segment_fixed_size: 2560
+    .name:           matmul_gpu
+    .vgpr_count:     49
+    .vgpr_spill_count: 3
+  - .args:
+      - .name:           y
+    .group_segment_fixed_size: 0
+    .name:           pad
+    .vgpr_count:     5
+    .vgpr_spill_count: 0
+amdhsa.target:   amdgcn-amd-amdhsa--gfx1100
+"""
+        self.assertEqual(read_amd(assembly), {"matmul_gpu": (Kernel(49, 12), 2560), "pad": (Kernel(5), 0)})
+
+    def test_intel(self):
+        self.assertEqual(read_intel("//.kernel pad\n//.spill size 96\n", 8), {"pad": (Kernel(spills=96, simd=8), 0)})
+        self.assertEqual(read_intel("//.kernel pad\n//.platform DG2\n", 32), {"pad": (Kernel(simd=32), 0)})
+
+    def test_options(self):
+        self.assertEqual(options_of("// -cl-std=CL1.2 -w\nkernel"), ["-cl-std=CL1.2", "-w"])
+
+    def test_required_groups_reach_ptx(self):
+        source = ("__attribute__((reqd_work_group_size((64 / 8 * (16 / 4)), 2, 1))) kernel void f(global int* x) {}\n"
+                  "kernel void g(global int* x) {}\nkernel __attribute__((reqd_work_group_size(1, 1, 1))) void h(global int* x) {}")
+        required = required_groups(source)
+        self.assertEqual(required, {"f": (32, 2, 1), "h": (1, 1, 1)})
+        ptx = ".entry f(\n\t.param .u64 a\n)\n{\n}\n.entry g(\n\t.param .u64 a\n)\n{\n}\n"
+        self.assertEqual(with_groups(ptx, required), ptx.replace(")\n", ")\n.reqntid 32, 2, 1\n", 1))
+
+    def test_occupancy(self):
+        # NVIDIA's occupancy calculator says so, and LLVM of AMD's.
+        self.assertEqual(TARGETS["sm_86"].chip.occupancy(128, 16896, 256), 33)
+        self.assertEqual(TARGETS["sm_86"].chip.occupancy(129, 16896, 256), 16)
+        self.assertEqual(TARGETS["sm_86"].chip.occupancy(20, 0, 64), 66)
+        self.assertEqual(TARGETS["sm_86"].chip.occupancy(20, 48 << 10, 256), 33)
+        self.assertEqual(TARGETS["sm_90"].chip.occupancy(64, 0, 256), 50)
+        self.assertEqual(TARGETS["gfx906"].chip.occupancy(64, 0, 256), 40)
+        self.assertEqual(TARGETS["gfx906"].chip.occupancy(20, 0, 64), 100)
+        self.assertEqual(TARGETS["gfx1100"].chip.occupancy(120, 0, 256), 75)
+
+
+if __name__ == "__main__":
+    unittest.main()
