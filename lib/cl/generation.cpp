@@ -63,8 +63,7 @@ void describe_generation(const cl::Device& device, std::string_view extensions, 
   } else if (contains(extensions, "cl_intel_required_subgroup_size")) {
     info.sub_group_size = largest_sub_group(device);
   }
-  info.matrix_units =
-      has_matrix_units(info.generation) || contains(extensions, "cl_intel_subgroup_matrix_multiply_accumulate");
+  info.matrix_units = has_matrix_units(info.generation) || contains(extensions, "cl_intel_subgroup_matrix_multiply_accumulate");
 }
 
 }  // namespace clnet::ocl
