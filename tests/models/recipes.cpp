@@ -1,0 +1,232 @@
+// The recipes of docs/training.md: each compiles and runs as it stands there, with what it takes for granted made before it.
+// <recipes/...> is made of them by tools/dev/training_recipes.sh.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clnet/clnet.h"
+#include "tests/support/temporary.h"
+
+using namespace clnet;
+
+// Recipes name what they make, and use names again.
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+
+namespace {
+
+struct Net : nn::Module {
+  nn::Sequential body{nn::Linear{6, 8}, relu}, head{nn::Linear{8, 8}, relu};
+  nn::Linear fc{8, 3};
+  Net() {
+    add("body", body);
+    add("head", head);
+    add("fc", fc);
+  }
+  Tensor forward(const Tensor& x) override { return fc(head(body(x))); }
+};
+
+Tensor some_labels(std::int64_t count) {
+  std::vector<std::int32_t> values;
+  for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<std::int32_t>(i % 3));
+  return Tensor::from(values, Shape{count});
+}
+
+/// The working folder while a recipe runs, which may read files there; what it prints is left out.
+class Workplace {
+ public:
+  Workplace() { std::filesystem::current_path(folder_.path()); }
+  ~Workplace() {
+    std::cout.rdbuf(screen_);
+    std::filesystem::current_path(before_);
+  }
+  Workplace(const Workplace&) = delete;
+  Workplace& operator=(const Workplace&) = delete;
+  std::string printed() const { return out_.str(); }
+  const test::Folder& folder() const { return folder_; }
+
+ private:
+  std::filesystem::path before_ = std::filesystem::current_path();
+  test::Folder folder_;
+  std::ostringstream out_;
+  std::streambuf* screen_ = std::cout.rdbuf(out_.rdbuf());
+};
+
+void freezing_a_part() {
+  Net model;
+  const Tensor x = randn({4, 6}), labels = some_labels(4);
+#include <recipes/freezing_a_part_1.inc>
+#include <recipes/freezing_a_part_2.inc>
+  const auto before = model.body.parameters()[0].second.value().to_vector<float>();
+  adam.step(cross_entropy(model(x), labels));
+  CHECK(model.body.parameters()[0].second.value().to_vector<float>() == before);
+  CHECK(head.parameters().size() == 2);
+}
+
+void replacing_a_head() {
+  io::save_safetensors("resnet18.safetensors", models::make("resnet18", {3, 224, 224}, 1000)->state());
+#include <recipes/replacing_a_head_1.inc>
+  CHECK(net->parameter("fc.weight").value().shape() == Shape{7, 512});
+}
+
+void tying_weights() {
+#include <recipes/tying_weights_1.inc>
+  Tied tied;
+  CHECK(tied.parameters().size() == 1);
+  CHECK(tied(Tensor::from(std::vector<std::int32_t>{1, 2}, Shape{2})).shape() == Shape{2, 1000});
+}
+
+void mixed_precision() {
+  Net model;
+  const Tensor x = randn({4, 6}), labels = some_labels(4);
+#include <recipes/mixed_precision_1.inc>
+  CHECK(adam.steps_made().item<std::int64_t>() == 1);
+}
+
+void averages_of_weights() {
+  Net model;
+  const Tensor x = randn({4, 6}), labels = some_labels(4);
+  auto adam = optim::Adam{model};
+  const Tensor loss = cross_entropy(model(x), labels);
+#include <recipes/averages_of_weights_1.inc>
+}
+
+void accumulating_gradients() {
+  Net model;
+  const Tensor features = randn({4, 6}), classes = some_labels(4);
+  auto adam = optim::Adam{model};
+  const std::vector<std::pair<Tensor, Tensor>> micro_batches(4, {features, classes});
+#include <recipes/accumulating_gradients_1.inc>
+  CHECK(adam.steps() == 1);
+}
+
+void numbers_and_pixels() {
+  const std::vector<float> features(16, 0.5F), prices{1, 2}, images(std::size_t{2} * 3 * 96 * 96, 0.5F);
+  const std::vector<std::int32_t> classes(std::size_t{2} * 96 * 96, 20);
+  nn::Sequential model{nn::Conv2d{{.in_channels = 3, .out_channels = 21, .kernel_size = 1}}};
+#include <recipes/numbers_pixels_more_samples_than_there_are_1.inc>
+  CHECK(houses.size() == 2);
+}
+
+void states_that_are_carried_on() {
+  nn::LSTM lstm{{.input_size = 5, .hidden_size = 4, .batch_first = true}};
+  nn::Linear classes{4, 3};
+  const auto head = [&](const Tensor& y) { return permute(classes(y), {0, 2, 1}); };
+  auto adam = optim::Adam{lstm};
+  const std::vector<std::pair<Tensor, Tensor>> pieces(3, {randn({2, 7, 5}), reshape(some_labels(14), {2, 7})});
+#include <recipes/states_that_are_carried_on_1.inc>
+  CHECK(adam.steps() == 3);
+}
+
+void two_optimizers() {
+  nn::Sequential generator{nn::Linear{2, 6}}, critic{nn::Linear{6, 1}};
+  const Tensor noise = randn({4, 2}), real = randn({4, 6}), ones = clnet::ones({4, 1}), zeros = clnet::zeros({4, 1});
+  auto d_adam = optim::Adam{critic}, g_adam = optim::Adam{generator};
+#include <recipes/two_optimizers_several_losses_1.inc>
+  CHECK((d_adam.steps() == 1 && g_adam.steps() == 1));
+}
+
+void groups() {
+  Net model;
+  const Tensor x = randn({4, 6}), labels = some_labels(4);
+#include <recipes/groups_schedules_clipping_1.inc>
+  CHECK(adam.groups() == 2);
+  CHECK(adam.learning_rate(1) == Approx(10 * adam.learning_rate(0)));
+  adam.step(cross_entropy(model(x), labels));
+}
+
+void an_optimizer_of_your_own() {
+  Net model;
+  const Tensor x = randn({4, 6}), labels = some_labels(4);
+#include <recipes/an_optimizer_of_your_own_1.inc>
+  optimizer.step(cross_entropy(model(x), labels));
+}
+
+void generating_text() {
+  std::string text;
+  for (int k = 0; k < 100; ++k) text += "ROMEO: But soft " + std::to_string(k) + '\n';
+  const Workplace here;
+  (void)here.folder().write("shakespeare.txt", text);
+#include <recipes/generating_text_1.inc>
+  CHECK(here.printed().size() >= 500);
+}
+
+Tensor my_operation(const Tensor& a, const Tensor& b) { return a * b; }
+
+void looking_for_a_fault() {
+  Net model;
+  const Tensor x = randn({4, 6}), labels = some_labels(4);
+  {
+    auto optimizer = optim::Adam{model};
+    const auto loss = [](const Tensor& y) { return sum(log(y - y)) * 0.0; };
+    const auto recipe = [&] {
+#include <recipes/looking_for_a_fault_1.inc>
+    };
+    CHECK_THROWS_WITH(recipe(), Catch::StartsWith("detect_anomaly: "));
+  }
+  const Tensor loss = cross_entropy(model(x), labels), w = randn({4, 6});
+  const Workplace here;
+#include <recipes/looking_for_a_fault_2.inc>
+  CHECK(check.passed);
+  CHECK_FALSE(here.printed().empty());
+}
+
+void what_is_computed_once() {
+  Net model;
+  const Tensor x = randn({4, 6}), labels = some_labels(4);
+  auto optimizer = optim::Adam{model};
+  for (int k = 0; k < 2; ++k) {
+#include <recipes/what_is_computed_once_1.inc>
+  }
+  CHECK(optimizer.steps() == 2);
+}
+
+void a_graph_that_is_built_once() {
+  Net model;
+  const Tensor images = randn({4, 6}), labels = some_labels(4);
+  auto optimizer = optim::Adam{model};
+#include <recipes/a_graph_that_is_built_once_1.inc>
+  CHECK(loss > 0);
+  CHECK(infer(images).shape() == Shape{4, 3});
+}
+
+}  // namespace
+
+TEST_CASE("the recipes of docs/training.md work as they stand there") {
+  const std::vector<std::pair<std::set<std::string>, void (*)()>> all{
+      {{"freezing_a_part_1", "freezing_a_part_2"}, freezing_a_part},
+      {{"replacing_a_head_1"}, replacing_a_head},
+      {{"tying_weights_1"}, tying_weights},
+      {{"mixed_precision_1"}, mixed_precision},
+      {{"averages_of_weights_1"}, averages_of_weights},
+      {{"accumulating_gradients_1"}, accumulating_gradients},
+      {{"numbers_pixels_more_samples_than_there_are_1"}, numbers_and_pixels},
+      {{"states_that_are_carried_on_1"}, states_that_are_carried_on},
+      {{"two_optimizers_several_losses_1"}, two_optimizers},
+      {{"groups_schedules_clipping_1"}, groups},
+      {{"an_optimizer_of_your_own_1"}, an_optimizer_of_your_own},
+      {{"generating_text_1"}, generating_text},
+      {{"looking_for_a_fault_1", "looking_for_a_fault_2"}, looking_for_a_fault},
+      {{"what_is_computed_once_1"}, what_is_computed_once},
+      {{"a_graph_that_is_built_once_1"}, a_graph_that_is_built_once}};
+  std::set<std::string> here;
+  for (const auto& [names, run] : all) {
+    here.insert(names.begin(), names.end());
+    INFO(*names.begin());
+    const Workplace folder;
+    CHECK_NOTHROW(run());
+  }
+  const std::set<std::string> there{
+#include <recipes/recipes.inc>
+  };
+  CHECK(here == there);
+}
