@@ -137,23 +137,25 @@ Context::Context(Private, const cl::Context& context, const Candidate& device, c
 }
 
 Context::~Context() {
-  if (drivers_gone()) {
-    // Members hold handles of their own, so they stay as they are.
-    (void)profiler_.release();
-    (void)memory_.release();
-    (void)programs_.release();
-    (void)uploader_.release();
-    (void)extension_.release();
-    [[maybe_unused]] const auto* queue = new std::shared_ptr(std::move(queue_));
-    leave_behind(device_);
-    leave_behind(context_);
-    return;
+  if (!drivers_gone()) {
+    try {
+      finish();
+    } catch (const std::exception& error) {
+      logging::write(error.what());
+    }
+    // What is released waits for what uses it.
+    if (!gate_.is_stuck()) return;
   }
-  try {
-    finish();
-  } catch (const std::exception& error) {
-    logging::write(error.what());
-  }
+  // Members hold handles of their own, so they stay as they are.
+  (void)profiler_.release();
+  (void)memory_.release();
+  (void)programs_.release();
+  (void)uploader_.release();
+  (void)extension_.release();
+  [[maybe_unused]] const auto* queue = new std::shared_ptr(std::move(queue_));
+  gate_.leave_behind();
+  leave_behind(device_);
+  leave_behind(context_);
 }
 
 void Context::profile(const cl::Event& event, const Cost& cost) {
@@ -198,10 +200,12 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
   }
   launches_.fetch_add(1, std::memory_order_relaxed);
   if (!marked) return;
-  gate_.open();
   // This launch is enqueued: what fails now is an earlier one.
   checked([&] { return fmt::format("waiting for kernels launched earlier on {}", info_.name); },
-          [&] { in_flight_.mark(event, most_marks); });
+          [&] {
+            gate_.require_open();
+            in_flight_.mark(event, most_marks);
+          });
 }
 
 void Context::settle() {
@@ -231,7 +235,7 @@ void Context::write(const Buffer& target, std::size_t offset, const void* source
       });
       if (code != CL_SUCCESS) throw cl::Error(code, "clEnqueueFillBuffer");
     } else if (bytes <= largest_copied_write) {
-      if (in_flight_.bytes() + bytes > most_copied()) gate_.open();
+      if (in_flight_.bytes() + bytes > most_copied()) gate_.require_open();
       in_flight_.make_room(bytes, most_copied());
       InFlight::Bytes copy(new (std::nothrow) std::byte[bytes]);
       if (!copy) throw DeviceError(fmt::format("write of {} bytes: no host memory", bytes));
@@ -241,7 +245,7 @@ void Context::write(const Buffer& target, std::size_t offset, const void* source
       });
       in_flight_.hold(event, std::move(copy), bytes);
     } else {
-      gate_.open();
+      gate_.require_open();
       const auto its_queue = queue_->with([&](const cl::CommandQueue& queue) {
         queue.enqueueWriteBuffer(target.memory(), CL_FALSE, offset, bytes, source, nullptr, &event);
         return queue;
@@ -272,9 +276,9 @@ std::string read_text(const Buffer& source, std::size_t offset, std::size_t byte
 void Context::read(const Buffer& source, std::size_t offset, void* target, std::size_t bytes) {
   if (bytes == 0) return;
   require_drivers();
-  gate_.open();
   const auto what = [&] { return read_text(source, offset, bytes); };
   checked(what, [&] {
+    gate_.require_open();
     cl::Event event;
     wait_until_over(enqueue_read(*queue_, source, offset, target, bytes, event), event);
     in_flight_.collect();
@@ -286,9 +290,9 @@ std::unique_ptr<Context::Reading> Context::start_reading(const Buffer& source, s
   std::unique_ptr<Reading> reading(new Reading(shared_from_this(), bytes));
   if (bytes == 0) return reading;
   require_drivers();
-  gate_.open();
   const auto what = [&] { return read_text(source, offset, bytes); };
   checked(what, [&] {
+    gate_.require_open();
     reading->queue_ = enqueue_read(*queue_, source, offset, reading->bytes_.get(), bytes, reading->event_);
     reading->queue_.flush();
     profile(reading->event_, {"read", "", static_cast<double>(bytes), 0});
@@ -338,15 +342,17 @@ BufferPtr Context::upload(std::size_t bytes, std::string_view what, const std::f
 
 void Context::flush() {
   require_drivers();
-  gate_.open();
-  checked("flush", [&] { queue().flush(); });
+  checked("flush", [&] {
+    gate_.require_open();
+    queue().flush();
+  });
 }
 
 void Context::finish() {
   require_drivers();
-  gate_.open();
   const auto what = [&] { return fmt::format("waiting for {}", info_.name); };
   checked(what, [&] {
+    gate_.require_open();
     // The marker, as in read(): a finish may return early too.
     cl::Event last;
     const auto its_queue = queue_->with([&](const cl::CommandQueue& queue) {

@@ -1,10 +1,13 @@
 // A device that fails while the host waits for it to catch up.
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "clnet/clnet.h"
+#include "clnet/opencl.h"
 #include "lib/cl/context.h"
 #include "tests/faults/layer/faults.h"
 
@@ -33,4 +36,54 @@ TEST_CASE("who waits for earlier kernels does not blame the latest") {
   device.finish();
   CHECK_THAT(text, Catch::Contains("waiting for kernels launched earlier") && Catch::Contains("CL_OUT_OF_RESOURCES"));
   CHECK(exp(x).to_vector<float>()[7] == Approx(2.7182818F));
+}
+
+TEST_CASE("a gate that drivers do not make holds nothing back, and one that they do not open is an error to who waits") {
+  const Tensor x = ones({8}).detach();
+  const auto value = [&] { return exp(x).to_vector<float>()[7]; };
+  CHECK(value() == Approx(2.7182818F));
+  constexpr long ever = std::numeric_limits<long>::max();
+  faults::arm("clCreateUserEvent", 1, CL_OUT_OF_HOST_MEMORY, ever);
+  CHECK(value() == Approx(2.7182818F));
+  if (faults::disarm() == 0) return;  // only some devices have gates
+
+  faults::arm("clSetUserEventStatus", 1, CL_OUT_OF_RESOURCES, 2);
+  CHECK(value() == Approx(2.7182818F));
+  faults::disarm();
+
+  Device device = Device::current();
+  faults::arm("clSetUserEventStatus", 1, CL_OUT_OF_RESOURCES, ever);
+  const Tensor y = exp(x), z = y * 2.0;
+  y.eval();
+  const auto throws = [&](const auto& wait) {
+    CHECK_THROWS_WITH(wait(), Catch::Contains("CL_OUT_OF_RESOURCES") && Catch::Contains("clSetUserEventStatus"));
+  };
+  throws([&] { (void)y.to_vector<float>(); });
+  throws([&] { (void)y.read_async(); });
+  throws([&] { device.finish(); });
+  z.eval();
+  std::thread([&] { throws([&] { (void)z.to_vector<float>(); }); }).join();
+  throws([&] {
+    for (int i = 0; i < 200; ++i) exp(x).eval();
+  });
+  faults::disarm();
+  CHECK(z.to_vector<float>()[7] == Approx(5.4365637F));
+  CHECK(value() == Approx(2.7182818F));
+}
+
+TEST_CASE("a context whose commands never begin ends without waiting for them") {
+  const Device before = Device::current();
+  {
+    const auto underlying = before.context()->device();
+    const cl::Context context(underlying);
+    const cl::CommandQueue queue(context, underlying);
+    Device::set_default(opencl::wrap(context(), underlying(), queue()));
+    const Tensor x = copy_to(ones({8}), Device::current());
+    Device::current().finish();
+    faults::arm("clSetUserEventStatus", 1, CL_OUT_OF_RESOURCES, std::numeric_limits<long>::max());
+    exp(x).eval();
+    Device::set_default(before);
+  }
+  faults::disarm();
+  CHECK(exp(ones({8})).to_vector<float>()[7] == Approx(2.7182818F));
 }

@@ -40,6 +40,8 @@ constexpr Call table[] = {
     {"clFlush", CL_OUT_OF_RESOURCES},
     {"clFinish", CL_OUT_OF_RESOURCES},
     {"clWaitForEvents", CL_OUT_OF_RESOURCES},
+    {"clCreateUserEvent", CL_OUT_OF_HOST_MEMORY},
+    {"clSetUserEventStatus", CL_OUT_OF_RESOURCES},
 };
 
 /// Its place in the table; the table's end when it has none.
@@ -53,13 +55,14 @@ constexpr int index_of(std::string_view name) {
 }
 
 std::atomic<int> armed{-1};
-std::atomic<long> failing{0}, counted{0};
+std::atomic<long> failing{0}, failures{1}, counted{0};
 std::atomic<cl_int> failure{CL_SUCCESS};
 
 /// What a call is to fail with, or CL_SUCCESS.
 cl_int fails(int index) {
   if (armed.load(std::memory_order_acquire) != index) return CL_SUCCESS;
-  return ++counted == failing ? failure.load() : CL_SUCCESS;
+  const long past = ++counted - failing;
+  return past >= 0 && past < failures ? failure.load() : CL_SUCCESS;
 }
 
 [[maybe_unused]] const bool from_environment = [] {
@@ -79,10 +82,11 @@ cl_int fails(int index) {
 
 std::span<const Call> calls() { return table; }
 
-void arm(const char* name, long number, int code) {
+void arm(const char* name, long number, int code, long times) {
   armed = -1;
   counted = 0;
   failing = number;
+  failures = times;
   failure = code;
   armed.store(index_of(name), std::memory_order_release);
 }
@@ -181,3 +185,5 @@ STATUS_CALL(clEnqueueBarrierWithWaitList, (cl_command_queue queue, cl_uint waits
 STATUS_CALL(clFlush, (cl_command_queue queue), (queue))
 STATUS_CALL(clFinish, (cl_command_queue queue), (queue))
 STATUS_CALL(clWaitForEvents, (cl_uint count, const cl_event* events), (count, events))
+OBJECT_CALL(cl_event, clCreateUserEvent, (cl_context context, cl_int* code), (context, code))
+STATUS_CALL(clSetUserEventStatus, (cl_event event, cl_int status), (event, status))

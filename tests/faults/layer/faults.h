@@ -14,9 +14,9 @@ struct Call {
 /// The calls that can fail.
 std::span<const Call> calls();
 
-/// The call number `number`, from 1, of this name from now on fails with `code`, without reaching the driver; the others go
-/// through.
-void arm(const char* name, long number, int code);
+/// The call number `number`, from 1, of this name from now on, or so many calls from that one on, fail with `code`, without
+/// reaching the driver; the others go through.
+void arm(const char* name, long number, int code, long times = 1);
 /// No call fails any more. How many there were of the armed name.
 long disarm();
 
