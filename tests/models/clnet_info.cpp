@@ -111,6 +111,17 @@ TEST_CASE("the self-test reports all that it found when its processes end betwee
     CHECK(fault["what"].get<std::string>().starts_with("after "));
     CHECK(fault["reason"].get<std::string>().find("Killed") != std::string::npos);
   }
+  // One that cannot be killed is left behind.
+  const auto staying = Process(folder.path(), {CLNET_INFO, "--self-test", "--only", "softmax", "--json", "--jobs", "1"},
+                               {"CLNET_CACHE_DIR=" + (folder / "cache").string(), std::string("LD_PRELOAD=") + PROCESS_ENDING,
+                                "END_AFTER=" + std::to_string(report["checks"].get<int>() - 1), "END_STAYS=1"})
+                           .wait();
+  INFO(staying.out << staying.err);
+  REQUIRE(staying.code == 1);
+  const auto last = nlohmann::json::parse(staying.out);
+  CHECK(last["run"] == last["checks"]);
+  REQUIRE(last["broken"].size() == 1);
+  CHECK(last["broken"][0]["reason"] == "does not end, and cannot be killed");
   const auto never = run(0);
   CHECK(never.code == 3);
   CHECK(never.err.find("before a check has begun") != std::string::npos);

@@ -69,6 +69,8 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   int input() const { return input_; }
+  /// What wait() says of one that it leaves behind.
+  static constexpr auto stays = "does not end, and cannot be killed";
 
   /// A process that has ended is noticed by its silence.
   void tell(std::size_t check) {
@@ -99,18 +101,36 @@ class Worker {
     return result;
   }
 
-  /// How it ended, in words.
+  /// How it ended, in words. One that a driver keeps in the kernel may not end
+  /// even when it is killed: it is left behind.
   std::string wait(bool kill) {
     if (kill) ::kill(pid_, SIGKILL);
-    int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    auto status = ended_within_limit();
+    if (!status && !kill) {
+      ::kill(pid_, SIGKILL);
+      status = ended_within_limit();
     }
     pid_ = -1;
-    if (WIFSIGNALED(status)) return fmt::format("crashes the process: {}", ::strsignal(WTERMSIG(status)));
-    return fmt::format("ends the process with {}", WEXITSTATUS(status));
+    if (!status) return stays;
+    return words(*status);
   }
 
  private:
+  /// Its status once it has ended; none where that takes too long.
+  std::optional<int> ended_within_limit() const {
+    constexpr std::chrono::seconds limit{5};
+    constexpr std::chrono::milliseconds pause{5};
+    for (const auto until = Clock::now() + limit; Clock::now() < until; std::this_thread::sleep_for(pause)) {
+      int status = 0;
+      const auto ended = ::waitpid(pid_, &status, WNOHANG);
+      if (ended == pid_ || (ended < 0 && errno != EINTR)) return status;
+    }
+    return std::nullopt;
+  }
+  static std::string words(int status) {
+    if (WIFSIGNALED(status)) return fmt::format("crashes the process: {}", ::strsignal(WTERMSIG(status)));
+    return fmt::format("ends the process with {}", WEXITSTATUS(status));
+  }
   [[noreturn]] static void fail(const char* what) {
     throw Error(fmt::format("self-test: {} cannot be made: {}", what, std::strerror(errno)));
   }
@@ -279,8 +299,8 @@ class Crew {
       if (ended) {
         lose(member, member.worker->wait(false));
       } else if (member.check && Clock::now() - member.heard >= patience_) {
-        member.worker->wait(true);
-        lose(member, fmt::format("hangs: nothing for {} s", patience_.count()));
+        const auto ending = member.worker->wait(true);
+        lose(member, fmt::format("hangs: nothing for {} s{}", patience_.count(), ending == Worker::stays ? "; " + ending : ""));
       }
     }
   }
