@@ -98,9 +98,12 @@ std::vector<Tensor> Effects::wanted() const {
   return all;
 }
 
-void Effects::commit() {
+void Effects::commit(const std::function<std::shared_ptr<Value>(const Tensor&)>& value_of) {
   std::vector<Tensor> leaves;
-  for (const auto& [slot, value] : changes_) leaves.push_back(make_leaf(*slot, value.spec(), value_of(value)));
+  for (const auto& [slot, tensor] : changes_) {
+    auto value = exec::value_of(tensor);
+    leaves.push_back(make_leaf(*slot, tensor.spec(), value ? std::move(value) : value_of(tensor)));
+  }
   if (!waiting_.empty()) {
     auto& all = finished();
     const std::lock_guard lock(all.mutex);

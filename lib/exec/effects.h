@@ -2,6 +2,7 @@
 // computed along the way.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "clnet/export.h"
 #include "clnet/tensor.h"
 #include "lib/exec/record/work.h"
 #include "lib/graph/capture.h"
@@ -17,7 +19,7 @@
 namespace clnet::exec {
 
 /// Nothing is changed before commit(): an evaluation that fails leaves slots and effects as they were.
-class Effects {
+class CLNET_API Effects {
  public:
   struct Change {
     std::shared_ptr<Slot> slot;
@@ -35,8 +37,8 @@ class Effects {
   bool add(std::span<const std::shared_ptr<Node>> nodes, std::span<const CallEffect> more = {});
   /// What was asked for, then the values of slots.
   std::vector<Tensor> wanted() const;
-  /// To be called once all of wanted() has values.
-  void commit();
+  /// To be called once all of wanted() has values; `value_of` gives those that have been taken away again meanwhile.
+  void commit(const std::function<std::shared_ptr<Value>(const Tensor&)>& value_of);
   /// The slots that change, and their new values.
   const std::vector<Change>& changes() const { return changes_; }
 

@@ -142,7 +142,7 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
     // Another thread may have evaluated the same meanwhile: the first one's value stays.
     const auto asked_for = work.wanted.size();
     for (std::size_t i = 0; i < asked_for; ++i) slot_of(work.wanted[i]).exchange(nullptr, results[i]);
-    effects.commit();
+    effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, results); });
     const auto& [kept, written] = plan->besides();
     std::vector<KeptValues::Kept> fresh;
     std::size_t learned = 0;

@@ -1,4 +1,6 @@
 // What an evaluation does to running statistics: exactly once, along with it, and nothing when it fails or never happens.
+#include "lib/exec/effects.h"
+
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -344,4 +346,23 @@ TEST_CASE("follow() wants an update, and assign() names each parameter once") {
   CHECK_THROWS_WITH(p.follow(ones({2}), nullptr), "a parameter cannot follow a tensor without an update");
   CHECK_THROWS_WITH(nn::assign({{p, ones({2})}, {p, zeros({2})}}), "assign: a parameter of f32[2] is given twice");
   CHECK(p.value().to_vector<float>() == std::vector<float>{0, 0});
+}
+
+TEST_CASE("a slot takes a value that was there, or was computed, also where memory was short meanwhile and it was taken away") {
+  nn::Parameter found(zeros({2}).detach()), made(zeros({2}).detach());
+  const Tensor there = (ones({2}) * 3.0).detach(), x = Tensor::from({1.0F, 2.0F}), y = x * 2.0, other = x + 1.0;
+  found.follow(y, [&](const Tensor&, const Tensor&) { return there; });
+  made.follow(y, [&](const Tensor&, const Tensor&) { return other; });
+  const std::vector<Tensor> asked{y};
+  exec::Effects effects(asked);
+  effects.add(exec::collect(asked).nodes);
+  const auto work = exec::collect(effects.wanted());
+  REQUIRE(work.wanted.size() == 2);
+  const auto value = exec::value_of(there);
+  const std::vector<std::shared_ptr<Value>> results{nullptr, exec::value_of(Tensor::from({2.0F, 3.0F}))};
+  exec::slot_of(there).set(nullptr);  // by another thread that finds no memory
+  effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, results); });
+  exec::slot_of(there).set(value);
+  CHECK(found.value().to_vector<float>() == std::vector<float>{3, 3});
+  CHECK(made.value().to_vector<float>() == std::vector<float>{2, 3});
 }

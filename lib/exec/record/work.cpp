@@ -27,7 +27,7 @@ std::vector<std::shared_ptr<Node>> Collector::add(std::span<const Tensor> tensor
     if (found.is_leaf(tensor.output())) continue;
     if (!found.computed) {
       if (auto value = value_of(tensor)) {
-        present_.push_back(std::move(value));
+        work_.present.push_back({tensor.node().get(), tensor.output(), std::move(value)});
         continue;
       }
     }

@@ -30,10 +30,28 @@ struct Work {
     int output;
     auto operator<=>(const Result&) const = default;
   };
+  /// What was asked for and had a value, which is held here: by what it is an output of.
+  struct Present {
+    const Node* node;
+    int output;
+    std::shared_ptr<Value> value;
+  };
+  std::vector<Present> present;
   bool keeps = false;        ///< its nodes live on: what somebody may read later is worth keeping
   std::vector<Result> kept;  ///< further results, to be kept where they are written anyway; in order
 
   Tensor tensor(const Result& result) const { return {nodes[result.node], result.output}; }
+  /// The value of something that was asked for, from `results` of `wanted` or as it was found: it may have been taken away since.
+  template <class Results>
+  std::shared_ptr<Value> value_of(const Tensor& asked, const Results& results) const {
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      if (wanted[i].same(asked)) return results[i];
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      if (leaves[i].same(asked)) return values[i];
+    for (const auto& [node, output, value] : present)
+      if (node == asked.node().get() && output == asked.output()) return value;
+    return nullptr;
+  }
 };
 
 /// Everything that `tensors` need and that has no value yet.
@@ -63,7 +81,6 @@ class Collector {
   void enter(const Tensor& tensor, Found& found);
 
   Work work_;
-  std::vector<std::shared_ptr<Value>> present_;  ///< of what was asked for and is known: they stay until the evaluation ends
   std::unordered_map<const Node*, Found> found_;
   std::vector<Visit> stack_;
 };
