@@ -216,6 +216,42 @@ TEST_CASE("there is no clone that would go on with the parameters of the model")
   CHECK_NOTHROW(nn::clone(nn::Sequential{encoder, [encoder](const Tensor& y) mutable { return encoder(y); }}));
 }
 
+template <class M>
+concept Clonable = requires(const M& module) {
+  { nn::clone(module) } -> std::same_as<M>;
+};
+
+TEST_CASE("a model that is only known by pointer has no clone, and is made once more") {
+  static_assert(!Clonable<nn::Module> && !Clonable<models::LanguageModel> && Clonable<models::CharGpt>);
+  const auto check = [](nn::Module& net, nn::Module& other, const Tensor& x) {
+    net.eval();
+    other.eval();
+    const auto expected = values(net(x));
+    CHECK(values(other(x)) == expected);
+    const auto own = net.parameters(), its = other.parameters();
+    REQUIRE(own.size() == its.size());
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      CHECK(own[i].first == its[i].first);
+      CHECK_FALSE(own[i].second.same(its[i].second));
+      nn::Parameter(its[i].second).set(zeros_like(its[i].second.value()));
+    }
+    CHECK(values(net(x)) == expected);
+    CHECK(values(other(x)) != expected);
+  };
+  const Tensor characters = Tensor::from(std::vector<std::int32_t>{1, 2, 0, 3}, Shape{1, 4});
+  for (const auto& [name, sample, x] :
+       {std::tuple("mlp", Shape{1, 8, 8}, rand({2, 1, 8, 8})), std::tuple("resnet20", Shape{3, 8, 8}, rand({2, 3, 8, 8})),
+        std::tuple("char-lstm", Shape{4}, characters)}) {
+    INFO(name);
+    const auto net = models::make(name, sample, 5), other = models::make(name, sample, 5);
+    other->load_state(net->state());
+    check(*net, *other, x);
+  }
+  models::CharGpt gpt{5, {.context = 4}};
+  auto copy = nn::clone(gpt);
+  check(gpt, copy, characters);
+}
+
 TEST_CASE("what a module can make anew moves with it, and is not saved") {
   nn::Sequential net{nn::PositionalEncoding{4, 0.0}};
   CHECK(net.state().empty());
