@@ -148,6 +148,40 @@ TEST_CASE("a view keeps the memory that it lies in, unless that is much larger")
   (void)result;
 }
 
+TEST_CASE("parts of a concatenation that are held keep its memory together, and a small one alone does not") {
+  const Tensor x = make_tensor({16, 16}, 1), w = make_tensor({16, 16}, 2);
+  const auto states_of = [&] {
+    std::vector<Tensor> states{softmax(matmul(x, w), 1)};
+    for (int k = 1; k < 8; ++k) states.push_back(softmax(matmul(states.back(), w), 1));
+    return states;
+  };
+  std::vector<Array> expected;
+  for (const auto& state : states_of()) expected.push_back(to_array(state.detach()));
+  const auto alone = spent([&] { stack(states_of(), 0).eval(); });
+  for (const bool reads_whole : {true, false}) {
+    const auto states = states_of();
+    const Tensor all = stack(states, 0), total = sum(all);
+    const auto with_states = spent([&] { (reads_whole ? all : total).eval(); });
+    if (reads_whole) CHECK(with_states.kernels == alone.kernels);
+    const auto reading = spent([&] {
+      for (std::size_t k = 0; k < states.size(); ++k) compare("state", to_array(states[k]), expected[k], 1e-6);
+    });
+    CHECK(reading.operations == 0);
+  }
+  const Tensor one = [&] {
+    const auto states = states_of();
+    sum(stack(states, 0)).eval();
+    return states[2];
+  }();
+  compare("one", to_array(one), expected[2], 1e-6);
+  auto states = states_of();
+  const Tensor second = states[1];
+  const Tensor total = sum(stack(states, 0));
+  states.clear();
+  total.eval();
+  CHECK(spent([&] { compare("second", to_array(second), expected[1], 1e-6); }).operations > 0);
+}
+
 TEST_CASE("kept values go when memory is short, and are computed again") {
   const Stack stack(6);
   const Tensor x = make_tensor({8, 4, 64, 64}, 9);

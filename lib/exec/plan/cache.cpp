@@ -6,6 +6,7 @@
 #include <chrono>
 #include <limits>
 #include <optional>
+#include <unordered_map>
 
 #include "lib/base/log.h"
 #include "lib/exec/plan/key.h"
@@ -145,13 +146,20 @@ class Written {
     return ids_.contains(tensor) && written_[static_cast<std::size_t>(recording_.value(ids_.at(tensor)).root)];
   }
 
+  /// The tensor may be returned: other parts of a concatenation that it was computed in keep no more than it does.
+  void hold(const Tensor& tensor) {
+    if (root_of(tensor).tensor.same(tensor) && has(tensor))
+      held_[recording_.value(ids_.at(tensor)).root] += tensor.spec().bytes();
+  }
+
   /// The value to be returned for a tensor that nobody asked for; none where it would cost a launch, or keep much more memory
-  /// than its own.
+  /// than its own and, unless it is a view, that of what is held beside it.
   std::optional<ValueId> value(const Tensor& tensor) {
     const auto root = root_of(tensor);
     if (!has(root.tensor)) return std::nullopt;
-    const auto& memory = recording_.value(recording_.value(ids_.at(root.tensor)).root);
-    if (4 * tensor.spec().bytes() < memory.spec.bytes()) return std::nullopt;
+    const auto memory = recording_.value(ids_.at(root.tensor)).root;
+    const auto held = root.tensor.same(tensor) ? held_[memory] : tensor.spec().bytes();
+    if (4 * held < recording_.value(memory).spec.bytes()) return std::nullopt;
     if (ids_.contains(tensor)) return ids_.at(tensor);
     const auto id = recording_.add_value(tensor.spec());
     recording_.alias(id, {ids_.at(root.tensor), root.offset});
@@ -161,7 +169,8 @@ class Written {
  private:
   Recording& recording_;
   const ValueIds& ids_;
-  std::vector<bool> written_;  ///< by root value
+  std::vector<bool> written_;                       ///< by root value
+  std::unordered_map<ValueId, std::int64_t> held_;  ///< bytes by root value
 };
 
 }  // namespace
@@ -178,6 +187,8 @@ std::shared_ptr<Plan> PlanCache::make(const Work& work, ocl::Context& device, bo
     for (std::size_t i = 0; i < node->outputs.size(); ++i) any = any || written.has(Tensor(node, static_cast<int>(i)));
     besides.written.push_back(any);
   }
+  for (const auto& tensor : work.wanted) written.hold(tensor);
+  for (const auto& result : work.kept) written.hold(work.tensor(result));
   if (keeps)
     for (const auto& result : work.kept)
       if (const auto value = written.value(work.tensor(result))) {
