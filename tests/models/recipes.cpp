@@ -17,7 +17,8 @@
 
 using namespace clnet;
 
-// Recipes name what they make.
+// Recipes name what they make, and use names again.
+#pragma GCC diagnostic ignored "-Wshadow"
 #pragma GCC diagnostic ignored "-Wunused-variable"
 #pragma GCC diagnostic ignored "-Wunused-but-set-variable"
 
