@@ -126,7 +126,8 @@ std::optional<std::string> rejects_blocks(const StridedCopy& copy, const DeviceI
   std::int64_t blocks = 1;
   for (std::size_t d = 0; d + 3 < dims.size(); ++d) blocks *= dims[d].extent;
   const auto size = dims.end()[-3].extent * dims.end()[-2].extent * dims.end()[-1].extent;
-  if (size > 4096 && blocks < 2 * device.compute_units) return fmt::format("{} blocks of {} are too few for all cores", blocks, size);
+  if (size > 4096 && blocks < 2 * device.compute_units)
+    return fmt::format("{} blocks of {} are too few for all cores", blocks, size);
   return std::nullopt;
 }
 
@@ -136,7 +137,8 @@ const exec::SolverList<StridedCopy> solvers{
     "strided_copy",
     {{"transpose_cpu", rejects_transpose, lower_transpose},
      {"blocks_cpu", rejects_blocks, lower_blocks},
-     {"rows_cpu", rejects_rows, [](const StridedCopy& copy, exec::Recorder& recorder) { lower_general(copy, recorder, Part::rows); }},
+     {"rows_cpu", rejects_rows,
+      [](const StridedCopy& copy, exec::Recorder& recorder) { lower_general(copy, recorder, Part::rows); }},
      {"direct", exec::accepts_everything<StridedCopy>,
       [](const StridedCopy& copy, exec::Recorder& recorder) { lower_general(copy, recorder, Part::element); }}}};
 
