@@ -196,6 +196,25 @@ std::vector<Item> items() {
 
   for (const auto& p : pools)
     for (const bool backward : {false, true}) list.push_back(pool(p, backward));
+  const std::pair<const char*, Tensor (*)(const Tensor&)> functions[] = {{"exp", exp},
+                                                                         {"log", log},
+                                                                         {"log1p", log1p},
+                                                                         {"expm1", expm1},
+                                                                         {"sin", sin},
+                                                                         {"cos", cos},
+                                                                         {"tanh", tanh},
+                                                                         {"erf", erf},
+                                                                         {"rsqrt", rsqrt},
+                                                                         {"gelu", [](const Tensor& x) { return gelu(x); }},
+                                                                         {"pow2", [](const Tensor& x) { return pow(x, 2.0); }},
+                                                                         {"pow2.5", [](const Tensor& x) { return pow(x, 2.5); }},
+                                                                         {"pow-x", [](const Tensor& x) { return pow(x, x); }}};
+  for (const auto& [name, function] : functions)
+    list.push_back(memory_bound(fmt::format("elementwise-{}-1m", name), 8 * mib, {1 << 20}, function));
+  list.push_back(memory_bound("permute-6d-1m", 8 * mib, {4, 8, 4, 16, 16, 32}, [](const Tensor& x) {
+    return permute(x, {5, 3, 1, 4, 2, 0});
+  }));
+
   for (const auto& net : networks) {
     const bool photos = net.size > 100;
     for (std::int64_t batch : {1, photos ? 16 : 64}) {

@@ -37,6 +37,7 @@ RECURRENT = re.compile(r"(lstm|gru)-(\d+)-(forward|gradient)-b(\d+)$")
 AXES = re.compile(r"(conv|transposed)(\d)d-(\d+)-(\d+)-(\d+)-k(\d+)-s(\d+)-b(\d+)-(forward|train)$")
 POOL = re.compile(r"(max|avg)pool(\d)s(\d)-(\d+)-(\d+)-b(\d+)-(forward|backward)$")
 MODELS = re.compile(r"lstm-by-hand-128-t200-b32$|char-gpt-(train-b32|generate-b1)$|vit-tiny-infer-b\d+$|unet-128-train-b\d+$|mlp-infer-b1(-compiled)?$")
+ELEMENTWISE = re.compile(r"elementwise-(exp|log|log1p|expm1|sin|cos|tanh|erf|rsqrt|gelu|pow2|pow2\.5|pow-x)-1m$|permute-6d-1m$")
 CONVOLUTION = re.compile(r"(conv|conv1x1|depthwise(?=-\d+-\d+-b))-(\d+-\d+(?:-\d+)?)-b(\d+)-(forward|backward-data|backward-weights)$")
 
 
@@ -299,6 +300,12 @@ def torch_runs(torch, name):
         n = int(name.split("-")[1])
         a, b = torch.rand(n, n), torch.rand(n, n)
         return [lambda: torch.matmul(a, b)]
+    if found := ELEMENTWISE.match(name):
+        x = torch.rand(4, 8, 4, 16, 16, 32)
+        special = {"gelu": torch.nn.functional.gelu, "pow2": lambda x: x.pow(2), "pow2.5": lambda x: x.pow(2.5), "pow-x": lambda x: x.pow(x),
+                   None: lambda x: x.permute(5, 3, 1, 4, 2, 0).contiguous()}
+        function = special.get(found[1]) or getattr(torch, found[1])
+        return [lambda: function(x)]
     if model := model_run(torch, name):
         return [model]
     layer = convolution(torch, name)
@@ -420,7 +427,7 @@ def measure_torch(options, name, policy):
 
 def known(name):
     net = re.match(r"(.*)-(infer|train)-b\d+$", name)
-    return bool(re.match(r"matmul-\d+$", name) or RECURRENT.match(name) or AXES.match(name) or POOL.match(name) or MODELS.match(name) or CONVOLUTION.match(name) or net and net[1] in NETWORKS)
+    return bool(re.match(r"matmul-\d+$", name) or ELEMENTWISE.match(name) or RECURRENT.match(name) or AXES.match(name) or POOL.match(name) or MODELS.match(name) or CONVOLUTION.match(name) or net and net[1] in NETWORKS)
 
 
 def main():

@@ -42,6 +42,8 @@ const std::vector<Function> functions{
     {"exp", exp, [](double x) { return std::exp(x); }, 3},
     {"log", log, [](double x) { return std::log(x); }, 3},
     {"log1p", log1p, [](double x) { return std::log1p(x); }, 2},
+    {"log2", log2, [](double x) { return std::log2(x); }, 3},
+    {"expm1", expm1, [](double x) { return std::expm1(x); }, 3},
     {"sqrt", sqrt, [](double x) { return std::sqrt(x); }, 3},
     {"rsqrt", rsqrt, [](double x) { return 1 / std::sqrt(x); }, 4},
     {"square", square, [](double x) { return x * x; }, 0.5},
@@ -90,6 +92,12 @@ const std::vector<Function> functions{
                                                                                              : x; }, 0},
     {"pow 3", [](const Tensor& x) { return pow(x, 3.0); }, [](double x) { return std::pow(x, 3); }, 16},
     {"pow -0.5", [](const Tensor& x) { return pow(x, -0.5); }, [](double x) { return std::pow(x, -0.5); }, 16},
+    {"pow 4", [](const Tensor& x) { return pow(x, 4.0); }, [](double x) { return std::pow(x, 4); }, 16},
+    {"pow 0.5", [](const Tensor& x) { return pow(x, 0.5); }, [](double x) { return std::pow(x, 0.5); }, 16},
+    {"pow 1.5", [](const Tensor& x) { return pow(x, 1.5); }, [](double x) { return std::pow(x, 1.5); }, 16},
+    {"pow -1", [](const Tensor& x) { return pow(x, -1.0); }, [](double x) { return std::pow(x, -1); }, 16},
+    {"pow -2", [](const Tensor& x) { return pow(x, -2.0); }, [](double x) { return std::pow(x, -2); }, 16},
+    {"pow 2.7", [](const Tensor& x) { return pow(x, 2.7); }, [](double x) { return std::pow(x, double{2.7F}); }, 16},
     {"2 to the power", [](const Tensor& x) { return pow(2.0, x); }, [](double x) { return std::exp2(x); }, 16},
 };
 
@@ -169,4 +177,47 @@ TEST_CASE("elementwise functions keep their error over all exponents, and limits
     INFO("largest error " << worst.error << " at " << worst.at);
     CHECK(worst.error <= f.bound);
   }
+}
+
+TEST_CASE("powers and angles of two tensors keep their error, and what is special of zeros, infinities, NaN and whole numbers") {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  const std::vector<float> special{0.0F,  -0.0F, 1,          -1,     2,        -2,        3,        -3,         0.5F,
+                                   -0.5F, inf,   -inf,       NAN,    1e10F,    -1e10F,    16777215, 8388607.5F, 3e38F,
+                                   4.5F,  -4.5F, 1.0000001F, -1e30F, 16777216, -16777215, 2e-38F,   -2e-38F};
+  std::vector<float> a, b;
+  for (float x : special)
+    for (float y : special) {
+      a.push_back(x);
+      b.push_back(y);
+    }
+  std::mt19937 random(2);
+  std::uniform_real_distribution<float> exponent(-40, 40), near_one(-1e-3F, 1e-3F);
+  for (int i = 0; i < 20000; ++i) {
+    const bool near = i % 2 == 0;
+    a.push_back(near ? 1 + near_one(random) : std::exp2(exponent(random)));
+    b.push_back(near ? exponent(random) * 2000 : exponent(random) / 10);
+  }
+  const auto count = static_cast<std::int64_t>(a.size());
+  const Tensor x = Tensor::from(a, {count}), y = Tensor::from(b, {count});
+  const auto check = [&](const char* name, const Tensor& result, double (*reference)(double, double), double bound) {
+    const auto got = result.to_vector<float>();
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const double want = reference(a[i], b[i]);
+      const auto nearest = static_cast<float>(want);
+      INFO(name << " of " << a[i] << " and " << b[i] << ": got " << got[i] << ", want " << want);
+      if (std::isnan(want)) {
+        if (!std::isnan(got[i])) FAIL_CHECK("a number instead of NaN");
+      } else if (nearest == 0 || std::isinf(nearest)) {
+        if (got[i] != nearest || std::signbit(got[i]) != std::signbit(nearest)) FAIL_CHECK("not the limit");
+      } else if (std::abs(want) < least_normal) {
+        if (!(std::abs(got[i] - want) <= least_normal)) FAIL_CHECK("not a small number");
+      } else if (!(std::abs(got[i] - want) <= bound * last_place(want))) {
+        FAIL_CHECK("an error of " << std::abs(got[i] - want) / last_place(want));
+      }
+    }
+  };
+  check(
+      "pow", pow(x, y), [](double base, double power) { return std::pow(base, power); }, 16);
+  check(
+      "atan2", atan2(x, y), [](double rise, double run) { return std::atan2(rise, run); }, 6);
 }
