@@ -171,8 +171,10 @@ class Compilers:
     def _intel(self, target, source, text):
         dump = source.parent / "dump"
         device = "skl" if target.name == "gen9" else target.name
-        self.run([self.root / "usr/bin/ocloc", "compile", "-file", source, "-device", device, "-options", " ".join(options_of(text)),
-                  "-out_dir", source.parent / "out"],
+        # Its own header does not compile as OpenCL C 1.1 for gen9, which CLBlast asks for.
+        options = " ".join(options_of(text)).replace("-cl-std=CL1.1", "-cl-std=CL1.2")
+        self.run([self.root / "usr/bin/ocloc", "compile", "-file", source, "-device", device, "-options", options, "-out_dir",
+                  source.parent / "out"],
                  IGC_ShaderDumpEnable="1", IGC_DumpToCustomDir=str(dump), IGC_ShaderDumpPidDisable="1")
         found = {}
         for path in dump.glob("*_simd*.asm"):
