@@ -65,12 +65,12 @@
 #define GEMM_ARGUMENTS , y_base, y_offset, x_base, x_offset, OG, row0, CG - channel0, y0, yn, x0, xn, H, W, pixels, OW, top, left
 // An item's d is the same in all that it fetches.
 #define GEMM_SLICE(k0)                                                                                               \
-  const int k = (k0) + item % TK, image = (int)((uint)k / (uint)pixels), pixel = k - image * pixels;                  \
+  const int its_k = (k0) + item % TK, image = (int)((uint)its_k / (uint)pixels), pixel = its_k - image * pixels;                  \
   const int oy = (int)((uint)pixel / (uint)OW), iy = oy * SH - top, ix = (pixel - oy * OW) * SW - left;               \
-  const int its_rows = k < end ? rows : 0, from_y = y0 + image * yn + pixel;                                         \
-  const int its_channels = k < end && (uint)iy < (uint)H && (uint)ix < (uint)W ? channels : 0, from_x = x0 + image * xn + iy * W + ix;
-#define GEMM_A(i, d) (row0 + (i) < its_rows ? LOAD(y, from_y + (row0 + (i)) * pixels) : 0.0f)
-#define GEMM_B(d, j) ((j) / SPAN < its_channels ? LOAD(x, from_x + (j) / SPAN * (H * W)) : 0.0f)
+  const int its_rows = its_k < end ? rows : 0, from_y = y0 + image * yn + pixel;                                         \
+  const int its_channels = its_k < end && (uint)iy < (uint)H && (uint)ix < (uint)W ? channels : 0, from_x = x0 + image * xn + iy * W + ix;
+#define GEMM_A(i, k, d) (row0 + (i) < its_rows ? LOAD(y, from_y + (row0 + (i)) * pixels) : 0.0f)
+#define GEMM_B(k, d, j) ((j) / SPAN < its_channels ? LOAD(x, from_x + (j) / SPAN * (H * W)) : 0.0f)
 #endif
 
 #if defined(FORWARD) || defined(DATA)
@@ -88,18 +88,18 @@
   const int channel0 = (k0) / TK / TAPS * TK, sy = SEEN_Y(tap), sx = SEEN_X(tap), its_rows = (k0) < end && TAP_EXISTS(tap) ? rows : 0; \
   const bool inside = its_rows > 0 && (uint)sy < (uint)SEEN_HEIGHT && (uint)sx < (uint)SEEN_WIDTH;                                  \
   const int seen_at = SEEN_AT(channel0, tap), weights_at = WEIGHT_AT(0, channel0, tap) - WEIGHT_AT(0, 0, 0);
-#define GEMM_A(i, d) (row0 + (i) < its_rows EXISTS(d) ? LOAD(w, weights_at + WEIGHT_AT(row0 + (i), d, 0)) : 0.0f)
-#define GEMM_B(d, j) (inside EXISTS(d) ? LOAD_SEEN(seen_at + (d) * (SEEN_HEIGHT * SEEN_WIDTH)) : 0.0f)
+#define GEMM_A(i, k, d) (row0 + (i) < its_rows EXISTS(d) ? LOAD(w, weights_at + WEIGHT_AT(row0 + (i), d, 0)) : 0.0f)
+#define GEMM_B(k, d, j) (inside EXISTS(d) ? LOAD_SEEN(seen_at + (d) * (SEEN_HEIGHT * SEEN_WIDTH)) : 0.0f)
 #else
 #define A_ALONG_K 1
-#define GEMM_SLICE(k0) const uint k = (uint)(k0);
-#define TAP(d) ((k + (d)) % TAPS)
-#define CHANNEL(d) ((int)((k + (d)) / TAPS))
-#define GEMM_A(i, d)                                                                                   \
-  ((int)k + (d) < end && row0 + (i) < rows && TAP_EXISTS(TAP(d)) ? LOAD(w, WEIGHT_AT(row0 + (i), CHANNEL(d), TAP(d))) : 0.0f)
-#define GEMM_B(d, j)                                                                                                      \
-  ((int)k + (d) < end && TAP_EXISTS(TAP(d)) && (uint)SEEN_Y(TAP(d)) < (uint)SEEN_HEIGHT && (uint)SEEN_X(TAP(d)) < (uint)SEEN_WIDTH \
-       ? LOAD_SEEN(SEEN_AT(CHANNEL(d), TAP(d)))                                                                              \
+#define GEMM_SLICE(k0)
+#define TAP(k) ((uint)(k) % TAPS)
+#define CHANNEL(k) ((int)((uint)(k) / TAPS))
+#define GEMM_A(i, k, d) \
+  ((k) < end && row0 + (i) < rows && TAP_EXISTS(TAP(k)) ? LOAD(w, WEIGHT_AT(row0 + (i), CHANNEL(k), TAP(k))) : 0.0f)
+#define GEMM_B(k, d, j)                                                                                                      \
+  ((k) < end && TAP_EXISTS(TAP(k)) && (uint)SEEN_Y(TAP(k)) < (uint)SEEN_HEIGHT && (uint)SEEN_X(TAP(k)) < (uint)SEEN_WIDTH \
+       ? LOAD_SEEN(SEEN_AT(CHANNEL(k), TAP(k)))                                                                              \
        : 0.0f)
 #endif
 #endif

@@ -18,9 +18,9 @@
 #define GEMM_PARAMETERS \
   , IN(a), IN(b), const int m, const int n, const int all_k, const int a0, const int b0, const int row0, const int column0
 #define GEMM_ARGUMENTS , a_base, a_offset, b_base, b_offset, m, n, all_k, a0, b0, row0, column0
-#define GEMM_SLICE(k0) const int k = k0;
-#define GEMM_A(i, d) (row0 + (i) < m && k + (d) < end ? LOAD(a, a0 + AT_A(row0 + (i), k + (d))) : 0.0f)
-#define GEMM_B(d, j) (column0 + (j) < n && k + (d) < end ? LOAD(b, b0 + AT_B(k + (d), column0 + (j))) : 0.0f)
+#define GEMM_SLICE(k0)
+#define GEMM_A(i, k, d) (row0 + (i) < m && (k) < end ? LOAD(a, a0 + AT_A(row0 + (i), k)) : 0.0f)
+#define GEMM_B(k, d, j) (column0 + (j) < n && (k) < end ? LOAD(b, b0 + AT_B(k, column0 + (j))) : 0.0f)
 #include "gemm_gpu.clh"
 
 // From `first` on k is cut into parts of `part` elements, whose results follow one another in c (part_stride apart). ADD: to what
