@@ -65,9 +65,9 @@ class OptimizerUpdate : public Op {
 
   void lower(exec::Recorder& r) const override {
     // As many parameters of one dtype per launch as the kernel knows and the device takes: 16 bytes per buffer, 8 for the sizes,
-    // 48 for the rest, and as much for scalars in buffers.
-    const auto bytes = 16 * (3 + 2 * states()) + 8;
-    const auto most = std::clamp<std::size_t>((r.device().max_parameter_size - (gated_ ? 96 : 48)) / bytes, 1, 16);
+    // 48 for the rest, and as much for scalars in buffers. A function in SPIR-V takes 255 arguments; a buffer is two of them.
+    const auto buffers = 3 + 2 * states(), bytes = 16 * buffers + 8, room = r.device().max_parameter_size - (gated_ ? 96 : 48);
+    const auto most = std::clamp<std::size_t>(std::min(room / bytes, (255 - 16) / (2 * buffers + 2)), 1, 16);
     struct Batch {
       std::vector<std::size_t> which;
       std::int64_t elements = 0;
