@@ -13,8 +13,15 @@
 
 using namespace clnet;
 
+namespace {
+
+/// It computes nothing, is never behind and needs no gates.
+bool is_null_device() { return std::getenv("NULL_OPENCL_DEVICE") != nullptr; }
+
+}  // namespace
+
 TEST_CASE("who waits for earlier kernels does not blame the latest") {
-  if (std::getenv("NULL_OPENCL_DEVICE")) return;  // it is never behind
+  if (is_null_device()) return;
   Device device = Device::current();
   const auto context = device.context();
   const Tensor x = ones({8}).detach();
@@ -39,6 +46,7 @@ TEST_CASE("who waits for earlier kernels does not blame the latest") {
 }
 
 TEST_CASE("a gate that drivers do not make holds nothing back, and one that they do not open is an error to who waits") {
+  if (is_null_device()) return;
   const Tensor x = ones({8}).detach();
   const auto value = [&] { return exp(x).to_vector<float>()[7]; };
   CHECK(value() == Approx(2.7182818F));
@@ -85,5 +93,6 @@ TEST_CASE("a context whose commands never begin ends without waiting for them") 
     Device::set_default(before);
   }
   faults::disarm();
-  CHECK(exp(ones({8})).to_vector<float>()[7] == Approx(2.7182818F));
+  const auto values = exp(ones({8})).to_vector<float>();
+  CHECK((is_null_device() || values[7] == Approx(2.7182818F)));
 }
