@@ -8,7 +8,8 @@
 
 namespace clnet::ocl {
 
-/// Whether GPUs of this generation ("sm_86", "gfx90a") multiply matrices in units of their own.
+/// Whether GPUs of this generation ("sm_86", "gfx90a") multiply matrices in units of their own; of sm_75 not all do, and it is
+/// false.
 bool has_matrix_units(std::string_view generation);
 
 /// Fills in DeviceInfo's generation, sub_group_size, matrix_units, cache and cache_line from the device and its extensions, a

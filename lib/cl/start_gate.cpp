@@ -9,11 +9,12 @@ namespace clnet::ocl {
 namespace {
 
 cl_int complete(const cl::UserEvent& event) {
-  // What a driver lacks at one time it may have at the next.
+  // What a driver lacks at one time it may have at the next; CL_INVALID_OPERATION says that the status has been set before.
   constexpr int attempts = 4;
   cl_int code = CL_SUCCESS;
   for (int i = 0; i < attempts; ++i) {
     code = clSetUserEventStatus(event(), CL_COMPLETE);
+    if (code == CL_INVALID_OPERATION) code = CL_SUCCESS;
     if (code == CL_SUCCESS) break;
   }
   return code;

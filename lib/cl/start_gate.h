@@ -14,7 +14,8 @@ namespace clnet::ocl {
 /// well. Whoever closed it must open it before waiting for the device.
 ///
 /// A driver may refuse to open it. It is asked again by everybody who is about to wait, as nothing behind it would ever end, and
-/// who waits all the same gets an error rather than nothing. A driver that makes no gate, in the first place, holds nothing back.
+/// who waits all the same gets an error rather than nothing; who waits already goes on when somebody has asked with success. A
+/// driver that makes no gate, in the first place, holds nothing back.
 class StartGate {
  public:
   void close() { owner_ = std::this_thread::get_id(); }

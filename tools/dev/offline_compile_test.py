@@ -58,6 +58,10 @@ class Records(unittest.TestCase):
 
     def test_occupancy(self):
         self.expect({("kernels", "matmul_gpu", "gfx1100"): {"occupancy": 49}}, "an occupancy of 49 %, 50 % is recorded")
+        found, recorded = self.found(to={("kernels", "matmul_gpu", "sm_86"): {"occupancy": 16}})
+        self.assertEqual(len(problems(found, recorded)), 1)
+        found.versions["sm_86"] = "ptxas 12.4.1"
+        self.assertEqual(problems(found, recorded), [])
 
     def test_simd(self):
         self.expect({("kernels", "matmul_gpu", "dg2"): {"simd": 8}}, "dg2: matmul_gpu: SIMD8, SIMD16 is recorded")

@@ -79,7 +79,8 @@ class CLNET_API Optimizer {
   /// waiting. Clipping and accumulate() see gradients of the loss itself, which step() returns unscaled, as apply() takes them.
   void set_loss_scale(const LossScale& options = {});
   /// From now on there is none, and every step is made. Waits for the device, to know how many were: corrections go on counting
-  /// those, steps() what was tried. Nothing where there is none.
+  /// those, steps() what was tried. Nothing where there is none. After another set_loss_scale(), steps_made() begins with
+  /// steps().
   void remove_loss_scale();
   /// The present scale (f32 scalar) and the number of steps made, without those that were skipped (i64 scalar), on the device;
   /// undefined without a loss scale.

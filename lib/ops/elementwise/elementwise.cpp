@@ -435,7 +435,8 @@ Tensor pow(const Tensor& a, double b) {
   static const std::map<double, const Row*> rows{
       {-2, &inverse_square_row}, {-1, &reciprocal_row}, {-0.5, &minus_half_row}, {0.5, &half_row},
       {1.5, &three_halves_row},  {2, &square_row},      {3, &cube_row},          {4, &fourth_row}};
-  const auto row = rows.find(b);
+  // NaN would be found at the first key.
+  const auto row = b == b ? rows.find(b) : rows.end();
   // Other dtypes keep the error that names pow.
   const bool short_ = row != rows.end() && a.defined() && is_floating(a.dtype());
   return short_ ? unary(*row->second, a) : binary(pow_row, a, b);

@@ -16,7 +16,7 @@ CLNET_API void require_same_dtype(std::string_view op, const Spec& a, const Spec
 /// `value` as a scalar of the tensor's dtype.
 inline Tensor scalar_like(double value, const Tensor& tensor) { return Tensor::scalar(value, tensor.dtype()); }
 
-/// How much of the standard normal distribution lies below x, with an error of 5e-8.
+/// How much of the standard normal distribution lies below x, with an error of 8e-8.
 Tensor normal_cdf(const Tensor& x);
 /// -(t log x + (1 - t) log(1 - x)), each logarithm at least -100, and PyTorch's gradient where x is 0 or 1.
 Tensor cross_entropy_of_bits(const Tensor& x, const Tensor& t);

@@ -36,6 +36,8 @@ TEST_CASE("NaN and infinities pass as in PyTorch") {
   CHECK(is_nan(x).to_vector<bool>() == std::vector<bool>{true, false, false, false});
   for (const auto& y : {maximum(x, zeros({4})), minimum(x, zeros({4})), maximum(zeros({4}), x), clamp(x, -1, 1)})
     CHECK(std::isnan(y.to_vector<float>()[0]));
+  const auto powers = pow(x, static_cast<double>(nan)).to_vector<float>();
+  CHECK((std::isnan(powers[0]) && std::isnan(powers[1]) && std::isnan(powers[2]) && powers[3] == 1.0F));
   const auto s = sigmoid(x).to_vector<float>();
   CHECK(s[1] == 1.0F);
   CHECK(s[2] == 0.0F);

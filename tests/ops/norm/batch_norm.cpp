@@ -36,6 +36,15 @@ TEST_CASE("batch_norm of values with a large common offset keeps their variance"
   }
 }
 
+TEST_CASE("layer_norm of equal values whose squares are infinite is its bias") {
+  for (const std::int64_t length : {1, 2, 16, 1024}) {
+    const auto check_row = [&] {
+      for (const auto value : layer_norm(full({3, length}, 0x1p65), 1, {}, {}).to_vector<float>()) CHECK(value == 0);
+    };
+    with_each_solver("layer_norm", check_row, check_row);
+  }
+}
+
 TEST_CASE("normalisation refuses wrong inputs") {
   CHECK_THROWS_WITH(batch_norm_training(zeros({1, 3}), {}, {}), Contains("expected more than 1 value per channel when training"));
   CHECK_THROWS_AS(batch_norm_training(zeros({0, 3, 2}), {}, {}), ShapeError);
