@@ -64,6 +64,12 @@ Rules elementwise_rules() {
   for (const auto& formula : formulas) rules[formula.name] = {by_formula, formula.exact};
   // 1 + erf(x) and 1 + tanh(x) of an x far below 0.
   for (const auto* name : {"gelu_erf", "gelu_tanh"}) rules[name].terms = [](const Call& call) { return call.in[0]; };
+  // 1 less what lies above.
+  rules["normal_cdf"].terms = [](const Call& call) {
+    Array ones(call.shape());
+    for (auto& value : ones.values) value = 1;
+    return ones;
+  };
   return rules;
 }
 
