@@ -1,4 +1,5 @@
 // How many kernels a training step takes, so that a fusion that is lost does not go unnoticed.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <vector>
@@ -38,7 +39,9 @@ std::uint64_t kernels(const std::string& name, const Shape& image, std::int64_t 
 TEST_CASE("kernels of a training step") {
   CHECK(kernels("mlp", {1, 28, 28}, 4) == 13);
   CHECK(kernels("cnn", {1, 28, 28}, 4) == 27);
-  CHECK(kernels("resnet18", {3, 32, 32}, 2) == 218);
+  // Its 62 parameters are updated by as many launches as the device's room for arguments makes of them.
+  const auto room = Device::current().info().max_parameter_size, together = std::min<std::size_t>((room - 48) / 88, 16);
+  CHECK(kernels("resnet18", {3, 32, 32}, 2) == 210 + (62 + together - 1) / together);
 }
 
 TEST_CASE("kernels of a training step in mixed precision") {
