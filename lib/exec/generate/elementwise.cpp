@@ -269,10 +269,12 @@ class Printer {
     if (at.first != 0) add(parameter(name + "_first", at.first));
     for (std::size_t d = 0; d <= inner_; ++d) {
       if (at.strides[d] == 0) continue;
+      // With one loop its index is that of the element.
+      const auto counter = inner_ == 0 ? std::string("i") : fmt::format("i{}", d);
       if (d == inner_ && at.strides[d] == 1)
-        add(fmt::format("i{}", d));
+        add(counter);
       else
-        add(fmt::format("i{} * {}", d, parameter(fmt::format("{}_{}", name, d), at.strides[d])));
+        add(fmt::format("{} * {}", counter, parameter(fmt::format("{}_{}", name, d), at.strides[d])));
     }
     return text.empty() ? "0" : text;
   }

@@ -50,7 +50,8 @@ class Slice : public Op {
   std::optional<Window> window(const Specs& inputs) const override {
     constexpr std::int64_t shortest = 16;
     const auto& from = inputs[0].shape;
-    if (step_ != 1 || alias(inputs, 0) || count_ * ops::strides_of(from)[static_cast<std::size_t>(dim_)] < shortest)
+    if (step_ != 1 || from.numel() == 0 || alias(inputs, 0) ||
+        count_ * ops::strides_of(from)[static_cast<std::size_t>(dim_)] < shortest)
       return std::nullopt;
     return Window{dim_, start_};
   }

@@ -53,6 +53,7 @@ inline std::vector<Case> slice_cases() {
           make("backwards", {2, 5, 3}, 1, -1, begin, -1),
           make("backwards by 2", {2, 7}, 1, 5, 0, -2),
           make("backwards by 2, from beyond the end", {2, 8}, 1, all, begin, -2),
+          make("no rows", {0, 68}, 1, 17, 34, 1),
           make("nothing", {4, 3}, 0, 3, 2, 1),
           make("nothing backwards", {4, 3}, 1, 0, 2, -1)};
 }
