@@ -66,6 +66,14 @@ inline std::vector<Conv2dConfig> conv2d_configs() {
       // Depthwise, and with several outputs per channel.
       {{2, 16, 7, 9}, 16, 3, {.stride = {1, 2}, .padding = 1, .groups = 16}},
       {{1, 12, 9, 9}, 24, 3, {.stride = 2, .padding = 1, .groups = 12}},
+      {{3, 5, 7, 7}, 5, 3, {.padding = 1, .groups = 5}},
+      {{2, 6, 14, 14}, 6, 3, {.stride = 2, .padding = 1, .groups = 6}},
+      {{2, 5, 13, 14}, 5, 5, {.stride = 2, .padding = 2, .groups = 5}, false},
+      {{2, 7, 14, 20}, 7, {3, 4}, {.padding = {0, 1, 2, 3}, .groups = 7}},
+      {{1, 9, 37, 29}, 9, {4, 2}, {.stride = 2, .padding = {3, 0, 1, 2}, .groups = 9}},
+      {{1, 4, 2, 33}, 4, 7, {.padding = 3, .groups = 4}},
+      {{2, 3, 60, 100}, 3, 3, {.padding = 1, .groups = 3}},
+      {{5, 2, 1, 1}, 2, 3, {.padding = 2, .groups = 2}},
       {{1, 3, 40, 19}, 3, 5, {.padding = 2, .groups = 3}, false},
       {{1, 2, 9, 8}, 2, 3, {.stride = {1, 2}, .padding = 2, .dilation = 2, .groups = 2}},
       // Kernels wider than the image, images of one column, strides beyond the kernel.

@@ -52,6 +52,27 @@ TEST_CASE("conv2d: 512 input channels are summed to 1e-5 of the largest result")
       [&] { compare("sums", to_array(conv2d(in[0], in[1], {}, options)), want, 1e-5); });
 }
 
+TEST_CASE("conv2d: what an earlier launch left in local memory is not seen") {
+  const Tensor large = make_tensor({2, 3, 60, 100}, 1) * 1e6, filters = make_tensor({3, 1, 3, 3}, 2);
+  for (const auto& [shape, kernel, padding] : {std::tuple{Shape{5, 2, 1, 1}, 3, 2},
+                                               {Shape{1, 4, 2, 33}, 7, 3},
+                                               {Shape{2, 3, 7, 7}, 5, 2},
+                                               {Shape{2, 3, 14, 14}, 3, 1}}) {
+    Array x = make_values({shape, -1, 1}, 3), weight = make_values({{shape[1], 1, kernel, kernel}, -1, 1}, 4);
+    for (const int stride : {1, 2}) {
+      const Conv2dOptions options{.stride = stride, .padding = padding, .groups = shape[1]};
+      const auto want = conv2d_reference({x, weight}, options).at(0);
+      const std::vector<Tensor> in{to_tensor(x, Dtype::f32), to_tensor(weight, Dtype::f32)};
+      with_each_solver(
+          "conv2d", [&] { conv2d(in[0], in[1], {}, options).eval(); },
+          [&] {
+            conv2d(large, filters, {}, {.padding = 1, .groups = 3}).eval();
+            compare("a small plane", to_array(conv2d(in[0], in[1], {}, options)), want, 1e-5);
+          });
+    }
+  }
+}
+
 TEST_CASE("conv2d: wrong shapes name the operation and both shapes") {
   const auto x = make_tensor({1, 4, 5, 5}, 1);
   const auto text = [&](const Tensor& weight, const Conv2dOptions& options, const Tensor& bias = {}) {

@@ -1,0 +1,105 @@
+// Depthwise convolutions with small kernels, for CPUs (kernels/conv/conv2d_depthwise_cpu.cl).
+#include <fmt/format.h>
+
+#include "lib/ops/conv/conv2d_cpu.h"
+
+namespace clnet::ops {
+
+namespace {
+
+/// One pass as a correlation: result {ph, pw} of source {h, w} with `top` rows and `left` columns of zeros before it.
+struct Planes {
+  std::int64_t h, w, ph, pw, top, left, step;
+};
+Planes planes_of(const Conv2dProblem& p, bool backward) {
+  if (backward) return {p.oh, p.ow, p.h, p.w, p.kh - 1 - p.top, p.kw - 1 - p.left, 1};
+  return {p.h, p.w, p.oh, p.ow, p.top, p.left, p.stride.height};
+}
+
+/// What is staged and summed at a time, as the kernel calls it.
+struct Strips {
+  std::int64_t columns, pitch, group, vectors;  ///< a vector of sums is `group` rows
+  std::int64_t rows, part, floats;              ///< of a work-item; a part of its window; in local memory
+};
+
+Strips cut(const Conv2dProblem& p, const Planes& planes, const DeviceInfo& device) {
+  constexpr std::int64_t first_level = (26 << 10) / 4;
+  const std::int64_t width = vector_width(device), most = width == 16 ? 8 : 4;
+  Strips s{};
+  s.columns = std::min(planes.w, (planes.pw - 1) * planes.step + p.kw - planes.left);
+  const auto right = (planes.pw - 1) * planes.step + p.kw - planes.left - s.columns;
+  // With step 1 the zeros behind a row are those before the next.
+  s.pitch = planes.step == 1 ? s.columns + std::max(planes.left, right) : planes.pw + (p.kw - 1) / planes.step;
+  s.group = width == 16 && s.pitch <= width / 2 && planes.ph > 1 ? 2 : 1;
+  if (s.group == 2) s.pitch = width / 2;
+  // Products, and vectors loaded for them: the more rows are made together, the more share one.
+  const auto cost = [&](std::int64_t vectors) {
+    return ceil_div(planes.ph, vectors * s.group) * p.kw * (vectors * p.kh + planes.step * (vectors - 1) * s.group + p.kh);
+  };
+  s.vectors = 1;
+  for (std::int64_t vectors = 2; vectors <= most; ++vectors)
+    if (cost(vectors) <= cost(s.vectors)) s.vectors = vectors;
+  const auto update = [&](std::int64_t blocks) {
+    const auto rows = blocks * s.vectors * s.group;
+    s.rows = std::min(rows, planes.ph);
+    s.part = (rows + (p.kh - 1) / planes.step) * s.pitch + width + p.kw;
+    s.floats = planes.step * planes.step * s.part + rows * planes.pw + width;
+  };
+  const auto blocks = ceil_div(planes.ph, s.vectors * s.group);
+  auto pieces = std::int64_t{1};
+  for (update(blocks); s.floats > first_level && pieces < blocks;) update(ceil_div(blocks, ++pieces));
+  return s;
+}
+
+}  // namespace
+
+std::optional<std::string> conv2d_depthwise_cpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  constexpr std::int64_t most_taps = 7, most_step = 2;
+  if (!device.prefers_vector_kernels) return "the device is no CPU with vectors";
+  if (pass == Conv2dPass::backward_weights) return "it makes no gradients of weights";
+  if (p.group_in() != 1 || p.group_out() != 1) return "not depthwise";
+  if (p.kh > most_taps || p.kw > most_taps) return fmt::format("a kernel of {}x{} is not small", p.kh, p.kw);
+  if (p.dilation.height != 1 || p.dilation.width != 1) return "it is dilated";
+  if (p.stride.height != p.stride.width || p.stride.height > most_step) return "its steps are not 1x1 or 2x2";
+  const bool backward = pass == Conv2dPass::backward_data;
+  if (backward && p.stride.height != 1) return "the gradient of a step of 2 is scattered";
+  if (p.n == 0 || p.h * p.w == 0 || p.oh * p.ow == 0) return "nothing to compute";
+  const auto planes = planes_of(p, backward);
+  if (planes.top < 0 || planes.left < 0) return "its padding is negative";
+  if (planes.left >= planes.w + p.kw || (planes.pw - 1) * planes.step + p.kw <= planes.left) return "it sees zeros only";
+  if (const auto floats = cut(p, planes, device).floats; floats > scratch(device))
+    return fmt::format("its smallest strip takes {} KiB of local memory", floats / 256);
+  return std::nullopt;
+}
+
+std::optional<std::string> conv2d_depthwise_cpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  constexpr std::int64_t long_row = 64;
+  const auto planes = planes_of(p, pass == Conv2dPass::backward_data);
+  if (planes.step != 1 || planes.pw < long_row || planes.pw % vector_width(device) != 0) return std::nullopt;
+  return "long rows of whole vectors are as well stored as they are made";
+}
+
+void conv2d_depthwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
+  const bool backward = pass == Conv2dPass::backward_data;
+  const auto planes = planes_of(p, backward);
+  const auto& device = recorder.device();
+  const auto s = cut(p, planes, device);
+  const auto width = vector_width(device), strips = ceil_div(planes.ph, s.rows), count = p.n * p.c;
+  const auto block = std::max<std::int64_t>(1, count * strips / (4 * wanted_items(device)));
+  auto& launch = recorder.kernel("conv2d_depthwise_cpu", "conv2d_depthwise_cpu").define("VW", width);
+  launch.define("KH", p.kh).define("KW", p.kw).define("STEP", planes.step).define("VECTORS", s.vectors).define("GROUP", s.group);
+  if (backward) launch.define("FLIP", 1);
+  launch.in("x", backward ? p.y : p.x).in("w", p.weight);
+  if (p.has_bias()) launch.in("bias", p.bias).define("BIAS", 1);
+  launch.out("y", backward ? p.x : p.y)
+      .args({count, p.c, block, planes.h, planes.w, planes.ph, planes.pw, planes.top, planes.left})
+      .args({s.rows, s.columns, s.pitch, s.part})
+      .local_memory(static_cast<std::size_t>(planes.step * planes.step * s.part) * 4)
+      .local_memory(static_cast<std::size_t>(s.floats - planes.step * planes.step * s.part) * 4)
+      .range({strips, ceil_div(count, block)}, {1, 1})
+      .flops(p.flops())
+      .detail(p.text());
+  if (!backward) recorder.epilogue(launch, p.o, p.pixels());
+}
+
+}  // namespace clnet::ops
