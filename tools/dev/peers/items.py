@@ -4,7 +4,7 @@ import re
 
 PEERS = "pytorch", "compiled", "onnxruntime"
 
-KINDS = {kind: re.compile(pattern + "$") for kind, pattern in {
+KINDS = {kind: re.compile(f"(?:{pattern})$") for kind, pattern in {
     "matmul": r"matmul-(?P<m>\d+)(x(?P<n>\d+)x(?P<k>\d+))?",
     "linear": r"linear-(?P<inputs>\d+)-(?P<outputs>\d+)-b(?P<batch>\d+)-(?P<what>forward|backward-data|backward-weights)",
     "convolution": r"conv((?P<kernel>\d+)x(?P=kernel))?-(?P<inputs>\d+)-(?P<outputs>\d+)-(?P<size>\d+)(-s(?P<stride>\d+))?-b(?P<batch>\d+)"
