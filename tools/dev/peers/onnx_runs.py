@@ -37,7 +37,8 @@ def export(item, folder, threads):
             torch.onnx.export(work.module, tuple(work.inputs), path, dynamo=True, external_data=False, verbose=False)
         except TypeError:  # before PyTorch 2.5
             torch.onnx.export(work.module, tuple(work.inputs), path, opset_version=17)
-    (found,) = session(path, threads).run(None, inputs_of(path, threads))
+    loaded = session(path, threads)
+    (found,) = loaded.run(None, inputs_of(loaded))
     difference, largest = unequal(found, wanted)
     if not difference <= 1e-3 * largest:
         os.remove(path)
@@ -52,15 +53,15 @@ def unequal(found, wanted):
     return float(apart.max()), float(numpy.abs(wanted[numpy.isfinite(wanted)]).max())
 
 
-def inputs_of(path, threads):
-    places = session(path, threads).get_inputs()
+def inputs_of(loaded):
+    places = loaded.get_inputs()
     return dict(zip((place.name for place in places), random_inputs([place.shape for place in places])))
 
 
 def runs(item, folder, threads):
     """The function that does the item's work once."""
-    path = path_of(folder, item.name)
-    loaded, inputs = session(path, threads), inputs_of(path, threads)
+    loaded = session(path_of(folder, item.name), threads)
+    inputs = inputs_of(loaded)
     yield lambda: loaded.run(None, inputs)
 
 

@@ -21,27 +21,25 @@ def with_packed_weights(module):
 
 def runs(item, peer):
     """Functions that do the item's work once; each is to be measured before the next is asked for."""
+    work = work_of(item)
+    layouts = LAYOUTS if work.layouts else LAYOUTS[:1]
     if peer == "pytorch":
-        yield from in_layouts(item, as_it_is)
+        for layout in layouts:
+            yield prepared(work, as_it_is, layout)
         if item.kind == "network" and item.what != "train":
-            yield from packed_inference(work_of(item))
+            yield from packed_inference(work)
         return
-    # Compiled functions of the runs before would count against the limit on recompilation of the same code.
-    for run in in_layouts(item, with_inductor):
-        yield run
-        torch._dynamo.reset()
-    if isinstance(work_of(item), Forward) and list(work_of(item).module.parameters()):
-        yield from in_layouts(item, with_packed_weights, LAYOUTS[:1])
-        torch._dynamo.reset()
+    settings = [(with_inductor, layout) for layout in layouts]
+    if isinstance(work, Forward) and list(work.module.parameters()):
+        settings.append((with_packed_weights, LAYOUTS[0]))
+    for compiled, layout in settings:
+        yield prepared(work, compiled, layout)
+        # What was compiled would count against the limit on recompiling the same code.
+        torch.compiler.reset()
 
 
-def in_layouts(item, compiled, layouts=LAYOUTS):
-    for layout in layouts if work_of(item).layouts else layouts[:1]:
-        work = work_of(item)
-        if isinstance(work, Forward):
-            yield inference(work, compiled, layout)
-        else:
-            yield work.prepare(compiled, layout)
+def prepared(work, compiled, layout):
+    return inference(work, compiled, layout) if isinstance(work, Forward) else work.prepare(compiled, layout)
 
 
 def to_layout(tensor, layout):
@@ -67,7 +65,7 @@ def packed_inference(work):
             return packed(work.inputs[0].to_mkldnn()).to_dense().numpy()
     try:
         from torch.utils.mkldnn import to_mkldnn
-        packed = to_mkldnn(work.module)
+        packed = to_mkldnn(work.module.to(memory_format=torch.contiguous_format))
         run()
     except (ImportError, RuntimeError, NotImplementedError):
         return
