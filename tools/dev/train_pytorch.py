@@ -4,7 +4,7 @@
   tools/dev/train_pytorch.py [--seed 1] [--schedule one-cycle|constant] [--epochs 5] [--data FOLDER] [--threads N]
 
 Needs torch and NumPy for the Python that runs it (Debian: python3-torch, /usr/bin/python3), and runs itself again with PyTorch's best
-settings for a CPU, as compare_pytorch.py does. A line per epoch: test accuracy, images per second of training, seconds.
+settings for a CPU, as compare_peers.py does. A line per epoch: test accuracy, images per second of training, seconds.
 """
 import argparse
 import gzip
@@ -12,7 +12,7 @@ import os
 import sys
 import time
 
-from compare_pytorch import best_environment
+from peers.processes import best_environment
 
 
 def read(folder, name):

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Checks what compare_peers.py makes of names and measurements, without any peer."""
+
+import contextlib
+import io
+import os
+import pathlib
+import tempfile
+import unittest
+import unittest.mock
+
+import compare_peers
+from peers.items import can_run, parse
+from peers.processes import ANSWER, ask, best_environment
+from peers.table import ratios_of, replace_between_marks, summary, table
+
+
+class Names(unittest.TestCase):
+    def expect(self, name, kind, **fields):
+        item = parse(name)
+        self.assertIsNotNone(item, name)
+        self.assertEqual(item.kind, kind, name)
+        for key, value in fields.items():
+            self.assertEqual(item.fields[key], value, f"{name}: {key}")
+
+    def test_products(self):
+        self.expect("matmul-1024", "matmul", m=1024, n=None, k=None)
+        self.expect("matmul-35x700x2048", "matmul", m=35, n=700, k=2048)
+        self.expect("linear-512-1000-b16-backward-data", "linear", inputs=512, outputs=1000, batch=16, what="backward-data")
+
+    def test_convolutions(self):
+        self.expect("conv-3-64-224-b16-forward", "convolution", kernel=None, inputs=3, outputs=64, size=224, stride=None, batch=16,
+                    what="forward")
+        self.expect("conv1x1-256-512-56-s2-b16-backward-weights", "convolution", kernel=1, stride=2, what="backward-weights")
+        self.expect("depthwise-96-112-s2-b16-forward", "depthwise", inputs=96, size=112, stride=2)
+        self.expect("transposed2d-64-1-14-k4-s2-b64-train", "axes", type="transposed", axes=2, kernel=4, stride=2, what="train")
+
+    def test_pools(self):
+        self.expect("maxpool3s2-64-112-b16-backward", "pool", type="max", kernel=3, stride=2, channels=64, size=112, what="backward")
+        self.expect("maxpool2-64-112-b16", "pool", kernel=2, stride=None, what=None)
+
+    def test_others(self):
+        self.expect("elementwise-pow2.5-1m", "elementwise", function="pow2.5")
+        self.expect("permute-6d-1m", "memory", function="permute")
+        self.expect("keras-cnn-train-b32", "network", network="keras-cnn", what="train", batch=32)
+        self.expect("vit-tiny-infer-b8", "transformer", batch=8)
+        self.expect("lstm-512-gradient-b32", "recurrent", type="lstm", hidden=512, what="gradient")
+        self.expect("lstm-by-hand-128-t200-b32", "by-hand")
+
+    def test_what_nobody_knows(self):
+        for name in "", "matmul-", "matmul-3x4", "conv3x5-1-1-1-b1-forward", "conv-3-64-224-b16", "vgg99-infer-b1", "sum-64m-more":
+            self.assertIsNone(parse(name), name)
+
+    def test_all_bars_are_known(self):
+        for name in compare_peers.BARS:
+            self.assertIsNotNone(parse(name), name)
+
+    def test_who_can_run_what(self):
+        def able(name):
+            return [peer for peer in compare_peers.PEERS if can_run(peer, parse(name))]
+        self.assertEqual(able("resnet18-infer-b1"), ["pytorch", "compiled", "onnxruntime"])
+        self.assertEqual(able("maxpool2-64-112-b16"), ["pytorch", "compiled", "onnxruntime"])
+        self.assertEqual(able("resnet18-train-b16"), ["pytorch", "compiled"])
+        self.assertEqual(able("conv-3-64-224-b16-backward-data"), ["pytorch", "compiled"])
+        self.assertEqual(able("lstm-128-forward-b32"), ["pytorch", "onnxruntime"])
+        self.assertEqual(able("char-gpt-generate-b1"), ["pytorch"])
+
+
+class Tables(unittest.TestCase):
+    ours = {"a": [[2.0, 1.0], [4.0, 2.0]], "b": [[1.0, 1.0], [1.0, 1.0]]}
+    theirs = {"pytorch": {"a": [[6.0, 3.0, 9.0], [4.0, 2.0, 7.0]], "b": [[0.5, 0.5, 1.0], [0.7, 0.4, 1.0]]},
+              "onnxruntime": {"a": [[1.0, 1.0, 1.0]] * 2}}
+
+    def test_ratios(self):
+        self.assertEqual(ratios_of(self.ours["a"], self.theirs["pytorch"]["a"]), ([1.0, 3.0], 2.0))
+
+    def test_rows(self):
+        head, rule, a, b = table(["a", "b"], self.ours, self.theirs)
+        self.assertEqual(a, "| `a` | 3.000 | 5.000 | **2.00** | 1.00 to 3.00 | 2.00 | 1.000 | **0.38** | 0.25 to 0.50 | 1.00 |")
+        self.assertTrue(b.endswith("| **0.60** | 0.50 to 0.70 | 0.40 | – | – | – | – |"), b)
+        self.assertEqual({line.count("|") for line in (head, rule, a, b)}, {11})
+
+    def test_cpu_times(self):
+        head, rule, a, b = table(["a", "b"], self.ours, self.theirs, cpu=True)
+        self.assertIn("| PyTorch ms | CPU ms | ratio |", head)
+        self.assertIn("| 5.000 | 8.000 | **2.00** |", a)
+        self.assertEqual({line.count("|") for line in (head, rule, a, b)}, {13})
+
+    def test_without_peers(self):
+        self.assertEqual(table(["a"], self.ours, {})[2], "| `a` | 3.000 |")
+        self.assertEqual(summary(self.ours, {}), "No peer measured anything.")
+
+    def test_summary(self):
+        self.assertEqual(summary(self.ours, self.theirs),
+                         "Smallest ratios: PyTorch 0.60 (`b`), of the best times 0.40 (`b`); "
+                         "onnxruntime 0.38 (`a`), of the best times 1.00 (`a`).")
+        self.assertNotIn("onnxruntime", summary(self.ours, self.theirs | {"onnxruntime": {}}))
+
+    def test_marks(self):
+        self.assertEqual(replace_between_marks("x\n<!-- ratios -->\nold\n<!-- end of ratios -->\ny", ["new"]),
+                         "x\n<!-- ratios -->\nnew\n<!-- end of ratios -->\ny")
+        with self.assertRaises(ValueError):
+            replace_between_marks("nothing", ["new"])
+
+
+class Processes(unittest.TestCase):
+    def test_environment(self):
+        before = dict(os.environ)
+        os.environ["OPENBLAS_CORETYPE"] = "Prescott"
+        try:
+            env = best_environment(3)
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+        self.assertNotIn("OPENBLAS_CORETYPE", env)
+        self.assertEqual(env["OMP_NUM_THREADS"], "3")
+
+    def answer(self, program):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "script.py")
+            pathlib.Path(path).write_text(program)
+            return ask(path, "pytorch", 1)
+
+    def test_an_answer_among_other_output(self):
+        self.assertEqual(self.answer(f"print('noise'); print('{ANSWER}' + '{{\"a\": 1}}'); print('more')"), {"a": 1})
+
+    def test_a_process_that_dies(self):
+        problem = self.answer("import sys; print('no memory', file=sys.stderr); sys.exit(3)")["problem"]
+        self.assertEqual(problem, "its process ended with 3: no memory")
+
+    def test_a_peer_that_is_missing(self):
+        with unittest.mock.patch.object(compare_peers, "ask", return_value={"problem": "ModuleNotFoundError: No module named 'torch'"}):
+            versions, missing = compare_peers.started(["compiled"], 1)
+        self.assertEqual((versions, missing), ({}, ["torch.compile cannot run here: ModuleNotFoundError: No module named 'torch'"]))
+
+
+class CommandLine(unittest.TestCase):
+    def test_defaults(self):
+        options = compare_peers.options_of([])
+        self.assertEqual((options.items, options.peers), (compare_peers.BARS, list(compare_peers.PEERS)))
+
+    def test_wrong_names(self):
+        for arguments, wanted in ((["--peers", "pytorch,caffe"], "there is no peer 'caffe'"),
+                                  (["no-item"], "there is no item named 'no-item'")):
+            said = io.StringIO()
+            with contextlib.redirect_stderr(said), self.assertRaises(SystemExit):
+                compare_peers.options_of(arguments)
+            self.assertIn(wanted, said.getvalue())
+
+    def test_a_peer_and_items_that_fail(self):
+        """What one peer cannot do leaves the others' columns, and is measured no further."""
+        asked = []
+
+        def measure_peer(script, peer, name, *others):
+            asked.append((peer, name))
+            return {"problem": "no"} if (peer, name) == ("compiled", "matmul-64") else {"ms": [2.0, 1.0, 3.0]}
+        options = compare_peers.options_of(["--rounds", "2", "matmul-64", "char-gpt-generate-b1"])
+        with unittest.mock.patch.multiple(compare_peers, measure_peer=measure_peer, measure_clnet=lambda *_: [1.0, 1.0]):
+            ours, theirs, problems, load = compare_peers.measure(options, ["pytorch", "compiled"])
+        self.assertEqual(theirs, {"pytorch": {name: [[2.0, 1.0, 3.0]] * 2 for name in options.items}, "compiled": {}})
+        self.assertEqual(problems, {("compiled", "matmul-64"): "no"})
+        self.assertEqual(asked.count(("compiled", "matmul-64")), 1)
+        self.assertNotIn(("compiled", "char-gpt-generate-b1"), asked)
+
+
+if __name__ == "__main__":
+    unittest.main()

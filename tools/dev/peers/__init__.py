@@ -1,0 +1,1 @@
+"""What compare_peers.py measures beside clnet: PyTorch, torch.compile and onnxruntime."""
