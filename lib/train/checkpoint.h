@@ -9,6 +9,7 @@
 #include <string>
 
 #include "clnet/data.h"
+#include "clnet/export.h"
 #include "clnet/io.h"
 #include "clnet/nn.h"
 #include "clnet/optim.h"
@@ -50,7 +51,7 @@ inline std::int64_t batches_per_epoch(std::int64_t samples, std::int64_t batch_s
 /// CRC-32 of everything in a checkpoint but itself: names, shapes, dtypes and values of all tensors and all metadata.
 CLNET_API std::string checkpoint_checksum(const io::StateDict& tensors, const std::map<std::string, std::string>& metadata);
 
-class Checkpoint {
+class CLNET_API Checkpoint {
  public:
   /// Makes the folder where it is missing. Throws FileError when files cannot be written there.
   Checkpoint(const std::filesystem::path& folder, const RunSettings& settings);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/ops/loops.h"
+
 namespace clnet::ops {
 
 std::string MatmulProblem::text() const {
@@ -10,6 +12,7 @@ std::string MatmulProblem::text() const {
 }
 
 void matmul_direct(const MatmulProblem& problem, exec::Recorder& recorder) {
+  require_loops("matmul", problem.k, recorder.device());
   auto& launch = recorder.kernel("matmul_direct", "matmul_direct").in("a", problem.a).in("b", problem.b);
   if (problem.bias) launch.define("BIAS", 1).in("bias", *problem.bias);
   launch.out("c", problem.c)

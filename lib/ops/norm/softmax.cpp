@@ -8,6 +8,7 @@
 #include "lib/exec/record/recorder.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/loops.h"
 #include "lib/ops/rows.h"
 #include "lib/ops/wide.h"
 
@@ -103,6 +104,7 @@ void gpu_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
 }
 
 void direct_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
+  require_loops("softmax", 3 * problem.axis, recorder.device());
   const auto lines = problem.outer * problem.inner;
   fuse(launch(problem, recorder, "softmax_direct", "softmax_direct")
            .args({lines, problem.axis, problem.inner})

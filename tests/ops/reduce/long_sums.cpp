@@ -4,12 +4,25 @@
 #include <cmath>
 
 #include "clnet/clnet.h"
+#include "lib/cl/quirks.h"
 #include "tests/ops/each_solver.h"
 
 using namespace clnet;
 using namespace clnet::testing;
 
 namespace {
+
+/// Where loops end early (llvmpipe), clnet sees to that in the solvers that it chooses itself.
+template <class Probe, class Test>
+void with_each_reliable_solver(const std::string& op, const Probe& probe, const Test& test) {
+  if (!ocl::has_quirk(Device::current().info(), "llvmpipe-loops")) return with_each_solver(op, probe, test);
+  clnet::test::skip("long loops of solvers that are only chosen by name end early", op);
+  try {
+    test();
+  } catch (const Unsupported& refusal) {
+    clnet::test::skip(refusal.what());
+  }
+}
 
 /// The relative error that sums of blocks may have; the longest blocks, CLBlast's, are 2048 terms.
 double bound(std::int64_t terms, std::int64_t block = 2048) {
@@ -35,7 +48,7 @@ void check_sums(const Tensor& sums, std::int64_t terms, std::int64_t block) {
 
 TEST_CASE("long products add up in blocks") {
   const double tenth = double{0.1F} * double{0.1F};
-  with_each_solver(
+  with_each_reliable_solver(
       "matmul",
       [] {
         matmul(ones({8, 8}), ones({8, 8})).eval();
@@ -52,7 +65,7 @@ TEST_CASE("long products add up in blocks") {
           }
       });
   // More ones than a float counts.
-  with_each_solver(
+  with_each_reliable_solver(
       "matmul",
       [] {
         matmul(ones({1, 8}, Dtype::bf16), ones({8, 1}, Dtype::bf16)).eval();
@@ -60,8 +73,10 @@ TEST_CASE("long products add up in blocks") {
       [&] {
         constexpr std::int64_t k = std::int64_t{1} << 25;
         const Tensor x = ones({k}, Dtype::bf16);
-        for (const Shape& shape : {Shape{1, k}, Shape{k, 1}})
-          CHECK(matmul(reshape(x, Shape{1, k}), reshape(x, shape), {.transpose_b = shape[0] == 1}).item<float>() == 0x1p25F);
+        for (const Shape& shape : {Shape{1, k}, Shape{k, 1}}) {
+          const auto sum = matmul(reshape(x, Shape{1, k}), reshape(x, shape), {.transpose_b = shape[0] == 1}).item<float>();
+          CHECK(sum == 0x1p25F);
+        }
       });
 }
 
@@ -79,7 +94,7 @@ TEST_CASE("running sums keep what an addition loses, in lines of any length") {
 }
 
 TEST_CASE("products of f16 are summed in f32") {
-  with_each_solver(
+  with_each_reliable_solver(
       "matmul",
       [] {
         matmul(ones({8, 8}, Dtype::f16), ones({8, 8}, Dtype::f16)).eval();
@@ -97,7 +112,7 @@ TEST_CASE("products of f16 are summed in f32") {
 
 TEST_CASE("gradients of convolution weights over many pixels add up in blocks") {
   const auto gradient = [](const Tensor& x, const Tensor& w) { return gradients(sum(conv2d(x, w)), {w})[0]; };
-  with_each_solver(
+  with_each_reliable_solver(
       "conv2d_backward_weights",
       [&] {
         gradient(ones({1, 1, 8, 8}), ones({1, 1, 3, 3})).eval();
@@ -119,7 +134,7 @@ TEST_CASE("convolutions of many channels add up in blocks") {
       const Tensor y = conv2d(source, weight, {}, options);
       return gradients({&y, 1}, {&input, 1}, {&source, 1})[0];
     };
-    with_each_solver(
+    with_each_reliable_solver(
         op, [&] { run(x, w).eval(); },
         [&] {
           const auto forced = exec::forced_solver(op);
@@ -156,13 +171,13 @@ TEST_CASE("the gradient of index_select and gather adds up in blocks") {
       const Tensor part = slice(g, 0, 0, picks);
       return slice(gradients({&y, 1}, {&part, 1}, {&x, 1})[0], 0, 1, 2);
     };
-    with_each_solver(
+    with_each_reliable_solver(
         "index_add", [&] { gradient(3).eval(); }, [&] { check_sums(gradient(n), n, 256); });
   }
 }
 
 TEST_CASE("softmax of long rows adds up in blocks") {
-  with_each_solver(
+  with_each_reliable_solver(
       "softmax",
       [] {
         softmax(ones({2, 8}), 1).eval();
@@ -174,7 +189,7 @@ TEST_CASE("softmax of long rows adds up in blocks") {
         CHECK(softmax(reshape(x, Shape{1, n}), 1).to_vector<float>()[0] ==
               Approx(want).epsilon(bound(n) + 8 * 0x1p-24).margin(0));
       });
-  with_each_solver(
+  with_each_reliable_solver(
       "softmax",
       [] {
         softmax(ones({8, 2}), 0).eval();
@@ -183,6 +198,7 @@ TEST_CASE("softmax of long rows adds up in blocks") {
         constexpr std::int64_t n = 300'000;
         const Tensor x = concat({zeros({1, 3}), full({n - 1, 3}, -0.7)}, 0);
         const double want = 1 / (1 + static_cast<double>(n - 1) * std::exp(double{-0.7F}));
-        CHECK(softmax(x, 0).to_vector<float>()[0] == Approx(want).epsilon(bound(n) + 8 * 0x1p-24).margin(0));
+        const auto first = softmax(x, 0).to_vector<float>()[0];
+        CHECK(first == Approx(want).epsilon(bound(n) + 8 * 0x1p-24).margin(0));
       });
 }
