@@ -87,7 +87,8 @@ void write_outcome(const std::string& path, const DeviceInfo& device, UnitElemen
     std::error_code code;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), code);
     // Faults may quote what a compiler printed.
-    file::replace(path, json{{"for", identity(device)}, {"faults", all}}.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+    file::replace(path,
+                  json{{"for", identity(device)}, {"faults", all}}.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
   } catch (const FileError& error) {
     logging::print(logging::Level::plan, "what is known of matrix units is not kept on disk: {}", error.what());
   }
@@ -170,8 +171,8 @@ std::optional<std::string> matrix_unit_refusal(const DeviceInfo& device, UnitEle
   if (unit->name == emulated.name) return std::nullopt;
   static std::mutex mutex;
   static std::map<std::string, std::string> faults;
-  const auto key = fmt::format("{}:{} {} {} {} {}", device.platform_index, device.device_index, device.name, device.driver_version,
-                               device.generation, to_string(element));
+  const auto key = fmt::format("{}:{} {} {} {} {}", device.platform_index, device.device_index, device.name,
+                               device.driver_version, device.generation, to_string(element));
   const std::lock_guard lock(mutex);
   auto found = faults.find(key);
   if (found == faults.end()) {
@@ -213,11 +214,11 @@ UnitTrial try_matrix_unit(const ::cl::Device& device, const DeviceInfo& info, co
     ::cl::Kernel kernel;
     try {
       ProgramCache programs(context, device, info);
-      kernel = programs.kernel({.name = "matrix_units_probe",
-                                .source = {},
-                                .defines = {{fmt::format("MATRIX_UNIT_{}", unit.name), "1"},
-                                            {fmt::format("UNIT_{}", to_string(element)), "1"}}},
-                               "matrix_units_probe");
+      kernel = programs.kernel(
+          {.name = "matrix_units_probe",
+           .source = {},
+           .defines = {{fmt::format("MATRIX_UNIT_{}", unit.name), "1"}, {fmt::format("UNIT_{}", to_string(element)), "1"}}},
+          "matrix_units_probe");
     } catch (const BuildError& error) {
       // The compiler's words, without the source.
       const std::string_view text = error.what();

@@ -24,9 +24,9 @@ struct MatrixUnit {
 /// By the device's generation: NVIDIA's mma.sync, AMD's WMMA and MFMA. On CPUs the emulation, by which tests see the rest.
 CLNET_API std::optional<MatrixUnit> matrix_unit(const DeviceInfo& device);
 
-/// Why the device cannot multiply such elements, if so. What a device claims is tried at the first question, and what came of it is
-/// kept in the cache folder for this device, driver and state of clnet's kernels. Where nothing is computed (the null driver) and for
-/// devices that are not here the claim counts. Several threads may ask.
+/// Why the device cannot multiply such elements, if so. What a device claims is tried at the first question, and what came of it
+/// is kept in the cache folder for this device, driver and state of clnet's kernels. Where nothing is computed (the null driver)
+/// and for devices that are not here the claim counts. Several threads may ask.
 CLNET_API std::optional<std::string> matrix_unit_refusal(const DeviceInfo& device, UnitElement element);
 
 /// The file in which it is kept; nothing without a cache folder.
@@ -37,7 +37,8 @@ struct UnitTrial {
   std::string fault;     ///< empty: it was right
   bool computed = true;  ///< false: the device does not even keep what is written to its memory
 };
-/// Builds a program (kernels/matrix_units_probe.cl), multiplies once and compares. Throws DeviceError where the device fails otherwise.
+/// Builds a program (kernels/matrix_units_probe.cl), multiplies once and compares. Throws DeviceError where the device fails
+/// otherwise.
 CLNET_API UnitTrial try_matrix_unit(const ::cl::Device& device, const DeviceInfo& info, const MatrixUnit& unit,
                                     UnitElement element);
 

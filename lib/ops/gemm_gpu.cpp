@@ -37,7 +37,9 @@ double cost(const GemmExtents& e, const RatedTile& known, std::int64_t parts, do
       std::max(0.5 * static_cast<double>(ceil_div(groups, units) + 1), static_cast<double>(groups) / static_cast<double>(units));
   double result = rounds * per_group;
   if (parts > 1)
-    result += per_element * static_cast<double>(e.batch * e.m * e.n) * static_cast<double>(parts + 1) / static_cast<double>(units) + 2e5;
+    result +=
+        per_element * static_cast<double>(e.batch * e.m * e.n) * static_cast<double>(parts + 1) / static_cast<double>(units) +
+        2e5;
   return result;
 }
 

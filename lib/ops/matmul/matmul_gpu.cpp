@@ -1,11 +1,12 @@
 // Matrix products on GPUs: tiles of the result in local memory and registers, chosen by a model of how busy they keep the device.
+#include "lib/ops/matmul/matmul_gpu.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "lib/ops/gemm_gpu.h"
-#include "lib/ops/matmul/matmul_gpu.h"
 #include "lib/ops/rows.h"
 
 namespace clnet::ops {
