@@ -69,6 +69,8 @@ TEST_CASE("a device tells its generation") {
     CHECK(info.matrix_units == matrix_units);
   };
   if (device == "rtx3090") expect("sm_86", 32, true);
+  if (device == "rtx2080") expect("sm_75", 32, false);
+  if (device == "mi210") expect("gfx90a", 64, true);
   if (device == "rx7900xtx") expect("gfx1100", 32, true);
   if (device == "a770") expect("", 32, false);
   if (device.starts_with("cpu")) expect("", 0, false);
