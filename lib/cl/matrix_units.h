@@ -32,14 +32,9 @@ CLNET_API std::optional<std::string> matrix_unit_refusal(const DeviceInfo& devic
 /// The file in which it is kept; nothing without a cache folder.
 CLNET_API std::optional<std::string> matrix_units_file(const DeviceInfo& device);
 
-/// What came of one multiplication.
-struct UnitTrial {
-  std::string fault;     ///< empty: it was right
-  bool computed = true;  ///< false: the device does not even keep what is written to its memory
-};
-/// Builds a program (kernels/matrix_units_probe.cl), multiplies once and compares. Throws DeviceError where the device fails
-/// otherwise.
-CLNET_API UnitTrial try_matrix_unit(const ::cl::Device& device, const DeviceInfo& info, const MatrixUnit& unit,
-                                    UnitElement element);
+/// Builds a program (kernels/matrix_units_probe.cl), multiplies once and compares: what is wrong, or nothing. Throws DeviceError
+/// where the device fails otherwise.
+CLNET_API std::string try_matrix_unit(const ::cl::Device& device, const DeviceInfo& info, const MatrixUnit& unit,
+                                      UnitElement element);
 
 }  // namespace clnet::ocl

@@ -4,12 +4,15 @@
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
 
 #include "clnet/clnet.h"
+#include "lib/cl/matrix_units.h"
 #include "lib/cl/opencl.h"
 #include "lib/exec/statistics.h"
 #include "tests/null_opencl/counts.h"
+#include "tests/support/temporary.h"
 
 using namespace clnet;
 
@@ -76,6 +79,18 @@ TEST_CASE("a device tells its generation") {
   if (device.starts_with("cpu")) expect("", 0, false);
   CHECK(info.cache == 1 << 20);
   CHECK(info.cache_line == 64);
+}
+
+TEST_CASE("where nothing is computed a device has the matrix units that it claims, and that is not kept") {
+  const test::Folder folder;
+  const test::Variable cache("CLNET_CACHE_DIR", folder.path().c_str());
+  const auto& info = Device::current().info();
+  const auto builds = counted().builds;
+  const auto refusal = ocl::matrix_unit_refusal(info, ocl::UnitElement::f16);
+  CHECK(refusal.has_value() == !ocl::matrix_unit(info).has_value());
+  if (info.generation == "sm_86") CHECK_FALSE(refusal.has_value());
+  CHECK(counted().builds == builds);
+  CHECK(std::filesystem::is_empty(folder.path()));
 }
 
 TEST_CASE("memory is counted by the driver as by the library") {
