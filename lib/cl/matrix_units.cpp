@@ -182,8 +182,9 @@ std::optional<std::string> matrix_unit_refusal(const DeviceInfo& device, UnitEle
   if (const auto reason = missing(device, *unit, element); !reason.empty())
     return fmt::format("the device's matrix units do not do: {}", reason);
   if (unit->name == emulated.name) return std::nullopt;
-  static std::mutex mutex;
-  static std::map<std::string, std::string> faults;
+  // Never destroyed: at exit another thread may still plan.
+  static auto& mutex = *new std::mutex;
+  static auto& faults = *new std::map<std::string, std::string>;
   const auto key = fmt::format("{}:{} {} {} {} {}", device.platform_index, device.device_index, device.name,
                                device.driver_version, device.generation, to_string(element));
   const std::lock_guard lock(mutex);
