@@ -57,12 +57,12 @@ std::string name(const Product& p) {
   return p.m == p.n && p.n == p.k ? fmt::format("matmul-{}", p.m) : fmt::format("matmul-{}x{}x{}", p.m, p.n, p.k);
 }
 
-Item product(const std::string& name, const Product& p, const MatmulOptions& options = {}) {
+Item product(const std::string& name, const Product& p, const MatmulOptions& options = {}, Dtype dtype = Dtype::f32) {
   const double flops = 2.0 * static_cast<double>(p.m * p.n) * static_cast<double>(p.k);
-  const double bytes = 4.0 * static_cast<double>(p.m * p.k + p.k * p.n + p.m * p.n);
-  return {name, flops, "FLOP", flops, bytes, [p, options]() -> Run {
-            const Tensor a = rand(options.transpose_a ? Shape{p.k, p.m} : Shape{p.m, p.k});
-            const Tensor b = rand(options.transpose_b ? Shape{p.n, p.k} : Shape{p.k, p.n});
+  const double bytes = static_cast<double>(size_of(dtype)) * static_cast<double>(p.m * p.k + p.k * p.n + p.m * p.n);
+  return {name, flops, "FLOP", flops, bytes, [p, options, dtype]() -> Run {
+            const Tensor a = cast(rand(options.transpose_a ? Shape{p.k, p.m} : Shape{p.m, p.k}), dtype);
+            const Tensor b = cast(rand(options.transpose_b ? Shape{p.n, p.k} : Shape{p.k, p.n}), dtype);
             eval({a, b});
             return [=] { matmul(a, b, options).eval(); };
           }};
@@ -175,6 +175,11 @@ double seconds(const Run& run, int times) {
 std::vector<Item> items() {
   std::vector<Item> list;
   for (const auto& p : products) list.push_back(product(name(p), p));
+  for (const auto dtype : {Dtype::f16, Dtype::bf16})
+    for (const std::int64_t n : {256, 1024, 2048}) {
+      const Product p{n, n, n};
+      list.push_back(product(fmt::format("{}-{}", name(p), to_string(dtype)), p, {}, dtype));
+    }
   for (const auto& p : linears) {
     const auto name = fmt::format("linear-{}-{}-b{}", p.k, p.n, p.m);
     list.push_back(product(name + "-forward", p, {.transpose_b = true}));

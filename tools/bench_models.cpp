@@ -84,12 +84,13 @@ double char_gpt_macs(const models::CharGptOptions& o) {
   return static_cast<double>(o.layers * (12 * o.width * o.width + 2 * o.context * o.width) + o.width * alphabet);
 }
 
-/// A step of AdamW, from characters in the host's memory.
-Item char_gpt_training(std::int64_t batch) {
+/// A step of AdamW, from characters in the host's memory; products in f16 where `dtype` says so.
+Item char_gpt_training(std::int64_t batch, Dtype dtype) {
   const models::CharGptOptions options;
   const auto context = options.context;
   const double work = 3 * 2 * char_gpt_macs(options) * static_cast<double>(batch * context);
-  return {fmt::format("char-gpt-train-b{}", batch), work, "FLOP", work, 0, [=]() -> Run {
+  const auto suffix = dtype == Dtype::f32 ? "" : fmt::format("-{}", to_string(dtype));
+  return {fmt::format("char-gpt-train-b{}{}", batch, suffix), work, "FLOP", work, 0, [=]() -> Run {
             const auto model = std::make_shared<models::CharGpt>(alphabet, options);
             const auto optimizer = std::make_shared<optim::AdamW>(*model);
             std::vector<std::int64_t> x(static_cast<std::size_t>(batch * context)), next(x.size());
@@ -98,8 +99,13 @@ Item char_gpt_training(std::int64_t batch) {
               next[i] = static_cast<std::int64_t>((i + 1) * (i + 1) % alphabet);
             }
             return [=] {
-              const auto logits = (*model)(Tensor::from(x, {batch, context}));
-              optimizer->step(cross_entropy(flatten(logits, 0, 1), Tensor::from(next, {batch * context})));
+              Tensor loss;
+              {
+                const Autocast products(dtype);
+                const auto logits = (*model)(Tensor::from(x, {batch, context}));
+                loss = cross_entropy(flatten(logits, 0, 1), Tensor::from(next, {batch * context}));
+              }
+              optimizer->step(loss);
             };
           }};
 }
@@ -281,7 +287,7 @@ std::vector<Item> model_items() {
   for (const auto& r : recurrents)
     for (bool gradient : {false, true}) list.push_back(recurrent(r, gradient));
   list.push_back(recurrence_by_hand());
-  list.push_back(char_gpt_training(32));
+  for (const auto dtype : {Dtype::f32, Dtype::f16}) list.push_back(char_gpt_training(32, dtype));
   list.push_back(char_gpt_generation());
   for (std::int64_t batch : {1, 8}) list.push_back(vision_transformer(batch));
   list.push_back(unet_training(4));

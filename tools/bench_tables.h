@@ -138,7 +138,7 @@ constexpr Conv convs[] = {
     {16, 832, 256, 7, 1},
 };
 
-/// Squares are named matmul-1024, others matmul-MxNxK.
+/// Squares are named matmul-1024, others matmul-MxNxK; some squares are there in f16 and bf16, too (matmul-1024-f16).
 constexpr Product products[] = {
     {256, 256, 256},
     {512, 512, 512},

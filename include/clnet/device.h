@@ -38,7 +38,7 @@ struct DeviceInfo {
   std::size_t sub_group_size =
       0;  ///< work-items that run together, the most where a compiler chooses; 0: the driver does not tell
   std::size_t cache = 0, cache_line = 0;  ///< bytes of the last cache before global memory; 0: the driver does not tell
-  bool matrix_units = false;  ///< its generation multiplies small matrices in units of their own; no solver uses them yet
+  bool matrix_units = false;              ///< its generation multiplies small matrices in units of their own
   bool fp16 = false, fp64 = false, subgroups = false, images = false;
   bool thread_safe =
       true;  ///< false: the driver crashes when two threads or an exit handler call it, though OpenCL promises otherwise

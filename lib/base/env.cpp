@@ -64,6 +64,8 @@ constexpr std::array variables{
              "use kernels for CPUs, with vectors of so many lanes; unset: what the device says", check_width},
     Variable{"CLNET_WINOGRAD", "0 | 1", "0: convolutions of 3x3 are summed directly, which is slower and a little more accurate",
              check_flag},
+    Variable{"CLNET_TF32", "0 | 1",
+             "1: products of f32 may go to NVIDIA's matrix units, which round each factor to 10 bits of mantissa", check_flag},
     Variable{"CLNET_TUNE", "on | off | seconds",
              "on: measure solvers at first use, 5 s at most for each plan; off: do not even use what was measured before",
              check_tuning},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "lib/ops/rows.h"
@@ -10,18 +11,12 @@ namespace clnet::ops {
 
 namespace {
 
-/// With what part of the device's multiply-adds a tile runs where there are groups enough: their share of the compiled loop's
-/// instructions (docs/performance.md, "Kernels for GPUs").
-struct KnownTile {
-  GemmTile tile;
-  double efficiency;
-};
 /// Of all parts together.
 constexpr std::int64_t most_elements = 16 << 20;
 
 constexpr std::array tiles{
-    KnownTile{{128, 128, 8, 8, 8}, 0.83}, KnownTile{{64, 128, 8, 8, 4}, 0.75}, KnownTile{{64, 64, 16, 4, 4}, 0.69},
-    KnownTile{{32, 32, 16, 2, 2}, 0.30},  KnownTile{{16, 16, 8, 2, 2}, 0.25},
+    RatedTile{{128, 128, 8, 8, 8}, 0.83}, RatedTile{{64, 128, 8, 8, 4}, 0.75}, RatedTile{{64, 64, 16, 4, 4}, 0.69},
+    RatedTile{{32, 32, 16, 2, 2}, 0.30},  RatedTile{{16, 16, 8, 2, 2}, 0.25},
 };
 
 bool takes(const DeviceInfo& device, const GemmTile& tile) {
@@ -30,8 +25,8 @@ bool takes(const DeviceInfo& device, const GemmTile& tile) {
 }
 
 /// In multiply-adds of one unit that does nothing else: rounds of groups, two of them per unit at a time; and each part of k is
-/// written and read again, at some 16 multiply-adds per element.
-double cost(const GemmExtents& e, const KnownTile& known, std::int64_t parts, const DeviceInfo& device) {
+/// written and read again.
+double cost(const GemmExtents& e, const RatedTile& known, std::int64_t parts, double per_element, const DeviceInfo& device) {
   const auto& tile = known.tile;
   const auto groups = ceil_div(e.m, tile.m) * ceil_div(e.n, tile.n) * e.batch * parts;
   const auto units = std::max<std::int64_t>(device.compute_units, 1);
@@ -42,7 +37,9 @@ double cost(const GemmExtents& e, const KnownTile& known, std::int64_t parts, co
       std::max(0.5 * static_cast<double>(ceil_div(groups, units) + 1), static_cast<double>(groups) / static_cast<double>(units));
   double result = rounds * per_group;
   if (parts > 1)
-    result += 16.0 * static_cast<double>(e.batch * e.m * e.n) * static_cast<double>(parts + 1) / static_cast<double>(units) + 2e5;
+    result +=
+        per_element * static_cast<double>(e.batch * e.m * e.n) * static_cast<double>(parts + 1) / static_cast<double>(units) +
+        2e5;
   return result;
 }
 
@@ -66,23 +63,23 @@ GemmCut::GemmCut(std::int64_t k, std::int64_t wanted, std::int64_t unit) {
 }
 
 bool has_gemm_tile(const DeviceInfo& device) {
-  return std::any_of(tiles.begin(), tiles.end(), [&](const KnownTile& known) { return takes(device, known.tile); });
+  return std::any_of(tiles.begin(), tiles.end(), [&](const RatedTile& known) { return takes(device, known.tile); });
 }
 
-std::vector<exec::Config> gemm_configs(const GemmExtents& extents, const DeviceInfo& device) {
+std::vector<exec::Config> gemm_configs(const GemmExtents& extents, std::span<const RatedTile> rated, double per_element,
+                                       const DeviceInfo& device) {
   // Each tile with its best split; the best of these first.
   std::vector<std::pair<double, exec::Config>> found;
-  for (const auto& known : tiles) {
+  for (const auto& known : rated) {
     const auto& tile = known.tile;
-    if (!takes(device, tile)) continue;
     const auto most = std::max<std::int64_t>(1, most_elements / std::max<std::int64_t>(1, extents.m * extents.n * extents.batch));
     auto parts = std::max<std::int64_t>(1, ceil_div(extents.k, longest_gemm_sum));
     if (parts > most) parts = 1;
     while (2 * parts <= most && 2 * parts * 4 * tile.k <= extents.k &&
-           cost(extents, known, 2 * parts, device) < cost(extents, known, parts, device))
+           cost(extents, known, 2 * parts, per_element, device) < cost(extents, known, parts, per_element, device))
       parts *= 2;
     found.emplace_back(
-        cost(extents, known, parts, device),
+        cost(extents, known, parts, per_element, device),
         exec::Config{
             {"m", tile.m}, {"n", tile.n}, {"k", tile.k}, {"rows", tile.rows}, {"columns", tile.columns}, {"parts", parts}});
   }
@@ -90,6 +87,13 @@ std::vector<exec::Config> gemm_configs(const GemmExtents& extents, const DeviceI
   std::vector<exec::Config> result;
   for (auto& [cost, config] : found) result.push_back(std::move(config));
   return result;
+}
+
+std::vector<exec::Config> gemm_configs(const GemmExtents& extents, const DeviceInfo& device) {
+  std::vector<RatedTile> taken;
+  std::copy_if(tiles.begin(), tiles.end(), std::back_inserter(taken),
+               [&](const RatedTile& rated) { return takes(device, rated.tile); });
+  return gemm_configs(extents, taken, 16, device);
 }
 
 }  // namespace clnet::ops

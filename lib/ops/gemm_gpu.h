@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "lib/exec/choose/config.h"
@@ -40,10 +41,21 @@ struct GemmCut {
   bool whole() const { return parts == 1 && rounds == 1; }
 };
 
-/// Whether the device takes one of the tiles.
+/// With what part of the device's multiply-adds a tile runs where there are groups enough: their share of the compiled loop's
+/// instructions (docs/performance.md, "Kernels for GPUs").
+struct RatedTile {
+  GemmTile tile;
+  double efficiency;
+};
+
+/// These tiles with splits of k ("parts"), the likely fastest first. The parts of a result take 64 MiB together at most.
+/// `per_element`: multiply-adds that a unit could do while it writes an element of a part and reads it again.
+std::vector<exec::Config> gemm_configs(const GemmExtents& extents, std::span<const RatedTile> tiles, double per_element,
+                                       const DeviceInfo& device);
+
+/// Whether the device takes one of the tiles of kernels/gemm_gpu.clh.
 bool has_gemm_tile(const DeviceInfo& device);
-/// Tiles with splits of k ("parts"), the likely fastest first. There is a tile. The parts of a result take 64 MiB together at
-/// most.
+/// The same of those tiles. There is one.
 std::vector<exec::Config> gemm_configs(const GemmExtents& extents, const DeviceInfo& device);
 
 }  // namespace clnet::ops

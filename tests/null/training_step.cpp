@@ -4,12 +4,15 @@
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
 
 #include "clnet/clnet.h"
+#include "lib/cl/matrix_units.h"
 #include "lib/cl/opencl.h"
 #include "lib/exec/statistics.h"
 #include "tests/null_opencl/counts.h"
+#include "tests/support/temporary.h"
 
 using namespace clnet;
 
@@ -69,11 +72,25 @@ TEST_CASE("a device tells its generation") {
     CHECK(info.matrix_units == matrix_units);
   };
   if (device == "rtx3090") expect("sm_86", 32, true);
+  if (device == "rtx2080") expect("sm_75", 32, false);
+  if (device == "mi210") expect("gfx90a", 64, true);
   if (device == "rx7900xtx") expect("gfx1100", 32, true);
   if (device == "a770") expect("", 32, false);
   if (device.starts_with("cpu")) expect("", 0, false);
   CHECK(info.cache == 1 << 20);
   CHECK(info.cache_line == 64);
+}
+
+TEST_CASE("where nothing is computed a device has the matrix units that it claims, and that is not kept") {
+  const test::Folder folder;
+  const test::Variable cache("CLNET_CACHE_DIR", folder.path().c_str());
+  const auto& info = Device::current().info();
+  const auto builds = counted().builds;
+  const auto refusal = ocl::matrix_unit_refusal(info, ocl::UnitElement::f16);
+  CHECK(refusal.has_value() == !ocl::matrix_unit(info).has_value());
+  if (info.generation == "sm_86") CHECK_FALSE(refusal.has_value());
+  CHECK(counted().builds == builds);
+  CHECK(std::filesystem::is_empty(folder.path()));
 }
 
 TEST_CASE("memory is counted by the driver as by the library") {

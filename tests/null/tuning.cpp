@@ -50,6 +50,22 @@ TEST_CASE("only operations that say so are measured, each problem once") {
   CHECK(tuning.choice(*y.node()));
 }
 
+TEST_CASE("what was measured where f32 may be rounded says nothing where it may not") {
+  const test::Folder folder;
+  Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 5);
+  auto& context = *Device::current().context();
+  const auto evaluate = [](std::span<const Tensor> trials) { eval(trials); };
+  const Tensor product = matmul(ones({40, 50}).detach(), ones({50, 60}).detach());
+  {
+    const test::Variable rounded("CLNET_TF32", "1");
+    tuning.tune(work_of(product), context, evaluate);
+    CHECK(tuning.choice(*product.node()));
+  }
+  CHECK_FALSE(tuning.choice(*product.node()));
+  tuning.tune(work_of(product), context, evaluate);
+  CHECK(tuning.choice(*product.node()));
+}
+
 TEST_CASE("every configuration that is listed for the whole batch is measured") {
   const test::Folder folder;
   Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 60);

@@ -18,7 +18,8 @@ namespace {
 
 using Program = std::function<Tensor()>;
 
-/// What could be chosen for `op` in the program, and on PoCL, which is a CPU, the tiles for GPUs, too.
+/// What could be chosen for `op` in the program, and on PoCL, which is a CPU, the tiles for GPUs, too; where they are for matrix
+/// units these are emulated.
 std::vector<std::string> choices(const std::string& op, const Program& program) {
   const auto info = Device::current().info();
   const auto list = [&](const DeviceInfo& device) {
@@ -32,6 +33,7 @@ std::vector<std::string> choices(const std::string& op, const Program& program) 
   auto gpu = info;
   gpu.type = DeviceType::gpu;
   gpu.compute_units = 16;
+  if (info.type == DeviceType::cpu) gpu.name = "a GPU", gpu.generation = "sm_86";
   for (auto& choice : list(gpu))
     if (std::find(result.begin(), result.end(), choice) == result.end()) result.push_back(std::move(choice));
   return result;

@@ -105,6 +105,7 @@ TEST_CASE("a variable with a value that it cannot have is named with what it exp
   CHECK(error_with("CLNET_EAGER", "2") == "CLNET_EAGER=2: expected 0 or 1");
   CHECK(error_with("CLNET_FUSION", "garbage") == "CLNET_FUSION=garbage: expected 0 or 1");
   CHECK(error_with("CLNET_WINOGRAD", "no") == "CLNET_WINOGRAD=no: expected 0 or 1");
+  CHECK(error_with("CLNET_TF32", "yes") == "CLNET_TF32=yes: expected 0 or 1");
   CHECK(error_with("CLNET_POISON", "on") == "CLNET_POISON=on: expected 0 or 1");
   CHECK(error_with("CLNET_DEBUG", "all") == "CLNET_DEBUG=all: expected an integer from 0 to 4");
   CHECK(error_with("CLNET_TUNE", "fast") == "CLNET_TUNE=fast: expected on, off or seconds from 1 to 86400");

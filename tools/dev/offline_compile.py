@@ -32,7 +32,7 @@ from offline_targets import TARGETS, Compilers, Failed, Kernel
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMITS = ROOT / "tools/dev/offline_limits.txt"
 NETWORKS = ("resnet18-train-b16", "resnet18-infer-b1", "mobilenetv2-train-b16", "lenet5-train-b32", "unet-128-train-b4",
-            "char-gpt-train-b32", "vit-tiny-infer-b8", "lstm-128-gradient-b32", "gru-128-gradient-b32")
+            "char-gpt-train-b32", "char-gpt-train-b32-f16", "matmul-2048-f16", "vit-tiny-infer-b8", "lstm-128-gradient-b32", "gru-128-gradient-b32")
 # Tests that wait for a driver that computes.
 WAITING = {"cl_context"}
 # What tests' programs call that are wrong on purpose.
@@ -56,6 +56,17 @@ class Programs:
                 items *= int(size)
             known = self.groups[program].get(kernel, (0, 0))
             self.groups[program][kernel] = max(known, (items or 256, int(of_arguments)))
+
+
+    def of(self, target):
+        """Without those for matrix units that the target, unlike the device that they were made for, does not have."""
+        result = Programs()
+        result.groups = self.groups
+        for name, text in self.texts.items():
+            unit = re.search(r"^#define MATRIX_UNIT_(\w+) ", text, re.M)
+            if not unit or unit[1] == target.units:
+                result.texts[name] = text
+        return result
 
 
 def launches(folder):
@@ -239,7 +250,8 @@ def main():
                 dumps.mkdir()
                 programs[device] = dump(options, device, dumps, found)
             found.versions[target.name] = compilers.version(target.maker)
-            for part, cells, what in zip(programs[device], (found.kernels, found.others), ("networks", "others")):
+            parts = [part.of(target) for part in programs[device]]
+            for part, cells, what in zip(parts, (found.kernels, found.others), ("networks", "others")):
                 if not part.texts:
                     continue
                 results = compile_all(part, target, compilers, pathlib.Path(folder) / "results", options.jobs)
@@ -247,7 +259,7 @@ def main():
                 failures += wrong
                 kernels = worst(part, results, own)
                 cells.update({(name, target.name): kernel for name, kernel in kernels.items()})
-                if part is programs[device][1]:
+                if part is parts[1]:
                     found.others_targets.append(target.name)
                 count = sum(isinstance(result, str) for result in results.values())
                 print(f"{target.name:8} {len(results):5} programs ({what}, {device}): {count} do not compile, "

@@ -26,6 +26,17 @@ compilers sm_86    ptxas 13.0.88
 """
 
 
+class MatrixUnits(unittest.TestCase):
+    def test_programs_for_those_that_a_target_lacks_are_left_out(self):
+        programs = Programs()
+        programs.texts = {"plain": "kernel", "wmma": "#define MATRIX_UNIT_wmma 1\n", "mma": "#define A 1\n#define MATRIX_UNIT_mma_sm80 1\n"}
+        programs.groups["wmma"]["k"] = (256, 0)
+        self.assertEqual(set(programs.of(TARGETS["gfx1100"]).texts), {"plain", "wmma"})
+        self.assertEqual(programs.of(TARGETS["gfx1100"]).groups["wmma"], {"k": (256, 0)})
+        self.assertEqual(set(programs.of(TARGETS["sm_90"]).texts), {"plain", "mma"})
+        self.assertEqual(set(programs.of(TARGETS["gfx1030"]).texts), {"plain"})
+
+
 class Records(unittest.TestCase):
     def found(self, **changes):
         """What is recorded, and what is found when some of it changes: (kind, target) -> fields."""

@@ -49,6 +49,7 @@ class Target:
     device: str  # of the null driver: the closest to it in its table
     chip: Chip | None = None
     what: str = ""
+    units: str = ""  # its matrix units, as kernels/matrix_units.clh calls them
 
 
 def _nvidia(waves, groups, kib, of_group):
@@ -63,13 +64,13 @@ def _amd(width, waves, registers, granule, groups, kib):
 TARGETS = {
     target.name: target
     for target in (
-        Target("sm_75", "nvidia", "rtx3090", _nvidia(8, 16, 64, 0), "Turing"),
-        Target("sm_86", "nvidia", "rtx3090", _nvidia(12, 16, 100, 1024), "Ampere: RTX 3000"),
-        Target("sm_90", "nvidia", "h100", _nvidia(16, 32, 228, 1024), "Hopper"),
+        Target("sm_75", "nvidia", "rtx2080", _nvidia(8, 16, 64, 0), "Turing", "mma_sm75"),
+        Target("sm_86", "nvidia", "rtx3090", _nvidia(12, 16, 100, 1024), "Ampere: RTX 3000", "mma_sm80"),
+        Target("sm_90", "nvidia", "h100", _nvidia(16, 32, 228, 1024), "Hopper", "mma_sm80"),
         Target("gfx906", "amd", "mi50", _amd(64, 10, 256, 4, 16, 64), "Vega 20"),
-        Target("gfx90a", "amd", "mi50", _amd(64, 8, 512, 8, 16, 64), "MI200"),
+        Target("gfx90a", "amd", "mi210", _amd(64, 8, 512, 8, 16, 64), "MI200", "mfma"),
         Target("gfx1030", "amd", "rx7900xtx", _amd(32, 16, 1024, 16, 32, 128), "RDNA 2"),
-        Target("gfx1100", "amd", "rx7900xtx", _amd(32, 16, 1536, 24, 32, 128), "RDNA 3"),
+        Target("gfx1100", "amd", "rx7900xtx", _amd(32, 16, 1536, 24, 32, 128), "RDNA 3", "wmma"),
         Target("gen9", "intel", "uhd630", what="UHD 600"),
         Target("dg2", "intel", "a770", what="Arc"),
         Target("spirv", "spirv", "rtx3090", what="drivers that take SPIR-V"),

@@ -138,8 +138,10 @@ int self_test(const SelfTestOptions& options) {
   for (const auto& op : ops)
     if (std::none_of(problems.begin(), problems.end(), [&](const auto& problem) { return problem.op == op; }))
       throw Error(fmt::format("self-test: there is no problem for the solvers of {}", op));
-  // What was found before must not hide anything. Outputs hold NaN before they are written, and nobody else chooses solvers.
-  for (const auto& [name, value] : {std::pair{"CLNET_QUIRKS", "off"}, {"CLNET_POISON", "1"}, {"CLNET_TUNE", "off"}})
+  // What was found before must not hide anything. Outputs hold NaN before they are written, nobody else chooses solvers, and f32
+  // is not rounded.
+  for (const auto& [name, value] :
+       {std::pair{"CLNET_QUIRKS", "off"}, {"CLNET_POISON", "1"}, {"CLNET_TUNE", "off"}, {"CLNET_TF32", "0"}})
     ::setenv(name, value, 1);
   ::unsetenv("CLNET_SOLVER");
   const auto devices = Device::list();

@@ -46,9 +46,13 @@ std::optional<double> budget() {
 /// The operation says so itself: a user's kernel may have any name.
 bool is_tunable(const Node& node) { return node.op->tuned_batches() && node.outputs[0].shape.numel() > 0; }
 
+/// Whether products of f32 may be rounded for matrix units; other solvers are the fastest then.
+bool rounds_f32() { return env::flag("CLNET_TF32"); }
+
 std::string problem_text(const Node& node) {
   std::string text = fmt::format("{} {} of", node.op->name(), to_string(node.op->fields()));
   for (const auto& input : node.inputs) text += " " + to_string(input.spec());
+  if (rounds_f32()) text += " by tf32";
   return text;
 }
 
@@ -306,7 +310,8 @@ void Tuning::tune(const Work& work, ocl::Context& device, const Evaluate& evalua
     const auto trials = Contest(*node, device, evaluate, *budget_ - since(start))();
     // Without the oracle (it may have failed, too) there is nothing to compare with.
     if (trials.empty() || Choice::parse(trials.back().solver).solver != solver_names(node->op->name()).back()) continue;
-    const auto& best = fastest_right(trials, node->outputs[0].dtype == Dtype::f32 ? 1e-4 : 3e-2, text);
+    const double f32_tolerance = rounds_f32() ? 3e-3 : 1e-4;
+    const auto& best = fastest_right(trials, node->outputs[0].dtype == Dtype::f32 ? f32_tolerance : 3e-2, text);
     logging::write(fmt::format("tuning: {}: {} in {:.3f} ms", text, best.solver, best.seconds * 1e3));
     const std::lock_guard lock(mutex_);
     file_->set(text, {best.solver, best.seconds * 1e3});

@@ -1,11 +1,12 @@
 // Matrix products on GPUs: tiles of the result in local memory and registers, chosen by a model of how busy they keep the device.
+#include "lib/ops/matmul/matmul_gpu.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "lib/ops/gemm_gpu.h"
-#include "lib/ops/matmul/matmul_solvers.h"
 #include "lib/ops/rows.h"
 
 namespace clnet::ops {
@@ -19,15 +20,16 @@ std::vector<exec::Config> matmul_gpu_configs(const MatmulProblem& p, const Devic
   return gemm_configs({p.m, p.n, p.k, p.batch}, device);
 }
 
-void matmul_gpu(const MatmulProblem& p, exec::Recorder& recorder) {
+void record_tiles(const MatmulProblem& p, exec::Recorder& recorder, const TiledKernel& kernel) {
   const auto tile = GemmTile::of(recorder.config());
-  const GemmCut cut(p.k, recorder.config()["parts"]);
+  const GemmCut cut(p.k, recorder.config()["parts"], kernel.chunk);
   const auto elements = p.batch * p.m * p.n;
   const auto target = cut.whole() ? p.c : recorder.temporary({Shape{cut.parts, elements}, Dtype::f32});
   const auto bias = p.bias.value_or(p.a);
   for (std::int64_t round = 0; round < cut.rounds; ++round) {
-    auto& product = recorder.kernel("matmul_gpu", "matmul_gpu");
+    auto& product = recorder.kernel(kernel.name, kernel.name);
     tile.define(product);
+    for (const auto& name : kernel.defines) product.define(name, 1);
     if (p.transpose_a) product.define("TRANSPOSE_A", 1);
     if (p.transpose_b) product.define("TRANSPOSE_B", 1);
     if (round > 0) product.define("ADD", 1);
@@ -38,7 +40,7 @@ void matmul_gpu(const MatmulProblem& p, exec::Recorder& recorder) {
         .args({p.m, p.n, p.k})
         .args({p.stride_a, p.stride_b, cut.whole() ? p.stride_c : p.m * p.n})
         .args({round * cut.part, cut.part, cut.parts, elements})
-        .range({ceil_div(p.n, tile.n) * tile.items(), ceil_div(p.m, tile.m), p.batch * cut.parts}, {tile.items(), 1, 1})
+        .range({ceil_div(p.n, tile.n) * kernel.items, ceil_div(p.m, tile.m), p.batch * cut.parts}, {kernel.items, 1, 1})
         .flops(p.flops() / static_cast<double>(cut.rounds))
         .detail(fmt::format("{} in {}x{}, k in {}", p.text(), tile.m, tile.n, cut.parts * cut.rounds));
     if (cut.whole()) return recorder.epilogue(product, p.n, 1);
@@ -52,6 +54,10 @@ void matmul_gpu(const MatmulProblem& p, exec::Recorder& recorder) {
       .args({elements, p.m * p.n, p.stride_c, p.n, 1, cut.parts})
       .range({elements}, {64});
   recorder.epilogue(sum, p.n, 1);
+}
+
+void matmul_gpu(const MatmulProblem& p, exec::Recorder& recorder) {
+  record_tiles(p, recorder, {.name = "matmul_gpu", .items = GemmTile::of(recorder.config()).items()});
 }
 
 }  // namespace clnet::ops

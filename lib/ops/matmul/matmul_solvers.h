@@ -44,6 +44,11 @@ void matmul_skinny_cpu(const MatmulProblem& problem, exec::Recorder& recorder);
 std::optional<std::string> matmul_gpu_rejects(const MatmulProblem& problem, const DeviceInfo& device);
 std::vector<exec::Config> matmul_gpu_configs(const MatmulProblem& problem, const DeviceInfo& device);
 void matmul_gpu(const MatmulProblem& problem, exec::Recorder& recorder);
+/// The same by units that multiply small matrices: see kernels/matrix_units.clh.
+std::optional<std::string> matmul_gpu_matrix_units_rejects(const MatmulProblem& problem, const DeviceInfo& device);
+std::optional<std::string> matmul_gpu_matrix_units_declines(const MatmulProblem& problem, const DeviceInfo& device);
+CLNET_API std::vector<exec::Config> matmul_gpu_matrix_units_configs(const MatmulProblem& problem, const DeviceInfo& device);
+void matmul_gpu_matrix_units(const MatmulProblem& problem, exec::Recorder& recorder);
 /// The CLBlast library.
 std::optional<std::string> matmul_clblast_rejects(const MatmulProblem& problem, const DeviceInfo& device);
 void matmul_clblast(const MatmulProblem& problem, exec::Recorder& recorder);

@@ -1,0 +1,40 @@
+// Units that multiply small matrices: which of them a device says it has, and whether they work.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "clnet/device.h"
+#include "lib/cl/opencl.h"
+
+namespace clnet::ocl {
+
+/// What units multiply; sums are f32. tf32: f32 rounded to 10 bits of mantissa.
+enum class UnitElement : std::uint8_t { f16, bf16, tf32 };
+CLNET_API std::string_view to_string(UnitElement element);
+
+/// A way to multiply, as kernels/matrix_units.clh knows it.
+struct MatrixUnit {
+  std::string_view name;  ///< MATRIX_UNIT_<name>
+  std::int64_t wave;      ///< work-items that hold the operands and sums of a multiplication together
+};
+
+/// By the device's generation: NVIDIA's mma.sync, AMD's WMMA and MFMA. On CPUs the emulation, by which tests see the rest.
+CLNET_API std::optional<MatrixUnit> matrix_unit(const DeviceInfo& device);
+
+/// Why the device cannot multiply such elements, if so. What a device claims is tried at the first question, and what came of it
+/// is kept in the cache folder for this device, driver and state of clnet's kernels. Where nothing is computed (the null driver)
+/// and for devices that are not here the claim counts. Several threads may ask.
+CLNET_API std::optional<std::string> matrix_unit_refusal(const DeviceInfo& device, UnitElement element);
+
+/// The file in which it is kept; nothing without a cache folder.
+CLNET_API std::optional<std::string> matrix_units_file(const DeviceInfo& device);
+
+/// Builds a program (kernels/matrix_units_probe.cl), multiplies once and compares: what is wrong, or nothing. Throws DeviceError
+/// where the device fails otherwise.
+CLNET_API std::string try_matrix_unit(const ::cl::Device& device, const DeviceInfo& info, const MatrixUnit& unit,
+                                      UnitElement element);
+
+}  // namespace clnet::ocl
