@@ -124,6 +124,9 @@ TEST_CASE("all configurations of convolutions") {
       {{3, 4, 9, 8}, {6, 4, 1, 1}, {.stride = 2}},
       {{2, 3, 17, 15}, {9, 3, 7, 5}, {.stride = 2, .padding = 3}},
       {{1, 64, 12, 10}, {70, 32, 3, 2}, {.stride = {2, 1}, .padding = {1, 0, 2, 1}, .dilation = {1, 2}, .groups = 2}},
+      {{2, 5, 19, 13}, {10, 1, 5, 3}, {.stride = {2, 1}, .padding = {2, 1}, .groups = 5}},
+      {{3, 6, 17, 9}, {6, 1, 3, 3}, {.stride = {3, 1}, .padding = {1, 2}, .dilation = {1, 2}, .groups = 6}},
+      {{4, 3, 40, 30}, {3, 1, 3, 3}, {.padding = 1, .groups = 3}},
   };
   for (const auto& sizes : all) {
     INFO(to_string(sizes.x) << " by " << to_string(sizes.weight));

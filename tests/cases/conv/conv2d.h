@@ -68,6 +68,10 @@ inline std::vector<Conv2dConfig> conv2d_configs() {
       {{1, 12, 9, 9}, 24, 3, {.stride = 2, .padding = 1, .groups = 12}},
       {{1, 3, 40, 19}, 3, 5, {.padding = 2, .groups = 3}, false},
       {{1, 2, 9, 8}, 2, 3, {.stride = {1, 2}, .padding = 2, .dilation = 2, .groups = 2}},
+      {{1, 3, 23, 14}, 6, {3, 2}, {.stride = {3, 2}, .padding = {2, 1}, .dilation = {2, 3}, .groups = 3}},
+      {{1, 2, 30, 9}, 2, 3, {.padding = {12, 1}, .dilation = {12, 1}, .groups = 2}},
+      {{2, 2, 13, 11}, 4, 7, {.stride = 2, .padding = {1, 3}, .groups = 2}},
+      {{1, 2, 11, 10}, 2, {9, 8}, {.stride = {2, 1}, .padding = 4, .groups = 2}},
       // Kernels wider than the image, images of one column, strides beyond the kernel.
       {{2, 2, 2, 3}, 3, 5, {.padding = 2}},
       {{2, 3, 9, 1}, 2, {3, 1}, {.padding = {1, 0}}},
