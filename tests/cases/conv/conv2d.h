@@ -63,7 +63,9 @@ inline std::vector<Conv2dConfig> conv2d_configs() {
       {{4, 5, 1, 17}, 3, {1, 4}, {.stride = {1, 3}, .padding = {0, 1}}},
       {{1, 3, 20, 4}, 2, 3, {.stride = {4, 1}, .padding = {0, 1}}},
       {{2, 8, 6, 6}, 12, 3, {.padding = 1, .groups = 4}},
-      // Depthwise, and with several outputs per channel.
+      // Depthwise, and with several outputs per channel. The first two are small enough for Oclgrind.
+      {{1, 2, 5, 4}, 2, 3, {.padding = 1, .groups = 2}},
+      {{1, 2, 5, 4}, 4, 2, {.stride = 2, .padding = 1, .groups = 2}},
       {{2, 16, 7, 9}, 16, 3, {.stride = {1, 2}, .padding = 1, .groups = 16}},
       {{1, 12, 9, 9}, 24, 3, {.stride = 2, .padding = 1, .groups = 12}},
       {{1, 3, 40, 19}, 3, 5, {.padding = 2, .groups = 3}, false},
