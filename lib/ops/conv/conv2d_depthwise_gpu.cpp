@@ -1,5 +1,5 @@
-// Depthwise convolution and its gradients on GPUs (kernels/conv/conv2d_depthwise_gpu.cl): an item has some rows of one column. There is
-// no sum over channels that a product of tiles could be made of, and what counts is to read each image once.
+// Depthwise convolution and its gradients on GPUs (kernels/conv/conv2d_depthwise_gpu.cl): an item has some rows of one column.
+// There is no sum over channels that a product of tiles could be made of, and what counts is to read each image once.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -56,8 +56,8 @@ std::int64_t strips(const Conv2dProblem& p, Conv2dPass pass, std::int64_t rows) 
   return ceil_div(result_height(p, pass) + early_rows(p, pass, rows), rows);
 }
 
-/// Parts of the weight's gradient: groups enough for all units, and no longer sums than elsewhere. Where the channels alone make a
-/// few groups for each, adding up is not worth its launch.
+/// Parts of the weight's gradient: groups enough for all units, and no longer sums than elsewhere. Where the channels alone make
+/// a few groups for each, adding up is not worth its launch.
 std::int64_t choose_parts(const Conv2dProblem& p, std::int64_t rows, const DeviceInfo& device) {
   constexpr std::int64_t few_groups = 4, many_groups = 16, least_columns = 4;
   const auto columns = p.n * strips(p, Conv2dPass::backward_weights, rows) * p.ow;

@@ -1,5 +1,5 @@
-// Adding at sorted indices, for GPUs (kernels/index/index_add_sorted.cl): n indices cost n log n steps, however many rows there are,
-// and the sums are the same at every run.
+// Adding at sorted indices, for GPUs (kernels/index/index_add_sorted.cl): n indices cost n log n steps, however many rows there
+// are, and the sums are the same at every run.
 #include <fmt/format.h>
 
 #include "lib/ops/index/index_add_solvers.h"
@@ -66,7 +66,7 @@ std::optional<std::string> index_add_sorted_rejects(const IndexAddProblem& p, co
 }
 
 std::optional<std::string> index_add_sorted_declines(const IndexAddProblem& p, const DeviceInfo& device) {
-  constexpr std::int64_t few = 128, most = 16 << 20;
+  constexpr std::int64_t few = 256, most = 16 << 20;
   if (p.picking.picks <= few) return "so few indices are read again faster than sorted";
   if (index_add_blocks(p, device) == 1) return "there are blocks enough when each has all rows and reads the indices once";
   if (lines(p.picking) * p.picking.picks > most) return "so many indices take much memory while they are sorted";

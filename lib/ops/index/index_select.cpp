@@ -25,7 +25,8 @@ exec::Launch& index_add_launch(const IndexAddProblem& p, exec::Recorder& recorde
   return launch.detail(fmt::format("{} of {}", p.picking.picks, p.picking.extent));
 }
 
-/// Rows in blocks, index_add_blocks() of them: the indices are read once per block instead of once per element. Sums in memory, so in f32.
+/// Rows in blocks, index_add_blocks() of them: the indices are read once per block instead of once per element. Sums in memory,
+/// so in f32.
 void lower_blocks(const IndexAddProblem& p, exec::Recorder& recorder) {
   const auto& [outer, extent, picks, inner, gather] = p.picking;
   const auto& device = recorder.device();

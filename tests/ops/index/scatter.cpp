@@ -31,7 +31,9 @@ TEST_CASE("scatter of more picks than a launch takes") {
 TEST_CASE("adding at many indices, most of them the same, some out of range") {
   // Whole numbers, whose sums are exact; picks for two rounds of merging, rows for many more groups than there are picks' rows.
   constexpr std::int64_t picks = 5000, width = 3;
-  const auto row_of = [](std::int64_t pick, std::int64_t rows) { return pick % 3 == 0 ? pick * 7919 % (rows + 2) - 1 : rows / 2; };
+  const auto row_of = [](std::int64_t pick, std::int64_t rows) {
+    return pick % 3 == 0 ? pick * 7919 % (rows + 2) - 1 : rows / 2;
+  };
   for (const std::int64_t rows : {2, 700, 20'000}) {
     INFO(rows << " rows");
     std::vector<std::int64_t> indices, places;
