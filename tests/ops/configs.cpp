@@ -63,6 +63,20 @@ void check_choices(const std::string& op, const Program& program, double toleran
   }
 }
 
+/// The kernels that a GPU of 82 units would run.
+std::vector<std::string> kernels_on_gpu(const Tensor& y) {
+  auto gpu = Device::current().info();
+  gpu.type = DeviceType::gpu;
+  gpu.compute_units = 82;
+  gpu.prefers_vector_kernels = false;
+  exec::Recording recording;
+  exec::record(exec::collect({&y, 1}), {&y, 1}, gpu, recording);
+  std::vector<std::string> result;
+  for (const auto& command : recording.commands())
+    if (const auto* launch = std::get_if<exec::Launch>(&command)) result.push_back(launch->function());
+  return result;
+}
+
 Tensor random(const Shape& shape, Dtype dtype = Dtype::f32) { return cast(randn(shape), dtype).detach(); }
 
 }  // namespace
@@ -126,6 +140,9 @@ TEST_CASE("all configurations of convolutions") {
       {{3, 4, 9, 8}, {6, 4, 1, 1}, {.stride = 2}},
       {{2, 3, 17, 15}, {9, 3, 7, 5}, {.stride = 2, .padding = 3}},
       {{1, 64, 12, 10}, {70, 32, 3, 2}, {.stride = {2, 1}, .padding = {1, 0, 2, 1}, .dilation = {1, 2}, .groups = 2}},
+      {{2, 5, 19, 13}, {10, 1, 5, 3}, {.stride = {2, 1}, .padding = {2, 1}, .groups = 5}},
+      {{3, 6, 17, 9}, {6, 1, 3, 3}, {.stride = {3, 1}, .padding = {1, 2}, .dilation = {1, 2}, .groups = 6}},
+      {{4, 3, 40, 30}, {3, 1, 3, 3}, {.padding = 1, .groups = 3}},
   };
   for (const auto& sizes : all) {
     INFO(to_string(sizes.x) << " by " << to_string(sizes.weight));
@@ -139,6 +156,30 @@ TEST_CASE("all configurations of convolutions") {
     check_choices(
         "conv2d_backward_weights", [&] { return gradients(sum(y() * g), {w})[0]; }, 1e-5);
   }
+}
+
+TEST_CASE("GPUs have kernels of their own for depthwise convolutions and for adding at many indices") {
+  using Kernels = std::vector<std::string>;
+  const std::string depthwise = "conv2d_depthwise_gpu", add = "index_add_sorted";
+  const Tensor x = random({16, 32, 112, 112}), w = random({32, 1, 3, 3}), wide = random({16, 576, 14, 14}),
+               few = random({576, 1, 3, 3});
+  const auto loss = [](const Tensor& image, const Tensor& filter, std::int64_t groups) {
+    return sum(conv2d(image, filter, {}, {.padding = 1, .groups = groups}) * 1.5);
+  };
+  CHECK(kernels_on_gpu(conv2d(x, w, {}, {.stride = 2, .groups = 32})) == Kernels{depthwise});
+  CHECK(kernels_on_gpu(gradients(loss(x, w, 32), {x})[0]).back() == depthwise);
+  // Too few channels for all units, and enough.
+  CHECK(kernels_on_gpu(gradients(loss(x, w, 32), {w})[0]).back() == "conv2d_sum_parts");
+  CHECK(kernels_on_gpu(gradients(loss(wide, few, 576), {few})[0]).back() == depthwise);
+  CHECK(kernels_on_gpu(conv2d(x, random({8, 32, 1, 1}))) == Kernels{"conv2d_gpu"});
+
+  const auto gradient = [&](std::int64_t picks) {
+    const Tensor words = zeros({50'000, 4}), y = embedding(zeros({picks}, Dtype::i32), words), g = ones(y.shape());
+    return kernels_on_gpu(gradients({&y, 1}, {&g, 1}, {&words, 1})[0]);
+  };
+  const auto count = [&](const Kernels& kernels) { return std::count(kernels.begin(), kernels.end(), add); };
+  CHECK(count(gradient(32'768)) == 6);
+  CHECK(count(gradient(100)) == 0);
 }
 
 TEST_CASE("a configuration that a problem does not have is refused") {

@@ -131,14 +131,14 @@ def own_kernels():
 
 
 def kind(kernel, text, own):
-    """What a kernel's limits go by: its name, and its tile and what it is of where there is one. All generated ones are one."""
+    """What a kernel's limits go by: its name, its tile where there is one, and what it is of. All generated ones are one."""
     if kernel not in own:
         return "generated"
     defines = dict(re.findall(r"^#define (\w+)(?: (.*))?$", text, re.M))
-    if not all(name in defines for name in ("TM", "TN", "TK", "RM", "RN")):
-        return kernel
+    tiled = all(name in defines for name in ("TM", "TN", "TK", "RM", "RN"))
+    tile = ["{TM}x{TN}x{TK}".format(**defines), "{RM}x{RN}".format(**defines)] if tiled else []
     flags = [name.lower() for name in ("FORWARD", "DATA", "WEIGHTS", "TRANSPOSE_A", "TRANSPOSE_B", "ADD") if name in defines]
-    return ":".join([kernel, "{TM}x{TN}x{TK}".format(**defines), "{RM}x{RN}".format(**defines), *flags])
+    return ":".join([kernel, *tile, *flags])
 
 
 def compile_all(programs, target, compilers, cache, jobs):

@@ -73,6 +73,12 @@ std::optional<std::string> conv2d_gpu_declines(const Conv2dProblem& problem, Con
 std::vector<exec::Config> conv2d_gpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_gpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
+/// Groups of one input channel, for GPUs: see kernels/conv/conv2d_depthwise_gpu.cl.
+std::optional<std::string> conv2d_depthwise_gpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+std::optional<std::string> conv2d_depthwise_gpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+std::vector<exec::Config> conv2d_depthwise_gpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+void conv2d_depthwise_gpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+
 /// Where a weight's gradient is summed in `parts`: in the weight itself if there is one, else in one array after the other.
 exec::Ref weight_sums(const Conv2dProblem& problem, std::int64_t parts, exec::Recorder& recorder);
 /// Their sum.

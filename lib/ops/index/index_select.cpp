@@ -10,6 +10,7 @@
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
 #include "lib/ops/index/index_add.h"
+#include "lib/ops/index/index_add_solvers.h"
 #include "lib/ops/shape/strided_copy.h"
 
 namespace clnet {
@@ -18,31 +19,14 @@ namespace ops {
 
 namespace {
 
-/// x is {outer, extent, inner} and `picks` elements are taken along the middle: the same ones for all (index_select), or ones of
-/// their own for each place (gather, where indices are {outer, picks, inner}).
-struct Picking {
-  std::int64_t outer = 1, extent = 1, picks = 1, inner = 1;
-  bool gather = false;
-
-  Picking(const Shape& x, int dim, const Shape& indices, bool per_place) : gather(per_place) {
-    for (int d = 0; d < x.rank(); ++d) (d < dim ? outer : d > dim ? inner : extent) *= x[d];
-    picks = per_place ? indices[dim] : indices.numel();
-  }
-};
-
-struct IndexAddProblem {
-  exec::Ref g, indices, y;
-  Picking picking;
-  Dtype dtype = Dtype::f32;
-};
-
 exec::Launch& index_add_launch(const IndexAddProblem& p, exec::Recorder& recorder) {
   auto& launch = recorder.kernel("index_add", "index_add").in("g", p.g).in("indices", p.indices);
   if (p.picking.gather) launch.define("GATHER", 1);
   return launch.detail(fmt::format("{} of {}", p.picking.picks, p.picking.extent));
 }
 
-/// Rows in blocks: the indices are read once per block instead of once per element. Sums in memory, so in f32.
+/// Rows in blocks, index_add_blocks() of them: the indices are read once per block instead of once per element. Sums in memory,
+/// so in f32.
 void lower_blocks(const IndexAddProblem& p, exec::Recorder& recorder) {
   const auto& [outer, extent, picks, inner, gather] = p.picking;
   const auto& device = recorder.device();
@@ -51,7 +35,7 @@ void lower_blocks(const IndexAddProblem& p, exec::Recorder& recorder) {
   const auto sums = narrow ? recorder.temporary({shape, Dtype::f32}) : p.y;
   // On a CPU the compiler makes vectors of a work-item's columns; on a GPU work-items are the columns.
   const std::int64_t lanes = device.prefers_vector_kernels ? 1 : 64;
-  const auto wanted = std::max<std::int64_t>(1, (device.prefers_vector_kernels ? 4 : 16) * device.compute_units / outer);
+  const auto wanted = index_add_blocks(p, device);
   // Picks are summed in blocks, which are added up: so long that adding up all rows costs little beside them.
   const auto block = std::max<std::int64_t>(256, 8 * extent);
   const bool blocks = picks > block;
@@ -87,7 +71,8 @@ void lower_direct(const IndexAddProblem& p, exec::Recorder& recorder) {
 
 const exec::SolverList<IndexAddProblem> index_add_solvers{
     "index_add",
-    {{"blocks",
+    {{"sorted", index_add_sorted_rejects, index_add_sorted, index_add_sorted_declines, nullptr, exec::MadeFor::gpus},
+     {"blocks",
       [](const IndexAddProblem& p, const DeviceInfo&) -> std::optional<std::string> {
         if (p.picking.outer == 0) return "there is nothing to add to";
         return std::nullopt;

@@ -63,7 +63,9 @@ inline std::vector<Conv2dConfig> conv2d_configs() {
       {{4, 5, 1, 17}, 3, {1, 4}, {.stride = {1, 3}, .padding = {0, 1}}},
       {{1, 3, 20, 4}, 2, 3, {.stride = {4, 1}, .padding = {0, 1}}},
       {{2, 8, 6, 6}, 12, 3, {.padding = 1, .groups = 4}},
-      // Depthwise, and with several outputs per channel.
+      // Depthwise, and with several outputs per channel. The first two are small enough for Oclgrind.
+      {{1, 2, 5, 4}, 2, 3, {.padding = 1, .groups = 2}},
+      {{1, 2, 5, 4}, 4, 2, {.stride = 2, .padding = 1, .groups = 2}},
       {{2, 16, 7, 9}, 16, 3, {.stride = {1, 2}, .padding = 1, .groups = 16}},
       {{1, 12, 9, 9}, 24, 3, {.stride = 2, .padding = 1, .groups = 12}},
       {{3, 5, 7, 7}, 5, 3, {.padding = 1, .groups = 5}},
@@ -76,6 +78,10 @@ inline std::vector<Conv2dConfig> conv2d_configs() {
       {{5, 2, 1, 1}, 2, 3, {.padding = 2, .groups = 2}},
       {{1, 3, 40, 19}, 3, 5, {.padding = 2, .groups = 3}, false},
       {{1, 2, 9, 8}, 2, 3, {.stride = {1, 2}, .padding = 2, .dilation = 2, .groups = 2}},
+      {{1, 3, 23, 14}, 6, {3, 2}, {.stride = {3, 2}, .padding = {2, 1}, .dilation = {2, 3}, .groups = 3}},
+      {{1, 2, 30, 9}, 2, 3, {.padding = {12, 1}, .dilation = {12, 1}, .groups = 2}},
+      {{2, 2, 13, 11}, 4, 7, {.stride = 2, .padding = {1, 3}, .groups = 2}},
+      {{1, 2, 11, 10}, 2, {9, 8}, {.stride = {2, 1}, .padding = 4, .groups = 2}},
       // Kernels wider than the image, images of one column, strides beyond the kernel.
       {{2, 2, 2, 3}, 3, 5, {.padding = 2}},
       {{2, 3, 9, 1}, 2, {3, 1}, {.padding = {1, 0}}},

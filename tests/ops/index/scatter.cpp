@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/ops/check.h"
+#include "tests/ops/each_solver.h"
 
 using namespace clnet;
 using namespace clnet::testing;
@@ -25,6 +26,36 @@ TEST_CASE("scatter of more picks than a launch takes") {
   CHECK(scatter(zeros({2}), 0, numbers - numbers, source).to_vector<float>() == std::vector<float>{count - 1, 0});
   CHECK(scatter(zeros({2, 0}), 1, zeros({2, 3}, Dtype::i32), ones({2, 3})).shape() == Shape{2, 0});
   CHECK(scatter(zeros({2, 0}), 1, zeros({2, 3}, Dtype::i32), ones({2, 3})).to_vector<float>().empty());
+}
+
+TEST_CASE("adding at many indices, most of them the same, some out of range") {
+  // Whole numbers, whose sums are exact; picks for two rounds of merging, rows for many more groups than there are picks' rows.
+  constexpr std::int64_t picks = 5000, width = 3;
+  const auto row_of = [](std::int64_t pick, std::int64_t rows) {
+    return pick % 3 == 0 ? pick * 7919 % (rows + 2) - 1 : rows / 2;
+  };
+  for (const std::int64_t rows : {2, 700, 20'000}) {
+    INFO(rows << " rows");
+    std::vector<std::int64_t> indices, places;
+    std::vector<float> source, expected(static_cast<std::size_t>(rows * width), 0.0F);
+    for (std::int64_t j = 0; j < picks; ++j) {
+      const auto row = row_of(j, rows), at = row < 0 ? row + rows : row;
+      indices.push_back(row);
+      for (std::int64_t i = 0; i < width; ++i) {
+        source.push_back(static_cast<float>(j % 11 - 4 + i));
+        places.push_back(row);
+        if (at < rows) expected[static_cast<std::size_t>(at * width + i)] += source.back();
+      }
+    }
+    const Tensor x = zeros({rows, width}), added = Tensor::from(source, {picks, width});
+    const Tensor shared = Tensor::from(indices), own = Tensor::from(places, {picks, width});
+    with_each_solver(
+        "index_add", [&] { index_add(zeros({2}), 0, zeros({1}, Dtype::i32), ones({1})).eval(); },
+        [&] {
+          CHECK(index_add(x, 0, shared, added).to_vector<float>() == expected);
+          CHECK(scatter_add(x, 0, own, added).to_vector<float>() == expected);
+        });
+  }
 }
 
 TEST_CASE("What is overwritten takes no gradient") {

@@ -1,0 +1,112 @@
+// Adding at sorted indices, for GPUs (kernels/index/index_add_sorted.cl): n indices cost n log n steps, however many rows there
+// are, and the sums are the same at every run.
+#include <fmt/format.h>
+
+#include "lib/ops/index/index_add_solvers.h"
+#include "lib/ops/rows.h"
+
+namespace clnet::ops {
+
+namespace {
+
+/// Runs that a launch merges.
+constexpr std::int64_t merged_runs = 16;
+
+/// Rows of indices that are sorted by themselves.
+std::int64_t lines(const Picking& p) { return p.gather ? p.outer * p.inner : 1; }
+
+/// Picks that are summed ahead where they are all of one row: about as many as there are chunks, so that a row that has all picks
+/// takes few steps, but no longer sums than elsewhere.
+std::int64_t chunk_of(std::int64_t picks) {
+  std::int64_t chunk = 32;
+  while (chunk < 256 && chunk * chunk < picks) chunk *= 2;
+  return chunk;
+}
+
+struct Sorted {
+  exec::Ref rows, order;
+};
+
+/// The rows of all picks in order, and which picks they are; those of the same row in the order of the indices.
+Sorted sort_indices(const IndexAddProblem& p, exec::Recorder& recorder) {
+  const auto& [outer, extent, picks, inner, gather] = p.picking;
+  const auto all = lines(p.picking), group = group_size(recorder.device());
+  const Spec spec{Shape{all, picks}, Dtype::i32};
+  Sorted from{recorder.temporary(spec), recorder.temporary(spec)};
+  auto& runs = recorder.kernel("index_add_sorted", "index_add_sorted").define("SORT", 1).define("GROUP", group);
+  if (gather) runs.define("GATHER", 1);
+  runs.in("indices", p.indices)
+      .out("rows", from.rows)
+      .out("order", from.order)
+      .args({all, extent, picks, inner})
+      .range({picks, all}, {group, 1})
+      .detail(fmt::format("sorts {} of {}", picks, extent));
+  for (auto width = group; width < picks; width *= merged_runs) {
+    const Sorted to{recorder.temporary(spec), recorder.temporary(spec)};
+    recorder.kernel("index_add_sorted", "index_add_sorted")
+        .define("MERGE", merged_runs)
+        .in("rows", from.rows)
+        .in("order", from.order)
+        .out("to_rows", to.rows)
+        .out("to_order", to.order)
+        .args({all, picks, width})
+        .range({picks, all}, {64, 1})
+        .detail(fmt::format("merges runs of {}", width));
+    from = to;
+  }
+  return from;
+}
+
+}  // namespace
+
+std::optional<std::string> index_add_sorted_rejects(const IndexAddProblem& p, const DeviceInfo&) {
+  const auto& [outer, extent, picks, inner, gather] = p.picking;
+  if (outer == 0 || extent == 0 || picks == 0 || inner == 0) return "there is nothing to add";
+  return std::nullopt;
+}
+
+std::optional<std::string> index_add_sorted_declines(const IndexAddProblem& p, const DeviceInfo& device) {
+  constexpr std::int64_t few = 256, most = 16 << 20;
+  if (p.picking.picks <= few) return "so few indices are read again faster than sorted";
+  if (index_add_blocks(p, device) == 1) return "there are blocks enough when each has all rows and reads the indices once";
+  if (lines(p.picking) * p.picking.picks > most) return "so many indices take much memory while they are sorted";
+  return std::nullopt;
+}
+
+void index_add_sorted(const IndexAddProblem& p, exec::Recorder& recorder) {
+  const auto& [outer, extent, picks, inner, gather] = p.picking;
+  const auto all = lines(p.picking), chunk = chunk_of(picks), chunks = picks / chunk;
+  const auto sorted = sort_indices(p, recorder);
+  const auto starts = recorder.temporary({Shape{all, extent + 1}, Dtype::i32});
+  recorder.kernel("index_add_sorted", "index_add_sorted")
+      .define("STARTS", 1)
+      .in("rows", sorted.rows)
+      .out("starts", starts)
+      .args({all, extent, picks})
+      .range({extent + 1, all}, {64, 1})
+      .detail(fmt::format("{} of {}", extent, picks));
+  const auto sums = chunks > 0 ? recorder.temporary({Shape{outer, chunks, inner}, Dtype::f32}) : sorted.rows;
+  if (chunks > 0) {
+    auto& launch = recorder.kernel("index_add_sorted", "index_add_sorted").define("CHUNKS", 1);
+    if (gather) launch.define("GATHER", 1);
+    launch.in("g", p.g)
+        .in("rows", sorted.rows)
+        .in("order", sorted.order)
+        .out("sums", sums)
+        .args({outer * chunks * inner, extent, picks, inner, chunk, chunks})
+        .range({outer * chunks * inner}, {64})
+        .detail(fmt::format("{} in chunks of {}", picks, chunk));
+  }
+  auto& launch = recorder.kernel("index_add_sorted", "index_add_sorted");
+  if (gather) launch.define("GATHER", 1);
+  launch.in("g", p.g)
+      .in("order", sorted.order)
+      .in("starts", starts)
+      .in("sums", sums)
+      .out("y", p.y)
+      .args({outer * extent * inner, extent, picks, inner, chunk, chunks})
+      .range({outer * extent * inner}, {64})
+      .detail(fmt::format("{} of {}", picks, extent));
+}
+
+}  // namespace clnet::ops
