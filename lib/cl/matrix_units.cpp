@@ -246,7 +246,8 @@ std::string try_matrix_unit(const ::cl::Device& device, const DeviceInfo& info, 
         for (int column = 0; column < 16; ++column) {
           auto expected = static_cast<float>(row);
           for (int k = 0; k < depth; ++k) expected += drawn(0, row * depth + k) * drawn(1, column * depth + k);
-          const auto got = sums[static_cast<std::size_t>(way * 256 + row * 16 + column)];
+          const int at = way * 256 + row * 16 + column;
+          const auto got = sums[static_cast<std::size_t>(at)];
           if (!(std::abs(got - expected) <= 1e-3F))
             return fmt::format("a product of two matrices is wrong: {} instead of {} in row {}, column {}{}", got, expected, row,
                                column, way == 0 ? "" : fmt::format(", operands lying in way {}", way));
