@@ -27,7 +27,7 @@ static inline void stage_row(IN(x), const int first, const int elements, const i
   target += left;
   int i = 0;
   for (; i + VW <= columns; i += VW) *(local any_vector *)(target + i) = VLOAD(x, first + i);
-  if (i < columns && first + i + VW <= elements)
+  if (i < columns && first + i <= elements - VW)
     *(local any_vector *)(target + i) = VLOAD(x, first + i);
   else
     SELDOM for (; i < columns; ++i) target[i] = LOAD(x, first + i);
@@ -38,7 +38,7 @@ static inline void stage_row(IN(x), const int first, const int elements, const i
   SELDOM for (int i = 1; i <= left / STEP; ++i) even[-i] = 0;
   SELDOM for (int i = 1; i <= (left + 1) / STEP; ++i) odd[-i] = 0;
   int i = 0;
-  for (; i < columns && first + i + 2 * VW <= elements; i += 2 * VW) {
+  for (; i < columns && first + i <= elements - 2 * VW; i += 2 * VW) {
     const VFLOAT a = VLOAD(x, first + i), b = VLOAD(x, first + i + VW);
     *(local any_vector *)(even + i / 2) = (VFLOAT)(a.even, b.even);
     *(local any_vector *)(odd + i / 2) = (VFLOAT)(a.odd, b.odd);

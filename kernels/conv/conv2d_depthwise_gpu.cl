@@ -57,7 +57,8 @@ kernel void conv2d_depthwise_gpu(IN(x), IN(g), OUT(w), const int O, const int H,
         const float value = (uint)row < (uint)H && (uint)to < (uint)W ? LOAD(x, (seen + row) * W + to) : 0.0f;
         #pragma unroll
         for (int i = 0; i < ROWS; ++i)
-          if (MEET(i, r)) sum[DISTANCE(i, r) / DH * KW + kw] += gradient[i] * value;
+          // Zero times what no output sees may be NaN.
+          if (MEET(i, r) && row0 + i < OH) sum[DISTANCE(i, r) / DH * KW + kw] += gradient[i] * value;
       }
     }
   }

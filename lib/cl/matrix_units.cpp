@@ -46,13 +46,13 @@ std::string_view missing(const DeviceInfo& device, const MatrixUnit& unit, UnitE
   return {};
 }
 
-/// A whole number of eighths below 4, which all types hold exactly, as products and sums are in float.
+/// An odd number of sixteenths below 4, which all types hold exactly, as products and sums are in float.
 float drawn(int seed, int index) {
   const auto mixed = static_cast<std::uint32_t>(index * 16 + seed) * 2654435761U;
   return (static_cast<float>(mixed >> 26) - 31.5F) / 8;
 }
 
-/// Bits of such a number as an element; eighths have few.
+/// Bits of such a number as an element; sixteenths have few.
 std::uint32_t bits_of(float value, UnitElement element) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, &value, sizeof bits);
@@ -61,45 +61,38 @@ std::uint32_t bits_of(float value, UnitElement element) {
   return (bits >> 16 & 0x8000U) | ((bits & 0x7fffffffU) - 0x38000000U) >> 13;
 }
 
-/// By element; empty where there is no such file, or one of another driver or state of the kernels.
-std::map<std::string, std::string> read_outcomes(const std::string& path, const DeviceInfo& device) {
-  std::map<std::string, std::string> result;
+/// What was written; nothing where there is no such file, or one of another driver or state of the kernels.
+std::optional<std::string> read_outcome(const std::string& path, const DeviceInfo& device) {
   std::error_code code;
-  if (!std::filesystem::exists(path, code)) return result;
+  if (!std::filesystem::exists(path, code)) return std::nullopt;
   try {
     const auto content = json::parse(file::read(path, largest_file));
-    if (content.at("for").get<std::string>() != identity(device)) return result;
-    for (const auto& [element, fault] : content.at("faults").items()) result[element] = fault.get<std::string>();
+    if (content.at("for").get<std::string>() != identity(device)) return std::nullopt;
+    return content.at("fault").get<std::string>();
   } catch (const FileError& error) {
     logging::print(logging::Level::plan, "what is known of matrix units is ignored: {}", error.what());
-    result.clear();
   } catch (const json::exception&) {
     logging::print(logging::Level::plan, "what is known of matrix units is ignored: {}: is damaged", path);
-    result.clear();
   }
-  return result;
+  return std::nullopt;
 }
 
-void write_outcome(const std::string& path, const DeviceInfo& device, UnitElement element, std::string_view fault) {
-  auto all = read_outcomes(path, device);
-  all[std::string(to_string(element))] = fault;
+void write_outcome(const std::string& path, const DeviceInfo& device, std::string_view fault) {
   try {
     std::error_code code;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), code);
     // Faults may quote what a compiler printed.
     file::replace(path,
-                  json{{"for", identity(device)}, {"faults", all}}.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+                  json{{"for", identity(device)}, {"fault", fault}}.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
   } catch (const FileError& error) {
     logging::print(logging::Level::plan, "what is known of matrix units is not kept on disk: {}", error.what());
   }
 }
 
 /// Nothing where it has to be tried.
-std::optional<std::string> known_fault(const std::string& path, const DeviceInfo& device, UnitElement element) {
-  const auto outcomes = read_outcomes(path, device);
-  const auto found = outcomes.find(std::string(to_string(element)));
-  if (found == outcomes.end()) return std::nullopt;
-  if (found->second != begun) return found->second;
+std::optional<std::string> known_fault(const std::string& path, const DeviceInfo& device) {
+  auto outcome = read_outcome(path, device);
+  if (outcome != begun) return outcome;
   std::error_code code;
   const auto written = std::filesystem::last_write_time(path, code);
   if (!code && std::filesystem::file_time_type::clock::now() - written < longest_trial) return std::nullopt;
@@ -120,9 +113,9 @@ bool computes(const ::cl::Device& device) {
 
 /// The fault, or empty.
 std::string tried(const DeviceInfo& device, const MatrixUnit& unit, UnitElement element) {
-  const auto path = matrix_units_file(device);
+  const auto path = matrix_units_file(device, element);
   if (path)
-    if (auto known = known_fault(*path, device, element)) return *known;
+    if (auto known = known_fault(*path, device)) return *known;
   for (const auto& candidate : candidates()) {
     const auto& info = candidate.info;
     if (info.platform_index != device.platform_index || info.device_index != device.device_index || info.name != device.name ||
@@ -131,12 +124,14 @@ std::string tried(const DeviceInfo& device, const MatrixUnit& unit, UnitElement 
     try {
       if (!checked("trying a device's memory", [&] { return computes(candidate.device); })) return {};
       // A compiler that crashes does so once.
-      if (path) write_outcome(*path, device, element, begun);
+      if (path) write_outcome(*path, device, begun);
       auto fault = try_matrix_unit(candidate.device, info, unit, element);
-      if (path) write_outcome(*path, device, element, fault);
+      if (path) write_outcome(*path, device, fault);
       return fault;
     } catch (const Error& error) {
       // It may be short of memory, which says nothing of the next process.
+      std::error_code code;
+      if (path) std::filesystem::remove(*path, code);
       return fmt::format("they could not be tried: {}", error.what());
     }
   }
@@ -169,11 +164,11 @@ std::optional<MatrixUnit> matrix_unit(const DeviceInfo& device) {
   return std::nullopt;
 }
 
-std::optional<std::string> matrix_units_file(const DeviceInfo& device) {
+std::optional<std::string> matrix_units_file(const DeviceInfo& device, UnitElement element) {
   const auto folder = env::cache_folder();
   if (!folder) return std::nullopt;
   const auto name = Hash().add(device.name).add(device.driver_version).add(device.generation).hex();
-  return (std::filesystem::path(*folder) / fmt::format("matrix-units-{}.json", name)).string();
+  return (std::filesystem::path(*folder) / fmt::format("matrix-units-{}-{}.json", name, to_string(element))).string();
 }
 
 std::optional<std::string> matrix_unit_refusal(const DeviceInfo& device, UnitElement element) {
@@ -233,7 +228,10 @@ std::string try_matrix_unit(const ::cl::Device& device, const DeviceInfo& info, 
     } catch (const BuildError& error) {
       // The compiler's words, without the source.
       const std::string_view text = error.what();
-      return std::string(text.substr(0, text.find("\nThe source")));
+      const auto words = text.substr(0, text.find("\nThe source"));
+      // A driver that is short of memory has not refused the program.
+      if (words.find("CL_BUILD_PROGRAM_FAILURE") == words.npos) throw DeviceError(std::string(words));
+      return std::string(words);
     }
     kernel.setArg(0, inputs[0]);
     kernel.setArg(1, inputs[1]);

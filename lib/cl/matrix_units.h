@@ -30,7 +30,7 @@ CLNET_API std::optional<MatrixUnit> matrix_unit(const DeviceInfo& device);
 CLNET_API std::optional<std::string> matrix_unit_refusal(const DeviceInfo& device, UnitElement element);
 
 /// The file in which it is kept; nothing without a cache folder.
-CLNET_API std::optional<std::string> matrix_units_file(const DeviceInfo& device);
+CLNET_API std::optional<std::string> matrix_units_file(const DeviceInfo& device, UnitElement element);
 
 /// Builds a program (kernels/matrix_units_probe.cl), multiplies once and compares: what is wrong, or nothing. Throws DeviceError
 /// where the device fails otherwise.

@@ -66,7 +66,8 @@ std::optional<std::string> conv2d_depthwise_cpu_rejects(const Conv2dProblem& p, 
   if (p.n == 0 || p.h * p.w == 0 || p.oh * p.ow == 0) return "nothing to compute";
   const auto planes = planes_of(p, backward);
   if (planes.top < 0 || planes.left < 0) return "its padding is negative";
-  if (planes.left >= planes.w + p.kw || (planes.pw - 1) * planes.step + p.kw <= planes.left) return "it sees zeros only";
+  const auto right = (planes.pw - 1) * planes.step + p.kw - planes.left - planes.w;
+  if (std::max(planes.left, right) >= p.kw) return "its padding is as wide as the kernel";
   if (const auto floats = cut(p, planes, device).floats; floats > scratch(device))
     return fmt::format("its smallest strip takes {} KiB of local memory", floats / 256);
   return std::nullopt;

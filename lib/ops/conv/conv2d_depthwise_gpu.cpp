@@ -101,6 +101,7 @@ void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
 std::optional<std::string> conv2d_depthwise_gpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
   if (p.group_in() != 1) return "not depthwise: groups of several input channels are summed";
   if (p.n == 0 || p.o == 0 || p.h == 0 || p.w == 0 || p.pixels() == 0) return "nothing to compute";
+  if (p.top < 0 || p.left < 0) return "its padding is negative";
   if (pass == Conv2dPass::backward_weights) {
     if (!taps_in_registers(p, pass)) return "so many taps have no room in registers";
     if (static_cast<std::int64_t>(device.max_work_group_size) < items ||

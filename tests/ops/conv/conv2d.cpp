@@ -1,6 +1,7 @@
 #include "tests/cases/conv/conv2d.h"
 
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include "tests/cases/conv/conv_transpose2d.h"
 #include "tests/ops/check.h"
@@ -57,7 +58,11 @@ TEST_CASE("conv2d: what an earlier launch left in local memory is not seen") {
   for (const auto& [shape, kernel, padding] : {std::tuple{Shape{5, 2, 1, 1}, 3, 2},
                                                {Shape{1, 4, 2, 33}, 7, 3},
                                                {Shape{2, 3, 7, 7}, 5, 2},
-                                               {Shape{2, 3, 14, 14}, 3, 1}}) {
+                                               {Shape{2, 3, 14, 14}, 3, 1},
+                                               {Shape{1, 4, 8, 3}, 3, 4},
+                                               {Shape{1, 4, 8, 9}, 3, 4},
+                                               {Shape{2, 3, 9, 14}, 5, 4},
+                                               {Shape{1, 2, 16, 40}, 3, 20}}) {
     Array x = make_values({shape, -1, 1}, 3), weight = make_values({{shape[1], 1, kernel, kernel}, -1, 1}, 4);
     for (const int stride : {1, 2}) {
       const Conv2dOptions options{.stride = stride, .padding = padding, .groups = shape[1]};
@@ -71,6 +76,15 @@ TEST_CASE("conv2d: what an earlier launch left in local memory is not seen") {
           });
     }
   }
+}
+
+TEST_CASE("conv2d: on GPUs, an infinity is no part of the gradients of taps that do not see it") {
+  std::vector<float> values(18, 1.0F);
+  std::fill_n(values.begin() + 12, 3, std::numeric_limits<float>::infinity());
+  const auto x = Tensor::from(values, {1, 1, 6, 3}), weight = ones({1, 1, 3, 1});
+  const exec::ForceSolver force("conv2d_backward_weights", "gpu_depthwise");
+  const auto gradient = gradients(sum(conv2d(x, weight, {}, {.stride = {2, 1}})), {weight})[0];
+  CHECK(gradient.to_vector<float>() == std::vector<float>{6, 6, std::numeric_limits<float>::infinity()});
 }
 
 TEST_CASE("conv2d: wrong shapes name the operation and both shapes") {

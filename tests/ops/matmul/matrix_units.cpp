@@ -229,8 +229,8 @@ TEST_CASE("what came of trying matrix units is kept") {
   auto device = gpu("sm_86");
   const auto refusal_of = [&](const char* name, const std::string& fault, const std::string& made_for = {}) {
     device.name = name;
-    const auto path = ocl::matrix_units_file(device).value();
-    const nlohmann::json content{{"for", made_for.empty() ? ocl::identity(device) : made_for}, {"faults", {{"f16", fault}}}};
+    const auto path = ocl::matrix_units_file(device, UnitElement::f16).value();
+    const nlohmann::json content{{"for", made_for.empty() ? ocl::identity(device) : made_for}, {"fault", fault}};
     file::replace(path, content.dump());
     return ocl::matrix_unit_refusal(device, UnitElement::f16).value_or("");
   };
@@ -243,11 +243,11 @@ TEST_CASE("what came of trying matrix units is kept") {
   // Somebody is at it now; a minute later he has crashed.
   CHECK(refusal_of("fourth", "begun").empty());
   device.name = "fifth";
-  const auto path = ocl::matrix_units_file(device).value();
-  file::replace(path, nlohmann::json{{"for", ocl::identity(device)}, {"faults", {{"f16", "begun"}}}}.dump());
+  const auto path = ocl::matrix_units_file(device, UnitElement::f16).value();
+  file::replace(path, nlohmann::json{{"for", ocl::identity(device)}, {"fault", "begun"}}.dump());
   std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() - std::chrono::minutes(2));
   CHECK_THAT(ocl::matrix_unit_refusal(device, UnitElement::f16).value_or(""), Contains("ended") && Contains(path));
   device.name = "sixth";
-  file::replace(ocl::matrix_units_file(device).value(), "{");
+  file::replace(ocl::matrix_units_file(device, UnitElement::f16).value(), "{");
   CHECK_FALSE(ocl::matrix_unit_refusal(device, UnitElement::f16).has_value());
 }
