@@ -1,9 +1,5 @@
-// Average pooling. INCLUDE_PAD: the divisor counts padding, up to the padded input's edge. VW: that many outputs of a row at once where
-// their windows lie inside.
+// Average pooling. INCLUDE_PAD: the divisor counts padding, up to the padded input's edge.
 #include "clnet.clh"
-#ifdef VW
-#include "pool2d_rows.clh"
-#endif
 #include "epilogue.clh"
 #include "avg_pool2d.clh"
 
@@ -19,24 +15,6 @@ kernel void avg_pool2d(IN(x), OUT(y), const int planes, POOL_PARAMETERS EPILOGUE
   {
 #endif
       const int start_h = START_H(oh), start_w = START_W(ow), count_h = COUNT_H(oh), count_w = COUNT_W(ow);
-#ifdef VW
-      if (ow >= INNER_FIRST && ow + VW <= INNER_LAST) {
-        VFLOAT sum = 0;
-#pragma unroll
-        for (int i = 0; i < KERNEL_H; ++i) {
-          if (!IN_EXTENT(start_h + i, h)) continue;
-          const int from = (plane * h + start_h + i) * w + start_w;
-          VFLOAT row = 0;
-#pragma unroll
-          for (int j = 0; j < KERNEL_W; ++j) row += COLUMN(from, j);
-          sum += row;
-        }
-        const int to = (plane * out_h + oh) * out_w + ow;
-        VSTORE(y, to, VEPILOGUE(sum / (VFLOAT)(DIVISOR(start_h, count_h, start_w, count_w)), to, 0, 0));
-        ow += VW - 1;
-        continue;
-      }
-#endif
       const int end_row = END_ROW(start_h, count_h), end_column = END_COLUMN(start_w, count_w);
       float sum = 0;
       for (int i = FIRST_ROW(start_h); i < end_row; ++i) {

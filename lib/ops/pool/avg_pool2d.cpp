@@ -1,7 +1,10 @@
 // Average pooling of planes, which that of lines and volumes is made of.
+#include <numeric>
+
 #include "lib/exec/choose/solver.h"
 #include "lib/ops/loops.h"
 #include "lib/ops/pool/pool_axes.h"
+#include "lib/ops/rows.h"
 #include "lib/ops/wide.h"
 
 namespace clnet {
@@ -27,15 +30,66 @@ void lower_pool(const AvgPool2dProblem& p, exec::Recorder& recorder, bool by_row
   if (p.include_pad) launch.define("INCLUDE_PAD", 1);
   if (p.divisor != 0) launch.define("DIVISOR_OVERRIDE", p.divisor);
   const auto rows = by_rows ? pool_rows(p.planes, height, recorder.device()) : 0;
-  const bool fixed = launch_pool(launch, windows, p.planes, height, width, rows);
-  if (const auto lanes = pool_vector_width(windows, recorder.device(), p.backward); fixed && lanes > 0)
-    launch.define("VW", lanes);
+  launch_pool(launch, windows, p.planes, height, width, rows);
+  recorder.epilogue(launch, 1, p.planes * height * width);
+}
+
+/// What a work-item of avg_pool2d_cpu.cl takes at a time, and has in local memory.
+struct Strips {
+  std::int64_t rows = 1;               ///< whole vectors of results, if there are enough
+  std::int64_t pitch = 0, floats = 0;  ///< of a row of sums; altogether
+};
+Strips cut(const AvgPool2dProblem& p, const DeviceInfo& device) {
+  const auto& windows = p.windows;
+  const auto height = p.backward ? windows.h : windows.out_h, width = p.backward ? windows.w : windows.out_w;
+  const auto lanes = vector_width(device), margin = 2 * (lanes + windows.kernel.width);
+  Strips s;
+  s.rows = std::min(height, lanes / std::gcd(width, lanes));
+  s.pitch = std::max(windows.w, windows.out_w) + margin;
+  s.floats = 3 * s.pitch + s.rows * width + margin;
+  return s;
+}
+
+std::optional<std::string> rejects_strips(const AvgPool2dProblem& p, const DeviceInfo& device) {
+  const auto& windows = p.windows;
+  if (auto refusal = needs_vector_cpu(device)) return refusal;
+  if (windows.adaptive || !few_taps(windows)) return "its windows are not small and all the same";
+  const auto stride = windows.stride.width, kernel = windows.kernel.width, left = windows.padding.left;
+  if (stride > 2 || kernel < stride || windows.kernel.height < windows.stride.height) return "its strides are not 1 or 2";
+  if (windows.dilation.height != 1 || windows.dilation.width != 1) return "it is dilated";
+  // Windows that begin behind the input, or end before it, see no row of sums.
+  if (left >= kernel || (windows.out_w - 1) * stride - left > windows.w || windows.w - windows.out_w * stride + left > kernel)
+    return "its padding is as wide as the window";
+  if (cut(p, device).floats > static_cast<std::int64_t>(device.local_memory) / 4) return "its rows do not fit into local memory";
+  return std::nullopt;
+}
+
+void lower_strips(const AvgPool2dProblem& p, exec::Recorder& recorder) {
+  const auto& device = recorder.device();
+  const auto& windows = p.windows;
+  const auto height = p.backward ? windows.h : windows.out_h, width = p.backward ? windows.w : windows.out_w;
+  const auto s = cut(p, device);
+  const auto strips = p.planes * ceil_div(height, s.rows);
+  const auto block = std::max<std::int64_t>(1, strips / (16 * static_cast<std::int64_t>(device.compute_units)));
+  auto& launch = recorder.kernel("avg_pool2d_cpu", "avg_pool2d_cpu").in("x", p.from).out("y", p.to);
+  if (p.backward) launch.define("BACKWARD", 1);
+  if (width % vector_width(device) == 0) launch.define("WHOLE", 1);
+  if (p.include_pad) launch.define("INCLUDE_PAD", 1);
+  if (p.divisor != 0) launch.define("DIVISOR_OVERRIDE", p.divisor);
+  define_windows(launch.define("VW", vector_width(device)), windows);
+  launch.args({p.planes, s.rows, block, windows.h, windows.w, windows.out_h, windows.out_w, s.pitch})
+      .local_memory(static_cast<std::size_t>(2 * s.pitch) * 4)
+      .local_memory(static_cast<std::size_t>(s.pitch) * 4)
+      .local_memory(static_cast<std::size_t>(s.floats - 3 * s.pitch) * 4)
+      .range({ceil_div(strips, block)}, {1})
+      .detail(windows.text(p.planes));
   recorder.epilogue(launch, 1, p.planes * height * width);
 }
 
 exec::SolverList<AvgPool2dProblem> make_solvers(std::string_view op) {
   return {op,
-          {{"rows_cpu", [](const AvgPool2dProblem&, const DeviceInfo& device) { return needs_vector_cpu(device); },
+          {{"strips_cpu", rejects_strips, lower_strips},
+           {"rows_cpu", [](const AvgPool2dProblem&, const DeviceInfo& device) { return needs_vector_cpu(device); },
             [](const AvgPool2dProblem& p, exec::Recorder& recorder) { lower_pool(p, recorder, true); }},
            {"direct", exec::accepts_everything<AvgPool2dProblem>,
             [](const AvgPool2dProblem& p, exec::Recorder& recorder) { lower_pool(p, recorder, false); }}}};

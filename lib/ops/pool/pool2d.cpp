@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "lib/ops/rows.h"
 
@@ -55,42 +57,61 @@ std::int64_t pool_rows(std::int64_t planes, std::int64_t height, const DeviceInf
   return std::max<std::int64_t>(1, (height + bands - 1) / bands);
 }
 
-std::int64_t pool_vector_width(const PoolWindows& p, const DeviceInfo& device, bool backward) {
+std::int64_t pool_vector_width(const PoolWindows& p, const DeviceInfo& device) {
   const auto reach = (p.kernel.width - 1) * p.dilation.width, stride = p.stride.width, left = p.padding.left;
   if (p.adaptive || stride > 2 || reach + 1 < stride || p.w + left <= reach) return 0;
   const auto first = ceil_div(left, stride), last = std::min((p.w + left - reach - 1) / stride + 1, p.out_w);
-  auto together = last - first;
-  if (backward)
-    together = (std::min(stride * last - left, p.w) - std::max<std::int64_t>(stride * first + reach - left, 0)) / stride;
   for (std::int64_t width : {16, 8, 4})
-    if (width <= device.native_float_width && width <= together) return width;
+    if (width <= device.native_float_width && width <= last - first) return width;
   return 0;
+}
+
+bool few_taps(const PoolWindows& p) { return p.kernel.height * p.kernel.width <= 16; }
+
+std::string PoolWindows::text(std::int64_t planes) const {
+  return fmt::format("{} x {}x{} to {}x{}", planes, h, w, out_h, out_w);
+}
+
+namespace {
+
+std::array<std::pair<std::string_view, std::int64_t>, 10> sizes_of(const PoolWindows& p) {
+  return {{{"KERNEL_H", p.kernel.height},
+           {"KERNEL_W", p.kernel.width},
+           {"STRIDE_H", p.stride.height},
+           {"STRIDE_W", p.stride.width},
+           {"DILATION_H", p.dilation.height},
+           {"DILATION_W", p.dilation.width},
+           {"TOP", p.padding.top},
+           {"LEFT", p.padding.left},
+           {"BOTTOM", p.padding.bottom},
+           {"RIGHT", p.padding.right}}};
+}
+
+}  // namespace
+
+void define_windows(exec::Launch& launch, const PoolWindows& p) {
+  if (p.inside()) launch.define("INSIDE", 1);
+  launch.define("FIXED_WINDOWS", 1);
+  for (const auto& [name, size] : sizes_of(p)) launch.define(name, size);
 }
 
 bool launch_pool(exec::Launch& launch, const PoolWindows& p, std::int64_t planes, std::int64_t height, std::int64_t width,
                  std::int64_t rows) {
   launch.args({planes, rows, p.h, p.w, p.out_h, p.out_w});
-  if (p.inside()) launch.define("INSIDE", 1);
   if (p.adaptive) launch.define("ADAPTIVE", 1);
-  const std::pair<std::string_view, std::int64_t> sizes[] = {
-      {"KERNEL_H", p.kernel.height}, {"KERNEL_W", p.kernel.width},      {"STRIDE_H", p.stride.height},
-      {"STRIDE_W", p.stride.width},  {"DILATION_H", p.dilation.height}, {"DILATION_W", p.dilation.width},
-      {"TOP", p.padding.top},        {"LEFT", p.padding.left},          {"BOTTOM", p.padding.bottom},
-      {"RIGHT", p.padding.right}};
   // Large windows gain nothing from unrolling, and global pooling would make a program per image size.
-  const bool fixed = rows > 0 && p.kernel.height * p.kernel.width <= 16;
-  if (fixed) launch.define("FIXED_WINDOWS", 1);
-  for (const auto& [name, size] : sizes) {
-    if (fixed)
-      launch.define(name, size);
-    else
-      launch.arg(size);
+  const bool fixed = rows > 0 && few_taps(p);
+  if (fixed) {
+    define_windows(launch, p);
+  } else {
+    if (p.inside()) launch.define("INSIDE", 1);
+    for (const auto& [name, size] : sizes_of(p)) launch.arg(size);
   }
   if (rows > 0)
     launch.define("ROWS", 1).range({(height + rows - 1) / rows, planes}, {1, 1});
   else
     launch.range({height * width, planes}, {64, 1});
-  launch.detail(fmt::format("{} x {}x{} to {}x{}", planes, p.h, p.w, p.out_h, p.out_w));
+  launch.detail(p.text(planes));
   return fixed;
 }
 

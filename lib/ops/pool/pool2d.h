@@ -23,6 +23,8 @@ struct PoolWindows {
   bool inside() const;
   /// Whether windows may share an element.
   bool overlap() const;
+  /// For the profiler.
+  std::string text(std::int64_t planes) const;
 };
 
 /// What is left of a pooling kernel's launch after its buffers: sizes as arguments, or as defines where they make the loops
@@ -30,9 +32,13 @@ struct PoolWindows {
 /// rows of the grid.
 bool launch_pool(exec::Launch& launch, const PoolWindows& windows, std::int64_t planes, std::int64_t height, std::int64_t width,
                  std::int64_t rows);
-/// Outputs of a row, or with `backward` strides of inputs, that a kernel by rows takes at once (kernels/pool/pool2d_rows.clh): at
-/// most those whose windows lie inside the row. 0: one by one.
-std::int64_t pool_vector_width(const PoolWindows& windows, const DeviceInfo& device, bool backward = false);
+/// The windows' sizes as defines.
+void define_windows(exec::Launch& launch, const PoolWindows& windows);
+/// Whether loops over a window's elements are worth unrolling.
+bool few_taps(const PoolWindows& windows);
+/// Outputs of a row that a kernel by rows takes at once (kernels/pool/pool2d_rows.clh): at most those whose windows lie inside
+/// the row. 0: one by one.
+std::int64_t pool_vector_width(const PoolWindows& windows, const DeviceInfo& device);
 /// Iterations of a work-item that makes one element from its window, or one gradient from the windows that cover its element.
 std::int64_t window_elements(const PoolWindows& windows);
 std::int64_t covering_windows(const PoolWindows& windows);
