@@ -1,5 +1,5 @@
 // The gradient of a convolution's weight for CPUs. A work-item sums CB input channels by PB panels of LANES output channels
-// over `images` images: it stages a window of the inputs, and RB rows of the output's gradient with the channels side by side,
+// over `images` images: it stages a window of the inputs, and RB rows (or WB columns of one) of the output's gradient with the channels side by side,
 // and sums tiles of TILE weights in registers. Its sums are one part of y {parts, o, c, kh, kw}.
 #include "conv2d_stage_cpu.clh"
 #include "conv2d_store_cpu.clh"
@@ -24,7 +24,7 @@ static inline void stage_lanes(IN(g), const int first, const int stride, const i
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_backward_weights_cpu(
     IN(x), IN(g), OUT(y), const int N, const int images, const int groups, const int CG, const int H, const int W, const int OG,
     const int KH, const int KW, const int OH, const int OW, const int SH, const int SW, const int PT, const int PL, const int DH,
-    const int DW, const int RB, const int PB, const int CB, const int rows, const int columns, const int pitch,
+    const int DW, const int RB, const int WB, const int PB, const int CB, const int rows, const int columns, const int pitch,
     local float *restrict sums, local float *restrict staged, local float *restrict panel_g) {
   const int panel0 = (int)get_global_id(0) * PB, panel1 = min((OG + LANES - 1) / LANES, panel0 + PB);
   const int c0 = (int)get_global_id(1) * CB, channels = min(CB, CG - c0);
@@ -34,16 +34,18 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_backward_weigh
   const int n0 = part * images, n1 = BLOCK_END(n0, images, N);
 
   clear(sums, (panel1 - panel0) * panel_size);
-  for (int row0 = 0; row0 < OH; row0 += RB) {
-    const int height = min(RB, OH - row0);
+  const int pieces = (OW + WB - 1) / WB, blocks = (OH + RB - 1) / RB * pieces;
+  for (int block = 0; block < blocks; ++block) {
+    const int row0 = block / pieces * RB, height = min(RB, OH - row0);
+    const int column0 = REMAINDER(block, pieces) * WB, width = min(WB, OW - column0);
     clear(staged, channels * pitch);
     for (int n = n0; n < n1; ++n) {
-      stage(x_base, x_offset, ((n * groups + group) * CG + c0) * H * W, channels, H, W, row0 * SH - PT, -PL, staged, rows,
+      stage(x_base, x_offset, ((n * groups + group) * CG + c0) * H * W, channels, H, W, row0 * SH - PT, column0 * SW - PL, staged, rows,
             columns, pitch);
       for (int panel = panel0; panel < panel1; ++panel) {
         for (int v = 0; v < VECTORS; ++v) {
           const int o = panel * LANES + v * VW;
-          stage_lanes(g_base, g_offset, ((n * groups + group) * OG + o) * OH * OW + row0 * OW, OH * OW, height * OW, OG - o,
+          stage_lanes(g_base, g_offset, ((n * groups + group) * OG + o) * OH * OW + row0 * OW + column0, OH * OW, height * width, OG - o,
                       panel_g + v * VW);
         }
         int c = 0, s = 0, t = 0;
@@ -67,7 +69,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_backward_weigh
           const local float *restrict gradients = panel_g;
           for (int r = 0; r < height; ++r) {
             const int offset = r * SH * columns;
-            ACCUMULATE(sum, point, offset, SW, gradients, const local, OW)
+            ACCUMULATE(sum, point, offset, SW, gradients, const local, width)
           }
           ADD_SUMS(tile_sums, sum)
         }

@@ -12,13 +12,17 @@ namespace {
 std::int64_t staged_pitch(std::int64_t rows, std::int64_t columns) { return (ceil_div(rows * columns, 16) | 1) * 16; }
 
 constexpr std::int64_t wanted_pixels = 224;
+/// Columns of a block: whole rows, or pieces of single ones.
+std::int64_t block_columns(std::int64_t columns) {
+  return columns <= 4 * wanted_pixels ? columns : even_piece(columns, wanted_pixels);
+}
 /// Weights of a panel and a cache line of each channel share the first-level cache; in floats.
 constexpr std::int64_t first_level = (20 << 10) / 4, line = 16;
 
-/// How the work is cut: what a work-item makes. RB, PB and CB are the kernels' names for the blocks.
+/// How the work is cut: what a work-item makes. RB, WB, PB and CB are the kernels' names for the blocks.
 struct Blocks {
   Tile tile;
-  std::int64_t panels = 1, images = 1, rows_block = 1, panel_block = 1, channel_block = 1;
+  std::int64_t panels = 1, images = 1, rows_block = 1, columns_block = 1, panel_block = 1, channel_block = 1;
   std::int64_t rows = 1, columns = 1, pitch = 1;  ///< the staged windows
   std::int64_t sums_size = 0;                     ///< floats of local memory
   std::int64_t total() const { return sums_size + channel_block * pitch; }
@@ -30,11 +34,12 @@ Blocks cut(const Conv2dProblem& p, std::int64_t in, std::int64_t out, const Axis
   Blocks b{.tile = choose_tile(out, device)};
   b.panels = ceil_div(out, b.tile.lanes());
   b.panel_block = b.panels;
-  b.columns = horizontal.window(horizontal.count);
+  b.columns_block = block_columns(horizontal.count);
+  b.columns = horizontal.window(b.columns_block);
   const auto update = [&] {
     b.rows = vertical.window(b.rows_block);
     b.pitch = staged_pitch(b.images * b.rows, b.columns);
-    const auto tiles = ceil_div(b.images * b.rows_block * horizontal.count, b.tile.pixels);
+    const auto tiles = ceil_div(b.images * b.rows_block * b.columns_block, b.tile.pixels);
     b.sums_size = (b.channel_block < in ? b.panel_block : 1) * (tiles * b.tile.pixels + b.tile.width) * b.tile.lanes();
   };
   const auto halve = [&](std::int64_t& block, std::int64_t total) {
@@ -42,18 +47,20 @@ Blocks cut(const Conv2dProblem& p, std::int64_t in, std::int64_t out, const Axis
     update();
   };
   const auto items = [&] {
-    return ceil_div(p.n, b.images) * p.groups * ceil_div(vertical.count, b.rows_block) * ceil_div(b.panels, b.panel_block);
+    return ceil_div(p.n, b.images) * p.groups * ceil_div(vertical.count, b.rows_block) *
+           ceil_div(horizontal.count, b.columns_block) * ceil_div(b.panels, b.panel_block);
   };
   const auto taps = std::max<std::int64_t>(vertical.taps * horizontal.taps, 1);  // 0: such a grid is cleared, not convolved
   b.channel_block = even_piece(in, std::clamp<std::int64_t>(first_level / (taps * b.tile.lanes() + line), 1, 256));
-  b.rows_block = even_piece(vertical.count, wanted_pixels / horizontal.count);
-  if (b.rows_block == vertical.count) b.images = even_piece(p.n, wanted_pixels / (vertical.count * horizontal.count));
+  b.rows_block = even_piece(vertical.count, wanted_pixels / b.columns_block);
+  if (b.rows_block == vertical.count && b.columns_block == horizontal.count)
+    b.images = even_piece(p.n, wanted_pixels / (vertical.count * horizontal.count));
   update();
   // Enough work-items: first fewer panels each, then fewer images, then fewer rows.
   const auto wanted = wanted_items(device);
   while (items() < wanted && b.panel_block > 1) halve(b.panel_block, b.panels);
   while (items() < wanted && b.images > 1) halve(b.images, p.n);
-  while (items() < wanted && b.rows_block * horizontal.count > 2 * b.tile.pixels && b.rows_block > 1)
+  while (items() < wanted && b.rows_block * b.columns_block > 2 * b.tile.pixels && b.rows_block > 1)
     halve(b.rows_block, vertical.count);
   // And what fits.
   const auto limit = scratch(device);
@@ -95,10 +102,12 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
   launch.args({p.n, b.images, p.groups, in, source.height, source.width, out, target.height, target.width, v.count, h.count})
       .args({v.target_first, h.target_first, v.target_step, h.target_step, v.source_step, h.source_step})
       .args({v.taps, h.taps, v.tap_first, h.tap_first, v.tap_step, h.tap_step})
-      .args({b.rows_block, b.panel_block, b.channel_block, b.rows, b.columns, b.pitch})
+      .args({b.rows_block, b.columns_block, b.panel_block, b.channel_block, b.rows, b.columns, b.pitch})
       .local_memory(static_cast<std::size_t>(b.sums_size) * 4)
       .local_memory(static_cast<std::size_t>(b.channel_block * b.pitch) * 4)
-      .range({ceil_div(b.panels, b.panel_block), ceil_div(v.count, b.rows_block), ceil_div(p.n, b.images) * p.groups}, {1, 1, 1})
+      .range({ceil_div(b.panels, b.panel_block), ceil_div(v.count, b.rows_block) * ceil_div(h.count, b.columns_block),
+              ceil_div(p.n, b.images) * p.groups},
+             {1, 1, 1})
       .flops(2.0 * static_cast<double>(p.n * p.groups * out * v.count * h.count) * static_cast<double>(in * v.taps * h.taps))
       .detail(p.text());
   if (!backward) recorder.epilogue(launch, p.o, p.pixels());
@@ -118,14 +127,15 @@ WeightBlocks cut_weights(const Conv2dProblem& p, const DeviceInfo& device) {
   b.panels = ceil_div(p.group_out(), b.tile.lanes());
   b.panel_block = std::min<std::int64_t>(b.panels, 4);
   b.channel_block = even_piece(p.group_in(), std::max<std::int64_t>(8, 288 / taps));
-  b.rows_block = even_piece(p.oh, wanted_pixels / p.ow);
-  b.columns = forward_axis(p.ow, p.kw, p.stride.width, p.left, p.dilation.width).window(p.ow);
+  b.columns_block = block_columns(p.ow);
+  b.rows_block = even_piece(p.oh, wanted_pixels / b.columns_block);
+  b.columns = forward_axis(p.ow, p.kw, p.stride.width, p.left, p.dilation.width).window(b.columns_block);
   const auto update = [&] {
     b.rows = vertical.window(b.rows_block);
     b.pitch = staged_pitch(b.rows, b.columns);
     const auto tiles = ceil_div(b.channel_block * taps, b.tile.pixels);
     b.sums_size = b.panel_block * (tiles * b.tile.pixels + b.tile.width) * b.tile.lanes();
-    b.gradient_size = b.rows_block * p.ow * b.tile.lanes();
+    b.gradient_size = b.rows_block * b.columns_block * b.tile.lanes();
   };
   const auto halve = [&](std::int64_t& block, std::int64_t total) {
     block = even_piece(total, ceil_div(block, 2));
@@ -159,7 +169,7 @@ void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
       .out("y", sums)
       .args({p.n, b.images, p.groups, p.group_in(), p.h, p.w, p.group_out(), p.kh, p.kw, p.oh, p.ow})
       .args({p.stride.height, p.stride.width, p.top, p.left, p.dilation.height, p.dilation.width})
-      .args({b.rows_block, b.panel_block, b.channel_block, b.rows, b.columns, b.pitch})
+      .args({b.rows_block, b.columns_block, b.panel_block, b.channel_block, b.rows, b.columns, b.pitch})
       .local_memory(static_cast<std::size_t>(b.sums_size) * 4)
       .local_memory(static_cast<std::size_t>(b.channel_block * b.pitch) * 4)
       .local_memory(static_cast<std::size_t>(b.gradient_size) * 4)
