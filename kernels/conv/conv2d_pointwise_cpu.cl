@@ -6,6 +6,75 @@
 
 #define STRIP (COLUMNS * VW)
 
+// `columns` vectors of OUTS outputs, whose inputs are staged from `right` on, to y from `at` on: of the outputs `valid`, of the pixels
+// `width`. Loops over columns unroll, and those from `columns` on, a constant, fall away.
+static __attribute__((always_inline)) inline void make_strip(OUT(y), const int columns, const local float *restrict right,
+                                                             const global float *restrict weights, const float *restrict start,
+                                                             const int ins, const int pixels, const int at, const int valid,
+                                                             const int width, const int channel EPILOGUE_PARAMETERS) {
+  // Sums of a block of inputs, and of the blocks before it.
+  VFLOAT sum[OUTS][COLUMNS], total[OUTS][COLUMNS];
+  #pragma unroll
+  for (int o = 0; o < OUTS; ++o)
+    #pragma unroll
+    for (int v = 0; v < COLUMNS; ++v) sum[o][v] = (VFLOAT)(start[o]);
+  for (int block = 0, end; block < ins; block = end) {
+    end = BLOCK_END(block, CLNET_BLOCK, ins);
+    if (block > 0) {
+      #pragma unroll
+      for (int o = 0; o < OUTS; ++o)
+        #pragma unroll
+        for (int v = 0; v < COLUMNS; ++v)
+          if (v < columns) {
+            total[o][v] = block > CLNET_BLOCK ? total[o][v] + sum[o][v] : sum[o][v];
+            sum[o][v] = (VFLOAT)(0.0f);
+          }
+    }
+    for (int k = block; k < end; ++k) {
+      VFLOAT values[COLUMNS];
+      #pragma unroll
+      for (int v = 0; v < COLUMNS; ++v)
+        if (v < columns) values[v] = *(const local any_vector *)(right + k * STRIP + v * VW);
+      #pragma unroll
+      for (int o = 0; o < OUTS; ++o) {
+        const VFLOAT weight = (VFLOAT)(weights[k * OUTS + o]);
+        #pragma unroll
+        for (int v = 0; v < COLUMNS; ++v)
+          if (v < columns) sum[o][v] += weight * values[v];
+      }
+    }
+  }
+  if (ins > CLNET_BLOCK) {
+    #pragma unroll
+    for (int o = 0; o < OUTS; ++o)
+      #pragma unroll
+      for (int v = 0; v < COLUMNS; ++v)
+        if (v < columns) sum[o][v] += total[o][v];
+  }
+  if (valid == OUTS && width == columns * VW) {
+    #pragma unroll
+    for (int o = 0; o < OUTS; ++o)
+      #pragma unroll
+      for (int v = 0; v < COLUMNS; ++v)
+        if (v < columns) {
+          const int index = at + o * pixels + v * VW;
+          VSTORE(y, index, VEPILOGUE(sum[o][v], index, channel + o, 0));
+        }
+    return;
+  }
+  VFLOAT edge[OUTS][COLUMNS];
+  #pragma unroll
+  for (int o = 0; o < OUTS; ++o)
+    #pragma unroll
+    for (int v = 0; v < COLUMNS; ++v) edge[o][v] = sum[o][v];
+  const float *lanes = (const float *)edge;
+  SELDOM for (int o = 0; o < valid; ++o)
+    SELDOM for (int lane = 0; lane < width; ++lane) {
+      const int index = at + o * pixels + lane;
+      STORE(y, index, EPILOGUE(lanes[o * STRIP + lane], index, channel + o));
+    }
+}
+
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_pointwise_cpu(
     IN(x), IN(w),
 #ifdef BIAS
@@ -41,65 +110,12 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_pointwise_cpu(
       start[o] = LOAD(bias, group * outs + min(out + o, outs - 1));
 #endif
     }
-    for (int j = 0; j < width; j += STRIP) {
-      const local float *restrict right = staged + j * ins;
-      // Sums of a block of inputs, and of the blocks before it.
-      VFLOAT sum[OUTS][COLUMNS], total[OUTS][COLUMNS];
-      #pragma unroll
-      for (int o = 0; o < OUTS; ++o)
-        #pragma unroll
-        for (int v = 0; v < COLUMNS; ++v) sum[o][v] = (VFLOAT)(start[o]);
-      for (int block = 0, end; block < ins; block = end) {
-        end = BLOCK_END(block, CLNET_BLOCK, ins);
-        if (block > 0) {
-          #pragma unroll
-          for (int o = 0; o < OUTS; ++o)
-            #pragma unroll
-            for (int v = 0; v < COLUMNS; ++v) {
-              total[o][v] = block > CLNET_BLOCK ? total[o][v] + sum[o][v] : sum[o][v];
-              sum[o][v] = (VFLOAT)(0.0f);
-            }
-        }
-        for (int k = block; k < end; ++k) {
-          VFLOAT values[COLUMNS];
-          #pragma unroll
-          for (int v = 0; v < COLUMNS; ++v) values[v] = *(const local any_vector *)(right + k * STRIP + v * VW);
-          #pragma unroll
-          for (int o = 0; o < OUTS; ++o) {
-            const VFLOAT weight = (VFLOAT)(weights[k * OUTS + o]);
-            #pragma unroll
-            for (int v = 0; v < COLUMNS; ++v) sum[o][v] += weight * values[v];
-          }
-        }
-      }
-      if (ins > CLNET_BLOCK) {
-        #pragma unroll
-        for (int o = 0; o < OUTS; ++o)
-          #pragma unroll
-          for (int v = 0; v < COLUMNS; ++v) sum[o][v] += total[o][v];
-      }
-      const int at = (plane * outs + out) * pixels + first + j;
-      if (valid == OUTS && j < whole) {
-        #pragma unroll
-        for (int o = 0; o < OUTS; ++o)
-          #pragma unroll
-          for (int v = 0; v < COLUMNS; ++v) {
-            const int index = at + o * pixels + v * VW;
-            VSTORE(y, index, VEPILOGUE(sum[o][v], index, group * outs + out + o, 0));
-          }
-        continue;
-      }
-      VFLOAT edge[OUTS][COLUMNS];
-      #pragma unroll
-      for (int o = 0; o < OUTS; ++o)
-        #pragma unroll
-        for (int v = 0; v < COLUMNS; ++v) edge[o][v] = sum[o][v];
-      const float *lanes = (const float *)edge;
-      SELDOM for (int o = 0; o < valid; ++o)
-        SELDOM for (int lane = 0; lane < min(STRIP, width - j); ++lane) {
-          const int index = at + o * pixels + lane;
-          STORE(y, index, EPILOGUE(lanes[o * STRIP + lane], index, group * outs + out + o));
-        }
-    }
+    const int at = (plane * outs + out) * pixels + first;
+    for (int j = 0; j < whole; j += STRIP)
+      make_strip(y_base, y_offset, COLUMNS, staged + j * ins, weights, start, ins, pixels, at + j, valid, STRIP,
+                 group * outs + out EPILOGUE_ARGUMENTS);
+    for (int j = whole; j < width; j += VW)
+      make_strip(y_base, y_offset, 1, staged + whole * ins + j - whole, weights, start, ins, pixels, at + j, valid, min(VW, width - j),
+                 group * outs + out EPILOGUE_ARGUMENTS);
   }
 }

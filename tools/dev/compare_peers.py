@@ -102,6 +102,7 @@ def measure(options, peers):
         for _ in range(options.rounds):
             for name in options.items:
                 load.append(os.getloadavg()[0])
+                print(name, file=sys.stderr)
                 ours.setdefault(name, []).append(measure_clnet(options.bench, name, options.seconds))
                 for peer in peers:
                     if (peer, name) in problems or not can_run(peer, parse(name)):
@@ -119,6 +120,9 @@ def main():
     options = options_of(sys.argv[1:])
     if options.worker:
         return worker(options.worker, options.items, options.seconds, options.threads, options.models)
+    known = subprocess.run([options.bench, "--list"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    if unknown := [name for name in options.items if name not in known]:
+        sys.exit(f"{options.bench} knows no item named {', '.join(unknown)}; --list prints the names")
     versions, missing = started(options.peers, options.threads)
     ours, theirs, problems, load = measure(options, list(versions))
     with open("/proc/cpuinfo") as file:

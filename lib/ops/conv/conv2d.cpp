@@ -82,7 +82,7 @@ std::vector<exec::Config> list_configs(const Conv2dProblem& problem, const Devic
 template <Conv2dPass pass>
 std::vector<exec::Solver<Conv2dProblem>> candidates() {
   return {{"cpu_pointwise", refuse<pass, conv2d_pointwise_cpu_rejects>, record<pass, conv2d_pointwise_cpu>,
-           refuse<pass, conv2d_pointwise_cpu_declines>},
+           refuse<pass, conv2d_pointwise_cpu_declines>, list_configs<pass, conv2d_pointwise_cpu_configs>},
           {"cpu_depthwise", refuse<pass, conv2d_depthwise_cpu_rejects>, record<pass, conv2d_depthwise_cpu>,
            refuse<pass, conv2d_depthwise_cpu_declines>},
           {"cpu_planes", refuse<pass, conv2d_planes_cpu_rejects>, record<pass, conv2d_planes_cpu>,

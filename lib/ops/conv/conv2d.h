@@ -87,6 +87,7 @@ void add_up_weight(const Conv2dProblem& problem, exec::Ref sums, std::int64_t pa
 /// 1x1 as a matrix product, for CPUs.
 std::optional<std::string> conv2d_pointwise_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 std::optional<std::string> conv2d_pointwise_cpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+std::vector<exec::Config> conv2d_pointwise_cpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_pointwise_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
 /// conv2d of operands that fit, with an output size that its options need not give: the gradients of the gradients know it.
