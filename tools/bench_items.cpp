@@ -226,8 +226,9 @@ std::vector<Item> items() {
       list.push_back(forward(net, batch));
       list.push_back(inference(net, batch));
     }
-    for (std::int64_t batch : photos ? std::vector<std::int64_t>{16} : std::vector<std::int64_t>{32, 64, 128, 256})
-      list.push_back(training(net, batch));
+    if (net.training_batch > 0) list.push_back(training(net, net.training_batch));
+    if (photos) continue;
+    for (std::int64_t batch : {32, 64, 128, 256}) list.push_back(training(net, batch));
   }
   for (auto& item : model_items()) list.push_back(std::move(item));
   return list;

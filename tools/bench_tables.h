@@ -53,6 +53,7 @@ struct Network {
   const char* name;
   std::int64_t channels, size, classes;
   double macs, first;
+  std::int64_t training_batch;  ///< of images as large as photographs; 0: it is not trained here
 };
 
 constexpr Conv convs[] = {
@@ -158,11 +159,13 @@ constexpr Product products[] = {
 constexpr Product linears[] = {{64, 128, 3136}, {1, 1000, 512}, {16, 1000, 512}};
 
 constexpr Network networks[] = {
-    {"keras-cnn", 1, 28, 10, 248768, 194688},
-    {"cnn", 1, 28, 10, 4241152, 225792},
-    {"lenet5", 1, 28, 10, 416520, 117600},
-    {"resnet18", 3, 224, 1000, 1814073344, 118013952},
-    {"mobilenetv2", 3, 224, 1000, 300774272, 10838016},
+    {"keras-cnn", 1, 28, 10, 248768, 194688, 0},
+    {"cnn", 1, 28, 10, 4241152, 225792, 0},
+    {"lenet5", 1, 28, 10, 416520, 117600, 0},
+    {"resnet18", 3, 224, 1000, 1814073344, 118013952, 16},
+    {"resnet50", 3, 224, 1000, 4089184256, 118013952, 8},
+    {"vgg16", 3, 224, 1000, 15470264320, 86704128, 0},
+    {"mobilenetv2", 3, 224, 1000, 300774272, 10838016, 16},
 };
 
 }  // namespace clnet::bench

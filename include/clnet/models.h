@@ -27,7 +27,7 @@ CLNET_API bool is_language_model(std::string_view name);
 /// - lenet5: conv 5x5 padding 2 to 6, tanh, avg-pool 2, conv 5x5 to 16, tanh, avg-pool 2, flatten, linear 120, tanh, 84, tanh,
 /// linear
 /// - resnet20: He et al. 2015 for CIFAR: 3 stages of 3 blocks, 16, 32, 64 channels
-/// - resnet18, mobilenetv2: torchvision's, for images of about 224x224
+/// - resnet18, resnet50, vgg16, mobilenetv2: torchvision's, for images of about 224x224
 ///
 /// Or a language model of `classes` characters, for samples of {length}.
 /// - char-lstm: CharLstm with its default options

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <type_traits>
 
 #include "clnet/error.h"
 
@@ -53,6 +54,12 @@ std::unique_ptr<Module> lenet5(const Shape& image, std::int64_t classes) {
   return net;
 }
 
+/// What a residual block's input goes through where the result has another shape.
+nn::Sequential shortcut(std::int64_t in, std::int64_t out, std::int64_t stride) {
+  return nn::Sequential{nn::Conv2d{{.in_channels = in, .out_channels = out, .kernel_size = 1, .stride = stride, .bias = false}},
+                        nn::BatchNorm2d{out}};
+}
+
 /// Two 3x3 convolutions with batch normalisation around a shortcut (He et al. 2015), named as torchvision names them.
 struct BasicBlock : Module {
   nn::Conv2d conv1, conv2;
@@ -70,11 +77,7 @@ struct BasicBlock : Module {
     add("bn1", bn1);
     add("conv2", conv2);
     add("bn2", bn2);
-    if (projects) {
-      downsample.append(nn::Conv2d{{.in_channels = in, .out_channels = out, .kernel_size = 1, .stride = stride, .bias = false}});
-      downsample.append(nn::BatchNorm2d{out});
-      add("downsample", downsample);
-    }
+    if (projects) add("downsample", downsample = shortcut(in, out, stride));
   }
 
   Tensor forward(const Tensor& x) override {
@@ -82,6 +85,38 @@ struct BasicBlock : Module {
     return relu(residual + (projects ? downsample(x) : x));
   }
   std::string kind() const override { return "BasicBlock"; }
+};
+
+/// A 3x3 convolution between two of 1x1 that narrow and widen by 4, around a shortcut (He et al. 2015, with torchvision's
+/// stride).
+struct Bottleneck : Module {
+  nn::Conv2d conv1, conv2, conv3;
+  nn::BatchNorm2d bn1, bn2, bn3;
+  nn::Sequential downsample;
+  bool projects;
+
+  Bottleneck(std::int64_t in, std::int64_t out, std::int64_t stride)
+      : conv1{{.in_channels = in, .out_channels = out / 4, .kernel_size = 1, .bias = false}},
+        conv2{{.in_channels = out / 4, .out_channels = out / 4, .kernel_size = 3, .stride = stride, .padding = 1, .bias = false}},
+        conv3{{.in_channels = out / 4, .out_channels = out, .kernel_size = 1, .bias = false}},
+        bn1{out / 4},
+        bn2{out / 4},
+        bn3{out},
+        projects(stride != 1 || in != out) {
+    add("conv1", conv1);
+    add("bn1", bn1);
+    add("conv2", conv2);
+    add("bn2", bn2);
+    add("conv3", conv3);
+    add("bn3", bn3);
+    if (projects) add("downsample", downsample = shortcut(in, out, stride));
+  }
+
+  Tensor forward(const Tensor& x) override {
+    const Tensor residual = bn3(conv3(relu(bn2(conv2(relu(bn1(conv1(x))))))));
+    return relu(residual + (projects ? downsample(x) : x));
+  }
+  std::string kind() const override { return "Bottleneck"; }
 };
 
 /// He initialisation of convolutions by fan-out, as torchvision's: what these networks are trained from.
@@ -107,23 +142,26 @@ struct ResNet : Module {
   nn::Linear fc;
   bool pool;
 
-  ResNet(const Shape& image, std::int64_t classes, const Stem& stem, const std::vector<std::int64_t>& widths, int blocks)
+  /// Stage s is `blocks[s]` of them, `widths[s]` wide at their ends, behind a stem of `first` channels.
+  template <class Block>
+  ResNet(std::type_identity<Block>, const Shape& image, std::int64_t classes, const Stem& stem, std::int64_t first,
+         const std::vector<std::int64_t>& widths, const std::vector<int>& blocks)
       : conv1{{.in_channels = image[0],
-               .out_channels = widths[0],
+               .out_channels = first,
                .kernel_size = stem.kernel,
                .stride = stem.stride,
                .padding = stem.kernel / 2,
                .bias = false}},
-        bn1{widths[0]},
+        bn1{first},
         fc{widths.back(), classes},
         pool(stem.pool) {
     add("conv1", conv1);
     add("bn1", bn1);
-    std::int64_t in = widths[0];
+    std::int64_t in = first;
     for (std::size_t s = 0; s < widths.size(); ++s) {
       auto& stage = stages.emplace_back();
-      for (int b = 0; b < blocks; ++b) {
-        stage.append(BasicBlock{in, widths[s], s > 0 && b == 0 ? 2 : 1});
+      for (int b = 0; b < blocks[s]; ++b) {
+        stage.append(Block{in, widths[s], s > 0 && b == 0 ? 2 : 1});
         in = widths[s];
       }
       add(fmt::format("layer{}", s + 1), stage);
@@ -141,12 +179,52 @@ struct ResNet : Module {
   std::string kind() const override { return "ResNet"; }
 };
 
+constexpr Stem small_images{3, 1, false}, large_images{7, 2, true};
+
 std::unique_ptr<Module> resnet20(const Shape& image, std::int64_t classes) {
-  return std::make_unique<ResNet>(image, classes, Stem{3, 1, false}, std::vector<std::int64_t>{16, 32, 64}, 3);
+  return std::make_unique<ResNet>(std::type_identity<BasicBlock>{}, image, classes, small_images, 16,
+                                  std::vector<std::int64_t>{16, 32, 64}, std::vector{3, 3, 3});
 }
 
 std::unique_ptr<Module> resnet18(const Shape& image, std::int64_t classes) {
-  return std::make_unique<ResNet>(image, classes, Stem{7, 2, true}, std::vector<std::int64_t>{64, 128, 256, 512}, 2);
+  return std::make_unique<ResNet>(std::type_identity<BasicBlock>{}, image, classes, large_images, 64,
+                                  std::vector<std::int64_t>{64, 128, 256, 512}, std::vector{2, 2, 2, 2});
+}
+
+std::unique_ptr<Module> resnet50(const Shape& image, std::int64_t classes) {
+  return std::make_unique<ResNet>(std::type_identity<Bottleneck>{}, image, classes, large_images, 64,
+                                  std::vector<std::int64_t>{256, 512, 1024, 2048}, std::vector{3, 4, 6, 3});
+}
+
+/// Simonyan and Zisserman 2014.
+std::unique_ptr<Module> vgg16(const Shape& image, std::int64_t classes) {
+  struct Vgg : Module {
+    nn::Sequential features, classifier;
+    Tensor forward(const Tensor& x) override { return classifier(flatten(adaptive_avg_pool2d(features(x), 7))); }
+    std::string kind() const override { return "VGG"; }
+    using Module::add;
+  };
+  auto net = std::make_unique<Vgg>();
+  std::int64_t in = image[0];
+  for (const auto& stage : {std::vector<std::int64_t>{64, 64}, {128, 128}, {256, 256, 256}, {512, 512, 512}, {512, 512, 512}}) {
+    for (const auto out : stage) {
+      net->features.append(nn::Conv2d{{.in_channels = in, .out_channels = out, .kernel_size = 3, .padding = 1}});
+      net->features.append(relu);
+      in = out;
+    }
+    net->features.append(nn::MaxPool2d{2});
+  }
+  constexpr std::int64_t wide = 4096;
+  for (const auto features : {in * 49, wide}) {
+    net->classifier.append(nn::Linear{features, wide});
+    net->classifier.append(relu);
+    net->classifier.append(nn::Dropout{});
+  }
+  net->classifier.append(nn::Linear{wide, classes});
+  net->add("features", net->features);
+  net->add("classifier", net->classifier);
+  initialise_by_fan_out(*net);
+  return net;
 }
 
 /// Conv, batch norm, relu6: what MobileNet is made of.
@@ -211,9 +289,9 @@ struct Entry {
   const char* name;
   std::unique_ptr<Module> (*make)(const Shape& image, std::int64_t classes);
 };
-constexpr Entry table[] = {
-    {"mlp", mlp},           {"keras-cnn", keras_cnn},    {"cnn", cnn}, {"lenet5", lenet5}, {"resnet20", resnet20},
-    {"resnet18", resnet18}, {"mobilenetv2", mobilenetv2}};
+constexpr Entry table[] = {{"mlp", mlp},           {"keras-cnn", keras_cnn}, {"cnn", cnn},
+                           {"lenet5", lenet5},     {"resnet20", resnet20},   {"resnet18", resnet18},
+                           {"resnet50", resnet50}, {"vgg16", vgg16},         {"mobilenetv2", mobilenetv2}};
 
 struct LanguageEntry {
   const char* name;

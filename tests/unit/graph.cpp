@@ -100,6 +100,17 @@ TEST_CASE("modules name their parameters as PyTorch does") {
   CHECK(resnet->parameter_count() == 11689512);
   CHECK(resnet->state().size() == 122);
   CHECK(names(resnet->parameters())[3] == "layer1.0.conv1.weight");
+  const auto bottlenecks = models::make("resnet50", {3, 224, 224}, 1000);
+  CHECK(bottlenecks->parameter_count() == 25557032);
+  CHECK(bottlenecks->state().size() == 320);
+  CHECK(names(bottlenecks->parameters())[12] == "layer1.0.downsample.0.weight");
+}
+
+TEST_CASE("vgg16 has torchvision's parameters") {
+  const auto vgg = models::make("vgg16", {3, 224, 224}, 1000);
+  CHECK(vgg->parameter_count() == 138357544);
+  CHECK(names(vgg->parameters())[24] == "features.28.weight");
+  CHECK(names(vgg->parameters()).back() == "classifier.6.bias");
 }
 
 TEST_CASE("weights that do not fit are listed and nothing is changed") {

@@ -17,7 +17,7 @@ KINDS = {kind: re.compile(f"(?:{pattern})$") for kind, pattern in {
             r"(-(?P<what>forward|backward))?",
     "elementwise": r"elementwise-(?P<function>exp|log|log1p|expm1|sin|cos|tanh|erf|rsqrt|gelu|pow2|pow2\.5|pow-x)-1m",
     "memory": r"(?P<function>permute)-6d-1m|(?P<large>relu|sum)-64m|(?P<softmax>softmax)-4096-1000",
-    "network": r"(?P<network>keras-cnn|cnn|lenet5|resnet18|mobilenetv2)-(?P<what>forward|infer|train)-b(?P<batch>\d+)",
+    "network": r"(?P<network>keras-cnn|cnn|lenet5|resnet18|resnet50|vgg16|mobilenetv2)-(?P<what>forward|infer|train)-b(?P<batch>\d+)",
     "transformer": r"vit-tiny-(?P<what>infer)-b(?P<batch>\d+)",
     "perceptron": r"mlp-(?P<what>infer)-b1(-compiled)?",
     "segmentation": r"unet-128-(?P<what>train)-b(?P<batch>\d+)",

@@ -44,6 +44,42 @@ def resnet18():
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
 
 
+class Bottleneck(nn.Module):
+    def __init__(self, cin, cout, stride):
+        super().__init__()
+        width = cout // 4
+        self.main = nn.Sequential(
+            nn.Conv2d(cin, width, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True),
+            nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True),
+            nn.Conv2d(width, cout, 1, bias=False), nn.BatchNorm2d(cout))
+        self.down = None
+        if stride != 1 or cin != cout:
+            self.down = nn.Sequential(nn.Conv2d(cin, cout, 1, stride, bias=False), nn.BatchNorm2d(cout))
+
+    def forward(self, x):
+        return torch.relu(self.main(x) + (self.down(x) if self.down else x))
+
+
+def resnet50():
+    layers, cin = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)], 64
+    for stage, (width, blocks) in enumerate(((256, 3), (512, 4), (1024, 6), (2048, 3))):
+        for block in range(blocks):
+            layers.append(Bottleneck(cin, width, 2 if stage and not block else 1))
+            cin = width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
+
+
+def vgg16():
+    layers, cin = [], 3
+    for width, count in (64, 2), (128, 2), (256, 3), (512, 3), (512, 3):
+        for _ in range(count):
+            layers += [nn.Conv2d(cin, width, 3, padding=1), nn.ReLU(inplace=True)]
+            cin = width
+        layers.append(nn.MaxPool2d(2))
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(7), nn.Flatten(), nn.Linear(25088, 4096), nn.ReLU(), nn.Dropout(),
+                         nn.Linear(4096, 4096), nn.ReLU(), nn.Dropout(), nn.Linear(4096, 1000))
+
+
 def mobilenetv2():
     layers, cin = [norm(3, 32, 3, 2, 1)], 32
     for t, c, n, s in (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1):
@@ -69,7 +105,8 @@ def lenet5():
 
 
 # name: (function, shape of an image, classes)
-NETWORKS = {"resnet18": (resnet18, (3, 224, 224), 1000), "mobilenetv2": (mobilenetv2, (3, 224, 224), 1000),
+NETWORKS = {"resnet18": (resnet18, (3, 224, 224), 1000), "resnet50": (resnet50, (3, 224, 224), 1000),
+            "vgg16": (vgg16, (3, 224, 224), 1000), "mobilenetv2": (mobilenetv2, (3, 224, 224), 1000),
             "cnn": (cnn, (1, 28, 28), 10), "keras-cnn": (keras_cnn, (1, 28, 28), 10), "lenet5": (lenet5, (1, 28, 28), 10)}
 
 
