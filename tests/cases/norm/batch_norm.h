@@ -71,7 +71,7 @@ inline std::vector<Case> layer_norm_cases() {
   std::vector<Case> cases;
   for (const auto& layout :
        {Layout{{2, 3, 4, 5}, 2}, Layout{{2, 3, 4, 5}, 3, 2, 1e-3}, Layout{{5, 33}, 1, 2, 1e-12}, Layout{{5, 33}, 1, 0},
-        Layout{{5, 33}, 1, 1}, Layout{{130, 16}, 1}, Layout{{3, 1000}, 1}, Layout{{7}, 1}}) {
+        Layout{{5, 33}, 1, 1}, Layout{{130, 16}, 1}, Layout{{3, 1000}, 1}, Layout{{2, 2049}, 1}, Layout{{7}, 1}}) {
     const Shape normalized(std::vector<std::int64_t>(layout.shape.end() - layout.dims, layout.shape.end()));
     std::vector<Input> inputs{{layout.shape, -2, 3}};
     if (layout.given >= 1) inputs.push_back({normalized, 0.5, 2});
