@@ -1,5 +1,5 @@
-// Generated kernels in which a work-item computes several elements that follow one another. Devices that prefer vectors have others:
-// CLNET_VECTOR_WIDTH=1 runs these there. Small integers, so that every dtype holds them and sums of a few are exact.
+// Generated kernels in which a work-item computes several elements that follow one another. Devices that prefer vectors have
+// others: CLNET_VECTOR_WIDTH=1 runs these there. Small integers, so that every dtype holds them and sums of a few are exact.
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <functional>
@@ -18,7 +18,8 @@ std::int64_t enough() { return std::int64_t{64} * 8 * Device::current().info().c
 
 std::vector<float> numbers(std::int64_t count, int factor) {
   std::vector<float> result(static_cast<std::size_t>(count));
-  for (std::size_t k = 0; k < result.size(); ++k) result[k] = static_cast<float>((static_cast<int>(k % 1009) * factor + 3) % 17 - 8);
+  for (std::size_t k = 0; k < result.size(); ++k)
+    result[k] = static_cast<float>((static_cast<int>(k % 1009) * factor + 3) % 17 - 8);
   return result;
 }
 Tensor of(const Shape& shape, int factor, Dtype dtype = Dtype::f32) {
@@ -53,7 +54,12 @@ TEST_CASE("work-items of several elements: dtypes and ends") {
     const auto n = enough() + rest;
     const auto a = numbers(n, 5), b = numbers(n, 7);
     const auto at = [](const auto& values, std::int64_t k) { return static_cast<double>(values[static_cast<std::size_t>(k)]); };
-    for (const auto& [dtype, expected] : {std::pair{Dtype::f32, "4"}, {Dtype::f16, "8"}, {Dtype::bf16, "8"}, {Dtype::i32, "4"}, {Dtype::i8, "8"}, {Dtype::i64, "1"}}) {
+    for (const auto& [dtype, expected] : {std::pair{Dtype::f32, "4"},
+                                          {Dtype::f16, "8"},
+                                          {Dtype::bf16, "8"},
+                                          {Dtype::i32, "4"},
+                                          {Dtype::i8, "8"},
+                                          {Dtype::i64, "1"}}) {
       CAPTURE(rest, to_string(dtype));
       const Tensor x = of({n}, 5, dtype), y = of({n}, 7, dtype);
       const auto sum = [&] { return x * y + y; };
@@ -118,7 +124,9 @@ TEST_CASE("work-items of several elements: tensors that begin anywhere in their 
   }
   // Parts of one memory are written in place.
   check(concat({of({3}, 5), of({n}, 5) * 2.0, of({n + 1}, 7) * 3.0}, 0), [&, c = numbers(n + 1, 7)](std::int64_t k) {
-    return k < 3 ? a[static_cast<std::size_t>(k)] : k < n + 3 ? 2 * a[static_cast<std::size_t>(k - 3)] : 3 * c[static_cast<std::size_t>(k - n - 3)];
+    return k < 3       ? a[static_cast<std::size_t>(k)]
+           : k < n + 3 ? 2 * a[static_cast<std::size_t>(k - 3)]
+                       : 3 * c[static_cast<std::size_t>(k - n - 3)];
   });
 }
 
