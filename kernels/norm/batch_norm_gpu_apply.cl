@@ -1,8 +1,12 @@
 // Each work-group finishes a channel's sums from its chunks for itself, and applies them to one piece of the channel: a launch less
-// than with a kernel in between. The first piece's group stores what is kept of the channel.
+// than with a kernel in between. The first piece's group stores what is kept of the channel. LANES above 1, a divisor of spatial and piece: so
+// many elements are loaded and stored as one.
 #include "batch_norm_channel.clh"
 #include "group.clh"
 #include "epilogue.clh"
+#if LANES > 1
+#include "lanes.clh"
+#endif
 
 #define AT(p) (((p) / spatial * channels + c) * spatial + REMAINDER(p, spatial))
 
@@ -32,6 +36,23 @@ kernel void batch_norm_gpu_apply(IN(x), IN(first), IN(second), EXTRA OUT(y), con
     STORE(dweight, c, product);
     STORE(dbias, c, sum);
   }
+#if LANES > 1
+  if (ALIGNED(x_offset | g_offset | y_offset)) {
+    for (int left = end - begin - lane * LANES; left > 0; left -= GROUP * LANES) {
+      const int at = AT(end - left);
+      float values[LANES], gradients[LANES], results[LANES];
+      LOAD_LANES(x, at, values);
+      LOAD_LANES(g, at, gradients);
+#pragma unroll
+      for (int k = 0; k < LANES; ++k) {
+        const float result = (values[k] - center) * by_x + add + gradients[k] * by_g;
+        results[k] = EPILOGUE(result, at + k, c);
+      }
+      STORE_LANES(y, at, results);
+    }
+    return;
+  }
+#endif
   for (int left = end - begin - lane; left > 0; left -= GROUP) {
     const int p = end - left;
     const float result = (LOAD(x, AT(p)) - center) * by_x + add + LOAD(g, AT(p)) * by_g;
@@ -54,6 +75,19 @@ kernel void batch_norm_gpu_apply(IN(x), IN(first), IN(second), EXTRA OUT(y), con
     STORE(rstd, c, reciprocal);
     STORE(low, c, lost);
   }
+#if LANES > 1
+  if (ALIGNED(x_offset | y_offset)) {
+    for (int left = end - begin - lane * LANES; left > 0; left -= GROUP * LANES) {
+      const int at = AT(end - left);
+      float values[LANES], results[LANES];
+      LOAD_LANES(x, at, values);
+#pragma unroll
+      for (int k = 0; k < LANES; ++k) results[k] = EPILOGUE((values[k] - center) * by_x + add, at + k, c);
+      STORE_LANES(y, at, results);
+    }
+    return;
+  }
+#endif
   for (int left = end - begin - lane; left > 0; left -= GROUP) {
     const int p = end - left;
     STORE(y, AT(p), EPILOGUE((LOAD(x, AT(p)) - center) * by_x + add, AT(p), c));

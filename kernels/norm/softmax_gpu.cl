@@ -1,4 +1,4 @@
-// inner == 1: `threads` neighbours share a row.
+// inner == 1: `threads` neighbours share a row. ONCE: it fits into their registers, and is loaded once.
 #include "group.clh"
 #include "softmax.clh"
 #include "epilogue.clh"
@@ -13,6 +13,31 @@ kernel void softmax_gpu(IN(x), OUT(y), const int rows, const int length, const i
   const int item = (int)get_local_id(0), lane = item & (threads - 1);
   const int row = (int)get_group_id(0) * (GROUP / threads) + item / threads;
   const int first = row * length, count = row < rows ? length : 0;
+#if ONCE
+  const int left = count - lane;
+  float few[CLNET_AT_ONCE], own = -INFINITY, part = 0;
+#pragma unroll
+  for (int k = 0; k < CLNET_AT_ONCE; ++k) {
+    few[k] = k * threads < left ? LOAD(x, first + lane + k * threads) : -INFINITY;
+    own = fmax(own, few[k]);
+  }
+  const float most = clnet_group_max(scratch, own, threads);
+#pragma unroll
+  for (int k = 0; k < CLNET_AT_ONCE; ++k) {
+    few[k] -= most;
+    const float power = exp(few[k]);
+    part += power;
+#if !LOGARITHM
+    few[k] = power;
+#endif
+  }
+  const float scale = SCALE(clnet_group_sum(scratch, part, threads));
+#pragma unroll
+  for (int k = 0; k < CLNET_AT_ONCE; ++k) {
+    const int i = lane + k * threads;
+    if (i < count) STORE(y, first + i, EPILOGUE(SCALED(few[k], scale), first + i, i));
+  }
+#else
   // The largest and the sum in one pass: with each block of a lane, what was summed before is scaled to the largest so far.
   float own = -INFINITY, part = 0, lost = 0;
   for (int left = count - lane; left > 0; left -= CLNET_AT_ONCE * threads) {
@@ -36,4 +61,5 @@ kernel void softmax_gpu(IN(x), OUT(y), const int rows, const int length, const i
   const float scale = SCALE(sum);
   for (int i = lane; i < count; i += threads)
     STORE(y, first + i, EPILOGUE(RESULT(LOAD(x, first + i), most, scale), first + i, i));
+#endif
 }

@@ -2,7 +2,11 @@
 // new ones. RULE chooses the formula, so that the program of one optimizer holds no other's code. Formulas: PyTorch's documentation
 // of torch.optim; rates and bias corrections are computed in double on the host, or, RATE_COMPUTED and SECOND_SCALE_COMPUTED, were
 // computed on the device, where GATED keeps all values of a step that is not made. VW above 1: work-items take chunks, as vectors.
+// LANES above 1: so many elements each, which are loaded and stored as one.
 #include "vector.clh"
+#if LANES > 1
+#include "lanes.clh"
+#endif
 
 #define SGD 0
 #define SGD_MOMENTUM 1
@@ -60,6 +64,14 @@
 #define PUT_ONE(pointer, like, i, value) CLNET_CAT(CLNET_STORE_, TYPE_##like)(pointer, i, value)
 #define GET_VECTOR(pointer, like, i) CLNET_CAT(CLNET_VLOAD_, TYPE_##like)(pointer, i)
 #define PUT_VECTOR(pointer, like, i, value) CLNET_CAT(CLNET_VSTORE_, TYPE_##like)(pointer + (i), value)
+#define GET_LANE(pointer, like, i) pointer##_lanes[i]
+#define PUT_LANE(pointer, like, i, value) pointer##_lanes[i] = (value)
+#define NEW_LANES(pointer, like) float pointer##_lanes[LANES];
+#define READ_LANES(pointer, like) \
+  NEW_LANES(pointer, like)        \
+  CLNET_CAT(CLNET_LOAD_LANES_, TYPE_##like)(pointer + first, pointer##_lanes);
+#define WRITE_LANES(pointer, like) CLNET_CAT(CLNET_STORE_LANES_, TYPE_##like)(pointer + first, pointer##_lanes);
+#define NO_LANES(pointer, like)
 
 #define STEP(REAL, GET, PUT)   \
   {                            \
@@ -71,12 +83,24 @@
 #if RULE == SGD
 #define STATE(k)
 #define TAKE_STATE(k)
+#define STATE_OFFSETS(k) 0
+#define FOR_STATE(DO_OLD, DO_NEW)
 #elif RULE == ADAM || RULE == RMSPROP_MOMENTUM
 #define STATE(k) IN(m##k), OUT(new_m##k), IN(v##k), OUT(new_v##k),
 #define TAKE_STATE(k) m = PTR(m##k), new_m = PTR(new_m##k), v = PTR(v##k), new_v = PTR(new_v##k);
+#define STATE_OFFSETS(k) (m##k##_offset | new_m##k##_offset | v##k##_offset | new_v##k##_offset)
+#define FOR_STATE(DO_OLD, DO_NEW) DO_OLD(m, m0) DO_NEW(new_m, new_m0) DO_OLD(v, v0) DO_NEW(new_v, new_v0)
 #else
 #define STATE(k) IN(m##k), OUT(new_m##k),
 #define TAKE_STATE(k) m = PTR(m##k), new_m = PTR(new_m##k);
+#define STATE_OFFSETS(k) (m##k##_offset | new_m##k##_offset)
+#define FOR_STATE(DO_OLD, DO_NEW) DO_OLD(m, m0) DO_NEW(new_m, new_m0)
+#endif
+#if LANES > 1
+#define OFFSETS(k) (p##k##_offset | g##k##_offset | new_p##k##_offset | STATE_OFFSETS(k))
+#define TAKE_OFFSETS(k) offsets = OFFSETS(k);
+#else
+#define TAKE_OFFSETS(k)
 #endif
 #define PARAMETERS(k) IN(p##k), IN(g##k), OUT(new_p##k), STATE(k) const int n##k, const int items##k,
 
@@ -86,6 +110,7 @@
     item -= items, items = items##k, n = n##k;                             \
     p = PTR(p##k), g = PTR(g##k), new_p = PTR(new_p##k);                   \
     TAKE_STATE(k)                                                          \
+    TAKE_OFFSETS(k)                                                        \
   }
 
 kernel void optimizer_update(PARAMETERS(0)
@@ -170,6 +195,9 @@ kernel void optimizer_update(PARAMETERS(0)
   const global float *v = PTR(v0);
   global float *new_v = PTR(new_v0);
 #endif
+#if LANES > 1
+  ulong offsets = OFFSETS(0);
+#endif
 #if COUNT > 1
   TENSOR(1)
 #endif
@@ -221,6 +249,21 @@ kernel void optimizer_update(PARAMETERS(0)
   const int end = BLOCK_END(i, CHUNK, n);
   for (; i + VW <= end; i += VW) STEP(VFLOAT, GET_VECTOR, PUT_VECTOR)
   SELDOM for (; i < end; ++i) STEP(float, GET_ONE, PUT_ONE)
+#elif LANES > 1
+  const int first = item * LANES, count = min(LANES, n - first);
+  if (ALIGNED(offsets) && count == LANES) {
+    READ_LANES(p, p0)
+    READ_LANES(g, g0)
+    NEW_LANES(new_p, new_p0)
+    FOR_STATE(READ_LANES, NEW_LANES)
+#pragma unroll
+    for (int i = 0; i < LANES; ++i) STEP(float, GET_LANE, PUT_LANE)
+    WRITE_LANES(new_p, new_p0)
+    FOR_STATE(NO_LANES, WRITE_LANES)
+  } else {
+#pragma unroll 1
+    for (int i = first; i < first + count; ++i) STEP(float, GET_ONE, PUT_ONE)
+  }
 #else
   const int i = item;
   STEP(float, GET_ONE, PUT_ONE)

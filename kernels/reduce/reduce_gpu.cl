@@ -3,6 +3,9 @@
 #include "epilogue.clh"
 #include "prologue.clh"
 
+// Elements that a work-item loads before it needs the first: one would not keep memory busy.
+#define CLNET_AT_ONCE 8
+
 // inner == 1: `threads` (a power of two, at most GROUP) neighbours share one chunk of a row and add up in local memory.
 kernel void reduce_rows(IN(x), OUT(y), const int rows, const int length, const int chunk, const int chunks, const int threads,
                         const float scale PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
@@ -12,13 +15,12 @@ kernel void reduce_rows(IN(x), OUT(y), const int rows, const int length, const i
   const int from = REMAINDER(output, chunks) * chunk, first = output / chunks * length + from;
   const int count = output < rows * chunks ? min(chunk, length - from) : 0;
   acc_t total = IDENTITY;
-  for (int block = lane; block < count; block += 16 * threads) {
-    const int end = min(block + 16 * threads, count);
-    acc_t sum = IDENTITY;
-    for (int i = block; i < end; i += threads) {
-      const acc_t value = LOAD(x, first + i);
-      sum = COMBINE(sum, value);
-    }
+  for (int left = count - lane; left > 0; left -= CLNET_AT_ONCE * threads) {
+    acc_t few[CLNET_AT_ONCE], sum = IDENTITY;
+#pragma unroll
+    for (int k = 0; k < CLNET_AT_ONCE; ++k) few[k] = k * threads < left ? LOAD(x, first + count - left + k * threads) : IDENTITY;
+#pragma unroll
+    for (int k = 0; k < CLNET_AT_ONCE; ++k) sum = COMBINE(sum, few[k]);
     total = COMBINE(total, sum);
   }
   scratch[item] = total;
@@ -38,11 +40,13 @@ kernel void reduce_columns(IN(x), OUT(y), const int outputs, const int reduce, c
   const int count = min(chunk, reduce - from), first = (outer * reduce + from) * inner + column;
   acc_t total = IDENTITY;
   for (int block = 0; block < count; block += 32) {
-    const int end = min(block + 32, count);
     acc_t sum = IDENTITY;
-    for (int i = block; i < end; ++i) {
-      const acc_t value = LOAD(x, first + i * inner);
-      sum = COMBINE(sum, value);
+    for (int i = block; i < min(block + 32, count); i += CLNET_AT_ONCE) {
+      acc_t few[CLNET_AT_ONCE];
+#pragma unroll
+      for (int k = 0; k < CLNET_AT_ONCE; ++k) few[k] = k < count - i ? LOAD(x, first + (i + k) * inner) : IDENTITY;
+#pragma unroll
+      for (int k = 0; k < CLNET_AT_ONCE; ++k) sum = COMBINE(sum, few[k]);
     }
     total = COMBINE(total, sum);
   }

@@ -20,7 +20,7 @@ void check_bytes(std::string_view name) { (void)bytes(name); }
 void check_level(std::string_view name) { (void)integer(name, 0, 4); }
 void check_cache(std::string_view name) { (void)word(name, {"on", "off", "force"}); }
 void check_switch(std::string_view name) { (void)word(name, {"on", "off"}); }
-void check_width(std::string_view name) { (void)word(name, {"4", "8", "16"}); }
+void check_width(std::string_view name) { (void)word(name, {"1", "4", "8", "16"}); }
 void check_folder(std::string_view name) {
   std::error_code code;
   if (const auto value = text(name); value && !std::filesystem::is_directory(*value, code))
@@ -60,8 +60,9 @@ constexpr std::array variables{
              check_flag},
     Variable{"CLNET_POISON", "0 | 1", "fill outputs and temporaries with NaN before a kernel writes them, for debugging",
              check_flag},
-    Variable{"CLNET_VECTOR_WIDTH", "4 | 8 | 16",
-             "use kernels for CPUs, with vectors of so many lanes; unset: what the device says", check_width},
+    Variable{"CLNET_VECTOR_WIDTH", "1 | 4 | 8 | 16",
+             "use kernels for CPUs, with vectors of so many lanes, or on a CPU (1) those for GPUs; unset: what the device says",
+             check_width},
     Variable{"CLNET_WINOGRAD", "0 | 1", "0: convolutions of 3x3 are summed directly, which is slower and a little more accurate",
              check_flag},
     Variable{"CLNET_TF32", "0 | 1",

@@ -20,7 +20,7 @@ namespace clnet::ocl {
 namespace {
 
 std::optional<int> forced_vector_width() {
-  const auto width = env::integer("CLNET_VECTOR_WIDTH", 4, 16);
+  const auto width = env::integer("CLNET_VECTOR_WIDTH", 1, 16);
   return width ? std::optional(static_cast<int>(*width)) : std::nullopt;
 }
 
@@ -106,7 +106,7 @@ DeviceInfo describe(const cl::Device& device) {
     if (const auto width = forced_vector_width()) {
       info.native_float_width = *width;
       // Also a simulator is to run these kernels when it is asked to.
-      if ((device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0) info.prefers_vector_kernels = true;
+      if ((device.getInfo<CL_DEVICE_TYPE>() & CL_DEVICE_TYPE_CPU) != 0) info.prefers_vector_kernels = *width > 1;
     }
     if (found_quirks_count()) apply_found_quirks(info);
     return info;

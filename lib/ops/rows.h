@@ -31,6 +31,10 @@ inline std::int64_t group_size(const DeviceInfo& device) {
   return size;
 }
 
+/// The most elements of a row that a work-item of a kernel for GPUs has in registers, CLNET_AT_ONCE and MOMENTS_AT_ONCE: of rows
+/// of so many times `threads_per_row` nothing is loaded twice.
+inline constexpr std::int64_t row_in_registers = 8;
+
 /// How many work-items of a group share a row: a power of two, each with about four elements or more.
 inline std::int64_t threads_per_row(std::int64_t length, std::int64_t group) {
   std::int64_t threads = 1;

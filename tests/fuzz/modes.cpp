@@ -39,6 +39,8 @@ const std::vector<Mode>& modes() {
                                      {"eager", {{"CLNET_EAGER", "1"}}},
                                      {"oracles", {{"CLNET_SOLVER", oracles()}}},
                                      {"poison", {{"CLNET_POISON", "1"}}},
+                                     // With one unit also small tensors have several elements per work-item.
+                                     {"width-1", {{"CLNET_VECTOR_WIDTH", "1"}, {"POCL_MAX_PTHREAD_COUNT", "1"}}},
                                      {"width-4", {{"CLNET_VECTOR_WIDTH", "4"}}},
                                      {"width-8", {{"CLNET_VECTOR_WIDTH", "8"}}},
                                      {"width-16", {{"CLNET_VECTOR_WIDTH", "16"}}}};

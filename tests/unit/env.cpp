@@ -110,7 +110,7 @@ TEST_CASE("a variable with a value that it cannot have is named with what it exp
   CHECK(error_with("CLNET_DEBUG", "all") == "CLNET_DEBUG=all: expected an integer from 0 to 4");
   CHECK(error_with("CLNET_TUNE", "fast") == "CLNET_TUNE=fast: expected on, off or seconds from 1 to 86400");
   CHECK(error_with("CLNET_CACHE", "never") == "CLNET_CACHE=never: expected on, off or force");
-  CHECK(error_with("CLNET_VECTOR_WIDTH", "6") == "CLNET_VECTOR_WIDTH=6: expected 4, 8 or 16");
+  CHECK(error_with("CLNET_VECTOR_WIDTH", "6") == "CLNET_VECTOR_WIDTH=6: expected 1, 4, 8 or 16");
   CHECK(error_with("CLNET_MEMORY_LIMIT", "much") ==
         "CLNET_MEMORY_LIMIT=much: expected a size in bytes, as in 1000000, 512M or 2G");
   CHECK(error_with("CLNET_KERNEL_DIR", "/nonexistent") == "CLNET_KERNEL_DIR=/nonexistent: expected a folder");

@@ -184,9 +184,10 @@ TEST_CASE("no index of a generated kernel exceeds an int, up to the largest tens
   CHECK(items * piece >= count);
   CHECK((items - 1) * piece < count);
   CHECK(launch.program().source.find("to = from + min(piece, n0 - from)") != std::string::npos);
-  // A work-item per element: none beyond the last one that an int can count.
-  const auto elements = recorded({relu(leaf({most}, Dtype::u8))}, false);
-  CHECK(std::get<Launch>(elements.commands().at(0)).global()[0] == static_cast<std::size_t>(most));
+  // A work-item per element, or per eight: none beyond the last one that an int can count.
+  const auto wide = recorded({leaf({most}, Dtype::i64) * 3}, false), bytes = recorded({relu(leaf({most}, Dtype::u8))}, false);
+  CHECK(std::get<Launch>(wide.commands().at(0)).global()[0] == static_cast<std::size_t>(most));
+  CHECK(std::get<Launch>(bytes.commands().at(0)).global()[0] == static_cast<std::size_t>(most / 8 + 1));
   const auto rows = recorded({leaf({most / 7, 7}) + leaf({7})}, false);
   CHECK(std::get<Launch>(rows.commands().at(0)).global()[0] <= static_cast<std::size_t>(most));
 }
@@ -205,6 +206,10 @@ TEST_CASE("the text of generated kernels") {
     const Tensor y = relu(x);
     manual_seed(1);
     check_golden("relu_dropout_cpu", {y, dropout(y, 0.5)});
+  }
+  SECTION("several elements per work-item, the last ones one by one") {
+    const Tensor half = leaf({4097}, Dtype::f16);
+    check_golden("half_swish", {half * sigmoid(half), greater(half, 0.0)}, false);
   }
   SECTION("short rows on other devices") { check_golden("rows", {leaf({100, 10}) * leaf({10}) + leaf({100, 1})}, false); }
 }

@@ -29,8 +29,8 @@ share 14 memory --max-ops 8 --block 16
 share 8 poison --max-ops 8 --block 64
 own=$("$build/tools/clnet-info" --json |
   python3 -c 'import json, sys; print(next(d["native_float_width"] for d in json.load(sys.stdin)["devices"] if d["default"]))')
-for width in 4 8 16; do
-  [ "$width" = "$own" ] || share 8 "width-$width" --max-ops 6 --block 64
+for width in 1 4 8 16; do
+  [ "$width" = "$own" ] || share 6 "width-$width" --max-ops 6 --block 64
 done
 if command -v oclgrind >/dev/null; then
   wrapper="oclgrind --build-options -cl-opt-disable --log $log.oclgrind" CLNET_DEVICE=oclgrind CLNET_CACHE=off share 4 plan \

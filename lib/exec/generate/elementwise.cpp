@@ -173,6 +173,7 @@ class Printer {
     stored_ = std::move(stored);
     for (const auto& step : kernel.steps) expressions_.push_back(expression_of(*step.node));
     find_rows();
+    if (!recorder.device().prefers_vector_kernels) lanes_ = fitting_lanes();
   }
 
   void operator()() {
@@ -188,15 +189,16 @@ class Printer {
     }
     for (std::size_t d = 0; d <= inner_; ++d) parameters_ += fmt::format(", const int n{}", d);
     const bool rows = recorder_.device().prefers_vector_kernels;
-    const auto body = rows ? row_body() : element_body();
+    const auto body = rows ? row_body() : lanes_ > 1 ? lanes_body() : element_body();
     for (const auto& [name, stride] : strides_) parameters_ += fmt::format(", const int {}", name);
     if (rows)
       parameters_ +=
           inner_ ? ", const int rows, const int rows_per_item, const int piece, const int pieces" : ", const int piece";
 
-    auto source = fmt::format("#include \"clnet.clh\"\n\nkernel void {}({}) {{\n{}}}\n", name_,
+    auto source = fmt::format("#include \"{}.clh\"\n\nkernel void {}({}) {{\n{}}}\n", lanes_ > 1 ? "lanes" : "clnet", name_,
                               wrapped(parameters_, name_.size() + 13), body);
     auto& launch = recorder_.generated(name_, std::move(source), name_);
+    if (lanes_ > 1) launch.define("LANES", lanes_);
     arguments(launch);
     if (rows)
       row_range(launch);
@@ -210,6 +212,9 @@ class Printer {
   using From = ElementwiseKernel::Operand::From;
   using Operand = ElementwiseKernel::Operand;
   using Position = ElementwiseKernel::Position;
+  /// Where the operations of the innermost loop get their elements: by loads of their own, or from arrays of lanes, which are
+  /// loaded and stored as one. With lanes, also those that are left over are counted by `lane`.
+  enum class Form : std::uint8_t { element, lanes, left_over };
 
   /// Finds what does not change in the innermost loop.
   void find_rows() {
@@ -284,53 +289,72 @@ class Printer {
     return fmt::format("{}{}", letters[static_cast<std::size_t>(operand.from)], operand.index);
   }
 
-  std::string load(std::size_t k, std::string_view indent) {
+  /// The same for lane `lane` of the elements that begin there.
+  std::string lane_index(const Position& at, const std::string& name) {
+    const auto first = index(at, name);
+    if (!at.linear && at.strides[inner_] == 0) return first;
+    if (at.linear || at.strides[inner_] == 1) return fmt::format("({} + lane)", first);
+    return fmt::format("({} + lane * {}_{})", first, name, inner_);
+  }
+  std::string index(const Position& at, const std::string& name, Form form) {
+    return form == Form::element ? index(at, name) : lane_index(at, name);
+  }
+
+  std::string load(std::size_t k, std::string_view indent, Form form) {
     const auto& load = kernel_.loads[k];
-    return fmt::format("{}const VALUE(x{}) a{} = LOAD(x{}, {});\n", indent, load.buffer, k, load.buffer,
-                       index(load.at, fmt::format("a{}", k)));
+    const auto from = form == Form::lanes
+                          ? fmt::format("a{}_lanes[lane]", k)
+                          : fmt::format("LOAD(x{}, {})", load.buffer, index(load.at, fmt::format("a{}", k), form));
+    return fmt::format("{}const VALUE(x{}) a{} = {};\n", indent, load.buffer, k, from);
   }
 
   /// A single result is stored by its own line. Several are stored after all loads (see statements()).
-  std::string step(std::size_t k, std::string_view indent, bool with_store) {
+  std::string step(std::size_t k, std::string_view indent, bool with_store, Form form) {
     const auto& step = kernel_.steps[k];
     const auto expression = rename(expressions_[k], [&](std::string_view name) -> std::string {
-      if (name == "i") return index(step.at, fmt::format("v{}", k));
+      if (name == "i") return index(step.at, fmt::format("v{}", k), form);
       if (name[0] == 'p') return fmt::format("p{}", first_parameter_[k] + static_cast<std::size_t>(name[1] - '0'));
       return text_of(step.operands.at(static_cast<std::size_t>(name[0] - 'a')));
     });
     const auto dtype = step.node->outputs[0].dtype;
     if (with_store && stored_[k] && !used_[k] && kernel_.outputs.size() == 1)
-      return store(k, expression, indent, step.node->op->name());
+      return store(k, expression, indent, step.node->op->name(), form);
     return fmt::format("{}const {} v{} = {};  // {}\n", indent, value_type(dtype), k, converted(dtype, expression),
                        step.node->op->name());
   }
 
-  std::string store(std::size_t k, std::string_view value, std::string_view indent, std::string_view comment) const {
+  std::string store(std::size_t k, std::string_view value, std::string_view indent, std::string_view comment, Form form) const {
     std::string text;
-    for (std::size_t out = 0; out < kernel_.outputs.size(); ++out)
-      if (kernel_.outputs[out] == k)
-        text += fmt::format("{}STORE(y{}, i, {});{}{}\n", indent, out, value, comment.empty() ? "" : "  // ", comment);
+    for (std::size_t out = 0; out < kernel_.outputs.size(); ++out) {
+      if (kernel_.outputs[out] != k) continue;
+      // A cast to a number would not make 1 of all that is not 0.
+      const bool truth = kernel_.steps[k].node->outputs[0].dtype == Dtype::boolean;
+      const auto what = form == Form::lanes
+                            ? fmt::format("y{}_lanes[lane] = {}{}{}", out, truth ? "(" : "", value, truth ? ") != 0" : "")
+                            : fmt::format("STORE(y{}, {}, {})", out, form == Form::element ? "i" : "i + lane", value);
+      text += fmt::format("{}{};{}{}\n", indent, what, comment.empty() ? "" : "  // ", comment);
+    }
     return text;
   }
 
   /// All loads and operations that change in the innermost loop (`inner`), or those that do not. Loads stand just before the
   /// first operation that needs them.
-  std::string statements(bool inner, std::string_view indent) {
+  std::string statements(bool inner, std::string_view indent, Form form = Form::element) {
     std::string text;
     std::vector<bool> loaded(kernel_.loads.size(), false);
     for (std::size_t k = 0; k < kernel_.steps.size(); ++k) {
       for (const auto& operand : kernel_.steps[k].operands) {
         if (operand.from != From::load || loaded[operand.index] || row_load_[operand.index] == inner) continue;
         loaded[operand.index] = true;
-        text += load(operand.index, indent);
+        text += load(operand.index, indent, form);
       }
-      if (row_step_[k] != inner) text += step(k, indent, inner);
+      if (row_step_[k] != inner) text += step(k, indent, inner, form);
     }
     if (!inner) return text;
     // An output may be the memory of an input: nothing is stored before everything is loaded.
     for (std::size_t k = 0; k < kernel_.steps.size(); ++k)
       if (stored_[k] && (used_[k] || row_step_[k] || kernel_.outputs.size() > 1))
-        text += store(k, fmt::format("v{}", k), indent, "");
+        text += store(k, fmt::format("v{}", k), indent, "", form);
     return text;
   }
 
@@ -361,27 +385,88 @@ class Printer {
         inner_, outer_indices("row", inner_, "    "), statements(false, "    "), pragma, statements(true, "      "));
   }
 
-  /// With rows long enough to fill work-groups each loop is a dimension of the range; otherwise the linear index is taken apart.
-  bool by_range() const { return inner_ == 0 || (inner_ <= 2 && kernel_.loops[inner_] >= 64); }
+  /// How many elements that follow one another a work-item computes on devices other than CPUs: as many as 16 bytes hold, where
+  /// each load walks along the innermost loop by single elements, from multiples of as many on, or stays where it is. 1: not so.
+  std::int64_t fitting_lanes() const {
+    // A GPU executes some 150 instructions while its memory moves the 8 bytes of an element that is read and written: what takes
+    // more does not wait for memory. Fewer work-items than this on each unit leave units idle. And lanes lie in registers.
+    constexpr int most_cost = 128;
+    constexpr std::int64_t least_items = 64, most_values = 48;
+    std::size_t widest = 1;
+    std::int64_t arrays = 0;
+    const auto add = [&](Dtype dtype) { widest = std::max(widest, size_of(dtype)), ++arrays; };
+    for (auto output : kernel_.outputs) add(kernel_.steps[output].node->outputs[0].dtype);
+    for (std::size_t k = 0; k < kernel_.loads.size(); ++k)
+      if (!row_load_[k]) add(kernel_.buffers[kernel_.loads[k].buffer].dtype());
+    if (widest > 4 || kernel_.cost() > most_cost) return 1;
+    const auto& loops = kernel_.loops;
+    const auto elements = std::accumulate(loops.begin(), loops.end(), std::int64_t{1}, std::multiplies{});
+    for (std::int64_t lanes : {8, 4}) {
+      if (lanes * static_cast<std::int64_t>(widest) > 16 || lanes * arrays > most_values) continue;
+      if (elements / lanes < least_items * recorder_.device().compute_units) continue;
+      const auto whole = [&](std::int64_t value) { return value % lanes == 0; };
+      bool fits = inner_ == 0 || whole(loops[inner_]);
+      for (const auto& [buffer, at] : kernel_.loads) {
+        if (at.linear || at.strides[inner_] == 0) continue;
+        fits = fits && at.strides[inner_] == 1 && whole(at.first) && std::all_of(at.strides.begin(), at.strides.end() - 1, whole);
+      }
+      if (fits) return lanes;
+    }
+    return 1;
+  }
 
-  /// An element per work-item.
-  std::string element_body() {
+  /// With rows long enough to fill work-groups each loop is a dimension of the range; otherwise the linear index is taken apart.
+  bool by_range() const { return inner_ == 0 || (inner_ <= 2 && kernel_.loops[inner_] / lanes_ >= 64); }
+
+  /// The index of a work-item's (first) element, and an end for those beyond the last.
+  std::string element_index() const {
+    const std::string by_lanes = lanes_ > 1 ? " * LANES" : "";
     std::string text;
     if (by_range()) {
       std::string inside, linear;
       for (std::size_t d = 0; d <= inner_; ++d) {
-        text += fmt::format("  const int i{} = (int)get_global_id({});\n", d, inner_ - d);
+        text += fmt::format("  const int i{} = (int)get_global_id({}){};\n", d, inner_ - d, d == inner_ ? by_lanes : "");
         inside += fmt::format("{}i{} < n{}", d ? " && " : "", d, d);
         linear = d > 1 ? fmt::format("({}) * n{} + i{}", linear, d, d) : d ? fmt::format("i0 * n{} + i{}", d, d) : "i0";
       }
-      text += fmt::format("  if (!({})) return;\n  const int i = {};\n", inside, linear);
-    } else {
-      std::string total;
-      for (std::size_t d = 0; d <= inner_; ++d) total += fmt::format("{}n{}", d ? " * " : "", d);
-      text = fmt::format("  const int i = (int)get_global_id(0);\n  if (i >= {}) return;\n", total) +
-             outer_indices("i", inner_ + 1, "  ");
+      return text + fmt::format("  if (!({})) return;\n  const int i = {};\n", inside, linear);
     }
-    return text + statements(false, "  ") + statements(true, "  ");
+    std::string total;
+    for (std::size_t d = 0; d <= inner_; ++d) total += fmt::format("{}n{}", d ? " * " : "", d);
+    return fmt::format("  const int i = (int)get_global_id(0){};\n  if (i >= {}) return;\n", by_lanes, total) +
+           outer_indices("i", inner_ + 1, "  ");
+  }
+
+  /// An element per work-item.
+  std::string element_body() { return element_index() + statements(false, "  ") + statements(true, "  "); }
+
+  /// Several elements per work-item, which are loaded and stored as one. Elements that are too few for that, at the end, and
+  /// those of buffers that begin at an odd place (which may be others in each run) are computed one by one.
+  std::string lanes_body() {
+    std::string offsets, loads, arrays, stores;
+    std::vector<bool> named(kernel_.buffers.size(), false);
+    for (std::size_t k = 0; k < kernel_.outputs.size(); ++k) {
+      offsets += fmt::format("{}y{}_offset", k ? " | " : "", k);
+      arrays += fmt::format("    VALUE(y{0}) y{0}_lanes[LANES];\n", k);
+      stores += fmt::format("    STORE_LANES(y{0}, i, y{0}_lanes);\n", k);
+    }
+    for (std::size_t k = 0; k < kernel_.loads.size(); ++k) {
+      if (row_load_[k]) continue;
+      const auto& [buffer, at] = kernel_.loads[k];
+      if (!named[buffer]) offsets += fmt::format(" | x{}_offset", buffer);
+      named[buffer] = true;
+      loads += fmt::format("    VALUE(x{0}) a{1}_lanes[LANES];\n    LOAD_LANES(x{0}, {2}, a{1}_lanes);\n", buffer, k,
+                           index(at, fmt::format("a{}", k)));
+    }
+    // With several loops the rows are of whole lanes.
+    const std::string all = inner_ == 0 ? " && n0 - i >= LANES" : "", end = inner_ == 0 ? "min(LANES, n0 - i)" : "LANES";
+    const auto before = element_index() + statements(false, "  ");
+    return fmt::format(
+        "{}  if (ALIGNED({}){}) {{\n{}{}"
+        "#pragma unroll\n    for (int lane = 0; lane < LANES; ++lane) {{\n{}    }}\n{}  }} else {{\n"
+        "#pragma unroll 1\n    for (int lane = 0; lane < {}; ++lane) {{\n{}    }}\n  }}\n",
+        before, offsets, all, loads, arrays, statements(true, "      ", Form::lanes), stores, end,
+        statements(true, "      ", Form::left_over));
   }
 
   void arguments(Launch& launch) const {
@@ -417,21 +502,22 @@ class Printer {
   void element_range(Launch& launch) const {
     const auto& loops = kernel_.loops;
     const auto group = static_cast<std::int64_t>(std::min<std::size_t>(256, recorder_.device().max_work_group_size));
+    const auto items = [&](std::int64_t elements) { return elements / lanes_ + (elements % lanes_ != 0); };
     const auto along = [&](std::int64_t elements) {
       // Rounded up to whole groups, the last numbers would have no place in an int.
-      if (elements > std::numeric_limits<std::int32_t>::max() - group)
-        launch.range({elements});
+      if (elements > std::numeric_limits<std::int32_t>::max() - group * lanes_)
+        launch.range({items(elements)});
       else
-        launch.range({elements}, {group});
+        launch.range({items(elements)}, {group});
     };
     if (!by_range())
       along(std::accumulate(loops.begin(), loops.end(), std::int64_t{1}, std::multiplies{}));
     else if (inner_ == 0)
       along(loops[0]);
     else if (inner_ == 1)
-      launch.range({loops[1], loops[0]}, {group, 1});
+      launch.range({items(loops[1]), loops[0]}, {group, 1});
     else
-      launch.range({loops[2], loops[1], loops[0]}, {group, 1, 1});
+      launch.range({items(loops[2]), loops[1], loops[0]}, {group, 1, 1});
   }
 
   /// Outputs may take the memory of an input that is only read at the index of the element.
@@ -444,6 +530,7 @@ class Printer {
   const ElementwiseKernel& kernel_;
   Recorder& recorder_;
   const std::size_t inner_;  ///< the innermost loop
+  std::int64_t lanes_ = 1;   ///< elements per work-item, where devices do not prefer vector kernels
   std::vector<bool> used_, stored_, row_load_, row_step_;
   std::vector<std::string> expressions_;
   std::vector<std::size_t> first_parameter_;

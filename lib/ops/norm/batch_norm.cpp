@@ -138,13 +138,15 @@ void apply_per_element(const BatchNormProblem& problem, const Steps& steps, exec
   recorder.epilogue(launch, problem.channels, problem.spatial);
 }
 
-void finish_and_apply(const BatchNormProblem& problem, const Steps& steps, exec::Recorder& recorder, std::int64_t piece) {
+void finish_and_apply(const BatchNormProblem& problem, const Steps& steps, exec::Recorder& recorder, std::int64_t piece,
+                      std::int64_t lanes) {
   const auto group = group_size(recorder.device()), pieces = ceil_div(problem.n * problem.spatial, piece);
   auto& launch = recorder.kernel("batch_norm_gpu_apply", "batch_norm_gpu_apply")
                      .define("BACKWARD", problem.backward ? 1 : 0)
                      .define("WEIGHTED", problem.weighted ? 1 : 0)
                      .define("BIASED", problem.biased ? 1 : 0)
                      .define("GROUP", group)
+                     .define("LANES", lanes)
                      .in("x", problem.x)
                      .in("first", steps.first)
                      .in("second", steps.second);
@@ -206,17 +208,21 @@ void cpu_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
 void gpu_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
   const auto& device = recorder.device();
   const auto wanted = ceil_div(std::int64_t{8} * device.compute_units, std::max<std::int64_t>(problem.channels, 1));
-  const auto chunk = std::clamp<std::int64_t>(ceil_div(problem.n * problem.spatial, wanted), 4096, 65536);
+  // 16 bytes at a time where planes are of whole ones.
+  const std::int64_t lanes = problem.spatial % 4 == 0 ? 4 : 1;
+  const auto chunk =
+      std::clamp<std::int64_t>(ceil_div(ceil_div(problem.n * problem.spatial, wanted), lanes) * lanes, 4096, 65536);
   auto steps = make_steps(problem, recorder, chunk);
   const auto group = group_size(device);
   partial(problem, steps, recorder, "batch_norm_gpu")
       .define("GROUP", group)
+      .define("LANES", lanes)
       .args({steps.chunk, steps.chunks})
       .range({problem.channels * steps.chunks * group}, {group});
   // Pieces of a channel are next to each other in memory only where it has planes.
   constexpr std::int64_t least_plane = 16;
   if (problem.spatial >= least_plane) {
-    finish_and_apply(problem, steps, recorder, std::clamp<std::int64_t>(steps.chunk / 2, group, 4096));
+    finish_and_apply(problem, steps, recorder, std::min<std::int64_t>(steps.chunk / 2 / lanes * lanes, 4096), lanes);
   } else {
     finish(problem, steps, recorder);
     apply_per_element(problem, steps, recorder);

@@ -71,6 +71,7 @@ void gpu_lower(const LayerNormProblem& problem, exec::Recorder& recorder) {
   const auto group = group_size(recorder.device()), threads = threads_per_row(problem.length, group);
   fuse(launch(problem, recorder, "layer_norm_rows", problem.backward ? "layer_norm_backward_rows" : "layer_norm_rows", threads)
            .define("GROUP", group)
+           .define("ONCE", problem.length <= row_in_registers * threads ? 1 : 0)
            .range({ceil_div(problem.rows, group / threads) * group}, {group}),
        problem, recorder);
 }

@@ -98,6 +98,7 @@ void gpu_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
   const auto group = group_size(recorder.device()), threads = threads_per_row(problem.axis, group);
   fuse(launch(problem, recorder, "softmax_gpu", "softmax_gpu")
            .define("GROUP", group)
+           .define("ONCE", problem.axis <= row_in_registers * threads ? 1 : 0)
            .args({problem.outer, problem.axis, threads})
            .range({ceil_div(problem.outer, group / threads) * group}, {group}),
        problem, recorder);

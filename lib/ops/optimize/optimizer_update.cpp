@@ -101,12 +101,16 @@ class OptimizerUpdate : public Op {
     constexpr std::string_view names[] = {"m", "v"};
     const bool vectors = r.device().prefers_vector_kernels;
     std::int64_t items = 0, elements = 0;
+    for (const auto k : batch) elements += r.spec(parameter(r, k)).shape.numel();
+    // On GPUs 16 bytes of state at a time, as long as there are two waves of work-items or more for each unit.
+    const std::int64_t lanes = !vectors && elements / 4 >= 64 * std::int64_t{r.device().compute_units} ? 4 : 1;
     auto& launch = r.kernel("optimizer_update", "optimizer_update");
     launch.define("RULE", static_cast<std::int64_t>(rule_)).define("COUNT", static_cast<std::int64_t>(batch.size()));
     launch.define("VW", vectors ? vector_width(r.device()) : 1).define("CHUNK", chunk);
+    if (lanes > 1) launch.define("LANES", lanes);
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const auto first_in = scalars() + batch[i] * (2 + states()), first_out = batch[i] * (1 + states());
-      const auto count = r.spec(r.input(first_in)).shape.numel(), its_items = vectors ? ceil_div(count, chunk) : count;
+      const auto count = r.spec(r.input(first_in)).shape.numel(), its_items = ceil_div(count, vectors ? chunk : lanes);
       launch.in(fmt::format("p{}", i), r.input(first_in)).in(fmt::format("g{}", i), r.input(first_in + 1));
       launch.out(fmt::format("new_p{}", i), r.output(first_out));
       for (std::size_t s = 0; s < states(); ++s)
@@ -114,7 +118,6 @@ class OptimizerUpdate : public Op {
             .out(fmt::format("new_{}{}", names[s], i), r.output(first_out + 1 + s));
       launch.args({count, its_items});
       items += its_items;
-      elements += count;
     }
     // What the device computes is read from its buffer.
     const auto number = [&](const char* name, const char* computed, std::size_t input) {

@@ -18,7 +18,8 @@ inline std::vector<Case> batch_norm_cases() {
   for (const auto& layout :
        {Layout{{4, 3, 5, 5}}, Layout{{2, 8, 3, 7}, true, 1e-3}, Layout{{16, 6}}, Layout{{1, 4, 9, 9}, false}, Layout{{5, 3, 4}},
         Layout{{2, 40}, false}, Layout{{33, 40}}, Layout{{9, 2, 19, 23}}, Layout{{3, 2, 100, 131}, true, 1e-5, false},
-        Layout{{1500, 17}, true, 1e-5, false}, Layout{{2, 1, 150, 151}, true, 1e-5, false}}) {
+        Layout{{1500, 17}, true, 1e-5, false}, Layout{{2, 1, 150, 151}, true, 1e-5, false}, Layout{{2, 3, 6, 6}},
+        Layout{{5, 2, 8}}, Layout{{3, 2, 100, 132}, true, 1e-5, false}, Layout{{2, 1, 150, 152}, true, 1e-5, false}}) {
     const Shape channels{layout.shape[1]};
     std::vector<Input> inputs{{layout.shape, -2, 3}};
     if (layout.affine) inputs.insert(inputs.end(), {{channels, 0.5, 2}, {channels, -1, 1}});
@@ -71,7 +72,7 @@ inline std::vector<Case> layer_norm_cases() {
   std::vector<Case> cases;
   for (const auto& layout :
        {Layout{{2, 3, 4, 5}, 2}, Layout{{2, 3, 4, 5}, 3, 2, 1e-3}, Layout{{5, 33}, 1, 2, 1e-12}, Layout{{5, 33}, 1, 0},
-        Layout{{5, 33}, 1, 1}, Layout{{130, 16}, 1}, Layout{{3, 1000}, 1}, Layout{{7}, 1}}) {
+        Layout{{5, 33}, 1, 1}, Layout{{130, 16}, 1}, Layout{{3, 1000}, 1}, Layout{{2, 2049}, 1}, Layout{{7}, 1}}) {
     const Shape normalized(std::vector<std::int64_t>(layout.shape.end() - layout.dims, layout.shape.end()));
     std::vector<Input> inputs{{layout.shape, -2, 3}};
     if (layout.given >= 1) inputs.push_back({normalized, 0.5, 2});

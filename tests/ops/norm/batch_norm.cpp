@@ -36,6 +36,38 @@ TEST_CASE("batch_norm of values with a large common offset keeps their variance"
   }
 }
 
+TEST_CASE("batch_norm of tensors that begin anywhere in their memory") {
+  manual_seed(5);
+  const Tensor memory = randn({2, 4 * 3 * 8 * 8 + 4}), weight = ones({3});
+  const auto part = [&](int which, std::int64_t first) {
+    const Tensor whole = reshape(slice(memory, 0, which, which + 1), {4 * 3 * 8 * 8 + 4});
+    const Tensor view = reshape(slice(whole, 0, first, first + 4 * 3 * 8 * 8), {4, 3, 8, 8});
+    view.eval();
+    return view.detach();
+  };
+  with_each_solver(
+      "batch_norm",
+      [] {
+        batch_norm_training(ones({2, 2}), {}, {}).y.to_vector<float>();
+      },
+      [&] {
+        for (const std::int64_t first : {0, 3}) {
+          CAPTURE(first);
+          // Copies begin at the beginning of theirs.
+          const auto both = [&](const std::function<Tensor(const Tensor&)>& changed) {
+            Tensor x = changed(part(0, first));
+            const auto y = batch_norm_training(x, weight, {}).y;
+            const auto dx = gradients(sum(y * changed(part(1, first))), {x})[0];
+            return std::pair(to_array(y), to_array(dx));
+          };
+          const auto got = both([](const Tensor& x) { return x; });
+          const auto want = both([](const Tensor& x) { return Tensor::from(x.to_vector<float>(), x.shape()); });
+          compare("y", got.first, want.first, 1e-6);
+          compare("dx", got.second, want.second, 1e-6);
+        }
+      });
+}
+
 TEST_CASE("layer_norm of equal values whose squares are infinite is its bias") {
   for (const std::int64_t length : {1, 2, 16, 1024}) {
     const auto check_row = [&] {
