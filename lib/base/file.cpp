@@ -2,16 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <ostream>
+#include <string_view>
 
 #include "clnet/error.h"
 
@@ -54,8 +57,15 @@ std::string temporary_stem(const fs::path& target) { return target.filename().st
 /// A file that a process keeps locked for as long as it writes it.
 class Locked {
  public:
-  explicit Locked(const fs::path& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    locked_ = descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
+  enum class Wait : std::uint8_t { no, yes };
+  Locked(const fs::path& path, Wait wait) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    removed_ = descriptor_ < 0 && errno == ENOENT;
+    if (descriptor_ < 0) return;
+    do {
+      locked_ = ::flock(descriptor_, wait == Wait::yes ? LOCK_EX : LOCK_EX | LOCK_NB) == 0;
+    } while (!locked_ && errno == EINTR);
+    struct stat status {};
+    removed_ = ::fstat(descriptor_, &status) == 0 && status.st_nlink == 0;
   }
   ~Locked() {
     if (descriptor_ >= 0) ::close(descriptor_);
@@ -63,14 +73,16 @@ class Locked {
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
   explicit operator bool() const { return locked_; }
+  /// Whether somebody took it for an abandoned one before it was locked.
+  bool removed() const { return removed_; }
 
  private:
   int descriptor_;
-  bool locked_;
+  bool locked_ = false, removed_ = false;
 };
 
-/// Removes temporary files of processes that were killed while they wrote the target: no process has their number, and none, on
-/// whatever machine, holds their lock.
+/// Removes temporary files of processes that were killed while they wrote the target: none, on whatever machine, holds their
+/// lock. Their numbers tell nothing, as other processes get them.
 void remove_stale(const fs::path& target) {
   const auto stem = temporary_stem(target);
   const fs::path folder = target.parent_path().empty() ? fs::path(".") : target.parent_path();
@@ -78,13 +90,23 @@ void remove_stale(const fs::path& target) {
   for (fs::directory_iterator entry(folder, code); !code && entry != fs::directory_iterator(); entry.increment(code)) {
     const auto name = entry->path().filename().string();
     if (!name.starts_with(stem)) continue;
-    pid_t owner = 0;
-    const char* end = name.data() + name.size();
-    const auto [rest, error] = std::from_chars(name.data() + stem.size(), end, owner);
-    if (error != std::errc() || rest == end || *rest != '-' || owner <= 0) continue;
-    if (::kill(owner, 0) == 0 || errno != ESRCH) continue;
+    const auto ours = [](char c) { return c == '-' || (c >= '0' && c <= '9'); };
+    const auto rest = std::string_view(name).substr(stem.size());
+    if (rest.find('-') == std::string_view::npos || !std::all_of(rest.begin(), rest.end(), ours)) continue;
     std::error_code ignored;
-    if (const Locked lock(entry->path()); lock) fs::remove(entry->path(), ignored);
+    if (const Locked lock(entry->path(), Locked::Wait::no); lock) fs::remove(entry->path(), ignored);
+  }
+}
+
+/// Opens and locks a new temporary file of the target's.
+std::unique_ptr<Locked> create(const fs::path& temporary, std::ofstream& out) {
+  for (;;) {
+    errno = 0;
+    out.open(temporary, std::ios::binary | std::ios::trunc);
+    if (!out) return nullptr;
+    auto lock = std::make_unique<Locked>(temporary, Locked::Wait::yes);
+    if (!lock->removed()) return lock;
+    out.close();
   }
 }
 
@@ -122,10 +144,9 @@ void replace(const fs::path& path, const std::function<void(std::ostream&)>& wri
   static std::atomic<unsigned> counter{0};
   const fs::path temporary = target.parent_path() / fmt::format("{}{}-{}", temporary_stem(target), ::getpid(), counter++);
   remove_stale(target);
-  errno = 0;
-  std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-  if (!out) fail(path, "cannot be written", errno);
-  const Locked lock(temporary);
+  std::ofstream out;
+  const auto lock = create(temporary, out);
+  if (!lock) fail(path, "cannot be written", errno);
   try {
     write(out);
     errno = 0;

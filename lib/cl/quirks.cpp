@@ -64,6 +64,11 @@ constexpr std::array table{
     Quirk{"rusticl-kernel-groups",
           "says that kernels take groups of 32 work-items, and runs them in groups as large as the device's: it is not asked",
           [](const DeviceInfo& info) { return info.platform == "rusticl"; }, [](DeviceInfo&) {}},
+    Quirk{"intel-dropout",
+          "the compiler for CPUs draws one item's numbers for all of a group in one kernel for GPUs, attention's gradient with "
+          "dropout: it is refused there",
+          [](const DeviceInfo& info) { return contains(info.platform, "Intel") && info.type == DeviceType::cpu; },
+          [](DeviceInfo&) {}},
     Quirk{"oclgrind-threads",
           "crashes when two threads call it, or one at exit: clnet's own background threads and its last words leave the device "
           "alone",

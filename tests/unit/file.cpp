@@ -1,7 +1,9 @@
 #include "lib/base/file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -92,12 +94,18 @@ TEST_CASE("temporary files of killed writers go with the next write, those of li
   REQUIRE(WIFSIGNALED(status));
   CHECK_FALSE(fs::exists(path));
   REQUIRE(entries(folder.path()) == 1);
-  const auto living = fmt::format("file.tmp-{}-99", ::getppid());
-  for (const auto& name : {living, std::string("file.tmp-x-1"), std::string("file.tmp-1"), std::string("other.tmp-999999999-1")})
+  // A number says nothing, as another process may have it by now; what is being written is locked.
+  const std::string living = "file.tmp-999999999-1", reused = fmt::format("file.tmp-{}-99", ::getppid());
+  for (const auto& name :
+       {living, reused, std::string("file.tmp-x-1"), std::string("file.tmp-1"), std::string("other.tmp-999999999-1")})
     folder.write(name, "");
+  const int writer = ::open((folder / living).c_str(), O_RDONLY | O_CLOEXEC);
+  REQUIRE(::flock(writer, LOCK_EX) == 0);
   file::replace(path, "new");
   CHECK(entries(folder.path()) == 5);
   CHECK(fs::exists(folder / living));
+  CHECK_FALSE(fs::exists(folder / reused));
+  ::close(writer);
 }
 
 TEST_CASE("what cannot be read or written is named with the reason") {

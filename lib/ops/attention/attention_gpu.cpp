@@ -1,6 +1,7 @@
 // The solver for GPUs.
 #include <algorithm>
 
+#include "lib/cl/quirks.h"
 #include "lib/ops/attention/attention_solvers.h"
 #include "lib/ops/rows.h"
 
@@ -24,6 +25,8 @@ std::optional<std::string> attention_gpu_rejects(const AttentionProblem& p, cons
   if (p.keys == 0 || p.width == 0 || p.value_width == 0) return "there is nothing to multiply";
   if (p.width > most_width || p.value_width > most_width) return "rows of more than 256 elements do not fit registers";
   if (tile_of(p, device) < 1) return "local memory is too small";
+  if (p.backward && p.dropout > 0 && ocl::has_quirk(device, "intel-dropout"))
+    return "Intel's compiler for CPUs makes wrong gradients of it where weights are dropped";
   return std::nullopt;
 }
 
