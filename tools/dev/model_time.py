@@ -5,8 +5,8 @@
     tools/dev/model_time.py --devices rtx3090 --rows 60 'char-gpt-train-b32'   one of them, more kernels
     tools/dev/model_time.py --launches --devices h100 resnet18-infer-b16       every launch in its order
 
-clnet-bench runs the item on the null driver (docs/devices.md); of what it launches one run of the item is taken. A launch takes as long as the
-longest of
+clnet-bench runs the item on the null driver (docs/devices.md); of what it launches one run of the item is taken. A launch takes as
+long as the longest of
 
     memory      the bytes of its arguments, at a part of the published bandwidth
     arithmetic  the multiply-adds that its groups execute, those beyond the result's edges too, at the part of the published peak that
@@ -17,7 +17,8 @@ longest of
 
 The parameters are those of a study of an earlier clnet, whose times the model repeats (model_time_test.py), and of docs/performance.md
 ("Kernels for GPUs") for the kernels that came later. Nothing was measured on a GPU: they change only when one is. What caches spare or
-lose, and that two launches may overlap, the model does not know. The upload of a batch runs beside the kernels and is told apart.
+lose, and that two launches may overlap, the model does not know. The upload of a batch runs beside the kernels and is told apart, as is
+the host's work for a run (with the batch's copy), which is of this machine and build.
 """
 
 import argparse
@@ -55,8 +56,8 @@ DEVICES = {
     "rtx3090": Device("sm_86", 82, 35.6e12, 936e9, 32 / 128, 48, {"f16": 71e12, "bf16": 71e12, "tf32": 35.6e12}),
     # H100 data sheet and whitepaper, the PCIe card, without sparsity; compute capability 9.0 as above.
     "h100": Device("sm_90", 114, 51.2e12, 2000e9, 32 / 128, 64, {"f16": 756e12, "bf16": 756e12, "tf32": 378e12}),
-    # AMD's product page and the RDNA 3 ISA guide: 96 CUs at 2.5 GHz. Of its 61 TFLOP/s half, as two multiply-adds share an instruction only now
-    # and then.
+    # AMD's product page and the RDNA 3 ISA guide: 96 CUs at 2.5 GHz. Of its 61 TFLOP/s half, as two multiply-adds share an instruction
+    # only now and then. (The study's units: drivers count pairs of CUs that hold a group together, 48 of them.)
     "rx7900xtx": Device("gfx1100", 96, 30.7e12, 960e9, 32 / 64, 32, {"f16": 122.8e12, "bf16": 122.8e12}),
 }
 
@@ -69,12 +70,19 @@ EVEN_ROUNDS = 6  # so many groups per unit end at about the same time
 # of one word on their way.
 LATENCY_US = 0.5
 BYTES_ON_THEIR_WAY = 16
+# Of arguments these read a little at a time, and how much nobody tells: no bound follows from the bytes.
+READ_IN_PART = {"batch_norm_finish", "index_select", "slice_update", "recurrent_step", "recurrent_last", "recurrent_backward_step",
+                "recurrent_backward_last"}
 
 # Multiply-adds among the innermost loop's instructions by what a work-item sums up (docs/performance.md; lib/ops/gemm_gpu.cpp).
 TILE_SHARES = {(8, 8): 0.83, (8, 4): 0.75, (4, 4): 0.69, (2, 2): 0.30}
 CONV_SHARES = {"forward": 0.81, "data": 0.81, "weights": 0.75, "not blocked": 0.71}  # at most
-DEPTHWISE_SHARE = 0.15  # docs/performance.md: 300 billion results of nine taps per second on an RTX 3090
-OTHER_SHARE = 0.25  # one operation per instruction, and as many instructions for places
+OTHER_SHARES = {
+    "conv2d_depthwise_gpu": 0.15,  # docs/performance.md: 300 billion results of nine taps per second on an RTX 3090
+    # 128 of some 260 instructions that sm_86 executes for a key 64 wide.
+    **dict.fromkeys(("attention_gpu", "attention_queries_backward_gpu", "attention_keys_backward_gpu"), 0.49),
+}
+DEFAULT_SHARE = 0.25  # one operation per instruction, and as many instructions for places
 MATRIX_SHARE = 0.5  # assumed
 # Where the kernels of products have `first` and `part` among their arguments that are numbers (conv2d_gpu has one more forward).
 FIRST_ARGUMENT = {"matmul_gpu": 7, "matmul_gpu_matrix_units": 7, "conv2d_gpu": 12}
@@ -89,9 +97,18 @@ class Launch:
     bytes: float
     flops: float = 0  # of the result
     executed: float = 0  # by all groups, also beyond the result's edges
-    share: float = OTHER_SHARE  # of the peak, at most
+    share: float = DEFAULT_SHARE  # of the peak, at most
     waves: int = 12  # that fit a unit
-    peak: float | None = None  # of matrix units
+    matrix_peak: float | None = None  # where matrix units make it
+
+    def is_product(self):
+        return self.name in FIRST_ARGUMENT
+
+    def waves_of_group(self):
+        return math.ceil(self.items / 32)
+
+    def peak_on(self, device):
+        return self.matrix_peak or device.peak
 
 
 def hidden(waves):
@@ -104,7 +121,7 @@ def hidden(waves):
 
 def busy(launch, device):
     """The part of all units' time in which they compute."""
-    waves = math.ceil(launch.items / 32)
+    waves = launch.waves_of_group()
     per_unit = launch.groups / device.units
     rounds = math.ceil(per_unit)
     part = hidden(min(max(launch.waves, waves), rounds * waves)) * min(1.0, per_unit)
@@ -113,14 +130,16 @@ def busy(launch, device):
 
 def bounds(launch, device):
     """Microseconds by what bounds the launch."""
-    resident = min(launch.groups * launch.items, device.units * max(launch.waves, math.ceil(launch.items / 32)) * 32)
-    return {
-        "memory": launch.bytes / (device.bandwidth * MEMORY_SHARE) * 1e6,
-        "arithmetic": launch.executed / ((launch.peak or device.peak) * launch.share * busy(launch, device)) * 1e6 if launch.executed else 0.0,
-        # Products are spared: their waits are in `hidden`.
-        "latency": launch.bytes / (resident * BYTES_ON_THEIR_WAY) * LATENCY_US if launch.share == OTHER_SHARE else 0.0,
-        "launch": LAUNCH_US,
-    }
+    found = {"launch": LAUNCH_US}
+    if launch.name not in READ_IN_PART:
+        found["memory"] = launch.bytes / (device.bandwidth * MEMORY_SHARE) * 1e6
+    if launch.executed:
+        found["arithmetic"] = launch.executed / (launch.peak_on(device) * launch.share * busy(launch, device)) * 1e6
+    # Of products the waits are in `hidden`.
+    if not launch.is_product() and launch.name not in READ_IN_PART:
+        resident = min(launch.groups * launch.items, device.units * max(launch.waves, launch.waves_of_group()) * 32)
+        found["latency"] = launch.bytes / (resident * BYTES_ON_THEIR_WAY) * LATENCY_US
+    return found
 
 
 def modelled(launch, device):
@@ -156,7 +175,7 @@ def launch_of(event, line, text, limits, own, device):
     groups, items = math.prod(math.ceil(size / part) for size, part in zip(sizes, local)), math.prod(local)
     arguments = event["args"]
     flops = executed = arguments["flops"]
-    share, peak = DEPTHWISE_SHARE if name == "conv2d_depthwise_gpu" else OTHER_SHARE, None
+    share, peak = OTHER_SHARES.get(name, DEFAULT_SHARE), None
     if name in FIRST_ARGUMENT:
         defines = dict(re.findall(r"^#define (\w+)(?: (.*))?$", text, re.M))
         executed, share, peak = product(name, defines, [int(number) for number in numbers.split(",")], groups, device)
@@ -173,11 +192,11 @@ def passes(name, text):
     return next((what.lower() for what in ("DATA", "WEIGHTS", "FORWARD") if re.search(rf"^#define {what}\b", text, re.M)), "")
 
 
-def bench(build, item, **variables):
-    done = subprocess.run([build / "tools/clnet-bench", item, "--seconds", "0.01", *variables.pop("options", ())], capture_output=True,
-                          text=True, env=on_null_driver(build, **variables))
+def bench(build, device_name, item, *options, **variables):
+    done = subprocess.run([build / "tools/clnet-bench", item, "--seconds", "0.01", *options], capture_output=True, text=True,
+                          env=on_null_driver(build, device_name, **variables))
     if done.returncode:
-        raise Failed(done.stderr.strip())
+        raise Failed(f"{item} on {device_name}: {done.stderr.strip()}")
 
 
 def step(build, device_name, item, limits):
@@ -186,9 +205,9 @@ def step(build, device_name, item, limits):
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         dump, trace, result = folder / "dump", folder / "trace.json", folder / "result.json"
-        bench(build, item, device=device_name, NULL_OPENCL_DUMP=str(dump), CLNET_TRACE=str(trace))
-        bench(build, item, device=device_name, options=["--json", str(result)])
-        host_ms = json.loads(result.read_text())[0]["median_ms"]
+        bench(build, device_name, item, NULL_OPENCL_DUMP=str(dump), CLNET_TRACE=str(trace))
+        bench(build, device_name, item, "--json", result)
+        host_ms = json.loads(result.read_text())[0]["best_ms"]
         events = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"]
         lines = (dump / "launches").read_text().splitlines()
         one, commands = period(launches(dump)), period([f"{event['name']} {event['args']['bytes']:.0f}" for event in events])
@@ -219,7 +238,7 @@ def table(found, device, rows):
     lines = [f"{'us':>9} {'%':>5} {'count':>5} {'us each':>8} {'bound by':10} {'of peak':>7} {'per unit':>8}  kernel"]
     for launch, times in ordered[:rows]:
         each, bound = times[0]
-        reached = f"{100 * launch.flops / (each * 1e-6) / (launch.peak or device.peak):.0f} %" if launch.flops and launch.name in FIRST_ARGUMENT else ""
+        reached = f"{100 * launch.flops / (each * 1e-6 * launch.peak_on(device)):.0f} %" if launch.is_product() else ""
         lines.append(f"{each * len(times):9.1f} {100 * each * len(times) / total:5.1f} {len(times):5} {each:8.1f} {bound:10} {reached:>7} "
                      f"{launch.groups / device.units:8.2f}  {launch.name} {launch.detail}".rstrip())
     rest = [time for _, times in ordered[rows:] for time, _ in times]
@@ -235,9 +254,11 @@ def summary(found, device):
         time, bound = modelled(launch, device)
         by[bound] += time
     total = sum(by.values())
-    flops = sum(launch.flops for launch in found if launch.name in FIRST_ARGUMENT)
+    flops = sum(launch.flops for launch in found if launch.is_product())
+    reached = 100 * flops / (total * 1e-6 * device.peak)
     parts = ", ".join(f"{bound} {100 * time / total:.0f} %" for bound, time in by.most_common())
-    return f"{total / 1e3:.2f} ms modelled, {len(found)} launches ({parts}); {flops / 1e9:.1f} GFLOP in products, {100 * flops / (total * 1e-6) / device.peak:.0f} % of the f32 peak"
+    return (f"{total / 1e3:.2f} ms modelled, {len(found)} launches ({parts}); {flops / 1e9:.1f} GFLOP in products, "
+            f"{reached:.0f} % of the f32 peak")
 
 
 def options_of(words):
@@ -274,7 +295,9 @@ def main():
             else:
                 print("\n".join(table(found, device, options.rows)))
             besides = "".join(f"; {command}: {size / 1e6:.2f} MB" for command, size in others.items())
-            print(f"host: {host_ms:.2f} ms on this machine, beside the kernels{besides}\n")
+            total_ms = sum(modelled(launch, device)[0] for launch in found) / 1e3
+            waits = " the kernels wait for it" if host_ms > total_ms else " beside the kernels"
+            print(f"host: {host_ms:.2f} ms on this machine,{waits}{besides}\n")
     return 0
 
 
