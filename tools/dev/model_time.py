@@ -66,8 +66,7 @@ MEMORY_SHARE = 0.8  # of the bandwidth that kernels reach which only read and wr
 LAUNCH_US = 4.0  # of the queue, at least
 HIDING = ((0, 0.0), (4, 0.5), (8, 0.84), (12, 1.0))  # waves of a unit: the part of its time in which one of them can go on
 EVEN_ROUNDS = 6  # so many groups per unit end at about the same time
-# Assumed: a load from memory takes half a microsecond (published microbenchmarks tell 0.4 to 0.6 of these three), and a loop has four
-# of one word on their way.
+# Assumed: a load from memory takes half a microsecond, and a loop has four of one word on their way.
 LATENCY_US = 0.5
 BYTES_ON_THEIR_WAY = 16
 # Of arguments these read a little at a time, and how much nobody tells: no bound follows from the bytes.
