@@ -30,6 +30,6 @@ TEST_CASE("the null driver dumps programs with their options, and launches") {
   const std::string text = file::read(programs[0].string(), 1 << 20);
   CHECK(text.rfind("// -cl-std=CL1.2", 0) == 0);
   CHECK_THAT(text, Catch::Contains("STORE(y, i, 2 * LOAD(x, i));"));
-  const std::string line = programs[0].stem().string() + " dumped_twice 112x1x1 16x1x1 0\n";
+  const std::string line = programs[0].stem().string() + " dumped_twice 112x1x1 16x1x1 0 -\n";
   CHECK(file::read((folder / "out" / "launches").string(), 1 << 20) == line + line);
 }

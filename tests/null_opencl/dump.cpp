@@ -69,11 +69,13 @@ void dump_launch(const _cl_kernel& kernel, cl_uint dimensions, const std::size_t
   if (target.empty() || program.empty()) return;
   std::size_t local_bytes = 0;
   for (const auto& [index, bytes] : kernel.local_arguments) local_bytes += bytes;
+  std::string numbers;
+  for (const auto& [index, number] : kernel.numbers) numbers += (numbers.empty() ? "" : ",") + std::to_string(number);
   // Appended by one write(), so that lines of several threads and processes stay whole.
   std::FILE* file = std::fopen((target / "launches").c_str(), "a");
   if (!file) return;
-  std::fprintf(file, "%s %s %s %s %zu\n", program.c_str(), kernel.name.c_str(), sizes(dimensions, global).c_str(),
-               sizes(dimensions, local).c_str(), local_bytes);
+  std::fprintf(file, "%s %s %s %s %zu %s\n", program.c_str(), kernel.name.c_str(), sizes(dimensions, global).c_str(),
+               sizes(dimensions, local).c_str(), local_bytes, numbers.empty() ? "-" : numbers.c_str());
   std::fclose(file);
 }
 

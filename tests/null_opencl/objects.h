@@ -126,6 +126,7 @@ struct _cl_kernel : null_opencl::Object, null_opencl::Counted<_cl_kernel> {
   null_opencl::Held<cl_program> program;
   std::string name;
   std::map<cl_uint, std::size_t> local_arguments;  ///< bytes of local memory by index
+  std::map<cl_uint, cl_int> numbers;               ///< arguments of four bytes by index
 };
 
 struct _cl_event : null_opencl::Object, null_opencl::Counted<_cl_event> {

@@ -61,6 +61,7 @@ cl_kernel create_kernel(cl_program program, const char* name, cl_int* code) {
 cl_int set_kernel_argument(cl_kernel kernel, cl_uint index, std::size_t bytes, const void* value) {
   if (bytes == 0) return CL_INVALID_ARG_SIZE;
   if (!value) kernel->local_arguments[index] = bytes;
+  if (value && bytes == sizeof(cl_int)) std::memcpy(&kernel->numbers[index], value, bytes);
   return CL_SUCCESS;
 }
 

@@ -164,7 +164,7 @@ class Compiling(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder)
             (path / "12ab.cl").write_text("// -cl-std=CL1.2\nkernel void f() {}")
-            (path / "launches").write_text("12ab f 64x1x1 16x2x1 0\n12ab f 64x1x1 64x1x1 512\n12ab g 9x1x1 0x0x0 0\n")
+            (path / "launches").write_text("12ab f 64x1x1 16x2x1 0 -\n12ab f 64x1x1 64x1x1 512 7,1\n12ab g 9x1x1 0x0x0 0 -\n")
             self.programs.add(path)
         self.assertEqual(list(self.programs.texts), ["12ab"])
         self.assertEqual(self.programs.groups["12ab"], {"f": (64, 512), "g": (256, 0)})

@@ -42,20 +42,23 @@ void attention_gpu(const AttentionProblem& p, exec::Recorder& recorder) {
         .in("k", p.k)
         .in("v", p.v);
   };
-  const auto finish = [&](exec::Launch& launch, std::int64_t lines, std::int64_t length) {
+  // `products`: of all queries and keys, in multiply-adds for each pair of them.
+  const auto finish = [&](exec::Launch& launch, std::int64_t lines, std::int64_t length, std::int64_t products) {
     const auto blocks = ceil_div(length, group);
     p.add_to(launch.arg(blocks), recorder);
-    launch.range({lines * blocks * group}, {group});
+    launch.range({lines * blocks * group}, {group})
+        .flops(2.0 * static_cast<double>(p.lines() * p.queries) * static_cast<double>(p.keys * products));
   };
   if (!p.backward) {
-    finish(kernel("attention_gpu").out("y", p.y).out("sums", p.sums), p.lines(), p.queries);
+    finish(kernel("attention_gpu").out("y", p.y).out("sums", p.sums), p.lines(), p.queries, p.width + p.value_width);
     return;
   }
   const auto with_gradient = [&](const char* function) -> exec::Launch& {
     return kernel(function).in("g", p.g).in("sums", p.sums).in("delta", p.delta);
   };
-  finish(with_gradient("attention_queries_backward_gpu").out("dq", p.dq), p.lines(), p.queries);
-  finish(with_gradient("attention_keys_backward_gpu").out("dk", p.dk).out("dv", p.dv), p.key_lines(), p.keys);
+  finish(with_gradient("attention_queries_backward_gpu").out("dq", p.dq), p.lines(), p.queries, 2 * p.width + p.value_width);
+  finish(with_gradient("attention_keys_backward_gpu").out("dk", p.dk).out("dv", p.dv), p.key_lines(), p.keys,
+         2 * (p.width + p.value_width));
 }
 
 }  // namespace clnet::ops
