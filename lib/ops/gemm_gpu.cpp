@@ -13,6 +13,7 @@ namespace {
 
 /// Of all parts together.
 constexpr std::int64_t most_elements = 16 << 20;
+constexpr std::int64_t most_parts = 256;
 
 constexpr std::array tiles{
     RatedTile{{128, 128, 8, 8, 8}, 0.83}, RatedTile{{64, 128, 8, 8, 4}, 0.75}, RatedTile{{64, 64, 16, 4, 4}, 0.69},
@@ -24,7 +25,7 @@ bool takes(const DeviceInfo& device, const GemmTile& tile) {
          tile.local_bytes() <= static_cast<std::int64_t>(device.local_memory);
 }
 
-/// In multiply-adds of one unit that does nothing else: rounds of groups, two of them per unit at a time; and each part of k is
+/// In multiply-adds of one unit that does nothing else: rounds of groups, two of them per unit at a time, and each part of k is
 /// written and read again.
 double cost(const GemmExtents& e, const RatedTile& known, std::int64_t parts, double per_element, const DeviceInfo& device) {
   const auto& tile = known.tile;
@@ -32,14 +33,14 @@ double cost(const GemmExtents& e, const RatedTile& known, std::int64_t parts, do
   const auto units = std::max<std::int64_t>(device.compute_units, 1);
   const auto depth = ceil_div(std::max<std::int64_t>(e.k, 1), parts) + 2 * tile.k;
   const double per_group = static_cast<double>(tile.m * tile.n) * static_cast<double>(depth) / known.efficiency;
-  // A group alone on its unit waits for memory half of the time.
-  const double rounds =
-      std::max(0.5 * static_cast<double>(ceil_div(groups, units) + 1), static_cast<double>(groups) / static_cast<double>(units));
+  // A group alone on its unit, as the last of an odd number is, waits for memory a third of the time.
+  const auto most = ceil_div(groups, units);
+  const double rounds = static_cast<double>(most) + (most % 2 == 1 ? 0.5 : 0.0);
   double result = rounds * per_group;
   if (parts > 1)
     result +=
         per_element * static_cast<double>(e.batch * e.m * e.n) * static_cast<double>(parts + 1) / static_cast<double>(units) +
-        2e5;
+        6e5;  // some 3 us of a unit
   return result;
 }
 
@@ -75,9 +76,8 @@ std::vector<exec::Config> gemm_configs(const GemmExtents& extents, std::span<con
     const auto most = std::max<std::int64_t>(1, most_elements / std::max<std::int64_t>(1, extents.m * extents.n * extents.batch));
     auto parts = std::max<std::int64_t>(1, ceil_div(extents.k, longest_gemm_sum));
     if (parts > most) parts = 1;
-    while (2 * parts <= most && 2 * parts * 4 * tile.k <= extents.k &&
-           cost(extents, known, 2 * parts, per_element, device) < cost(extents, known, parts, per_element, device))
-      parts *= 2;
+    for (auto more = parts + 1; more <= std::min(most, most_parts) && more * 4 * tile.k <= extents.k; ++more)
+      if (cost(extents, known, more, per_element, device) < cost(extents, known, parts, per_element, device)) parts = more;
     found.emplace_back(
         cost(extents, known, parts, per_element, device),
         exec::Config{
