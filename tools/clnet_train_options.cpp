@@ -92,8 +92,7 @@ void define(CLI::App& app, TrainOptions& o) {
   group = "Model";
   option(group, "--model", o.model, "NAME",
          "mlp, keras-cnn, cnn, lenet5, resnet20, resnet18, resnet50, vgg16 or mobilenetv2 (default: cnn); of text char-lstm or "
-         "char-gpt (default: "
-         "char-gpt)")
+         "char-gpt (default: char-gpt)")
       ->check(one_of(models::names()));
   option(group, "--init", o.init, "FILE", "start from these weights (safetensors; names and shapes must be the model's)")
       ->check(not_empty());
