@@ -57,28 +57,34 @@ std::string temporary_stem(const fs::path& target) { return target.filename().st
 /// A file that a process keeps locked for as long as it writes it.
 class Locked {
  public:
-  enum class Wait : std::uint8_t { no, yes };
-  Locked(const fs::path& path, Wait wait) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    removed_ = descriptor_ < 0 && errno == ENOENT;
+  /// Makes a new file, or (`writing` false) takes one that is there and that nobody holds.
+  Locked(const fs::path& path, bool writing)
+      : descriptor_(::open(path.c_str(), (writing ? O_RDWR | O_CREAT | O_EXCL : O_RDONLY) | O_CLOEXEC, 0666)) {
+    error_ = descriptor_ < 0 ? errno : 0;
     if (descriptor_ < 0) return;
     do {
-      locked_ = ::flock(descriptor_, wait == Wait::yes ? LOCK_EX : LOCK_EX | LOCK_NB) == 0;
+      locked_ = ::flock(descriptor_, writing ? LOCK_EX : LOCK_EX | LOCK_NB) == 0;
     } while (!locked_ && errno == EINTR);
-    struct stat status {};
-    removed_ = ::fstat(descriptor_, &status) == 0 && status.st_nlink == 0;
+    // Before it was locked, somebody may have taken it for an abandoned one, and have given its name to a new one.
+    struct stat own = {}, named = {};
+    in_place_ = ::fstat(descriptor_, &own) == 0 && own.st_nlink > 0;
+    if (!writing)
+      in_place_ = in_place_ && ::stat(path.c_str(), &named) == 0 && own.st_dev == named.st_dev && own.st_ino == named.st_ino;
   }
   ~Locked() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
-  explicit operator bool() const { return locked_; }
-  /// Whether somebody took it for an abandoned one before it was locked.
-  bool removed() const { return removed_; }
+  bool locked() const { return locked_; }
+  /// Whether the name still is this file's, which does not change while it is locked.
+  bool in_place() const { return in_place_; }
+  /// Why there is no file: of errno, or 0.
+  int error() const { return error_; }
 
  private:
-  int descriptor_;
-  bool locked_ = false, removed_ = false;
+  int descriptor_, error_ = 0;
+  bool locked_ = false, in_place_ = false;
 };
 
 /// Removes temporary files of processes that were killed while they wrote the target: none, on whatever machine, holds their
@@ -94,19 +100,25 @@ void remove_stale(const fs::path& target) {
     const auto rest = std::string_view(name).substr(stem.size());
     if (rest.find('-') == std::string_view::npos || !std::all_of(rest.begin(), rest.end(), ours)) continue;
     std::error_code ignored;
-    if (const Locked lock(entry->path(), Locked::Wait::no); lock) fs::remove(entry->path(), ignored);
+    if (const Locked lock(entry->path(), false); lock.locked() && lock.in_place()) fs::remove(entry->path(), ignored);
   }
 }
 
-/// Opens and locks a new temporary file of the target's.
-std::unique_ptr<Locked> create(const fs::path& temporary, std::ofstream& out) {
+/// A temporary file of a target's.
+struct Temporary {
+  fs::path path;
+  std::unique_ptr<Locked> lock;
+};
+
+/// Makes and locks a new one. A name that is taken is left to its owner: processes of other machines, or in containers, that
+/// write to the same folder may have the same number.
+Temporary create(const fs::path& path, const fs::path& target) {
+  static std::atomic<unsigned> counter{0};
   for (;;) {
-    errno = 0;
-    out.open(temporary, std::ios::binary | std::ios::trunc);
-    if (!out) return nullptr;
-    auto lock = std::make_unique<Locked>(temporary, Locked::Wait::yes);
-    if (!lock->removed()) return lock;
-    out.close();
+    Temporary made{target.parent_path() / fmt::format("{}{}-{}", temporary_stem(target), ::getpid(), counter++), nullptr};
+    made.lock = std::make_unique<Locked>(made.path, true);
+    if (made.lock->in_place()) return made;
+    if (const int code = made.lock->error(); code != 0 && code != EEXIST) fail(path, "cannot be written", code);
   }
 }
 
@@ -141,13 +153,13 @@ void replace(const fs::path& path, const std::function<void(std::ostream&)>& wri
   if (type != fs::file_type::regular && type != fs::file_type::not_found) {
     throw FileError(fmt::format("{}: is not a regular file and cannot be replaced", path.string()));
   }
-  static std::atomic<unsigned> counter{0};
-  const fs::path temporary = target.parent_path() / fmt::format("{}{}-{}", temporary_stem(target), ::getpid(), counter++);
   remove_stale(target);
+  const auto [temporary, lock] = create(path, target);
   std::ofstream out;
-  const auto lock = create(temporary, out);
-  if (!lock) fail(path, "cannot be written", errno);
   try {
+    errno = 0;
+    out.open(temporary, std::ios::binary | std::ios::trunc);
+    if (!out) fail(path, "cannot be written", errno);
     write(out);
     errno = 0;
     out.close();

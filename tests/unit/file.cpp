@@ -9,8 +9,11 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <fstream>
 #include <stdexcept>
+#include <string>
+#include <thread>
 
 #include "clnet/error.h"
 #include "tests/support/temporary.h"
@@ -105,6 +108,32 @@ TEST_CASE("temporary files of killed writers go with the next write, those of li
   CHECK(entries(folder.path()) == 5);
   CHECK(fs::exists(folder / living));
   CHECK_FALSE(fs::exists(folder / reused));
+  ::close(writer);
+}
+
+TEST_CASE("a temporary file's name that another writer took, by chance with the same number, is left to it") {
+  const clnet::test::Folder folder;
+  const std::string path = folder / "file", stem = fmt::format("file.tmp-{}-", ::getpid());
+  unsigned next = 0;
+  file::replace(path, [&](std::ostream&) {
+    for (const auto& entry : fs::directory_iterator(folder.path()))
+      if (const auto name = entry.path().filename().string(); name.starts_with(stem))
+        next = static_cast<unsigned>(std::stoul(name.substr(stem.size()))) + 1;
+  });
+  REQUIRE(next > 0);
+  const auto taken = fmt::format("{}{}", stem, next);
+  folder.write(taken, "another's");
+  const int writer = ::open((folder / taken).c_str(), O_RDONLY | O_CLOEXEC);
+  REQUIRE(::flock(writer, LOCK_EX) == 0);
+  // Who waits for the other goes on after a while.
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    ::flock(writer, LOCK_UN);
+  });
+  CHECK_NOTHROW(file::replace(path, "new"));
+  other.join();
+  CHECK(file::read(folder / taken, 100) == "another's");
+  CHECK(file::read(path, 100) == "new");
   ::close(writer);
 }
 
