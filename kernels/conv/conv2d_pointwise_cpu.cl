@@ -7,11 +7,13 @@
 #define STRIP (COLUMNS * VW)
 
 // `columns` vectors of OUTS outputs, whose inputs are staged from `right` on, to y from `at` on: of the outputs `valid`, of the pixels
-// `width`. Loops over columns unroll, and those from `columns` on, a constant, fall away.
-static __attribute__((always_inline)) inline void make_strip(OUT(y), const int columns, const local float *restrict right,
-                                                             const global float *restrict weights, const float *restrict start,
-                                                             const int ins, const int pixels, const int at, const int valid,
-                                                             const int width, const int channel EPILOGUE_PARAMETERS) {
+// `width`. Loops over columns unroll, and those from `columns` on, a constant, fall away: so it must be inlined early, and Oclgrind
+// does not know what is left of `restrict` then.
+static __attribute__((always_inline)) inline void make_strip(global STORAGE(y) *y_base, const ulong y_offset, const int columns,
+                                                             const local float *right, const global float *weights,
+                                                             const float *start, const int ins, const int pixels, const int at,
+                                                             const int valid, const int width,
+                                                             const int channel EPILOGUE_PARAMETERS) {
   // Sums of a block of inputs, and of the blocks before it.
   VFLOAT sum[OUTS][COLUMNS], total[OUTS][COLUMNS];
   #pragma unroll
