@@ -26,7 +26,7 @@ TEST_CASE("a compiled function computes what the function does, and runs it once
     return matmul(x, y) + sum(x, {1}, true) * 2.0;
   };
   const auto g = compile(f);
-  for (std::uint64_t seed : {1, 2, 3}) {
+  for (std::uint64_t seed : {1U, 2U, 3U}) {
     const Tensor x = input({4, 5}, seed), y = input({5, 6}, seed + 10);
     compare("result", to_array(g(x, y)), to_array(f(x, y)), 1e-6);
   }
@@ -184,7 +184,7 @@ TEST_CASE("a value that a parameter waits for is computed before it is read") {
 TEST_CASE("parameters themselves and parts of them may be results") {
   nn::Parameter p(input({4}, 1));
   const auto g = compile([&] { return std::tuple(p.value(), slice(p.value(), 0, 1, 2), stop_gradient(p.value())); });
-  for (std::uint64_t seed : {2, 3}) {
+  for (std::uint64_t seed : {2U, 3U}) {
     const auto [all, part, same] = g();
     compare("all", to_array(all), to_array(p.value()), 0);
     compare("part", to_array(part), to_array(slice(p.value(), 0, 1, 2)), 0);

@@ -236,11 +236,13 @@ TEST_CASE("reductions begin with what only they read and end with what follows, 
        false},
   };
   // Most of the time goes into builds: f16 with one half of it only.
-  for (const auto& [op, compute, shape, follows] : examples)
+  for (const auto& example : examples)
     for (auto dtype : {Dtype::f32, Dtype::f16}) {
+      const auto& compute = example.compute;
+      const auto& shape = example.shape;
       const Tensor a = filled(shape, 1, dtype), b = filled(shape, 2, dtype), scale = filled({1}, 3, dtype);
       with_each_solver(
-          op, [&] { compute(a).eval(); },
+          example.op, [&] { compute(a).eval(); },
           [&] {
             INFO(to_string(dtype));
             if (dtype == Dtype::f16) {
@@ -249,7 +251,7 @@ TEST_CASE("reductions begin with what only they read and end with what follows, 
               return;
             }
             const auto [fused, single] = compare_with_single([&] { return relu(compute(a * b + 0.25) + 0.5) * 2.0; });
-            CHECK(single - fused == (follows ? 5 : 4));
+            CHECK(single - fused == (example.follows ? 5 : 4));
           });
     }
 }

@@ -65,7 +65,7 @@ TEST_CASE("a user's rule steps, keeps its state and makes one plan") {
     sgd.set_learning_rate(0.1 / (k + 1));
     sgd.step(same.loss());
   }
-  for (int i = 0; i < 2; ++i)
+  for (std::size_t i = 0; i < 2; ++i)
     for (std::size_t j = 0; j < model.values()[i].size(); ++j) CHECK(model.values()[i][j] == Approx(same.values()[i][j]));
   const auto state = optimizer.state();
   CHECK(state[1].first == "a.velocity");

@@ -71,7 +71,7 @@ inline std::vector<Case> by_element_cases() {
           cases, fmt::format("gaussian_nll_loss, var {}{}", to_string(shape), full ? ", full" : ""),
           {any[0], any[1], {shape, 0.3, 2}},
           [=](const In& in, Reduction r) { return gaussian_nll_loss(in[0], in[1], in[2], {.full = full, .reduction = r}); },
-          [=](const Arrays& in, std::int64_t i, double x, double t) {
+          [=, columns = columns](const Arrays& in, std::int64_t i, double x, double t) {
             const double var = in[2][columns == 4 ? i : i / 4], d = x - t;
             return (std::log(var) + d * d / var + (full ? std::log(2 * 3.14159265358979323846) : 0)) / 2;
           });

@@ -20,7 +20,7 @@ inline std::vector<Case> diagonal_cases() {
       cases.push_back(arranged(
           fmt::format("diag {}", offset), {4}, {4 + row + column, 4 + row + column},
           [=](const Tensor& t) { return diag(t, offset); },
-          [=, r = row, c = column](const Coordinates& at) {
+          [=, r = row](const Coordinates& at) {
             return at[1] - at[0] == offset ? std::optional(Coordinates{at[0] - r}) : std::nullopt;
           }));
   }

@@ -41,8 +41,8 @@ inline std::vector<Case> rearrange_cases() {
   for (const auto& [shifts, dims] :
        {std::pair{std::vector<std::int64_t>{1}, Dims{0}}, {{-2}, {2}}, {{7, -9}, {1, 2}}, {{0}, {1}}, {{1, 1}, {2, 2}}})
     cases.push_back(arranged(
-        fmt::format("roll {} along {}", shifts, dims), x, x, [=](const Tensor& t) { return roll(t, shifts, dims); },
-        [=](Coordinates at) {
+        fmt::format("roll {} along {}", shifts, dims), x, x, [s = shifts, d = dims](const Tensor& t) { return roll(t, s, d); },
+        [=, shifts = shifts, dims = dims](Coordinates at) {
           for (std::size_t i = 0; i < dims.size(); ++i) {
             const auto d = static_cast<std::size_t>(dims[i]);
             const auto extent = x[dims[i]];

@@ -16,7 +16,6 @@ using namespace clnet;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double least_normal = 0x1p-126, greatest = std::numeric_limits<float>::max();
 
 struct Function {
