@@ -239,7 +239,7 @@ Peak measure_peak() {
   const auto& info = device.info();
   // Ten chains of multiply-adds hide the latency of one and fit into 16 registers of the device's own width; work-items enough
   // for every core several times over.
-  constexpr std::int64_t steps = 16384, chains = 10;
+  constexpr std::int64_t most_steps = 16384, chains = 10;
   const std::int64_t lanes = info.native_float_width >= 16 ? 16 : info.native_float_width >= 8 ? 8 : 4;
   const auto items = static_cast<std::int64_t>(info.compute_units) * (info.prefers_vector_kernels ? 64 : 4096);
   const Kernel multiply("multiply", fmt::format("typedef float{} lanes;\n", lanes) + R"(
@@ -254,11 +254,13 @@ Peak measure_peak() {
       const lanes total = a + b + c + d + e + f + g + h + i + j;
       STORE(y, get_global_id(0), total.s0 + total.s1 + total.s2 + total.s3);
     })");
-  const auto cores = multiply.outputs([=](const auto&) {
-                               return std::vector<Spec>{{{items}, Dtype::f32}};
-                             })
-                         .range({items}, {info.prefers_vector_kernels ? 1 : 64})
-                         .scalar("steps", static_cast<double>(steps));
+  const auto cores = [&](std::int64_t steps) {
+    return multiply.outputs([=](const auto&) {
+                     return std::vector<Spec>{{{items}, Dtype::f32}};
+                   })
+        .range({items}, {info.prefers_vector_kernels ? 1 : 64})
+        .scalar("steps", static_cast<double>(steps));
+  };
   const Tensor half = Tensor::from({0.5F});
   const Kernel copy("copy", R"(kernel void copy(IN(x), OUT(y), const int chunk) {
       const int first = (int)get_global_id(0) * chunk;
@@ -269,7 +271,11 @@ Peak measure_peak() {
   const auto whole = copy.range({count / chunk}, {}).scalar("chunk", static_cast<double>(chunk));
   const Tensor x = zeros({count});
   eval({half, x});
-  return {2.0 * static_cast<double>(steps * chains * lanes * items) / seconds([&] { cores(half).eval(); }, 15),
+  // Where fma() is a function in software, as many steps as elsewhere would take minutes.
+  constexpr double long_enough = 0.01;
+  std::int64_t steps = 64;
+  while (steps < most_steps && seconds([&] { cores(steps)(half).eval(); }, 2) < long_enough) steps *= 4;
+  return {2.0 * static_cast<double>(steps * chains * lanes * items) / seconds([&] { cores(steps)(half).eval(); }, 15),
           8.0 * static_cast<double>(count) / seconds([&] { whole(x).eval(); }, 15)};
 }
 
