@@ -10,9 +10,13 @@ static inline void stage_lanes(IN(g), const int first, const int stride, const i
   int i = 0;
   for (; i + VW <= count; i += VW) {
     VFLOAT block[VW];
-    #pragma unroll
-    for (int lane = 0; lane < VW; ++lane)
-      block[lane] = lane < lanes ? VLOAD(g, first + lane * stride + i) : (VFLOAT)(0.0f);
+    if (lanes >= VW) {
+      #pragma unroll
+      for (int lane = 0; lane < VW; ++lane) block[lane] = VLOAD(g, first + lane * stride + i);
+    } else {
+      SELDOM for (int lane = 0; lane < VW; ++lane)
+        block[lane] = lane < lanes ? VLOAD(g, first + lane * stride + i) : (VFLOAT)(0.0f);
+    }
     TRANSPOSE(block)
     #pragma unroll
     for (int j = 0; j < VW; ++j) *(local any_vector *)(target + (i + j) * LANES) = block[j];

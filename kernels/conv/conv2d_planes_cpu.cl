@@ -34,8 +34,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_cpu(
   }
   for (int o0 = 0; o0 < outs; o0 += OUTS) {
     float start[OUTS];
-    #pragma unroll
-    for (int o = 0; o < OUTS; ++o) {
+    SELDOM for (int o = 0; o < OUTS; ++o) {
       // Past the last target, the others repeat it.
       const int out = min(o0 + o, outs - 1);
       start[o] = 0;
