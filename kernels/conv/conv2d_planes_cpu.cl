@@ -110,13 +110,16 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_cpu(
         for (int o = 0; o < OUTS; ++o)
           #pragma unroll
           for (int v = 0; v < VECTORS; ++v) edge[o][v] = sum[o][v];
-        const float *lanes = (const float *)edge;
+        const int high = min(ROWS, height - r), wide = min(COLUMNS * VW, PW - j), whole = y_step_w == 1 ? wide / VW * VW : 0;
         SELDOM for (int o = 0; o < min(OUTS, outs - o0); ++o)
-          SELDOM for (int q = 0; q < min(ROWS, height - r); ++q)
-            SELDOM for (int lane = 0; lane < min(COLUMNS * VW, PW - j); ++lane) {
-              const int at = first + o * plane + q * y_step_h * YW + lane * y_step_w;
-              STORE(y, at, EPILOGUE(lanes[(o * ROWS + q) * COLUMNS * VW + lane], at, group * outs + o0 + o));
-            }
+          SELDOM for (int q = 0; q < high; ++q) {
+            const int at = first + o * plane + q * y_step_h * YW, out = group * outs + o0 + o;
+            SELDOM for (int column = 0; column < whole; column += VW)
+              VSTORE(y, at + column, VEPILOGUE(edge[o][q * COLUMNS + column / VW], at + column, out, 0));
+            const float *lanes = (const float *)edge[o] + q * COLUMNS * VW;
+            SELDOM for (int lane = whole; lane < wide; ++lane)
+              STORE(y, at + lane * y_step_w, EPILOGUE(lanes[lane], at + lane * y_step_w, out));
+          }
       }
   }
 }

@@ -143,6 +143,9 @@ TEST_CASE("all configurations of convolutions") {
       {{2, 5, 19, 13}, {10, 1, 5, 3}, {.stride = {2, 1}, .padding = {2, 1}, .groups = 5}},
       {{3, 6, 17, 9}, {6, 1, 3, 3}, {.stride = {3, 1}, .padding = {1, 2}, .dilation = {1, 2}, .groups = 6}},
       {{4, 3, 40, 30}, {3, 1, 3, 3}, {.padding = 1, .groups = 3}},
+      // Rows of whole vectors, and a rest.
+      {{2, 1, 13, 75}, {8, 1, 3, 3}, {.padding = 1}},
+      {{2, 2, 21, 77}, {2, 1, 3, 5}, {.padding = {1, 2}, .groups = 2}},
   };
   for (const auto& sizes : all) {
     INFO(to_string(sizes.x) << " by " << to_string(sizes.weight));

@@ -86,7 +86,7 @@ std::vector<exec::Solver<Conv2dProblem>> candidates() {
           {"cpu_depthwise", refuse<pass, conv2d_depthwise_cpu_rejects>, record<pass, conv2d_depthwise_cpu>,
            refuse<pass, conv2d_depthwise_cpu_declines>},
           {"cpu_planes", refuse<pass, conv2d_planes_cpu_rejects>, record<pass, conv2d_planes_cpu>,
-           refuse<pass, conv2d_planes_cpu_declines>},
+           refuse<pass, conv2d_planes_cpu_declines>, list_configs<pass, conv2d_planes_cpu_configs>},
           {"cpu_winograd", refuse<pass, conv2d_winograd_cpu_rejects>, record<pass, conv2d_winograd_cpu>,
            refuse<pass, conv2d_winograd_cpu_declines>},
           {"cpu", refuse<pass, conv2d_cpu_rejects>, record<pass, conv2d_cpu>},

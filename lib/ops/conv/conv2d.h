@@ -65,6 +65,7 @@ void conv2d_depthwise_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::R
 /// Direct with vectors of pixels, for groups of few channels on CPUs.
 std::optional<std::string> conv2d_planes_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 std::optional<std::string> conv2d_planes_cpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+std::vector<exec::Config> conv2d_planes_cpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_planes_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
 /// Products in tiles of local memory, for GPUs: see kernels/conv/conv2d_gpu.cl.

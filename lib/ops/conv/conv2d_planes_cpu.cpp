@@ -1,5 +1,8 @@
 // Convolution of groups of few input channels, for CPUs (kernels/conv/conv2d_planes_cpu.cl): vectors of pixels of one plane, as
 // there are hardly any channels to sum over, and none to sort by. Depthwise convolutions and first layers are of this kind.
+#include <algorithm>
+#include <vector>
+
 #include "lib/ops/conv/conv2d_cpu.h"
 
 namespace clnet::ops {
@@ -21,15 +24,39 @@ std::int64_t rows_of(const Axis& vertical, std::int64_t pitch, std::int64_t plan
   return even_piece(vertical.count, std::max(some, most));
 }
 
-/// Sums in registers: vectors under each other and side by side, of so many targets. Twelve, or twice as many where there are 32
-/// registers. Two vectors side by side make whole cache lines.
+/// Sums in registers: vectors under each other and side by side, of so many targets.
 struct Sums {
-  std::int64_t rows, columns, outs;
+  std::int64_t lanes, rows, columns, outs;
+  explicit Sums(const exec::Config& config)
+      : lanes(config["lanes"]), rows(config["rows"]), columns(config["columns"]), outs(config["outs"]) {}
+  Sums(std::int64_t width, std::int64_t high, std::int64_t wide, std::int64_t targets)
+      : lanes(width), rows(high), columns(wide), outs(targets) {}
 };
 constexpr std::int64_t most_outs = 6, most_columns = 4;
-Sums choose_sums(std::int64_t outs, std::int64_t width) {
-  if (outs < 4) return {width == 16 ? 8 : 4, 1, 1};
-  return {1, width == 16 ? 4 : 2, most_outs};
+
+/// Twelve sums, or twice as many where there are 32 registers.
+std::vector<Sums> choices(std::int64_t outs, const DeviceInfo& device) {
+  const std::int64_t targets = outs < 4 ? 1 : most_outs, vectors = (targets == 1 ? 4 : 2) * (vector_width(device) == 16 ? 2 : 1);
+  std::vector<Sums> result;
+  for (const auto width : vector_widths(device))
+    for (auto columns = std::min(vectors, most_columns); columns >= 1; columns /= 2)
+      result.emplace_back(width, vectors / columns, columns, targets);
+  return result;
+}
+
+/// In cycles, where two vectors of 8 or one of 16 are multiplied in one: whole tiles, though pixels may fill them in part only,
+/// and storing what is left of a row element by element.
+double cost(const Conv2dProblem& p, bool backward, const Sums& sums) {
+  const auto ins = backward ? p.group_out() : p.group_in(), outs = backward ? p.group_in() : p.group_out();
+  double cycles = 0;
+  for (const auto& [v, h] : grids(p, backward)) {
+    const auto block = rows_of(v, row_pitch(h), ins), tiles = ceil_div(v.count, block) * ceil_div(block, sums.rows);
+    const auto across = ceil_div(h.count, sums.columns * sums.lanes), rest = h.target_step == 1 ? h.count % sums.lanes : h.count;
+    const auto terms = static_cast<double>(sums.rows * sums.columns * sums.outs * ins * v.taps * h.taps);
+    cycles += static_cast<double>(ceil_div(outs, sums.outs) * tiles * across) * terms * static_cast<double>(sums.lanes) / 16 +
+              2 * static_cast<double>(outs * v.count * rest);
+  }
+  return cycles;
 }
 
 void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::Recorder& recorder) {
@@ -37,10 +64,10 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
   const Pair image{p.h, p.w}, seen{p.oh, p.ow}, source = backward ? seen : image, target = backward ? image : seen;
   const auto kernel = p.kh * p.kw, ins = backward ? p.group_out() : p.group_in(), outs = backward ? p.group_in() : p.group_out();
   const auto pitch = row_pitch(h), rows_block = rows_of(v, pitch, ins), rows = v.window(rows_block);
-  const auto taps = std::max<std::int64_t>(1, ins * v.taps * h.taps), width = vector_width(recorder.device());
+  const auto taps = std::max<std::int64_t>(1, ins * v.taps * h.taps);
   const auto bytes = [](std::int64_t floats) { return static_cast<std::size_t>(floats) * 4; };
-  const auto sums = choose_sums(outs, width);
-  auto& launch = recorder.kernel("conv2d_planes_cpu", "conv2d_planes_cpu").define("VW", width);
+  const Sums sums(recorder.config());
+  auto& launch = recorder.kernel("conv2d_planes_cpu", "conv2d_planes_cpu").define("VW", sums.lanes);
   if (taps > 256) launch.define("BLOCKS", 1);  // the kernels' CLNET_BLOCK
   launch.define("ROWS", sums.rows).define("COLUMNS", sums.columns).define("OUTS", sums.outs);
   launch.in("x", backward ? p.y : p.x).in("w", p.weight);
@@ -55,7 +82,7 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
       .args({v.taps, h.taps, v.tap_first, h.tap_first, v.tap_step, h.tap_step})
       .args({v.kernel_first, h.kernel_first, v.kernel_step, h.kernel_step})
       .args({rows_block, rows, h.window(h.count), pitch})
-      .local_memory(bytes(ins * rows * pitch + sums.columns * width))
+      .local_memory(bytes(ins * rows * pitch + sums.columns * sums.lanes))
       .local_memory(bytes(taps))
       .local_memory(bytes(taps * sums.outs))
       .range({ceil_div(v.count, rows_block), p.groups, p.n}, {1, 1, 1})
@@ -68,8 +95,7 @@ struct WeightBlocks {
   std::int64_t rows_block, rows, pitch, images, parts, gradient_size, taps;
 };
 
-WeightBlocks cut_weights(const Conv2dProblem& p, const Grid& grid, const DeviceInfo& device) {
-  const auto width = vector_width(device);
+WeightBlocks cut_weights(const Conv2dProblem& p, const Grid& grid, std::int64_t width, const DeviceInfo& device) {
   WeightBlocks b{};
   b.pitch = row_pitch(grid.horizontal);
   b.rows_block = rows_of(grid.vertical, b.pitch, 1);
@@ -83,8 +109,8 @@ WeightBlocks cut_weights(const Conv2dProblem& p, const Grid& grid, const DeviceI
 
 void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
   const auto grid = grids(p, false).front();
-  const auto b = cut_weights(p, grid, recorder.device());
-  const auto width = vector_width(recorder.device());
+  const auto width = recorder.config()["lanes"];
+  const auto b = cut_weights(p, grid, width, recorder.device());
   const auto bytes = [](std::int64_t floats) { return static_cast<std::size_t>(floats) * 4; };
   const auto sums = weight_sums(p, b.parts, recorder);
   recorder.kernel("conv2d_planes_backward_weights_cpu", "conv2d_planes_backward_weights_cpu")
@@ -115,7 +141,7 @@ std::optional<std::string> conv2d_planes_cpu_rejects(const Conv2dProblem& p, Con
     return "so many outputs of each input fill the vectors of the general kernel";
   std::int64_t floats = 0;
   if (pass == Conv2dPass::backward_weights) {
-    const auto b = cut_weights(p, grids(p, false).front(), device);
+    const auto b = cut_weights(p, grids(p, false).front(), vector_width(device), device);
     floats = b.rows * b.pitch + b.gradient_size + b.taps * (1 + p.group_out() * vector_width(device));
   } else {
     const bool backward = pass == Conv2dPass::backward_data;
@@ -135,6 +161,23 @@ std::optional<std::string> conv2d_planes_cpu_declines(const Conv2dProblem& p, Co
   const auto sources = pass == Conv2dPass::backward_data ? p.group_out() : p.group_in();
   if (pass == Conv2dPass::backward_weights || sources <= few) return std::nullopt;
   return "so many channels are summed faster by vectors of channels";
+}
+
+std::vector<exec::Config> conv2d_planes_cpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  std::vector<exec::Config> result;
+  if (pass == Conv2dPass::backward_weights) {
+    auto widths = vector_widths(device);
+    std::stable_sort(widths.begin(), widths.end(), [&](auto a, auto b) { return ceil_div(p.ow, a) * a < ceil_div(p.ow, b) * b; });
+    for (const auto width : widths) result.push_back({{"lanes", width}});
+    return result;
+  }
+  const bool backward = pass == Conv2dPass::backward_data;
+  auto found = choices(backward ? p.group_in() : p.group_out(), device);
+  std::stable_sort(found.begin(), found.end(),
+                   [&](const Sums& a, const Sums& b) { return cost(p, backward, a) < cost(p, backward, b); });
+  for (const auto& sums : found)
+    result.push_back({{"lanes", sums.lanes}, {"rows", sums.rows}, {"columns", sums.columns}, {"outs", sums.outs}});
+  return result;
 }
 
 void conv2d_planes_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder) {
