@@ -1,6 +1,9 @@
 // Depthwise convolutions with small kernels, for CPUs (kernels/conv/conv2d_depthwise_cpu.cl).
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "lib/ops/conv/conv2d_cpu.h"
 
 namespace clnet::ops {
@@ -22,9 +25,9 @@ struct Strips {
   std::int64_t rows, part, floats;              ///< of a work-item; a part of its window; in local memory
 };
 
-Strips cut(const Conv2dProblem& p, const Planes& planes, const DeviceInfo& device) {
+Strips cut(const Conv2dProblem& p, const Planes& planes, std::int64_t width, const DeviceInfo& device) {
   constexpr std::int64_t first_level = (26 << 10) / 4;
-  const std::int64_t width = vector_width(device), most = width == 16 ? 8 : 4;
+  const std::int64_t most = width == 16 ? 8 : 4;
   Strips s{};
   s.columns = std::min(planes.w, (planes.pw - 1) * planes.step + p.kw - planes.left);
   const auto right = (planes.pw - 1) * planes.step + p.kw - planes.left - s.columns;
@@ -68,7 +71,7 @@ std::optional<std::string> conv2d_depthwise_cpu_rejects(const Conv2dProblem& p, 
   if (planes.top < 0 || planes.left < 0) return "its padding is negative";
   const auto right = (planes.pw - 1) * planes.step + p.kw - planes.left - planes.w;
   if (std::max(planes.left, right) >= p.kw) return "its padding is as wide as the kernel";
-  if (const auto floats = cut(p, planes, device).floats; floats > scratch(device))
+  if (const auto floats = cut(p, planes, vector_width(device), device).floats; floats > scratch(device))
     return fmt::format("its smallest strip takes {} KiB of local memory", floats / 256);
   return std::nullopt;
 }
@@ -80,12 +83,21 @@ std::optional<std::string> conv2d_depthwise_cpu_declines(const Conv2dProblem& p,
   return "long rows of whole vectors are as well stored as they are made";
 }
 
+std::vector<exec::Config> conv2d_depthwise_cpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  std::vector<exec::Config> result;
+  for (const auto width : vector_widths(device)) result.push_back({{"lanes", width}});
+  // Rows that fit half a vector.
+  if (planes_of(p, pass == Conv2dPass::backward_data).pw <= 8) std::reverse(result.begin(), result.end());
+  return result;
+}
+
 void conv2d_depthwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
   const bool backward = pass == Conv2dPass::backward_data;
   const auto planes = planes_of(p, backward);
   const auto& device = recorder.device();
-  const auto s = cut(p, planes, device);
-  const auto width = vector_width(device), strips = ceil_div(planes.ph, s.rows), count = p.n * p.c;
+  const auto width = recorder.config()["lanes"];
+  const auto s = cut(p, planes, width, device);
+  const auto strips = ceil_div(planes.ph, s.rows), count = p.n * p.c;
   const auto block = std::max<std::int64_t>(1, count * strips / (4 * wanted_items(device)));
   auto& launch = recorder.kernel("conv2d_depthwise_cpu", "conv2d_depthwise_cpu").define("VW", width);
   launch.define("KH", p.kh).define("KW", p.kw).define("STEP", planes.step).define("VECTORS", s.vectors).define("GROUP", s.group);
