@@ -198,8 +198,7 @@ class CLNET_API Cloning {
 /// A copy with parameters and buffers of its own, of the same values. Throws Error for a module that holds children by pointer;
 /// what else it holds by pointer stays shared.
 template <class M>
-  requires(!std::is_abstract_v<M>)
-M clone(const M& module) {
+requires(!std::is_abstract_v<M>) M clone(const M& module) {
   Cloning scope;
   M copy(module);
   scope.finish();

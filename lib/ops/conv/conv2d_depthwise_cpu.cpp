@@ -25,7 +25,7 @@ struct Strips {
   std::int64_t rows, part, floats;              ///< of a work-item; a part of its window; in local memory
 };
 
-Strips cut(const Conv2dProblem& p, const Planes& planes, std::int64_t width, const DeviceInfo& device) {
+Strips cut(const Conv2dProblem& p, const Planes& planes, std::int64_t width) {
   constexpr std::int64_t first_level = (26 << 10) / 4;
   const std::int64_t most = width == 16 ? 8 : 4;
   Strips s{};
@@ -71,7 +71,7 @@ std::optional<std::string> conv2d_depthwise_cpu_rejects(const Conv2dProblem& p, 
   if (planes.top < 0 || planes.left < 0) return "its padding is negative";
   const auto right = (planes.pw - 1) * planes.step + p.kw - planes.left - planes.w;
   if (std::max(planes.left, right) >= p.kw) return "its padding is as wide as the kernel";
-  if (const auto floats = cut(p, planes, vector_width(device), device).floats; floats > scratch(device))
+  if (const auto floats = cut(p, planes, vector_width(device)).floats; floats > scratch(device))
     return fmt::format("its smallest strip takes {} KiB of local memory", floats / 256);
   return std::nullopt;
 }
@@ -96,7 +96,7 @@ void conv2d_depthwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorde
   const auto planes = planes_of(p, backward);
   const auto& device = recorder.device();
   const auto width = recorder.config()["lanes"];
-  const auto s = cut(p, planes, width, device);
+  const auto s = cut(p, planes, width);
   const auto strips = ceil_div(planes.ph, s.rows), count = p.n * p.c;
   const auto block = std::max<std::int64_t>(1, count * strips / (4 * wanted_items(device)));
   auto& launch = recorder.kernel("conv2d_depthwise_cpu", "conv2d_depthwise_cpu").define("VW", width);
