@@ -72,14 +72,15 @@ inline std::vector<Case> norms_cases() {
     for (bool keepdim : {false, true}) {
       for (int correction : {0, 1})
         add(
-            "stddev", shape, dims, keepdim, correction, [=, dims = dims](const Tensor& x) { return stddev(x, dims, correction, keepdim); },
-            reference::stddev);
+            "stddev", shape, dims, keepdim, correction,
+            [=, dims = dims](const Tensor& x) { return stddev(x, dims, correction, keepdim); }, reference::stddev);
       add(
           "logsumexp", shape, dims, keepdim, 0, [=, dims = dims](const Tensor& x) { return logsumexp(x, dims, keepdim); },
           reference::logsumexp);
       for (double p : {0.0, 1.0, 2.0, 3.0, HUGE_VAL})
         add(
-            "norm", shape, dims, keepdim, p, [=, dims = dims](const Tensor& x) { return norm(x, p, dims, keepdim); }, reference::norm, p != 0);
+            "norm", shape, dims, keepdim, p, [=, dims = dims](const Tensor& x) { return norm(x, p, dims, keepdim); },
+            reference::norm, p != 0);
     }
   return cases;
 }
