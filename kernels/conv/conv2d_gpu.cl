@@ -210,7 +210,7 @@ __attribute__((reqd_work_group_size(GEMM_ITEMS, 1, 1))) kernel void conv2d_gpu(
     #pragma unroll
     for (int i = 0; i < RM; ++i) {
       const int row = row0 + GEMM_ROW(item, i), at = to + (to_image * C + group * CG + row) * H * W + place;
-      if (row < CG) STORE(x, at, sum[i][j] + HELD(x, at));
+      if (row < CG) STORE(x, at, EPILOGUE(sum[i][j] + HELD(x, at), at, group * CG + row));
     }
   }
 #else

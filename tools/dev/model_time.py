@@ -171,7 +171,7 @@ def unwritten(name, defines, numbers):
         at = FIRST_ARGUMENT[name]
         cut, elements = numbers[at - 1:at + 3], numbers[at + 3]
     elif name == "conv2d_gpu_sum_phases":
-        cut, elements = (numbers[5], 0, numbers[6], numbers[7]), numbers[0]
+        cut, elements = (numbers[6], 0, numbers[7], numbers[8]), numbers[0]
     else:
         return 0
     found = list(phase_parts(defines, *cut))

@@ -133,7 +133,7 @@ class Products(unittest.TestCase):
         """Of 4 parts phases have 4, 2, 2 and 1."""
         cut = [16, 64, 56, 56, 128, 28, 28, 64, 128, 1, 1, 512, 0, 128, 4, 100]
         self.assertEqual(unwritten("conv2d_gpu", defines(f"DATA=1 {self.strided}"), cut), 4 * 100 * (4 - 9 / 4))
-        self.assertEqual(unwritten("conv2d_gpu_sum_phases", defines(self.strided), [100, 56, 56, 1, 1, 512, 128, 4]), 700)
+        self.assertEqual(unwritten("conv2d_gpu_sum_phases", defines(self.strided), [100, 5, 56, 56, 1, 1, 512, 128, 4]), 700)
         self.assertEqual(unwritten("conv2d_gpu", defines(f"WEIGHTS=1 {self.strided}"), cut), 0)
         self.assertEqual(unwritten("gemm_gpu_sum", {}, []), 0)
 

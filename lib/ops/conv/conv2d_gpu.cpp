@@ -150,19 +150,20 @@ void conv2d_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorde
     if (forward) launch.arg(p.has_bias() && cut.whole());
   });
   if (cut.whole()) {
-    if (forward) recorder.epilogue(last, channels, inner);
+    recorder.epilogue(last, channels, inner);
     return;
   }
   if (!forward && uneven(p)) {
-    recorder.kernel("conv2d_gpu_sum_phases", "conv2d_gpu_sum_phases")
-        .define("KH", p.kh)
+    auto& sum = recorder.kernel("conv2d_gpu_sum_phases", "conv2d_gpu_sum_phases");
+    sum.define("KH", p.kh)
         .define("KW", p.kw)
         .define("SH", p.stride.height)
         .define("SW", p.stride.width)
         .in("x", target)
         .out("y", result)
-        .args({total, p.h, p.w, p.top, p.left, filled(p, pass, tile).k, cut.part, cut.parts})
+        .args({total, channels, p.h, p.w, p.top, p.left, filled(p, pass, tile).k, cut.part, cut.parts})
         .range({total}, {64});
+    recorder.epilogue(sum, channels, inner);
     return;
   }
   auto& sum = recorder.kernel("gemm_gpu_sum", "gemm_gpu_sum");
@@ -172,7 +173,7 @@ void conv2d_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorde
       .arg(p.has_bias() && forward)
       .args({total, total, total, channels, inner, cut.parts})
       .range({total}, {64});
-  if (forward) recorder.epilogue(sum, channels, inner);
+  recorder.epilogue(sum, channels, inner);
 }
 
 }  // namespace clnet::ops
