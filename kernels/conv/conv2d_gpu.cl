@@ -206,11 +206,12 @@ __attribute__((reqd_work_group_size(GEMM_ITEMS, 1, 1))) kernel void conv2d_gpu(
   for (int j = 0; j < RN; ++j) {
     const int column = column0 + GEMM_COLUMN(item, j), to_image = column / pixels, to_pixel = column % pixels;
     if (to_image >= N) continue;
-    const int place = (first_y + to_pixel / width * SH) * W + first_x + to_pixel % width * SW;
+    const int first = to_image * C * H * W + (first_y + to_pixel / width * SH) * W + first_x + to_pixel % width * SW;
     #pragma unroll
     for (int i = 0; i < RM; ++i) {
-      const int row = row0 + GEMM_ROW(item, i), at = to + (to_image * C + group * CG + row) * H * W + place;
-      if (row < CG) STORE(x, at, EPILOGUE(sum[i][j] + HELD(x, at), at, group * CG + row));
+      const int row = row0 + GEMM_ROW(item, i), channel = group * CG + row, at = first + channel * H * W;
+      if (row >= CG) continue;
+      STORE(x, to + at, EPILOGUE(sum[i][j] + HELD(x, to + at), at, channel));
     }
   }
 #else
