@@ -1,10 +1,10 @@
 // The gradient of a convolution's input by its definition: one element per work-item gathers from the outputs that saw it.
-#include "clnet.clh"
+#include "epilogue.clh"
 
 kernel void conv2d_backward_data_direct(IN(y), IN(w), OUT(x), const int total, const int C, const int H, const int W,
                                         const int O, const int KH, const int KW, const int OH, const int OW, const int SH,
                                         const int SW, const int PT, const int PL, const int DH, const int DW, const int CG,
-                                        const int OG) {
+                                        const int OG EPILOGUE_PARAMETERS) {
   const int i = (int)get_global_id(0);
   if (i >= total) return;
   const int ix = i % W, iy = i / W % H, c = i / (W * H) % C, n = i / (W * H) / C;
@@ -27,5 +27,5 @@ kernel void conv2d_backward_data_direct(IN(y), IN(w), OUT(x), const int total, c
       }
     }
   }
-  STORE(x, i, sum);
+  STORE(x, i, EPILOGUE(sum, i, c));
 }

@@ -2,7 +2,7 @@
 // KW, SH, SW, DH, DW and one of
 //   FORWARD   y {o, (n, oy, ox)} = w {o, (c, kh, kw)} * x
 //   DATA      x {c, (n, iy, ix)} = w' {c, (o, kh, kw)} * y, one product per phase: pixels of the same remainder by the stride, which
-//             see every stride-th tap only (then the dilation is 1)
+//             see every stride-th tap only (then the dilation is 1): see conv2d_phases.clh
 //   WEIGHTS   w {o, (c, kh, kw)} = y {o, (n, oy, ox)} * x'
 // each for one group. Parts along k follow one another in the output. ADD: to what it holds.
 #include "epilogue.clh"
@@ -13,6 +13,8 @@
 
 #if defined(FORWARD)
 #define TAPS (KH * KW)
+#define OVER_TAPS(i) ((i) / TAPS)
+#define TAP(i) ((uint)(i) % TAPS)
 #define B_ALONG_K 0
 // (iy0, ix0): what the first tap of the item's pixel sees, at `from` in the first channel, which may lie outside of the image.
 #define GEMM_PARAMETERS                                                                                                    \
@@ -24,29 +26,54 @@
 #define LOAD_SEEN(i) LOAD(x, i)
 #define SEEN_HEIGHT H
 #define SEEN_WIDTH W
-#define TAP_EXISTS(tap) 1
 #define WEIGHT_AT(row, c, tap) (w0 + ((row) * channels + (c)) * TAPS + (int)(tap))
 
 #elif defined(DATA)
-// Taps of a phase: the most that one has; those beyond the kernel are skipped.
-#define PH ((KH + SH - 1) / SH)
-#define PW ((KW + SW - 1) / SW)
+#include "conv2d_phases.clh"
+#if UNEVEN && PH <= 2 && PW <= 2
+// The phase has one or two taps along each axis. (In the loop everything counts that takes a register.)
+#define OVER_TAPS(i) ((int)((uint)(i) >> tap_bits))
+#define TAP(i) ((uint)(i) - ((uint)(i) >> tap_bits << tap_bits))
+#define TAP_ROW(tap) ((int)(tap) >> column_bits)
+#define TAP_COLUMN(tap) ((int)(tap) & column_bits)
+#define PHASE_PARAMETERS , const int tap_bits, const int column_bits
+#define COLUMN_BITS (PW == 1 ? 0 : PHASE_WIDTH(phase) - 1)
+#define PHASE_ARGUMENTS , (PH == 1 ? 0 : PHASE_HEIGHT(phase) - 1) + COLUMN_BITS, COLUMN_BITS
+#elif UNEVEN
+// The phase's taps, and how to divide by them and by those of a row of them without a division.
+#define TAPS phase_taps
+#define OVER_TAPS(i) ((int)clnet_quotient((uint)(i), by_taps))
+#define TAP(i) ((uint)(i) - (uint)OVER_TAPS(i) * TAPS)
+#define TAP_ROW(tap) ((int)clnet_quotient(tap, by_row))
+#define TAP_COLUMN(tap) ((int)(tap) - TAP_ROW(tap) * row_taps)
+#define PHASE_PARAMETERS , const uint phase_taps, const int row_taps, const uint by_taps, const uint by_row
+#define PHASE_ARGUMENTS \
+  , (uint)(PHASE_HEIGHT(phase) * PHASE_WIDTH(phase)), PHASE_WIDTH(phase), INVERSE(PHASE_HEIGHT(phase) * PHASE_WIDTH(phase)), \
+      INVERSE(PHASE_WIDTH(phase))
+// i / d by INVERSE(d), where (i + 1) * d fits 32 bits. Phases without taps divide nothing.
+#define INVERSE(d) (0xffffffffu / (uint)max(d, 1))
+static inline uint clnet_quotient(const uint i, const uint inverse) { return (uint)(((ulong)(i + 1) * inverse) >> 32); }
+#else
 #define TAPS (PH * PW)
+#define OVER_TAPS(i) ((i) / TAPS)
+#define TAP(i) ((uint)(i) % TAPS)
+#define TAP_ROW(tap) ((int)((tap) / PW))
+#define TAP_COLUMN(tap) ((int)((tap) % PW))
+#define PHASE_PARAMETERS
+#define PHASE_ARGUMENTS
+#endif
 #define B_ALONG_K 0
-// (oy0, ox0): where the phase's first tap (kh0, kw0) of the item's pixel was seen, at `from` in the first output channel.
-#define GEMM_PARAMETERS                                                                                                 \
-  , IN(w), IN(y), const int rows, const int channels, const int w0, const int row0, const int kh0, const int kw0, const int from, \
-      const int OH, const int OW, const int oy0, const int ox0
-#define GEMM_ARGUMENTS , w_base, w_offset, y_base, y_offset, CG, OG, w0, row0, kh0, kw0, from, OH, OW, oy0, ox0
-#define SEEN_Y(tap) (oy0 - (int)((tap) / PW) * (SH == 1 ? DH : 1))
-#define SEEN_X(tap) (ox0 - (int)((tap) % PW) * (SW == 1 ? DW : 1))
+// (oy0, ox0): where the phase's first tap of the item's pixel was seen, at `from` in the first output channel; w0: that tap.
+#define GEMM_PARAMETERS                                                                                          \
+  , IN(w), IN(y), const int rows, const int channels, const int w0, const int row0, const int from, const int OH, \
+      const int OW, const int oy0, const int ox0 PHASE_PARAMETERS
+#define GEMM_ARGUMENTS , w_base, w_offset, y_base, y_offset, CG, OG, w0, row0, from, OH, OW, oy0, ox0 PHASE_ARGUMENTS
+#define SEEN_Y(tap) (oy0 - TAP_ROW(tap) * (SH == 1 ? DH : 1))
+#define SEEN_X(tap) (ox0 - TAP_COLUMN(tap) * (SW == 1 ? DW : 1))
 #define LOAD_SEEN(i) LOAD(y, i)
 #define SEEN_HEIGHT OH
 #define SEEN_WIDTH OW
-#define TAP_Y(tap) (kh0 + (int)((tap) / PW) * SH)
-#define TAP_X(tap) (kw0 + (int)((tap) % PW) * SW)
-#define TAP_EXISTS(tap) (TAP_Y(tap) < KH && TAP_X(tap) < KW)
-#define WEIGHT_AT(row, c, tap) (w0 + (((c) * rows + (row)) * KH + TAP_Y(tap)) * KW + TAP_X(tap))
+#define WEIGHT_AT(row, c, tap) (w0 + (((c) * rows + (row)) * KH + TAP_ROW(tap) * SH) * KW + TAP_COLUMN(tap) * SW)
 
 #else
 #define TAPS (KH * KW)
@@ -75,7 +102,7 @@
 
 #if defined(FORWARD) || defined(DATA)
 #define SEEN_AT(c, tap) \
-  (from + (c) * (SEEN_HEIGHT * SEEN_WIDTH) + (SEEN_Y(tap) - SEEN_Y(0)) * SEEN_WIDTH + SEEN_X(tap) - SEEN_X(0))
+  (from + (c) * (SEEN_HEIGHT * SEEN_WIDTH) + (SEEN_Y(tap) - SEEN_Y(0u)) * SEEN_WIDTH + SEEN_X(tap) - SEEN_X(0u))
 #if BLOCKED
 #define A_ALONG_K 0
 #if RAGGED
@@ -83,23 +110,21 @@
 #else
 #define EXISTS(d)
 #endif
-#define GEMM_SLICE(k0)                                                                                                          \
-  const uint tap = (uint)((k0) / TK) % TAPS;                                                                                    \
-  const int channel0 = (k0) / TK / TAPS * TK, sy = SEEN_Y(tap), sx = SEEN_X(tap), its_rows = (k0) < end && TAP_EXISTS(tap) ? rows : 0; \
-  const bool inside = its_rows > 0 && (uint)sy < (uint)SEEN_HEIGHT && (uint)sx < (uint)SEEN_WIDTH;                                  \
-  const int seen_at = SEEN_AT(channel0, tap), weights_at = WEIGHT_AT(0, channel0, tap) - WEIGHT_AT(0, 0, 0);
+#define GEMM_SLICE(k0)                                                                                             \
+  const uint tap = TAP((k0) / TK);                                                                                  \
+  const int channel0 = OVER_TAPS((k0) / TK) * TK, sy = SEEN_Y(tap), sx = SEEN_X(tap), its_rows = (k0) < end ? rows : 0; \
+  const bool inside = its_rows > 0 && (uint)sy < (uint)SEEN_HEIGHT && (uint)sx < (uint)SEEN_WIDTH;                 \
+  const int seen_at = SEEN_AT(channel0, tap), weights_at = WEIGHT_AT(0, channel0, tap) - WEIGHT_AT(0, 0, 0u);
 #define GEMM_A(i, k, d) (row0 + (i) < its_rows EXISTS(d) ? LOAD(w, weights_at + WEIGHT_AT(row0 + (i), d, 0)) : 0.0f)
 #define GEMM_B(k, d, j) (inside EXISTS(d) ? LOAD_SEEN(seen_at + (d) * (SEEN_HEIGHT * SEEN_WIDTH)) : 0.0f)
 #else
 #define A_ALONG_K 1
 #define GEMM_SLICE(k0)
-#define TAP(k) ((uint)(k) % TAPS)
-#define CHANNEL(k) ((int)((uint)(k) / TAPS))
-#define GEMM_A(i, k, d) \
-  ((k) < end && row0 + (i) < rows && TAP_EXISTS(TAP(k)) ? LOAD(w, WEIGHT_AT(row0 + (i), CHANNEL(k), TAP(k))) : 0.0f)
-#define GEMM_B(k, d, j)                                                                                                      \
-  ((k) < end && TAP_EXISTS(TAP(k)) && (uint)SEEN_Y(TAP(k)) < (uint)SEEN_HEIGHT && (uint)SEEN_X(TAP(k)) < (uint)SEEN_WIDTH \
-       ? LOAD_SEEN(SEEN_AT(CHANNEL(k), TAP(k)))                                                                              \
+#define CHANNEL(k) ((int)OVER_TAPS((uint)(k)))
+#define GEMM_A(i, k, d) ((k) < end && row0 + (i) < rows ? LOAD(w, WEIGHT_AT(row0 + (i), CHANNEL(k), TAP(k))) : 0.0f)
+#define GEMM_B(k, d, j)                                                                                        \
+  ((k) < end && (uint)SEEN_Y(TAP(k)) < (uint)SEEN_HEIGHT && (uint)SEEN_X(TAP(k)) < (uint)SEEN_WIDTH            \
+       ? LOAD_SEEN(SEEN_AT(CHANNEL(k), TAP(k)))                                                                \
        : 0.0f)
 #endif
 #endif
@@ -126,8 +151,16 @@ __attribute__((reqd_work_group_size(GEMM_ITEMS, 1, 1))) kernel void conv2d_gpu(
   local float slices[GEMM_LOCAL] __attribute__((aligned(16)));
   const int item = (int)get_local_id(0);
   const int row0 = (int)get_global_id(1) * TM, column0 = (int)get_global_id(0) / GEMM_ITEMS * TN;
-  const int which = (int)get_global_id(2) % parts;
-  const int begin = first + which * part, end = min(all_k, begin + part), to = which * part_stride;
+#if defined(DATA) && UNEVEN
+  // Of each group's phases one after the other those parts that there are; the first has the most taps.
+  const int products = (int)get_global_size(2) / (C / CG), group = (int)get_global_id(2) / products;
+  int phase = 0, which = (int)get_global_id(2) % products;
+  for (int its_parts; which >= (its_parts = clnet_phase_parts(phase, all_k, first, part, parts)); ++phase) which -= its_parts;
+  const int k_end = clnet_phase_k(phase, all_k);
+#else
+  const int which = (int)get_global_id(2) % parts, k_end = all_k;
+#endif
+  const int begin = first + which * part, end = min(k_end, begin + part), to = which * part_stride;
   float sum[RM][RN];
   #pragma unroll
   for (int i = 0; i < RM; ++i)
@@ -155,28 +188,30 @@ __attribute__((reqd_work_group_size(GEMM_ITEMS, 1, 1))) kernel void conv2d_gpu(
     }
   }
 #elif defined(DATA)
+#if !UNEVEN
   const int phase = (int)get_global_id(2) / parts % (SH * SW), group = (int)get_global_id(2) / parts / (SH * SW);
+#endif
   const int kh0 = phase / SW, kw0 = phase % SW;
   // The phase's pixels: first, first + S, ...
   const int first_y = (kh0 - PT % SH + 2 * SH) % SH, first_x = (kw0 - PL % SW + 2 * SW) % SW;
   const int height = max(0, (H - first_y + SH - 1) / SH), width = max(0, (W - first_x + SW - 1) / SW), pixels = height * width;
-  const int w0 = group * OG * CG * KH * KW, mine = column0 + item % TN;
+  const int w0 = (group * OG * CG * KH + kh0) * KW + kw0, mine = column0 + item % TN;
   const int image = pixels > 0 ? mine / pixels : N, pixel = pixels > 0 ? mine % pixels : 0;
   const int oy0 = image < N ? (first_y + pixel / width * SH + PT - kh0) / SH : -1;
   const int ox0 = image < N ? (first_x + pixel % width * SW + PL - kw0) / SW : 0;
   const int from = ((image * O + group * OG) * OH + oy0) * OW + ox0;
-  // Where the stride is larger than the kernel some phases have no taps.
-  gemm_gpu(slices, begin, kh0 < KH && kw0 < KW ? end : begin, sum GEMM_ARGUMENTS);
+  gemm_gpu(slices, begin, end, sum GEMM_ARGUMENTS);
   if (pixels == 0) return;
   #pragma unroll
   for (int j = 0; j < RN; ++j) {
     const int column = column0 + GEMM_COLUMN(item, j), to_image = column / pixels, to_pixel = column % pixels;
     if (to_image >= N) continue;
-    const int place = (first_y + to_pixel / width * SH) * W + first_x + to_pixel % width * SW;
+    const int first = to_image * C * H * W + (first_y + to_pixel / width * SH) * W + first_x + to_pixel % width * SW;
     #pragma unroll
     for (int i = 0; i < RM; ++i) {
-      const int row = row0 + GEMM_ROW(item, i), at = to + (to_image * C + group * CG + row) * H * W + place;
-      if (row < CG) STORE(x, at, sum[i][j] + HELD(x, at));
+      const int row = row0 + GEMM_ROW(item, i), channel = group * CG + row, at = first + channel * H * W;
+      if (row >= CG) continue;
+      STORE(x, to + at, EPILOGUE(sum[i][j] + HELD(x, to + at), at, channel));
     }
   }
 #else

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
@@ -29,18 +30,20 @@ bool takes(const DeviceInfo& device, const GemmTile& tile) {
 /// written and read again.
 double cost(const GemmExtents& e, const RatedTile& known, std::int64_t parts, double per_element, const DeviceInfo& device) {
   const auto& tile = known.tile;
-  const auto groups = ceil_div(e.m, tile.m) * ceil_div(e.n, tile.n) * e.batch * parts;
+  const auto tiles_of_all = static_cast<double>(ceil_div(e.m, tile.m) * ceil_div(e.n, tile.n) * e.batch * parts);
+  const auto groups = static_cast<std::int64_t>(std::ceil(tiles_of_all * e.filled));
   const auto units = std::max<std::int64_t>(device.compute_units, 1);
   const auto depth = ceil_div(std::max<std::int64_t>(e.k, 1), parts) + 2 * tile.k;
   const double per_group = static_cast<double>(tile.m * tile.n) * static_cast<double>(depth) / known.efficiency;
-  // A group alone on its unit, as the last of an odd number is, waits for memory a third of the time.
+  // A group alone on its unit, as the last of an odd number is, waits for memory a third of the time. Of groups of different
+  // lengths the last ones are short.
   const auto most = ceil_div(groups, units);
-  const double rounds = static_cast<double>(most) + (most % 2 == 1 ? 0.5 : 0.0);
+  const double rounds = static_cast<double>(most) + (most % 2 == 1 && e.filled == 1 ? 0.5 : 0.0);
   double result = rounds * per_group;
   if (parts > 1)
-    result +=
-        per_element * static_cast<double>(e.batch * e.m * e.n) * static_cast<double>(parts + 1) / static_cast<double>(units) +
-        6e5;  // some 3 us of a unit
+    result += per_element * static_cast<double>(e.batch * e.m * e.n) * (static_cast<double>(parts) * e.filled + 1) /
+                  static_cast<double>(units) +
+              6e5;  // some 3 us of a unit
   return result;
 }
 

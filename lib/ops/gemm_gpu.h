@@ -23,9 +23,10 @@ struct GemmTile {
   void define(exec::Launch& launch) const;
 };
 
-/// `batch` products {m, k} by {k, n}.
+/// `batch` products {m, k} by {k, n}, of which `filled` is there: some may be shorter than k, or empty.
 struct GemmExtents {
   std::int64_t m, n, k, batch;
+  double filled = 1;
 };
 
 /// Products that one float adds up at most, as in CLBlast.

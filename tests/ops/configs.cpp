@@ -77,6 +77,16 @@ std::vector<std::string> kernels_on_gpu(const Tensor& y) {
   return result;
 }
 
+/// How many products the convolution for GPUs makes of it, forced.
+std::size_t products_of(const Tensor& y) {
+  exec::Recording recording;
+  exec::record(exec::collect({&y, 1}), {&y, 1}, Device::current().info(), recording);
+  for (const auto& command : recording.commands())
+    if (const auto* launch = std::get_if<exec::Launch>(&command); launch && launch->function() == "conv2d_gpu")
+      return launch->global()[2];
+  return 0;
+}
+
 Tensor random(const Shape& shape, Dtype dtype = Dtype::f32) { return cast(randn(shape), dtype).detach(); }
 
 }  // namespace
@@ -116,6 +126,8 @@ TEST_CASE("sums that have no room beside one another are made in rounds") {
       {"matmul", [&] { return relu(matmul(a, b)); }},
       {"conv2d", [&] { return relu(conv2d(x, w, bias, {.padding = 1})); }},
       {"conv2d_backward_data", [&] { return conv_transpose2d(from, back); }},
+      // Of the four phases one has a second round.
+      {"conv2d_backward_data", [&] { return conv_transpose2d(from, back, {}, {.stride = 2, .padding = 1}); }},
       {"conv2d_backward_weights", [&] { return gradients(sum(conv2d(image, kernel, {}, {.padding = 1}) * seen), {kernel})[0]; }}};
   for (const auto& entry : programs) {
     const auto& op = entry.first;
@@ -158,6 +170,53 @@ TEST_CASE("all configurations of convolutions") {
         "conv2d_backward_data", [&] { return gradients(sum(y() * g), {x})[0]; }, 1e-5);
     check_choices(
         "conv2d_backward_weights", [&] { return gradients(sum(y() * g), {w})[0]; }, 1e-5);
+  }
+}
+
+TEST_CASE("gradients of strided convolutions run the taps that each phase has, in any parts") {
+  struct Sizes {
+    Shape x, weight;
+    Conv2dOptions options;
+    std::vector<std::size_t> products;  // that are launched with the sums in 1, 2 and 4 parts
+  };
+  const std::vector<Sizes> all{
+      // Phases of 4, 2, 2 and 1 taps; in order of k by channel and by tap.
+      {{2, 7, 9, 12}, {5, 7, 3, 3}, {.stride = 2, .padding = 1}, {4, 5, 9}},
+      {{1, 20, 12, 11}, {40, 20, 3, 3}, {.stride = 2, .padding = {0, 1, 2, 1}}, {4, 5, 9}},
+      // One phase of four sees anything.
+      {{2, 9, 5, 7}, {16, 9, 1, 1}, {.stride = 2}, {4, 2, 2}},
+      {{2, 6, 8, 8}, {34, 3, 1, 1}, {.stride = 2, .padding = 1, .groups = 2}, {8, 4, 8}},
+      // Rows in strides, columns that are dilated.
+      {{1, 4, 13, 10}, {8, 4, 5, 2}, {.stride = {3, 1}, .padding = {2, 1}, .dilation = {1, 2}}, {3, 5, 10}},
+      {{1, 6, 21, 10}, {12, 2, 2, 5}, {.stride = {5, 2}, .padding = {1, 3}, .groups = 3}, {30, 24, 42}},
+      // Strides divide the kernel: all have as many.
+      {{1, 4, 10, 9}, {8, 4, 4, 2}, {.stride = 2, .padding = 1}, {4, 8, 8}},
+      // Rows that no output sees, and an image smaller than the stride.
+      {{1, 4, 2, 3}, {24, 4, 3, 3}, {.stride = 4, .padding = 1}, {16, 18, 27}},
+  };
+  manual_seed(4);
+  for (const auto& sizes : all) {
+    const Tensor x = random(sizes.x), w = random(sizes.weight);
+    const Tensor g = random(conv2d(x, w, {}, sizes.options).shape());
+    const auto gradient = [&] {
+      const Tensor y = conv2d(x, w, {}, sizes.options);
+      return gradients({&y, 1}, {&g, 1}, {&x, 1})[0];
+    };
+    const auto expected = [&] {
+      const exec::ForceSolver oracle("conv2d_backward_data", "direct");
+      return gradient().to_vector<float>();
+    }();
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto parts = std::int64_t{1} << i;
+      INFO(to_string(sizes.x) << " by " << to_string(sizes.weight) << " in " << parts);
+      const exec::ForceSolver force(
+          "conv2d_backward_data",
+          exec::Choice{"gpu", {{"m", 16}, {"n", 16}, {"k", 8}, {"rows", 2}, {"columns", 2}, {"parts", parts}}});
+      CHECK(products_of(gradient()) == sizes.products[i]);
+      const auto values = gradient().to_vector<float>();
+      REQUIRE(values.size() == expected.size());
+      for (std::size_t at = 0; at < values.size(); ++at) REQUIRE(values[at] == Approx(expected[at]).margin(1e-4));
+    }
   }
 }
 

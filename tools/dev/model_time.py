@@ -24,6 +24,7 @@ the host's work for a run (with the batch's copy), which is of this machine and 
 import argparse
 import collections
 import dataclasses
+import itertools
 import json
 import math
 import os
@@ -99,6 +100,7 @@ class Launch:
     share: float = DEFAULT_SHARE  # of the peak, at most
     waves: int = 12  # that fit a unit
     matrix_peak: float | None = None  # where matrix units make it
+    full: float = 1  # what a group executes on average, to the most that one does
 
     def is_product(self):
         return self.name in FIRST_ARGUMENT
@@ -119,9 +121,9 @@ def hidden(waves):
 
 
 def busy(launch, device):
-    """The part of all units' time in which they compute."""
+    """The part of all units' time in which they compute; groups that execute less than others count as much less."""
     waves = launch.waves_of_group()
-    per_unit = launch.groups / device.units
+    per_unit = launch.groups * launch.full / device.units
     rounds = math.ceil(per_unit)
     part = hidden(min(max(launch.waves, waves), rounds * waves)) * min(1.0, per_unit)
     return part * per_unit / rounds if 1 < per_unit < EVEN_ROUNDS else part
@@ -148,6 +150,43 @@ def modelled(launch, device):
     return found[bound], bound
 
 
+def phase_parts(defines, all_k, first, part, parts):
+    """The lengths along k of the parts that each phase of an input's gradient has (kernels/conv/conv2d_phases.clh)."""
+    kernel, stride = ([int(defines[axis]) for axis in axes] for axes in (("KH", "KW"), ("SH", "SW")))
+    channels = all_k // math.prod(math.ceil(size / step) for size, step in zip(kernel, stride))
+    for row, column in itertools.product(*map(range, stride)):
+        k = channels * math.ceil((kernel[0] - row) / stride[0]) * math.ceil((kernel[1] - column) / stride[1])
+        lengths = [min(part, k - begin) for begin in range(first, first + part * parts, part) if begin < k]
+        yield lengths or [0] * (part >= all_k)
+
+
+def is_uneven(defines):
+    """Whether a launch of conv2d_gpu has phases of fewer taps than others."""
+    return "DATA" in defines and any(int(defines["K" + axis]) % int(defines["S" + axis]) for axis in "HW")
+
+
+def unwritten(name, defines, numbers):
+    """Bytes among the arguments that belong to parts which a phase does not have."""
+    if name == "conv2d_gpu" and is_uneven(defines):
+        at = FIRST_ARGUMENT[name]
+        cut, elements = numbers[at - 1:at + 3], numbers[at + 3]
+    elif name == "conv2d_gpu_sum_phases":
+        cut, elements = (numbers[6], 0, numbers[7], numbers[8]), numbers[0]
+    else:
+        return 0
+    found = list(phase_parts(defines, *cut))
+    return 4 * elements * (cut[3] - sum(map(len, found)) / len(found))
+
+
+def fullness(name, defines, numbers):
+    """What a product's groups execute on average, to the most that one does."""
+    if name != "conv2d_gpu" or not is_uneven(defines):
+        return 1.0
+    at, slice_ = FIRST_ARGUMENT[name], int(defines["TK"])
+    slices = [math.ceil(length / slice_) for lengths in phase_parts(defines, *numbers[at - 1:at + 3]) for length in lengths]
+    return sum(slices) / (len(slices) * max(slices))
+
+
 def product(name, defines, numbers, groups, device):
     """What groups of a product in tiles execute, their share of the peak, and that peak."""
     m, n, k, rows, columns = (int(defines[size]) for size in ("TM", "TN", "TK", "RM", "RN"))
@@ -155,7 +194,7 @@ def product(name, defines, numbers, groups, device):
     at = FIRST_ARGUMENT[name] + forward
     all_k, first, part = numbers[3] if name != "conv2d_gpu" else numbers[at - 1], numbers[at], numbers[at + 1]
     depth = math.ceil(min(part, all_k - first) / k) * k
-    executed = 2.0 * groups * m * n * depth
+    executed = 2.0 * groups * m * n * depth * fullness(name, defines, numbers)
     if name == "matmul_gpu_matrix_units":
         unit = next(kind for kind in ("f16", "bf16", "tf32") if "UNIT_" + kind in defines)
         return executed, MATRIX_SHARE, device.matrix[unit]
@@ -175,13 +214,15 @@ def launch_of(event, line, text, limits, own, device):
     arguments = event["args"]
     flops = executed = arguments["flops"]
     share, peak = OTHER_SHARES.get(name, DEFAULT_SHARE), None
+    defines = dict(re.findall(r"^#define (\w+)(?: (.*))?$", text, re.M))
+    numbers = [int(number) for number in numbers.split(",")] if name in (*FIRST_ARGUMENT, "conv2d_gpu_sum_phases") else []
     if name in FIRST_ARGUMENT:
-        defines = dict(re.findall(r"^#define (\w+)(?: (.*))?$", text, re.M))
-        executed, share, peak = product(name, defines, [int(number) for number in numbers.split(",")], groups, device)
+        executed, share, peak = product(name, defines, numbers, groups, device)
     limit = limits.kernels.get((kind(name, text, own), device.target))
     waves = device.waves * limit.occupancy // 100 if limit else device.waves // 2
     what = " ".join(part for part in (passes(name, text), arguments["detail"]) if part)
-    return Launch(name, what, groups, items, arguments["bytes"], flops, executed, share, waves, peak)
+    size = arguments["bytes"] - unwritten(name, defines, numbers)
+    return Launch(name, what, groups, items, size, flops, executed, share, waves, peak, fullness(name, defines, numbers))
 
 
 def passes(name, text):

@@ -8,7 +8,8 @@ import unittest
 import unittest.mock
 
 import model_time
-from model_time import DEVICES, MATRIX_SHARE, ROOT, Launch, busy, hidden, launch_of, modelled, product, step, summary, table
+from model_time import (DEVICES, MATRIX_SHARE, ROOT, Launch, busy, fullness, hidden, launch_of, modelled, phase_parts, product, step,
+                        summary, table, unwritten)
 from offline_limits import Limits
 from offline_targets import Failed
 
@@ -99,14 +100,42 @@ class Products(unittest.TestCase):
 
     def test_shares(self):
         numbers = [16, 512, 7, 7, 512, 7, 7, 512, 512, 1, 1, 784, 0, 784, 1, 0]
-        for text, wanted in ((self.tile + " WEIGHTS=1", 0.75), (self.tile + " DATA=1 BLOCKED=1", 0.81), (self.tile + " DATA=1", 0.71),
+        for text, wanted in ((self.tile + " WEIGHTS=1", 0.75), (self.tile + " DATA=1 BLOCKED=1 KH=3 KW=3 SH=1 SW=1", 0.81),
+                             (self.tile + " DATA=1 KH=3 KW=3 SH=1 SW=1", 0.71),
                              # A quarter of a word per multiply-add is what local memory gives.
-                             ("TM=64 TN=64 TK=16 RM=4 RN=4 DATA=1 BLOCKED=1", 0.5)):
+                             ("TM=64 TN=64 TK=16 RM=4 RN=4 DATA=1 BLOCKED=1 KH=3 KW=3 SH=1 SW=1", 0.5)):
             self.assertEqual(product("conv2d_gpu", defines(text), numbers, 1, self.device)[1], wanted)
 
     def test_a_round_and_a_slice_that_is_not_full(self):
         executed, share, _ = product("matmul_gpu", defines(self.tile), [0, 1, 1, 4100, 0, 0, 0, 2048, 2052, 1, 0], 1, self.device)
         self.assertEqual((executed, share), (2 * 128 * 128 * 2056, 0.83))
+
+    strided = "KH=3 KW=3 SH=2 SW=2"
+
+    def test_phases(self):
+        """Of 3x3 by a stride of two phases have 4, 2, 2 and 1 taps of 8 channels."""
+        found = lambda *cut: list(phase_parts(defines(self.strided), *cut))
+        self.assertEqual(found(32, 0, 32, 1), [[32], [16], [16], [8]])
+        self.assertEqual(found(32, 0, 12, 3), [[12, 12, 8], [12, 4], [12, 4], [8]])
+        self.assertEqual(found(32, 16, 16, 1), [[16], [], [], []])
+        self.assertEqual(list(phase_parts(defines("KH=1 KW=1 SH=2 SW=2"), 32, 0, 32, 1)), [[32], [0], [0], [0]])
+
+    def test_taps_that_there_are(self):
+        numbers = [16, 64, 56, 56, 128, 28, 28, 64, 128, 1, 1, 512, 0, 512, 1, 100]
+        for text, part in ((self.strided, 9 / 16), ("KH=1 KW=1 SH=2 SW=2", 1 / 4), ("KH=2 KW=2 SH=2 SW=2", 1)):
+            data = defines(f"{self.tile} DATA=1 BLOCKED=1 {text}")
+            executed, _, _ = product("conv2d_gpu", data, numbers, 40, self.device)
+            self.assertEqual((executed, fullness("conv2d_gpu", data, numbers)), (2 * 40 * 128 * 128 * 512 * part, part))
+            self.assertEqual(unwritten("conv2d_gpu", data, numbers), 0)
+        self.assertAlmostEqual(busy(Launch("conv2d_gpu", "", 8 * 82, 256, 0, full=1 / 4), self.device), 1)
+
+    def test_parts_that_there_are_not(self):
+        """Of 4 parts phases have 4, 2, 2 and 1."""
+        cut = [16, 64, 56, 56, 128, 28, 28, 64, 128, 1, 1, 512, 0, 128, 4, 100]
+        self.assertEqual(unwritten("conv2d_gpu", defines(f"DATA=1 {self.strided}"), cut), 4 * 100 * (4 - 9 / 4))
+        self.assertEqual(unwritten("conv2d_gpu_sum_phases", defines(self.strided), [100, 5, 56, 56, 1, 1, 512, 128, 4]), 700)
+        self.assertEqual(unwritten("conv2d_gpu", defines(f"WEIGHTS=1 {self.strided}"), cut), 0)
+        self.assertEqual(unwritten("gemm_gpu_sum", {}, []), 0)
 
     def test_matrix_units(self):
         executed, share, peak = product("matmul_gpu_matrix_units", defines("TM=64 TN=64 TK=32 RM=32 RN=32 UNIT_tf32=1"),
@@ -122,6 +151,7 @@ class Products(unittest.TestCase):
             numbers = re.findall(r"const int (\w+)", parameters)
             self.assertEqual(numbers[place:place + 2], ["first", "part"], name)
             self.assertEqual(numbers.index("all_k"), place - 1 if folder == "conv" else 3, name)
+            self.assertEqual(numbers[place + 2], "parts", name)
         self.assertEqual(re.findall(r"#define OPERANDS (.*)", text),
                          ["IN(w), IN(x), IN(bias), OUT(y), const int has_bias", "IN(w), IN(y), OUT(x)", "IN(y), IN(x), OUT(w)"])
 

@@ -139,6 +139,7 @@ class Conv2dBackwardData : public ConvOp {
   using ConvOp::ConvOp;
   std::string_view name() const override { return "conv2d_backward_data"; }
   Precision precision() const override { return Precision::narrow; }
+  bool takes_epilogue() const override { return true; }
   std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0}; }
 
   Specs infer(const Specs& inputs) const override {

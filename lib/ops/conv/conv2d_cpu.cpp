@@ -83,6 +83,8 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
   const auto in = backward ? p.group_out() : p.group_in(), out = backward ? p.group_in() : p.group_out();
   const auto& [v, h] = grid;
   const Pair image{p.h, p.w}, seen{p.oh, p.ow}, source = backward ? seen : image, target = backward ? image : seen;
+  // The gradient of a strided convolution's input is made of several grids.
+  const bool dense = !backward || (p.stride.height == 1 && p.stride.width == 1);
   const auto b = cut(p, in, out, v, h, recorder.device());
   const auto taps = p.kh * p.kw, row = p.group_in() * taps;  // of the weight
   const auto packed = recorder.cached({Shape{p.groups * b.panels * b.tile.lanes() * in * v.taps * h.taps}, Dtype::f32}, p.weight);
@@ -98,7 +100,7 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
   launch.in("x", backward ? p.y : p.x).in("w", packed);
   if (p.has_bias()) launch.in("bias", p.bias).define("BIAS", 1);
   launch.out("y", backward ? p.x : p.y);
-  if (backward) launch.scattered();
+  if (!dense) launch.scattered();
   launch.args({p.n, b.images, p.groups, in, source.height, source.width, out, target.height, target.width, v.count, h.count})
       .args({v.target_first, h.target_first, v.target_step, h.target_step, v.source_step, h.source_step})
       .args({v.taps, h.taps, v.tap_first, h.tap_first, v.tap_step, h.tap_step})
@@ -110,7 +112,10 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
              {1, 1, 1})
       .flops(2.0 * static_cast<double>(p.n * p.groups * out * v.count * h.count) * static_cast<double>(in * v.taps * h.taps))
       .detail(p.text());
-  if (!backward) recorder.epilogue(launch, p.o, p.pixels());
+  if (dense)
+    recorder.epilogue(launch, p.groups * out, target.height * target.width);
+  else
+    recorder.decline_epilogue();
 }
 
 /// The blocks of backward weights, and into how many parts of how many images the batch is cut.

@@ -14,14 +14,20 @@ namespace {
 /// The gradient of the input is a product for each remainder of a pixel's place by the stride.
 std::int64_t phases(const Conv2dProblem& p) { return p.stride.height * p.stride.width; }
 
+/// The most taps that a phase has.
+std::int64_t most_taps(const Conv2dProblem& p) { return ceil_div(p.kh, p.stride.height) * ceil_div(p.kw, p.stride.width); }
+
+/// Whether some phases have fewer taps than others, or none (kernels/conv/conv2d_phases.clh).
+bool uneven(const Conv2dProblem& p) { return p.kh % p.stride.height != 0 || p.kw % p.stride.width != 0; }
+
 /// The product of one group (and phase).
 GemmExtents extents(const Conv2dProblem& p, Conv2dPass pass) {
   const auto taps = p.kh * p.kw;
   switch (pass) {
     case Conv2dPass::forward: return {p.group_out(), p.n * p.pixels(), p.group_in() * taps, p.groups};
     case Conv2dPass::backward_data:
-      return {p.group_in(), p.n * ceil_div(p.h, p.stride.height) * ceil_div(p.w, p.stride.width),
-              p.group_out() * ceil_div(p.kh, p.stride.height) * ceil_div(p.kw, p.stride.width), p.groups * phases(p)};
+      return {p.group_in(), p.n * ceil_div(p.h, p.stride.height) * ceil_div(p.w, p.stride.width), p.group_out() * most_taps(p),
+              p.groups * phases(p), static_cast<double>(p.kh * p.kw) / static_cast<double>(most_taps(p) * phases(p))};
     case Conv2dPass::backward_weights: break;
   }
   return {p.group_out(), p.group_in() * taps, p.n * p.pixels(), p.groups};
@@ -50,12 +56,26 @@ GemmExtents filled(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& tile
   return e;
 }
 
+/// Parts of the products of one group in a launch that begins at `first` along k, as clnet_phase_parts() counts them.
+std::int64_t parts_of_phases(const Conv2dProblem& p, std::int64_t k, std::int64_t first, const GemmCut& cut) {
+  std::int64_t result = 0;
+  for (std::int64_t phase = 0; phase < phases(p); ++phase) {
+    const auto height = ceil_div(p.kh - phase / p.stride.width, p.stride.height);
+    const auto width = ceil_div(p.kw - phase % p.stride.width, p.stride.width);
+    const auto left = k / most_taps(p) * (height * width) - first;
+    result += cut.whole() ? 1 : left > 0 ? std::min(cut.parts, ceil_div(left, cut.part)) : 0;
+  }
+  return result;
+}
+
 /// The launches, each of which begins with the operands that `start` gives it, told whether it adds to the result; the last one.
 template <class Start>
 exec::Launch& multiply(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& tile, const GemmCut& cut, std::int64_t size,
                        exec::Recorder& recorder, const Start& start) {
   const auto e = filled(p, pass, tile);
+  const bool phased = pass == Conv2dPass::backward_data && uneven(p);
   for (std::int64_t round = 0;; ++round) {
+    const auto products = phased ? p.groups * parts_of_phases(p, e.k, round * cut.part, cut) : e.batch * cut.parts;
     auto& launch = recorder.kernel("conv2d_gpu", "conv2d_gpu");
     if (round > 0) launch.define("ADD", 1);
     start(launch, round > 0);
@@ -69,7 +89,7 @@ exec::Launch& multiply(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& 
         .define("DW", p.dilation.width)
         .args({p.n, p.c, p.h, p.w, p.o, p.oh, p.ow, p.group_in(), p.group_out(), p.top, p.left})
         .args({e.k, round * cut.part, cut.part, cut.parts, size})
-        .range({ceil_div(e.n, tile.n) * tile.items(), ceil_div(e.m, tile.m), e.batch * cut.parts}, {tile.items(), 1, 1})
+        .range({ceil_div(e.n, tile.n) * tile.items(), ceil_div(e.m, tile.m), products}, {tile.items(), 1, 1})
         .flops(p.flops() / static_cast<double>(cut.rounds))
         .detail(fmt::format("{} in {}x{}, k in {}", p.text(), tile.m, tile.n, cut.parts * cut.rounds));
     if (round + 1 == cut.rounds) return launch;
@@ -130,7 +150,20 @@ void conv2d_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorde
     if (forward) launch.arg(p.has_bias() && cut.whole());
   });
   if (cut.whole()) {
-    if (forward) recorder.epilogue(last, channels, inner);
+    recorder.epilogue(last, channels, inner);
+    return;
+  }
+  if (!forward && uneven(p)) {
+    auto& sum = recorder.kernel("conv2d_gpu_sum_phases", "conv2d_gpu_sum_phases");
+    sum.define("KH", p.kh)
+        .define("KW", p.kw)
+        .define("SH", p.stride.height)
+        .define("SW", p.stride.width)
+        .in("x", target)
+        .out("y", result)
+        .args({total, channels, p.h, p.w, p.top, p.left, filled(p, pass, tile).k, cut.part, cut.parts})
+        .range({total}, {64});
+    recorder.epilogue(sum, channels, inner);
     return;
   }
   auto& sum = recorder.kernel("gemm_gpu_sum", "gemm_gpu_sum");
@@ -140,7 +173,7 @@ void conv2d_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorde
       .arg(p.has_bias() && forward)
       .args({total, total, total, channels, inner, cut.parts})
       .range({total}, {64});
-  if (forward) recorder.epilogue(sum, channels, inner);
+  recorder.epilogue(sum, channels, inner);
 }
 
 }  // namespace clnet::ops

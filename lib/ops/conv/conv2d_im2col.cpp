@@ -46,6 +46,7 @@ class Chunks {
       const auto image = p.c * p.h * p.w;
       auto& launch = r.kernel("conv2d_col2im", "conv2d_col2im").in("col", col).out("x", p.x.at(first * image));
       sizes(launch.part(count * image), columns).range({p.h * p.w, count * p.c}, {64, 1});
+      r.epilogue(launch, p.c, p.h * p.w);
     });
   }
 

@@ -62,6 +62,8 @@ double cost(const Conv2dProblem& p, bool backward, const Sums& sums) {
 void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::Recorder& recorder) {
   const auto& [v, h] = grid;
   const Pair image{p.h, p.w}, seen{p.oh, p.ow}, source = backward ? seen : image, target = backward ? image : seen;
+  // The gradient of a strided convolution's input is made of several grids.
+  const bool dense = !backward || (p.stride.height == 1 && p.stride.width == 1);
   const auto kernel = p.kh * p.kw, ins = backward ? p.group_out() : p.group_in(), outs = backward ? p.group_in() : p.group_out();
   const auto pitch = row_pitch(h), rows_block = rows_of(v, pitch, ins), rows = v.window(rows_block);
   const auto taps = std::max<std::int64_t>(1, ins * v.taps * h.taps);
@@ -73,7 +75,7 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
   launch.in("x", backward ? p.y : p.x).in("w", p.weight);
   if (p.has_bias()) launch.in("bias", p.bias).define("BIAS", 1);
   launch.out("y", backward ? p.x : p.y);
-  if (backward) launch.scattered();
+  if (!dense) launch.scattered();
   launch
       .args({p.groups, ins, outs, backward ? p.group_in() * kernel : kernel, backward ? kernel : p.group_in() * kernel,
              p.group_out() * p.group_in() * kernel, p.kw})
@@ -88,7 +90,10 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
       .range({ceil_div(v.count, rows_block), p.groups, p.n}, {1, 1, 1})
       .flops(2.0 * static_cast<double>(p.n * p.groups * outs * v.count * h.count) * static_cast<double>(ins * v.taps * h.taps))
       .detail(p.text());
-  if (!backward) recorder.epilogue(launch, p.o, p.pixels());
+  if (dense)
+    recorder.epilogue(launch, p.groups * outs, target.height * target.width);
+  else
+    recorder.decline_epilogue();
 }
 
 struct WeightBlocks {

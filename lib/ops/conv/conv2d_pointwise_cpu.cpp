@@ -124,7 +124,7 @@ void conv2d_pointwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorde
       .range({ceil_div(b.all_strips, b.strips), ceil_div(b.all_panels, b.panels), p.n * p.groups}, {1, 1, 1})
       .flops(p.flops())
       .detail(p.text());
-  if (!backward) recorder.epilogue(launch, p.o, p.pixels());
+  recorder.epilogue(launch, p.groups * outs, p.pixels());
 }
 
 }  // namespace clnet::ops
