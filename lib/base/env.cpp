@@ -19,6 +19,7 @@ void check_flag(std::string_view name) { (void)flag(name); }
 void check_bytes(std::string_view name) { (void)bytes(name); }
 void check_level(std::string_view name) { (void)integer(name, 0, 4); }
 void check_cache(std::string_view name) { (void)word(name, {"on", "off", "force"}); }
+void check_processes(std::string_view name) { (void)integer(name, 1, 64); }
 void check_switch(std::string_view name) { (void)word(name, {"on", "off"}); }
 void check_width(std::string_view name) { (void)word(name, {"1", "4", "8", "16"}); }
 void check_folder(std::string_view name) {
@@ -45,6 +46,9 @@ constexpr std::array variables{
              "where built programs and tuning results are kept; unset: $XDG_CACHE_HOME/clnet, else ~/.cache/clnet"},
     Variable{"CLNET_CACHE", "on | off | force",
              "whether built programs are kept on disk; force: also where the driver has a cache of its own", check_cache},
+    Variable{"CLNET_BUILD_PROCESSES", "1 to 64",
+             "processes that compile a plan's kernels where the driver compiles one at a time; unset: the cores, 8 at most",
+             check_processes},
     Variable{"CLNET_KERNEL_DIR", "a folder", "kernel files here take the place of the built-in ones of the same name",
              check_folder},
     Variable{"CLNET_DEBUG", "0 to 4",
@@ -150,6 +154,14 @@ std::optional<std::string> cache_folder() {
   // Relative paths here are invalid by the XDG specification, and ignored.
   if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg == '/') return std::string(xdg) + "/clnet";
   if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/clnet";
+  return std::nullopt;
+}
+
+std::optional<std::string> pocl_cache_folder() {
+  if (const char* kept = std::getenv("POCL_KERNEL_CACHE"); kept && std::string_view(kept) == "0") return std::nullopt;
+  if (const char* own = std::getenv("POCL_CACHE_DIR"); own && *own) return own;
+  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg) return std::string(xdg) + "/pocl/kcache";
+  if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/pocl/kcache";
   return std::nullopt;
 }
 

@@ -38,5 +38,7 @@ CLNET_API std::optional<std::size_t> bytes(std::string_view name);
 /// The folder for what may be lost and made again: CLNET_CACHE_DIR, else $XDG_CACHE_HOME/clnet, else ~/.cache/clnet. It need
 /// not exist. Nothing when none of the variables is set.
 CLNET_API std::optional<std::string> cache_folder();
+/// Where PoCL keeps what it compiled; nothing where it keeps nothing.
+CLNET_API std::optional<std::string> pocl_cache_folder();
 
 }  // namespace clnet::env

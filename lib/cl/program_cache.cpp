@@ -72,12 +72,21 @@ std::optional<DiskCache> disk_cache(const DeviceInfo& info) {
 
 }  // namespace
 
+std::vector<std::pair<std::string, std::string>> ways_to_build(const ProgramSource& program, const DeviceInfo& device) {
+  const std::string text = full_source(program);
+  std::vector<std::pair<std::string, std::string>> ways;
+  if (has_quirk(device, "pocl-declarations") && (program.source.empty() || program.few_builtins))
+    ways.emplace_back(kernel_file("builtins.clh").value() + text, declared_options);
+  ways.emplace_back(text, plain_options);
+  return ways;
+}
+
 struct ProgramCache::State {
   cl::Context context;
   cl::Device device;
-  std::string device_key;          ///< what a binary depends on besides its source
-  std::size_t local_memory = 0;    ///< the most that a kernel may use; 0: the driver checks it
-  bool declares_builtins = false;  ///< see the quirk pocl-declarations
+  DeviceInfo info;
+  std::string device_key;        ///< what a binary depends on besides its source
+  std::size_t local_memory = 0;  ///< the most that a kernel may use; 0: the driver checks it
   std::optional<DiskCache> disk;
   std::mutex mutex;
   std::unordered_map<std::string, std::shared_future<cl::Program>> entries;
@@ -108,13 +117,13 @@ struct ProgramCache::State {
   }
 
   cl::Program make(const ProgramSource& source) {
-    const std::string text = full_source(source);
-    logging::print(logging::Level::source, "source of {}:\n{}", source.name, numbered(text));
-    if (!declares_builtins || !(source.source.empty() || source.few_builtins)) return make(source.name, text, plain_options);
+    const auto ways = ways_to_build(source, info);
+    logging::print(logging::Level::source, "source of {}:\n{}", source.name, numbered(ways.back().first));
+    if (ways.size() == 1) return make(source.name, ways[0].first, ways[0].second);
     try {
-      return make(source.name, kernel_file("builtins.clh").value() + text, declared_options);
+      return make(source.name, ways[0].first, ways[0].second);
     } catch (const BuildError&) {
-      auto program = make(source.name, text, plain_options);
+      auto program = make(source.name, ways[1].first, ways[1].second);
       logging::print(logging::Level::warning,
                      "program {} calls a function that kernels/builtins.clh does not declare: it took longer to build",
                      source.name);
@@ -122,7 +131,7 @@ struct ProgramCache::State {
     }
   }
 
-  cl::Program make(const std::string& name, const std::string& text, const char* options) {
+  cl::Program make(const std::string& name, const std::string& text, const std::string& options) {
     const auto start = std::chrono::steady_clock::now();
     const auto milliseconds = [&] {
       return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -145,10 +154,10 @@ struct ProgramCache::State {
     return program;
   }
 
-  cl::Program build(const std::string& name, const std::string& text, const char* options) {
+  cl::Program build(const std::string& name, const std::string& text, const std::string& options) {
     cl::Program program = checked("program " + name, [&] { return cl::Program(context, text); });
     try {
-      program.build({device}, options);
+      program.build({device}, options.c_str());
     } catch (const cl::Error& error) {
       std::string compiler_log;
       try {
@@ -164,10 +173,10 @@ struct ProgramCache::State {
     return program;
   }
 
-  std::optional<cl::Program> from_binary(const std::string& binary, const char* options) {
+  std::optional<cl::Program> from_binary(const std::string& binary, const std::string& options) {
     try {
       cl::Program program(context, {device}, cl::Program::Binaries{{binary.begin(), binary.end()}});
-      program.build({device}, options);
+      program.build({device}, options.c_str());
       return program;
     } catch (const cl::Error&) {
       return std::nullopt;
@@ -193,10 +202,10 @@ struct ProgramCache::State {
 ProgramCache::ProgramCache(cl::Context context, cl::Device device, const DeviceInfo& info) : state_(std::make_unique<State>()) {
   state_->context = std::move(context);
   state_->device = std::move(device);
+  state_->info = info;
   state_->device_key = fmt::format("platform: {}\ndevice: {}\nversion: {}\ndriver: {}\n", info.platform, info.name,
                                    info.device_version, info.driver_version);
   if (has_quirk(info, "pocl-local-memory")) state_->local_memory = info.local_memory;
-  state_->declares_builtins = has_quirk(info, "pocl-declarations");
   state_->disk = disk_cache(info);
 }
 

@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "clnet/device.h"
 #include "lib/cl/kernel_source.h"
@@ -21,6 +23,9 @@ struct ProgramSource {
 
   bool operator==(const ProgramSource&) const = default;
 };
+
+/// The texts that a program may be built from and their compiler's options: where the first does not compile, the next one.
+std::vector<std::pair<std::string, std::string>> ways_to_build(const ProgramSource& program, const DeviceInfo& device);
 
 class CLNET_API ProgramCache {
  public:

@@ -20,6 +20,11 @@ constexpr std::array table{
         "compiles a kernel when it first runs, also while the process exits and LLVM is torn down: clnet waits for the first run "
         "of each plan",
         [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu; }, [](DeviceInfo&) {}},
+    Quirk{
+        "pocl-builds",
+        "compiles one kernel at a time in a process: several processes compile those of a plan into its cache on disk before the "
+        "first run",
+        [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu; }, [](DeviceInfo&) {}},
     Quirk{"pocl-wakes",
           "each command wakes all worker threads, which take the cores from the host that is about to enqueue the next: the "
           "commands of a short plan are held back until the last of them is enqueued",

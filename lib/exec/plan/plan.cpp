@@ -46,7 +46,56 @@ Plan::Plan(Recording recording, std::vector<ValueId> keep, ocl::Context& device,
   }
 }
 
+ocl::KernelToBuild Plan::to_build(const Launch& launch) const {
+  ocl::KernelToBuild kernel{launch.program(), launch.function(), launch.local(), {}};
+  for (const auto& arg : launch.arguments()) {
+    if (const auto* buffer = std::get_if<BufferArg>(&arg)) {
+      const auto& info = recording_.value(buffer->ref.value);
+      kernel.arguments.emplace_back(ocl::KernelToBuild::Buffer{stored_bytes(recording_.value(info.root).spec)});
+      kernel.arguments.emplace_back(static_cast<std::uint64_t>(info.offset + buffer->ref.offset));
+    } else if (const auto* scalar = std::get_if<ScalarArg>(&arg)) {
+      const auto dtype = recording_.value(scalar->value).spec.dtype;
+      // A kernel takes f16 and bf16 scalars as float; one, as some kernels divide by it.
+      constexpr std::uint64_t one = 0x3f800000;
+      kernel.arguments.emplace_back(is_floating(dtype) ? ocl::KernelToBuild::Scalar{sizeof(float), one}
+                                                       : ocl::KernelToBuild::Scalar{size_of(dtype), 1});
+    } else if (const auto* local = std::get_if<LocalArg>(&arg)) {
+      kernel.arguments.emplace_back(ocl::KernelToBuild::Local{local->bytes});
+    } else if (const auto* integer = std::get_if<std::int32_t>(&arg)) {
+      kernel.arguments.emplace_back(*integer);
+    } else {
+      kernel.arguments.emplace_back(std::get<float>(arg));
+    }
+  }
+  return kernel;
+}
+
+void Plan::build_ahead(ocl::Context& device) const {
+  const auto processes = ocl::build_processes(device.info());
+  if (processes.count <= 1) return;
+  // Where a range is large, PoCL compiles the kernel in another way than for the one group that is run ahead.
+  const auto fits = [](const Launch& launch) {
+    return !launch.local().empty() &&
+           std::all_of(launch.global().begin(), launch.global().end(), [](auto size) { return size > 0 && size < 65535; });
+  };
+  const auto less = [](const Launch* a, const Launch* b) {
+    const auto key = [](const Launch& launch) {
+      return std::tie(launch.program().name, launch.program().source, launch.program().defines, launch.function(),
+                      launch.local());
+    };
+    return key(*a) < key(*b);
+  };
+  std::set<const Launch*, decltype(less)> different(less);
+  std::vector<ocl::KernelToBuild> kernels;
+  for (const auto& command : recording_.commands()) {
+    const auto* launch = std::get_if<Launch>(&command);
+    if (launch && fits(*launch) && different.insert(launch).second) kernels.push_back(to_build(*launch));
+  }
+  ocl::build_ahead(device.info(), kernels, processes);
+}
+
 void Plan::build_programs(ocl::Context& device) const {
+  build_ahead(device);
   const auto less = [](const ocl::ProgramSource* a, const ocl::ProgramSource* b) {
     return std::tie(a->name, a->source, a->defines, a->few_builtins) < std::tie(b->name, b->source, b->defines, b->few_builtins);
   };

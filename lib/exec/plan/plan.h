@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/cl/build_ahead.h"
 #include "lib/exec/plan/arena.h"
 #include "lib/exec/plan/cached.h"
 #include "lib/exec/plan/placement.h"
@@ -91,6 +92,8 @@ class Plan {
   };
 
   std::size_t root(ValueId id) const { return static_cast<std::size_t>(recording_.value(id).root); }
+  ocl::KernelToBuild to_build(const Launch& launch) const;
+  void build_ahead(ocl::Context& device) const;
   void build_programs(ocl::Context& device) const;
   void prepare(const Launch& launch, Step& step, ocl::Context& device);
   std::size_t bytes_at(Home home) const;

@@ -1,0 +1,282 @@
+#include "lib/cl/build_ahead.h"
+
+#ifdef __linux__
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "lib/base/env.h"
+#include "lib/base/hash.h"
+#include "lib/base/log.h"
+#include "lib/cl/quirk_file.h"
+#include "lib/cl/quirks.h"
+
+namespace clnet::ocl {
+
+#ifdef __linux__
+
+namespace {
+
+using nlohmann::json;
+
+/// Fewer are compiled sooner than the processes start.
+constexpr std::size_t fewest = 4;
+constexpr std::int64_t most_processes = 8;
+
+class Descriptor {
+ public:
+  /// Takes over `number`, as one that no new process inherits and that is none of the low ones which it is given.
+  explicit Descriptor(int number) : number_(number < 0 ? number : ::fcntl(number, F_DUPFD_CLOEXEC, 16)) {
+    if (number >= 0) ::close(number);
+  }
+  ~Descriptor() { close(); }
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+
+  int number() const { return number_; }
+  void close() {
+    if (number_ >= 0) ::close(std::exchange(number_, -1));
+  }
+
+ private:
+  int number_;
+};
+
+bool put(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const auto written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+/// What was compiled before, by lines of a file in the driver's own folder: with what it tells of, it goes.
+class Notes {
+ public:
+  explicit Notes(const std::string& folder) : path_(folder + "/clnet-kernels") {
+    std::ifstream file(path_);
+    for (std::string line; std::getline(file, line);) known_.insert(std::move(line));
+  }
+  bool has(const std::string& kernel) const { return known_.contains(kernel); }
+  /// In one write, so that lines of several processes do not mix.
+  void add(const std::vector<std::string>& kernels) {
+    std::string lines;
+    for (const auto& kernel : kernels) lines += *known_.insert(kernel).first + '\n';
+    const Descriptor file(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+    if (file.number() >= 0) put(file.number(), lines);
+  }
+
+ private:
+  std::string path_;
+  std::set<std::string> known_;
+};
+
+/// The kernels of one program, which one process compiles.
+struct Job {
+  json text;
+  std::vector<std::string> kernels;  ///< for Notes
+  std::size_t size = 0;              ///< of its source
+};
+
+struct SameProgram {
+  bool operator()(const KernelToBuild* a, const KernelToBuild* b) const {
+    const auto key = [](const ProgramSource& program) { return std::tie(program.name, program.source, program.defines); };
+    return key(a->program) < key(b->program);
+  }
+};
+
+json arguments_of(const KernelToBuild& kernel) {
+  json result = json::array();
+  for (const auto& argument : kernel.arguments) {
+    if (const auto* buffer = std::get_if<KernelToBuild::Buffer>(&argument)) {
+      result.push_back({{"buffer", buffer->bytes}});
+    } else if (const auto* local = std::get_if<KernelToBuild::Local>(&argument)) {
+      result.push_back({{"local", local->bytes}});
+    } else if (const auto* scalar = std::get_if<KernelToBuild::Scalar>(&argument)) {
+      result.push_back({{"scalar", {scalar->bytes, scalar->bits}}});
+    } else if (const auto* offset = std::get_if<std::uint64_t>(&argument)) {
+      result.push_back({{"ulong", *offset}});
+    } else if (const auto* integer = std::get_if<std::int32_t>(&argument)) {
+      result.push_back({{"int", *integer}});
+    } else {
+      result.push_back({{"float", std::get<float>(argument)}});
+    }
+  }
+  return result;
+}
+
+/// Of a kernel with all that its machine code depends on.
+std::string note_of(const std::string& state, const KernelToBuild& kernel) {
+  Hash note;
+  note.add(state).add(kernel.program.name).add(kernel.program.source);
+  for (const auto& [name, value] : kernel.program.defines) note.add(name).add(value);
+  return note.add(kernel.function).add(fmt::format("{}", fmt::join(kernel.local, " "))).hex();
+}
+
+std::vector<Job> jobs_of(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const Notes& notes) {
+  const auto state = identity(device);
+  std::map<const KernelToBuild*, Job, SameProgram> jobs;
+  for (const auto& kernel : kernels) {
+    auto note = note_of(state, kernel);
+    if (notes.has(note)) continue;
+    auto& job = jobs[&kernel];
+    if (job.kernels.empty()) {
+      job.text = {{"builds", json::array()}, {"kernels", json::array()}};
+      for (const auto& [text, options] : ways_to_build(kernel.program, device)) {
+        job.size = text.size();
+        job.text["builds"].push_back({{"source", text}, {"options", options}});
+      }
+    }
+    if (std::find(job.kernels.begin(), job.kernels.end(), note) != job.kernels.end()) continue;
+    job.kernels.push_back(std::move(note));
+    job.text["kernels"].push_back({{"function", kernel.function}, {"local", kernel.local}, {"arguments", arguments_of(kernel)}});
+  }
+  std::vector<Job> result;
+  for (auto& [program, job] : jobs) result.push_back(std::move(job));
+  // The long ones first: nobody should begin one when the others are about to end.
+  std::stable_sort(result.begin(), result.end(), [](const Job& a, const Job& b) { return a.size > b.size; });
+  return result;
+}
+
+/// Descriptors by which a process finds its work: the jobs' texts, then the numbers of those to do, which the processes share,
+/// and where it says which are done.
+constexpr std::array<int, 3> places{3, 4, 5};
+
+std::int64_t spawn(const std::string& program, const DeviceInfo& device, const std::array<int, 3>& descriptors) {
+  posix_spawn_file_actions_t actions;
+  if (::posix_spawn_file_actions_init(&actions) != 0) return -1;
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    ::posix_spawn_file_actions_addopen(&actions, standard, "/dev/null", O_RDWR, 0);
+  for (std::size_t i = 0; i < places.size(); ++i) ::posix_spawn_file_actions_adddup2(&actions, descriptors[i], places[i]);
+#if __GLIBC_PREREQ(2, 34)
+  ::posix_spawn_file_actions_addclosefrom_np(&actions, places.back() + 1);
+#endif
+  std::array<std::string, 3> words{program, std::to_string(device.platform_index), std::to_string(device.device_index)};
+  std::array<char*, 4> arguments{words[0].data(), words[1].data(), words[2].data(), nullptr};
+  pid_t process = -1;
+  const int failure = ::posix_spawn(&process, program.c_str(), &actions, nullptr, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  return failure == 0 ? process : -1;
+}
+
+std::pair<Descriptor, Descriptor> pipe() {
+  std::array<int, 2> ends{-1, -1};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) ends = {-1, -1};
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+/// Notes what the processes say is done until all of them have ended or nothing more comes: how many kernels.
+std::size_t follow(int done, const std::vector<Job>& jobs, Notes& notes, std::chrono::seconds patience) {
+  std::size_t kernels = 0;
+  for (;;) {
+    pollfd waiting{done, POLLIN, 0};
+    const int ready = ::poll(&waiting, 1, static_cast<int>(std::chrono::milliseconds(patience).count()));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return kernels;
+    std::uint32_t job = 0;
+    const auto size = ::read(done, &job, sizeof job);
+    if (size < 0 && errno == EINTR) continue;
+    if (size != sizeof job || job >= jobs.size()) return kernels;
+    notes.add(jobs[job].kernels);
+    kernels += jobs[job].kernels.size();
+  }
+}
+
+}  // namespace
+
+BuildProcesses build_processes(const DeviceInfo& device) {
+  BuildProcesses result;
+  if (!has_quirk(device, "pocl-builds")) return result;
+  const auto folder = env::pocl_cache_folder();
+  Dl_info here{};
+  if (!folder || ::access(folder->c_str(), W_OK) != 0 || ::dladdr(reinterpret_cast<void*>(&build_processes), &here) == 0)
+    return result;
+  std::error_code code;
+  const auto library = std::filesystem::canonical(here.dli_fname, code);
+  result.program = (library.parent_path() / "clnet" / "clnet-build-kernels").string();
+  result.folder = *folder;
+  if (code || ::access(result.program.c_str(), X_OK) != 0) return result;
+  const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+  result.count = env::integer("CLNET_BUILD_PROCESSES", 1, 64).value_or(std::min(cores, most_processes));
+  return result;
+}
+
+std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes) {
+  if (processes.count <= 1 || kernels.size() < fewest) return 0;
+  const auto start = std::chrono::steady_clock::now();
+  // One plan at a time: the next one may want the same kernels.
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  static auto& all_notes = *new std::map<std::string, Notes>;
+  auto& notes = all_notes.try_emplace(processes.folder, processes.folder).first->second;
+  const auto jobs = jobs_of(device, kernels, notes);
+  std::size_t wanted = 0;
+  for (const auto& job : jobs) wanted += job.kernels.size();
+  if (jobs.size() < 2 || wanted < fewest) return 0;
+
+  json text = json::array();
+  std::string numbers;
+  for (std::uint32_t i = 0; i < jobs.size(); ++i) {
+    text.push_back(jobs[i].text);
+    numbers.append(reinterpret_cast<const char*>(&i), sizeof i);
+  }
+  const Descriptor texts(::memfd_create("clnet-kernels", MFD_CLOEXEC));
+  auto [orders, order] = pipe();
+  auto [done, say] = pipe();
+  // More numbers than a pipe holds would wait for a reader.
+  if (texts.number() < 0 || orders.number() < 0 || done.number() < 0 || numbers.size() > 60000 ||
+      !put(texts.number(), text.dump(-1, ' ', false, json::error_handler_t::replace)) || !put(order.number(), numbers))
+    return 0;
+  order.close();
+
+  std::vector<pid_t> running;
+  const auto count = std::min(processes.count, static_cast<std::int64_t>(jobs.size()));
+  while (std::ssize(running) < count) {
+    const auto process = spawn(processes.program, device, {texts.number(), orders.number(), say.number()});
+    if (process < 0) break;
+    running.push_back(static_cast<pid_t>(process));
+  }
+  say.close();
+  const auto built = follow(done.number(), jobs, notes, processes.patience);
+  for (const auto process : running) {
+    // Those that have ended by themselves do not mind.
+    ::kill(process, SIGKILL);
+    while (::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  logging::print(logging::Level::plan, "{} of {} kernels compiled by {} processes in {:.0f} ms", built, wanted, running.size(),
+                 std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  return built;
+}
+
+#else
+
+BuildProcesses build_processes(const DeviceInfo&) { return {}; }
+std::size_t build_ahead(const DeviceInfo&, const std::vector<KernelToBuild>&, const BuildProcesses&) { return 0; }
+
+#endif
+
+}  // namespace clnet::ocl

@@ -1,0 +1,55 @@
+// Kernels compiled before their first launch by several processes, for drivers that compile one at a time in a process and keep
+// what they compiled on disk (the quirk pocl-builds).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "clnet/device.h"
+#include "lib/cl/program_cache.h"
+
+namespace clnet::ocl {
+
+/// What a process of its own needs to run the first group of a launch on memory of its own, filled with zeros: the driver
+/// compiles a kernel when it runs.
+struct KernelToBuild {
+  struct Buffer {
+    std::size_t bytes = 0;
+  };
+  struct Local {
+    std::size_t bytes = 0;
+  };
+  struct Scalar {
+    std::size_t bytes = 0;
+    std::uint64_t bits = 0;
+  };
+  using Argument = std::variant<Buffer, Local, Scalar, std::uint64_t, std::int32_t, float>;
+
+  ProgramSource program;
+  std::string function;
+  std::vector<std::size_t> local;
+  std::vector<Argument> arguments;
+};
+
+/// How the processes are made; what is not given is found.
+struct BuildProcesses {
+  std::string program;  ///< clnet-build-kernels
+  std::string folder;   ///< where the driver keeps what it compiled; which kernels are there is noted in a file of clnet's
+  std::int64_t count = 1;
+  std::chrono::seconds patience{60};  ///< without a program built; they are killed then
+};
+
+/// The processes for a device; a count of 1 where they are of no use: drivers that need none, one core, no cache on disk, no
+/// program (it stands in the folder `clnet` beside the library), or CLNET_BUILD_PROCESSES=1.
+CLNET_API BuildProcesses build_processes(const DeviceInfo& device);
+
+/// Has those kernels compiled that were not before, unless they are too few for the effort: how many the processes compiled.
+/// Whatever goes wrong there costs time only, as the driver compiles in this process what is missing.
+CLNET_API std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels,
+                                  const BuildProcesses& processes);
+
+}  // namespace clnet::ocl

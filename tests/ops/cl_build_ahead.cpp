@@ -1,0 +1,125 @@
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "lib/cl/build_ahead.h"
+#include "lib/cl/context.h"
+#include "tests/support/skip.h"
+#include "tests/support/temporary.h"
+
+using namespace clnet;
+using namespace clnet::ocl;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A kernel that nobody compiled before.
+KernelToBuild fresh(const std::string& name, const std::string& body) {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  return {{name,
+           "kernel void " + name + "(global int* x, const ulong at, const int by, const float f, local int* l) { " + body + " }",
+           {{"STAMP", std::to_string(now)}}},
+          name,
+          {1},
+          {KernelToBuild::Buffer{64}, std::uint64_t{3}, std::int32_t{2}, 0.5F, KernelToBuild::Local{16}}};
+}
+
+std::vector<KernelToBuild> several() {
+  std::vector<KernelToBuild> kernels;
+  for (const char* name : {"one", "two", "three", "four", "five"})
+    kernels.push_back(fresh(name, "x[at] = (int)(STAMP) / by + (int)f;"));
+  return kernels;
+}
+
+/// A folder that stands for the driver's, so that the notes in it are this test's. What is compiled goes to the driver's own.
+struct Processes : BuildProcesses {
+  explicit Processes(const DeviceInfo& device) : BuildProcesses(build_processes(device)) {
+    count = 2;
+    folder = notes.path();
+  }
+  test::Folder notes;
+};
+
+fs::path script(const test::Folder& folder, const std::string& text) {
+  const auto path = fs::path(folder.path()) / "script";
+  std::ofstream(path) << "#!/bin/sh\n" << text << '\n';
+  fs::permissions(path, fs::perms::owner_all);
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("building ahead: each kernel once, whatever becomes of the others") {
+  const auto device = Device::current().info();
+  Processes processes(device);
+  if (processes.program.empty()) return test::skip("a driver that compiles several kernels at once");
+  REQUIRE(fs::exists(processes.program));
+
+  auto kernels = several();
+  CHECK(build_ahead(device, kernels, processes) == 5);
+  CHECK(build_ahead(device, kernels, processes) == 0);
+  // In a new process the file tells.
+  std::ifstream file(fs::path(processes.folder) / "clnet-kernels");
+  int lines = 0;
+  for (std::string line; std::getline(file, line);) ++lines;
+  CHECK(lines == 5);
+
+  kernels = several();
+  kernels.push_back(fresh("wrong", "this is no kernel"));
+  kernels.push_back(fresh("crash", "*(global int*)(ulong)by = 1;"));
+  kernels.push_back(kernels.front());
+  CHECK(build_ahead(device, kernels, processes) == 5);
+
+  kernels.resize(3);
+  for (auto& kernel : kernels) kernel.program.defines["OTHER"] = "1";
+  CHECK(build_ahead(device, kernels, processes) == 0);
+}
+
+TEST_CASE("building ahead: what it compiled is what runs") {
+  const auto device = Device::current().info();
+  Processes processes(device);
+  if (processes.program.empty()) return test::skip("a driver that compiles several kernels at once");
+  auto kernels = several();
+  REQUIRE(build_ahead(device, kernels, processes) == 5);
+
+  const auto context = Device::current().context();
+  const BufferPtr out = context->memory().allocate(64, "out");
+  context->fill(*out, 0, out->bytes(), 0);
+  cl::Kernel kernel = context->programs().kernel(kernels[0].program, "one");
+  kernel.setArg(0, out->memory());
+  kernel.setArg(1, cl_ulong{3});
+  kernel.setArg(2, cl_int{1});
+  kernel.setArg(3, 7.0F);
+  kernel.setArg(4, 16, nullptr);
+  context->launch(kernel, cl::NDRange(1), cl::NDRange(1), {"one", "", 4, 0});
+  int value = 0;
+  context->read(*out, 12, &value, 4);
+  const auto stamp = static_cast<std::int32_t>(std::stoll(kernels[0].program.defines["STAMP"]));
+  CHECK(value == static_cast<std::int32_t>(static_cast<std::uint32_t>(stamp) + 7U));
+}
+
+TEST_CASE("building ahead: processes that fail or hang cost time only") {
+  const auto device = Device::current().info();
+  Processes processes(device);
+  if (processes.program.empty()) return test::skip("a driver that compiles several kernels at once");
+  const auto kernels = several();
+  processes.program = "/nonexistent/clnet-build-kernels";
+  CHECK(build_ahead(device, kernels, processes) == 0);
+  const test::Folder folder;
+  processes.program = script(folder, "exit 3").string();
+  CHECK(build_ahead(device, kernels, processes) == 0);
+  processes.program = script(folder, "printf abcd >&5").string();
+  CHECK(build_ahead(device, kernels, processes) == 0);
+  processes.program = script(folder, "exec sleep 100").string();
+  processes.patience = std::chrono::seconds(1);
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(build_ahead(device, kernels, processes) == 0);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
+  // A folder that takes no notes.
+  Processes silent(device);
+  silent.folder = "/proc/none";
+  CHECK(build_ahead(device, several(), silent) == 5);
+}
