@@ -16,6 +16,7 @@
 #include "lib/base/env.h"
 #include "lib/cl/devices.h"
 #include "lib/cl/quirks.h"
+#include "lib/exec/choose/device_class.h"
 #include "tools/help.h"
 #include "tools/self_test/check.h"
 
@@ -87,6 +88,8 @@ void print(const DeviceInfo& info, bool chosen) {
                                   info.sub_group_size, info.matrix_units ? "" : "no "));
   row("float vector",
       fmt::format("{} wide, kernels for {}", info.native_float_width, info.prefers_vector_kernels ? "CPUs" : "GPUs"));
+  const auto& kind = clnet::exec::device_class(info);
+  row("class", fmt::format("{}: {}", kind.name, kind.what));
   row("capabilities", fmt::format("{}", fmt::join(capabilities(info), ", ")));
   for (const std::string& name : info.quirks) {
     for (const auto& quirk : clnet::ocl::quirks()) {
@@ -117,6 +120,7 @@ ordered_json to_json(const DeviceInfo& info, bool chosen) {
           {"generation", info.generation},
           {"sub_group_size", info.sub_group_size},
           {"matrix_units", info.matrix_units},
+          {"class", clnet::exec::device_class(info).name},
           {"base_address_alignment", info.base_address_alignment},
           {"native_float_width", info.native_float_width},
           {"prefers_vector_kernels", info.prefers_vector_kernels},

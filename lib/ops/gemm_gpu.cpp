@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 #include <utility>
 
+#include "lib/exec/choose/device_class.h"
 #include "lib/ops/rows.h"
 
 namespace clnet::ops {
@@ -16,10 +16,9 @@ namespace {
 constexpr std::int64_t most_elements = 16 << 20;
 constexpr std::int64_t most_parts = 256;
 
-constexpr std::array tiles{
-    RatedTile{{128, 128, 8, 8, 8}, 0.83}, RatedTile{{64, 128, 8, 8, 4}, 0.75}, RatedTile{{64, 64, 16, 4, 4}, 0.69},
-    RatedTile{{32, 32, 16, 2, 2}, 0.30},  RatedTile{{16, 16, 8, 2, 2}, 0.25},
-};
+/// In the order of DeviceClass::tiles.
+constexpr std::array<GemmTile, exec::gemm_tiles> tiles{
+    {{128, 128, 8, 8, 8}, {64, 128, 8, 8, 4}, {64, 64, 16, 4, 4}, {32, 32, 16, 2, 2}, {16, 16, 8, 2, 2}}};
 
 bool takes(const DeviceInfo& device, const GemmTile& tile) {
   return tile.items() <= static_cast<std::int64_t>(device.max_work_group_size) &&
@@ -67,7 +66,7 @@ GemmCut::GemmCut(std::int64_t k, std::int64_t wanted, std::int64_t unit) {
 }
 
 bool has_gemm_tile(const DeviceInfo& device) {
-  return std::any_of(tiles.begin(), tiles.end(), [&](const RatedTile& known) { return takes(device, known.tile); });
+  return std::any_of(tiles.begin(), tiles.end(), [&](const GemmTile& tile) { return takes(device, tile); });
 }
 
 std::vector<exec::Config> gemm_configs(const GemmExtents& extents, std::span<const RatedTile> rated, double per_element,
@@ -93,9 +92,10 @@ std::vector<exec::Config> gemm_configs(const GemmExtents& extents, std::span<con
 }
 
 std::vector<exec::Config> gemm_configs(const GemmExtents& extents, const DeviceInfo& device) {
+  const auto& rates = exec::device_class(device).tiles;
   std::vector<RatedTile> taken;
-  std::copy_if(tiles.begin(), tiles.end(), std::back_inserter(taken),
-               [&](const RatedTile& rated) { return takes(device, rated.tile); });
+  for (std::size_t i = 0; i < tiles.size(); ++i)
+    if (takes(device, tiles[i])) taken.push_back({tiles[i], rates[i]});
   return gemm_configs(extents, taken, 16, device);
 }
 

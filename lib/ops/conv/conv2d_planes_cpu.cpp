@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "lib/exec/choose/device_class.h"
 #include "lib/ops/conv/conv2d_cpu.h"
 
 namespace clnet::ops {
@@ -44,16 +45,16 @@ std::vector<Sums> choices(std::int64_t outs, const DeviceInfo& device) {
   return result;
 }
 
-/// In cycles, where two vectors of 8 or one of 16 are multiplied in one: whole tiles, though pixels may fill them in part only,
-/// and storing what is left of a row element by element.
-double cost(const Conv2dProblem& p, bool backward, const Sums& sums) {
+/// In cycles: whole tiles, though pixels may fill them in part only, and storing what is left of a row element by element.
+double cost(const Conv2dProblem& p, bool backward, const Sums& sums, const exec::DeviceClass& kind) {
+  const double instruction = kind.instruction(sums.lanes);
   const auto ins = backward ? p.group_out() : p.group_in(), outs = backward ? p.group_in() : p.group_out();
   double cycles = 0;
   for (const auto& [v, h] : grids(p, backward)) {
     const auto block = rows_of(v, row_pitch(h), ins), tiles = ceil_div(v.count, block) * ceil_div(block, sums.rows);
     const auto across = ceil_div(h.count, sums.columns * sums.lanes), rest = h.target_step == 1 ? h.count % sums.lanes : h.count;
     const auto terms = static_cast<double>(sums.rows * sums.columns * sums.outs * ins * v.taps * h.taps);
-    cycles += static_cast<double>(ceil_div(outs, sums.outs) * tiles * across) * terms * static_cast<double>(sums.lanes) / 16 +
+    cycles += static_cast<double>(ceil_div(outs, sums.outs) * tiles * across) * terms * instruction +
               2 * static_cast<double>(outs * v.count * rest);
   }
   return cycles;
@@ -169,17 +170,19 @@ std::optional<std::string> conv2d_planes_cpu_declines(const Conv2dProblem& p, Co
 }
 
 std::vector<exec::Config> conv2d_planes_cpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  const auto& kind = exec::device_class(device);
   std::vector<exec::Config> result;
   if (pass == Conv2dPass::backward_weights) {
     auto widths = vector_widths(device);
-    std::stable_sort(widths.begin(), widths.end(), [&](auto a, auto b) { return ceil_div(p.ow, a) * a < ceil_div(p.ow, b) * b; });
+    const auto row = [&](auto lanes) { return static_cast<double>(ceil_div(p.ow, lanes)) * kind.instruction(lanes); };
+    std::stable_sort(widths.begin(), widths.end(), [&](auto a, auto b) { return row(a) < row(b); });
     for (const auto width : widths) result.push_back({{"lanes", width}});
     return result;
   }
   const bool backward = pass == Conv2dPass::backward_data;
   auto found = choices(backward ? p.group_in() : p.group_out(), device);
   std::stable_sort(found.begin(), found.end(),
-                   [&](const Sums& a, const Sums& b) { return cost(p, backward, a) < cost(p, backward, b); });
+                   [&](const Sums& a, const Sums& b) { return cost(p, backward, a, kind) < cost(p, backward, b, kind); });
   for (const auto& sums : found)
     result.push_back({{"lanes", sums.lanes}, {"rows", sums.rows}, {"columns", sums.columns}, {"outs", sums.outs}});
   return result;

@@ -1,0 +1,142 @@
+#include "lib/cl/vector_rate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "clnet/error.h"
+#include "lib/base/env.h"
+#include "lib/base/file.h"
+#include "lib/base/hash.h"
+#include "lib/base/log.h"
+#include "lib/cl/check.h"
+#include "lib/cl/devices.h"
+#include "lib/cl/program_cache.h"
+
+namespace clnet::ocl {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t largest_file = 1 << 16;
+
+std::string name_of(const DeviceInfo& device) { return fmt::format("{} | {}", device.name, device.driver_version); }
+
+void keep(const DeviceInfo& device, VectorRate rate) {
+  const auto path = vector_rate_file(device);
+  if (!path) return;
+  try {
+    std::error_code code;
+    std::filesystem::create_directories(std::filesystem::path(*path).parent_path(), code);
+    file::replace(*path, json{{"for", name_of(device)}, {"16 lanes", rate == VectorRate::full ? "full" : "half"}}.dump(
+                             1, ' ', false, json::error_handler_t::replace) +
+                             "\n");
+  } catch (const FileError& error) {
+    logging::print(logging::Level::plan, "how fast vectors are is not kept on disk: {}", error.what());
+  }
+}
+
+VectorRate measured(const DeviceInfo& device) {
+  for (const auto& candidate : candidates()) {
+    const auto& info = candidate.info;
+    if (info.platform_index != device.platform_index || info.device_index != device.device_index || info.name != device.name)
+      continue;
+    try {
+      return measure_vector_rate(candidate.device, info);
+    } catch (const Error& error) {
+      logging::print(logging::Level::plan, "how fast vectors are could not be measured: {}", error.what());
+    }
+  }
+  return VectorRate::not_measured;
+}
+
+}  // namespace
+
+std::optional<std::string> vector_rate_file(const DeviceInfo& device) {
+  const auto folder = env::cache_folder();
+  if (!folder) return std::nullopt;
+  const auto name = Hash().add(device.name).add(device.driver_version).hex();
+  return (std::filesystem::path(*folder) / fmt::format("vector-rate-{}.json", name)).string();
+}
+
+std::optional<VectorRate> known_vector_rate(const DeviceInfo& device) {
+  const auto path = vector_rate_file(device);
+  std::error_code code;
+  if (!path || !std::filesystem::exists(*path, code)) return std::nullopt;
+  try {
+    const auto content = json::parse(file::read(*path, largest_file));
+    const auto rate = content.at("16 lanes").get<std::string>();
+    if (content.at("for").get<std::string>() != name_of(device)) return std::nullopt;
+    if (rate == "full") return VectorRate::full;
+    if (rate == "half") return VectorRate::half;
+    logging::print(logging::Level::plan, "what is known of vectors is ignored: {} says '{}'", *path, rate);
+  } catch (const FileError& error) {
+    logging::print(logging::Level::plan, "what is known of vectors is ignored: {}", error.what());
+  } catch (const json::exception&) {
+    logging::print(logging::Level::plan, "what is known of vectors is ignored: {} is damaged", *path);
+  }
+  return std::nullopt;
+}
+
+VectorRate vector_rate(const DeviceInfo& device) {
+  if (!device.prefers_vector_kernels || device.native_float_width < 16) return VectorRate::not_measured;
+  // Never destroyed: at exit another thread may still plan.
+  static auto& mutex = *new std::mutex;
+  static auto& rates = *new std::map<std::string, VectorRate>;
+  const auto key = fmt::format("{}:{} {}", device.platform_index, device.device_index, name_of(device));
+  const std::lock_guard lock(mutex);
+  if (const auto found = rates.find(key); found != rates.end()) return found->second;
+  auto rate = known_vector_rate(device);
+  if (!rate) {
+    rate = measured(device);
+    if (*rate != VectorRate::not_measured) keep(device, *rate);
+  }
+  return rates[key] = *rate;
+}
+
+VectorRate measure_vector_rate(const ::cl::Device& device, const DeviceInfo& info) {
+  using Clock = std::chrono::steady_clock;
+  return checked(fmt::format("measuring the vectors of {}", info.name), [&] {
+    const ::cl::Context context(device);
+    const ::cl::CommandQueue queue(context, device);
+    const ::cl::Buffer sum(context, CL_MEM_READ_WRITE, sizeof(float));
+    ProgramCache programs(context, device, info);
+    std::array<::cl::Kernel, 2> kernels;
+    for (std::size_t which = 0; which < 2; ++which) {
+      kernels[which] =
+          programs.kernel({.name = "vector_rate_probe", .source = {}, .defines = {}}, which == 0 ? "multiply_8" : "multiply_16");
+      kernels[which].setArg(0, sum);
+      kernels[which].setArg(1, 0.5F);
+    }
+    const auto seconds = [&](::cl::Kernel& kernel, int steps) {
+      kernel.setArg(2, steps);
+      const auto start = Clock::now();
+      queue.enqueueNDRangeKernel(kernel, ::cl::NullRange, ::cl::NDRange(1), ::cl::NDRange(1));
+      queue.finish();
+      return std::chrono::duration<double>(Clock::now() - start).count();
+    };
+    float zero = 0, computed = 0;
+    queue.enqueueWriteBuffer(sum, true, 0, sizeof zero, &zero);
+    // The first run may compile; a simulator would not end with as many steps as a core does in a millisecond.
+    constexpr int few = 256, many = 1 << 18;
+    std::array<double, 2> best{1e9, 1e9};
+    for (auto& kernel : kernels) seconds(kernel, 1);
+    if (seconds(kernels[0], few) > 1e-3) return VectorRate::not_measured;
+    for (int round = 0; round < 5; ++round)
+      for (std::size_t which = 0; which < 2; ++which) best[which] = std::min(best[which], seconds(kernels[which], many));
+    queue.enqueueReadBuffer(sum, true, 0, sizeof computed, &computed);
+    if (computed == 0) return VectorRate::not_measured;
+    const auto rate = best[1] < 1.4 * best[0] ? VectorRate::full : VectorRate::half;
+    logging::print(logging::Level::plan, "vectors of 16 lanes take {:.2f} times as long as vectors of 8", best[1] / best[0]);
+    return rate;
+  });
+}
+
+}  // namespace clnet::ocl

@@ -1,0 +1,27 @@
+// How fast a CPU runs vectors of 16 lanes, which some cores run as two halves: measured once for a device, then remembered.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "clnet/device.h"
+#include "lib/cl/opencl.h"
+
+namespace clnet::ocl {
+
+/// What an instruction on 16 lanes costs: as much as one on 8, or as two. not_measured: the device has no such vectors, computes
+/// nothing (the null driver), is not here, or is too slow to be measured (simulators).
+enum class VectorRate : std::uint8_t { not_measured, full, half };
+
+/// Measured, in some milliseconds, when it is first asked for, and kept in the cache folder for this device and driver before
+/// anything is made of it: noise changes no later run. Several threads may ask.
+CLNET_API VectorRate vector_rate(const DeviceInfo& device);
+/// What was measured before.
+CLNET_API std::optional<VectorRate> known_vector_rate(const DeviceInfo& device);
+/// The file in which it is kept; nothing without a cache folder.
+CLNET_API std::optional<std::string> vector_rate_file(const DeviceInfo& device);
+/// Throws DeviceError where the device fails.
+CLNET_API VectorRate measure_vector_rate(const ::cl::Device& device, const DeviceInfo& info);
+
+}  // namespace clnet::ocl
