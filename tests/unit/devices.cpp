@@ -69,7 +69,7 @@ TEST_CASE("quirks are recognised by what a device says, and are noted") {
   apply_quirks(pocl);
   CHECK(pocl.local_memory == 1 << 20);
   CHECK(pocl.caches_programs);
-  CHECK(pocl.quirks.size() == 5);
+  CHECK(pocl.quirks.size() == 6);
 
   DeviceInfo llvmpipe = device(0, 0, DeviceType::cpu, "llvmpipe (LLVM 15.0.6, 256 bits)", 8);
   llvmpipe.native_float_width = 8;
