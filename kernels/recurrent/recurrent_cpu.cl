@@ -76,33 +76,45 @@ static inline VFLOAT tanh_lanes(const VFLOAT x) {
   return select(select(far, -far, x < 0.0f), near, size < 0.625f);
 }
 
-// total[r][v] = sum over k of a[r][k] times vector v of row k of the panel w.
-static inline void multiply(const global float *const a[ROWS], const global float *w, const int depth, VFLOAT total[ROWS][VECTORS]) {
-  for (int r = 0; r < ROWS; ++r)
-    for (int v = 0; v < VECTORS; ++v) total[r][v] = (VFLOAT)(0.0f);
-  for (int begin = 0; begin < depth; begin += CLNET_BLOCK) {
-    const int end = BLOCK_END(begin, CLNET_BLOCK, depth);
-    VFLOAT sum[ROWS][VECTORS];
-    #pragma unroll
-    for (int r = 0; r < ROWS; ++r)
-      #pragma unroll
-      for (int v = 0; v < VECTORS; ++v) sum[r][v] = (VFLOAT)(0.0f);
-    for (int k = begin; k < end; ++k) {
-      VFLOAT right[VECTORS];
-      #pragma unroll
-      for (int v = 0; v < VECTORS; ++v) right[v] = *(const global any_vector *)(w + (k * VECTORS + v) * VW);
-      #pragma unroll
-      for (int r = 0; r < ROWS; ++r) {
-        const VFLOAT left = (VFLOAT)(a[r][k]);
-        #pragma unroll
-        for (int v = 0; v < VECTORS; ++v) sum[r][v] += left * right[v];
-      }
-    }
-    #pragma unroll
-    for (int r = 0; r < ROWS; ++r)
-      #pragma unroll
-      for (int v = 0; v < VECTORS; ++v) total[r][v] += sum[r][v];
+// total[r][v] = sum over k of a[r][k] times vector v of row k of the panel w, for r below a constant `rows`.
+#define MULTIPLY(name, rows)                                                                                                      \
+  static inline void name(const global float *const a[ROWS], const global float *w, const int depth, VFLOAT total[ROWS][VECTORS]) { \
+    for (int r = 0; r < rows; ++r)                                                                                                \
+      for (int v = 0; v < VECTORS; ++v) total[r][v] = (VFLOAT)(0.0f);                                                             \
+    for (int begin = 0; begin < depth; begin += CLNET_BLOCK) {                                                                    \
+      const int end = BLOCK_END(begin, CLNET_BLOCK, depth);                                                                       \
+      VFLOAT sum[rows][VECTORS];                                                                                                  \
+      UNROLLED for (int r = 0; r < rows; ++r)                                                                                     \
+        UNROLLED for (int v = 0; v < VECTORS; ++v) sum[r][v] = (VFLOAT)(0.0f);                                                    \
+      for (int k = begin; k < end; ++k) {                                                                                         \
+        VFLOAT right[VECTORS];                                                                                                    \
+        UNROLLED for (int v = 0; v < VECTORS; ++v) right[v] = *(const global any_vector *)(w + (k * VECTORS + v) * VW);           \
+        UNROLLED for (int r = 0; r < rows; ++r) {                                                                                 \
+          const VFLOAT left = (VFLOAT)(a[r][k]);                                                                                  \
+          UNROLLED for (int v = 0; v < VECTORS; ++v) sum[r][v] += left * right[v];                                                \
+        }                                                                                                                         \
+      }                                                                                                                           \
+      UNROLLED for (int r = 0; r < rows; ++r)                                                                                     \
+        UNROLLED for (int v = 0; v < VECTORS; ++v) total[r][v] += sum[r][v];                                                      \
+    }                                                                                                                             \
   }
+#define UNROLLED _Pragma("unroll")
+
+MULTIPLY(multiply, ROWS)
+#if REST > 0
+MULTIPLY(multiply_rest, REST)
+#endif
+
+// Of the last rows, REST or fewer, no more are multiplied than there are.
+static inline void multiply_some(const global float *const a[ROWS], const global float *w, const int depth, const int rows,
+                                 VFLOAT total[ROWS][VECTORS]) {
+#if REST > 0
+  if (rows <= REST) {
+    multiply_rest(a, w, depth, total);
+    return;
+  }
+#endif
+  multiply(a, w, depth, total);
 }
 
 #if !BACKWARD
@@ -122,7 +134,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void recurrent_cpu(
           a[r] = step == 0 || prior >= LENGTH(row, steps) ? PTR(h0) + row * hidden : PTR(y) + (prior * batch + row) * hidden;
         }
         VFLOAT total[ROWS][VECTORS];
-        multiply(a, PTR(packed) + j * width, hidden, total);
+        multiply_some(a, PTR(packed) + j * width, hidden, end - n, total);
         SELDOM for (int r = 0; r < min(ROWS, end - n); ++r)
           SELDOM for (int v = 0; v < UNITS; ++v) {
             const int unit = j + v * VW, lanes = hidden - unit;
@@ -211,7 +223,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void recurrent_backward_cp
         if (step > 0) {
           const global float *a[ROWS];
           for (int r = 0; r < ROWS; ++r) a[r] = products + (after * batch + min(n + r, end - 1)) * width;
-          multiply(a, PTR(packed) + j * width, width, total);
+          multiply_some(a, PTR(packed) + j * width, width, end - n, total);
         } else {
           for (int r = 0; r < ROWS; ++r)
             for (int v = 0; v < VECTORS; ++v) total[r][v] = (VFLOAT)(0.0f);

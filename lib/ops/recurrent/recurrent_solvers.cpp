@@ -50,7 +50,11 @@ Tile tile_of(const RecurrentProblem& p, const DeviceInfo& device) {
 void cpu_lower(const RecurrentProblem& p, exec::Recorder& recorder) {
   const auto tile = tile_of(p, recorder.device());
   const auto configure = [&](exec::Launch& target, bool pack) -> exec::Launch& {
-    return target.define("VW", tile.width).define("UNITS", tile.units).define("ROWS", tile.rows).define("PACK", pack);
+    return target.define("VW", tile.width)
+        .define("UNITS", tile.units)
+        .define("ROWS", tile.rows)
+        .define("REST", tile.rows_each % tile.rows)
+        .define("PACK", pack);
   };
   const auto packed = recorder.cached({Shape{tile.panels * tile.units * tile.width * p.width()}, Dtype::f32}, p.weight);
   configure(recorder.kernel("recurrent_cpu", p.backward ? "recurrent_pack_backward" : "recurrent_pack"), true)
