@@ -21,6 +21,7 @@ namespace {
 constexpr const char* plain_options = "-cl-std=CL1.2 -w";
 /// With the guard of PoCL's header, which is then left out.
 constexpr const char* declared_options = "-cl-std=CL1.2 -w -D_OPENCL_H_";
+constexpr const char* large_options = "-cl-std=CL1.2 -w -cl-intel-256-GRF-per-thread";
 
 /// Equal for equal programs only: every part is followed by its length.
 std::string key_of(const ProgramSource& program) {
@@ -110,6 +111,7 @@ struct ProgramCache::State {
   cl::Program make(const ProgramSource& source) {
     const std::string text = full_source(source);
     logging::print(logging::Level::source, "source of {}:\n{}", source.name, numbered(text));
+    if (source.defines.contains(std::string(large_register_file))) return make(source.name, text, large_options);
     if (!declares_builtins || !(source.source.empty() || source.few_builtins)) return make(source.name, text, plain_options);
     try {
       return make(source.name, kernel_file("builtins.clh").value() + text, declared_options);
