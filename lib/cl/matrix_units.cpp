@@ -32,8 +32,8 @@ using nlohmann::json;
 /// Those of Intel's extension have operands for sub-groups of 8 where there are such, and for 16 where these are the smallest.
 constexpr std::array emulations{MatrixUnit{"emulated", 32}, MatrixUnit{"emulated_dpas8", 8}, MatrixUnit{"emulated_dpas16", 16}};
 constexpr auto& emulated = emulations[0];
-constexpr MatrixUnit dpas8{"dpas8", 8}, dpas16{"dpas16", 16}, mma_sm75{"mma_sm75", 32}, mma_sm80{"mma_sm80", 32}, wmma{"wmma", 32},
-    mfma{"mfma", 64};
+constexpr MatrixUnit dpas8{"dpas8", 8}, dpas16{"dpas16", 16}, mma_sm75{"mma_sm75", 32}, mma_sm80{"mma_sm80", 32},
+    wmma{"wmma", 32}, mfma{"mfma", 64};
 
 constexpr std::uint64_t largest_file = 1 << 20;
 constexpr std::string_view begun = "begun";
@@ -245,8 +245,9 @@ std::string try_matrix_unit(const ::cl::Device& device, const DeviceInfo& info, 
       // The compiler's words, without the source.
       const std::string_view text = error.what();
       const auto words = text.substr(0, text.find("\nThe source"));
-      // A driver that is short of memory has not refused the program.
-      if (words.find("CL_BUILD_PROGRAM_FAILURE") == words.npos) throw DeviceError(std::string(words));
+      // A driver that is short of memory has refused neither the program nor how it is to be built.
+      const auto refused = [&](std::string_view by) { return words.find(by) != words.npos; };
+      if (!refused("CL_BUILD_PROGRAM_FAILURE") && !refused("CL_INVALID_BUILD_OPTIONS")) throw DeviceError(std::string(words));
       return std::string(words);
     }
     kernel.setArg(0, inputs[0]);
