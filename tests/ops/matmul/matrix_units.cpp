@@ -143,7 +143,9 @@ TEST_CASE("every tile for matrix units computes the same") {
     };
     const auto& device = Device::current().info();
     if (device.type == DeviceType::cpu)
-      for (const auto& other : {gpu("sm_86"), intel(8), intel(16)}) list(other);
+      // Of Intel's one dtype is enough, as words lie alike and every program is compiled.
+      for (const auto& other : dtype == Dtype::f16 ? std::vector{gpu("sm_86"), intel(8), intel(16)} : std::vector{gpu("sm_86")})
+        list(other);
     else
       configs = ops::matmul_gpu_matrix_units_configs(square(dtype, 128), device);
     CHECK(configs.size() >= 2);
