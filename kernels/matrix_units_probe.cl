@@ -25,7 +25,7 @@ UNIT_INLINE void bring(local unit_stored *to, global const unit_stored *from, co
   }
 
 // a: 16 rows, b: 16 columns, of UNIT_DEPTH elements each; c: the sums, which begin with the row's number, four times.
-__attribute__((reqd_work_group_size(UNIT_WAVE, 1, 1))) kernel void matrix_units_probe(
+UNIT_ATTRIBUTES __attribute__((reqd_work_group_size(UNIT_WAVE, 1, 1))) kernel void matrix_units_probe(
     global const unit_stored *a, global const unit_stored *b, global float *c) {
   local unit_stored tile_a[16 * LONGEST_LINE] __attribute__((aligned(16))), tile_b[16 * LONGEST_LINE] __attribute__((aligned(16)));
   UNIT_MEMORY(1)

@@ -37,6 +37,7 @@ struct DeviceInfo {
   std::string generation;       ///< of a GPU, as compilers call it ("sm_86", "gfx1100"); empty where the driver does not tell
   std::size_t sub_group_size =
       0;  ///< work-items that run together, the most where a compiler chooses; 0: the driver does not tell
+  std::size_t smallest_sub_group = 0;     ///< the fewest that a kernel can ask for; 0: it cannot, or the driver does not tell
   std::size_t cache = 0, cache_line = 0;  ///< bytes of the last cache before global memory; 0: the driver does not tell
   bool matrix_units = false;              ///< its generation multiplies small matrices in units of their own
   bool fp16 = false, fp64 = false, subgroups = false, images = false;

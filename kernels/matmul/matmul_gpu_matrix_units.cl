@@ -76,7 +76,7 @@ UNIT_INLINE void copy(local unit_stored *chunk, global const unit_stored *from, 
 
 // From `first` on k is cut into parts of `part` elements, a multiple of UNIT_CHUNK, whose results follow one another in c (part_stride
 // apart). ADD: to what c holds.
-__attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void matmul_gpu_matrix_units(
+UNIT_ATTRIBUTES __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void matmul_gpu_matrix_units(
     IN(a), IN(b), IN(bias), OUT(c), const int has_bias, const int m, const int n, const int all_k, const int a_batch,
     const int b_batch, const int c_batch, const int first, const int part, const int parts, const int part_stride EPILOGUE_PARAMETERS) {
   local unit_stored slices[2 * (A_SLICE + B_SLICE)] __attribute__((aligned(16)));

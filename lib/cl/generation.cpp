@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <tuple>
+#include <utility>
 
 namespace clnet::ocl {
 
@@ -21,11 +23,15 @@ T ask(const cl::Device& device, cl_device_info what) {
   return clGetDeviceInfo(device(), what, sizeof value, &value, nullptr) == CL_SUCCESS ? value : T{0};
 }
 
-std::size_t largest_sub_group(const cl::Device& device) {
+/// The smallest and the largest; zeros where the driver does not tell.
+std::pair<std::size_t, std::size_t> sub_groups(const cl::Device& device) {
   std::array<std::size_t, 8> sizes{};
   std::size_t bytes = 0;
-  if (clGetDeviceInfo(device(), sub_group_sizes_intel, sizeof sizes, sizes.data(), &bytes) != CL_SUCCESS) return 0;
-  return *std::max_element(sizes.begin(), sizes.end());
+  if (clGetDeviceInfo(device(), sub_group_sizes_intel, sizeof sizes, sizes.data(), &bytes) != CL_SUCCESS) return {0, 0};
+  const auto end = sizes.begin() + static_cast<std::ptrdiff_t>(std::min(bytes / sizeof(std::size_t), sizes.size()));
+  if (end == sizes.begin()) return {0, 0};
+  const auto [smallest, largest] = std::minmax_element(sizes.begin(), end);
+  return {*smallest, *largest};
 }
 
 bool contains(std::string_view words, std::string_view word) {
@@ -62,7 +68,7 @@ void describe_generation(const cl::Device& device, std::string_view extensions, 
     if (info.name.starts_with("gfx")) info.generation = info.name.substr(0, info.name.find(':'));
     info.sub_group_size = ask<cl_uint>(device, wavefront_width_amd);
   } else if (contains(extensions, "cl_intel_required_subgroup_size")) {
-    info.sub_group_size = largest_sub_group(device);
+    std::tie(info.smallest_sub_group, info.sub_group_size) = sub_groups(device);
   }
   info.matrix_units = has_matrix_units(info.generation) || contains(extensions, "cl_intel_subgroup_matrix_multiply_accumulate");
 }

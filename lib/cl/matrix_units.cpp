@@ -29,13 +29,18 @@ namespace {
 
 using nlohmann::json;
 
-constexpr MatrixUnit emulated{"emulated", 32}, mma_sm75{"mma_sm75", 32}, mma_sm80{"mma_sm80", 32}, wmma{"wmma", 32},
-    mfma{"mfma", 64};
+/// Those of Intel's extension have operands for sub-groups of 8 where there are such, and for 16 where these are the smallest.
+constexpr std::array emulations{MatrixUnit{"emulated", 32}, MatrixUnit{"emulated_dpas8", 8}, MatrixUnit{"emulated_dpas16", 16}};
+constexpr auto& emulated = emulations[0];
+constexpr MatrixUnit dpas8{"dpas8", 8}, dpas16{"dpas16", 16}, mma_sm75{"mma_sm75", 32}, mma_sm80{"mma_sm80", 32},
+    wmma{"wmma", 32}, mfma{"mfma", 64};
 
 constexpr std::uint64_t largest_file = 1 << 20;
 constexpr std::string_view begun = "begun";
 /// For so long another process may be at it; then it has crashed.
 constexpr auto longest_trial = std::chrono::minutes(1);
+
+bool is_dpas(const MatrixUnit& unit) { return unit.name == dpas8.name || unit.name == dpas16.name; }
 
 /// What is left to want of a unit that the device has.
 std::string_view missing(const DeviceInfo& device, const MatrixUnit& unit, UnitElement element) {
@@ -43,6 +48,7 @@ std::string_view missing(const DeviceInfo& device, const MatrixUnit& unit, UnitE
   if (unit.name == mfma.name && device.generation == "gfx908" && element == UnitElement::bf16)
     return "before gfx90a they multiply too few bf16 at a time";
   if ((unit.name == wmma.name || unit.name == mfma.name) && element == UnitElement::tf32) return "AMD's multiply no tf32";
+  if (is_dpas(unit) && element == UnitElement::tf32) return "of Intel's clnet knows no tf32";
   return {};
 }
 
@@ -161,7 +167,19 @@ std::optional<MatrixUnit> matrix_unit(const DeviceInfo& device) {
   if (generation.starts_with("gfx11") && device.sub_group_size == 32) return wmma;
   for (const std::string_view prefix : {"gfx908", "gfx90a", "gfx94", "gfx95"})
     if (generation.starts_with(prefix) && device.sub_group_size == 64) return mfma;
+  // Which of the two ways Intel's extension offers follows from this.
+  if (device.matrix_units && device.smallest_sub_group == 8) return dpas8;
+  if (device.matrix_units && device.smallest_sub_group == 16) return dpas16;
   return std::nullopt;
+}
+
+std::span<const MatrixUnit> emulated_units() { return emulations; }
+
+std::vector<std::string> defines_of(const MatrixUnit& unit, UnitElement element) {
+  std::vector<std::string> names{fmt::format("MATRIX_UNIT_{}", unit.name), fmt::format("UNIT_{}", to_string(element))};
+  // Sums and operands alone take more than half of the 128 registers that Intel's threads have otherwise.
+  if (is_dpas(unit)) names.emplace_back(large_register_file);
+  return names;
 }
 
 std::optional<std::string> matrix_units_file(const DeviceInfo& device, UnitElement element) {
@@ -220,17 +238,16 @@ std::string try_matrix_unit(const ::cl::Device& device, const DeviceInfo& info, 
     ::cl::Kernel kernel;
     try {
       ProgramCache programs(context, device, info);
-      kernel = programs.kernel(
-          {.name = "matrix_units_probe",
-           .source = {},
-           .defines = {{fmt::format("MATRIX_UNIT_{}", unit.name), "1"}, {fmt::format("UNIT_{}", to_string(element)), "1"}}},
-          "matrix_units_probe");
+      ProgramSource program{.name = "matrix_units_probe", .source = {}, .defines = {}};
+      for (const auto& name : defines_of(unit, element)) program.defines[name] = "1";
+      kernel = programs.kernel(program, "matrix_units_probe");
     } catch (const BuildError& error) {
       // The compiler's words, without the source.
       const std::string_view text = error.what();
       const auto words = text.substr(0, text.find("\nThe source"));
-      // A driver that is short of memory has not refused the program.
-      if (words.find("CL_BUILD_PROGRAM_FAILURE") == words.npos) throw DeviceError(std::string(words));
+      // A driver that is short of memory has refused neither the program nor how it is to be built.
+      const auto refused = [&](std::string_view by) { return words.find(by) != words.npos; };
+      if (!refused("CL_BUILD_PROGRAM_FAILURE") && !refused("CL_INVALID_BUILD_OPTIONS")) throw DeviceError(std::string(words));
       return std::string(words);
     }
     kernel.setArg(0, inputs[0]);

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "clnet/device.h"
 #include "lib/cl/opencl.h"
@@ -21,8 +23,15 @@ struct MatrixUnit {
   std::int64_t wave;      ///< work-items that hold the operands and sums of a multiplication together
 };
 
-/// By the device's generation: NVIDIA's mma.sync, AMD's WMMA and MFMA. On CPUs the emulation, by which tests see the rest.
+/// NVIDIA's mma.sync, AMD's WMMA and MFMA by the device's generation, Intel's by the smallest sub-group. On CPUs the emulation,
+/// by which tests see the rest.
 CLNET_API std::optional<MatrixUnit> matrix_unit(const DeviceInfo& device);
+
+/// What the emulation can lay operands and sums out like; the first is what matrix_unit() gives on a CPU.
+CLNET_API std::span<const MatrixUnit> emulated_units();
+
+/// The names that programs for the unit define.
+CLNET_API std::vector<std::string> defines_of(const MatrixUnit& unit, UnitElement element);
 
 /// Why the device cannot multiply such elements, if so. What a device claims is tried at the first question, and what came of it
 /// is kept in the cache folder for this device, driver and state of clnet's kernels. Where nothing is computed (the null driver)

@@ -21,6 +21,7 @@ namespace {
 constexpr const char* plain_options = "-cl-std=CL1.2 -w";
 /// With the guard of PoCL's header, which is then left out.
 constexpr const char* declared_options = "-cl-std=CL1.2 -w -D_OPENCL_H_";
+constexpr const char* large_options = "-cl-std=CL1.2 -w -cl-intel-256-GRF-per-thread";
 
 /// Equal for equal programs only: every part is followed by its length.
 std::string key_of(const ProgramSource& program) {
@@ -75,6 +76,7 @@ std::optional<DiskCache> disk_cache(const DeviceInfo& info) {
 std::vector<std::pair<std::string, std::string>> ways_to_build(const ProgramSource& program, const DeviceInfo& device) {
   const std::string text = full_source(program);
   std::vector<std::pair<std::string, std::string>> ways;
+  if (program.defines.contains(std::string(large_register_file))) return {{text, large_options}};
   if (has_quirk(device, "pocl-declarations") && (program.source.empty() || program.few_builtins))
     ways.emplace_back(kernel_file("builtins.clh").value() + text, declared_options);
   ways.emplace_back(text, plain_options);

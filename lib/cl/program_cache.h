@@ -14,6 +14,9 @@
 
 namespace clnet::ocl {
 
+/// Programs that define it are built for twice the registers per work-item and half the work-items, as Intel's compilers offer.
+constexpr std::string_view large_register_file = "LARGE_REGISTER_FILE";
+
 /// What a program is built from. Defines stand as #define lines, sorted, before the source, where their values need no quoting.
 struct ProgramSource {
   std::string name;    ///< of a file in kernels/ without ".cl"; or a title, when `source` is given

@@ -75,8 +75,9 @@ TEST_CASE("a device tells its generation") {
   if (device == "rtx2080") expect("sm_75", 32, false);
   if (device == "mi210") expect("gfx90a", 64, true);
   if (device == "rx7900xtx") expect("gfx1100", 32, true);
-  if (device == "a770") expect("", 32, false);
+  if (device == "a770" || device == "max1100") expect("", 32, true);
   if (device.starts_with("cpu")) expect("", 0, false);
+  CHECK(info.smallest_sub_group == (device == "a770" || device == "uhd630" ? 8 : device == "max1100" ? 16 : 0));
   CHECK(info.cache == 1 << 20);
   CHECK(info.cache_line == 64);
 }
@@ -88,7 +89,8 @@ TEST_CASE("where nothing is computed a device has the matrix units that it claim
   const auto builds = counted().builds;
   const auto refusal = ocl::matrix_unit_refusal(info, ocl::UnitElement::f16);
   CHECK(refusal.has_value() == !ocl::matrix_unit(info).has_value());
-  if (info.generation == "sm_86") CHECK_FALSE(refusal.has_value());
+  const bool claims = info.generation == "sm_86" || info.smallest_sub_group > 0 && info.matrix_units;
+  if (claims) CHECK_FALSE(refusal.has_value());
   CHECK(counted().builds == builds);
   CHECK(std::filesystem::is_empty(folder.path()));
 }

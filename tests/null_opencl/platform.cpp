@@ -86,7 +86,9 @@ cl_int get_device_info(cl_device_id, cl_device_info what, std::size_t room, void
     case warp_size_nv: return device.capability_major ? answer.value<cl_uint>(32) : CL_INVALID_VALUE;
     case wavefront_width_amd: return *device.board ? answer.value(device.wavefront) : CL_INVALID_VALUE;
     case sub_group_sizes_intel:
-      return device.intel_sub_groups ? answer.bytes(intel_sub_groups, sizeof intel_sub_groups) : CL_INVALID_VALUE;
+      if (device.smallest_sub_group == 0) return CL_INVALID_VALUE;
+      return device.smallest_sub_group == 8 ? answer.bytes(intel_sub_groups, sizeof intel_sub_groups)
+                                            : answer.bytes(intel_sub_groups + 1, 2 * sizeof *intel_sub_groups);
     case board_name_amd: return *device.board ? answer.text(device.board) : CL_INVALID_VALUE;
     default: return CL_INVALID_VALUE;
   }

@@ -23,6 +23,10 @@ constexpr const char* amd_extensions =
 constexpr const char* intel_extensions =
     "cl_khr_byte_addressable_store cl_khr_fp16 cl_khr_global_int32_base_atomics cl_khr_icd cl_khr_local_int32_base_atomics "
     "cl_intel_subgroups cl_intel_required_subgroup_size cl_intel_subgroups_short cl_khr_subgroups";
+constexpr const char* intel_matrix_extensions =
+    "cl_khr_byte_addressable_store cl_khr_fp16 cl_khr_global_int32_base_atomics cl_khr_icd cl_khr_local_int32_base_atomics "
+    "cl_intel_subgroups cl_intel_required_subgroup_size cl_intel_subgroups_short cl_khr_subgroups "
+    "cl_intel_subgroup_matrix_multiply_accumulate";
 constexpr const char* cpu_extensions =
     "cl_khr_byte_addressable_store cl_khr_global_int32_base_atomics cl_khr_local_int32_base_atomics cl_khr_fp64 cl_khr_icd";
 
@@ -76,7 +80,7 @@ constexpr Profile amd(const char* key, const char* name, const char* board, cl_u
 }
 
 constexpr Profile intel(const char* key, const char* name, cl_uint units, cl_uint mhz, cl_ulong memory, std::size_t group,
-                        bool unified) {
+                        bool unified, const char* extensions, std::size_t smallest_sub_group) {
   return {.key = key,
           .platform = "Intel(R) OpenCL Graphics",
           .vendor = "Intel(R) Corporation",
@@ -84,7 +88,7 @@ constexpr Profile intel(const char* key, const char* name, cl_uint units, cl_uin
           .version = "OpenCL 3.0 NEO ",
           .driver = "24.26.30049",
           .board = "",
-          .extensions = intel_extensions,
+          .extensions = extensions,
           .type = CL_DEVICE_TYPE_GPU,
           .units = units,
           .clock_mhz = mhz,
@@ -96,7 +100,7 @@ constexpr Profile intel(const char* key, const char* name, cl_uint units, cl_uin
           .max_work_group_size = group,
           .max_parameter_size = 2048,
           .unified_memory = unified,
-          .intel_sub_groups = true};
+          .smallest_sub_group = smallest_sub_group};
 }
 
 /// A CPU of no vendor: no quirk applies to it.
@@ -135,8 +139,9 @@ constexpr std::array profiles{
     amd("mi50", "gfx906:sramecc+:xnack-", "AMD Instinct MI50", 60, 1725, 16 * gib, 64),
     amd("mi210", "gfx90a:sramecc+:xnack-", "AMD Instinct MI210", 104, 1700, 64 * gib, 64),
     amd("rx7900xtx", "gfx1100", "Radeon RX 7900 XTX", 48, 2526, 24 * gib, 32),
-    intel("a770", "Intel(R) Arc(TM) A770 Graphics", 512, 2400, 16 * gib, 1024, false),
-    intel("uhd630", "Intel(R) UHD Graphics 630", 24, 1150, 12 * gib, 256, true),
+    intel("a770", "Intel(R) Arc(TM) A770 Graphics", 512, 2400, 16 * gib, 1024, false, intel_matrix_extensions, 8),
+    intel("max1100", "Intel(R) Data Center GPU Max 1100", 448, 1550, 48 * gib, 1024, false, intel_matrix_extensions, 16),
+    intel("uhd630", "Intel(R) UHD Graphics 630", 24, 1150, 12 * gib, 256, true, intel_extensions, 8),
 };
 
 const Profile* find() {

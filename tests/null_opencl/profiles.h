@@ -18,7 +18,7 @@ struct Profile {
   cl_ulong cache = 1 << 20;
   cl_uint capability_major = 0, capability_minor = 0;  ///< NVIDIA only
   cl_uint wavefront = 0;                               ///< AMD only
-  bool intel_sub_groups = false;
+  std::size_t smallest_sub_group = 0;                  ///< Intel only: the powers of two from it to 32
 };
 
 /// Work-items of a group that a built kernel may have: NULL_OPENCL_KERNEL_GROUP, or as many as the device.

@@ -72,10 +72,15 @@ TARGETS = {
         Target("gfx1030", "amd", "rx7900xtx", _amd(32, 16, 1024, 16, 32, 128), "RDNA 2"),
         Target("gfx1100", "amd", "rx7900xtx", _amd(32, 16, 1536, 24, 32, 128), "RDNA 3", "wmma"),
         Target("gen9", "intel", "uhd630", what="UHD 600"),
-        Target("dg2", "intel", "a770", what="Arc"),
+        Target("dg2", "intel", "a770", what="Arc", units="dpas8"),
         Target("spirv", "spirv", "rtx3090", what="drivers that take SPIR-V"),
     )
 }
+
+
+# Debian's build of Intel's compiler knows the functions of the extension, its headers do not.
+MATRIX_FUNCTIONS = "".join(f"float8 __attribute__((overloadable, convergent)) intel_sub_group_{element}_{element}_matrix_mad_k16"
+                           f"({words} a, int8 b, float8 sum);\n" for element in ("f16", "bf16") for words in ("int8", "short8"))
 
 
 @dataclasses.dataclass
@@ -171,6 +176,8 @@ class Compilers:
 
     def _intel(self, target, source, text):
         dump = source.parent / "dump"
+        if "#define MATRIX_UNIT_dpas" in text:
+            source.write_text(MATRIX_FUNCTIONS + text)
         device = "skl" if target.name == "gen9" else target.name
         # Its own header does not compile as OpenCL C 1.1 for gen9, which CLBlast asks for.
         options = " ".join(options_of(text)).replace("-cl-std=CL1.1", "-cl-std=CL1.2")

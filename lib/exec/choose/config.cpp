@@ -15,6 +15,12 @@ std::int64_t Config::operator[](std::string_view name) const {
   throw Error(fmt::format("a configuration {} has no {}; this is a fault of clnet", text(), name));
 }
 
+std::int64_t Config::value(std::string_view name, std::int64_t otherwise) const {
+  for (const auto& [known, value] : values_)
+    if (known == name) return value;
+  return otherwise;
+}
+
 bool Config::agrees(const Config& wanted) const {
   return std::all_of(wanted.values_.begin(), wanted.values_.end(),
                      [&](const auto& value) { return std::find(values_.begin(), values_.end(), value) != values_.end(); });

@@ -20,6 +20,8 @@ class CLNET_API Config {
   bool empty() const { return values_.empty(); }
   /// Throws Error where there is no such name, which is a fault of the solver that asks.
   std::int64_t operator[](std::string_view name) const;
+  std::int64_t value(std::string_view name, std::int64_t otherwise) const;
+  void add(std::string_view name, std::int64_t value) { values_.emplace_back(name, value); }
   /// Whether it has every name of `wanted`, with the same value.
   bool agrees(const Config& wanted) const;
   /// "{tile=64,lanes=8}", nothing when empty.

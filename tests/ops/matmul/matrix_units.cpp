@@ -38,11 +38,29 @@ DeviceInfo gpu(const std::string& generation, std::size_t sub_group = 32) {
   return info;
 }
 
+/// One of Intel's, whose kernels may ask for sub-groups of this size and more.
+DeviceInfo intel(std::size_t smallest_sub_group) {
+  auto info = gpu("");
+  info.smallest_sub_group = smallest_sub_group;
+  info.matrix_units = true;
+  info.local_memory = 64 << 10;
+  return info;
+}
+
 ops::MatmulProblem square(Dtype dtype, std::int64_t n) {
   ops::MatmulProblem problem;
   problem.dtype = dtype;
   problem.m = problem.n = problem.k = n;
   return problem;
+}
+
+/// Tiles of 32 x 32 for each layout that the emulation has; of a GPU, whatever it has.
+std::vector<exec::Choice> layouts() {
+  if (Device::current().info().type != DeviceType::cpu) return {{"gpu_matrix_units", {}}};
+  std::vector<exec::Choice> result;
+  for (const auto& config : ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 32), Device::current().info()))
+    result.push_back({"gpu_matrix_units", config});
+  return result;
 }
 
 std::string solver_for(Dtype dtype, std::int64_t n, const DeviceInfo& device) {
@@ -89,7 +107,10 @@ TEST_CASE("matrix units multiply every layout, edge and alignment") {
           INFO(to_string(dtype) << " " << m << "x" << n << "x" << k << " " << ta << tb);
           const auto a = drawn(ta ? Shape{k, m} : Shape{m, k}, dtype, 1), b = drawn(tb ? Shape{n, k} : Shape{k, n}, dtype, 2);
           // All products and sums are exact, and the results rounded once.
-          compare(a, b, {ta, tb}, 0);
+          for (const auto& layout : layouts()) {
+            INFO(layout.text());
+            compare(a, b, {ta, tb}, 0, layout);
+          }
         }
   }
 }
@@ -113,13 +134,20 @@ TEST_CASE("every tile for matrix units computes the same") {
   for (const auto dtype : {Dtype::f16, Dtype::bf16}) {
     if (!runs_here(dtype == Dtype::f16 ? UnitElement::f16 : UnitElement::bf16)) continue;
     // A CPU lists the smallest only, and emulates all of them.
-    auto device = Device::current().info();
-    if (device.type == DeviceType::cpu) {
-      device.name = "a GPU of the tests";
-      device.type = DeviceType::gpu;
-      device.generation = "sm_86";
-    }
-    const auto configs = ops::matmul_gpu_matrix_units_configs(square(dtype, 128), device);
+    std::vector<exec::Config> configs;
+    const auto list = [&](const DeviceInfo& device) {
+      for (auto& config : ops::matmul_gpu_matrix_units_configs(square(dtype, 128), device)) {
+        if (device.smallest_sub_group > 0) config.add("wave", static_cast<std::int64_t>(device.smallest_sub_group));
+        configs.push_back(std::move(config));
+      }
+    };
+    const auto& device = Device::current().info();
+    if (device.type == DeviceType::cpu)
+      // Of Intel's one dtype is enough, as words lie alike and every program is compiled.
+      for (const auto& other : dtype == Dtype::f16 ? std::vector{gpu("sm_86"), intel(8), intel(16)} : std::vector{gpu("sm_86")})
+        list(other);
+    else
+      configs = ops::matmul_gpu_matrix_units_configs(square(dtype, 128), device);
     CHECK(configs.size() >= 2);
     const auto a = drawn({131, 72}, dtype, 5), b = drawn({72, 140}, dtype, 6), odd = drawn({99, 30}, dtype, 7);
     for (const auto& config : configs) {
@@ -145,6 +173,7 @@ TEST_CASE("f32 goes to matrix units where CLNET_TF32 allows to round it") {
   CHECK(solver_for(Dtype::f32, 100, gpu("sm_86")) == "gpu_matrix_units");
   CHECK(solver_for(Dtype::f32, 100, gpu("sm_75")) == "gpu");
   CHECK(solver_for(Dtype::f32, 100, gpu("gfx1100")) == "gpu");
+  CHECK(solver_for(Dtype::f32, 100, intel(8)) == "gpu");
   if (!runs_here(UnitElement::tf32)) return;
   for (const bool ta : {false, true})
     for (const bool tb : {false, true})
@@ -180,9 +209,20 @@ TEST_CASE("f16 and bf16 go to matrix units on devices that have them") {
   CHECK(chosen(Dtype::bf16, gpu("gfx90a", 64)) == "gpu_matrix_units");
   CHECK(chosen(Dtype::bf16, gpu("gfx908", 64)) == "gpu");
   CHECK(chosen(Dtype::f16, gpu("")) == "gpu");
-  // Groups of 256 hold the largest tile in waves of either width.
+  for (const std::size_t smallest : {8, 16}) {
+    CHECK(chosen(Dtype::f16, intel(smallest)) == "gpu_matrix_units");
+    CHECK(chosen(Dtype::bf16, intel(smallest)) == "gpu_matrix_units");
+    CHECK(ocl::matrix_unit(intel(smallest))->wave == static_cast<std::int64_t>(smallest));
+  }
+  CHECK(chosen(Dtype::f16, intel(32)) == "gpu");
+  auto without = intel(8);
+  without.matrix_units = false;
+  CHECK(chosen(Dtype::f16, without) == "gpu");
+  // Groups of 256 hold the largest tile in waves of any width.
   CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), gpu("sm_86"))[0]["m"] == 128);
   CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), gpu("gfx90a", 64))[0]["m"] == 128);
+  CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), intel(8))[0]["m"] == 128);
+  CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), intel(16))[0]["m"] == 128);
   CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 40), gpu("sm_86"))[0]["m"] == 32);
   auto narrow = square(Dtype::f16, 200);
   narrow.n = 3;
@@ -202,8 +242,13 @@ TEST_CASE("one multiplication shows whether a device has a matrix unit") {
     CHECK(ocl::try_matrix_unit(context.device(), info, ocl::matrix_unit(info).value(), element).empty());
   }
   if (info.type != DeviceType::cpu) return;
+  for (const auto& unit : ocl::emulated_units())
+    for (const auto element : {UnitElement::f16, UnitElement::bf16}) {
+      INFO(unit.name << " " << to_string(element));
+      CHECK(ocl::try_matrix_unit(context.device(), info, unit, element).empty());
+    }
   // No other unit's program compiles here, and that is no more than a reason.
-  for (const char* name : {"wmma", "mfma"}) {
+  for (const char* name : {"wmma", "mfma", "dpas8", "dpas16"}) {
     const auto fault = ocl::try_matrix_unit(context.device(), info, {name, 64}, UnitElement::f16);
     CHECK_THAT(fault, Contains("does not compile"));
   }
@@ -212,15 +257,21 @@ TEST_CASE("one multiplication shows whether a device has a matrix unit") {
 TEST_CASE("a unit that multiplies wrongly is found out") {
   const auto& context = *Device::current().context();
   if (context.info().type != DeviceType::cpu) return;
-  const test::Folder kernels;
-  auto text = file::read(std::string(CLNET_SOURCE_DIR) + "/kernels/matrix_units.clh", 1 << 20);
-  const std::string right = "words_b + column % 8 * 16";
-  REQUIRE(text.find(right) != std::string::npos);
-  text.replace(text.find(right), right.size(), "words_b + column % 4 * 16");
-  kernels.write("matrix_units.clh", text);
-  const test::Variable folder("CLNET_KERNEL_DIR", kernels.path().c_str());
-  const auto fault = ocl::try_matrix_unit(context.device(), context.info(), {"emulated", 32}, UnitElement::f16);
-  CHECK_THAT(fault, Contains("is wrong") && Contains("row 0, column 4"));
+  const auto original = file::read(std::string(CLNET_SOURCE_DIR) + "/kernels/matrix_units.clh", 1 << 20);
+  const auto check = [&](const ocl::MatrixUnit& unit, const std::string& right, const std::string& wrong, const char* found) {
+    const test::Folder kernels;
+    auto text = original;
+    REQUIRE(text.find(right) != std::string::npos);
+    text.replace(text.find(right), right.size(), wrong);
+    kernels.write("matrix_units.clh", text);
+    const test::Variable folder("CLNET_KERNEL_DIR", kernels.path().c_str());
+    CHECK_THAT(ocl::try_matrix_unit(context.device(), context.info(), unit, UnitElement::f16),
+               Contains("is wrong") && Contains(found));
+  };
+  const auto units = ocl::emulated_units();
+  check(units[0], "words_b + column % 8 * 16", "words_b + column % 4 * 16", "row 0, column 4");
+  check(units[1], "(column) / 2 * 2 * UNIT_WORDS", "(column) / 4 * 2 * UNIT_WORDS", "row 0, column 2");
+  check(units[2], "((column)*2 * UNIT_WORDS + (k))", "((column) / 2 * 4 * UNIT_WORDS + (k))", "row 0, column 1");
 }
 
 TEST_CASE("what came of trying matrix units is kept") {
