@@ -11,6 +11,7 @@
 #include "lib/exec/record/record.h"
 #include "lib/exec/statistics.h"
 #include "lib/graph/op.h"
+#include "lib/ops/attention/attention.h"
 
 using namespace clnet;
 
@@ -170,6 +171,38 @@ TEST_CASE("all configurations of convolutions") {
         "conv2d_backward_data", [&] { return gradients(sum(y() * g), {x})[0]; }, 1e-5);
     check_choices(
         "conv2d_backward_weights", [&] { return gradients(sum(y() * g), {w})[0]; }, 1e-5);
+  }
+}
+
+TEST_CASE("all configurations of attention") {
+  manual_seed(5);
+  struct Sizes {
+    Shape q, k, v;
+    AttentionOptions options;
+  };
+  const auto mask = [](const Shape& shape) { return Tensor(randn(shape) > -1.0).detach(); };
+  const std::vector<Sizes> all{
+      {{2, 3, 70, 32}, {2, 3, 70, 32}, {2, 3, 70, 32}, {.causal = true}},
+      // Rows of more than a slice, of fewer, and of neither whole vectors nor as many on both sides.
+      {{2, 33, 64}, {2, 130, 64}, {2, 130, 64}, {.mask = mask({33, 130})}},
+      {{1, 4, 67, 7}, {1, 2, 35, 7}, {1, 2, 35, 21}, {.mask = random({4, 67, 35})}},
+      {{2, 5, 67, 40}, {2, 5, 3, 40}, {2, 5, 3, 9}, {.dropout = 0.3}},
+      // Few or no registers are left for long rows; one query.
+      {{1, 2, 19, 200}, {1, 2, 66, 200}, {1, 2, 66, 100}, {.causal = true}},
+      {{3, 2, 1, 64}, {3, 2, 150, 64}, {3, 2, 150, 64}, {}},
+      {{1, 1, 5, 256}, {1, 1, 9, 256}, {1, 1, 9, 256}, {}},
+  };
+  for (const auto& sizes : all) {
+    INFO(to_string(sizes.q) << " to " << to_string(sizes.k));
+    const Tensor q = random(sizes.q), k = random(sizes.k), v = random(sizes.v);
+    // The same weights are dropped each time.
+    const auto attention = ops::checked_attention(q, k, v, sizes.options);
+    const Tensor g = random(sizes.q.with(-1, sizes.v[-1]));
+    check_choices(
+        "attention", [&] { return ops::streaming_attention(attention); }, 1e-5);
+    for (const auto& input : {q, k, v})
+      check_choices(
+          "attention", [&] { return gradients(sum(ops::streaming_attention(attention) * g), {input})[0]; }, 2e-5);
   }
 }
 
