@@ -42,7 +42,7 @@
   }
 #define STAGE_OWN(tile, x, first, count, width) STAGE(tile, OWN_ROW(width), TM, PADDED(width), x, first, count, width, 0)
 
-static inline void attention_take(float *to, const local float *from, const int count) {
+static __attribute__((always_inline)) inline void attention_take(float *to, const local float *from, const int count) {
   if (count == 4) {
     const float4 taken = *(const local float4 *)from;
     to[0] = taken.x, to[1] = taken.y, to[2] = taken.z, to[3] = taken.w;
@@ -55,8 +55,9 @@ static inline void attention_take(float *to, const local float *from, const int 
 }
 
 // Adds the products of the group's own rows and of a slice to those that the item holds.
-static inline void attention_multiply(float product[RM][RN], const local float *own, const int stride, const local float *slice) {
-  for (int d = 0; d < TK; d += 4) {
+static __attribute__((always_inline)) inline void attention_multiply(float (*product)[RN], const local float *own, const int stride, const local float *slice) {
+  // Not unrolled: compilers would fetch ahead into more registers than there are.
+  _Pragma("unroll 1") for (int d = 0; d < TK; d += 4) {
     float left[RM][4], right[4];
     UNROLL for (int i = 0; i < RM; ++i) attention_take(left[i], own + ROW(i) * stride + d, 4);
     UNROLL for (int j = 0; j < RN; ++j) {
@@ -82,7 +83,7 @@ static inline void attention_multiply(float product[RM][RN], const local float *
     barrier(CLK_LOCAL_MEM_FENCE);                                                                                  \
     STAGE(slice, ACROSS(width), DEEP(width), ACROSS(width), x, (first) + from, (count) - from, width, 0)           \
     barrier(CLK_LOCAL_MEM_FENCE);                                                                                  \
-    for (int c = 0; c < DEEP(width); c += 4) {                                                                     \
+    _Pragma("unroll 1") for (int c = 0; c < DEEP(width); c += 4) {                                                 \
       float left[RM][4], right[HELD(width)];                                                                       \
       UNROLL for (int i = 0; i < RM; ++i) attention_take(left[i], weights + ROW(i) * WEIGHTS_ROW + from + c, 4);   \
       UNROLL for (int e = 0; e < 4; ++e) {                                                                         \
@@ -94,10 +95,11 @@ static inline void attention_multiply(float product[RM][RN], const local float *
     }                                                                                                              \
   }
 
-#define ZEROS(name, count)      \
-  float name[RM][count];        \
-  UNROLL for (int i = 0; i < RM; ++i) \
-    UNROLL for (int d = 0; d < (count); ++d) name[i][d] = 0.0f;
+// Without UNROLL: PoCL 3.1 makes NaN of sums that unrolled loops set before a barrier.
+#define ZEROS(name, count)     \
+  float name[RM][count];       \
+  for (int i = 0; i < RM; ++i) \
+    for (int d = 0; d < (count); ++d) name[i][d] = 0.0f;
 #define STORE_ROW(y, row, total, width, factor)                \
   UNROLL for (int d = 0; d < HELD(width); ++d)                 \
     if (HELD_COLUMN(d, width) < (width)) STORE(y, (row) * (width) + HELD_COLUMN(d, width), (total)[d] * (factor));
@@ -133,7 +135,7 @@ kernel void attention_gpu(IN(q), IN(k), IN(v), OUT(y), OUT(sums), const int bloc
     UNROLL for (int r = 0; r < RM; ++r) {
       const int i = i0 + ROW(r);
       float largest = most[r];
-      UNROLL for (int c = 0; c < COLUMNS; ++c) largest = fmax(largest, peers[ROW(r) * COLUMNS + c]);
+      _Pragma("unroll 2") for (int c = 0; c < COLUMNS; ++c) largest = fmax(largest, peers[ROW(r) * COLUMNS + c]);
       const float factor = largest == most[r] ? 1.0f : exp(most[r] - largest);
       most[r] = largest;
       sum[r] *= factor;
@@ -152,10 +154,12 @@ kernel void attention_gpu(IN(q), IN(k), IN(v), OUT(y), OUT(sums), const int bloc
     const int row = first_row + i0 + ROW(r);
     if (i0 + ROW(r) >= queries) continue;
     float all = 0.0f;
-    UNROLL for (int c = 0; c < COLUMNS; ++c) all += peers[ROW(r) * COLUMNS + c];
+    _Pragma("unroll 2") for (int c = 0; c < COLUMNS; ++c) all += peers[ROW(r) * COLUMNS + c];
     const float factor = all == 0.0f ? 0.0f : 1.0f / all;
     STORE_ROW(y, row, total[r], VALUES, factor)
-    if (COLUMN(0) == 0) STORE(sums, row, all == 0.0f ? INFINITY : most[r] + log(all));
+    if (COLUMN(0) == 0) {
+      STORE(sums, row, all == 0.0f ? INFINITY : most[r] + log(all));
+    }
   }
 }
 #endif

@@ -180,17 +180,10 @@ TEST_CASE("all configurations of attention") {
     Shape q, k, v;
     AttentionOptions options;
   };
-  const auto mask = [](const Shape& shape) { return Tensor(randn(shape) > -1.0).detach(); };
   const std::vector<Sizes> all{
-      {{2, 3, 70, 32}, {2, 3, 70, 32}, {2, 3, 70, 32}, {.causal = true}},
-      // Rows of more than a slice, of fewer, and of neither whole vectors nor as many on both sides.
-      {{2, 33, 64}, {2, 130, 64}, {2, 130, 64}, {.mask = mask({33, 130})}},
-      {{1, 4, 67, 7}, {1, 2, 35, 7}, {1, 2, 35, 21}, {.mask = random({4, 67, 35})}},
-      {{2, 5, 67, 40}, {2, 5, 3, 40}, {2, 5, 3, 9}, {.dropout = 0.3}},
-      // Few or no registers are left for long rows; one query.
-      {{1, 2, 19, 200}, {1, 2, 66, 200}, {1, 2, 66, 100}, {.causal = true}},
-      {{3, 2, 1, 64}, {3, 2, 150, 64}, {3, 2, 150, 64}, {}},
-      {{1, 1, 5, 256}, {1, 1, 9, 256}, {1, 1, 9, 256}, {}},
+      {{1, 2, 70, 32}, {1, 2, 70, 32}, {1, 2, 70, 32}, {.causal = true}},
+      // Rows of more than a slice and one that is no whole vector, heads that share keys.
+      {{1, 4, 19, 7}, {1, 2, 67, 7}, {1, 2, 67, 40}, {.mask = random({4, 19, 67}), .dropout = 0.3}},
   };
   for (const auto& sizes : all) {
     INFO(to_string(sizes.q) << " to " << to_string(sizes.k));
@@ -200,9 +193,14 @@ TEST_CASE("all configurations of attention") {
     const Tensor g = random(sizes.q.with(-1, sizes.v[-1]));
     check_choices(
         "attention", [&] { return ops::streaming_attention(attention); }, 1e-5);
-    for (const auto& input : {q, k, v})
-      check_choices(
-          "attention", [&] { return gradients(sum(ops::streaming_attention(attention) * g), {input})[0]; }, 2e-5);
+    // All three gradients of one evaluation.
+    check_choices(
+        "attention",
+        [&] {
+          const auto all_of = gradients(sum(ops::streaming_attention(attention) * g), {q, k, v});
+          return concat({flatten(all_of[0], 0), flatten(all_of[1], 0), flatten(all_of[2], 0)}, 0);
+        },
+        2e-5);
   }
 }
 

@@ -12,7 +12,7 @@ namespace clnet::ops {
 
 namespace {
 
-constexpr std::int64_t most_width = 256;      // beyond, a group's own rows are far from fitting local memory
+constexpr std::int64_t most_width = 256;       // beyond, a group's own rows are far from fitting local memory
 constexpr std::int64_t most_local = 32 << 10;  // bytes of a group, so that two fit a unit
 
 /// What kernels/attention/attention_gpu.cl makes of a tile: m own rows by n of the other side.
@@ -39,24 +39,27 @@ struct Layout {
   }
   /// Multiply-adds for each pair of rows.
   double products() const {
-    const auto sum_of = [&](std::int64_t scores, std::int64_t results) { return static_cast<double>(scores + columns() * results); };
+    const auto sum_of = [&](std::int64_t scores, std::int64_t results) {
+      return static_cast<double>(scores + columns() * results);
+    };
     return backward ? sum_of(padded(width) + padded(values), held(width) + held(values)) : sum_of(padded(width), held(values));
   }
 };
 
-/// Those that items of 128 registers can hold, of 4 x 4 scores where possible.
 Layout layout_of(const AttentionProblem& p, GemmTile tile) {
   tile.k = std::min<std::int64_t>(32, ceil_div(std::max(p.width, p.value_width), 4) * 4);
   return {tile, p.width, p.value_width, p.backward};
 }
 
+/// Those that items of 128 registers can hold.
 std::vector<Layout> layouts_of(const AttentionProblem& p, const DeviceInfo& device) {
-  constexpr std::int64_t most_sums = 72;
-  static constexpr std::array<GemmTile, 6> tiles{{
-      {64, 32, 0, 4, 4}, {32, 64, 0, 4, 4}, {32, 32, 0, 4, 4}, {16, 64, 0, 4, 4}, {16, 32, 0, 2, 2}, {4, 64, 0, 1, 4}}};
+  static constexpr std::array<GemmTile, 5> tiles{
+      {{64, 32, 0, 4, 4}, {32, 64, 0, 4, 4}, {16, 64, 0, 4, 4}, {16, 32, 0, 2, 2}, {4, 64, 0, 1, 4}}};
   std::vector<Layout> result;
   for (const auto& tile : tiles) {
     const auto layout = layout_of(p, tile);
+    // Items of small groups fetch more, which takes registers, too.
+    const std::int64_t most_sums = tile.items() < 128 ? 40 : 48;
     if (layout.sums() <= most_sums && tile.items() <= static_cast<std::int64_t>(device.max_work_group_size) &&
         layout.local_bytes() <= std::min(most_local, static_cast<std::int64_t>(device.local_memory)))
       result.push_back(layout);
@@ -69,12 +72,12 @@ double cost(const Layout& layout, std::int64_t lines, std::int64_t length, std::
   const auto& tile = layout.tile;
   const auto rounds = ceil_div(lines * ceil_div(length, tile.m), std::max<std::int64_t>(device.compute_units, 1));
   // Words of local memory for each multiply-add: few rows and columns wait for it.
-  const double efficiency =
-      static_cast<double>(tile.rows * tile.columns) / static_cast<double>(4 * (tile.rows + tile.columns));
+  const double efficiency = static_cast<double>(tile.rows * tile.columns) / static_cast<double>(4 * (tile.rows + tile.columns));
   // Waves that a unit needs to hide what one waits for, as far as there are groups and local memory for them.
   constexpr std::int64_t unit_local = 64 << 10, wanted_waves = 8;
   const auto groups = std::min(rounds, std::max<std::int64_t>(1, unit_local / layout.local_bytes()));
-  const double hidden = std::min(1.0, static_cast<double>(groups * ceil_div(tile.items(), 32)) / static_cast<double>(wanted_waves));
+  const double hidden =
+      std::min(1.0, static_cast<double>(groups * ceil_div(tile.items(), 32)) / static_cast<double>(wanted_waves));
   const auto pairs = static_cast<double>(tile.m * ceil_div(others, tile.n) * tile.n);
   return static_cast<double>(rounds) * pairs * layout.products() / (efficiency * hidden);
 }
