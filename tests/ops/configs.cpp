@@ -11,6 +11,7 @@
 #include "lib/exec/record/record.h"
 #include "lib/exec/statistics.h"
 #include "lib/graph/op.h"
+#include "lib/ops/attention/attention.h"
 
 using namespace clnet;
 
@@ -170,6 +171,36 @@ TEST_CASE("all configurations of convolutions") {
         "conv2d_backward_data", [&] { return gradients(sum(y() * g), {x})[0]; }, 1e-5);
     check_choices(
         "conv2d_backward_weights", [&] { return gradients(sum(y() * g), {w})[0]; }, 1e-5);
+  }
+}
+
+TEST_CASE("all configurations of attention") {
+  manual_seed(5);
+  struct Sizes {
+    Shape q, k, v;
+    AttentionOptions options;
+  };
+  const std::vector<Sizes> all{
+      {{1, 2, 70, 32}, {1, 2, 70, 32}, {1, 2, 70, 32}, {.causal = true}},
+      // Rows of more than a slice and one that is no whole vector, heads that share keys.
+      {{1, 4, 19, 7}, {1, 2, 67, 7}, {1, 2, 67, 40}, {.mask = random({4, 19, 67}), .dropout = 0.3}},
+  };
+  for (const auto& sizes : all) {
+    INFO(to_string(sizes.q) << " to " << to_string(sizes.k));
+    const Tensor q = random(sizes.q), k = random(sizes.k), v = random(sizes.v);
+    // The same weights are dropped each time.
+    const auto attention = ops::checked_attention(q, k, v, sizes.options);
+    const Tensor g = random(sizes.q.with(-1, sizes.v[-1]));
+    check_choices(
+        "attention", [&] { return ops::streaming_attention(attention); }, 1e-5);
+    // All three gradients of one evaluation.
+    check_choices(
+        "attention",
+        [&] {
+          const auto all_of = gradients(sum(ops::streaming_attention(attention) * g), {q, k, v});
+          return concat({flatten(all_of[0], 0), flatten(all_of[1], 0), flatten(all_of[2], 0)}, 0);
+        },
+        2e-5);
   }
 }
 

@@ -79,9 +79,10 @@ TILE_SHARES = {(8, 8): 0.83, (8, 4): 0.75, (4, 4): 0.69, (2, 2): 0.30}
 CONV_SHARES = {"forward": 0.81, "data": 0.81, "weights": 0.75, "not blocked": 0.71}  # at most
 OTHER_SHARES = {
     "conv2d_depthwise_gpu": 0.15,  # docs/performance.md: 300 billion results of nine taps per second on an RTX 3090
-    # 128 of some 260 instructions that sm_86 executes for a key 64 wide.
-    **dict.fromkeys(("attention_gpu", "attention_queries_backward_gpu", "attention_keys_backward_gpu"), 0.49),
 }
+# Whether rows of the width and of the values' are multiplied for scores, and added up for results.
+ATTENTION = {"attention_gpu": ((1, 0), (0, 1)), "attention_queries_backward_gpu": ((1, 1), (1, 0)),
+             "attention_keys_backward_gpu": ((1, 1), (1, 1))}
 DEFAULT_SHARE = 0.25  # one operation per instruction, and as many instructions for places
 MATRIX_SHARE = 0.5  # assumed
 # Where the kernels of products have `first` and `part` among their arguments that are numbers (conv2d_gpu has one more forward).
@@ -205,6 +206,26 @@ def product(name, defines, numbers, groups, device):
     return executed, share, None
 
 
+def attention(name, defines, numbers, groups, device):
+    """What groups of attention in tiles execute, and their share of the peak."""
+    m, n, k, rows, columns = (int(defines[size]) for size in ("TM", "TN", "TK", "RM", "RN"))
+    blocks, queries, keys = numbers[:3]
+    together, causal = numbers[6], numbers[7]
+    widths, across = [int(defines[size]) for size in ("WIDTH", "VALUES")], n // columns
+    held = [share if share <= 2 else math.ceil(share / 4) * 4 for share in (math.ceil(width / across) for width in widths)]
+    by_rows = name != "attention_keys_backward_gpu"
+    lengths = [min(keys, begin + m) if causal else keys for begin in range(0, blocks * m, m)] if by_rows else \
+        [max(queries - begin, 0) if causal else queries for begin in range(0, blocks * m, m)]
+    pairs = groups // blocks * (1 if by_rows else together) * m * sum(math.ceil(length / n) * n for length in lengths)
+    scores, results = ATTENTION[name]
+    # Multiply-adds for each pair, and the time of each by the words of local memory that it takes.
+    parts = [(math.ceil(width / k) * k * count, columns) for width, count in zip(widths, scores)]
+    parts += [(across * size * count, size) for size, count in zip(held, results)]
+    products = sum(count for count, _ in parts)
+    time = sum(count / min(TILE_SHARES[4, 4], rows * size / (rows + size) * device.words) for count, size in parts if count)
+    return 2.0 * pairs * products, products / time
+
+
 def launch_of(event, line, text, limits, own, device):
     """A launch by its event of the trace and its line of the null driver's dump; `text` is the program's."""
     _, name, dimensions, group, _, numbers = line.split()
@@ -215,9 +236,11 @@ def launch_of(event, line, text, limits, own, device):
     flops = executed = arguments["flops"]
     share, peak = OTHER_SHARES.get(name, DEFAULT_SHARE), None
     defines = dict(re.findall(r"^#define (\w+)(?: (.*))?$", text, re.M))
-    numbers = [int(number) for number in numbers.split(",")] if name in (*FIRST_ARGUMENT, "conv2d_gpu_sum_phases") else []
+    numbers = [int(number) for number in numbers.split(",")] if name in (*FIRST_ARGUMENT, *ATTENTION, "conv2d_gpu_sum_phases") else []
     if name in FIRST_ARGUMENT:
         executed, share, peak = product(name, defines, numbers, groups, device)
+    elif name in ATTENTION:
+        executed, share = attention(name, defines, numbers, groups, device)
     limit = limits.kernels.get((kind(name, text, own), device.target))
     waves = device.waves * limit.occupancy // 100 if limit else device.waves // 2
     what = " ".join(part for part in (passes(name, text), arguments["detail"]) if part)

@@ -174,9 +174,18 @@ class Runs(unittest.TestCase):
         self.assertEqual((found.executed, found.waves), (2 * 140 * 64 * 128 * 448, 15))
 
     def test_shares_of_other_kernels(self):
-        for name, wanted in (("conv2d_depthwise_gpu", 0.15), ("attention_gpu", 0.49), ("softmax_gpu", 0.25)):
+        for name, wanted in (("conv2d_depthwise_gpu", 0.15), ("softmax_gpu", 0.25)):
             found = launch_of(event(name, 8, 64), f"12ab {name} 64x1x1 64x1x1 0 -", "", Limits(), set(), self.device)
             self.assertEqual((found.share, found.executed), (wanted, 64))
+
+    def test_attention(self):
+        program = "".join(f"#define {name} {value}\n" for name, value in (
+            ("TM", 16), ("TN", 64), ("TK", 32), ("RM", 4), ("RN", 4), ("WIDTH", 64), ("VALUES", 64)))
+        for name, causal, blocks in (("attention_gpu", 0, 7 * 2), ("attention_gpu", 1, 4 * 1 + 3 * 2), ("attention_keys_backward_gpu", 1, 10)):
+            line = f"12ab {name} 448x1x1 64x1x1 0 7,100,100,64,64,1,1,{causal},0"
+            found = launch_of(event(name, 8, 64), line, program, Limits(), set(), self.device)
+            products = 256 if name != "attention_gpu" else 128
+            self.assertEqual((found.share, found.executed), (0.5, 2 * 16 * 64 * blocks * products))
 
     def test_a_group_of_the_drivers_choice(self):
         found = launch_of(event("f", 8), "12ab f 100x3x1 0x0x0 0 -", "", Limits(), set(), self.device)

@@ -69,7 +69,7 @@ const exec::SolverList<AttentionProblem>& attention_solvers() {
   static const exec::SolverList<AttentionProblem> list{
       "attention",
       {{"cpu", attention_cpu_rejects, attention_cpu},
-       {"gpu", attention_gpu_rejects, attention_gpu},
+       {"gpu", attention_gpu_rejects, attention_gpu, nullptr, attention_gpu_configs},
        {"direct", exec::accepts_everything<AttentionProblem>, attention_direct}}};
   return list;
 }

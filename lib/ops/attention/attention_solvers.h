@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/record/recorder.h"
@@ -38,8 +39,9 @@ exec::Launch& attention_kernel(const char* program, std::string function, exec::
 /// Register tiles of explicit vectors: see kernels/attention/attention_cpu.cl.
 std::optional<std::string> attention_cpu_rejects(const AttentionProblem& problem, const DeviceInfo& device);
 void attention_cpu(const AttentionProblem& problem, exec::Recorder& recorder);
-/// A row per work-item, the other side in local memory: see kernels/attention/attention_gpu.cl.
+/// A block of rows per work-group, the other side in blocks through local memory: see kernels/attention/attention_gpu.cl.
 std::optional<std::string> attention_gpu_rejects(const AttentionProblem& problem, const DeviceInfo& device);
+std::vector<exec::Config> attention_gpu_configs(const AttentionProblem& problem, const DeviceInfo& device);
 void attention_gpu(const AttentionProblem& problem, exec::Recorder& recorder);
 /// The oracle.
 void attention_direct(const AttentionProblem& problem, exec::Recorder& recorder);
