@@ -97,23 +97,14 @@ bool Node::is_view() const { return !aliases.empty(); }
 
 Node::~Node() {
   --nodes_alive;
-  // Those that nobody else holds, linked by themselves: a vector of them would have to grow.
-  std::shared_ptr<Node> first;
-  const auto let_go = [&](Tensors& tensors) {
-    for (auto& tensor : tensors) {
-      auto node = tensor.node();
-      tensor = Tensor();
-      if (node.use_count() != 1) continue;
-      node->doomed = std::move(first);
-      first = std::move(node);
+  Tensors pending = std::move(inputs);
+  while (!pending.empty()) {
+    auto node = pending.back().node();
+    pending.pop_back();
+    if (node.use_count() == 1) {
+      for (auto& input : node->inputs) pending.push_back(std::move(input));
+      node->inputs.clear();
     }
-    tensors.clear();
-  };
-  let_go(inputs);
-  while (first) {
-    const auto node = std::move(first);
-    first = std::move(node->doomed);
-    let_go(node->inputs);
   }
 }
 

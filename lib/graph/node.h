@@ -90,7 +90,6 @@ struct CLNET_API Node {
   const ScopePtr scope;    ///< in which it was made
   std::vector<std::shared_ptr<Effect>> effects;  ///< what its evaluation does to slots
   std::atomic<std::uint64_t> origin{0};          ///< the evaluation that computed it without keeping its value; 0: none
-  std::shared_ptr<Node> doomed;                  ///< of those that go with another: the next one
 
   Node(std::shared_ptr<const Op> op, Tensors inputs, Specs outputs);
   /// The same where the inputs' specs are at hand.

@@ -10,18 +10,14 @@
 
 namespace clnet {
 
-Shape::Shape(std::span<const std::int64_t> extents) : rank_(static_cast<int>(extents.size())) {
-  if (rank_ <= few)
-    std::copy(extents.begin(), extents.end(), few_.begin());
-  else
-    many_.assign(extents.begin(), extents.end());
+Shape::Shape(std::vector<std::int64_t> extents) : extents_(std::move(extents)) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   bool empty = false;
-  for (auto extent : extents) {
+  for (auto extent : extents_) {
     if (extent < 0) throw ShapeError(fmt::format("shape {}: extents must not be negative", to_string(*this)));
     empty = empty || extent == 0;
   }
-  for (auto extent : extents) {
+  for (auto extent : extents_) {
     if (empty) break;
     if (extent > most / numel_)
       throw ShapeError(fmt::format("shape {}: more than {} elements in one tensor", to_string(*this), most));
@@ -37,9 +33,9 @@ int Shape::normalize(int dim) const {
 }
 
 Shape Shape::with(int dim, std::int64_t extent) const {
-  auto changed = extents();
-  changed[static_cast<std::size_t>(normalize(dim))] = extent;
-  return Shape(changed);
+  auto extents = extents_;
+  extents[static_cast<std::size_t>(normalize(dim))] = extent;
+  return Shape(std::move(extents));
 }
 
 std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape.extents(), ", ")); }
