@@ -89,7 +89,7 @@ TEST_CASE("where nothing is computed a device has the matrix units that it claim
   const auto builds = counted().builds;
   const auto refusal = ocl::matrix_unit_refusal(info, ocl::UnitElement::f16);
   CHECK(refusal.has_value() == !ocl::matrix_unit(info).has_value());
-  const bool claims = info.generation == "sm_86" || info.smallest_sub_group > 0 && info.matrix_units;
+  const bool claims = info.generation == "sm_86" || (info.smallest_sub_group > 0 && info.matrix_units);
   if (claims) CHECK_FALSE(refusal.has_value());
   CHECK(counted().builds == builds);
   CHECK(std::filesystem::is_empty(folder.path()));
