@@ -153,7 +153,10 @@ __attribute__((reqd_work_group_size(GEMM_ITEMS, 1, 1))) kernel void conv2d_gpu(
   const int row0 = (int)get_global_id(1) * TM, column0 = (int)get_global_id(0) / GEMM_ITEMS * TN;
 #if defined(DATA) && UNEVEN
   // Of each group's phases one after the other those parts that there are; the first has the most taps.
-  const int products = (int)get_global_size(2) / (C / CG), group = (int)get_global_id(2) / products;
+  int products = 0;
+  #pragma unroll
+  for (int i = 0; i < SH * SW; ++i) products += clnet_phase_parts(i, all_k, first, part, parts);
+  const int group = (int)get_global_id(2) / products;
   int phase = 0, which = (int)get_global_id(2) % products;
   for (int its_parts; which >= (its_parts = clnet_phase_parts(phase, all_k, first, part, parts)); ++phase) which -= its_parts;
   const int k_end = clnet_phase_k(phase, all_k);

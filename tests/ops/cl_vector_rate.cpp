@@ -5,6 +5,7 @@
 #include "lib/base/file.h"
 #include "lib/cl/context.h"
 #include "lib/cl/vector_rate.h"
+#include "lib/exec/choose/device_class.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary.h"
 
@@ -56,4 +57,16 @@ TEST_CASE("vector rate: the file decides, if it is whole and of this driver") {
   CHECK(vector_rate(info) == VectorRate::full);
   std::filesystem::remove(other);
   CHECK(vector_rate(info) == VectorRate::full);
+}
+
+TEST_CASE("vector rate: what cannot be measured is taken for the slower") {
+  const test::Folder folder;
+  const test::Variable cache("CLNET_CACHE_DIR", folder.path().c_str());
+  DeviceInfo info;
+  info.name = "a CPU that is not here";
+  info.type = DeviceType::cpu;
+  info.native_float_width = 16;
+  info.prefers_vector_kernels = true;
+  CHECK(exec::device_class(info).name == "cpu-16-half");
+  CHECK(std::filesystem::is_empty(folder.path()));
 }

@@ -5,6 +5,9 @@
 #include <string>
 
 #include "clnet/error.h"
+#include "lib/base/file.h"
+#include "lib/cl/vector_rate.h"
+#include "tests/support/temporary.h"
 
 using namespace clnet;
 using namespace clnet::exec;
@@ -35,8 +38,15 @@ DeviceInfo gpu(const char* vendor, const char* generation, std::size_t together)
 TEST_CASE("device classes: by what a device can do") {
   CHECK(device_class(cpu(4)).name == "cpu-4");
   CHECK(device_class(cpu(8)).name == "cpu-8");
-  // What cannot be measured is taken for the slower.
-  CHECK(device_class(cpu(16)).name == "cpu-16-half");
+  // As it was measured.
+  const test::Folder folder;
+  const test::Variable cache("CLNET_CACHE_DIR", folder.path().c_str());
+  for (const std::string rate : {"half", "full"}) {
+    auto wide = cpu(16);
+    wide.name += ", at " + rate + " rate";
+    file::replace(ocl::vector_rate_file(wide).value(), R"({"for": ")" + wide.name + R"( | ", "16 lanes": ")" + rate + "\"}");
+    CHECK(device_class(wide).name == "cpu-16-" + rate);
+  }
   CHECK(device_class(cpu(1)).name == "other");
   CHECK(device_class(gpu("NVIDIA Corporation", "sm_86", 32)).name == "nvidia");
   CHECK(device_class(gpu("Advanced Micro Devices, Inc.", "gfx1100", 32)).name == "amd-wave32");
