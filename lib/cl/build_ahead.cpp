@@ -259,21 +259,28 @@ std::size_t follow(int done, const std::vector<Job>& jobs, Notes& notes, Childre
   return kernels;
 }
 
+/// Empty where the library's own place is not known.
+std::string program_beside_library() {
+  Dl_info here{};
+  if (::dladdr(reinterpret_cast<void*>(&build_processes), &here) == 0) return {};
+  std::error_code code;
+  const auto library = std::filesystem::canonical(here.dli_fname, code);
+  return code ? std::string() : (library.parent_path() / "clnet" / "clnet-build-kernels").string();
+}
+
 }  // namespace
 
 BuildProcesses build_processes(const DeviceInfo& device) {
   BuildProcesses result;
   if (!has_quirk(device, "pocl-builds")) return result;
   const auto folder = env::pocl_cache_folder();
-  Dl_info here{};
-  if (!folder || ::access(folder->c_str(), W_OK) != 0 || ::dladdr(reinterpret_cast<void*>(&build_processes), &here) == 0)
-    return result;
-  std::error_code code;
-  const auto library = std::filesystem::canonical(here.dli_fname, code);
-  result.program = (library.parent_path() / "clnet" / "clnet-build-kernels").string();
+  if (!folder || ::access(folder->c_str(), W_OK) != 0) return result;
+  // Every plan asks.
+  static const auto& program = *new std::string(program_beside_library());
+  if (program.empty() || ::access(program.c_str(), X_OK) != 0) return result;
+  result.program = program;
   result.folder = *folder;
-  if (code || ::access(result.program.c_str(), X_OK) != 0) return result;
-  const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+  static const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
   result.count = env::integer("CLNET_BUILD_PROCESSES", 1, 64).value_or(std::min(cores, most_processes));
   return result;
 }
