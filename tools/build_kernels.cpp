@@ -1,5 +1,7 @@
 // clnet-build-kernels PLATFORM DEVICE: a process of build_ahead (lib/cl/build_ahead.h), which compiles kernels into the driver's
-// cache on disk. Descriptor 3 has the jobs in JSON, 4 the numbers of those to do, 5 takes the numbers of those that are done.
+// cache on disk. Descriptor 3 has the jobs in JSON, 4 the numbers of those to do; 5 takes twice the number of one that is begun,
+// and one more when it is done.
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -53,6 +55,8 @@ class Zeros {
   std::size_t bytes_;
   void* memory_;
 };
+
+bool say(std::uint32_t what) { return ::write(5, &what, sizeof what) == sizeof what; }
 
 class Builder {
  public:
@@ -122,18 +126,27 @@ int main(int argc, char** argv) try {
   if (argc != 3) return 2;
   // Nobody waits for it when the program that asked for it is gone, and a kernel that crashes on zeros leaves no trace.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  pollfd listener{5, 0, 0};
+  if (::poll(&listener, 1, 0) != 0) return 1;
+  // Compilers wait for the linkers that they start, which a host that ignores its children's ends would have them miss.
+  ::signal(SIGCHLD, SIG_DFL);
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
-  const auto jobs = json::parse(content(3));
+  const auto text = json::parse(content(3));
+  const auto& jobs = text.at("jobs");
   std::vector<cl::Platform> platforms;
   cl::Platform::get(&platforms);
   std::vector<cl::Device> devices;
   platforms.at(std::stoul(argv[1])).getDevices(CL_DEVICE_TYPE_ALL, &devices);
-  Builder builder(devices.at(std::stoul(argv[2])));
+  const auto& device = devices.at(std::stoul(argv[2]));
+  // A wrapped device may stand at no place of its own.
+  if (device.getInfo<CL_DEVICE_NAME>().find(text.at("device").get<std::string>()) == std::string::npos) return 1;
+  Builder builder(device);
   for (std::uint32_t number = 0; ::read(4, &number, sizeof number) == sizeof number;) {
+    if (!say(2 * number)) break;
     try {
       builder.build(jobs.at(number));
-      if (::write(5, &number, sizeof number) != sizeof number) break;
+      if (!say(2 * number + 1)) break;
     } catch (const std::exception&) {
       // Whoever needs it says what is wrong with it.
     }

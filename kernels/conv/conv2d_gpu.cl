@@ -144,18 +144,22 @@ static inline uint clnet_quotient(const uint i, const uint inverse) { return (ui
 #define OPERANDS IN(y), IN(x), OUT(w)
 #endif
 
+// A group's parts in all phases.
+#if defined(DATA) && UNEVEN
+#define PHASE_PARAMETERS , const int products
+#else
+#define PHASE_PARAMETERS
+#endif
+
 __attribute__((reqd_work_group_size(GEMM_ITEMS, 1, 1))) kernel void conv2d_gpu(
     OPERANDS, const int N, const int C, const int H, const int W, const int O, const int OH, const int OW, const int CG,
     const int OG, const int PT, const int PL, const int all_k, const int first, const int part, const int parts,
-    const int part_stride EPILOGUE_PARAMETERS) {
+    const int part_stride PHASE_PARAMETERS EPILOGUE_PARAMETERS) {
   local float slices[GEMM_LOCAL] __attribute__((aligned(16)));
   const int item = (int)get_local_id(0);
   const int row0 = (int)get_global_id(1) * TM, column0 = (int)get_global_id(0) / GEMM_ITEMS * TN;
 #if defined(DATA) && UNEVEN
   // Of each group's phases one after the other those parts that there are; the first has the most taps.
-  int products = 0;
-  #pragma unroll
-  for (int i = 0; i < SH * SW; ++i) products += clnet_phase_parts(i, all_k, first, part, parts);
   const int group = (int)get_global_id(2) / products;
   int phase = 0, which = (int)get_global_id(2) % products;
   for (int its_parts; which >= (its_parts = clnet_phase_parts(phase, all_k, first, part, parts)); ++phase) which -= its_parts;

@@ -158,7 +158,8 @@ std::optional<std::string> cache_folder() {
 }
 
 std::optional<std::string> pocl_cache_folder() {
-  if (const char* kept = std::getenv("POCL_KERNEL_CACHE"); kept && std::string_view(kept) == "0") return std::nullopt;
+  // As PoCL reads it: everything else is off.
+  if (const char* kept = std::getenv("POCL_KERNEL_CACHE"); kept && *kept != '1') return std::nullopt;
   if (const char* own = std::getenv("POCL_CACHE_DIR"); own && *own) return own;
   if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg) return std::string(xdg) + "/pocl/kcache";
   if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/pocl/kcache";

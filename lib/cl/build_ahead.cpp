@@ -17,16 +17,18 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <thread>
 #include <tuple>
 #include <utility>
 
+#include "clnet/error.h"
 #include "lib/base/env.h"
+#include "lib/base/file.h"
 #include "lib/base/hash.h"
 #include "lib/base/log.h"
 #include "lib/cl/quirk_file.h"
@@ -43,6 +45,7 @@ using nlohmann::json;
 /// Fewer are compiled sooner than the processes start.
 constexpr std::size_t fewest = 4;
 constexpr std::int64_t most_processes = 8;
+constexpr std::uint64_t largest_notes = 16 << 20;
 
 class Descriptor {
  public:
@@ -73,19 +76,25 @@ bool put(int descriptor, std::string_view text) {
   return true;
 }
 
-/// What was compiled before, by lines of a file in the driver's own folder: with what it tells of, it goes.
+/// What was compiled before, or could not be, by lines of a file in the driver's own folder: with what it tells of, it goes.
 class Notes {
  public:
   explicit Notes(const std::string& folder) : path_(folder + "/clnet-kernels") {
-    std::ifstream file(path_);
-    for (std::string line; std::getline(file, line);) known_.insert(std::move(line));
+    try {
+      std::istringstream file(file::read(path_, largest_notes));
+      for (std::string line; std::getline(file, line);) known_.insert(std::move(line));
+    } catch (const FileError&) {
+      // What has grown too large, or is no file, begins anew.
+      std::error_code code;
+      std::filesystem::remove(path_, code);
+    }
   }
   bool has(const std::string& kernel) const { return known_.contains(kernel); }
   /// In one write, so that lines of several processes do not mix.
   void add(const std::vector<std::string>& kernels) {
     std::string lines;
     for (const auto& kernel : kernels) lines += *known_.insert(kernel).first + '\n';
-    const Descriptor file(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+    const Descriptor file(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666));
     if (file.number() >= 0) put(file.number(), lines);
   }
 
@@ -161,8 +170,8 @@ std::vector<Job> jobs_of(const DeviceInfo& device, const std::vector<KernelToBui
   return result;
 }
 
-/// Descriptors by which a process finds its work: the jobs' texts, then the numbers of those to do, which the processes share,
-/// and where it says which are done.
+/// Descriptors by which a process finds its work: the device's name and the jobs' texts, then the numbers of those to do, which
+/// the processes share, and where it says which are begun and done.
 constexpr std::array<int, 3> places{3, 4, 5};
 
 std::int64_t spawn(const std::string& program, const DeviceInfo& device, const std::array<int, 3>& descriptors) {
@@ -171,8 +180,10 @@ std::int64_t spawn(const std::string& program, const DeviceInfo& device, const s
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     ::posix_spawn_file_actions_addopen(&actions, standard, "/dev/null", O_RDWR, 0);
   for (std::size_t i = 0; i < places.size(); ++i) ::posix_spawn_file_actions_adddup2(&actions, descriptors[i], places[i]);
+#ifdef __GLIBC_PREREQ
 #if __GLIBC_PREREQ(2, 34)
   ::posix_spawn_file_actions_addclosefrom_np(&actions, places.back() + 1);
+#endif
 #endif
   std::array<std::string, 3> words{program, std::to_string(device.platform_index), std::to_string(device.device_index)};
   std::array<char*, 4> arguments{words[0].data(), words[1].data(), words[2].data(), nullptr};
@@ -188,21 +199,73 @@ std::pair<Descriptor, Descriptor> pipe() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-/// Notes what the processes say is done until all of them have ended or nothing more comes: how many kernels.
-std::size_t follow(int done, const std::vector<Job>& jobs, Notes& notes, std::chrono::seconds patience) {
-  std::size_t kernels = 0;
-  for (;;) {
-    pollfd waiting{done, POLLIN, 0};
-    const int ready = ::poll(&waiting, 1, static_cast<int>(std::chrono::milliseconds(patience).count()));
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return kernels;
-    std::uint32_t job = 0;
-    const auto size = ::read(done, &job, sizeof job);
-    if (size < 0 && errno == EINTR) continue;
-    if (size != sizeof job || job >= jobs.size()) return kernels;
-    notes.add(jobs[job].kernels);
-    kernels += jobs[job].kernels.size();
+/// Those that run, which are killed at the end.
+class Children {
+ public:
+  Children() = default;
+  ~Children() {
+    for (const auto process : running_) {
+      ::kill(process, SIGKILL);
+      while (::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
+      }
+    }
   }
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
+
+  void add(std::int64_t process) {
+    running_.push_back(static_cast<pid_t>(process));
+    ++count_;
+  }
+  std::int64_t count() const { return count_; }
+  /// Whether any still runs. The others are forgotten: the host itself may wait for them, and others get their numbers.
+  bool any() {
+    std::erase_if(running_, [](pid_t process) { return ::waitpid(process, nullptr, WNOHANG) != 0; });
+    return !running_.empty();
+  }
+
+ private:
+  std::vector<pid_t> running_;
+  std::int64_t count_ = 0;
+};
+
+/// Notes what the processes say is done until all of them have ended or nothing more comes: how many kernels. What they began
+/// and did not end is noted, too: who crashes or hangs does so once.
+std::size_t follow(int done, const std::vector<Job>& jobs, Notes& notes, Children& children, std::chrono::seconds patience) {
+  using Clock = std::chrono::steady_clock;
+  std::size_t kernels = 0;
+  std::set<std::size_t> begun;
+  for (auto last = Clock::now();;) {
+    // The end of the pipe tells only where no process that the host forked meanwhile holds it open.
+    const bool running = children.any();
+    pollfd waiting{done, POLLIN, 0};
+    const int ready = ::poll(&waiting, 1, running ? 100 : 0);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0 && running && Clock::now() - last < patience) continue;
+    std::uint32_t said = 0;
+    const auto size = ready > 0 ? ::read(done, &said, sizeof said) : 0;
+    if (size < 0 && errno == EINTR) continue;
+    const std::size_t job = said / 2;
+    if (size != sizeof said || job >= jobs.size()) break;
+    last = Clock::now();
+    if (said % 2 == 0) {
+      begun.insert(job);
+    } else if (begun.erase(job) != 0) {
+      notes.add(jobs[job].kernels);
+      kernels += jobs[job].kernels.size();
+    }
+  }
+  for (const auto job : begun) notes.add(jobs[job].kernels);
+  return kernels;
+}
+
+/// Empty where the library's own place is not known.
+std::string program_beside_library() {
+  Dl_info here{};
+  if (::dladdr(reinterpret_cast<void*>(&build_processes), &here) == 0) return {};
+  std::error_code code;
+  const auto library = std::filesystem::canonical(here.dli_fname, code);
+  return code ? std::string() : (library.parent_path() / "clnet" / "clnet-build-kernels").string();
 }
 
 }  // namespace
@@ -211,15 +274,13 @@ BuildProcesses build_processes(const DeviceInfo& device) {
   BuildProcesses result;
   if (!has_quirk(device, "pocl-builds")) return result;
   const auto folder = env::pocl_cache_folder();
-  Dl_info here{};
-  if (!folder || ::access(folder->c_str(), W_OK) != 0 || ::dladdr(reinterpret_cast<void*>(&build_processes), &here) == 0)
-    return result;
-  std::error_code code;
-  const auto library = std::filesystem::canonical(here.dli_fname, code);
-  result.program = (library.parent_path() / "clnet" / "clnet-build-kernels").string();
+  if (!folder || ::access(folder->c_str(), W_OK) != 0) return result;
+  // Every plan asks.
+  static const auto& program = *new std::string(program_beside_library());
+  if (program.empty() || ::access(program.c_str(), X_OK) != 0) return result;
+  result.program = program;
   result.folder = *folder;
-  if (code || ::access(result.program.c_str(), X_OK) != 0) return result;
-  const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+  static const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
   result.count = env::integer("CLNET_BUILD_PROCESSES", 1, 64).value_or(std::min(cores, most_processes));
   return result;
 }
@@ -237,10 +298,10 @@ std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuil
   for (const auto& job : jobs) wanted += job.kernels.size();
   if (jobs.size() < 2 || wanted < fewest) return 0;
 
-  json text = json::array();
+  json text{{"device", device.name}, {"jobs", json::array()}};
   std::string numbers;
   for (std::uint32_t i = 0; i < jobs.size(); ++i) {
-    text.push_back(jobs[i].text);
+    text["jobs"].push_back(jobs[i].text);
     numbers.append(reinterpret_cast<const char*>(&i), sizeof i);
   }
   const Descriptor texts(::memfd_create("clnet-kernels", MFD_CLOEXEC));
@@ -252,22 +313,16 @@ std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuil
     return 0;
   order.close();
 
-  std::vector<pid_t> running;
+  Children children;
   const auto count = std::min(processes.count, static_cast<std::int64_t>(jobs.size()));
-  while (std::ssize(running) < count) {
+  while (children.count() < count) {
     const auto process = spawn(processes.program, device, {texts.number(), orders.number(), say.number()});
     if (process < 0) break;
-    running.push_back(static_cast<pid_t>(process));
+    children.add(process);
   }
   say.close();
-  const auto built = follow(done.number(), jobs, notes, processes.patience);
-  for (const auto process : running) {
-    // Those that have ended by themselves do not mind.
-    ::kill(process, SIGKILL);
-    while (::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-  logging::print(logging::Level::plan, "{} of {} kernels compiled by {} processes in {:.0f} ms", built, wanted, running.size(),
+  const auto built = follow(done.number(), jobs, notes, children, processes.patience);
+  logging::print(logging::Level::plan, "{} of {} kernels compiled by {} processes in {:.0f} ms", built, wanted, children.count(),
                  std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   return built;
 }

@@ -27,12 +27,23 @@ std::string wide_identity(const DeviceInfo& device) {
   return fmt::format("{} | {} lanes", identity(device), device.native_float_width);
 }
 
+/// Read once where no folder has others in their place: plans ask, too, and it takes longer than to make a small one.
+std::string state_of_kernels() {
+  const auto read = [] {
+    Hash kernels;
+    for (const auto& file : embedded_files()) kernels.add(file.name).add(kernel_file(file.name).value());
+    return kernels.hex();
+  };
+  if (env::text("CLNET_KERNEL_DIR")) return read();
+  // Never destroyed: at exit another thread may still plan.
+  static const auto& built_in = *new std::string(read());
+  return built_in;
+}
+
 }  // namespace
 
 std::string identity(const DeviceInfo& device) {
-  Hash kernels;
-  for (const auto& file : embedded_files()) kernels.add(file.name).add(kernel_file(file.name).value());
-  return fmt::format("{} | {} | clnet {} | kernels {}", device.name, device.driver_version, version(), kernels.hex());
+  return fmt::format("{} | {} | clnet {} | kernels {}", device.name, device.driver_version, version(), state_of_kernels());
 }
 
 std::optional<std::string> quirk_file(const DeviceInfo& device) {

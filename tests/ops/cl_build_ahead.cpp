@@ -1,10 +1,15 @@
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "clnet/kernel.h"
+#include "clnet/tensor.h"
 #include "lib/cl/build_ahead.h"
 #include "lib/cl/context.h"
 #include "tests/support/skip.h"
@@ -40,6 +45,14 @@ struct Processes : BuildProcesses {
     count = 2;
     folder = notes.path();
   }
+  fs::path file() const { return fs::path(folder) / "clnet-kernels"; }
+  /// How many kernels are noted.
+  int noted() const {
+    std::ifstream notes_file(file());
+    int lines = 0;
+    for (std::string line; std::getline(notes_file, line);) ++lines;
+    return lines;
+  }
   test::Folder notes;
 };
 
@@ -62,16 +75,15 @@ TEST_CASE("building ahead: each kernel once, whatever becomes of the others") {
   CHECK(build_ahead(device, kernels, processes) == 5);
   CHECK(build_ahead(device, kernels, processes) == 0);
   // In a new process the file tells.
-  std::ifstream file(fs::path(processes.folder) / "clnet-kernels");
-  int lines = 0;
-  for (std::string line; std::getline(file, line);) ++lines;
-  CHECK(lines == 5);
+  CHECK(processes.noted() == 5);
 
   kernels = several();
   kernels.push_back(fresh("wrong", "this is no kernel"));
   kernels.push_back(fresh("crash", "*(global int*)(ulong)by = 1;"));
   kernels.push_back(kernels.front());
   CHECK(build_ahead(device, kernels, processes) == 5);
+  // Who fails does so once.
+  CHECK(processes.noted() == 12);
 
   kernels.resize(3);
   for (auto& kernel : kernels) kernel.program.defines["OTHER"] = "1";
@@ -118,8 +130,73 @@ TEST_CASE("building ahead: processes that fail or hang cost time only") {
   const auto start = std::chrono::steady_clock::now();
   CHECK(build_ahead(device, kernels, processes) == 0);
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
+  // One that began a kernel and hangs, or crashes, does so once.
+  processes.program = script(folder, R"(printf '\002\000\000\000' >&5; exec sleep 100)").string();
+  CHECK(build_ahead(device, kernels, processes) == 0);
+  CHECK(processes.noted() == 1);
+  processes.program =
+      script(folder, R"(mkdir "$0.said" && printf '\000\000\000\000\001\000\000\000\002\000\000\000' >&5; exit 3)").string();
+  CHECK(build_ahead(device, kernels, processes) == 1);
+  CHECK(processes.noted() == 3);
   // A folder that takes no notes.
   Processes silent(device);
   silent.folder = "/proc/none";
   CHECK(build_ahead(device, several(), silent) == 5);
+}
+
+TEST_CASE("building ahead: the end of the processes is seen, whoever holds their pipe or waits for them") {
+  const auto device = Device::current().info();
+  Processes processes(device);
+  if (processes.program.empty()) return test::skip("a driver that compiles several kernels at once");
+  const test::Folder folder;
+  Processes held(device);
+  held.program = script(folder, "sleep 20 & exit 0").string();
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(build_ahead(device, several(), held) == 0);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(15));
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  CHECK(build_ahead(device, several(), processes) == 5);
+  std::signal(SIGCHLD, before);
+}
+
+TEST_CASE("building ahead: what is no file of notes, or has grown too large, begins anew") {
+  const auto device = Device::current().info();
+  Processes pipe(device), large(device);
+  if (pipe.program.empty()) return test::skip("a driver that compiles several kernels at once");
+  REQUIRE(::mkfifo(pipe.file().c_str(), 0600) == 0);
+  CHECK(build_ahead(device, several(), pipe) == 5);
+  CHECK(pipe.noted() == 5);
+  std::ofstream(large.file()) << "a line\n";
+  fs::resize_file(large.file(), std::uintmax_t{1} << 32);
+  CHECK(build_ahead(device, several(), large) == 5);
+  CHECK(large.noted() == 5);
+}
+
+TEST_CASE("building ahead: not for a device that stands elsewhere") {
+  auto device = Device::current().info();
+  Processes processes(device);
+  if (processes.program.empty()) return test::skip("a driver that compiles several kernels at once");
+  device.name = "a wrapped one";
+  CHECK(build_ahead(device, several(), processes) == 0);
+  CHECK(processes.noted() == 0);
+}
+
+TEST_CASE("building ahead: users' kernels run on their own data only") {
+  const auto device = Device::current().info();
+  if (build_processes(device).program.empty()) return test::skip("a driver that compiles several kernels at once");
+  const test::Variable count("CLNET_BUILD_PROCESSES", "2");
+  const auto stamp = std::to_string(std::chrono::steady_clock::now().time_since_epoch().count() % 1000000);
+  const auto x = Tensor::from<std::int32_t>({27, 97});
+  std::vector<Tensor> steps;
+  for (int i = 0; i < 5; ++i) {
+    const auto name = "collatz" + std::to_string(i);
+    const Kernel kernel(name, "kernel void " + name + "(IN(x), OUT(y)) { int steps = " + stamp +
+                                  "; for (long v = LOAD(x, get_global_id(0)); v != 1; v = v % 2 ? 3 * v + 1 : v / 2) ++steps; " +
+                                  "STORE(y, get_global_id(0), steps); }");
+    steps.push_back(kernel.range({2}, {2})(x));
+  }
+  const auto start = std::chrono::steady_clock::now();
+  eval(steps);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
+  CHECK(steps[4].to_vector<std::int32_t>()[0] == std::stoi(stamp) + 111);
 }

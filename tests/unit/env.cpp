@@ -91,6 +91,22 @@ TEST_CASE("the cache folder follows its own variable, then XDG, then home") {
   CHECK_FALSE(env::cache_folder());
 }
 
+TEST_CASE("PoCL keeps what it compiled where its variables say, or not at all") {
+  const Set own("POCL_CACHE_DIR", "/own");
+  {
+    const Set kept("POCL_KERNEL_CACHE", nullptr);
+    CHECK(env::pocl_cache_folder() == "/own");
+  }
+  {
+    const Set kept("POCL_KERNEL_CACHE", "1");
+    CHECK(env::pocl_cache_folder() == "/own");
+  }
+  for (const char* off : {"0", "no", "on", ""}) {
+    const Set kept("POCL_KERNEL_CACHE", off);
+    CHECK_FALSE(env::pocl_cache_folder());
+  }
+}
+
 TEST_CASE("a variable with a value that it cannot have is named with what it expects") {
   CHECK_NOTHROW(env::check());
   const auto error_with = [](const char* name, const char* value) -> std::string {

@@ -73,9 +73,11 @@ ocl::KernelToBuild Plan::to_build(const Launch& launch) const {
 void Plan::build_ahead(ocl::Context& device) const {
   const auto processes = ocl::build_processes(device.info());
   if (processes.count <= 1) return;
-  // Where a range is large, PoCL compiles the kernel in another way than for the one group that is run ahead.
+  // A user's kernel may never end on zeros. Where a range is large, PoCL compiles the kernel in another way than for the one
+  // group that is run ahead.
   const auto fits = [](const Launch& launch) {
-    return !launch.local().empty() &&
+    const auto& program = launch.program();
+    return (program.source.empty() || program.few_builtins) && !launch.local().empty() &&
            std::all_of(launch.global().begin(), launch.global().end(), [](auto size) { return size > 0 && size < 65535; });
   };
   const auto less = [](const Launch* a, const Launch* b) {

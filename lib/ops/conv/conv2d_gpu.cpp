@@ -75,7 +75,8 @@ exec::Launch& multiply(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& 
   const auto e = filled(p, pass, tile);
   const bool phased = pass == Conv2dPass::backward_data && uneven(p);
   for (std::int64_t round = 0;; ++round) {
-    const auto products = phased ? p.groups * parts_of_phases(p, e.k, round * cut.part, cut) : e.batch * cut.parts;
+    const auto of_group = phased ? parts_of_phases(p, e.k, round * cut.part, cut) : 0;
+    const auto products = phased ? p.groups * of_group : e.batch * cut.parts;
     auto& launch = recorder.kernel("conv2d_gpu", "conv2d_gpu");
     if (round > 0) launch.define("ADD", 1);
     start(launch, round > 0);
@@ -92,6 +93,7 @@ exec::Launch& multiply(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& 
         .range({ceil_div(e.n, tile.n) * tile.items(), ceil_div(e.m, tile.m), products}, {tile.items(), 1, 1})
         .flops(p.flops() / static_cast<double>(cut.rounds))
         .detail(fmt::format("{} in {}x{}, k in {}", p.text(), tile.m, tile.n, cut.parts * cut.rounds));
+    if (phased) launch.arg(of_group);
     if (round + 1 == cut.rounds) return launch;
   }
 }
