@@ -46,11 +46,32 @@ Item recurrent(const Recurrent& r, bool gradient) {
           }};
 }
 
-/// Two layers of LSTM written from operations, step by step, as users write recurrences of their own.
-Item recurrence_by_hand() {
+/// Two layers of LSTM written from operations, step by step, as users write recurrences of their own; with the gradients of all
+/// weights.
+Item recurrence_by_hand(bool compiled) {
   constexpr std::int64_t steps = 200, batch = 32, hidden = 128;
   const double flops = 5.5 * 4.0 * static_cast<double>(steps * batch * 4 * hidden * hidden);
-  return {fmt::format("lstm-by-hand-{}-t{}-b{}", hidden, steps, batch), flops, "FLOP", flops, 0, [=]() -> Run {
+  const auto all_gradients = [](const Tensor& x, const std::vector<Tensor>& weights) {
+    Tensor total = zeros({});
+    std::vector<Tensor> h(2, zeros({batch, hidden})), c = h;
+    for (std::int64_t t = 0; t < steps; ++t) {
+      Tensor y = x[t];
+      for (std::size_t layer = 0; layer < 2; ++layer) {
+        const auto gates = split(matmul(concat({y, h[layer]}, 1), weights[2 * layer]) + weights[2 * layer + 1],
+                                 {hidden, hidden, hidden, hidden}, 1);
+        c[layer] = sigmoid(gates[1]) * c[layer] + sigmoid(gates[0]) * tanh(gates[2]);
+        y = h[layer] = sigmoid(gates[3]) * tanh(c[layer]);
+      }
+      total = total + sum(y);
+    }
+    return gradients(total, weights);
+  };
+  return {fmt::format("lstm-by-hand-{}-t{}-b{}{}", hidden, steps, batch, compiled ? "-compiled" : ""),
+          flops,
+          "FLOP",
+          flops,
+          0,
+          [=]() -> Run {
             std::vector<Tensor> weights;
             for (int layer = 0; layer < 2; ++layer) {
               weights.push_back(rand({2 * hidden, 4 * hidden}) * 0.1 - 0.05);
@@ -59,21 +80,12 @@ Item recurrence_by_hand() {
             for (auto& weight : weights) weight = weight.detach();
             const Tensor x = rand({steps, batch, hidden});
             x.eval();
-            return [=] {
-              Tensor total = zeros({});
-              std::vector<Tensor> h(2, zeros({batch, hidden})), c = h;
-              for (std::int64_t t = 0; t < steps; ++t) {
-                Tensor y = x[t];
-                for (std::size_t layer = 0; layer < 2; ++layer) {
-                  const auto gates = split(matmul(concat({y, h[layer]}, 1), weights[2 * layer]) + weights[2 * layer + 1],
-                                           {hidden, hidden, hidden, hidden}, 1);
-                  c[layer] = sigmoid(gates[1]) * c[layer] + sigmoid(gates[0]) * tanh(gates[2]);
-                  y = h[layer] = sigmoid(gates[3]) * tanh(c[layer]);
-                }
-                total = total + sum(y);
-              }
-              eval(gradients(total, weights));
-            };
+            if (!compiled) return [=] { eval(all_gradients(x, weights)); };
+            const auto call =
+                compile([=](const Tensor& of, const Tensor& w0, const Tensor& b0, const Tensor& w1, const Tensor& b1) {
+                  return all_gradients(of, {w0, b0, w1, b1});
+                });
+            return [=] { eval(call(x, weights[0], weights[1], weights[2], weights[3])); };
           }};
 }
 
@@ -286,7 +298,7 @@ std::vector<Item> model_items() {
   std::vector<Item> list;
   for (const auto& r : recurrents)
     for (bool gradient : {false, true}) list.push_back(recurrent(r, gradient));
-  list.push_back(recurrence_by_hand());
+  for (bool compiled : {false, true}) list.push_back(recurrence_by_hand(compiled));
   for (const auto dtype : {Dtype::f32, Dtype::f16}) list.push_back(char_gpt_training(32, dtype));
   list.push_back(char_gpt_generation());
   for (std::int64_t batch : {1, 8}) list.push_back(vision_transformer(batch));

@@ -12,10 +12,13 @@
 #include <string_view>
 #include <type_traits>
 
+#include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/io.h"
 #include "clnet/ops.h"
 #include "lib/base/file.h"
+#include "lib/base/log.h"
+#include "lib/exec/plan/cache.h"
 
 namespace clnet::train {
 
@@ -199,7 +202,8 @@ void Checkpoint::save(const Position& position, const nn::Module& model, const o
                     {"dataset", settings_.dataset},
                     {"normalization", settings_.normalization},
                     {"augmentation", settings_.augmentation},
-                    {"rates", rates(settings_, position.steps)}};
+                    {"rates", rates(settings_, position.steps)},
+                    {"solvers", exec::PlanCache::of(*Device::current().context()).choices()}};
   if (position.best_loss) metadata["best loss"] = exact(*position.best_loss);
   std::vector<Tensor> values;
   for (const auto& [name, tensor] : tensors) values.push_back(tensor);
@@ -238,6 +242,7 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
                     .stale_epochs = reader.integer<std::int64_t>("stale epochs")};
   if (content.metadata.contains("best loss")) position.best_loss = reader.real("best loss");
   reader.require_same_text("rates", rates(settings_, position.steps), "another schedule of the learning rate");
+  const auto solvers = content.metadata.find("solvers");
   const RandomState random{reader.integer<std::uint64_t>("random seed"), reader.integer<std::uint64_t>("random offset")};
   const auto per_epoch = batches_per_epoch(settings_.samples, settings_.batch_size);
   if (position.epoch_steps > per_epoch || position.epochs > position.steps / per_epoch ||
@@ -255,13 +260,22 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
       reader.fail(fmt::format("holds a tensor '{}' that is neither the model's nor the optimizer's", name));
   }
   const auto before = model.state();
+  bool same_kernels = true;
   try {
+    // Checkpoints from before they were noted do not speak of solvers.
+    if (solvers != content.metadata.end())
+      same_kernels = exec::PlanCache::of(*Device::current().context()).follow(solvers->second);
     model.load_state(model_state);
     optimizer.load_state(optimizer_state);
   } catch (const Error& error) {
     model.load_state(before);
     reader.fail(error.what());
   }
+  if (!same_kernels)
+    logging::warn_once(
+        fmt::format("{}: was made on another device or with another driver or version of clnet; the numbers that follow "
+                    "may differ in their last digits from those of a training that had not stopped",
+                    path_.string()));
   set_random_state(random);
   return position;
 }

@@ -3,8 +3,10 @@
 #include <cmath>
 #include <csignal>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "clnet/clnet.h"
+#include "lib/exec/plan/cache.h"
 #include "lib/train/checkpoint.h"
 #include "tests/support/temporary.h"
 
@@ -378,6 +380,8 @@ TEST_CASE("fit: a checkpoint that does not fit changes nothing") {
   attempt(saved.tensors, with("epoch loss", "nan"));
   attempt(saved.tensors, with("random offset", "many"));
   attempt(saved.tensors, with("samples", "25"));
+  attempt(saved.tensors, with("solvers", "{}"));
+  attempt(saved.tensors, with("solvers", saved.metadata.at("solvers") + "}"));
   auto fewer = saved.tensors;
   fewer.pop_back();
   attempt(fewer, saved.metadata);
@@ -405,6 +409,55 @@ TEST_CASE("fit: a checkpoint from before samples could be changed goes on where 
   io::save_safetensors(path, saved.tensors, saved.metadata);
   CHECK_THROWS_WITH(run(2, {.change = [](const data::Sample&) {}}), Catch::Contains("samples changed otherwise"));
   CHECK(run(2, {}).epochs.size() == 1);
+}
+
+TEST_CASE("fit: a training that goes on computes with the solvers of its checkpoint") {
+  const auto points = make_points(24);
+  const clnet::test::Folder folder;
+  auto& plans = exec::PlanCache::of(*Device::current().context());
+  const auto run = [&](std::int64_t epochs) {
+    auto model = make_model(11);
+    train::FitOptions options{.epochs = epochs, .batch_size = 8, .optimizer = optim::Adam(model)};
+    options.checkpoint = folder.path();
+    options.resume = epochs > 1;
+    options.progress = false;
+    return train::fit(model, points, options).epochs.size();
+  };
+  CHECK(run(1) == 1);
+  const auto path = folder / "checkpoint.safetensors";
+  auto saved = io::load_safetensors(path);
+  const auto rewrite = [&](const std::string& solvers) {
+    saved.metadata["solvers"] = solvers;
+    saved.metadata["checksum"] = train::checkpoint_checksum(saved.tensors, saved.metadata);
+    io::save_safetensors(path, saved.tensors, saved.metadata);
+  };
+  const auto own = nlohmann::json::parse(saved.metadata.at("solvers"));
+  // The products of this network, and no others that were made in this process.
+  auto others = own;
+  std::string problem;
+  for (auto& [text, choice] : others["choices"].items())
+    if (text.find("8x11") != std::string::npos && text.starts_with("matmul")) problem = text, choice = "direct";
+  REQUIRE_FALSE(problem.empty());
+  CHECK(own["choices"][problem] != "direct");
+  rewrite(others.dump());
+  CHECK(run(2) == 1);
+  CHECK(nlohmann::json::parse(plans.choices())["choices"][problem] == "direct");
+  CHECK(nlohmann::json::parse(io::load_safetensors(path).metadata.at("solvers"))["choices"][problem] == "direct");
+
+  // Another device's say nothing, and are no hindrance.
+  saved = io::load_safetensors(path);
+  others["for"] = "another device";
+  others["choices"][problem] = "cpu_skinny";
+  rewrite(others.dump());
+  CHECK(run(3) == 1);
+  CHECK(nlohmann::json::parse(plans.choices())["choices"][problem] == "direct");
+  // Nor do those from before there were any.
+  saved = io::load_safetensors(path);
+  saved.metadata.erase("solvers");
+  saved.metadata["checksum"] = train::checkpoint_checksum(saved.tensors, saved.metadata);
+  io::save_safetensors(path, saved.tensors, saved.metadata);
+  CHECK(run(4) == 1);
+  CHECK(plans.follow(own.dump()));
 }
 
 TEST_CASE("fit: a flipped bit anywhere in a checkpoint is noticed, and changes nothing") {

@@ -151,6 +151,7 @@ TEST_CASE("all configurations of convolutions") {
   };
   const std::vector<Sizes> all{
       {{3, 4, 9, 8}, {6, 4, 1, 1}, {.stride = 2}},
+      {{3, 20, 14, 11}, {50, 20, 3, 3}, {.padding = 1}},
       {{2, 3, 17, 15}, {9, 3, 7, 5}, {.stride = 2, .padding = 3}},
       {{1, 64, 12, 10}, {70, 32, 3, 2}, {.stride = {2, 1}, .padding = {1, 0, 2, 1}, .dilation = {1, 2}, .groups = 2}},
       {{2, 5, 19, 13}, {10, 1, 5, 3}, {.stride = {2, 1}, .padding = {2, 1}, .groups = 5}},

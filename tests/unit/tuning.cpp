@@ -64,3 +64,45 @@ TEST_CASE("choices are kept for one identity, and damaged files are ignored") {
     CHECK(TuningFile(path, "device A").empty());
   }
 }
+
+TEST_CASE("choices that are followed are those of the same identity") {
+  Choices first("device A"), second("device A"), other("device B");
+  CHECK(first.text() == Choices("device A").text());
+  first.note("a problem", Choice::parse("cpu{lanes=8}"));
+  first.note("a problem", Choice::parse("cpu{lanes=8}"));
+  first.note("seen twice", Choice::parse("cpu{lanes=8}"));
+  first.note("seen twice", Choice::parse("cpu{lanes=16}"));
+  CHECK_FALSE(second.follows());
+  CHECK(second.follow(first.text()) == Choices::Follows::yes);
+  CHECK(second.follows());
+  REQUIRE(second.followed("a problem"));
+  CHECK(second.followed("a problem")->text() == "cpu{lanes=8}");
+  CHECK_FALSE(second.followed("seen twice"));
+  CHECK_FALSE(second.followed("another"));
+  CHECK(other.follow(first.text()) == Choices::Follows::no);
+  CHECK_FALSE(other.follows());
+
+  Choices third("device A");
+  third.note("a problem", Choice::parse("direct"));
+  third.note("its own", Choice::parse("direct"));
+  CHECK(third.follow(first.text()) == Choices::Follows::changed);
+  third.note("a problem", *third.followed("a problem"));
+  CHECK(third.follow(first.text()) == Choices::Follows::yes);
+
+  for (const char* text :
+       {"", "{", "[1]", R"({"for": 3})", R"({"for": "device A"})", R"({"for": "device A", "choices": {"a": 3}})",
+        R"({"for": "device A", "choices": {"a": "cpu{lanes}"}})"}) {
+    INFO(text);
+    CHECK_THROWS_AS(third.follow(text), Error);
+    CHECK(third.followed("a problem"));
+  }
+}
+
+TEST_CASE("only so many problems are noted") {
+  Choices choices("device A");
+  for (std::size_t i = 0; i < 2 * Choices::most; ++i) choices.note(std::to_string(i), Choice::parse("cpu"));
+  Choices other("device A");
+  other.follow(choices.text());
+  CHECK(other.followed(std::to_string(Choices::most - 1)));
+  CHECK_FALSE(other.followed(std::to_string(Choices::most)));
+}

@@ -46,6 +46,7 @@ class Names(unittest.TestCase):
         self.expect("vit-tiny-infer-b8", "transformer", batch=8)
         self.expect("lstm-512-gradient-b32", "recurrent", type="lstm", hidden=512, what="gradient")
         self.expect("lstm-by-hand-128-t200-b32", "by-hand")
+        self.expect("lstm-by-hand-128-t200-b32-compiled", "by-hand")
 
     def test_what_nobody_knows(self):
         for name in "", "matmul-", "matmul-3x4", "conv3x5-1-1-1-b1-forward", "conv-3-64-224-b16", "vgg99-infer-b1", "sum-64m-more":

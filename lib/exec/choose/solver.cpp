@@ -93,8 +93,10 @@ ForceSolver::~ForceSolver() { forced_here.pop_back(); }
 PreferSolver::PreferSolver(std::string op, Choice choice) { preferred_here.emplace_back(std::move(op), std::move(choice)); }
 PreferSolver::~PreferSolver() { preferred_here.pop_back(); }
 
-Configured::Configured(Recorder& recorder, const Config& config)
-    : recorder_(recorder), outer_(std::exchange(recorder.config_, &config)) {}
+Configured::Configured(Recorder& recorder, std::string_view op, std::string_view solver, const Config& config)
+    : recorder_(recorder), outer_(std::exchange(recorder.config_, &config)) {
+  recorder.chosen_.emplace_back(op, Choice{std::string(solver), config});
+}
 Configured::~Configured() { recorder_.config_ = outer_; }
 
 ListChoices::ListChoices() : outer_(std::exchange(lister, this)) {}

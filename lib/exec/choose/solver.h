@@ -21,10 +21,10 @@ namespace clnet::exec {
 
 class Recorder;
 
-/// Gives the pen to a solver with a configuration, and in the end back to the one around it.
+/// Gives the pen to a solver with a configuration, and in the end back to the one around it. The recorder notes who had it.
 class CLNET_API Configured {
  public:
-  Configured(Recorder& recorder, const Config& config);
+  Configured(Recorder& recorder, std::string_view op, std::string_view solver, const Config& config);
   ~Configured();
   Configured(const Configured&) = delete;
   Configured& operator=(const Configured&) = delete;
@@ -127,7 +127,7 @@ class SolverList {
   void lower(const Problem& problem, const DeviceInfo& device, Recorder& recorder) const {
     if (lists_choices()) note_choices(problem, device);
     const auto [solver, config] = choose(problem, device);
-    const Configured configured(recorder, config);
+    const Configured configured(recorder, op_, solver->name, config);
     solver->lower(problem, recorder);
   }
 

@@ -248,7 +248,7 @@ void TuningFile::save() const {
   }
 }
 
-Tuning::Tuning(const ocl::Context& device) : budget_(budget()) {
+Tuning::Tuning(const ocl::Context& device) : choices_(ocl::identity(device.info())), budget_(budget()) {
   const auto text = env::text("CLNET_TUNE");
   const auto folder = env::cache_folder();
   if (!folder || (text && *text == "off")) return;
@@ -257,22 +257,38 @@ Tuning::Tuning(const ocl::Context& device) : budget_(budget()) {
   file_.emplace((std::filesystem::path(*folder) / fmt::format("tuning-{}.json", name)).string(), ocl::identity(info));
 }
 
-std::optional<Choice> Tuning::choice(const Node& node) const {
+std::optional<Choice> Tuning::measured(const std::string& problem) const {
   const std::lock_guard lock(mutex_);
-  if (!file_ || file_->empty() || !is_tunable(node)) return std::nullopt;
-  const auto* found = file_->find(problem_text(node));
+  const auto* found = file_ ? file_->find(problem) : nullptr;
   if (!found) return std::nullopt;
-  std::string reason;
   try {
-    auto choice = Choice::parse(found->choice);
-    const auto names = solver_names(node.op->name());
-    if (std::find(names.begin(), names.end(), choice.solver) != names.end()) return choice;
-    reason = fmt::format("there is no solver '{}'", choice.solver);
+    return Choice::parse(found->choice);
   } catch (const Error& error) {
-    reason = error.what();
+    logging::warn_once(fmt::format("{}: ignored what it says for {}: {}", file_->path(), problem, error.what()));
+    return std::nullopt;
   }
-  logging::warn_once(fmt::format("{}: ignored what it says for {}: {}", file_->path(), node.op->name(), reason));
+}
+
+std::optional<Choice> Tuning::choice(const Node& node) const {
+  const auto nothing_measured = [&] {
+    const std::lock_guard lock(mutex_);
+    return !file_ || file_->empty();
+  };
+  if (!is_tunable(node) || (!choices_.follows() && nothing_measured())) return std::nullopt;
+  const auto problem = problem_text(node);
+  auto choice = choices_.followed(problem);
+  if (!choice) choice = measured(problem);
+  if (!choice) return std::nullopt;
+  const auto names = solver_names(node.op->name());
+  if (std::find(names.begin(), names.end(), choice->solver) != names.end()) return choice;
+  logging::warn_once(fmt::format("tuning: ignored what was chosen for {}: there is no solver '{}'", problem, choice->solver));
   return std::nullopt;
+}
+
+void Tuning::note(const Node& node, const Choice& choice) const {
+  // What is forced on a thread is a test or a trial.
+  if (const auto forced = forced_solver(node.op->name()); is_tunable(node) && !(forced && forced->strict))
+    choices_.note(problem_text(node), choice);
 }
 
 std::map<std::string, const Node*> Tuning::open_problems(const Work& work) const {
@@ -280,6 +296,7 @@ std::map<std::string, const Node*> Tuning::open_problems(const Work& work) const
   for (const auto& node : work.nodes) {
     if (!is_tunable(*node) || forced_solver(node->op->name())) continue;
     auto text = problem_text(*node);
+    if (choices_.followed(text)) continue;
     const std::lock_guard lock(mutex_);
     if (!file_->find(text)) problems.emplace(std::move(text), node.get());
   }

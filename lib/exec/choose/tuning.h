@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lib/cl/context.h"
+#include "lib/exec/choose/choices.h"
 #include "lib/exec/choose/config.h"
 #include "lib/exec/record/work.h"
 
@@ -58,18 +59,24 @@ class CLNET_API Tuning {
   /// The device's file, and what CLNET_TUNE says.
   explicit Tuning(const ocl::Context& device);
   /// `seconds` to spend on a plan; nothing when nothing shall be measured.
-  Tuning(TuningFile file, std::optional<double> seconds) : file_(std::move(file)), budget_(seconds) {}
+  Tuning(TuningFile file, std::optional<double> seconds) : choices_("none"), file_(std::move(file)), budget_(seconds) {}
 
   using Evaluate = std::function<void(std::span<const Tensor>)>;
   /// Measures what is not known yet of the heavy operations, where CLNET_TUNE says so, for as long as it says.
   void tune(const Work& work, ocl::Context& device, const Evaluate& evaluate);
-  /// What to prefer for a node; nothing when it was not measured.
+  /// What to prefer for a node: what a checkpoint says, else what was measured; nothing when neither knows it.
   std::optional<Choice> choice(const Node& node) const;
+  /// A node was recorded with this choice.
+  void note(const Node& node, const Choice& choice) const;
+  Choices& choices() const { return choices_; }
 
  private:
   /// The problems of the work that nobody has measured or decided, each with a node.
   std::map<std::string, const Node*> open_problems(const Work& work) const;
 
+  std::optional<Choice> measured(const std::string& problem) const;
+
+  mutable Choices choices_;
   std::optional<TuningFile> file_;
   std::optional<double> budget_;
   std::mutex measuring_;

@@ -20,6 +20,17 @@ PlanCache& PlanCache::of(ocl::Context& device) {
       device.extension([](ocl::Context& context) -> std::unique_ptr<Extension> { return std::make_unique<PlanCache>(context); }));
 }
 
+bool PlanCache::follow(const std::string& choices) {
+  const auto followed = tuning_.choices().follow(choices);
+  if (followed == Choices::Follows::changed) {
+    std::list<Entry> plans;  // freed without the lock
+    const std::lock_guard lock(mutex_);
+    by_key_.clear();
+    plans.swap(entries_);
+  }
+  return followed != Choices::Follows::no;
+}
+
 void PlanCache::trim() {
   arena_.clear();
   kept_.evict(std::numeric_limits<std::size_t>::max());

@@ -39,6 +39,12 @@ class CLNET_API PlanCache : public ocl::Context::Extension {
   CachedValues& cached() { return cached_; }
   KeptValues& kept() { return kept_; }
 
+  /// What plans so far were made of, for follow() of another process.
+  std::string choices() const { return tuning_.choices().text(); }
+  /// Plans are made with these choices from now on, of solvers that nobody forces. False where they are of another device, driver
+  /// or version and have no effect; throws Error where the text is damaged.
+  bool follow(const std::string& choices);
+
   void trim() override;
   void reclaim(std::size_t bytes) override { evict(bytes); }
 

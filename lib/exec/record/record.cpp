@@ -212,6 +212,9 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
         prefer.emplace(std::string(group.node->op->name()), std::move(*solver));
       group.node->op->lower(recorder);
       prefer.reset();
+      if (tuning)
+        for (const auto& [op, choice] : recorder.chosen())
+          if (op == group.node->op->name()) tuning->note(*group.node, choice);
       if (recorder.leaves_unanswered())
         throw Error(
             fmt::format("{}: takes an epilogue or a prologue, but neither joins nor declines it; this is a fault of clnet",

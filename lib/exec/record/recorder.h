@@ -221,6 +221,8 @@ class CLNET_API Recorder {
 
   /// What was chosen for the solver that is recording.
   const Config& config() const { return *config_; }
+  /// What each list of solvers that was asked chose, in order: its operation's name and the choice.
+  const std::vector<std::pair<std::string, Choice>>& chosen() const { return chosen_; }
 
   const DeviceInfo& device() const { return device_; }
   std::size_t input_count() const { return inputs_.size(); }
@@ -271,6 +273,7 @@ class CLNET_API Recorder {
   bool epilogue_answered_ = false, prologue_answered_ = false;
   bool epilogue_joined_ = false;
   const Config* config_ = nullptr;
+  std::vector<std::pair<std::string, Choice>> chosen_;
 };
 
 }  // namespace clnet::exec

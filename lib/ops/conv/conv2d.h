@@ -50,11 +50,13 @@ void conv2d_im2col(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder
 
 /// Direct convolution with explicit vectors, for CPUs.
 std::optional<std::string> conv2d_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+std::vector<exec::Config> conv2d_cpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
 /// Winograd's F(4x4, 3x3) with explicit vectors, for CPUs. Its largest error is about twice that of a direct sum.
 std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 std::optional<std::string> conv2d_winograd_cpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+std::vector<exec::Config> conv2d_winograd_cpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_winograd_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
 /// A small kernel for each plane with all of its taps in registers, for CPUs: see kernels/conv/conv2d_depthwise_cpu.cl.

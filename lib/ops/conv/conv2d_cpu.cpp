@@ -30,8 +30,8 @@ struct Blocks {
 
 /// A convolution of `in` to `out` channels per group over the grid vertical x horizontal.
 Blocks cut(const Conv2dProblem& p, std::int64_t in, std::int64_t out, const Axis& vertical, const Axis& horizontal,
-           const DeviceInfo& device) {
-  Blocks b{.tile = choose_tile(out, device)};
+           const Tile& tile, const DeviceInfo& device) {
+  Blocks b{.tile = tile};
   b.panels = ceil_div(out, b.tile.lanes());
   b.panel_block = b.panels;
   b.columns_block = block_columns(horizontal.count);
@@ -85,7 +85,7 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
   const Pair image{p.h, p.w}, seen{p.oh, p.ow}, source = backward ? seen : image, target = backward ? image : seen;
   // The gradient of a strided convolution's input is made of several grids.
   const bool dense = !backward || (p.stride.height == 1 && p.stride.width == 1);
-  const auto b = cut(p, in, out, v, h, recorder.device());
+  const auto b = cut(p, in, out, v, h, Tile(recorder.config()), recorder.device());
   const auto taps = p.kh * p.kw, row = p.group_in() * taps;  // of the weight
   const auto packed = recorder.cached({Shape{p.groups * b.panels * b.tile.lanes() * in * v.taps * h.taps}, Dtype::f32}, p.weight);
   recorder.kernel("conv2d_cpu_pack", "conv2d_cpu_pack")
@@ -124,11 +124,10 @@ struct WeightBlocks : Blocks {
   std::int64_t total() const { return Blocks::total() + gradient_size; }
 };
 
-WeightBlocks cut_weights(const Conv2dProblem& p, const DeviceInfo& device) {
+WeightBlocks cut_weights(const Conv2dProblem& p, const Tile& tile, const DeviceInfo& device) {
   const auto taps = p.kh * p.kw;
   const auto vertical = forward_axis(p.oh, p.kh, p.stride.height, p.top, p.dilation.height);
-  WeightBlocks b;
-  b.tile = choose_tile(p.group_out(), device);
+  WeightBlocks b{Blocks{.tile = tile}};
   b.panels = ceil_div(p.group_out(), b.tile.lanes());
   b.panel_block = std::min<std::int64_t>(b.panels, 4);
   b.channel_block = even_piece(p.group_in(), std::max<std::int64_t>(8, 288 / taps));
@@ -166,7 +165,7 @@ WeightBlocks cut_weights(const Conv2dProblem& p, const DeviceInfo& device) {
 }
 
 void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
-  const auto b = cut_weights(p, recorder.device());
+  const auto b = cut_weights(p, Tile(recorder.config()), recorder.device());
   const auto sums = weight_sums(p, b.parts, recorder);
   configure(recorder.kernel("conv2d_backward_weights_cpu", "conv2d_backward_weights_cpu"), b.tile)
       .in("x", p.x)
@@ -184,23 +183,40 @@ void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
   if (b.parts > 1) add_up_weight(p, sums, b.parts, recorder);
 }
 
+/// Channels that a pass sums over, and those that it makes.
+struct Channels {
+  std::int64_t in, out;
+};
+Channels channels(const Conv2dProblem& p, Conv2dPass pass) {
+  if (pass == Conv2dPass::backward_data) return {p.group_out(), p.group_in()};
+  return {p.group_in(), p.group_out()};
+}
+
+/// Floats of local memory that a work-item has with this tile.
+std::int64_t floats(const Conv2dProblem& p, Conv2dPass pass, const Tile& tile, const DeviceInfo& device) {
+  if (pass == Conv2dPass::backward_weights) return cut_weights(p, tile, device).total();
+  const auto [in, out] = channels(p, pass);
+  std::int64_t most = 0;
+  for (const auto& grid : grids(p, pass == Conv2dPass::backward_data))
+    most = std::max(most, cut(p, in, out, grid.vertical, grid.horizontal, tile, device).total());
+  return most;
+}
+
 }  // namespace
 
 std::optional<std::string> conv2d_cpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
   if (!device.prefers_vector_kernels) return "the device is no CPU with vectors";
   if (p.n == 0 || p.c == 0 || p.o == 0 || p.h == 0 || p.w == 0) return "nothing to compute";
-  const auto limit = scratch(device);
-  if (pass == Conv2dPass::backward_weights) {
-    if (const auto floats = cut_weights(p, device).total(); floats > limit)
-      return fmt::format("its smallest block takes {} KiB of local memory", floats / 256);
-    return std::nullopt;
-  }
-  const bool backward = pass == Conv2dPass::backward_data;
-  const auto in = backward ? p.group_out() : p.group_in(), out = backward ? p.group_in() : p.group_out();
-  for (const auto& grid : grids(p, backward))
-    if (const auto floats = cut(p, in, out, grid.vertical, grid.horizontal, device).total(); floats > limit)
-      return fmt::format("its smallest block takes {} KiB of local memory", floats / 256);
+  const auto smallest = floats(p, pass, register_tiles(channels(p, pass).out, device).front(), device);
+  if (smallest > scratch(device)) return fmt::format("its smallest block takes {} KiB of local memory", smallest / 256);
   return std::nullopt;
+}
+
+std::vector<exec::Config> conv2d_cpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  std::vector<exec::Config> result;
+  for (const auto& tile : register_tiles(channels(p, pass).out, device))
+    if (floats(p, pass, tile, device) <= scratch(device)) result.push_back(tile.config());
+  return result;
 }
 
 void conv2d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder) {

@@ -71,16 +71,30 @@ inline std::vector<Grid> grids(const Conv2dProblem& p, bool backward) {
 /// What is kept in registers: `pixels` broadcast values times `vectors` vectors of `width` channels.
 struct Tile {
   std::int64_t width, vectors, pixels;
+
+  Tile(std::int64_t lanes_of_one, std::int64_t of_vectors, std::int64_t of_pixels)
+      : width(lanes_of_one), vectors(of_vectors), pixels(of_pixels) {}
+  explicit Tile(const exec::Config& config) : Tile(config["lanes"], config["vectors"], config["pixels"]) {}
   std::int64_t lanes() const { return width * vectors; }
+  exec::Config config() const { return {{"lanes", width}, {"vectors", vectors}, {"pixels", pixels}}; }
 };
 
-/// 16 registers hold 6 x 2, 4 x 3 or 8 x 1 sums and their operands; the 32 of the devices with 16 lanes hold more.
-inline Tile choose_tile(std::int64_t channels, const DeviceInfo& device) {
-  const auto width = vector_width(device);
-  const std::int64_t two = width == 16 ? 8 : 6, three = width == 16 ? 8 : 4;
-  if (channels <= width) return {width, 1, 8};
-  const auto padded = [&](std::int64_t vectors) { return ceil_div(channels, width * vectors) * width * vectors; };
-  return padded(3) < padded(2) ? Tile{width, 3, three} : Tile{width, 2, two};
+/// The tiles worth trying for so many channels, those first that leave fewer lanes without a channel. 16 registers hold 6 x 2, 4
+/// x 3 or 8 x 1 sums and their operands; the 32 of the devices with 16 lanes hold more.
+inline std::vector<Tile> register_tiles(std::int64_t channels, const DeviceInfo& device) {
+  const bool many = vector_width(device) == 16;
+  std::vector<Tile> result;
+  for (const auto width : vector_widths(device)) {
+    const auto padded = [&](std::int64_t vectors) { return ceil_div(channels, width * vectors) * width * vectors; };
+    std::vector<Tile> found{{width, 2, many ? 8 : 6}, {width, 3, many ? 8 : 4}, {width, 1, 8}};
+    if (many) found.push_back({width, 2, 12});
+    if (channels <= width)
+      std::swap(found[0], found[2]);
+    else if (padded(3) < padded(2))
+      std::swap(found[0], found[1]);
+    result.insert(result.end(), found.begin(), found.end());
+  }
+  return result;
 }
 
 /// Half of the smallest second-level caches around; what a work-item has in local memory at most, in floats.

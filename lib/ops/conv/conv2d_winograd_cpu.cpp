@@ -15,14 +15,14 @@ constexpr std::int64_t tile_out = 4, products = 36;
 /// How the work is cut; RB and PB are the kernels' names for the blocks.
 struct Cut {
   Tile tile;
-  std::int64_t in, out, height, width;       ///< channels of the pass; the size of what is made
-  std::int64_t source_height, source_width;  ///< and of what it is made from
-  std::int64_t top, left;                    ///< padding of the source
-  std::int64_t tile_rows, tile_columns, panels;
+  std::int64_t in = 0, out = 0, height = 0, width = 0;  ///< channels of the pass; the size of what is made
+  std::int64_t source_height = 0, source_width = 0;     ///< and of what it is made from
+  std::int64_t top = 0, left = 0;                       ///< padding of the source
+  std::int64_t tile_rows = 0, tile_columns = 0, panels = 0;
   std::int64_t images = 1, rows_block = 1, panel_block = 1;
   bool fused = true;
 
-  std::int64_t batch, lanes_in;  ///< images; input channels rounded up to whole vectors
+  std::int64_t batch = 0, lanes_in = 0;  ///< images; input channels rounded up to whole vectors
   std::int64_t tiles() const { return images * rows_block * tile_columns; }
   /// From one product's values to the next: not a multiple of a cache's way, lest the 36 fall into the same lines.
   std::int64_t pitch() const { return (ceil_div((fused ? tiles() : batch * tile_rows * tile_columns) * lanes_in, 16) | 1) * 16; }
@@ -60,8 +60,8 @@ void grow(Cut& cut, std::int64_t limit, std::int64_t wanted) {
   cut.rows_block = even_piece(cut.tile_rows, cut.rows_block);
 }
 
-Cut cut(const Conv2dProblem& p, bool backward, const DeviceInfo& device) {
-  Cut c{};
+Cut cut(const Conv2dProblem& p, bool backward, const Tile& tile, const DeviceInfo& device) {
+  Cut c{.tile = tile};
   c.batch = p.n;
   c.in = backward ? p.o : p.c;
   c.out = backward ? p.c : p.o;
@@ -71,7 +71,6 @@ Cut cut(const Conv2dProblem& p, bool backward, const DeviceInfo& device) {
   c.source_width = backward ? p.ow : p.w;
   c.top = backward ? 2 - p.top : p.top;
   c.left = backward ? 2 - p.left : p.left;
-  c.tile = choose_tile(c.out, device);
   c.lanes_in = ceil_div(c.in, c.tile.width) * c.tile.width;
   c.tile_rows = ceil_div(c.height, tile_out);
   c.tile_columns = ceil_div(c.width, tile_out);
@@ -104,7 +103,8 @@ std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& p, C
   if (p.kh != 3 || p.kw != 3) return "the kernel is not 3x3";
   if (p.stride.height != 1 || p.stride.width != 1 || p.dilation.height != 1 || p.dilation.width != 1 || p.groups != 1)
     return "it has a stride, a dilation or groups";
-  const auto c = cut(p, pass == Conv2dPass::backward_data, device);
+  const bool backward = pass == Conv2dPass::backward_data;
+  const auto c = cut(p, backward, register_tiles(backward ? p.c : p.o, device).front(), device);
   if (c.top < 0 || c.left < 0 || c.left + c.source_width > tile_out * c.tile_columns + 2)
     return "the padding is larger than the kernel";
   if (c.total() > room(device)) return fmt::format("its smallest block takes {} KiB of local memory", c.total() / 256);
@@ -115,9 +115,17 @@ std::optional<std::string> conv2d_winograd_cpu_declines(const Conv2dProblem&, Co
   return std::nullopt;
 }
 
+std::vector<exec::Config> conv2d_winograd_cpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  const bool backward = pass == Conv2dPass::backward_data;
+  std::vector<exec::Config> result;
+  for (const auto& tile : register_tiles(backward ? p.c : p.o, device))
+    if (cut(p, backward, tile, device).total() <= room(device)) result.push_back(tile.config());
+  return result;
+}
+
 void conv2d_winograd_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
   const bool backward = pass == Conv2dPass::backward_data;
-  const auto c = cut(p, backward, recorder.device());
+  const auto c = cut(p, backward, Tile(recorder.config()), recorder.device());
   const auto in_stride = backward ? p.c * 9 : 9, out_stride = backward ? 9 : p.c * 9;
   const auto x = backward ? p.y : p.x, y = backward ? p.x : p.y;
   const auto configure = [&](exec::Launch& launch) -> exec::Launch& {

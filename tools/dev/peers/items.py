@@ -24,7 +24,7 @@ KINDS = {kind: re.compile(f"(?:{pattern})$") for kind, pattern in {
     "language": r"char-gpt-(?P<what>train)-b(?P<batch>\d+)",
     "generation": r"char-gpt-generate-b1",
     "recurrent": r"(?P<type>lstm|gru)-(?P<hidden>\d+)-(?P<what>forward|gradient)-b(?P<batch>\d+)",
-    "by-hand": r"lstm-by-hand-128-t200-b32",
+    "by-hand": r"lstm-by-hand-128-t200-b32(-compiled)?",
 }.items()}
 
 
