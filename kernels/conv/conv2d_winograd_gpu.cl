@@ -33,7 +33,7 @@
     }                                                                                                   \
   }
 
-// Four values of one row or column to the four at the points 0, 1, -1 and infinity; each `gap` from the next.
+// Four inputs of a row to their values at the points 0, 1, -1 and infinity, each `gap` from the next.
 static inline void winograd_row(local float *to, const int gap, const float d0, const float d1, const float d2, const float d3) {
   to[0] = d0 - d2;
   to[gap] = d1 + d2;
@@ -98,7 +98,8 @@ __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void conv2d_winograd_g
     // One for both: who is a slice ahead writes the other pair.
     barrier(CLK_LOCAL_MEM_FENCE);
     FETCH(k0 + TK)
-    #pragma unroll
+    // One at a time: with all of a slice's loads begun at once 64 sums would take more than 128 registers.
+    #pragma unroll 1
     for (int k = 0; k < TK; ++k) {
       float of_w[RM], of_x[RN];
       #pragma unroll

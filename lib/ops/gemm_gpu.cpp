@@ -34,8 +34,8 @@ double cost(const GemmExtents& e, const RatedTile& known, std::int64_t parts, do
   const double per_group = static_cast<double>(tile.m * tile.n) * static_cast<double>(depth) / known.efficiency;
   double result = rounds_of_groups(groups, e.filled == 1, device) * per_group;
   if (parts > 1)
-    result +=
-        cost_of_parts(static_cast<double>(e.batch * e.m * e.n), static_cast<double>(parts) * e.filled, device, per_element);
+    result += cost_of_moving(static_cast<double>(e.batch * e.m * e.n) * (static_cast<double>(parts) * e.filled + 1), per_element,
+                             device);
   return result;
 }
 
@@ -100,15 +100,15 @@ bool has_gemm_tile(const DeviceInfo& device) {
 }
 
 double rounds_of_groups(std::int64_t groups, bool alike, const DeviceInfo& device) {
-  // Two groups share a unit at a time. One alone on its unit, as the last of an odd number is, waits for memory a third of the time.
-  // Of groups of different lengths the last ones are short.
+  // Two groups share a unit at a time. One alone on its unit, as the last of an odd number is, waits for memory a third of the
+  // time. Of groups of different lengths the last ones are short.
   const auto most = ceil_div(groups, std::max<std::int64_t>(device.compute_units, 1));
   return static_cast<double>(most) + (most % 2 == 1 && alike ? 0.5 : 0.0);
 }
 
-double cost_of_parts(double elements, double parts, const DeviceInfo& device, double per_element) {
+double cost_of_moving(double elements, double per_element, const DeviceInfo& device) {
   constexpr double launch = 6e5;  // some 3 us of a unit
-  return per_element * elements * (parts + 1) / static_cast<double>(std::max(device.compute_units, 1)) + launch;
+  return per_element * elements / static_cast<double>(std::max(device.compute_units, 1)) + launch;
 }
 
 std::int64_t most_gemm_parts(std::int64_t elements) {

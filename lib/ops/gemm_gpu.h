@@ -52,9 +52,9 @@ struct RatedTile {
 
 /// Rounds of work-groups on the device's units, by which the models count; `alike`: all take as long.
 double rounds_of_groups(std::int64_t groups, bool alike, const DeviceInfo& device);
-/// In multiply-adds of one unit: to write so many elements `parts` times, to read them again and to add them up. `per_element`:
-/// what a unit could do meanwhile.
-double cost_of_parts(double elements, double parts, const DeviceInfo& device, double per_element = 16);
+/// A launch that moves so many elements, such as one that adds up parts, in multiply-adds of one unit. `per_element`: those that
+/// a unit could do while it moves an element.
+double cost_of_moving(double elements, double per_element, const DeviceInfo& device);
 /// How many parts a result of so many elements may have: 64 MiB of them.
 std::int64_t most_gemm_parts(std::int64_t elements);
 

@@ -156,6 +156,9 @@ TEST_CASE("all configurations of convolutions") {
       {{2, 5, 19, 13}, {10, 1, 5, 3}, {.stride = {2, 1}, .padding = {2, 1}, .groups = 5}},
       {{3, 6, 17, 9}, {6, 1, 3, 3}, {.stride = {3, 1}, .padding = {1, 2}, .dilation = {1, 2}, .groups = 6}},
       {{4, 3, 40, 30}, {3, 1, 3, 3}, {.padding = 1, .groups = 3}},
+      // Tiles of Winograd's beyond the edges, more channels than a slice or a panel, and enough for parts of the sum.
+      {{2, 7, 9, 12}, {5, 7, 3, 3}, {.padding = {2, 0, 1, 3}}},
+      {{3, 70, 6, 5}, {37, 70, 3, 3}, {.padding = 1}},
       // Rows of whole vectors, and a rest.
       {{2, 1, 13, 75}, {8, 1, 3, 3}, {.padding = 1}},
       {{2, 2, 21, 77}, {2, 1, 3, 5}, {.padding = {1, 2}, .groups = 2}},
