@@ -25,31 +25,61 @@ bool takes(const DeviceInfo& device, const GemmTile& tile) {
          tile.local_bytes() <= static_cast<std::int64_t>(device.local_memory);
 }
 
-/// In multiply-adds of one unit that does nothing else: rounds of groups, two of them per unit at a time, and each part of k is
-/// written and read again.
+/// In multiply-adds of one unit that does nothing else.
 double cost(const GemmExtents& e, const RatedTile& known, std::int64_t parts, double per_element, const DeviceInfo& device) {
   const auto& tile = known.tile;
   const auto tiles_of_all = static_cast<double>(ceil_div(e.m, tile.m) * ceil_div(e.n, tile.n) * e.batch * parts);
   const auto groups = static_cast<std::int64_t>(std::ceil(tiles_of_all * e.filled));
-  const auto units = std::max<std::int64_t>(device.compute_units, 1);
   const auto depth = ceil_div(std::max<std::int64_t>(e.k, 1), parts) + 2 * tile.k;
   const double per_group = static_cast<double>(tile.m * tile.n) * static_cast<double>(depth) / known.efficiency;
-  // A group alone on its unit, as the last of an odd number is, waits for memory a third of the time. Of groups of different
-  // lengths the last ones are short.
-  const auto most = ceil_div(groups, units);
-  const double rounds = static_cast<double>(most) + (most % 2 == 1 && e.filled == 1 ? 0.5 : 0.0);
-  double result = rounds * per_group;
+  double result = rounds_of_groups(groups, e.filled == 1, device) * per_group;
   if (parts > 1)
-    result += per_element * static_cast<double>(e.batch * e.m * e.n) * (static_cast<double>(parts) * e.filled + 1) /
-                  static_cast<double>(units) +
-              6e5;  // some 3 us of a unit
+    result += cost_of_moving(static_cast<double>(e.batch * e.m * e.n) * (static_cast<double>(parts) * e.filled + 1), per_element,
+                             device);
   return result;
 }
+
+struct Choice {
+  double cost;
+  GemmTile tile;
+  std::int64_t parts;
+};
+
+/// Each tile with its best split; the best of these first.
+std::vector<Choice> choices(const GemmExtents& extents, std::span<const RatedTile> rated, double per_element,
+                            const DeviceInfo& device) {
+  std::vector<Choice> result;
+  for (const auto& known : rated) {
+    const auto most = most_gemm_parts(extents.m * extents.n * extents.batch);
+    auto parts = std::max<std::int64_t>(1, ceil_div(extents.k, longest_gemm_sum));
+    if (parts > most) parts = 1;
+    for (auto more = parts + 1; more <= std::min(most, most_parts) && more * 4 * known.tile.k <= extents.k; ++more)
+      if (cost(extents, known, more, per_element, device) < cost(extents, known, parts, per_element, device)) parts = more;
+    result.push_back({cost(extents, known, parts, per_element, device), known.tile, parts});
+  }
+  std::stable_sort(result.begin(), result.end(), [](const Choice& a, const Choice& b) { return a.cost < b.cost; });
+  return result;
+}
+
+/// With the rates of the device's class.
+std::vector<RatedTile> tiles_for(const DeviceInfo& device) {
+  const auto& rates = exec::device_class(device).tiles;
+  std::vector<RatedTile> result;
+  for (std::size_t i = 0; i < tiles.size(); ++i)
+    if (takes(device, tiles[i])) result.push_back({tiles[i], rates[i]});
+  return result;
+}
+
+constexpr double per_element_of_f32 = 16;
 
 }  // namespace
 
 GemmTile GemmTile::of(const exec::Config& config) {
   return {config["m"], config["n"], config["k"], config["rows"], config["columns"]};
+}
+
+exec::Config GemmTile::config(std::int64_t parts) const {
+  return {{"m", m}, {"n", n}, {"k", k}, {"rows", rows}, {"columns", columns}, {"parts", parts}};
 }
 
 void GemmTile::define(exec::Launch& launch) const {
@@ -69,34 +99,35 @@ bool has_gemm_tile(const DeviceInfo& device) {
   return std::any_of(tiles.begin(), tiles.end(), [&](const GemmTile& tile) { return takes(device, tile); });
 }
 
+double rounds_of_groups(std::int64_t groups, bool alike, const DeviceInfo& device) {
+  // Two groups share a unit at a time. One alone on its unit, as the last of an odd number is, waits for memory a third of the
+  // time. Of groups of different lengths the last ones are short.
+  const auto most = ceil_div(groups, std::max<std::int64_t>(device.compute_units, 1));
+  return static_cast<double>(most) + (most % 2 == 1 && alike ? 0.5 : 0.0);
+}
+
+double cost_of_moving(double elements, double per_element, const DeviceInfo& device) {
+  constexpr double launch = 6e5;  // some 3 us of a unit
+  return per_element * elements / static_cast<double>(std::max(device.compute_units, 1)) + launch;
+}
+
+std::int64_t most_gemm_parts(std::int64_t elements) {
+  return std::max<std::int64_t>(1, most_elements / std::max<std::int64_t>(1, elements));
+}
+
 std::vector<exec::Config> gemm_configs(const GemmExtents& extents, std::span<const RatedTile> rated, double per_element,
                                        const DeviceInfo& device) {
-  // Each tile with its best split; the best of these first.
-  std::vector<std::pair<double, exec::Config>> found;
-  for (const auto& known : rated) {
-    const auto& tile = known.tile;
-    const auto most = std::max<std::int64_t>(1, most_elements / std::max<std::int64_t>(1, extents.m * extents.n * extents.batch));
-    auto parts = std::max<std::int64_t>(1, ceil_div(extents.k, longest_gemm_sum));
-    if (parts > most) parts = 1;
-    for (auto more = parts + 1; more <= std::min(most, most_parts) && more * 4 * tile.k <= extents.k; ++more)
-      if (cost(extents, known, more, per_element, device) < cost(extents, known, parts, per_element, device)) parts = more;
-    found.emplace_back(
-        cost(extents, known, parts, per_element, device),
-        exec::Config{
-            {"m", tile.m}, {"n", tile.n}, {"k", tile.k}, {"rows", tile.rows}, {"columns", tile.columns}, {"parts", parts}});
-  }
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<exec::Config> result;
-  for (auto& [cost, config] : found) result.push_back(std::move(config));
+  for (const auto& choice : choices(extents, rated, per_element, device)) result.push_back(choice.tile.config(choice.parts));
   return result;
 }
 
 std::vector<exec::Config> gemm_configs(const GemmExtents& extents, const DeviceInfo& device) {
-  const auto& rates = exec::device_class(device).tiles;
-  std::vector<RatedTile> taken;
-  for (std::size_t i = 0; i < tiles.size(); ++i)
-    if (takes(device, tiles[i])) taken.push_back({tiles[i], rates[i]});
-  return gemm_configs(extents, taken, 16, device);
+  return gemm_configs(extents, tiles_for(device), per_element_of_f32, device);
+}
+
+double gemm_cost(const GemmExtents& extents, const DeviceInfo& device) {
+  return choices(extents, tiles_for(device), per_element_of_f32, device).front().cost;
 }
 
 }  // namespace clnet::ops

@@ -15,6 +15,7 @@ struct GemmTile {
   std::int64_t m, n, k, rows, columns;
 
   static GemmTile of(const exec::Config& config);
+  exec::Config config(std::int64_t parts) const;
   std::int64_t items() const { return m / rows * (n / columns); }
   /// Elements of the second operand that an item fetches of a slice.
   std::int64_t fetched_b() const { return n * k / items(); }
@@ -49,8 +50,15 @@ struct RatedTile {
   double efficiency;
 };
 
-/// These tiles with splits of k ("parts"), the likely fastest first. The parts of a result take 64 MiB together at most.
-/// `per_element`: multiply-adds that a unit could do while it writes an element of a part and reads it again.
+/// Rounds of work-groups on the device's units, by which the models count; `alike`: all take as long.
+double rounds_of_groups(std::int64_t groups, bool alike, const DeviceInfo& device);
+/// A launch that moves so many elements, such as one that adds up parts, in multiply-adds of one unit. `per_element`: those that
+/// a unit could do while it moves an element.
+double cost_of_moving(double elements, double per_element, const DeviceInfo& device);
+/// How many parts a result of so many elements may have: 64 MiB of them.
+std::int64_t most_gemm_parts(std::int64_t elements);
+
+/// These tiles with splits of k ("parts"), the likely fastest first. `per_element`: as above.
 std::vector<exec::Config> gemm_configs(const GemmExtents& extents, std::span<const RatedTile> tiles, double per_element,
                                        const DeviceInfo& device);
 
@@ -58,5 +66,7 @@ std::vector<exec::Config> gemm_configs(const GemmExtents& extents, std::span<con
 bool has_gemm_tile(const DeviceInfo& device);
 /// The same of those tiles. There is one.
 std::vector<exec::Config> gemm_configs(const GemmExtents& extents, const DeviceInfo& device);
+/// What the first of them costs by the model, in multiply-adds of one unit.
+double gemm_cost(const GemmExtents& extents, const DeviceInfo& device);
 
 }  // namespace clnet::ops

@@ -46,7 +46,7 @@ TEST_CASE("a training step is planned for the device that the driver claims to b
   }
 }
 
-TEST_CASE("a training step of ResNet-18 on an RTX 3090 is at most 206 commands") {
+TEST_CASE("a training step of ResNet-18 on an RTX 3090 is at most 220 commands") {
   if (std::string_view(std::getenv("NULL_OPENCL_DEVICE")) != "rtx3090") return;
   const auto model = models::make("resnet18", {3, 224, 224}, 1000);
   optim::SGD optimizer{*model, {.learning_rate = 1e-3, .momentum = 0.9, .weight_decay = 1e-4}};
@@ -60,7 +60,7 @@ TEST_CASE("a training step of ResNet-18 on an RTX 3090 is at most 206 commands")
   }
   INFO(commands << " commands");
   CHECK(commands > 100);
-  CHECK(commands <= 206);
+  CHECK(commands <= 220);
 }
 
 TEST_CASE("a device tells its generation") {

@@ -157,6 +157,9 @@ TEST_CASE("all configurations of convolutions") {
       {{2, 5, 19, 13}, {10, 1, 5, 3}, {.stride = {2, 1}, .padding = {2, 1}, .groups = 5}},
       {{3, 6, 17, 9}, {6, 1, 3, 3}, {.stride = {3, 1}, .padding = {1, 2}, .dilation = {1, 2}, .groups = 6}},
       {{4, 3, 40, 30}, {3, 1, 3, 3}, {.padding = 1, .groups = 3}},
+      // Tiles of Winograd's beyond the edges, more channels than a slice or a panel, and enough for parts of the sum.
+      {{2, 7, 9, 12}, {5, 7, 3, 3}, {.padding = {2, 0, 1, 3}}},
+      {{3, 70, 6, 5}, {37, 70, 3, 3}, {.padding = 1}},
       // Rows of whole vectors, and a rest.
       {{2, 1, 13, 75}, {8, 1, 3, 3}, {.padding = 1}},
       {{2, 2, 21, 77}, {2, 1, 3, 5}, {.padding = {1, 2}, .groups = 2}},
@@ -252,7 +255,7 @@ TEST_CASE("gradients of strided convolutions run the taps that each phase has, i
   }
 }
 
-TEST_CASE("GPUs have kernels of their own for depthwise convolutions and for adding at many indices") {
+TEST_CASE("GPUs have kernels of their own for depthwise convolutions, those of 3x3 and for adding at many indices") {
   using Kernels = std::vector<std::string>;
   const std::string depthwise = "conv2d_depthwise_gpu", add = "index_add_sorted";
   const Tensor x = random({16, 32, 112, 112}), w = random({32, 1, 3, 3}), wide = random({16, 576, 14, 14}),
@@ -266,6 +269,13 @@ TEST_CASE("GPUs have kernels of their own for depthwise convolutions and for add
   CHECK(kernels_on_gpu(gradients(loss(x, w, 32), {w})[0]).back() == "conv2d_sum_parts");
   CHECK(kernels_on_gpu(gradients(loss(wide, few, 576), {few})[0]).back() == depthwise);
   CHECK(kernels_on_gpu(conv2d(x, random({8, 32, 1, 1}))) == Kernels{"conv2d_gpu"});
+  // Winograd's with what follows, where the transforms are worth it.
+  const Kernels winograd{"conv2d_winograd_pack_gpu", "conv2d_winograd_gpu"};
+  const Tensor image = random({16, 64, 56, 56}), filter = random({64, 64, 3, 3}), bias = random({64});
+  CHECK(kernels_on_gpu(relu(conv2d(image, filter, bias, {.padding = 1}) + image)) == winograd);
+  CHECK(kernels_on_gpu(gradients(loss(image, filter, 1), {image})[0]).back() == winograd.back());
+  CHECK(kernels_on_gpu(gradients(loss(image, filter, 1), {filter})[0]).back() != winograd.back());
+  CHECK(kernels_on_gpu(conv2d(random({1, 64, 4, 4}), random({512, 64, 3, 3}), {}, {.padding = 1})).back() != winograd.back());
 
   const auto gradient = [&](std::int64_t picks) {
     const Tensor words = zeros({50'000, 4}), y = embedding(zeros({picks}, Dtype::i32), words), g = ones(y.shape());

@@ -77,16 +77,20 @@ READ_IN_PART = {"batch_norm_finish", "index_select", "slice_update", "recurrent_
 # Multiply-adds among the innermost loop's instructions by what a work-item sums up (docs/performance.md; lib/ops/gemm_gpu.cpp).
 TILE_SHARES = {(8, 8): 0.83, (8, 4): 0.75, (4, 4): 0.69, (2, 2): 0.30}
 CONV_SHARES = {"forward": 0.81, "data": 0.81, "weights": 0.75, "not blocked": 0.71}  # at most
+# What Winograd's transforms leave of those by what a work-item sums up (lib/ops/conv/conv2d_winograd_gpu.cpp).
+WINOGRAD_SHARES = {64: 0.74, 32: 0.60, 16: 0.59}
 OTHER_SHARES = {
     "conv2d_depthwise_gpu": 0.15,  # docs/performance.md: 300 billion results of nine taps per second on an RTX 3090
 }
 # Whether rows of the width and of the values' are multiplied for scores, and added up for results.
 ATTENTION = {"attention_gpu": ((1, 0), (0, 1)), "attention_queries_backward_gpu": ((1, 1), (1, 0)),
              "attention_keys_backward_gpu": ((1, 1), (1, 1))}
+WINOGRAD_TRANSFORM = 5  # of a group's results: as long as so many channels (lib/ops/conv/conv2d_winograd_gpu.cpp)
 DEFAULT_SHARE = 0.25  # one operation per instruction, and as many instructions for places
 MATRIX_SHARE = 0.5  # assumed
 # Where the kernels of products have `first` and `part` among their arguments that are numbers (conv2d_gpu has one more forward).
 FIRST_ARGUMENT = {"matmul_gpu": 7, "matmul_gpu_matrix_units": 7, "conv2d_gpu": 12}
+WITH_NUMBERS = {*FIRST_ARGUMENT, *ATTENTION, "conv2d_gpu_sum_phases", "conv2d_winograd_gpu"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +108,7 @@ class Launch:
     full: float = 1  # what a group executes on average, to the most that one does
 
     def is_product(self):
-        return self.name in FIRST_ARGUMENT
+        return self.name in (*FIRST_ARGUMENT, "conv2d_winograd_gpu")
 
     def waves_of_group(self):
         return math.ceil(self.items / 32)
@@ -206,6 +210,19 @@ def product(name, defines, numbers, groups, device):
     return executed, share, None
 
 
+def winograd(defines, numbers, groups, device):
+    """What groups of the 16 products of Winograd's F(2x2, 3x3) execute, and their share of the peak."""
+    m, n, k, rows, columns = (int(defines[size]) for size in ("TM", "TN", "TK", "RM", "RN"))
+    channels, part = numbers[2], numbers[10]
+    parts = math.ceil(channels / part)
+    depth = sum(math.ceil(min(part, channels - first) / k) * k for first in range(0, channels, part)) / parts
+    # Slices are written to local memory by the items that read them, and the transforms take instructions beside the product's.
+    across = [m // rows, n // columns]
+    words = rows * columns / (rows + columns + columns / across[0] + rows / across[1])
+    share = min(TILE_SHARES[max(rows, columns), min(rows, columns)] * WINOGRAD_SHARES[rows * columns], words * device.words)
+    return 2.0 * groups * 16 * m * n * (depth + WINOGRAD_TRANSFORM), share
+
+
 def attention(name, defines, numbers, groups, device):
     """What groups of attention in tiles execute, and their share of the peak."""
     m, n, k, rows, columns = (int(defines[size]) for size in ("TM", "TN", "TK", "RM", "RN"))
@@ -236,9 +253,11 @@ def launch_of(event, line, text, limits, own, device):
     flops = executed = arguments["flops"]
     share, peak = OTHER_SHARES.get(name, DEFAULT_SHARE), None
     defines = dict(re.findall(r"^#define (\w+)(?: (.*))?$", text, re.M))
-    numbers = [int(number) for number in numbers.split(",")] if name in (*FIRST_ARGUMENT, *ATTENTION, "conv2d_gpu_sum_phases") else []
+    numbers = [int(number) for number in numbers.split(",")] if name in WITH_NUMBERS else []
     if name in FIRST_ARGUMENT:
         executed, share, peak = product(name, defines, numbers, groups, device)
+    elif name == "conv2d_winograd_gpu":
+        executed, share = winograd(defines, numbers, groups, device)
     elif name in ATTENTION:
         executed, share = attention(name, defines, numbers, groups, device)
     limit = limits.kernels.get((kind(name, text, own), device.target))

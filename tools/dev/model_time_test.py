@@ -8,8 +8,8 @@ import unittest
 import unittest.mock
 
 import model_time
-from model_time import (DEVICES, MATRIX_SHARE, ROOT, Launch, busy, fullness, hidden, launch_of, modelled, phase_parts, product, step,
-                        summary, table, unwritten)
+from model_time import (DEVICES, MATRIX_SHARE, ROOT, WINOGRAD_SHARES, WINOGRAD_TRANSFORM, Launch, busy, fullness, hidden, launch_of, modelled,
+                        phase_parts, product, step, summary, table, unwritten, winograd)
 from offline_limits import Limits
 from offline_targets import Failed
 
@@ -141,6 +141,29 @@ class Products(unittest.TestCase):
         executed, share, peak = product("matmul_gpu_matrix_units", defines("TM=64 TN=64 TK=32 RM=32 RN=32 UNIT_tf32=1"),
                                         [0, 64, 64, 64, 0, 0, 0, 0, 64, 1, 0], 1, self.device)
         self.assertEqual((executed, share, peak), (2 * 64**3, MATRIX_SHARE, 35.6e12))
+
+    def test_winograd(self):
+        """16 x 64 x 56 x 56: 784 groups of 32 tiles and 32 channels; channels in whole slices, of a part at most."""
+        numbers = [0, 16, 64, 56, 56, 64, 56, 56, 1, 1, 64, 0]
+        tile = defines("TM=32 TN=32 TK=4 RM=8 RN=8")
+        executed, share = winograd(tile, numbers, 784, self.device)
+        self.assertEqual(executed, 2 * 784 * 16 * 32 * 32 * (64 + WINOGRAD_TRANSFORM))
+        self.assertAlmostEqual(share, 0.83 * WINOGRAD_SHARES[64])
+        numbers[2], numbers[10] = 18, 12
+        self.assertEqual(winograd(tile, numbers, 2, self.device)[0], 2 * 2 * 16 * 32 * 32 * (10 + WINOGRAD_TRANSFORM))
+        # For 16 multiply-adds an item reads eight words and writes two.
+        self.assertAlmostEqual(winograd(defines("TM=16 TN=16 TK=8 RM=4 RN=4"), numbers, 2, self.device)[1], 16 / 10 / 4)
+
+    def test_shares_of_winograds_tiles(self):
+        """WINOGRAD_SHARES and the transform's length are those of the solver's model, the places of arguments the kernel's."""
+        text = (ROOT / "lib/ops/conv/conv2d_winograd_gpu.cpp").read_text()
+        tiles = re.findall(r"RatedTile\{\{\d+, \d+, \d+, (\d), (\d)\}, ([\d.]+)\}", text)
+        self.assertEqual({int(rows) * int(columns): float(share) for rows, columns, share in tiles}, WINOGRAD_SHARES)
+        self.assertEqual(int(re.search(r"last_transform = (\d+)", text)[1]), WINOGRAD_TRANSFORM)
+        kernel = (ROOT / "kernels/conv/conv2d_winograd_gpu.cl").read_text()
+        parameters = re.search(r"kernel void conv2d_winograd_gpu\((.*?)\)\s*{", kernel, re.S)[1]
+        numbers = re.findall(r"const int (\w+)", parameters)
+        self.assertEqual((numbers[2], numbers[10]), ("C", "part"))
 
     def test_places_of_arguments(self):
         """FIRST_ARGUMENT agrees with the kernels."""

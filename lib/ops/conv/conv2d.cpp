@@ -92,6 +92,8 @@ std::vector<exec::Solver<Conv2dProblem>> candidates() {
           {"cpu", refuse<pass, conv2d_cpu_rejects>, record<pass, conv2d_cpu>, nullptr, list_configs<pass, conv2d_cpu_configs>},
           {"gpu_depthwise", refuse<pass, conv2d_depthwise_gpu_rejects>, record<pass, conv2d_depthwise_gpu>,
            refuse<pass, conv2d_depthwise_gpu_declines>, list_configs<pass, conv2d_depthwise_gpu_configs>, exec::MadeFor::gpus},
+          {"gpu_winograd", refuse<pass, conv2d_winograd_gpu_rejects>, record<pass, conv2d_winograd_gpu>,
+           refuse<pass, conv2d_winograd_gpu_declines>, list_configs<pass, conv2d_winograd_gpu_configs>, exec::MadeFor::gpus},
           {"gpu", refuse<pass, conv2d_gpu_rejects>, record<pass, conv2d_gpu>, refuse<pass, conv2d_gpu_declines>,
            list_configs<pass, conv2d_gpu_configs>, exec::MadeFor::gpus},
           {"im2col", conv2d_im2col_rejects, record<pass, conv2d_im2col>},

@@ -76,6 +76,14 @@ std::optional<std::string> conv2d_gpu_rejects(const Conv2dProblem& problem, Conv
 std::optional<std::string> conv2d_gpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 std::vector<exec::Config> conv2d_gpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_gpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+/// By its model, in multiply-adds of one unit.
+double conv2d_gpu_cost(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+
+/// Winograd's F(2x2, 3x3) for GPUs: see kernels/conv/conv2d_winograd_gpu.cl.
+std::optional<std::string> conv2d_winograd_gpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+std::optional<std::string> conv2d_winograd_gpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+std::vector<exec::Config> conv2d_winograd_gpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+void conv2d_winograd_gpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
 /// Groups of one input channel, for GPUs: see kernels/conv/conv2d_depthwise_gpu.cl.
 std::optional<std::string> conv2d_depthwise_gpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);

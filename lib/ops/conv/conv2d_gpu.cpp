@@ -121,6 +121,10 @@ std::vector<exec::Config> conv2d_gpu_configs(const Conv2dProblem& p, Conv2dPass 
   return gemm_configs(extents(p, pass), device);
 }
 
+double conv2d_gpu_cost(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  return gemm_cost(extents(p, pass), device);
+}
+
 void conv2d_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
   const auto tile = GemmTile::of(recorder.config());
   const GemmCut cut(filled(p, pass, tile).k, recorder.config()["parts"], blocked(p, pass, tile) ? tile.k : 1);
