@@ -275,7 +275,7 @@ def passes(name, text):
 
 
 def bench(build, device_name, item, *options, **variables):
-    done = subprocess.run([build / "tools/clnet-bench", item, "--seconds", "0.01", *options], capture_output=True, text=True,
+    done = subprocess.run([build / "tools/clnet-bench", item, "--seconds", "0.1", *options], capture_output=True, text=True,
                           env=on_null_driver(build, device_name, **variables))
     if done.returncode:
         raise Failed(f"{item} on {device_name}: {done.stderr.strip()}")
