@@ -1,12 +1,30 @@
 #include "lib/exec/choose/choices.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "clnet/error.h"
+#include "lib/base/log.h"
+#include "lib/exec/choose/solver.h"
 
 namespace clnet::exec {
 
 using nlohmann::json;
+
+namespace {
+
+/// Who forces a solver gets it; that is said where an earlier process had another.
+void compare_with_forced(const std::string& problem, const Choice& choice) {
+  const auto op = problem.substr(0, problem.find(' '));
+  const auto forced = forced_solver(op);
+  if (!forced || (forced->choice.solver == choice.solver && choice.config.agrees(forced->choice.config))) return;
+  logging::warn_once(
+      fmt::format("{} is computed by {}, which is forced, and was not everywhere before; numbers may differ in their last digits",
+                  op, forced->choice.text()));
+}
+
+}  // namespace
 
 void Choices::note(const std::string& problem, const Choice& choice) {
   const std::lock_guard lock(mutex_);
@@ -47,6 +65,7 @@ Choices::Follows Choices::follow(const std::string& text) {
   } catch (const json::exception&) {
     throw Error("the choices of solvers are damaged");
   }
+  for (const auto& [problem, choice] : wanted) compare_with_forced(problem, choice);
   const std::lock_guard lock(mutex_);
   followed_ = std::move(wanted);
   auto result = Follows::yes;
