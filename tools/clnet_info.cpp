@@ -16,6 +16,7 @@
 #include "lib/base/env.h"
 #include "lib/cl/devices.h"
 #include "lib/cl/quirks.h"
+#include "lib/cl/sub_groups.h"
 #include "lib/exec/choose/device_class.h"
 #include "tools/help.h"
 #include "tools/self_test/check.h"
@@ -83,9 +84,12 @@ void print(const DeviceInfo& info, bool chosen) {
   row("memory", fmt::format("{}, largest allocation {}, local {}", size(info.global_memory), size(info.max_allocation),
                             size(info.local_memory)));
   if (info.cache > 0) row("cache", fmt::format("{}, lines of {} bytes", size(info.cache), info.cache_line));
-  if (!info.generation.empty() || info.sub_group_size > 0)
-    row("generation", fmt::format("{}, sub-groups of {}, {}matrix units", info.generation.empty() ? "not told" : info.generation,
-                                  info.sub_group_size, info.matrix_units ? "" : "no "));
+  if (!info.generation.empty() || info.sub_group_size > 0) {
+    const auto exchange = clnet::ocl::claimed_sub_groups(info);
+    row("generation",
+        fmt::format("{}, sub-groups of {}{}, {}matrix units", info.generation.empty() ? "not told" : info.generation,
+                    info.sub_group_size, exchange ? fmt::format(" ({})", *exchange) : "", info.matrix_units ? "" : "no "));
+  }
   row("float vector",
       fmt::format("{} wide, kernels for {}", info.native_float_width, info.prefers_vector_kernels ? "CPUs" : "GPUs"));
   const auto& kind = clnet::exec::device_class(info);
@@ -119,6 +123,7 @@ ordered_json to_json(const DeviceInfo& info, bool chosen) {
           {"cache_line", info.cache_line},
           {"generation", info.generation},
           {"sub_group_size", info.sub_group_size},
+          {"sub_groups", clnet::ocl::claimed_sub_groups(info).value_or("")},
           {"matrix_units", info.matrix_units},
           {"class", clnet::exec::device_class(info).name},
           {"base_address_alignment", info.base_address_alignment},

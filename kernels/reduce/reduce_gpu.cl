@@ -2,6 +2,11 @@
 #include "reduce.clh"
 #include "epilogue.clh"
 #include "prologue.clh"
+#include "group.clh"
+
+#ifdef SUB_GROUP
+CLNET_GROUP_FUNCTION(clnet_group_combine, COMBINE)
+#endif
 
 // Elements that a work-item loads before it needs the first: one would not keep memory busy.
 #define CLNET_AT_ONCE 8
@@ -23,12 +28,17 @@ kernel void reduce_rows(IN(x), OUT(y), const int rows, const int length, const i
     for (int k = 0; k < CLNET_AT_ONCE; ++k) sum = COMBINE(sum, few[k]);
     total = COMBINE(total, sum);
   }
+#ifdef SUB_GROUP
+  total = clnet_group_combine(scratch, total, threads);
+#else
   scratch[item] = total;
   for (int half_ = threads / 2; half_ > 0; half_ /= 2) {
     barrier(CLK_LOCAL_MEM_FENCE);
     if (lane < half_) scratch[item] = COMBINE(scratch[item], scratch[item + half_]);
   }
-  if (lane == 0 && output < rows * chunks) STORE(y, output, FINISHED(scratch[item], output));
+  total = scratch[item];
+#endif
+  if (lane == 0 && output < rows * chunks) STORE(y, output, FINISHED(total, output));
 }
 
 // Neighbours take neighbouring columns.

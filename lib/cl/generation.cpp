@@ -44,13 +44,15 @@ bool contains(std::string_view words, std::string_view word) {
 
 }  // namespace
 
+int compute_capability(std::string_view generation) {
+  int capability = 0;
+  if (generation.starts_with("sm_")) std::from_chars(generation.data() + 3, generation.data() + generation.size(), capability);
+  return capability;
+}
+
 bool has_matrix_units(std::string_view generation) {
-  if (generation.starts_with("sm_")) {
-    int capability = 0;
-    std::from_chars(generation.data() + 3, generation.data() + generation.size(), capability);
-    // TU116 and TU117 call themselves sm_75 and have none.
-    return capability >= 70 && capability != 75;
-  }
+  // TU116 and TU117 call themselves sm_75 and have none.
+  if (const int capability = compute_capability(generation); capability > 0) return capability >= 70 && capability != 75;
   for (const std::string_view prefix : {"gfx908", "gfx90a", "gfx94", "gfx95", "gfx11", "gfx12"})
     if (generation.starts_with(prefix)) return true;
   return false;

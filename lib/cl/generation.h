@@ -8,6 +8,9 @@
 
 namespace clnet::ocl {
 
+/// 86 of NVIDIA's "sm_86"; 0 of others.
+int compute_capability(std::string_view generation);
+
 /// Whether GPUs of this generation ("sm_86", "gfx90a") multiply matrices in units of their own; of sm_75 not all do, and it is
 /// false.
 bool has_matrix_units(std::string_view generation);

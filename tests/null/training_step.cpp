@@ -10,6 +10,7 @@
 #include "clnet/clnet.h"
 #include "lib/cl/matrix_units.h"
 #include "lib/cl/opencl.h"
+#include "lib/cl/sub_groups.h"
 #include "lib/exec/statistics.h"
 #include "tests/null_opencl/counts.h"
 #include "tests/support/temporary.h"
@@ -91,6 +92,21 @@ TEST_CASE("where nothing is computed a device has the matrix units that it claim
   CHECK(refusal.has_value() == !ocl::matrix_unit(info).has_value());
   const bool claims = info.generation == "sm_86" || (info.smallest_sub_group > 0 && info.matrix_units);
   if (claims) CHECK_FALSE(refusal.has_value());
+  CHECK(counted().builds == builds);
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("where nothing is computed a device has the sub-groups that it claims, and that is not kept") {
+  const test::Folder folder;
+  const test::Variable cache("CLNET_CACHE_DIR", folder.path().c_str());
+  const std::string device = std::getenv("NULL_OPENCL_DEVICE");
+  const auto builds = counted().builds;
+  const auto way = ocl::sub_groups(Device::current().info()).value_or("none");
+  CHECK(way == (device.starts_with("rtx") ? "shfl"
+                : device == "mi210"       ? "bpermute64"
+                : device == "rx7900xtx"   ? "bpermute32"
+                : device == "a770"        ? "intel"
+                                          : "none"));
   CHECK(counted().builds == builds);
   CHECK(std::filesystem::is_empty(folder.path()));
 }

@@ -59,13 +59,13 @@ class Programs:
 
 
     def of(self, target):
-        """Without those for matrix units that the target, unlike the device that they were made for, does not have."""
+        """Without what the device that they were made for has, and the target has not: those for matrix units, and ways of sub-groups."""
         result = Programs()
         result.groups = self.groups
         for name, text in self.texts.items():
             unit = re.search(r"^#define MATRIX_UNIT_(\w+) ", text, re.M)
             if not unit or unit[1] == target.units:
-                result.texts[name] = text
+                result.texts[name] = re.sub(rf"^#define SUB_GROUPS_(?!{target.sub_groups or '-'} )\w+ .*\n", "", text, flags=re.M)
         return result
 
 

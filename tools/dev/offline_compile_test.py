@@ -36,6 +36,13 @@ class MatrixUnits(unittest.TestCase):
         self.assertEqual(set(programs.of(TARGETS["sm_90"]).texts), {"plain", "mma"})
         self.assertEqual(set(programs.of(TARGETS["gfx1030"]).texts), {"plain"})
 
+    def test_ways_of_sub_groups_that_a_target_lacks_are_not_defined(self):
+        programs = Programs()
+        programs.texts = {"sum": "#define GROUP 256\n#define SUB_GROUPS_shfl 1\n#define X 1\n", "wave": "#define SUB_GROUPS_bpermute32 1\n"}
+        self.assertEqual(programs.of(TARGETS["sm_90"]).texts, {"sum": programs.texts["sum"], "wave": ""})
+        self.assertEqual(programs.of(TARGETS["gfx1030"]).texts, {"sum": "#define GROUP 256\n#define X 1\n", "wave": programs.texts["wave"]})
+        self.assertEqual(programs.of(TARGETS["spirv"]).texts, {"sum": "#define GROUP 256\n#define X 1\n", "wave": ""})
+
 
 class Records(unittest.TestCase):
     def found(self, **changes):

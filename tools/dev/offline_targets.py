@@ -51,6 +51,11 @@ class Target:
     what: str = ""
     units: str = ""  # its matrix units, as kernels/matrix_units.clh calls them
 
+    @property
+    def sub_groups(self):
+        """How they exchange values, as kernels/sub_groups.clh calls it."""
+        return {"nvidia": "shfl", "amd": f"bpermute{self.chip and self.chip.width}", "intel": "intel"}.get(self.maker, "")
+
 
 def _nvidia(waves, groups, kib, of_group):
     return Chip(32, waves, 512, 8, groups, kib << 10, of_group)

@@ -9,6 +9,7 @@
 #include "lib/exec/record/recorder.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/group.h"
 #include "lib/ops/rows.h"
 #include "lib/ops/wide.h"
 
@@ -68,7 +69,7 @@ exec::Launch& launch(const CrossEntropyProblem& problem, exec::Recorder& recorde
 void forward(const CrossEntropyProblem& problem, exec::Recorder& recorder, std::string_view program, std::int64_t last_size,
              std::int64_t items, std::int64_t group, bool in_groups) {
   auto& result = launch(problem, recorder, program);
-  if (in_groups) result.define("GROUP", group);
+  if (in_groups) define_group(result, recorder.device());
   if (group == 1) result.define("VW", vector_width(recorder.device()));
   result.out("loss", problem.loss)
       .out("counted", problem.counted)

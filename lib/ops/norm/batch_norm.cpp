@@ -10,6 +10,7 @@
 #include "lib/exec/record/recorder.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/group.h"
 #include "lib/ops/norm/normalize.h"
 #include "lib/ops/rows.h"
 
@@ -145,11 +146,11 @@ void finish_and_apply(const BatchNormProblem& problem, const Steps& steps, exec:
                      .define("BACKWARD", problem.backward ? 1 : 0)
                      .define("WEIGHTED", problem.weighted ? 1 : 0)
                      .define("BIASED", problem.biased ? 1 : 0)
-                     .define("GROUP", group)
                      .define("LANES", lanes)
                      .in("x", problem.x)
                      .in("first", steps.first)
                      .in("second", steps.second);
+  define_group(launch, recorder.device());
   if (problem.backward) launch.in("g", problem.g).in("mean", problem.mean).in("rstd", problem.rstd).in("low", problem.low);
   if (problem.weighted) launch.in("weight", problem.weight);
   if (problem.biased) launch.in("bias", problem.bias);
@@ -214,8 +215,7 @@ void gpu_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
       std::clamp<std::int64_t>(ceil_div(ceil_div(problem.n * problem.spatial, wanted), lanes) * lanes, 4096, 65536);
   auto steps = make_steps(problem, recorder, chunk);
   const auto group = group_size(device);
-  partial(problem, steps, recorder, "batch_norm_gpu")
-      .define("GROUP", group)
+  define_group(partial(problem, steps, recorder, "batch_norm_gpu"), device)
       .define("LANES", lanes)
       .args({steps.chunk, steps.chunks})
       .range({problem.channels * steps.chunks * group}, {group});

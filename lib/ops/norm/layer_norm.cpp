@@ -8,6 +8,7 @@
 #include "lib/exec/record/recorder.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/group.h"
 #include "lib/ops/norm/normalize.h"
 #include "lib/ops/rows.h"
 
@@ -69,8 +70,8 @@ void cpu_lower(const LayerNormProblem& problem, exec::Recorder& recorder) {
 
 void gpu_lower(const LayerNormProblem& problem, exec::Recorder& recorder) {
   const auto group = group_size(recorder.device()), threads = threads_per_row(problem.length, group);
-  fuse(launch(problem, recorder, "layer_norm_rows", problem.backward ? "layer_norm_backward_rows" : "layer_norm_rows", threads)
-           .define("GROUP", group)
+  const auto function = problem.backward ? "layer_norm_backward_rows" : "layer_norm_rows";
+  fuse(define_group(launch(problem, recorder, "layer_norm_rows", function, threads), recorder.device())
            .define("ONCE", problem.length <= row_in_registers * threads ? 1 : 0)
            .range({ceil_div(problem.rows, group / threads) * group}, {group}),
        problem, recorder);

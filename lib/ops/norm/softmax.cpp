@@ -8,6 +8,7 @@
 #include "lib/exec/record/recorder.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/group.h"
 #include "lib/ops/loops.h"
 #include "lib/ops/rows.h"
 #include "lib/ops/wide.h"
@@ -96,8 +97,7 @@ std::optional<std::string> gpu_rejects(const SoftmaxProblem& problem, const Devi
 
 void gpu_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
   const auto group = group_size(recorder.device()), threads = threads_per_row(problem.axis, group);
-  fuse(launch(problem, recorder, "softmax_gpu", "softmax_gpu")
-           .define("GROUP", group)
+  fuse(define_group(launch(problem, recorder, "softmax_gpu", "softmax_gpu"), recorder.device())
            .define("ONCE", problem.axis <= row_in_registers * threads ? 1 : 0)
            .args({problem.outer, problem.axis, threads})
            .range({ceil_div(problem.outer, group / threads) * group}, {group}),

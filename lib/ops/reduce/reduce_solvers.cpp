@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/exec/choose/solver.h"
+#include "lib/ops/group.h"
 #include "lib/ops/reduce/reduce.h"
 #include "lib/ops/rows.h"
 
@@ -97,7 +98,14 @@ void cpu_lower(const ReduceProblem& problem, Recorder& recorder) {
   if (chunks > 1) cpu_lower(parts.second, recorder);
 }
 
-// ---- gpu: trees in local memory along rows, neighbouring work-items on neighbouring columns -----------------------------------
+// ---- gpu: groups add up along rows, neighbouring work-items on neighbouring columns -------------------------------------------
+
+Launch& gpu_launch(const ReduceProblem& problem, Recorder& recorder, std::string_view function) {
+  auto& result = launch(problem, recorder, "reduce_gpu", function);
+  // Sub-groups exchange floats.
+  if (is_floating(recorder.spec(problem.x).dtype)) return define_group(result, recorder.device());
+  return result.define("GROUP", group_size(recorder.device()));
+}
 
 void gpu_lower(const ReduceProblem& problem, Recorder& recorder) {
   const auto& device = recorder.device();
@@ -110,8 +118,7 @@ void gpu_lower(const ReduceProblem& problem, Recorder& recorder) {
     const auto wanted = std::max(ceil_div(wanted_items, outputs * threads), problem.reduce / 65536);
     chunks = divide(problem.reduce, 16 * threads, wanted, chunk);
     const auto parts = stages(problem, chunks, recorder);
-    auto& kernel = launch(problem, recorder, "reduce_gpu", "reduce_rows")
-                       .define("GROUP", group)
+    auto& kernel = gpu_launch(problem, recorder, "reduce_rows")
                        .in("x", parts.first.x)
                        .out("y", parts.first.y)
                        .args({problem.outer, problem.reduce, chunk, chunks, threads})
@@ -123,8 +130,7 @@ void gpu_lower(const ReduceProblem& problem, Recorder& recorder) {
     const auto wanted = std::max(ceil_div(wanted_items, outputs), problem.reduce / 4096);
     chunks = divide(problem.reduce, 32, wanted, chunk);
     const auto parts = stages(problem, chunks, recorder);
-    auto& kernel = launch(problem, recorder, "reduce_gpu", "reduce_columns")
-                       .define("GROUP", group)
+    auto& kernel = gpu_launch(problem, recorder, "reduce_columns")
                        .in("x", parts.first.x)
                        .out("y", parts.first.y)
                        .args({problem.outer * chunks * problem.inner, problem.reduce, problem.inner, chunk, chunks})
