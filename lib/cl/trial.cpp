@@ -62,8 +62,8 @@ std::optional<std::string> known_fault(const Trial& trial, const std::string& pa
   auto outcome = read_outcome(trial, path, device);
   if (outcome != begun) return outcome;
   std::error_code code;
-  const auto written = std::filesystem::last_write_time(path, code);
-  if (!code && std::filesystem::file_time_type::clock::now() - written < longest_trial) return std::nullopt;
+  const auto age = std::filesystem::file_time_type::clock::now() - std::filesystem::last_write_time(path, code);
+  if (!code && age >= age.zero() && age < longest_trial) return std::nullopt;
   return fmt::format("a process that tried them ended there; removing {} tries them again", path);
 }
 
@@ -92,7 +92,8 @@ std::string tried(const DeviceInfo& device, const Trial& trial) {
     try {
       if (!checked("trying a device's memory", [&] { return computes(candidate.device); })) return {};
       // A compiler that crashes does so once.
-      if (path) write_outcome(trial, *path, device, begun);
+      // Who is started again and again within a minute leaves the time of the first.
+      if (path && read_outcome(trial, *path, device) != begun) write_outcome(trial, *path, device, begun);
       auto fault = trial.run(candidate.device, info);
       if (path) write_outcome(trial, *path, device, fault);
       return fault;

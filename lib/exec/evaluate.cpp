@@ -89,7 +89,7 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
   auto& cache = PlanCache::of(*device);
   bool made = false;
   const auto measure = [&](std::span<const Tensor> trials) { evaluate(trials, device); };
-  if (!plan) plan = cache.plan(work, *device, measure, made);
+  if (!plan || plan->is_retired()) plan = cache.plan(work, *device, measure, made);
   const auto place_leaf = [&](std::size_t i) { return place(device, leaves[i], values[i]); };
   std::vector<Binding> bindings(leaves.size());
   for (std::size_t i = 0; i < bindings.size(); ++i) {

@@ -260,18 +260,17 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
       reader.fail(fmt::format("holds a tensor '{}' that is neither the model's nor the optimizer's", name));
   }
   const auto before = model.state();
-  bool same_kernels = true;
+  // Checkpoints from before they were noted do not speak of solvers.
+  std::optional<exec::StoredChoices> choices;
   try {
-    // Checkpoints from before they were noted do not speak of solvers.
-    if (solvers != content.metadata.end())
-      same_kernels = exec::PlanCache::of(*Device::current().context()).follow(solvers->second);
+    if (solvers != content.metadata.end()) choices = exec::StoredChoices::parse(solvers->second);
     model.load_state(model_state);
     optimizer.load_state(optimizer_state);
   } catch (const Error& error) {
     model.load_state(before);
     reader.fail(error.what());
   }
-  if (!same_kernels)
+  if (choices && !exec::PlanCache::of(*Device::current().context()).follow(std::move(*choices)))
     logging::warn_once(
         fmt::format("{}: was made on another device or with another driver or version of clnet; the numbers that follow "
                     "may differ in their last digits from those of a training that had not stopped",

@@ -9,7 +9,9 @@
 
 #include "clnet/clnet.h"
 #include "lib/exec/choose/solver.h"
+#include "lib/exec/plan/cache.h"
 #include "lib/exec/record/record.h"
+#include "lib/exec/statistics.h"
 #include "lib/graph/op.h"
 #include "tests/support/temporary.h"
 
@@ -110,4 +112,42 @@ TEST_CASE("who forces a solver does not wait for who measures") {
   tuning.tune(work_of(matmul(a, a)), context, evaluate);
   REQUIRE(other.valid());
   other.get();
+}
+
+TEST_CASE("what was planned before is not measured") {
+  const test::Folder folder;
+  Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 5);
+  const Tensor product = matmul(ones({41, 50}).detach(), ones({50, 60}).detach());
+  tuning.note(*product.node(), Choice::parse("direct"));
+  tuning.tune(work_of(product), *Device::current().context(),
+              [](std::span<const Tensor>) { FAIL_CHECK("nothing is to be measured"); });
+  CHECK_FALSE(tuning.choice(*product.node()));
+}
+
+TEST_CASE("plans follow stored choices, those of compiled functions too") {
+  auto& plans = PlanCache::of(*Device::current().context());
+  const Tensor a = ones({43, 50}).detach(), b = ones({50, 60}).detach();
+  const auto product = compile([](const Tensor& x, const Tensor& y) { return matmul(x, y); });
+  const auto plans_made = [&] {
+    const auto before = statistics().plans_made;
+    product(a, b);
+    return statistics().plans_made - before;
+  };
+  CHECK(plans_made() == 1);
+  CHECK(plans_made() == 0);
+  auto stored = StoredChoices::parse(plans.choices());
+  for (auto& [problem, choice] : stored.solvers)
+    if (problem.starts_with("matmul ")) choice = Choice::parse("direct");
+  CHECK(plans.follow(stored));
+  CHECK(plans_made() == 1);
+  CHECK(plans_made() == 0);
+  CHECK(plans.follow(stored));
+  CHECK(plans_made() == 0);
+  // What was computed, whatever is followed.
+  CHECK(plans.follow({stored.identity, {}}));
+  int direct = 0;
+  for (const auto& [problem, choice] : StoredChoices::parse(plans.choices()).solvers)
+    if (problem.starts_with("matmul ")) direct += choice.text() == "direct" ? 1 : 0;
+  CHECK(direct == 1);
+  CHECK_FALSE(plans.follow({"another device", {}}));
 }

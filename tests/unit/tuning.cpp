@@ -66,43 +66,64 @@ TEST_CASE("choices are kept for one identity, and damaged files are ignored") {
 }
 
 TEST_CASE("choices that are followed are those of the same identity") {
+  const auto stored = [](const Choices& choices) { return StoredChoices::parse(choices.text()); };
   Choices first("device A"), second("device A"), other("device B");
   CHECK(first.text() == Choices("device A").text());
   first.note("a problem", Choice::parse("cpu{lanes=8}"));
   first.note("a problem", Choice::parse("cpu{lanes=8}"));
   first.note("seen twice", Choice::parse("cpu{lanes=8}"));
   first.note("seen twice", Choice::parse("cpu{lanes=16}"));
+  CHECK(first.is_noted("a problem"));
+  CHECK_FALSE(first.is_noted("another"));
   CHECK_FALSE(second.follows());
-  CHECK(second.follow(first.text()) == Choices::Follows::yes);
+  CHECK(second.follow(stored(first)) == Choices::Follows::yes);
   CHECK(second.follows());
   REQUIRE(second.followed("a problem"));
   CHECK(second.followed("a problem")->text() == "cpu{lanes=8}");
   CHECK_FALSE(second.followed("seen twice"));
   CHECK_FALSE(second.followed("another"));
-  CHECK(other.follow(first.text()) == Choices::Follows::no);
+  CHECK(other.follow(stored(first)) == Choices::Follows::no);
   CHECK_FALSE(other.follows());
 
   Choices third("device A");
   third.note("a problem", Choice::parse("direct"));
   third.note("its own", Choice::parse("direct"));
-  CHECK(third.follow(first.text()) == Choices::Follows::changed);
+  CHECK(third.follow(stored(first)) == Choices::Follows::changed);
   third.note("a problem", *third.followed("a problem"));
-  CHECK(third.follow(first.text()) == Choices::Follows::yes);
+  CHECK(third.follow(stored(first)) == Choices::Follows::yes);
+  // Another device's end it.
+  CHECK(third.follow(stored(other)) == Choices::Follows::no);
+  CHECK_FALSE(third.follows());
 
   for (const char* text :
        {"", "{", "[1]", R"({"for": 3})", R"({"for": "device A"})", R"({"for": "device A", "choices": {"a": 3}})",
         R"({"for": "device A", "choices": {"a": "cpu{lanes}"}})"}) {
     INFO(text);
-    CHECK_THROWS_AS(third.follow(text), Error);
-    CHECK(third.followed("a problem"));
+    CHECK_THROWS_AS(StoredChoices::parse(text), Error);
   }
+}
+
+TEST_CASE("choices that are followed are stored again, met or not") {
+  Choices first("device A"), second("device A");
+  first.note("met again", Choice::parse("cpu{lanes=8}"));
+  first.note("not yet", Choice::parse("cpu{lanes=8}"));
+  first.note("now of none", Choice::parse("cpu{lanes=8}"));
+  second.follow(StoredChoices::parse(first.text()));
+  second.note("met again", Choice::parse("direct"));
+  second.note("now of none", Choice::parse("direct"));
+  second.note("now of none", Choice::parse("cpu{lanes=8}"));
+  const auto again = StoredChoices::parse(second.text()).solvers;
+  REQUIRE(again.size() == 2);
+  CHECK(again.at("met again").text() == "direct");
+  CHECK(again.at("not yet").text() == "cpu{lanes=8}");
 }
 
 TEST_CASE("only so many problems are noted") {
   Choices choices("device A");
   for (std::size_t i = 0; i < 2 * Choices::most; ++i) choices.note(std::to_string(i), Choice::parse("cpu"));
-  Choices other("device A");
-  other.follow(choices.text());
-  CHECK(other.followed(std::to_string(Choices::most - 1)));
-  CHECK_FALSE(other.followed(std::to_string(Choices::most)));
+  const auto stored = StoredChoices::parse(choices.text());
+  CHECK(stored.solvers.size() == Choices::most);
+  CHECK(stored.solvers.contains(std::to_string(Choices::most - 1)));
+  choices.follow({"device A", {{"one more", Choice::parse("cpu")}}});
+  CHECK(StoredChoices::parse(choices.text()).solvers.size() == Choices::most);
 }

@@ -296,7 +296,8 @@ std::map<std::string, const Node*> Tuning::open_problems(const Work& work) const
   for (const auto& node : work.nodes) {
     if (!is_tunable(*node) || forced_solver(node->op->name())) continue;
     auto text = problem_text(*node);
-    if (choices_.followed(text)) continue;
+    // What plans were made with stays, lest two of them compute the same in two ways.
+    if (choices_.followed(text) || choices_.is_noted(text)) continue;
     const std::lock_guard lock(mutex_);
     if (!file_->find(text)) problems.emplace(std::move(text), node.get());
   }

@@ -20,13 +20,15 @@ PlanCache& PlanCache::of(ocl::Context& device) {
       device.extension([](ocl::Context& context) -> std::unique_ptr<Extension> { return std::make_unique<PlanCache>(context); }));
 }
 
-bool PlanCache::follow(const std::string& choices) {
-  const auto followed = tuning_.choices().follow(choices);
+bool PlanCache::follow(StoredChoices choices) {
+  const auto followed = tuning_.choices().follow(std::move(choices));
   if (followed == Choices::Follows::changed) {
     std::list<Entry> plans;  // freed without the lock
     const std::lock_guard lock(mutex_);
     by_key_.clear();
     plans.swap(entries_);
+    // Compiled functions hold theirs.
+    for (const auto& entry : plans) entry.plan->retire();
   }
   return followed != Choices::Follows::no;
 }

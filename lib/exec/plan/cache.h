@@ -41,9 +41,9 @@ class CLNET_API PlanCache : public ocl::Context::Extension {
 
   /// What plans so far were made of, for follow() of another process.
   std::string choices() const { return tuning_.choices().text(); }
-  /// Plans are made with these choices from now on, of solvers that nobody forces. False where they are of another device, driver
-  /// or version and have no effect; throws Error where the text is damaged.
-  bool follow(const std::string& choices);
+  /// Plans are made with these choices from now on, where nobody forces others. False where they are of another device, driver or
+  /// version and have no effect.
+  bool follow(StoredChoices choices);
 
   void trim() override;
   void reclaim(std::size_t bytes) override { evict(bytes); }

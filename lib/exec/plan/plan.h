@@ -1,6 +1,7 @@
 // A graph made ready to run again and again: its launches with arguments set, and a place for every value.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -41,6 +42,9 @@ class Plan {
   /// Bytes of the buffers that every run, or the first, makes besides; and those of them that hold cached values.
   std::size_t own_bytes() const { return bytes_at(Home::own) + cached_bytes(); }
   std::size_t cached_bytes() const { return bytes_at(Home::cached); }
+  /// Whoever holds it shall ask for a new one.
+  void retire() { retired_ = true; }
+  bool is_retired() const { return retired_; }
   /// Whether it was made for little memory already.
   bool is_shrunk() const { return shrunk_; }
   /// How many operations each run then computes twice.
@@ -107,6 +111,7 @@ class Plan {
   std::size_t kernels_ = 0, host_calls_ = 0, repeated_ = 0;
   std::uint64_t arguments_set_ = 0;
   bool shrunk_ = false;
+  std::atomic<bool> retired_ = false;
   Besides besides_;
   std::uint32_t structure_ = 0;
 };

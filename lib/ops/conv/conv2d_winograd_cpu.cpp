@@ -3,6 +3,8 @@
 // before.
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "lib/base/env.h"
 #include "lib/ops/conv/conv2d_cpu.h"
 
@@ -10,7 +12,7 @@ namespace clnet::ops {
 
 namespace {
 
-constexpr std::int64_t tile_out = 4, products = 36;
+constexpr std::int64_t tile_out = 4, products = 36, most_indices = std::numeric_limits<std::int32_t>::max();
 
 /// How the work is cut; RB and PB are the kernels' names for the blocks.
 struct Cut {
@@ -107,6 +109,7 @@ std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& p, C
   const auto c = cut(p, backward, register_tiles(backward ? p.c : p.o, device).front(), device);
   if (c.top < 0 || c.left < 0 || c.left + c.source_width > tile_out * c.tile_columns + 2)
     return "the padding is larger than the kernel";
+  if (c.panels * products * c.in * c.tile.lanes() > most_indices) return "the weights are too many when transformed";
   if (c.total() > room(device)) return fmt::format("its smallest block takes {} KiB of local memory", c.total() / 256);
   return std::nullopt;
 }

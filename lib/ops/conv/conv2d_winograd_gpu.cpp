@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "lib/base/env.h"
@@ -108,6 +109,9 @@ std::optional<std::string> conv2d_winograd_gpu_rejects(const Conv2dProblem& p, C
     return "it has a stride, a dilation or groups";
   const auto channels = pass == Conv2dPass::forward ? p.c : p.o;
   if (channels > longest_gemm_sum) return fmt::format("sums of {} channels are made of blocks", channels);
+  const auto padded = [](std::int64_t size, std::int64_t tile) { return ceil_div(size, tile) * tile; };
+  if (products * padded(p.o, 32) * padded(p.c, 32) > std::numeric_limits<std::int32_t>::max())
+    return "the weights are too many when transformed";
   if (std::none_of(tiles.begin(), tiles.end(), [&](const RatedTile& known) { return takes(device, known.tile); }))
     return fmt::format("the device takes no work-group of {} with {} KiB of local memory", items(tiles[0].tile),
                        local_bytes(tiles[0].tile) >> 10);

@@ -293,11 +293,13 @@ TEST_CASE("what came of trying matrix units is kept") {
   CHECK(refusal_of("third", "of another driver", "another driver").empty());
   // Somebody is at it now; a minute later he has crashed.
   CHECK(refusal_of("fourth", "begun").empty());
-  device.name = "fifth";
-  const auto path = ocl::matrix_units_file(device, UnitElement::f16).value();
-  file::replace(path, nlohmann::json{{"for", ocl::identity(device)}, {"fault", "begun"}}.dump());
-  std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() - std::chrono::minutes(2));
-  CHECK_THAT(ocl::matrix_unit_refusal(device, UnitElement::f16).value_or(""), Contains("ended") && Contains(path));
+  for (const auto& [name, minutes] : {std::pair{"fifth", -2}, std::pair{"by a clock that was set back since", 2}}) {
+    device.name = name;
+    const auto path = ocl::matrix_units_file(device, UnitElement::f16).value();
+    file::replace(path, nlohmann::json{{"for", ocl::identity(device)}, {"fault", "begun"}}.dump());
+    std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() + std::chrono::minutes(minutes));
+    CHECK_THAT(ocl::matrix_unit_refusal(device, UnitElement::f16).value_or(""), Contains("ended") && Contains(path));
+  }
   device.name = "sixth";
   file::replace(ocl::matrix_units_file(device, UnitElement::f16).value(), "{");
   CHECK_FALSE(ocl::matrix_unit_refusal(device, UnitElement::f16).has_value());
