@@ -4,22 +4,23 @@
 // Output pixel (i, j) of the grid {PH, PW} lies at (y_top + i * y_step_h, y_left + j * y_step_w) of y's plane, and its tap (s, t)
 // reads x at (i * x_step_h + top + s * tap_step_h, j * x_step_w + left + t * tap_step_w). The gradient of a strided convolution's
 // input is one such grid for each remainder of a position by the stride.
+#include "conv2d_slices.clh"
 #include "conv2d_stage_cpu.clh"
 #include "conv2d_store_cpu.clh"
 
-// The sums of one panel and image, `pixels` from row0 and column0 of the grid on, to y from plane `channel` on. Only dense grids have a
-// bias and an epilogue.
-static inline void store_panel(OUT(y), const local float *restrict sums, const int pixels, const int PW, const int channel,
-                        const int lanes, const int row0, const int column0, const int YH, const int YW, const int y_top, const int y_left,
+// The sums of one panel and image, `pixels` from row0 and column0 of the grid on, to y from its plane `plane` on, each lane to the plane
+// `planes` behind. Only dense grids have a bias and an epilogue.
+static inline void store_panel(OUT(y), const local float *restrict sums, const int pixels, const int PW, const int plane,
+                        const int planes, const int lanes, const int row0, const int column0, const int YH, const int YW, const int y_top, const int y_left,
                         const int y_step_h, const int y_step_w, const int first_channel,
                         const VFLOAT bias EPILOGUE_PARAMETERS) {
   if (y_step_h == 1 && y_step_w == 1) {
-    store_planes(y_base, y_offset, sums, LANES, pixels, lanes, (channel * YH + row0) * YW + column0, YH * YW, first_channel,
+    store_planes(y_base, y_offset, sums, LANES, pixels, lanes, (plane * YH + row0) * YW + column0, planes * YH * YW, first_channel,
                  bias EPILOGUE_ARGUMENTS);
     return;
   }
   for (int lane = 0; lane < lanes; ++lane) {
-    int at = ((channel + lane) * YH + y_top + row0 * y_step_h) * YW + y_left + column0 * y_step_w;
+    int at = ((plane + lane * planes) * YH + y_top + row0 * y_step_h) * YW + y_left + column0 * y_step_w;
     for (int p = 0; p < pixels; at += y_step_h * YW)
       for (int j = 0; j < PW; ++j, ++p) STORE(y, at + j * y_step_w, sums[p * LANES + lane]);
   }
@@ -34,7 +35,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_cpu(
     const int YW, const int PH, const int all_columns, const int y_top, const int y_left, const int y_step_h, const int y_step_w,
     const int x_step_h, const int x_step_w, const int taps_h, const int taps_w, const int top, const int left,
     const int tap_step_h, const int tap_step_w, const int RB, const int WB, const int PB, const int CB, const int rows, const int columns,
-    const int pitch, local float *restrict sums, local float *restrict staged EPILOGUE_PARAMETERS) {
+    const int pitch, local float *restrict sums, local float *restrict staged SLICES_PARAMETER EPILOGUE_PARAMETERS) {
   const int panels = (OG + LANES - 1) / LANES, panel0 = (int)get_global_id(0) * PB, panel1 = min(panels, panel0 + PB);
   const int pieces = (all_columns + WB - 1) / WB, row0 = (int)get_global_id(1) / pieces * RB, height = min(RB, PH - row0);
   const int column0 = REMAINDER((int)get_global_id(1), pieces) * WB, PW = min(WB, all_columns - column0);
@@ -97,7 +98,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_cpu(
 #endif
         for (int n = n0; n < n1; ++n)
           store_panel(y_base, y_offset, panel_sums + (n - n0) * image_pixels * LANES + v * VW, image_pixels, PW,
-                      (n * groups + group) * OG + o, lanes, row0, column0, YH, YW, y_top, y_left, y_step_h, y_step_w, group * OG + o,
+                      Y_PLANE(n, group * OG + o, groups * OG), Y_PLANES, lanes, row0, column0, YH, YW, y_top, y_left, y_step_h, y_step_w, group * OG + o,
                       start EPILOGUE_ARGUMENTS);
       }
     }

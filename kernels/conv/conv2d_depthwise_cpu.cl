@@ -2,6 +2,7 @@
 // of several planes, one after the other: its window is staged with zeros around it, VECTORS vectors of sums are made at a time while
 // each vector of the window is loaded once, and what they make lies in one piece, so that only its end is finished by single
 // elements. A vector is GROUP rows of a plane: two where they are narrow.
+#include "conv2d_slices.clh"
 #include "vector.clh"
 #include "epilogue.clh"
 
@@ -56,7 +57,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_cpu(
 #endif
     OUT(y), const int planes, const int channels, const int block, const int H, const int W, const int PH, const int PW,
     const int top, const int left, const int RB, const int columns, const int pitch, const int part, local float *restrict staged,
-    local float *restrict made EPILOGUE_PARAMETERS) {
+    local float *restrict made SLICES_PARAMETER EPILOGUE_PARAMETERS) {
   const int row0 = (int)get_global_id(0) * RB, rows = min(RB, PH - row0);
   const int blocks = (rows + VECTORS * GROUP - 1) / (VECTORS * GROUP), source = row0 * STEP - top;
   const int plane0 = (int)get_global_id(1) * block, plane1 = plane0 + min(block, planes - plane0);
@@ -116,7 +117,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_cpu(
 #endif
         }
       }
-    const int first = (plane * PH + row0) * PW, count = rows * PW;
+    const int first = (Y_PLANE(plane / channels, channel, channels) * PH + row0) * PW, count = rows * PW;
     int i = 0;
     for (; i + VW <= count; i += VW) VSTORE(y, first + i, VEPILOGUE(*(const local any_vector *)(made + i), first + i, channel, 0));
     SELDOM for (; i < count; ++i) STORE(y, first + i, EPILOGUE(made[i], first + i, channel));

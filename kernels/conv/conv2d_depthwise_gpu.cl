@@ -6,6 +6,7 @@
 //   DATA      y, the gradient of x {n, c}, from x, the gradient of y {n, c, OG}, and w
 //   WEIGHTS   the gradient of w from x and g, that of y: a group of ITEMS for each output channel and part of the images' rows
 // LOOPED: there is no room for the taps; FORWARD and DATA read them one by one, for one row.
+#include "conv2d_slices.clh"
 #include "epilogue.clh"
 
 #define TAPS (KH * KW)
@@ -80,7 +81,8 @@ kernel void conv2d_depthwise_gpu(IN(x), IN(w),
                                  IN(bias),
 #endif
                                  OUT(y), const int total, const int channels, const int H, const int W, const int TH,
-                                 const int TW, const int PT, const int PL, const int strips, const int early EPILOGUE_PARAMETERS) {
+                                 const int TW, const int PT, const int PL, const int strips, const int early
+                                 SLICES_PARAMETER EPILOGUE_PARAMETERS) {
   const int at = (int)get_global_id(0);
   if (at >= total) return;
   const int column = REMAINDER(at, TW), row0 = REMAINDER(at / TW, strips) * ROWS - early, plane = at / TW / strips;
@@ -138,9 +140,14 @@ kernel void conv2d_depthwise_gpu(IN(x), IN(w),
 #else
   const float offset = 0.0f;
 #endif
+#ifdef SLICES
+  const int to_plane = Y_PLANE(plane / channels, channel, channels);
+#else
+  const int to_plane = plane;
+#endif
   #pragma unroll
   for (int i = 0; i < ROWS; ++i) {
-    const int to = (plane * TH + row0 + i) * TW + column;
+    const int to = (to_plane * TH + row0 + i) * TW + column;
     if (row0 + i >= 0 && row0 + i < TH) STORE(y, to, EPILOGUE(sum[i] + offset, to, channel));
   }
 }

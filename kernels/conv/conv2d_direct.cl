@@ -1,4 +1,5 @@
 // Convolution by its definition: one output per work-item.
+#include "conv2d_slices.clh"
 #include "epilogue.clh"
 
 kernel void conv2d_direct(IN(x), IN(w),
@@ -7,10 +8,11 @@ kernel void conv2d_direct(IN(x), IN(w),
 #endif
                           OUT(y), const int total, const int C, const int H, const int W, const int O, const int KH,
                           const int KW, const int OH, const int OW, const int SH, const int SW, const int PT, const int PL,
-                          const int DH, const int DW, const int CG, const int OG EPILOGUE_PARAMETERS) {
+                          const int DH, const int DW, const int CG, const int OG SLICES_PARAMETER EPILOGUE_PARAMETERS) {
   const int i = (int)get_global_id(0);
   if (i >= total) return;
-  const int ox = i % OW, oy = i / OW % OH, o = i / (OW * OH) % O, n = i / (OW * OH) / O;
+  const int ox = i % OW, oy = i / OW % OH, plane = i / (OW * OH);
+  const int o = plane / Y_PLANES % O, n = plane / Y_PLANES / O * Y_PLANES + plane % Y_PLANES;
   const int first_channel = o / OG * CG;
   float sum = 0;
   for (int block = 0, end; block < CG; block = end) {

@@ -5,6 +5,7 @@
 //             see every stride-th tap only (then the dilation is 1): see conv2d_phases.clh
 //   WEIGHTS   w {o, (c, kh, kw)} = y {o, (n, oy, ox)} * x'
 // each for one group. Parts along k follow one another in the output. ADD: to what it holds.
+#include "conv2d_slices.clh"
 #include "epilogue.clh"
 
 // BLOCKED orders k otherwise in FORWARD and DATA: TK channels of one tap, those of the next tap, and after all taps the next TK
@@ -154,7 +155,7 @@ static inline uint clnet_quotient(const uint i, const uint inverse) { return (ui
 __attribute__((reqd_work_group_size(GEMM_ITEMS, 1, 1))) kernel void conv2d_gpu(
     OPERANDS, const int N, const int C, const int H, const int W, const int O, const int OH, const int OW, const int CG,
     const int OG, const int PT, const int PL, const int all_k, const int first, const int part, const int parts,
-    const int part_stride PHASE_PARAMETERS EPILOGUE_PARAMETERS) {
+    const int part_stride PHASE_PARAMETERS SLICES_PARAMETER EPILOGUE_PARAMETERS) {
   local float slices[GEMM_LOCAL] __attribute__((aligned(16)));
   const int item = (int)get_local_id(0);
   const int row0 = (int)get_global_id(1) * TM, column0 = (int)get_global_id(0) / GEMM_ITEMS * TN;
@@ -185,10 +186,10 @@ __attribute__((reqd_work_group_size(GEMM_ITEMS, 1, 1))) kernel void conv2d_gpu(
   for (int j = 0; j < RN; ++j) {
     const int column = column0 + GEMM_COLUMN(item, j), to_image = column / pixels;
     if (to_image >= N) continue;
-    const int first = to_image * O * pixels + column % pixels;
+    const int first = Y_PLANE(to_image, 0, O) * pixels + column % pixels;
     #pragma unroll
     for (int i = 0; i < RM; ++i) {
-      const int row = row0 + GEMM_ROW(item, i), channel = group * OG + row, at = first + channel * pixels;
+      const int row = row0 + GEMM_ROW(item, i), channel = group * OG + row, at = first + channel * Y_PLANES * pixels;
       if (row >= OG) continue;
       const float value = has_bias ? sum[i][j] + LOAD(bias, channel) : sum[i][j];
       STORE(y, to + at, EPILOGUE(value + HELD(y, to + at), at, channel));

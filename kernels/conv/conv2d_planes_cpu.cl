@@ -2,6 +2,7 @@
 // planes and `outs` target planes. A work-item makes RB rows of a group's targets: OUTS of them at a time, ROWS x COLUMNS vectors of
 // each. Grids and taps are conv2d_cpu's. With BLOCKS, for more taps than hardly anybody has, they are summed in blocks.
 #include "conv2d_planes_cpu.clh"
+#include "conv2d_slices.clh"
 #include "epilogue.clh"
 
 #define VECTORS (ROWS * COLUMNS)
@@ -17,11 +18,11 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_cpu(
     const int taps_w, const int top, const int left, const int tap_step_h, const int tap_step_w, const int first_h,
     const int first_w, const int kernel_step_h, const int kernel_step_w, const int RB, const int rows, const int columns,
     const int pitch, local float *restrict staged, local int *restrict offsets, local float *restrict weights
-        EPILOGUE_PARAMETERS) {
+        SLICES_PARAMETER EPILOGUE_PARAMETERS) {
   const int row0 = (int)get_global_id(0) * RB, height = min(RB, PH - row0);
   const int group = (int)get_global_id(1), n = (int)get_global_id(2);
   const int up = min(0, (taps_h - 1) * tap_step_h), before = min(0, (taps_w - 1) * tap_step_w);
-  const int window = rows * pitch, taps = taps_h * taps_w, count = ins * taps, plane = YH * YW;
+  const int window = rows * pitch, taps = taps_h * taps_w, count = ins * taps, plane = Y_PLANES * YH * YW;
 
   clear(staged, ins * window + COLUMNS * VW);
   for (int i = 0; i < ins; ++i) {
@@ -94,7 +95,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_cpu(
           #pragma unroll
           for (int v = 0; v < VECTORS; ++v) sum[o][v] += total[o][v];
 #endif
-        const int first = ((n * groups + group) * outs + o0) * plane + (y_top + (row0 + r) * y_step_h) * YW + y_left + j * y_step_w;
+        const int first = Y_PLANE(n, group * outs + o0, groups * outs) * (YH * YW) + (y_top + (row0 + r) * y_step_h) * YW + y_left + j * y_step_w;
         if (y_step_w == 1 && r + ROWS <= height && j + COLUMNS * VW <= PW && o0 + OUTS <= outs) {
           #pragma unroll
           for (int o = 0; o < OUTS; ++o)

@@ -2,6 +2,7 @@
 // all rows) and PB panels of LANES output channels: it transforms its inputs (or finds them transformed, without FUSED),
 // multiplies {tile, channel} by {channel, lane} for each of the 36 products with register tiles of TILE tiles, and transforms the
 // sums to pixels.
+#include "conv2d_slices.clh"
 #include "conv2d_store_cpu.clh"
 #include "conv2d_winograd_cpu.clh"
 
@@ -25,7 +26,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_winograd_cpu(
     ,
     local float *restrict values, local float *restrict staged
 #endif
-        EPILOGUE_PARAMETERS) {
+        SLICES_PARAMETER EPILOGUE_PARAMETERS) {
   const int panels = (O + LANES - 1) / LANES, panel0 = (int)get_global_id(0) * PB, panel1 = min(panels, panel0 + PB);
   const int tile_row0 = (int)get_global_id(1) * RB, tile_rows = min(RB, TH - tile_row0);
   const int n0 = (int)get_global_id(2) * images, n1 = BLOCK_END(n0, images, N);
@@ -89,7 +90,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_winograd_cpu(
 #ifdef BIAS
         VLOAD_PART(start, bias, o, lanes, 0.0f);
 #endif
-        store_planes(y_base, y_offset, pixels, VW, height * YW, lanes, ((n * O + o) * YH + row0) * YW, YH * YW, o,
+        store_planes(y_base, y_offset, pixels, VW, height * YW, lanes, (Y_PLANE(n, o, O) * YH + row0) * YW, Y_PLANES * YH * YW, o,
                      start EPILOGUE_ARGUMENTS);
       }
   }

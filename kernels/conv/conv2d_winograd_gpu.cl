@@ -4,6 +4,7 @@
 // Then the items exchange their sums through the same memory and transform them to results. The gradient of the input is the same
 // of the output's gradient, with the weights swapped and turned round. An item transforms one half of a tile's channel of a slice,
 // so 2 * TN * TK are the group's items.
+#include "conv2d_slices.clh"
 #include "epilogue.clh"
 
 #define PRODUCTS 16
@@ -48,7 +49,7 @@ static inline void winograd_take(float *to, const local float *from) {
 
 __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void conv2d_winograd_gpu(
     IN(w), IN(x), IN(bias), OUT(y), const int has_bias, const int N, const int C, const int H, const int W, const int O, const int YH,
-    const int YW, const int top, const int left, const int part, const int part_stride EPILOGUE_PARAMETERS) {
+    const int YW, const int top, const int left, const int part, const int part_stride SLICES_PARAMETER EPILOGUE_PARAMETERS) {
 #if 2 * (SLICE_W + SLICE_X) > EXCHANGED
   local float memory[2 * (SLICE_W + SLICE_X)] __attribute__((aligned(16)));
 #else
@@ -143,7 +144,7 @@ __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void conv2d_winograd_g
       for (int r = 0; r < 2; ++r)
         #pragma unroll
         for (int c = 0; c < 2; ++c) {
-          const int at = ((image * O + channel) * YH + y0 + r) * YW + column0 + c;
+          const int at = (Y_PLANE(image, channel, O) * YH + y0 + r) * YW + column0 + c;
           if (y0 + r < YH && column0 + c < YW) STORE(y, which * part_stride + at, EPILOGUE(results[r][c], at, channel));
         }
     }

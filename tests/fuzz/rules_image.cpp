@@ -20,8 +20,14 @@ Conv2dOptions conv_options(const Call& call) {
 Arrays conv2d(const Call& call) {
   Array y(call.shape());
   const auto &x = call.in[0], &weight = call.in[1];
-  each_product(x.shape, weight.shape, y.shape, conv_options(call),
-               [&](auto xi, auto wi, auto yi) { y[yi] += x[xi] * weight[wi]; });
+  // Slices of a volume are images one after the other in x, and rows of images under one another in y.
+  const auto slices = call.integer("slices"), channels = y.size(1), height = y.size(2) / slices, pixels = height * y.size(3);
+  each_product(x.shape, weight.shape, Shape{x.size(0), channels, height, y.size(3)}, conv_options(call),
+               [&](auto xi, auto wi, auto yi) {
+                 const auto image = yi / pixels / channels, channel = yi / pixels % channels;
+                 const auto plane = (image / slices * channels + channel) * slices + image % slices;
+                 y[plane * pixels + yi % pixels] += x[xi] * weight[wi];
+               });
   if (call.in.size() == 3) add_bias(y, call.in[2]);
   return {y};
 }

@@ -12,6 +12,7 @@
 #include "lib/exec/statistics.h"
 #include "lib/graph/op.h"
 #include "lib/ops/attention/attention.h"
+#include "tests/ops/check.h"
 
 using namespace clnet;
 
@@ -50,14 +51,21 @@ void check_choices(const std::string& op, const Program& program, double toleran
   for (const auto value : expected) largest = std::max(largest, std::abs(static_cast<double>(value)));
   const auto all = choices(op, program);
   CHECK(all.size() >= 3);
-  for (const auto& choice : all) {
+  const auto solver_of = [](const std::string& choice) { return choice.substr(0, choice.find('{')); };
+  std::size_t number = 0;  // among those of its solver
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& choice = all[i];
+    number = i > 0 && solver_of(choice) == solver_of(all[i - 1]) ? number + 1 : 0;
+    const bool last = i + 1 == all.size() || solver_of(all[i + 1]) != solver_of(choice);
+    // In a sample, of each solver the first, every third and the last.
+    if (number % 3 != 0 && !last && !testing::all_wanted()) continue;
     INFO(op << ":" << choice);
     const exec::ForceSolver force(op, exec::Choice::parse(choice));
     const auto values = program().to_vector<float>();
     REQUIRE(values.size() == expected.size());
     std::size_t wrong = 0;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const auto error = std::abs(static_cast<double>(values[i]) - static_cast<double>(expected[i]));
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      const auto error = std::abs(static_cast<double>(values[k]) - static_cast<double>(expected[k]));
       if (!(error <= tolerance * largest)) ++wrong;
     }
     CHECK(wrong == 0);
@@ -178,6 +186,47 @@ TEST_CASE("all configurations of convolutions") {
   }
 }
 
+TEST_CASE("all configurations of convolutions of volumes") {
+  manual_seed(4);
+  struct Sizes {
+    Shape x, weight;
+    Conv3dOptions options;
+  };
+  const std::vector<Sizes> all{
+      {{2, 5, 4, 9, 12}, {18, 5, 3, 3, 3}, {.padding = 1}},
+      {{3, 2, 5, 7, 19}, {9, 2, 2, 3, 5}, {.stride = {1, 2, 1}, .padding = {0, 1, 2}}},
+      {{2, 6, 7, 9, 8}, {6, 1, 1, 3, 3}, {.stride = {2, 1, 1}, .padding = {0, 1, 1}, .groups = 6}},
+  };
+  for (const auto& sizes : all) {
+    INFO(to_string(sizes.x) << " by " << to_string(sizes.weight));
+    const Tensor x = random(sizes.x), w = random(sizes.weight), bias = random({sizes.weight[0]});
+    const Tensor scale = random({sizes.weight[0], 1, 1, 1});
+    check_choices(
+        "conv2d", [&] { return relu(conv3d(x, w, bias, sizes.options)) * scale; }, 1e-5);
+  }
+  const Tensor x = random({2, 5, 4, 9, 12}, Dtype::f16), w = random({18, 5, 3, 3, 3}, Dtype::f16);
+  check_choices(
+      "conv2d", [&] { return cast(relu(conv3d(x, w, {}, {.padding = 1})), Dtype::f32); }, 2e-3);
+  const auto same = [](const Tensor& input, const Tensor& filters, const exec::Choice& choice) {
+    INFO(choice.solver);
+    const Tensor bias = random({filters.shape()[0]});
+    const auto by = [&](const exec::ForceSolver&) {
+      return relu(conv3d(input, filters, bias, {.padding = 1})).to_vector<float>();
+    };
+    const auto values = by(exec::ForceSolver("conv2d", choice)), expected = by(exec::ForceSolver("conv2d", "direct"));
+    REQUIRE(values.size() == expected.size());
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (values[i] != Approx(expected[i]).margin(2e-3)) ++wrong;
+    CHECK(wrong == 0);
+  };
+  // The sum in parts, each with the whole volume.
+  same(random({2, 40, 3, 5, 6}), random({7, 40, 3, 3, 3}),
+       {"gpu", {{"m", 16}, {"n", 16}, {"k", 8}, {"rows", 2}, {"columns", 2}, {"parts", 3}}});
+  // Unfolded images of more than 64 MiB: two chunks, the second of which begins within the second volume.
+  same(random({2, 4, 20, 64, 64}), random({4, 4, 3, 3, 3}), {"im2col", {}});
+}
+
 TEST_CASE("all configurations of attention") {
   manual_seed(5);
   struct Sizes {
@@ -253,6 +302,15 @@ TEST_CASE("gradients of strided convolutions run the taps that each phase has, i
       for (std::size_t at = 0; at < values.size(); ++at) REQUIRE(values[at] == Approx(expected[at]).margin(1e-4));
     }
   }
+}
+
+TEST_CASE("GPUs transpose matrices through local memory") {
+  using Kernels = std::vector<std::string>;
+  CHECK(kernels_on_gpu(transpose(random({16, 70}), 0, 1)) == Kernels{"transpose_gpu"});
+  CHECK(kernels_on_gpu(permute(random({2, 20, 9, 8}), {0, 2, 3, 1})) == Kernels{"transpose_gpu"});
+  CHECK(kernels_on_gpu(transpose(random({15, 70}), 0, 1)) == Kernels{"strided_copy"});
+  CHECK(kernels_on_gpu(transpose(random({20, 30, 40}), 0, 1)) == Kernels{"strided_copy"});
+  CHECK(kernels_on_gpu(permute(random({20, 30, 40}), {2, 1, 0})) == Kernels{"strided_copy"});
 }
 
 TEST_CASE("GPUs have kernels of their own for depthwise convolutions, those of 3x3 and for adding at many indices") {

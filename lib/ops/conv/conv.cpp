@@ -74,7 +74,7 @@ Tensor shaped(const Tensor& t, std::int64_t first, std::int64_t second, const Ex
   return reshape(t, Shape(std::move(extents)));
 }
 
-/// The first two axes after the batch exchanged: {N, C, D, H, W} to {N, D, C, H, W} and back.
+/// The first two axes after the batch exchanged: {N, C, D, H, W} to {N, D, C, H, W}.
 Tensor exchanged(const Tensor& t) { return permute(t, {0, 2, 1, 3, 4}); }
 
 /// Throws ShapeError unless a volume of `channels` that is `inner` wide, unfolded, makes a tensor.
@@ -101,8 +101,8 @@ Tensor convolve(std::string_view op, const Tensor& x, const Tensor& weight, cons
   require_unfolded(op, x, static_cast<double>(n) * static_cast<double>(s.out[0]), c, kernel, s.in[1] * s.in[2]);
   const Tensor images = unfold_depth(x, {s.in[0], s.out[0], kernel, s.axes[0]});
   const Tensor y = conv2d_sized(images, shaped(weight, o, weight.size(1) * kernel, {s.kernel[1], s.kernel[2]}), bias,
-                                s.image_output(), s.image_options(groups));
-  return exchanged(shaped(y, n, s.out[0], {o, s.out[1], s.out[2]}));
+                                s.image_output(), s.image_options(groups), s.out[0]);
+  return shaped(y, n, o, output);
 }
 
 Tensor convolve_transposed(std::string_view op, const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvAxes& axes,

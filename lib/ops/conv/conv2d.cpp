@@ -13,10 +13,10 @@ namespace {
 
 Pair size_of(const Tensor& t) { return {t.size(2), t.size(3)}; }
 
-/// What the three have in common: the options, and a size that the inputs' shapes leave open.
+/// What the three have in common: the options, and a size that the inputs' shapes leave open. Only the first knows volumes.
 class ConvOp : public Op {
  public:
-  ConvOp(Conv2dOptions options, Pair size) : options_(options), size_(size) {}
+  ConvOp(Conv2dOptions options, Pair size, std::int64_t slices = 1) : options_(options), size_(size), slices_(slices) {}
 
   Fields fields() const override {
     const auto& o = options_;
@@ -24,7 +24,8 @@ class ConvOp : public Op {
             {"padding", std::vector{o.padding.top, o.padding.left, o.padding.bottom, o.padding.right}},
             {"dilation", std::vector{o.dilation.height, o.dilation.width}},
             {"groups", o.groups},
-            {"size", std::vector{size_.height, size_.width}}};
+            {"size", std::vector{size_.height, size_.width}},
+            {"slices", slices_}};
   }
 
   void lower(exec::Recorder& recorder) const override {
@@ -63,6 +64,7 @@ class ConvOp : public Op {
 
   Conv2dOptions options_;
   Pair size_;
+  std::int64_t slices_;
 };
 
 /// A solver's functions for one of the three.
@@ -104,6 +106,13 @@ const exec::SolverList<Conv2dProblem> forward_solvers{"conv2d", candidates<Conv2
 const exec::SolverList<Conv2dProblem> data_solvers{"conv2d_backward_data", candidates<Conv2dPass::backward_data>()};
 const exec::SolverList<Conv2dProblem> weights_solvers{"conv2d_backward_weights", candidates<Conv2dPass::backward_weights>()};
 
+/// {N, O, slices * height, width} as the images that it was made of {N * slices, O, height, width}.
+Tensor as_images(const Tensor& y, std::int64_t slices) {
+  if (slices == 1) return y;
+  const auto n = y.size(0), o = y.size(1), height = y.size(2) / slices, width = y.size(3);
+  return reshape(permute(reshape(y, {n, o, slices, height * width}), {0, 2, 1, 3}), {n * slices, o, height, width});
+}
+
 /// `size` is the output's height and width.
 class Conv2d : public ConvOp {
  public:
@@ -112,16 +121,18 @@ class Conv2d : public ConvOp {
   Precision precision() const override { return Precision::narrow; }
   bool takes_epilogue() const override { return true; }
   std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0}; }
+  std::int64_t tuned_unit() const override { return slices_; }
 
   Specs infer(const Specs& inputs) const override {
     const auto &x = inputs[0], &weight = inputs[1];
-    return {{Shape{x.shape[0], weight.shape[0], size_.height, size_.width}, x.dtype}};
+    return {{Shape{x.shape[0] / slices_, weight.shape[0], slices_ * size_.height, size_.width}, x.dtype}};
   }
 
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
     const auto &x = inputs[0], &weight = inputs[1], &g = gradients[0];
-    Tensors result{conv2d_backward_data(g, weight, size_of(x), options_),
-                   conv2d_backward_weights(x, g, size_of(weight), options_)};
+    const Tensor images = as_images(g, slices_);
+    Tensors result{conv2d_backward_data(images, weight, size_of(x), options_),
+                   conv2d_backward_weights(x, images, size_of(weight), options_)};
     if (inputs.size() == 3) result.push_back(sum(g, {0, 2, 3}));
     return result;
   }
@@ -130,6 +141,8 @@ class Conv2d : public ConvOp {
   Problem describe(const exec::Recorder& r) const override {
     auto result = problem(r, r.input(0), r.input(1), r.output());
     if (r.input_count() == 3) result.bias = r.input(2);
+    result.slices = slices_;
+    result.oh /= slices_;
     return result;
   }
   const exec::SolverList<Problem>& solvers() const override { return forward_solvers; }
@@ -201,10 +214,11 @@ void add_up_weight(const Conv2dProblem& p, exec::Ref sums, std::int64_t parts, e
       .range({size}, {64});
 }
 
-Tensor conv2d_sized(const Tensor& x, const Tensor& weight, const Tensor& bias, Pair output_size, const Conv2dOptions& options) {
+Tensor conv2d_sized(const Tensor& x, const Tensor& weight, const Tensor& bias, Pair output_size, const Conv2dOptions& options,
+                    std::int64_t slices) {
   Tensors inputs{x, weight};
   if (bias.defined()) inputs.push_back(bias);
-  return clnet::apply(std::make_shared<Conv2d>(options, output_size), std::move(inputs));
+  return clnet::apply(std::make_shared<Conv2d>(options, output_size, slices), std::move(inputs));
 }
 
 Tensor conv2d_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dOptions& options) {

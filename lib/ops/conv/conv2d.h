@@ -21,6 +21,7 @@ struct Conv2dProblem {
   std::int64_t top = 0, left = 0;
   Pair dilation = 1;
   std::int64_t groups = 1;
+  std::int64_t slices = 1;  ///< forward only: of a volume, as images one after the other; y is {n / slices, o, slices * oh, ow}
   exec::Ref x, weight, y;
   exec::Ref bias;  ///< forward only; value -1: none
   Dtype dtype = Dtype::f32;
@@ -29,6 +30,8 @@ struct Conv2dProblem {
   std::int64_t group_in() const { return c / groups; }
   std::int64_t group_out() const { return o / groups; }
   std::int64_t pixels() const { return oh * ow; }
+  /// Elements of a channel in a row, in y.
+  std::int64_t channel_size() const { return slices * pixels(); }
   std::int64_t weight_size() const { return o * group_in() * kh * kw; }
   /// Multiplications and additions of all three.
   double flops() const {
@@ -40,6 +43,11 @@ struct Conv2dProblem {
 
 /// Which of the three.
 enum class Conv2dPass : std::uint8_t { forward, backward_data, backward_weights };
+
+/// For kernels that include conv2d_slices.clh: their last argument.
+inline void pass_slices(exec::Launch& launch, const Conv2dProblem& p) {
+  if (p.slices > 1) launch.define("SLICES", 1).arg(p.slices);
+}
 
 /// The oracle: one result per work-item, anything goes.
 void conv2d_direct(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
@@ -103,8 +111,9 @@ std::vector<exec::Config> conv2d_pointwise_cpu_configs(const Conv2dProblem& prob
 void conv2d_pointwise_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
 /// conv2d of operands that fit, with an output size that its options need not give: the gradients of the gradients know it.
-/// `bias` may be undefined.
-Tensor conv2d_sized(const Tensor& x, const Tensor& weight, const Tensor& bias, Pair output_size, const Conv2dOptions& options);
+/// `bias` may be undefined. Of volumes as images, `slices` each, the result is {N / slices, O, slices * height, width}.
+Tensor conv2d_sized(const Tensor& x, const Tensor& weight, const Tensor& bias, Pair output_size, const Conv2dOptions& options,
+                    std::int64_t slices = 1);
 /// The gradient of conv2d's input {N, C, height, width}, which is also the transposed convolution, from that of its output g and
 /// the weight.
 Tensor conv2d_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dOptions& options);

@@ -112,8 +112,9 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
              {1, 1, 1})
       .flops(2.0 * static_cast<double>(p.n * p.groups * out * v.count * h.count) * static_cast<double>(in * v.taps * h.taps))
       .detail(p.text());
+  pass_slices(launch, p);
   if (dense)
-    recorder.epilogue(launch, p.groups * out, target.height * target.width);
+    recorder.epilogue(launch, p.groups * out, p.slices * target.height * target.width);
   else
     recorder.decline_epilogue();
 }
@@ -183,15 +184,6 @@ void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
   if (b.parts > 1) add_up_weight(p, sums, b.parts, recorder);
 }
 
-/// Channels that a pass sums over, and those that it makes.
-struct Channels {
-  std::int64_t in, out;
-};
-Channels channels(const Conv2dProblem& p, Conv2dPass pass) {
-  if (pass == Conv2dPass::backward_data) return {p.group_out(), p.group_in()};
-  return {p.group_in(), p.group_out()};
-}
-
 /// Floats of local memory that a work-item has with this tile.
 std::int64_t floats(const Conv2dProblem& p, Conv2dPass pass, const Tile& tile, const DeviceInfo& device) {
   if (pass == Conv2dPass::backward_weights) return cut_weights(p, tile, device).total();
@@ -233,6 +225,8 @@ void conv2d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& r
         .args({total, chunk})
         .range({ceil_div(total, chunk)}, {1});
   }
+  // A stride and a padding may leave nothing that sees the input.
+  if (std::none_of(all.begin(), all.end(), seen)) recorder.decline_epilogue();
   for (const auto& grid : all)
     if (seen(grid)) lower_grid(problem, backward, grid, recorder);
 }

@@ -68,6 +68,15 @@ inline std::vector<Grid> grids(const Conv2dProblem& p, bool backward) {
   return result;
 }
 
+/// Channels of a group that a pass sums over, and those that it makes.
+struct Channels {
+  std::int64_t in, out;
+};
+inline Channels channels(const Conv2dProblem& p, Conv2dPass pass) {
+  if (pass == Conv2dPass::backward_data) return {p.group_out(), p.group_in()};
+  return {p.group_in(), p.group_out()};
+}
+
 /// What is kept in registers: `pixels` broadcast values times `vectors` vectors of `width` channels.
 struct Tile {
   std::int64_t width, vectors, pixels;

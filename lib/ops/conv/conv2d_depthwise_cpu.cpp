@@ -112,7 +112,8 @@ void conv2d_depthwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorde
       .range({strips, ceil_div(count, block)}, {1, 1})
       .flops(p.flops())
       .detail(p.text());
-  recorder.epilogue(launch, p.c, planes.ph * planes.pw);
+  pass_slices(launch, p);
+  recorder.epilogue(launch, p.c, p.slices * planes.ph * planes.pw);
 }
 
 }  // namespace clnet::ops

@@ -163,7 +163,8 @@ void conv2d_depthwise_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorde
   launch.args({p.top, p.left, all_strips, early_rows(p, pass, rows)})
       .range({total}, {64})
       .detail(fmt::format("{} in {} rows", p.text(), rows));
-  recorder.epilogue(launch, channels, forward ? p.pixels() : p.h * p.w);
+  pass_slices(launch, p);
+  recorder.epilogue(launch, channels, forward ? p.channel_size() : p.h * p.w);
 }
 
 }  // namespace clnet::ops

@@ -44,7 +44,8 @@ void conv2d_direct(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& reco
     }
   }
   sizes(*launch).range({total, parts}, {64, 1}).flops(p.flops()).detail(p.text());
-  if (pass == Conv2dPass::forward) recorder.epilogue(*launch, p.o, p.pixels());
+  pass_slices(*launch, p);
+  if (pass == Conv2dPass::forward) recorder.epilogue(*launch, p.o, p.channel_size());
   if (pass == Conv2dPass::backward_data) recorder.epilogue(*launch, p.c, p.h * p.w);
   if (parts > 1) add_up_weight(p, sums, parts, recorder);
 }

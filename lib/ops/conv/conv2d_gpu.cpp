@@ -94,6 +94,7 @@ exec::Launch& multiply(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& 
         .flops(p.flops() / static_cast<double>(cut.rounds))
         .detail(fmt::format("{} in {}x{}, k in {}", p.text(), tile.m, tile.n, cut.parts * cut.rounds));
     if (phased) launch.arg(of_group);
+    pass_slices(launch, p);
     if (round + 1 == cut.rounds) return launch;
   }
 }
@@ -143,7 +144,8 @@ void conv2d_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorde
   }
   const bool forward = pass == Conv2dPass::forward;
   const auto result = forward ? p.y : p.x;
-  const auto channels = forward ? p.o : p.c, inner = forward ? p.pixels() : p.h * p.w, total = p.n * channels * inner;
+  const auto channels = forward ? p.o : p.c, inner = forward ? p.channel_size() : p.h * p.w,
+             total = p.n / p.slices * channels * inner;
   const auto target = cut.whole() ? result : recorder.temporary({Shape{cut.parts, total}, Dtype::f32});
   const auto bias = p.has_bias() ? p.bias : p.weight;
   auto& last = multiply(p, pass, tile, cut, total, recorder, [&](exec::Launch& launch, bool add) {

@@ -33,7 +33,7 @@ class Chunks {
       unfold(first, count);
       const auto columns = count * p.pixels(), k = rows(p) / p.groups, m = p.group_out();
       multiply(weight, col, y, m, columns, k);
-      swap(y, p.y.at(first * p.o * p.pixels()), p.o, count, p.pixels(), p.has_bias());
+      write_images(first, count);
     });
   }
 
@@ -85,10 +85,21 @@ class Chunks {
                         p.dilation.height, p.dilation.width});
   }
 
-  void swap(exec::Ref from, exec::Ref to, std::int64_t a, std::int64_t b, std::int64_t pixels, bool bias = false) {
-    auto& launch = r.kernel("conv2d_swap", "conv2d_swap").in("x", from);
-    if (bias) launch.in("bias", p.bias).define("BIAS", 1);
-    launch.out("y", to).part(a * b * pixels).args({a, b, pixels}).range({pixels, a * b}, {64, 1});
+  void swap(exec::Ref from, exec::Ref to, std::int64_t a, std::int64_t b, std::int64_t pixels) {
+    auto& launch = r.kernel("conv2d_swap", "conv2d_swap").in("x", from).out("y", to).part(a * b * pixels);
+    launch.args({a, b, pixels}).range({pixels, a * b}, {64, 1});
+  }
+
+  /// The products of a chunk to the images that they are of, with the bias. Slices lie apart.
+  void write_images(std::int64_t first, std::int64_t count) {
+    const bool apart = p.slices > 1;
+    const auto plane = p.o * p.pixels();
+    auto& launch = r.kernel("conv2d_swap", "conv2d_swap").in("x", y);
+    if (p.has_bias()) launch.in("bias", p.bias).define("BIAS", 1);
+    launch.out("y", apart ? p.y : p.y.at(first * plane)).part((apart ? p.n : count) * plane);
+    if (apart && count < p.n) launch.scattered();
+    launch.args({p.o, count, p.pixels()}).range({p.pixels(), p.o * count}, {64, 1});
+    if (apart) launch.define("SLICES", 1).args({first, p.slices});
   }
 
   exec::Ref as_f32(exec::Ref ref) {

@@ -91,8 +91,9 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
       .range({ceil_div(v.count, rows_block), p.groups, p.n}, {1, 1, 1})
       .flops(2.0 * static_cast<double>(p.n * p.groups * outs * v.count * h.count) * static_cast<double>(ins * v.taps * h.taps))
       .detail(p.text());
+  pass_slices(launch, p);
   if (dense)
-    recorder.epilogue(launch, p.groups * outs, target.height * target.width);
+    recorder.epilogue(launch, p.groups * outs, p.slices * target.height * target.width);
   else
     recorder.decline_epilogue();
 }

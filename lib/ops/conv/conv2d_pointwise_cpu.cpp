@@ -55,31 +55,23 @@ Blocks cut(const Conv2dProblem& p, std::int64_t ins, std::int64_t outs, const Pi
   return b;
 }
 
-/// What a pass sums over, and what it makes.
-struct Channels {
-  std::int64_t ins, outs;
-};
-Channels channels(const Conv2dProblem& p, Conv2dPass pass) {
-  if (pass == Conv2dPass::backward_data) return {p.group_out(), p.group_in()};
-  return {p.group_in(), p.group_out()};
-}
-
 }  // namespace
 
 std::optional<std::string> conv2d_pointwise_cpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
   if (!device.prefers_vector_kernels) return "the device is no CPU with vectors";
   if (pass == Conv2dPass::backward_weights) return "the weight's gradient sums over pixels";
   if (p.kh != 1 || p.kw != 1) return "the kernel is not 1x1";
+  if (p.slices > 1) return "the images are slices of volumes";
   if (p.stride.height != 1 || p.stride.width != 1) return "the stride is not 1";
   if (p.oh != p.h || p.ow != p.w || p.top != 0 || p.left != 0) return "the input is padded";
   if (p.n == 0 || p.c == 0 || p.o == 0 || p.pixels() == 0) return "nothing to compute";
-  if (const auto floats = channels(p, pass).ins * 2 * vector_width(device); floats > scratch(device))
+  if (const auto floats = channels(p, pass).in * 2 * vector_width(device); floats > scratch(device))
     return fmt::format("its smallest block takes {} KiB of local memory", floats / 256);
   return std::nullopt;
 }
 
 std::optional<std::string> conv2d_pointwise_cpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  const auto outs = channels(p, pass).outs;
+  const auto outs = channels(p, pass).out;
   const auto width = vector_width(device), panel = tiles(width).front().outs;
   // Measured: 7x7 pixels fill three quarters of the vectors, and take as long or longer than by vectors of channels.
   if (5 * ceil_div(p.pixels(), width) * width * ceil_div(outs, panel) * panel > 6 * outs * p.pixels())

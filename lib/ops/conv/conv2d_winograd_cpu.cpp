@@ -172,7 +172,8 @@ void conv2d_winograd_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder
       .flops(p.flops())
       .detail(fmt::format("{} in {} tiles of {}, {} panels of {}", p.text(), c.tiles(), c.batch * c.tile_rows * c.tile_columns,
                           c.panel_block, c.panels));
-  recorder.epilogue(launch, c.out, c.height * c.width);
+  pass_slices(launch, p);
+  recorder.epilogue(launch, c.out, p.slices * c.height * c.width);
 }
 
 }  // namespace clnet::ops

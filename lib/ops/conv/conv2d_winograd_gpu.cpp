@@ -139,7 +139,7 @@ void conv2d_winograd_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder
   const auto tile = GemmTile::of(recorder.config());
   const GemmCut cut(s.in, recorder.config()["parts"], tile.k);
   const auto x = forward ? p.x : p.y, result = forward ? p.y : p.x;
-  const auto inner = s.height * s.width, total = p.n * s.out * inner;
+  const auto inner = p.slices * s.height * s.width, total = p.n / p.slices * s.out * inner;
 
   const auto panels = ceil_div(s.out, tile.m), pairs = panels * tile.m * ceil_div(s.in, tile.k) * tile.k;
   const auto packed = recorder.cached({Shape{products * pairs}, Dtype::f32}, p.weight);
@@ -164,6 +164,7 @@ void conv2d_winograd_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder
       .range({panels * items(tile), ceil_div(s.tiles(p.n), tile.n), cut.parts}, {items(tile), 1, 1})
       .flops(p.flops())
       .detail(fmt::format("{} in {}x{}, channels in {}", p.text(), tile.m, tile.n, cut.parts));
+  pass_slices(launch, p);
   if (cut.whole()) {
     recorder.epilogue(launch, s.out, inner);
     return;

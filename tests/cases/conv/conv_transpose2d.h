@@ -32,6 +32,8 @@ inline std::vector<Case> conv_transpose2d_cases() {
       conv_transpose2d_case({2, 16, 4, 4}, {16, 8, 4, 4}, {.stride = 2, .padding = 1}),
       conv_transpose2d_case({1, 6, 4, 3}, {6, 1, 3, 3}, {.stride = 3, .padding = {0, 1, 1, 0}, .groups = 6}),
       conv_transpose2d_case({1, 2, 3, 3}, {2, 3, 1, 1}, {.stride = 3}),
+      // No element of the result sees one of the input.
+      conv_transpose2d_case({2, 3, 2, 2}, {3, 4, 1, 1}, {.stride = 3, .padding = 1}),
       conv_transpose2d_case({0, 2, 3, 3}, {2, 3, 2, 2}, {}),
   };
 }
