@@ -79,8 +79,9 @@ void print(const DeviceInfo& info, bool chosen) {
   row("type", fmt::format("{}, vendor {}", type_name(info.type), info.vendor));
   row("platform", info.platform);
   row("driver", fmt::format("{}, {}", info.driver_version, info.device_version));
-  row("compute units",
-      fmt::format("{} at {} MHz, work-groups up to {}", info.compute_units, info.clock_mhz, info.max_work_group_size));
+  const auto multiple = info.work_group_multiple > 0 ? fmt::format(", of multiples of {}", info.work_group_multiple) : "";
+  row("compute units", fmt::format("{} at {} MHz, work-groups up to {}{}", info.compute_units, info.clock_mhz,
+                                   info.max_work_group_size, multiple));
   row("memory", fmt::format("{}, largest allocation {}, local {}", size(info.global_memory), size(info.max_allocation),
                             size(info.local_memory)));
   if (info.cache > 0) row("cache", fmt::format("{}, lines of {} bytes", size(info.cache), info.cache_line));
@@ -116,6 +117,7 @@ ordered_json to_json(const DeviceInfo& info, bool chosen) {
           {"compute_units", info.compute_units},
           {"clock_mhz", info.clock_mhz},
           {"max_work_group_size", info.max_work_group_size},
+          {"work_group_multiple", info.work_group_multiple},
           {"global_memory", info.global_memory},
           {"max_allocation", info.max_allocation},
           {"local_memory", info.local_memory},

@@ -27,6 +27,9 @@ struct DeviceInfo {
   int compute_units = 1;
   int clock_mhz = 0;  ///< as the driver says; some say nonsense
   std::size_t max_work_group_size = 1;
+  /// What the size of a work-group had better be a multiple of, for kernels in general; 0: the driver does not tell, as those
+  /// older than OpenCL 3.0, which can only be asked about a kernel.
+  std::size_t work_group_multiple = 0;
   std::size_t global_memory = 0, max_allocation = 0, local_memory = 0;
   std::size_t base_address_alignment = 1;
   std::size_t max_parameter_size = 1024;  ///< bytes of a kernel's arguments

@@ -1,4 +1,4 @@
-// One line along the axis per work-item, in three passes: the oracle, and coalesced where inner is large.
+// One line along the axis per work-item, in three passes: the oracle.
 #include "softmax.clh"
 #include "epilogue.clh"
 #include "prologue.clh"

@@ -4,9 +4,6 @@
 #include "epilogue.clh"
 #include "prologue.clh"
 
-// Elements that a work-item has in registers.
-#define CLNET_AT_ONCE 8
-
 kernel void softmax_gpu(IN(x), OUT(y), const int rows, const int length, const int threads
                         PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
   local float scratch[GROUP];
@@ -38,26 +35,14 @@ kernel void softmax_gpu(IN(x), OUT(y), const int rows, const int length, const i
     if (i < count) STORE(y, first + i, EPILOGUE(SCALED(few[k], scale), first + i, i));
   }
 #else
-  // The largest and the sum in one pass: with each block of a lane, what was summed before is scaled to the largest so far.
   float own = -INFINITY, part = 0, lost = 0;
   for (int left = count - lane; left > 0; left -= CLNET_AT_ONCE * threads) {
-    float few[CLNET_AT_ONCE], larger = own, more = 0;
-#pragma unroll
-    for (int k = 0; k < CLNET_AT_ONCE; ++k) {
-      few[k] = k * threads < left ? LOAD(x, first + count - left + k * threads) : -INFINITY;
-      larger = fmax(larger, few[k]);
-    }
-    const float reference = larger == -INFINITY ? 0.0f : larger;
-#pragma unroll
-    for (int k = 0; k < CLNET_AT_ONCE; ++k) more += exp(few[k] - reference);
-    const float shrink = exp(own - reference);
-    part *= shrink;
-    lost *= shrink;
-    ADD_BLOCK(float, part, lost, more);
-    own = larger;
+#define HAS(k) ((k) * threads < left)
+#define AT(k) (first + count - left + (k) * threads)
+    JOIN_BLOCK(own, part, lost, HAS, AT);
   }
   const float most = clnet_group_max(scratch, own, threads);
-  const float sum = clnet_group_sum(scratch, part * exp(own - (most == -INFINITY ? 0.0f : most)), threads);
+  const float sum = clnet_group_sum(scratch, part * exp(own - FINITE_MOST(most)), threads);
   const float scale = SCALE(sum);
   for (int i = lane; i < count; i += threads)
     STORE(y, first + i, EPILOGUE(RESULT(LOAD(x, first + i), most, scale), first + i, i));

@@ -15,6 +15,8 @@ namespace {
 // cl_nv_device_attribute_query, cl_amd_device_attribute_query, cl_intel_required_subgroup_size.
 constexpr cl_device_info capability_major_nv = 0x4000, capability_minor_nv = 0x4001, warp_size_nv = 0x4003;
 constexpr cl_device_info wavefront_width_amd = 0x4043, sub_group_sizes_intel = 0x4108;
+// CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE of OpenCL 3.0, which headers for 1.2 lack.
+constexpr cl_device_info work_group_multiple = 0x1067;
 
 /// 0 where the driver does not know the question.
 template <class T>
@@ -59,6 +61,7 @@ bool has_matrix_units(std::string_view generation) {
 }
 
 void describe_generation(const cl::Device& device, std::string_view extensions, DeviceInfo& info) {
+  info.work_group_multiple = ask<std::size_t>(device, work_group_multiple);
   info.cache = ask<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
   info.cache_line = ask<cl_uint>(device, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE);
   if (contains(extensions, "cl_nv_device_attribute_query")) {

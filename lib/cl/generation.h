@@ -15,8 +15,8 @@ int compute_capability(std::string_view generation);
 /// false.
 bool has_matrix_units(std::string_view generation);
 
-/// Fills in DeviceInfo's generation, sub_group_size, smallest_sub_group, matrix_units, cache and cache_line from the device and
-/// its extensions, a list of words. What a driver does not answer stays unknown.
+/// Fills in DeviceInfo's work_group_multiple, generation, sub_group_size, smallest_sub_group, matrix_units, cache and cache_line
+/// from the device and its extensions, a list of words. What a driver does not answer stays unknown.
 void describe_generation(const cl::Device& device, std::string_view extensions, DeviceInfo& info);
 
 }  // namespace clnet::ocl

@@ -91,8 +91,7 @@ std::string tried(const DeviceInfo& device, const Trial& trial) {
       continue;
     try {
       if (!checked("trying a device's memory", [&] { return computes(candidate.device); })) return {};
-      // A compiler that crashes does so once.
-      // Who is started again and again within a minute leaves the time of the first.
+      // A compiler that crashes does so once; who is started again within a minute leaves the time of the first.
       if (path && read_outcome(trial, *path, device) != begun) write_outcome(trial, *path, device, begun);
       auto fault = trial.run(candidate.device, info);
       if (path) write_outcome(trial, *path, device, fault);

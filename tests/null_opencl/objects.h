@@ -94,7 +94,10 @@ struct _cl_platform_id : null_opencl::Object {};
 
 struct _cl_device_id : null_opencl::Object {};
 
-struct _cl_context : null_opencl::Object {};
+struct _cl_context : null_opencl::Object {
+  explicit _cl_context(cl_device_id its_device) : device(its_device) {}
+  cl_device_id device;
+};
 
 struct _cl_command_queue : null_opencl::Object {
   _cl_command_queue(cl_context its_context, cl_command_queue_properties its_properties)
@@ -139,7 +142,7 @@ struct _cl_event : null_opencl::Object, null_opencl::Counted<_cl_event> {
 namespace null_opencl {
 
 extern _cl_platform_id the_platform;
-extern _cl_device_id the_device;
+extern _cl_device_id the_devices[most_devices];
 
 /// Checks a command's wait list and makes its event; nothing ever runs, so everything is complete at once.
 cl_int completed(cl_command_queue queue, cl_command_type type, cl_uint waits, const cl_event* wait_list, cl_event* event);

@@ -1,4 +1,8 @@
 // Platform, device, context and queue.
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 #include "tests/null_opencl/functions.h"
 
 namespace null_opencl {
@@ -6,9 +10,18 @@ namespace null_opencl {
 // What the device says beyond OpenCL's headers, and CLBlast asks.
 constexpr cl_device_info capability_major_nv = 0x4000, capability_minor_nv = 0x4001, board_name_amd = 0x4038;
 constexpr cl_device_info warp_size_nv = 0x4003, wavefront_width_amd = 0x4043, sub_group_sizes_intel = 0x4108;
+constexpr cl_device_info work_group_multiple = 0x1067;  // of OpenCL 3.0
 
 _cl_platform_id the_platform;
-_cl_device_id the_device;
+_cl_device_id the_devices[most_devices];
+
+namespace {
+
+bool is_device(cl_device_id device) {
+  return std::any_of(std::begin(the_devices), std::end(the_devices), [&](const auto& known) { return device == &known; });
+}
+
+}  // namespace
 
 cl_int get_platforms(cl_uint room, cl_platform_id* platforms, cl_uint* count) {
   if (!profile()) return CL_PLATFORM_NOT_FOUND_KHR;
@@ -32,9 +45,10 @@ cl_int get_platform_info(cl_platform_id, cl_platform_info what, std::size_t room
 
 cl_int get_devices(cl_platform_id, cl_device_type type, cl_uint room, cl_device_id* devices, cl_uint* count) {
   const bool wanted = (type & (profile()->type | CL_DEVICE_TYPE_DEFAULT)) != 0;
-  if (count) *count = wanted ? 1 : 0;
+  const cl_uint there = wanted ? device_count() : 0;
+  if (count) *count = there;
   if (!wanted) return CL_DEVICE_NOT_FOUND;
-  if (devices && room > 0) *devices = &the_device;
+  for (cl_uint i = 0; devices && i < std::min(room, there); ++i) devices[i] = &the_devices[i];
   return CL_SUCCESS;
 }
 
@@ -81,6 +95,8 @@ cl_int get_device_info(cl_device_id, cl_device_info what, std::size_t room, void
     case CL_DEVICE_SINGLE_FP_CONFIG:
     case CL_DEVICE_DOUBLE_FP_CONFIG: return answer.value(arithmetic);
     case CL_DEVICE_REFERENCE_COUNT: return answer.value<cl_uint>(1);
+    case work_group_multiple:
+      return std::string_view(device.version).starts_with("OpenCL 3") ? answer.value<std::size_t>(32) : CL_INVALID_VALUE;
     case capability_major_nv: return device.capability_major ? answer.value(device.capability_major) : CL_INVALID_VALUE;
     case capability_minor_nv: return device.capability_major ? answer.value(device.capability_minor) : CL_INVALID_VALUE;
     case warp_size_nv: return device.capability_major ? answer.value<cl_uint>(32) : CL_INVALID_VALUE;
@@ -96,18 +112,18 @@ cl_int get_device_info(cl_device_id, cl_device_info what, std::size_t room, void
 
 cl_context create_context(const cl_context_properties*, cl_uint count, const cl_device_id* devices,
                           void (*)(const char*, const void*, std::size_t, void*), void*, cl_int* code) {
-  if (count != 1 || !devices || devices[0] != &the_device) {
+  if (count != 1 || !devices || !is_device(devices[0])) {
     set(code, CL_INVALID_DEVICE);
     return nullptr;
   }
   set(code, CL_SUCCESS);
-  return new _cl_context;
+  return new _cl_context(devices[0]);
 }
 
 cl_int get_context_info(cl_context context, cl_context_info what, std::size_t room, void* target, std::size_t* needed) {
   const Answer answer{room, target, needed};
   switch (what) {
-    case CL_CONTEXT_DEVICES: return answer.value<cl_device_id>(&the_device);
+    case CL_CONTEXT_DEVICES: return answer.value(context->device);
     case CL_CONTEXT_NUM_DEVICES: return answer.value<cl_uint>(1);
     case CL_CONTEXT_REFERENCE_COUNT: return answer.value(context->references.load());
     case CL_CONTEXT_PROPERTIES: return answer.bytes(nullptr, 0);
@@ -116,8 +132,8 @@ cl_int get_context_info(cl_context context, cl_context_info what, std::size_t ro
 }
 
 cl_command_queue create_queue(cl_context context, cl_device_id device, cl_command_queue_properties properties, cl_int* code) {
-  if (device != &the_device || (properties & ~cl_command_queue_properties{CL_QUEUE_PROFILING_ENABLE}) != 0) {
-    set(code, device != &the_device ? CL_INVALID_DEVICE : CL_INVALID_QUEUE_PROPERTIES);
+  if (device != context->device || (properties & ~cl_command_queue_properties{CL_QUEUE_PROFILING_ENABLE}) != 0) {
+    set(code, device != context->device ? CL_INVALID_DEVICE : CL_INVALID_QUEUE_PROPERTIES);
     return nullptr;
   }
   set(code, CL_SUCCESS);
@@ -128,7 +144,7 @@ cl_int get_queue_info(cl_command_queue queue, cl_command_queue_info what, std::s
   const Answer answer{room, target, needed};
   switch (what) {
     case CL_QUEUE_CONTEXT: return answer.value(queue->context.get());
-    case CL_QUEUE_DEVICE: return answer.value<cl_device_id>(&the_device);
+    case CL_QUEUE_DEVICE: return answer.value(queue->context.get()->device);
     case CL_QUEUE_REFERENCE_COUNT: return answer.value(queue->references.load());
     case CL_QUEUE_PROPERTIES: return answer.value(queue->properties);
     default: return CL_INVALID_VALUE;

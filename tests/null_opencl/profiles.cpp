@@ -1,5 +1,6 @@
 #include "tests/null_opencl/profiles.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -160,6 +161,11 @@ const Profile* find() {
 const Profile* profile() {
   static const Profile* const chosen = find();
   return chosen;
+}
+
+cl_uint device_count() {
+  const char* count = std::getenv("NULL_OPENCL_DEVICES");
+  return count ? std::clamp(static_cast<cl_uint>(std::strtoul(count, nullptr, 10)), 1U, most_devices) : 1;
 }
 
 std::size_t kernel_group_limit() {

@@ -24,6 +24,10 @@ struct Profile {
 /// Work-items of a group that a built kernel may have: NULL_OPENCL_KERNEL_GROUP, or as many as the device.
 std::size_t kernel_group_limit();
 
+/// How many devices of the profile there are: NULL_OPENCL_DEVICES, or one.
+cl_uint device_count();
+constexpr cl_uint most_devices = 4;
+
 /// The profile that NULL_OPENCL_DEVICE names; null, after a line on stderr that lists all, when it names none.
 const Profile* profile();
 

@@ -32,7 +32,7 @@ cl_int get_program_info(cl_program program, cl_program_info what, std::size_t ro
     case CL_PROGRAM_REFERENCE_COUNT: return answer.value(program->references.load());
     case CL_PROGRAM_CONTEXT: return answer.value(program->context.get());
     case CL_PROGRAM_NUM_DEVICES: return answer.value<cl_uint>(1);
-    case CL_PROGRAM_DEVICES: return answer.value<cl_device_id>(&the_device);
+    case CL_PROGRAM_DEVICES: return answer.value(program->context.get()->device);
     case CL_PROGRAM_SOURCE: return answer.text(program->source);
     // There is no binary, which also keeps such programs out of caches on disk.
     case CL_PROGRAM_BINARY_SIZES: return answer.value<std::size_t>(0);

@@ -90,12 +90,18 @@ void cpu_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
   }
 }
 
-std::optional<std::string> gpu_rejects(const SoftmaxProblem& problem, const DeviceInfo&) {
-  if (problem.inner != 1) return "the axis is not the innermost dimension, where one work-item per line is as good";
-  return std::nullopt;
+/// A work-item per line.
+void lower_lines(const SoftmaxProblem& problem, exec::Recorder& recorder, std::string_view kernel) {
+  require_loops("softmax", 3 * problem.axis, recorder.device());
+  const auto lines = problem.outer * problem.inner;
+  fuse(launch(problem, recorder, kernel, kernel)
+           .args({lines, problem.axis, problem.inner})
+           .range({lines}, {std::min<std::int64_t>(64, group_size(recorder.device()))}),
+       problem, recorder);
 }
 
 void gpu_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
+  if (problem.inner != 1) return lower_lines(problem, recorder, "softmax_gpu_lines");
   const auto group = group_size(recorder.device()), threads = threads_per_row(problem.axis, group);
   fuse(define_group(launch(problem, recorder, "softmax_gpu", "softmax_gpu"), recorder.device())
            .define("ONCE", problem.axis <= row_in_registers * threads ? 1 : 0)
@@ -104,18 +110,11 @@ void gpu_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
        problem, recorder);
 }
 
-void direct_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
-  require_loops("softmax", 3 * problem.axis, recorder.device());
-  const auto lines = problem.outer * problem.inner;
-  fuse(launch(problem, recorder, "softmax_direct", "softmax_direct")
-           .args({lines, problem.axis, problem.inner})
-           .range({lines}, {std::min<std::int64_t>(64, group_size(recorder.device()))}),
-       problem, recorder);
-}
+void direct_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) { lower_lines(problem, recorder, "softmax_direct"); }
 
 const exec::SolverList<SoftmaxProblem> solvers{"softmax",
                                                {{"cpu", needs_vectors<SoftmaxProblem>, cpu_lower},
-                                                {"gpu", gpu_rejects, gpu_lower},
+                                                {"gpu", exec::accepts_everything<SoftmaxProblem>, gpu_lower},
                                                 {"direct", exec::accepts_everything<SoftmaxProblem>, direct_lower}}};
 
 void Softmax::lower(exec::Recorder& recorder) const {

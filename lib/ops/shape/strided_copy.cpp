@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "lib/exec/choose/solver.h"
+#include "lib/ops/rows.h"
 
 namespace clnet::ops {
 
@@ -38,26 +39,49 @@ std::int64_t reach(const StridedCopy& copy) {
   return last + 1;
 }
 
-std::optional<std::string> rejects_transpose(const StridedCopy& copy, const DeviceInfo& device) {
-  if (!device.prefers_vector_kernels) return "large tiles per work-item are for CPUs with vectors";
+/// Why a transposing solver whose tiles are so long cannot take it: it moves (batched) matrices, whose sides fill half a tile.
+std::optional<std::string> is_no_transpose(const StridedCopy& copy, std::int64_t tile) {
   if (copy.dims.size() < 2 || copy.dims.size() > 3) return fmt::format("{} dimensions are no (batched) matrix", copy.dims.size());
   const auto rows = copy.dims.end()[-1], columns = copy.dims.end()[-2];
   if (rows.to_step != 1 || columns.from_step != 1) return "the last two dimensions do not change places";
-  if (rows.extent < 8 || columns.extent < 8) return "a side is shorter than half a tile";
+  if (rows.extent < tile / 2 || columns.extent < tile / 2) return "a side is shorter than half a tile";
   return std::nullopt;
 }
 
-void lower_transpose(const StridedCopy& copy, exec::Recorder& recorder) {
+/// A work-item for each tile, or with `items` a work-group of so many in a row.
+void lower_tiles(const StridedCopy& copy, exec::Launch& launch, std::int64_t tile, std::int64_t items) {
   const auto rows = copy.dims.end()[-1], columns = copy.dims.end()[-2];
   const auto batch = copy.dims.size() == 3 ? copy.dims[0] : StridedCopy::Dim{1, 0, 0};
-  constexpr std::int64_t tile = 16;  // of kernels/shape/transpose_cpu.cl
-  recorder.kernel("transpose_cpu", "transpose_cpu")
-      .in("x", copy.from)
+  launch.in("x", copy.from)
       .out("y", copy.to)
       .part(reach(copy))
       .args({rows.extent, columns.extent, rows.from_step, columns.to_step, batch.from_step, batch.to_step})
-      .range({(columns.extent + tile - 1) / tile, (rows.extent + tile - 1) / tile, batch.extent}, {1, 1, 1})
+      .range({(columns.extent + tile - 1) / tile * items, (rows.extent + tile - 1) / tile, batch.extent}, {items, 1, 1})
       .detail(fmt::format("{} x {}x{}", batch.extent, rows.extent, columns.extent));
+}
+
+constexpr std::int64_t cpu_tile = 16;  // of kernels/shape/transpose_cpu.cl
+
+std::optional<std::string> rejects_transpose_cpu(const StridedCopy& copy, const DeviceInfo& device) {
+  if (!device.prefers_vector_kernels) return "large tiles per work-item are for CPUs with vectors";
+  return is_no_transpose(copy, cpu_tile);
+}
+
+void lower_transpose_cpu(const StridedCopy& copy, exec::Recorder& recorder) {
+  lower_tiles(copy, recorder.kernel("transpose_cpu", "transpose_cpu"), cpu_tile, 1);
+}
+
+constexpr std::int64_t gpu_tile = 32;  // of kernels/shape/transpose_gpu.cl
+
+std::optional<std::string> rejects_transpose_gpu(const StridedCopy& copy, const DeviceInfo& device) {
+  constexpr std::size_t largest_element = 8;
+  if (device.local_memory < gpu_tile * (gpu_tile + 1) * largest_element) return "a tile does not fit into the local memory";
+  return is_no_transpose(copy, gpu_tile);
+}
+
+void lower_transpose_gpu(const StridedCopy& copy, exec::Recorder& recorder) {
+  const auto items = group_size(recorder.device());
+  lower_tiles(copy, recorder.kernel("transpose_gpu", "transpose_gpu").define("GROUP", items), gpu_tile, items);
 }
 
 /// What a work-item copies: some rows or blocks of the three innermost dimensions, whole, or one element.
@@ -135,7 +159,8 @@ void lower_blocks(const StridedCopy& copy, exec::Recorder& recorder) { lower_gen
 
 const exec::SolverList<StridedCopy> solvers{
     "strided_copy",
-    {{"transpose_cpu", rejects_transpose, lower_transpose},
+    {{"transpose_cpu", rejects_transpose_cpu, lower_transpose_cpu},
+     {"transpose_gpu", rejects_transpose_gpu, lower_transpose_gpu, nullptr, nullptr, exec::MadeFor::gpus},
      {"blocks_cpu", rejects_blocks, lower_blocks},
      {"rows_cpu", rejects_rows,
       [](const StridedCopy& copy, exec::Recorder& recorder) { lower_general(copy, recorder, Part::rows); }},

@@ -20,6 +20,25 @@ TEST_CASE("softmax of infinities and NaN") {
   for (float value : softmax(Tensor::from({0.f, std::nanf(""), 1.f}), 0).to_vector<float>()) CHECK(std::isnan(value));
   for (float value : softmax(full({3}, -INFINITY), 0).to_vector<float>()) CHECK(std::isnan(value));
   CHECK(softmax(zeros({0, 3}), 1).to_vector<float>().empty());
+  CHECK(softmax(zeros({3, 0}), 0).to_vector<float>().empty());
+
+  // Along columns longer than a block: -inf only at first, everywhere, NaN or +inf somewhere, and none of them.
+  constexpr std::int64_t length = 21, columns = 5;
+  std::vector<float> values(length * columns, 0.f);
+  for (std::size_t i = 0; i < length; ++i) {
+    if (i < 17) values[i * columns] = -INFINITY;
+    values[i * columns + 1] = -INFINITY;
+  }
+  values[9 * columns + 2] = std::nanf("");
+  values[9 * columns + 3] = INFINITY;
+  const auto x = Tensor::from(values, {length, columns});
+  const auto p = softmax(x, 0).to_vector<float>(), logarithms = log_softmax(x, 0).to_vector<float>();
+  for (std::size_t i = 0; i < length; ++i) {
+    CHECK(p[i * columns] == (i < 17 ? 0.f : 0.25f));
+    CHECK(std::exp(logarithms[i * columns]) == Approx(i < 17 ? 0.f : 0.25f));
+    for (std::size_t k = 1; k < 4; ++k) CHECK((std::isnan(p[i * columns + k]) && std::isnan(logarithms[i * columns + k])));
+    CHECK(p[i * columns + 4] == Approx(1.f / 21));
+  }
 }
 
 TEST_CASE("softmax refuses wrong inputs") {
