@@ -23,6 +23,9 @@ using NodePtr = std::shared_ptr<Node>;
 /// Values of slots are leaves, even while they wait to be computed.
 bool is_leaf(const Node& node) { return node.slot != 0 || !node.op; }
 
+/// Where gradients go on to.
+std::span<const Tensor> flows_to(const Node& node) { return is_leaf(node) ? std::span<const Tensor>() : differentiated(node); }
+
 /// The nodes that lead from `outputs` to one of `inputs`, each after all nodes that it depends on.
 std::vector<NodePtr> path(std::span<const Tensor> outputs, std::span<const Tensor> inputs) {
   std::unordered_set<const Node*> targets;
@@ -40,14 +43,13 @@ std::vector<NodePtr> path(std::span<const Tensor> outputs, std::span<const Tenso
     stack.push_back({output.node()});
     while (!stack.empty()) {
       auto& visit = stack.back();
-      if (!is_leaf(*visit.node) && visit.next < visit.node->inputs.size()) {
-        const auto child = visit.node->inputs[visit.next++].node();
+      if (const auto from = flows_to(*visit.node); visit.next < from.size()) {
+        const auto child = from[visit.next++].node();
         if (leads.try_emplace(child.get(), targets.count(child.get()) != 0).second) stack.push_back({child});
         continue;
       }
       bool& mine = leads[visit.node.get()];
-      if (!is_leaf(*visit.node))
-        for (const auto& input : visit.node->inputs) mine = mine || leads[input.node().get()];
+      for (const auto& input : flows_to(*visit.node)) mine = mine || leads[input.node().get()];
       if (mine) order.push_back(visit.node);
       stack.pop_back();
     }
@@ -59,7 +61,7 @@ std::vector<NodePtr> path(std::span<const Tensor> outputs, std::span<const Tenso
 class Recomputed {
  public:
   /// What a gradient of `reader` is to read in place of a value: within the same checkpoint its copy.
-  Tensors in_place_of(const Tensors& values, const Node& reader) {
+  Tensors in_place_of(std::span<const Tensor> values, const Node& reader) {
     Tensors result;
     for (const auto& value : values) {
       const auto& node = value.node();
@@ -119,6 +121,7 @@ std::vector<Tensor> checkpoint(const std::function<std::vector<Tensor>()>& f) {
     if (is_leaf(*node) || node->sequence < first || !seen.insert(node.get()).second) continue;
     if (node->checkpoint == 0) node->checkpoint = id;  // else it belongs to a call within this one
     for (const auto& input : node->inputs) open.push_back(input.node());
+    for (const auto& input : differentiated(*node)) open.push_back(input.node());
   }
   return results;
 }
@@ -172,17 +175,17 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
     const auto found = arrived.find(node->get());
     if (found == arrived.end() || is_leaf(**node)) continue;
     bool needed = false;
-    for (const auto& input : (*node)->inputs) needed = needed || on_path.count(input.node().get());
+    const auto from = differentiated(**node);
+    for (const auto& input : from) needed = needed || on_path.count(input.node().get());
     if (!needed) continue;
     Tensors results;
     for (std::size_t i = 0; i < (*node)->outputs.size(); ++i) results.emplace_back(*node, static_cast<int>(i));
     const InScope scope(std::make_shared<Scope>(Scope{(*node)->scope, {}, (*node)->op}));
     Tensors arrivals;
     for (auto& slot : found->second) arrivals.push_back(slot.empty() ? Tensor{} : slot.total(joints));
-    const auto flows =
-        (*node)->op->vjp(recomputed.in_place_of((*node)->inputs, **node), recomputed.in_place_of(results, **node), arrivals);
+    const auto flows = (*node)->op->vjp(recomputed.in_place_of(from, **node), recomputed.in_place_of(results, **node), arrivals);
     for (std::size_t i = 0; i < flows.size(); ++i) {
-      const auto& input = (*node)->inputs[i];
+      const auto& input = from[i];
       if (flows[i].defined() && is_floating(input.dtype()) && on_path.count(input.node().get()))
         // What is computed again is to go soon.
         arrive(input, flows[i], (*node)->op->name(), (*node)->checkpoint == 0);

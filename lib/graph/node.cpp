@@ -98,14 +98,21 @@ bool Node::is_view() const { return !aliases.empty(); }
 Node::~Node() {
   --nodes_alive;
   Tensors pending = std::move(inputs);
+  if (const auto* other = op ? op->differentiated() : nullptr) pending.push_back(*other);
   while (!pending.empty()) {
     auto node = pending.back().node();
     pending.pop_back();
     if (node.use_count() == 1) {
       for (auto& input : node->inputs) pending.push_back(std::move(input));
       node->inputs.clear();
+      if (const auto* other = node->op ? node->op->differentiated() : nullptr) pending.push_back(*other);
     }
   }
+}
+
+std::span<const Tensor> differentiated(const Node& node) {
+  const auto* other = node.op->differentiated();
+  return other ? std::span(other, 1) : std::span<const Tensor>(node.inputs);
 }
 
 std::uint64_t Node::next_sequence() { return nodes_made; }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -111,6 +112,9 @@ struct CLNET_API Node {
  private:
   void find_aliases(const Specs& input_specs);
 };
+
+/// What gradients flow to from a node with an operation: its inputs, or Op::differentiated().
+CLNET_API std::span<const Tensor> differentiated(const Node& node);
 
 /// A leaf that holds a value.
 CLNET_API Tensor make_leaf(Spec spec, std::shared_ptr<Value> value);

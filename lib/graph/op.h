@@ -59,6 +59,10 @@ class CLNET_API Op {
   /// Unsupported.
   virtual Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const;
 
+  /// What the results of vjp() are gradients of, instead of the inputs; it may be graph that is never evaluated. Null: the
+  /// inputs.
+  virtual const Tensor* differentiated() const { return nullptr; }
+
   /// Whether it is there to end gradients: what lies behind it counts as independent of its outputs, and is not looked for there.
   virtual bool stops_gradients() const { return false; }
 
@@ -101,6 +105,8 @@ class CLNET_API Op {
   /// Whether its solvers may be measured against each other (CLNET_TUNE), and then which of its inputs have a batch as their
   /// first dimension: the oracle, which may take a thousand times as long, sees one of it. The inputs must be floating.
   virtual std::optional<std::vector<std::size_t>> tuned_batches() const { return std::nullopt; }
+  /// How many of a batch belong together, so that the oracle sees as many.
+  virtual std::int64_t tuned_unit() const { return 1; }
 
   /// Records the launches that compute the outputs.
   virtual void lower(exec::Recorder& recorder) const;

@@ -79,8 +79,8 @@ struct CtcOptions {
 };
 /// Connectionist temporal classification (Graves et al., ICML 2006): -log of the summed probabilities of all alignments.
 /// `log_probs` {T, N, C}, floating; `targets` {N, S}, i32 or i64, without blanks; how much of each counts: `input_lengths` and
-/// `target_lengths` {N}, of the targets' dtype. Lengths that do not fit and targets that are no class give NaN. The gradient has
-/// no gradient.
+/// `target_lengths` {N}, i32 or i64. Lengths that do not fit and targets that are no class give NaN. Gradients of the gradient
+/// are made of other operations: as many nodes as there are steps.
 CLNET_API Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                           const Tensor& target_lengths, const CtcOptions& options);
 CLNET_API Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,

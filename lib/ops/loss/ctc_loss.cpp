@@ -1,4 +1,5 @@
-// ctc_loss: the forward recursion in logarithms, and the backward one for the gradient.
+// ctc_loss: the forward recursion in logarithms, and the backward one for the gradient. Second derivatives go through the
+// composed form.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,11 +10,13 @@
 #include "clnet/ops.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/record/recorder.h"
-#include "lib/graph/op.h"
+#include "lib/graph/node.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/gradients_through.h"
 #include "lib/ops/index/index_add.h"
 #include "lib/ops/loops.h"
+#include "lib/ops/loss/ctc.h"
 #include "lib/ops/loss/reduced.h"
 
 namespace clnet {
@@ -79,6 +82,26 @@ class CtcGradient : public Op {
   std::string_view name() const override { return "ctc_gradient"; }
   Fields fields() const override { return {{"blank", blank_}}; }
   Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
+
+  /// It is a function of log_probs and g; losses and sums are only there to save work.
+  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
+    const Tensor &x = inputs[0], &losses = inputs[4], &g = inputs[6];
+    Tensors result(inputs.size());
+    if (x.numel() == 0) return result;
+    const auto first = Node::next_sequence();
+    const Tensor composed = ctc_composed({x, inputs[1], inputs[2], inputs[3], losses, blank_});
+    const auto gradient = gradients_through({composed}, {g}, {x}, first);
+    const auto second = gradients_through(gradient, gradients, {x, g}, first);
+    // As NaN as the gradient is.
+    const Tensor undefined = logical_and(not_equal(losses, losses), not_equal(g, 0.0));
+    const auto marked = [&](const Tensor& part, const Tensor& mask) {
+      return masked_fill(part, mask, std::numeric_limits<double>::quiet_NaN());
+    };
+    result[0] = marked(second[0], unsqueeze(undefined, 1));
+    result[6] = marked(second[1], undefined);
+    return result;
+  }
+
   void lower(exec::Recorder& recorder) const override {
     if (recorder.spec(recorder.output()).shape.numel() == 0) return;
     auto problem = problem_of(recorder, blank_);

@@ -60,10 +60,129 @@ TEST_CASE("the gradient of a long ctc_loss does not drift") {
   for (float total : sum(gradients(loss, {x})[0], {2}).to_vector<float>()) REQUIRE(total == Approx(-1).epsilon(1e-5));
 }
 
-TEST_CASE("ctc_loss has no second gradient, and says so") {
-  const Tensor x = log_softmax(rand({3, 1, 4}), 2);
-  const auto g = gradients(ctc_loss(x, ones({1, 1}, Dtype::i32), whole({3}), whole({1})), {x})[0];
-  CHECK_THROWS_WITH(gradients(sum(square(g)), {x}), Contains("ctc_gradient"));
+TEST_CASE("gradients of ctc_loss's gradients") {
+  struct Batch {
+    std::int64_t steps, targets;
+    Whole labels, input_lengths, target_lengths;
+    std::vector<std::int64_t> impossible;
+  };
+  const std::vector<Batch> batches{
+      // Targets that repeat, more than fit, as many as there are steps; what lies behind a sequence's is read by none.
+      {6,
+       3,
+       {1, 2, 1, 2, 2, -9, 3, 9, 9, 7, -1, 5, 1, 1, 1, 3, 2, 1, -1, 4, 9},
+       {6, 5, 4, 6, 4, 3, 0},
+       {3, 2, 1, 0, 3, 3, 0},
+       {4}},
+      {1, 1, {1, 2, 3, 1}, {1, 1, 0, 0}, {1, 0, 0, 1}, {3}},
+      {3, 0, {}, {3, 2}, {0, 0}, {}}};
+  for (const auto& batch : batches)
+    for (const std::int64_t blank : {0, 3})
+      for (const auto reduction : {Reduction::none, Reduction::mean}) {
+        INFO(batch.steps << " steps, blank " << blank << ", reduction " << static_cast<int>(reduction));
+        const auto N = static_cast<std::int64_t>(batch.input_lengths.size()), C = std::int64_t{4};
+        auto labels = batch.labels;
+        // With the last class as blank all others move down by one.
+        if (blank != 0)
+          for (auto& label : labels) --label;
+        const Shape shape{batch.steps, N, C}, of_targets{N, batch.targets};
+        Array x = make_values({shape, -4, -0.5}, 1), u = make_values({shape}, 2), v = make_values({shape}, 3);
+        const Tensor at = to_tensor(x, Dtype::f32), along_u = to_tensor(u, Dtype::f32), along_v = to_tensor(v, Dtype::f32);
+        const Tensor scale = make_tensor({N}, 4, 0.5, 2);
+        const Tensor targets = cast(Tensor::from(labels, of_targets), blank == 0 ? Dtype::i32 : Dtype::i64);
+        const Tensor loss = ctc_loss(at, targets, whole(batch.input_lengths), whole(batch.target_lengths),
+                                     {.blank = blank, .reduction = reduction, .zero_infinity = true});
+        const auto first = gradients(sum(loss * scale), {at})[0];
+        const auto second = gradients(sum(first * along_u), {at, scale});
+        const auto third = gradients(sum(second[0] * along_v), {at})[0];
+
+        const auto doubles = [](const Whole& list) { return std::vector<double>(list.begin(), list.end()); };
+        const auto input_lengths = doubles(batch.input_lengths), target_lengths = doubles(batch.target_lengths);
+        Array g = to_array(reduction == Reduction::none ? scale : expand(sum(scale), {N}));
+        for (std::int64_t n = 0; n < N && reduction == Reduction::mean; ++n)
+          g[n] /= std::max(target_lengths[static_cast<std::size_t>(n)], 1.0) * static_cast<double>(N);
+        for (const auto n : batch.impossible) g[n] = 0;
+        // The reference's gradient beside x.
+        const auto beside = [&](double by_u, double by_v) {
+          Array moved = x;
+          for (std::int64_t i = 0; i < x.numel(); ++i) moved[i] += by_u * u[i] + by_v * v[i];
+          return reference::ctc_gradient(moved, {of_targets, doubles(labels)}, {{N}, input_lengths}, {{N}, target_lengths}, g,
+                                         static_cast<int>(blank));
+        };
+        constexpr double h = 1e-3;
+        const auto here = beside(0, 0), after = beside(h, 0), before = beside(-h, 0);
+        const auto a = beside(h, h), b = beside(h, -h), c = beside(-h, h), d = beside(-h, -h);
+        Array want(shape), want_third = want, by_scale({N});
+        for (std::int64_t i = 0; i < want.numel(); ++i) {
+          want[i] = (after[i] - before[i]) / (2 * h);
+          want_third[i] = (a[i] - b[i] - c[i] + d[i]) / (4 * h * h);
+          const auto n = i / C % N;
+          if (g[n] != 0) by_scale[n] += here[i] * u[i] / g[n];
+        }
+        compare("second", to_array(second[0]), want, 1e-5);
+        compare("third", to_array(third), want_third, 1e-5);
+        // Of what the losses were multiplied with: each sequence's share of the first gradient.
+        if (reduction == Reduction::none) compare("second, by the losses' gradient", to_array(second[1]), by_scale, 1e-5);
+      }
+}
+
+TEST_CASE("second gradients of ctc_loss are NaN for no lengths and targets alone, and else numbers") {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  // The third class is impossible, or as good as that; behind a sequence's steps may be anything.
+  for (const double never : {-inf, -3e38, -1e9}) {
+    const Tensor steps = reshape(arange(3), {3, 1, 1}), classes = arange(4), sequence = reshape(arange(6), {6, 1});
+    Tensor x = log_softmax(make_tensor({3, 6, 4}, 1, -2, 2), 2);
+    x = where(equal(classes, 2.0), never, x);
+    x = where(logical_and(equal(steps, 2.0), equal(sequence, 1.0)), nan, x);
+    const Tensor targets = Tensor::from<std::int64_t>({1, 3, 1, 3, 1, 2, 1, 1, 1, 4, 1, 3}, {6, 2});
+    // The third cannot be, the fourth does not fit, the fifth names no class, the last has too many steps.
+    const Tensor own_steps = whole({3, 2, 3, 2, 3, 4}), lengths = whole({2, 1, 2, 2, 2, 2});
+    for (const bool zero_infinity : {false, true}) {
+      const auto losses =
+          ctc_loss(x, targets, own_steps, lengths, {.reduction = Reduction::none, .zero_infinity = zero_infinity});
+      const Tensor scale = make_tensor({6}, 2, 0.5, 1);
+      const auto first = gradients(sum(losses * scale), {x})[0];
+      const auto second = gradients(sum(first * make_tensor(first.shape(), 3)), {x, scale});
+      const auto h = second[0].to_vector<float>(), by_scale = second[1].to_vector<float>();
+      for (std::size_t n = 0; n < 6; ++n) {
+        double size = 0;
+        for (std::size_t i = 0; i < h.size(); ++i)
+          if (i / 4 % 6 == n) size += std::abs(h[i]);
+        INFO("sequence " << n << ", never " << never);
+        if (n >= 4) {
+          CHECK(std::isnan(size));
+          continue;
+        }
+        CHECK(std::isfinite(size));
+        CHECK(std::isfinite(by_scale[n]));
+        if (n < 2) CHECK(size > 0);
+        if (n == 3 || (n == 2 && std::isinf(never))) CHECK(size == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("second gradients of a long ctc_loss do not drift") {
+  constexpr std::int64_t steps = 200;
+  const Shape shape{steps, 1, 6};
+  Array x = make_values({shape, -3, 0}, 1), u = make_values({shape}, 2), labels({1, 20});
+  Whole targets;
+  for (std::int64_t i = 0; i < 20; ++i) labels[i] = static_cast<double>(targets.emplace_back(i % 5 + 1));
+  const Tensor at = to_tensor(x, Dtype::f32), along = to_tensor(u, Dtype::f32);
+  const auto loss = ctc_loss(at, Tensor::from(targets, {1, 20}), whole({steps}), whole({20}), {.reduction = Reduction::sum});
+  const auto second = gradients(sum(gradients(loss, {at})[0] * along), {at})[0];
+  constexpr double h = 1e-3;
+  const auto beside = [&](double by) {
+    Array moved = x;
+    for (std::int64_t i = 0; i < x.numel(); ++i) moved[i] += by * u[i];
+    return reference::ctc_gradient(moved, labels, {{1}, {steps}}, {{1}, {20}}, {{1}, {1}}, 0);
+  };
+  const auto after = beside(h), before = beside(-h);
+  Array want(shape);
+  for (std::int64_t i = 0; i < want.numel(); ++i) want[i] = (after[i] - before[i]) / (2 * h);
+  compare("second", to_array(second), want, 1e-4);
+  // Shares of a step add up to 1 wherever it lies: their changes to 0.
+  for (float total : sum(second, {2}).to_vector<float>()) REQUIRE(total == Approx(0).margin(5e-5));
 }
 
 TEST_CASE("ctc_loss refuses what does not fit") {
