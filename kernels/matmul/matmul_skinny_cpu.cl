@@ -1,11 +1,8 @@
 // Matrix products of few rows for CPUs: b is read as it lies and nothing is packed, as nothing would be used often enough. A
-// work-item makes `chunk` columns of all rows, a block of ROWS rows and COLUMNS vectors or columns at a time. SWAPPED: a and b are
-// those of the transposed product, so that its few rows are the columns of c.
+// work-item makes `chunk` columns of `tall` rows, a block of ROWS rows and COLUMNS vectors or columns at a time. SWAPPED: a and b
+// are those of the transposed product, so that its few rows are the columns of c.
 #include "vector.clh"
 #include "epilogue.clh"
-
-#define ROWS 3
-#define COLUMNS 4
 
 // Where element (i, j) goes in c, and the column of c in which that is.
 #ifdef SWAPPED
@@ -26,7 +23,7 @@
 // b is {n, k}, and a's rows lie along k as well: lanes hold elements of the sums.
 #define MULTIPLY                                                                                                    \
   for (int j = j0; j < j1; j += COLUMNS)                                                                            \
-    for (int i = 0; i < m; i += ROWS) {                                                                             \
+    for (int i = i0; i < i1; i += ROWS) {                                                                           \
       VFLOAT total[ROWS][COLUMNS] = {{(VFLOAT)(0.0f)}}, lost[ROWS][COLUMNS] = {{(VFLOAT)(0.0f)}};                   \
       const int whole = k / VW * VW;                                                                                \
       for (int block = 0; block < whole; block = BLOCK_END(block, CLNET_BLOCK * VW, whole)) {                       \
@@ -36,7 +33,7 @@
         const int end = BLOCK_END(block, CLNET_BLOCK * VW, whole);                                                  \
         for (int t = block; t < end; t += VW) {                                                                     \
           VFLOAT left[ROWS];                                                                                        \
-          _Pragma("unroll") for (int r = 0; r < ROWS; ++r) left[r] = VLOAD(a, a0 + min(i + r, m - 1) * a_row + t);  \
+          _Pragma("unroll") for (int r = 0; r < ROWS; ++r) left[r] = VLOAD(a, a0 + min(i + r, i1 - 1) * a_row + t); \
           _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q) {                                                     \
             const VFLOAT right = VLOAD(b, b0 + min(j + q, j1 - 1) * k + t);                                         \
             _Pragma("unroll") for (int r = 0; r < ROWS; ++r) sum[r][q] = fma(left[r], right, sum[r][q]);            \
@@ -47,7 +44,7 @@
       float value[ROWS][COLUMNS];                                                                                   \
       _Pragma("unroll") for (int r = 0; r < ROWS; ++r) _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q)          \
           value[r][q] = clnet_lanes_sum(total[r][q]);                                                               \
-      SELDOM for (int r = 0; r < min(ROWS, m - i); ++r) SELDOM for (int q = 0; q < min(COLUMNS, j1 - j); ++q) {     \
+      SELDOM for (int r = 0; r < min(ROWS, i1 - i); ++r) SELDOM for (int q = 0; q < min(COLUMNS, j1 - j); ++q) {    \
         SELDOM for (int s = whole; s < k; ++s)                                                                      \
           value[r][q] += LOAD(a, a0 + (i + r) * a_row + s) * LOAD(b, b0 + (j + q) * k + s);                         \
         store(c_base, c_offset, bias_base, bias_offset, has_bias, INDEX(i + r, j + q), COLUMN(i + r, j + q),        \
@@ -57,22 +54,23 @@
 
 #else
 
-// b is {k, n}: lanes hold columns.
-#ifdef SWAPPED
-#define STORE_VECTOR(i, j, vector)                                                                                  \
+// b is {k, n}: lanes hold columns. Of a vector the first `skipped` lanes are another block's.
+#define STORE_LANES(i, j, vector, skipped)                                                                          \
   float lanes[VW];                                                                                                  \
   CLNET_CAT(vstore, VW)(vector, 0, lanes);                                                                          \
-  SELDOM for (int lane = 0; lane < VW; ++lane)                                                                      \
-    store(c_base, c_offset, bias_base, bias_offset, has_bias, INDEX(i, (j) + lane), i, lanes[lane] EPILOGUE_ARGUMENTS);
+  SELDOM for (int lane = skipped; lane < VW; ++lane)                                                                \
+    store(c_base, c_offset, bias_base, bias_offset, has_bias, INDEX(i, (j) + lane), COLUMN(i, (j) + lane),          \
+          lanes[lane] EPILOGUE_ARGUMENTS);
+#ifdef SWAPPED
+#define STORE_VECTOR(i, j, vector) STORE_LANES(i, j, vector, 0)
 #else
 #define STORE_VECTOR(i, j, vector)                                                                                  \
   const int column = j, index = INDEX(i, column);                                                                   \
   const VFLOAT value = has_bias ? vector + VLOAD(bias, column) : vector;                                            \
   VSTORE(c, index, VEPILOGUE(value, index, column, 1));
 #endif
-#define VECTORS(count)                                                                                              \
-  for (; j + (count) * VW <= j1; j += (count) * VW)                                                                 \
-    for (int i = 0; i < m; i += ROWS) {                                                                             \
+#define BLOCK_OF(count, STORE_ONE)                                                                                  \
+    for (int i = i0; i < i1; i += ROWS) {                                                                           \
       VFLOAT total[ROWS][count] = {{(VFLOAT)(0.0f)}}, lost[ROWS][count] = {{(VFLOAT)(0.0f)}};                       \
       for (int block = 0; block < k; block = BLOCK_END(block, CLNET_BLOCK, k)) {                                    \
         VFLOAT sum[ROWS][count];                                                                                    \
@@ -83,29 +81,40 @@
           VFLOAT right[count];                                                                                      \
           _Pragma("unroll") for (int q = 0; q < (count); ++q) right[q] = VLOAD(b, b0 + t * n + j + q * VW);         \
           _Pragma("unroll") for (int r = 0; r < ROWS; ++r) {                                                        \
-            const VFLOAT left = (VFLOAT)(LOAD(a, a0 + min(i + r, m - 1) * a_row + t * a_step));                     \
+            const VFLOAT left = (VFLOAT)(LOAD(a, a0 + min(i + r, i1 - 1) * a_row + t * a_step));                    \
             _Pragma("unroll") for (int q = 0; q < (count); ++q) sum[r][q] = fma(left, right[q], sum[r][q]);         \
           }                                                                                                         \
         }                                                                                                           \
         ADD_BLOCKS(ROWS, count)                                                                                     \
       }                                                                                                             \
       _Pragma("unroll") for (int r = 0; r < ROWS; ++r) {                                                            \
-        if (i + r >= m) continue;                                                                                   \
+        if (i + r >= i1) continue;                                                                                  \
         _Pragma("unroll") for (int q = 0; q < (count); ++q) {                                                       \
-          STORE_VECTOR(i + r, j + q * VW, total[r][q])                                                              \
+          STORE_ONE(i + r, j + q * VW, total[r][q])                                                                 \
         }                                                                                                           \
       }                                                                                                             \
     }
+#define STORE_SINGLE(i, j, vector)                                                                                  \
+  if (first > 0) {                                                                                                  \
+    STORE_LANES(i, j, vector, first)                                                                                \
+  } else {                                                                                                          \
+    STORE_VECTOR(i, j, vector)                                                                                      \
+  }
 #define MULTIPLY                                                                                                    \
   int j = j0;                                                                                                       \
-  VECTORS(COLUMNS)                                                                                                  \
-  VECTORS(1)                                                                                                        \
-  SELDOM for (; j < j1; ++j) SELDOM for (int i = 0; i < m; ++i) {                                                   \
+  for (; j + COLUMNS * VW <= j1; j += COLUMNS * VW) BLOCK_OF(COLUMNS, STORE_VECTOR)                                 \
+  /* The last vector begins among the columns before it, wherever in c they are. */                                 \
+  for (int next = j; next < j1 && j1 >= VW; next = j + VW) {                                                        \
+    j = min(next, j1 - VW);                                                                                         \
+    const int first = next - j;                                                                                     \
+    BLOCK_OF(1, STORE_SINGLE)                                                                                       \
+  }                                                                                                                 \
+  SELDOM for (; j < j1 && j1 < VW; ++j) SELDOM for (int i = i0; i < i1; ++i) {                                      \
     float value = 0, lost = 0;                                                                                      \
     SELDOM for (int block = 0; block < k; block = BLOCK_END(block, CLNET_BLOCK, k)) {                               \
       const int end = BLOCK_END(block, CLNET_BLOCK, k);                                                             \
       float sum = 0;                                                                                                \
-      SELDOM for (int t = block; t < end; ++t) sum += LOAD(a, a0 + i * a_row + t * a_step) * LOAD(b, b0 + t * n + j);\
+      SELDOM for (int t = block; t < end; ++t) sum += LOAD(a, a0 + i * a_row + t * a_step) * LOAD(b, b0 + t * n + j); \
       ADD_BLOCK(float, value, lost, sum);                                                                           \
     }                                                                                                               \
     store(c_base, c_offset, bias_base, bias_offset, has_bias, INDEX(i, j), COLUMN(i, j), value EPILOGUE_ARGUMENTS); \
@@ -120,8 +129,9 @@ static inline void store(OUT(c), IN(bias), const int has_bias, const int index, 
 
 __attribute__((reqd_work_group_size(1, 1, 1))) kernel void matmul_skinny_cpu(
     IN(a), IN(b), IN(bias), OUT(c), const int has_bias, const int m, const int n, const int k, const int a_row, const int a_step,
-    const int a_batch, const int b_batch, const int c_batch, const int chunk EPILOGUE_PARAMETERS) {
-  const int j0 = (int)get_global_id(0) * chunk, j1 = BLOCK_END(j0, chunk, n), batch = (int)get_global_id(1);
+    const int a_batch, const int b_batch, const int c_batch, const int chunk, const int tall EPILOGUE_PARAMETERS) {
+  const int j0 = (int)get_global_id(0) * chunk, j1 = BLOCK_END(j0, chunk, n), batch = (int)get_global_id(2);
+  const int i0 = (int)get_global_id(1) * tall, i1 = BLOCK_END(i0, tall, m);
   const int a0 = batch * a_batch, b0 = batch * b_batch, c0 = batch * c_batch;
   MULTIPLY
 }

@@ -1,6 +1,6 @@
 // Recurrences on CPUs: a work-item takes some sequences through all steps. A panel of weights, read from the outer caches once per
-// step, meets block after block of ROWS sequences, whose sums for all gates of UNITS vectors of states stay in registers and go
-// through the activations from there.
+// step, meets block after block of ROWS sequences, whose sums for all gates of UNITS vectors of states go from registers through the
+// activations: all vectors at a time, or SPAN of them where registers are few.
 #include "recurrent.clh"
 #include "transpose.clh"
 
@@ -8,13 +8,14 @@
 
 #if PACK
 
-// weight {GATES hidden, hidden} in panels of LANES states: by panel, input, gate and lane. Zeros stand for states that are missing.
+// weight {GATES hidden, hidden} in panels of LANES states: by panel, span of vectors, input, vector (gates, and units of each) and
+// lane. Zeros stand for states that are missing.
 __attribute__((reqd_work_group_size(1, 1, 1))) kernel void recurrent_pack(IN(weight), OUT(packed), const int hidden) {
   const int panel = (int)get_global_id(0), gate = (int)get_global_id(1);
   for (int v = 0; v < UNITS; ++v) {
-    const int first = panel * LANES + v * VW, lanes = clamp(hidden - first, 0, VW);
+    const int first = panel * LANES + v * VW, lanes = clamp(hidden - first, 0, VW), vector = gate * UNITS + v;
     const global float *from = PTR(weight) + (gate * hidden + (lanes > 0 ? first : 0)) * hidden;
-    global float *to = PTR(packed) + (panel * hidden * GATES + gate) * LANES + v * VW;
+    global float *to = PTR(packed) + panel * hidden * GATES * LANES + (vector / SPAN * hidden * SPAN + vector % SPAN) * VW;
     int k = 0;
     for (; k + VW <= hidden; k += VW) {
       VFLOAT x[VW];
@@ -22,10 +23,10 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void recurrent_pack(IN(wei
       for (int i = 0; i < VW; ++i) x[i] = i < lanes ? *(const global any_vector *)(from + i * hidden + k) : (VFLOAT)(0.0f);
       TRANSPOSE(x)
       #pragma unroll
-      for (int i = 0; i < VW; ++i) *(global any_vector *)(to + (k + i) * GATES * LANES) = x[i];
+      for (int i = 0; i < VW; ++i) *(global any_vector *)(to + (k + i) * SPAN * VW) = x[i];
     }
     SELDOM for (; k < hidden; ++k)
-      SELDOM for (int i = 0; i < VW; ++i) to[k * GATES * LANES + i] = i < lanes ? from[i * hidden + k] : 0.0f;
+      SELDOM for (int i = 0; i < VW; ++i) to[k * SPAN * VW + i] = i < lanes ? from[i * hidden + k] : 0.0f;
   }
 }
 
@@ -78,24 +79,27 @@ static inline VFLOAT tanh_lanes(const VFLOAT x) {
 
 // total[r][v] = sum over k of a[r][k] times vector v of row k of the panel w, for r below a constant `rows`.
 #define MULTIPLY(name, rows)                                                                                                      \
-  static inline void name(const global float *const a[ROWS], const global float *w, const int depth, VFLOAT total[ROWS][VECTORS]) { \
+  static inline void name(const global float *const a[ROWS], const global float *w, const int depth, VFLOAT total[ROWS][VECTORS]) {\
     for (int r = 0; r < rows; ++r)                                                                                                \
       for (int v = 0; v < VECTORS; ++v) total[r][v] = (VFLOAT)(0.0f);                                                             \
-    for (int begin = 0; begin < depth; begin += CLNET_BLOCK) {                                                                    \
-      const int end = BLOCK_END(begin, CLNET_BLOCK, depth);                                                                       \
-      VFLOAT sum[rows][VECTORS];                                                                                                  \
-      UNROLLED for (int r = 0; r < rows; ++r)                                                                                     \
-        UNROLLED for (int v = 0; v < VECTORS; ++v) sum[r][v] = (VFLOAT)(0.0f);                                                    \
-      for (int k = begin; k < end; ++k) {                                                                                         \
-        VFLOAT right[VECTORS];                                                                                                    \
-        UNROLLED for (int v = 0; v < VECTORS; ++v) right[v] = *(const global any_vector *)(w + (k * VECTORS + v) * VW);           \
-        UNROLLED for (int r = 0; r < rows; ++r) {                                                                                 \
-          const VFLOAT left = (VFLOAT)(a[r][k]);                                                                                  \
-          UNROLLED for (int v = 0; v < VECTORS; ++v) sum[r][v] += left * right[v];                                                \
+    for (int first = 0; first < VECTORS; first += SPAN) {                                                                         \
+      const global float *restrict span = w + first * depth * VW;                                                                 \
+      for (int begin = 0; begin < depth; begin += CLNET_BLOCK) {                                                                  \
+        const int end = BLOCK_END(begin, CLNET_BLOCK, depth);                                                                     \
+        VFLOAT sum[rows][SPAN];                                                                                                   \
+        UNROLLED for (int r = 0; r < rows; ++r)                                                                                   \
+          UNROLLED for (int v = 0; v < SPAN; ++v) sum[r][v] = (VFLOAT)(0.0f);                                                     \
+        for (int k = begin; k < end; ++k) {                                                                                       \
+          VFLOAT right[SPAN];                                                                                                     \
+          UNROLLED for (int v = 0; v < SPAN; ++v) right[v] = *(const global any_vector *)(span + (k * SPAN + v) * VW);            \
+          UNROLLED for (int r = 0; r < rows; ++r) {                                                                               \
+            const VFLOAT left = (VFLOAT)(a[r][k]);                                                                                \
+            UNROLLED for (int v = 0; v < SPAN; ++v) sum[r][v] += left * right[v];                                                 \
+          }                                                                                                                       \
         }                                                                                                                         \
+        UNROLLED for (int r = 0; r < rows; ++r)                                                                                   \
+          UNROLLED for (int v = 0; v < SPAN; ++v) total[r][first + v] += sum[r][v];                                               \
       }                                                                                                                           \
-      UNROLLED for (int r = 0; r < rows; ++r)                                                                                     \
-        UNROLLED for (int v = 0; v < VECTORS; ++v) total[r][v] += sum[r][v];                                                      \
     }                                                                                                                             \
   }
 #define UNROLLED _Pragma("unroll")

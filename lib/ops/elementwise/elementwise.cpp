@@ -203,7 +203,7 @@ const Row minus_half_row{"pow_minus_half", 1, Takes::floats, false, "1.0f / clne
 const Row three_halves_row{"pow_3_halves", 1, Takes::floats, false, "fabs(a * clnet_root(a))", power_vjp<3>,
                            Steps::several, Precision::full};
 
-const Row fmod_row{"fmod", 2, Takes::floats, false, "fmod(a, b)", [](const At& t) {
+const Row fmod_row{"fmod", 2, Takes::floats, false, "clnet_fmod(a, b)", [](const At& t) {
                      const auto of_b = [&] {
                        const Tensor ratio = t.a / t.b;
                        return -t.g * sign(ratio) * floor(abs(ratio));

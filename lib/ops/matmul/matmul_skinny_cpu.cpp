@@ -1,7 +1,8 @@
-// Matrix products of few rows or few columns on CPUs, as in linear layers at batch 1: reading the large matrix is all the work,
-// so that packing it would double it.
+// Matrix products of few rows or few columns on CPUs, as in linear layers of a small batch: reading the large matrix is much of
+// the work, so that packing it would double that.
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "lib/ops/matmul/matmul_solvers.h"
 #include "lib/ops/rows.h"
@@ -11,8 +12,16 @@ namespace clnet::ops {
 
 namespace {
 
-/// With so many rows (or columns) at most, no element of the other matrix is used often enough to be packed.
-constexpr std::int64_t most = 15;
+/// With so many rows (or columns) at most, no element of the other matrix is used often enough to be packed, where vectors are
+/// wide.
+constexpr std::int64_t most = 16;
+
+/// What a block has in registers: rows, and vectors of columns or, where b is transposed, columns.
+struct Tile {
+  std::int64_t rows, vectors;
+};
+/// Of at most so many rows, cut evenly.
+Tile even(std::int64_t m, const Tile& tile) { return {ceil_div(m, ceil_div(m, tile.rows)), tile.vectors}; }
 
 /// The columns are few and the rows are not: the product is made of the transposed ones, in which they are rows.
 bool is_swapped(const MatmulProblem& p) { return p.m > most && p.n <= most; }
@@ -34,11 +43,35 @@ std::optional<std::string> matmul_skinny_cpu_rejects(const MatmulProblem& p, con
   return needs_vectors(p, device);
 }
 
-std::optional<std::string> matmul_skinny_cpu_declines(const MatmulProblem& p, const DeviceInfo&) {
+std::optional<std::string> matmul_skinny_cpu_declines(const MatmulProblem& p, const DeviceInfo& device) {
   // Measured: swapped it is 1.1 to 2.4 times as fast from some 2^18 elements on, and slower on small ones.
   constexpr std::int64_t few_columns = 8, large = 1 << 18;
-  if (p.m <= most || (p.n <= few_columns && p.m * p.k >= large)) return std::nullopt;
+  if (p.n <= few_columns && p.m > most && p.m * p.k >= large) return std::nullopt;
+  // Measured, too. With half as many registers b is read twice as often, by twice as many loads.
+  const auto width = vector_width(device), few = width == 16 ? most : std::int64_t{p.transpose_b ? 6 : 12};
+  if (p.m <= few) return std::nullopt;
+  // Rows of b that the second-level cache holds are 1.05 to 1.7 times as fast read in place as packed; in batches they are not,
+  // where each core packs what it alone needs.
+  constexpr std::int64_t some = 192, cached = 1 << 20;
+  if (width == 16 && p.batch == 1 && p.dtype == Dtype::f32 && !p.transpose_b && p.m <= some && p.n > most && p.k * p.n <= cached)
+    return std::nullopt;
   return "so many rows and columns are worth packing";
+}
+
+std::vector<exec::Config> matmul_skinny_cpu_configs(const MatmulProblem& problem, const DeviceInfo& device) {
+  const auto p = is_swapped(problem) ? swapped(problem) : problem;
+  std::vector<exec::Config> result;
+  const auto own = vector_width(device);
+  for (const auto width : vector_widths(device)) {
+    // What the registers hold: 32 of AVX-512's, 16 of narrower ones. Sums of lanes cost more the more there are.
+    const auto usual = even(p.m, {3, 4}), wide = even(p.m, p.transpose_b ? Tile{4, 4} : Tile{6, 4});
+    const auto add = [&](const Tile& tile) {
+      result.push_back({{"lanes", width}, {"rows", tile.rows}, {"vectors", tile.vectors}});
+    };
+    add(width == 16 ? wide : usual);
+    if (width == own && width == 16 && usual.rows != wide.rows) add(usual);
+  }
+  return result;
 }
 
 void matmul_skinny_cpu(const MatmulProblem& problem, exec::Recorder& recorder) {
@@ -52,19 +85,30 @@ void matmul_skinny_cpu(const MatmulProblem& problem, exec::Recorder& recorder) {
     p.stride_a = batch == 1 ? 0 : p.m * p.k;
     p.transpose_a = false;
   }
-  const auto width = vector_width(recorder.device());
-  const auto unit = p.transpose_b ? 4 : 4 * width;
+  const auto& config = recorder.config();
+  const auto width = config["lanes"], rows = config["rows"], vectors = config["vectors"];
+  const auto unit = p.transpose_b ? vectors : vectors * width;
+  // Four per core, first along the columns.
   const auto wanted = std::int64_t{4} * recorder.device().compute_units;
   const auto chunk = ceil_div(ceil_div(p.n, std::max<std::int64_t>(1, wanted / p.batch)), unit) * unit;
+  const auto across = ceil_div(p.n, chunk);
+  const auto tall = ceil_div(ceil_div(p.m, std::max<std::int64_t>(1, wanted / (p.batch * across))), rows) * rows;
   auto& launch = recorder.kernel("matmul_skinny_cpu", "matmul_skinny_cpu");
-  launch.define("VW", width).in("a", p.a).in("b", p.b).in("bias", p.bias.value_or(p.a)).out("c", p.c).part(problem.reach());
+  launch.define("VW", width)
+      .define("ROWS", rows)
+      .define("COLUMNS", vectors)
+      .in("a", p.a)
+      .in("b", p.b)
+      .in("bias", p.bias.value_or(p.a))
+      .out("c", p.c)
+      .part(problem.reach());
   if (p.transpose_b) launch.define("TRANSPOSED", 1);
   if (is_swapped(problem)) launch.define("SWAPPED", 1);
   launch.arg(p.bias.has_value())
       .args({p.m, p.n, p.k})
       .args({p.transpose_a ? 1 : p.k, p.transpose_a ? p.m : 1})
-      .args({p.stride_a, p.stride_b, p.stride_c, chunk})
-      .range({ceil_div(p.n, chunk), p.batch}, {1, 1})
+      .args({p.stride_a, p.stride_b, p.stride_c, chunk, tall})
+      .range({across, ceil_div(p.m, tall), p.batch}, {1, 1, 1})
       .flops(p.flops())
       .detail(p.text());
   recorder.epilogue(launch, problem.n, 1);

@@ -29,14 +29,15 @@ void matmul_direct(const MatmulProblem& problem, exec::Recorder& recorder) {
 
 const exec::SolverList<MatmulProblem>& matmul_solvers() {
   static const exec::SolverList<MatmulProblem> list(
-      "matmul", {{"cpu_skinny", matmul_skinny_cpu_rejects, matmul_skinny_cpu, matmul_skinny_cpu_declines},
-                 {"cpu", matmul_cpu_rejects, matmul_cpu, nullptr, matmul_cpu_configs},
-                 {"gpu_matrix_units", matmul_gpu_matrix_units_rejects, matmul_gpu_matrix_units, matmul_gpu_matrix_units_declines,
-                  matmul_gpu_matrix_units_configs, exec::MadeFor::gpus},
-                 {"gpu", matmul_gpu_rejects, matmul_gpu, nullptr, matmul_gpu_configs, exec::MadeFor::gpus},
-                 {"clblast", matmul_clblast_rejects, matmul_clblast},
-                 {"clblast_f32", matmul_clblast_f32_rejects, matmul_clblast_f32, matmul_clblast_f32_declines},
-                 {"direct", exec::accepts_everything<MatmulProblem>, matmul_direct}});
+      "matmul",
+      {{"cpu_skinny", matmul_skinny_cpu_rejects, matmul_skinny_cpu, matmul_skinny_cpu_declines, matmul_skinny_cpu_configs},
+       {"cpu", matmul_cpu_rejects, matmul_cpu, nullptr, matmul_cpu_configs},
+       {"gpu_matrix_units", matmul_gpu_matrix_units_rejects, matmul_gpu_matrix_units, matmul_gpu_matrix_units_declines,
+        matmul_gpu_matrix_units_configs, exec::MadeFor::gpus},
+       {"gpu", matmul_gpu_rejects, matmul_gpu, nullptr, matmul_gpu_configs, exec::MadeFor::gpus},
+       {"clblast", matmul_clblast_rejects, matmul_clblast},
+       {"clblast_f32", matmul_clblast_f32_rejects, matmul_clblast_f32, matmul_clblast_f32_declines},
+       {"direct", exec::accepts_everything<MatmulProblem>, matmul_direct}});
   return list;
 }
 

@@ -39,6 +39,7 @@ void matmul_cpu(const MatmulProblem& problem, exec::Recorder& recorder);
 /// Nothing packed, for few rows or columns: see kernels/matmul/matmul_skinny_cpu.cl.
 std::optional<std::string> matmul_skinny_cpu_rejects(const MatmulProblem& problem, const DeviceInfo& device);
 std::optional<std::string> matmul_skinny_cpu_declines(const MatmulProblem& problem, const DeviceInfo& device);
+std::vector<exec::Config> matmul_skinny_cpu_configs(const MatmulProblem& problem, const DeviceInfo& device);
 void matmul_skinny_cpu(const MatmulProblem& problem, exec::Recorder& recorder);
 /// Tiles in local memory, for GPUs: see kernels/gemm_gpu.clh.
 std::optional<std::string> matmul_gpu_rejects(const MatmulProblem& problem, const DeviceInfo& device);

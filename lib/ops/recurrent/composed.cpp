@@ -1,12 +1,10 @@
 // A recurrence as graph: the meaning of the operation, and the way to its second derivatives.
 #include <algorithm>
-#include <memory>
-#include <optional>
 #include <vector>
 
 #include "clnet/ops.h"
-#include "lib/graph/op.h"
 #include "lib/ops/recurrent/recurrence.h"
+#include "lib/ops/shape/unstack.h"
 
 namespace clnet::ops {
 
@@ -18,33 +16,10 @@ Tensor gate(const Tensor& all, std::int64_t which, std::int64_t count) {
   return count == 1 ? all : slice(all, -1, which * width, (which + 1) * width);
 }
 
-/// The steps of {T, N, W} as T tensors: views, whose gradients make one sequence again instead of a sum of T padded ones.
-class Unstack : public Op {
- public:
-  std::string_view name() const override { return "unstack"; }
-  Specs infer(const Specs& inputs) const override {
-    const auto& x = inputs[0];
-    return Specs(static_cast<std::size_t>(x.shape[0]), Spec{{x.shape[1], x.shape[2]}, x.dtype});
-  }
-  Tensors vjp(const Tensors&, const Tensors& outputs, const Tensors& gradients) const override {
-    Tensors all;
-    for (std::size_t i = 0; i < outputs.size(); ++i)
-      all.push_back(gradients[i].defined() ? gradients[i] : zeros_like(outputs[i]));
-    return {stack(all)};
-  }
-  std::optional<Alias> alias(const Specs& inputs, std::size_t output) const override {
-    const auto& x = inputs[0].shape;
-    if (x.numel() == 0) return std::nullopt;
-    return Alias{0, static_cast<std::int64_t>(output) * x[1] * x[2]};
-  }
-  void lower(exec::Recorder&) const override {}  // there are no elements
-};
-
 /// Gives step t of {T, N, W}.
 class Steps {
  public:
-  explicit Steps(const Tensor& sequence)
-      : steps_(sequence.defined() ? apply_all(std::make_shared<Unstack>(), {sequence}) : Tensors{}) {}
+  explicit Steps(const Tensor& sequence) : steps_(sequence.defined() ? unstack(sequence) : Tensors{}) {}
   const Tensor& operator[](std::int64_t t) const { return steps_[static_cast<std::size_t>(t)]; }
 
  private:

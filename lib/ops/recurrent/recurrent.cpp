@@ -1,48 +1,14 @@
 // The recurrence as one operation, and its gradient as another. Second derivatives go through the composed form.
 #include <algorithm>
-#include <map>
-#include <unordered_map>
 
 #include "clnet/ops.h"
 #include "lib/graph/node.h"
+#include "lib/ops/gradients_through.h"
 #include "lib/ops/recurrent/recurrent_solvers.h"
 
 namespace clnet::ops {
 
 namespace {
-
-/// The gradients of `outputs` with respect to `inputs`, undefined where there is none. All nodes from sequence number `first` on
-/// are looked through, none before. An input that is given twice gets its gradient at its first place.
-Tensors gradients_through(const Tensors& outputs, const Tensors& output_gradients, const Tensors& inputs, std::uint64_t first) {
-  std::map<std::pair<const Node*, int>, Tensor> arrived;
-  std::map<std::uint64_t, std::shared_ptr<Node>, std::greater<>> open;  // the latest first: readers before what they read
-  const auto arrive = [&](const Tensor& at, const Tensor& gradient) {
-    if (!at.defined() || !gradient.defined()) return;
-    auto& sum = arrived[{at.node().get(), at.output()}];
-    sum = sum.defined() ? sum + gradient : gradient;
-    if (at.node()->op && at.node()->sequence >= first) open.emplace(at.node()->sequence, at.node());
-  };
-  for (std::size_t i = 0; i < outputs.size(); ++i) arrive(outputs[i], output_gradients[i]);
-  while (!open.empty()) {
-    const auto node = open.begin()->second;
-    open.erase(open.begin());
-    Tensors values, gradients;
-    for (int i = 0; i < static_cast<int>(node->outputs.size()); ++i) {
-      values.emplace_back(node, i);
-      const auto found = arrived.find({node.get(), i});
-      gradients.push_back(found == arrived.end() ? Tensor{} : found->second);
-    }
-    const auto result = node->op->vjp(node->inputs, values, gradients);
-    for (std::size_t i = 0; i < result.size(); ++i)
-      if (is_floating(node->inputs[i].dtype())) arrive(node->inputs[i], result[i]);
-  }
-  Tensors result;
-  for (const auto& input : inputs) {
-    auto gradient = input.defined() ? arrived.extract({input.node().get(), input.output()}) : decltype(arrived)::node_type{};
-    result.push_back(gradient.empty() ? Tensor{} : gradient.mapped());
-  }
-  return result;
-}
 
 Tensor or_zeros(const Tensor& gradient, const Tensor& like) { return gradient.defined() ? gradient : zeros_like(like); }
 

@@ -27,19 +27,21 @@ std::string text(const RecurrentProblem& p) {
   return fmt::format("{}{} {}x{}x{}", to_string(p.kind.cell), p.backward ? " backward" : "", p.steps, p.batch, p.hidden);
 }
 
-/// How a work-item holds sums: ROWS sequences by gates by UNITS vectors.
+/// How a work-item holds sums: ROWS sequences by gates by UNITS vectors, of which it makes SPAN at a time.
 struct Tile {
-  std::int64_t width, units, rows, panels, rows_each;
+  std::int64_t width, units, span, rows, panels, rows_each;
 };
 
 Tile tile_of(const RecurrentProblem& p, const DeviceInfo& device) {
   Tile tile;
   tile.width = vector_width(device);
   const bool wide = p.backward || gate_count(p.kind.cell) == 1;
-  tile.units = wide ? std::min<std::int64_t>(4, ceil_div(p.hidden, tile.width)) : 1;
+  const bool many = tile.width == 16;  // registers: AVX-512 has 32 vectors, others 16
+  tile.units = wide ? std::min<std::int64_t>(many ? 4 : 2, ceil_div(p.hidden, tile.width)) : 1;
   const auto vectors = p.backward ? tile.units : tile.units * gate_count(p.kind.cell);
-  // Registers: AVX-512 has 32 vectors, others 16; the panel's vectors and one more are beside the sums.
-  const auto most = std::min<std::int64_t>(8, (tile.width == 16 ? 24 : 12) / vectors);
+  tile.span = many || vectors < 4 ? vectors : 2;
+  // The panel's vectors and one more are beside the sums.
+  const auto most = std::min<std::int64_t>(8, (many ? 24 : 12) / tile.span);
   const auto units = std::max<std::int64_t>(device.compute_units, 1);
   tile.rows_each = ceil_div(p.batch, std::min(units, p.batch));
   tile.rows = ceil_div(tile.rows_each, ceil_div(tile.rows_each, most));
@@ -52,6 +54,7 @@ void cpu_lower(const RecurrentProblem& p, exec::Recorder& recorder) {
   const auto configure = [&](exec::Launch& target, bool pack) -> exec::Launch& {
     return target.define("VW", tile.width)
         .define("UNITS", tile.units)
+        .define("SPAN", tile.span)
         .define("ROWS", tile.rows)
         .define("REST", tile.rows_each % tile.rows)
         .define("PACK", pack);

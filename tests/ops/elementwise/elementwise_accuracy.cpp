@@ -178,7 +178,8 @@ TEST_CASE("elementwise functions keep their error over all exponents, and limits
   }
 }
 
-TEST_CASE("powers and angles of two tensors keep their error, and what is special of zeros, infinities, NaN and whole numbers") {
+TEST_CASE(
+    "powers, angles and rests of two tensors keep their error, and what is special of zeros, infinities, NaN and whole numbers") {
   constexpr float inf = std::numeric_limits<float>::infinity();
   const std::vector<float> special{0.0F,  -0.0F, 1,          -1,     2,        -2,        3,        -3,         0.5F,
                                    -0.5F, inf,   -inf,       NAN,    1e10F,    -1e10F,    16777215, 8388607.5F, 3e38F,
@@ -195,6 +196,12 @@ TEST_CASE("powers and angles of two tensors keep their error, and what is specia
     const bool near = i % 2 == 0;
     a.push_back(near ? 1 + near_one(random) : std::exp2(exponent(random)));
     b.push_back(near ? exponent(random) * 2000 : exponent(random) / 10);
+  }
+  // Of any size.
+  std::uniform_int_distribution<std::uint32_t> normal(0x00800000, 0x7f7fffff);
+  for (int i = 0; i < 20000; ++i) {
+    a.push_back(std::bit_cast<float>(normal(random)));
+    b.push_back(std::bit_cast<float>(normal(random)));
   }
   const auto count = static_cast<std::int64_t>(a.size());
   const Tensor x = Tensor::from(a, {count}), y = Tensor::from(b, {count});
@@ -219,4 +226,6 @@ TEST_CASE("powers and angles of two tensors keep their error, and what is specia
       "pow", pow(x, y), [](double base, double power) { return std::pow(base, power); }, 16);
   check(
       "atan2", atan2(x, y), [](double rise, double run) { return std::atan2(rise, run); }, 6);
+  check(
+      "fmod", fmod(x, y), [](double value, double of) { return std::fmod(value, of); }, 0);
 }
