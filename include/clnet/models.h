@@ -40,7 +40,8 @@ class CLNET_API LanguageModel : public nn::Module {
  public:
   ~LanguageModel() override;
   /// Reads on in one text, remembering what it needs of all that came before, and gives the logits {classes} of what follows.
-  /// Copies of a reader are the same one.
+  /// Copies of a reader are the same one. A call that throws has read nothing; where evaluating what it returned fails, evaluate
+  /// that again.
   using Reader = std::function<Tensor(std::span<const std::int32_t> characters)>;
   /// One that has read nothing yet. It keeps the parameters alive, and sees the values that they have when it reads.
   virtual Reader reader() const = 0;

@@ -26,6 +26,8 @@ constexpr std::size_t largest_pattern = 128;
 /// Of so many launches one is marked with an event, and the host waits for the oldest of more than so many marks.
 constexpr std::uint64_t launches_per_mark = 64;
 constexpr std::size_t most_marks = 16;
+/// So few kernels are often done before a thread would sleep and wake again: a call of a small network takes half the time.
+constexpr std::uint64_t few_launches = 8;
 
 /// The contexts in use, by device. Never destroyed: at exit the driver may be gone before it.
 struct Registry {
@@ -280,7 +282,10 @@ void Context::read(const Buffer& source, std::size_t offset, void* target, std::
   checked(what, [&] {
     gate_.require_open();
     cl::Event event;
-    wait_until_over(enqueue_read(*queue_, source, offset, target, bytes, event), event);
+    const auto queue = enqueue_read(*queue_, source, offset, target, bytes, event);
+    if (const auto now = launches(); now - launches_read_.exchange(now, std::memory_order_relaxed) <= few_launches)
+      watch(queue, event);
+    wait_until_over(queue, event);
     in_flight_.collect();
     profile(event, {"read", "", static_cast<double>(bytes), 0});
   });

@@ -124,7 +124,7 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   std::shared_ptr<MainQueue> queue_;
   InFlight in_flight_;
   StartGate gate_;
-  std::atomic<std::uint64_t> launches_{0};
+  std::atomic<std::uint64_t> launches_{0}, launches_read_{0};  ///< so far, and when something was read the last time
   std::unique_ptr<MemoryPool> memory_;
   std::unique_ptr<ProgramCache> programs_;
   std::unique_ptr<Profiler> profiler_;

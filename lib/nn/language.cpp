@@ -131,17 +131,24 @@ class CharGpt::Reading {
     require_readable("CharGpt", characters, model_.classes_);
     const auto context = static_cast<std::size_t>(model_.context_);
     auto length = static_cast<std::size_t>(caches_.front().length);
-    seen_.insert(seen_.end(), characters.begin(), characters.end());
+    auto seen = seen_;
+    seen.insert(seen.end(), characters.begin(), characters.end());
+    auto caches = caches_;
     if (characters.size() > context - length) {
-      for (auto& cache : caches_) cache.length = 0;
+      // Copies share keys and values: should what follows throw, those of before are gone, and the next read begins anew, too.
+      for (auto& cache : caches_) cache.length = model_.context_;
+      for (auto& cache : caches) cache.length = 0;
       length = 0;
-      characters = std::span<const std::int32_t>(seen_).last(std::min(seen_.size(), (context + 1) / 2));
+      characters = std::span<const std::int32_t>(seen).last(std::min(seen.size(), (context + 1) / 2));
     }
     const auto start = Tensor::scalar(static_cast<double>(length), Dtype::i64);
     const auto positions = arange(static_cast<std::int64_t>(characters.size())) + start;
-    const auto y = model_.encoder_.step(model_.emb_(as_batch(characters)) + model_.positions_(positions), caches_);
-    if (seen_.size() > context) seen_.erase(seen_.begin(), seen_.end() - static_cast<std::ptrdiff_t>(context));
-    return reshape(model_.fc_(last_position(y)), {model_.classes_});
+    const auto y = model_.encoder_.step(model_.emb_(as_batch(characters)) + model_.positions_(positions), caches);
+    const auto logits = reshape(model_.fc_(last_position(y)), {model_.classes_});
+    if (seen.size() > context) seen.erase(seen.begin(), seen.end() - static_cast<std::ptrdiff_t>(context));
+    seen_ = std::move(seen);
+    caches_ = std::move(caches);
+    return logits;
   }
 
  private:

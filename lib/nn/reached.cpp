@@ -27,8 +27,8 @@ std::unordered_map<std::uint64_t, std::vector<Tensor>> leaves_by_slot(const Tens
       result[slot].push_back(tensor);
       continue;
     }
-    if (tensor.node()->op && tensor.node()->op->stops_gradients()) continue;
-    for (const auto& input : tensor.node()->inputs)
+    if (!tensor.node()->op || tensor.node()->op->stops_gradients()) continue;
+    for (const auto& input : differentiated(*tensor.node()))
       if (is_floating(input.dtype()) && seen.insert(input.node().get()).second) open.push_back(input);
   }
   return result;

@@ -77,7 +77,11 @@ Tensor TransformerEncoderLayer::forward(const Tensor& x, const AttentionMasks& m
 }
 
 Tensor TransformerEncoderLayer::next(const Tensor& x, KVCache& cache) {
-  return run(x, [&](const Tensor& t) { return self_attn_.step(t, cache); });
+  // A copy shares keys and values: the length stays as it was where something throws.
+  auto stepped = cache;
+  const auto y = run(x, [&](const Tensor& t) { return self_attn_.step(t, stepped); });
+  cache.length = stepped.length;
+  return y;
 }
 
 std::string TransformerEncoderLayer::kind() const { return fmt::format("TransformerEncoderLayer({})", self_attn_.kind()); }
@@ -141,7 +145,11 @@ Tensor TransformerEncoder::forward(const Tensor& x, const AttentionMasks& masks)
 Tensor TransformerEncoder::next(const Tensor& x, std::vector<KVCache>& caches) {
   if (caches.size() != layers_.size())
     throw Error(fmt::format("TransformerEncoder: {} layers cannot step with {} caches", layers_.size(), caches.size()));
-  return run(x, [&](std::size_t i, const Tensor& y) { return layers_[i].step(y, caches[i]); });
+  // All lengths change, or, where something throws, none.
+  auto stepped = caches;
+  const auto result = run(x, [&](std::size_t i, const Tensor& y) { return layers_[i].step(y, stepped[i]); });
+  for (std::size_t i = 0; i < caches.size(); ++i) caches[i].length = stepped[i].length;
+  return result;
 }
 
 std::vector<KVCache> TransformerEncoder::room(std::int64_t batch, std::int64_t capacity) const {

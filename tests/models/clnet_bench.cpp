@@ -28,10 +28,28 @@ TEST_CASE("clnet-bench lists the items that comparisons are made of") {
   const clnet::test::Folder folder;
   const auto outcome = bench(folder, {"--list"});
   CHECK(outcome.code == 0);
-  for (const char* name :
-       {"matmul-1024", "conv-3-64-224-b16-forward", "conv-512-512-7-b16-backward-weights", "conv1x1-64-256-56-b16-forward",
-        "depthwise-144-56-b16-forward", "keras-cnn-train-b128", "cnn-train-b256", "resnet18-infer-b1", "resnet18-train-b16",
-        "mobilenetv2-infer-b16", "mobilenetv2-train-b16"})
+  for (const char* name : {"matmul-1024",
+                           "conv-3-64-224-b16-forward",
+                           "conv-512-512-7-b16-backward-weights",
+                           "conv1x1-64-256-56-b16-forward",
+                           "depthwise-144-56-b16-forward",
+                           "keras-cnn-train-b128",
+                           "cnn-train-b256",
+                           "resnet18-infer-b1",
+                           "resnet18-train-b16",
+                           "mobilenetv2-infer-b16",
+                           "mobilenetv2-train-b16",
+                           "matmul-128-b64",
+                           "maxpool2s2-64-112-b16-backward",
+                           "adaptive-avgpool7-64-112-b16-forward",
+                           "global-avgpool-64-112-b16-backward",
+                           "batch-norm-64-56-b16-train",
+                           "layer-norm-4096-1024-train",
+                           "elementwise-mish-1m",
+                           "dropout-1m",
+                           "gather-1-1m",
+                           "embedding-50000-512-b8192-backward",
+                           "adam-25m"})
     CHECK_THAT(outcome.out, Contains(std::string(name) + "\n"));
 }
 

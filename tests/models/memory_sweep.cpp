@@ -28,17 +28,20 @@ class Limit {
   Limit& operator=(const Limit&) = delete;
 };
 
-void sweep(std::string_view name, const Shape& image, std::int64_t batch) {
-  const auto classes = 10;
+void sweep(std::string_view name, const Shape& sample, std::int64_t batch, std::int64_t classes = 10) {
   manual_seed(1);
-  const auto model = models::make(name, image, classes);
+  const auto model = models::make(name, sample, classes);
   model->train();
   optim::Optimizer optimizer = optim::SGD(*model, {.learning_rate = 1e-3});
-  auto extents = image.extents();
+  auto extents = sample.extents();
   extents.insert(extents.begin(), batch);
-  const auto images = randn(Shape(extents)).detach();
-  const auto labels = zeros({batch}, Dtype::i32).detach();
-  const auto train = [&] { return optimizer.step(cross_entropy((*model)(images), labels)).item<float>(); };
+  const bool text = models::is_language_model(name);
+  const auto samples = text ? zeros(Shape(extents), Dtype::i32).detach() : randn(Shape(extents)).detach();
+  const auto labels = zeros({text ? samples.numel() : batch}, Dtype::i32).detach();
+  const auto train = [&] {
+    const Tensor output = (*model)(samples);
+    return optimizer.step(cross_entropy(text ? flatten(output, 0, 1) : output, labels)).item<float>();
+  };
   const auto before = train();
   REQUIRE(std::isfinite(before));
   int worked = 0, refused = 0;
@@ -68,3 +71,5 @@ void sweep(std::string_view name, const Shape& image, std::int64_t batch) {
 
 TEST_CASE("less and less memory: cnn") { sweep("cnn", {1, 28, 28}, 64); }
 TEST_CASE("less and less memory: resnet18") { sweep("resnet18", {3, 64, 64}, 4); }
+TEST_CASE("less and less memory: char-lstm") { sweep("char-lstm", {32}, 16, 65); }
+TEST_CASE("less and less memory: char-gpt") { sweep("char-gpt", {32}, 16, 65); }

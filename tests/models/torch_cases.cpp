@@ -17,16 +17,29 @@ Outcome reference(const char* program, const std::filesystem::path& cases) {
   return Process(folder.path(), {program, cases.string()}).wait();
 }
 
-/// One case of y = x + x with the given output and gradient, under an operation's name.
-void write_case(const Folder& folder, const std::string& op, float out, float grad) {
-  io::save_safetensors((folder / "case.safetensors").string(), {{"in.a", Tensor::from({1.5F})},
-                                                                {"in.b", Tensor::from({2.F})},
-                                                                {"out.y", Tensor::from({out})},
-                                                                {"gout.y", Tensor::from({1.F})},
-                                                                {"grad.a", Tensor::from({grad})}});
-  folder.write("manifest.json", R"({"cases": [{"name": "one", "op": ")" + op +
-                                    R"(", "attrs": {"fn": "mul"}, "file": "case.safetensors",
-                                      "f32_out_err": 0, "f32_grad_err": 0}]})");
+/// A folder of one case, "one".
+void write_case(const Folder& folder, const std::string& op, const std::string& attributes, const io::StateDict& tensors) {
+  io::save_safetensors((folder / "case.safetensors").string(), tensors);
+  folder.write("manifest.json", R"({"cases": [{"name": "one", "op": ")" + op + R"(", "attrs": )" + attributes +
+                                    R"(, "file": "case.safetensors", "f32_out_err": 0, "f32_grad_err": 0}]})");
+}
+
+/// 1.5 * 2, with the given output and gradient of the first factor.
+void write_product(const Folder& folder, const std::string& op, float out, float grad, const std::string& more = "") {
+  write_case(folder, op, R"({"fn": "mul")" + more + "}",
+             {{"in.a", Tensor::from({1.5F})},
+              {"in.b", Tensor::from({2.F})},
+              {"out.y", Tensor::from({out})},
+              {"gout.y", Tensor::from({1.F})},
+              {"grad.a", Tensor::from({grad})}});
+}
+
+/// What the program says of the only case there, which is wrong or passes.
+std::string said_of(const Folder& folder) {
+  const auto outcome = reference(TORCH_REFERENCE, folder.path());
+  const auto line = outcome.out.substr(0, outcome.out.find('\n'));
+  CHECK(outcome.code == (line == "passed one" ? 0 : 1));
+  return line;
 }
 
 }  // namespace
@@ -51,22 +64,103 @@ TEST_CASE("training agrees with PyTorch's reference curves") {
 
 TEST_CASE("torch_reference tells right from wrong") {
   const Folder folder;
-  write_case(folder, "elementwise", 3, 2);
+  write_product(folder, "elementwise", 3, 2);
   const auto right = reference(TORCH_REFERENCE, folder.path());
   CHECK(right.code == 0);
   CHECK(right.out == "passed one\n1 passed, 0 failed\n");
 
-  write_case(folder, "elementwise", 3.001F, 2);
+  write_product(folder, "elementwise", 3.001F, 2);
   const auto output = reference(TORCH_REFERENCE, folder.path());
   CHECK(output.code == 1);
   CHECK(output.out.starts_with("failed one: output y is off by"));
   CHECK(output.out.ends_with("\n0 passed, 1 failed\n"));
 
-  write_case(folder, "elementwise", 3, 2.001F);
+  write_product(folder, "elementwise", 3, 2.001F);
   CHECK(reference(TORCH_REFERENCE, folder.path()).out.starts_with("failed one: gradient of a is off by"));
 
-  write_case(folder, "no_such_operation", 3, 2);
+  write_product(folder, "no_such_operation", 3, 2);
   CHECK(reference(TORCH_REFERENCE, folder.path()).out == "failed one: unknown operation no_such_operation\n0 passed, 1 failed\n");
+}
+
+TEST_CASE("torch_reference reads all that a case gives") {
+  const Folder folder;
+  write_product(folder, "elementwise", 3, 2, R"(, "note": "explains", "absent": null, "off": false)");
+  CHECK(said_of(folder) == "passed one");
+  write_product(folder, "elementwise", 3, 2, R"(, "rounding_mode": "floor")");
+  CHECK(said_of(folder) == "failed one: nothing reads the attribute rounding_mode");
+
+  const io::StateDict relu{
+      {"in.x", Tensor::from({-1.F, 2.F})}, {"in.mask", Tensor::from({1.F})}, {"out.y", Tensor::from({0.F, 2.F})}};
+  write_case(folder, "activation", R"({"fn": "relu"})", relu);
+  CHECK(said_of(folder) == "failed one: nothing reads the input mask");
+  // Parameters in the name count as attributes.
+  write_case(folder, "activation", R"({"fn": "relu_0.5"})", {relu[0], relu[2]});
+  CHECK(said_of(folder) == "failed one: nothing reads the attribute numbers");
+}
+
+TEST_CASE("torch_reference gives losses their weights") {
+  // At x = 0 both logarithms are log 1/2, and the positive one counts three times.
+  const Folder folder;
+  const auto write = [&](float weight) {
+    write_case(folder, "bce_with_logits", R"({"reduction": "sum"})",
+               {{"in.x", Tensor::from({0.F, 0.F})},
+                {"in.target", Tensor::from({1.F, 0.F})},
+                {"in.pos_weight", Tensor::from({weight, weight})},
+                {"out.y", Tensor::from({2.7725887F})},
+                {"gout.y", Tensor::from({1.F})},
+                {"grad.x", Tensor::from({-1.5F, 0.5F})}});
+  };
+  write(3);
+  CHECK(said_of(folder) == "passed one");
+  write(2);
+  CHECK(said_of(folder).starts_with("failed one: output y is off by"));
+}
+
+TEST_CASE("torch_reference gives optimizers their options") {
+  // Without averaging, RMSprop's step is the rate, here upwards; Rprop's second step is the first times 1.5.
+  const Folder folder;
+  const auto said = [&](const std::string& attributes, std::initializer_list<double> parameters) {
+    write_case(folder, "optimizer", attributes,
+               {{"in.param", Tensor::from({1.F})},
+                {"in.grads", Tensor::from({2.F, 3.F}, {2, 1})},
+                {"out.params_after_step", Tensor::from(parameters, {2, 1})}});
+    return said_of(folder);
+  };
+  CHECK(said(R"({"algo": "RMSprop", "lr": 0.1, "alpha": 0, "maximize": true, "foreach": true})", {1.1, 1.2}) == "passed one");
+  CHECK(said(R"({"algo": "Rprop", "lr": 0.1, "etas": [0.5, 1.5], "step_sizes": [0.01, 1]})", {0.9, 0.75}) == "passed one");
+  CHECK(said(R"({"algo": "Rprop", "lr": 0.1, "etas": [0.5, 1.5], "step_sizes": [0.01, 0.1]})", {0.9, 0.8}) == "passed one");
+  CHECK(said(R"({"algo": "Adam", "lr": 0.1, "momentum": 0.9})", {0.9, 0.8}) ==
+        "failed one: nothing reads the attribute momentum");
+}
+
+TEST_CASE("torch_reference knows PyTorch's schedules, in attributes and in words") {
+  const Folder folder;
+  const auto said = [&](const std::string& attributes, std::initializer_list<double> rates) {
+    write_case(folder, "lr_schedule", attributes, {{"out.lr", Tensor::from(rates)}});
+    return said_of(folder);
+  };
+  // Behind T_max PyTorch's rate rises again.
+  CHECK(said(R"({"kind": "CosineAnnealingLR", "base_lr": 0.2, "T_max": 2})", {0.2, 0.1, 0, 0.1, 0.2, 0.1}) == "passed one");
+  CHECK(said(R"({"kind": "cosine", "base_lr": 0.2, "detail": "0.2->.1 in 2"})", {0.2, 0.15, 0.1, 0.15}) == "passed one");
+  CHECK(said(R"({"kind": "cosine_restarts", "base_lr": 0.2, "detail": "T_0 2 T_mult 1"})", {0.2, 0.1, 0.2, 0.1}) == "passed one");
+  CHECK(said(R"({"kind": "multistep", "base_lr": 0.2, "detail": "milestones 1,3 gamma .5"})", {0.2, 0.1, 0.1, 0.05}) ==
+        "passed one");
+  CHECK(said(R"({"kind": "ConstantLR", "base_lr": 0.2, "detail": "factor 1/2 total_iters 2"})", {0.1, 0.1, 0.2}) == "passed one");
+  CHECK(said(R"({"kind": "polynomial", "base_lr": 0.2, "detail": "total 2 power 2"})", {0.2, 0.05, 0, 0}) == "passed one");
+  CHECK(said(R"({"kind": "cyclic", "base_lr": 0.1, "detail": "max .3 up 2 down 1"})", {0.1, 0.2, 0.3, 0.1, 0.2}) == "passed one");
+  CHECK(said(R"({"kind": "onecycle", "max_lr": 0.2, "total_steps": 5, "pct_start": 0.6, "div_factor": 2,
+                 "final_div_factor": 1})",
+             {0.1, 0.15, 0.2, 0.15, 0.1}) == "passed one");
+  CHECK(said(R"({"kind": "ReduceLROnPlateau", "base_lr": 0.2, "metrics": [1, 1, 1, 0.5, 0.5], "patience": 1, "factor": 0.5})",
+             {0.2, 0.2, 0.2, 0.1, 0.1}) == "passed one");
+  CHECK(said(R"({"kind": "LambdaLR", "base_lr": 0.2, "detail": "lambda e: max(0, 1 - e/2) ** 2"})", {0.2, 0.05, 0, 0}) ==
+        "passed one");
+  CHECK(said(R"--({"kind": "cos_lambda", "base_lr": 0.2, "detail": "0.5(1 + cos(pi e/2))"})--", {0.2, 0.1, 0, 0.1}) ==
+        "passed one");
+  CHECK(said(R"({"kind": "step", "base_lr": 0.2, "detail": "step 2 gamma .5"})", {0.2, 0.2, 0.1, 0.11}).starts_with("failed"));
+  CHECK(said(R"({"kind": "step", "base_lr": 0.2, "detail": "step 2 gamma .5 and 7"})", {0.2}) ==
+        "failed one: unclear what 7 is in the detail");
+  CHECK(said(R"({"kind": "none", "base_lr": 0.2})", {0.2}) == "failed one: unknown schedule none");
 }
 
 TEST_CASE("a folder without cases is one clear line") {

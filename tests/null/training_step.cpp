@@ -79,6 +79,8 @@ TEST_CASE("a device tells its generation") {
   if (device == "a770" || device == "max1100") expect("", 32, true);
   if (device.starts_with("cpu")) expect("", 0, false);
   CHECK(info.smallest_sub_group == (device == "a770" || device == "uhd630" ? 8 : device == "max1100" ? 16 : 0));
+  // Older drivers than OpenCL 3.0 do not tell.
+  CHECK(info.work_group_multiple == (info.device_version.starts_with("OpenCL 3") ? 32 : 0));
   CHECK(info.cache == 1 << 20);
   CHECK(info.cache_line == 64);
 }

@@ -55,7 +55,9 @@ class CLNET_API MultiheadAttention : public Module {
   KVCache cache(std::int64_t batch, std::int64_t capacity, Dtype dtype = Dtype::f32) const;
   /// Causal attention of x, the positions that follow those in the cache, to these and to itself: what forward() with is_causal
   /// gives at these positions for all of the sequence. They join the cache when the result is computed. One plan serves all
-  /// positions. For inference: nothing is dropped, in training mode either. Throws Error when the cache is full.
+  /// positions. For inference: nothing is dropped, in training mode either. Throws Error when the cache is full. The cache's
+  /// length is the new one when the call returns: where evaluating the result fails, evaluate it again, or set the length back
+  /// and make the step again. A call that throws leaves the length as it was.
   Tensor step(const Tensor& x, KVCache& cache);
   std::string kind() const override;
 

@@ -106,8 +106,9 @@ class Contest {
     for (auto index : batched) {
       auto spec = inputs_[index].spec();
       std::vector<std::int64_t> dims(spec.shape.begin(), spec.shape.end());
-      batch_ = static_cast<double>(dims[0]);
-      dims[0] = 1;
+      const auto unit = std::min(dims[0], node.op->tuned_unit());
+      batch_ = static_cast<double>(dims[0]) / static_cast<double>(unit);
+      dims[0] = unit;
       checked_[index] = random_leaf(Spec{Shape(dims), spec.dtype});
     }
   }

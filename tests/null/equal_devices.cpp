@@ -1,0 +1,52 @@
+// A machine with two devices of one name: errors say which is meant.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "clnet/clnet.h"
+#include "clnet/opencl.h"
+#include "lib/cl/context.h"
+#include "tests/support/temporary.h"
+
+using namespace clnet;
+
+namespace {
+
+/// Another context of the device.
+Device wrapped(const Device& device) {
+  const auto underlying = device.context()->device();
+  const cl::Context context(underlying);
+  const cl::CommandQueue queue(context, underlying);
+  return opencl::wrap(context(), underlying(), queue());
+}
+
+}  // namespace
+
+TEST_CASE("values of two equal devices in one operation: the error tells the devices apart") {
+  const test::Variable two("NULL_OPENCL_DEVICES", "2");
+  const auto list = Device::list();
+  REQUIRE(list.size() == 2);
+  REQUIRE(list[0].name == list[1].name);
+  const Device first = Device::find("0:0"), second = Device::find("0:1");
+  CHECK_FALSE(first == second);
+  CHECK(Device::find("0:1") == second);
+  const auto name = first.info().name;
+  const auto refused = [](const Tensor& x, const std::string& here, const std::string& there) {
+    const auto text =
+        "eval: a value lives on " + here + ", another (or the evaluation) on " + there + "; copy_to() copies values";
+    CHECK_THROWS_AS(x.eval(), DeviceError);
+    CHECK_THROWS_WITH(x.eval(), text);
+  };
+  const Tensor x = Tensor::from({1.0F, 2.0F, 3.0F}), a = copy_to(x, first), b = copy_to(x, second);
+  refused(a + b, name + " (0:1)", name + " (0:0)");
+  refused(b + a, name + " (0:0)", name + " (0:1)");
+  const auto add = compile([](const Tensor& left, const Tensor& right) { return left + right; });
+  CHECK_THROWS_WITH(add(a, b), Catch::Contains(name + " (0:0)") && Catch::Contains(name + " (0:1)"));
+
+  const Device again = wrapped(second);
+  const Tensor c = copy_to(x, again);
+  refused(b + c, name + " (0:1)", "the same device in another context");
+  refused(a + c, name + " (0:1)", name + " (0:0)");
+
+  CHECK((copy_to(a, second) + b).to_vector<float>().size() == 3);
+  CHECK((a * 2.0).to_vector<float>().size() == 3);
+}

@@ -1,0 +1,84 @@
+// Sequences whose length is another one in each batch: a plan for each length, made once, and programs that serve all.
+#include <catch2/catch.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "clnet/clnet.h"
+#include "lib/cl/context.h"
+#include "lib/exec/statistics.h"
+
+using namespace clnet;
+
+namespace {
+
+struct Made {
+  std::uint64_t plans, programs;
+};
+
+Made made() {
+  auto& programs = Device::current().context()->programs();
+  return {exec::statistics().plans_made, programs.built() + programs.loaded()};
+}
+
+Tensor input(const Shape& shape) {
+  return Tensor::from(std::vector<float>(static_cast<std::size_t>(shape.numel()), 0.5F), shape);
+}
+
+/// Two rounds of steps over all lengths. On a GPU a product whose sum is much longer may have another configuration.
+void check_rounds(const std::vector<std::int64_t>& lengths, const std::function<void(std::int64_t length)>& step) {
+  step(lengths.front());
+  const auto first = made();
+  for (const auto length : lengths) step(length);
+  const auto second = made();
+  // Only lengths make plans.
+  CHECK(second.plans - first.plans == lengths.size() - 1);
+  CHECK(second.programs <= first.programs + (Device::current().info().prefers_vector_kernels ? 0 : 3));
+  for (const auto length : lengths) step(length);
+  CHECK(made().plans == second.plans);
+  CHECK(made().programs == second.programs);
+}
+
+struct Network : nn::Module {
+  nn::LSTM lstm{{.input_size = 8, .hidden_size = 16, .num_layers = 2}};
+  nn::Linear head{16, 5};
+  Network() {
+    add("lstm", lstm);
+    add("head", head);
+  }
+  Tensor forward(const Tensor& x) override { return head(lstm(x)); }
+};
+
+/// h = tanh(x_t W + h U + b)
+struct Steps : nn::Module {
+  static constexpr std::int64_t width = 32;
+  nn::Parameter w = add_parameter("w", nn::init::xavier_uniform({width, width}));
+  nn::Parameter u = add_parameter("u", nn::init::xavier_uniform({width, width}));
+  nn::Parameter b = add_parameter("b", input({width}));
+  Tensor forward(const Tensor& x) override {
+    Tensor h = zeros({x.size(1), width});
+    for (std::int64_t t = 0; t < x.size(0); ++t) h = tanh(matmul(squeeze(slice(x, 0, t, t + 1), 0), w) + matmul(h, u) + b);
+    return h;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an LSTM's training step with thirty lengths") {
+  Network network;
+  optim::Adam adam{network, {.learning_rate = 1e-3}};
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t i = 0; i < 30; ++i) lengths.push_back(5 + 10 * (i * 11 % 30));
+  check_rounds(lengths, [&](std::int64_t length) {
+    const auto targets = Tensor::from(std::vector<std::int32_t>(static_cast<std::size_t>(8 * length), 3), Shape{8 * length});
+    (void)adam.step(cross_entropy(flatten(network(input({length, 8, 8})), 0, 1), targets)).item<float>();
+  });
+}
+
+TEST_CASE("a training step of a recurrence that is written by hand with ten lengths") {
+  Steps steps;
+  optim::Adam adam{steps, {.learning_rate = 1e-3}};
+  check_rounds({12, 3, 7, 5, 16, 9, 4, 11, 8, 6}, [&](std::int64_t length) {
+    (void)adam.step(sum(steps(input({length, 8, Steps::width})))).item<float>();
+  });
+}
