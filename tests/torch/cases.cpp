@@ -8,51 +8,6 @@
 
 namespace clnet::torch {
 
-Tensor Given::operator[](const std::string& name) const {
-  const auto found = inputs.find(name);
-  return found == inputs.end() ? Tensor{} : found->second;
-}
-
-double Given::number(const char* name, double otherwise) const {
-  const auto found = attributes.find(name);
-  return found == attributes.end() || found->is_null() ? otherwise : found->get<double>();
-}
-
-std::int64_t Given::integer(const char* name, std::int64_t otherwise) const {
-  const auto found = attributes.find(name);
-  return found == attributes.end() || found->is_null() ? otherwise : found->get<std::int64_t>();
-}
-
-bool Given::flag(const char* name, bool otherwise) const {
-  const auto found = attributes.find(name);
-  return found == attributes.end() || found->is_null() ? otherwise : found->get<bool>();
-}
-
-std::string Given::text(const char* name, const std::string& otherwise) const {
-  const auto found = attributes.find(name);
-  return found == attributes.end() || found->is_null() ? otherwise : found->get<std::string>();
-}
-
-std::vector<std::int64_t> Given::axes(const char* name, std::size_t count, std::int64_t otherwise) const {
-  const auto found = attributes.find(name);
-  if (found == attributes.end() || found->is_null()) return std::vector<std::int64_t>(count, otherwise);
-  if (found->is_number()) return std::vector<std::int64_t>(count, found->get<std::int64_t>());
-  auto result = found->get<std::vector<std::int64_t>>();
-  if (result.size() == 1) result.resize(count, result[0]);
-  if (result.size() != count) throw Failed(fmt::format("{} has {} numbers, not {}", name, result.size(), count));
-  return result;
-}
-
-Reduction Given::reduction() const {
-  const auto name = text("reduction", "mean");
-  if (name == "none") return Reduction::none;
-  if (name == "sum") return Reduction::sum;
-  if (name == "mean" || name == "batchmean") return Reduction::mean;
-  throw Failed("unknown reduction " + name);
-}
-
-Results y(const Tensor& value) { return {{{"y", value}}, {}}; }
-
 Named load(const std::filesystem::path& file) {
   const auto tensors = io::load_safetensors(file).tensors;
   return {tensors.begin(), tensors.end()};

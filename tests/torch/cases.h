@@ -4,38 +4,10 @@
 
 #include <filesystem>
 #include <functional>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
-#include "clnet/clnet.h"
+#include "tests/torch/given.h"
 
 namespace clnet::torch {
-
-using json = nlohmann::json;
-using Named = std::map<std::string, Tensor>;
-
-/// Why a case did not pass, for its line.
-struct Failed : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-/// A case's attributes and inputs; what is not there is an undefined tensor.
-struct Given {
-  json attributes;
-  Named inputs, outputs;
-
-  Tensor operator[](const std::string& name) const;
-  double number(const char* name, double otherwise) const;
-  std::int64_t integer(const char* name, std::int64_t otherwise) const;
-  bool flag(const char* name, bool otherwise = false) const;
-  std::string text(const char* name, const std::string& otherwise) const;
-  /// An extent per axis, given as a list or as one number for all; `otherwise` where it is absent.
-  std::vector<std::int64_t> axes(const char* name, std::size_t count, std::int64_t otherwise) const;
-  Reduction reduction() const;
-};
 
 /// Results by name; a parameter of a module may stand in for an input, whose gradient is then taken by it.
 struct Results {
@@ -43,22 +15,50 @@ struct Results {
   Named stand_ins;
 };
 using Operation = std::function<Results(const Given&)>;
-using Operations = std::map<std::string, Operation>;
+
+/// Operations and functions by PyTorch's names, however these are written: max_pool2d, MaxPool2d; with or without "loss".
+class Operations {
+ public:
+  Operation& operator[](const std::string& name) { return all_[plain_name(name)]; }
+  const Operation* find(const std::string& name) const;
+  /// Runs the case's operation, or the function that its attribute "fn" names. Functions have their parameters in the name, too:
+  /// celu_0.7, softmax_d-1, std_d02_biased_keep, norm2_all. Throws Failed for one that is not known and for what nothing reads.
+  Results run(const Given& in) const;
+
+ private:
+  Results run_function(const Given& in, const std::string& name) const;
+
+  std::map<std::string, Operation> all_;
+};
 
 Results y(const Tensor& value);
+/// Several results: y1, y2, ... or from y0 on, as the case has them.
+Results pieces(const Given& in, const std::vector<Tensor>& values);
 
-/// The operations of each kind, by the manifest's names.
+/// Of what an operation might be, where the case has no attributes that say it: the one nearest to the wanted y. The gradient
+/// shows whether it is.
+Tensor chosen(const Given& in, const std::vector<std::function<Tensor()>>& candidates);
+
+/// The operations of each kind.
 void add_elementwise(Operations& operations);
+void add_indexed(Operations& operations);
 void add_losses(Operations& operations);
 void add_norms(Operations& operations);
 void add_products(Operations& operations);
+void add_reductions(Operations& operations);
+void add_schedules(Operations& operations);
 void add_sequences(Operations& operations);
 void add_shapes(Operations& operations);
 void add_spatial(Operations& operations);
 void add_training(Operations& operations);
+Operations all_operations();
 
+/// What a training does in a step: down the gradient of the loss that is built anew each time it is asked for. Returns the loss.
+using Steps = std::function<Tensor(const std::function<Tensor()>& loss)>;
 /// The optimizer that the attributes describe: "algo" and PyTorch's options. Throws Failed for one that is not known.
 optim::Optimizer make_optimizer(const Given& in, const nn::Module& module);
+/// The same, LBFGS among them.
+Steps make_steps(const Given& in, const nn::Module& module);
 
 /// The tensors of a file by name.
 Named load(const std::filesystem::path& file);

@@ -1,7 +1,5 @@
-// Functions of elements and reductions. The manifest spells parameters into the name: celu_0.7, softmax_d-1, std_d02_biased_keep.
-#include <fmt/format.h>
-
-#include <cstdlib>
+// Functions of elements.
+#include <cmath>
 
 #include "tests/torch/cases.h"
 
@@ -9,79 +7,145 @@ namespace clnet::torch {
 
 namespace {
 
-/// A function's name, split at underscores into words and what follows them.
-struct Spelled {
-  std::string name;
-  std::vector<double> numbers;
-  std::vector<int> dims;
-  bool biased = false, keep = false;
-
-  double number(std::size_t i, double otherwise) const { return i < numbers.size() ? numbers[i] : otherwise; }
-  int dim(int otherwise) const { return dims.empty() ? otherwise : dims[0]; }
-};
-
-bool read_number(const std::string& text, double& number) {
-  if (text.empty()) return false;
-  char* end = nullptr;
-  number = std::strtod(text.c_str(), &end);
-  return end == text.c_str() + text.size();
-}
-
-/// "d02": dimensions 0 and 2; "d-1": the last.
-std::vector<int> read_dims(const std::string& text) {
-  std::vector<int> result;
-  int sign = 1;
-  for (const char c : text) {
-    if (c == '-') {
-      sign = -1;
-      continue;
-    }
-    if (c < '0' || c > '9') return {};
-    result.push_back(sign * (c - '0'));
-    sign = 1;
-  }
-  return result;
-}
-
-Spelled spelled(const std::string& text) {
-  Spelled result;
-  for (std::size_t from = 0; from <= text.size();) {
-    const auto to = std::min(text.find('_', from), text.size());
-    const auto word = text.substr(from, to - from);
-    double number = 0;
-    if (read_number(word, number))
-      result.numbers.push_back(number);
-    else if (word.size() > 1 && word[0] == 'd' && !read_dims(word.substr(1)).empty())
-      result.dims = read_dims(word.substr(1));
-    else if (word == "biased")
-      result.biased = true;
-    else if (word == "keep" || word == "keepdim")
-      result.keep = true;
-    else if (word != "all" && word != "unbiased")
-      result.name += (result.name.empty() ? "" : "_") + word;
-    from = to + 1;
-  }
-  return result;
-}
-
 using Unary = Tensor (*)(const Tensor&);
+using Binary = Tensor (*)(const Tensor&, const Tensor&);
+using BinaryNumber = Tensor (*)(const Tensor&, double);
 
-Tensor activation(const Given& in) {
+const Names first{"x", "a", "input", "self"}, second{"b", "other", "y", "exponent"};
+
+Operation unary(Unary function) {
+  return [function](const Given& in) { return y(function(in[first])); };
+}
+
+/// Of two tensors, or of one and an attribute.
+Operation binary(Binary function, BinaryNumber with_number) {
+  return [function, with_number](const Given& in) {
+    const auto b = in[second];
+    if (b.defined()) return y(function(in[first], b));
+    if (in.find({"other", "exponent", "value", "numbers"}) == nullptr) throw Failed(in.op + " has no second operand");
+    return y(with_number(in[first], in.parameter(0, {"other", "exponent", "value"}, 0)));
+  };
+}
+
+/// What is meant by max: of two tensors, or of the elements of one.
+Operation two_or(const Operation& two, const Operation& one) {
+  return [two, one](const Given& in) { return in[second].defined() ? two(in) : one(in); };
+}
+
+/// What has numbers beside the tensor, in PyTorch's order.
+void add_with_numbers(Operations& operations) {
+  operations["leaky_relu"] = [](const Given& in) {
+    return y(leaky_relu(in[first], in.parameter(0, {"negative_slope", "alpha"}, 0.01)));
+  };
+  operations["elu"] = [](const Given& in) { return y(elu(in[first], in.parameter(0, "alpha", 1))); };
+  operations["celu"] = [](const Given& in) { return y(celu(in[first], in.parameter(0, "alpha", 1))); };
+  operations["hardtanh"] = [](const Given& in) {
+    return y(hardtanh(in[first], in.parameter(0, {"min_val", "min"}, -1), in.parameter(1, {"max_val", "max"}, 1)));
+  };
+  operations["clamp"] = operations["clip"] = [](const Given& in) {
+    const double low = in.parameter(0, {"min", "low"}, -INFINITY), high = in.parameter(1, {"max", "high"}, INFINITY);
+    return y(clamp(in[first], low, high));
+  };
+  operations["hardshrink"] = [](const Given& in) { return y(hardshrink(in[first], in.parameter(0, {"lambd", "lambda"}, 0.5))); };
+  operations["softshrink"] = [](const Given& in) { return y(softshrink(in[first], in.parameter(0, {"lambd", "lambda"}, 0.5))); };
+  operations["softplus"] = [](const Given& in) {
+    return y(softplus(in[first], in.parameter(0, "beta", 1), in.parameter(1, "threshold", 20)));
+  };
+  operations["threshold"] = [](const Given& in) {
+    return y(threshold(in[first], in.parameter(0, {"threshold", "bound"}, 0), in.parameter(1, "value", 0)));
+  };
+  operations["rrelu"] = [](const Given& in) {
+    return y(rrelu(in[first], in.parameter(0, "lower", 1.0 / 8), in.parameter(1, "upper", 1.0 / 3), in.flag("training")));
+  };
+  operations["gelu"] = [](const Given& in) {
+    const auto form = in.text("approximate", "none");
+    if (form != "none" && form != "erf" && form != "tanh") throw Failed("unknown approximation " + form);
+    return y(gelu(in[first], form == "tanh" ? Gelu::tanh : Gelu::erf));
+  };
+  operations["gelu_tanh"] = [](const Given& in) { return y(gelu(in[first], Gelu::tanh)); };
+  operations["gelu_erf"] = operations["gelu_none"] = unary(gelu);
+  operations["lerp"] = [](const Given& in) {
+    const auto a = in[{"a", "x", "input", "start"}], b = in[{"b", "end", "other"}], weight = in[{"weight", "w", "c"}];
+    return y(weight.defined() ? lerp(a, b, weight) : lerp(a, b, in.parameter(0, {"weight", "value"}, 0.5)));
+  };
+}
+
+void add_binary(Operations& operations) {
+  // PyTorch's alpha: what the second operand is multiplied with.
+  operations["add"] = [](const Given& in) {
+    const double alpha = in.number("alpha", 1);
+    const auto b = in[second];
+    if (!b.defined()) return y(in[first] + alpha * in.parameter(0, {"other", "value"}, 0));
+    return y(alpha == 1 ? in[first] + b : in[first] + b * alpha);
+  };
+  operations["sub"] = operations["subtract"] = [](const Given& in) {
+    const double alpha = in.number("alpha", 1);
+    const auto b = in[second];
+    if (!b.defined()) return y(in[first] - alpha * in.parameter(0, {"other", "value"}, 0));
+    return y(alpha == 1 ? in[first] - b : in[first] - b * alpha);
+  };
+  operations["mul"] = operations["multiply"] = binary(operator*, operator*);
+  operations["div"] = operations["divide"] = operations["true_divide"] = binary(operator/, operator/);
+  operations["pow"] = [](const Given& in) {
+    const auto b = in[second];
+    return y(b.defined() ? pow(in[first], b) : pow(in[first], in.parameter(0, {"exponent", "value"}, 2)));
+  };
+  operations["fmod"] = binary(fmod, fmod);
+  operations["atan2"] = operations["arctan2"] = binary(atan2, atan2);
+  operations["maximum"] = binary(maximum, maximum);
+  operations["minimum"] = binary(minimum, minimum);
+  operations["max"] = two_or(operations["maximum"], operations["amax"]);
+  operations["min"] = two_or(operations["minimum"], operations["amin"]);
+  operations["eq"] = operations["equal"] = binary(equal, equal);
+  operations["ne"] = operations["not_equal"] = binary(not_equal, not_equal);
+  operations["lt"] = operations["less"] = binary(less, less);
+  operations["le"] = operations["less_equal"] = binary(less_equal, less_equal);
+  operations["gt"] = operations["greater"] = binary(greater, greater);
+  operations["ge"] = operations["greater_equal"] = binary(greater_equal, greater_equal);
+  operations["logical_and"] = [](const Given& in) { return y(logical_and(in.mask(first), in.mask(second))); };
+  operations["logical_or"] = [](const Given& in) { return y(logical_or(in.mask(first), in.mask(second))); };
+  operations["logical_not"] = [](const Given& in) { return y(logical_not(in.mask(first))); };
+}
+
+/// Values made in place.
+void add_made(Operations& operations) {
+  operations["arange"] = [](const Given& in) {
+    const double start = in.number("start", 0), step = in.number("step", 1), end = in.number("end", 0);
+    return y(arange(static_cast<std::int64_t>(std::ceil((end - start) / step)), start, step, Dtype::f32));
+  };
+  operations["linspace"] = [](const Given& in) {
+    return y(linspace(in.number("start", 0), in.number("end", 1), in.integer({"steps", "count"}, 100)));
+  };
+  operations["eye"] = [](const Given& in) { return y(eye(in.integer("n", 1), in.integer("m", -1))); };
+  const auto filled = [](double otherwise) {
+    return [otherwise](const Given& in) {
+      const double value = in.number({"fill_value", "value"}, otherwise);
+      if (const auto like = in[first]; like.defined()) return y(full(like.shape(), value));
+      return y(full(Shape(in.integers({"size", "shape"}).value_or(std::vector<std::int64_t>{})), value));
+    };
+  };
+  operations["full"] = operations["full_like"] = operations["zeros"] = operations["zeros_like"] = filled(0);
+  operations["ones"] = operations["ones_like"] = filled(1);
+}
+
+}  // namespace
+
+void add_elementwise(Operations& operations) {
   static const std::map<std::string, Unary> plain{
       {"abs", abs},
       {"ceil", ceil},
       {"cos", cos},
+      {"detach", stop_gradient},
       {"erf", erf},
       {"exp", exp},
       {"expm1", expm1},
       {"floor", floor},
-      {"gelu", gelu},
       {"hardsigmoid", hardsigmoid},
       {"hardswish", hardswish},
+      {"isnan", is_nan},
       {"log", log},
       {"log1p", log1p},
       {"log2", log2},
-      {"log_sigmoid", log_sigmoid},
       {"logsigmoid", log_sigmoid},
       {"mish", mish},
       {"neg", [](const Tensor& x) { return -x; }},
@@ -102,72 +166,15 @@ Tensor activation(const Given& in) {
       {"tanh", tanh},
       {"tanhshrink", tanhshrink},
   };
-  const auto x = in["x"];
-  const auto fn = spelled(in.attributes.at("fn").get<std::string>());
-  const auto& name = fn.name;
-  if (const auto found = plain.find(name); found != plain.end() && fn.numbers.empty()) return found->second(x);
-  if (name == "gelu_tanh") return gelu(x, Gelu::tanh);
-  if (name == "gelu_erf" || name == "gelu_none") return gelu(x);
-  if (name == "leaky_relu" || name == "leakyrelu") return leaky_relu(x, fn.number(0, 0.01));
-  if (name == "elu") return elu(x, fn.number(0, 1));
-  if (name == "celu") return celu(x, fn.number(0, 1));
-  if (name == "hardtanh") return hardtanh(x, fn.number(0, -1), fn.number(1, 1));
-  if (name == "clamp") return clamp(x, fn.number(0, 0), fn.number(1, INFINITY));
-  if (name == "hardshrink") return hardshrink(x, fn.number(0, 0.5));
-  if (name == "softshrink") return softshrink(x, fn.number(0, 0.5));
-  if (name == "softplus") return softplus(x, fn.number(0, 1), fn.number(1, 20));
-  if (name == "threshold") return threshold(x, fn.number(0, 0), fn.number(1, 0));
-  if (name == "pow") return pow(x, fn.number(0, 2));
-  if (name == "prelu") return prelu(x, in["weight"]);
-  if (name == "glu") return glu(x, fn.dim(-1));
-  if (name == "softmax") return softmax(x, fn.dim(-1));
-  if (name == "softmin") return softmin(x, fn.dim(-1));
-  if (name == "log_softmax" || name == "logsoftmax") return log_softmax(x, fn.dim(-1));
-  throw Failed("unknown function " + in.attributes.at("fn").get<std::string>());
-}
-
-Tensor elementwise(const Given& in) {
-  const auto &a = in["a"], &b = in["b"];
-  const auto name = in.attributes.at("fn").get<std::string>();
-  if (name == "add") return a + b;
-  if (name == "sub") return a - b;
-  if (name == "mul") return a * b;
-  if (name == "div") return a / b;
-  if (name == "pow") return pow(a, b);
-  if (name == "maximum" || name == "max") return maximum(a, b);
-  if (name == "minimum" || name == "min") return minimum(a, b);
-  if (name == "fmod") return fmod(a, b);
-  if (name == "atan2") return atan2(a, b);
-  throw Failed("unknown function " + name);
-}
-
-Tensor reduction(const Given& in) {
-  const auto x = in["x"];
-  const auto fn = spelled(in.attributes.at("fn").get<std::string>());
-  const auto& name = fn.name;
-  const Dims dims(fn.dims);
-  const int correction = fn.biased ? 0 : 1;
-  if (name == "sum") return sum(x, dims, fn.keep);
-  if (name == "mean") return mean(x, dims, fn.keep);
-  if (name == "prod") return prod(x, dims, fn.keep);
-  if (name == "max" || name == "amax") return max(x, dims, fn.keep);
-  if (name == "min" || name == "amin") return min(x, dims, fn.keep);
-  if (name == "var") return var(x, dims, correction, fn.keep);
-  if (name == "std") return stddev(x, dims, correction, fn.keep);
-  if (name == "cumsum") return cumsum(x, fn.dims.empty() ? 0 : fn.dims[0]);
-  if (name == "logsumexp") return logsumexp(x, dims, fn.keep);
-  double p = 2;
-  if (name == "norm" || (name.starts_with("norm") && read_number(name.substr(4), p)))
-    return norm(x, fn.number(0, p), dims, fn.keep);
-  throw Failed("unknown function " + in.attributes.at("fn").get<std::string>());
-}
-
-}  // namespace
-
-void add_elementwise(Operations& operations) {
-  operations["activation"] = [](const Given& in) { return y(activation(in)); };
-  operations["elementwise"] = [](const Given& in) { return y(elementwise(in)); };
-  operations["reduction"] = [](const Given& in) { return y(reduction(in)); };
+  for (const auto& [name, function] : plain) operations[name] = unary(function);
+  operations["prelu"] = [](const Given& in) { return y(prelu(in[first], in["weight"])); };
+  operations["glu"] = [](const Given& in) { return y(glu(in[first], in.dim(-1))); };
+  operations["softmax"] = [](const Given& in) { return y(softmax(in[first], in.dim(-1))); };
+  operations["softmin"] = [](const Given& in) { return y(softmin(in[first], in.dim(-1))); };
+  operations["log_softmax"] = [](const Given& in) { return y(log_softmax(in[first], in.dim(-1))); };
+  add_with_numbers(operations);
+  add_binary(operations);
+  add_made(operations);
 }
 
 }  // namespace clnet::torch

@@ -12,9 +12,10 @@ namespace clnet::torch {
 
 namespace {
 
-/// "conv1(1,8,k3,p1)": the name, the numbers in order and those behind a letter.
+/// "conv1(1,8,k3,p1)": the name, the numbers in order and those behind a letter; all of these as they are written.
 struct Word {
   std::string name;
+  std::vector<std::string> parts;
   std::vector<std::int64_t> numbers;
   std::map<char, std::int64_t> letters;
 
@@ -22,6 +23,7 @@ struct Word {
     if (i >= numbers.size()) throw Failed("too few numbers for " + name);
     return numbers[i];
   }
+  std::int64_t first(std::int64_t otherwise) const { return numbers.empty() ? otherwise : numbers[0]; }
   std::int64_t letter(char c, std::int64_t otherwise) const {
     const auto found = letters.find(c);
     return found == letters.end() ? otherwise : found->second;
@@ -47,6 +49,7 @@ std::vector<Word> words(const std::string& description) {
         const auto first = part.find_first_not_of(' ');
         if (first == std::string::npos) continue;
         part = part.substr(first);
+        word.parts.push_back(part);
         if (std::isdigit(static_cast<unsigned char>(part[0])) != 0)
           word.numbers.push_back(std::stoll(part));
         else if (part.size() > 1 && std::isdigit(static_cast<unsigned char>(part[1])) != 0)
@@ -82,18 +85,17 @@ bool is(const Word& word, const std::string& kind) { return word.name.starts_wit
 
 void append(Described& network, const Word& word) {
   static const std::map<std::string, std::function<Tensor(const Tensor&)>> functions{
-      {"gelu", [](const Tensor& x) { return gelu(x); }},
-      {"relu", relu},
-      {"sigmoid", sigmoid},
-      {"silu", silu},
-      {"tanh", [](const Tensor& x) { return tanh(x); }},
       {"flatten", [](const Tensor& x) { return flatten(x); }},
+      {"globalavgpool", global_avg_pool2d},
+      {"gap", global_avg_pool2d},
   };
   if (const auto found = functions.find(word.name); found != functions.end()) return network.append(found->second);
   if (is(word, "maxpool") || is(word, "avgpool")) {
-    const std::int64_t size = std::stoll(word.name.substr(7));
-    return network.append(
-        [size, max = is(word, "max")](const Tensor& x) { return max ? max_pool2d(x, size) : avg_pool2d(x, size); });
+    const auto size = word.name.size() > 7 ? std::stoll(word.name.substr(7)) : word.letter('k', word.first(1));
+    const auto stride = word.letter('s', size), padding = word.letter('p', 0);
+    if (is(word, "max"))
+      return network.append([=](const Tensor& x) { return max_pool2d(x, size, {.stride = stride, .padding = padding}); });
+    return network.append([=](const Tensor& x) { return avg_pool2d(x, size, {.stride = stride, .padding = padding}); });
   }
   if (is(word, "conv"))
     return network.append(word.name, nn::Conv2d{{.in_channels = word.number(0),
@@ -101,19 +103,30 @@ void append(Described& network, const Word& word) {
                                                  .kernel_size = word.letter('k', 1),
                                                  .stride = word.letter('s', 1),
                                                  .padding = word.letter('p', 0),
-                                                 .groups = word.letter('g', 1)}});
+                                                 .dilation = word.letter('d', 1),
+                                                 .groups = word.letter('g', 1),
+                                                 .bias = word.letter('b', 1) != 0}});
   if (is(word, "bn")) return network.append(word.name, nn::BatchNorm2d{word.number(0)});
   if (is(word, "ln")) return network.append(word.name, nn::LayerNorm{{word.number(0)}});
   if (is(word, "fc")) return network.append(word.name, nn::Linear{word.number(0), word.number(1)});
   if (is(word, "LSTM") || is(word, "GRU") || is(word, "RNN")) {
     // {N, T, width}; a lower-case name, as PyTorch's modules have.
-    const nn::RecurrentOptions options{.input_size = word.number(0), .hidden_size = word.number(1), .batch_first = true};
+    const nn::RecurrentOptions options{.input_size = word.number(0),
+                                       .hidden_size = word.number(1),
+                                       .num_layers = word.numbers.size() > 2 ? word.number(2) : 1,
+                                       .batch_first = true};
     if (is(word, "LSTM")) return network.append("lstm", nn::LSTM{options});
     if (is(word, "GRU")) return network.append("gru", nn::GRU{options});
     return network.append("rnn", nn::RNN{options});
   }
   if (is(word, "emb")) return network.append(word.name, nn::Embedding{word.number(0), word.number(1)});
-  throw Failed("unknown layer " + word.name);
+  // Any function of one tensor, as torch_reference knows it: gelu(tanh) is gelu_tanh there.
+  auto name = word.name;
+  for (const auto& part : word.parts) name += "_" + part;
+  network.append([name](const Tensor& x) {
+    static const auto operations = all_operations();
+    return operations.run(Given("activation", {{"fn", name}}, {{"x", x}}, {})).outputs.at("y");
+  });
 }
 
 }  // namespace
@@ -124,25 +137,28 @@ std::unique_ptr<nn::Module> network(const std::string& description) {
   return result;
 }
 
-optim::Optimizer optimizer(const std::string& description, const nn::Module& module) {
+Steps optimizer(const std::string& description, const nn::Module& module) {
   std::istringstream in(description);
   std::string key;
-  Given given;
+  json attributes;
   in >> key;
-  given.attributes["algo"] = key;
+  attributes["algo"] = key;
   // Keys are words, a flag's alone; values are numbers with commas between them, and what stands in parentheses explains.
   for (std::string word; in >> word;) {
     if (word[0] == '(') break;
-    if (std::isdigit(static_cast<unsigned char>(word[0])) == 0 && word[0] != '.') {
-      given.attributes[key = word] = true;
+    if (std::isdigit(static_cast<unsigned char>(word[0])) == 0 && word[0] != '.' && word[0] != '-') {
+      attributes[key = word] = true;
       continue;
     }
     std::vector<double> numbers;
     std::istringstream parts(word);
     for (std::string part; std::getline(parts, part, ',');) numbers.push_back(std::stod(part));
-    given.attributes[key] = numbers.size() == 1 ? json(numbers[0]) : json(numbers);
+    attributes[key] = numbers.size() == 1 ? json(numbers[0]) : json(numbers);
   }
-  return make_optimizer(given, module);
+  const Given given("optimizer", attributes, {}, {});
+  auto result = make_steps(given, module);
+  given.require_all_read();
+  return result;
 }
 
 }  // namespace clnet::torch

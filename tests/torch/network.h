@@ -6,11 +6,13 @@
 #include <string>
 
 #include "clnet/clnet.h"
+#include "tests/torch/cases.h"
 
 namespace clnet::torch {
 
-/// What stands before the first semicolon; a word that is not known throws Failed. A recurrent layer reads {N, T, width}.
+/// What stands before the first semicolon; a word that is not known throws Failed, now or in its forward pass. A recurrent layer
+/// reads {N, T, width}.
 std::unique_ptr<nn::Module> network(const std::string& description);
-optim::Optimizer optimizer(const std::string& description, const nn::Module& module);
+Steps optimizer(const std::string& description, const nn::Module& module);
 
 }  // namespace clnet::torch

@@ -3,21 +3,36 @@
 
 namespace clnet::torch {
 
+namespace {
+
+const Names one{"a", "x", "input", "mat1"}, other{"b", "other", "mat2", "vec", "y"};
+
+}  // namespace
+
 void add_products(Operations& operations) {
-  operations["linear"] = [](const Given& in) { return y(linear(in["x"], in["weight"], in["bias"])); };
-  operations["matmul"] = [](const Given& in) { return y(matmul(in["a"], in["b"])); };
-  operations["outer"] = [](const Given& in) { return y(outer(in["a"], in["b"])); };
-  // As many operands a, b, c, ... as there are.
-  operations["einsum"] = [](const Given& in) {
-    std::vector<Tensor> operands;
-    for (char name = 'a'; in.inputs.contains(std::string(1, name)); ++name) operands.push_back(in[std::string(1, name)]);
-    return y(einsum(in.attributes.at("equation").get<std::string>(), operands));
+  operations["linear"] = [](const Given& in) {
+    in.restated({"in_features", "out_features", "bias"});
+    return y(linear(in[{"x", "input"}], in["weight"], in["bias"]));
   };
+  for (const char* name : {"matmul", "mm", "bmm", "mv", "dot"})
+    operations[name] = [](const Given& in) { return y(matmul(in[one], in[other])); };
+  operations["outer"] = [](const Given& in) { return y(outer(in[one], in[other])); };
+  // Parts of PyTorch's that the library leaves to its user: beta c + alpha a b.
+  operations["addmm"] = operations["baddbmm"] = operations["addmv"] = [](const Given& in) {
+    const auto added = in[{"input", "c", "bias", "x"}], a = in[{"mat1", "batch1", "mat", "a"}],
+               b = in[{"mat2", "batch2", "vec", "b"}];
+    return y(added * in.number("beta", 1) + matmul(a, b) * in.number("alpha", 1));
+  };
+  operations["einsum"] = [](const Given& in) { return y(einsum(in.text("equation", ""), in.operands())); };
   operations["embedding"] = [](const Given& in) {
+    in.restated({"num_embeddings", "embedding_dim"});
     std::optional<std::int64_t> padding;
-    if (const auto found = in.attributes.find("padding_idx"); found != in.attributes.end() && !found->is_null())
-      padding = found->get<std::int64_t>();
-    return y(embedding(in["idx"], in["weight"], padding));
+    if (in.find("padding_idx") != nullptr) padding = in.integer("padding_idx", 0);
+    return y(embedding(in[{"idx", "indices", "index", "x", "input"}], in["weight"], padding));
+  };
+  operations["one_hot"] = [](const Given& in) {
+    const auto classes = in.integer({"num_classes", "classes"}, in.outputs.at("y").size(-1));
+    return y(one_hot(in[{"idx", "indices", "index", "x", "input", "target"}], classes));
   };
 }
 

@@ -16,29 +16,44 @@ template <auto of, std::size_t count>
 struct Sizes {
   const Given& in;
 
-  auto operator()(const char* name, std::int64_t otherwise) const { return of(in.axes(name, count, otherwise)); }
-  /// Where it is absent: none.
-  auto optional(const char* name) const {
+  auto operator()(const Names& names, std::int64_t otherwise) const { return of(in.axes(names, count, otherwise)); }
+  /// Where it is absent or an empty list: none.
+  auto optional(const Names& names) const {
     using Size = decltype(of({}));
-    const auto found = in.attributes.find(name);
-    return found == in.attributes.end() || found->is_null() ? std::optional<Size>{} : std::optional<Size>{(*this)(name, 1)};
+    const auto* found = in.find(names);
+    return found == nullptr || found->empty() ? std::optional<Size>{} : std::optional<Size>{(*this)(names, 1)};
   }
 };
 
 Padding1d padding(std::int64_t v) { return v; }
 Padding padding(Pair v) { return {v.height, v.width}; }
 Padding3d padding(Triple v) { return {v.depth, v.height, v.width}; }
+Padding1d same(std::int64_t kernel, std::int64_t dilation) { return Padding1d::same(kernel, dilation); }
+Padding same(Pair kernel, Pair dilation) { return Padding::same(kernel, dilation); }
+Padding3d same(Triple kernel, Triple dilation) { return Padding3d::same(kernel, dilation); }
 
 /// The options of a convolution; `output_padding` of a transposed one.
 template <class Options, auto of, std::size_t count>
 Options conv_options(const Given& in) {
+  in.restated({"kernel", "kernel_size", "in_channels", "out_channels", "bias"});
   const Sizes<of, count> sizes{in};
   Options options;
   options.stride = sizes("stride", 1);
-  options.padding = padding(sizes("padding", 0));
   options.dilation = sizes("dilation", 1);
   options.groups = in.integer("groups", 1);
   if constexpr (requires { options.output_padding; }) options.output_padding = sizes("output_padding", 0);
+  const auto* padded = in.find("padding");
+  if (padded == nullptr || !padded->is_string()) {
+    options.padding = padding(sizes("padding", 0));
+  } else if (*padded == "same") {
+    std::vector<std::int64_t> kernel;
+    for (int d = 2; d < in["weight"].rank(); ++d) kernel.push_back(in["weight"].size(d));
+    kernel.resize(count, 1);
+    options.padding = same(of(kernel), options.dilation);
+  } else if (*padded != "valid") {
+    throw Failed("unknown padding " + padded->dump());
+  }
+  if (const auto mode = in.text("padding_mode", "zeros"); mode != "zeros") throw Failed("unknown padding_mode " + mode);
   return options;
 }
 
@@ -48,7 +63,7 @@ Options pool_options(const Given& in) {
   Options options;
   options.stride = sizes.optional("stride");
   options.padding = padding(sizes("padding", 0));
-  options.ceil_mode = in.flag("ceil_mode");
+  if constexpr (requires { options.ceil_mode; }) options.ceil_mode = in.flag("ceil_mode");
   if constexpr (requires { options.dilation; }) options.dilation = sizes("dilation", 1);
   if constexpr (requires { options.count_include_pad; }) options.count_include_pad = in.flag("count_include_pad", true);
   if constexpr (requires { options.divisor_override; })
@@ -56,15 +71,52 @@ Options pool_options(const Given& in) {
   return options;
 }
 
-Results indexed(const MaxPoolResult& result) { return {{{"y", result.y}, {"indices", result.indices}}, {}}; }
+const Names input{"x", "input"};
+
+Results indexed(const Given& in, const MaxPoolResult& result) {
+  in.restated("return_indices");
+  return {{{"y", result.y}, {"indices", result.indices}}, {}};
+}
 
 template <auto of, std::size_t count>
 auto kernel(const Given& in) {
-  return Sizes<of, count>{in}("kernel", 1);
+  return Sizes<of, count>{in}({"kernel", "kernel_size"}, 1);
 }
+
+/// An extent that is null stays what it is.
 template <auto of, std::size_t count>
 auto output(const Given& in) {
-  return Sizes<of, count>{in}("output", 1);
+  const Names names{"output", "output_size"};
+  const auto* given = in.find(names);
+  if (given == nullptr) throw Failed("there is no output size");
+  if (!given->is_array()) return of(in.axes(names, count, 1));
+  std::vector<std::int64_t> extents;
+  for (const auto& extent : *given) {
+    const auto d = static_cast<int>(extents.size()) - static_cast<int>(count);
+    extents.push_back(extent.is_null() ? in[input].size(d) : extent.get<std::int64_t>());
+  }
+  if (extents.size() == 1) extents.resize(count, extents[0]);
+  if (extents.size() != count) throw Failed("output is of another rank");
+  return of(extents);
+}
+
+template <auto of, std::size_t count, auto function>
+Results lp_pool_case(const Given& in) {
+  const auto stride = Sizes<of, count>{in}.optional("stride");
+  return y(function(in[input], in.number({"norm_type", "p", "power", "norm"}, 2), kernel<of, count>(in), stride,
+                    in.flag("ceil_mode")));
+}
+
+template <class Options, auto of, std::size_t count, auto function>
+Results unpool_case(const Given& in) {
+  auto options = pool_options<Options, of, count>(in);
+  if (auto size = in.integers({"output_size", "output"}); size && !size->empty()) {
+    // PyTorch takes the whole shape as well.
+    if (size->size() > count) size->erase(size->begin(), size->end() - static_cast<std::ptrdiff_t>(count));
+    if (size->size() != count) throw Failed("output_size is of another rank");
+    options.output_size = of(*size);
+  }
+  return y(function(in[input], in[{"indices", "idx"}], kernel<of, count>(in), options));
 }
 
 Results interpolate_case(const Given& in) {
@@ -76,69 +128,78 @@ Results interpolate_case(const Given& in) {
   };
   const auto mode = modes.find(in.text("mode", "nearest"));
   if (mode == modes.end()) throw Failed("unknown mode " + in.text("mode", ""));
-  const auto axes = static_cast<std::size_t>(in["x"].rank() - 2);
-  InterpolateOptions options{.mode = mode->second, .align_corners = in.flag("align_corners")};
-  if (const auto size = in.attributes.find("size"); size != in.attributes.end() && !size->is_null()) {
-    options.size = in.axes("size", axes, 1);
-  } else {
-    const auto& scale = in.attributes.contains("scale_factor") ? in.attributes.at("scale_factor") : in.attributes.at("scale");
-    options.scale_factor = scale.is_number() ? std::vector<double>{scale.get<double>()} : scale.get<std::vector<double>>();
-  }
-  return y(interpolate(in["x"], options));
+  if (in.flag("antialias")) throw Failed("there is no antialiasing");
+  const auto axes = static_cast<std::size_t>(in[input].rank() - 2);
+  InterpolateOptions options{.mode = mode->second,
+                             .align_corners = in.flag("align_corners"),
+                             .recompute_scale_factor = in.flag("recompute_scale_factor")};
+  if (in.find({"size", "output_size"}) != nullptr)
+    options.size = in.axes({"size", "output_size"}, axes, 1);
+  else if (const auto scale = in.numbers({"scale_factor", "scale"}))
+    options.scale_factor = *scale;
+  else
+    throw Failed("there is neither size nor scale_factor");
+  return y(interpolate(in[input], options));
 }
 
 }  // namespace
 
 void add_spatial(Operations& operations) {
   operations["conv1d"] = [](const Given& in) {
-    return y(conv1d(in["x"], in["weight"], in["bias"], conv_options<Conv1dOptions, line, 1>(in)));
+    return y(conv1d(in[input], in["weight"], in["bias"], conv_options<Conv1dOptions, line, 1>(in)));
   };
   operations["conv2d"] = [](const Given& in) {
-    return y(conv2d(in["x"], in["weight"], in["bias"], conv_options<Conv2dOptions, image, 2>(in)));
+    return y(conv2d(in[input], in["weight"], in["bias"], conv_options<Conv2dOptions, image, 2>(in)));
   };
   operations["conv3d"] = [](const Given& in) {
-    return y(conv3d(in["x"], in["weight"], in["bias"], conv_options<Conv3dOptions, volume, 3>(in)));
+    return y(conv3d(in[input], in["weight"], in["bias"], conv_options<Conv3dOptions, volume, 3>(in)));
   };
   operations["conv_transpose1d"] = [](const Given& in) {
-    return y(conv_transpose1d(in["x"], in["weight"], in["bias"], conv_options<ConvTranspose1dOptions, line, 1>(in)));
+    return y(conv_transpose1d(in[input], in["weight"], in["bias"], conv_options<ConvTranspose1dOptions, line, 1>(in)));
   };
   operations["conv_transpose2d"] = [](const Given& in) {
-    return y(conv_transpose2d(in["x"], in["weight"], in["bias"], conv_options<ConvTranspose2dOptions, image, 2>(in)));
+    return y(conv_transpose2d(in[input], in["weight"], in["bias"], conv_options<ConvTranspose2dOptions, image, 2>(in)));
   };
   operations["conv_transpose3d"] = [](const Given& in) {
-    return y(conv_transpose3d(in["x"], in["weight"], in["bias"], conv_options<ConvTranspose3dOptions, volume, 3>(in)));
+    return y(conv_transpose3d(in[input], in["weight"], in["bias"], conv_options<ConvTranspose3dOptions, volume, 3>(in)));
   };
   operations["max_pool1d"] = [](const Given& in) {
-    return indexed(max_pool1d_with_indices(in["x"], kernel<line, 1>(in), pool_options<MaxPool1dOptions, line, 1>(in)));
+    return indexed(in, max_pool1d_with_indices(in[input], kernel<line, 1>(in), pool_options<MaxPool1dOptions, line, 1>(in)));
   };
   operations["max_pool2d"] = [](const Given& in) {
-    return indexed(max_pool2d_with_indices(in["x"], kernel<image, 2>(in), pool_options<MaxPool2dOptions, image, 2>(in)));
+    return indexed(in, max_pool2d_with_indices(in[input], kernel<image, 2>(in), pool_options<MaxPool2dOptions, image, 2>(in)));
   };
   operations["max_pool3d"] = [](const Given& in) {
-    return indexed(max_pool3d_with_indices(in["x"], kernel<volume, 3>(in), pool_options<MaxPool3dOptions, volume, 3>(in)));
+    return indexed(in, max_pool3d_with_indices(in[input], kernel<volume, 3>(in), pool_options<MaxPool3dOptions, volume, 3>(in)));
   };
   operations["avg_pool1d"] = [](const Given& in) {
-    return y(avg_pool1d(in["x"], kernel<line, 1>(in), pool_options<AvgPool1dOptions, line, 1>(in)));
+    return y(avg_pool1d(in[input], kernel<line, 1>(in), pool_options<AvgPool1dOptions, line, 1>(in)));
   };
   operations["avg_pool2d"] = [](const Given& in) {
-    return y(avg_pool2d(in["x"], kernel<image, 2>(in), pool_options<AvgPool2dOptions, image, 2>(in)));
+    return y(avg_pool2d(in[input], kernel<image, 2>(in), pool_options<AvgPool2dOptions, image, 2>(in)));
   };
   operations["avg_pool3d"] = [](const Given& in) {
-    return y(avg_pool3d(in["x"], kernel<volume, 3>(in), pool_options<AvgPool3dOptions, volume, 3>(in)));
+    return y(avg_pool3d(in[input], kernel<volume, 3>(in), pool_options<AvgPool3dOptions, volume, 3>(in)));
   };
   operations["adaptive_max_pool1d"] = [](const Given& in) {
-    return indexed(adaptive_max_pool1d_with_indices(in["x"], output<line, 1>(in)));
+    return indexed(in, adaptive_max_pool1d_with_indices(in[input], output<line, 1>(in)));
   };
   operations["adaptive_max_pool2d"] = [](const Given& in) {
-    return indexed(adaptive_max_pool2d_with_indices(in["x"], output<image, 2>(in)));
+    return indexed(in, adaptive_max_pool2d_with_indices(in[input], output<image, 2>(in)));
   };
   operations["adaptive_max_pool3d"] = [](const Given& in) {
-    return indexed(adaptive_max_pool3d_with_indices(in["x"], output<volume, 3>(in)));
+    return indexed(in, adaptive_max_pool3d_with_indices(in[input], output<volume, 3>(in)));
   };
-  operations["adaptive_avg_pool1d"] = [](const Given& in) { return y(adaptive_avg_pool1d(in["x"], output<line, 1>(in))); };
-  operations["adaptive_avg_pool2d"] = [](const Given& in) { return y(adaptive_avg_pool2d(in["x"], output<image, 2>(in))); };
-  operations["adaptive_avg_pool3d"] = [](const Given& in) { return y(adaptive_avg_pool3d(in["x"], output<volume, 3>(in))); };
-  operations["interpolate"] = interpolate_case;
+  operations["adaptive_avg_pool1d"] = [](const Given& in) { return y(adaptive_avg_pool1d(in[input], output<line, 1>(in))); };
+  operations["adaptive_avg_pool2d"] = [](const Given& in) { return y(adaptive_avg_pool2d(in[input], output<image, 2>(in))); };
+  operations["adaptive_avg_pool3d"] = [](const Given& in) { return y(adaptive_avg_pool3d(in[input], output<volume, 3>(in))); };
+  operations["max_unpool1d"] = unpool_case<MaxUnpool1dOptions, line, 1, max_unpool1d>;
+  operations["max_unpool2d"] = unpool_case<MaxUnpool2dOptions, image, 2, max_unpool2d>;
+  operations["max_unpool3d"] = unpool_case<MaxUnpool3dOptions, volume, 3, max_unpool3d>;
+  operations["lp_pool1d"] = lp_pool_case<line, 1, lp_pool1d>;
+  operations["lp_pool2d"] = lp_pool_case<image, 2, lp_pool2d>;
+  operations["lp_pool3d"] = lp_pool_case<volume, 3, lp_pool3d>;
+  operations["interpolate"] = operations["upsample"] = interpolate_case;
 }
 
 }  // namespace clnet::torch

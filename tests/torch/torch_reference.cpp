@@ -14,21 +14,17 @@ namespace {
 double tolerance(const json& example, const char* error) { return 4 * example.value(error, 0.0) + 2e-6; }
 
 void run(const json& example, const Operations& operations, const std::filesystem::path& folder) {
-  const auto operation = operations.find(example.at("op").get<std::string>());
-  if (operation == operations.end()) throw Failed("unknown operation " + example.at("op").get<std::string>());
   Named output_gradients, input_gradients;
-  Given given{example.value("attrs", json::object()), {}, {}};
+  Named inputs, outputs;
   for (const auto& [name, tensor] : load(folder / example.at("file").get<std::string>())) {
     const auto dot = name.find('.');
     const auto kind = name.substr(0, dot), rest = dot == std::string::npos ? "" : name.substr(dot + 1);
     if (kind != "in" && kind != "out" && kind != "gout" && kind != "grad") throw Failed("unknown tensor " + name);
-    (kind == "in"     ? given.inputs
-     : kind == "out"  ? given.outputs
-     : kind == "gout" ? output_gradients
-                      : input_gradients)[rest] = tensor;
+    (kind == "in" ? inputs : kind == "out" ? outputs : kind == "gout" ? output_gradients : input_gradients)[rest] = tensor;
   }
-  if (given.outputs.empty()) throw Failed("there is no output to compare with");
-  const auto results = operation->second(given);
+  if (outputs.empty()) throw Failed("there is no output to compare with");
+  const Given given(example.at("op").get<std::string>(), example.value("attrs", json::object()), inputs, outputs);
+  const auto results = operations.run(given);
   for (const auto& [name, want] : given.outputs) {
     const auto found = results.outputs.find(name);
     if (found == results.outputs.end()) throw Failed("unknown output " + name);
@@ -45,8 +41,8 @@ void run(const json& example, const Operations& operations, const std::filesyste
   }
   for (const auto& [name, gradient] : input_gradients) {
     const auto stand_in = results.stand_ins.find(name);
-    to.push_back(stand_in == results.stand_ins.end() ? given[name] : stand_in->second);
-    if (!to.back().defined()) throw Failed("there is no input " + name);
+    if (stand_in == results.stand_ins.end() && !inputs.contains(name)) throw Failed("there is no input " + name);
+    to.push_back(stand_in == results.stand_ins.end() ? inputs.at(name) : stand_in->second);
     names.push_back(name);
   }
   const auto computed = gradients(from, with, to);
@@ -61,10 +57,7 @@ int main(int argc, char** argv) {
     std::ifstream in(folder / "manifest.json");
     if (!in) throw Failed("there is no manifest.json to read");
     const auto cases = json::parse(in).at("cases");
-    Operations operations;
-    for (const auto& add :
-         {add_elementwise, add_losses, add_norms, add_products, add_sequences, add_shapes, add_spatial, add_training})
-      add(operations);
+    const auto operations = all_operations();
     Count count;
     for (const auto& example : cases) count.run(example.at("name").get<std::string>(), [&] { run(example, operations, folder); });
     return count.finish();

@@ -1,8 +1,7 @@
-// Optimizers, schedules and clipping.
+// Optimizers and clipping.
 #include <fmt/format.h>
 
 #include <cmath>
-#include <regex>
 
 #include "tests/torch/cases.h"
 
@@ -17,145 +16,202 @@ struct Bare : nn::Module {
 };
 
 Results optimizer_case(const Given& in) {
-  const Bare module(in["param"]);
-  auto steps = make_optimizer(in, module);
-  const auto grads = in["grads"];
+  const auto start = in[{"param", "params", "p", "x"}], grads = in[{"grads", "grad", "g"}];
+  if (!start.defined() || !grads.defined()) throw Failed("there is no param or grads");
+  const Bare module(start);
+  const auto steps = make_steps(in, module);
   std::vector<Tensor> after;
   for (std::int64_t i = 0; i < grads.size(0); ++i) {
-    steps.apply({reshape(slice(grads, 0, i, i + 1), in["param"].shape())});
+    const auto gradient = reshape(slice(grads, 0, i, i + 1), start.shape());
+    // The gradient of this loss is the given one.
+    steps([&] { return sum(module.parameter * gradient); });
     after.push_back(module.parameter);
   }
-  return {{{"params_after_step", stack(after, 0)}}, {}};
-}
-
-/// The rate of each epoch; the numbers are words in the case's detail, as in "step 3 gamma .5".
-Results schedule_case(const Given& in) {
-  const auto kind = in.text("kind", ""), detail = in.text("detail", "");
-  const double base = in.number("base_lr", 0);
-  const std::regex number(R"([0-9]*\.?[0-9]+)");
-  std::vector<double> numbers;
-  for (std::sregex_iterator word(detail.begin(), detail.end(), number), end; word != end; ++word)
-    numbers.push_back(std::stod(word->str()));
-  optim::Schedule schedule;
-  if (kind == "step")
-    schedule = optim::step_decay(base, static_cast<std::int64_t>(numbers.at(0)), numbers.at(1));
-  else if (kind == "exp")
-    schedule = optim::exponential(base, numbers.at(0));
-  else if (kind == "linear")
-    schedule = optim::linear(base, static_cast<std::int64_t>(numbers.at(2)), numbers.at(0), numbers.at(1));
-  else if (kind == "poly_lambda")
-    schedule = optim::scaled(base, [=](std::int64_t epoch) {
-      return std::pow(numbers.at(0) - static_cast<double>(epoch) / numbers.at(1), numbers.at(2));
-    });
-  else
-    throw Failed("unknown schedule " + kind);
-  std::vector<float> rates;
-  for (std::int64_t epoch = 0; epoch < in.outputs.at("lr").numel(); ++epoch) rates.push_back(static_cast<float>(schedule(epoch)));
-  return {{{"lr", Tensor::from(rates, in.outputs.at("lr").shape())}}, {}};
-}
-
-/// As many gradients g1, g2, ... as there are.
-std::vector<Tensor> given_gradients(const Given& in) {
-  std::vector<Tensor> result;
-  while (in.inputs.contains(fmt::format("g{}", result.size() + 1))) result.push_back(in[fmt::format("g{}", result.size() + 1)]);
-  return result;
+  return {{{"params_after_step", stack(after, 0)}, {"param", after.back()}, {"y", after.back()}}, {}};
 }
 
 Results named(const std::vector<Tensor>& gradients) {
   Results results;
-  for (std::size_t i = 0; i < gradients.size(); ++i) results.outputs[fmt::format("g{}", i + 1)] = gradients[i];
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    for (const char* name : {"g", "grad", "x", "y"}) results.outputs[fmt::format("{}{}", name, i + 1)] = gradients[i];
   return results;
 }
 
-}  // namespace
+/// One or two numbers under PyTorch's name.
+std::vector<double> two(const Given& in, const Names& names, double first, double second) {
+  const auto given = in.numbers(names).value_or(std::vector<double>{first, second});
+  if (given.size() != 2) throw Failed(fmt::format("{} has {} numbers, not 2", names.all[0], given.size()));
+  return given;
+}
 
-optim::Optimizer make_optimizer(const Given& in, const nn::Module& module) {
-  const auto algorithm = in.text("algo", "");
-  const double decay = in.number("weight_decay", algorithm == "AdamW" ? 0.01 : 0);
-  std::vector<double> betas{0.9, 0.999};
-  if (const auto found = in.attributes.find("betas"); found != in.attributes.end()) betas = found->get<std::vector<double>>();
-  if (algorithm == "SGD")
+/// What Adam and its kin share.
+template <class Options>
+Options moments(const Given& in, Options o) {
+  o.learning_rate = in.number("lr", o.learning_rate);
+  const auto betas = two(in, "betas", in.number("beta1", o.beta1), in.number("beta2", o.beta2));
+  o.beta1 = betas[0];
+  o.beta2 = betas[1];
+  if constexpr (requires { o.eps; }) o.eps = in.number("eps", o.eps);
+  o.weight_decay = in.number("weight_decay", o.weight_decay);
+  if constexpr (requires { o.amsgrad; }) o.amsgrad = in.flag("amsgrad");
+  if constexpr (requires { o.decoupled; }) o.decoupled = in.flag({"decoupled_weight_decay", "decoupled"});
+  o.maximize = in.flag("maximize");
+  return o;
+}
+
+optim::Optimizer make_momentum(const Given& in, const nn::Module& module, const std::string& algorithm) {
+  if (algorithm == "sgd")
     return optim::SGD{module,
                       {.learning_rate = in.number("lr", 1e-3),
                        .momentum = in.number("momentum", 0),
                        .nesterov = in.flag("nesterov"),
-                       .weight_decay = decay,
+                       .weight_decay = in.number("weight_decay", 0),
                        .dampening = in.number("dampening", 0),
                        .maximize = in.flag("maximize")}};
-  const auto filled = [&](auto adam) {
-    adam.learning_rate = in.number("lr", 1e-3);
-    adam.beta1 = betas.at(0);
-    adam.beta2 = betas.at(1);
-    adam.eps = in.number("eps", 1e-8);
-    adam.weight_decay = decay;
-    adam.amsgrad = in.flag("amsgrad");
-    adam.maximize = in.flag("maximize");
-    return adam;
-  };
-  if (algorithm == "Adam") return optim::Adam{module, filled(optim::AdamOptions{})};
-  if (algorithm == "AdamW") return optim::AdamW{module, filled(optim::AdamWOptions{})};
-  if (algorithm == "RMSprop")
+  if (algorithm == "lars")
+    return optim::LARS{module,
+                       {.learning_rate = in.number("lr", 0.1),
+                        .momentum = in.number("momentum", 0.9),
+                        .trust = in.number({"trust_coefficient", "trust"}, 1e-3),
+                        .eps = in.number("eps", 1e-8),
+                        .weight_decay = in.number("weight_decay", 0),
+                        .nesterov = in.flag("nesterov"),
+                        .maximize = in.flag("maximize")}};
+  if (algorithm == "asgd")
+    return optim::ASGD{module,
+                       {.learning_rate = in.number("lr", 1e-2),
+                        .lambda = in.number({"lambd", "lambda"}, 1e-4),
+                        .alpha = in.number("alpha", 0.75),
+                        .t0 = in.number("t0", 1e6),
+                        .weight_decay = in.number("weight_decay", 0),
+                        .maximize = in.flag("maximize")}};
+  if (algorithm == "rprop") {
+    const auto etas = two(in, "etas", 0.5, 1.2), sizes = two(in, "step_sizes", 1e-6, 50);
+    return optim::Rprop{module,
+                        {.learning_rate = in.number("lr", 1e-2),
+                         .shrink = etas[0],
+                         .grow = etas[1],
+                         .min_step = sizes[0],
+                         .max_step = sizes[1],
+                         .maximize = in.flag("maximize")}};
+  }
+  if (algorithm == "muon") {
+    optim::MuonOptions o{.learning_rate = in.number("lr", 1e-3),
+                         .weight_decay = in.number("weight_decay", 0.1),
+                         .momentum = in.number("momentum", 0.95),
+                         .nesterov = in.flag("nesterov", true)};
+    if (const auto abc = in.numbers("ns_coefficients")) {
+      if (abc->size() != 3) throw Failed("ns_coefficients are three");
+      o.a = (*abc)[0];
+      o.b = (*abc)[1];
+      o.c = (*abc)[2];
+    }
+    o.eps = in.number("eps", o.eps);
+    o.iterations = static_cast<int>(in.integer("ns_steps", o.iterations));
+    const auto fit = in.text("adjust_lr_fn", "original");
+    if (fit != "original" && fit != "match_rms_adamw") throw Failed("unknown adjust_lr_fn " + fit);
+    o.match_adam = fit == "match_rms_adamw";
+    return optim::Muon{module, o};
+  }
+  throw Failed("unknown optimizer " + in.text({"algo", "optimizer"}, ""));
+}
+
+optim::Optimizer make_adaptive(const Given& in, const nn::Module& module, const std::string& algorithm) {
+  if (algorithm == "rmsprop")
     return optim::RMSprop{module,
                           {.learning_rate = in.number("lr", 1e-2),
                            .alpha = in.number("alpha", 0.99),
                            .eps = in.number("eps", 1e-8),
                            .momentum = in.number("momentum", 0),
-                           .weight_decay = decay,
-                           .centered = in.flag("centered")}};
-  if (algorithm == "NAdam")
-    return optim::NAdam{module,
-                        {.learning_rate = in.number("lr", 2e-3),
-                         .beta1 = betas.at(0),
-                         .beta2 = betas.at(1),
-                         .eps = in.number("eps", 1e-8),
-                         .momentum_decay = in.number("momentum_decay", 4e-3),
-                         .weight_decay = decay}};
-  if (algorithm == "RAdam")
-    return optim::RAdam{module,
-                        {.learning_rate = in.number("lr", 1e-3),
-                         .beta1 = betas.at(0),
-                         .beta2 = betas.at(1),
-                         .eps = in.number("eps", 1e-8),
-                         .weight_decay = decay}};
-  if (algorithm == "Adamax")
-    return optim::Adamax{module,
-                         {.learning_rate = in.number("lr", 2e-3),
-                          .beta1 = betas.at(0),
-                          .beta2 = betas.at(1),
-                          .eps = in.number("eps", 1e-8),
-                          .weight_decay = decay}};
-  if (algorithm == "Adagrad")
+                           .weight_decay = in.number("weight_decay", 0),
+                           .centered = in.flag("centered"),
+                           .maximize = in.flag("maximize")}};
+  if (algorithm == "adagrad")
     return optim::Adagrad{module,
                           {.learning_rate = in.number("lr", 1e-2),
                            .lr_decay = in.number("lr_decay", 0),
-                           .weight_decay = decay,
+                           .weight_decay = in.number("weight_decay", 0),
                            .initial_accumulator_value = in.number("initial_accumulator_value", 0),
-                           .eps = in.number("eps", 1e-10)}};
-  if (algorithm == "Adadelta")
+                           .eps = in.number("eps", 1e-10),
+                           .maximize = in.flag("maximize")}};
+  if (algorithm == "adadelta")
     return optim::Adadelta{module,
                            {.learning_rate = in.number("lr", 1),
                             .rho = in.number("rho", 0.9),
                             .eps = in.number("eps", 1e-6),
-                            .weight_decay = decay}};
-  if (algorithm == "Rprop") return optim::Rprop{module, {.learning_rate = in.number("lr", 1e-2)}};
-  if (algorithm == "ASGD")
-    return optim::ASGD{module,
-                       {.learning_rate = in.number("lr", 1e-2),
-                        .lambda = in.number("lambd", 1e-4),
-                        .alpha = in.number("alpha", 0.75),
-                        .t0 = in.number("t0", 1e6),
-                        .weight_decay = decay}};
-  throw Failed("unknown optimizer " + algorithm);
+                            .weight_decay = in.number("weight_decay", 0),
+                            .maximize = in.flag("maximize")}};
+  if (algorithm == "adafactor") {
+    optim::AdafactorOptions o{.learning_rate = in.number("lr", 1e-2),
+                              .beta2_decay = in.number("beta2_decay", -0.8),
+                              .d = in.number("d", 1),
+                              .weight_decay = in.number("weight_decay", 0),
+                              .maximize = in.flag("maximize")};
+    // PyTorch's eps is a pair, whose first may be null.
+    if (const auto* eps = in.find("eps"); eps != nullptr && eps->is_array() && eps->size() == 2) {
+      if (!(*eps)[0].is_null()) o.eps1 = (*eps)[0].get<double>();
+      o.eps2 = (*eps)[1].get<double>();
+    } else if (eps != nullptr) {
+      throw Failed("eps is no pair");
+    }
+    return optim::Adafactor{module, o};
+  }
+  return make_momentum(in, module, algorithm);
+}
+
+std::string algorithm_of(const Given& in) {
+  // Choices of PyTorch's implementation.
+  in.restated({"foreach", "fused", "capturable", "differentiable"});
+  return plain_name(in.text({"algo", "optimizer", "name"}, in.op));
+}
+
+}  // namespace
+
+optim::Optimizer make_optimizer(const Given& in, const nn::Module& module) {
+  const auto algorithm = algorithm_of(in);
+  if (algorithm == "adam" && in.flag("decoupled_weight_decay"))
+    return optim::AdamW{module, moments(in, optim::AdamWOptions{.weight_decay = 0})};
+  if (algorithm == "adam") return optim::Adam{module, moments(in, optim::AdamOptions{})};
+  if (algorithm == "adamw") return optim::AdamW{module, moments(in, optim::AdamWOptions{})};
+  if (algorithm == "nadam") {
+    auto o = moments(in, optim::NAdamOptions{});
+    o.momentum_decay = in.number("momentum_decay", o.momentum_decay);
+    return optim::NAdam{module, o};
+  }
+  if (algorithm == "radam") return optim::RAdam{module, moments(in, optim::RAdamOptions{})};
+  if (algorithm == "adamax") return optim::Adamax{module, moments(in, optim::AdamaxOptions{})};
+  if (algorithm == "lamb") return optim::LAMB{module, moments(in, optim::LAMBOptions{})};
+  if (algorithm == "lion") return optim::Lion{module, moments(in, optim::LionOptions{})};
+  return make_adaptive(in, module, algorithm);
+}
+
+Steps make_steps(const Given& in, const nn::Module& module) {
+  if (algorithm_of(in) == "lbfgs") {
+    const auto search = in.text("line_search_fn", "");
+    if (!search.empty() && search != "strong_wolfe") throw Failed("unknown line_search_fn " + search);
+    optim::LBFGS optimizer(module, {.learning_rate = in.number("lr", 1),
+                                    .max_iter = in.integer("max_iter", 20),
+                                    .max_eval = in.integer("max_eval", 0),
+                                    .tolerance_grad = in.number("tolerance_grad", 1e-7),
+                                    .tolerance_change = in.number("tolerance_change", 1e-9),
+                                    .history_size = in.integer("history_size", 100),
+                                    .strong_wolfe = search == "strong_wolfe"});
+    return [optimizer](const std::function<Tensor()>& loss) mutable { return Tensor::scalar(optimizer.step(loss)); };
+  }
+  return [optimizer = make_optimizer(in, module)](const std::function<Tensor()>& loss) mutable { return optimizer.step(loss()); };
 }
 
 void add_training(Operations& operations) {
-  operations["optimizer"] = optimizer_case;
-  operations["lr_schedule"] = schedule_case;
+  operations["optimizer"] = operations["optim"] = optimizer_case;
   operations["clip_grad_norm"] = [](const Given& in) {
-    const auto before = given_gradients(in);
+    if (in.number("norm_type", 2) != 2) throw Failed("only the Euclidean norm is there");
+    const auto before = in.operands();
     auto results = named(optim::clip_by_norm(before, in.number("max_norm", 1)));
     results.outputs["total_norm"] = global_norm(before);
     return results;
+  };
+  operations["clip_grad_value"] = [](const Given& in) {
+    return named(optim::clip_by_value(in.operands(), in.number({"clip_value", "max_value", "value"}, 1)));
   };
 }
 

@@ -1,0 +1,183 @@
+// Finding a case's operation by its name, and the parameters that stand in a function's name.
+#include <fmt/format.h>
+
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+
+#include "tests/torch/cases.h"
+
+namespace clnet::torch {
+
+namespace {
+
+bool read_number(const std::string& text, double& number) {
+  if (text.empty() || text == "nan" || text == "infinity") return false;
+  char* end = nullptr;
+  number = std::strtod(text.c_str(), &end);
+  return end == text.c_str() + text.size();
+}
+
+/// "d02": dimensions 0 and 2; "d-1": the last.
+std::vector<int> read_dims(const std::string& text) {
+  std::vector<int> result;
+  int sign = 1;
+  for (const char c : text) {
+    if (c == '-') {
+      sign = -1;
+      continue;
+    }
+    if (c < '0' || c > '9') return {};
+    result.push_back(sign * (c - '0'));
+    sign = 1;
+  }
+  return result;
+}
+
+/// JSON has no infinity.
+json as_json(double number) { return std::isfinite(number) ? json(number) : json(number > 0 ? "inf" : "-inf"); }
+
+/// A function's name, split at underscores into words and what follows them, as attributes.
+struct Spelled {
+  std::string name;
+  json attributes = json::object();
+
+  Spelled(const std::string& text, bool letters) : letters_(letters) {
+    for (std::size_t from = 0; from <= text.size();) {
+      const auto to = std::min(text.find('_', from), text.size());
+      word(text.substr(from, to - from));
+      from = to + 1;
+    }
+  }
+
+  /// The number at the end of the name becomes the first parameter: norm2, pixel_shuffle3.
+  bool split_number() {
+    const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '.'; };
+    auto end = name.size();
+    if (name.ends_with("inf"))
+      end -= 3;
+    else
+      while (end > 0 && digit(name[end - 1])) --end;
+    double number = 0;
+    if (end == 0 || end == name.size() || !read_number(name.substr(end), number)) return false;
+    auto& numbers = attributes["numbers"];
+    if (numbers.is_null()) numbers = json::array();
+    numbers.insert(numbers.begin(), as_json(number));
+    name.resize(end);
+    return true;
+  }
+
+ private:
+  /// Whether numbers behind letters are parameters.
+  bool letters_;
+
+  void word(const std::string& text) {
+    // softplus_b2
+    const auto letters = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz");
+    const bool behind_letters = letters_ && !name.empty() && letters != std::string::npos;
+    const auto dims = read_dims(text.starts_with("dim") ? text.substr(3) : text.starts_with('d') ? text.substr(1) : "no");
+    double number = 0;
+    if (!dims.empty())
+      attributes["dim"] = dims;
+    else if (read_number(text, number) || (behind_letters && read_number(text.substr(letters), number)))
+      attributes["numbers"].push_back(as_json(number));
+    else if (text == "biased" || text == "unbiased")
+      attributes["unbiased"] = text == "unbiased";
+    else if (text == "keep" || text == "keepdim")
+      attributes["keepdim"] = true;
+    else if (text != "all")
+      name += (name.empty() ? "" : "_") + text;
+  }
+};
+
+double distance(const Tensor& got, const Tensor& want) {
+  const auto g = cast(got, Dtype::f32).to_vector<float>(), w = cast(want, Dtype::f32).to_vector<float>();
+  double result = 0;
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    if (g[i] == w[i] || (std::isnan(g[i]) && std::isnan(w[i]))) continue;
+    const double difference = std::abs(static_cast<double>(g[i]) - w[i]);
+    result = std::max(result, std::isnan(difference) ? INFINITY : difference);
+  }
+  return result;
+}
+
+}  // namespace
+
+const Operation* Operations::find(const std::string& name) const {
+  auto key = plain_name(name);
+  for (const auto& tried : {key, key + "loss", key.ends_with("loss") ? key.substr(0, key.size() - 4) : key})
+    if (const auto found = all_.find(tried); found != all_.end()) return &found->second;
+  return nullptr;
+}
+
+Results Operations::run_function(const Given& in, const std::string& name) const {
+  const auto call = [&](const Operation& operation, const std::string& called, const json& more) {
+    const auto given = in.with(called, more);
+    auto results = operation(given);
+    given.require_all_read();
+    return results;
+  };
+  if (const auto* found = find(name)) return call(*found, name, json::object());
+  for (const bool letters : {false, true}) {
+    Spelled spelled(name, letters);
+    if (const auto* found = find(spelled.name)) return call(*found, spelled.name, spelled.attributes);
+    if (spelled.split_number())
+      if (const auto* found = find(spelled.name)) return call(*found, spelled.name, spelled.attributes);
+  }
+  throw Failed("unknown function " + name);
+}
+
+Results Operations::run(const Given& in) const {
+  if (const auto* found = find(in.op)) {
+    auto results = (*found)(in);
+    in.require_all_read();
+    return results;
+  }
+  static const std::set<std::string> kinds{"activation", "binary", "elementwise", "function",  "index", "indexing",
+                                           "loss",       "math",   "reduce",      "reduction", "shape", "unary"};
+  if (kinds.contains(plain_name(in.op))) return run_function(in, in.text({"fn", "function"}, ""));
+  try {
+    return run_function(in, in.op);
+  } catch (const Failed& failed) {
+    if (failed.what() == "unknown function " + in.op) throw Failed("unknown operation " + in.op);
+    throw;
+  }
+}
+
+Results y(const Tensor& value) { return {{{"y", value}}, {}}; }
+
+Results pieces(const Given& in, const std::vector<Tensor>& values) {
+  Results results;
+  const std::size_t first = in.outputs.contains("y0") ? 0 : 1;
+  for (std::size_t i = 0; i < values.size(); ++i) results.outputs[fmt::format("y{}", first + i)] = values[i];
+  return results;
+}
+
+Tensor chosen(const Given& in, const std::vector<std::function<Tensor()>>& candidates) {
+  const auto want = in.outputs.find("y");
+  Tensor best;
+  double least = INFINITY;
+  for (const auto& candidate : candidates) {
+    const auto value = candidate();
+    if (want == in.outputs.end()) return value;
+    const bool fits = value.shape() == want->second.shape() || (value.numel() == 1 && want->second.numel() == 1);
+    if (!fits) continue;
+    if (const double off = distance(value, want->second); !best.defined() || off < least) {
+      best = value;
+      least = off;
+    }
+  }
+  if (!best.defined()) throw Failed(in.op + " cannot have the shape " + to_string(in.outputs.at("y").shape()));
+  return best;
+}
+
+Operations all_operations() {
+  Operations operations;
+  // Reductions first: max and min are theirs and the elements'.
+  for (const auto& add : {add_reductions, add_elementwise, add_indexed, add_losses, add_norms, add_products, add_schedules,
+                          add_sequences, add_shapes, add_spatial, add_training})
+    add(operations);
+  return operations;
+}
+
+}  // namespace clnet::torch
