@@ -54,53 +54,24 @@ Item backward(const Conv& c, Gradient which) {
 }
 
 std::string name(const Product& p) {
-  return p.m == p.n && p.n == p.k ? fmt::format("matmul-{}", p.m) : fmt::format("matmul-{}x{}x{}", p.m, p.n, p.k);
+  const auto batch = p.batch == 0 ? "" : fmt::format("-b{}", p.batch);
+  return p.m == p.n && p.n == p.k ? fmt::format("matmul-{}{}", p.m, batch)
+                                  : fmt::format("matmul-{}x{}x{}{}", p.m, p.n, p.k, batch);
+}
+
+Shape matrices(std::int64_t batch, std::int64_t rows, std::int64_t columns) {
+  return batch == 0 ? Shape{rows, columns} : Shape{batch, rows, columns};
 }
 
 Item product(const std::string& name, const Product& p, const MatmulOptions& options = {}, Dtype dtype = Dtype::f32) {
-  const double flops = 2.0 * static_cast<double>(p.m * p.n) * static_cast<double>(p.k);
-  const double bytes = static_cast<double>(size_of(dtype)) * static_cast<double>(p.m * p.k + p.k * p.n + p.m * p.n);
+  const auto batch = static_cast<double>(std::max<std::int64_t>(p.batch, 1));
+  const double flops = 2.0 * batch * static_cast<double>(p.m * p.n) * static_cast<double>(p.k);
+  const double bytes = static_cast<double>(size_of(dtype)) * batch * static_cast<double>(p.m * p.k + p.k * p.n + p.m * p.n);
   return {name, flops, "FLOP", flops, bytes, [p, options, dtype]() -> Run {
-            const Tensor a = cast(rand(options.transpose_a ? Shape{p.k, p.m} : Shape{p.m, p.k}), dtype);
-            const Tensor b = cast(rand(options.transpose_b ? Shape{p.n, p.k} : Shape{p.k, p.n}), dtype);
+            const Tensor a = cast(rand(options.transpose_a ? matrices(p.batch, p.k, p.m) : matrices(p.batch, p.m, p.k)), dtype);
+            const Tensor b = cast(rand(options.transpose_b ? matrices(p.batch, p.n, p.k) : matrices(p.batch, p.k, p.n)), dtype);
             eval({a, b});
             return [=] { matmul(a, b, options).eval(); };
-          }};
-}
-
-Item pool(const Pool& p, bool backward) {
-  const auto out = (p.size + (p.kernel - 1) / 2 * 2 - p.kernel) / p.stride + 1;
-  const double bytes = 4.0 * static_cast<double>(p.n * p.channels * (p.size * p.size + out * out));
-  return {fmt::format("{}pool{}s{}-{}-{}-b{}-{}", p.max ? "max" : "avg", p.kernel, p.stride, p.channels, p.size, p.n,
-                      backward ? "backward" : "forward"),
-          bytes,
-          "byte",
-          0,
-          bytes,
-          [p, out, backward]() -> Run {
-            const Tensor x = rand({p.n, p.channels, p.size, p.size}), g = rand({p.n, p.channels, out, out});
-            eval({x, g});
-            const auto run = [p](const Tensor& t) {
-              const auto padding = (p.kernel - 1) / 2;
-              return p.max ? max_pool2d(t, p.kernel, {.stride = Pair(p.stride), .padding = padding})
-                           : avg_pool2d(t, p.kernel, {.stride = Pair(p.stride), .padding = padding});
-            };
-            if (!backward) return [=] { run(x).eval(); };
-            // The forward result is kept, so that a call is the gradient alone.
-            const Tensor y = run(x);
-            y.eval();
-            return [=] {
-              const std::vector<Tensor> outputs{y}, with{g}, inputs{x};
-              gradients(outputs, with, inputs)[0].eval();
-            };
-          }};
-}
-
-Item memory_bound(const std::string& name, double bytes, const Shape& shape, Tensor (*function)(const Tensor&)) {
-  return {name, bytes, "byte", 0, bytes, [=]() -> Run {
-            const Tensor x = rand(shape);
-            x.eval();
-            return [=] { function(x).eval(); };
           }};
 }
 
@@ -191,35 +162,7 @@ std::vector<Item> items() {
     list.push_back(backward(c, Gradient::data));
     list.push_back(backward(c, Gradient::weights));
   }
-
-  const double mib = 1 << 20;
-  list.push_back(memory_bound("relu-64m", 2 * 256 * mib, {64 << 20}, relu));
-  list.push_back(memory_bound("softmax-4096-1000", 2 * 4 * 4096e3, {4096, 1000}, [](const Tensor& x) { return softmax(x, 1); }));
-  list.push_back(memory_bound("sum-64m", 256 * mib, {64 << 20}, [](const Tensor& x) { return sum(x); }));
-  list.push_back(memory_bound("maxpool2-64-112-b16", 1.25 * 4 * 16 * 64 * 112 * 112, {16, 64, 112, 112},
-                              [](const Tensor& x) { return max_pool2d(x, 2); }));
-
-  for (const auto& p : pools)
-    for (const bool backward : {false, true}) list.push_back(pool(p, backward));
-  const std::pair<const char*, Tensor (*)(const Tensor&)> functions[] = {{"exp", exp},
-                                                                         {"log", log},
-                                                                         {"log1p", log1p},
-                                                                         {"expm1", expm1},
-                                                                         {"sin", sin},
-                                                                         {"cos", cos},
-                                                                         {"tanh", tanh},
-                                                                         {"erf", erf},
-                                                                         {"rsqrt", rsqrt},
-                                                                         {"gelu", [](const Tensor& x) { return gelu(x); }},
-                                                                         {"pow2", [](const Tensor& x) { return pow(x, 2.0); }},
-                                                                         {"pow2.5", [](const Tensor& x) { return pow(x, 2.5); }},
-                                                                         {"pow-x", [](const Tensor& x) { return pow(x, x); }}};
-  for (const auto& [name, function] : functions)
-    list.push_back(memory_bound(fmt::format("elementwise-{}-1m", name), 8 * mib, {1 << 20}, function));
-  list.push_back(memory_bound("permute-6d-1m", 8 * mib, {4, 8, 4, 16, 16, 32}, [](const Tensor& x) {
-    return permute(x, {5, 3, 1, 4, 2, 0});
-  }));
-
+  for (auto& item : memory_items()) list.push_back(std::move(item));
   for (const auto& net : networks) {
     const bool photos = net.size > 100;
     for (std::int64_t batch : {1, photos ? 16 : 64}) {

@@ -19,8 +19,9 @@ struct Item {
   std::function<Run()> prepare;
 };
 
-/// All items, in the order of --list; the models at their end are in bench_models.cpp.
+/// All items, in the order of --list; those bound by memory are in bench_memory.cpp, the models at their end in bench_models.cpp.
 std::vector<Item> items();
+std::vector<Item> memory_items();
 std::vector<Item> model_items();
 
 /// The device's own limits, measured: multiply-adds of registers in FLOP/s, and copying of large buffers in bytes/s (read plus

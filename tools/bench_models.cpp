@@ -271,10 +271,12 @@ Item of_axes(const AxesConv& c, bool gradient) {
             };
             return [=] {
               const auto y = compute();
-              if (gradient)
-                eval(gradients(sum(y), {x, w}));
-              else
-                y.eval();
+              if (!gradient) return y.eval();
+              // The sum, too: neither gradient needs it, and the forward pass would be left out.
+              const auto total = sum(y);
+              auto wanted = gradients(total, {x, w});
+              wanted.push_back(total);
+              eval(wanted);
             };
           }};
 }

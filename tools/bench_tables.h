@@ -10,9 +10,9 @@ struct Conv {
   std::int64_t n, in, out, size, kernel, stride = 1, groups = 1;
 };
 
-/// {m, k} times {k, n}.
+/// `batch` products of {m, k} times {k, n}; 0: one, of matrices.
 struct Product {
-  std::int64_t m, n, k;
+  std::int64_t m, n, k, batch = 0;
 };
 
 /// Two layers over sequences {64, 32, hidden}.
@@ -44,9 +44,21 @@ struct Pool {
   bool max;
   std::int64_t n, channels, size, kernel, stride;
 };
-constexpr Pool pools[] = {{true, 16, 64, 112, 3, 2}, {false, 16, 64, 112, 3, 2}, {true, 2, 32, 512, 3, 2},
-                          {false, 2, 32, 512, 3, 2}, {true, 2, 32, 512, 2, 2},   {false, 2, 32, 512, 2, 2},
-                          {false, 16, 64, 112, 3, 1}};
+constexpr Pool pools[] = {{true, 16, 64, 112, 3, 2}, {false, 16, 64, 112, 3, 2}, {true, 16, 64, 112, 2, 2},
+                          {true, 2, 32, 512, 3, 2},  {false, 2, 32, 512, 3, 2},  {true, 2, 32, 512, 2, 2},
+                          {false, 2, 32, 512, 2, 2}, {false, 16, 64, 112, 3, 1}};
+
+/// Means over planes of {n, channels, size, size} to planes of `out` by `out`; 0: over all of a plane, the global pool.
+struct AdaptivePool {
+  std::int64_t n, channels, size, out;
+};
+constexpr AdaptivePool adaptive_pools[] = {{16, 64, 112, 7}, {16, 64, 112, 0}};
+
+/// `count` rows of a table {rows, width}.
+struct Embedding {
+  std::int64_t rows, width, count;
+};
+constexpr Embedding embeddings[] = {{50000, 512, 8192}};
 
 /// `macs`: multiply-adds of all layers for one image, `first` those of the first, whose input needs no gradient.
 struct Network {
@@ -66,6 +78,7 @@ constexpr Conv convs[] = {
     {16, 256, 64, 56, 1},
     {16, 64, 256, 56, 1},
     {16, 144, 144, 56, 3, 1, 144},
+    {16, 96, 96, 56, 3, 1, 96},
     // clnet-train's keras-cnn and cnn
     {64, 1, 32, 28, 3},
     {64, 32, 64, 14, 3},
@@ -139,7 +152,8 @@ constexpr Conv convs[] = {
     {16, 832, 256, 7, 1},
 };
 
-/// Squares are named matmul-1024, others matmul-MxNxK; some squares are there in f16 and bf16, too (matmul-1024-f16).
+/// Squares are named matmul-1024, others matmul-MxNxK, batches of them matmul-64-b64; some squares are there in f16 and bf16, too
+/// (matmul-1024-f16).
 constexpr Product products[] = {
     {256, 256, 256},
     {512, 512, 512},
@@ -153,6 +167,11 @@ constexpr Product products[] = {
     {5124, 700, 2048},
     {35, 700, 2048},
     {1, 1000, 2048},
+    // batches
+    {64, 64, 64, 64},
+    {128, 128, 128, 64},
+    {256, 256, 256, 64},
+    {512, 512, 512, 64},
 };
 
 /// x {m, k} by a weight {n, k}, forward and both gradients: cnn's first linear layer, and ResNet-18's at two batch sizes.

@@ -152,10 +152,17 @@ void bench(const Options& options) {
 }
 
 constexpr const char* examples = R"(Items:
-  matmul-N, matmul-MxNxK           matrix products {M, K} by {K, N}
+  matmul-N, matmul-MxNxK           matrix products {M, K} by {K, N}; -bB: B of them
   linear-K-N-bB-...                fully connected layers and their gradients
   conv-IN-OUT-SIZE-bB-...          3x3 convolutions of B images of SIZE x SIZE, and their gradients; conv1x1 and so on:
                                    other kernels, -s2: stride 2; depthwise-CHANNELS-SIZE: one filter per channel
+  maxpool3s2-CHANNELS-SIZE-bB-...  pools of 3x3 with stride 2, and their gradients; avgpool, adaptive-avgpool7 (to 7x7) and
+                                   global-avgpool likewise
+  batch-norm-CHANNELS-SIZE-bB-train, layer-norm-ROWS-WIDTH-...
+                                   normalisations, train: the result and all gradients
+  elementwise-FUNCTION-1m          a function of a million elements (2^20); relu-64m, rand-1m and so on: what they say
+  embedding-ROWS-WIDTH-bB-...      B rows of a table, and the table's gradient
+  adam-25m                         a step of Adam with a given gradient
   NET-forward-bB                   a network's output from images on the device
   NET-infer-bB                     the same from the host's memory to the host's memory
   NET-train-bB                     a whole training step from the host's memory to updated weights

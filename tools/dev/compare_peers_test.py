@@ -24,8 +24,9 @@ class Names(unittest.TestCase):
             self.assertEqual(item.fields[key], value, f"{name}: {key}")
 
     def test_products(self):
-        self.expect("matmul-1024", "matmul", m=1024, n=None, k=None)
+        self.expect("matmul-1024", "matmul", m=1024, n=None, k=None, batch=None)
         self.expect("matmul-35x700x2048", "matmul", m=35, n=700, k=2048)
+        self.expect("matmul-128-b64", "matmul", m=128, n=None, k=None, batch=64)
         self.expect("linear-512-1000-b16-backward-data", "linear", inputs=512, outputs=1000, batch=16, what="backward-data")
 
     def test_convolutions(self):
@@ -37,11 +38,26 @@ class Names(unittest.TestCase):
 
     def test_pools(self):
         self.expect("maxpool3s2-64-112-b16-backward", "pool", type="max", kernel=3, stride=2, channels=64, size=112, what="backward")
-        self.expect("maxpool2-64-112-b16", "pool", kernel=2, stride=None, what=None)
+        self.expect("maxpool2s2-64-112-b16-forward", "pool", kernel=2, stride=2, what="forward")
+        self.expect("adaptive-avgpool7-64-112-b16-backward", "adaptive-pool", out=7, channels=64, size=112, batch=16, what="backward")
+        self.expect("global-avgpool-64-112-b16-forward", "adaptive-pool", out=None, channels=64, size=112, batch=16, what="forward")
+
+    def test_normalisations(self):
+        self.expect("batch-norm-64-56-b16-train", "batch-norm", channels=64, size=56, batch=16, what="train")
+        self.expect("layer-norm-4096-1024-forward", "layer-norm", rows=4096, width=1024, what="forward")
+        self.expect("layer-norm-4096-1024-train", "layer-norm", what="train")
+
+    def test_elements(self):
+        self.expect("elementwise-pow2.5-1m", "elementwise", function="pow2.5")
+        self.expect("elementwise-gelu-tanh-1m", "elementwise", function="gelu-tanh")
+        self.expect("permute-6d-1m", "memory", function="permute")
+        self.expect("argmax-64m", "memory", large="argmax")
+        self.expect("randn-1m", "random", function="randn")
+        self.expect("gather-1-1m", "gather", dim=1)
+        self.expect("embedding-50000-512-b8192-backward", "embedding", rows=50000, width=512, count=8192, what="backward")
+        self.expect("adam-25m", "optimizer")
 
     def test_others(self):
-        self.expect("elementwise-pow2.5-1m", "elementwise", function="pow2.5")
-        self.expect("permute-6d-1m", "memory", function="permute")
         self.expect("keras-cnn-train-b32", "network", network="keras-cnn", what="train", batch=32)
         self.expect("vit-tiny-infer-b8", "transformer", batch=8)
         self.expect("lstm-512-gradient-b32", "recurrent", type="lstm", hidden=512, what="gradient")
@@ -49,7 +65,8 @@ class Names(unittest.TestCase):
         self.expect("lstm-by-hand-128-t200-b32-compiled", "by-hand")
 
     def test_what_nobody_knows(self):
-        for name in "", "matmul-", "matmul-3x4", "conv3x5-1-1-1-b1-forward", "conv-3-64-224-b16", "vgg99-infer-b1", "sum-64m-more":
+        for name in ("", "matmul-", "matmul-3x4", "conv3x5-1-1-1-b1-forward", "conv-3-64-224-b16", "vgg99-infer-b1", "sum-64m-more",
+                     "maxpool2-64-112-b16", "gather-2-1m", "batch-norm-64-56-b16-forward"):
             self.assertIsNone(parse(name), name)
 
     def test_all_bars_are_known(self):
@@ -60,11 +77,14 @@ class Names(unittest.TestCase):
         def able(name):
             return [peer for peer in compare_peers.PEERS if can_run(peer, parse(name))]
         self.assertEqual(able("resnet18-infer-b1"), ["pytorch", "compiled", "onnxruntime"])
-        self.assertEqual(able("maxpool2-64-112-b16"), ["pytorch", "compiled", "onnxruntime"])
+        self.assertEqual(able("maxpool2s2-64-112-b16-forward"), ["pytorch", "compiled", "onnxruntime"])
+        self.assertEqual(able("maxpool2s2-64-112-b16-backward"), ["pytorch", "compiled"])
         self.assertEqual(able("resnet18-train-b16"), ["pytorch", "compiled"])
         self.assertEqual(able("conv-3-64-224-b16-backward-data"), ["pytorch", "compiled"])
         self.assertEqual(able("lstm-128-forward-b32"), ["pytorch", "onnxruntime"])
         self.assertEqual(able("char-gpt-generate-b1"), ["pytorch"])
+        self.assertEqual(able("dropout-1m"), ["pytorch", "compiled"])
+        self.assertEqual(able("adam-25m"), ["pytorch"])
 
 
 class Tables(unittest.TestCase):

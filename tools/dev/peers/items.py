@@ -5,7 +5,7 @@ import re
 PEERS = "pytorch", "compiled", "onnxruntime"
 
 KINDS = {kind: re.compile(f"(?:{pattern})$") for kind, pattern in {
-    "matmul": r"matmul-(?P<m>\d+)(x(?P<n>\d+)x(?P<k>\d+))?",
+    "matmul": r"matmul-(?P<m>\d+)(x(?P<n>\d+)x(?P<k>\d+))?(-b(?P<batch>\d+))?",
     "linear": r"linear-(?P<inputs>\d+)-(?P<outputs>\d+)-b(?P<batch>\d+)-(?P<what>forward|backward-data|backward-weights)",
     "convolution": r"conv((?P<kernel>\d+)x(?P=kernel))?-(?P<inputs>\d+)-(?P<outputs>\d+)-(?P<size>\d+)(-s(?P<stride>\d+))?-b(?P<batch>\d+)"
                    r"-(?P<what>forward|backward-data|backward-weights)",
@@ -13,10 +13,19 @@ KINDS = {kind: re.compile(f"(?:{pattern})$") for kind, pattern in {
                  r"-(?P<what>forward|backward-data|backward-weights)",
     "axes": r"(?P<type>conv|transposed)(?P<axes>\d)d-(?P<inputs>\d+)-(?P<outputs>\d+)-(?P<size>\d+)-k(?P<kernel>\d+)-s(?P<stride>\d+)"
             r"-b(?P<batch>\d+)-(?P<what>forward|train)",
-    "pool": r"(?P<type>max|avg)pool(?P<kernel>\d)(s(?P<stride>\d))?-(?P<channels>\d+)-(?P<size>\d+)-b(?P<batch>\d+)"
-            r"(-(?P<what>forward|backward))?",
-    "elementwise": r"elementwise-(?P<function>exp|log|log1p|expm1|sin|cos|tanh|erf|rsqrt|gelu|pow2|pow2\.5|pow-x)-1m",
-    "memory": r"(?P<function>permute)-6d-1m|(?P<large>relu|sum)-64m|(?P<softmax>softmax)-4096-1000",
+    "pool": r"(?P<type>max|avg)pool(?P<kernel>\d)s(?P<stride>\d)-(?P<channels>\d+)-(?P<size>\d+)-b(?P<batch>\d+)"
+            r"-(?P<what>forward|backward)",
+    "adaptive-pool": r"(global-avgpool|adaptive-avgpool(?P<out>\d+))-(?P<channels>\d+)-(?P<size>\d+)-b(?P<batch>\d+)"
+                     r"-(?P<what>forward|backward)",
+    "batch-norm": r"batch-norm-(?P<channels>\d+)-(?P<size>\d+)-b(?P<batch>\d+)-(?P<what>train)",
+    "layer-norm": r"layer-norm-(?P<rows>\d+)-(?P<width>\d+)-(?P<what>forward|train)",
+    "elementwise": r"elementwise-(?P<function>exp|log|log1p|expm1|sin|cos|tanh|erf|rsqrt|gelu|gelu-tanh|softplus|mish|pow2|pow2\.5|pow-x)"
+                   r"-1m",
+    "random": r"(?P<function>rand|randn|dropout)-1m",
+    "memory": r"(?P<function>permute)-6d-1m|(?P<large>relu|sum|argmax)-64m|(?P<softmax>softmax)-4096-1000",
+    "gather": r"gather-(?P<dim>[01])-1m",
+    "embedding": r"embedding-(?P<rows>\d+)-(?P<width>\d+)-b(?P<count>\d+)-(?P<what>forward|backward)",
+    "optimizer": r"adam-25m",
     "network": r"(?P<network>keras-cnn|cnn|lenet5|resnet18|resnet50|vgg16|mobilenetv2)-(?P<what>forward|infer|train)-b(?P<batch>\d+)",
     "transformer": r"vit-tiny-(?P<what>infer)-b(?P<batch>\d+)",
     "perceptron": r"mlp-(?P<what>infer)-b1(-compiled)?",
@@ -48,9 +57,10 @@ def parse(name):
 
 
 def can_run(peer, item):
-    """Whether a peer does such work at all: onnxruntime only computes forward, and torch.compile leaves recurrences to PyTorch."""
+    """Whether a peer does such work at all: onnxruntime only computes forward, with random numbers of its own (its values are compared),
+    and torch.compile leaves recurrences to PyTorch, as the steps of training do optimizers."""
     if peer == "compiled":
-        return item.kind not in ("recurrent", "by-hand", "generation")
+        return item.kind not in ("recurrent", "by-hand", "generation", "optimizer")
     if peer == "onnxruntime":
-        return item.kind not in ("by-hand", "generation") and item.what in (None, "forward", "infer")
+        return item.kind not in ("by-hand", "generation", "random", "optimizer") and item.what in (None, "forward", "infer")
     return True

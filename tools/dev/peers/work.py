@@ -46,9 +46,9 @@ def work_of(item):
     return MAKERS[item.kind](item, **item.fields)
 
 
-def matmul(item, m, n, k):
-    n, k = n or m, k or m
-    return Forward(Function(torch.matmul), tensors((m, k), (k, n)))
+def matmul(item, m, n, k, batch):
+    n, k, batches = n or m, k or m, [batch] if batch else []
+    return Forward(Function(torch.matmul), tensors((*batches, m, k), (*batches, k, n)))
 
 
 def linear(item, inputs, outputs, batch, what):
@@ -94,10 +94,10 @@ def axes_convolution(item, type, axes, inputs, outputs, size, kernel, stride, ba
 
 
 def pool(item, type, kernel, stride, channels, size, batch, what):
-    stride, padding = stride or kernel, (kernel - 1) // 2
+    padding = (kernel - 1) // 2
     (x,) = tensors((batch, channels, size, size))
     function = functional.max_pool2d if type == "max" else functional.avg_pool2d
-    if what != "backward":
+    if what == "forward":
         return Forward(Function(lambda x: function(x, kernel, stride, padding)), [x], layouts=True)
     # The forward result is kept, so that a run is the gradient alone.
     if type == "max":
@@ -110,9 +110,47 @@ def pool(item, type, kernel, stride, channels, size, batch, what):
                    [torch.rand_like(function(x, kernel, stride, padding)), x], layouts=True)
 
 
+def adaptive_pool(item, out, channels, size, batch, what):
+    x, g = tensors((batch, channels, size, size), (batch, channels, out or 1, out or 1))
+    if what == "forward":
+        return Forward(Function(lambda x: functional.adaptive_avg_pool2d(x, out or 1)), [x], layouts=True)
+    if out:
+        return Forward(Function(lambda g, x: torch.ops.aten._adaptive_avg_pool2d_backward(g, x)), [g, x], layouts=True)
+    # To one element PyTorch takes the mean, and this is its gradient.
+    return Forward(Function(lambda g: g.expand(batch, channels, size, size) / size ** 2), [g], layouts=True)
+
+
+def forward_and_gradients(module, x, layouts=False):
+    """The result and the gradients of x and all parameters, from one that is given."""
+    def prepare(compiled, layout):
+        chain = compiled(module)
+        inputs = (x.detach().contiguous(memory_format=layout) if layouts else x.detach()).requires_grad_()
+        wanted = [inputs, *module.parameters()]
+        with torch.no_grad():
+            g = torch.rand_like(module(inputs))
+        return lambda: torch.autograd.grad(chain(inputs), wanted, g)
+    return Step(prepare, layouts)
+
+
+def batch_norm(item, channels, size, batch, what):
+    return forward_and_gradients(nn.BatchNorm2d(channels, track_running_stats=False), *tensors((batch, channels, size, size)), layouts=True)
+
+
+def layer_norm(item, rows, width, what):
+    module, inputs = nn.LayerNorm(width), tensors((rows, width))
+    return Forward(module, inputs) if what == "forward" else forward_and_gradients(module, *inputs)
+
+
 def elementwise(item, function):
-    special = {"gelu": functional.gelu, "pow2": lambda x: x.pow(2), "pow2.5": lambda x: x.pow(2.5), "pow-x": lambda x: x.pow(x)}
+    special = {"gelu": functional.gelu, "gelu-tanh": lambda x: functional.gelu(x, approximate="tanh"), "softplus": functional.softplus,
+               "mish": functional.mish, "pow2": lambda x: x.pow(2), "pow2.5": lambda x: x.pow(2.5), "pow-x": lambda x: x.pow(x)}
     return Forward(Function(special.get(function) or getattr(torch, function)), tensors((1 << 20,)))
+
+
+def random(item, function):
+    if function == "dropout":
+        return Forward(Function(lambda x: functional.dropout(x, 0.5, True)), tensors((1 << 20,)))
+    return Forward(Function(lambda: getattr(torch, function)(1 << 20)), [])
 
 
 def memory(item, function, large, softmax):
@@ -120,7 +158,32 @@ def memory(item, function, large, softmax):
         return Forward(Function(lambda x: x.permute(5, 3, 1, 4, 2, 0).contiguous()), tensors((4, 8, 4, 16, 16, 32)))
     if softmax:
         return Forward(Function(lambda x: torch.softmax(x, 1)), tensors((4096, 1000)))
-    return Forward(Function(torch.relu if large == "relu" else torch.sum), tensors((64 << 20,)))
+    functions = {"relu": torch.relu, "sum": torch.sum, "argmax": lambda x: torch.argmax(x, 0)}
+    return Forward(Function(functions[large]), tensors((64 << 20,)))
+
+
+# Indices are no inputs: onnxruntime's are all numbers of f32.
+def gather(item, dim):
+    indices = torch.randint(1024, (1024, 1024))
+    return Forward(Function(lambda x: torch.gather(x, dim, indices)), tensors((1024, 1024)))
+
+
+def embedding(item, rows, width, count, what):
+    indices = torch.randint(rows, (count,))
+    if what == "forward":
+        return Forward(Function(lambda table: functional.embedding(indices, table)), tensors((rows, width)))
+    return Forward(Function(lambda g: torch.ops.aten.embedding_dense_backward(g, indices, rows, -1, False)), tensors((count, width)))
+
+
+def optimizer(item):
+    """A step with a given gradient."""
+    values, gradient = tensors((25 << 20,), (25 << 20,))
+
+    def prepare(compiled, layout):
+        parameter = nn.Parameter(values)
+        parameter.grad = gradient
+        return fused(torch.optim.Adam, [parameter], 1e-3).step
+    return Step(prepare)
 
 
 class WithLoss(nn.Module):
@@ -229,5 +292,7 @@ def by_hand(item):
 
 
 MAKERS = {"matmul": matmul, "linear": linear, "convolution": convolution, "depthwise": convolution, "axes": axes_convolution, "pool": pool,
-          "elementwise": elementwise, "memory": memory, "network": network, "transformer": vision_transformer, "perceptron": perceptron,
-          "segmentation": segmentation, "language": language, "generation": generation, "recurrent": recurrent, "by-hand": by_hand}
+          "adaptive-pool": adaptive_pool, "batch-norm": batch_norm, "layer-norm": layer_norm, "elementwise": elementwise, "random": random,
+          "memory": memory, "gather": gather, "embedding": embedding, "optimizer": optimizer, "network": network,
+          "transformer": vision_transformer, "perceptron": perceptron, "segmentation": segmentation, "language": language,
+          "generation": generation, "recurrent": recurrent, "by-hand": by_hand}
