@@ -2,13 +2,12 @@
 // here and checks that it writes such sentences. It writes with caches of keys and values: one plan for all positions.
 #include <clnet/clnet.h>
 
-#include <algorithm>
 #include <exception>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <random>
 #include <string>
+
+#include "text.h"
 
 using namespace clnet;
 
@@ -62,32 +61,14 @@ struct Gpt : nn::Module {
   }
 };
 
-std::string sentences() {
-  const std::vector<std::string> who{"the cat", "a dog", "my bird"}, does{"sees", "likes", "hears"},
-      what{"the sea", "a song", "you"};
-  std::mt19937 random(1);
-  const auto pick = [&](const auto& words) { return words[random() % words.size()]; };
-  std::string text;
-  for (int i = 0; i < 2000; ++i) text += pick(who) + " " + pick(does) + " " + pick(what) + ". ";
-  return text;
-}
-
 int main(int argc, char** argv) try {
-  std::string text = sentences();
-  if (argc > 1) {
-    std::ifstream file(argv[1], std::ios::binary);
-    text.assign(std::istreambuf_iterator<char>(file), {});
-  }
+  const auto text = argc > 1 ? Text::of_file(argv[1]) : Text::of_sentences();
   const int steps = argc > 2 ? std::stoi(argv[2]) : argc > 1 ? 2000 : 150;
-  if (text.size() <= context + 1) throw Error("the text is too short");
-  std::string alphabet = text;
-  std::sort(alphabet.begin(), alphabet.end());
-  alphabet.erase(std::unique(alphabet.begin(), alphabet.end()), alphabet.end());
-  std::vector<std::int64_t> numbers;
-  for (char c : text) numbers.push_back(static_cast<std::int64_t>(alphabet.find(c)));
+  const auto& numbers = text.numbers;
+  if (numbers.size() <= context + 1) throw Error("the text is too short");
 
   manual_seed(1);
-  Gpt model(static_cast<std::int64_t>(alphabet.size()));
+  Gpt model(text.size());
   optim::AdamW optimizer(model, {.learning_rate = 3e-3, .weight_decay = 0.01, .clip_norm = 1});
   const auto rate = optim::cosine(3e-3, steps);
   std::cout << model.parameter_count() << " parameters\n";
@@ -109,11 +90,9 @@ int main(int argc, char** argv) try {
   model.eval();
   std::vector<nn::KVCache> caches;
   for (auto& block : model.blocks) caches.push_back(block.attention.cache(1, context));
-  std::string written = text.substr(0, 1);
+  std::string written = text.text.substr(0, 1);
   for (std::int64_t position = 0; position + 1 < context; ++position) {
-    const auto logits = model.step(static_cast<std::int64_t>(alphabet.find(written.back())), position, caches);
-    const auto p = softmax(logits / 0.5, -1).to_vector<float>();
-    written += alphabet[std::discrete_distribution<std::size_t>(p.begin(), p.end())(random)];
+    written += text.draw(model.step(text.number(written.back()), position, caches), random);
   }
   std::cout << written << '\n';
   return argc > 1 || last < 0.9F ? 0 : 1;
