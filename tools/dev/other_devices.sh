@@ -40,30 +40,30 @@ case $device in
     run_tests "$@"
     ;;
   oclgrind)
-    log=$(mktemp)
-    trap 'rm -f "$log" "$log.tests"' EXIT
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
     # NaN in an output would count as a value. Programs are unoptimised, as the optimiser makes instructions that the simulator does
     # not know, and do not come from the cache for the same reason.
     export CLNET_DEVICE=oclgrind CLNET_CACHE=off CLNET_POISON=0 CLNET_TEST_ELEMENTS="${CLNET_TEST_ELEMENTS:-100}"
-    # simulate CHECK TESTS
+    # simulate NAME CHECK TESTS
     simulate() {
       # shellcheck disable=SC2086  # an option or nothing
-      oclgrind --build-options -cl-opt-disable --data-races $1 --log "$log" build/tests/clnet-op-tests -w NoTests "$2" \
-        >"$log.tests" || { cat "$log.tests"; exit 1; }
-      tail -n 2 "$log.tests"
-      if [ -s "$log" ]; then
-        cat "$log" >&2
-        exit 1
-      fi
+      oclgrind --build-options -cl-opt-disable --data-races $2 --log "$work/$1" build/tests/clnet-op-tests -w NoTests "$3" \
+        >"$work/$1.tests" 2>&1 || { cat "$work/$1.tests" >&2; return 1; }
+      tail -n 2 "$work/$1.tests"
+      [ ! -s "$work/$1" ] || { cat "$work/$1" >&2; return 1; }
     }
     kernels="avg_pool2d,batch_norm in *,conv2d,cross_entropy,layer_norm,matmul,max_pool2d,reduce,softmax"
     if [ $# -gt 0 ]; then
-      simulate --uninitialized "$1"
+      simulate chosen --uninitialized "$1"
     else
-      simulate --uninitialized "$kernels,A kernel from source*,argmax*,concat*,conv_transpose2d,expand,index_select*,losses,pad,permute,reshape*,slice"
+      others="A kernel from source*,Adam and AdamW,argmax*,attention as one operation,concat*,conv1d,conv3d,conv_transpose2d,ctc_loss"
+      others="$others,cumsum,expand,gru_layer,index_select*,interpolate,losses,lp_pool,lstm_layer,max_unpool puts*,pad,permute"
+      others="$others,reshape*,scatter*,slice,slice_update and narrow,sort and topk"
+      simulate gpu --uninitialized "$kernels,$others" &
       # The kernels for CPUs. Looking for uninitialised values, Oclgrind 21.10 itself crashes on some of their vectors.
-      export CLNET_VECTOR_WIDTH=4
-      simulate "" "$kernels"
+      CLNET_VECTOR_WIDTH=4 simulate cpu "" "$kernels,attention as one operation,gru_layer,lstm_layer"
+      wait $!
     fi
     echo "Oclgrind has nothing to report."
     ;;
