@@ -151,6 +151,13 @@ void an_optimizer_of_your_own() {
   optimizer.step(cross_entropy(model(x), labels));
 }
 
+void a_gradient_of_your_own() {
+  const Tensor x = Tensor::from({0.4F, 1.6F});
+#include <recipes/a_gradient_of_your_own_1.inc>
+  CHECK(rounded.to_vector<float>() == std::vector<float>{0, 2});
+  CHECK(gradients(sum(rounded * rounded), {x})[0].to_vector<float>() == std::vector<float>{0, 4});
+}
+
 void generating_text() {
   std::string text;
   for (int k = 0; k < 100; ++k) text += "ROMEO: But soft " + std::to_string(k) + '\n';
@@ -214,6 +221,7 @@ TEST_CASE("the recipes of docs/training.md work as they stand there") {
       {{"two_optimizers_several_losses_1"}, two_optimizers},
       {{"groups_schedules_clipping_1"}, groups},
       {{"an_optimizer_of_your_own_1"}, an_optimizer_of_your_own},
+      {{"a_gradient_of_your_own_1"}, a_gradient_of_your_own},
       {{"generating_text_1"}, generating_text},
       {{"looking_for_a_fault_1", "looking_for_a_fault_2"}, looking_for_a_fault},
       {{"what_is_computed_once_1"}, what_is_computed_once},
