@@ -2,6 +2,7 @@
 #pragma once
 
 #include "clnet/nn/activation.h"
+#include "clnet/nn/adaptive_softmax.h"
 #include "clnet/nn/attention.h"
 #include "clnet/nn/conv.h"
 #include "clnet/nn/image.h"

@@ -4,22 +4,13 @@
 #include "avg_pool2d.clh"
 
 kernel void avg_pool2d_backward(IN(g), OUT(dx), const int planes, POOL_PARAMETERS EPILOGUE_PARAMETERS) {
-#ifdef ROWS
-  const int plane = (int)get_global_id(1), first = (int)get_global_id(0) * rows, last = BLOCK_END(first, rows, h);
-  if (plane >= planes) return;
-  for (int ih = first; ih < last; ++ih)
-    for (int iw = 0; iw < w; ++iw) {
-#else
   const int plane = (int)get_global_id(1), ih = (int)get_global_id(0) / w, iw = REMAINDER((int)get_global_id(0), w);
   if (plane >= planes || ih >= h) return;
-  {
-#endif
-      const int last_h = LAST_H(ih), last_w = LAST_W(iw);
-      float sum = 0;
-      for (int oh = FIRST_H(ih); oh <= last_h; ++oh)
-        for (int ow = FIRST_W(iw); ow <= last_w; ++ow)
-          sum += LOAD(g, (plane * out_h + oh) * out_w + ow) / DIVISOR(START_H(oh), COUNT_H(oh), START_W(ow), COUNT_W(ow));
-      const int to = (plane * h + ih) * w + iw;
-      STORE(dx, to, EPILOGUE(sum, to, 0));
-    }
+  const int last_h = LAST_H(ih), last_w = LAST_W(iw);
+  float sum = 0;
+  for (int oh = FIRST_H(ih); oh <= last_h; ++oh)
+    for (int ow = FIRST_W(iw); ow <= last_w; ++ow)
+      sum += LOAD(g, (plane * out_h + oh) * out_w + ow) / DIVISOR(START_H(oh), COUNT_H(oh), START_W(ow), COUNT_W(ow));
+  const int to = (plane * h + ih) * w + iw;
+  STORE(dx, to, EPILOGUE(sum, to, 0));
 }

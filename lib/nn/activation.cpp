@@ -32,6 +32,13 @@ Activation Softplus() {
 Activation Softmax(int dim) {
   return {fmt::format("Softmax({})", dim), [=](const Tensor& x) { return softmax(x, dim); }};
 }
+Activation Softmax2d() {
+  return {"Softmax2d", [](const Tensor& x) {
+            if (x.defined() && x.rank() != 3 && x.rank() != 4)
+              throw ShapeError(fmt::format("Softmax2d: {} is no image: 3 or 4 dimensions", to_string(x.spec())));
+            return softmax(x, -3);
+          }};
+}
 Activation LogSoftmax(int dim) {
   return {fmt::format("LogSoftmax({})", dim), [=](const Tensor& x) { return log_softmax(x, dim); }};
 }

@@ -19,6 +19,12 @@ auto pooling(const Size& kernel_size, const Options& options, Tensor (*function)
   return [=](const Tensor& x) { return function(x, kernel_size, options); };
 }
 
+template <class Size, class Options>
+auto unpooling(const Size& kernel_size, const Options& options,
+               Tensor (*function)(const Tensor&, const Tensor&, Size, const Options&)) {
+  return [=](const Tensor& x, const Tensor& indices) { return function(x, indices, kernel_size, options); };
+}
+
 template <class Size>
 std::string lp_text(const char* name, double power, const Size& kernel_size, const std::optional<Size>& stride) {
   return fmt::format("{}(norm_type={}, kernel_size={}, stride={})", name, power, text(kernel_size),
@@ -56,6 +62,13 @@ AvgPool2d::AvgPool2d(Pair kernel_size, const AvgPool2dOptions& options)
     : Pool(pool_text("AvgPool2d", kernel_size, options), pooling(kernel_size, options, avg_pool2d)) {}
 AvgPool3d::AvgPool3d(Triple kernel_size, const AvgPool3dOptions& options)
     : Pool(pool_text("AvgPool3d", kernel_size, options), pooling(kernel_size, options, avg_pool3d)) {}
+
+MaxUnpool1d::MaxUnpool1d(std::int64_t kernel_size, const MaxUnpool1dOptions& options)
+    : Unpool(pool_text("MaxUnpool1d", kernel_size, options), unpooling(kernel_size, options, max_unpool1d)) {}
+MaxUnpool2d::MaxUnpool2d(Pair kernel_size, const MaxUnpool2dOptions& options)
+    : Unpool(pool_text("MaxUnpool2d", kernel_size, options), unpooling(kernel_size, options, max_unpool2d)) {}
+MaxUnpool3d::MaxUnpool3d(Triple kernel_size, const MaxUnpool3dOptions& options)
+    : Unpool(pool_text("MaxUnpool3d", kernel_size, options), unpooling(kernel_size, options, max_unpool3d)) {}
 
 LPPool1d::LPPool1d(double power, std::int64_t kernel_size, std::optional<std::int64_t> stride, bool ceil_mode)
     : Pool(lp_text("LPPool1d", power, kernel_size, stride), lp_pooling(power, kernel_size, stride, ceil_mode, lp_pool1d)) {}

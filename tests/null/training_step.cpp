@@ -52,16 +52,21 @@ TEST_CASE("a training step of ResNet-18 on an RTX 3090 is at most 220 commands")
   const auto model = models::make("resnet18", {3, 224, 224}, 1000);
   optim::SGD optimizer{*model, {.learning_rate = 1e-3, .momentum = 0.9, .weight_decay = 1e-4}};
   const Tensor targets = Tensor::from(std::vector<std::int32_t>(16, 3), Shape{16});
-  std::uint64_t commands = 0;
-  for (int step = 0; step < 2; ++step) {
+  std::uint64_t commands = 0, arguments = 0, repeated = 0;
+  for (int step = 0; step < 3; ++step) {
     const auto before = counted();
     optimizer.step(cross_entropy((*model)(zeros({16, 3, 224, 224})), targets)).eval();
     const auto after = counted();
     commands = after.launches - before.launches + after.writes - before.writes;
+    arguments = after.arguments - before.arguments;
+    repeated = after.repeated_arguments - before.repeated_arguments;
   }
-  INFO(commands << " commands");
+  INFO(commands << " commands, " << arguments << " arguments set, " << repeated << " of them again");
   CHECK(commands > 100);
   CHECK(commands <= 220);
+  // Those that changed: where parameters and their gradients lie.
+  CHECK(arguments > 0);
+  CHECK(repeated == 0);
 }
 
 TEST_CASE("a device tells its generation") {

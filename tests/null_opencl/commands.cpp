@@ -26,7 +26,9 @@ Counts counts() {
           totals.reads,
           totals.writes,
           totals.builds,
-          totals.waits};
+          totals.waits,
+          totals.arguments,
+          totals.repeated_arguments};
 }
 
 cl_int completed(cl_command_queue queue, cl_command_type type, cl_uint waits, const cl_event* wait_list, cl_event* event) {

@@ -65,7 +65,7 @@ cl_int set_event_callback(cl_event event, cl_int status, void (*notify)(cl_event
 
 /// So far; see Counts.
 struct Totals {
-  std::atomic<std::uint64_t> launches{0}, reads{0}, writes{0}, builds{0}, waits{0};
+  std::atomic<std::uint64_t> launches{0}, reads{0}, writes{0}, builds{0}, waits{0}, arguments{0}, repeated_arguments{0};
 };
 extern Totals totals;
 Counts counts();

@@ -9,6 +9,7 @@
 #include <CL/cl_icd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -128,6 +129,7 @@ struct _cl_kernel : null_opencl::Object, null_opencl::Counted<_cl_kernel> {
   _cl_kernel(cl_program its_program, const char* its_name) : program(its_program), name(its_name) {}
   null_opencl::Held<cl_program> program;
   std::string name;
+  std::map<cl_uint, std::uint64_t> arguments;      ///< what was set last, by index
   std::map<cl_uint, std::size_t> local_arguments;  ///< bytes of local memory by index
   std::map<cl_uint, cl_int> numbers;               ///< arguments of four bytes by index
 };

@@ -1,4 +1,6 @@
 // Programs that are never compiled, and their kernels.
+#include <algorithm>
+
 #include "tests/null_opencl/dump.h"
 #include "tests/null_opencl/functions.h"
 
@@ -60,6 +62,12 @@ cl_kernel create_kernel(cl_program program, const char* name, cl_int* code) {
 
 cl_int set_kernel_argument(cl_kernel kernel, cl_uint index, std::size_t bytes, const void* value) {
   if (bytes == 0) return CL_INVALID_ARG_SIZE;
+  std::uint64_t now = 0;
+  if (value) std::memcpy(&now, value, std::min(bytes, sizeof now));
+  const auto [before, fresh] = kernel->arguments.try_emplace(index, now);
+  ++totals.arguments;
+  if (value && !fresh && before->second == now) ++totals.repeated_arguments;
+  before->second = now;
   if (!value) kernel->local_arguments[index] = bytes;
   if (value && bytes == sizeof(cl_int)) std::memcpy(&kernel->numbers[index], value, bytes);
   return CL_SUCCESS;

@@ -227,6 +227,18 @@ TEST_CASE("all configurations of convolutions of volumes") {
   same(random({2, 4, 20, 64, 64}), random({4, 4, 3, 3, 3}), {"im2col", {}});
 }
 
+TEST_CASE("all configurations of running sums") {
+  manual_seed(6);
+  for (const auto& [shape, dim] : {std::pair{Shape{3, 2500}, 1}, {Shape{2, 1100, 3}, 1}, {Shape{70}, 0}}) {
+    INFO(to_string(shape) << " along " << dim);
+    const Tensor x = random(shape), g = random(shape);
+    check_choices(
+        "cumsum", [&, along = dim] { return cumsum(x, along); }, 1e-5);
+    check_choices(
+        "cumsum", [&, along = dim] { return gradients(sum(cumsum(x, along) * g), {x})[0]; }, 1e-5);
+  }
+}
+
 TEST_CASE("all configurations of attention") {
   manual_seed(5);
   struct Sizes {

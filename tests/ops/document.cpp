@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -280,24 +282,60 @@ const std::set<std::string> without_gradient{"arange",
 
 /// Whose solvers an operation goes by, where they have another name.
 const std::map<std::string, std::string> solved_by{
-    {"avg_pool2d", "avg_pool2d"},
+    {"adaptive_avg_pool1d", "avg_pool2d"},
+    {"adaptive_avg_pool2d", "avg_pool2d"},
+    {"adaptive_avg_pool3d", "avg_pool2d"},
+    {"adaptive_max_pool1d", "max_pool2d"},
+    {"adaptive_max_pool1d_with_indices", "max_pool2d"},
+    {"adaptive_max_pool2d", "max_pool2d"},
+    {"adaptive_max_pool2d_with_indices", "max_pool2d"},
+    {"adaptive_max_pool3d", "max_pool2d"},
+    {"adaptive_max_pool3d_with_indices", "max_pool2d"},
+    {"argmax", "arg_reduce"},
+    {"argmin", "arg_reduce"},
+    {"avg_pool1d", "avg_pool2d"},
+    {"avg_pool3d", "avg_pool2d"},
     {"batch_norm_training", "batch_norm"},
+    {"conv1d", "conv2d"},
+    {"conv3d", "conv2d"},
+    {"conv_transpose1d", "conv2d_backward_data"},
+    {"conv_transpose2d", "conv2d_backward_data"},
+    {"conv_transpose3d", "conv2d_backward_data"},
+    {"einsum", "matmul"},
+    {"global_avg_pool1d", "reduce"},
+    {"global_avg_pool2d", "reduce"},
+    {"global_avg_pool3d", "reduce"},
+    {"global_max_pool1d", "max_pool2d"},
+    {"global_max_pool2d", "max_pool2d"},
+    {"global_max_pool3d", "max_pool2d"},
     {"gru_layer", "recurrent"},
     {"interpolate", "resample"},
     {"linear", "matmul"},
     {"log_softmax", "softmax"},
+    {"logsumexp", "reduce"},
+    {"lp_pool1d", "avg_pool2d"},
+    {"lp_pool2d", "avg_pool2d"},
+    {"lp_pool3d", "avg_pool2d"},
     {"lstm_layer", "recurrent"},
     {"max", "reduce"},
+    {"max_pool1d", "max_pool2d"},
+    {"max_pool1d_with_indices", "max_pool2d"},
+    {"max_pool2d_with_indices", "max_pool2d"},
+    {"max_pool3d", "max_pool2d"},
+    {"max_pool3d_with_indices", "max_pool2d"},
     {"mean", "reduce"},
     {"min", "reduce"},
     {"permute", "strided_copy"},
     {"prod", "reduce"},
     {"rnn_layer", "recurrent"},
-    {"sum", "reduce"},
-    {"transpose", "strided_copy"},
-    {"conv1d", "conv2d"},
-    {"conv3d", "conv2d"},
     {"scaled_dot_product_attention", "attention"},
+    {"softmin", "softmax"},
+    {"sort", "argsort"},
+    {"stddev", "reduce"},
+    {"sum", "reduce"},
+    {"topk", "argsort"},
+    {"transpose", "strided_copy"},
+    {"var", "reduce"},
 };
 
 std::string content(const std::string& path) {
@@ -356,7 +394,44 @@ std::string document() {
   return text;
 }
 
+/// A block of code in a document, and the files that the heading above it names.
+struct Shown {
+  std::vector<std::string> files;
+  std::string code;
+};
+
+std::vector<Shown> shown_in(const std::string& document) {
+  std::vector<Shown> result;
+  std::vector<std::string> files;
+  bool inside = false;
+  std::istringstream lines(document);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("## ")) {
+      files.clear();
+      const std::regex path(R"([\w/]+\.(cpp|h|clh|cl))");
+      for (std::sregex_iterator match(line.begin(), line.end(), path), end; match != end; ++match) files.push_back(match->str());
+    } else if (line.starts_with("```")) {
+      inside = !inside;
+      if (inside) result.push_back({files, ""});
+    } else if (inside) {
+      result.back().code += line + '\n';
+    }
+  }
+  return result;
+}
+
 }  // namespace
+
+TEST_CASE("docs/adding-a-solver.md shows the files as they are") {
+  const auto all = shown_in(content(std::string(CLNET_SOURCE_DIR) + "/docs/adding-a-solver.md"));
+  CHECK(all.size() > 5);
+  for (const auto& [files, code] : all) {
+    INFO(code);
+    CHECK(std::any_of(files.begin(), files.end(), [&, &code = code](const auto& file) {
+      return content(std::string(CLNET_SOURCE_DIR) + "/" + file).find(code) != std::string::npos;
+    }));
+  }
+}
 
 TEST_CASE("docs/ops.md lists every operation as it is") {
   auto declared = clnet::test::declared_operations(CLNET_SOURCE_DIR);

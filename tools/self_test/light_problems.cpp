@@ -72,6 +72,24 @@ Problem reduce_problem(const Lines& lines, const Reducer& reducer) {
   return result;
 }
 
+Problem cumsum_problem(const Lines& lines) {
+  const Shape shape{lines.outer, lines.axis, lines.inner};
+  Problem result{.op = "cumsum",
+                 .name = "cumsum of " + to_string(shape) + " along 1",
+                 .inputs = {{shape}},
+                 .terms = static_cast<double>(lines.axis)};
+  result.run = [](const auto& t) { return std::vector{cumsum(t[0], 1)}; };
+  result.reference = [=](const auto& v) {
+    Values y(v[0].size());
+    lines.each([&](auto o, auto i) {
+      double sum = 0;
+      for (std::int64_t a = 0; a < lines.axis; ++a) y[lines(o, a, i)] = sum += v[0][lines(o, a, i)];
+    });
+    return std::vector<Values>{y};
+  };
+  return result;
+}
+
 Problem argmax_problem(const Lines& lines) {
   const Shape shape{lines.outer, lines.axis, lines.inner};
   Problem result{
@@ -399,6 +417,8 @@ std::vector<Problem> make_row_problems(bool full) {
                               cross_entropy_problem(50, 40, false),
                               cross_entropy_problem(50, 40, true),
                               index_add_problem(20, 24, 100),
+                              cumsum_problem({20, 130, 1}),
+                              cumsum_problem({3, 50, 20}),
                               argmax_problem({20, 130, 1}),
                               argmax_problem({3, 50, 20}),
                               transpose_problem({3, 40, 33}, true),
@@ -417,6 +437,7 @@ std::vector<Problem> make_row_problems(bool full) {
       for (const auto& reducer : reducers)
         if (reducer.start != 1) result.push_back(reduce_problem(lines, reducer));
       result.push_back(argmax_problem(lines));
+      result.push_back(cumsum_problem(lines));
     }
     result.push_back(batch_norm_problem({2, 3, 5000}));
     result.push_back(batch_norm_problem({64, 200, 1}));

@@ -34,6 +34,8 @@ CLNET_API Activation Hardswish();
 CLNET_API Activation Hardsigmoid();
 CLNET_API Activation Softplus();
 CLNET_API Activation Softmax(int dim);
+/// Over the channels of images {batch, channels, height, width} or {channels, height, width}.
+CLNET_API Activation Softmax2d();
 CLNET_API Activation LogSoftmax(int dim);
 CLNET_API Activation Softmin(int dim);
 CLNET_API Activation ReLU6();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "clnet/export.h"
 #include "clnet/nn/module.h"
@@ -51,6 +52,37 @@ class CLNET_API AvgPool2d : public Pool {
 class CLNET_API AvgPool3d : public Pool {
  public:
   explicit AvgPool3d(Triple kernel_size, const AvgPool3dOptions& options = {});
+};
+
+/// What the layers of unpooling have in common: they are called with what max_pool2d_with_indices() and its like give.
+class CLNET_API Unpool : public Module {
+ public:
+  Tensor operator()(const Tensor& x, const Tensor& indices) {
+    return called(*this, [&](auto& self) { return self.function_(x, indices); });
+  }
+  using Module::operator();
+  std::string kind() const override { return kind_; }
+
+ protected:
+  using Function = std::function<Tensor(const Tensor& x, const Tensor& indices)>;
+  Unpool(std::string kind, Function function) : kind_(std::move(kind)), function_(std::move(function)) {}
+
+ private:
+  std::string kind_;
+  Function function_;
+};
+
+class CLNET_API MaxUnpool1d : public Unpool {
+ public:
+  explicit MaxUnpool1d(std::int64_t kernel_size, const MaxUnpool1dOptions& options = {});
+};
+class CLNET_API MaxUnpool2d : public Unpool {
+ public:
+  explicit MaxUnpool2d(Pair kernel_size, const MaxUnpool2dOptions& options = {});
+};
+class CLNET_API MaxUnpool3d : public Unpool {
+ public:
+  explicit MaxUnpool3d(Triple kernel_size, const MaxUnpool3dOptions& options = {});
 };
 
 class CLNET_API LPPool1d : public Pool {

@@ -22,15 +22,53 @@ struct AvgPool2dProblem {
   std::int64_t divisor = 0;  ///< 0: the number of elements
 };
 
-void lower_pool(const AvgPool2dProblem& p, exec::Recorder& recorder, bool by_rows) {
+void lower_direct(const AvgPool2dProblem& p, exec::Recorder& recorder) {
   const auto& windows = p.windows;
   const auto height = p.backward ? windows.h : windows.out_h, width = p.backward ? windows.w : windows.out_w;
   const std::string_view name = p.backward ? "avg_pool2d_backward" : "avg_pool2d";
   auto& launch = recorder.kernel(name, name).in(p.backward ? "g" : "x", p.from).out(p.backward ? "dx" : "y", p.to);
   if (p.include_pad) launch.define("INCLUDE_PAD", 1);
   if (p.divisor != 0) launch.define("DIVISOR_OVERRIDE", p.divisor);
-  const auto rows = by_rows ? pool_rows(p.planes, height, recorder.device()) : 0;
-  launch_pool(launch, windows, p.planes, height, width, rows);
+  launch_pool(launch, windows, p.planes, height, width, 0);
+  recorder.epilogue(launch, 1, p.planes * height * width);
+}
+
+/// Results of a row that avg_pool2d_windows_cpu.cl makes at a time, and the columns that they see.
+struct Block {
+  std::int64_t results = 0, columns = 0;
+};
+Block block_of(const AvgPool2dProblem& p, const DeviceInfo& device) {
+  const auto& windows = p.windows;
+  const auto room = std::min<std::int64_t>(4096, static_cast<std::int64_t>(device.local_memory) / 32);
+  if (p.backward) return {std::min(windows.w, room), 0};
+  if (windows.w <= room) return {std::min(windows.out_w, room), windows.w};
+  // The last of them may begin and end between columns.
+  const auto results =
+      windows.adaptive ? (room - 2) * windows.out_w / windows.w : (room - windows.kernel.width) / windows.stride.width + 1;
+  const bool fits = windows.adaptive || windows.kernel.width <= room;
+  return {fits ? std::min({results, windows.out_w, room}) : 0, room};
+}
+
+std::optional<std::string> rejects_windows(const AvgPool2dProblem& p, const DeviceInfo& device) {
+  if (auto refusal = needs_vector_cpu(device)) return refusal;
+  if (block_of(p, device).results < 1) return "a row of a window does not fit into local memory";
+  return std::nullopt;
+}
+
+void lower_windows(const AvgPool2dProblem& p, exec::Recorder& recorder) {
+  const auto& device = recorder.device();
+  const auto& windows = p.windows;
+  const auto height = p.backward ? windows.h : windows.out_h, width = p.backward ? windows.w : windows.out_w;
+  const auto block = block_of(p, device);
+  const auto lanes = vector_width(device);
+  auto& launch = recorder.kernel("avg_pool2d_windows_cpu", "avg_pool2d_windows_cpu").in("x", p.from).out("y", p.to);
+  if (p.backward) launch.define("BACKWARD", 1);
+  if (p.include_pad) launch.define("INCLUDE_PAD", 1);
+  if (p.divisor != 0) launch.define("DIVISOR_OVERRIDE", p.divisor);
+  launch_pool(launch.define("VW", lanes), windows, p.planes, height, width, pool_rows(p.planes, height, device), false);
+  launch.arg(block.results)
+      .local_memory(static_cast<std::size_t>(block.columns + lanes) * 4)
+      .local_memory(static_cast<std::size_t>(block.results + lanes) * 4);
   recorder.epilogue(launch, 1, p.planes * height * width);
 }
 
@@ -89,10 +127,8 @@ void lower_strips(const AvgPool2dProblem& p, exec::Recorder& recorder) {
 exec::SolverList<AvgPool2dProblem> make_solvers(std::string_view op) {
   return {op,
           {{"strips_cpu", rejects_strips, lower_strips},
-           {"rows_cpu", [](const AvgPool2dProblem&, const DeviceInfo& device) { return needs_vector_cpu(device); },
-            [](const AvgPool2dProblem& p, exec::Recorder& recorder) { lower_pool(p, recorder, true); }},
-           {"direct", exec::accepts_everything<AvgPool2dProblem>,
-            [](const AvgPool2dProblem& p, exec::Recorder& recorder) { lower_pool(p, recorder, false); }}}};
+           {"windows_cpu", rejects_windows, lower_windows},
+           {"direct", exec::accepts_everything<AvgPool2dProblem>, lower_direct}}};
 }
 
 const auto forward_solvers = make_solvers("avg_pool2d");

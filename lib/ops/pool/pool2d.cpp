@@ -96,11 +96,11 @@ void define_windows(exec::Launch& launch, const PoolWindows& p) {
 }
 
 bool launch_pool(exec::Launch& launch, const PoolWindows& p, std::int64_t planes, std::int64_t height, std::int64_t width,
-                 std::int64_t rows) {
+                 std::int64_t rows, bool unroll) {
   launch.args({planes, rows, p.h, p.w, p.out_h, p.out_w});
   if (p.adaptive) launch.define("ADAPTIVE", 1);
   // Large windows gain nothing from unrolling, and global pooling would make a program per image size.
-  const bool fixed = rows > 0 && few_taps(p);
+  const bool fixed = unroll && rows > 0 && few_taps(p);
   if (fixed) {
     define_windows(launch, p);
   } else {

@@ -1,10 +1,11 @@
+#include "lib/ops/reduce/cumsum.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
-#include "lib/exec/record/recorder.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
 
@@ -13,6 +14,30 @@ namespace clnet {
 namespace ops {
 
 namespace {
+
+/// A line per work-item.
+void lower_direct(const CumsumProblem& p, exec::Recorder& recorder) {
+  // No more steps at once than llvmpipe's loops reach.
+  constexpr std::int64_t most = 50000;
+  const bool parts = p.length > most;
+  const auto state = parts ? recorder.temporary({Shape{p.lines, 2}, Dtype::f32}) : p.y;
+  for (std::int64_t begin = 0; begin < p.length; begin += most) {
+    auto& launch = recorder.kernel("cumsum_direct", "cumsum_direct").in("x", p.x);
+    const auto written = [&](const char* name, exec::Ref to) { begin == 0 ? launch.out(name, to) : launch.inout(name, to); };
+    written("y", p.y);
+    if (parts) {
+      launch.define("PARTS", 1);
+      written("state", state);
+    }
+    launch.args({p.lines, p.length, p.inner}).arg(p.backwards).args({begin, std::min(begin + most, p.length)});
+    launch.range({p.lines}, {64}).detail(fmt::format("{} x {}", p.lines, p.length));
+  }
+}
+
+const exec::SolverList<CumsumProblem> solvers{
+    "cumsum",
+    {{"gpu", rejects_cumsum_gpu, lower_cumsum_gpu, declines_cumsum_gpu, configs_cumsum_gpu, exec::MadeFor::gpus},
+     {"direct", exec::accepts_everything<CumsumProblem>, lower_direct}}};
 
 class Cumsum : public Op {
  public:
@@ -35,27 +60,13 @@ class Cumsum : public Op {
 
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
+    if (shape.numel() == 0) return;
     const int dim = shape.normalize(dim_);
-    std::int64_t lines = 1, inner = 1;
+    CumsumProblem p{recorder.input(0), recorder.output(), 1, shape[dim], 1, backwards_};
     for (int d = 0; d < shape.rank(); ++d)
-      if (d != dim) lines *= shape[d];
-    for (int d = dim + 1; d < shape.rank(); ++d) inner *= shape[d];
-    // No more steps at once than llvmpipe's loops reach.
-    constexpr std::int64_t most = 50000;
-    const auto length = shape[dim];
-    const bool parts = length > most;
-    const auto state = parts ? recorder.temporary({Shape{lines, 2}, Dtype::f32}) : recorder.output();
-    for (std::int64_t begin = 0; begin < length; begin += most) {
-      auto& launch = recorder.kernel("cumsum_direct", "cumsum_direct").in("x", recorder.input(0));
-      const auto written = [&](const char* name, exec::Ref to) { begin == 0 ? launch.out(name, to) : launch.inout(name, to); };
-      written("y", recorder.output());
-      if (parts) {
-        launch.define("PARTS", 1);
-        written("state", state);
-      }
-      launch.args({lines, length, inner}).arg(backwards_).args({begin, std::min(begin + most, length)});
-      launch.range({lines}, {64}).detail(to_string(shape));
-    }
+      if (d != dim) p.lines *= shape[d];
+    for (int d = dim + 1; d < shape.rank(); ++d) p.inner *= shape[d];
+    solvers.lower(p, recorder.device(), recorder);
   }
 
  private:

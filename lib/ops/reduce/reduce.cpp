@@ -179,7 +179,11 @@ class ArgReduce : public Op {
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
     const int dim = shape.normalize(dim_);
-    ArgReduceProblem problem{.greatest = greatest_, .x = recorder.input(0), .y = recorder.output(), .reduce = shape[dim]};
+    ArgReduceProblem problem{.greatest = greatest_,
+                             .x = recorder.input(0),
+                             .y = recorder.output(),
+                             .reduce = shape[dim],
+                             .dtype = recorder.spec(recorder.input(0)).dtype};
     for (int d = 0; d < dim; ++d) problem.outer *= shape[d];
     for (int d = dim + 1; d < shape.rank(); ++d) problem.inner *= shape[d];
     record_arg_reduce(problem, recorder);

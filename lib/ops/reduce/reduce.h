@@ -37,6 +37,7 @@ struct ArgReduceProblem {
   bool greatest = true;
   exec::Ref x, y;
   std::int64_t outer = 1, reduce = 1, inner = 1;
+  Dtype dtype = Dtype::f32;
 };
 void record_arg_reduce(const ArgReduceProblem& problem, exec::Recorder& recorder);
 

@@ -167,31 +167,75 @@ const exec::SolverList<ReduceProblem> solvers{"reduce",
 // ---- Indices
 // -------------------------------------------------------------------------------------------------------------------
 
+/// Where the first stage puts the best of each chunk, and its place: that of the only one is the result.
+struct ArgPartials {
+  Ref best, where;
+};
+ArgPartials arg_partials(const ArgReduceProblem& problem, std::int64_t chunks, Recorder& recorder) {
+  const auto items = problem.outer * chunks * problem.inner;
+  const Ref best = recorder.temporary({{items}, accumulator(problem.dtype)});
+  return {best, chunks > 1 ? recorder.temporary({{items}, Dtype::i32}) : problem.y};
+}
+
+void lower_arg_finish(const ArgReduceProblem& problem, const ArgPartials& partials, std::int64_t chunks, Recorder& recorder) {
+  if (chunks == 1) return;
+  const auto outputs = problem.outer * problem.inner;
+  recorder.kernel("arg_reduce", "arg_finish")
+      .define("FINISH", 1)
+      .define("GREATEST", problem.greatest ? 1 : 0)
+      .in("best", partials.best)
+      .in("where", partials.where)
+      .out("y", problem.y)
+      .args({outputs, problem.inner, chunks})
+      .range({outputs}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
+}
+
+std::string arg_text(const ArgReduceProblem& problem) {
+  return fmt::format("[{}, {}, {}]", problem.outer, problem.reduce, problem.inner);
+}
+
+std::optional<std::string> arg_cpu_rejects(const ArgReduceProblem& problem, const DeviceInfo& device) {
+  if (!device.prefers_vector_kernels) return "one work-item for many elements is for CPUs with vectors";
+  if (!is_floating(problem.dtype)) return "it is of integers";
+  if (problem.inner != 1) return "what is compared does not lie in one piece";
+  return std::nullopt;
+}
+
+void arg_cpu_lower(const ArgReduceProblem& problem, Recorder& recorder) {
+  const auto& device = recorder.device();
+  const std::int64_t width = vector_width(device), tasks = std::int64_t{4} * device.compute_units;
+  constexpr std::int64_t task_elements = 16384;
+  const auto wanted_tasks = std::clamp<std::int64_t>(problem.outer * problem.reduce / task_elements, 1, tasks);
+  std::int64_t chunk = 0;
+  const auto chunks = divide(problem.reduce, 64 * width, ceil_div(wanted_tasks, std::max<std::int64_t>(problem.outer, 1)), chunk);
+  const auto partials = arg_partials(problem, chunks, recorder);
+  const auto outputs = problem.outer * chunks, per_item = std::max<std::int64_t>(1, ceil_div(outputs, wanted_tasks));
+  recorder.kernel("arg_reduce_cpu", "arg_rows")
+      .define("GREATEST", problem.greatest ? 1 : 0)
+      .define("VW", width)
+      .in("x", problem.x)
+      .out("best", partials.best)
+      .out("where", partials.where)
+      .args({outputs, problem.reduce, chunk, chunks, per_item})
+      .range({ceil_div(outputs, per_item)}, {1})
+      .detail(arg_text(problem));
+  lower_arg_finish(problem, partials, chunks, recorder);
+}
+
 void lower_arg_chunks(const ArgReduceProblem& problem, std::int64_t wanted, Recorder& recorder) {
   std::int64_t chunk = 0;
-  const auto chunks = divide(problem.reduce, 1, wanted, chunk);
-  const auto items = problem.outer * chunks * problem.inner, outputs = problem.outer * problem.inner;
-  const auto group = std::min<std::int64_t>(64, group_size(recorder.device()));
-  const Ref best = recorder.temporary({{items}, accumulator(recorder.spec(problem.x).dtype)});
-  const Ref where = chunks > 1 ? recorder.temporary({{items}, Dtype::i32}) : problem.y;
+  const auto chunks = divide(problem.reduce, 1, wanted, chunk), items = problem.outer * chunks * problem.inner;
+  const auto partials = arg_partials(problem, chunks, recorder);
   recorder.kernel("arg_reduce", "arg_chunks")
       .define("FINISH", 0)
       .define("GREATEST", problem.greatest ? 1 : 0)
       .in("x", problem.x)
-      .out("best", best)
-      .out("where", where)
+      .out("best", partials.best)
+      .out("where", partials.where)
       .args({items, problem.reduce, problem.inner, chunk, chunks})
-      .range({items}, {group})
-      .detail(fmt::format("[{}, {}, {}]", problem.outer, problem.reduce, problem.inner));
-  if (chunks == 1) return;
-  recorder.kernel("arg_reduce", "arg_finish")
-      .define("FINISH", 1)
-      .define("GREATEST", problem.greatest ? 1 : 0)
-      .in("best", best)
-      .in("where", where)
-      .out("y", problem.y)
-      .args({outputs, problem.inner, chunks})
-      .range({outputs}, {group});
+      .range({items}, {std::min<std::int64_t>(64, group_size(recorder.device()))})
+      .detail(arg_text(problem));
+  lower_arg_finish(problem, partials, chunks, recorder);
 }
 
 void arg_chunked_lower(const ArgReduceProblem& problem, Recorder& recorder) {
@@ -203,7 +247,8 @@ void arg_chunked_lower(const ArgReduceProblem& problem, Recorder& recorder) {
 
 const exec::SolverList<ArgReduceProblem> arg_solvers{
     "arg_reduce",
-    {{"chunked", exec::accepts_everything<ArgReduceProblem>, arg_chunked_lower},
+    {{"cpu", arg_cpu_rejects, arg_cpu_lower},
+     {"chunked", exec::accepts_everything<ArgReduceProblem>, arg_chunked_lower},
      {"direct", exec::accepts_everything<ArgReduceProblem>, [](const ArgReduceProblem& problem, Recorder& recorder) {
         lower_arg_chunks(problem, ceil_div(problem.reduce, 32768), recorder);
       }}}};

@@ -18,6 +18,9 @@ inline std::vector<Case> cumsum_cases() {
   add({7}, 0);
   add({1}, 0);
   for (int dim : {0, 1, 2}) add({3, 5, 70}, dim);
+  // Tiles of a work-group that are full, and a rest.
+  add({2, 2300}, 1);
+  add({2, 1030, 3}, 1);
   return cases;
 }
 

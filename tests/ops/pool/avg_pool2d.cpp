@@ -1,7 +1,11 @@
 #include "tests/cases/pool/avg_pool2d.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+#include <utility>
 
+#include "lib/exec/choose/solver.h"
 #include "tests/ops/check.h"
 
 namespace clnet::testing {
@@ -24,6 +28,30 @@ TEST_CASE("windows of more elements than an int counts are averaged over their n
   CHECK(y.item<float>() == Approx(1.0 / 46342 / 46342));
   CHECK(gradients(y, {x})[0].item<float>() == Approx(1.0 / 46342 / 46342));
   CHECK(avg_pool1d(ones({1, 1, 1}), 1 << 29, {.padding = 1 << 28, .count_include_pad = false}).item<float>() == 1);
+}
+
+TEST_CASE("rows of more than lies in local memory are averaged in blocks") {
+  manual_seed(8);
+  const auto compared = [](const Shape& shape, const std::function<Tensor(const Tensor&)>& pool) {
+    const Tensor x = rand(shape).detach(), weights = rand(pool(x).shape()).detach();
+    const auto values = [&] {
+      const Tensor y = pool(x);
+      return concat({flatten(y, 0), flatten(gradients(sum(y * weights), {x})[0], 0)}, 0).to_vector<float>();
+    };
+    const auto got = values();
+    const exec::ForceSolver direct("avg_pool2d", "direct"), back("avg_pool2d_backward", "direct");
+    const auto want = values();
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < want.size(); ++i)
+      if (!(std::abs(got[i] - want[i]) <= 1e-5F * std::abs(want[i]) + 1e-7F)) ++wrong;
+    CHECK(wrong == 0);
+  };
+  compared({1, 2, 2, 9001}, [](const Tensor& x) { return avg_pool2d(x, {2, 5}, {.stride = Pair(1, 3), .padding = {0, 2}}); });
+  compared({1, 2, 2, 20000}, [](const Tensor& x) { return avg_pool2d(x, {1, 3000}, {.stride = Pair(1, 1000)}); });
+  // A window that fits no block: another solver has it.
+  compared({1, 1, 1, 20000}, [](const Tensor& x) { return avg_pool2d(x, {1, 7000}, {.stride = Pair(1, 6000)}); });
+  for (const auto& [w, out] : {std::pair{9001, 1200}, {9001, 10000}, {4500, 9100}, {9001, 2}})
+    compared({1, 1, 3, w}, [out = out](const Tensor& x) { return adaptive_avg_pool2d(x, {2, out}); });
 }
 
 TEST_CASE("avg_pool2d refuses what does not fit") {

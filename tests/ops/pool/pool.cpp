@@ -78,6 +78,21 @@ TEST_CASE("max_unpool puts elements where they were, and takes their gradients f
   }
 }
 
+TEST_CASE("layers of unpooling are called with places") {
+  const auto x = Tensor::from<float>({1, 5, 2, 7, 3, 4}, {1, 1, 6});
+  const auto [y, indices] = max_pool1d_with_indices(x, 2);
+  nn::MaxUnpool1d line{2};
+  CHECK(line(y, indices).to_vector<float>() == std::vector<float>{0, 5, 0, 7, 0, 4});
+  CHECK(line.kind() == "MaxUnpool1d(kernel_size=2, stride=2, padding=0)");
+  CHECK_THROWS_AS(line(y), Unsupported);
+  const auto planes = max_pool2d_with_indices(reshape(x, {1, 1, 2, 3}), {2, 1});
+  nn::MaxUnpool2d plane{{2, 1}};
+  CHECK(plane(planes.y, planes.indices).to_vector<float>() == std::vector<float>{0, 5, 0, 7, 0, 4});
+  const auto volumes = max_pool3d_with_indices(reshape(x, {1, 1, 1, 2, 3}), {1, 2, 3});
+  nn::MaxUnpool3d volume{{1, 2, 3}};
+  CHECK(volume(volumes.y, volumes.indices).to_vector<float>() == std::vector<float>{0, 0, 0, 7, 0, 0});
+}
+
 TEST_CASE("max_unpool: the last of several stays, what lies outside is left out") {
   const auto x = Tensor::from<float>({1, 2, 3, 4}, {1, 1, 4});
   const auto at = Tensor::from<std::int64_t>({5, 0, -1, 0}, {1, 1, 4}),

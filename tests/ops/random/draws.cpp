@@ -199,6 +199,13 @@ TEST_CASE("gumbel_softmax chooses as softmax says") {
   CHECK_THROWS_AS(gumbel_softmax(logits, 1, false, 1), ShapeError);
 }
 
+TEST_CASE("Softmax2d is over channels") {
+  const Tensor x = randn({2, 3, 4, 5});
+  CHECK(nn::Softmax2d()(x).to_vector<float>() == softmax(x, 1).to_vector<float>());
+  CHECK(nn::Softmax2d()(x[1]).to_vector<float>() == softmax(x[1], 0).to_vector<float>());
+  CHECK_THROWS_WITH(nn::Softmax2d()(zeros({3, 4})), Catch::Contains("Softmax2d: ") && Catch::Contains("is no image"));
+}
+
 TEST_CASE("layers of activations and dropping") {
   manual_seed(22);
   const Tensor x = Tensor::from<float>({-4, -1, 0.25F, 7}, {2, 2});

@@ -7,6 +7,6 @@
 using namespace clnet;
 using namespace clnet::testing;
 
-TEST_CASE("cumsum") { check(cumsum_cases()); }
+TEST_CASE("cumsum") { check(cumsum_cases(), {"cumsum"}); }
 
 TEST_CASE("cumsum refuses wrong dimensions") { CHECK_THROWS_AS(cumsum(zeros({2, 3}), 2), ShapeError); }

@@ -1,5 +1,6 @@
 #include "tests/cases/reduce/reduce.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <random>
@@ -86,6 +87,21 @@ TEST_CASE("NaN goes through sums and extrema, and is the first largest and small
     CHECK(argmin(x, 0).item<std::int64_t>() == 1);
     CHECK(argmax(Tensor::from({1.f, 5.f, 5.f}), 0).item<std::int64_t>() == 1);
     CHECK(argmin(zeros({1000}), 0).item<std::int64_t>() == 0);
+    CHECK(argmax(zeros({0, 5}), 1).to_vector<std::int64_t>().empty());
+    // Many equal values, and NaN, on all lanes of vectors, in rows of chunks and a rest.
+    manual_seed(9);
+    const Tensor few = cast(randint(0, 1000, {3, 69999}), Dtype::f32), some = where(less(few, 1.0), nan_value, few);
+    for (const auto& rows : {few, some}) {
+      const auto values = rows.to_vector<float>();
+      const auto greatest = argmax(rows, 1).to_vector<std::int64_t>(), least = argmin(rows, 1).to_vector<std::int64_t>();
+      for (std::int64_t row = 0; row < 3; ++row) {
+        const auto first = values.begin() + row * 69999, last = first + 69999;
+        const auto wrong = std::find_if(first, last, [](float value) { return std::isnan(value); });
+        const auto at = [&](auto found) { return (wrong == last ? found : wrong) - first; };
+        CHECK(greatest[static_cast<std::size_t>(row)] == at(std::max_element(first, last)));
+        CHECK(least[static_cast<std::size_t>(row)] == at(std::min_element(first, last)));
+      }
+    }
   });
 }
 
