@@ -1,9 +1,7 @@
 // Average pooling and its gradient for CPUs, strides 1 and 2, no dilation: a row of sums down the windows, then sums along it, in whole
 // vectors. A work-item makes `strips` of `rows` rows, of one plane after the other. BACKWARD: x are gradients {out_h, out_w}, y those
 // of the input {h, w}.
-#include "vector.clh"
-#include "epilogue.clh"
-#include "avg_pool2d.clh"
+#include "avg_pool2d_cpu.clh"
 
 #ifdef BACKWARD
 #define SOURCE_H out_h
@@ -41,8 +39,6 @@
 #else
 #define FINAL SHARE
 #endif
-
-#define AT(p) (*(local any_vector *)(p))
 
 // WHOLE: rows are whole vectors and stored at once, else by way of `made`, where they lie in one piece.
 #ifdef WHOLE
@@ -203,10 +199,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void avg_pool2d_cpu(IN(x),
 #endif
     }
 #ifndef WHOLE
-    const int to = (plane * RESULT_H + row0) * RESULT_W, count = (row1 - row0) * RESULT_W;
-    int i = 0;
-    for (; i + VW <= count; i += VW) VSTORE(y, to + i, VEPILOGUE(AT(made + i), to + i, 0, 0));
-    SELDOM for (; i < count; ++i) STORE(y, to + i, EPILOGUE(made[i], to + i, 0));
+    PUT_BLOCK((plane * RESULT_H + row0) * RESULT_W, made, (row1 - row0) * RESULT_W);
 #endif
   }
 }

@@ -1,19 +1,7 @@
 // Average pooling and its gradient for CPUs, windows of any size: the sums down a window's rows in whole vectors, then those along it. A
 // work-item makes `rows` rows of a plane, each in blocks of `most` results that local memory has room for. BACKWARD: x are gradients
 // {out_h, out_w}, y those of the input {h, w}.
-#include "vector.clh"
-#include "epilogue.clh"
-#include "avg_pool2d.clh"
-
-#define AT(p) (*(local any_vector *)(p))
-
-// y[to..] = `count` values of a block.
-#define PUT_BLOCK(to, made, count)                                                                   \
-  do {                                                                                               \
-    int i = 0;                                                                                       \
-    for (; i + VW <= (count); i += VW) VSTORE(y, (to) + i, VEPILOGUE(AT((made) + i), (to) + i, 0, 0)); \
-    SELDOM for (; i < (count); ++i) STORE(y, (to) + i, EPILOGUE((made)[i], (to) + i, 0));            \
-  } while (0)
+#include "avg_pool2d_cpu.clh"
 
 #ifdef BACKWARD
 // Adds `value` to made[first..end - 1].

@@ -1,12 +1,5 @@
-// The index of the first largest (smallest) element of x[outer][reduce][inner] along its middle dimension. A NaN counts as the
-// largest (smallest); the first one is taken.
-#include "clnet.clh"
-
-#if GREATEST
-#define BETTER(b, a) ((b) > (a) || ((b) != (b) && (a) == (a)))
-#else
-#define BETTER(b, a) ((b) < (a) || ((b) != (b) && (a) == (a)))
-#endif
+// The index of the first largest (smallest) element of x[outer][reduce][inner] along its middle dimension.
+#include "arg_reduce.clh"
 
 #if !FINISH
 // Of each chunk: the value and where it is.

@@ -1,14 +1,7 @@
 // The index of the first largest (smallest) element of each chunk of a row of floats, in explicit vectors: of each lane the best so far and
-// where it was. NaN as in arg_reduce.cl, which also takes the best of the chunks.
+// where it was. arg_reduce.cl takes the best of the chunks.
 #include "vector.clh"
-
-#if GREATEST
-#define BETTER(b, a) ((b) > (a) || ((b) != (b) && (a) == (a)))
-#define VBETTER(b, a) (((b) > (a)) | (((b) != (b)) & ((a) == (a))))
-#else
-#define BETTER(b, a) ((b) < (a) || ((b) != (b) && (a) == (a)))
-#define VBETTER(b, a) (((b) < (a)) | (((b) != (b)) & ((a) == (a))))
-#endif
+#include "arg_reduce.clh"
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void arg_rows(IN(x), OUT(best), OUT(where), const int outputs, const int reduce,
                                                                     const int chunk, const int chunks, const int outputs_per_item) {
@@ -25,7 +18,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void arg_rows(IN(x), OUT(b
       VINT places = from + lane;
       for (i += VW; i + VW <= to; i += VW) {
         const VFLOAT candidates = VLOAD(x, first + i);
-        const VINT better = VBETTER(candidates, values);
+        const VINT better = BETTER(candidates, values);
         values = select(values, candidates, better);
         places = select(places, i + lane, better);
       }

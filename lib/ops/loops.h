@@ -8,7 +8,10 @@
 
 namespace clnet::ops {
 
-/// Throws Unsupported, naming the operation, where the device would leave loops of so many iterations early.
+/// Whether the device would leave loops of so many iterations early.
+bool leaves_loops(std::int64_t iterations, const DeviceInfo& device);
+
+/// Throws Unsupported, naming the operation, where it would.
 void require_loops(std::string_view op, std::int64_t iterations, const DeviceInfo& device);
 
 }  // namespace clnet::ops

@@ -20,17 +20,31 @@ struct AvgPool2dProblem {
   PoolWindows windows;
   bool include_pad = true, backward = false;
   std::int64_t divisor = 0;  ///< 0: the number of elements
+
+  std::int64_t height() const { return backward ? windows.h : windows.out_h; }
+  std::int64_t width() const { return backward ? windows.w : windows.out_w; }
+  std::int64_t results() const { return planes * height() * width(); }
 };
 
-void lower_direct(const AvgPool2dProblem& p, exec::Recorder& recorder) {
-  const auto& windows = p.windows;
-  const auto height = p.backward ? windows.h : windows.out_h, width = p.backward ? windows.w : windows.out_w;
-  const std::string_view name = p.backward ? "avg_pool2d_backward" : "avg_pool2d";
-  auto& launch = recorder.kernel(name, name).in(p.backward ? "g" : "x", p.from).out(p.backward ? "dx" : "y", p.to);
+/// With what all kernels need to know to divide.
+exec::Launch& launch_of(const AvgPool2dProblem& p, exec::Recorder& recorder, std::string_view kernel) {
+  auto& launch = recorder.kernel(kernel, kernel);
   if (p.include_pad) launch.define("INCLUDE_PAD", 1);
   if (p.divisor != 0) launch.define("DIVISOR_OVERRIDE", p.divisor);
-  launch_pool(launch, windows, p.planes, height, width, 0);
-  recorder.epilogue(launch, 1, p.planes * height * width);
+  return launch;
+}
+/// The same for the kernels for CPUs, which have both directions and vectors.
+exec::Launch& launch_on_cpu(const AvgPool2dProblem& p, exec::Recorder& recorder, std::string_view kernel) {
+  auto& launch = launch_of(p, recorder, kernel).define("VW", vector_width(recorder.device())).in("x", p.from).out("y", p.to);
+  if (p.backward) launch.define("BACKWARD", 1);
+  return launch;
+}
+
+void lower_direct(const AvgPool2dProblem& p, exec::Recorder& recorder) {
+  auto& launch = launch_of(p, recorder, p.backward ? "avg_pool2d_backward" : "avg_pool2d");
+  launch.in(p.backward ? "g" : "x", p.from).out(p.backward ? "dx" : "y", p.to);
+  launch_pool(launch, p.windows, p.planes, p.height(), p.width(), 0);
+  recorder.epilogue(launch, 1, p.results());
 }
 
 /// Results of a row that avg_pool2d_windows_cpu.cl makes at a time, and the columns that they see.
@@ -57,19 +71,14 @@ std::optional<std::string> rejects_windows(const AvgPool2dProblem& p, const Devi
 
 void lower_windows(const AvgPool2dProblem& p, exec::Recorder& recorder) {
   const auto& device = recorder.device();
-  const auto& windows = p.windows;
-  const auto height = p.backward ? windows.h : windows.out_h, width = p.backward ? windows.w : windows.out_w;
   const auto block = block_of(p, device);
   const auto lanes = vector_width(device);
-  auto& launch = recorder.kernel("avg_pool2d_windows_cpu", "avg_pool2d_windows_cpu").in("x", p.from).out("y", p.to);
-  if (p.backward) launch.define("BACKWARD", 1);
-  if (p.include_pad) launch.define("INCLUDE_PAD", 1);
-  if (p.divisor != 0) launch.define("DIVISOR_OVERRIDE", p.divisor);
-  launch_pool(launch.define("VW", lanes), windows, p.planes, height, width, pool_rows(p.planes, height, device), false);
+  auto& launch = launch_on_cpu(p, recorder, "avg_pool2d_windows_cpu");
+  launch_pool(launch, p.windows, p.planes, p.height(), p.width(), pool_rows(p.planes, p.height(), device), false);
   launch.arg(block.results)
       .local_memory(static_cast<std::size_t>(block.columns + lanes) * 4)
       .local_memory(static_cast<std::size_t>(block.results + lanes) * 4);
-  recorder.epilogue(launch, 1, p.planes * height * width);
+  recorder.epilogue(launch, 1, p.results());
 }
 
 /// What a work-item of avg_pool2d_cpu.cl takes at a time, and has in local memory.
@@ -79,12 +88,11 @@ struct Strips {
 };
 Strips cut(const AvgPool2dProblem& p, const DeviceInfo& device) {
   const auto& windows = p.windows;
-  const auto height = p.backward ? windows.h : windows.out_h, width = p.backward ? windows.w : windows.out_w;
   const auto lanes = vector_width(device), margin = 2 * (lanes + windows.kernel.width);
   Strips s;
-  s.rows = std::min(height, lanes / std::gcd(width, lanes));
+  s.rows = std::min(p.height(), lanes / std::gcd(p.width(), lanes));
   s.pitch = std::max(windows.w, windows.out_w) + margin;
-  s.floats = 3 * s.pitch + s.rows * width + margin;
+  s.floats = 3 * s.pitch + s.rows * p.width() + margin;
   return s;
 }
 
@@ -105,23 +113,19 @@ std::optional<std::string> rejects_strips(const AvgPool2dProblem& p, const Devic
 void lower_strips(const AvgPool2dProblem& p, exec::Recorder& recorder) {
   const auto& device = recorder.device();
   const auto& windows = p.windows;
-  const auto height = p.backward ? windows.h : windows.out_h, width = p.backward ? windows.w : windows.out_w;
   const auto s = cut(p, device);
-  const auto strips = p.planes * ceil_div(height, s.rows);
+  const auto strips = p.planes * ceil_div(p.height(), s.rows);
   const auto block = std::max<std::int64_t>(1, strips / (16 * static_cast<std::int64_t>(device.compute_units)));
-  auto& launch = recorder.kernel("avg_pool2d_cpu", "avg_pool2d_cpu").in("x", p.from).out("y", p.to);
-  if (p.backward) launch.define("BACKWARD", 1);
-  if (width % vector_width(device) == 0) launch.define("WHOLE", 1);
-  if (p.include_pad) launch.define("INCLUDE_PAD", 1);
-  if (p.divisor != 0) launch.define("DIVISOR_OVERRIDE", p.divisor);
-  define_windows(launch.define("VW", vector_width(device)), windows);
+  auto& launch = launch_on_cpu(p, recorder, "avg_pool2d_cpu");
+  if (p.width() % vector_width(device) == 0) launch.define("WHOLE", 1);
+  define_windows(launch, windows);
   launch.args({p.planes, s.rows, block, windows.h, windows.w, windows.out_h, windows.out_w, s.pitch})
       .local_memory(static_cast<std::size_t>(2 * s.pitch) * 4)
       .local_memory(static_cast<std::size_t>(s.pitch) * 4)
       .local_memory(static_cast<std::size_t>(s.floats - 3 * s.pitch) * 4)
       .range({ceil_div(strips, block)}, {1})
       .detail(windows.text(p.planes));
-  recorder.epilogue(launch, 1, p.planes * height * width);
+  recorder.epilogue(launch, 1, p.results());
 }
 
 exec::SolverList<AvgPool2dProblem> make_solvers(std::string_view op) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "lib/cl/quirks.h"
+#include "lib/ops/loops.h"
 #include "lib/ops/reduce/cumsum.h"
 #include "lib/ops/rows.h"
 
@@ -22,7 +22,7 @@ std::optional<std::string> rejects_cumsum_gpu(const CumsumProblem& p, const Devi
   const auto items = group_size(device);
   if (local_bytes(items, least) > static_cast<std::int64_t>(device.local_memory)) return "a tile does not fit into local memory";
   // All loops of a tile count, of which there are about ten for an element of an item.
-  if (10 * p.length / items > 65535 && ocl::has_quirk(device, "llvmpipe-loops")) return "its loops would be left early";
+  if (leaves_loops(10 * p.length / items, device)) return "its loops would be left early";
   return std::nullopt;
 }
 

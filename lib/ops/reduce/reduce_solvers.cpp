@@ -190,12 +190,19 @@ void lower_arg_finish(const ArgReduceProblem& problem, const ArgPartials& partia
       .range({outputs}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
 }
 
-std::string arg_text(const ArgReduceProblem& problem) {
-  return fmt::format("[{}, {}, {}]", problem.outer, problem.reduce, problem.inner);
+/// The first stage, of x[outer][reduce][inner] in chunks.
+Launch& arg_launch(const ArgReduceProblem& problem, const ArgPartials& partials, Recorder& recorder, std::string_view program,
+                   std::string_view function) {
+  return recorder.kernel(program, function)
+      .define("GREATEST", problem.greatest ? 1 : 0)
+      .in("x", problem.x)
+      .out("best", partials.best)
+      .out("where", partials.where)
+      .detail(fmt::format("[{}, {}, {}]", problem.outer, problem.reduce, problem.inner));
 }
 
 std::optional<std::string> arg_cpu_rejects(const ArgReduceProblem& problem, const DeviceInfo& device) {
-  if (!device.prefers_vector_kernels) return "one work-item for many elements is for CPUs with vectors";
+  if (auto refusal = needs_vectors(problem, device)) return refusal;
   if (!is_floating(problem.dtype)) return "it is of integers";
   if (problem.inner != 1) return "what is compared does not lie in one piece";
   return std::nullopt;
@@ -210,15 +217,10 @@ void arg_cpu_lower(const ArgReduceProblem& problem, Recorder& recorder) {
   const auto chunks = divide(problem.reduce, 64 * width, ceil_div(wanted_tasks, std::max<std::int64_t>(problem.outer, 1)), chunk);
   const auto partials = arg_partials(problem, chunks, recorder);
   const auto outputs = problem.outer * chunks, per_item = std::max<std::int64_t>(1, ceil_div(outputs, wanted_tasks));
-  recorder.kernel("arg_reduce_cpu", "arg_rows")
-      .define("GREATEST", problem.greatest ? 1 : 0)
+  arg_launch(problem, partials, recorder, "arg_reduce_cpu", "arg_rows")
       .define("VW", width)
-      .in("x", problem.x)
-      .out("best", partials.best)
-      .out("where", partials.where)
       .args({outputs, problem.reduce, chunk, chunks, per_item})
-      .range({ceil_div(outputs, per_item)}, {1})
-      .detail(arg_text(problem));
+      .range({ceil_div(outputs, per_item)}, {1});
   lower_arg_finish(problem, partials, chunks, recorder);
 }
 
@@ -226,15 +228,10 @@ void lower_arg_chunks(const ArgReduceProblem& problem, std::int64_t wanted, Reco
   std::int64_t chunk = 0;
   const auto chunks = divide(problem.reduce, 1, wanted, chunk), items = problem.outer * chunks * problem.inner;
   const auto partials = arg_partials(problem, chunks, recorder);
-  recorder.kernel("arg_reduce", "arg_chunks")
+  arg_launch(problem, partials, recorder, "arg_reduce", "arg_chunks")
       .define("FINISH", 0)
-      .define("GREATEST", problem.greatest ? 1 : 0)
-      .in("x", problem.x)
-      .out("best", partials.best)
-      .out("where", partials.where)
       .args({items, problem.reduce, problem.inner, chunk, chunks})
-      .range({items}, {std::min<std::int64_t>(64, group_size(recorder.device()))})
-      .detail(arg_text(problem));
+      .range({items}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
   lower_arg_finish(problem, partials, chunks, recorder);
 }
 
