@@ -27,36 +27,37 @@
 #define NEXT(value, before) (value)
 #endif
 
+// All is read before anything is written: a new state may lie where an old one does.
 #if RULE == SGD
 #define FORMULA(REAL, GET, PUT) value -= rate * slope;
 #elif RULE == SGD_MOMENTUM
-#define FORMULA(REAL, GET, PUT)                                                     \
-  const REAL momentum = beta1 * GET(m, m0, i) + slope;                              \
-  value -= rate * (nesterov ? slope + beta1 * momentum : momentum);                 \
-  PUT(new_m, new_m0, i, NEXT(momentum, GET(m, m0, i)));
+#define FORMULA(REAL, GET, PUT)                                     \
+  const REAL m_ = GET(m, m0, i);                                    \
+  const REAL momentum = beta1 * m_ + slope;                         \
+  value -= rate * (nesterov ? slope + beta1 * momentum : momentum); \
+  PUT(new_m, new_m0, i, NEXT(momentum, m_));
 #elif RULE == ADAM
-#define FORMULA(REAL, GET, PUT)                                                     \
-  const REAL mean = beta1 * GET(m, m0, i) + (1.0f - beta1) * slope;                 \
-  const REAL mean_square = beta2 * GET(v, v0, i) + (1.0f - beta2) * slope * slope;  \
-  value -= rate * mean / (sqrt(mean_square) * second_scale + eps);                  \
-  PUT(new_m, new_m0, i, NEXT(mean, GET(m, m0, i)));                                                      \
-  PUT(new_v, new_v0, i, NEXT(mean_square, GET(v, v0, i)));
+#define FORMULA(REAL, GET, PUT)                                           \
+  const REAL m_ = GET(m, m0, i), v_ = GET(v, v0, i);                      \
+  const REAL mean = beta1 * m_ + (1.0f - beta1) * slope;                  \
+  const REAL mean_square = beta2 * v_ + (1.0f - beta2) * slope * slope;   \
+  value -= rate * mean / (sqrt(mean_square) * second_scale + eps);        \
+  PUT(new_m, new_m0, i, NEXT(mean, m_));                                  \
+  PUT(new_v, new_v0, i, NEXT(mean_square, v_));
+#elif RULE == RMSPROP
+#define FORMULA(REAL, GET, PUT)                                         \
+  const REAL m_ = GET(m, m0, i);                                        \
+  const REAL mean_square = beta2 * m_ + (1.0f - beta2) * slope * slope; \
+  value -= rate * (slope / (sqrt(mean_square) + eps));                  \
+  PUT(new_m, new_m0, i, NEXT(mean_square, m_));
 #else
-#define BEGIN_RMSPROP(REAL, GET, PUT)                                               \
-  const REAL mean_square = beta2 * GET(m, m0, i) + (1.0f - beta2) * slope * slope;  \
-  const REAL scaled = slope / (sqrt(mean_square) + eps);                            \
-  PUT(new_m, new_m0, i, NEXT(mean_square, GET(m, m0, i)));
-#if RULE == RMSPROP
-#define FORMULA(REAL, GET, PUT)  \
-  BEGIN_RMSPROP(REAL, GET, PUT)  \
-  value -= rate * scaled;
-#else
-#define FORMULA(REAL, GET, PUT)                         \
-  BEGIN_RMSPROP(REAL, GET, PUT)                         \
-  const REAL momentum = beta1 * GET(v, v0, i) + scaled; \
-  value -= rate * momentum;                             \
-  PUT(new_v, new_v0, i, NEXT(momentum, GET(v, v0, i)));
-#endif
+#define FORMULA(REAL, GET, PUT)                                         \
+  const REAL m_ = GET(m, m0, i), v_ = GET(v, v0, i);                    \
+  const REAL mean_square = beta2 * m_ + (1.0f - beta2) * slope * slope; \
+  const REAL momentum = beta1 * v_ + slope / (sqrt(mean_square) + eps); \
+  value -= rate * momentum;                                             \
+  PUT(new_m, new_m0, i, NEXT(mean_square, m_));                         \
+  PUT(new_v, new_v0, i, NEXT(momentum, v_));
 #endif
 
 // From and to pointers, by the storage type of the first parameter's buffers, which is that of all.
@@ -86,12 +87,12 @@
 #define STATE_OFFSETS(k) 0
 #define FOR_STATE(DO_OLD, DO_NEW)
 #elif RULE == ADAM || RULE == RMSPROP_MOMENTUM
-#define STATE(k) IN(m##k), OUT(new_m##k), IN(v##k), OUT(new_v##k),
+#define STATE(k) IN_SHARED(m##k), OUT_SHARED(new_m##k), IN_SHARED(v##k), OUT_SHARED(new_v##k),
 #define TAKE_STATE(k) m = PTR(m##k), new_m = PTR(new_m##k), v = PTR(v##k), new_v = PTR(new_v##k);
 #define STATE_OFFSETS(k) (m##k##_offset | new_m##k##_offset | v##k##_offset | new_v##k##_offset)
 #define FOR_STATE(DO_OLD, DO_NEW) DO_OLD(m, m0) DO_NEW(new_m, new_m0) DO_OLD(v, v0) DO_NEW(new_v, new_v0)
 #else
-#define STATE(k) IN(m##k), OUT(new_m##k),
+#define STATE(k) IN_SHARED(m##k), OUT_SHARED(new_m##k),
 #define TAKE_STATE(k) m = PTR(m##k), new_m = PTR(new_m##k);
 #define STATE_OFFSETS(k) (m##k##_offset | new_m##k##_offset)
 #define FOR_STATE(DO_OLD, DO_NEW) DO_OLD(m, m0) DO_NEW(new_m, new_m0)

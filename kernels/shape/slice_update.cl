@@ -1,5 +1,5 @@
-// x {outer, extent, inner} with `length` of its middle replaced from `start` on; what would lie outside is left out. ROWS: a work-item
-// makes `rows` rows along the last dimension.
+// x {outer, extent, inner} with `length` of its middle replaced from `start` on; what would lie outside is left out. In place, y holds x.
+// ROWS: a work-item makes `rows` rows along the last dimension.
 #include "clnet.clh"
 
 #ifdef START_KNOWN
@@ -10,7 +10,7 @@
 #define START LOAD(start, 0)
 #endif
 
-kernel void slice_update(IN(x), IN(value), START_PARAMETER, OUT(y), const int count, const int rows, const int extent,
+kernel void slice_update(const int count, const int rows, IN_SHARED(x), OUT_SHARED(y), IN(value), START_PARAMETER, const int extent,
                          const int length, const int inner) {
 #ifdef ROWS
   const int first = (int)get_global_id(0) * rows, last = BLOCK_END(first, rows, count / inner);
@@ -33,5 +33,26 @@ kernel void slice_update(IN(x), IN(value), START_PARAMETER, OUT(y), const int co
     STORE(y, i, LOAD(value, (outer * length + (int)place) * inner + REMAINDER(i, inner)));
   else
     STORE(y, i, LOAD(x, i));
+#endif
+}
+
+// `count` are the elements of value.
+kernel void slice_update_in_place(const int count, const int rows, INOUT(y), IN(value), START_PARAMETER, const int extent,
+                                  const int length, const int inner) {
+#ifdef ROWS
+  const int first = (int)get_global_id(0) * rows, last = BLOCK_END(first, rows, count / inner);
+  for (int row = first; row < last; ++row) {
+    const long place = (long)REMAINDER(row, length) + (long)START;
+    if (place < 0 || place >= (long)extent) continue;
+    const int from = row * inner, to = (row / length * extent + (int)place) * inner;
+    for (int i = 0; i < inner; ++i) STORE(y, to + i, LOAD(value, from + i));
+  }
+#else
+  const int i = (int)get_global_id(0);
+  if (i >= count) return;
+  const int row = i / inner;
+  const long place = (long)REMAINDER(row, length) + (long)START;
+  if (place >= 0 && place < (long)extent)
+    STORE(y, (row / length * extent + (int)place) * inner + REMAINDER(i, inner), LOAD(value, i));
 #endif
 }

@@ -175,7 +175,8 @@ Context::Hold::Hold(Context& context) : gate_(context.gate_) {
 
 Context::Hold::~Hold() { gate_.open(); }
 
-void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const cl::NDRange& local, const Cost& cost) {
+void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const cl::NDRange& local, const Cost& cost,
+                     Failing failing) {
   for (std::size_t i = 0; i < global.dimensions(); ++i) {
     if (global.get()[i] == 0) return;
   }
@@ -192,22 +193,39 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
   const auto parts = pieces(global, local, info_.max_groups_across);
   for (const auto& [offset, size] : parts) {
     event = {};
-    checked(what, [&, &offset = offset, &size = size] {
+    const auto enqueue = [&, &offset = offset, &size = size] {
       queue_->with([&](const cl::CommandQueue& queue) {
         queue.enqueueNDRangeKernel(kernel, offset, size, local, gate_.waits(context_), marked ? &event : event_for(event));
       });
-    });
+    };
+    for (int attempts = failing == Failing::tried_again ? 4 : 1; attempts > 0; --attempts) {
+      try {
+        checked(what, enqueue);
+        break;
+      } catch (const DeviceError& error) {
+        if (attempts == 1) throw;
+        logging::print(logging::Level::plan, "{}: it is tried again", error.what());
+        // What is done gives back what the driver may lack.
+        gate_.open();
+        clFinish(queue_->get()());
+      }
+    }
     // The first one stands for the bytes and operations of all.
     profile(event, &offset == &parts.front().offset ? cost : Cost{cost.name, cost.detail, 0, 0, cost.scope});
   }
   launches_.fetch_add(1, std::memory_order_relaxed);
   if (!marked) return;
   // This launch is enqueued: what fails now is an earlier one.
-  checked([&] { return fmt::format("waiting for kernels launched earlier on {}", info_.name); },
-          [&] {
-            gate_.require_open();
-            in_flight_.mark(event, most_marks);
-          });
+  try {
+    checked([&] { return fmt::format("waiting for kernels launched earlier on {}", info_.name); },
+            [&] {
+              gate_.require_open();
+              in_flight_.mark(event, most_marks);
+            });
+  } catch (const DeviceError& error) {
+    if (failing == Failing::told) throw;
+    logging::print(logging::Level::plan, "{}", error.what());
+  }
 }
 
 void Context::settle() {

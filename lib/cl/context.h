@@ -60,8 +60,11 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
 
   /// Enqueues a kernel whose arguments are set. An empty local range leaves the choice to the driver. A zero-sized global range
   /// is skipped. Throws DeviceError naming kernel and OpenCL's code. `cost` is for the profiler. Waits while the device is a
-  /// thousand kernels behind.
-  void launch(const cl::Kernel& kernel, const cl::NDRange& global, const cl::NDRange& local, const Cost& cost);
+  /// thousand kernels behind. A launch that must not fail for a passing reason is tried again, and throws nothing once it is
+  /// enqueued.
+  enum class Failing : std::uint8_t { told, tried_again };
+  void launch(const cl::Kernel& kernel, const cl::NDRange& global, const cl::NDRange& local, const Cost& cost,
+              Failing failing = Failing::told);
 
   /// Copies from the host, after the work enqueued before; returns when `source` may be reused, without waiting for that work
   /// unless the data are large or many such copies wait already (an eighth of the memory limit).

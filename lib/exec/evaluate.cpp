@@ -36,11 +36,19 @@ struct Counters {
 /// Two devices may be equal, and one may have two contexts.
 std::string label(const DeviceInfo& info) { return fmt::format("{} ({}:{})", info.name, info.platform_index, info.device_index); }
 
+void require_there(const DeviceValue& value, const Spec& spec) {
+  if (value.overwritten)
+    throw DeviceError(fmt::format("the value of {} is lost: an update in its place failed half-way", to_string(spec)));
+}
+
 /// Moves a leaf's bytes to the device and forgets them on the host; a scalar keeps them, to be passed by value. `value` is what
 /// the leaf held when the work was collected.
 std::shared_ptr<DeviceValue> place(const std::shared_ptr<ocl::Context>& device, const Tensor& leaf,
                                    const std::shared_ptr<Value>& value) {
-  if (auto placed = std::dynamic_pointer_cast<DeviceValue>(value)) return placed;
+  if (auto placed = std::dynamic_pointer_cast<DeviceValue>(value)) {
+    require_there(*placed, leaf.spec());
+    return placed;
+  }
   auto& slot = slot_of(leaf);
   if (auto placed = std::dynamic_pointer_cast<DeviceValue>(slot.get()); placed && placed->device == device) return placed;
   const auto& host = dynamic_cast<const HostValue&>(*value);
@@ -94,6 +102,8 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
   std::vector<Binding> bindings(leaves.size());
   for (std::size_t i = 0; i < bindings.size(); ++i) {
     bindings[i].on_device = [&place_leaf, i] { return place_leaf(i); };
+    bindings[i].value = values[i].get();
+    if (!work.gifts.empty()) bindings[i].gift = work.gifts[i];
     if (const auto* host = dynamic_cast<const HostValue*>(values[i].get())) bindings[i].scalar = host->bytes.data();
   }
   const auto run = [&] {
@@ -102,10 +112,15 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
     constexpr std::size_t short_plan = 64;
     std::optional<ocl::Context::Hold> hold;
     if (plan->kernels() <= short_plan && plan->host_calls() == 0) hold.emplace(*device);
-    finish(plan->replay(*device, cache.arena(), cache.cached(), bindings));
+    const auto run_made = plan->replay(*device, cache.arena(), cache.cached(), bindings);
+    // In their place there are others: should somebody still come to read one, it is an error and no wrong number.
+    for (const auto& leaf : run_made.overwritten) leaf->overwritten = true;
+    finish(run_made.results);
   };
   try {
     run();
+  } catch (const LostInPlace&) {
+    throw;
   } catch (const DeviceError&) {
     if (!cache.may_shrink(*plan, *device)) throw;
     plan = cache.plan(work, *device, measure, made, plan.get());
@@ -169,7 +184,10 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted) {
   };
   try {
     const auto device = wanted ? wanted->context() : nullptr;
-    look_for_anomaly(tensors, [&](std::span<const Tensor> outputs) { evaluate(outputs, device); });
+    look_for_anomaly(tensors, [&](std::span<const Tensor> outputs) {
+      const Giving nothing({});  // what is found out may be asked for again
+      evaluate(outputs, device);
+    });
     evaluate(tensors, device);
   } catch (const Error&) {
     throw;
@@ -249,6 +267,7 @@ std::shared_ptr<Value> evaluated(const Tensor& tensor) {
     eval({tensor});
     if (auto value = value_of(tensor)) {
       require_given(value.get());
+      if (const auto* placed = dynamic_cast<const DeviceValue*>(value.get())) require_there(*placed, tensor.spec());
       return value;
     }
   }

@@ -14,6 +14,7 @@
 #include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/exec/record/work.h"
 #include "lib/graph/node.h"
 #include "lib/graph/slot.h"
 #include "lib/nn/reached.h"
@@ -263,7 +264,14 @@ struct Optimizer::Impl {
     for (const auto& [target, value] : update.values) more.push_back(value);
     for (const auto& tensor : update.spared)
       if (tensor.defined()) more.push_back(tensor);
-    eval(more);
+    {
+      std::vector<const Node*> states;
+      for (std::size_t i = 0; i < slots.size(); ++i)
+        if (update.moves[i])
+          for (const auto& state : slots[i].state) states.push_back(state.value().node().get());
+      const exec::Giving old(std::move(states));
+      eval(more);
+    }
     // assign() would evaluate once more.
     for (const auto& [target, value] : update.values) nn::Parameter(target).set(value);
     ++steps;
@@ -337,7 +345,13 @@ Tensor Optimizer::accumulate(const Tensor& loss, std::span<const Tensor> more) {
     sums.emplace_back(&slot, slot.sum ? slot.sum->value() + gradient : gradient);
     wanted.push_back(sums.back().second);
   }
-  eval(wanted);
+  {
+    std::vector<const Node*> before;
+    for (const auto& [slot, sum] : sums)
+      if (slot->sum) before.push_back(slot->sum->value().node().get());
+    const exec::Giving old(std::move(before));
+    eval(wanted);
+  }
   for (auto& [slot, sum] : sums) {
     if (slot->sum)
       slot->sum->set(sum);

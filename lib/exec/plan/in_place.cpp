@@ -13,8 +13,12 @@ constexpr auto never = std::numeric_limits<std::size_t>::max();
 
 class Granting {
  public:
-  Granting(const Recording& recording, const std::vector<bool>& movable)
-      : recording_(recording), movable_(movable), first_(recording.value_count(), never), last_(recording.value_count(), 0) {
+  Granting(const Recording& recording, const std::vector<bool>& givers, const std::vector<bool>& takers)
+      : recording_(recording),
+        givers_(givers),
+        takers_(takers),
+        first_(recording.value_count(), never),
+        last_(recording.value_count(), 0) {
     for (std::size_t i = 0; i < recording.commands().size(); ++i)
       for_each_ref(recording.commands()[i], [&](Ref ref, bool) {
         const auto id = root(ref);
@@ -32,7 +36,7 @@ class Granting {
         const auto* out = std::get_if<BufferArg>(&arg);
         if (!out || !out->writes || out->reads) continue;
         const auto to = root(out->ref);
-        if (!movable_[to] || first_[to] != i || !is_whole(*out)) continue;
+        if (!takers_[to] || first_[to] != i || !is_whole(*out)) continue;
         if (holds(Rule::in_place_alone) && touches(*launch, to) != 1) continue;
         for (const auto& other : launch->arguments()) {
           const auto* in = std::get_if<BufferArg>(&other);
@@ -67,8 +71,9 @@ class Granting {
 
   bool may_take(const Launch& launch, std::size_t command, const BufferArg& in, std::size_t to) const {
     const auto from = root(in.ref);
-    if (!movable_[from] || from == to) return false;
-    if (holds(Rule::in_place_same_element) && in.access != Access::same_element) return false;
+    if (!givers_[from] || from == to) return false;
+    if (holds(Rule::in_place_same_element) && (in.access != Access::same_element || (in.taker >= 0 && root({in.taker, 0}) != to)))
+      return false;
     const bool same_size = spec(from).bytes() == spec(to).bytes() && size_of(spec(from).dtype) == size_of(spec(to).dtype);
     if (holds(Rule::in_place_whole) && !(is_whole(in) && same_size)) return false;
     // Whatever is not whole must fit at least.
@@ -78,15 +83,15 @@ class Granting {
   }
 
   const Recording& recording_;
-  const std::vector<bool>& movable_;
+  const std::vector<bool>&givers_, &takers_;
   std::vector<std::size_t> first_, last_;  ///< by root: the commands that use it
   std::vector<Grant> grants_;
 };
 
 }  // namespace
 
-std::vector<Grant> grant_in_place(const Recording& recording, const std::vector<bool>& movable) {
-  return Granting(recording, movable)();
+std::vector<Grant> grant_in_place(const Recording& recording, const std::vector<bool>& givers, const std::vector<bool>& takers) {
+  return Granting(recording, givers, takers)();
 }
 
 }  // namespace clnet::exec

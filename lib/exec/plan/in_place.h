@@ -20,7 +20,12 @@ struct Grant {
 /// - no other argument of the launch touches either root;
 /// - the kernel reads exactly the element that it writes (Access::same_element);
 /// - the root's memory is handed on once per launch.
-/// `movable` are the roots whose place is the plan's to choose, by id. In the order of the commands.
-CLNET_API std::vector<Grant> grant_in_place(const Recording& recording, const std::vector<bool>& movable);
+/// `givers` are the roots whose memory the plan may hand on, `takers` those whose place it chooses, by id. In the order of the
+/// commands.
+CLNET_API std::vector<Grant> grant_in_place(const Recording& recording, const std::vector<bool>& givers,
+                                            const std::vector<bool>& takers);
+inline std::vector<Grant> grant_in_place(const Recording& recording, const std::vector<bool>& movable) {
+  return grant_in_place(recording, movable, movable);
+}
 
 }  // namespace clnet::exec

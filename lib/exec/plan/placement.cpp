@@ -25,6 +25,7 @@ class Placer {
     find_forms(cached_values());
     find_homes();
     lay_out_arena();
+    if (placing_.shares) find_donations();
     return std::move(result_);
   }
 
@@ -212,6 +213,16 @@ class Placer {
     result_.places.resize(count_);
     for (std::size_t id = 0; id < count_; ++id)
       if (movable[id]) result_.places[id] = result_.layout.places[index[owner[id]]];
+  }
+
+  void find_donations() {
+    std::vector<bool> givers(count_), takers(count_);
+    for (std::size_t id = 0; id < count_; ++id) {
+      givers[id] = result_.homes[id] == Home::leaf;
+      takers[id] = result_.homes[id] == Home::own;
+    }
+    for (auto id : keep_) givers[root(id)] = false;
+    result_.donations = exec::find_donations(recording_, givers, takers);
   }
 
   const Recording& recording_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/exec/plan/arena.h"
+#include "lib/exec/plan/donation.h"
 #include "lib/exec/plan/in_place.h"
 #include "lib/exec/record/recorder.h"
 
@@ -42,6 +43,7 @@ struct CLNET_API Placement {
   std::vector<std::size_t> form_of;              ///< by command: the form that it makes, or none
   std::vector<std::vector<ValueId>> first_uses;  ///< by command: root values that come into being, in memory that holds nothing
   std::vector<Grant> grants;
+  std::vector<Donation> donations;  ///< what a run may grant besides
   Layout layout;
   std::vector<Layout::Place> places;  ///< by root value, where the home is the arena
   std::size_t naive_bytes = 0;        ///< what the arena's values would take side by side

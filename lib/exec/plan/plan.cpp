@@ -39,7 +39,8 @@ Plan::Plan(Recording recording, std::vector<ValueId> keep, ocl::Context& device,
     step.command = i;
     if (const auto* launch = std::get_if<Launch>(&recording_.commands()[i])) {
       prepare(*launch, step, device);
-      if (!step.skipped) ++kernels_;
+      // Of two launches of which one is made, one counts.
+      if (!step.skipped && launch->when() != Launch::When::in_place) ++kernels_;
     } else {
       ++host_calls_;
     }

@@ -22,6 +22,14 @@ namespace clnet::exec {
 struct Binding {
   std::function<std::shared_ptr<DeviceValue>()> on_device;  ///< called when a kernel needs a buffer
   const std::byte* scalar = nullptr;                        ///< the value of a host scalar
+  Gift gift = Gift::nothing;
+  const Value* value = nullptr;  ///< what the leaf held when the work was collected, which that holds
+};
+
+/// A launch has failed after others had made new values in the place of leaves, which are lost.
+class LostInPlace : public DeviceError {
+ public:
+  using DeviceError::DeviceError;
 };
 
 class Plan {
@@ -30,9 +38,15 @@ class Plan {
   /// values to return. Throws what a build throws.
   Plan(Recording recording, std::vector<ValueId> keep, ocl::Context& device, const Placing& placing);
 
-  /// Enqueues all commands; returns the values of `keep`. The context's lock is held. Whatever it throws, the next run is right.
-  std::vector<std::shared_ptr<DeviceValue>> replay(ocl::Context& device, Arena& arena, CachedValues& cached,
-                                                   const std::vector<Binding>& leaves);
+  /// What a run has made.
+  struct Made {
+    std::vector<std::shared_ptr<DeviceValue>> results;      ///< the values of `keep`
+    std::vector<std::shared_ptr<DeviceValue>> overwritten;  ///< leaves' values in whose memory some of them are
+  };
+  /// Enqueues all commands. The context's lock is held. Whatever it throws, the next run is right: a leaf whose memory was given
+  /// for more than rewriting (Gift::any) is as before, or is marked as overwritten, and what is thrown is LostInPlace. Before
+  /// that, what the driver refuses is tried again.
+  Made replay(ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves);
 
   std::size_t kernels() const { return kernels_; }
   std::size_t host_calls() const { return host_calls_; }
@@ -92,7 +106,8 @@ class Plan {
     std::vector<BufferSlot> fixed, changing;  ///< in the arena; all others
     std::vector<ScalarSlot> scalars;
     double bytes = 0;
-    bool skipped = false;  ///< nothing to do: an empty range
+    bool skipped = false;          ///< nothing to do: an empty range
+    std::uint64_t generation = 0;  ///< of the arena that its fixed arguments are set for
   };
 
   std::size_t root(ValueId id) const { return static_cast<std::size_t>(recording_.value(id).root); }
@@ -107,7 +122,6 @@ class Plan {
   std::vector<ValueId> keep_;
   Placement placement_;
   std::vector<Step> steps_;
-  std::uint64_t generation_ = 0;  ///< of the arena that all fixed arguments are set for
   std::size_t kernels_ = 0, host_calls_ = 0, repeated_ = 0;
   std::uint64_t arguments_set_ = 0;
   bool shrunk_ = false;

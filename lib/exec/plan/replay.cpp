@@ -25,12 +25,13 @@ class Plan::Run : public HostContext {
     // What is there is held before anything is allocated: that may drop what nobody holds.
     for (const auto& form : placement_.forms) forms_.push_back(find(form));
     arena_.reserve(device_.memory(), placement_.layout.segments, [&] { return plan_.what(); });
+    grant_donations();
     for (std::size_t id = 0; id < spots_.size(); ++id) {
       if (placement_.homes[id] == Home::arena) {
         const auto& place = placement_.places[id];
         spots_[id].buffer = arena_.segment(place.segment);
         spots_[id].first = static_cast<std::int64_t>(place.offset / size_of(spec(id).dtype));
-      } else if (placement_.homes[id] == Home::own) {
+      } else if (placement_.homes[id] == Home::own && !spots_[id].buffer) {
         spots_[id].buffer = allocate(id);
       }
     }
@@ -40,28 +41,35 @@ class Plan::Run : public HostContext {
       results_.push_back(
           std::make_shared<DeviceValue>(device_.shared_from_this(), spot.buffer, spot.first + plan_.recording_.value(id).offset));
     }
-    if (verify_enabled()) verify(view(plan_.recording_, placement_, plan_.keep_, run_places(), run_forms()));
+    if (verify_enabled()) verify(view(plan_.recording_, placement_, plan_.keep_, run_places(), run_forms(), granted_));
   }
 
-  std::vector<std::shared_ptr<DeviceValue>> operator()() {
+  Made operator()() {
     static const bool poison = env::flag("CLNET_POISON");
-    const auto generation = arena_.generation();
-    moved_ = plan_.generation_ != generation;
-    if (!holds(Rule::arguments_set)) plan_.generation_ = generation;
+    if (!holds(Rule::arguments_set))
+      for (auto& step : plan_.steps_) step.generation = arena_.generation();
     for (auto& step : plan_.steps_) {
-      if (is_there(step)) continue;
+      if (is_left_out(step)) continue;
+      if (step.command == tail_) prepare_tail();
+      if (step.command >= tail_) {
+        launch_in_tail(step, poison);
+        continue;
+      }
       if (poison) poison_outputs(step);
       const auto& command = plan_.recording_.commands()[step.command];
-      if (const auto* call = std::get_if<HostCall>(&command))
+      if (const auto* call = std::get_if<HostCall>(&command)) {
         call->call(*this);
-      else if (!step.skipped)
+      } else if (!step.skipped) {
+        set_arguments(std::get<Launch>(command), step);
         launch(std::get<Launch>(command), step);
+      }
     }
-    // All is enqueued: what was made, and what arguments were set for, counts from now on.
-    plan_.generation_ = generation;
+    // All is enqueued: what was made counts from now on.
     for (std::size_t k = 0; k < forms_.size(); ++k)
       if (forms_[k].made && is_kept(forms_[k])) publish(placement_.forms[k], forms_[k]);
-    return std::move(results_);
+    Made made{std::move(results_), {}};
+    for (const auto& donation : granted_) made.overwritten.push_back(spots_[static_cast<std::size_t>(donation.from)].leaf);
+    return made;
   }
 
   ocl::Context& device() override { return device_; }
@@ -122,10 +130,56 @@ class Plan::Run : public HostContext {
       for (auto leaf : form.leaves) spots_[static_cast<std::size_t>(leaf)].leaf->has_cached_forms = true;
   }
 
-  /// Whether the step only makes cached values that are there.
-  bool is_there(const Step& step) const {
+  /// Whether the step only makes cached values that are there, or another is made in its place.
+  bool is_left_out(const Step& step) const {
     const auto form = placement_.form_of[step.command];
-    return form != Placement::none && forms_[form].there;
+    if (form != Placement::none && forms_[form].there) return true;
+    const auto* launch = std::get_if<Launch>(&plan_.recording_.commands()[step.command]);
+    return launch && launch->when() != Launch::When::always &&
+           (launch->when() == Launch::When::in_place) != lies_in_place(plan_.recording_, placement_, granted_, *launch);
+  }
+
+  /// Results come to lie in the memory of leaves that nobody needs any more.
+  void grant_donations() {
+    for (const auto& donation : placement_.donations) {
+      const auto& binding = leaves_[static_cast<std::size_t>(donation.from)];
+      const auto& from = spots_[static_cast<std::size_t>(donation.from)];
+      if (binding.gift == Gift::nothing || (!donation.repeatable && binding.gift != Gift::any)) continue;
+      // The node's value, this run and perhaps the collected work hold the value; it and this run hold its memory. All others are
+      // owners: detached handles, views that were returned, what is being read.
+      const auto holders = binding.value == from.leaf.get() ? 3 : 2;
+      if (from.leaf.use_count() != holders || from.buffer.use_count() != 2 || from.buffer->imported() || from.first != 0)
+        continue;
+      spots_[static_cast<std::size_t>(donation.to)].buffer = from.buffer;
+      granted_.push_back(donation);
+      if (!donation.repeatable) tail_ = std::min(tail_, donation.command);
+    }
+  }
+
+  /// From here on leaves are overwritten: what can fail before has been done.
+  void prepare_tail() {
+    for (auto& step : plan_.steps_)
+      if (step.command >= tail_ && !step.skipped && !is_left_out(step))
+        set_arguments(std::get<Launch>(plan_.recording_.commands()[step.command]), step);
+  }
+
+  void launch_in_tail(Step& step, bool poison) {
+    const auto& launch = std::get<Launch>(plan_.recording_.commands()[step.command]);
+    try {
+      if (poison) poison_outputs(step);
+    } catch (const DeviceError&) {
+      // Poison only shows what is wrong otherwise.
+    }
+    try {
+      if (!step.skipped) this->launch(launch, step, ocl::Context::Failing::tried_again);
+    } catch (const Error& error) {
+      // A range of one dimension is enqueued as a whole, or not.
+      if (step.command == tail_ && launch.global().size() == 1) throw;
+      for (const auto& donation : granted_)
+        if (!donation.repeatable && donation.command <= step.command)
+          spots_[static_cast<std::size_t>(donation.from)].leaf->overwritten = true;
+      throw LostInPlace(fmt::format("{}; what was being updated in place is lost, until it is set again", error.what()));
+    }
   }
 
   std::vector<RunPlace> run_places() const {
@@ -149,26 +203,33 @@ class Plan::Run : public HostContext {
     for (auto id : placement_.first_uses[step.command]) {
       const auto index = static_cast<std::size_t>(id);
       const auto home = placement_.homes[index];
-      if (home == Home::leaf || spec(index).bytes() == 0) continue;
+      const bool donated =
+          std::any_of(granted_.begin(), granted_.end(), [&](const Donation& donation) { return donation.to == id; });
+      if (home == Home::leaf || donated || spec(index).bytes() == 0) continue;
       const auto& spot = spots_[index];
       device_.fill(*spot.buffer, static_cast<std::size_t>(spot.first) * size_of(spec(index).dtype),
                    static_cast<std::size_t>(spec(index).bytes()), 0xff);
     }
   }
 
-  void launch(const Launch& launch, Step& step) {
+  void set_arguments(const Launch& launch, Step& step) {
     try {
-      if (moved_)
+      if (step.generation != arena_.generation()) {
         for (auto& slot : step.fixed) set(step.kernel, slot);
+        step.generation = arena_.generation();
+      }
       for (auto& slot : step.changing) set(step.kernel, slot);
       for (auto& slot : step.scalars) set(step.kernel, slot);
     } catch (const ::cl::Error& error) {
       throw DeviceError(fmt::format("{}: an argument was refused: {}", launch.function(), ocl::error_name(error.err())));
     }
     if (verify_enabled()) verify_arguments(launch, step);
+  }
+
+  void launch(const Launch& launch, const Step& step, ocl::Context::Failing failing = ocl::Context::Failing::told) {
     const auto scope = device_.profiler().enabled() ? to_string(launch.scope()) : std::string();
     device_.launch(step.kernel, step.global, step.local,
-                   {launch.function(), launch.detail_text(), step.bytes, launch.flop_count(), scope});
+                   {launch.function(), launch.detail_text(), step.bytes, launch.flop_count(), scope}, failing);
   }
 
   /// The argument is unknown while it is being set: a call that fails may leave it either way.
@@ -232,12 +293,12 @@ class Plan::Run : public HostContext {
   const std::vector<Binding>& leaves_;
   std::vector<Spot> spots_;
   std::vector<Form> forms_;
+  std::vector<Donation> granted_;
+  std::size_t tail_ = ~std::size_t{0};  ///< the first command that overwrites a leaf for good
   std::vector<std::shared_ptr<DeviceValue>> results_;
-  bool moved_ = false;
 };
 
-std::vector<std::shared_ptr<DeviceValue>> Plan::replay(ocl::Context& device, Arena& arena, CachedValues& cached,
-                                                       const std::vector<Binding>& leaves) {
+Plan::Made Plan::replay(ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves) {
   std::unique_ptr<Run> run;
   try {
     run = std::make_unique<Run>(*this, device, arena, cached, leaves);

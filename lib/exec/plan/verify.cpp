@@ -79,8 +79,16 @@ class Verifier {
   void operator()() {
     check_cached();
     find_twins();
-    for (std::size_t id = 0; id < run_.places.size(); ++id)
-      if (placement_.homes[id] == Home::leaf && placement_.needs_buffer[id]) protect(static_cast<ValueId>(id), "an input");
+    find_hand_overs();
+    for (std::size_t id = 0; id < run_.places.size(); ++id) {
+      const auto value = static_cast<ValueId>(id);
+      if (placement_.homes[id] != Home::leaf || !placement_.needs_buffer[id]) continue;
+      if (is_given(value))
+        contents_[place(value).buffer].write(place(value).begin, place(value).begin + bytes(value),
+                                             {value, place(value).begin, no_command});
+      else
+        protect(value, "an input");
+    }
     for (std::size_t k = 0; k < run_.forms.size(); ++k)
       if (run_.forms[k].there)
         for (auto id : placement_.forms[k].values) {
@@ -91,6 +99,8 @@ class Verifier {
         }
     for (now_ = 0; now_ < run_.commands.size(); ++now_) {
       const auto& command = run_.commands[now_];
+      for (const auto& [index, from, to] : hand_overs_)
+        if (index == command.command) hand_over(from, to);
       if (command.left_out) continue;
       for (const auto& argument : command.arguments) check_address(argument);
       for (const auto& argument : command.arguments)
@@ -156,6 +166,31 @@ class Verifier {
     return found == twins_.end() ? id : found->second;
   }
 
+  bool is_given(ValueId leaf) const {
+    return std::any_of(run_.donations.begin(), run_.donations.end(), [&](const Donation& given) { return given.from == leaf; });
+  }
+
+  /// Where a launch is left out because what it would copy lies there already: that is another value from here on.
+  void find_hand_overs() {
+    const auto add = [&](std::size_t command, ValueId from, ValueId to) {
+      if (const auto* launch = std::get_if<Launch>(&recording_.commands()[command]);
+          launch && launch->when() == Launch::When::apart)
+        hand_overs_.push_back({command, from, to});
+    };
+    for (const auto& grant : placement_.grants) add(grant.command, grant.from, grant.to);
+    for (const auto& given : run_.donations) add(given.command, given.from, given.to);
+  }
+
+  void hand_over(ValueId from, ValueId to) {
+    if (bytes(to) == 0) return;
+    check_read({from, 0, bytes(from), place(from).buffer, place(from).begin, true, false, false, 1}, "hands on");
+    if (place(from).buffer != place(to).buffer || place(from).begin != place(to).begin || bytes(from) != bytes(to))
+      fail(fmt::format("leaves {} as it is for {}, which lies elsewhere", name(from), name(to)));
+    read_[static_cast<std::size_t>(from)].write(0, bytes(from), {from, 0, now_});
+    unread_[static_cast<std::size_t>(from)].clear();
+    contents_[place(to).buffer].write(place(to).begin, place(to).begin + bytes(to), {to, place(to).begin, now_});
+  }
+
   void check_cached() {
     for (std::size_t k = 0; k < run_.forms.size(); ++k) {
       const auto& form = run_.forms[k];
@@ -198,7 +233,8 @@ class Verifier {
       if (end_of(other) <= out.address || end_of(out) <= other.address) continue;
       const auto what = fmt::format("writes {} where {} lies", name(out.root), name(other.root));
       if (other.writes || out.reads) fail(what + ", which it writes, too");
-      if (!other.same_element) fail(what + ", of which it reads other elements than it writes");
+      if (!other.same_element || (other.taker >= 0 && other.taker != out.root))
+        fail(what + ", of which it reads other elements than it writes");
       const auto whole = [&](const RunArgument& a) { return a.begin == 0 && a.end == bytes(a.root); };
       if (!whole(other) || !whole(out) || other.address != out.address || end_of(other) != end_of(out) ||
           other.element != out.element || other.root == out.root)
@@ -211,7 +247,7 @@ class Verifier {
 
   void check_read(const RunArgument& argument, std::string_view who) const {
     const auto home = placement_.homes[static_cast<std::size_t>(argument.root)];
-    if (home == Home::leaf) return;  // nothing writes there
+    if (home == Home::leaf && !is_given(argument.root)) return;  // nothing writes there
     const auto found = contents_.find(argument.buffer);
     const Bytes empty;
     const auto& buffer = found == contents_.end() ? empty : found->second;
@@ -283,6 +319,11 @@ class Verifier {
     std::string_view what;
   };
 
+  struct HandOver {
+    std::size_t command;
+    ValueId from, to;
+  };
+
   const RunView& run_;
   const Recording& recording_;
   const Placement& placement_;
@@ -290,8 +331,9 @@ class Verifier {
   std::unordered_map<ValueId, ValueId> twins_;                           ///< cached values that are one with another
   std::unordered_map<std::uint64_t, Bytes> contents_;                    ///< by buffer: what the run has written
   std::unordered_map<std::uint64_t, std::vector<Protected>> protected_;  ///< by buffer: what it must not write
-  std::vector<Bytes> read_;                                              ///< by root value: its bytes that were read, and by whom
-  std::vector<std::vector<Write>> unread_;                               ///< by root value: writes of which nothing was read yet
+  std::vector<HandOver> hand_overs_;
+  std::vector<Bytes> read_;                 ///< by root value: its bytes that were read, and by whom
+  std::vector<std::vector<Write>> unread_;  ///< by root value: writes of which nothing was read yet
 };
 
 RunArgument argument(const Recording& recording, const std::vector<RunPlace>& places, Ref ref, std::int64_t count) {
@@ -311,8 +353,8 @@ RunArgument argument(const Recording& recording, const std::vector<RunPlace>& pl
 }  // namespace
 
 RunView view(const Recording& recording, const Placement& placement, const std::vector<ValueId>& keep,
-             std::vector<RunPlace> places, std::vector<RunForm> forms) {
-  RunView run{&recording, &placement, std::move(places), std::move(forms), {}, {}};
+             std::vector<RunPlace> places, std::vector<RunForm> forms, std::vector<Donation> donations) {
+  RunView run{&recording, &placement, std::move(places), std::move(forms), {}, {}, std::move(donations)};
   for (std::size_t i = 0; i < recording.commands().size(); ++i) {
     RunCommand command;
     command.command = i;
@@ -321,6 +363,9 @@ RunView view(const Recording& recording, const Placement& placement, const std::
     if (const auto* launch = std::get_if<Launch>(&recording.commands()[i])) {
       command.name = launch->function();
       command.left_out = command.left_out || std::count(launch->global().begin(), launch->global().end(), std::size_t{0}) > 0;
+      if (launch->when() != Launch::When::always)
+        command.left_out = command.left_out || (launch->when() == Launch::When::in_place) !=
+                                                   lies_in_place(recording, placement, run.donations, *launch);
       for (const auto& arg : launch->arguments())
         if (const auto* buffer = std::get_if<BufferArg>(&arg)) {
           command.arguments.push_back(argument(recording, run.places, buffer->ref, buffer->count));
@@ -328,6 +373,7 @@ RunView view(const Recording& recording, const Placement& placement, const std::
           command.arguments.back().writes = buffer->writes;
           command.arguments.back().same_element = buffer->access == Access::same_element;
           command.arguments.back().adds = buffer->scattered;
+          if (buffer->taker >= 0) command.arguments.back().taker = recording.value(buffer->taker).root;
         }
     } else {
       const auto& call = std::get<HostCall>(recording.commands()[i]);
@@ -357,6 +403,14 @@ RunView view(const Recording& recording, const Placement& placement, const std::
     run.results.back().reads = true;
   }
   return run;
+}
+
+bool lies_in_place(const Recording& recording, const Placement& placement, const std::vector<Donation>& granted,
+                   const Launch& launch) {
+  const auto root = recording.value(launch.in_question()).root;
+  const auto takes = [&](const auto& grant) { return grant.to == root; };
+  return std::any_of(placement.grants.begin(), placement.grants.end(), takes) ||
+         std::any_of(granted.begin(), granted.end(), takes);
 }
 
 void verify(const RunView& run) { Verifier{run}(); }

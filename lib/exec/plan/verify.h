@@ -27,12 +27,13 @@ struct RunArgument {
   bool same_element = false;  ///< see Access
   std::int64_t element = 1;   ///< bytes
   bool adds = false;          ///< writes among what is there, or to it: Launch::scattered(), or a call that also reads it
+  ValueId taker = -1;         ///< the root of Launch::only_for's output
 };
 
 struct RunCommand {
   std::size_t command = 0;
   std::string_view name;
-  bool left_out = false;  ///< its cached values are there, or it has nothing to do
+  bool left_out = false;  ///< its cached values are there, it has nothing to do, or another is made in its place
   std::vector<RunArgument> arguments;
 };
 
@@ -53,18 +54,24 @@ struct RunView {
   std::vector<RunForm> forms;
   std::vector<RunCommand> commands;
   std::vector<RunArgument> results;
+  std::vector<Donation> donations;  ///< of the placement's, those that are granted
 };
 
 /// The run of a placed recording with its values at these places.
 CLNET_API RunView view(const Recording& recording, const Placement& placement, const std::vector<ValueId>& keep,
-                       std::vector<RunPlace> places, std::vector<RunForm> forms);
+                       std::vector<RunPlace> places, std::vector<RunForm> forms, std::vector<Donation> donations = {});
+
+/// Whether the value that the launch's being made depends on lies in the memory of one before it: see Launch::unless_in_place.
+CLNET_API bool lies_in_place(const Recording& recording, const Placement& placement, const std::vector<Donation>& granted,
+                             const Launch& launch);
 
 /// Throws Error, naming the rule and the launches around, unless
 /// - every argument points to the value that it means, inside of its buffer, and every read finds that value there;
 /// - nothing is written after it was read, but by arguments that are read and written, nor, unless it is declared
 /// (RunArgument::adds),
 ///   all of what an argument wrote before anything has read of it;
-/// - leaves and cached values that are there are not written, nor what is returned or kept once it is made;
+/// - leaves (but those that are given, by what takes their place) and cached values that are there are not written, nor what is
+///   returned or kept once it is made;
 /// - arguments of one launch overlap only where in-place is allowed (see grant_in_place);
 /// - cached values are made of what stays the same, are there for the very sources of this run, and are not returned.
 CLNET_API void verify(const RunView& run);

@@ -96,6 +96,22 @@ Launch& Launch::scattered() {
   return *this;
 }
 
+Launch& Launch::unless_in_place(Ref output) {
+  when_ = When::apart;
+  in_question_ = output.value;
+  return *this;
+}
+Launch& Launch::if_in_place(Ref output) {
+  when_ = When::in_place;
+  in_question_ = output.value;
+  return *this;
+}
+
+Launch& Launch::only_for(Ref output) {
+  std::get<BufferArg>(args_.back()).taker = output.value;
+  return *this;
+}
+
 Launch& Launch::flops(double count) {
   flops_ = count;
   return *this;

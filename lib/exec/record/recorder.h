@@ -40,6 +40,7 @@ struct BufferArg {
   Access access = Access::any;
   std::int64_t count = -1;  ///< elements from `ref` on that the launch reads or writes; -1: the rest of the value
   bool scattered = false;   ///< see Launch::scattered()
+  ValueId taker = -1;       ///< see Launch::only_for()
 };
 /// A one-element leaf whose value the host knows, passed by value.
 struct ScalarArg {
@@ -82,6 +83,13 @@ class CLNET_API Launch {
   Launch& part(std::int64_t elements);
   /// Says that the launch writes only some of the elements of the output given last, among what other launches have written.
   Launch& scattered();
+  /// Says that the launch, which makes all of `output`, does so where that has memory of its own only, and that a later one,
+  /// which changes some of it (INOUT), is for an output that lies in the memory of the input that the launch before reads as
+  /// Access::same_element: of the two, one is made. The later one may be made again on what it has made, with the same result.
+  Launch& unless_in_place(Ref output);
+  Launch& if_in_place(Ref output);
+  /// Says that the input given last is read by the same element of this output only, not of all others, too.
+  Launch& only_for(Ref output);
   /// For the profiler.
   Launch& flops(double count);
   Launch& detail(std::string text);
@@ -94,6 +102,11 @@ class CLNET_API Launch {
   double flop_count() const { return flops_; }
   const std::string& detail_text() const { return detail_; }
   const ScopePtr& scope() const { return scope_; }
+  /// When the launch is made: always, or as its output lies; see unless_in_place().
+  enum class When : std::uint8_t { always, apart, in_place };
+  When when() const { return when_; }
+  /// The value whose place tells, unless it is made always.
+  ValueId in_question() const { return in_question_; }
 
  private:
   friend class Recorder;
@@ -108,6 +121,8 @@ class CLNET_API Launch {
   double flops_ = 0;
   std::string detail_;
   ScopePtr scope_;
+  When when_ = When::always;
+  ValueId in_question_ = -1;
 };
 
 /// What a host call sees of the device.

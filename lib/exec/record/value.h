@@ -23,6 +23,8 @@ struct CLNET_API DeviceValue : Value {
   ocl::BufferPtr buffer;
   std::int64_t offset;  ///< of the first element, in elements
   std::atomic<bool> has_cached_forms{false};
+  /// Another value has been made in its memory: whoever reads it gets an error.
+  std::atomic<bool> overwritten{false};
 };
 
 /// A one-element leaf in host memory: kernels get it by value, everything else through a small buffer made on demand. A slot's is

@@ -17,12 +17,32 @@ inline std::shared_ptr<Value> value_of(const Tensor& tensor) { return slot_of(te
 /// The same after evaluation: never null.
 std::shared_ptr<Value> evaluated(const Tensor& tensor);
 
+/// What a leaf's memory may take when the evaluation is the last that reads it: nothing; what rewrites parts of it, and may be
+/// made again if the evaluation fails (Launch::if_in_place); or whatever is made of it element by element, as whoever asks for
+/// the evaluation has said (Giving).
+enum class Gift : std::uint8_t { nothing, rewritten, any };
+
+/// While it lives, this thread's evaluations may make new values in the memory of these leaves, each of which is a slot's value:
+/// that lets go of it when the evaluation has succeeded. A failure half-way loses it (see Plan::replay).
+class CLNET_API Giving {
+ public:
+  explicit Giving(std::vector<const Node*> leaves);
+  ~Giving();
+  Giving(const Giving&) = delete;
+  Giving& operator=(const Giving&) = delete;
+
+ private:
+  std::vector<const Node*> leaves_;
+  const std::vector<const Node*>* before_;
+};
+
 /// The nodes to compute, each after those that it needs, the leaves that they read with their values, and what is asked for: as
 /// they were found at one time, whatever other threads evaluate meanwhile.
 struct Work {
   std::vector<std::shared_ptr<Node>> nodes;
   std::vector<Tensor> leaves;
   std::vector<std::shared_ptr<Value>> values;  ///< of the leaves
+  std::vector<Gift> gifts;                     ///< of the leaves; empty: of all nothing
   std::vector<Tensor> wanted;                  ///< results of `nodes`
   /// Output `output` of nodes[node].
   struct Result {
@@ -63,7 +83,8 @@ class Collector {
   /// Adds what these need, and wants these only. Returns the nodes that were not there before, in the program's order.
   std::vector<std::shared_ptr<Node>> add(std::span<const Tensor> tensors);
   Work& work() { return work_; }
-  /// The work, along with what of its results a handle or a graph outside of it refers to. Ends the collection.
+  /// The work, along with what of its results a handle or a graph outside of it refers to, and what of its leaves nothing else
+  /// does. Ends the collection.
   Work take();
 
  private:
@@ -79,6 +100,8 @@ class Collector {
     std::size_t next = 0;
   };
   void enter(const Tensor& tensor, Found& found);
+  /// `outside`: by node of the work, whether a handle or a graph outside of it refers to the node.
+  void find_gifts(const std::vector<bool>& outside);
 
   Work work_;
   std::unordered_map<const Node*, Found> found_;

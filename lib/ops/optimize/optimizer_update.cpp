@@ -114,7 +114,8 @@ class OptimizerUpdate : public Op {
       launch.in(fmt::format("p{}", i), r.input(first_in)).in(fmt::format("g{}", i), r.input(first_in + 1));
       launch.out(fmt::format("new_p{}", i), r.output(first_out));
       for (std::size_t s = 0; s < states(); ++s)
-        launch.in(fmt::format("{}{}", names[s], i), r.input(first_in + 2 + s))
+        launch.in(fmt::format("{}{}", names[s], i), r.input(first_in + 2 + s), exec::Access::same_element)
+            .only_for(r.output(first_out + 1 + s))
             .out(fmt::format("new_{}{}", names[s], i), r.output(first_out + 1 + s));
       launch.args({count, its_items});
       items += its_items;

@@ -31,20 +31,29 @@ class SliceUpdate : public Op {
     if (to.numel() == 0) return;
     std::int64_t inner = 1;
     for (int d = dim_ + 1; d < to.rank(); ++d) inner *= to[d];
-    auto& launch = recorder.kernel("slice_update", "slice_update").in("x", recorder.input(0)).in("value", recorder.input(1));
-    const bool known = recorder.host_scalar(2);
-    if (known)
-      launch.define("START_KNOWN", 1).scalar("start", recorder.input(2));
-    else
-      launch.in("start", recorder.input(2));
-    const auto lines = to.numel() / inner, rows = rows_per_item(lines, inner, recorder.device());
-    launch.out("y", recorder.output())
-        .args({to.numel(), rows, to[dim_], value[dim_], inner})
-        .detail(fmt::format("{} of {}", to_string(value), to_string(to)));
-    if (rows > 0)
-      launch.define("ROWS", 1).range({(lines + rows - 1) / rows}, {1});
-    else
-      launch.range({to.numel()}, {64});
+    const auto add = [&](const char* function, std::int64_t elements) -> exec::Launch& {
+      const auto lines = elements / inner, rows = rows_per_item(lines, inner, recorder.device());
+      auto& launch = recorder.kernel("slice_update", function);
+      if (rows > 0)
+        launch.define("ROWS", 1).range({(lines + rows - 1) / rows}, {1});
+      else
+        launch.range({elements}, {64});
+      // One program for both.
+      for (const auto* name : {"TYPE_x", "TYPE_y"}) launch.define(name, to_string(recorder.spec(recorder.output()).dtype));
+      return launch.detail(fmt::format("{} of {}", to_string(value), to_string(to))).args({elements, rows});
+    };
+    const auto finish = [&](exec::Launch& launch) -> exec::Launch& {
+      launch.in("value", recorder.input(1));
+      if (recorder.host_scalar(2))
+        launch.define("START_KNOWN", 1).scalar("start", recorder.input(2));
+      else
+        launch.in("start", recorder.input(2));
+      return launch.args({to[dim_], value[dim_], inner});
+    };
+    const auto y = recorder.output();
+    finish(add("slice_update", to.numel()).in("x", recorder.input(0), exec::Access::same_element).out("y", y)).unless_in_place(y);
+    // Where x lies there already, as a cache that grows does, only the slice is written.
+    finish(add("slice_update_in_place", value.numel()).inout("y", y)).if_in_place(y);
   }
 
  private:
