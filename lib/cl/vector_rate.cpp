@@ -128,7 +128,9 @@ VectorRate measure_vector_rate(const ::cl::Device& device, const DeviceInfo& inf
     constexpr int few = 256, many = 1 << 18;
     std::array<double, 2> best{1e9, 1e9};
     for (auto& kernel : kernels) seconds(kernel, 1);
-    if (seconds(kernels[0], few) > 1e-3) return VectorRate::not_measured;
+    double short_run = 1e9;
+    for (int attempt = 0; attempt < 5 && short_run > 1e-3; ++attempt) short_run = std::min(short_run, seconds(kernels[0], few));
+    if (short_run > 1e-3) return VectorRate::not_measured;
     for (int round = 0; round < 5; ++round)
       for (std::size_t which = 0; which < 2; ++which) best[which] = std::min(best[which], seconds(kernels[which], many));
     queue.enqueueReadBuffer(sum, true, 0, sizeof computed, &computed);

@@ -34,7 +34,8 @@ CLNET_API Tensor slice(const Tensor& x, int dim, std::int64_t start, std::int64_
                        std::int64_t step = 1);
 /// x with the elements from `start` on along a dimension replaced by `value`, which has x's other extents and is no longer.
 /// Another start makes no other plan. A tensor (one i32 or i64) may reach outside: what would lie there is left out; a number may
-/// not.
+/// not. Where x is a value without a graph (as detach() gives) that nothing else refers to when the result is evaluated, only the
+/// slice is written: `x = slice_update(x, 0, i, row); x = x.detach();`.
 CLNET_API Tensor slice_update(const Tensor& x, int dim, const Tensor& start, const Tensor& value);
 CLNET_API Tensor slice_update(const Tensor& x, int dim, std::int64_t start, const Tensor& value);
 /// `length` elements from `start` on along a dimension. Unlike with slice(), another start makes no other plan. A tensor (one i32

@@ -64,6 +64,6 @@ class CLNET_API NoReuse {
   NoReuse(const NoReuse&) = delete;
   NoReuse& operator=(const NoReuse&) = delete;
 };
-bool reuse_enabled();
+CLNET_API bool reuse_enabled();
 
 }  // namespace clnet::exec

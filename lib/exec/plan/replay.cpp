@@ -46,8 +46,6 @@ class Plan::Run : public HostContext {
 
   Made operator()() {
     static const bool poison = env::flag("CLNET_POISON");
-    if (!holds(Rule::arguments_set))
-      for (auto& step : plan_.steps_) step.generation = arena_.generation();
     for (auto& step : plan_.steps_) {
       if (is_left_out(step)) continue;
       if (step.command == tail_) prepare_tail();
@@ -70,6 +68,11 @@ class Plan::Run : public HostContext {
     Made made{std::move(results_), {}};
     for (const auto& donation : granted_) made.overwritten.push_back(spots_[static_cast<std::size_t>(donation.from)].leaf);
     return made;
+  }
+
+  /// What Rule::arguments_set forbids.
+  void count_all_arguments_as_set() {
+    for (auto& step : plan_.steps_) step.generation = arena_.generation();
   }
 
   ocl::Context& device() override { return device_; }
@@ -308,7 +311,12 @@ Plan::Made Plan::replay(ocl::Context& device, Arena& arena, CachedValues& cached
     arena.clear();
     run = std::make_unique<Run>(*this, device, arena, cached, leaves);
   }
-  return (*run)();
+  try {
+    return (*run)();
+  } catch (...) {
+    if (!holds(Rule::arguments_set)) run->count_all_arguments_as_set();
+    throw;
+  }
 }
 
 }  // namespace clnet::exec

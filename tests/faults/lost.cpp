@@ -1,0 +1,87 @@
+// Launches that are refused again and again, in the middle of an update in place: what is lost says so, and can be set again.
+#include "tests/faults/failing.h"
+
+using namespace clnet;
+
+namespace {
+
+/// More parameters than one launch updates.
+struct Deep {
+  nn::Sequential model;
+  optim::Adam optimizer;
+
+  Deep() : model(make()), optimizer(model, {.learning_rate = 1e-2}) {}
+
+  static nn::Sequential make() {
+    manual_seed(1);
+    nn::Sequential layers;
+    for (int i = 0; i < 20; ++i) layers.append(nn::Linear{3, 3});
+    return layers;
+  }
+  Tensor step(int number) {
+    std::vector<float> x(6);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.1F * static_cast<float>(number) + static_cast<float>(i) / 6;
+    return optimizer.step(mean(square(model(Tensor::from(x, Shape{2, 3})) - 1.0)));
+  }
+  test::State state() { return test::state_of(model, optimizer); }
+};
+
+io::StateDict copied(const io::StateDict& state) {
+  io::StateDict result;
+  for (const auto& [name, tensor] : state) result.emplace_back(name, copy_to(tensor, Device::current()));
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("an update in place that fails for good loses what it was replacing, says so, and goes on with what is loaded") {
+  Deep deep, reference;
+  const faults::Call call{"clEnqueueNDRangeKernel", CL_OUT_OF_RESOURCES};
+  int number = 0;
+  for (; number < 2; ++number) {
+    (void)deep.step(number);
+    (void)reference.step(number);
+  }
+  const long count = test::calls_of(call, [&] { (void)deep.step(number).item<float>(); });
+  (void)reference.step(number++);
+  int lost = 0, intact = 0;
+  for (long first = std::max(1L, count - 12); first <= count; ++first, ++number) {
+    INFO("launches from number " << first << " on");
+    const auto before = deep.state();
+    const auto checkpoint = copied(deep.optimizer.state());
+    faults::arm(call.name, first, call.code, 1000);
+    const auto error = test::error_of([&] { (void)deep.step(number).item<float>(); });
+    faults::disarm();
+    REQUIRE(error);
+    CHECK_THAT(*error, Catch::Contains("CL_OUT_OF_RESOURCES"));
+    if (const auto why = test::error_of([&] { (void)deep.state(); })) {
+      ++lost;
+      CHECK_THAT(*error, Catch::Contains("updated in place is lost"));
+      CHECK_THAT(*why, Catch::Contains("is lost: an update in its place failed half-way"));
+      // Nothing goes on with half of an update.
+      CHECK(test::error_of([&] { (void)deep.step(number); }));
+      deep.optimizer.load_state(checkpoint);
+    } else {
+      ++intact;
+    }
+    CHECK(test::same_bits(deep.state(), before));
+    CHECK(deep.step(number).item<float>() == reference.step(number).item<float>());
+    CHECK(test::same_bits(deep.state(), reference.state()));
+  }
+  CHECK(intact > 0);
+  if (Device::current().info().reuses_buffers) CHECK(lost > 0);
+}
+
+TEST_CASE("a launch in an update in place that is refused once is made at the next attempt") {
+  Deep deep, reference;
+  const faults::Call call{"clEnqueueNDRangeKernel", CL_OUT_OF_RESOURCES};
+  for (int number = 0; number < 2; ++number) {
+    (void)deep.step(number);
+    (void)reference.step(number);
+  }
+  const long count = test::calls_of(call, [&] { (void)deep.step(2).item<float>(); });
+  (void)reference.step(2);
+  CHECK_FALSE(test::error_of(call, count, [&] { (void)deep.step(3).item<float>(); }));
+  (void)reference.step(3);
+  CHECK(test::same_bits(deep.state(), reference.state()));
+}
