@@ -11,10 +11,13 @@ namespace clnet::exec {
 
 namespace {
 
-/// A form that a launch makes alone, and the launch's arguments with root values for what they refer to.
+/// Of a launch, with root values for what they refer to: kind, and what tells them apart.
+using Arguments = std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>>;
+
+/// A form that a launch makes alone.
 struct Made {
   ValueId form;
-  std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>> arguments;
+  Arguments arguments;
 };
 
 }  // namespace
@@ -55,7 +58,7 @@ void Recording::share_forms() {
     std::size_t command;
     ValueId form;
   };
-  std::map<std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>>, std::vector<First>> firsts;
+  std::map<Arguments, std::vector<First>> firsts;
   std::map<ValueId, ValueId> instead;
   std::vector<bool> gone(commands_.size(), false);
   for (std::size_t i = 0; i < commands_.size(); ++i) {
@@ -77,7 +80,10 @@ void Recording::share_forms() {
     for_each_ref(commands_[i], [&](Ref ref, bool writes) {
       unchanged = unchanged && (writes || last_write[static_cast<std::size_t>(root(ref.value))] <= equal->command);
     });
-    if (!unchanged) continue;
+    if (!unchanged) {
+      *equal = {launch, i, found->form};
+      continue;
+    }
     gone[i] = true;
     instead[found->form] = equal->form;
   }
