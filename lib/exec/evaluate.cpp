@@ -130,7 +130,7 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
   for (auto fresh = collector.add(asked); effects.add(fresh); ++rounds) fresh = collector.add(effects.wanted());
   // An effect on what an effect made may have put another value in the place of one that is collected.
   if (rounds > 2) {
-    collector = {};
+    collector.clear();
     collector.add(effects.wanted());
   }
   const auto work = collector.take();

@@ -57,6 +57,12 @@ std::vector<std::shared_ptr<Node>> Collector::add(std::span<const Tensor> tensor
   return fresh;
 }
 
+void Collector::clear() {
+  work_ = {};
+  found_.clear();
+  stack_.clear();
+}
+
 Work Collector::take() {
   // Who asks for an output holds it, and so do the lists of what is wanted that an evaluation makes on its way here.
   constexpr long holders = 4;
@@ -68,12 +74,16 @@ Work Collector::take() {
   }
   for (std::uint32_t k = 0; k < work_.nodes.size(); ++k) {
     const auto& node = work_.nodes[k];
-    const auto found = asked.find(node.get());
-    const auto& outputs = found == asked.end() ? std::vector<bool>(node->outputs.size()) : found->second;
-    const auto known = 1 + found_.at(node.get()).readers + holders * std::count(outputs.begin(), outputs.end(), true);
+    const auto known = 1 + found_.at(node.get()).readers;
+    // Of most nodes nobody else knows.
     if (node.use_count() <= known) continue;
-    for (std::size_t i = 0; i < outputs.size(); ++i)
-      if (!outputs[i]) work_.kept.push_back({k, static_cast<int>(i)});
+    const auto found = asked.find(node.get());
+    const auto is_asked = [&](std::size_t i) { return found != asked.end() && found->second[i]; };
+    long count = 0;
+    for (std::size_t i = 0; i < node->outputs.size(); ++i) count += is_asked(i);
+    if (node.use_count() <= known + holders * count) continue;
+    for (std::size_t i = 0; i < node->outputs.size(); ++i)
+      if (!is_asked(i)) work_.kept.push_back({k, static_cast<int>(i)});
   }
   work_.keeps = true;
   return std::move(work_);

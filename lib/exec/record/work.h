@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -60,6 +61,11 @@ CLNET_API Work collect(std::span<const Tensor> tensors);
 /// The same in several goes, where what is found makes more to be asked for.
 class Collector {
  public:
+  Collector() = default;
+  Collector(const Collector&) = delete;
+  Collector& operator=(const Collector&) = delete;
+  /// Begins anew.
+  void clear();
   /// Adds what these need, and wants these only. Returns the nodes that were not there before, in the program's order.
   std::vector<std::shared_ptr<Node>> add(std::span<const Tensor> tensors);
   Work& work() { return work_; }
@@ -81,7 +87,8 @@ class Collector {
   void enter(const Tensor& tensor, Found& found);
 
   Work work_;
-  std::unordered_map<const Node*, Found> found_;
+  std::pmr::monotonic_buffer_resource memory_;  ///< of found_, whose entries come and go together
+  std::pmr::unordered_map<const Node*, Found> found_{&memory_};
   std::vector<Visit> stack_;
 };
 
