@@ -1,6 +1,5 @@
 // Forms of values that several operations ask for: made once where they are the same, for recordings that no device sees.
 #include <catch2/catch.hpp>
-
 #include <functional>
 
 #include "lib/exec/record/recorder.h"
