@@ -105,8 +105,8 @@ Tensor slice(const Tensor& x, int dim, std::int64_t start, std::int64_t stop, st
 namespace {
 
 /// Elements that are there. Of a value that is known, as a data set, another start comes with each step, and must not make a plan
-/// of its own; of one that is still to be computed, as the outputs of a recurrent layer, of parameters and within compile() they are
-/// a view, whose gradient is a range as well.
+/// of its own; of one that is still to be computed, as the outputs of a recurrent layer, of parameters and within compile() they
+/// are a view, whose gradient is a range as well.
 Tensor range(const Tensor& x, bool known, int dim, std::int64_t start, std::int64_t count) {
   if (count == 0 || count == x.size(dim) || !known) return slice(x, dim, start, start + count);
   const Tensor first = Tensor::scalar(static_cast<double>(start), Dtype::i64);
