@@ -4,7 +4,7 @@
 #include "clnet.clh"
 #include "indices.clh"
 
-kernel void index_select(IN(x), IN(indices), OUT(y), const int count, const int rows, const int extent, const int picks,
+kernel void index_select(IN(x), INDICES, OUT(y), const int count, const int rows, const int extent, const int picks,
                          const int inner) {
 #ifdef ROWS
   const int first = (int)get_global_id(0) * rows, last = BLOCK_END(first, rows, count / inner);

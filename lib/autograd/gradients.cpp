@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory_resource>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -28,9 +29,10 @@ std::span<const Tensor> flows_to(const Node& node) { return is_leaf(node) ? std:
 
 /// The nodes that lead from `outputs` to one of `inputs`, each after all nodes that it depends on.
 std::vector<NodePtr> path(std::span<const Tensor> outputs, std::span<const Tensor> inputs) {
-  std::unordered_set<const Node*> targets;
+  std::pmr::monotonic_buffer_resource memory;
+  std::pmr::unordered_set<const Node*> targets(&memory);
   for (const auto& input : inputs) targets.insert(input.node().get());
-  std::unordered_map<const Node*, bool> leads;  // to a target; present once a node was seen
+  std::pmr::unordered_map<const Node*, bool> leads(&memory);  // to a target; present once a node was seen
   std::vector<NodePtr> order;
   struct Visit {
     NodePtr node;
@@ -44,7 +46,7 @@ std::vector<NodePtr> path(std::span<const Tensor> outputs, std::span<const Tenso
     while (!stack.empty()) {
       auto& visit = stack.back();
       if (const auto from = flows_to(*visit.node); visit.next < from.size()) {
-        const auto child = from[visit.next++].node();
+        const auto& child = from[visit.next++].node();
         if (leads.try_emplace(child.get(), targets.count(child.get()) != 0).second) stack.push_back({child});
         continue;
       }
@@ -152,7 +154,8 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
                 "Parameter::value() gives it inside");
   // Each operation's gradient is in the dtypes that it was computed with.
   const Autocast as_written(Dtype::f32);
-  std::unordered_map<const Node*, std::vector<Arrivals>> arrived;
+  std::pmr::monotonic_buffer_resource memory;
+  std::pmr::unordered_map<const Node*, std::vector<Arrivals>> arrived(&memory);
   const auto arrive = [&](const Tensor& at, const Tensor& gradient, std::string_view from, bool may_wait) {
     const auto wrong = [&] {
       return fmt::format("gradients: {} gives a gradient {} for a value {}", from, to_string(gradient.spec()),
@@ -167,7 +170,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
   for (std::size_t i = 0; i < outputs.size(); ++i) arrive(outputs[i], output_gradients[i], "the caller", false);
 
   const auto order = path(outputs, inputs);
-  std::unordered_set<const Node*> on_path;
+  std::pmr::unordered_set<const Node*> on_path(&memory);
   for (const auto& node : order) on_path.insert(node.get());
   Recomputed recomputed;
   Joints joints;
@@ -183,7 +186,10 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
     const InScope scope(std::make_shared<Scope>(Scope{(*node)->scope, {}, (*node)->op}));
     Tensors arrivals;
     for (auto& slot : found->second) arrivals.push_back(slot.empty() ? Tensor{} : slot.total(joints));
-    const auto flows = (*node)->op->vjp(recomputed.in_place_of(from, **node), recomputed.in_place_of(results, **node), arrivals);
+    const bool as_it_is = (*node)->checkpoint == 0 && from.data() == (*node)->inputs.data();
+    const auto flows =
+        as_it_is ? (*node)->op->vjp((*node)->inputs, results, arrivals)
+                 : (*node)->op->vjp(recomputed.in_place_of(from, **node), recomputed.in_place_of(results, **node), arrivals);
     for (std::size_t i = 0; i < flows.size(); ++i) {
       const auto& input = from[i];
       if (flows[i].defined() && is_floating(input.dtype()) && on_path.count(input.node().get()))

@@ -102,7 +102,6 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
   std::vector<Binding> bindings(leaves.size());
   for (std::size_t i = 0; i < bindings.size(); ++i) {
     bindings[i].on_device = [&place_leaf, i] { return place_leaf(i); };
-    bindings[i].value = values[i].get();
     if (!work.gifts.empty()) bindings[i].gift = work.gifts[i];
     if (const auto* host = dynamic_cast<const HostValue*>(values[i].get())) bindings[i].scalar = host->bytes.data();
   }
@@ -145,7 +144,7 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
   for (auto fresh = collector.add(asked); effects.add(fresh); ++rounds) fresh = collector.add(effects.wanted());
   // An effect on what an effect made may have put another value in the place of one that is collected.
   if (rounds > 2) {
-    collector = {};
+    collector.clear();
     collector.add(effects.wanted());
   }
   const auto work = collector.take();
@@ -185,7 +184,7 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted) {
   try {
     const auto device = wanted ? wanted->context() : nullptr;
     look_for_anomaly(tensors, [&](std::span<const Tensor> outputs) {
-      const Giving nothing({});  // what is found out may be asked for again
+      const Giving nothing({}, {});  // what is found out may be asked for again
       evaluate(outputs, device);
     });
     evaluate(tensors, device);

@@ -269,7 +269,9 @@ struct Optimizer::Impl {
       for (std::size_t i = 0; i < slots.size(); ++i)
         if (update.moves[i])
           for (const auto& state : slots[i].state) states.push_back(state.value().node().get());
-      const exec::Giving old(std::move(states));
+      std::vector<const Node*> results;
+      for (const auto& [target, value] : update.values) results.push_back(value.node().get());
+      const exec::Giving old(std::move(states), std::move(results));
       eval(more);
     }
     // assign() would evaluate once more.
@@ -346,10 +348,12 @@ Tensor Optimizer::accumulate(const Tensor& loss, std::span<const Tensor> more) {
     wanted.push_back(sums.back().second);
   }
   {
-    std::vector<const Node*> before;
-    for (const auto& [slot, sum] : sums)
+    std::vector<const Node*> before, after;
+    for (const auto& [slot, sum] : sums) {
       if (slot->sum) before.push_back(slot->sum->value().node().get());
-    const exec::Giving old(std::move(before));
+      after.push_back(sum.node().get());
+    }
+    const exec::Giving old(std::move(before), std::move(after));
     eval(wanted);
   }
   for (auto& [slot, sum] : sums) {

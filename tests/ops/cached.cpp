@@ -4,11 +4,13 @@
 #include "clnet/clnet.h"
 #include "clnet/opencl.h"
 #include "lib/cl/context.h"
+#include "lib/exec/choose/solver.h"
 #include "lib/exec/plan/cache.h"
 #include "lib/exec/plan/rules.h"
 #include "lib/exec/record/recorder.h"
 #include "lib/graph/op.h"
 #include "tests/support/memory_limit.h"
+#include "tests/support/skip.h"
 
 using namespace clnet;
 using Catch::Matchers::Contains;
@@ -333,4 +335,62 @@ TEST_CASE("a plan that makes one cached value of one leaf twice finds it once") 
   eval({a, b});
   CHECK(a.to_vector<float>() == Floats{2, 4});
   CHECK(b.to_vector<float>() == Floats{2, 4});
+}
+
+namespace {
+
+/// Values that tell places apart.
+Tensor counted(const Shape& shape, float step) {
+  Floats values(static_cast<std::size_t>(shape.numel()));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 17) * step - 0.5F;
+  return Tensor::from(values, shape);
+}
+
+bool packs() { return Device::current().info().prefers_vector_kernels; }
+
+}  // namespace
+
+TEST_CASE("what many products of a plan share is packed once") {
+  if (!packs()) return test::skip("products that read their factors where they lie");
+  for (const bool leaf : {true, false}) {
+    Device::current().trim();
+    const Tensor weight = leaf ? counted({48, 40}, 0.1F) : relu(counted({48, 40}, 0.1F));
+    std::vector<Tensor> rows;
+    for (int i = 0; i < 6; ++i) rows.push_back(counted({16, 40}, 0.01F * static_cast<float>(i + 1)));
+    const auto products = [&] {
+      std::vector<Tensor> result;
+      for (const auto& x : rows) result.push_back(matmul(x, weight, {.transpose_b = true}));
+      return result;
+    };
+    const auto found = products();
+    CHECK(launches_of([&] { eval(found); }) == (leaf ? 7 : 8));
+    const exec::ForceSolver direct("matmul", "direct");
+    const auto wanted = products();
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const auto a = found[i].to_vector<float>(), b = wanted[i].to_vector<float>();
+      for (std::size_t k = 0; k < a.size(); ++k) CHECK(a[k] == Approx(b[k]).epsilon(1e-5).margin(1e-5));
+    }
+  }
+}
+
+TEST_CASE("a layer's weight is packed once for inference, and anew when it was trained") {
+  if (!packs()) return test::skip("products that read their factors where they lie");
+  Device::current().trim();
+  nn::Linear layer{40, 48};
+  optim::SGD sgd{layer, {.learning_rate = 0.1}};
+  const Tensor x = counted({16, 40}, 0.1F);
+  const auto infer = [&] { return layer(x).to_vector<float>(); };
+  for (int round = 0; round < 2; ++round) {
+    const auto first = infer();
+    CHECK(cached().count() == 1);
+    CHECK(launches_of([&] { CHECK(infer() == first); }) == 1);
+    {
+      const exec::ForceSolver direct("matmul", "direct");
+      const auto wanted = infer();
+      for (std::size_t k = 0; k < first.size(); ++k) CHECK(first[k] == Approx(wanted[k]).epsilon(1e-5).margin(1e-5));
+    }
+    // A step packs nothing that would be kept.
+    sgd.step(sum(layer(x)));
+    CHECK(cached().count() == 0);
+  }
 }

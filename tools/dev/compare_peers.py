@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures items of clnet-bench and the same work in PyTorch, torch.compile and onnxruntime, in turn, and prints the ratios as a table.
 
-  tools/dev/compare_peers.py [--peers pytorch,compiled,onnxruntime] [--rounds 3] [--seconds 1] [--threads N] [--cpu] [--json FILE]
+  tools/dev/compare_peers.py [--peers pytorch,loop,compiled,onnxruntime] [--rounds 3] [--seconds 1] [--threads N] [--cpu] [--json FILE]
                              [--write docs/performance.md] [item...]
 
 Needs build/tools/clnet-bench (--bench names another), and for the Python that runs it torch, for onnxruntime also onnx and onnxscript: a
@@ -13,9 +13,10 @@ Each peer runs in processes of its own with its best settings: OPENBLAS_CORETYPE
 on the library path where there is one, as many threads as cores, a heap that is kept. PyTorch counts with the fastest of its layouts:
 plain, channels_last and, for inference, oneDNN's own with packed weights; torch.compile with the first two and with packed weights, its
 compiling not in the measurement; onnxruntime with all of its optimizations of the exported module, NumPy arrays in and out, after its
-values were found equal to PyTorch's. Where other programs load the machine, spinning threads lose many times over, which flatters clnet:
-the peers also get threads that sleep while they wait (the better of both counts), the ratio of the best times stands beside that of
-the medians, and the table says how loaded the machine was. A ratio is the peer's time by clnet's: above 1, clnet is faster.
+values were found equal to PyTorch's. lstm-by-hand stands beside PyTorch's own LSTM and, as "loop", beside the same operations written in
+PyTorch. Where other programs load the machine, spinning threads lose many times over, which flatters clnet: the peers also get threads
+that sleep while they wait (the better of both counts), the ratio of the best times stands beside that of the medians, and the table
+says how loaded the machine was. A ratio is the peer's time by clnet's: above 1, clnet is faster.
 
 Items are those of clnet-bench --list; without names all of BARS are measured. --cpu adds the CPU time of all threads of the peers'
 processes per run. --write replaces what is between <!-- ratios --> and <!-- end of ratios --> in a file, --json writes the median, best
@@ -123,7 +124,8 @@ def main():
     known = subprocess.run([options.bench, "--list"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()
     if unknown := [name for name in options.items if name not in known]:
         sys.exit(f"{options.bench} knows no item named {', '.join(unknown)}; --list prints the names")
-    versions, missing = started(options.peers, options.threads)
+    able = [peer for peer in options.peers if any(can_run(peer, parse(name)) for name in options.items)]
+    versions, missing = started(able, options.threads)
     ours, theirs, problems, load = measure(options, list(versions))
     with open("/proc/cpuinfo") as file:
         model = re.search(r"model name\s*: (.*)", file.read())[1]

@@ -82,6 +82,7 @@ class Names(unittest.TestCase):
         self.assertEqual(able("resnet18-train-b16"), ["pytorch", "compiled"])
         self.assertEqual(able("conv-3-64-224-b16-backward-data"), ["pytorch", "compiled"])
         self.assertEqual(able("lstm-128-forward-b32"), ["pytorch", "onnxruntime"])
+        self.assertEqual(able("lstm-by-hand-128-t200-b32"), ["pytorch", "loop"])
         self.assertEqual(able("char-gpt-generate-b1"), ["pytorch"])
         self.assertEqual(able("dropout-1m"), ["pytorch", "compiled"])
         self.assertEqual(able("adam-25m"), ["pytorch"])

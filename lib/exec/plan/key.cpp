@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <memory_resource>
 #include <typeinfo>
 #include <unordered_map>
 
@@ -59,7 +60,8 @@ class Writer {
 std::string plan_key(const Work& work) {
   constexpr std::size_t usual = 128;  // bytes of a node
   Writer key(usual * (work.nodes.size() + work.leaves.size()));
-  std::unordered_map<const Node*, std::uint32_t> numbers;
+  std::pmr::monotonic_buffer_resource memory;
+  std::pmr::unordered_map<const Node*, std::uint32_t> numbers(&memory);
   numbers.reserve(2 * (work.nodes.size() + work.leaves.size()));
   const auto reference = [&](const Tensor& tensor) {
     key.raw(numbers.at(tensor.node().get()));

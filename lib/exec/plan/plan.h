@@ -23,7 +23,6 @@ struct Binding {
   std::function<std::shared_ptr<DeviceValue>()> on_device;  ///< called when a kernel needs a buffer
   const std::byte* scalar = nullptr;                        ///< the value of a host scalar
   Gift gift = Gift::nothing;
-  const Value* value = nullptr;  ///< what the leaf held when the work was collected, which that holds
 };
 
 /// A launch has failed after others had made new values in the place of leaves, which are lost.
@@ -41,7 +40,7 @@ class Plan {
   /// What a run has made.
   struct Made {
     std::vector<std::shared_ptr<DeviceValue>> results;      ///< the values of `keep`
-    std::vector<std::shared_ptr<DeviceValue>> overwritten;  ///< leaves' values in whose memory some of them are
+    std::vector<std::shared_ptr<DeviceValue>> overwritten;  ///< leaves' values in whose place some of them are, for good
   };
   /// Enqueues all commands. The context's lock is held. Whatever it throws, the next run is right: a leaf whose memory was given
   /// for more than rewriting (Gift::any) is as before, or is marked as overwritten, and what is thrown is LostInPlace. Before

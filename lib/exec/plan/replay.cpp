@@ -66,7 +66,9 @@ class Plan::Run : public HostContext {
     for (std::size_t k = 0; k < forms_.size(); ++k)
       if (forms_[k].made && is_kept(forms_[k])) publish(placement_.forms[k], forms_[k]);
     Made made{std::move(results_), {}};
-    for (const auto& donation : granted_) made.overwritten.push_back(spots_[static_cast<std::size_t>(donation.from)].leaf);
+    // Another thread that comes to what was rewritten in parts makes the same of it again.
+    for (const auto& donation : granted_)
+      if (!donation.repeatable) made.overwritten.push_back(spots_[static_cast<std::size_t>(donation.from)].leaf);
     return made;
   }
 
@@ -148,9 +150,9 @@ class Plan::Run : public HostContext {
       const auto& binding = leaves_[static_cast<std::size_t>(donation.from)];
       const auto& from = spots_[static_cast<std::size_t>(donation.from)];
       if (binding.gift == Gift::nothing || (!donation.repeatable && binding.gift != Gift::any)) continue;
-      // The node's value, this run and perhaps the collected work hold the value; it and this run hold its memory. All others are
-      // owners: detached handles, views that were returned, what is being read.
-      const auto holders = binding.value == from.leaf.get() ? 3 : 2;
+      // The node, the collected work and this run hold the value; it and this run hold its memory. All others are owners:
+      // detached handles, views that were returned, what is being read.
+      constexpr long holders = 3;
       if (from.leaf.use_count() != holders || from.buffer.use_count() != 2 || from.buffer->imported() || from.first != 0)
         continue;
       spots_[static_cast<std::size_t>(donation.to)].buffer = from.buffer;

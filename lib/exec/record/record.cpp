@@ -143,6 +143,55 @@ class Joined {
   std::map<Key, Place> places_;
 };
 
+/// Counts what reads a value, the first time that an operation of a name asks, as most never do.
+class Readers {
+ public:
+  explicit Readers(std::span<const std::shared_ptr<Node>> nodes) : nodes_(nodes) {}
+
+  Reuse of(const Node& node, std::size_t input) {
+    auto& by_value = by_op_[std::string(node.op->name())];
+    if (by_value.empty()) count(node.op->name(), by_value);
+    const auto root = root_of(node.inputs[input]).tensor;
+    const auto found = by_value.find(key(root));
+    if (found == by_value.end()) return {};
+    const auto alike = found->second.alike.find(how(node, input));
+    if (alike == found->second.alike.end()) return {};
+    return {alike->second, root.node()->slot && value_of(root) && alike->second == found->second.all};
+  }
+
+ private:
+  using Key = std::pair<const Node*, int>;
+  struct Of {
+    std::int64_t all = 0;
+    std::map<std::string, std::int64_t> alike;
+  };
+  static Key key(const Tensor& tensor) { return {tensor.node().get(), tensor.output()}; }
+  static std::string how(const Node& node, std::size_t input) {
+    return fmt::format("{} {} {}", to_string(node.op->fields()), input, to_string(node.inputs[input].spec()));
+  }
+  void count(std::string_view op, std::map<Key, Of>& by_value) const {
+    for (const auto& node : nodes_)
+      for (std::size_t i = 0; i < node->inputs.size(); ++i) {
+        auto& readers = by_value[key(root_of(node->inputs[i]).tensor)];
+        ++readers.all;
+        if (node->op->name() == op) ++readers.alike[how(*node, i)];
+      }
+  }
+
+  std::span<const std::shared_ptr<Node>> nodes_;
+  std::map<std::string, std::map<Key, Of>> by_op_;
+};
+
+class ReusesOf : public Reuses {
+ public:
+  ReusesOf(Readers& readers, const Node& node) : readers_(readers), node_(node) {}
+  Reuse of(std::size_t input) const override { return readers_.of(node_, input); }
+
+ private:
+  Readers& readers_;
+  const Node& node_;
+};
+
 std::vector<Ref> whole(const std::vector<ValueId>& values) {
   std::vector<Ref> refs;
   for (auto value : values) refs.push_back({value, 0});
@@ -158,6 +207,7 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
   for (const auto& leaf : work.leaves) ids.set(leaf, recording.add_leaf(leaf.spec(), is_host_scalar(leaf, value_of(leaf).get())));
   const auto groups = fuse(to_return.nodes, to_return.wanted, device);
   const Joined joined(groups, to_return.wanted);
+  Readers readers(to_return.nodes);
   const std::function<ValueId(const Tensor&)> id_of_made = [&](const Tensor& output) {
     if (ids.contains(output)) return ids.at(output);  // its memory was needed for what it joins
     const auto id = recording.add_value(output.spec());
@@ -205,8 +255,9 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
     if (group.node) {
       std::vector<ValueId> node_in;
       for (const auto& input : group.node->inputs) node_in.push_back(id_of(input));
+      const ReusesOf reuses(readers, *group.node);
       Recorder recorder(recording, device, std::move(node_in), head_ids, epilogue ? &*epilogue : nullptr,
-                        prologue ? &*prologue : nullptr);
+                        prologue ? &*prologue : nullptr, &reuses);
       std::optional<PreferSolver> prefer;
       if (auto solver = tuning ? tuning->choice(*group.node) : std::nullopt)
         prefer.emplace(std::string(group.node->op->name()), std::move(*solver));
@@ -241,6 +292,7 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
       lower_elementwise(*group.kernel, recorder);
     }
   }
+  recording.share_forms();
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (!value_of(wanted[i])) ids.set(wanted[i], id_of(to_return.wanted[i]));
   return ids;

@@ -43,7 +43,7 @@ bool Launch::rebind(ValueId value, Ref with) {
 
 Launch& Launch::scalar(std::string_view name, Ref ref) {
   define(fmt::format("TYPE_{}", name), to_string(recording_->value(ref.value).spec.dtype));
-  args_.emplace_back(ScalarArg{ref.value});
+  args_.emplace_back(ScalarArg{recording_->value(ref.value).root});
   return *this;
 }
 
@@ -159,10 +159,22 @@ bool Recorder::is_there(std::size_t input, Ref place) const {
   return value.root == target.root && value.offset == target.offset + place.offset;
 }
 
+bool Recorder::host_scalar(std::size_t input) const {
+  const auto& value = recording_.value(inputs_.at(input));
+  const auto& root = recording_.value(value.root);
+  return root.host_scalar && value.spec.dtype == root.spec.dtype && value.spec.shape.numel() == 1;
+}
+
 Ref Recorder::temporary(Spec spec) { return {recording_.add_value(std::move(spec)), 0}; }
 
+Ref Recorder::form(Spec spec) {
+  const auto result = temporary(std::move(spec));
+  recording_.values_[static_cast<std::size_t>(result.value)].form = true;
+  return result;
+}
+
 Ref Recorder::cached(Spec spec, Ref source) {
-  const auto id = recording_.add_value(std::move(spec));
+  const auto id = form(std::move(spec)).value;
   const auto& root = recording_.value(recording_.value(source.value).root);
   recording_.values_[static_cast<std::size_t>(id)].cached = root.leaf && !root.host_scalar;
   return {id, 0};

@@ -169,6 +169,7 @@ class CLNET_API Recording {
     std::int64_t offset = 0;   ///< from the root's first element
     bool cached = false;       ///< made from leaves only, and worth keeping as long as they live
     bool small = false;        ///< cached, but only worth it where it is made again and again: see CachedForm
+    bool form = false;         ///< another form of one value: made once, however many operations ask for the same
     ScopePtr scope = {};       ///< in which it is made
   };
 
@@ -195,6 +196,8 @@ class CLNET_API Recording {
   bool uses(std::size_t first, ValueId id) const;
   /// Moves the commands from `middle` on before those from `first` on.
   void move_before(std::size_t first, std::size_t middle);
+  /// Launches that make the same form of the same value become one.
+  void share_forms();
 
  private:
   friend class Recorder;
@@ -202,6 +205,17 @@ class CLNET_API Recording {
   std::vector<ValueId> changing_;
   std::vector<Command> commands_;
   ScopePtr scope_;
+};
+
+/// Who reads a value as an operation does.
+struct Reuse {
+  std::int64_t alike = 1;  ///< operations of the recording, with the same fields and at the same input
+  bool kept = false;       ///< the value is a parameter's that nothing else reads: it stays, as in inference
+};
+class Reuses {
+ public:
+  virtual ~Reuses() = default;
+  virtual Reuse of(std::size_t input) const = 0;
 };
 
 /// Elementwise operations that follow the one being recorded and are all that reads its output.
@@ -226,13 +240,14 @@ class CLNET_API Recorder {
 
  public:
   Recorder(Recording& recording, const DeviceInfo& device, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
-           Epilogue* epilogue = nullptr, Prologue* prologue = nullptr)
+           Epilogue* epilogue = nullptr, Prologue* prologue = nullptr, const Reuses* reuses = nullptr)
       : recording_(recording),
         device_(device),
         inputs_(std::move(inputs)),
         outputs_(std::move(outputs)),
         epilogue_(epilogue),
-        prologue_(prologue) {}
+        prologue_(prologue),
+        reuses_(reuses) {}
 
   /// What was chosen for the solver that is recording.
   const Config& config() const { return *config_; }
@@ -249,8 +264,13 @@ class CLNET_API Recorder {
   /// Scratch memory, alive until the operation's last command that uses it.
   Ref temporary(Spec spec);
   /// Scratch memory for another form of `source` (weights in panels, say), which must be all that it is made from. Where `source`
-  /// is a leaf, as weights are in inference, it is kept while that lives, and the launches that write it are left out.
+  /// is a leaf, as weights are in inference, it is kept while that lives, and the launches that write it are left out. A form
+  /// that a single launch makes is made once in a plan, whoever asks for the same.
   Ref cached(Spec spec, Ref source);
+  /// The same, but never kept for later runs.
+  Ref form(Spec spec);
+  /// What another form of the input would serve.
+  Reuse reuse(std::size_t input) const { return reuses_ ? reuses_->of(input) : Reuse{}; }
 
   /// See Recording.
   void expect_change(Ref leaf) { recording_.expect_change(leaf); }
@@ -276,8 +296,8 @@ class CLNET_API Recorder {
   bool leaves_unanswered() const { return (epilogue_ && !epilogue_answered_) || (prologue_ && !prologue_answered_); }
   /// Whether somebody said so; else a kernel of its own follows.
   bool epilogue_joined() const { return epilogue_joined_; }
-  /// Whether the input is a one-element leaf whose value may be passed with Launch::scalar().
-  bool host_scalar(std::size_t input) const { return recording_.value(inputs_.at(input)).host_scalar; }
+  /// Whether the input is a one-element leaf, or a view of one, whose value may be passed with Launch::scalar().
+  bool host_scalar(std::size_t input) const;
 
  private:
   Recording& recording_;
@@ -285,6 +305,7 @@ class CLNET_API Recorder {
   std::vector<ValueId> inputs_, outputs_;
   Epilogue* epilogue_;
   Prologue* prologue_;
+  const Reuses* reuses_;
   bool epilogue_answered_ = false, prologue_answered_ = false;
   bool epilogue_joined_ = false;
   const Config* config_ = nullptr;

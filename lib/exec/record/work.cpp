@@ -5,16 +5,6 @@
 
 namespace clnet::exec {
 
-namespace {
-thread_local const std::vector<const Node*>* given = nullptr;
-}  // namespace
-
-Giving::Giving(std::vector<const Node*> leaves) : leaves_(std::move(leaves)), before_(given) {
-  std::sort(leaves_.begin(), leaves_.end());
-  given = &leaves_;
-}
-Giving::~Giving() { given = before_; }
-
 bool Collector::Found::is_leaf(int output) const { return std::find(leaves.begin(), leaves.end(), output) != leaves.end(); }
 
 void Collector::enter(const Tensor& tensor, Found& found) {
@@ -67,6 +57,12 @@ std::vector<std::shared_ptr<Node>> Collector::add(std::span<const Tensor> tensor
   return fresh;
 }
 
+void Collector::clear() {
+  work_ = {};
+  found_.clear();
+  stack_.clear();
+}
+
 Work Collector::take() {
   // Who asks for an output holds it, and so do the lists of what is wanted that an evaluation makes on its way here.
   constexpr long holders = 4;
@@ -76,41 +72,30 @@ Work Collector::take() {
     outputs.resize(tensor.node()->outputs.size());
     outputs[static_cast<std::size_t>(tensor.output())] = true;
   }
-  std::vector<bool> outside(work_.nodes.size());
+  std::vector<Seen> seen(work_.nodes.size(), Seen::inside);
   for (std::uint32_t k = 0; k < work_.nodes.size(); ++k) {
     const auto& node = work_.nodes[k];
+    auto& its = found_.at(node.get());
+    its.index = k;
+    const auto known = 1 + its.readers;
+    // Of most nodes nobody else knows.
+    if (node.use_count() <= known) continue;
     const auto found = asked.find(node.get());
-    const auto& outputs = found == asked.end() ? std::vector<bool>(node->outputs.size()) : found->second;
-    const auto known = 1 + found_.at(node.get()).readers + holders * std::count(outputs.begin(), outputs.end(), true);
-    outside[k] = node.use_count() > known;
-    if (!outside[k]) continue;
-    for (std::size_t i = 0; i < outputs.size(); ++i)
-      if (!outputs[i]) work_.kept.push_back({k, static_cast<int>(i)});
+    const auto is_asked = [&](std::size_t i) { return found != asked.end() && found->second[i]; };
+    const auto outputs = node->outputs.size();
+    long count = 0;
+    for (std::size_t i = 0; i < outputs; ++i) count += is_asked(i);
+    if (node.use_count() <= known + holders * count) {
+      if (count == static_cast<long>(outputs)) seen[k] = Seen::asked;
+      continue;
+    }
+    seen[k] = Seen::outside;
+    for (std::size_t i = 0; i < outputs; ++i)
+      if (!is_asked(i)) work_.kept.push_back({k, static_cast<int>(i)});
   }
   work_.keeps = true;
-  find_gifts(outside);
+  find_gifts(seen);
   return std::move(work_);
-}
-
-void Collector::find_gifts(const std::vector<bool>& outside) {
-  work_.gifts.assign(work_.leaves.size(), Gift::nothing);
-  std::unordered_map<const Node*, std::size_t> leaf_of;
-  for (std::size_t i = 0; i < work_.leaves.size(); ++i) {
-    const auto& node = work_.leaves[i].node();
-    if (node->outputs.size() != 1 || !node->inputs.empty()) continue;
-    const bool of_slot = given && std::binary_search(given->begin(), given->end(), node.get());
-    // Its readers and this list refer to it, and the slot whose present value it is.
-    if (node.use_count() != found_.at(node.get()).readers + 1 + (of_slot ? 1 : 0)) continue;
-    work_.gifts[i] = of_slot ? Gift::any : Gift::rewritten;
-    leaf_of[node.get()] = i;
-  }
-  if (leaf_of.empty()) return;
-  // Who holds a reader may ask for what is made of it later.
-  for (std::size_t k = 0; k < work_.nodes.size(); ++k)
-    if (outside[k])
-      for (const auto& input : work_.nodes[k]->inputs)
-        if (const auto found = leaf_of.find(input.node().get()); found != leaf_of.end())
-          work_.gifts[found->second] = Gift::nothing;
 }
 
 Work collect(std::span<const Tensor> tensors) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -22,18 +23,24 @@ std::shared_ptr<Value> evaluated(const Tensor& tensor);
 /// the evaluation has said (Giving).
 enum class Gift : std::uint8_t { nothing, rewritten, any };
 
-/// While it lives, this thread's evaluations may make new values in the memory of these leaves, each of which is a slot's value:
-/// that lets go of it when the evaluation has succeeded. A failure half-way loses it (see Plan::replay).
+/// While it lives, this thread's evaluations may make new values in the memory of `leaves`, each of which is a slot's value: when
+/// the evaluation has succeeded, the caller sets all of the slots to `results` and lets go of the graph between the two. A
+/// failure half-way loses the leaves (see Plan::replay).
 class CLNET_API Giving {
  public:
-  explicit Giving(std::vector<const Node*> leaves);
+  Giving(std::vector<const Node*> leaves, std::vector<const Node*> results);
   ~Giving();
   Giving(const Giving&) = delete;
   Giving& operator=(const Giving&) = delete;
+  /// That of this thread; null: none.
+  static const Giving* now();
+
+  bool has_leaf(const Node* node) const;
+  bool has_result(const Node* node) const;
 
  private:
-  std::vector<const Node*> leaves_;
-  const std::vector<const Node*>* before_;
+  std::vector<const Node*> leaves_, results_;
+  const Giving* before_;
 };
 
 /// The nodes to compute, each after those that it needs, the leaves that they read with their values, and what is asked for: as
@@ -80,6 +87,11 @@ CLNET_API Work collect(std::span<const Tensor> tensors);
 /// The same in several goes, where what is found makes more to be asked for.
 class Collector {
  public:
+  Collector() = default;
+  Collector(const Collector&) = delete;
+  Collector& operator=(const Collector&) = delete;
+  /// Begins anew.
+  void clear();
   /// Adds what these need, and wants these only. Returns the nodes that were not there before, in the program's order.
   std::vector<std::shared_ptr<Node>> add(std::span<const Tensor> tensors);
   Work& work() { return work_; }
@@ -93,6 +105,7 @@ class Collector {
     bool computed = false;    ///< it is among the nodes, and so are all outputs but these:
     std::vector<int> leaves;  ///< outputs that had a value
     long readers = 0;         ///< inputs of nodes that it is
+    std::uint32_t index = 0;  ///< among the nodes, once all are there
     bool is_leaf(int output) const;
   };
   struct Visit {
@@ -100,11 +113,14 @@ class Collector {
     std::size_t next = 0;
   };
   void enter(const Tensor& tensor, Found& found);
-  /// `outside`: by node of the work, whether a handle or a graph outside of it refers to the node.
-  void find_gifts(const std::vector<bool>& outside);
+  /// Who refers to a node of the work: the work; those besides who ask for all of its outputs; or a handle or a graph, too, that
+  /// may ask for more of it later.
+  enum class Seen : std::uint8_t { inside, asked, outside };
+  void find_gifts(const std::vector<Seen>& seen);
 
   Work work_;
-  std::unordered_map<const Node*, Found> found_;
+  std::pmr::monotonic_buffer_resource memory_;  ///< of found_, whose entries come and go together
+  std::pmr::unordered_map<const Node*, Found> found_{&memory_};
   std::vector<Visit> stack_;
 };
 

@@ -100,7 +100,13 @@ class IndexSelect : public Op {
     const Picking p(recorder.spec(recorder.input(0)).shape, dim_, recorder.spec(recorder.input(1)).shape, gather_);
     const auto count = p.outer * p.picks * p.inner;
     auto& launch = recorder.kernel("index_select", "index_select");
-    launch.in("x", recorder.input(0)).in("indices", recorder.input(1)).out("y", recorder.output());
+    launch.in("x", recorder.input(0));
+    // x[t] in a loop: no buffer for each step's index.
+    if (recorder.host_scalar(1))
+      launch.define("INDEX_KNOWN", 1).scalar("only_index", recorder.input(1));
+    else
+      launch.in("indices", recorder.input(1));
+    launch.out("y", recorder.output());
     if (gather_) launch.define("GATHER", 1);
     const auto lines = p.outer * p.picks, rows = gather_ ? 0 : rows_per_item(lines, p.inner, recorder.device());
     const auto runs = rows > 0 ? 0 : rows_per_item(count, 4, recorder.device());

@@ -20,6 +20,7 @@ struct MatmulProblem {
   bool transpose_a = false, transpose_b = false;
   std::int64_t batch = 1;
   std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;  ///< elements from one product's matrix to the next; 0: shared
+  exec::Reuse reuse = {};                                 ///< of b
 
   std::int64_t lda() const { return transpose_a ? m : k; }
   std::int64_t ldb() const { return transpose_b ? k : n; }
@@ -36,6 +37,11 @@ CLNET_API const exec::SolverList<MatmulProblem>& matmul_solvers();
 std::optional<std::string> matmul_cpu_rejects(const MatmulProblem& problem, const DeviceInfo& device);
 std::vector<exec::Config> matmul_cpu_configs(const MatmulProblem& problem, const DeviceInfo& device);
 void matmul_cpu(const MatmulProblem& problem, exec::Recorder& recorder);
+/// b packed once for many products: see kernels/matmul/matmul_packed_cpu.cl.
+std::optional<std::string> matmul_packed_cpu_rejects(const MatmulProblem& problem, const DeviceInfo& device);
+std::optional<std::string> matmul_packed_cpu_declines(const MatmulProblem& problem, const DeviceInfo& device);
+std::vector<exec::Config> matmul_packed_cpu_configs(const MatmulProblem& problem, const DeviceInfo& device);
+void matmul_packed_cpu(const MatmulProblem& problem, exec::Recorder& recorder);
 /// Nothing packed, for few rows or columns: see kernels/matmul/matmul_skinny_cpu.cl.
 std::optional<std::string> matmul_skinny_cpu_rejects(const MatmulProblem& problem, const DeviceInfo& device);
 std::optional<std::string> matmul_skinny_cpu_declines(const MatmulProblem& problem, const DeviceInfo& device);

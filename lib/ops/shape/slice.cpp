@@ -7,6 +7,7 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/exec/record/work.h"
+#include "lib/graph/capture.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
 #include "lib/ops/shape/strided_copy.h"
@@ -104,8 +105,8 @@ Tensor slice(const Tensor& x, int dim, std::int64_t start, std::int64_t stop, st
 namespace {
 
 /// Elements that are there. Of a value that is known, as a data set, another start comes with each step, and must not make a plan
-/// of its own; of one that is still to be
-/// computed, as the outputs of a recurrent layer, and of parameters, they are a view, whose gradient is a range as well.
+/// of its own; of one that is still to be computed, as the outputs of a recurrent layer, of parameters and within compile() they
+/// are a view, whose gradient is a range as well.
 Tensor range(const Tensor& x, bool known, int dim, std::int64_t start, std::int64_t count) {
   if (count == 0 || count == x.size(dim) || !known) return slice(x, dim, start, start + count);
   const Tensor first = Tensor::scalar(static_cast<double>(start), Dtype::i64);
@@ -118,7 +119,7 @@ Tensor Tensor::operator[](std::initializer_list<Index> parts) const {
   require_defined("x[...]", {{"x", *this}});
   if (static_cast<int>(parts.size()) > rank())
     throw ShapeError(fmt::format("x[...]: {} parts for {}", parts.size(), to_string(spec())));
-  const bool known = exec::value_of(*this) && node()->slot == 0;
+  const bool known = exec::value_of(*this) && node()->slot == 0 && !capturing();
   Tensor result = *this;
   int dim = 0;
   for (const auto& part : parts) {

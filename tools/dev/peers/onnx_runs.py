@@ -26,7 +26,7 @@ def export(item, folder, threads):
     """Writes the item's model, and compares its result with PyTorch's."""
     import torch
     from peers.work import work_of
-    work, path = work_of(item), path_of(folder, item.name)
+    work, path = work_of(item, "onnxruntime"), path_of(folder, item.name)
     # The fused kernel of whole layers of transformers has no ONNX.
     if hasattr(torch.backends, "mha"):
         torch.backends.mha.set_fastpath_enabled(False)

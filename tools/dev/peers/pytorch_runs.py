@@ -21,9 +21,9 @@ def with_packed_weights(module):
 
 def runs(item, peer):
     """Functions that do the item's work once; each is to be measured before the next is asked for."""
-    work = work_of(item)
+    work = work_of(item, peer)
     layouts = LAYOUTS if work.layouts else LAYOUTS[:1]
-    if peer == "pytorch":
+    if peer != "compiled":
         for layout in layouts:
             yield prepared(work, as_it_is, layout)
         if item.kind == "network" and item.what != "train":

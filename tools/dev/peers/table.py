@@ -1,7 +1,7 @@
 """The table of compare_peers.py, from what was measured."""
 import statistics
 
-TITLES = {"pytorch": "PyTorch", "compiled": "torch.compile", "onnxruntime": "onnxruntime"}
+TITLES = {"pytorch": "PyTorch", "loop": "the same loop in PyTorch", "compiled": "torch.compile", "onnxruntime": "onnxruntime"}
 
 
 def ratios_of(ours, theirs):

@@ -41,9 +41,9 @@ def tensors(*shapes):
     return [torch.from_numpy(values) for values in random_inputs(shapes)]
 
 
-def work_of(item):
+def work_of(item, peer):
     torch.manual_seed(1)
-    return MAKERS[item.kind](item, **item.fields)
+    return loop() if peer == "loop" else MAKERS[item.kind](item, **item.fields)
 
 
 def matmul(item, m, n, k, batch):
@@ -289,6 +289,27 @@ class Outputs(nn.Module):
 def by_hand(item):
     """PyTorch's own LSTM, which is what its users would take."""
     return recurrent(item, "lstm", 128, "gradient", 32, steps=200)
+
+
+def loop(steps=200, batch=32, hidden=128):
+    """The recurrence by hand, from the operations that clnet-bench takes, and the gradients of all weights."""
+    (x,) = tensors((steps, batch, hidden))
+    weights = [(torch.rand(2 * hidden, 4 * hidden) * 0.1 - 0.05).requires_grad_() for _ in range(2)]
+    biases = [torch.zeros(4 * hidden).requires_grad_() for _ in range(2)]
+
+    def prepare(compiled, layout):
+        def run():
+            total, h, c = 0, [torch.zeros(batch, hidden)] * 2, [torch.zeros(batch, hidden)] * 2
+            for y in x.unbind():
+                for layer in range(2):
+                    gates = torch.addmm(biases[layer], torch.cat((y, h[layer]), 1), weights[layer])
+                    i, f, g, o = gates.chunk(4, 1)
+                    c[layer] = torch.sigmoid(f) * c[layer] + torch.sigmoid(i) * torch.tanh(g)
+                    y = h[layer] = torch.sigmoid(o) * torch.tanh(c[layer])
+                total = total + y.sum()
+            return torch.autograd.grad(total, weights + biases)
+        return run
+    return Step(prepare)
 
 
 MAKERS = {"matmul": matmul, "linear": linear, "convolution": convolution, "depthwise": convolution, "axes": axes_convolution, "pool": pool,

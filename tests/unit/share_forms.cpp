@@ -1,0 +1,96 @@
+// Forms of values that several operations ask for: made once where they are the same, for recordings that no device sees.
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "lib/exec/record/recorder.h"
+
+using namespace clnet;
+using namespace clnet::exec;
+
+namespace {
+
+/// Launches over values of eight floats.
+struct Graph {
+  Recording recording;
+  DeviceInfo device;
+  Recorder recorder{recording, device, {}, {}};
+
+  Ref value() { return {recording.add_value({Shape{8}, Dtype::f32}), 0}; }
+  Ref leaf() { return {recording.add_leaf({Shape{8}, Dtype::f32}, false), 0}; }
+  Launch& launch() { return recorder.kernel("p", "f"); }
+  void make(Ref to) { launch().out("y", to); }
+  void change(Ref of) { launch().inout("y", of); }
+  /// A form of the value, which something reads.
+  Ref form(Ref of, const std::function<void(Launch&)>& as = {}) {
+    const auto result = recorder.form({Shape{8}, Dtype::f32});
+    auto& pack = launch().in("x", of).out("y", result).arg(7);
+    if (as) as(pack);
+    launch().in("x", result).out("y", value());
+    return result;
+  }
+  /// How many launches are left out.
+  std::size_t shared() {
+    const auto before = recording.commands().size();
+    recording.share_forms();
+    return before - recording.commands().size();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the same form of the same value is made once, and all read that") {
+  Graph g;
+  const Ref a = g.value();
+  g.make(a);
+  const Ref first = g.form(a);
+  const Ref second = g.form(a), third = g.form(a);
+  CHECK(g.shared() == 2);
+  CHECK(g.recording.value(second.value).root == first.value);
+  CHECK(g.recording.value(third.value).root == first.value);
+  std::size_t reads = 0;
+  for (const auto& command : g.recording.commands())
+    for_each_ref(command, [&](Ref ref, bool writes) { reads += !writes && g.recording.value(ref.value).root == first.value; });
+  CHECK(reads == 3);
+}
+
+TEST_CASE("forms of other values, parts, arguments, defines or ranges are others") {
+  Graph g;
+  const Ref a = g.leaf(), b = g.leaf();
+  g.form(a);
+  g.form(b);
+  g.form(a.at(4));
+  g.form(a, [](Launch& pack) { pack.arg(8); });
+  g.form(a, [](Launch& pack) { pack.arg_float(1); });
+  g.form(a, [](Launch& pack) { pack.define("TRANSPOSED", 1); });
+  g.form(a, [](Launch& pack) { pack.range({8}, {1}); });
+  CHECK(g.shared() == 0);
+}
+
+TEST_CASE("a form of what changes in between is made again") {
+  Graph g;
+  const Ref a = g.value();
+  g.make(a);
+  g.form(a);
+  g.change(a);
+  g.form(a);
+  CHECK(g.shared() == 0);
+  g.form(a);
+  CHECK(g.shared() == 1);
+}
+
+TEST_CASE("temporary memory, and forms that several launches make, are their own") {
+  Graph g;
+  const Ref a = g.leaf();
+  for (int i = 0; i < 2; ++i) {
+    const Ref scratch = g.value();
+    g.launch().in("x", a).out("y", scratch);
+    g.launch().in("x", scratch).out("y", g.value());
+  }
+  for (int i = 0; i < 2; ++i) {
+    const Ref halves = g.recorder.form({Shape{8}, Dtype::f32});
+    g.launch().in("x", a).out("y", halves).part(4);
+    g.launch().in("x", a).out("y", halves.at(4)).part(4);
+    g.launch().in("x", halves).out("y", g.value());
+  }
+  CHECK(g.shared() == 0);
+}
