@@ -30,7 +30,6 @@ void Collector::find_gifts(const std::vector<Seen>& seen) {
   const auto& nodes = work_.nodes;
   work_.gifts.assign(work_.leaves.size(), Gift::nothing);
   std::unordered_map<const Node*, std::size_t> candidates;
-  bool any = false;
   for (std::size_t i = 0; i < work_.leaves.size(); ++i) {
     const auto& node = work_.leaves[i].node();
     if (node->outputs.size() != 1 || !node->inputs.empty() || !dynamic_cast<const DeviceValue*>(work_.values[i].get())) continue;
@@ -40,14 +39,12 @@ void Collector::find_gifts(const std::vector<Seen>& seen) {
     if (node.use_count() != readers + (of_slot ? 2 : 1) || (!of_slot && readers != 1)) continue;
     candidates[node.get()] = i;
     if (of_slot) work_.gifts[i] = Gift::any;
-    any = any || of_slot;
   }
   if (candidates.empty()) return;
 
-  // By node: whether somebody holds it, or what depends on it. A slot's value that waited is a leaf from now on.
-  std::vector<bool> stays(nodes.size());
-  // By node: how many of those that read it are such values.
-  std::vector<bool> in_slot(nodes.size());
+  // By node: whether somebody holds it, or what depends on it; and whether a slot's value that waited, a leaf from now on, is all
+  // that reads it.
+  std::vector<bool> stays(nodes.size()), in_slot(nodes.size());
   for (std::size_t k = nodes.size(); k-- > 0;) {
     const auto& node = *nodes[k];
     const bool waited = node.slot != 0;
