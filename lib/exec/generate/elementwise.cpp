@@ -195,10 +195,11 @@ class Printer {
       parameters_ +=
           inner_ ? ", const int rows, const int rows_per_item, const int piece, const int pieces" : ", const int piece";
 
-    auto source = fmt::format("#include \"{}.clh\"\n\nkernel void {}({}) {{\n{}}}\n", lanes_ > 1 ? "lanes" : "clnet", name_,
-                              wrapped(parameters_, name_.size() + 13), body);
+    auto source = fmt::format("#include \"{}.clh\"\n\nkernel {}void {}({}) {{\n{}}}\n", lanes_ > 1 ? "lanes" : "clnet",
+                              rows ? "WIDE_KERNEL " : "", name_, wrapped(parameters_, name_.size() + (rows ? 25 : 13)), body);
     auto& launch = recorder_.generated(name_, std::move(source), name_);
     if (lanes_ > 1) launch.define("LANES", lanes_);
+    if (rows && recorder_.device().native_float_width >= 16) launch.define("WIDE", 1);
     arguments(launch);
     if (rows)
       row_range(launch);
@@ -371,7 +372,7 @@ class Printer {
   /// For CPUs: a work-item takes rows (or a piece of one) in a loop that the compiler turns into vectors. Ends are reckoned from
   /// what is left: beyond the last of 2^31 - 1 elements an int has no place.
   std::string row_body() {
-    const std::string pragma = "#pragma clang loop vectorize(assume_safety)\n";
+    const std::string pragma = "VECTOR_LOOP\n";
     if (inner_ == 0)
       return fmt::format(
           "  const int from = (int)get_global_id(0) * piece, to = from + min(piece, n0 - from);\n{}{}"
