@@ -254,8 +254,7 @@ class LayerNorm : public Op {
       if (weighted_) all.push_back(inputs[1]);
       result[0] = clnet::apply(std::make_shared<LayerNormBackward>(dims_, weighted_), std::move(all));
       if (weighted_) {
-        const auto both =
-            apply_all(std::make_shared<LayerNormParameters>(dims_, biased_), {x, g, outputs[1], outputs[2]});
+        const auto both = apply_all(std::make_shared<LayerNormParameters>(dims_, biased_), {x, g, outputs[1], outputs[2]});
         result[1] = cast(both[0], inputs[1].dtype());
         if (biased_) result[2] = cast(both[1], inputs[2].dtype());
       } else if (biased_) {
