@@ -1,6 +1,7 @@
 // The gradients of layer normalisation's weight and bias, as sums over chunks of rows: by_weight[chunks][length] of g (x - mean) rstd
-// and by_bias[chunks][length] of g. VW above 1: a work-item takes all columns of a chunk and keeps its sums in memory, which is the
-// first-level cache's, to read rows as they lie; else one column, as its neighbours take the next ones.
+// and by_bias[chunks][length] of g. VW above 1: a work-item takes `piece` columns of a chunk, all of them where there are
+// rows enough, and keeps its sums in memory, which is the first-level cache's, to read rows as they lie; else one column, as its
+// neighbours take the next ones.
 #include "layer_norm.clh"
 #include "vector.clh"
 
@@ -19,7 +20,7 @@
   {                                                                                                                     \
     float center[count], scale[count];                                                                                  \
     _Pragma("unroll") for (int k = 0; k < count; ++k) center[k] = LOAD(mean, row + k), scale[k] = LOAD(rstd, row + k);  \
-    int i = 0;                                                                                                          \
+    int i = begin;                                                                                                      \
     for (; i < whole; i += VW) {                                                                                        \
       VFLOAT sum = (VFLOAT)(0.0f), product = sum;                                                                       \
       _Pragma("unroll") for (int k = 0; k < count; ++k) {                                                               \
@@ -30,7 +31,7 @@
       VSTORE(by_weight, to + i, row == first_row ? product : VLOAD(by_weight, to + i) + product);                       \
       PUT_BIAS(VSTORE(by_bias, to + i, row == first_row ? sum : VLOAD(by_bias, to + i) + sum);)                         \
     }                                                                                                                   \
-    SELDOM for (; i < length; ++i) {                                                                                    \
+    SELDOM for (; i < end; ++i) {                                                                                       \
       float sum = 0, product = 0;                                                                                       \
       for (int k = 0; k < count; ++k) {                                                                                 \
         const float slope = LOAD(g, (row + k) * length + i);                                                            \
@@ -44,9 +45,10 @@
 #define AT_ONCE 8
 
 kernel void layer_norm_parameters(IN(x), IN(g), IN(mean), IN(rstd), OUT(by_weight), BY_BIAS_PARAMETER const int rows, const int length,
-                                  const int chunk) {
+                                  const int chunk, const int piece) {
   const int item = (int)get_global_id(0), first_row = item * chunk, last_row = BLOCK_END(first_row, chunk, rows);
-  const int to = item * length, whole = length / VW * VW;
+  const int begin = (int)get_global_id(1) * piece, end = BLOCK_END(begin, piece, length);
+  const int to = item * length, whole = begin + (end - begin) / VW * VW;
   int row = first_row;
   for (; row + AT_ONCE <= last_row; row += AT_ONCE) ADD_ROWS(AT_ONCE)
   for (; row < last_row; ++row) ADD_ROWS(1)
@@ -55,7 +57,7 @@ kernel void layer_norm_parameters(IN(x), IN(g), IN(mean), IN(rstd), OUT(by_weigh
 #else
 
 kernel void layer_norm_parameters(IN(x), IN(g), IN(mean), IN(rstd), OUT(by_weight), BY_BIAS_PARAMETER const int rows, const int length,
-                                  const int chunk) {
+                                  const int chunk, const int piece) {
   const int item = (int)get_global_id(0), part = item / length, i = REMAINDER(item, length), first_row = part * chunk;
   if (first_row >= rows) return;
   const int last_row = BLOCK_END(first_row, chunk, rows);

@@ -66,13 +66,13 @@ void fuse(exec::Launch& launch, const LayerNormProblem& problem, exec::Recorder&
   if (!problem.backward()) recorder.epilogue(launch, problem.length, 1);
 }
 
-/// Sums over chunks of rows by `width` lanes, in work-items of whole rows or of one column, and over these sums.
+/// Sums over chunks of rows by `width` lanes, in work-items of many columns or of one, and over these sums.
 void lower_parameters(const LayerNormProblem& problem, exec::Recorder& recorder, std::int64_t width, std::int64_t wanted_chunks) {
   constexpr std::int64_t most_rows = 4096;  // so that no sum takes too many values
   const auto& [rows, length] = std::pair(problem.rows, problem.length);
   const auto wanted = std::max(wanted_chunks, ceil_div(rows, most_rows));
   const auto chunk = std::max<std::int64_t>(8, ceil_div(ceil_div(rows, std::max<std::int64_t>(wanted, 1)), 8) * 8);
-  const auto chunks = ceil_div(rows, chunk), items = width > 1 ? chunks : chunks * length;
+  const auto chunks = ceil_div(rows, chunk);
   const auto by_weight = recorder.temporary({{chunks, length}, Dtype::f32});
   const auto by_bias = problem.biased ? recorder.temporary({{chunks, length}, Dtype::f32}) : exec::Ref{};
   auto& launch = recorder.kernel("layer_norm_parameters", "layer_norm_parameters")
@@ -86,7 +86,16 @@ void lower_parameters(const LayerNormProblem& problem, exec::Recorder& recorder,
                      .in("rstd", problem.rstd)
                      .out("by_weight", by_weight);
   if (problem.biased) launch.out("by_bias", by_bias);
-  launch.args({rows, length, chunk}).range({items}, {width > 1 ? 1 : std::min<std::int64_t>(64, group_size(recorder.device()))});
+  if (width > 1) {
+    // Few rows in pieces, and no more columns than the first-level cache holds sums.
+    constexpr std::int64_t least = 1024, most = 4096;
+    const auto even = ceil_div(ceil_div(length, ceil_div(wanted, std::max<std::int64_t>(chunks, 1))), 64) * 64;
+    const auto piece = std::clamp(even, least, most);
+    launch.args({rows, length, chunk, piece}).range({chunks, ceil_div(length, piece)}, {1, 1});
+  } else {
+    launch.args({rows, length, chunk, length})
+        .range({chunks * length}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
+  }
   record_reduce({.x = by_weight, .y = problem.dweight, .reduce = chunks, .inner = length}, recorder);
   if (problem.biased) record_reduce({.x = by_bias, .y = problem.dbias, .reduce = chunks, .inner = length}, recorder);
 }
