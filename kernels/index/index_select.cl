@@ -4,8 +4,8 @@
 #include "clnet.clh"
 #include "indices.clh"
 
-kernel void index_select(IN(x), INDICES, OUT(y), const int count, const int rows, const int extent, const int picks,
-                         const int inner) {
+kernel WIDE_KERNEL void index_select(IN(x), INDICES, OUT(y), const int count, const int rows, const int extent, const int picks,
+                                     const int inner) {
 #ifdef ROWS
   const int first = (int)get_global_id(0) * rows, last = BLOCK_END(first, rows, count / inner);
   for (int row = first; row < last; ++row) {
@@ -25,7 +25,7 @@ kernel void index_select(IN(x), INDICES, OUT(y), const int count, const int rows
     const int rest = at / inner, i = REMAINDER(at, inner), o = rest / picks, j = REMAINDER(rest, picks);
     const int run = min(inner - i, last - at), from = o * extent * inner + i;
 #endif
-#pragma clang loop vectorize(assume_safety)
+VECTOR_LOOP
     for (int k = 0; k < run; ++k) {
 #ifdef GATHER
       const int r = INDEX(at + k);

@@ -61,11 +61,22 @@ kernel void batch_norm_apply_rows(IN(x), IN(mean), IN(by_x), IN(constant_), EXTR
     const float scale_g = LOAD(by_g, c);
 #endif
     int i = 0;
+#if BACKWARD
+#define ADD_GRADIENT result += VLOAD(g, at + i) * scale_g;
+#else
+#define ADD_GRADIENT
+#endif
+#ifdef STREAM
+    if (STREAMS(PTR(y) + at))
+      for (; i + VW <= count; i += VW) {
+        VFLOAT result = (VLOAD(x, at + i) - center) * scale + add;
+        ADD_GRADIENT
+        VSTREAM(y, at + i, VEPILOGUE(result, at + i, c, 0));
+      }
+#endif
     for (; i + VW <= count; i += VW) {
       VFLOAT result = (VLOAD(x, at + i) - center) * scale + add;
-#if BACKWARD
-      result += VLOAD(g, at + i) * scale_g;
-#endif
+      ADD_GRADIENT
       VSTORE(y, at + i, VEPILOGUE(result, at + i, c, 0));
     }
     for (; i < count; ++i) {
@@ -76,6 +87,7 @@ kernel void batch_norm_apply_rows(IN(x), IN(mean), IN(by_x), IN(constant_), EXTR
       STORE(y, at + i, EPILOGUE(result, at + i, c));
     }
   }
+  STREAMED();
 }
 #endif
 #endif

@@ -2,7 +2,7 @@
 // new ones. RULE chooses the formula, so that the program of one optimizer holds no other's code. Formulas: PyTorch's documentation
 // of torch.optim; rates and bias corrections are computed in double on the host, or, RATE_COMPUTED and SECOND_SCALE_COMPUTED, were
 // computed on the device, where GATED keeps all values of a step that is not made. VW above 1: work-items take chunks, as vectors.
-// LANES above 1: so many elements each, which are loaded and stored as one.
+// STREAM: results are stored past the caches. LANES above 1: so many elements each, which are loaded and stored as one.
 #include "vector.clh"
 #if LANES > 1
 #include "lanes.clh"
@@ -65,6 +65,7 @@
 #define PUT_ONE(pointer, like, i, value) CLNET_CAT(CLNET_STORE_, TYPE_##like)(pointer, i, value)
 #define GET_VECTOR(pointer, like, i) CLNET_CAT(CLNET_VLOAD_, TYPE_##like)(pointer, i)
 #define PUT_VECTOR(pointer, like, i, value) CLNET_CAT(CLNET_VSTORE_, TYPE_##like)(pointer + (i), value)
+#define STREAM_VECTOR(pointer, like, i, value) CLNET_CAT(CLNET_VSTREAM_, TYPE_##like)(pointer + (i), value)
 #define GET_LANE(pointer, like, i) pointer##_lanes[i]
 #define PUT_LANE(pointer, like, i, value) pointer##_lanes[i] = (value)
 #define NEW_LANES(pointer, like) float pointer##_lanes[LANES];
@@ -248,6 +249,13 @@ kernel void optimizer_update(PARAMETERS(0)
 #if VW > 1
   int i = item * CHUNK;
   const int end = BLOCK_END(i, CHUNK, n);
+#ifdef STREAM
+#define AND_STREAMS(pointer, like) &&STREAMS(pointer)
+  if (STREAMS(new_p) FOR_STATE(NO_LANES, AND_STREAMS)) {
+    for (; i + VW <= end; i += VW) STEP(VFLOAT, GET_VECTOR, STREAM_VECTOR)
+    STREAMED();
+  }
+#endif
   for (; i + VW <= end; i += VW) STEP(VFLOAT, GET_VECTOR, PUT_VECTOR)
   SELDOM for (; i < end; ++i) STEP(float, GET_ONE, PUT_ONE)
 #elif LANES > 1

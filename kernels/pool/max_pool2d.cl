@@ -1,9 +1,11 @@
 // Max pooling: the largest element of each window, and where in its plane it lies (h * w: the window is all padding). The first of
-// equal elements is chosen; NaN wins. VW: that many outputs of a row at once where their windows lie inside.
+// equal elements is chosen; NaN wins. VW: that many outputs of a row at once where their windows lie inside. STREAM: rows of at most
+// so many are stored past the caches.
 #include "clnet.clh"
 #include "pool2d.clh"
 #ifdef VW
 #include "pool2d_rows.clh"
+#include "stream.clh"
 #if VW == 16
 #define LANES (VINT)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
 #elif VW == 8
@@ -13,18 +15,35 @@
 #endif
 #endif
 
+#ifdef STREAM
+#define PUT(to, column, best, at) row_y[column] = best, row_index[column] = at
+#define PUT_VECTOR(to, column, best, at) \
+  *(any_vector *)(row_y + (column)) = best, CLNET_CAT(vstore, VW)(at, 0, row_index + (column))
+#else
+#define PUT(to, column, best, at) STORE(y, (to) + (column), best), STORE(index, (to) + (column), at)
+#define PUT_VECTOR(to, column, best, at) \
+  VSTORE(y, (to) + (column), best), CLNET_CAT(vstore, VW)(at, 0, PTR(index) + (to) + (column))
+#endif
+
 kernel void max_pool2d(IN(x), OUT(y), OUT(index), const int planes, POOL_PARAMETERS) {
   const int none = h * w;
 #ifdef ROWS
   const int plane = (int)get_global_id(1), first = (int)get_global_id(0) * rows, last = BLOCK_END(first, rows, out_h);
   if (plane >= planes) return;
-  for (int oh = first; oh < last; ++oh)
+  for (int oh = first; oh < last; ++oh) {
+    const int to = (plane * out_h + oh) * out_w;
+#ifdef STREAM
+    float row_y[STREAM];
+    int row_index[STREAM];
+#endif
     for (int ow = 0; ow < out_w; ++ow) {
 #else
   const int position = (int)get_global_id(0), plane = (int)get_global_id(1);
   const int oh = position / out_w, ow = REMAINDER(position, out_w);
   if (plane >= planes || oh >= out_h) return;
   {
+    const int to = (plane * out_h + oh) * out_w;
+    {
 #endif
       const int start_h = START_H(oh), from = plane * h * w;
 #ifdef VW
@@ -48,9 +67,7 @@ kernel void max_pool2d(IN(x), OUT(y), OUT(index), const int planes, POOL_PARAMET
             empty = false;
           }
         }
-        const int to = (plane * out_h + oh) * out_w + column;
-        VSTORE(y, to, empty ? (VFLOAT)(-INFINITY) : best);
-        CLNET_CAT(vstore, VW)(at, 0, PTR(index) + to);
+        PUT_VECTOR(to, column, empty ? (VFLOAT)(-INFINITY) : best, at);
         ow = column + VW - 1;
         continue;
       }
@@ -70,8 +87,14 @@ kernel void max_pool2d(IN(x), OUT(y), OUT(index), const int planes, POOL_PARAMET
             at = take ? here : at;
           }
         }
-      const int to = (plane * out_h + oh) * out_w + ow;
-      STORE(y, to, at == none ? -INFINITY : best);
-      STORE(index, to, at);
+      PUT(to, ow, at == none ? -INFINITY : best, at);
     }
+#ifdef STREAM
+    STREAM_OUT(y, to, row_y, out_w);
+    clnet_stream((global float *)(PTR(index) + to), (const float *)row_index, out_w);
+#endif
+  }
+#ifdef STREAM
+  STREAMED();
+#endif
 }

@@ -67,6 +67,10 @@ constexpr std::array variables{
     Variable{"CLNET_VECTOR_WIDTH", "1 | 4 | 8 | 16",
              "use kernels for CPUs, with vectors of so many lanes, or on a CPU (1) those for GPUs; unset: what the device says",
              check_width},
+    Variable{
+        "CLNET_STREAM_FROM", "bytes, as in 512M or 2G",
+        "on CPUs, results of a kernel from so many bytes on are stored past the caches; unset: from the last cache's size on",
+        check_bytes},
     Variable{"CLNET_WINOGRAD", "0 | 1", "0: convolutions of 3x3 are summed directly, which is slower and a little more accurate",
              check_flag},
     Variable{"CLNET_TF32", "0 | 1",

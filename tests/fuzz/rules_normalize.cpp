@@ -96,6 +96,25 @@ NormGradient layer_norm_gradient(const Call& call) {
       [&](std::int64_t i) { return weighted ? call.in[4][i % length] : 1.0; });
 }
 
+/// The gradients of weight and bias. Inputs: x, the gradient of y, mean, reciprocal deviation.
+struct ParameterGradients {
+  Arrays values;
+  Array terms;  ///< sizes of the first one's terms
+};
+ParameterGradients layer_norm_parameter_gradients(const Call& call) {
+  const auto &x = call.in[0], &g = call.in[1], &mean = call.in[2], &rstd = call.in[3];
+  const auto length = x.numel() / std::max<std::int64_t>(1, mean.numel());
+  ParameterGradients result{{Array(call.shape(0))}, Array(call.shape(0))};
+  if (call.flag("biased")) result.values.emplace_back(call.shape(1));
+  for (std::int64_t i = 0; i < x.numel(); ++i) {
+    const auto row = i / length, column = i % length;
+    result.values[0][column] += g[i] * (x[i] - mean[row]) * rstd[row];
+    result.terms[column] += std::fabs(g[i]) * (std::fabs(x[i]) + std::fabs(mean[row])) * rstd[row];
+    if (call.flag("biased")) result.values[1][column] += g[i];
+  }
+  return result;
+}
+
 /// A row of logits {N, C, ...}: where its first class lies, and how far the next one.
 struct Rows {
   std::int64_t classes, positions;
@@ -173,6 +192,9 @@ Rules normalize_rules() {
       {"layer_norm_backward",
        {[](const Call& call) { return Arrays{layer_norm_gradient(call).dx}; }, false, 2,
         [](const Call& call) { return layer_norm_gradient(call).terms; }}},
+      {"layer_norm_parameters",
+       {[](const Call& call) { return layer_norm_parameter_gradients(call).values; }, false, 2,
+        [](const Call& call) { return layer_norm_parameter_gradients(call).terms; }}},
       {"cross_entropy", {cross_entropy}},
       {"cross_entropy_backward", {cross_entropy_backward}}};
 }

@@ -22,6 +22,7 @@ DeviceInfo device(bool cpu) {
   info.max_work_group_size = 256;
   info.native_float_width = cpu ? 8 : 1;
   info.prefers_vector_kernels = cpu;
+  info.cache = 32 << 20;
   return info;
 }
 
@@ -198,6 +199,10 @@ TEST_CASE("the text of generated kernels") {
   SECTION("bias and activation on a CPU") { check_golden("bias_gelu_cpu", {gelu(x + bias(), Gelu::tanh)}); }
   SECTION("the same on other devices") { check_golden("bias_gelu", {gelu(x + bias(), Gelu::tanh)}, false); }
   SECTION("the gradient of relu") { check_golden("relu_gradient_cpu", {where(greater(x, 0.0), g, Tensor::scalar(0))}); }
+  SECTION("results larger than the cache") {
+    const Tensor large = leaf({4, 8, 600, 600});
+    check_golden("past_caches_cpu", {large + bias(), relu(large)});
+  }
   SECTION("half precision, with rounding between the operations") {
     const Tensor half = leaf({1000}, Dtype::f16);
     check_golden("half_swish_cpu", {half * sigmoid(half)});

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "lib/exec/choose/past_caches.h"
 #include "lib/exec/generate/expression.h"
 #include "lib/exec/planning_steps.h"
 #include "lib/exec/record/value.h"
@@ -174,6 +175,7 @@ class Printer {
     for (const auto& step : kernel.steps) expressions_.push_back(expression_of(*step.node));
     find_rows();
     if (!recorder.device().prefers_vector_kernels) lanes_ = fitting_lanes();
+    streams_ = fit_for_streams();
   }
 
   void operator()() {
@@ -195,10 +197,15 @@ class Printer {
       parameters_ +=
           inner_ ? ", const int rows, const int rows_per_item, const int piece, const int pieces" : ", const int piece";
 
-    auto source = fmt::format("#include \"{}.clh\"\n\nkernel void {}({}) {{\n{}}}\n", lanes_ > 1 ? "lanes" : "clnet", name_,
-                              wrapped(parameters_, name_.size() + 13), body);
+    auto source = fmt::format("#include \"{}.clh\"\n\nkernel {}void {}({}) {{\n{}}}\n",
+                              lanes_ > 1 ? "lanes"
+                              : streams_ ? "stream"
+                                         : "clnet",
+                              rows ? "WIDE_KERNEL " : "", name_, wrapped(parameters_, name_.size() + (rows ? 25 : 13)), body);
     auto& launch = recorder_.generated(name_, std::move(source), name_);
     if (lanes_ > 1) launch.define("LANES", lanes_);
+    if (rows && recorder_.device().native_float_width >= 16) launch.define("WIDE", 1);
+    if (streams_) launch.define("STREAM", 1).define("VW", std::clamp(recorder_.device().native_float_width, 4, 16));
     arguments(launch);
     if (rows)
       row_range(launch);
@@ -331,7 +338,8 @@ class Printer {
       const bool truth = kernel_.steps[k].node->outputs[0].dtype == Dtype::boolean;
       const auto what = form == Form::lanes
                             ? fmt::format("y{}_lanes[lane] = {}{}{}", out, truth ? "(" : "", value, truth ? ") != 0" : "")
-                            : fmt::format("STORE(y{}, {}, {})", out, form == Form::element ? "i" : "i + lane", value);
+                        : streams_ ? fmt::format("y{}_block[i - first_of_block] = {}", out, value)
+                                   : fmt::format("STORE(y{}, {}, {})", out, form == Form::element ? "i" : "i + lane", value);
       text += fmt::format("{}{};{}{}\n", indent, what, comment.empty() ? "" : "  // ", comment);
     }
     return text;
@@ -371,18 +379,62 @@ class Printer {
   /// For CPUs: a work-item takes rows (or a piece of one) in a loop that the compiler turns into vectors. Ends are reckoned from
   /// what is left: beyond the last of 2^31 - 1 elements an int has no place.
   std::string row_body() {
-    const std::string pragma = "#pragma clang loop vectorize(assume_safety)\n";
+    const std::string pragma = "VECTOR_LOOP\n";
+    if (streams_) return streams_body();
     if (inner_ == 0)
       return fmt::format(
           "  const int from = (int)get_global_id(0) * piece, to = from + min(piece, n0 - from);\n{}{}"
           "  for (int i = from; i < to; ++i) {{\n{}  }}\n",
           statements(false, "  "), pragma, statements(true, "    "));
     return fmt::format(
+        "{1}{2}{3}{4}    for (int i{0} = from; i{0} < to; ++i{0}) {{\n"
+        "      const int i = row * n{0} + i{0};\n{5}    }}\n  }}\n",
+        inner_, rows_of_item(), outer_indices("row", inner_, "    "), statements(false, "    "), pragma,
+        statements(true, "      "));
+  }
+
+  /// What a work-item takes where there are several loops: a piece of each of its rows.
+  std::string rows_of_item() const {
+    return fmt::format(
         "  const int item = (int)get_global_id(0), from = REMAINDER(item, pieces) * piece, to = from + min(piece, n{0} - from);\n"
         "  const int first = item / pieces * rows_per_item, last = first + min(rows_per_item, rows - first);\n"
-        "  for (int row = first; row < last; ++row) {{\n{1}{2}{3}    for (int i{0} = from; i{0} < to; ++i{0}) {{\n"
-        "      const int i = row * n{0} + i{0};\n{4}    }}\n  }}\n",
-        inner_, outer_indices("row", inner_, "    "), statements(false, "    "), pragma, statements(true, "      "));
+        "  for (int row = first; row < last; ++row) {{\n",
+        inner_);
+  }
+
+  /// The same, for results that are stored past the caches: so many elements of a row are computed into arrays, which are then
+  /// stored by whole vectors.
+  std::string streams_body() {
+    std::string arrays, stores;
+    for (std::size_t k = 0; k < kernel_.outputs.size(); ++k) {
+      arrays += fmt::format("{}y{}_block[STREAM_BLOCK]", k ? ", " : "", k);
+      stores += fmt::format("      STREAM_OUT(y{0}, first_of_block, y{0}_block, end - block);\n", k);
+    }
+    const std::string block = fmt::format(
+        "    for (int block = from; block < to; block += min(STREAM_BLOCK, to - block)) {{\n"
+        "      const int end = block + min(STREAM_BLOCK, to - block), first_of_block = {0}block;\n      float {1};\nVECTOR_LOOP\n"
+        "      for (int {2} = block; {2} < end; ++{2}) {{\n{3}{4}      }}\n{5}    }}\n",
+        inner_ ? fmt::format("row * n{} + ", inner_) : "", arrays, inner_ ? fmt::format("i{}", inner_) : "i",
+        inner_ ? fmt::format("        const int i = row * n{0} + i{0};\n", inner_) : "", statements(true, "        "), stores);
+    if (inner_ == 0)
+      return fmt::format(
+          "  const int from = (int)get_global_id(0) * piece, to = from + min(piece, n0 - from);\n{}{}  STREAMED();\n",
+          statements(false, "  "), block);
+    return fmt::format("{}{}{}{}  }}\n  STREAMED();\n", rows_of_item(), outer_indices("row", inner_, "    "),
+                       statements(false, "    "), block);
+  }
+
+  /// Whether results are many enough to be stored past the caches, and floats, as the arrays are.
+  bool fit_for_streams() const {
+    constexpr std::size_t most_outputs = 4;  // arrays in the first-level cache
+    constexpr std::int64_t shortest = 256;   // elements of a row
+    std::int64_t bytes = 0;
+    for (auto output : kernel_.outputs) {
+      const auto& spec = kernel_.steps[output].node->outputs[0];
+      if (spec.dtype != Dtype::f32) return false;
+      bytes += spec.bytes();
+    }
+    return kernel_.outputs.size() <= most_outputs && kernel_.loops[inner_] >= shortest && past_caches(recorder_.device(), bytes);
   }
 
   /// How many elements that follow one another a work-item computes on devices other than CPUs: as many as 16 bytes hold, where
@@ -531,6 +583,7 @@ class Printer {
   Recorder& recorder_;
   const std::size_t inner_;  ///< the innermost loop
   std::int64_t lanes_ = 1;   ///< elements per work-item, where devices do not prefer vector kernels
+  bool streams_ = false;     ///< results are stored past the caches
   std::vector<bool> used_, stored_, row_load_, row_step_;
   std::vector<std::string> expressions_;
   std::vector<std::size_t> first_parameter_;

@@ -115,4 +115,10 @@ inline std::int64_t scratch(const DeviceInfo& device) {
 /// So many work-items keep all cores busy to the end.
 inline std::int64_t wanted_items(const DeviceInfo& device) { return 4 * static_cast<std::int64_t>(device.compute_units); }
 
+/// Winograd's gradient of the weight, of a problem of which `conv2d_winograd_cpu_rejects` says nothing else.
+std::optional<std::string> conv2d_winograd_weights_cpu_rejects(const Conv2dProblem& problem, const DeviceInfo& device);
+std::optional<std::string> conv2d_winograd_weights_cpu_declines(const Conv2dProblem& problem, const DeviceInfo& device);
+std::vector<exec::Config> conv2d_winograd_weights_cpu_configs(const DeviceInfo& device);
+void conv2d_winograd_weights_cpu(const Conv2dProblem& problem, exec::Recorder& recorder);
+
 }  // namespace clnet::ops

@@ -100,11 +100,11 @@ std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& p, C
   static const bool enabled = env::flag("CLNET_WINOGRAD", true);
   if (!enabled) return "CLNET_WINOGRAD=0";
   if (!device.prefers_vector_kernels) return "the device is no CPU with vectors";
-  if (pass == Conv2dPass::backward_weights) return "weights are summed directly";
   if (p.n == 0 || p.c == 0 || p.o == 0 || p.h == 0 || p.w == 0) return "nothing to compute";
   if (p.kh != 3 || p.kw != 3) return "the kernel is not 3x3";
   if (p.stride.height != 1 || p.stride.width != 1 || p.dilation.height != 1 || p.dilation.width != 1 || p.groups != 1)
     return "it has a stride, a dilation or groups";
+  if (pass == Conv2dPass::backward_weights) return conv2d_winograd_weights_cpu_rejects(p, device);
   const bool backward = pass == Conv2dPass::backward_data;
   const auto c = cut(p, backward, register_tiles(backward ? p.c : p.o, device).front(), device);
   if (c.top < 0 || c.left < 0 || c.left + c.source_width > tile_out * c.tile_columns + 2)
@@ -114,11 +114,12 @@ std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& p, C
   return std::nullopt;
 }
 
-std::optional<std::string> conv2d_winograd_cpu_declines(const Conv2dProblem&, Conv2dPass, const DeviceInfo&) {
-  return std::nullopt;
+std::optional<std::string> conv2d_winograd_cpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  return pass == Conv2dPass::backward_weights ? conv2d_winograd_weights_cpu_declines(p, device) : std::nullopt;
 }
 
 std::vector<exec::Config> conv2d_winograd_cpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  if (pass == Conv2dPass::backward_weights) return conv2d_winograd_weights_cpu_configs(device);
   const bool backward = pass == Conv2dPass::backward_data;
   std::vector<exec::Config> result;
   for (const auto& tile : register_tiles(backward ? p.c : p.o, device))
@@ -127,6 +128,7 @@ std::vector<exec::Config> conv2d_winograd_cpu_configs(const Conv2dProblem& p, Co
 }
 
 void conv2d_winograd_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
+  if (pass == Conv2dPass::backward_weights) return conv2d_winograd_weights_cpu(p, recorder);
   const bool backward = pass == Conv2dPass::backward_data;
   const auto c = cut(p, backward, Tile(recorder.config()), recorder.device());
   const auto in_stride = backward ? p.c * 9 : 9, out_stride = backward ? 9 : p.c * 9;

@@ -147,7 +147,7 @@ const Row hardsigmoid_row{"hardsigmoid", 1, Takes::floats, false, "a <= -3.0f ? 
                             const Tensor inside = logical_and(greater(t.a, -3.0), less(t.a, 3.0));
                             return Tensors{where(inside, t.g / 6.0, ops::scalar_like(0, t.g))};
                           }};
-const Row softplus_row{"softplus", 1, Takes::floats, false, "a * p0 > p1 ? a : clnet_log1p(clnet_exp(a * p0)) / p0", [](const At& t) {
+const Row softplus_row{"softplus", 1, Takes::floats, false, "a * p0 > p1 ? a : clnet_log1p(clnet_exp(a * p0)) * p2", [](const At& t) {
                          const Tensor scaled = t.a * double{t.p[0]};
                          return Tensors{t.g * where(greater(scaled, double{t.p[1]}), ones_like(t.a), sigmoid(scaled))};
                        }, Steps::several, Precision::full};
@@ -259,7 +259,7 @@ class TableOp : public Op {
   Precision precision() const override { return row_.precision; }
   bool stops_gradients() const override { return row_.vjp == nullptr && !row_.gives_bool; }
   Fields fields() const override {
-    constexpr std::string_view names[] = {"p0", "p1"};
+    constexpr std::string_view names[] = {"p0", "p1", "p2"};
     Fields result;
     for (std::size_t i = 0; i < parameters_.size(); ++i) result.emplace_back(names[i], double{parameters_[i]});
     if (number_ >= 0) result.emplace_back("number", std::int64_t{number_});
@@ -496,7 +496,7 @@ Tensor hardtanh(const Tensor& x, double low, double high) {
   return unary(hardtanh_row, x, {static_cast<float>(low), static_cast<float>(high)});
 }
 Tensor softplus(const Tensor& x, double beta, double threshold) {
-  return unary(softplus_row, x, {static_cast<float>(beta), static_cast<float>(threshold)});
+  return unary(softplus_row, x, {static_cast<float>(beta), static_cast<float>(threshold), static_cast<float>(1 / beta)});
 }
 Tensor softsign(const Tensor& x) { return unary(softsign_row, x); }
 Tensor clamp(const Tensor& x, double low, double high) {

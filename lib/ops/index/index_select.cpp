@@ -118,6 +118,7 @@ class IndexSelect : public Op {
     else
       launch.range({count}, {64});
     if (runs > 0 && p.inner == 1) launch.define("SINGLE", 1);
+    if (runs > 0 && recorder.device().native_float_width >= 16) launch.define("WIDE", 1);
   }
 
  private:

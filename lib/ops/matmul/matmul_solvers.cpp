@@ -30,7 +30,8 @@ void matmul_direct(const MatmulProblem& problem, exec::Recorder& recorder) {
 const exec::SolverList<MatmulProblem>& matmul_solvers() {
   static const exec::SolverList<MatmulProblem> list(
       "matmul",
-      {{"cpu_packed", matmul_packed_cpu_rejects, matmul_packed_cpu, matmul_packed_cpu_declines, matmul_packed_cpu_configs},
+      {{"cpu_outer", matmul_outer_cpu_rejects, matmul_outer_cpu, matmul_outer_cpu_declines},
+       {"cpu_packed", matmul_packed_cpu_rejects, matmul_packed_cpu, matmul_packed_cpu_declines, matmul_packed_cpu_configs},
        {"cpu_skinny", matmul_skinny_cpu_rejects, matmul_skinny_cpu, matmul_skinny_cpu_declines, matmul_skinny_cpu_configs},
        {"cpu", matmul_cpu_rejects, matmul_cpu, nullptr, matmul_cpu_configs},
        {"gpu_matrix_units", matmul_gpu_matrix_units_rejects, matmul_gpu_matrix_units, matmul_gpu_matrix_units_declines,

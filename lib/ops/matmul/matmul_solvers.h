@@ -42,6 +42,10 @@ std::optional<std::string> matmul_packed_cpu_rejects(const MatmulProblem& proble
 std::optional<std::string> matmul_packed_cpu_declines(const MatmulProblem& problem, const DeviceInfo& device);
 std::vector<exec::Config> matmul_packed_cpu_configs(const MatmulProblem& problem, const DeviceInfo& device);
 void matmul_packed_cpu(const MatmulProblem& problem, exec::Recorder& recorder);
+/// k of 1: see kernels/matmul/matmul_outer_cpu.cl.
+std::optional<std::string> matmul_outer_cpu_rejects(const MatmulProblem& problem, const DeviceInfo& device);
+std::optional<std::string> matmul_outer_cpu_declines(const MatmulProblem& problem, const DeviceInfo& device);
+void matmul_outer_cpu(const MatmulProblem& problem, exec::Recorder& recorder);
 /// Nothing packed, for few rows or columns: see kernels/matmul/matmul_skinny_cpu.cl.
 std::optional<std::string> matmul_skinny_cpu_rejects(const MatmulProblem& problem, const DeviceInfo& device);
 std::optional<std::string> matmul_skinny_cpu_declines(const MatmulProblem& problem, const DeviceInfo& device);

@@ -6,6 +6,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/exec/choose/past_caches.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/record/recorder.h"
 #include "lib/graph/require.h"
@@ -197,6 +198,7 @@ void cpu_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
     const auto images = problem.n * problem.channels, piece = std::min(std::max<std::int64_t>(problem.spatial, 1), most);
     const auto pieces = ceil_div(problem.spatial, piece), per_item = pieces > 1 ? 1 : rows_per_item(images, piece, most, device);
     auto& launch = apply_factors(problem, steps, recorder, "batch_norm_apply_rows");
+    if (exec::past_caches(device, recorder.spec(problem.backward ? problem.dx : problem.y).bytes())) launch.define("STREAM", 1);
     launch.define("CPU", 1)
         .define("COLUMNS", 0)
         .define("VW", width)

@@ -10,6 +10,7 @@
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/group.h"
 #include "lib/ops/norm/normalize.h"
+#include "lib/ops/reduce/reduce.h"
 #include "lib/ops/rows.h"
 
 namespace clnet {
@@ -19,17 +20,22 @@ namespace ops {
 namespace {
 
 struct LayerNormProblem {
-  bool backward = false, weighted = false, biased = false;
+  enum class What : std::uint8_t { forward, backward, parameters };  // parameters: the gradients of weight and bias
+  What what = What::forward;
+  bool weighted = false, biased = false;
   float eps = 0;
   std::int64_t rows = 1, length = 1;
   exec::Ref x, weight, bias, mean, rstd;
   exec::Ref y;      // forward
   exec::Ref g, dx;  // backward
+  exec::Ref dweight, dbias;
+  bool backward() const { return what == What::backward; }
 };
+using What = LayerNormProblem::What;
 
-LayerNormProblem problem_of(bool backward, const Shape& x, std::int64_t dims) {
+LayerNormProblem problem_of(What what, const Shape& x, std::int64_t dims) {
   LayerNormProblem problem;
-  problem.backward = backward;
+  problem.what = what;
   for (int d = 0; d < x.rank(); ++d) (d < x.rank() - dims ? problem.rows : problem.length) *= x[d];
   return problem;
 }
@@ -38,39 +44,84 @@ LayerNormProblem problem_of(bool backward, const Shape& x, std::int64_t dims) {
 exec::Launch& launch(const LayerNormProblem& problem, exec::Recorder& recorder, std::string_view program,
                      std::string_view function, std::int64_t divisor) {
   auto& result = recorder.kernel(program, function)
-                     .define("BACKWARD", problem.backward ? 1 : 0)
+                     .define("BACKWARD", problem.backward() ? 1 : 0)
                      .define("WEIGHTED", problem.weighted ? 1 : 0)
                      .define("BIASED", problem.biased ? 1 : 0)
                      .detail(fmt::format("[{}, {}]", problem.rows, problem.length))
                      .in("x", problem.x);
-  if (problem.backward) result.in("g", problem.g).in("mean", problem.mean).in("rstd", problem.rstd);
+  if (problem.backward()) result.in("g", problem.g).in("mean", problem.mean).in("rstd", problem.rstd);
   if (problem.weighted) result.in("weight", problem.weight);
   if (problem.biased) result.in("bias", problem.bias);
-  if (problem.backward)
+  if (problem.backward())
     result.out("dx", problem.dx);
   else
     result.out("y", problem.y).out("mean", problem.mean).out("rstd", problem.rstd);
   result.args({problem.rows, problem.length, divisor});
-  if (!problem.backward) result.arg_float(problem.eps);
+  if (!problem.backward()) result.arg_float(problem.eps);
   return result;
 }
 
 void fuse(exec::Launch& launch, const LayerNormProblem& problem, exec::Recorder& recorder) {
-  recorder.prologue(launch, problem.backward ? "g" : "x");
-  if (!problem.backward) recorder.epilogue(launch, problem.length, 1);
+  recorder.prologue(launch, problem.backward() ? "g" : "x");
+  if (!problem.backward()) recorder.epilogue(launch, problem.length, 1);
+}
+
+/// Sums over chunks of rows by `width` lanes, in work-items of many columns or of one, and over these sums.
+void lower_parameters(const LayerNormProblem& problem, exec::Recorder& recorder, std::int64_t width, std::int64_t wanted_chunks) {
+  constexpr std::int64_t most_rows = 4096;  // so that no sum takes too many values
+  const auto& [rows, length] = std::pair(problem.rows, problem.length);
+  const auto wanted = std::max(wanted_chunks, ceil_div(rows, most_rows));
+  const auto chunk = std::max<std::int64_t>(8, ceil_div(ceil_div(rows, std::max<std::int64_t>(wanted, 1)), 8) * 8);
+  const auto chunks = ceil_div(rows, chunk);
+  const auto by_weight = recorder.temporary({{chunks, length}, Dtype::f32});
+  const auto by_bias = problem.biased ? recorder.temporary({{chunks, length}, Dtype::f32}) : exec::Ref{};
+  auto& launch = recorder.kernel("layer_norm_parameters", "layer_norm_parameters")
+                     .define("WEIGHTED", 1)
+                     .define("BIASED", problem.biased ? 1 : 0)
+                     .define("VW", width)
+                     .detail(fmt::format("[{}, {}]", rows, length))
+                     .in("x", problem.x)
+                     .in("g", problem.g)
+                     .in("mean", problem.mean)
+                     .in("rstd", problem.rstd)
+                     .out("by_weight", by_weight);
+  if (problem.biased) launch.out("by_bias", by_bias);
+  if (width > 1) {
+    // Few rows in pieces, and no more columns than the first-level cache holds sums.
+    constexpr std::int64_t least = 1024, most = 4096;
+    const auto even = ceil_div(ceil_div(length, ceil_div(wanted, std::max<std::int64_t>(chunks, 1))), 64) * 64;
+    const auto piece = std::clamp(even, least, most);
+    launch.args({rows, length, chunk, piece}).range({chunks, ceil_div(length, piece)}, {1, 1});
+  } else {
+    launch.args({rows, length, chunk, length})
+        .range({chunks * length}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
+  }
+  record_reduce({.x = by_weight, .y = problem.dweight, .reduce = chunks, .inner = length}, recorder);
+  if (problem.biased) record_reduce({.x = by_bias, .y = problem.dbias, .reduce = chunks, .inner = length}, recorder);
 }
 
 void cpu_lower(const LayerNormProblem& problem, exec::Recorder& recorder) {
+  if (problem.what == What::parameters) {
+    constexpr std::int64_t task_elements = 16384;  // some microseconds of work, against about one of overhead
+    const auto tasks = std::clamp<std::int64_t>(problem.rows * problem.length / task_elements, 1,
+                                                std::int64_t{4} * recorder.device().compute_units);
+    return lower_parameters(problem, recorder, vector_width(recorder.device()), tasks);
+  }
   const auto per_item = rows_per_item(problem.rows, problem.length, 8192, recorder.device());
-  fuse(launch(problem, recorder, "layer_norm_cpu", problem.backward ? "layer_norm_backward_cpu" : "layer_norm_cpu", per_item)
+  fuse(launch(problem, recorder, "layer_norm_cpu", problem.backward() ? "layer_norm_backward_cpu" : "layer_norm_cpu", per_item)
            .define("VW", vector_width(recorder.device()))
            .range({ceil_div(problem.rows, per_item)}, {1}),
        problem, recorder);
 }
 
 void gpu_lower(const LayerNormProblem& problem, exec::Recorder& recorder) {
+  if (problem.what == What::parameters) {
+    const std::int64_t items = std::int64_t{2048} * recorder.device().compute_units;
+    const auto chunks = std::min(ceil_div(items, std::max<std::int64_t>(problem.length, 1)), problem.rows / 32);
+    return lower_parameters(problem, recorder, 1, chunks);
+  }
   const auto group = group_size(recorder.device()), threads = threads_per_row(problem.length, group);
-  const auto function = problem.backward ? "layer_norm_backward_rows" : "layer_norm_rows";
+  const auto function = problem.backward() ? "layer_norm_backward_rows" : "layer_norm_rows";
   fuse(define_group(launch(problem, recorder, "layer_norm_rows", function, threads), recorder.device())
            .define("ONCE", problem.length <= row_in_registers * threads ? 1 : 0)
            .range({ceil_div(problem.rows, group / threads) * group}, {group}),
@@ -78,7 +129,8 @@ void gpu_lower(const LayerNormProblem& problem, exec::Recorder& recorder) {
 }
 
 void direct_lower(const LayerNormProblem& problem, exec::Recorder& recorder) {
-  fuse(launch(problem, recorder, "layer_norm_rows", problem.backward ? "layer_norm_backward_rows" : "layer_norm_rows", 1)
+  if (problem.what == What::parameters) return lower_parameters(problem, recorder, 1, 1);
+  fuse(launch(problem, recorder, "layer_norm_rows", problem.backward() ? "layer_norm_backward_rows" : "layer_norm_rows", 1)
            .define("GROUP", 0)
            .range({problem.rows}, {std::min<std::int64_t>(64, group_size(recorder.device()))}),
        problem, recorder);
@@ -110,7 +162,7 @@ class LayerNormBackward : public Op {
     return result;
   }
   void lower(exec::Recorder& recorder) const override {
-    auto problem = problem_of(true, recorder.spec(recorder.input(0)).shape, dims_);
+    auto problem = problem_of(What::backward, recorder.spec(recorder.input(0)).shape, dims_);
     problem.weighted = weighted_;
     problem.x = recorder.input(0);
     problem.g = recorder.input(1);
@@ -124,6 +176,50 @@ class LayerNormBackward : public Op {
  private:
   std::int64_t dims_;
   bool weighted_;
+};
+
+/// The gradients of weight and bias, in f32. Inputs: x, the gradient of y, mean, rstd.
+class LayerNormParameters : public Op {
+ public:
+  LayerNormParameters(std::int64_t dims, bool biased) : dims_(dims), biased_(biased) {}
+  std::string_view name() const override { return "layer_norm_parameters"; }
+  Fields fields() const override { return {{"dims", dims_}, {"biased", biased_}}; }
+  Specs infer(const Specs& inputs) const override {
+    const auto& x = inputs[0].shape;
+    const Spec normalized{Shape(std::vector<std::int64_t>(x.end() - dims_, x.end())), Dtype::f32};
+    return Specs(biased_ ? 2 : 1, normalized);
+  }
+  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
+    const Tensor x = cast(inputs[0], Dtype::f32), g = cast(inputs[1], Dtype::f32), &mean = inputs[2], &rstd = inputs[3];
+    Tensor dx, dg, dmean, drstd;
+    if (gradients[0].defined()) {  // of the weight's gradient, the sum of g (x - mean) rstd
+      const Tensor slope = g * gradients[0], by_x = slope * rstd;
+      dx = by_x;
+      dg = (x - mean) * rstd * gradients[0];
+      dmean = -sum_to(by_x, mean.shape());
+      drstd = sum_to(slope * (x - mean), rstd.shape());
+    }
+    if (biased_ && gradients[1].defined()) {
+      const Tensor wide = expand(gradients[1], x.shape());
+      dg = dg.defined() ? dg + wide : wide;
+    }
+    return {dx.defined() ? cast(dx, inputs[0].dtype()) : Tensor{}, cast(dg, inputs[1].dtype()), dmean, drstd};
+  }
+  void lower(exec::Recorder& recorder) const override {
+    auto problem = problem_of(What::parameters, recorder.spec(recorder.input(0)).shape, dims_);
+    problem.biased = biased_;
+    problem.x = recorder.input(0);
+    problem.g = recorder.input(1);
+    problem.mean = recorder.input(2);
+    problem.rstd = recorder.input(3);
+    problem.dweight = recorder.output(0);
+    if (biased_) problem.dbias = recorder.output(1);
+    solvers.lower(problem, recorder.device(), recorder);
+  }
+
+ private:
+  std::int64_t dims_;
+  bool biased_;
 };
 
 /// Inputs: x; weight; bias. Outputs: y, and f32 per row: mean and reciprocal of the standard deviation.
@@ -166,12 +262,13 @@ class LayerNorm : public Op {
       Tensors all{x, g, outputs[1], outputs[2]};
       if (weighted_) all.push_back(inputs[1]);
       result[0] = clnet::apply(std::make_shared<LayerNormBackward>(dims_, weighted_), std::move(all));
-      const Tensor wide_g = cast(g, Dtype::f32);
       if (weighted_) {
-        const Tensor normalized = (wide - outputs[1]) * outputs[2];
-        result[1] = cast(sum_to(wide_g * normalized, inputs[1].shape()), inputs[1].dtype());
+        const auto both = apply_all(std::make_shared<LayerNormParameters>(dims_, biased_), {x, g, outputs[1], outputs[2]});
+        result[1] = cast(both[0], inputs[1].dtype());
+        if (biased_) result[2] = cast(both[1], inputs[2].dtype());
+      } else if (biased_) {
+        result[1] = cast(sum_to(cast(g, Dtype::f32), inputs[1].shape()), inputs[1].dtype());
       }
-      if (biased_) result.back() = cast(sum_to(wide_g, inputs.back().shape()), inputs.back().dtype());
     }
     if (const Tensor more = statistics_gradient(wide, outputs[1], outputs[2], gradients[1], gradients[2]); more.defined())
       result[0] = result[0].defined() ? result[0] + cast(more, x.dtype()) : cast(more, x.dtype());
@@ -179,7 +276,7 @@ class LayerNorm : public Op {
   }
 
   void lower(exec::Recorder& recorder) const override {
-    auto problem = problem_of(false, recorder.spec(recorder.input(0)).shape, dims_);
+    auto problem = problem_of(What::forward, recorder.spec(recorder.input(0)).shape, dims_);
     problem.weighted = weighted_;
     problem.biased = biased_;
     problem.eps = static_cast<float>(eps_);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "clnet/error.h"
+#include "lib/exec/choose/past_caches.h"
 #include "lib/exec/record/recorder.h"
 #include "lib/ops/rows.h"
 
@@ -97,6 +98,14 @@ class OptimizerUpdate : public Op {
   exec::Ref parameter(const exec::Recorder& r, std::size_t k) const { return r.input(scalars() + k * (2 + states())); }
   exec::Ref gradient(const exec::Recorder& r, std::size_t k) const { return r.input(scalars() + k * (2 + states()) + 1); }
 
+  /// Of all launches: who reads them comes after the last one.
+  std::int64_t result_bytes(const exec::Recorder& r) const {
+    std::int64_t bytes = 0;
+    for (std::size_t k = 0; k < (r.input_count() - scalars()) / (2 + states()); ++k)
+      for (std::size_t i = 0; i <= states(); ++i) bytes += r.spec(r.output(k * (1 + states()) + i)).bytes();
+    return bytes;
+  }
+
   void lower_batch(exec::Recorder& r, const std::vector<std::size_t>& batch) const {
     constexpr std::string_view names[] = {"m", "v"};
     const bool vectors = r.device().prefers_vector_kernels;
@@ -108,6 +117,7 @@ class OptimizerUpdate : public Op {
     launch.define("RULE", static_cast<std::int64_t>(rule_)).define("COUNT", static_cast<std::int64_t>(batch.size()));
     launch.define("VW", vectors ? vector_width(r.device()) : 1).define("CHUNK", chunk);
     if (lanes > 1) launch.define("LANES", lanes);
+    if (exec::past_caches(r.device(), result_bytes(r))) launch.define("STREAM", 1);
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const auto first_in = scalars() + batch[i] * (2 + states()), first_out = batch[i] * (1 + states());
       const auto count = r.spec(r.input(first_in)).shape.numel(), its_items = ceil_div(count, vectors ? chunk : lanes);

@@ -2,6 +2,7 @@
 // plane, for the gradient.
 #include <algorithm>
 
+#include "lib/exec/choose/past_caches.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/loops.h"
@@ -29,7 +30,14 @@ struct MaxPool2dBackwardProblem {
 void lower_forward(const MaxPool2dProblem& p, exec::Recorder& recorder, std::int64_t rows) {
   auto& launch = recorder.kernel("max_pool2d", "max_pool2d").in("x", p.x).out("y", p.y).out("index", p.index);
   const bool fixed = launch_pool(launch, p.windows, p.planes, p.windows.out_h, p.windows.out_w, rows);
-  if (const auto width = pool_vector_width(p.windows, recorder.device()); fixed && width > 0) launch.define("VW", width);
+  const auto width = pool_vector_width(p.windows, recorder.device());
+  if (!fixed || width == 0) return;
+  launch.define("VW", width);
+  constexpr std::int64_t longest_kept = 1024;  // in arrays of the first-level cache
+  const auto &y = recorder.spec(p.y), &index = recorder.spec(p.index);
+  if (rows > 0 && y.dtype == Dtype::f32 && p.windows.out_w <= longest_kept &&
+      exec::past_caches(recorder.device(), y.bytes() + index.bytes()))
+    launch.define("STREAM", longest_kept);
 }
 
 void lower_backward(const MaxPool2dBackwardProblem& p, exec::Recorder& recorder, std::int64_t rows) {

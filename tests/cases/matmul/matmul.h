@@ -105,6 +105,9 @@ inline std::vector<Case> matmul_cases() {
   cases.push_back(matmul_case({3, 40, 50}, {3, 50, 5}));
   cases.push_back(matmul_case({3, 50, 40}, {3, 5, 50}, {true, true}));
   cases.push_back(matmul_case({50, 40}, {3, 50, 5}, {true, false}));
+  // Sums of one product, in rows longer than vectors.
+  cases.push_back(matmul_case({3, 20, 1}, {3, 1, 45}));
+  cases.push_back(matmul_case({3, 1, 20}, {45, 1}, {true, true}));
   // Batches: equal, broadcast on one side, on both, without a batch on one side.
   cases.push_back(matmul_case({4, 5, 6}, {4, 6, 7}));
   cases.push_back(matmul_case({4, 6, 5}, {4, 7, 6}, {true, true}));
@@ -135,6 +138,7 @@ inline std::vector<Case> matmul_cases() {
   for (const bool bias : {false, true}) {
     cases.push_back(linear_case({4, 10}, 3, bias));
     cases.push_back(linear_case({2, 3, 10}, 17, bias));
+    cases.push_back(linear_case({2, 3, 1}, 37, bias));
     cases.push_back(linear_case({10}, 5, bias));
     cases.push_back(linear_case({3, 0}, 5, bias));
     auto example = linear_case({32, 700}, 100, bias);

@@ -53,6 +53,16 @@ TEST_CASE("conv2d: 512 input channels are summed to 1e-5 of the largest result")
       [&] { compare("sums", to_array(conv2d(in[0], in[1], {}, options)), want, 1e-5); });
 }
 
+TEST_CASE("conv2d: the weight's gradient over parts of the batch, by Winograd within 1e-5 of the largest direct sum") {
+  const Tensor x = make_tensor({20, 60, 38, 41}, 1), g = make_tensor({20, 70, 38, 41}, 2), weight = zeros({70, 60, 3, 3});
+  const auto gradient = [&](const char* solver) {
+    const exec::ForceSolver force("conv2d_backward_weights", solver);
+    const std::vector<Tensor> outputs{conv2d(x, weight, {}, {.padding = 1})}, with{g}, inputs{weight};
+    return to_array(gradients(outputs, with, inputs)[0]);
+  };
+  compare("sums", gradient("cpu_winograd"), gradient("cpu"), 1e-5);
+}
+
 TEST_CASE("conv2d: what an earlier launch left in local memory is not seen") {
   const Tensor large = make_tensor({2, 3, 60, 100}, 1) * 1e6, filters = make_tensor({3, 1, 3, 3}, 2);
   for (const auto& [shape, kernel, padding] : {std::tuple{Shape{5, 2, 1, 1}, 3, 2},
