@@ -51,9 +51,6 @@ std::span<const RatedTile> all_tiles(const ocl::MatrixUnit& unit) {
   }
 }
 
-/// Compute units, as drivers count them, that share local memory and a work-group: Intel's count their vector engines.
-int units_of_a_group(const ocl::MatrixUnit& unit) { return unit.name == "dpas8" ? 16 : unit.name == "dpas16" ? 8 : 1; }
-
 /// Those that the device takes.
 std::vector<RatedTile> tiles_for(Dtype dtype, const ocl::MatrixUnit& unit, const DeviceInfo& device) {
   std::vector<RatedTile> result;
@@ -94,12 +91,8 @@ std::optional<std::string> matmul_gpu_matrix_units_declines(const MatmulProblem&
 
 std::vector<exec::Config> matmul_gpu_matrix_units_configs(const MatmulProblem& p, const DeviceInfo& device) {
   const auto unit = ocl::matrix_unit(device).value();
-  auto counted = device;
-  counted.compute_units = std::max(1, device.compute_units / units_of_a_group(unit));
   // They multiply some four times as fast as other kernels while memory is as slow.
-  const auto listed = [&](std::span<const RatedTile> tiles) {
-    return gemm_configs({p.m, p.n, p.k, p.batch}, tiles, 64, counted);
-  };
+  const auto listed = [&](std::span<const RatedTile> tiles) { return gemm_configs({p.m, p.n, p.k, p.batch}, tiles, 64, device); };
   if (!unit.name.starts_with("emulated")) return listed(tiles_for(p.dtype, unit, device));
   // For tests: in small tiles there are more of a problem's edges.
   std::vector<exec::Config> result;
