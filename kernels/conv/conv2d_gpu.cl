@@ -5,6 +5,8 @@
 //             see every stride-th tap only (then the dilation is 1): see conv2d_phases.clh
 //   WEIGHTS   w {o, (c, kh, kw)} = y {o, (n, oy, ox)} * x'
 // each for one group. Parts along k follow one another in the output. ADD: to what it holds.
+//
+// Places are cast to uint where elements are loaded: to extend a sign takes AMD's an instruction for each.
 #include "conv2d_slices.clh"
 #include "epilogue.clh"
 
@@ -24,7 +26,7 @@
 #define GEMM_ARGUMENTS , w_base, w_offset, x_base, x_offset, OG, CG, w0, row0, from, H, W, iy0, ix0
 #define SEEN_Y(tap) (iy0 + (int)((tap) / KW) * DH)
 #define SEEN_X(tap) (ix0 + (int)((tap) % KW) * DW)
-#define LOAD_SEEN(i) LOAD(x, i)
+#define LOAD_SEEN(i) LOAD(x, (uint)(i))
 #define SEEN_HEIGHT H
 #define SEEN_WIDTH W
 #define WEIGHT_AT(row, c, tap) (w0 + ((row) * channels + (c)) * TAPS + (int)(tap))
@@ -71,7 +73,7 @@ static inline uint clnet_quotient(const uint i, const uint inverse) { return (ui
 #define GEMM_ARGUMENTS , w_base, w_offset, y_base, y_offset, CG, OG, w0, row0, from, OH, OW, oy0, ox0 PHASE_ARGUMENTS
 #define SEEN_Y(tap) (oy0 - TAP_ROW(tap) * (SH == 1 ? DH : 1))
 #define SEEN_X(tap) (ox0 - TAP_COLUMN(tap) * (SW == 1 ? DW : 1))
-#define LOAD_SEEN(i) LOAD(y, i)
+#define LOAD_SEEN(i) LOAD(y, (uint)(i))
 #define SEEN_HEIGHT OH
 #define SEEN_WIDTH OW
 #define WEIGHT_AT(row, c, tap) (w0 + (((c) * rows + (row)) * KH + TAP_ROW(tap) * SH) * KW + TAP_COLUMN(tap) * SW)
@@ -97,8 +99,8 @@ static inline uint clnet_quotient(const uint i, const uint inverse) { return (ui
   const int oy = (int)((uint)pixel / (uint)OW), iy = oy * SH - top, ix = (pixel - oy * OW) * SW - left;               \
   const int its_rows = its_k < end ? rows : 0, from_y = y0 + image * yn + pixel;                                         \
   const int its_channels = its_k < end && (uint)iy < (uint)H && (uint)ix < (uint)W ? channels : 0, from_x = x0 + image * xn + iy * W + ix;
-#define GEMM_A(i, k, d) (row0 + (i) < its_rows ? LOAD(y, from_y + (row0 + (i)) * pixels) : 0.0f)
-#define GEMM_B(k, d, j) ((j) / SPAN < its_channels ? LOAD(x, from_x + (j) / SPAN * (H * W)) : 0.0f)
+#define GEMM_A(i, k, d) (row0 + (i) < its_rows ? LOAD(y, (uint)(from_y + (row0 + (i)) * pixels)) : 0.0f)
+#define GEMM_B(k, d, j) ((j) / SPAN < its_channels ? LOAD(x, (uint)(from_x + (j) / SPAN * (H * W))) : 0.0f)
 #endif
 
 #if defined(FORWARD) || defined(DATA)
@@ -116,13 +118,13 @@ static inline uint clnet_quotient(const uint i, const uint inverse) { return (ui
   const int channel0 = OVER_TAPS((k0) / TK) * TK, sy = SEEN_Y(tap), sx = SEEN_X(tap), its_rows = (k0) < end ? rows : 0; \
   const bool inside = its_rows > 0 && (uint)sy < (uint)SEEN_HEIGHT && (uint)sx < (uint)SEEN_WIDTH;                 \
   const int seen_at = SEEN_AT(channel0, tap), weights_at = WEIGHT_AT(0, channel0, tap) - WEIGHT_AT(0, 0, 0u);
-#define GEMM_A(i, k, d) (row0 + (i) < its_rows EXISTS(d) ? LOAD(w, weights_at + WEIGHT_AT(row0 + (i), d, 0)) : 0.0f)
+#define GEMM_A(i, k, d) (row0 + (i) < its_rows EXISTS(d) ? LOAD(w, (uint)(weights_at + WEIGHT_AT(row0 + (i), d, 0))) : 0.0f)
 #define GEMM_B(k, d, j) (inside EXISTS(d) ? LOAD_SEEN(seen_at + (d) * (SEEN_HEIGHT * SEEN_WIDTH)) : 0.0f)
 #else
 #define A_ALONG_K 1
 #define GEMM_SLICE(k0)
 #define CHANNEL(k) ((int)OVER_TAPS((uint)(k)))
-#define GEMM_A(i, k, d) ((k) < end && row0 + (i) < rows ? LOAD(w, WEIGHT_AT(row0 + (i), CHANNEL(k), TAP(k))) : 0.0f)
+#define GEMM_A(i, k, d) ((k) < end && row0 + (i) < rows ? LOAD(w, (uint)WEIGHT_AT(row0 + (i), CHANNEL(k), TAP(k))) : 0.0f)
 #define GEMM_B(k, d, j)                                                                                        \
   ((k) < end && (uint)SEEN_Y(TAP(k)) < (uint)SEEN_HEIGHT && (uint)SEEN_X(TAP(k)) < (uint)SEEN_WIDTH            \
        ? LOAD_SEEN(SEEN_AT(CHANNEL(k), TAP(k)))                                                                \
