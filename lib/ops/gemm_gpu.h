@@ -17,8 +17,6 @@ struct GemmTile {
   static GemmTile of(const exec::Config& config);
   exec::Config config(std::int64_t parts) const;
   std::int64_t items() const { return m / rows * (n / columns); }
-  /// Elements of the second operand that an item fetches of a slice.
-  std::int64_t fetched_b() const { return n * k / items(); }
   /// Bytes of local memory.
   std::int64_t local_bytes() const { return 2 * k * (m + n + 8) * 4; }
   void define(exec::Launch& launch) const;

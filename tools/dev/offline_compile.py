@@ -35,7 +35,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMITS = ROOT / "tools/dev/offline_limits.txt"
 NETWORKS = ("resnet18-train-b16", "resnet18-infer-b1", "mobilenetv2-train-b16", "lenet5-train-b32", "unet-128-train-b4",
             "char-gpt-train-b32", "char-gpt-train-b32-f16", "matmul-2048-f16", "vit-tiny-infer-b8", "lstm-128-gradient-b32", "gru-128-gradient-b32",
-            "resnet50-train-b8", "resnet50-infer-b16", "vgg16-infer-b16", "cnn-train-b64", "cnn-infer-b64", "keras-cnn-train-b64",
+            "resnet50-train-b8", "resnet50-infer-b16", "vgg16-infer-b16", "resnet18-train-b16-f16", "cnn-train-b64", "cnn-infer-b64", "keras-cnn-train-b64",
             "keras-cnn-infer-b64")
 # Products by the ways in which operands lie and convolutions of 3x3, in the largest tile: their loops have bars (offline_loops.py).
 LOOPS = ("matmul-2048", "linear-3136-128-b64-forward", "linear-3136-128-b64-backward-weights", "conv-256-256-14-b16-*")
@@ -156,7 +156,8 @@ def run_operations(build, device, folder):
 def own_kernels():
     found = set()
     for path in (ROOT / "kernels").rglob("*.cl*"):
-        found.update(re.findall(r"\bkernel\b[^;{}]*?\bvoid\s+(\w+)\s*\(", path.read_text()))
+        # Where the name is a macro it is the file's.
+        found.update([*re.findall(r"\bkernel\b[^;{}]*?\bvoid\s+(\w+)\s*\(", path.read_text()), path.stem])
     return found
 
 
