@@ -110,9 +110,10 @@ Item inference(const Network& net, std::int64_t batch) {
   });
 }
 
-/// SGD with momentum for photos, Adam for digits. Each layer is computed three times: forward, and for both gradients.
-Item training(const Network& net, std::int64_t batch) {
-  return network(net, "train", batch, 3 * net.macs - net.first, [=]() -> Run {
+/// SGD with momentum for photos, Adam for digits; convolutions and products in f16 where `dtype` says so. Each layer is computed
+/// three times: forward, and for both gradients.
+Item training(const Network& net, std::int64_t batch, Dtype dtype = Dtype::f32) {
+  auto item = network(net, "train", batch, 3 * net.macs - net.first, [=]() -> Run {
     const std::shared_ptr<nn::Module> model = models::make(net.name, image(net), net.classes);
     const auto optimizer = std::make_shared<optim::Optimizer>(
         net.classes == 10 ? optim::Optimizer(optim::Adam{*model, {.learning_rate = 1e-3}})
@@ -122,9 +123,16 @@ Item training(const Network& net, std::int64_t batch) {
     for (std::int64_t i = 0; i < batch; ++i) labels.push_back(static_cast<std::int32_t>(i % net.classes));
     return [=] {
       const Tensor x = Tensor::from(*pixels, images(net, batch)), targets = Tensor::from(labels, Shape{batch});
-      optimizer->step(cross_entropy((*model)(x), targets));
+      Tensor loss;
+      {
+        const Autocast products(dtype);
+        loss = cross_entropy((*model)(x), targets);
+      }
+      optimizer->step(loss);
     };
   });
+  if (dtype != Dtype::f32) item.name += fmt::format("-{}", to_string(dtype));
+  return item;
 }
 
 double seconds(const Run& run, int times) {
@@ -169,7 +177,10 @@ std::vector<Item> items() {
       list.push_back(forward(net, batch));
       list.push_back(inference(net, batch));
     }
-    if (net.training_batch > 0) list.push_back(training(net, net.training_batch));
+    if (net.training_batch > 0) {
+      list.push_back(training(net, net.training_batch));
+      list.push_back(training(net, net.training_batch, Dtype::f16));
+    }
     if (photos) continue;
     for (std::int64_t batch : {32, 64, 128, 256}) list.push_back(training(net, batch));
   }

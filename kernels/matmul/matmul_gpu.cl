@@ -3,10 +3,8 @@
 
 #ifdef TRANSPOSE_A
 #define A_ALONG_K 0
-#define AT_A(row, k) ((k) * m + (row))
 #else
 #define A_ALONG_K 1
-#define AT_A(row, k) ((row) * all_k + (k))
 #endif
 #ifdef TRANSPOSE_B
 #define B_ALONG_K 1
@@ -15,12 +13,26 @@
 #define B_ALONG_K 0
 #define AT_B(k, column) ((k) * n + (column))
 #endif
+// What an item fetches of a begins at `at_a` and is so many rows or depths from one another (that it says so spares registers).
+// Places are cast to uint: to extend a sign takes AMD's an instruction for each.
+#if A_ALONG_K
+#define APART_A (GEMM_ITEMS / TK)
+#define PLACE_A (a0 + (row0 + item / TK) * all_k + item % TK)
+#define LEFT_A (m - row0 - item / TK)
+#define GEMM_A(i, k, d) \
+  (e * APART_A < left_a && (k) < end ? LOAD(a, (uint)(at_a + e * APART_A * all_k + (k) - (d))) : 0.0f)
+#else
+#define APART_A (GEMM_ITEMS / TM)
+#define PLACE_A (a0 + item / TM * m + row0 + item % TM)
+#define LEFT_A (row0 + item % TM < m ? end - item / TM : 0)
+#define GEMM_A(i, k, d) \
+  ((k) - (d) + e * APART_A < left_a ? LOAD(a, (uint)(at_a + ((k) - (d) + e * APART_A) * m)) : 0.0f)
+#endif
+#define GEMM_B(k, d, j) (column0 + (j) < n && (k) < end ? LOAD(b, (uint)(b0 + AT_B(k, column0 + (j)))) : 0.0f)
 #define GEMM_PARAMETERS \
-  , IN(a), IN(b), const int m, const int n, const int all_k, const int a0, const int b0, const int row0, const int column0
-#define GEMM_ARGUMENTS , a_base, a_offset, b_base, b_offset, m, n, all_k, a0, b0, row0, column0
+  , IN(a), IN(b), const int m, const int n, const int all_k, const int at_a, const int left_a, const int b0, const int column0
+#define GEMM_ARGUMENTS , a_base, a_offset, b_base, b_offset, m, n, all_k, PLACE_A, LEFT_A, b0, column0
 #define GEMM_SLICE(k0)
-#define GEMM_A(i, k, d) (row0 + (i) < m && (k) < end ? LOAD(a, a0 + AT_A(row0 + (i), k)) : 0.0f)
-#define GEMM_B(k, d, j) (column0 + (j) < n && (k) < end ? LOAD(b, b0 + AT_B(k, column0 + (j))) : 0.0f)
 #include "gemm_gpu.clh"
 
 // From `first` on k is cut into parts of `part` elements, whose results follow one another in c (part_stride apart). ADD: to what

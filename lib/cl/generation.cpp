@@ -12,9 +12,10 @@ namespace clnet::ocl {
 
 namespace {
 
-// cl_nv_device_attribute_query, cl_amd_device_attribute_query, cl_intel_required_subgroup_size.
+// cl_nv_device_attribute_query, cl_amd_device_attribute_query, cl_intel_required_subgroup_size, cl_intel_device_attribute_query.
 constexpr cl_device_info capability_major_nv = 0x4000, capability_minor_nv = 0x4001, warp_size_nv = 0x4003;
 constexpr cl_device_info wavefront_width_amd = 0x4043, sub_group_sizes_intel = 0x4108;
+constexpr cl_device_info ip_version_intel = 0x4250;
 // CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE of OpenCL 3.0, which headers for 1.2 lack.
 constexpr cl_device_info work_group_multiple = 0x1067;
 
@@ -52,6 +53,14 @@ int compute_capability(std::string_view generation) {
   return capability;
 }
 
+std::string intel_generation(std::uint32_t ip_version) {
+  // Architecture, release and revision in 10, 8 and 14 bits: gen9 is 9.0.9, Arc A770 12.55.8.
+  const auto architecture = ip_version >> 22, release = ip_version >> 14 & 0xff;
+  if (architecture == 12) return release < 50 ? "xe-lp" : release < 60 ? "xe-hpg" : release < 70 ? "xe-hpc" : "xe-lpg";
+  if (architecture < 12) return fmt::format("gen{}", architecture);
+  return fmt::format("xe{}", architecture / 10);
+}
+
 bool has_matrix_units(std::string_view generation) {
   // TU116 and TU117 call themselves sm_75 and have none.
   if (const int capability = compute_capability(generation); capability > 0) return capability >= 70 && capability != 75;
@@ -74,6 +83,10 @@ void describe_generation(const cl::Device& device, std::string_view extensions, 
     info.sub_group_size = ask<cl_uint>(device, wavefront_width_amd);
   } else if (contains(extensions, "cl_intel_required_subgroup_size")) {
     std::tie(info.smallest_sub_group, info.sub_group_size) = sub_groups(device);
+  }
+  if (contains(extensions, "cl_intel_device_attribute_query")) {
+    // CPUs have the extension, too, and not these questions.
+    if (const auto version = ask<cl_uint>(device, ip_version_intel); version > 0) info.generation = intel_generation(version);
   }
   info.matrix_units = has_matrix_units(info.generation) || contains(extensions, "cl_intel_subgroup_matrix_multiply_accumulate");
 }

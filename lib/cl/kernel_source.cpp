@@ -114,8 +114,12 @@ class Resolver {
 
 std::optional<std::string> kernel_file(std::string_view name) {
   if (const auto folder = env::text("CLNET_KERNEL_DIR")) {
-    const auto path = std::filesystem::path(*folder) / name;
-    if (std::filesystem::exists(path)) return file::read(path, largest_file);
+    // In itself or in a family's folder, as clnet's own kernels lie.
+    std::error_code none;
+    if (const auto path = std::filesystem::path(*folder) / name; std::filesystem::exists(path, none))
+      return file::read(path, largest_file);
+    for (const auto& family : std::filesystem::directory_iterator(*folder, none))
+      if (const auto path = family.path() / name; std::filesystem::exists(path, none)) return file::read(path, largest_file);
   }
   for (const EmbeddedFile& embedded : embedded_files()) {
     if (embedded.name == name) return std::string(embedded.text);

@@ -63,7 +63,8 @@ std::string_view to_string(UnitElement element) {
 }
 
 std::optional<MatrixUnit> matrix_unit(const DeviceInfo& device) {
-  if (device.type == DeviceType::cpu) return emulated;
+  // A simulator that checks accesses says that it is a GPU.
+  if (device.type == DeviceType::cpu || !device.reuses_buffers) return emulated;
   const std::string_view generation = device.generation;
   const int capability = compute_capability(generation);
   if (capability >= 80) return mma_sm80;

@@ -23,8 +23,8 @@ struct MatrixUnit {
   std::int64_t wave;      ///< work-items that hold the operands and sums of a multiplication together
 };
 
-/// NVIDIA's mma.sync, AMD's WMMA and MFMA by the device's generation, Intel's by the smallest sub-group. On CPUs the emulation,
-/// by which tests see the rest.
+/// NVIDIA's mma.sync, AMD's WMMA and MFMA by the device's generation, Intel's by the smallest sub-group. On CPUs and simulators
+/// the emulation, by which tests see the rest.
 CLNET_API std::optional<MatrixUnit> matrix_unit(const DeviceInfo& device);
 
 /// What the emulation can lay operands and sums out like; the first is what matrix_unit() gives on a CPU.

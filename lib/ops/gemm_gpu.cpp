@@ -32,7 +32,7 @@ double cost(const GemmExtents& e, const RatedTile& known, std::int64_t parts, do
   const auto groups = static_cast<std::int64_t>(std::ceil(tiles_of_all * e.filled));
   const auto depth = ceil_div(std::max<std::int64_t>(e.k, 1), parts) + 2 * tile.k;
   const double per_group = static_cast<double>(tile.m * tile.n) * static_cast<double>(depth) / known.efficiency;
-  double result = rounds_of_groups(groups, e.filled == 1, device) * per_group;
+  double result = rounds_of_groups(groups, known.held, e.filled == 1, device) * per_group;
   if (parts > 1)
     result += cost_of_moving(static_cast<double>(e.batch * e.m * e.n) * (static_cast<double>(parts) * e.filled + 1), per_element,
                              device);
@@ -61,16 +61,23 @@ std::vector<Choice> choices(const GemmExtents& extents, std::span<const RatedTil
   return result;
 }
 
-/// With the rates of the device's class.
+/// As the device's class has them.
 std::vector<RatedTile> tiles_for(const DeviceInfo& device) {
-  const auto& rates = exec::device_class(device).tiles;
+  const auto& kind = exec::device_class(device);
   std::vector<RatedTile> result;
-  for (std::size_t i = 0; i < tiles.size(); ++i)
-    if (takes(device, tiles[i])) result.push_back({tiles[i], rates[i]});
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const auto& tile = tiles[i];
+    if (!takes(device, tile)) continue;
+    const double per_word = static_cast<double>(tile.rows * tile.columns) / static_cast<double>(tile.rows + tile.columns);
+    // Only the largest takes so many registers that few groups fit.
+    const auto held = i == 0 ? kind.groups_of_unit(tile.items(), kind.largest_tile, tile.local_bytes()) : 2;
+    result.push_back({tile, kind.rate(kind.tiles[i], per_word), held});
+  }
   return result;
 }
 
-constexpr double per_element_of_f32 = 16;
+/// Multiply-adds of a unit while memory moves an element: 64 to 95 by the data sheets of an H100, a 7900 XTX, a 3090.
+constexpr double per_element_of_f32 = 64;
 
 }  // namespace
 
@@ -99,16 +106,17 @@ bool has_gemm_tile(const DeviceInfo& device) {
   return std::any_of(tiles.begin(), tiles.end(), [&](const GemmTile& tile) { return takes(device, tile); });
 }
 
-double rounds_of_groups(std::int64_t groups, bool alike, const DeviceInfo& device) {
-  // Two groups share a unit at a time. One alone on its unit, as the last of an odd number is, waits for memory a third of the
-  // time. Of groups of different lengths the last ones are short.
-  const auto most = ceil_div(groups, std::max<std::int64_t>(device.compute_units, 1));
+double rounds_of_groups(std::int64_t groups, std::int64_t held, bool alike, const DeviceInfo& device) {
+  // Two groups share a unit at a time. One alone on its unit, as the last of an odd number is, or where no other fits, waits for
+  // memory a third of the time. Of groups of different lengths the last ones are short.
+  const auto most = ceil_div(groups, exec::units_of(device));
+  if (held < 2) return 1.5 * static_cast<double>(most);
   return static_cast<double>(most) + (most % 2 == 1 && alike ? 0.5 : 0.0);
 }
 
 double cost_of_moving(double elements, double per_element, const DeviceInfo& device) {
   constexpr double launch = 6e5;  // some 3 us of a unit
-  return per_element * elements / static_cast<double>(std::max(device.compute_units, 1)) + launch;
+  return per_element * elements / static_cast<double>(exec::units_of(device)) + launch;
 }
 
 std::int64_t most_gemm_parts(std::int64_t elements) {

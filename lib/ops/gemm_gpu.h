@@ -17,8 +17,6 @@ struct GemmTile {
   static GemmTile of(const exec::Config& config);
   exec::Config config(std::int64_t parts) const;
   std::int64_t items() const { return m / rows * (n / columns); }
-  /// Elements of the second operand that an item fetches of a slice.
-  std::int64_t fetched_b() const { return n * k / items(); }
   /// Bytes of local memory.
   std::int64_t local_bytes() const { return 2 * k * (m + n + 8) * 4; }
   void define(exec::Launch& launch) const;
@@ -44,14 +42,16 @@ struct GemmCut {
 };
 
 /// With what part of the device's multiply-adds a tile runs where there are groups enough: their share of the compiled loop's
-/// instructions (docs/performance.md, "Kernels for GPUs").
+/// instructions (docs/performance.md, "Kernels for GPUs"), or what local memory allows; and how many groups a unit holds.
 struct RatedTile {
   GemmTile tile;
   double efficiency;
+  std::int64_t held = 2;
 };
 
-/// Rounds of work-groups on the device's units, by which the models count; `alike`: all take as long.
-double rounds_of_groups(std::int64_t groups, bool alike, const DeviceInfo& device);
+/// Rounds of work-groups on the device's units, of which each holds so many, by which the models count; `alike`: all take as
+/// long.
+double rounds_of_groups(std::int64_t groups, std::int64_t held, bool alike, const DeviceInfo& device);
 /// A launch that moves so many elements, such as one that adds up parts, in multiply-adds of one unit. `per_element`: those that
 /// a unit could do while it moves an element.
 double cost_of_moving(double elements, double per_element, const DeviceInfo& device);

@@ -69,27 +69,6 @@ TEST_CASE("a training step of ResNet-18 on an RTX 3090 is at most 220 commands")
   CHECK(repeated == 0);
 }
 
-TEST_CASE("a device tells its generation") {
-  const auto info = Device::current().info();
-  const std::string device = std::getenv("NULL_OPENCL_DEVICE");
-  const auto expect = [&](const char* generation, std::size_t sub_group, bool matrix_units) {
-    CHECK(info.generation == generation);
-    CHECK(info.sub_group_size == sub_group);
-    CHECK(info.matrix_units == matrix_units);
-  };
-  if (device == "rtx3090") expect("sm_86", 32, true);
-  if (device == "rtx2080") expect("sm_75", 32, false);
-  if (device == "mi210") expect("gfx90a", 64, true);
-  if (device == "rx7900xtx") expect("gfx1100", 32, true);
-  if (device == "a770" || device == "max1100") expect("", 32, true);
-  if (device.starts_with("cpu")) expect("", 0, false);
-  CHECK(info.smallest_sub_group == (device == "a770" || device == "uhd630" ? 8 : device == "max1100" ? 16 : 0));
-  // Older drivers than OpenCL 3.0 do not tell.
-  CHECK(info.work_group_multiple == (info.device_version.starts_with("OpenCL 3") ? 32 : 0));
-  CHECK(info.cache == 1 << 20);
-  CHECK(info.cache_line == 64);
-}
-
 TEST_CASE("where nothing is computed a device has the matrix units that it claims, and that is not kept") {
   const test::Folder folder;
   const test::Variable cache("CLNET_CACHE_DIR", folder.path().c_str());

@@ -10,6 +10,7 @@ namespace null_opencl {
 // What the device says beyond OpenCL's headers, and CLBlast asks.
 constexpr cl_device_info capability_major_nv = 0x4000, capability_minor_nv = 0x4001, board_name_amd = 0x4038;
 constexpr cl_device_info warp_size_nv = 0x4003, wavefront_width_amd = 0x4043, sub_group_sizes_intel = 0x4108;
+constexpr cl_device_info ip_version_intel = 0x4250;
 constexpr cl_device_info work_group_multiple = 0x1067;  // of OpenCL 3.0
 
 _cl_platform_id the_platform;
@@ -105,6 +106,7 @@ cl_int get_device_info(cl_device_id, cl_device_info what, std::size_t room, void
       if (device.smallest_sub_group == 0) return CL_INVALID_VALUE;
       return device.smallest_sub_group == 8 ? answer.bytes(intel_sub_groups, sizeof intel_sub_groups)
                                             : answer.bytes(intel_sub_groups + 1, 2 * sizeof *intel_sub_groups);
+    case ip_version_intel: return device.ip_version ? answer.value(device.ip_version) : CL_INVALID_VALUE;
     case board_name_amd: return *device.board ? answer.text(device.board) : CL_INVALID_VALUE;
     default: return CL_INVALID_VALUE;
   }

@@ -19,6 +19,7 @@ struct Profile {
   cl_uint capability_major = 0, capability_minor = 0;  ///< NVIDIA only
   cl_uint wavefront = 0;                               ///< AMD only
   std::size_t smallest_sub_group = 0;                  ///< Intel only: the powers of two from it to 32
+  cl_uint ip_version = 0;                              ///< Intel only; 0: the driver is too old to tell
 };
 
 /// Work-items of a group that a built kernel may have: NULL_OPENCL_KERNEL_GROUP, or as many as the device.

@@ -84,4 +84,9 @@ TEST_CASE("embedded files are those of kernels/, and the folder on disk comes fi
   CHECK(kernel_file(name) == std::string(embedded_files()[0].text));
   file::replace(folder / name, "other");
   CHECK(kernel_file(name) == "other");
+  // As kernels/ itself lies.
+  std::filesystem::create_directory(folder.path() / "family");
+  file::replace(folder.path() / "family" / "of_a_family.cl", "in a folder");
+  CHECK(kernel_file("of_a_family.cl") == "in a folder");
+  CHECK_FALSE(kernel_file("nowhere.cl").has_value());
 }

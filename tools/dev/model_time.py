@@ -88,8 +88,9 @@ ATTENTION = {"attention_gpu": ((1, 0), (0, 1)), "attention_queries_backward_gpu"
 WINOGRAD_TRANSFORM = 5  # of a group's results: as long as so many channels (lib/ops/conv/conv2d_winograd_gpu.cpp)
 DEFAULT_SHARE = 0.25  # one operation per instruction, and as many instructions for places
 MATRIX_SHARE = 0.5  # assumed
-# Where the kernels of products have `first` and `part` among their arguments that are numbers (conv2d_gpu has one more forward).
-FIRST_ARGUMENT = {"matmul_gpu": 7, "matmul_gpu_matrix_units": 7, "conv2d_gpu": 12}
+# Where the kernels of products have `first` and `part` among their arguments that are numbers (convolutions have one more forward).
+CONVOLUTIONS = ("conv2d_gpu", "conv2d_gpu_matrix_units")
+FIRST_ARGUMENT = {"matmul_gpu": 7, "matmul_gpu_matrix_units": 7, **dict.fromkeys(CONVOLUTIONS, 12)}
 WITH_NUMBERS = {*FIRST_ARGUMENT, *ATTENTION, "conv2d_gpu_sum_phases", "conv2d_winograd_gpu"}
 
 
@@ -172,7 +173,7 @@ def is_uneven(defines):
 
 def unwritten(name, defines, numbers):
     """Bytes among the arguments that belong to parts which a phase does not have."""
-    if name == "conv2d_gpu" and is_uneven(defines):
+    if name in CONVOLUTIONS and is_uneven(defines):
         at = FIRST_ARGUMENT[name]
         cut, elements = numbers[at - 1:at + 3], numbers[at + 3]
     elif name == "conv2d_gpu_sum_phases":
@@ -185,7 +186,7 @@ def unwritten(name, defines, numbers):
 
 def fullness(name, defines, numbers):
     """What a product's groups execute on average, to the most that one does."""
-    if name != "conv2d_gpu" or not is_uneven(defines):
+    if name not in CONVOLUTIONS or not is_uneven(defines):
         return 1.0
     at, slice_ = FIRST_ARGUMENT[name], int(defines["TK"])
     slices = [math.ceil(length / slice_) for lengths in phase_parts(defines, *numbers[at - 1:at + 3]) for length in lengths]
@@ -195,12 +196,12 @@ def fullness(name, defines, numbers):
 def product(name, defines, numbers, groups, device):
     """What groups of a product in tiles execute, their share of the peak, and that peak."""
     m, n, k, rows, columns = (int(defines[size]) for size in ("TM", "TN", "TK", "RM", "RN"))
-    forward = name == "conv2d_gpu" and "FORWARD" in defines
+    forward = name in CONVOLUTIONS and "FORWARD" in defines
     at = FIRST_ARGUMENT[name] + forward
-    all_k, first, part = numbers[3] if name != "conv2d_gpu" else numbers[at - 1], numbers[at], numbers[at + 1]
+    all_k, first, part = numbers[3] if name not in CONVOLUTIONS else numbers[at - 1], numbers[at], numbers[at + 1]
     depth = math.ceil(min(part, all_k - first) / k) * k
     executed = 2.0 * groups * m * n * depth * fullness(name, defines, numbers)
-    if name == "matmul_gpu_matrix_units":
+    if name.endswith("_matrix_units"):
         unit = next(kind for kind in ("f16", "bf16", "tf32") if "UNIT_" + kind in defines)
         return executed, MATRIX_SHARE, device.matrix[unit]
     share = min(TILE_SHARES[rows, columns], rows * columns / (rows + columns) * device.words)

@@ -169,8 +169,8 @@ class Products(unittest.TestCase):
         """FIRST_ARGUMENT agrees with the kernels."""
         for name, place in model_time.FIRST_ARGUMENT.items():
             folder = "conv" if name.startswith("conv") else "matmul"
-            text = (ROOT / "kernels" / folder / f"{name}.cl").read_text()
-            parameters = re.search(rf"kernel void {name}\((.*?)\)\s*{{", text, re.S)[1]
+            text = (ROOT / "kernels" / folder / ("conv2d_gpu.clh" if folder == "conv" else f"{name}.cl")).read_text()
+            parameters = re.search(rf"kernel void {'CONV2D_GPU' if folder == 'conv' else name}\((.*?)\)\s*{{", text, re.S)[1]
             numbers = re.findall(r"const int (\w+)", parameters)
             self.assertEqual(numbers[place:place + 2], ["first", "part"], name)
             self.assertEqual(numbers.index("all_k"), place - 1 if folder == "conv" else 3, name)

@@ -9,7 +9,8 @@
 
 The programs are those that a build's clnet-bench and clnet-op-tests make on the null driver, which claims to be the target's GPU.
 A line and exit code 1 for: a program that does not compile; a kernel that spills more than recorded; a kernel of the networks' programs
-with over 8 registers more, a lower occupancy or a narrower SIMD width than recorded; a network with more launches or bytes in a step.
+with over 8 registers more, a lower occupancy or a narrower SIMD width than recorded; a network with more launches or bytes in a step;
+a product's or convolution's loop that does not do what offline_loops.py wants of it.
 What was compiled before is not compiled again (CLNET_OFFLINE_DIR, else the user's cache). docs/devices.md says more.
 """
 
@@ -22,17 +23,24 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
 from offline_limits import KernelLimit, Limits, Step, problems
+from offline_loops import REGISTERS, below_bars
 from offline_targets import TARGETS, Compilers, Failed, Kernel
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMITS = ROOT / "tools/dev/offline_limits.txt"
 NETWORKS = ("resnet18-train-b16", "resnet18-infer-b1", "mobilenetv2-train-b16", "lenet5-train-b32", "unet-128-train-b4",
-            "char-gpt-train-b32", "char-gpt-train-b32-f16", "matmul-2048-f16", "vit-tiny-infer-b8", "lstm-128-gradient-b32", "gru-128-gradient-b32")
+            "char-gpt-train-b32", "char-gpt-train-b32-f16", "matmul-2048-f16", "vit-tiny-infer-b8", "lstm-128-gradient-b32", "gru-128-gradient-b32",
+            "resnet50-train-b8", "resnet50-infer-b16", "vgg16-infer-b16", "resnet18-train-b16-f16", "cnn-train-b64", "cnn-infer-b64", "keras-cnn-train-b64",
+            "keras-cnn-infer-b64")
+# Products by the ways in which operands lie and convolutions of 3x3, in the largest tile: their loops have bars (offline_loops.py).
+LOOPS = ("matmul-2048", "linear-3136-128-b64-forward", "linear-3136-128-b64-backward-weights", "conv-256-256-14-b16-*")
+LARGEST = ",".join(f"{op}:gpu{{m=128,n=128}}" for op in ("matmul", "conv2d", "conv2d_backward_data", "conv2d_backward_weights"))
 # Tests that wait for a driver that computes.
 WAITING = {"cl_context"}
 # What tests' programs call that are wrong on purpose.
@@ -98,17 +106,42 @@ def on_null_driver(build, device, **variables):
 
 def run_network(build, device, network, folder):
     """Dumps a network's programs; its step."""
-    trace = folder.with_suffix(".json")
-    done = subprocess.run([build / "tools/clnet-bench", network, "--seconds", "0.01"], capture_output=True, text=True,
-                          env=on_null_driver(build, device, NULL_OPENCL_DUMP=str(folder), CLNET_TRACE=str(trace)))
+    # On a busy machine so short a time may be over before two steps are.
+    for seconds in ("0.01", "0.3", "3"):
+        shutil.rmtree(folder, ignore_errors=True)
+        trace = folder.with_suffix(".json")
+        done = subprocess.run([build / "tools/clnet-bench", network, "--seconds", seconds], capture_output=True, text=True,
+                              env=on_null_driver(build, device, NULL_OPENCL_DUMP=str(folder), CLNET_TRACE=str(trace)))
+        if done.returncode:
+            raise Failed(f"{network} on {device}: {done.stderr.strip()}")
+        commands = [f"{event['name']} {event['args']['bytes']:.0f}" for event in json.loads(trace.read_text())["traceEvents"]
+                    if event["ph"] == "X"]
+        launched, moved = period(launches(folder)), period(commands)
+        if launched is not None and moved is not None:
+            return Step(len(launched), sum(int(command.split()[-1]) for command in moved))
+    raise Failed(f"{network} on {device}: no two steps are the same")
+
+
+def run_loops(build, device, folder):
+    """Dumps the programs whose loops have bars."""
+    done = subprocess.run([build / "tools/clnet-bench", *LOOPS, "--seconds", "0.01"], capture_output=True, text=True,
+                          env=on_null_driver(build, device, NULL_OPENCL_DUMP=str(folder), CLNET_SOLVER=LARGEST))
     if done.returncode:
-        raise Failed(f"{network} on {device}: {done.stderr.strip()}")
-    commands = [f"{event['name']} {event['args']['bytes']:.0f}" for event in json.loads(trace.read_text())["traceEvents"]
-                if event["ph"] == "X"]
-    launched, moved = period(launches(folder)), period(commands)
-    if launched is None or moved is None:
-        raise Failed(f"{network} on {device}: no two steps are the same")
-    return Step(len(launched), sum(int(command.split()[-1]) for command in moved))
+        raise Failed(f"{', '.join(LOOPS)} on {device}: {done.stderr.strip()}")
+    programs = Programs()
+    programs.add(folder)
+    programs.texts = {name: text for name, text in programs.texts.items() if re.search(r"^#define TM 128\n", text, re.M)}
+    return programs
+
+
+def bars(programs, results, own, target):
+    """The hot loops by kind, and a line for each bar that one misses."""
+    kernels = {kind(name, programs.texts[program], own): kernel for program, compiled in results.items() if not isinstance(compiled, str)
+               for name, kernel in compiled.items()}
+    wrong = [line for name, kernel in kernels.items() for line in below_bars(target.name, name, kernel)]
+    expected = {"matmul_gpu:128x128x8:8x8" + way for way in ("", ":transpose_a", ":transpose_b")}
+    expected |= {"conv2d_gpu:128x128x8:8x8:" + direction for direction in ("forward", "data", "weights")}
+    return kernels, wrong + [f"{target.name}: {name} was not made" for name in sorted(expected - kernels.keys())]
 
 
 def run_operations(build, device, folder):
@@ -127,7 +160,8 @@ def run_operations(build, device, folder):
 def own_kernels():
     found = set()
     for path in (ROOT / "kernels").rglob("*.cl*"):
-        found.update(re.findall(r"\bkernel\b[^;{}]*?\bvoid\s+(\w+)\s*\(", path.read_text()))
+        # Where the name is a macro it is the file's.
+        found.update([*re.findall(r"\bkernel\b[^;{}]*?\bvoid\s+(\w+)\s*\(", path.read_text()), path.stem])
     return found
 
 
@@ -242,7 +276,7 @@ def main():
     folder = subprocess.run([ROOT / "tools/dev/offline_compilers.sh", *makers], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     compilers = Compilers(folder)
     own = own_kernels()
-    found, failures, programs = Limits(), [], {}
+    found, failures, programs, loops = Limits(), [], {}, {}
     with tempfile.TemporaryDirectory() as temporary:
         for target in options.targets:
             device = options.device or target.device
@@ -265,6 +299,13 @@ def main():
                 count = sum(isinstance(result, str) for result in results.values())
                 print(f"{target.name:8} {len(results):5} programs ({what}, {device}): {count} do not compile, "
                       f"{sum(kernel.spills > 0 for kernel in kernels.values())} of {len(kernels)} kinds of kernels spill", flush=True)
+            if options.networks and target.name in REGISTERS:
+                hot = run_loops(options.build, device, pathlib.Path(temporary) / f"loops-{target.name}").of(target)
+                results = compile_all(hot, target, compilers, pathlib.Path(folder) / "results", options.jobs)
+                kernels, missed = bars(hot, results, own, target)
+                failures += compile_errors(target, results) + missed
+                loops.update({(name, target.name): kernel for name, kernel in kernels.items()})
+                print(f"{target.name:8} {len(kernels):5} hot loops, {len(missed)} bars missed", flush=True)
     recorded = Limits.read(options.limits)
     if options.write_limits:
         recorded.replace(found)
@@ -274,6 +315,9 @@ def main():
         failures += problems(found, recorded)
     if options.table:
         print(found.table())
+        for (name, target), kernel in sorted(loops.items()):
+            print(f"loop of {target} {name}: {kernel.registers} registers, {kernel.multiply_adds} multiply-adds among {kernel.operations} operations "
+                  f"({kernel.multiply_adds / max(1, kernel.operations):.0%}), for {kernel.words} words of local memory")
     for failure in failures:
         print(f"FAILED {failure}")
     return 1 if failures else 0

@@ -8,6 +8,7 @@ import unittest
 
 from offline_compile import Programs, compile_all, compile_errors, kind, period, worst
 from offline_limits import KernelLimit, Limits, Step, problems
+from offline_loops import Loop, amd_loops, below_bars, hottest, nvidia_loop
 from offline_targets import TARGETS, Failed, Kernel, options_of, read_amd, read_intel, read_ptxas, required_groups, with_groups
 
 RECORDED = """\
@@ -256,6 +257,66 @@ amdhsa.target:   amdgcn-amd-amdhsa--gfx1100
         self.assertEqual(TARGETS["gfx906"].chip.occupancy(64, 0, 256), 40)
         self.assertEqual(TARGETS["gfx906"].chip.occupancy(20, 0, 64), 100)
         self.assertEqual(TARGETS["gfx1100"].chip.occupancy(120, 0, 256), 75)
+
+
+class Loops(unittest.TestCase):
+    def test_the_innermost_loop_with_the_most_multiply_adds(self):
+        code = [Loop(1)] * 2 + [Loop(1, 1)] * 3 + [Loop(1, 0, 4)] + [Loop(1)] * 4 + [Loop(1, 1)] + [Loop(1)] * 4
+        self.assertEqual(hottest(code, [(5, 2), (8, 6), (14, 0)]), Loop(4, 3, 4))
+        self.assertEqual(hottest(code, [(14, 0)]), Loop(15, 4, 4))
+        self.assertIsNone(hottest(code, []))
+
+    def test_amd(self):
+        assembly = """\
+matmul_gpu:                             ; @matmul_gpu
+\ts_load_b64 s[0:1], s[2:3], 0x0
+.LBB0_1:                                ; =>This Inner Loop Header: Depth=1
+\tv_dual_fmac_f32 v1, v2, v3 :: v_dual_fmac_f32 v4, v5, v6
+\tv_dual_fmac_f32 v1, v2, v3 :: v_dual_mov_b32 v7, 0
+\tv_fma_f32 v1, v2, v3, v1
+\tv_add_nc_u32_e32 v8, 1, v8             ; v_fmac_f32
+\tv_fma_mix_f32 v1, v2, v3, v1
+\tds_load_b128 v[8:11], v12
+\tds_load_2addr_b32 v[8:9], v12 offset1:1
+\tds_store_b32 v1, v2
+\ts_delay_alu instid0(VALU_DEP_1)
+\ts_waitcnt lgkmcnt(0)
+\ts_cbranch_scc1 .LBB0_1
+\ts_cbranch_scc0 .LBB0_2
+.LBB0_2:
+\ts_endpgm
+.Lfunc_end0:
+pad:
+\ts_endpgm
+.Lfunc_end1:
+"""
+        self.assertEqual(amd_loops(assembly), {"matmul_gpu": Loop(10, 4, 6), "pad": None})
+
+    def test_nvidia(self):
+        def instruction(opcode, *fields):
+            word = opcode
+            for value, place in fields:
+                word |= value << place
+            return (word & (1 << 128) - 1).to_bytes(16, "little")
+
+        body = [instruction(0x223), instruction(0x423), instruction(0x984, (6, 73)), instruction(0x984, (5, 73)), instruction(0x918),
+                instruction(0x210)]
+        for arch, back in ((86, [((-112) & 0xffffffff, 32)]), (90, [((-28) & 0xff, 16), (((-28) >> 8) & (1 << 48) - 1, 34)])):
+            to_itself = [((-16) & 0xffffffff, 32)] if arch == 86 else [((-4) & 0xff, 16), (((-4) >> 8) & (1 << 48) - 1, 34)]
+            code = b"".join([instruction(0x202), *body, instruction(0x947, *back), instruction(0x94d), instruction(0x947, *to_itself)])
+            self.assertEqual(nvidia_loop(code, arch), Loop(6, 2, 6), arch)
+
+    def test_bars(self):
+        good = Kernel(128, 0, 33, None, 620, 512, 128)
+        self.assertEqual(below_bars("sm_86", "matmul_gpu", good), [])
+        for change, part in (({"registers": 129}, "129 registers, 128 at most"), ({"spills": 4}, "spills 4 bytes"),
+                             ({"operations": 690}, "512 multiply-adds among 690 operations of its loop, 75% are wanted"),
+                             ({"words": 129}, "512 multiply-adds for 129 words of local memory, 4 for each")):
+            lines = below_bars("sm_86", "matmul_gpu", dataclasses.replace(good, **change))
+            self.assertEqual(len(lines), 1, lines)
+            self.assertIn("sm_86: matmul_gpu: " + part, lines[0])
+        self.assertEqual(below_bars("gfx1100", "matmul_gpu", dataclasses.replace(good, registers=144)), [])
+        self.assertEqual(len(below_bars("sm_86", "matmul_gpu", Kernel(20))), 1)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import tempfile
 
+from offline_loops import amd_loops, nvidia_loops
+
 
 class Failed(Exception):
     """A compiler refused a program, or is missing; says what it printed."""
@@ -96,6 +98,14 @@ class Kernel:
     spills: int = 0  # bytes
     occupancy: int | None = None
     simd: int | None = None
+    # Of its hottest loop, on NVIDIA's and AMD's.
+    operations: int = 0
+    multiply_adds: int = 0
+    words: int = 0
+
+    def take(self, loop):
+        if loop:
+            self.operations, self.multiply_adds, self.words = loop.operations, loop.multiply_adds, loop.words
 
 
 class Compilers:
@@ -164,7 +174,9 @@ class Compilers:
                              "-mlink-builtin-bitcode", "-Xclang", library, "-S", "-o", ptx, source))
         if "reqd_work_group_size" in text:
             ptx.write_text(with_groups(ptx.read_text(), required_groups(self.run(self._clang(*options_of(text), "-E", "-P", source)))))
-        return read_ptxas(self.run([self.ptxas, "-arch=" + target.name, "-v", ptx, "-o", source.with_suffix(".cubin")]))
+        cubin = source.with_suffix(".cubin")
+        found = read_ptxas(self.run([self.ptxas, "-arch=" + target.name, "-v", ptx, "-o", cubin]))
+        return with_loops(found, nvidia_loops(cubin.read_bytes()))
 
     def _amd(self, target, source, text):
         bitcode = self.libraries / "amdgcn/bitcode"
@@ -177,7 +189,8 @@ class Compilers:
         result = source.with_suffix(".s")
         self.run(self._clang(*options_of(text), "-mllvm", "-amdgpu-early-inline-all=true", "-mllvm", "-amdgpu-function-calls=false",
                              "-target", "amdgcn-amd-amdhsa", "-mcpu=" + target.name, "-nogpulib", *linked, "-S", "-o", result, source))
-        return read_amd(result.read_text())
+        assembly = result.read_text()
+        return with_loops(read_amd(assembly), amd_loops(assembly))
 
     def _intel(self, target, source, text):
         dump = source.parent / "dump"
@@ -203,6 +216,12 @@ class Compilers:
         self.run([self.root / "usr/bin/llvm-spirv-14", "--spirv-max-version=1.1", bitcode, "-o", module])
         self.run([self.root / "usr/bin/spirv-val", "--target-env", "opencl2.1", module])
         return {}
+
+
+def with_loops(found, loops):
+    for name, (kernel, _) in found.items():
+        kernel.take(loops.get(name))
+    return found
 
 
 def options_of(text):

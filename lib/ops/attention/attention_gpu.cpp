@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lib/cl/quirks.h"
+#include "lib/exec/choose/device_class.h"
 #include "lib/ops/attention/attention_solvers.h"
 #include "lib/ops/gemm_gpu.h"
 #include "lib/ops/rows.h"
@@ -70,11 +71,12 @@ std::vector<Layout> layouts_of(const AttentionProblem& p, const DeviceInfo& devi
 /// In multiply-adds of one unit that does nothing else, for `length` own rows in each of `lines` and `others` of the other side.
 double cost(const Layout& layout, std::int64_t lines, std::int64_t length, std::int64_t others, const DeviceInfo& device) {
   const auto& tile = layout.tile;
-  const auto rounds = ceil_div(lines * ceil_div(length, tile.m), std::max<std::int64_t>(device.compute_units, 1));
+  const auto rounds = ceil_div(lines * ceil_div(length, tile.m), exec::units_of(device));
   // Words of local memory for each multiply-add: few rows and columns wait for it.
   const double efficiency = static_cast<double>(tile.rows * tile.columns) / static_cast<double>(4 * (tile.rows + tile.columns));
   // Waves that a unit needs to hide what one waits for, as far as there are groups and local memory for them.
-  constexpr std::int64_t unit_local = 64 << 10, wanted_waves = 8;
+  constexpr std::int64_t wanted_waves = 8;
+  const auto of_class = exec::device_class(device).local_memory, unit_local = of_class > 0 ? of_class : std::int64_t{64} << 10;
   const auto groups = std::min(rounds, std::max<std::int64_t>(1, unit_local / layout.local_bytes()));
   const double hidden =
       std::min(1.0, static_cast<double>(groups * ceil_div(tile.items(), 32)) / static_cast<double>(wanted_waves));

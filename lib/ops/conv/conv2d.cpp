@@ -83,23 +83,26 @@ std::vector<exec::Config> list_configs(const Conv2dProblem& problem, const Devic
 
 template <Conv2dPass pass>
 std::vector<exec::Solver<Conv2dProblem>> candidates() {
-  return {{"cpu_pointwise", refuse<pass, conv2d_pointwise_cpu_rejects>, record<pass, conv2d_pointwise_cpu>,
-           refuse<pass, conv2d_pointwise_cpu_declines>, list_configs<pass, conv2d_pointwise_cpu_configs>},
-          {"cpu_depthwise", refuse<pass, conv2d_depthwise_cpu_rejects>, record<pass, conv2d_depthwise_cpu>,
-           refuse<pass, conv2d_depthwise_cpu_declines>, list_configs<pass, conv2d_depthwise_cpu_configs>},
-          {"cpu_planes", refuse<pass, conv2d_planes_cpu_rejects>, record<pass, conv2d_planes_cpu>,
-           refuse<pass, conv2d_planes_cpu_declines>, list_configs<pass, conv2d_planes_cpu_configs>},
-          {"cpu_winograd", refuse<pass, conv2d_winograd_cpu_rejects>, record<pass, conv2d_winograd_cpu>,
-           refuse<pass, conv2d_winograd_cpu_declines>, list_configs<pass, conv2d_winograd_cpu_configs>},
-          {"cpu", refuse<pass, conv2d_cpu_rejects>, record<pass, conv2d_cpu>, nullptr, list_configs<pass, conv2d_cpu_configs>},
-          {"gpu_depthwise", refuse<pass, conv2d_depthwise_gpu_rejects>, record<pass, conv2d_depthwise_gpu>,
-           refuse<pass, conv2d_depthwise_gpu_declines>, list_configs<pass, conv2d_depthwise_gpu_configs>, exec::MadeFor::gpus},
-          {"gpu_winograd", refuse<pass, conv2d_winograd_gpu_rejects>, record<pass, conv2d_winograd_gpu>,
-           refuse<pass, conv2d_winograd_gpu_declines>, list_configs<pass, conv2d_winograd_gpu_configs>, exec::MadeFor::gpus},
-          {"gpu", refuse<pass, conv2d_gpu_rejects>, record<pass, conv2d_gpu>, refuse<pass, conv2d_gpu_declines>,
-           list_configs<pass, conv2d_gpu_configs>, exec::MadeFor::gpus},
-          {"im2col", conv2d_im2col_rejects, record<pass, conv2d_im2col>},
-          {"direct", exec::accepts_everything<Conv2dProblem>, record<pass, conv2d_direct>}};
+  return {
+      {"cpu_pointwise", refuse<pass, conv2d_pointwise_cpu_rejects>, record<pass, conv2d_pointwise_cpu>,
+       refuse<pass, conv2d_pointwise_cpu_declines>, list_configs<pass, conv2d_pointwise_cpu_configs>},
+      {"cpu_depthwise", refuse<pass, conv2d_depthwise_cpu_rejects>, record<pass, conv2d_depthwise_cpu>,
+       refuse<pass, conv2d_depthwise_cpu_declines>, list_configs<pass, conv2d_depthwise_cpu_configs>},
+      {"cpu_planes", refuse<pass, conv2d_planes_cpu_rejects>, record<pass, conv2d_planes_cpu>,
+       refuse<pass, conv2d_planes_cpu_declines>, list_configs<pass, conv2d_planes_cpu_configs>},
+      {"cpu_winograd", refuse<pass, conv2d_winograd_cpu_rejects>, record<pass, conv2d_winograd_cpu>,
+       refuse<pass, conv2d_winograd_cpu_declines>, list_configs<pass, conv2d_winograd_cpu_configs>},
+      {"cpu", refuse<pass, conv2d_cpu_rejects>, record<pass, conv2d_cpu>, nullptr, list_configs<pass, conv2d_cpu_configs>},
+      {"gpu_depthwise", refuse<pass, conv2d_depthwise_gpu_rejects>, record<pass, conv2d_depthwise_gpu>,
+       refuse<pass, conv2d_depthwise_gpu_declines>, list_configs<pass, conv2d_depthwise_gpu_configs>, exec::MadeFor::gpus},
+      {"gpu_matrix_units", refuse<pass, conv2d_gpu_matrix_units_rejects>, record<pass, conv2d_gpu_matrix_units>,
+       refuse<pass, conv2d_gpu_matrix_units_declines>, list_configs<pass, conv2d_gpu_matrix_units_configs>, exec::MadeFor::gpus},
+      {"gpu_winograd", refuse<pass, conv2d_winograd_gpu_rejects>, record<pass, conv2d_winograd_gpu>,
+       refuse<pass, conv2d_winograd_gpu_declines>, list_configs<pass, conv2d_winograd_gpu_configs>, exec::MadeFor::gpus},
+      {"gpu", refuse<pass, conv2d_gpu_rejects>, record<pass, conv2d_gpu>, refuse<pass, conv2d_gpu_declines>,
+       list_configs<pass, conv2d_gpu_configs>, exec::MadeFor::gpus},
+      {"im2col", conv2d_im2col_rejects, record<pass, conv2d_im2col>},
+      {"direct", exec::accepts_everything<Conv2dProblem>, record<pass, conv2d_direct>}};
 }
 
 const exec::SolverList<Conv2dProblem> forward_solvers{"conv2d", candidates<Conv2dPass::forward>()};

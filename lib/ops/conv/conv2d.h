@@ -84,7 +84,15 @@ std::optional<std::string> conv2d_gpu_rejects(const Conv2dProblem& problem, Conv
 std::optional<std::string> conv2d_gpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 std::vector<exec::Config> conv2d_gpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_gpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
-/// By its model, in multiply-adds of one unit.
+/// The same by matrix units, of f16 and bf16: see kernels/gemm_matrix_units.clh.
+CLNET_API std::optional<std::string> conv2d_gpu_matrix_units_rejects(const Conv2dProblem& problem, Conv2dPass pass,
+                                                                     const DeviceInfo& device);
+CLNET_API std::optional<std::string> conv2d_gpu_matrix_units_declines(const Conv2dProblem& problem, Conv2dPass pass,
+                                                                      const DeviceInfo& device);
+CLNET_API std::vector<exec::Config> conv2d_gpu_matrix_units_configs(const Conv2dProblem& problem, Conv2dPass pass,
+                                                                    const DeviceInfo& device);
+void conv2d_gpu_matrix_units(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+/// What conv2d_gpu takes by its model, in multiply-adds of one unit.
 double conv2d_gpu_cost(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 
 /// Winograd's F(2x2, 3x3) for GPUs: see kernels/conv/conv2d_winograd_gpu.cl.

@@ -1,4 +1,6 @@
 // Convolution and its gradients on GPUs: products in tiles whose operands are gathered from the images as they lie.
+#include "lib/ops/conv/conv2d_gpu.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,19 +22,6 @@ std::int64_t most_taps(const Conv2dProblem& p) { return ceil_div(p.kh, p.stride.
 /// Whether some phases have fewer taps than others, or none (kernels/conv/conv2d_phases.clh).
 bool uneven(const Conv2dProblem& p) { return p.kh % p.stride.height != 0 || p.kw % p.stride.width != 0; }
 
-/// The product of one group (and phase).
-GemmExtents extents(const Conv2dProblem& p, Conv2dPass pass) {
-  const auto taps = p.kh * p.kw;
-  switch (pass) {
-    case Conv2dPass::forward: return {p.group_out(), p.n * p.pixels(), p.group_in() * taps, p.groups};
-    case Conv2dPass::backward_data:
-      return {p.group_in(), p.n * ceil_div(p.h, p.stride.height) * ceil_div(p.w, p.stride.width), p.group_out() * most_taps(p),
-              p.groups * phases(p), static_cast<double>(p.kh * p.kw) / static_cast<double>(most_taps(p) * phases(p))};
-    case Conv2dPass::backward_weights: break;
-  }
-  return {p.group_out(), p.group_in() * taps, p.n * p.pixels(), p.groups};
-}
-
 /// Channels that k runs over, forward and to the input's gradient.
 std::int64_t summed_channels(const Conv2dProblem& p, Conv2dPass pass) {
   return pass == Conv2dPass::forward ? p.group_in() : p.group_out();
@@ -45,10 +34,11 @@ bool blocked(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& tile) {
 }
 
 /// The extents as the kernel counts them.
-GemmExtents filled(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& tile) {
-  auto e = extents(p, pass);
+GemmExtents filled(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& tile, std::int64_t items) {
+  auto e = conv2d_extents(p, pass);
   if (pass == Conv2dPass::backward_weights) {
-    e.n = ceil_div(p.group_in(), tile.fetched_b()) * tile.fetched_b() * p.kh * p.kw;
+    const auto fetched = tile.n * tile.k / items;
+    e.n = ceil_div(p.group_in(), fetched) * fetched * p.kh * p.kw;
   } else if (blocked(p, pass, tile)) {
     const auto channels = summed_channels(p, pass);
     e.k = e.k / channels * ceil_div(channels, tile.k) * tile.k;
@@ -70,14 +60,15 @@ std::int64_t parts_of_phases(const Conv2dProblem& p, std::int64_t k, std::int64_
 
 /// The launches, each of which begins with the operands that `start` gives it, told whether it adds to the result; the last one.
 template <class Start>
-exec::Launch& multiply(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& tile, const GemmCut& cut, std::int64_t size,
-                       exec::Recorder& recorder, const Start& start) {
-  const auto e = filled(p, pass, tile);
+exec::Launch& multiply(const Conv2dProblem& p, Conv2dPass pass, const TiledConv& kernel, const GemmTile& tile, const GemmCut& cut,
+                       std::int64_t size, exec::Recorder& recorder, const Start& start) {
+  const auto e = filled(p, pass, tile, kernel.items);
   const bool phased = pass == Conv2dPass::backward_data && uneven(p);
   for (std::int64_t round = 0;; ++round) {
     const auto of_group = phased ? parts_of_phases(p, e.k, round * cut.part, cut) : 0;
     const auto products = phased ? p.groups * of_group : e.batch * cut.parts;
-    auto& launch = recorder.kernel("conv2d_gpu", "conv2d_gpu");
+    auto& launch = recorder.kernel(kernel.name, kernel.name);
+    for (const auto& name : kernel.defines) launch.define(name, 1);
     if (round > 0) launch.define("ADD", 1);
     start(launch, round > 0);
     tile.define(launch);
@@ -90,7 +81,7 @@ exec::Launch& multiply(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& 
         .define("DW", p.dilation.width)
         .args({p.n, p.c, p.h, p.w, p.o, p.oh, p.ow, p.group_in(), p.group_out(), p.top, p.left})
         .args({e.k, round * cut.part, cut.part, cut.parts, size})
-        .range({ceil_div(e.n, tile.n) * tile.items(), ceil_div(e.m, tile.m), products}, {tile.items(), 1, 1})
+        .range({ceil_div(e.n, tile.n) * kernel.items, ceil_div(e.m, tile.m), products}, {kernel.items, 1, 1})
         .flops(p.flops() / static_cast<double>(cut.rounds))
         .detail(fmt::format("{} in {}x{}, k in {}", p.text(), tile.m, tile.n, cut.parts * cut.rounds));
     if (phased) launch.arg(of_group);
@@ -101,9 +92,20 @@ exec::Launch& multiply(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& 
 
 }  // namespace
 
-std::optional<std::string> conv2d_gpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+GemmExtents conv2d_extents(const Conv2dProblem& p, Conv2dPass pass) {
+  const auto taps = p.kh * p.kw;
+  switch (pass) {
+    case Conv2dPass::forward: return {p.group_out(), p.n * p.pixels(), p.group_in() * taps, p.groups};
+    case Conv2dPass::backward_data:
+      return {p.group_in(), p.n * ceil_div(p.h, p.stride.height) * ceil_div(p.w, p.stride.width), p.group_out() * most_taps(p),
+              p.groups * phases(p), static_cast<double>(p.kh * p.kw) / static_cast<double>(most_taps(p) * phases(p))};
+    case Conv2dPass::backward_weights: break;
+  }
+  return {p.group_out(), p.group_in() * taps, p.n * p.pixels(), p.groups};
+}
+
+std::optional<std::string> conv2d_tiles_reject(const Conv2dProblem& p, Conv2dPass pass) {
   if (p.n == 0 || p.c == 0 || p.o == 0 || p.h == 0 || p.w == 0) return "nothing to compute";
-  if (!has_gemm_tile(device)) return "the device takes no work-group of 64 with a tile in its local memory";
   const bool mixed = (p.stride.height > 1 && p.dilation.height > 1) || (p.stride.width > 1 && p.dilation.width > 1);
   if (pass == Conv2dPass::backward_data && mixed) return "taps that are apart do not follow one another in strides";
   constexpr std::int64_t most_phases = 64;
@@ -111,31 +113,36 @@ std::optional<std::string> conv2d_gpu_rejects(const Conv2dProblem& p, Conv2dPass
   return std::nullopt;
 }
 
+std::optional<std::string> conv2d_gpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  if (!has_gemm_tile(device)) return "the device takes no work-group of 64 with a tile in its local memory";
+  return conv2d_tiles_reject(p, pass);
+}
+
 std::optional<std::string> conv2d_gpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo&) {
   constexpr std::int64_t few = 4;
-  const auto e = extents(p, pass);
+  const auto e = conv2d_extents(p, pass);
   if (e.m < few || (pass == Conv2dPass::backward_weights && e.n < few)) return "groups of so few channels leave tiles empty";
   return std::nullopt;
 }
 
 std::vector<exec::Config> conv2d_gpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  return gemm_configs(extents(p, pass), device);
+  return gemm_configs(conv2d_extents(p, pass), device);
 }
 
 double conv2d_gpu_cost(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  return gemm_cost(extents(p, pass), device);
+  return gemm_cost(conv2d_extents(p, pass), device);
 }
 
-void conv2d_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
+void record_conv2d_tiles(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder, const TiledConv& kernel) {
   const auto tile = GemmTile::of(recorder.config());
-  const GemmCut cut(filled(p, pass, tile).k, recorder.config()["parts"], blocked(p, pass, tile) ? tile.k : 1);
+  const GemmCut cut(filled(p, pass, tile, kernel.items).k, recorder.config()["parts"], blocked(p, pass, tile) ? tile.k : 1);
   const auto place = [](exec::Launch& launch, std::string_view name, exec::Ref target, bool add) {
     add ? launch.inout(name, target) : launch.out(name, target);
   };
   if (pass == Conv2dPass::backward_weights) {
     const auto total = p.weight_size();
     const auto sums = cut.rounds > 1 ? recorder.temporary({Shape{total}, Dtype::f32}) : weight_sums(p, cut.parts, recorder);
-    multiply(p, pass, tile, cut, total, recorder, [&](exec::Launch& launch, bool add) {
+    multiply(p, pass, kernel, tile, cut, total, recorder, [&](exec::Launch& launch, bool add) {
       launch.define("WEIGHTS", 1).in("y", p.y).in("x", p.x);
       place(launch, "w", sums, add);
     });
@@ -148,7 +155,7 @@ void conv2d_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorde
              total = p.n / p.slices * channels * inner;
   const auto target = cut.whole() ? result : recorder.temporary({Shape{cut.parts, total}, Dtype::f32});
   const auto bias = p.has_bias() ? p.bias : p.weight;
-  auto& last = multiply(p, pass, tile, cut, total, recorder, [&](exec::Launch& launch, bool add) {
+  auto& last = multiply(p, pass, kernel, tile, cut, total, recorder, [&](exec::Launch& launch, bool add) {
     launch.define(forward ? "FORWARD" : "DATA", 1).in("w", p.weight);
     if (forward)
       launch.in("x", p.x).in("bias", bias);
@@ -169,7 +176,7 @@ void conv2d_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorde
         .define("SW", p.stride.width)
         .in("x", target)
         .out("y", result)
-        .args({total, channels, p.h, p.w, p.top, p.left, filled(p, pass, tile).k, cut.part, cut.parts})
+        .args({total, channels, p.h, p.w, p.top, p.left, filled(p, pass, tile, kernel.items).k, cut.part, cut.parts})
         .range({total}, {64});
     recorder.epilogue(sum, channels, inner);
     return;
@@ -182,6 +189,10 @@ void conv2d_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorde
       .args({total, total, total, channels, inner, cut.parts})
       .range({total}, {64});
   recorder.epilogue(sum, channels, inner);
+}
+
+void conv2d_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
+  record_conv2d_tiles(p, pass, recorder, {.name = "conv2d_gpu", .items = GemmTile::of(recorder.config()).items()});
 }
 
 }  // namespace clnet::ops

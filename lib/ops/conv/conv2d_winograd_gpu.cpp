@@ -56,15 +56,14 @@ bool takes(const DeviceInfo& device, const GemmTile& tile) {
 }
 
 /// As that of products (lib/ops/gemm_gpu.cpp), in multiply-adds of one unit.
-double cost(const Conv2dProblem& p, const Sides& s, const RatedTile& known, double rate, std::int64_t parts,
-            const DeviceInfo& device) {
+double cost(const Conv2dProblem& p, const Sides& s, const RatedTile& known, std::int64_t parts, const DeviceInfo& device) {
   // The transforms of a group's results take as long as so many channels.
   constexpr std::int64_t last_transform = 5;
   const auto& tile = known.tile;
   const auto groups = ceil_div(s.out, tile.m) * ceil_div(s.tiles(p.n), tile.n) * parts;
   const auto depth = ceil_div(s.in, parts) + 2 * tile.k + last_transform;
-  double result = rounds_of_groups(groups, true, device) * static_cast<double>(products * tile.m * tile.n * depth) /
-                  (rate * known.efficiency);
+  double result = rounds_of_groups(groups, known.held, true, device) * static_cast<double>(products * tile.m * tile.n * depth) /
+                  known.efficiency;
   if (parts > 1)
     result += cost_of_moving(static_cast<double>(p.n * s.out * s.height * s.width * (parts + 1)), per_element, device);
   return result;
@@ -76,19 +75,28 @@ struct Rated {
   std::int64_t parts;
 };
 
+/// As the device's class has it: its share of instructions, or what local memory allows, to which items also write slices.
+RatedTile rated(const RatedTile& known, double share, const exec::DeviceClass& kind) {
+  const auto& tile = known.tile;
+  const auto rows = static_cast<double>(tile.rows), columns = static_cast<double>(tile.columns);
+  const auto across = static_cast<double>(tile.m) / rows, along = static_cast<double>(tile.n) / columns;
+  const double words = rows + columns + columns / across + rows / along;
+  return {tile, kind.rate(share * known.efficiency, rows * columns / words), known.held};
+}
+
 /// Each tile that the device takes with its best split of the channels; the best of these first.
 std::vector<Rated> choices(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
   const Sides s(p, pass);
-  const auto& rates = exec::device_class(device).tiles;
+  const auto& kind = exec::device_class(device);
   const auto most = most_gemm_parts(p.n * s.out * s.height * s.width);
   std::vector<Rated> result;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
-    const auto& known = tiles[i];
-    if (!takes(device, known.tile)) continue;
-    const Rated whole{cost(p, s, known, rates[i], 1, device), known.tile, 1};
+    if (!takes(device, tiles[i].tile)) continue;
+    const auto known = rated(tiles[i], kind.tiles[i], kind);
+    const Rated whole{cost(p, s, known, 1, device), known.tile, 1};
     auto best = whole;
     for (std::int64_t parts = 2; parts <= most && parts * 4 * known.tile.k <= s.in; ++parts)
-      if (const auto with = cost(p, s, known, rates[i], parts, device); with < best.cost) best = {with, known.tile, parts};
+      if (const auto with = cost(p, s, known, parts, device); with < best.cost) best = {with, known.tile, parts};
     // Another launch for less than the model can tell.
     if (best.cost > 0.95 * whole.cost) best = whole;
     result.push_back(best);

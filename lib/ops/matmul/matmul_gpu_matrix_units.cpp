@@ -2,88 +2,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "lib/base/env.h"
 #include "lib/cl/matrix_units.h"
-#include "lib/ops/gemm_gpu.h"
 #include "lib/ops/matmul/matmul_gpu.h"
+#include "lib/ops/matrix_unit_tiles.h"
 
 namespace clnet::ops {
 
 namespace {
 
-/// Tiles for 16-bit elements, by the items of a wave; of f32 slices are half as deep.
-constexpr std::array tiles_32{RatedTile{{128, 128, 32, 64, 32}, 0.35}, RatedTile{{64, 64, 32, 32, 32}, 0.25},
-                              RatedTile{{32, 32, 32, 16, 16}, 0.12}};
-constexpr std::array tiles_8{RatedTile{{128, 128, 32, 32, 16}, 0.35}, RatedTile{{64, 64, 32, 32, 16}, 0.25},
-                             RatedTile{{32, 32, 32, 16, 16}, 0.12}};
-constexpr std::array tiles_16{RatedTile{{128, 128, 32, 32, 32}, 0.35}, RatedTile{{64, 64, 32, 32, 16}, 0.25},
-                              RatedTile{{32, 32, 32, 16, 16}, 0.12}};
-constexpr std::array tiles_64{RatedTile{{128, 128, 32, 64, 64}, 0.35}, RatedTile{{64, 64, 32, 32, 32}, 0.25},
-                              RatedTile{{32, 32, 32, 32, 16}, 0.12}};
-
-ocl::UnitElement element_of(Dtype dtype) {
-  return dtype == Dtype::f16 ? ocl::UnitElement::f16 : dtype == Dtype::bf16 ? ocl::UnitElement::bf16 : ocl::UnitElement::tf32;
-}
-
-std::int64_t items_of(const GemmTile& tile, const ocl::MatrixUnit& unit) {
-  return tile.m / tile.rows * (tile.n / tile.columns) * unit.wave;
-}
-
-/// Of local memory, however the operands lie; the emulation's waves exchange words there.
-std::int64_t local_bytes(const GemmTile& tile, const ocl::MatrixUnit& unit, std::int64_t element) {
-  const auto chunk = 16 / element;
-  const auto slice = [&](std::int64_t lines) { return lines * tile.k + chunk * std::max(lines, tile.k); };
-  const auto exchanged = unit.name.starts_with("emulated") ? items_of(tile, unit) / unit.wave * 1024 : 0;
-  return 2 * element * (slice(tile.m) + slice(tile.n)) + exchanged;
-}
-
-std::span<const RatedTile> all_tiles(const ocl::MatrixUnit& unit) {
-  switch (unit.wave) {
-    case 8: return tiles_8;
-    case 16: return tiles_16;
-    case 64: return tiles_64;
-    default: return tiles_32;
-  }
-}
-
-/// Compute units, as drivers count them, that share local memory and a work-group: Intel's count their vector engines.
-int units_of_a_group(const ocl::MatrixUnit& unit) { return unit.name == "dpas8" ? 16 : unit.name == "dpas16" ? 8 : 1; }
-
-/// Those that the device takes.
-std::vector<RatedTile> tiles_for(Dtype dtype, const ocl::MatrixUnit& unit, const DeviceInfo& device) {
-  std::vector<RatedTile> result;
-  const auto element = static_cast<std::int64_t>(size_of(dtype));
-  for (auto rated : all_tiles(unit)) {
-    rated.tile.k = rated.tile.k * 2 / element;
-    if (items_of(rated.tile, unit) <= static_cast<std::int64_t>(device.max_work_group_size) &&
-        local_bytes(rated.tile, unit, element) <= static_cast<std::int64_t>(device.local_memory))
-      result.push_back(rated);
-  }
-  return result;
-}
-
-/// The device's; where it is emulated a configuration may name another by its wave.
-ocl::MatrixUnit unit_of(const exec::Config& config, const DeviceInfo& device) {
-  const auto unit = ocl::matrix_unit(device).value();
-  if (!unit.name.starts_with("emulated")) return unit;
-  for (const auto& emulated : ocl::emulated_units())
-    if (emulated.wave == config.value("wave", unit.wave)) return emulated;
-  return unit;
-}
+/// Of slices, in elements of two bytes.
+constexpr std::int64_t depth = 32;
 
 }  // namespace
 
 std::optional<std::string> matmul_gpu_matrix_units_rejects(const MatmulProblem& p, const DeviceInfo& device) {
   if (p.dtype == Dtype::f32 && !env::flag("CLNET_TF32")) return "f32 is rounded for matrix units only with CLNET_TF32=1";
   const auto unit = ocl::matrix_unit(device);
-  if (unit && tiles_for(p.dtype, *unit, device).empty())
+  if (unit && unit_tiles(p.dtype, depth, *unit, device).empty())
     return fmt::format("the device takes no tile for {}: too little local memory, or too small work-groups", to_string(p.dtype));
-  return ocl::matrix_unit_refusal(device, element_of(p.dtype));
+  return ocl::matrix_unit_refusal(device, unit_element(p.dtype));
 }
 
 std::optional<std::string> matmul_gpu_matrix_units_declines(const MatmulProblem& p, const DeviceInfo&) {
@@ -93,32 +34,18 @@ std::optional<std::string> matmul_gpu_matrix_units_declines(const MatmulProblem&
 }
 
 std::vector<exec::Config> matmul_gpu_matrix_units_configs(const MatmulProblem& p, const DeviceInfo& device) {
-  const auto unit = ocl::matrix_unit(device).value();
-  auto counted = device;
-  counted.compute_units = std::max(1, device.compute_units / units_of_a_group(unit));
   // They multiply some four times as fast as other kernels while memory is as slow.
-  const auto listed = [&](std::span<const RatedTile> tiles) {
-    return gemm_configs({p.m, p.n, p.k, p.batch}, tiles, 64, counted);
-  };
-  if (!unit.name.starts_with("emulated")) return listed(tiles_for(p.dtype, unit, device));
-  // For tests: in small tiles there are more of a problem's edges.
-  std::vector<exec::Config> result;
-  for (const auto& emulated : ocl::emulated_units()) {
-    if (emulated.name != unit.name && element_of(p.dtype) == ocl::UnitElement::tf32) continue;
-    for (auto& config : listed(std::array{tiles_for(p.dtype, emulated, device).back()})) {
-      if (emulated.name != unit.name) config.add("wave", emulated.wave);
-      result.push_back(std::move(config));
-    }
-  }
-  return result;
+  return unit_configs(p.dtype, depth, device, [&](std::span<const RatedTile> tiles) {
+    return gemm_configs({p.m, p.n, p.k, p.batch}, tiles, 64, device);
+  });
 }
 
 void matmul_gpu_matrix_units(const MatmulProblem& p, exec::Recorder& recorder) {
   const auto unit = unit_of(recorder.config(), recorder.device());
   record_tiles(p, recorder,
                {.name = "matmul_gpu_matrix_units",
-                .items = items_of(GemmTile::of(recorder.config()), unit),
-                .defines = ocl::defines_of(unit, element_of(p.dtype)),
+                .items = unit_items(GemmTile::of(recorder.config()), unit),
+                .defines = ocl::defines_of(unit, unit_element(p.dtype)),
                 .chunk = 8});
 }
 

@@ -1,0 +1,31 @@
+// What the convolutions on GPUs share that are products in tiles, whose operands are gathered from the images.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/ops/conv/conv2d.h"
+#include "lib/ops/gemm_gpu.h"
+
+namespace clnet::ops {
+
+/// A kernel with the parameters of kernels/conv/conv2d_gpu.clh, whose groups make the tiles that TM, TN, TK, RM and RN say.
+struct TiledConv {
+  std::string_view name;  ///< of program and function
+  std::int64_t items;     ///< of a group
+  std::vector<std::string> defines = {};
+};
+
+/// The product of one group (and phase).
+GemmExtents conv2d_extents(const Conv2dProblem& problem, Conv2dPass pass);
+
+/// Why it is no such product, on whatever device.
+std::optional<std::string> conv2d_tiles_reject(const Conv2dProblem& problem, Conv2dPass pass);
+
+/// Records the pass in the recorder's configuration, and the sum of its parts if there are several.
+void record_conv2d_tiles(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder, const TiledConv& kernel);
+
+}  // namespace clnet::ops

@@ -1,0 +1,158 @@
+// Convolutions by units that multiply small matrices: their emulation on CPUs, and which devices choose them.
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "clnet/clnet.h"
+#include "lib/cl/matrix_units.h"
+#include "lib/exec/choose/solver.h"
+#include "lib/ops/conv/conv2d.h"
+#include "tests/ops/check.h"
+#include "tests/support/skip.h"
+#include "tests/support/temporary.h"
+
+using namespace clnet;
+using ops::Conv2dPass;
+
+namespace {
+
+struct Shapes {
+  Shape x, weight;
+  Conv2dOptions options;
+};
+
+/// Slices of one tap's channels, whole and ragged; few channels; strides of whose phases some have fewer taps; groups; more than
+/// a tile.
+std::vector<Shapes> all_shapes() {
+  return {{{2, 16, 9, 7}, {24, 16, 3, 3}, {.padding = 1}},
+          {{1, 70, 5, 6}, {33, 70, 1, 3}, {.padding = {0, 1}}},
+          {{2, 3, 11, 8}, {9, 3, 3, 2}, {.padding = {1, 0, 2, 1}, .dilation = {1, 2}}},
+          {{1, 20, 12, 10}, {18, 10, 3, 3}, {.stride = 2, .padding = 1, .groups = 2}},
+          {{3, 17, 8, 5}, {40, 17, 1, 1}, {}}};
+}
+
+/// Values of few digits, which every element holds: products and sums are exact, and results rounded once.
+Tensor drawn(const Shape& shape, Dtype dtype, std::uint64_t seed) {
+  auto values = testing::make_values({shape, -2, 2}, seed);
+  for (auto& value : values.values) value = std::round(value * 4) / 4;
+  return testing::to_tensor(values, dtype).detach();
+}
+
+/// With what follows elementwise.
+Tensor run(Conv2dPass pass, const Shapes& s, const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& g) {
+  if (pass == Conv2dPass::forward) return relu(conv2d(x, weight, bias, s.options));
+  const std::vector<Tensor> y{conv2d(x, weight, {}, s.options)}, given{g}, wanted{pass == Conv2dPass::backward_data ? x : weight};
+  return relu(gradients(y, given, wanted)[0]);
+}
+
+const char* name_of(Conv2dPass pass) {
+  return pass == Conv2dPass::forward         ? "conv2d"
+         : pass == Conv2dPass::backward_data ? "conv2d_backward_data"
+                                             : "conv2d_backward_weights";
+}
+
+constexpr std::array passes{Conv2dPass::forward, Conv2dPass::backward_data, Conv2dPass::backward_weights};
+
+ops::Conv2dProblem problem(Dtype dtype, std::int64_t channels = 64) {
+  ops::Conv2dProblem p;
+  p.n = 16, p.c = p.o = channels, p.h = p.w = p.oh = p.ow = 56, p.kh = p.kw = 3, p.top = p.left = 1, p.dtype = dtype;
+  return p;
+}
+
+DeviceInfo gpu(const std::string& generation, std::size_t sub_group = 32) {
+  DeviceInfo info;
+  info.name = "a GPU of the tests";
+  info.type = DeviceType::gpu;
+  info.generation = generation;
+  info.sub_group_size = sub_group;
+  info.compute_units = 80;
+  info.max_work_group_size = 256;
+  info.local_memory = 48 << 10;
+  return info;
+}
+
+/// Each layout that the emulation has, or the unit of a GPU.
+std::vector<exec::Config> layouts(Conv2dPass pass) {
+  return ops::conv2d_gpu_matrix_units_configs(problem(Dtype::f16), pass, Device::current().info());
+}
+
+bool runs_here(Dtype dtype) {
+  const auto element = dtype == Dtype::f16 ? ocl::UnitElement::f16 : ocl::UnitElement::bf16;
+  const auto refusal = ocl::matrix_unit_refusal(Device::current().info(), element);
+  if (refusal) test::skip(*refusal);
+  return !refusal;
+}
+
+void compare(Conv2dPass pass, const Shapes& s, Dtype dtype, const exec::Choice& choice) {
+  const auto x = drawn(s.x, dtype, 1), weight = drawn(s.weight, dtype, 2), bias = drawn({s.weight[0]}, dtype, 3);
+  const auto g = drawn(conv2d(x, weight, {}, s.options).shape(), dtype, 4);
+  const auto by = [&](const exec::ForceSolver&) { return cast(run(pass, s, x, weight, bias, g), Dtype::f32).to_vector<float>(); };
+  const auto expected = by(exec::ForceSolver(name_of(pass), "direct"));
+  const auto values = by(exec::ForceSolver(name_of(pass), choice));
+  CHECK(values == expected);
+}
+
+}  // namespace
+
+TEST_CASE("convolutions by matrix units are those of the oracle, by every layout") {
+  for (const auto dtype : {Dtype::f16, Dtype::bf16}) {
+    if (!runs_here(dtype)) continue;
+    for (const auto pass : passes) {
+      const auto all = layouts(pass);
+      const auto shapes = all_shapes();
+      for (std::size_t i = 0; i < shapes.size(); ++i)
+        for (const auto& config : all) {
+          const auto& s = shapes[i];
+          // Of bf16 one layout is enough, as words lie alike; of the others two shapes.
+          if (&config != &all.front() && (dtype == Dtype::bf16 || i >= 2)) continue;
+          auto whole = exec::Choice{"gpu_matrix_units", config};
+          INFO(to_string(dtype) << " " << name_of(pass) << " of " << to_string(s.x) << " and " << to_string(s.weight) << " "
+                                << whole.text());
+          compare(pass, s, dtype, whole);
+        }
+    }
+  }
+}
+
+TEST_CASE("convolutions by matrix units in parts, and in every tile") {
+  if (!runs_here(Dtype::f16)) return;
+  if (ocl::matrix_unit(Device::current().info())->wave != 32) return test::skip("the tiles are for waves of 32");
+  const Shapes s{{2, 48, 10, 13}, {130, 48, 3, 3}, {.stride = {1, 2}, .padding = 1}};
+  for (const auto pass : passes)
+    for (const auto& [m, rows, columns] : {std::array<std::int64_t, 3>{128, 64, 32}, {64, 32, 32}, {32, 16, 16}})
+      for (const std::int64_t parts : {1, 3}) {
+        if (parts > 1 && m > 32) continue;
+        const exec::Choice choice{"gpu_matrix_units",
+                                  {{"m", m}, {"n", m}, {"k", 16}, {"rows", rows}, {"columns", columns}, {"parts", parts}}};
+        INFO(name_of(pass) << " " << choice.text());
+        compare(pass, s, Dtype::f16, choice);
+      }
+}
+
+TEST_CASE("convolutions of f16 and bf16 go to matrix units on devices that have them") {
+  const test::Folder folder;
+  const test::Variable cache("CLNET_CACHE_DIR", folder.path().c_str());
+  for (const auto pass : passes) {
+    INFO(name_of(pass));
+    const auto refusal = [&](Dtype dtype, const DeviceInfo& device) {
+      return ops::conv2d_gpu_matrix_units_rejects(problem(dtype), pass, device).value_or("");
+    };
+    CHECK(refusal(Dtype::f16, gpu("sm_86")).empty());
+    CHECK(refusal(Dtype::bf16, gpu("sm_90")).empty());
+    CHECK(refusal(Dtype::f16, gpu("sm_75")).empty());
+    CHECK_FALSE(refusal(Dtype::bf16, gpu("sm_75")).empty());
+    CHECK_FALSE(refusal(Dtype::f16, gpu("sm_61")).empty());
+    CHECK(refusal(Dtype::bf16, gpu("gfx90a", 64)).empty());
+    CHECK(refusal(Dtype::f32, gpu("sm_86")) == "f32 is not rounded for matrix units");
+    auto small = gpu("sm_86");
+    small.local_memory = 1 << 10;
+    CHECK_THAT(refusal(Dtype::f16, small), Catch::Contains("no tile"));
+    CHECK_FALSE(ops::conv2d_gpu_matrix_units_declines(problem(Dtype::f16), pass, gpu("sm_86")).has_value());
+    CHECK(ops::conv2d_gpu_matrix_units_declines(problem(Dtype::f16, 2), pass, gpu("sm_86")).has_value());
+    // Groups of the largest tile are alone on an SM.
+    CHECK(ops::conv2d_gpu_matrix_units_configs(problem(Dtype::f16), pass, gpu("sm_86"))[0]["m"] == 64);
+  }
+}
