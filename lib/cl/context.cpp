@@ -203,11 +203,13 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
         checked(what, enqueue);
         break;
       } catch (const DeviceError& error) {
-        if (attempts == 1) throw;
-        logging::print(logging::Level::plan, "{}: it is tried again", error.what());
-        // What is done gives back what the driver may lack.
+        // What is done gives back what the driver may lack, and so does what is kept for speed only. What is held back would
+        // never be.
         gate_.open();
+        if (attempts == 1 || gate_.is_stuck()) throw;
+        logging::print(logging::Level::plan, "{}: it is tried again", error.what());
         clFinish(queue_->get()());
+        memory_->trim();
       }
     }
     // The first one stands for the bytes and operations of all.

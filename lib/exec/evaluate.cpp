@@ -50,7 +50,10 @@ std::shared_ptr<DeviceValue> place(const std::shared_ptr<ocl::Context>& device, 
     return placed;
   }
   auto& slot = slot_of(leaf);
-  if (auto placed = std::dynamic_pointer_cast<DeviceValue>(slot.get()); placed && placed->device == device) return placed;
+  if (auto placed = std::dynamic_pointer_cast<DeviceValue>(slot.get()); placed && placed->device == device) {
+    require_there(*placed, leaf.spec());
+    return placed;
+  }
   const auto& host = dynamic_cast<const HostValue&>(*value);
   auto buffer = device->memory().allocate(std::max<std::size_t>(1, host.bytes.size()), [&] { return to_string(leaf.spec()); });
   if (!host.bytes.empty()) device->write(*buffer, 0, host.bytes.data(), host.bytes.size());

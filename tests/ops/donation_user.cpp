@@ -194,17 +194,47 @@ TEST_CASE("a number that is made of a state, logged with the step") {
 }
 
 TEST_CASE("what is made of a sum of gradients and held") {
-  Small small;
-  optim::SGD sgd(small.layer, {.learning_rate = 0.01});
-  sgd.accumulate(small.loss());
+  nn::Conv2d net({.in_channels = 1, .out_channels = 2, .kernel_size = 2, .bias = false});
+  optim::SGD sgd(net, {.learning_rate = 1});
+  const auto loss = [&] { return sum(net(ones({2, 1, 3, 3}))); };
+  sgd.accumulate(loss());
   const auto grad = [&] {
     for (const auto& [key, tensor] : sgd.state())
-      if (key.find(".grad") != std::string::npos) return tensor;
+      if (key == "weight.grad") return tensor;
     throw std::logic_error("no sum");
   };
   const Tensor scaled = abs(grad()) * 2.0, norm = mean(scaled);
-  sgd.accumulate(small.loss(), {norm});
+  sgd.accumulate(loss(), {norm});
+  CHECK(norm.item<float>() == 16);
   CHECK_NOTHROW(values_of(scaled));
+}
+
+TEST_CASE("a loss at the place where momentum will carry the weights, and its gradient after the step") {
+  Small small;
+  optim::SGD sgd(small.layer, {.learning_rate = 0.1, .momentum = 0.9});
+  sgd.step(small.loss());
+  Tensor momentum;
+  for (const auto& [name, tensor] : sgd.state())
+    if (tensor.rank() == 2) momentum = tensor;
+  const Tensor ahead = mean(square(linear(small.x, sgd.parameters()[0].second.value() - momentum * 0.9)));
+  momentum = Tensor();
+  sgd.step(ahead);
+  CHECK_NOTHROW(nn::gradients(ahead, sgd.parameters())[0].eval());
+}
+
+TEST_CASE("values that were only learned go with trim(), and what is made of them is there all the same") {
+  std::vector<Tensor> held;
+  for (int i = 0; i < 4; ++i) {
+    const Tensor doubled = slice_update(rows(8, 3, 0), 0, 4, rows(2, 3, 7)) * 2.0;
+    (void)sum(doubled * 3.0).item<float>();
+    if (i < 2)
+      (void)values_of(doubled);
+    else
+      held.push_back(doubled);
+  }
+  auto device = Device::current();
+  device.trim();
+  for (const auto& tensor : held) CHECK_NOTHROW(values_of(tensor));
 }
 
 namespace {
@@ -250,7 +280,8 @@ TEST_CASE("two threads that share what follows an update in place") {
       Floats found;
       std::thread other([&, z = std::move(z)]() mutable {
         ++ready;
-        while (ready < 2) {}
+        while (ready < 2) {
+        }
         for (int i = 0; i < round % 40 * 50; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
         try {
           found = values_of(z);
@@ -259,7 +290,8 @@ TEST_CASE("two threads that share what follows an update in place") {
         }
       });
       ++ready;
-      while (ready < 2) {}
+      while (ready < 2) {
+      }
       eval({w, q});
       const auto mine = values_of(w);
       other.join();
@@ -292,10 +324,12 @@ Floats beams(unsigned seed) {
   };
   const auto branch = [](const Caches& caches) {
     Caches copy;
-    for (const auto& cache : caches) copy.push_back({nn::Parameter(cache.k.value()), nn::Parameter(cache.v.value()), cache.length});
+    for (const auto& cache : caches)
+      copy.push_back({nn::Parameter(cache.k.value()), nn::Parameter(cache.v.value()), cache.length});
     return copy;
   };
-  const auto compiled = compile([&](const Tensor& x) { return slice_update(bank, 0, 2, x) + slice_update(x, 1, 3, narrow(x, 1, 0, 2)); });
+  const auto compiled =
+      compile([&](const Tensor& x) { return slice_update(bank, 0, 2, x) + slice_update(x, 1, 3, narrow(x, 1, 0, 2)); });
   for (int step = 0; step < 60; ++step) {
     auto& caches = live[below(live.size())];
     switch (below(9)) {
@@ -312,9 +346,7 @@ Floats beams(unsigned seed) {
         if (below(2) == 0) handles.push_back(bank.value());
         break;
       }
-      case 5:
-        try {
-          (void)encoder.step(make_tensor({1, 9, 8}), caches);
+      case 5: try { (void)encoder.step(make_tensor({1, 9, 8}), caches);
         } catch (const Error&) {
           log.push_back(-1);
         }
@@ -343,7 +375,7 @@ Floats beams(unsigned seed) {
 }  // namespace
 
 TEST_CASE("random searches with caches that branch are the same with and without values in the memory of others") {
-  for (unsigned seed = 0; seed < 12; ++seed) {
+  for (unsigned seed = 0; seed < 6; ++seed) {
     INFO("seed " << seed);
     Floats apart, donated;
     {

@@ -39,6 +39,6 @@ class CLNET_API NoFusion {
   NoFusion(const NoFusion&) = delete;
   NoFusion& operator=(const NoFusion&) = delete;
 };
-bool fusion_enabled();
+CLNET_API bool fusion_enabled();
 
 }  // namespace clnet::exec

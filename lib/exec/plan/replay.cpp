@@ -177,7 +177,7 @@ class Plan::Run : public HostContext {
     }
     try {
       if (!step.skipped) this->launch(launch, step, ocl::Context::Failing::tried_again);
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       // A range of one dimension is enqueued as a whole, or not.
       if (step.command == tail_ && launch.global().size() == 1) throw;
       for (const auto& donation : granted_)
