@@ -25,15 +25,17 @@ Tensor input(const Shape& shape) {
   return Tensor::from(std::vector<float>(static_cast<std::size_t>(shape.numel()), 0.5F), shape);
 }
 
-/// Two rounds of steps over all lengths. On a GPU a product whose sum is much longer may have another configuration.
-void check_rounds(const std::vector<std::int64_t>& lengths, const std::function<void(std::int64_t length)>& step) {
+/// Two rounds of steps over all lengths. On a GPU a product whose sum is much longer may have another configuration. `others` are
+/// programs that only some of the lengths need on CPUs.
+void check_rounds(const std::vector<std::int64_t>& lengths, const std::function<void(std::int64_t length)>& step,
+                  std::uint64_t others = 0) {
   step(lengths.front());
   const auto first = made();
   for (const auto length : lengths) step(length);
   const auto second = made();
   // Only lengths make plans.
   CHECK(second.plans - first.plans == lengths.size() - 1);
-  CHECK(second.programs <= first.programs + (Device::current().info().prefers_vector_kernels ? 0 : 3));
+  CHECK(second.programs <= first.programs + (Device::current().info().prefers_vector_kernels ? others : 3));
   for (const auto length : lengths) step(length);
   CHECK(made().plans == second.plans);
   CHECK(made().programs == second.programs);
@@ -78,7 +80,12 @@ TEST_CASE("an LSTM's training step with thirty lengths") {
 TEST_CASE("a training step of a recurrence that is written by hand with ten lengths") {
   Steps steps;
   optim::Adam adam{steps, {.learning_rate = 1e-3}};
-  check_rounds({12, 3, 7, 5, 16, 9, 4, 11, 8, 6}, [&](std::int64_t length) {
-    (void)adam.step(sum(steps(input({length, 8, Steps::width})))).item<float>();
-  });
+  // Of three steps too few products share a weight for it to be packed once for all.
+  const std::uint64_t unpacked = 1;
+  check_rounds(
+      {12, 3, 7, 5, 16, 9, 4, 11, 8, 6},
+      [&](std::int64_t length) {
+        (void)adam.step(sum(steps(input({length, 8, Steps::width})))).item<float>();
+      },
+      unpacked);
 }
