@@ -139,6 +139,23 @@ Item char_gpt_generation() {
           }};
 }
 
+/// Causal attention of one new position to all before it, whose keys and values are in a cache with room for a whole context.
+Item attention_steps() {
+  constexpr std::int64_t width = 768, heads = 12, capacity = 1024, steps = 64;
+  constexpr double macs = 4.0 * width * width + 2.0 * capacity * width;
+  return {"attention-step-768-t1024-b1", steps, "position", 2 * macs * steps, 0, [=]() -> Run {
+            const auto layer =
+                std::make_shared<nn::MultiheadAttention>(width, heads, nn::MultiheadAttentionOptions{.batch_first = true});
+            layer->eval();
+            const auto cache = std::make_shared<nn::KVCache>(layer->cache(1, capacity));
+            const auto x = zeros({1, 1, width}).detach();
+            return [=] {
+              cache->length = capacity / 2;
+              for (std::int64_t i = 0; i < steps; ++i) (void)sum(layer->step(x, *cache)).item<float>();
+            };
+          }};
+}
+
 /// ViT-Tiny (Touvron and others 2021): patches of 16, 192 wide, 12 layers of 3 heads.
 struct VisionTransformer : nn::Module {
   static constexpr std::int64_t width = 192, layers = 12, patch = 16, size = 224, places = (size / patch) * (size / patch);
@@ -303,6 +320,7 @@ std::vector<Item> model_items() {
   for (bool compiled : {false, true}) list.push_back(recurrence_by_hand(compiled));
   for (const auto dtype : {Dtype::f32, Dtype::f16}) list.push_back(char_gpt_training(32, dtype));
   list.push_back(char_gpt_generation());
+  list.push_back(attention_steps());
   for (std::int64_t batch : {1, 8}) list.push_back(vision_transformer(batch));
   list.push_back(unet_training(4));
   for (const auto& c : axes_convs)
