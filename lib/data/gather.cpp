@@ -56,6 +56,7 @@ void validate(const Dataset& dataset) {
   if (values % sample != 0 || values / sample != samples)
     invalid(dataset, fmt::format("{} {} need {} values for samples of shape {}, got {}", given, what, samples * sample,
                                  to_string(dataset.sample_shape), values));
+  if (dataset.targets.empty() && dataset.labels.empty() && dataset.classes < 1) invalid(dataset, "there are no samples");
   if (dataset.targets.empty() && dataset.classes < 1)
     invalid(dataset, fmt::format("it has {} classes, expected at least 1", dataset.classes));
   for (std::size_t i = 0; i < dataset.labels.size(); ++i)

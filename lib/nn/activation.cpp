@@ -26,8 +26,8 @@ Activation Tanh() {
 Activation Sigmoid() { return {"Sigmoid", sigmoid}; }
 Activation Hardswish() { return {"Hardswish", hardswish}; }
 Activation Hardsigmoid() { return {"Hardsigmoid", hardsigmoid}; }
-Activation Softplus() {
-  return {"Softplus", [](const Tensor& x) { return softplus(x); }};
+Activation Softplus(double beta, double threshold) {
+  return {"Softplus", [=](const Tensor& x) { return softplus(x, beta, threshold); }};
 }
 Activation Softmax(int dim) {
   return {fmt::format("Softmax({})", dim), [=](const Tensor& x) { return softmax(x, dim); }};

@@ -214,6 +214,7 @@ std::unique_ptr<Module> vgg16(const Shape& image, std::int64_t classes) {
     }
     net->features.append(nn::MaxPool2d{2});
   }
+  (void)feature_count(net->features, image);
   constexpr std::int64_t wide = 4096;
   for (const auto features : {in * 49, wide}) {
     net->classifier.append(nn::Linear{features, wide});

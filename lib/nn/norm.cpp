@@ -8,6 +8,8 @@
 #include "clnet/error.h"
 #include "clnet/ops/elementwise.h"
 #include "clnet/ops/norm.h"
+#include "clnet/ops/reduce.h"
+#include "clnet/ops/shape.h"
 #include "lib/exec/record/work.h"
 #include "lib/graph/capture.h"
 #include "lib/nn/layer.h"
@@ -96,12 +98,19 @@ std::string BatchNorm3d::kind() const { return fmt::format("BatchNorm3d({})", fe
 InstanceNorm::InstanceNorm(int axes, std::int64_t num_features, const InstanceNormOptions& options)
     : axes_(axes), features_(num_features), options_(options) {
   require_positive("InstanceNorm", "num_features", num_features);
-  if (!options.affine) return;
-  weight_ = add_parameter("weight", filled({num_features}, 1));
-  bias_ = add_parameter("bias", filled({num_features}, 0));
+  if (options.affine) {
+    weight_ = add_parameter("weight", filled({num_features}, 1));
+    bias_ = add_parameter("bias", filled({num_features}, 0));
+  }
+  if (!options.track_running_stats) return;
+  mean_ = add_buffer("running_mean", filled({num_features}, 0));
+  var_ = add_buffer("running_var", filled({num_features}, 1));
+  add_buffer("num_batches_tracked", Tensor::scalar(0, Dtype::i64));
 }
 
 Tensor InstanceNorm::forward(const Tensor& x) {
+  // A sample without a batch.
+  if (x.rank() == axes_ + 1 && x.size(0) == features_) return squeeze(forward(unsqueeze(x, 0)), 0);
   if (x.rank() != axes_ + 2 || x.size(1) != features_)
     throw ShapeError(fmt::format("{}: expected {{batch, {}, {}}}, got {}", kind(), features_,
                                  axes_ == 1   ? "length"
@@ -111,7 +120,20 @@ Tensor InstanceNorm::forward(const Tensor& x) {
   if (x.numel() == x.size(0) * features_ && training())
     throw ShapeError(
         fmt::format("{}: expected more than 1 value per channel when training, got {}", kind(), to_string(x.spec())));
-  return instance_norm(x, value_or_none(weight_), value_or_none(bias_), options_.eps);
+  const Tensor weight = value_or_none(weight_), bias = value_or_none(bias_);
+  if (!mean_ || x.numel() == 0) return instance_norm(x, weight, bias, options_.eps);
+  if (!training()) return batch_norm_inference(x, *mean_, *var_, weight, bias, options_.eps);
+  // Each channel of each sample is a channel of one sample, so that output and statistics are of one operation.
+  const auto samples = x.size(0), channels = features_;
+  const auto of_all = [&](const Tensor& t) { return t.defined() ? tile(t, {samples}) : t; };
+  const Tensor joined = reshape(x, x.shape().with(0, 1).with(1, samples * channels));
+  const auto result = batch_norm_training(joined, of_all(weight), of_all(bias), options_.eps);
+  const auto blend = [take = options_.momentum, samples, channels](const Tensor& now, const Tensor& each) {
+    return now * (1 - take) + mean(reshape(each, {samples, channels}), 0) * take;
+  };
+  mean_->follow(result.mean, blend);
+  var_->follow(result.var, blend);
+  return reshape(result.y, x.shape());
 }
 
 std::string InstanceNorm::kind() const { return fmt::format("InstanceNorm{}d({})", axes_, features_); }
@@ -140,10 +162,10 @@ std::string LocalResponseNorm::kind() const {
   return fmt::format("LocalResponseNorm({}, alpha={}, beta={}, k={})", size_, alpha_, beta_, k_);
 }
 
-LayerNorm::LayerNorm(const Shape& normalized_shape, double eps, bool affine) : shape_(normalized_shape), eps_(eps) {
+LayerNorm::LayerNorm(const Shape& normalized_shape, double eps, bool affine, bool bias) : shape_(normalized_shape), eps_(eps) {
   if (!affine) return;
   weight_ = add_parameter("weight", filled(shape_, 1));
-  bias_ = add_parameter("bias", filled(shape_, 0));
+  if (bias) bias_ = add_parameter("bias", filled(shape_, 0));
 }
 
 Tensor LayerNorm::forward(const Tensor& x) {

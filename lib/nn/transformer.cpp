@@ -17,7 +17,7 @@ Tensor activated(const Tensor& x, TransformerActivation activation) {
 }
 
 MultiheadAttentionOptions attention_options(const TransformerLayerOptions& options) {
-  return {.dropout = options.dropout, .batch_first = options.batch_first};
+  return {.dropout = options.dropout, .bias = options.bias, .batch_first = options.batch_first};
 }
 
 /// x + block(x), normalised before the block or behind the sum.
@@ -52,10 +52,10 @@ std::vector<Layer> make_layers(const char* kind, std::int64_t d_model, std::int6
 TransformerEncoderLayer::TransformerEncoderLayer(std::int64_t d_model, std::int64_t heads, const TransformerLayerOptions& options)
     : options_(options),
       self_attn_(d_model, heads, attention_options(options)),
-      linear1_(d_model, options.dim_feedforward),
-      linear2_(options.dim_feedforward, d_model),
-      norm1_({d_model}, options.layer_norm_eps),
-      norm2_({d_model}, options.layer_norm_eps) {
+      linear1_(d_model, options.dim_feedforward, options.bias),
+      linear2_(options.dim_feedforward, d_model, options.bias),
+      norm1_({d_model}, options.layer_norm_eps, true, options.bias),
+      norm2_({d_model}, options.layer_norm_eps, true, options.bias) {
   add("self_attn", self_attn_);
   add("linear1", linear1_);
   add("linear2", linear2_);
@@ -90,11 +90,11 @@ TransformerDecoderLayer::TransformerDecoderLayer(std::int64_t d_model, std::int6
     : options_(options),
       self_attn_(d_model, heads, attention_options(options)),
       multihead_attn_(d_model, heads, attention_options(options)),
-      linear1_(d_model, options.dim_feedforward),
-      linear2_(options.dim_feedforward, d_model),
-      norm1_({d_model}, options.layer_norm_eps),
-      norm2_({d_model}, options.layer_norm_eps),
-      norm3_({d_model}, options.layer_norm_eps) {
+      linear1_(d_model, options.dim_feedforward, options.bias),
+      linear2_(options.dim_feedforward, d_model, options.bias),
+      norm1_({d_model}, options.layer_norm_eps, true, options.bias),
+      norm2_({d_model}, options.layer_norm_eps, true, options.bias),
+      norm3_({d_model}, options.layer_norm_eps, true, options.bias) {
   add("self_attn", self_attn_);
   add("multihead_attn", multihead_attn_);
   add("linear1", linear1_);
@@ -124,7 +124,7 @@ TransformerEncoder::TransformerEncoder(std::int64_t d_model, std::int64_t heads,
     : layers_(make_layers<TransformerEncoderLayer>("TransformerEncoder", d_model, heads, count, options)) {
   add("layers", numbered(layers_));
   if (!final_norm) return;
-  norm_.emplace(Shape{d_model}, options.layer_norm_eps);
+  norm_.emplace(Shape{d_model}, options.layer_norm_eps, true, options.bias);
   add("norm", *norm_);
 }
 
@@ -163,7 +163,7 @@ TransformerDecoder::TransformerDecoder(std::int64_t d_model, std::int64_t heads,
     : layers_(make_layers<TransformerDecoderLayer>("TransformerDecoder", d_model, heads, count, options)) {
   add("layers", numbered(layers_));
   if (!final_norm) return;
-  norm_.emplace(Shape{d_model}, options.layer_norm_eps);
+  norm_.emplace(Shape{d_model}, options.layer_norm_eps, true, options.bias);
   add("norm", *norm_);
 }
 

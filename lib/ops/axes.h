@@ -5,10 +5,16 @@
 #include <vector>
 
 #include "clnet/ops/options.h"
+#include "clnet/tensor.h"
 
 namespace clnet::ops {
 
 using Extents = std::vector<std::int64_t>;
+
+/// Whether x is {C, ...} with so many axes, a sample without a batch.
+inline bool is_one_sample(const Tensor& x, std::size_t axes) {
+  return x.defined() && static_cast<std::size_t>(x.rank()) == axes + 1;
+}
 
 inline Extents by_axis(std::int64_t one) { return {one}; }
 inline Extents by_axis(const Pair& p) { return {p.height, p.width}; }

@@ -113,11 +113,20 @@ Schedule one_cycle(double max_rate, std::int64_t total, const OneCycleOptions& o
   require(options.div > 0, "one_cycle", "div", options.div);
   require(options.final_div > 0, "one_cycle", "final_div", options.final_div);
   const double first = max_rate / options.div, last = first / options.final_div;
-  const double top = options.warmup_share * static_cast<double>(total) - 1, end = static_cast<double>(total) - 1;
-  return [=](std::int64_t step) {
+  const double end = static_cast<double>(total) - 1, top = options.warmup_share * static_cast<double>(total) - 1;
+  struct Phase {
+    double end, from, to;
+  };
+  std::vector<Phase> phases{{top, first, max_rate}};
+  if (options.three_phase) phases.push_back({2 * top, max_rate, first});
+  phases.push_back({end, phases.back().to, last});
+  return [=, linear = options.linear](std::int64_t step) {
     const double at = std::min(static_cast<double>(step), end);
-    if (at <= top) return anneal(first, max_rate, top > 0 ? at / top : 1);
-    return anneal(max_rate, last, end > top ? std::min(1.0, (at - top) / (end - top)) : 1);
+    double begin = 0;
+    auto phase = phases.begin();
+    for (; phase + 1 != phases.end() && at > phase->end; ++phase) begin = phase->end;
+    const double share = phase->end > begin ? std::min(1.0, (at - begin) / (phase->end - begin)) : 1;
+    return linear ? phase->from + (phase->to - phase->from) * share : anneal(phase->from, phase->to, share);
   };
 }
 

@@ -51,13 +51,14 @@ bool add_interpolate(Generator& g) {
   else
     options.size = {h, w};
   options.align_corners = (options.mode == bilinear || options.mode == bicubic) && g.choose().chance(0.3);
+  options.antialias = (options.mode == bilinear || options.mode == bicubic) && g.choose().chance(0.3);
   if (!g.fits(shape[0] * shape[1] * h * w)) return false;
   constexpr std::string_view names[] = {"nearest", "nearest_exact", "linear", "bilinear", "bicubic", "trilinear", "area"};
   const auto sizes = factor ? std::string(".scale_factor = {2}") : fmt::format(".size = {{{}, {}}}", h, w);
   const double most = 2 * g.range(x).size();
   g.add("interpolate",
-        fmt::format("interpolate($0, {{{}, .mode = Interpolation::{}, .align_corners = {}}})", sizes,
-                    names[static_cast<std::size_t>(options.mode)], options.align_corners),
+        fmt::format("interpolate($0, {{{}, .mode = Interpolation::{}, .align_corners = {}, .antialias = {}}})", sizes,
+                    names[static_cast<std::size_t>(options.mode)], options.align_corners, options.antialias),
         {x}, [=](const Tensors& in) { return interpolate(in[0], options); }, {-most, most});
   return true;
 }

@@ -56,6 +56,7 @@ TEST_CASE("datasets whose parts do not fit are refused") {
   CHECK_THROWS_WITH(data::from_arrays(counting(3), {3}, Labels{0, 5, 0}, Shape{3}, 3), Contains("label 5 of sample 0"));
   CHECK_THROWS_WITH(data::from_arrays(counting(3), {3}, Labels{-100}, 3), Contains("label -100"));
   CHECK_THROWS_WITH(data::from_arrays(counting(8), {2}, Floats(3, 0), Shape{}), Contains("3 targets"));
+  CHECK_THROWS_WITH(data::from_arrays(Floats{}, {2}, Floats{}, Shape{}), Contains("there are no samples"));
   auto both = data::from_arrays(counting(8), {2}, Floats(4, 0), Shape{});
   both.labels = Labels(4, 0);
   CHECK_THROWS_WITH(data::batches(both, {}), Contains("both labels and targets"));

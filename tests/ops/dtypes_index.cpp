@@ -56,7 +56,7 @@ std::vector<Entry> chosen() {
          return interpolate(in[0], {.size = {9, 6}, .mode = Interpolation::bilinear});
        },
        [](const Arrays& in) {
-         return reference::interpolate(in[0], Interpolation::bilinear, false, {9, 6}, {5.0 / 9, 4.0 / 6});
+         return reference::interpolate(in[0], {.mode = Interpolation::bilinear}, {9, 6}, {5.0 / 9, 4.0 / 6});
        },
        8},
       {"cumsum", f, Gives::same, one, [](const Tensors& in) { return cumsum(in[0], 1); },

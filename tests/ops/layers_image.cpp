@@ -123,6 +123,26 @@ TEST_CASE("layers of normalisation of lines, images and volumes") {
   same("InstanceNorm2d", instance(image), instance_norm(image, ones({4}), zeros({4})));
   CHECK_THROWS_AS(instance(line), ShapeError);
   CHECK_THROWS_AS(instance(ones({2, 4, 1, 1})), ShapeError);
+  same("InstanceNorm2d of one sample", instance(squeeze(slice(image, 0, 1), 0)),
+       squeeze(instance_norm(slice(image, 0, 1), ones({4}), zeros({4})), 0));
+  // Running statistics: torch.nn.InstanceNorm1d(2, affine=True, momentum=0.3, track_running_stats=True).
+  const auto pairs = Tensor::from({1.F, 2.F, 3.F, 6.F, -1.F, 0.F, 1.F, 0.F, 4.F, 0.F, 2.F, 2.F}, {2, 2, 3});
+  nn::InstanceNorm1d tracking{2, {.affine = true, .momentum = 0.3, .track_running_stats = true}};
+  tracking.parameter("weight").set(Tensor::from({2.F, 3.F}));
+  tracking.parameter("bias").set(Tensor::from({0.5F, -1.F}));
+  same("InstanceNorm1d in training", tracking(pairs), instance_norm(pairs, Tensor::from({2.F, 3.F}), Tensor::from({0.5F, -1.F})));
+  const auto buffer = [&](const char* name) { return tracking.parameter(name).value().to_vector<float>(); };
+  const auto mean = buffer("running_mean"), var = buffer("running_var");
+  CHECK(mean[0] == Approx(0.55));
+  CHECK(mean[1] == Approx(0.45));
+  CHECK(var[0] == Approx(1.5));
+  CHECK(var[1] == Approx(3.05));
+  CHECK(tracking.state().size() == 5);
+  tracking.eval();
+  same("InstanceNorm1d, running", tracking(pairs),
+       batch_norm_inference(pairs, Tensor::from(mean), Tensor::from(var), Tensor::from({2.F, 3.F}), Tensor::from({0.5F, -1.F})));
+  CHECK(tracking(zeros({0, 2, 3})).shape() == Shape{0, 2, 3});
+  CHECK(nn::LayerNorm{{5}, 1e-5, true, false}.parameters().size() == 1);
   nn::GroupNorm group{2, 4, 1e-3};
   CHECK(group.kind() == "GroupNorm(2, 4)");
   same("GroupNorm", group(line), group_norm(line, 2, ones({4}), zeros({4}), 1e-3));

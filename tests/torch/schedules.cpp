@@ -115,8 +115,8 @@ optim::Schedule cosine(double base, Options& options) {
 }
 
 optim::Schedule one_cycle(const Given& in, double base, Options& options) {
-  if (in.text("anneal_strategy", "cos") != "cos" || options.says("linear")) throw Failed("only cosine annealing is there");
-  if (in.flag("three_phase")) throw Failed("there are no three phases");
+  const auto strategy = in.text("anneal_strategy", options.says("linear") ? "linear" : "cos");
+  if (strategy != "cos" && strategy != "linear") throw Failed("unknown anneal_strategy " + strategy);
   in.restated({"cycle_momentum", "base_momentum", "max_momentum"});
   const auto epochs = in.integer("epochs", 0) * in.integer("steps_per_epoch", 0);
   const auto o = options.of({{"max_lr", "max", "peak"},
@@ -125,7 +125,11 @@ optim::Schedule one_cycle(const Given& in, double base, Options& options) {
                              {"div_factor", "div", "initial_div"},
                              {"final_div_factor", "final_div", "final"}});
   return optim::one_cycle(or_else(o[0], base), epochs > 0 ? epochs : count(o[1], "total_steps"),
-                          {.warmup_share = or_else(o[2], 0.3), .div = or_else(o[3], 25), .final_div = or_else(o[4], 1e4)});
+                          {.warmup_share = or_else(o[2], 0.3),
+                           .div = or_else(o[3], 25),
+                           .final_div = or_else(o[4], 1e4),
+                           .linear = strategy == "linear",
+                           .three_phase = in.flag("three_phase")});
 }
 
 optim::Schedule cyclic(const Given& in, double base, Options& options) {

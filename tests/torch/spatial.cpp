@@ -128,11 +128,11 @@ Results interpolate_case(const Given& in) {
   };
   const auto mode = modes.find(in.text("mode", "nearest"));
   if (mode == modes.end()) throw Failed("unknown mode " + in.text("mode", ""));
-  if (in.flag("antialias")) throw Failed("there is no antialiasing");
   const auto axes = static_cast<std::size_t>(in[input].rank() - 2);
   InterpolateOptions options{.mode = mode->second,
                              .align_corners = in.flag("align_corners"),
-                             .recompute_scale_factor = in.flag("recompute_scale_factor")};
+                             .recompute_scale_factor = in.flag("recompute_scale_factor"),
+                             .antialias = in.flag("antialias")};
   if (in.find({"size", "output_size"}) != nullptr)
     options.size = in.axes({"size", "output_size"}, axes, 1);
   else if (const auto scale = in.numbers({"scale_factor", "scale"}))

@@ -144,6 +144,7 @@ TEST_CASE("a summary has a line per layer and computes nothing") {
 TEST_CASE("unknown models and unfit images are refused by name") {
   CHECK_THROWS_WITH(models::make("alexnet", {1, 28, 28}, 10), Contains("alexnet") && Contains("lenet5"));
   CHECK_THROWS_WITH(models::make("lenet5", {1, 4, 4}, 10), Contains("lenet5") && Contains("[1, 4, 4]"));
+  CHECK_THROWS_WITH(models::make("vgg16", {3, 8, 8}, 10), Contains("vgg16") && Contains("[3, 8, 8]"));
 }
 
 TEST_CASE("the same seed draws the same initial values") {

@@ -75,6 +75,25 @@ TEST_CASE("schedules made of schedules") {
   require_same(chained, [](int k) { return 0.2 * (k < 2 ? 0.5 : 1) * std::pow(0.9, k); });
 }
 
+TEST_CASE("one_cycle in equal parts and in three phases") {
+  // OneCycleLR(max_lr=1, total_steps=20, pct_start=0.3, div_factor=10, final_div_factor=5)
+  const auto rates = [](bool linear, bool three_phase) {
+    return optim::one_cycle(1, 20, {.div = 10, .final_div = 5, .linear = linear, .three_phase = three_phase});
+  };
+  const auto require = [](const optim::Schedule& schedule, const std::vector<double>& want) {
+    require_same(
+        schedule, [&](int step) { return want[static_cast<std::size_t>(step)]; }, static_cast<int>(want.size()));
+  };
+  require(rates(true, false),
+          {0.1, 0.28, 0.46, 0.64, 0.82, 1.0, 0.93, 0.86, 0.79, 0.72, 0.65, 0.58, 0.51, 0.44, 0.37, 0.3, 0.23, 0.16, 0.09, 0.02});
+  const double fall = 0.08 / 9;
+  require(rates(true, true), {0.1, 0.28, 0.46, 0.64, 0.82, 1.0, 0.82, 0.64, 0.46, 0.28, 0.1, 0.1 - fall, 0.1 - 2 * fall});
+  const auto curved = rates(false, true);
+  for (const auto& [step, want] : std::vector<std::pair<int, double>>{
+           {1, 0.1859424}, {4, 0.9140576}, {5, 1}, {7, 0.6890576}, {10, 0.1}, {11, 0.0975877}, {18, 0.0224123}, {19, 0.02}})
+    CHECK(curved(step) == Approx(want).epsilon(1e-6));
+}
+
 TEST_CASE("a rate that falls on a plateau") {
   const auto rates = [](const optim::PlateauOptions& options, const std::vector<double>& metrics) {
     optim::Plateau plateau(1, options);

@@ -32,7 +32,7 @@ CLNET_API Activation Tanh();
 CLNET_API Activation Sigmoid();
 CLNET_API Activation Hardswish();
 CLNET_API Activation Hardsigmoid();
-CLNET_API Activation Softplus();
+CLNET_API Activation Softplus(double beta = 1, double threshold = 20);
 CLNET_API Activation Softmax(int dim);
 /// Over the channels of images {batch, channels, height, width} or {channels, height, width}.
 CLNET_API Activation Softmax2d();

@@ -56,8 +56,12 @@ class CLNET_API BatchNorm3d : public BatchNorm {
 struct InstanceNormOptions {
   double eps = 1e-5;
   bool affine = false;
+  double momentum = 0.1;
+  bool track_running_stats = false;
 };
-/// Each channel of each sample by its own statistics, in training and in inference. Parameters weight and bias {C} where affine.
+/// Each channel of each sample by its own statistics, in training and, unless running ones are tracked, in inference. Parameters
+/// weight and bias {C} where affine; buffers as BatchNorm's where tracked, which follow the means over the samples
+/// (num_batches_tracked stays 0, as in PyTorch). Also of one sample without N.
 class CLNET_API InstanceNorm : public Module {
  public:
   Tensor forward(const Tensor& x) override;
@@ -70,7 +74,7 @@ class CLNET_API InstanceNorm : public Module {
   int axes_;
   std::int64_t features_;
   InstanceNormOptions options_;
-  std::optional<Parameter> weight_, bias_;
+  std::optional<Parameter> weight_, bias_, mean_, var_;
 };
 /// Of {N, C, L}.
 class CLNET_API InstanceNorm1d : public InstanceNorm {
@@ -117,10 +121,11 @@ class CLNET_API LocalResponseNorm : public Module {
   double alpha_, beta_, k_;
 };
 
-/// Over the last dimensions, whose extents are `normalized_shape`. Parameters weight and bias of that shape.
+/// Over the last dimensions, whose extents are `normalized_shape`. Parameters weight and bias of that shape where affine; without
+/// `bias`, weight alone.
 class CLNET_API LayerNorm : public Module {
  public:
-  explicit LayerNorm(const Shape& normalized_shape, double eps = 1e-5, bool affine = true);
+  explicit LayerNorm(const Shape& normalized_shape, double eps = 1e-5, bool affine = true, bool bias = true);
   Tensor forward(const Tensor& x) override;
   std::string kind() const override;
 

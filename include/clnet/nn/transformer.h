@@ -23,6 +23,7 @@ struct TransformerLayerOptions {
   double layer_norm_eps = 1e-5;
   bool batch_first = false;  ///< {batch, length, d_model} instead of {length, batch, d_model}
   bool norm_first = false;   ///< normalise what enters attention and perceptron, instead of the sums behind them
+  bool bias = true;          ///< of attention, perceptron and norms
 };
 
 /// x + attention, then x + perceptron. Parameters self_attn.*, linear1.*, linear2.*, norm1.*, norm2.*.

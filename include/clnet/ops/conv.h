@@ -1,4 +1,4 @@
-// Convolutions.
+// Convolutions. All take one sample without N, too: {C, L}, {C, H, W} or {C, D, H, W}.
 #pragma once
 
 #include <cstdint>

@@ -22,9 +22,12 @@ struct InterpolateOptions {
       false;  ///< of linear, bilinear, bicubic, trilinear: the first and last pixels' centres stay in their places
   /// The scale is that of the extents, after the product was rounded down, instead of the given factor.
   bool recompute_scale_factor = false;
+  /// Of bilinear and bicubic: a pixel of a smaller image is made of all pixels that it covers, as in PIL. Bicubic then has PIL's
+  /// weights (Keys' kernel with a = -1/2), for larger images, too.
+  bool antialias = false;
 };
-/// x {N, C, ...} of a floating dtype with other extents behind the first two dimensions, as PyTorch's interpolate without
-/// antialiasing. Throws ShapeError for other ranks and extents of 0, Error for options that contradict each other.
+/// x {N, C, ...} of a floating dtype with other extents behind the first two dimensions, as PyTorch's interpolate. Throws
+/// ShapeError for other ranks and extents of 0, Error for options that contradict each other.
 CLNET_API Tensor interpolate(const Tensor& x, const InterpolateOptions& options);
 
 }  // namespace clnet

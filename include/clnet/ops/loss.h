@@ -17,6 +17,7 @@ struct CrossEntropyOptions {
 };
 /// logits {N, C, ...}, targets i32 or i64 {N, ...}. A target that is neither ignore_index nor a class gives NaN. Targets of a
 /// floating dtype are probabilities of the logits' shape; ignore_index does not apply then, and the mean divides by the rows.
+/// Logits {C} are one sample, with a target {} or {C}.
 CLNET_API Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options);
 CLNET_API Tensor cross_entropy(const Tensor& logits, const Tensor& targets);
 /// The same for logarithms of probabilities instead of logits: the sum of -weight[t] x[t].

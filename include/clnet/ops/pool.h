@@ -1,4 +1,4 @@
-// Pooling of {N, C, L}, {N, C, H, W} and {N, C, D, H, W}. Padding is at most half a window.
+// Pooling of {N, C, L}, {N, C, H, W} and {N, C, D, H, W}, or one sample of them without N. Padding is at most half a window.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,7 @@ CLNET_API Tensor sum_to(const Tensor& x, const Shape& shape);
 /// Throws ShapeError when there is no such dimension.
 CLNET_API Tensor cumsum(const Tensor& x, int dim);
 
-/// sqrt of the sum of squares over all tensors: the norm that gradient clipping uses.
-CLNET_API Tensor global_norm(const std::vector<Tensor>& tensors);
+/// The norm of all tensors' elements together, which gradient clipping uses; p as of norm().
+CLNET_API Tensor global_norm(const std::vector<Tensor>& tensors, double p = 2);
 
 }  // namespace clnet

@@ -15,8 +15,9 @@ struct Clipping {
   bool operator==(const Clipping&) const = default;
 };
 
-/// The gradients scaled down together so that their joint norm is at most `max_norm` (PyTorch's clip_grad_norm_).
-CLNET_API std::vector<Tensor> clip_by_norm(const std::vector<Tensor>& gradients, double max_norm);
+/// The gradients scaled down together so that their joint norm, global_norm(gradients, p), is at most `max_norm` (PyTorch's
+/// clip_grad_norm_).
+CLNET_API std::vector<Tensor> clip_by_norm(const std::vector<Tensor>& gradients, double max_norm, double p = 2);
 /// Each element within -max_value..max_value (PyTorch's clip_grad_value_).
 CLNET_API std::vector<Tensor> clip_by_value(const std::vector<Tensor>& gradients, double max_value);
 

@@ -30,7 +30,7 @@ CLNET_API Schedule polynomial(double rate, std::int64_t total, double power = 1)
 CLNET_API Schedule linear(double rate, std::int64_t total, double first = 1.0 / 3, double last = 1);
 /// rate * factor for `total` steps, then `rate` (ConstantLR).
 CLNET_API Schedule constant_factor(double rate, std::int64_t total, double factor = 1.0 / 3);
-/// Half a cosine from `rate` to `final_rate` over `total` steps.
+/// Half a cosine from `rate` to `final_rate` over `total` steps, then final_rate (CosineAnnealingLR would rise again).
 CLNET_API Schedule cosine(double rate, std::int64_t total, double final_rate = 0);
 /// The same again and again: the first takes `first` steps, each other `factor` times as many as the one before
 /// (CosineAnnealingWarmRestarts).
@@ -39,8 +39,10 @@ CLNET_API Schedule cosine_restarts(double rate, std::int64_t first, std::int64_t
 struct OneCycleOptions {
   double warmup_share = 0.3;         ///< of the steps, rising from max / div to max
   double div = 25, final_div = 1e4;  ///< the end is max / div / final_div
+  bool linear = false;               ///< in equal parts instead of along half a cosine
+  bool three_phase = false;          ///< down to max / div in as many steps as up, and to the end in what is left
 };
-/// Smith and Topin 2018, with cosine annealing both ways, as PyTorch's OneCycleLR (learning rate only).
+/// Smith and Topin 2018, as PyTorch's OneCycleLR (learning rate only).
 CLNET_API Schedule one_cycle(double max_rate, std::int64_t total, const OneCycleOptions& options = {});
 
 enum class Cycle : std::uint8_t {

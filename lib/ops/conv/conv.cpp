@@ -89,6 +89,7 @@ void require_unfolded(std::string_view op, const Tensor& x, double images, std::
 
 Tensor convolve(std::string_view op, const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvAxes& axes,
                 std::int64_t groups) {
+  if (is_one_sample(x, axes.size())) return squeeze(convolve(op, unsqueeze(x, 0), weight, bias, axes, groups), 0);
   const auto output = conv_output(op, x, weight, bias, axes, groups, false);
   const Spatial s(axes, x, weight, output);
   const auto n = x.size(0), c = x.size(1), o = weight.size(0);
@@ -107,6 +108,7 @@ Tensor convolve(std::string_view op, const Tensor& x, const Tensor& weight, cons
 
 Tensor convolve_transposed(std::string_view op, const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvAxes& axes,
                            std::int64_t groups) {
+  if (is_one_sample(x, axes.size())) return squeeze(convolve_transposed(op, unsqueeze(x, 0), weight, bias, axes, groups), 0);
   const auto output = conv_output(op, x, weight, bias, axes, groups, true);
   const Spatial s(axes, x, weight, output);
   const auto n = x.size(0), c = x.size(1), o = weight.size(1) * groups;

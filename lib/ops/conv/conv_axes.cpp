@@ -51,12 +51,11 @@ void require_options(std::string_view op, const ConvAxes& axes, std::int64_t gro
 void require_operands(std::string_view op, const Tensor& x, const Tensor& weight, const Tensor& bias, int rank,
                       std::int64_t groups, bool transposed) {
   constexpr std::string_view names[] = {"L", "H, W", "D, H, W"};
-  const auto require_rank = [&](std::string_view what, const Tensor& t) {
-    if (t.rank() != rank)
-      throw ShapeError(fmt::format("{}: {} must be {}-dimensional, got {}", op, what, rank, to_string(t.spec())));
-  };
-  require_rank(fmt::format("the input {{N, C, {}}}", names[rank - 3]), x);
-  require_rank("the weight", weight);
+  if (x.rank() != rank)
+    throw ShapeError(fmt::format("{}: the input must be {{N, C, {}}} or {{C, {}}}, got {}", op, names[rank - 3], names[rank - 3],
+                                 to_string(x.spec())));
+  if (weight.rank() != rank)
+    throw ShapeError(fmt::format("{}: the weight must be {}-dimensional, got {}", op, rank, to_string(weight.spec())));
   require_floating(op, x.spec());
   require_same_dtype(op, x.spec(), weight.spec());
   for (int d = 2; d < rank; ++d)

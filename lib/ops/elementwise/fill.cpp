@@ -58,6 +58,7 @@ Tensor eye(std::int64_t rows, std::int64_t columns, Dtype dtype) {
 }
 
 Tensor arange(std::int64_t count, double start, double step, Dtype dtype) {
+  if (count < 0) throw ShapeError(fmt::format("arange: {} values", count));
   if (dtype == Dtype::boolean) throw DtypeError("arange: bool holds no sequence of numbers");
   if (!is_floating(dtype) && (start != std::floor(start) || step != std::floor(step)))
     throw Error(fmt::format("arange: start {} and step {} must be whole numbers for dtype {}", start, step, to_string(dtype)));

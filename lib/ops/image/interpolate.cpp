@@ -188,6 +188,13 @@ Tensor resampled(const Tensor& x, int dim, std::shared_ptr<const Taps> rows, std
                {x, Tensor::from(places, shape), Tensor::from(weights, shape)});
 }
 
+/// Keys' kernel: the weight of a pixel at a distance below 2, and which of its kind.
+double cubic(double distance, double a) {
+  const double d = std::abs(distance);
+  if (d < 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
+  return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
+}
+
 /// What interpolate() does along one dimension: from extent to extent, at so many old pixels per new one.
 struct Resize {
   std::int64_t from, to;
@@ -214,17 +221,14 @@ std::vector<Taps::Tap> taps_at(const Resize& axis, std::int64_t i, Interpolation
     case Interpolation::bicubic: {
       const double at = align_corners ? axis.step * place : axis.step * (place + 0.5) - 0.5, first = std::floor(at),
                    t = at - first;
-      constexpr double a = -0.75;
-      const auto near = [](double d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
-      const auto far = [](double d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
-      const double weights[] = {far(t + 1), near(t), near(1 - t), far(2 - t)};
       std::vector<Taps::Tap> taps;
       for (int k = 0; k < 4; ++k) {
         const auto from = inside(first + k - 1);
+        const double weight = cubic(t - (k - 1), -0.75);
         if (!taps.empty() && taps.back().place == from)
-          taps.back().weight += weights[k];
+          taps.back().weight += weight;
         else
-          taps.push_back({from, weights[k]});
+          taps.push_back({from, weight});
       }
       return taps;
     }
@@ -238,9 +242,31 @@ std::vector<Taps::Tap> taps_at(const Resize& axis, std::int64_t i, Interpolation
   }
 }
 
-std::shared_ptr<const Taps> taps_of(const Resize& axis, Interpolation mode, bool align_corners) {
+/// With a kernel that is as wide as a new pixel, and weights that add up to 1 at the edges, too.
+std::vector<Taps::Tap> smooth_taps_at(const Resize& axis, std::int64_t i, Interpolation mode) {
+  const bool is_cubic = mode == Interpolation::bicubic;
+  const double width = std::max(axis.step, 1.0), reach = (is_cubic ? 2 : 1) * width;
+  const double centre = axis.step * (static_cast<double>(i) + 0.5);
+  const auto first = std::max<std::int64_t>(static_cast<std::int64_t>(std::floor(centre - reach)), 0);
+  const auto end = std::min<std::int64_t>(static_cast<std::int64_t>(std::ceil(centre + reach)) + 1, axis.from);
+  std::vector<Taps::Tap> taps;
+  double sum = 0;
+  for (auto k = first; k < end; ++k) {
+    const double distance = (static_cast<double>(k) + 0.5 - centre) / width;
+    const double weight = is_cubic ? cubic(distance, -0.5) : std::max(0.0, 1 - std::abs(distance));
+    if (weight == 0) continue;
+    taps.push_back({k, weight});
+    sum += weight;
+  }
+  for (auto& tap : taps) tap.weight /= sum;
+  return taps;
+}
+
+std::shared_ptr<const Taps> taps_of(const Resize& axis, const InterpolateOptions& options) {
   std::vector<std::vector<Taps::Tap>> places;
-  for (std::int64_t i = 0; i < axis.to; ++i) places.push_back(taps_at(axis, i, mode, align_corners));
+  for (std::int64_t i = 0; i < axis.to; ++i)
+    places.push_back(options.antialias ? smooth_taps_at(axis, i, options.mode)
+                                       : taps_at(axis, i, options.mode, options.align_corners));
   return std::make_shared<const Taps>(axis.from, places);
 }
 
@@ -266,6 +292,8 @@ void check(const Tensor& x, const InterpolateOptions& options) {
     throw ShapeError(fmt::format("interpolate: {} does not interpolate {}", name_of(mode), to_string(x.spec())));
   if (options.align_corners && !takes_corners(mode))
     throw Error(fmt::format("interpolate: align_corners does not go with {}", name_of(mode)));
+  if (options.antialias && mode != Interpolation::bilinear && mode != Interpolation::bicubic)
+    throw Error(fmt::format("interpolate: antialias does not go with {}", name_of(mode)));
   const auto count = options.size.size() + options.scale_factor.size();
   if (options.size.empty() == options.scale_factor.empty()) throw Error("interpolate: either size or scale_factor must be given");
   if (count != 1 && count != static_cast<std::size_t>(dims))
@@ -318,7 +346,7 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
   const Shape result = shape_of("interpolate", std::move(extents));
   if (result.numel() == 0) return reshape(x, result);
   std::vector<std::shared_ptr<const ops::Taps>> taps;
-  for (const auto& axis : axes) taps.push_back(ops::taps_of(axis, options.mode, options.align_corners));
+  for (const auto& axis : axes) taps.push_back(ops::taps_of(axis, options));
   const auto alone = std::make_shared<const ops::Taps>();
   if (std::all_of(taps.begin(), taps.end(), [](const auto& axis) { return axis->repeats(); })) {
     // Broadcasting and its sum are twice as fast as tables.

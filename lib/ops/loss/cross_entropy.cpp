@@ -317,6 +317,11 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
   require_defined("cross_entropy", {{"logits", logits}, {"targets", targets}});
   if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1))
     throw Error(fmt::format("cross_entropy: label_smoothing must be from 0 to 1, got {}", options.label_smoothing));
+  // One sample is a batch of it.
+  if (logits.rank() == 1 && targets.rank() == (is_floating(targets.dtype()) ? 1 : 0)) {
+    const Tensor loss = cross_entropy(unsqueeze(logits, 0), unsqueeze(targets, 0), options);
+    return options.reduction == Reduction::none ? squeeze(loss, 0) : loss;
+  }
   if (is_floating(targets.dtype()) && is_floating(logits.dtype()))
     return ops::cross_entropy_of_probabilities(logits, targets, options);
   const ops::Options rows_options{options.weight.defined(), options.ignore_index, options.label_smoothing};

@@ -56,6 +56,8 @@ Tensor unpool(std::string_view op, const Tensor& x, const Tensor& indices, const
   require_defined(op, {{"x", x}, {"indices", indices}});
   const auto kernel = by_axis(kernel_size), stride = by_axis(options.stride.value_or(kernel_size));
   const auto first = before(options.padding), last = after(options.padding);
+  if (is_one_sample(x, kernel.size()))
+    return squeeze(unpool(op, unsqueeze(x, 0), unsqueeze(indices, 0), kernel_size, options), 0);
   require_axes(op, x.spec(), kernel.size());
   if (indices.dtype() != Dtype::i32 && indices.dtype() != Dtype::i64)
     throw DtypeError(fmt::format("{}: indices must be i32 or i64, got {}", op, to_string(indices.spec())));

@@ -55,7 +55,8 @@ void require_axes(std::string_view op, const Spec& x, std::size_t axes) {
   constexpr std::string_view names[] = {"L", "H, W", "D, H, W"};
   require_floating(op, x);
   if (static_cast<std::size_t>(x.shape.rank()) != axes + 2)
-    throw ShapeError(fmt::format("{}: needs {{N, C, {}}}, got {}", op, names[axes - 1], to_string(x)));
+    throw ShapeError(
+        fmt::format("{}: needs {{N, C, {}}} or {{C, {}}}, got {}", op, names[axes - 1], names[axes - 1], to_string(x)));
 }
 
 PoolAxes pool_axes(std::string_view op, const Spec& x, const Extents& kernel, const Extents& stride, const Extents& before,

@@ -1,12 +1,24 @@
 // The norm of gradients.
+#include <fmt/format.h>
+
+#include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
 #include "lib/ops/reduce/reduce.h"
 
 namespace clnet {
 
-Tensor global_norm(const std::vector<Tensor>& tensors) {
+Tensor global_norm(const std::vector<Tensor>& tensors, double p) {
   require_defined("global_norm", "tensors", tensors);
+  if (!(p >= 0)) throw Error(fmt::format("global_norm: p {} is not 0 or more", p));
+  if (p != 2 && !tensors.empty()) {
+    std::vector<Tensor> norms;
+    for (const auto& tensor : tensors)
+      if (tensor.numel() > 0) norms.push_back(norm(cast(tensor, Dtype::f32), p));
+    if (norms.empty()) return Tensor::scalar(0);
+    // How many are not 0 is counted already.
+    return p == 0 ? sum(stack(norms)) : norm(stack(norms), p);
+  }
   Tensor total;
   for (const auto& tensor : tensors) {
     const Tensor squares = sum(square(cast(tensor, Dtype::f32)));

@@ -19,14 +19,11 @@ inline std::vector<Case> interpolate_cases() {
       scales.push_back(given ? 1 / own(options.scale_factor)
                              : static_cast<double>(shape[static_cast<int>(d) + 2]) / static_cast<double>(to[d]));
     }
-    cases.push_back({.name = fmt::format("interpolate {}, mode {}{}", name, static_cast<int>(options.mode),
-                                         options.align_corners ? ", corners" : ""),
+    cases.push_back({.name = fmt::format("interpolate {}, mode {}{}{}", name, static_cast<int>(options.mode),
+                                         options.align_corners ? ", corners" : "", options.antialias ? ", antialias" : ""),
                      .inputs = {{shape}},
                      .run = [=](const std::vector<Tensor>& in) { return std::vector{interpolate(in[0], options)}; },
-                     .reference =
-                         [=](const Arrays& in) {
-                           return Arrays{reference::interpolate(in[0], options.mode, options.align_corners, to, scales)};
-                         }});
+                     .reference = [=](const Arrays& in) { return Arrays{reference::interpolate(in[0], options, to, scales)}; }});
   };
   for (auto mode : {nearest, nearest_exact, bilinear, bicubic, area}) {
     add("twice as large", {2, 3, 5, 7}, {.scale_factor = {2}, .mode = mode}, {10, 14});
@@ -45,6 +42,14 @@ inline std::vector<Case> interpolate_cases() {
     add("smaller", {2, 2, 9, 8}, {.size = {5, 3}, .mode = mode, .align_corners = true}, {5, 3});
     add("to one pixel", {1, 2, 6, 5}, {.size = {1}, .mode = mode, .align_corners = true}, {1, 1});
     add("by a factor", {1, 1, 5, 5}, {.scale_factor = {2.5}, .mode = mode, .align_corners = true}, {12, 12});
+  }
+  for (auto mode : {bilinear, bicubic}) {
+    add("smaller", {1, 2, 9, 13}, {.size = {4, 5}, .mode = mode, .antialias = true}, {4, 5});
+    add("larger", {2, 2, 4, 5}, {.size = {7, 12}, .mode = mode, .antialias = true}, {7, 12});
+    add("one way larger, one smaller", {1, 2, 4, 31}, {.size = {9, 3}, .mode = mode, .antialias = true}, {9, 3});
+    add("by an odd factor", {1, 1, 7, 5}, {.scale_factor = {1.6, 0.7}, .mode = mode, .antialias = true}, {11, 3});
+    add("to one pixel", {2, 2, 6, 5}, {.size = {1}, .mode = mode, .antialias = true}, {1, 1});
+    add("smaller", {2, 1, 9, 8}, {.size = {5, 3}, .mode = mode, .align_corners = true, .antialias = true}, {5, 3});
   }
   for (auto mode : {nearest, nearest_exact, linear, area}) {
     add("a line", {2, 3, 10}, {.size = {23}, .mode = mode}, {23});

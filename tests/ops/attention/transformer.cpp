@@ -94,6 +94,24 @@ TEST_CASE("MultiheadAttention of one input") {
   CHECK(layer.kind() == "MultiheadAttention(12, 3)");
 }
 
+TEST_CASE("layers of Transformers without biases") {
+  nn::TransformerDecoderLayer bare(4, 2, {.dim_feedforward = 8, .bias = false}), full(4, 2, {.dim_feedforward = 8});
+  CHECK(names(bare) == std::vector<std::string>{"self_attn.in_proj_weight", "self_attn.out_proj.weight",
+                                                "multihead_attn.in_proj_weight", "multihead_attn.out_proj.weight",
+                                                "linear1.weight", "linear2.weight", "norm1.weight", "norm2.weight",
+                                                "norm3.weight"});
+  full.load_state(bare.state(), {.strict = false});
+  for (auto& [name, parameter] : full.parameters())
+    if (name.ends_with("bias")) parameter.set(zeros(parameter.value().shape()));
+  bare.eval();
+  full.eval();
+  const Value x({3, 2, 4}, 1), memory({5, 2, 4}, 2);
+  compare("without biases", to_array(bare(x.tensor, memory.tensor)), to_array(full(x.tensor, memory.tensor)), 1e-6);
+  nn::TransformerEncoder encoder(4, 2, 1, {.dim_feedforward = 8, .bias = false}, true);
+  CHECK(names(encoder).back() == "norm.weight");
+  CHECK(names(encoder).size() == 7);
+}
+
 TEST_CASE("MultiheadAttention of several inputs, with masks and weights") {
   for (bool own_widths : {false, true}) {
     nn::MultiheadAttention layer(8, 2, {.kdim = own_widths ? 6 : 0, .vdim = own_widths ? 5 : 0, .batch_first = true});

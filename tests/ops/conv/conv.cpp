@@ -33,13 +33,30 @@ TEST_CASE("conv3d: a layer's training takes few kernels beside those of its conv
   CHECK(volume <= images + 3);
 }
 
+TEST_CASE("convolutions of a sample without a batch") {
+  const auto same = [](const Tensor& x, const auto& f) {
+    const Tensor y = f(x), batch = f(unsqueeze(x, 0));
+    CHECK(y.shape() == squeeze(batch, 0).shape());
+    CHECK(y.to_vector<float>() == batch.to_vector<float>());
+    CHECK(gradients(sum(square(y)), {x})[0].to_vector<float>() == gradients(sum(square(batch)), {x})[0].to_vector<float>());
+  };
+  const Tensor line = make_tensor({2, 7}), image = make_tensor({2, 4, 5}), volume = make_tensor({2, 3, 4, 5});
+  const Tensor of_line = make_tensor({2, 2, 3}), of_image = make_tensor({2, 2, 3, 2}), of_volume = make_tensor({2, 2, 2, 3, 2});
+  same(line, [&](const Tensor& x) { return conv1d(x, of_line, ones({2}), {.padding = 1}); });
+  same(image, [&](const Tensor& x) { return conv2d(x, of_image, ones({2}), {.padding = 1}); });
+  same(volume, [&](const Tensor& x) { return conv3d(x, of_volume, {}, {.padding = 1}); });
+  same(line, [&](const Tensor& x) { return conv_transpose1d(x, of_line, {}, {.stride = 2}); });
+  same(image, [&](const Tensor& x) { return conv_transpose2d(x, of_image, ones({2})); });
+  same(volume, [&](const Tensor& x) { return conv_transpose3d(x, of_volume); });
+}
+
 TEST_CASE("convolutions of lines and volumes: wrong shapes name the operation and both shapes") {
   const Tensor line = ones({1, 4, 9}), volume = ones({1, 4, 3, 4, 5}), of_line = ones({6, 4, 3}),
                of_volume = ones({6, 4, 3, 3, 3});
   CHECK_THROWS_WITH(conv1d(line, ones({6, 3, 3})),
                     "conv1d: input f32[1, 4, 9] has 4 channels, but weight f32[6, 3, 3] with 1 groups takes 3");
   CHECK_THROWS_WITH(conv1d(ones({1, 4, 0}), of_line, {}, {.padding = 4}), "conv1d: input f32[1, 4, 0] is empty");
-  CHECK_THROWS_WITH(conv1d(ones({4, 9}), of_line), "conv1d: the input {N, C, L} must be 3-dimensional, got f32[4, 9]");
+  CHECK_THROWS_WITH(conv1d(ones({9}), of_line), "conv1d: the input must be {N, C, L} or {C, L}, got f32[9]");
   CHECK_THROWS_WITH(conv1d(line, of_line, {}, {.dilation = 5}),
                     "conv1d: weight f32[6, 4, 3], dilated by 5, is larger than the padded input f32[1, 4, 9] (padding {0, 0})");
   CHECK_THROWS_WITH(conv3d(volume, of_volume, {}, {.stride = {1, 0, 1}}), "conv3d: stride 1x0x1 must be at least 1");

@@ -29,7 +29,7 @@ TEST_CASE("arange") {
   std::iota(many.begin(), many.end(), 0.0F);
   CHECK(arange(1000, 0, 1, Dtype::f32).to_vector<float>() == many);
   CHECK(arange(0).to_vector<std::int64_t>().empty());
-  CHECK_THROWS_AS(arange(-1), ShapeError);
+  CHECK_THROWS_WITH(arange(-1), "arange: -1 values");
   CHECK_THROWS_AS(arange(3, 0.5), Error);
   CHECK_THROWS_AS(arange(2, 0, 1, Dtype::boolean), DtypeError);
 }

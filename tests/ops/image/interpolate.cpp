@@ -39,6 +39,20 @@ TEST_CASE("interpolate of volumes takes first what leaves less") {
   }
 }
 
+TEST_CASE("interpolate with antialiasing gives PyTorch's numbers") {
+  // torch.nn.functional.interpolate(torch.arange(10.)[None, None, None] ** 2, size=(1, 3), mode=..., antialias=True)
+  const Tensor x = reshape(square(arange(10, 0, 1, Dtype::f32)), {1, 1, 1, 10});
+  const auto to_three = [&](Interpolation mode) {
+    return interpolate(x, {.size = {1, 3}, .mode = mode, .antialias = true}).to_vector<double>();
+  };
+  const double linear[] = {3.525424, 22.07576, 57.677963}, cubic[] = {1.878197, 21.009417, 60.539185};
+  const auto by_line = to_three(Interpolation::bilinear), by_curve = to_three(Interpolation::bicubic);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(by_line[i] == Approx(linear[i]).epsilon(1e-5));
+    CHECK(by_curve[i] == Approx(cubic[i]).epsilon(1e-5));
+  }
+}
+
 TEST_CASE("interpolate leaves infinities where they are, and nothing to nothing") {
   const float infinity = std::numeric_limits<float>::infinity();
   const auto y = interpolate(Tensor::from<float>({infinity, 1, 2}, {1, 1, 3}), {.size = {6}});
@@ -58,6 +72,7 @@ TEST_CASE("interpolate refuses what contradicts itself") {
   refused({.size = {2}, .mode = linear}, "linear does not interpolate f32[1, 2, 4, 4]");
   refused({.size = {2}, .mode = trilinear}, "trilinear does not interpolate");
   refused({.size = {2}, .align_corners = true}, "align_corners does not go with nearest");
+  refused({.size = {2}, .mode = area, .antialias = true}, "antialias does not go with area");
   refused({.size = {2}, .recompute_scale_factor = true}, "recompute_scale_factor");
   refused({.size = {0}}, "0 is no extent");
   refused({.size = {-3}}, "-3 is no extent");

@@ -68,6 +68,34 @@ TEST_CASE("losses by element refuse wrong options") {
                     Contains("bce: weight f32[2, 2] does not broadcast"));
 }
 
+TEST_CASE("global_norm and clipping by other norms than the Euclidean one") {
+  const auto infinity = std::numeric_limits<double>::infinity();
+  const Tensor a = Tensor::from({3.F, -4.F, 0.F}), b = Tensor::from({{12.F}});
+  CHECK(global_norm({a, b}, 1).item() == 19);
+  CHECK(global_norm({a, b}, infinity).item() == 12);
+  CHECK(global_norm({a, b}, 0).item() == 3);
+  CHECK(global_norm({a, zeros({0, 2}), b}, 3).item() == Approx(std::cbrt(27 + 64 + 1728)));
+  CHECK(global_norm({zeros({0})}, infinity).item() == 0);
+  CHECK(global_norm({}, 1).item() == 0);
+  CHECK_THROWS_WITH(global_norm({a}, -1), "global_norm: p -1 is not 0 or more");
+  const auto clipped = optim::clip_by_norm({a, b}, 6, infinity);
+  CHECK(clipped[0].to_vector<float>()[1] == Approx(-2).epsilon(1e-6));
+  CHECK(clipped[1].item() == Approx(6).epsilon(1e-6));
+}
+
+TEST_CASE("cross_entropy of one sample") {
+  const Tensor x = Tensor::from({0.5F, -1.F, 2.F}), weight = Tensor::from({1.F, 2.F, 3.F});
+  const Tensor row = unsqueeze(x, 0), target = Tensor::from({1}, Shape{});
+  for (const auto reduction : {Reduction::none, Reduction::sum, Reduction::mean}) {
+    const CrossEntropyOptions options{.weight = weight, .label_smoothing = 0.1, .reduction = reduction};
+    const Tensor loss = cross_entropy(x, target, options);
+    CHECK(loss.shape() == Shape{});
+    CHECK(loss.item() == sum(cross_entropy(row, Tensor::from({1}), options)).item());
+    CHECK(cross_entropy(x, softmax(x, 0), options).item() == sum(cross_entropy(row, softmax(row, 1), options)).item());
+  }
+  CHECK_THROWS_AS(cross_entropy(x, Tensor::from({1})), ShapeError);
+}
+
 TEST_CASE("global_norm of no tensors is 0") { CHECK(global_norm({}).item<float>() == 0); }
 
 TEST_CASE("bce_with_logits keeps small losses and gradients of certain answers") {

@@ -159,14 +159,34 @@ TEST_CASE("max_pool's gradient has a gradient where windows are padding alone") 
   CHECK(gradient(dx, ones({1, 1, 1}), g).item<float>() == 0);
 }
 
+TEST_CASE("pooling of a sample without a batch") {
+  const auto same = [](const Tensor& y, const Tensor& batch) {
+    CHECK(y.shape() == squeeze(batch, 0).shape());
+    CHECK(y.to_vector<float>() == batch.to_vector<float>());
+  };
+  const Tensor line = make_tensor({2, 7}), image = make_tensor({2, 6, 5}), volume = make_tensor({2, 3, 4, 5});
+  const Tensor lines = unsqueeze(line, 0), images = unsqueeze(image, 0), volumes = unsqueeze(volume, 0);
+  same(max_pool1d(line, 3), max_pool1d(lines, 3));
+  same(avg_pool2d(image, 2, {.padding = 1}), avg_pool2d(images, 2, {.padding = 1}));
+  same(lp_pool3d(volume, 2, 2), lp_pool3d(volumes, 2, 2));
+  same(adaptive_avg_pool2d(image, {4, 2}), adaptive_avg_pool2d(images, {4, 2}));
+  same(adaptive_max_pool3d(volume, 2), adaptive_max_pool3d(volumes, 2));
+  same(global_avg_pool1d(line), global_avg_pool1d(lines));
+  const auto [y, indices] = max_pool2d_with_indices(image, 2);
+  const auto of_batch = max_pool2d_with_indices(images, 2);
+  same(y, of_batch.y);
+  same(indices, of_batch.indices);
+  same(max_unpool2d(y, indices, 2), max_unpool2d(of_batch.y, of_batch.indices, 2));
+}
+
 TEST_CASE("pooling of lines and volumes refuses what does not fit") {
   constexpr auto huge = std::numeric_limits<std::int64_t>::max();
-  const auto line = ones({1, 2, 4}), volume = ones({1, 2, 4, 4, 4}), plane = ones({1, 2, 4, 4});
+  const auto line = ones({1, 2, 4}), volume = ones({1, 2, 4, 4, 4}), plane = ones({2, 4, 4});
   CHECK_THROWS_WITH(max_pool1d(line, 5),
                     "max_pool1d: length: a window of extent 5 does not fit into [1, 2, 4] with padding 0 and 0");
   CHECK_THROWS_WITH(max_pool3d(volume, 2, {.padding = {2, 0, 0}}),
                     "max_pool3d: depth: padding 2 and 2 must be between 0 and half the window's extent 2");
-  CHECK_THROWS_WITH(max_pool3d(plane, 2), "max_pool3d: needs {N, C, D, H, W}, got f32[1, 2, 4, 4]");
+  CHECK_THROWS_WITH(max_pool3d(plane, 2), "max_pool3d: needs {N, C, D, H, W} or {C, D, H, W}, got f32[2, 4, 4]");
   CHECK_THROWS_AS(max_pool1d(line, 2, {.stride = 0}), ShapeError);
   CHECK_THROWS_AS(max_pool1d(line, huge), ShapeError);
   CHECK_THROWS_AS(max_pool3d(volume, 1, {.stride = Triple{1, huge, 1}}), ShapeError);
@@ -188,7 +208,7 @@ TEST_CASE("pooling of lines and volumes refuses what does not fit") {
   CHECK_THROWS_AS(max_unpool1d(line, indices, huge), ShapeError);
   CHECK_THROWS_AS(max_unpool1d(line, indices, 2, {.padding = 4}), ShapeError);
   CHECK_THROWS_WITH(max_unpool1d(line, indices, 2, {.output_size = 10}), Contains("output size 10"));
-  CHECK_THROWS_AS(max_unpool2d(line, indices, 2), ShapeError);
+  CHECK_THROWS_AS(max_unpool3d(line, indices, 2), ShapeError);
 }
 
 }  // namespace clnet::testing

@@ -220,6 +220,7 @@ TEST_CASE("layers of activations and dropping") {
   same(nn::Mish(), mish(x));
   same(nn::Hardtanh(-2, 3), clamp(x, -2, 3));
   same(nn::LogSigmoid(), log_sigmoid(x));
+  same(nn::Softplus(2, 1), softplus(x, 2, 1));
   same(nn::Softsign(), softsign(x));
   same(nn::Hardshrink(2), hardshrink(x, 2));
   same(nn::Softshrink(2), softshrink(x, 2));

@@ -37,9 +37,22 @@ inline double share_of(Interpolation mode, bool align_corners, double scale, std
   }
 }
 
+/// The same with antialiasing, before the shares are made to add up to 1.
+inline double smooth_share_of(Interpolation mode, bool align_corners, double scale, std::int64_t from, std::int64_t to,
+                              std::int64_t i, std::int64_t k) {
+  if (align_corners) scale = to > 1 ? double(from - 1) / double(to - 1) : 0;
+  const double d = std::abs(double(k) + 0.5 - (double(i) + 0.5) * scale) / std::max(scale, 1.0);
+  if (mode == Interpolation::bilinear) return std::max(0.0, 1 - d);
+  // Keys' kernel with a = -1/2.
+  if (d <= 1) return 1.5 * d * d * d - 2.5 * d * d + 1;
+  return d <= 2 ? -0.5 * d * d * d + 2.5 * d * d - 4 * d + 2 : 0;
+}
+
 /// `scales`: old elements per new one, for each dimension behind the first two.
-inline Array interpolate(const Array& x, Interpolation mode, bool align_corners, const std::vector<std::int64_t>& to,
+inline Array interpolate(const Array& x, const InterpolateOptions& options, const std::vector<std::int64_t>& to,
                          const std::vector<double>& scales) {
+  const auto mode = options.mode;
+  const bool align_corners = options.align_corners;
   Array result = x;
   for (std::size_t d = 0; d < to.size(); ++d) {
     const int dim = static_cast<int>(d) + 2;
@@ -50,10 +63,14 @@ inline Array interpolate(const Array& x, Interpolation mode, bool align_corners,
     const auto from = old.shape[dim];
     for (std::int64_t at = 0; at < result.numel(); ++at) {
       const auto i = at / inner % to[d], first = at / inner / to[d] * from * inner + at % inner;
+      double all = 0;
       for (std::int64_t k = 0; k < from; ++k) {
-        const double share = share_of(mode, align_corners, scales[d], from, to[d], i, k);
+        const double share = options.antialias ? smooth_share_of(mode, align_corners, scales[d], from, to[d], i, k)
+                                               : share_of(mode, align_corners, scales[d], from, to[d], i, k);
         if (share != 0) result[at] += share * old[first + k * inner];
+        all += share;
       }
+      if (options.antialias) result[at] /= all;
     }
   }
   return result;
