@@ -1,33 +1,15 @@
 // Threads whose evaluations make values in the memory of others, beside threads that read and evaluate what they share, for
 // ThreadSanitizer.
-#include <atomic>
 #include <catch2/catch.hpp>
-#include <functional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "clnet/clnet.h"
+#include "tests/support/at_once.h"
 
 using namespace clnet;
 
 namespace {
-
-void at_once(const std::vector<std::function<void(int)>>& bodies, int rounds) {
-  std::atomic<int> failures{0};
-  std::vector<std::thread> threads;
-  for (const auto& body : bodies) {
-    threads.emplace_back([&] {
-      try {
-        for (int round = 0; round < rounds; ++round) body(round);
-      } catch (const std::exception&) {
-        ++failures;
-      }
-    });
-  }
-  for (auto& thread : threads) thread.join();
-  CHECK(failures == 0);
-}
 
 Tensor some(Shape shape, float value) {
   return Tensor::from(std::vector<float>(static_cast<std::size_t>(shape.numel()), value), shape);
@@ -68,5 +50,5 @@ TEST_CASE("threads grow caches, sum gradients, write slices and read what they h
     start.to_vector<float>();
     slice_update(held, 0, 2, some({1, 3}, 2)).to_vector<float>();
   };
-  at_once({cached, cached, train, train, slices, slices, read, read}, 15);
+  test::at_once({cached, cached, train, train, slices, slices, read, read}, 15);
 }

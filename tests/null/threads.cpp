@@ -1,34 +1,15 @@
 // Several threads on one device, for ThreadSanitizer, which can see into the null driver: all that docs/reliability.md allows,
 // at once. What they compute is checked on devices that compute (tests/ops/threads.cpp).
-#include <atomic>
 #include <catch2/catch.hpp>
-#include <functional>
-#include <thread>
 #include <vector>
 
 #include "clnet/clnet.h"
+#include "tests/support/at_once.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet;
 
 namespace {
-
-/// Runs the bodies in a thread each, several times; a failure in one is a failure of the test.
-void at_once(const std::vector<std::function<void(int)>>& bodies, int rounds) {
-  std::atomic<int> failures{0};
-  std::vector<std::thread> threads;
-  for (const auto& body : bodies) {
-    threads.emplace_back([&] {
-      try {
-        for (int round = 0; round < rounds; ++round) body(round);
-      } catch (const std::exception&) {
-        ++failures;
-      }
-    });
-  }
-  for (auto& thread : threads) thread.join();
-  CHECK(failures == 0);
-}
 
 nn::Sequential small_model() {
   return nn::Sequential{nn::Conv2d{{.in_channels = 1, .out_channels = 4, .kernel_size = 3}}, nn::BatchNorm2d{4}, relu,
@@ -77,7 +58,7 @@ TEST_CASE("threads train, infer, upload, read, trim and trace on one device") {
     leaf.to_vector<float>();
     device.stop_trace();
   };
-  at_once({train(2), train(2), infer, infer, share_nodes, share_nodes, upload, upload, trim, trace}, 20);
+  test::at_once({train(2), train(2), infer, infer, share_nodes, share_nodes, upload, upload, trim, trace}, 20);
 }
 
 TEST_CASE("threads find and open devices at the same time") {
@@ -86,5 +67,5 @@ TEST_CASE("threads find and open devices at the same time") {
     sum(Tensor::from({1.0F, 2.0F})).to_vector<float>();
     (void)Device::list();
   };
-  at_once({open, open, open}, 10);
+  test::at_once({open, open, open}, 10);
 }

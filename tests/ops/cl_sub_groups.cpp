@@ -12,23 +12,16 @@
 #include "lib/cl/quirk_file.h"
 #include "lib/cl/sub_groups.h"
 #include "lib/exec/record/record.h"
+#include "tests/support/gpu_info.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet;
 using Catch::Matchers::Contains;
 
-namespace {
+using clnet::test::gpu_info;
 
-DeviceInfo gpu(const std::string& generation, std::size_t sub_group = 32) {
-  DeviceInfo info;
-  info.name = "a GPU of the tests";
-  info.type = DeviceType::gpu;
-  info.generation = generation;
-  info.sub_group_size = sub_group;
-  info.max_work_group_size = 256;
-  return info;
-}
+namespace {
 
 std::string claimed(const DeviceInfo& device) { return std::string(ocl::claimed_sub_groups(device).value_or("none")); }
 
@@ -63,22 +56,22 @@ std::string fault_with(const std::string& text) {
 }  // namespace
 
 TEST_CASE("GPUs exchange values by their generation or extension") {
-  CHECK(claimed(gpu("sm_70")) == "shfl");
-  CHECK(claimed(gpu("sm_86")) == "shfl");
-  CHECK(claimed(gpu("sm_61")) == "none");
-  CHECK(claimed(gpu("gfx906", 64)) == "bpermute64");
-  CHECK(claimed(gpu("gfx90a", 64)) == "bpermute64");
-  CHECK(claimed(gpu("gfx1030")) == "bpermute32");
-  CHECK(claimed(gpu("gfx1201")) == "bpermute32");
-  CHECK(claimed(gpu("gfx1100", 64)) == "none");
-  CHECK(claimed(gpu("")) == "none");
-  auto intel = gpu("");
+  CHECK(claimed(gpu_info("sm_70")) == "shfl");
+  CHECK(claimed(gpu_info("sm_86")) == "shfl");
+  CHECK(claimed(gpu_info("sm_61")) == "none");
+  CHECK(claimed(gpu_info("gfx906", 64)) == "bpermute64");
+  CHECK(claimed(gpu_info("gfx90a", 64)) == "bpermute64");
+  CHECK(claimed(gpu_info("gfx1030")) == "bpermute32");
+  CHECK(claimed(gpu_info("gfx1201")) == "bpermute32");
+  CHECK(claimed(gpu_info("gfx1100", 64)) == "none");
+  CHECK(claimed(gpu_info("")) == "none");
+  auto intel = gpu_info("");
   intel.smallest_sub_group = 8;
   CHECK(claimed(intel) == "none");
   intel.subgroups = true;
   CHECK(claimed(intel) == "intel");
   // Groups that are smaller than its sub-groups, say.
-  auto small = gpu("sm_86");
+  auto small = gpu_info("sm_86");
   small.max_work_group_size = 128;
   CHECK(claimed(small) == "none");
 }
@@ -88,7 +81,7 @@ TEST_CASE("kernels whose groups reduce floats are told of sub-groups") {
   const test::Variable cache("CLNET_CACHE_DIR", folder.path().c_str());
   const auto x = leaf({64, 100});
   for (const auto& [device, way] :
-       {std::pair{gpu("sm_86"), std::string(" shfl")}, {gpu("gfx1100"), " bpermute32"}, {gpu(""), ""}}) {
+       {std::pair{gpu_info("sm_86"), std::string(" shfl")}, {gpu_info("gfx1100"), " bpermute32"}, {gpu_info(""), ""}}) {
     CHECK(ways(sum(x, {1}), device) == "reduce_rows" + way);
     CHECK(ways(sum(leaf({64, 100}, Dtype::i32), {1}), device) == "reduce_rows");
     CHECK(ways(softmax(x, 1), device) == "softmax_gpu" + way);
@@ -121,7 +114,7 @@ TEST_CASE("sums of sub-groups meet in local memory, and wrong ones are found out
 TEST_CASE("what came of trying sub-groups is kept") {
   const test::Folder folder;
   const test::Variable cache("CLNET_CACHE_DIR", folder.path().c_str());
-  auto device = gpu("sm_86");
+  auto device = gpu_info("sm_86");
   const auto with = [&](const char* name, const std::string& fault) {
     device.name = name;
     const nlohmann::json content{{"for", ocl::identity(device)}, {"fault", fault}};

@@ -11,6 +11,7 @@
 #include "lib/exec/choose/solver.h"
 #include "lib/ops/conv/conv2d.h"
 #include "tests/ops/check.h"
+#include "tests/support/gpu_info.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary.h"
 
@@ -63,15 +64,7 @@ ops::Conv2dProblem problem(Dtype dtype, std::int64_t channels = 64) {
 }
 
 DeviceInfo gpu(const std::string& generation, std::size_t sub_group = 32) {
-  DeviceInfo info;
-  info.name = "a GPU of the tests";
-  info.type = DeviceType::gpu;
-  info.generation = generation;
-  info.sub_group_size = sub_group;
-  info.compute_units = 80;
-  info.max_work_group_size = 256;
-  info.local_memory = 48 << 10;
-  return info;
+  return clnet::test::gpu_info(generation, sub_group, 80);
 }
 
 /// Each layout that the emulation has, or the unit of a GPU.

@@ -17,6 +17,7 @@
 #include "lib/exec/choose/solver.h"
 #include "lib/ops/matmul/matmul_solvers.h"
 #include "tests/ops/check.h"
+#include "tests/support/gpu_info.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary.h"
 
@@ -24,23 +25,13 @@ using namespace clnet;
 using Catch::Matchers::Contains;
 using ocl::UnitElement;
 
-namespace {
+using clnet::test::gpu_info;
 
-DeviceInfo gpu(const std::string& generation, std::size_t sub_group = 32) {
-  DeviceInfo info;
-  info.name = "a GPU of the tests";
-  info.type = DeviceType::gpu;
-  info.generation = generation;
-  info.sub_group_size = sub_group;
-  info.compute_units = 16;
-  info.max_work_group_size = 256;
-  info.local_memory = 48 << 10;
-  return info;
-}
+namespace {
 
 /// One of Intel's, whose kernels may ask for sub-groups of this size and more.
 DeviceInfo intel(std::size_t smallest_sub_group) {
-  auto info = gpu("");
+  auto info = gpu_info("");
   info.smallest_sub_group = smallest_sub_group;
   info.matrix_units = true;
   info.local_memory = 64 << 10;
@@ -144,7 +135,8 @@ TEST_CASE("every tile for matrix units computes the same") {
     const auto& device = Device::current().info();
     if (device.type == DeviceType::cpu)
       // Of Intel's one dtype is enough, as words lie alike and every program is compiled.
-      for (const auto& other : dtype == Dtype::f16 ? std::vector{gpu("sm_86"), intel(8), intel(16)} : std::vector{gpu("sm_86")})
+      for (const auto& other :
+           dtype == Dtype::f16 ? std::vector{gpu_info("sm_86"), intel(8), intel(16)} : std::vector{gpu_info("sm_86")})
         list(other);
     else
       configs = ops::matmul_gpu_matrix_units_configs(square(dtype, 128), device);
@@ -168,11 +160,11 @@ TEST_CASE("sums that are too long for one float are cut for matrix units, too") 
 }
 
 TEST_CASE("f32 goes to matrix units where CLNET_TF32 allows to round it") {
-  CHECK(solver_for(Dtype::f32, 100, gpu("sm_86")) == "gpu");
+  CHECK(solver_for(Dtype::f32, 100, gpu_info("sm_86")) == "gpu");
   const test::Variable allowed("CLNET_TF32", "1");
-  CHECK(solver_for(Dtype::f32, 100, gpu("sm_86")) == "gpu_matrix_units");
-  CHECK(solver_for(Dtype::f32, 100, gpu("sm_75")) == "gpu");
-  CHECK(solver_for(Dtype::f32, 100, gpu("gfx1100")) == "gpu");
+  CHECK(solver_for(Dtype::f32, 100, gpu_info("sm_86")) == "gpu_matrix_units");
+  CHECK(solver_for(Dtype::f32, 100, gpu_info("sm_75")) == "gpu");
+  CHECK(solver_for(Dtype::f32, 100, gpu_info("gfx1100")) == "gpu");
   CHECK(solver_for(Dtype::f32, 100, intel(8)) == "gpu");
   if (!runs_here(UnitElement::tf32)) return;
   for (const bool ta : {false, true})
@@ -197,18 +189,18 @@ TEST_CASE("f16 and bf16 go to matrix units on devices that have them") {
   const test::Folder folder;
   const test::Variable cache("CLNET_CACHE_DIR", folder.path().c_str());
   const auto chosen = [](Dtype dtype, const DeviceInfo& device) { return solver_for(dtype, 200, device); };
-  CHECK(chosen(Dtype::f16, gpu("sm_86")) == "gpu_matrix_units");
-  CHECK(chosen(Dtype::bf16, gpu("sm_90")) == "gpu_matrix_units");
-  CHECK(chosen(Dtype::f16, gpu("sm_75")) == "gpu_matrix_units");
-  CHECK(chosen(Dtype::bf16, gpu("sm_75")) == "gpu");
-  CHECK(chosen(Dtype::f16, gpu("sm_70")) == "gpu");
-  CHECK(chosen(Dtype::f16, gpu("sm_61")) == "gpu");
-  CHECK(chosen(Dtype::bf16, gpu("gfx1100")) == "gpu_matrix_units");
-  CHECK(chosen(Dtype::f16, gpu("gfx1100", 64)) == "gpu");
-  CHECK(chosen(Dtype::f16, gpu("gfx1201")) == "gpu");
-  CHECK(chosen(Dtype::bf16, gpu("gfx90a", 64)) == "gpu_matrix_units");
-  CHECK(chosen(Dtype::bf16, gpu("gfx908", 64)) == "gpu");
-  CHECK(chosen(Dtype::f16, gpu("")) == "gpu");
+  CHECK(chosen(Dtype::f16, gpu_info("sm_86")) == "gpu_matrix_units");
+  CHECK(chosen(Dtype::bf16, gpu_info("sm_90")) == "gpu_matrix_units");
+  CHECK(chosen(Dtype::f16, gpu_info("sm_75")) == "gpu_matrix_units");
+  CHECK(chosen(Dtype::bf16, gpu_info("sm_75")) == "gpu");
+  CHECK(chosen(Dtype::f16, gpu_info("sm_70")) == "gpu");
+  CHECK(chosen(Dtype::f16, gpu_info("sm_61")) == "gpu");
+  CHECK(chosen(Dtype::bf16, gpu_info("gfx1100")) == "gpu_matrix_units");
+  CHECK(chosen(Dtype::f16, gpu_info("gfx1100", 64)) == "gpu");
+  CHECK(chosen(Dtype::f16, gpu_info("gfx1201")) == "gpu");
+  CHECK(chosen(Dtype::bf16, gpu_info("gfx90a", 64)) == "gpu_matrix_units");
+  CHECK(chosen(Dtype::bf16, gpu_info("gfx908", 64)) == "gpu");
+  CHECK(chosen(Dtype::f16, gpu_info("")) == "gpu");
   for (const std::size_t smallest : {8, 16}) {
     CHECK(chosen(Dtype::f16, intel(smallest)) == "gpu_matrix_units");
     CHECK(chosen(Dtype::bf16, intel(smallest)) == "gpu_matrix_units");
@@ -219,16 +211,16 @@ TEST_CASE("f16 and bf16 go to matrix units on devices that have them") {
   without.matrix_units = false;
   CHECK(chosen(Dtype::f16, without) == "gpu");
   // Groups of 256 hold the largest tile in waves of any width.
-  CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), gpu("sm_86"))[0]["m"] == 128);
-  CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), gpu("gfx90a", 64))[0]["m"] == 128);
+  CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), gpu_info("sm_86"))[0]["m"] == 128);
+  CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), gpu_info("gfx90a", 64))[0]["m"] == 128);
   CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), intel(8))[0]["m"] == 128);
   CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), intel(16))[0]["m"] == 128);
-  CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 40), gpu("sm_86"))[0]["m"] == 32);
+  CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 40), gpu_info("sm_86"))[0]["m"] == 32);
   auto narrow = square(Dtype::f16, 200);
   narrow.n = 3;
-  CHECK(ops::matmul_solvers().choose(narrow, gpu("sm_86")).solver->name == "gpu");
+  CHECK(ops::matmul_solvers().choose(narrow, gpu_info("sm_86")).solver->name == "gpu");
   // Never by itself on a CPU.
-  auto cpu = gpu("");
+  auto cpu = gpu_info("");
   cpu.type = DeviceType::cpu;
   CHECK(chosen(Dtype::f16, cpu) != "gpu_matrix_units");
 }
@@ -277,7 +269,7 @@ TEST_CASE("a unit that multiplies wrongly is found out") {
 TEST_CASE("what came of trying matrix units is kept") {
   const test::Folder folder;
   const test::Variable cache("CLNET_CACHE_DIR", folder.path().c_str());
-  auto device = gpu("sm_86");
+  auto device = gpu_info("sm_86");
   const auto refusal_of = [&](const char* name, const std::string& fault, const std::string& made_for = {}) {
     device.name = name;
     const auto path = ocl::matrix_units_file(device, UnitElement::f16).value();
