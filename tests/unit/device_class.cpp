@@ -81,7 +81,7 @@ TEST_CASE("device classes: by what a device can do") {
   auto intel = gpu("Intel(R) Corporation", "", 32);
   CHECK(device_class(intel).name == "intel-gen9");
   intel.matrix_units = true;
-  for (const std::size_t smallest : {8, 16}) {
+  for (const std::size_t smallest : {std::size_t{8}, std::size_t{16}}) {
     intel.smallest_sub_group = smallest;
     CHECK(device_class(intel).name == (smallest == 8 ? "intel-xe-hpg" : "intel-xe-hpc"));
   }
