@@ -61,7 +61,7 @@ TEST_CASE("clnet-bench names each item once, and patterns choose among them") {
   for (std::string name; std::getline(lines, name);) CHECK(names.insert(name).second);
   const auto chosen = bench(folder, {"--list", "resnet18-train-*", "matmul-*24", "matmul-1024"});
   CHECK(chosen.code == 0);
-  CHECK(chosen.out == "resnet18-train-b16\nmatmul-1024\n");
+  CHECK(chosen.out == "resnet18-train-b16\nresnet18-train-b16-f16\nmatmul-1024\n");
 }
 
 TEST_CASE("clnet-bench measures, writes a file and compares two") {

@@ -1,5 +1,7 @@
 // Matrix products on CPUs whose second factor is the same in many of them, as a weight is in a recurrence: it is packed once.
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "lib/ops/matmul/matmul_solvers.h"
@@ -50,6 +52,8 @@ std::optional<std::string> matmul_packed_cpu_rejects(const MatmulProblem& p, con
   if (auto reason = needs_vectors(p, device)) return reason;
   if (p.batch > 1) return "there are as many second factors as products";
   if (p.k == 0) return "there is nothing to pack";
+  constexpr std::int64_t widest = 64, most = std::numeric_limits<std::int32_t>::max();  // columns of a panel, elements of a value
+  if (p.n + widest > most / p.k) return "its panels have too many elements";
   return std::nullopt;
 }
 
