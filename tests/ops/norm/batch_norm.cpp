@@ -30,7 +30,7 @@ TEST_CASE("layer_norm: the gradients of weight and bias of few long rows and of 
       return both();
     }();
     with_each_solver(
-        "layer_norm", [&] { layer_norm(x, 1, weight).eval(); },
+        "layer_norm", [&] { layer_norm(x, 1, weight, weight).eval(); },
         [&] {
           const auto got = both();
           compare("weight", got.first, want.first, 1e-5);
