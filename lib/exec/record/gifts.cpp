@@ -32,7 +32,9 @@ void Collector::find_gifts(const std::vector<Seen>& seen) {
   std::unordered_map<const Node*, std::size_t> candidates;
   for (std::size_t i = 0; i < work_.leaves.size(); ++i) {
     const auto& node = work_.leaves[i].node();
-    if (node->outputs.size() != 1 || !node->inputs.empty() || !dynamic_cast<const DeviceValue*>(work_.values[i].get())) continue;
+    if (node->outputs.size() != 1 || !dynamic_cast<const DeviceValue*>(work_.values[i].get())) continue;
+    // A slot's value that waited is cut off from its inputs, by another thread perhaps at this moment: they are not looked at.
+    if (node->slot == 0 && !node->inputs.empty()) continue;
     const bool of_slot = giving && giving->has_leaf(node.get());
     const auto readers = found_.at(node.get()).readers;
     // They refer to it, and so do this list and the slot whose present value it is.
