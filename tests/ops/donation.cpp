@@ -1,4 +1,6 @@
 // Values that are made in the memory of others: of those only that nobody can ask for any more.
+#include "tests/ops/donation.h"
+
 #include <catch2/catch.hpp>
 #include <random>
 #include <set>
@@ -8,8 +10,6 @@
 #include "lib/base/env.h"
 #include "lib/exec/fuse/fusion.h"
 #include "lib/exec/plan/placement.h"
-#include "lib/exec/record/value.h"
-#include "lib/exec/record/work.h"
 #include "tests/ops/check.h"
 
 using namespace clnet;
@@ -17,33 +17,9 @@ using namespace clnet::testing;
 
 namespace {
 
-using Floats = std::vector<float>;
-
-std::uint64_t memory_of(const Tensor& tensor) {
-  tensor.eval();
-  return dynamic_cast<const exec::DeviceValue&>(*exec::value_of(tensor)).buffer->id();
-}
-
 /// On a device that checks accesses every value has memory of its own. What is computed at once has a reader that comes later.
 bool donates() {
   return Device::current().info().reuses_buffers && exec::reuse_enabled() && exec::fusion_enabled() && !env::flag("CLNET_EAGER");
-}
-
-/// Rows of so many floats, on the device.
-Tensor rows(std::int64_t count, std::int64_t width, float first) {
-  Floats values(static_cast<std::size_t>(count * width));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = first + static_cast<float>(i);
-  const Tensor x = Tensor::from(values, Shape{count, width});
-  (void)sum(x).item<float>();  // so that it is there, in memory that only it refers to
-  return x;
-}
-
-Floats values_of(const Tensor& x) { return x.to_vector<float>(); }
-
-/// What slice_update makes of x, on the host.
-Floats updated(Floats x, std::int64_t width, std::int64_t row, const Floats& slice) {
-  std::copy(slice.begin(), slice.end(), x.begin() + row * width);
-  return x;
 }
 
 }  // namespace

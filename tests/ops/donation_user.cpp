@@ -6,31 +6,13 @@
 
 #include "clnet/clnet.h"
 #include "lib/exec/plan/placement.h"
-#include "lib/exec/record/value.h"
-#include "lib/exec/record/work.h"
 #include "tests/ops/check.h"
+#include "tests/ops/donation.h"
 
 using namespace clnet;
 using namespace clnet::testing;
 
 namespace {
-
-using Floats = std::vector<float>;
-
-Tensor rows(std::int64_t count, std::int64_t width, float first) {
-  Floats values(static_cast<std::size_t>(count * width));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = first + static_cast<float>(i);
-  const Tensor x = Tensor::from(values, Shape{count, width});
-  (void)sum(x).item<float>();
-  return x;
-}
-
-Floats values_of(const Tensor& x) { return x.to_vector<float>(); }
-
-Floats updated(Floats x, std::int64_t width, std::int64_t row, const Floats& slice) {
-  std::copy(slice.begin(), slice.end(), x.begin() + row * width);
-  return x;
-}
 
 /// Keeps a tensor that is no state of its own: two operations behind one.
 struct Stashing : optim::Rule {
@@ -236,13 +218,6 @@ TEST_CASE("values that were only learned go with trim(), and what is made of the
   device.trim();
   for (const auto& tensor : held) CHECK_NOTHROW(values_of(tensor));
 }
-
-namespace {
-std::uint64_t memory_of(const Tensor& tensor) {
-  tensor.eval();
-  return dynamic_cast<const exec::DeviceValue&>(*exec::value_of(tensor)).buffer->id();
-}
-}  // namespace
 
 TEST_CASE("a checkpointed bank of memory that was written in place before its gradient is asked for") {
   Tensor bank = rows(8, 3, 0);

@@ -11,8 +11,8 @@ namespace clnet::exec {
 struct Donation {
   std::size_t command = 0;
   ValueId from = -1, to = -1;
-  /// The command is one that in_place() replaces, and what does may be made again. Else all commands from this one on are
-  /// launches, and when one of them fails, the leaf is lost.
+  /// The command is one that Launch::if_in_place replaces, and what does may be made again. Else all commands from this one on
+  /// are launches, and when one of them fails, the leaf is lost.
   bool repeatable = false;
   bool operator==(const Donation&) const = default;
 };
