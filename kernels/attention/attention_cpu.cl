@@ -3,9 +3,11 @@
 // the sums lanes are elements of rows, as they lie in memory, or packed to whole vectors. WIDTH and VALUES are the vectors of a row
 // of q or k, and of v. A program has the kernel whose name in capitals is defined.
 #include "attention.clh"
-#include "vector.clh"
+#include "transpose.clh"
 
+#ifndef ROWS
 #define ROWS 6
+#endif
 #define TILE 64
 
 #define UNROLL _Pragma("unroll")
@@ -88,6 +90,27 @@ kernel void attention_pack_panels(IN(x), OUT(packed), const int length, const in
 #define MASK_TILE(r, i, j)
 #endif
 
+// The scores of row r become weights, of which the first `seen` count, beside the sums of earlier tiles.
+#define SOFTMAX_TILE(r, seen)                                                                                          \
+  {                                                                                                                    \
+    for (int c = max((seen), 0); c < whole; ++c) tile[r][c] = -INFINITY;                                               \
+    VFLOAT peak = (VFLOAT)(-INFINITY), part = (VFLOAT)(0.0f);                                                          \
+    for (int c = 0; c < whole; c += VW) peak = fmax(peak, CLNET_CAT(vload, VW)(0, &tile[r][c]));                       \
+    const float now = fmax(most[r], clnet_lanes_max(peak)), base = now == -INFINITY ? 0.0f : now;                      \
+    for (int c = 0; c < whole; c += VW) {                                                                              \
+      const VFLOAT e = exp(CLNET_CAT(vload, VW)(0, &tile[r][c]) - base);                                               \
+      part += e;                                                                                                       \
+      CLNET_CAT(vstore, VW)(e, 0, &tile[r][c]);                                                                        \
+    }                                                                                                                  \
+    const float factor = exp(most[r] - base);                                                                          \
+    sum[r] = sum[r] * factor + clnet_lanes_sum(part);                                                                  \
+    for (int v = 0; v < VALUES; ++v) total[r][v] *= factor;                                                            \
+    most[r] = now;                                                                                                     \
+  }
+// What row r is divided by, and what its gradients need.
+#define INVERSE_SUM(r) (sum[r] == 0.0f ? 0.0f : 1.0f / sum[r])
+#define STORE_SUM(r) STORE(sums, row0 + (r), sum[r] == 0.0f ? INFINITY : most[r] + log(sum[r]));
+
 #ifdef ATTENTION_CPU
 kernel void attention_cpu(IN(q), IN(k_panels), IN(v), OUT(y), OUT(sums), const int panels, const int blocks, const int lines,
                           const int blocks_per_item, ATTENTION_PARAMETERS) {
@@ -112,19 +135,7 @@ kernel void attention_cpu(IN(q), IN(k_panels), IN(v), OUT(y), OUT(sums), const i
         const int i = min(i0 + r, queries - 1);
         MASK_TILE(r, i, j0 + c)
         const int seen = causal ? min(count, i - j0 + 1) : count;
-        for (int c = max(seen, 0); c < whole; ++c) tile[r][c] = -INFINITY;
-        VFLOAT peak = (VFLOAT)(-INFINITY), part = (VFLOAT)(0.0f);
-        for (int c = 0; c < whole; c += VW) peak = fmax(peak, CLNET_CAT(vload, VW)(0, &tile[r][c]));
-        const float now = fmax(most[r], clnet_lanes_max(peak)), base = now == -INFINITY ? 0.0f : now;
-        for (int c = 0; c < whole; c += VW) {
-          const VFLOAT e = exp(CLNET_CAT(vload, VW)(0, &tile[r][c]) - base);
-          part += e;
-          CLNET_CAT(vstore, VW)(e, 0, &tile[r][c]);
-        }
-        const float factor = exp(most[r] - base);
-        sum[r] = sum[r] * factor + clnet_lanes_sum(part);
-        for (int v = 0; v < VALUES; ++v) total[r][v] *= factor;
-        most[r] = now;
+        SOFTMAX_TILE(r, seen)
 #if DROPOUT
         for (int c = 0; c < count; ++c) tile[r][c] *= KEPT(line, i, j0 + c);
 #endif
@@ -132,9 +143,102 @@ kernel void attention_cpu(IN(q), IN(k_panels), IN(v), OUT(y), OUT(sums), const i
       ADD_SUMS(total, tile, v, first_key + j0, count, VALUES)
     }
     for (int r = 0; r < rows; ++r) {
-      const float factor = sum[r] == 0.0f ? 0.0f : 1.0f / sum[r];
-      STORE_ROW(y, row0 + r, value_width, VALUES, total[r], factor)
-      STORE(sums, row0 + r, sum[r] == 0.0f ? INFINITY : most[r] + log(sum[r]));
+      STORE_ROW(y, row0 + r, value_width, VALUES, total[r], INVERSE_SUM(r))
+      STORE_SUM(r)
+    }
+  }
+}
+#endif
+
+// Few queries, ROWS in all: each key is read once, as it lies in memory, and there is nothing to pack but rows shorter than a
+// vector. The last vector of others ends with its row, and has elements of the one before. The products of VW keys are summed by
+// transposing them.
+#ifdef ATTENTION_FEW_CPU
+#define VECTOR_OF(stride, u) min((u) * VW, (stride) - VW)
+
+#if MASK == 1
+static bool is_hidden(IN(mask), const int first, const int mask_query, const int queries) {
+  for (int i = 0; i < queries; ++i)
+    if (LOAD(mask, first + i * mask_query)) return false;
+  return true;
+}
+#define HIDDEN(j) is_hidden(mask_base, mask_offset, first + (j) * mask_key, mask_query, queries)
+#else
+#define HIDDEN(j) false
+#endif
+
+// n vectors of the results from vector u0 on: weights times rows first_row.. of v.
+#define FEW_SUMS(n, u0, first_row, count)                                                                              \
+  {                                                                                                                    \
+    VFLOAT part[ROWS][n];                                                                                              \
+    UNROLL for (int r = 0; r < ROWS; ++r) UNROLL for (int u = 0; u < n; ++u) part[r][u] = total[r][(u0) + u];          \
+    for (int c = 0; c < (count); ++c) {                                                                                \
+      const int at = ((first_row) + c) * v_stride;                                                                     \
+      UNROLL for (int u = 0; u < n; ++u) {                                                                             \
+        const VFLOAT of = VLOAD(v, at + VECTOR_OF(v_stride, (u0) + u));                                                \
+        UNROLL for (int r = 0; r < ROWS; ++r) part[r][u] = fma((VFLOAT)(tile[r][c]), of, part[r][u]);                  \
+      }                                                                                                                \
+    }                                                                                                                  \
+    UNROLL for (int r = 0; r < ROWS; ++r) UNROLL for (int u = 0; u < n; ++u) total[r][(u0) + u] = part[r][u];          \
+  }
+
+kernel WIDE_KERNEL void attention_few_cpu(IN(q), IN(k), IN(v), OUT(y), OUT(sums), const int lines, const int lines_per_item,
+                                          const int k_stride, const int v_stride, ATTENTION_PARAMETERS) {
+  const int begin = (int)get_global_id(0) * lines_per_item, end = BLOCK_END(begin, lines_per_item, lines);
+  for (int line = begin; line < end; ++line) {
+    const int row0 = line * queries, first_key = line / group * keys, first = MASK_LINE(line);
+    // Keys behind a cache's length, and before a window.
+    int from = 0, limit = causal ? min(keys, queries) : keys;
+    while (limit > 0 && HIDDEN(limit - 1)) --limit;
+    while (from < limit && HIDDEN(from)) ++from;
+    float own[ROWS][WIDTH * VW], most[ROWS], sum[ROWS];
+    VFLOAT total[ROWS][VALUES];
+    for (int r = 0; r < ROWS; ++r) {
+      for (int u = 0; u < WIDTH; ++u)
+        for (int lane = 0; lane < VW; ++lane) {
+          const int d = VECTOR_OF(k_stride, u) + lane;
+          own[r][u * VW + lane] = d >= u * VW && d < width ? LOAD(q, (row0 + r) * width + d) * scale : 0.0f;
+        }
+      most[r] = -INFINITY;
+      sum[r] = 0.0f;
+      for (int u = 0; u < VALUES; ++u) total[r][u] = (VFLOAT)(0.0f);
+    }
+    for (int j0 = from; j0 < limit; j0 += TILE) {
+      const int count = min(TILE, limit - j0), whole = (count + VW - 1) / VW * VW;
+      float tile[ROWS][TILE];
+      for (int c = 0; c < whole; c += VW)
+        for (int r = 0; r < ROWS; ++r) {
+          VFLOAT part[VW];
+          UNROLL for (int lane = 0; lane < VW; ++lane) {
+            const int at = (first_key + min(j0 + c + lane, limit - 1)) * k_stride;
+            part[lane] = (VFLOAT)(0.0f);
+            UNROLL for (int u = 0; u < WIDTH; ++u)
+              part[lane] = fma(CLNET_CAT(vload, VW)(u, own[r]), VLOAD(k, at + VECTOR_OF(k_stride, u)), part[lane]);
+          }
+          TRANSPOSE(part)
+          UNROLL for (int lane = 1; lane < VW; ++lane) part[0] += part[lane];
+          CLNET_CAT(vstore, VW)(part[0], 0, &tile[r][c]);
+        }
+      for (int r = 0; r < ROWS; ++r) {
+        MASK_TILE(r, r, j0 + c)
+        const int seen = causal ? min(count, r - j0 + 1) : count;
+        SOFTMAX_TILE(r, seen)
+#if DROPOUT
+        for (int c = 0; c < count; ++c) tile[r][c] *= KEPT(line, r, j0 + c);
+#endif
+      }
+      for (int first_of = 0; first_of + 3 < VALUES; first_of += 4) FEW_SUMS(4, first_of, first_key + j0, count)
+      for (int last_of = VALUES / 4 * 4; last_of < VALUES; ++last_of) FEW_SUMS(1, last_of, first_key + j0, count)
+    }
+    for (int r = 0; r < ROWS; ++r) {
+      const int row = (row0 + r) * value_width;
+      for (int u = 0; u < VALUES; ++u) {
+        const VFLOAT value = total[r][u] * INVERSE_SUM(r);
+        const int at = row + VECTOR_OF(v_stride, u);
+        if (value_width >= VW) VSTORE(y, at, value);
+        else VSTORE_PART(y, at, value_width, value);
+      }
+      STORE_SUM(r)
     }
   }
 }

@@ -1,4 +1,6 @@
-// The solver for CPUs.
+// The solvers for CPUs.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "lib/ops/attention/attention_solvers.h"
@@ -9,6 +11,7 @@ namespace clnet::ops {
 namespace {
 
 constexpr std::int64_t rows_of_block = 6;  // ROWS of the kernel
+constexpr std::int64_t most_of_few = 4;
 
 /// What one launch after the other needs.
 struct Cpu {
@@ -42,6 +45,9 @@ struct Cpu {
         .range({ceil_div(rows, per_item)}, {1});
     return packed;
   }
+  exec::Ref at_least_a_vector(exec::Ref x, std::int64_t rows, std::int64_t width) {
+    return width >= vw ? x : as_rows(x, rows, width);
+  }
   exec::Ref as_panels(exec::Ref x, std::int64_t lines, std::int64_t length, std::int64_t width) {
     const auto count = panels(length);
     const auto packed = recorder.temporary({Shape{lines, count, width, vw}, Dtype::f32});
@@ -63,6 +69,30 @@ std::optional<std::string> attention_cpu_rejects(const AttentionProblem& p, cons
   if (p.keys == 0 || p.width == 0 || p.value_width == 0) return "there is nothing to multiply";
   if (p.width > 512 || p.value_width > 512) return "rows of more than 512 elements do not stay in the cache";
   return std::nullopt;
+}
+
+std::optional<std::string> attention_cpu_few_rejects(const AttentionProblem& p, const DeviceInfo& device) {
+  if (auto reason = attention_cpu_rejects(p, device)) return reason;
+  if (p.backward) return "it computes no gradients";
+  if (p.queries > most_of_few) return fmt::format("it is for {} queries at most", most_of_few);
+  return std::nullopt;
+}
+
+void attention_cpu_few(const AttentionProblem& p, exec::Recorder& recorder) {
+  Cpu cpu{p, recorder};
+  const auto rows = p.key_lines() * p.keys;
+  const auto k = cpu.at_least_a_vector(p.k, rows, p.width), v = cpu.at_least_a_vector(p.v, rows, p.value_width);
+  const auto per_item = std::clamp<std::int64_t>(p.lines() / (std::int64_t{8} * recorder.device().compute_units), 1, 8);
+  auto& launch = cpu.kernel("attention_few_cpu").define("ROWS", p.queries);
+  p.add_to(launch.in("q", p.q)
+               .in("k", k)
+               .in("v", v)
+               .out("y", p.y)
+               .out("sums", p.sums)
+               .args({p.lines(), per_item})
+               .args({std::max(p.width, cpu.vw), std::max(p.value_width, cpu.vw)}),
+           recorder);
+  launch.range({ceil_div(p.lines(), per_item)}, {1});
 }
 
 void attention_cpu(const AttentionProblem& p, exec::Recorder& recorder) {

@@ -79,6 +79,11 @@ inline std::vector<Case> attention_cases(Attend attend) {
            {{1, 2, 70, 32}, {1, 2, 131, 32}, 32},
            {{1, 4, 131, 24}, {1, 2, 70, 24}, 40, true},
            {{1, 2, 67, 64}, {1, 2, 67, 64}, 64, true, MaskKind::boolean, {67, 67}},
+           // A few queries.
+           {{2, 6, 1, 40}, {2, 2, 70, 40}, 100, false, MaskKind::boolean, {1, 70}},
+           {{1, 4, 3, 24}, {1, 2, 70, 24}, 40, true},
+           {{2, 2, 4, 16}, {2, 2, 131, 16}, 3, false, MaskKind::none, {}, 0, 0.3},
+           {{1, 2, 2, 3}, {1, 2, 19, 3}, 20, false, MaskKind::added, {2, 1, 19}},
        })
     cases.push_back(attention_case(e, attend));
   return cases;

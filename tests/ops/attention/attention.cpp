@@ -48,6 +48,21 @@ TEST_CASE("a query that may look at nothing gets 0 and no gradient") {
   }
 }
 
+TEST_CASE("a few queries see a window of the keys") {
+  const Tensor k = rand({2, 3, 90, 20}), v = rand({2, 3, 90, 33}), at = arange(90);
+  for (std::int64_t queries : {1, 2, 4}) {
+    const Tensor q = rand({2, 3, queries, 20}), first = unsqueeze(arange(queries), 1);
+    for (int start : {0, 1, 16, 40, 86}) {
+      const Tensor until = less_equal(at, first + start);
+      for (const Tensor& mask : {until, logical_and(until, greater(at, first + (start - 5)))}) {
+        const ops::Attention terms = ops::checked_attention(q, k, v, {.mask = mask});
+        INFO(queries << " queries from " << start << " on");
+        compare("y", to_array(ops::streaming_attention(terms)), to_array(ops::composed_attention(terms)), 1e-5);
+      }
+    }
+  }
+}
+
 TEST_CASE("gradients of attention's gradients") {
   for (auto kind : {MaskKind::none, MaskKind::boolean, MaskKind::added}) {
     const auto some = [](const Shape& shape, std::uint64_t seed, double low = -1, double high = 1) {
