@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "clnet/error.h"
@@ -61,12 +62,16 @@ Tensor BatchNorm::forward(const Tensor& x) {
   if (!training() && mean_) return batch_norm_inference(x, *mean_, *var_, weight, bias, options_.eps);
   const auto result = batch_norm_training(x, weight, bias, options_.eps);
   if (training() && mean_) {
-    const auto blend = [take = options_.momentum](const Tensor& now, const Tensor& batch) {
-      return now * (1 - take) + batch * take;
+    // The count comes first, for those after it to know; all are of one node, and so of one evaluation.
+    const auto batches = std::make_shared<Tensor>();
+    count_->follow(result.mean, [batches](const Tensor& now, const Tensor&) { return *batches = one_more(now); });
+    const auto blend = [momentum = options_.momentum, batches](const Tensor& now, const Tensor& batch) {
+      if (momentum) return now * (1 - *momentum) + batch * *momentum;
+      const Tensor share = 1.0 / cast(*batches, Dtype::f32);
+      return now * (1.0 - share) + batch * share;
     };
     mean_->follow(result.mean, blend);
     var_->follow(result.var, blend);
-    count_->follow(result.mean, [](const Tensor& now, const Tensor&) { return one_more(now); });
   }
   return result.y;
 }
