@@ -46,6 +46,15 @@ inline std::vector<Case> scatter_cases() {
   added({3, 5}, 0, 20);
   added({2, 6, 3}, 1, 4);
   added({2, 6}, 1, 0);
+  cases.push_back({.name = "index_add of twice the negative",
+                   .inputs = {{{5, 3}}, {{9}, 0, 4, Dtype::i32}, {{9, 3}}},
+                   .run = [](const std::vector<Tensor>& in) { return std::vector{index_add(in[0], 0, in[1], in[2], -2.5)}; },
+                   .reference =
+                       [](const Arrays& in) {
+                         auto y = reference::index_add(in[2], 0, in[1], false, {5, 3});
+                         for (std::int64_t i = 0; i < y.numel(); ++i) y[i] = in[0][i] - 2.5 * y[i];
+                         return Arrays{y};
+                       }});
   return cases;
 }
 

@@ -19,6 +19,34 @@ TEST_CASE("scatter moves whole numbers and truth values") {
         std::vector<std::int32_t>{1, 0, 1});
 }
 
+TEST_CASE("scatter of a number") {
+  const Tensor indices = Tensor::from<std::int64_t>({2, 0, 5}), x = Tensor::from({1.F, 2.F, 3.F});
+  CHECK(scatter(x, 0, indices, 7).to_vector<float>() == std::vector<float>{7, 2, 7});
+  CHECK(scatter(ones({3}, Dtype::i32), 0, indices, -4).to_vector<std::int32_t>() == std::vector<std::int32_t>{-4, 1, -4});
+  CHECK(gradients(sum(scatter(x, 0, indices, 7)), {x})[0].to_vector<float>() == std::vector<float>{0, 1, 0});
+}
+
+TEST_CASE("integers are added exactly, and wrap") {
+  const Tensor indices = Tensor::from<std::int32_t>({1, 0, 1, 1});
+  const auto big = Tensor::from<std::int64_t>({1LL << 60, 5, 3, -1});
+  with_each_solver(
+      "index_add", [&] { index_add(zeros({2}, Dtype::i32), 0, zeros({1}, Dtype::i32), ones({1}, Dtype::i32)).eval(); },
+      [&] {
+        CHECK(scatter_add(full({2}, 2, Dtype::i64), 0, indices, big).to_vector<std::int64_t>() ==
+              std::vector<std::int64_t>{7, (1LL << 60) + 4});
+        CHECK(index_add(zeros({2}, Dtype::i64), 0, indices, big, -3).to_vector<std::int64_t>() ==
+              std::vector<std::int64_t>{-15, -3 * ((1LL << 60) + 2)});
+        // More picks than a block has.
+        const Tensor many = zeros({5000}, Dtype::i32);
+        CHECK(index_add(zeros({2}, Dtype::i32), 0, many, full({5000}, 16'777'217, Dtype::i32)).to_vector<std::int32_t>()[0] ==
+              static_cast<std::int32_t>(static_cast<std::uint32_t>(5000LL * 16'777'217)));
+        CHECK(scatter_add(full({2}, 250, Dtype::u8), 0, indices, full({4}, 3, Dtype::u8)).to_vector<std::int32_t>() ==
+              std::vector<std::int32_t>{253, 3});
+      });
+  CHECK_THROWS_WITH(index_add(zeros({2}, Dtype::i64), 0, indices, big, 0.5),
+                    "index_add: alpha 0.5 of i64[2] is not a whole number");
+}
+
 TEST_CASE("scatter of more picks than a launch takes") {
   constexpr std::int64_t count = 120'000;
   const Tensor numbers = arange(count, 0, 1, Dtype::i32), source = cast(numbers, Dtype::f32);
@@ -72,7 +100,7 @@ TEST_CASE("scatter refuses what does not fit") {
   CHECK_THROWS_AS(scatter(x, 0, indices, cast(source, Dtype::f16)), DtypeError);
   CHECK_THROWS_WITH(scatter(x, 0, indices, zeros({2, 3})), Contains("scatter: indices [2, 4] and source [2, 3]"));
   CHECK_THROWS_AS(scatter_add(zeros({3, 3}), 0, indices, source), ShapeError);
-  CHECK_THROWS_AS(scatter_add(zeros({3, 4}, Dtype::i32), 0, indices, zeros({2, 4}, Dtype::i32)), DtypeError);
+  CHECK_THROWS_AS(scatter_add(zeros({3, 4}, Dtype::boolean), 0, indices, zeros({2, 4}, Dtype::boolean)), DtypeError);
   CHECK_THROWS_WITH(index_add(x, 0, indices, source), Contains("index_add: source [2, 4]"));
   CHECK_THROWS_AS(index_add(x, 0, zeros({3}, Dtype::i32), source), ShapeError);
 }
