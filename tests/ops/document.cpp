@@ -162,6 +162,8 @@ const std::vector<Names> names{
     {"minimum", "minimum", "Min"},
     {"mish", "mish", "Mish"},
     {"mse_loss", "mse_loss", ""},
+    {"multi_margin_loss", "multi_margin_loss", ""},
+    {"multilabel_margin_loss", "multilabel_margin_loss", ""},
     {"multilabel_soft_margin_loss", "multilabel_soft_margin_loss", ""},
     {"multinomial", "multinomial", "Multinomial"},
     {"narrow", "narrow", ""},

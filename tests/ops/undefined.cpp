@@ -300,6 +300,8 @@ std::vector<Call> calls() {
       {"ctc_loss",
        {"log_probs", "targets", "input_lengths", "target_lengths"},
        [](const Inputs& t) { ctc_loss(t[0], t[1], t[2], t[3]); }},
+      {"multi_margin_loss", {"input", "target"}, [](const Inputs& t) { multi_margin_loss(t[0], t[1]); }},
+      {"multilabel_margin_loss", {"input", "target"}, [](const Inputs& t) { multilabel_margin_loss(t[0], t[1]); }},
       {"soft_margin_loss", {"input", "target"}, [](const Inputs& t) { soft_margin_loss(t[0], t[1]); }},
       {"multilabel_soft_margin_loss", {"input", "target"}, [](const Inputs& t) { multilabel_soft_margin_loss(t[0], t[1]); }},
       {"global_norm", {"tensors[0]", "tensors[1]"}, [](const Inputs& t) { global_norm(t); }},
