@@ -119,6 +119,25 @@ bool add_scatter(Generator& g, bool add) {
   return true;
 }
 
+bool add_scatter_reduce(Generator& g) {
+  const auto x = g.tame(g.floating(2, 1), 2);
+  const int dim = some_dim(g, x);
+  const auto& shape = g.shape_of(x);
+  const auto picks = shape.with(dim, g.sizes().integer(1, 4));
+  if (shape.numel() == 0 || !g.fits(picks.numel())) return false;
+  const auto at = indices(g, shape[dim], picks);
+  const auto source = g.leaf(picks, g.dtype_of(x), {-2, 2});
+  using enum ScatterReduction;
+  const auto reduction = g.choose().of({sum, prod, mean, amax, amin});
+  constexpr std::string_view names[] = {"sum", "prod", "mean", "amax", "amin"};
+  const bool own = g.choose().chance(0.5);
+  g.add("scatter_reduce",
+        fmt::format("scatter_reduce($0, {}, $1, $2, ScatterReduction::{}, {})", dim, names[static_cast<std::size_t>(reduction)],
+                    own),
+        {x, at, source}, [=](const Tensors& in) { return scatter_reduce(in[0], dim, in[1], in[2], reduction, own); }, {-40, 40});
+  return true;
+}
+
 bool add_index_add(Generator& g) {
   const auto x = g.floating(8, 1);
   const int dim = some_dim(g, x);
@@ -318,6 +337,7 @@ std::vector<Entry> index_entries() {
       {"topk", 0.7, add_topk},
       {"scatter", 0.7, [](Generator& g) { return add_scatter(g, false); }},
       {"scatter_add", 0.7, [](Generator& g) { return add_scatter(g, true); }},
+      {"scatter_reduce", 0.5, add_scatter_reduce},
       {"index_add", 0.7, add_index_add},
       {"repeat", 0.4, [](Generator& g) { return add_repeat(g, false); }},
       {"repeat_interleave", 0.5, [](Generator& g) { return add_repeat(g, true); }},

@@ -203,6 +203,7 @@ const std::vector<Names> names{
     {"scaled_dot_product_attention", "scaled_dot_product_attention", "Attention"},
     {"scatter", "scatter", "ScatterElements"},
     {"scatter_add", "scatter_add", "ScatterElements(add)"},
+    {"scatter_reduce", "scatter_reduce", "ScatterElements(reduction)"},
     {"selu", "selu", "Selu"},
     {"sigmoid", "sigmoid", "Sigmoid"},
     {"sign", "sign", "Sign"},

@@ -1,4 +1,6 @@
 // scatter, scatter_add and index_add.
+#include "lib/ops/index/scatter.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,8 +54,9 @@ class LastPicks : public Op {
   std::int64_t extent_;
 };
 
-/// Checks the arguments of scatter and scatter_add; the dimension.
-int check(std::string_view op, const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
+}  // namespace
+
+int require_scatter(std::string_view op, const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
   require_defined(op, {{"x", x}, {"indices", indices}, {"source", source}});
   require_indices(op, indices);
   require_same_dtype(op, x.spec(), source.spec());
@@ -67,13 +70,11 @@ int check(std::string_view op, const Tensor& x, int dim, const Tensor& indices, 
   return at;
 }
 
-/// What sums are made in, and refuses bool.
 Tensor summable(std::string_view op, const Tensor& x) {
   if (x.dtype() == Dtype::boolean) throw DtypeError(fmt::format("{}: bool has no sums, got {}", op, to_string(x.spec())));
   return x.dtype() == Dtype::i8 || x.dtype() == Dtype::u8 ? cast(x, Dtype::i32) : wide(x);
 }
 
-/// Of the shape of indices but for x's extent at `dim`, padded to x's shape.
 Tensor padded(const Tensor& part, const Shape& shape, double value) {
   const std::vector<std::int64_t> none(static_cast<std::size_t>(shape.rank()), 0);
   auto after = none;
@@ -81,16 +82,18 @@ Tensor padded(const Tensor& part, const Shape& shape, double value) {
   return after == none ? part : pad(part, none, after, value);
 }
 
-}  // namespace
+Tensor last_picks(const Tensor& indices, int dim, std::int64_t extent) {
+  return clnet::apply(std::make_shared<LastPicks>(dim, extent), {indices});
+}
 
 }  // namespace ops
 
 using namespace ops;
 
 Tensor scatter(const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
-  const int at = check("scatter", x, dim, indices, source);
+  const int at = require_scatter("scatter", x, dim, indices, source);
   if (indices.numel() == 0) return x;
-  const auto last = clnet::apply(std::make_shared<LastPicks>(at, x.size(at)), {indices});
+  const auto last = last_picks(indices, at, x.size(at));
   const auto picked = gather(source, at, maximum(last, 0.0));
   return where(greater_equal(padded(last, x.shape(), -1), 0.0), padded(picked, x.shape(), 0), x);
 }
@@ -101,7 +104,7 @@ Tensor scatter(const Tensor& x, int dim, const Tensor& indices, double value) {
 }
 
 Tensor scatter_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
-  const int at = check("scatter_add", x, dim, indices, source);
+  const int at = require_scatter("scatter_add", x, dim, indices, source);
   const auto sums = added_at(summable("scatter_add", source), at, indices, true, indices.shape().with(at, x.size(at)));
   return cast(summable("scatter_add", x) + padded(sums, x.shape(), 0), x.dtype());
 }
