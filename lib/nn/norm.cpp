@@ -114,17 +114,17 @@ InstanceNorm::InstanceNorm(int axes, std::int64_t num_features, const InstanceNo
 }
 
 Tensor InstanceNorm::forward(const Tensor& x) {
-  // A sample without a batch.
-  if (x.rank() == axes_ + 1 && x.size(0) == features_) return squeeze(forward(unsqueeze(x, 0)), 0);
+  const bool one = x.rank() == axes_ + 1 && x.size(0) == features_;  // a sample without a batch
+  if (training() && (one || (x.rank() == axes_ + 2 && x.size(1) == features_)) && x.numel() == (one ? 1 : x.size(0)) * features_)
+    throw ShapeError(
+        fmt::format("{}: expected more than 1 value per channel when training, got {}", kind(), to_string(x.spec())));
+  if (one) return squeeze(forward(unsqueeze(x, 0)), 0);
   if (x.rank() != axes_ + 2 || x.size(1) != features_)
     throw ShapeError(fmt::format("{}: expected {{batch, {}, {}}}, got {}", kind(), features_,
                                  axes_ == 1   ? "length"
                                  : axes_ == 2 ? "height, width"
                                               : "depth, height, width",
                                  to_string(x.spec())));
-  if (x.numel() == x.size(0) * features_ && training())
-    throw ShapeError(
-        fmt::format("{}: expected more than 1 value per channel when training, got {}", kind(), to_string(x.spec())));
   const Tensor weight = value_or_none(weight_), bias = value_or_none(bias_);
   if (!mean_ || x.numel() == 0) return instance_norm(x, weight, bias, options_.eps);
   if (!training()) return batch_norm_inference(x, *mean_, *var_, weight, bias, options_.eps);
