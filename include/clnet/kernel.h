@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -60,6 +61,10 @@ class CLNET_API Kernel {
   /// second or third dimension (NVIDIA: 65535) a launch is enqueued in pieces, and Unsupported is thrown for a kernel that asks
   /// for more than get_global_id() and get_local_id().
   Kernel range(std::vector<std::int64_t> global, std::vector<std::int64_t> local = {}) const;
+  /// range({0}): without this one, 0 could be an empty function, too.
+  Kernel range(std::initializer_list<std::int64_t> global, std::vector<std::int64_t> local = {}) const {
+    return range(std::vector<std::int64_t>(global), std::move(local));
+  }
   Kernel range(Range global, std::vector<std::int64_t> local = {}) const;
 
   /// The kernel's only output. Throws Error when the number of tensors is not that of IN parameters, when a parameter has no

@@ -14,10 +14,10 @@ kernel void index_add(IN(g), IN(indices), OUT(y), const int count, const int ext
   const int at = (int)get_global_id(0);
   if (at >= count) return;
   const int i = REMAINDER(at, inner), rest = at / inner, r = REMAINDER(rest, extent), o = rest / extent;
-  float sum = 0;
+  VALUE(g) sum = 0;
   for (int block = 0; block < picks; block = BLOCK_END(block, CLNET_BLOCK, picks)) {
     const int end = BLOCK_END(block, CLNET_BLOCK, picks);
-    float part = 0;
+    VALUE(g) part = 0;
     for (int j = block; j < end; ++j)
       if (INDEX(AT(j, i)) == r) part += LOAD(g, (o * picks + j) * inner + i);
     sum += part;
@@ -25,7 +25,7 @@ kernel void index_add(IN(g), IN(indices), OUT(y), const int count, const int ext
   STORE(y, at, sum);
 }
 #else
-// A work-item owns `rows` rows of y, f32, and every LANES-th column of them; it reads all indices from `begin` to `end`, of which the
+// A work-item owns `rows` rows of y, f32, and every LANES-th column of them (of integers i32 or i64); it reads all indices from `begin` to `end`, of which the
 // first launch begins with 0. With BLOCKS, each `block` of them is summed by itself in `part`, which has y's size.
 #ifdef BLOCKS
 #define SUMS PTR(part)

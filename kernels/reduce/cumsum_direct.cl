@@ -11,7 +11,11 @@ kernel void cumsum_direct(IN(x), OUT(y),
   const int line = (int)get_global_id(0);
   if (line >= lines) return;
   const int first = line / inner * length * inner + REMAINDER(line, inner);
+#ifdef WHOLE
+  long sum = 0, lost = 0;
+#else
   float sum = 0, lost = 0;
+#endif
 #ifdef PARTS
   if (begin > 0) {
     sum = LOAD(state, 2 * line);
@@ -20,7 +24,11 @@ kernel void cumsum_direct(IN(x), OUT(y),
 #endif
   for (int step = begin; step < end; ++step) {
     const int i = first + (backwards ? length - 1 - step : step) * inner;
+#ifdef WHOLE
+    sum += LOAD(x, i);
+#else
     ADD_BLOCK(float, sum, lost, LOAD(x, i));
+#endif
     STORE(y, i, sum);
   }
 #ifdef PARTS

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
+#include <vector>
 
 #include "clnet/error.h"
 #include "clnet/nn/init.h"
@@ -64,7 +66,22 @@ MultiheadAttention::MultiheadAttention(std::int64_t embed_dim, std::int64_t num_
     for (auto& [name, parameter] : out_.parameters())
       if (name == "bias") parameter.set(zero_row(embed_dim));
   }
+  if (options_.add_bias_kv) {
+    // PyTorch's xavier_normal_ of {1, 1, embed_dim}.
+    const auto row = [&] { return init::normal({1, 1, embed_dim}, 0, std::sqrt(2.0 / static_cast<double>(2 * embed_dim))); };
+    bias_k_ = add_parameter("bias_k", row());
+    bias_v_ = add_parameter("bias_v", row());
+  }
   add("out_proj", out_);
+}
+
+/// Keys or values {batch, heads, length, width} with those that every query may look at behind them.
+Tensor MultiheadAttention::with_more_keys(const Tensor& x, const std::optional<Parameter>& bias) const {
+  std::vector<Tensor> parts{x};
+  const Shape one = x.shape().with(2, 1);
+  if (bias) parts.push_back(expand(cast(reshape(bias->value(), {1, heads_, 1, x.size(3)}), x.dtype()), one));
+  if (options_.add_zero_attn) parts.push_back(zeros(one, x.dtype()));
+  return parts.size() == 1 ? x : concat(parts, 2);
 }
 
 /// {batch, length, count * embed_dim} (see batch_first) as {count, batch, heads, length, width}.
@@ -150,9 +167,26 @@ MultiheadAttentionResult MultiheadAttention::run(const Tensor& query, const Tens
     }
   }
 
-  const AttentionOptions options{.mask = mask(masks, {q.size(0), heads_, q.size(2), k.size(2)}),
-                                 .causal = masks.is_causal,
-                                 .dropout = training() ? options_.dropout : 0};
+  auto own = masks;
+  const auto more = (bias_k_ ? 1 : 0) + (options_.add_zero_attn ? 1 : 0);
+  if (more > 0 && own.is_causal) {
+    // The keys that are added are seen by all.
+    const Tensor later = less(unsqueeze(arange(q.size(2)), 1), arange(k.size(2)));
+    own.attn_mask = joined(later, own.attn_mask, q.dtype());
+    own.is_causal = false;
+  }
+  Tensor seen = mask(own, {q.size(0), heads_, q.size(2), k.size(2)});
+  if (more > 0) {
+    k = with_more_keys(k, bias_k_);
+    v = with_more_keys(v, bias_v_);
+    if (seen.defined()) {
+      const std::vector<std::int64_t> none(static_cast<std::size_t>(seen.rank()), 0);
+      auto after = none;
+      after.back() = more;
+      seen = pad(seen, none, after, seen.dtype() == Dtype::boolean ? 1 : 0);
+    }
+  }
+  const AttentionOptions options{.mask = seen, .causal = own.is_causal, .dropout = training() ? options_.dropout : 0};
   const auto y = scaled_dot_product_attention(q, k, v, options);  // {batch, heads, queries, width}
   MultiheadAttentionResult result;
   result.y = out_(merged(y));
@@ -195,6 +229,8 @@ Tensor MultiheadAttention::step(const Tensor& x, KVCache& cache) {
 Tensor MultiheadAttention::next(const Tensor& x, KVCache& cache) {
   require_defined(layer, {{"x", x}});
   if (!in_weight_) throw Error(fmt::format("{}: step() is for keys and values of embed_dim features", layer));
+  if (bias_k_ || options_.add_zero_attn)
+    throw Error(fmt::format("{}: step() is for attention without add_bias_kv and add_zero_attn", layer));
   const int batch_dim = options_.batch_first ? 0 : 1;
   const Shape room = cache.k.value().shape();
   if (x.rank() != 3 || x.size(2) != embed_dim_ || room[1] != heads_ || room[3] * heads_ != embed_dim_ ||

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "clnet/error.h"
@@ -61,12 +62,16 @@ Tensor BatchNorm::forward(const Tensor& x) {
   if (!training() && mean_) return batch_norm_inference(x, *mean_, *var_, weight, bias, options_.eps);
   const auto result = batch_norm_training(x, weight, bias, options_.eps);
   if (training() && mean_) {
-    const auto blend = [take = options_.momentum](const Tensor& now, const Tensor& batch) {
-      return now * (1 - take) + batch * take;
+    // The count comes first, for those after it to know; all are of one node, and so of one evaluation.
+    const auto batches = std::make_shared<Tensor>();
+    count_->follow(result.mean, [batches](const Tensor& now, const Tensor&) { return *batches = one_more(now); });
+    const auto blend = [momentum = options_.momentum, batches](const Tensor& now, const Tensor& batch) {
+      if (momentum) return now * (1 - *momentum) + batch * *momentum;
+      const Tensor share = 1.0 / cast(*batches, Dtype::f32);
+      return now * (1.0 - share) + batch * share;
     };
     mean_->follow(result.mean, blend);
     var_->follow(result.var, blend);
-    count_->follow(result.mean, [](const Tensor& now, const Tensor&) { return one_more(now); });
   }
   return result.y;
 }
@@ -109,17 +114,17 @@ InstanceNorm::InstanceNorm(int axes, std::int64_t num_features, const InstanceNo
 }
 
 Tensor InstanceNorm::forward(const Tensor& x) {
-  // A sample without a batch.
-  if (x.rank() == axes_ + 1 && x.size(0) == features_) return squeeze(forward(unsqueeze(x, 0)), 0);
+  const bool one = x.rank() == axes_ + 1 && x.size(0) == features_;  // a sample without a batch
+  if (training() && (one || (x.rank() == axes_ + 2 && x.size(1) == features_)) && x.numel() == (one ? 1 : x.size(0)) * features_)
+    throw ShapeError(
+        fmt::format("{}: expected more than 1 value per channel when training, got {}", kind(), to_string(x.spec())));
+  if (one) return squeeze(forward(unsqueeze(x, 0)), 0);
   if (x.rank() != axes_ + 2 || x.size(1) != features_)
     throw ShapeError(fmt::format("{}: expected {{batch, {}, {}}}, got {}", kind(), features_,
                                  axes_ == 1   ? "length"
                                  : axes_ == 2 ? "height, width"
                                               : "depth, height, width",
                                  to_string(x.spec())));
-  if (x.numel() == x.size(0) * features_ && training())
-    throw ShapeError(
-        fmt::format("{}: expected more than 1 value per channel when training, got {}", kind(), to_string(x.spec())));
   const Tensor weight = value_or_none(weight_), bias = value_or_none(bias_);
   if (!mean_ || x.numel() == 0) return instance_norm(x, weight, bias, options_.eps);
   if (!training()) return batch_norm_inference(x, *mean_, *var_, weight, bias, options_.eps);

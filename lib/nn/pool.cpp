@@ -14,8 +14,8 @@ std::string pool_text(const char* name, const Size& kernel_size, const Options& 
                      text(options.stride.value_or(kernel_size)), text(options.padding));
 }
 
-template <class Size, class Options>
-auto pooling(const Size& kernel_size, const Options& options, Tensor (*function)(const Tensor&, Size, const Options&)) {
+template <class Result, class Size, class Options>
+auto pooling(const Size& kernel_size, const Options& options, Result (*function)(const Tensor&, Size, const Options&)) {
   return [=](const Tensor& x) { return function(x, kernel_size, options); };
 }
 
@@ -42,19 +42,22 @@ std::string adaptive_text(const char* name, const Size& output_size) {
   return fmt::format("{}({})", name, text(output_size));
 }
 
-template <class Size>
-auto adaptive(const Size& output_size, Tensor (*function)(const Tensor&, Size)) {
+template <class Result, class Size>
+auto adaptive(const Size& output_size, Result (*function)(const Tensor&, Size)) {
   return [=](const Tensor& x) { return function(x, output_size); };
 }
 
 }  // namespace
 
 MaxPool1d::MaxPool1d(std::int64_t kernel_size, const MaxPool1dOptions& options)
-    : Pool(pool_text("MaxPool1d", kernel_size, options), pooling(kernel_size, options, max_pool1d)) {}
+    : MaxPool(pool_text("MaxPool1d", kernel_size, options), pooling(kernel_size, options, max_pool1d),
+              pooling(kernel_size, options, max_pool1d_with_indices)) {}
 MaxPool2d::MaxPool2d(Pair kernel_size, const MaxPool2dOptions& options)
-    : Pool(pool_text("MaxPool2d", kernel_size, options), pooling(kernel_size, options, max_pool2d)) {}
+    : MaxPool(pool_text("MaxPool2d", kernel_size, options), pooling(kernel_size, options, max_pool2d),
+              pooling(kernel_size, options, max_pool2d_with_indices)) {}
 MaxPool3d::MaxPool3d(Triple kernel_size, const MaxPool3dOptions& options)
-    : Pool(pool_text("MaxPool3d", kernel_size, options), pooling(kernel_size, options, max_pool3d)) {}
+    : MaxPool(pool_text("MaxPool3d", kernel_size, options), pooling(kernel_size, options, max_pool3d),
+              pooling(kernel_size, options, max_pool3d_with_indices)) {}
 
 AvgPool1d::AvgPool1d(std::int64_t kernel_size, const AvgPool1dOptions& options)
     : Pool(pool_text("AvgPool1d", kernel_size, options), pooling(kernel_size, options, avg_pool1d)) {}
@@ -84,10 +87,13 @@ AdaptiveAvgPool2d::AdaptiveAvgPool2d(Pair output_size)
 AdaptiveAvgPool3d::AdaptiveAvgPool3d(Triple output_size)
     : Pool(adaptive_text("AdaptiveAvgPool3d", output_size), adaptive(output_size, adaptive_avg_pool3d)) {}
 AdaptiveMaxPool1d::AdaptiveMaxPool1d(std::int64_t output_size)
-    : Pool(adaptive_text("AdaptiveMaxPool1d", output_size), adaptive(output_size, adaptive_max_pool1d)) {}
+    : MaxPool(adaptive_text("AdaptiveMaxPool1d", output_size), adaptive(output_size, adaptive_max_pool1d),
+              adaptive(output_size, adaptive_max_pool1d_with_indices)) {}
 AdaptiveMaxPool2d::AdaptiveMaxPool2d(Pair output_size)
-    : Pool(adaptive_text("AdaptiveMaxPool2d", output_size), adaptive(output_size, adaptive_max_pool2d)) {}
+    : MaxPool(adaptive_text("AdaptiveMaxPool2d", output_size), adaptive(output_size, adaptive_max_pool2d),
+              adaptive(output_size, adaptive_max_pool2d_with_indices)) {}
 AdaptiveMaxPool3d::AdaptiveMaxPool3d(Triple output_size)
-    : Pool(adaptive_text("AdaptiveMaxPool3d", output_size), adaptive(output_size, adaptive_max_pool3d)) {}
+    : MaxPool(adaptive_text("AdaptiveMaxPool3d", output_size), adaptive(output_size, adaptive_max_pool3d),
+              adaptive(output_size, adaptive_max_pool3d_with_indices)) {}
 
 }  // namespace clnet::nn

@@ -12,8 +12,9 @@ namespace clnet::nn {
 
 namespace {
 
-Tensor activated(const Tensor& x, TransformerActivation activation) {
-  return activation == TransformerActivation::relu ? relu(x) : gelu(x);
+Tensor activated(const Tensor& x, const TransformerLayerOptions& options) {
+  if (options.activation_function) return options.activation_function(x);
+  return options.activation == TransformerActivation::relu ? relu(x) : gelu(x);
 }
 
 MultiheadAttentionOptions attention_options(const TransformerLayerOptions& options) {
@@ -69,7 +70,7 @@ Tensor TransformerEncoderLayer::run(const Tensor& x, const Attention& attention)
   const auto drop = [&](const Tensor& t) { return training() ? dropout(t, options_.dropout) : t; };
   const auto y = residual(x, norm1_, options_.norm_first, [&](const Tensor& t) { return drop(attention(t)); });
   return residual(y, norm2_, options_.norm_first,
-                  [&](const Tensor& t) { return drop(linear2_(drop(activated(linear1_(t), options_.activation)))); });
+                  [&](const Tensor& t) { return drop(linear2_(drop(activated(linear1_(t), options_)))); });
 }
 
 Tensor TransformerEncoderLayer::forward(const Tensor& x, const AttentionMasks& masks) {
@@ -114,7 +115,7 @@ Tensor TransformerDecoderLayer::forward(const Tensor& x, const Tensor& memory, c
   const auto z = residual(y, norm2_, options_.norm_first,
                           [&](const Tensor& t) { return drop(multihead_attn_(t, memory, memory, memory_masks)); });
   return residual(z, norm3_, options_.norm_first,
-                  [&](const Tensor& t) { return drop(linear2_(drop(activated(linear1_(t), options_.activation)))); });
+                  [&](const Tensor& t) { return drop(linear2_(drop(activated(linear1_(t), options_)))); });
 }
 
 std::string TransformerDecoderLayer::kind() const { return fmt::format("TransformerDecoderLayer({})", self_attn_.kind()); }

@@ -38,6 +38,28 @@ Made made(std::string_view name, const NamedOptions& given) {
     o.nesterov = o.nesterov || given.nesterov;
   else
     refuse(given.nesterov, name, "Nesterov's momentum");
+  const auto number = [&](const std::optional<double>& value, std::string_view option, auto member) {
+    if constexpr (requires { member(o); })
+      member(o) = value.value_or(member(o));
+    else
+      refuse(value.has_value(), name, option);
+  };
+  number(given.beta1, "beta1", [](auto& own) -> decltype((own.beta1)) { return own.beta1; });
+  number(given.beta2, "beta2", [](auto& own) -> decltype((own.beta2)) { return own.beta2; });
+  number(given.eps, "eps", [](auto& own) -> decltype((own.eps)) { return own.eps; });
+  number(given.alpha, "alpha", [](auto& own) -> decltype((own.alpha)) { return own.alpha; });
+  number(given.rho, "rho", [](auto& own) -> decltype((own.rho)) { return own.rho; });
+  number(given.dampening, "dampening", [](auto& own) -> decltype((own.dampening)) { return own.dampening; });
+  number(given.lr_decay, "lr_decay", [](auto& own) -> decltype((own.lr_decay)) { return own.lr_decay; });
+  const auto flag = [&](bool value, std::string_view option, auto member) {
+    if constexpr (requires { member(o); })
+      member(o) = member(o) || value;
+    else
+      refuse(value, name, option);
+  };
+  flag(given.amsgrad, "amsgrad", [](auto& own) -> decltype((own.amsgrad)) { return own.amsgrad; });
+  flag(given.centered, "centered", [](auto& own) -> decltype((own.centered)) { return own.centered; });
+  flag(given.maximize, "maximize", [](auto& own) -> decltype((own.maximize)) { return own.maximize; });
   if constexpr (requires { o.match_adam; }) o.match_adam = true;
   return {Kind::rule(o), o.learning_rate};
 }

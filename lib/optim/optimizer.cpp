@@ -158,7 +158,7 @@ struct Optimizer::Impl {
 
   std::vector<Tensor> clipped(std::vector<Tensor> gradients) const {
     if (clipping.value > 0) gradients = clip_by_value(gradients, clipping.value);
-    if (clipping.norm > 0) gradients = clip_by_norm(gradients, clipping.norm);
+    if (clipping.norm > 0) gradients = clip_by_norm(gradients, clipping.norm, clipping.p);
     return gradients;
   }
 
@@ -296,9 +296,8 @@ Optimizer::Optimizer(const Parameters& parameters, std::shared_ptr<const Rule> r
   if (!rule) throw Error("optimizer: made without a rule");
   impl_->name = rule->name();
   require_positive_or_zero(impl_->name, "learning_rate", learning_rate);
-  require(clipping.norm >= 0, impl_->name, "clip_norm", clipping.norm);
-  require(clipping.value >= 0, impl_->name, "clip_value", clipping.value);
-  impl_->clipping = clipping;
+  if (parameters.list().empty()) throw Error(fmt::format("{}: there are no parameters to optimize", impl_->name));
+  set_clipping(clipping);
   impl_->add(parameters, std::move(rule), learning_rate);
 }
 
@@ -309,9 +308,23 @@ void Optimizer::add_group(const Parameters& parameters, std::shared_ptr<const Ru
   impl_->add(parameters, std::move(rule), learning_rate);
 }
 
+void Optimizer::set_clipping(const Clipping& clipping) {
+  require_made("set_clipping");
+  require(clipping.norm >= 0, impl_->name, "clip_norm", clipping.norm);
+  require(clipping.value >= 0, impl_->name, "clip_value", clipping.value);
+  require(clipping.p > 0, impl_->name, "clipping's p", clipping.p);
+  impl_->clipping = clipping;
+}
+
+const Clipping& Optimizer::clipping() const {
+  require_made("clipping");
+  return impl_->clipping;
+}
+
 void Optimizer::require_same_clipping(const Clipping& clipping) const {
   require_made("add_group");
-  if (clipping != Clipping{} && clipping != impl_->clipping)
+  const auto& own = impl_->clipping;
+  if (clipping != Clipping{} && (clipping.norm != own.norm || clipping.value != own.value))
     throw Error(fmt::format("{}: a group cannot clip by norm {} and value {}: clipping is of all groups together", impl_->name,
                             clipping.norm, clipping.value));
 }

@@ -93,8 +93,10 @@ bool add_pool(Generator& g, bool maximum) {
 
 bool add_adaptive(Generator& g, bool maximum) {
   const auto x = g.image(1);
-  const auto height = g.sizes().integer(1, 4), width = g.sizes().integer(1, 4);
-  if (g.shape_of(x).numel() == 0 || !g.fits(g.shape_of(x)[0] * g.shape_of(x)[1] * height * width)) return false;
+  // -1: as it is.
+  const auto extent = [&](std::int64_t drawn) { return drawn == 0 ? -1 : drawn; };
+  const auto height = extent(g.sizes().integer(0, 4)), width = extent(g.sizes().integer(0, 4));
+  if (g.shape_of(x).numel() == 0 || !g.fits(g.shape_of(x).numel() * 16)) return false;
   const auto name = maximum ? "adaptive_max_pool2d" : "adaptive_avg_pool2d";
   g.add(
       name, fmt::format("{}($0, {{{}, {}}})", name, height, width), {x},

@@ -64,7 +64,8 @@ bool add_interpolate(Generator& g) {
 }
 
 bool add_cumsum(Generator& g) {
-  const auto x = g.floating(8, 1);
+  const auto x = g.choose().chance(0.2) ? g.leaf(g.shape(2), g.choose().of({Dtype::i32, Dtype::u8}), {0, 9}, Fill::integers)
+                                        : g.floating(8, 1);
   const int dim = some_dim(g, x);
   const double most = g.range(x).size() * static_cast<double>(std::max<std::int64_t>(1, g.shape_of(x)[dim]));
   g.add("cumsum", fmt::format("cumsum($0, {})", dim), {x}, [dim](const Tensors& in) { return cumsum(in[0], dim); },
@@ -118,6 +119,25 @@ bool add_scatter(Generator& g, bool add) {
   return true;
 }
 
+bool add_scatter_reduce(Generator& g) {
+  const auto x = g.tame(g.floating(2, 1), 2);
+  const int dim = some_dim(g, x);
+  const auto& shape = g.shape_of(x);
+  const auto picks = shape.with(dim, g.sizes().integer(1, 4));
+  if (shape.numel() == 0 || !g.fits(picks.numel())) return false;
+  const auto at = indices(g, shape[dim], picks);
+  const auto source = g.leaf(picks, g.dtype_of(x), {-2, 2});
+  using enum ScatterReduction;
+  const auto reduction = g.choose().of({sum, prod, mean, amax, amin});
+  constexpr std::string_view names[] = {"sum", "prod", "mean", "amax", "amin"};
+  const bool own = g.choose().chance(0.5);
+  g.add("scatter_reduce",
+        fmt::format("scatter_reduce($0, {}, $1, $2, ScatterReduction::{}, {})", dim, names[static_cast<std::size_t>(reduction)],
+                    own),
+        {x, at, source}, [=](const Tensors& in) { return scatter_reduce(in[0], dim, in[1], in[2], reduction, own); }, {-40, 40});
+  return true;
+}
+
 bool add_index_add(Generator& g) {
   const auto x = g.floating(8, 1);
   const int dim = some_dim(g, x);
@@ -127,8 +147,9 @@ bool add_index_add(Generator& g) {
   const auto at = indices(g, shape[dim], {picks});
   const auto source = g.of_shape(shape.with(dim, picks), g.dtype_of(x));
   const double most = g.range(x).size() + 7 * g.range(source).size();
-  g.add("index_add", fmt::format("index_add($0, {}, $1, $2)", dim), {x, at, source},
-        [=](const Tensors& in) { return index_add(in[0], dim, in[1], in[2]); }, {-most, most});
+  const double alpha = g.choose().of({1.0, 1.0, -0.5});
+  g.add("index_add", fmt::format("index_add($0, {}, $1, $2, {})", dim, alpha), {x, at, source},
+        [=](const Tensors& in) { return index_add(in[0], dim, in[1], in[2], alpha); }, {-most, most});
   return true;
 }
 
@@ -289,6 +310,21 @@ bool add_soft_margin(Generator& g, bool labels) {
   return true;
 }
 
+bool add_multi_margin(Generator& g, bool labels) {
+  const auto dtype = g.float_dtype();
+  const auto rows = g.sizes().integer(1, 5), classes = g.sizes().integer(1, 6);
+  const auto x = g.of_shape({rows, classes}, dtype);
+  const auto last = static_cast<double>(classes - 1);
+  const auto targets = g.leaf(labels ? Shape{rows, classes} : Shape{rows}, g.choose().of({Dtype::i32, Dtype::i64}),
+                              {labels ? -1.0 : 0.0, last}, Fill::integers);
+  const double most = (1 + 2 * g.range(x).size()) * static_cast<double>(classes * rows);
+  const auto name = labels ? "multilabel_margin_loss" : "multi_margin_loss";
+  g.add(name, fmt::format("{}($0, $1)", name), {x, targets},
+        [=](const Tensors& in) { return labels ? multilabel_margin_loss(in[0], in[1]) : multi_margin_loss(in[0], in[1]); },
+        {0, most});
+  return true;
+}
+
 }  // namespace
 
 std::vector<Entry> index_entries() {
@@ -301,6 +337,7 @@ std::vector<Entry> index_entries() {
       {"topk", 0.7, add_topk},
       {"scatter", 0.7, [](Generator& g) { return add_scatter(g, false); }},
       {"scatter_add", 0.7, [](Generator& g) { return add_scatter(g, true); }},
+      {"scatter_reduce", 0.5, add_scatter_reduce},
       {"index_add", 0.7, add_index_add},
       {"repeat", 0.4, [](Generator& g) { return add_repeat(g, false); }},
       {"repeat_interleave", 0.5, [](Generator& g) { return add_repeat(g, true); }},
@@ -322,6 +359,8 @@ std::vector<Entry> index_entries() {
       {"gumbel_softmax", 0.5, add_gumbel_softmax},
       {"softmin", 0.5, add_softmin},
       {"ctc_loss", 0.3, add_ctc_loss},
+      {"multi_margin_loss", 0.4, [](Generator& g) { return add_multi_margin(g, false); }},
+      {"multilabel_margin_loss", 0.4, [](Generator& g) { return add_multi_margin(g, true); }},
       {"soft_margin_loss", 0.5, [](Generator& g) { return add_soft_margin(g, false); }},
       {"multilabel_soft_margin_loss", 0.5, [](Generator& g) { return add_soft_margin(g, true); }}};
 }

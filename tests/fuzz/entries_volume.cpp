@@ -222,7 +222,7 @@ bool add_max_unpool(Generator& g, int axes) {
 
 bool add_adaptive(Generator& g, int axes, bool maximum, bool indices) {
   const auto x = grid(g, axes, 1);
-  const auto size = g.sizes().integer(1, 3);
+  const auto drawn = g.sizes().integer(0, 3), size = drawn == 0 ? -1 : drawn;  // -1: as it is
   if (g.shape_of(x).numel() == 0 || !g.fits(g.shape_of(x)[0] * g.shape_of(x)[1] * 27)) return false;
   const auto name = fmt::format("adaptive_{}_pool{}d{}", maximum ? "max" : "avg", axes, indices ? "_with_indices" : "");
   const auto call = fmt::format("{}($0, {})", name, size);

@@ -43,7 +43,8 @@ std::vector<Array> interpret(const Built& built, const Arithmetic& arithmetic) {
   for (const auto& tensor : built.wanted) values.push_back(interpreter(tensor));
   const auto computed = computed_nodes(built);
   for (const auto& [slot, value, times] : built.followed) {
-    const bool done = computed.count(value.node().get()) != 0;
+    // A leaf, as an operation that changes nothing gives, is there already.
+    const bool done = !value.node()->op || computed.count(value.node().get()) != 0;
     const auto& x = interpreter(value);
     auto& now = values.emplace_back(value.shape(), std::vector<double>(x.values.size(), 1.0));
     for (int i = 0; done && i < times; ++i)

@@ -47,6 +47,11 @@ Arrays last_picks(const Call& call) {
   return {y};
 }
 
+Arrays scatter_reduce(const Call& call) {
+  return {reference::scatter_reduce(call.in[0], dim_of(call), call.in[1], call.in[2],
+                                    static_cast<reference::Fold>(call.integer("reduction")), call.flag("own"))};
+}
+
 std::uint64_t whole(const Array& scalar) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(scalar[0])); }
 
 Arrays randint(const Call& call) {
@@ -110,10 +115,9 @@ Arrays ctc_gradient(const Call& call) {
 }  // namespace
 
 Rules index_rules() {
-  return {{"cumsum", {cumsum, false, 2}},       {"argsort", {argsort, true}},
-          {"last_picks", {last_picks, true}},   {"randint", {randint, true}},
-          {"place_among", {place_among, true}}, {"resample", {resample}},
-          {"ctc_loss", {ctc_loss, false, 4}},   {"ctc_gradient", {ctc_gradient, false, 4}}};
+  return {{"cumsum", {cumsum, false, 2}},     {"argsort", {argsort, true}},       {"scatter_reduce", {scatter_reduce, false, 4}},
+          {"last_picks", {last_picks, true}}, {"randint", {randint, true}},       {"place_among", {place_among, true}},
+          {"resample", {resample}},           {"ctc_loss", {ctc_loss, false, 4}}, {"ctc_gradient", {ctc_gradient, false, 4}}};
 }
 
 }  // namespace clnet::fuzz

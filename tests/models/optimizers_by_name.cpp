@@ -57,6 +57,25 @@ TEST_CASE("optimizers by name: the options are those of the class") {
   CHECK(a.parameter("0.weight").value().to_vector<float>() == b.parameter("0.weight").value().to_vector<float>());
   CHECK(c.parameter("0.weight").value().to_vector<float>() == d.parameter("0.weight").value().to_vector<float>());
 
+  // Numbers and flags that only some have.
+  const auto same = [](const std::string& name, const optim::NamedOptions& options,
+                       const std::shared_ptr<const optim::Rule>& rule) {
+    INFO(name);
+    auto one = small_model(), other = small_model();
+    auto named = optim::make(name, one, options);
+    optim::Optimizer own(other, rule, *options.learning_rate);
+    for (int step = 0; step < 3; ++step) {
+      named.step(loss_of(one));
+      own.step(loss_of(other));
+    }
+    CHECK(one.parameter("0.weight").value().to_vector<float>() == other.parameter("0.weight").value().to_vector<float>());
+  };
+  same("adam", {.learning_rate = 0.1, .beta1 = 0.5, .beta2 = 0.7, .eps = 1e-2, .amsgrad = true},
+       optim::Adam::rule({.beta1 = 0.5, .beta2 = 0.7, .eps = 1e-2, .amsgrad = true}));
+  same("rmsprop", {.learning_rate = 0.1, .alpha = 0.5, .centered = true}, optim::RMSprop::rule({.alpha = 0.5, .centered = true}));
+  same("adadelta", {.learning_rate = 0.1, .rho = 0.5, .maximize = true}, optim::Adadelta::rule({.rho = 0.5, .maximize = true}));
+  same("sgd", {.learning_rate = 0.1, .momentum = 0.9, .dampening = 0.5}, optim::SGD::rule({.momentum = 0.9, .dampening = 0.5}));
+  same("adagrad", {.learning_rate = 0.1, .lr_decay = 0.5}, optim::Adagrad::rule({.lr_decay = 0.5}));
   // Matrices and the rest.
   CHECK(optim::make("muon", a).groups() == 2);
   CHECK(optim::make("muon", nn::LayerNorm{{4}}).groups() == 1);
@@ -69,5 +88,8 @@ TEST_CASE("optimizers by name: what there is not") {
   CHECK_THROWS_WITH(optim::rule("rmsprop", {.nesterov = true}), Contains("Nesterov"));
   CHECK_THROWS_WITH(optim::rule("rprop", {.weight_decay = 0.1}), Contains("no weight decay"));
   CHECK_THROWS_WITH(optim::rule("sgd", {.nesterov = true}), Contains("nesterov"));
+  CHECK_THROWS_WITH(optim::rule("sgd", {.beta1 = 0.9}), "optimizer sgd has no beta1");
+  CHECK_THROWS_WITH(optim::rule("adamax", {.amsgrad = true}), "optimizer adamax has no amsgrad");
+  CHECK_THROWS_WITH(optim::rule("muon", {.maximize = true}), "optimizer muon has no maximize");
   CHECK_THROWS_WITH(optim::rule("adam", {.learning_rate = NAN}), Contains("learning_rate"));
 }

@@ -87,6 +87,7 @@ std::vector<Call> calls() {
       {"gather", [=](const Tensor& x, int dim) { gather(x, dim, indices); }},
       {"scatter", [=](const Tensor& x, int dim) { scatter(x, dim, indices, x); }},
       {"scatter_add", [=](const Tensor& x, int dim) { scatter_add(x, dim, indices, x); }},
+      {"scatter_reduce", [=](const Tensor& x, int dim) { scatter_reduce(x, dim, indices, x, ScatterReduction::prod); }},
       {"index_add", [=](const Tensor& x, int dim) { index_add(x, dim, list, x); }},
       {"topk", [](const Tensor& x, int dim) { topk(x, 1, dim); }},
       {"gumbel_softmax", [](const Tensor& x, int dim) { gumbel_softmax(x, 1, true, dim); }},

@@ -59,7 +59,7 @@ std::vector<Entry> chosen() {
          return reference::interpolate(in[0], {.mode = Interpolation::bilinear}, {9, 6}, {5.0 / 9, 4.0 / 6});
        },
        8},
-      {"cumsum", f, Gives::same, one, [](const Tensors& in) { return cumsum(in[0], 1); },
+      {"cumsum", Takes::all, Gives::sums, one, [](const Tensors& in) { return cumsum(in[0], 1); },
        [](const Arrays& in) { return reference::cumsum(in[0], 1); }, 10},
       {"sort", Takes::all, Gives::same, one, [](const Tensors& in) { return sort(in[0], 1, true).values; },
        [=](const Arrays& in) { return reference::ordered(in[0], 1, sorted(in), 8); }},
@@ -68,10 +68,13 @@ std::vector<Entry> chosen() {
        [=](const Arrays& in) { return reference::ordered(in[0], 1, sorted(in), 3); }},
       {"scatter", Takes::all, Gives::same, moved, [](const Tensors& in) { return scatter(in[0], 0, in[1], in[2]); },
        [](const Arrays& in) { return reference::scatter(in[0], 0, in[1], in[2], false); }},
-      {"scatter_add", f, Gives::same, moved, [](const Tensors& in) { return scatter_add(in[0], 0, in[1], in[2]); },
+      {"scatter_add", Takes::numbers, Gives::same, moved, [](const Tensors& in) { return scatter_add(in[0], 0, in[1], in[2]); },
        [](const Arrays& in) { return reference::scatter(in[0], 0, in[1], in[2], true); }, 5},
+      {"scatter_reduce", Takes::numbers, Gives::same, moved,
+       [](const Tensors& in) { return scatter_reduce(in[0], 0, in[1], in[2], ScatterReduction::amin); },
+       [](const Arrays& in) { return reference::scatter_reduce(in[0], 0, in[1], in[2], reference::Fold::amin, true); }},
       {"index_add",
-       f,
+       Takes::numbers,
        Gives::same,
        {{{6, 4}, 0.5, 2}, {{4}, 0, 5, Dtype::i32}, {{4, 4}, 0.5, 2}},
        [](const Tensors& in) { return index_add(in[0], 0, in[1], in[2]); },
@@ -244,6 +247,37 @@ std::vector<Entry> losses() {
        [](const Arrays& in) {
          return reference::elementwise_loss(in[0], in[1], Reduction::mean,
                                             [](auto, double x, double) { return std::log1p(std::exp(-x)); });
+       },
+       60},
+      {"multi_margin_loss",
+       f,
+       Gives::same,
+       {{{6, 5}, -2, 2}, {{6}, 0, 4, Dtype::i32}},
+       [](const Tensors& in) { return multi_margin_loss(in[0], in[1]); },
+       [](const Arrays& in) {
+         double total = 0;
+         for (std::int64_t i = 0; i < 30; ++i) {
+           const auto own = static_cast<std::int64_t>(in[1][i / 5]);
+           if (i % 5 != own) total += std::fmax(0, 1 - in[0][i / 5 * 5 + own] + in[0][i]) / 30;
+         }
+         return Array({}, {total});
+       },
+       60},
+      {"multilabel_margin_loss",
+       f,
+       Gives::same,
+       {{{6, 5}, -2, 2}, {{6, 5}, 0, 4, Dtype::i32}},
+       [](const Tensors& in) { return multilabel_margin_loss(in[0], in[1]); },
+       [](const Arrays& in) {
+         double total = 0;
+         for (std::int64_t i = 0; i < 30; ++i)
+           for (std::int64_t j = 0; j < 5; ++j) {
+             bool is = false;
+             for (std::int64_t k = 0; k < 5; ++k) is = is || in[1][i / 5 * 5 + k] == static_cast<double>(i % 5);
+             const auto own = static_cast<std::int64_t>(in[1][i / 5 * 5 + j]);
+             if (!is) total += std::fmax(0, 1 - in[0][i / 5 * 5 + own] + in[0][i]) / 30;
+           }
+         return Array({}, {total});
        },
        60},
       {"multilabel_soft_margin_loss",

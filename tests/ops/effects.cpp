@@ -128,6 +128,50 @@ TEST_CASE("running statistics change when the result is computed, and only once"
   }
 }
 
+TEST_CASE("without a momentum running statistics are the means over the batches") {
+  const std::vector<Tensor> batches{images(3, 1), images(5, -2), images(2, 4)};
+  // Each batch's own, which a momentum of 1 keeps.
+  std::vector<double> mean(2), var(2);
+  for (const auto& batch : batches) {
+    nn::BatchNorm2d last(2, {.momentum = 1});
+    last(batch).eval();
+    for (std::size_t c = 0; c < 2; ++c) {
+      mean[c] += buffer(last, "running_mean")[c] / 3;
+      var[c] += buffer(last, "running_var")[c] / 3;
+    }
+  }
+  nn::BatchNorm2d norm(2, {.momentum = std::nullopt});
+  SECTION("one after the other, what was there before does not count") {
+    auto state = norm.state();
+    for (auto& [name, tensor] : state)
+      if (name == "running_var") tensor = Tensor::from({1e6F, -1e6F});
+    norm.load_state(state);
+    for (const auto& batch : batches) norm(batch).eval();
+  }
+  SECTION("in one evaluation, whose results come in another order") {
+    const Tensor a = norm(batches[0]), b = norm(batches[1]), c = norm(batches[2]);
+    eval({c, a, b});
+  }
+  SECTION("within compile()") {
+    const auto compiled = compile([&](const Tensor& x) { return norm(x); });
+    for (const auto& batch : batches) (void)compiled(batch).to_vector<float>();
+    // Of a shape that was there already.
+    nn::BatchNorm2d other(2, {.momentum = std::nullopt});
+    const auto again = compile([&](const Tensor& x) { return other(x); });
+    for (float offset : {1.0F, 2.0F, 6.0F}) (void)again(images(3, offset)).to_vector<float>();
+    nn::BatchNorm2d one(2, {.momentum = 1});
+    one(images(3, 3)).eval();
+    for (std::size_t c = 0; c < 2; ++c)
+      CHECK(buffer(other, "running_mean")[c] == Approx(buffer(one, "running_mean")[c]).epsilon(1e-5));
+    CHECK(batches_seen(other) == 3);
+  }
+  CHECK(batches_seen(norm) == 3);
+  for (std::size_t c = 0; c < 2; ++c) {
+    CHECK(buffer(norm, "running_mean")[c] == Approx(mean[c]).epsilon(1e-5));
+    CHECK(buffer(norm, "running_var")[c] == Approx(var[c]).epsilon(1e-5));
+  }
+}
+
 TEST_CASE("forward passes without a step hold no batch") {
   Net net;
   const auto forward = [&](bool evaluate) {

@@ -98,6 +98,7 @@ TEST_CASE("What is wrong with a kernel is said where it is used") {
   CHECK_THROWS_AS(scaled.scalar("width", -1), Error);
   CHECK_THROWS_AS(square().range({1, 2, 3, 4})(x), Error);
   CHECK_THROWS_AS(square().range({4}, {2, 2})(x), Error);
+  CHECK_THROWS_WITH(square().range({0})(x), Contains("0"));
 
   const auto plain = Kernel("square", square_source)(x);
   CHECK_THROWS_AS(gradients(sum(plain), {x}), Unsupported);

@@ -300,6 +300,8 @@ TEST_CASE("small layers") {
   CHECK(values(nn::gradients(sum(words(ids)), words.parameters())[0]) == Floats{1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
   CHECK_THROWS_WITH((nn::Embedding{4, 3, {.padding_idx = 4}}), "Embedding: padding_idx 4 is none of 4 rows");
   CHECK(nn::Sequential{words, nn::Linear{3, 2}}.summary({2, 5}, Dtype::i64).find("[2, 5, 2]") != std::string::npos);
+  CHECK_THROWS_WITH(nn::InstanceNorm1d{3}(zeros({3, 1})),
+                    "InstanceNorm1d(3): expected more than 1 value per channel when training, got f32[3, 1]");
   CHECK_THROWS_WITH(nn::InstanceNorm2d{3}(zeros({4, 4})), "InstanceNorm2d(3): expected {batch, 3, height, width}, got f32[4, 4]");
 }
 

@@ -197,6 +197,11 @@ TEST_CASE("parameters that a loss does not reach stay untouched") {
   }
 }
 
+TEST_CASE("an optimizer of no parameters is refused") {
+  CHECK_THROWS_WITH(optim::Adam(nn::NamedParameters{}), "Adam: there are no parameters to optimize");
+  CHECK_THROWS_WITH(optim::make("muon", nn::NamedParameters{}), "AdamW: there are no parameters to optimize");
+}
+
 TEST_CASE("an optimizer that was never made says so whatever is asked of it") {
   optim::Optimizer none;
   CHECK_FALSE(none);

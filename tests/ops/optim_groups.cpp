@@ -296,6 +296,16 @@ TEST_CASE("gradients are clipped by value, and then by norm") {
   both.apply({Tensor::from({3.0F, 0.0F}), Tensor::from({-7.0F, 0.5F, 0.5F})});
   require_near(other.values()[0], {0.75, -2});
   require_near(other.values()[1], {3.25, 0.25, 3.75});
+  // By another norm, from now on.
+  const auto w = nn::Parameter(Tensor::from({0.0F, 0.0F}));
+  optim::SGD largest(nn::NamedParameters{{"w", w}}, {.learning_rate = 1});
+  largest.set_clipping({.norm = 1, .p = HUGE_VAL});
+  CHECK(largest.clipping().norm == 1);
+  largest.apply({Tensor::from({2.0F, -4.0F})});
+  CHECK(w.value().to_vector<float>()[0] == Approx(-0.5));
+  CHECK(w.value().to_vector<float>()[1] == Approx(1));
+  CHECK_THROWS_WITH(largest.set_clipping({.norm = -1}), "SGD: clip_norm cannot be -1");
+  CHECK_THROWS_WITH(largest.set_clipping({.norm = 1, .p = 0}), "SGD: clipping's p cannot be 0");
   const auto clipped = optim::clip_by_value({Tensor::from({3.0F, -0.25F}), cast(Tensor::from({-7.0F}), Dtype::f16)}, 2);
   CHECK(clipped[0].to_vector<float>() == Floats{2, -0.25F});
   CHECK(clipped[1].to_vector<float>() == Floats{-2});

@@ -1,4 +1,7 @@
 // Elements chosen by indices, and their order.
+#include <map>
+#include <string>
+
 #include "tests/torch/cases.h"
 
 namespace clnet::torch {
@@ -24,8 +27,20 @@ Tensor scatter_case(const Given& in) {
   auto source = in[from];
   if (!source.defined()) source = full(idx.shape(), in.number("value", 0));
   if (mode == "add" || mode == "sum") return scatter_add(in[input], in.dim(0), idx, source);
+  if (mode == "multiply") return scatter_reduce(in[input], in.dim(0), idx, source, ScatterReduction::prod);
   if (!mode.empty()) throw Failed("unknown reduction " + mode);
   return scatter(in[input], in.dim(0), idx, source);
+}
+
+Tensor scatter_reduce_case(const Given& in) {
+  const std::map<std::string, ScatterReduction> known{{"sum", ScatterReduction::sum},
+                                                      {"prod", ScatterReduction::prod},
+                                                      {"mean", ScatterReduction::mean},
+                                                      {"amax", ScatterReduction::amax},
+                                                      {"amin", ScatterReduction::amin}};
+  const auto mode = known.find(in.text("reduce", ""));
+  if (mode == known.end()) throw Failed("unknown reduction " + in.text("reduce", ""));
+  return scatter_reduce(in[input], in.dim(0), in[indices], in[from], mode->second, in.flag("include_self", true));
 }
 
 }  // namespace
@@ -35,9 +50,9 @@ void add_indexed(Operations& operations) {
       operations["take_along_dim"] = [](const Given& in) { return y(gather(in[input], in.dim(0), in[indices])); };
   operations["scatter"] = [](const Given& in) { return y(scatter_case(in)); };
   operations["scatter_add"] = [](const Given& in) { return y(scatter_add(in[input], in.dim(0), in[indices], in[from])); };
+  operations["scatter_reduce"] = [](const Given& in) { return y(scatter_reduce_case(in)); };
   operations["index_add"] = [](const Given& in) {
-    const double alpha = in.number("alpha", 1);
-    return y(index_add(in[input], in.dim(0), in[indices], alpha == 1 ? in[from] : in[from] * alpha));
+    return y(index_add(in[input], in.dim(0), in[indices], in[from], in.number("alpha", 1)));
   };
   operations["index_select"] = [](const Given& in) { return y(index_select(in[input], in.dim(0), in[indices])); };
   operations["masked_fill"] = [](const Given& in) {

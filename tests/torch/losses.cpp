@@ -71,6 +71,16 @@ void add_losses(Operations& operations) {
   operations["multilabel_soft_margin_loss"] = [](const Given& in) {
     return y(multilabel_soft_margin_loss(in[input], in[target], in.reduction(), in["weight"]));
   };
+  operations["multi_margin_loss"] = [](const Given& in) {
+    return y(multi_margin_loss(in[input], in[target],
+                               {.p = static_cast<int>(in.integer("p", 1)),
+                                .margin = in.number("margin", 1),
+                                .weight = in["weight"],
+                                .reduction = in.reduction()}));
+  };
+  operations["multilabel_margin_loss"] = [](const Given& in) {
+    return y(multilabel_margin_loss(in[input], in[target], in.reduction()));
+  };
   operations["bce"] = operations["binary_cross_entropy"] = [](const Given& in) {
     return y(bce(in[input], in[target], in.reduction(), in["weight"]));
   };

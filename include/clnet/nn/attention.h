@@ -17,6 +17,8 @@ struct MultiheadAttentionOptions {
   bool bias = true;
   std::int64_t kdim = 0, vdim = 0;  ///< features of keys and values; 0: embed_dim
   bool batch_first = false;         ///< {batch, length, features} instead of {length, batch, features}
+  bool add_bias_kv = false;         ///< a key and a value more, parameters bias_k and bias_v, which every query may look at
+  bool add_zero_attn = false;       ///< and one of zeros
 };
 /// What may not be looked at, as in PyTorch's layers: where a bool mask is true (in scaled_dot_product_attention() it is the
 /// other way round). Floating masks are added to the scores.
@@ -35,8 +37,9 @@ struct KVCache {
   std::int64_t capacity() const { return k.value().size(2); }
 };
 /// Parameters in_proj_weight {3 embed_dim, embed_dim} (q_proj_weight, k_proj_weight and v_proj_weight where kdim or vdim differ),
-/// in_proj_bias {3 embed_dim}, out_proj.weight and out_proj.bias. Inputs are {length, batch, features} (see batch_first) or
-/// {length, features}. A query that may look at nothing gets the bias of out_proj alone; in PyTorch, NaN.
+/// in_proj_bias {3 embed_dim}, bias_k and bias_v {1, 1, embed_dim} (see add_bias_kv), out_proj.weight and out_proj.bias. Inputs
+/// are {length, batch, features} (see batch_first) or {length, features}. A query that may look at nothing gets the bias of
+/// out_proj alone; in PyTorch, NaN.
 class CLNET_API MultiheadAttention : public Module {
  public:
   MultiheadAttention(std::int64_t embed_dim, std::int64_t num_heads, const MultiheadAttentionOptions& options = {});
@@ -44,7 +47,7 @@ class CLNET_API MultiheadAttention : public Module {
   Tensor forward(const Tensor& x) override { return forward(x, x, x); }
   Tensor forward(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks = {});
   /// The weights, too, before any is dropped: {batch, queries, keys}, the mean over heads, or {batch, heads, queries, keys}. It
-  /// keeps all of them in memory.
+  /// keeps all of them in memory. The keys of add_bias_kv and add_zero_attn are the last.
   MultiheadAttentionResult forward_with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
                                                 const AttentionMasks& masks = {}, bool average = true);
   using Module::operator();
@@ -55,9 +58,9 @@ class CLNET_API MultiheadAttention : public Module {
   KVCache cache(std::int64_t batch, std::int64_t capacity, Dtype dtype = Dtype::f32) const;
   /// Causal attention of x, the positions that follow those in the cache, to these and to itself: what forward() with is_causal
   /// gives at these positions for all of the sequence. They join the cache when the result is computed. One plan serves all
-  /// positions. For inference: nothing is dropped, in training mode either. Throws Error when the cache is full. The cache's
-  /// length is the new one when the call returns: where evaluating the result fails, evaluate it again, or set the length back
-  /// and make the step again. A call that throws leaves the length as it was.
+  /// positions. Not with add_bias_kv or add_zero_attn. For inference: nothing is dropped, in training mode either. Throws Error
+  /// when the cache is full. The cache's length is the new one when the call returns: where evaluating the result fails, evaluate
+  /// it again, or set the length back and make the step again. A call that throws leaves the length as it was.
   Tensor step(const Tensor& x, KVCache& cache);
   std::string kind() const override;
 
@@ -68,11 +71,12 @@ class CLNET_API MultiheadAttention : public Module {
   Tensor next(const Tensor& x, KVCache& cache);
   Tensor heads_of(const Tensor& x, std::int64_t count) const;
   Tensor merged(const Tensor& y) const;
+  Tensor with_more_keys(const Tensor& x, const std::optional<Parameter>& bias) const;
   Tensor mask(const AttentionMasks& masks, const Shape& scores) const;
 
   std::int64_t embed_dim_, heads_;
   MultiheadAttentionOptions options_;
-  std::optional<Parameter> in_weight_, q_weight_, k_weight_, v_weight_, in_bias_;
+  std::optional<Parameter> in_weight_, q_weight_, k_weight_, v_weight_, in_bias_, bias_k_, bias_v_;
   Linear out_;
 };
 

@@ -12,7 +12,10 @@
 namespace clnet::nn {
 
 struct BatchNormOptions {
-  double eps = 1e-5, momentum = 0.1;
+  double eps = 1e-5;
+  /// The share of a batch in the new running statistics; std::nullopt: they are the means over all batches so far (PyTorch's
+  /// None).
+  std::optional<double> momentum = 0.1;
   bool affine = true, track_running_stats = true;
 };
 /// Parameters weight and bias {C}; buffers running_mean, running_var {C} and num_batches_tracked. In training the buffers change

@@ -28,15 +28,32 @@ class CLNET_API Pool : public Module {
   Function function_;
 };
 
-class CLNET_API MaxPool1d : public Pool {
+/// What the layers of max pooling have in common.
+class CLNET_API MaxPool : public Pool {
+ public:
+  /// Where the largest elements lie, too, for the layers of unpooling (PyTorch's return_indices).
+  MaxPoolResult with_indices(const Tensor& x) {
+    return called(*this, [&](auto& self) { return self.indexed_(x); });
+  }
+
+ protected:
+  using Indexed = std::function<MaxPoolResult(const Tensor&)>;
+  MaxPool(std::string kind, Function function, Indexed indexed)
+      : Pool(std::move(kind), std::move(function)), indexed_(std::move(indexed)) {}
+
+ private:
+  Indexed indexed_;
+};
+
+class CLNET_API MaxPool1d : public MaxPool {
  public:
   explicit MaxPool1d(std::int64_t kernel_size, const MaxPool1dOptions& options = {});
 };
-class CLNET_API MaxPool2d : public Pool {
+class CLNET_API MaxPool2d : public MaxPool {
  public:
   explicit MaxPool2d(Pair kernel_size, const MaxPool2dOptions& options = {});
 };
-class CLNET_API MaxPool3d : public Pool {
+class CLNET_API MaxPool3d : public MaxPool {
  public:
   explicit MaxPool3d(Triple kernel_size, const MaxPool3dOptions& options = {});
 };
@@ -54,7 +71,8 @@ class CLNET_API AvgPool3d : public Pool {
   explicit AvgPool3d(Triple kernel_size, const AvgPool3dOptions& options = {});
 };
 
-/// What the layers of unpooling have in common: they are called with what max_pool2d_with_indices() and its like give.
+/// What the layers of unpooling have in common: they are called with what MaxPool::with_indices() or max_pool2d_with_indices()
+/// and its like give.
 class CLNET_API Unpool : public Module {
  public:
   Tensor operator()(const Tensor& x, const Tensor& indices) {
@@ -98,6 +116,8 @@ class CLNET_API LPPool3d : public Pool {
   LPPool3d(double power, Triple kernel_size, std::optional<Triple> stride = std::nullopt, bool ceil_mode = false);
 };
 
+// An output size of -1 keeps the extent of its axis.
+
 class CLNET_API AdaptiveAvgPool1d : public Pool {
  public:
   explicit AdaptiveAvgPool1d(std::int64_t output_size);
@@ -110,15 +130,15 @@ class CLNET_API AdaptiveAvgPool3d : public Pool {
  public:
   explicit AdaptiveAvgPool3d(Triple output_size);
 };
-class CLNET_API AdaptiveMaxPool1d : public Pool {
+class CLNET_API AdaptiveMaxPool1d : public MaxPool {
  public:
   explicit AdaptiveMaxPool1d(std::int64_t output_size);
 };
-class CLNET_API AdaptiveMaxPool2d : public Pool {
+class CLNET_API AdaptiveMaxPool2d : public MaxPool {
  public:
   explicit AdaptiveMaxPool2d(Pair output_size);
 };
-class CLNET_API AdaptiveMaxPool3d : public Pool {
+class CLNET_API AdaptiveMaxPool3d : public MaxPool {
  public:
   explicit AdaptiveMaxPool3d(Triple output_size);
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,8 @@ struct TransformerLayerOptions {
   std::int64_t dim_feedforward = 2048;
   double dropout = 0.1;
   TransformerActivation activation = TransformerActivation::relu;
+  /// Any other activation; `activation` does not matter then.
+  std::function<Tensor(const Tensor&)> activation_function = nullptr;
   double layer_norm_eps = 1e-5;
   bool batch_first = false;  ///< {batch, length, d_model} instead of {length, batch, d_model}
   bool norm_first = false;   ///< normalise what enters attention and perceptron, instead of the sums behind them

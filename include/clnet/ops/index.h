@@ -25,11 +25,18 @@ CLNET_API Tensor one_hot(const Tensor& indices, std::int64_t classes, Dtype dtyp
 /// x with out[indices[i][j]][j] = source[i][j] for dim 0, and so on. `source` and `indices` have one shape, which is no larger
 /// than x's outside `dim`. Of several that go to one place the last counts, also for the gradient.
 CLNET_API Tensor scatter(const Tensor& x, int dim, const Tensor& indices, const Tensor& source);
-/// The same with all of them added to x. Floating dtypes.
+/// The same with one number in place of the source's elements.
+CLNET_API Tensor scatter(const Tensor& x, int dim, const Tensor& indices, double value);
+/// The same with all of them added to x. Floating dtypes, and integers, whose sums wrap.
 CLNET_API Tensor scatter_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source);
-/// x with source[..., j, ...] added at place indices[j] of `dim`; `source` is of x's shape but for its extent there, which is
-/// that of the indices {n}. Floating dtypes.
-CLNET_API Tensor index_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source);
+enum class ScatterReduction : std::uint8_t { sum, prod, mean, amax, amin };
+/// x with all source elements that go to one place, and x's own if `include_self`, made to one there; places that none goes to
+/// stay as they are. Equal largest (smallest) ones share the gradient equally. Floating dtypes, and, but for the mean, integers.
+CLNET_API Tensor scatter_reduce(const Tensor& x, int dim, const Tensor& indices, const Tensor& source, ScatterReduction reduction,
+                                bool include_self = true);
+/// x with alpha source[..., j, ...] added at place indices[j] of `dim`; `source` is of x's shape but for its extent there, which
+/// is that of the indices {n}. Floating dtypes, and integers, whose sums wrap; for these `alpha` is a whole number.
+CLNET_API Tensor index_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source, double alpha = 1);
 
 // ---- Order
 

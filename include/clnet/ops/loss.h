@@ -80,8 +80,12 @@ struct CtcOptions {
 };
 /// Connectionist temporal classification (Graves et al., ICML 2006): -log of the summed probabilities of all alignments.
 /// `log_probs` {T, N, C}, floating; `targets` {N, S}, i32 or i64, without blanks; how much of each counts: `input_lengths` and
-/// `target_lengths` {N}, i32 or i64. Lengths that do not fit and targets that are no class give NaN. Gradients of the gradient
-/// are made of other operations: as many nodes as there are steps.
+/// `target_lengths` {N}, i32 or i64. Targets of all sequences one after the other are {sum of target_lengths}: lengths from the
+/// host keep the memory small, and are checked against their number; else each sequence gets room for all. One sequence is {T, C}
+/// with targets {S} and lengths {} or {1}. Lengths that do not fit and targets that are no class give NaN.
+///
+/// The gradient of an infinite loss is 0, with zero_infinity and without. (In PyTorch it is NaN without.) Gradients of the
+/// gradient are made of other operations: as many nodes as there are steps.
 CLNET_API Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                           const Tensor& target_lengths, const CtcOptions& options);
 CLNET_API Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
@@ -94,6 +98,21 @@ CLNET_API Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Red
 /// Of logits and targets {..., C} from 0 to 1: the mean over the classes of bce_with_logits(). `weight` {C} or undefined.
 CLNET_API Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean,
                                              const Tensor& weight = {});
+
+struct MultiMarginOptions {
+  int p = 1;  ///< 1 or 2
+  double margin = 1;
+  Tensor weight = {};  ///< per class {C}, or undefined
+  Reduction reduction = Reduction::mean;
+};
+/// Scores {N, C} or {C} and classes i32 or i64 {N} or {}: the sum over all other classes i of max(0, margin - x[y] + x[i])^p,
+/// times weight[y], divided by C. A target that is no class gives NaN.
+CLNET_API Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiMarginOptions& options);
+CLNET_API Tensor multi_margin_loss(const Tensor& input, const Tensor& target);
+/// Scores {N, C} or {C}, and of their shape the classes of each, i32 or i64, in front; a negative one ends them. The sum over
+/// these classes y and all others i of max(0, 1 - x[y] + x[i]), divided by C. A target above the classes gives NaN. As in PyTorch
+/// C * C elements are computed for each row.
+CLNET_API Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
 
 /// input where the target is 1, max(0, margin - input) where it is -1.
 CLNET_API Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double margin = 1,

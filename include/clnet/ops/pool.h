@@ -100,6 +100,8 @@ CLNET_API Tensor lp_pool2d(const Tensor& x, double power, Pair kernel_size, std:
 CLNET_API Tensor lp_pool3d(const Tensor& x, double power, Triple kernel_size, std::optional<Triple> stride = std::nullopt,
                            bool ceil_mode = false);
 
+// An output size of -1 keeps the extent of its axis (PyTorch's None).
+
 CLNET_API Tensor adaptive_avg_pool1d(const Tensor& x, std::int64_t output_size);
 CLNET_API Tensor adaptive_avg_pool2d(const Tensor& x, Pair output_size);
 CLNET_API Tensor adaptive_avg_pool3d(const Tensor& x, Triple output_size);

@@ -31,7 +31,8 @@ CLNET_API Tensor bernoulli(const Tensor& probabilities);
 CLNET_API Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement = false);
 /// Zeroes elements with probability p and scales the rest by 1 / (1 - p). Takes its random offset from the process's generator.
 CLNET_API Tensor dropout(const Tensor& x, double p);
-/// The same with whole channels: x {N, C, L} or {C, L}; {N, C, H, W}; {N, C, D, H, W} or {C, D, H, W}.
+/// The same with whole channels: x {N, C, L} or {C, L}; {N, C, H, W} or {N, C, L}; {N, C, D, H, W} or
+/// {C, D, H, W}.
 CLNET_API Tensor dropout1d(const Tensor& x, double p);
 CLNET_API Tensor dropout2d(const Tensor& x, double p);
 CLNET_API Tensor dropout3d(const Tensor& x, double p);

@@ -26,13 +26,14 @@ CLNET_API Tensor var(const Tensor& x, const Dims& dims = {}, int correction = 1,
 CLNET_API Tensor stddev(const Tensor& x, const Dims& dims = {}, int correction = 1, bool keepdim = false);
 /// log(sum(exp(x))), without overflow.
 CLNET_API Tensor logsumexp(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
-/// (sum of |x|^p)^(1/p); p infinity: the largest |x|, 0: how many are not 0. The gradient of a norm of 0 is 0.
+/// (sum of |x|^p)^(1/p); p infinity (-infinity): the largest (smallest) |x|, 0: how many are not 0. The gradient of a norm of 0
+/// is 0.
 CLNET_API Tensor norm(const Tensor& x, double p = 2, const Dims& dims = {}, bool keepdim = false);
 /// Sums x over the dimensions along which `shape` was broadcast to x's shape: the gradient of broadcasting.
 CLNET_API Tensor sum_to(const Tensor& x, const Shape& shape);
 
-/// Running sums along a dimension: y[..., i, ...] = x[..., 0, ...] + ... + x[..., i, ...]. Floating dtypes; the sum is in float.
-/// Throws ShapeError when there is no such dimension.
+/// Running sums along a dimension: y[..., i, ...] = x[..., 0, ...] + ... + x[..., i, ...]. Floating dtypes, whose
+/// sums are in float; those of integers and bool are i64. Throws ShapeError when there is no such dimension.
 CLNET_API Tensor cumsum(const Tensor& x, int dim);
 
 /// The norm of all tensors' elements together, which gradient clipping uses; p as of norm().

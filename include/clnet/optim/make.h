@@ -23,6 +23,15 @@ struct NamedOptions {
   bool nesterov = false;                          ///< of sgd and lars; muon's momentum is Nesterov's
   std::optional<double> weight_decay = std::nullopt;
   double clip_norm = 0, clip_value = 0;
+  std::optional<double> beta1 = std::nullopt, beta2 = std::nullopt;  ///< of adam and its kin
+  std::optional<double> eps = std::nullopt;                          ///< of those that divide
+  std::optional<double> alpha = std::nullopt;                        ///< of rmsprop and asgd
+  std::optional<double> rho = std::nullopt;                          ///< of adadelta
+  std::optional<double> dampening = std::nullopt;                    ///< of sgd
+  std::optional<double> lr_decay = std::nullopt;                     ///< of adagrad
+  bool amsgrad = false;                                              ///< of adam and adamw
+  bool centered = false;                                             ///< of rmsprop
+  bool maximize = false;                                             ///< of all but muon
 };
 /// The formula alone. Throws Error for an unknown name, an option that the optimizer does not have, and one without sense.
 CLNET_API std::shared_ptr<const Rule> rule(std::string_view name, const NamedOptions& options = {});

@@ -87,6 +87,10 @@ class CLNET_API Optimizer {
   Tensor loss_scale() const;
   Tensor steps_made() const;
 
+  /// What is done to the gradients of later steps, of all groups together: fit()'s, too. Throws Error for bounds without sense.
+  void set_clipping(const Clipping& clipping);
+  const Clipping& clipping() const;
+
   double learning_rate() const { return learning_rate(0); }
   double learning_rate(std::size_t group) const;
   /// The first group's; those of the others keep the proportions of the rates with which they were made (the same rate where the

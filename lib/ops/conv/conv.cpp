@@ -87,29 +87,35 @@ void require_unfolded(std::string_view op, const Tensor& x, double images, std::
                                  to_string(x.spec()), images, channels, kernel, largest));
 }
 
-Tensor convolve(std::string_view op, const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvAxes& axes,
+/// The result of the batch that one sample makes, or of a batch.
+Tensor as_given(const Tensor& y, bool one_sample) { return one_sample ? squeeze(y, 0) : y; }
+
+/// `given`: x as the caller gave it, a batch or one sample.
+Tensor convolve(std::string_view op, const Tensor& given, const Tensor& weight, const Tensor& bias, const ConvAxes& axes,
                 std::int64_t groups) {
-  if (is_one_sample(x, axes.size())) return squeeze(convolve(op, unsqueeze(x, 0), weight, bias, axes, groups), 0);
-  const auto output = conv_output(op, x, weight, bias, axes, groups, false);
+  const auto output = conv_output(op, given, weight, bias, axes, groups, false);
+  const bool one = is_one_sample(given, axes.size());
+  const Tensor x = one ? unsqueeze(given, 0) : given;
   const Spatial s(axes, x, weight, output);
   const auto n = x.size(0), c = x.size(1), o = weight.size(0);
   if (s.is_image()) {
     const Tensor y = conv2d_sized(shaped(x, n, c, s.in), shaped(weight, o, weight.size(1), s.kernel), bias, s.image_output(),
                                   s.image_options(groups));
-    return shaped(y, n, o, output);
+    return as_given(shaped(y, n, o, output), one);
   }
   const auto kernel = s.kernel[0];
-  require_unfolded(op, x, static_cast<double>(n) * static_cast<double>(s.out[0]), c, kernel, s.in[1] * s.in[2]);
+  require_unfolded(op, given, static_cast<double>(n) * static_cast<double>(s.out[0]), c, kernel, s.in[1] * s.in[2]);
   const Tensor images = unfold_depth(x, {s.in[0], s.out[0], kernel, s.axes[0]});
   const Tensor y = conv2d_sized(images, shaped(weight, o, weight.size(1) * kernel, {s.kernel[1], s.kernel[2]}), bias,
                                 s.image_output(), s.image_options(groups), s.out[0]);
-  return shaped(y, n, o, output);
+  return as_given(shaped(y, n, o, output), one);
 }
 
-Tensor convolve_transposed(std::string_view op, const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvAxes& axes,
-                           std::int64_t groups) {
-  if (is_one_sample(x, axes.size())) return squeeze(convolve_transposed(op, unsqueeze(x, 0), weight, bias, axes, groups), 0);
-  const auto output = conv_output(op, x, weight, bias, axes, groups, true);
+Tensor convolve_transposed(std::string_view op, const Tensor& given, const Tensor& weight, const Tensor& bias,
+                           const ConvAxes& axes, std::int64_t groups) {
+  const auto output = conv_output(op, given, weight, bias, axes, groups, true);
+  const bool one = is_one_sample(given, axes.size());
+  const Tensor x = one ? unsqueeze(given, 0) : given;
   const Spatial s(axes, x, weight, output);
   const auto n = x.size(0), c = x.size(1), o = weight.size(1) * groups;
   Tensor y;
@@ -119,14 +125,13 @@ Tensor convolve_transposed(std::string_view op, const Tensor& x, const Tensor& w
     y = shaped(y, n, o, output);
   } else {
     const auto kernel = s.kernel[0];
-    require_unfolded(op, x, static_cast<double>(n) * static_cast<double>(s.in[0]), o, kernel, s.out[1] * s.out[2]);
+    require_unfolded(op, given, static_cast<double>(n) * static_cast<double>(s.in[0]), o, kernel, s.out[1] * s.out[2]);
     const Tensor images = shaped(exchanged(x), n * s.in[0], c, {s.in[1], s.in[2]});
     const Tensor unfolded = conv2d_backward_data(images, shaped(weight, c, weight.size(1) * kernel, {s.kernel[1], s.kernel[2]}),
                                                  s.image_output(), s.image_options(groups));
     y = fold_depth(unfolded, {s.out[0], s.in[0], kernel, s.axes[0]});
   }
-  if (!bias.defined()) return y;
-  return y + shaped(bias, o, 1, Extents(axes.size() - 1, 1));
+  return as_given(bias.defined() ? y + shaped(bias, o, 1, Extents(axes.size() - 1, 1)) : y, one);
 }
 
 }  // namespace

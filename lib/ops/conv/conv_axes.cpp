@@ -51,7 +51,7 @@ void require_options(std::string_view op, const ConvAxes& axes, std::int64_t gro
 void require_operands(std::string_view op, const Tensor& x, const Tensor& weight, const Tensor& bias, int rank,
                       std::int64_t groups, bool transposed) {
   constexpr std::string_view names[] = {"L", "H, W", "D, H, W"};
-  if (x.rank() != rank)
+  if (x.rank() != rank && x.rank() != rank - 1)
     throw ShapeError(fmt::format("{}: the input must be {{N, C, {}}} or {{C, {}}}, got {}", op, names[rank - 3], names[rank - 3],
                                  to_string(x.spec())));
   if (weight.rank() != rank)
@@ -60,7 +60,7 @@ void require_operands(std::string_view op, const Tensor& x, const Tensor& weight
   require_same_dtype(op, x.spec(), weight.spec());
   for (int d = 2; d < rank; ++d)
     if (weight.size(d) < 1) throw ShapeError(fmt::format("{}: weight {} has an empty kernel", op, to_string(weight.spec())));
-  const auto channels = x.size(1), taken = transposed ? weight.size(0) : weight.size(1) * groups;
+  const auto channels = x.size(1 - rank), taken = transposed ? weight.size(0) : weight.size(1) * groups;
   const auto out = transposed ? weight.size(1) * groups : weight.size(0);
   if (channels != taken)
     throw ShapeError(fmt::format("{}: input {} has {} channels, but weight {} with {} groups takes {}", op, to_string(x.spec()),
@@ -89,7 +89,7 @@ std::vector<std::int64_t> conv_output(std::string_view op, const Tensor& x, cons
   bool empty = false;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const auto& a = axes[i];
-    const int dim = static_cast<int>(i) + 2;
+    const int dim = static_cast<int>(i) - static_cast<int>(axes.size());
     const auto in = x.size(dim), reach = a.dilation * (weight.size(dim) - 1);
     if (in + a.before + a.after > largest_window)
       throw ShapeError(fmt::format("{}: input {} with {} is more than {} high or wide", op, to_string(x.spec()),
@@ -107,8 +107,8 @@ std::vector<std::int64_t> conv_output(std::string_view op, const Tensor& x, cons
   if (empty && transposed)
     throw ShapeError(fmt::format("{}: input {} and weight {} with {} give an empty {} output", op, to_string(x.spec()),
                                  to_string(weight.spec()), padding_text(axes), fmt::join(result, "x")));
-  for (int d = 2; d < x.rank(); ++d)
-    if (x.size(d) == 0) throw ShapeError(fmt::format("{}: input {} is empty", op, to_string(x.spec())));
+  for (int d = 1; d <= static_cast<int>(axes.size()); ++d)
+    if (x.size(-d) == 0) throw ShapeError(fmt::format("{}: input {} is empty", op, to_string(x.spec())));
   if (empty)
     throw ShapeError(fmt::format("{}: weight {}, dilated by {}, is larger than the padded input {} ({})", op,
                                  to_string(weight.spec()), by_axis(axes, &ConvAxis::dilation), to_string(x.spec()),

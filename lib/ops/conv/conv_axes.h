@@ -21,9 +21,9 @@ struct ConvAxis {
 };
 using ConvAxes = std::vector<ConvAxis>;
 
-/// The output's extents along the axes. Throws ShapeError or DtypeError, naming the operation, unless x {N, C, ...}, weight
-/// {out, C / groups, ...} ({C, out / groups, ...} where `transposed`), bias {out} (or undefined) and options fit, and the output
-/// has elements.
+/// The output's extents along the axes. Throws ShapeError or DtypeError, naming the operation, unless x {N, C, ...} or {C, ...},
+/// weight {out, C / groups, ...} ({C, out / groups, ...} where `transposed`), bias {out} (or undefined) and options fit, and the
+/// output has elements.
 std::vector<std::int64_t> conv_output(std::string_view op, const Tensor& x, const Tensor& weight, const Tensor& bias,
                                       const ConvAxes& axes, std::int64_t groups, bool transposed);
 

@@ -60,6 +60,7 @@ Sorted sort_indices(const IndexAddProblem& p, exec::Recorder& recorder) {
 }  // namespace
 
 std::optional<std::string> index_add_sorted_rejects(const IndexAddProblem& p, const DeviceInfo&) {
+  if (!is_floating(p.dtype)) return "its sums are of floating numbers";
   const auto& [outer, extent, picks, inner, gather] = p.picking;
   if (outer == 0 || extent == 0 || picks == 0 || inner == 0) return "there is nothing to add";
   return std::nullopt;

@@ -26,20 +26,21 @@ exec::Launch& index_add_launch(const IndexAddProblem& p, exec::Recorder& recorde
 }
 
 /// Rows in blocks, index_add_blocks() of them: the indices are read once per block instead of once per element. Sums in memory,
-/// so in f32.
+/// so in f32 (integers: in their own).
 void lower_blocks(const IndexAddProblem& p, exec::Recorder& recorder) {
   const auto& [outer, extent, picks, inner, gather] = p.picking;
   const auto& device = recorder.device();
-  const bool narrow = p.dtype != Dtype::f32;
+  const bool narrow = p.dtype == Dtype::f16 || p.dtype == Dtype::bf16;
+  const auto wide = narrow ? Dtype::f32 : p.dtype;
   const Shape shape{outer, extent, inner};
-  const auto sums = narrow ? recorder.temporary({shape, Dtype::f32}) : p.y;
+  const auto sums = narrow ? recorder.temporary({shape, wide}) : p.y;
   // On a CPU the compiler makes vectors of a work-item's columns; on a GPU work-items are the columns.
   const std::int64_t lanes = device.prefers_vector_kernels ? 1 : 64;
   const auto wanted = index_add_blocks(p, device);
   // Picks are summed in blocks, which are added up: so long that adding up all rows costs little beside them.
   const auto block = std::max<std::int64_t>(256, 8 * extent);
   const bool blocks = picks > block;
-  const auto part = blocks ? recorder.temporary({shape, Dtype::f32}) : sums;
+  const auto part = blocks ? recorder.temporary({shape, wide}) : sums;
   // Launches that llvmpipe's limit on a kernel's loops (65535) does not reach, in three loops.
   const auto unlimited = std::numeric_limits<std::int32_t>::max();
   const auto most =

@@ -1,7 +1,10 @@
 // scatter, scatter_add and index_add.
+#include "lib/ops/index/scatter.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
@@ -51,8 +54,9 @@ class LastPicks : public Op {
   std::int64_t extent_;
 };
 
-/// Checks the arguments of scatter and scatter_add; the dimension.
-int check(std::string_view op, const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
+}  // namespace
+
+int require_scatter(std::string_view op, const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
   require_defined(op, {{"x", x}, {"indices", indices}, {"source", source}});
   require_indices(op, indices);
   require_same_dtype(op, x.spec(), source.spec());
@@ -66,7 +70,11 @@ int check(std::string_view op, const Tensor& x, int dim, const Tensor& indices, 
   return at;
 }
 
-/// Of the shape of indices but for x's extent at `dim`, padded to x's shape.
+Tensor summable(std::string_view op, const Tensor& x) {
+  if (x.dtype() == Dtype::boolean) throw DtypeError(fmt::format("{}: bool has no sums, got {}", op, to_string(x.spec())));
+  return x.dtype() == Dtype::i8 || x.dtype() == Dtype::u8 ? cast(x, Dtype::i32) : wide(x);
+}
+
 Tensor padded(const Tensor& part, const Shape& shape, double value) {
   const std::vector<std::int64_t> none(static_cast<std::size_t>(shape.rank()), 0);
   auto after = none;
@@ -74,37 +82,45 @@ Tensor padded(const Tensor& part, const Shape& shape, double value) {
   return after == none ? part : pad(part, none, after, value);
 }
 
-}  // namespace
+Tensor last_picks(const Tensor& indices, int dim, std::int64_t extent) {
+  return clnet::apply(std::make_shared<LastPicks>(dim, extent), {indices});
+}
 
 }  // namespace ops
 
 using namespace ops;
 
 Tensor scatter(const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
-  const int at = check("scatter", x, dim, indices, source);
+  const int at = require_scatter("scatter", x, dim, indices, source);
   if (indices.numel() == 0) return x;
-  const auto last = clnet::apply(std::make_shared<LastPicks>(at, x.size(at)), {indices});
+  const auto last = last_picks(indices, at, x.size(at));
   const auto picked = gather(source, at, maximum(last, 0.0));
   return where(greater_equal(padded(last, x.shape(), -1), 0.0), padded(picked, x.shape(), 0), x);
 }
 
-Tensor scatter_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
-  const int at = check("scatter_add", x, dim, indices, source);
-  require_floating("scatter_add", x.spec());
-  const auto sums = added_at(wide(source), at, indices, true, indices.shape().with(at, x.size(at)));
-  return cast(wide(x) + padded(sums, x.shape(), 0), x.dtype());
+Tensor scatter(const Tensor& x, int dim, const Tensor& indices, double value) {
+  require_defined("scatter", {{"x", x}, {"indices", indices}});
+  return scatter(x, dim, indices, full(indices.shape(), value, x.dtype()));
 }
 
-Tensor index_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
+Tensor scatter_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
+  const int at = require_scatter("scatter_add", x, dim, indices, source);
+  const auto sums = added_at(summable("scatter_add", source), at, indices, true, indices.shape().with(at, x.size(at)));
+  return cast(summable("scatter_add", x) + padded(sums, x.shape(), 0), x.dtype());
+}
+
+Tensor index_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source, double alpha) {
   require_defined("index_add", {{"x", x}, {"indices", indices}, {"source", source}});
   require_indices("index_add", indices);
-  require_floating("index_add", x.spec());
   require_same_dtype("index_add", x.spec(), source.spec());
   const int at = require_dim("index_add", x, dim);
   if (indices.rank() != 1 || source.shape() != x.shape().with(at, indices.numel()))
     throw ShapeError(fmt::format("index_add: source {} is not {} with one element at dimension {} for each of indices {}",
                                  to_string(source.shape()), to_string(x.shape()), at, to_string(indices.shape())));
-  return cast(wide(x) + added_at(wide(source), at, indices, false, x.shape()), x.dtype());
+  if (!is_floating(x.dtype()) && std::floor(alpha) != alpha)
+    throw Error(fmt::format("index_add: alpha {} of {} is not a whole number", alpha, to_string(x.spec())));
+  const Tensor sums = added_at(summable("index_add", source), at, indices, false, x.shape());
+  return cast(summable("index_add", x) + (alpha == 1 ? sums : sums * alpha), x.dtype());
 }
 
 }  // namespace clnet

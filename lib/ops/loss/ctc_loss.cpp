@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
+#include <vector>
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/record/recorder.h"
+#include "lib/exec/record/work.h"
 #include "lib/graph/node.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
@@ -157,6 +160,37 @@ class CtcLoss : public Op {
   std::int64_t blank_;
 };
 
+/// The lengths, if they are numbers of the host.
+std::optional<std::vector<std::int64_t>> known_lengths(const Tensor& lengths) {
+  const auto known = exec::value_of(lengths);
+  if (!dynamic_cast<const HostValue*>(known.get())) return std::nullopt;
+  return lengths.to_vector<std::int64_t>();
+}
+
+/// Targets {sum of lengths} of one sequence behind the other as {N, S}.
+Tensor side_by_side(const Tensor& targets, const Tensor& lengths) {
+  const auto all = targets.numel(), batch = lengths.numel();
+  auto most = all;
+  if (const auto known = known_lengths(lengths)) {
+    std::int64_t total = 0;
+    most = 0;
+    for (auto length : *known) {
+      total += std::max<std::int64_t>(length, 0);
+      most = std::max(most, length);
+    }
+    if (total != all)
+      throw ShapeError(fmt::format("ctc_loss: targets {} are not as many as the target_lengths add up to, {}",
+                                   to_string(targets.shape()), total));
+  }
+  if (batch == 0 || most == 0) return zeros({batch, most}, targets.dtype());
+  const Tensor each = cast(lengths, Dtype::i64), ends = cumsum(each, 0);
+  const Tensor place = unsqueeze(ends - each, 1) + arange(most);
+  // What is beyond is no class, and NaN where it counts.
+  const Tensor inside = logical_and(less(place, static_cast<double>(all)), greater_equal(place, 0.0));
+  const Tensor found = index_select(targets, 0, where(inside, place, Tensor::scalar(0, Dtype::i64)));
+  return where(inside, found, Tensor::scalar(-1, targets.dtype()));
+}
+
 }  // namespace
 
 }  // namespace ops
@@ -171,11 +205,21 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& in
        {Argument{"targets", targets}, Argument{"input_lengths", input_lengths}, Argument{"target_lengths", target_lengths}})
     if (tensor.dtype() != Dtype::i32 && tensor.dtype() != Dtype::i64)
       throw DtypeError(fmt::format("ctc_loss: {} must be i32 or i64, got {}", name, to_string(tensor.spec())));
+  if (log_probs.rank() == 2 && targets.rank() == 1 && input_lengths.numel() == 1 && target_lengths.numel() == 1) {
+    const auto loss = ctc_loss(unsqueeze(log_probs, 1), unsqueeze(targets, 0), reshape(input_lengths, {1}),
+                               reshape(target_lengths, {1}), options);
+    return options.reduction == Reduction::none ? squeeze(loss, 0) : loss;
+  }
   if (log_probs.rank() != 3)
-    throw ShapeError(fmt::format("ctc_loss: log_probs {} are not {{T, N, C}}", to_string(log_probs.spec())));
+    throw ShapeError(
+        fmt::format("ctc_loss: log_probs {} are not {{T, N, C}}, or {{T, C}} with targets {{S}} and one length of each",
+                    to_string(log_probs.spec())));
   const auto batch = log_probs.size(1), classes = log_probs.size(2);
+  if (targets.rank() == 1 && target_lengths.shape() == Shape{batch})
+    return ctc_loss(log_probs, ops::side_by_side(targets, target_lengths), input_lengths, target_lengths, options);
   if (targets.rank() != 2 || targets.size(0) != batch)
-    throw ShapeError(fmt::format("ctc_loss: targets {} are not {{N, S}} for N = {}", to_string(targets.shape()), batch));
+    throw ShapeError(fmt::format("ctc_loss: targets {} are not {{N, S}} for N = {}, or {{sum of lengths}}",
+                                 to_string(targets.shape()), batch));
   if (input_lengths.shape() != Shape{batch} || target_lengths.shape() != Shape{batch})
     throw ShapeError(fmt::format("ctc_loss: lengths {} and {} are not {{N}} for N = {}", to_string(input_lengths.shape()),
                                  to_string(target_lengths.shape()), batch));

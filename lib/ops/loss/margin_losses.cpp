@@ -5,6 +5,7 @@
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/index/index_add.h"
 #include "lib/ops/loss/reduced.h"
 #include "lib/ops/wide.h"
 
@@ -21,6 +22,11 @@ Tensor hinge(const Tensor& x) { return clamp(x, 0); }
 
 /// |a - b + eps|_p over the last dimension.
 Tensor distance(const Tensor& a, const Tensor& b, double p, double eps) { return norm(a - b + eps, p, {-1}); }
+
+/// Classes of which no negative one counts from the end.
+Tensor class_or_none(const Tensor& target, std::int64_t classes) {
+  return where(less(target, 0.0), Tensor::scalar(static_cast<double>(classes), target.dtype()), target);
+}
 
 }  // namespace
 
@@ -52,6 +58,57 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
   const Tensor cosine = sum(x * y, {-1}) * rsqrt(lengths);
   const Tensor losses = where(equal(t, 1.0), 1.0 - cosine, zero) + where(equal(t, -1.0), hinge(cosine - margin), zero);
   return reduced(losses, reduction, a.dtype());
+}
+
+Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiMarginOptions& options) {
+  constexpr std::string_view op = "multi_margin_loss";
+  require_defined(op, {{"input", input}, {"target", target}});
+  ops::require_floating(op, input.spec());
+  ops::require_indices(op, target);
+  const bool fits = (input.rank() == 2 && target.shape() == Shape{input.size(0)}) || (input.rank() == 1 && target.numel() == 1);
+  if (!fits || input.size(-1) < 1)
+    throw ShapeError(fmt::format("{}: input {} and target {} are not {{N, C}} and {{N}}, or {{C}} and {{}}", op,
+                                 to_string(input.spec()), to_string(target.spec())));
+  if (options.p != 1 && options.p != 2) throw Error(fmt::format("{}: p {} is not 1 or 2", op, options.p));
+  if (input.rank() == 1) {
+    const auto row = multi_margin_loss(unsqueeze(input, 0), reshape(target, {1}), options);
+    return options.reduction == Reduction::none ? squeeze(row, 0) : row;
+  }
+  const auto classes = input.size(1);
+  const Tensor x = wide(input), own = class_or_none(unsqueeze(target, 1), classes);
+  const Tensor beyond = relu(x - gather(x, 1, own) + options.margin), costs = options.p == 2 ? square(beyond) : beyond;
+  const Tensor others = not_equal(own, arange(classes, 0, 1, target.dtype()));
+  Tensor losses = sum(where(others, costs, ops::scalar_like(0, costs)), 1) / static_cast<double>(classes);
+  if (options.weight.defined()) {
+    ops::require_same_dtype(op, input.spec(), options.weight.spec());
+    if (options.weight.shape() != Shape{classes})
+      throw ShapeError(fmt::format("{}: weight {} must be [{}]", op, to_string(options.weight.spec()), classes));
+    losses = losses * index_select(wide(options.weight), 0, squeeze(own, 1));
+  }
+  return reduced(losses, options.reduction, input.dtype());
+}
+Tensor multi_margin_loss(const Tensor& input, const Tensor& target) { return multi_margin_loss(input, target, {}); }
+
+Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  constexpr std::string_view op = "multilabel_margin_loss";
+  require_defined(op, {{"input", input}, {"target", target}});
+  ops::require_floating(op, input.spec());
+  ops::require_indices(op, target);
+  if ((input.rank() != 1 && input.rank() != 2) || target.shape() != input.shape() || input.size(-1) < 1)
+    throw ShapeError(fmt::format("{}: input {} and target {} are not both {{N, C}} or {{C}}", op, to_string(input.spec()),
+                                 to_string(target.spec())));
+  if (input.rank() == 1) {
+    const auto row = multilabel_margin_loss(unsqueeze(input, 0), unsqueeze(target, 0), reduction);
+    return reduction == Reduction::none ? squeeze(row, 0) : row;
+  }
+  const auto classes = input.size(1);
+  const Tensor x = wide(input);
+  // {N, j, 1}: which entries of the target count, and {N, j, i}: whether they are class i.
+  const Tensor counts = unsqueeze(equal(cumsum(less(target, 0.0), 1), 0.0), 2), own = class_or_none(target, classes);
+  const Tensor is = logical_and(equal(unsqueeze(own, 2), arange(classes, 0, 1, target.dtype())), counts);
+  const Tensor others = logical_and(logical_not(max(is, 1, true)), counts);
+  const Tensor costs = relu(1.0 - unsqueeze(gather(x, 1, own), 2) + unsqueeze(x, 1)), none = ops::scalar_like(0, costs);
+  return reduced(sum(where(others, costs, none), {1, 2}) / static_cast<double>(classes), reduction, input.dtype());
 }
 
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,

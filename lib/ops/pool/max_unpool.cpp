@@ -56,22 +56,22 @@ Tensor unpool(std::string_view op, const Tensor& x, const Tensor& indices, const
   require_defined(op, {{"x", x}, {"indices", indices}});
   const auto kernel = by_axis(kernel_size), stride = by_axis(options.stride.value_or(kernel_size));
   const auto first = before(options.padding), last = after(options.padding);
-  if (is_one_sample(x, kernel.size()))
-    return squeeze(unpool(op, unsqueeze(x, 0), unsqueeze(indices, 0), kernel_size, options), 0);
   require_axes(op, x.spec(), kernel.size());
   if (indices.dtype() != Dtype::i32 && indices.dtype() != Dtype::i64)
     throw DtypeError(fmt::format("{}: indices must be i32 or i64, got {}", op, to_string(indices.spec())));
   if (indices.shape() != x.shape())
     throw ShapeError(
         fmt::format("{}: indices {} do not have the shape of {}", op, to_string(indices.spec()), to_string(x.spec())));
-  Extents extents{x.size(0), x.size(1)};
+  const auto rank = static_cast<int>(kernel.size());
+  const auto shape = x.shape();
+  Extents extents(shape.begin(), shape.end() - rank);
   for (std::size_t i = 0; i < kernel.size(); ++i) {
     constexpr std::int64_t most = std::int64_t{1} << 30;
     if (kernel[i] < 1 || stride[i] < 1 || first[i] < 0 || last[i] < 0 ||
         std::max({kernel[i], stride[i], first[i], last[i]}) > most)
       throw ShapeError(fmt::format("{}: kernel size {}, stride {} and padding {} and {} are not from 1 (padding: 0) to {}", op,
                                    kernel[i], stride[i], first[i], last[i], most));
-    auto extent = (x.size(static_cast<int>(i) + 2) - 1) * stride[i] + kernel[i] - first[i] - last[i];
+    auto extent = (x.size(static_cast<int>(i) - rank) - 1) * stride[i] + kernel[i] - first[i] - last[i];
     if (options.output_size) {
       const auto wanted = by_axis(*options.output_size)[i];
       if (wanted <= extent - stride[i] || wanted >= extent + stride[i])
@@ -82,8 +82,8 @@ Tensor unpool(std::string_view op, const Tensor& x, const Tensor& indices, const
     if (extent < 1) throw ShapeError(fmt::format("{}: {} gives an output of {}", op, to_string(x.spec()), extent));
     extents.push_back(extent);
   }
+  const auto planes = x.size(0) * (x.rank() == rank + 2 ? x.size(1) : 1);
   const Shape result(std::move(extents));
-  const auto planes = x.size(0) * x.size(1);
   if (planes == 0) return zeros(result, x.dtype());
   const Shape flat{planes, x.numel() / planes};
   return reshape(apply(std::make_shared<MaxUnpool>(result.numel() / planes), {reshape(x, flat), reshape(indices, flat)}), result);

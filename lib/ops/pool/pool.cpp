@@ -16,48 +16,49 @@ using namespace ops;
 
 namespace {
 
-/// Of a sample without a batch, f of the batch of it.
+/// f of the batch x, or of the one that a sample makes: errors have seen what the caller gave.
 template <class F>
-MaxPoolResult largest_of_sample(const Tensor& x, const F& f) {
-  const auto [y, indices] = f(unsqueeze(x, 0));
-  return {squeeze(y, 0), indices.defined() ? squeeze(indices, 0) : Tensor{}};
+Tensor of_batch(const Tensor& x, const PoolAxes& axes, const F& f) {
+  return is_one_sample(x, axes.size()) ? squeeze(f(unsqueeze(x, 0)), 0) : f(x);
+}
+
+MaxPoolResult largest_of(const Tensor& x, const PoolAxes& axes, bool indices) {
+  if (!is_one_sample(x, axes.size())) return largest(x, axes, indices);
+  const auto result = largest(unsqueeze(x, 0), axes, indices);
+  return {squeeze(result.y, 0), indices ? squeeze(result.indices, 0) : Tensor{}};
 }
 
 template <class Size, class Options>
 MaxPoolResult max_pool(std::string_view op, const Tensor& x, const Size& kernel_size, const Options& options, bool indices) {
   require_defined(op, {{"x", x}});
-  if (is_one_sample(x, by_axis(kernel_size).size()))
-    return largest_of_sample(x, [&](const Tensor& batch) { return max_pool(op, batch, kernel_size, options, indices); });
-  return largest(x, pool_axes(op, x.spec(), kernel_size, options), indices);
+  return largest_of(x, pool_axes(op, x.spec(), kernel_size, options), indices);
 }
 
 template <class Size>
 MaxPoolResult adaptive_max(std::string_view op, const Tensor& x, const Size& output_size, bool indices) {
   require_defined(op, {{"x", x}});
-  if (is_one_sample(x, by_axis(output_size).size()))
-    return largest_of_sample(x, [&](const Tensor& batch) { return adaptive_max(op, batch, output_size, indices); });
-  return largest(x, adaptive_axes(op, x.spec(), by_axis(output_size)), indices);
+  return largest_of(x, adaptive_axes(op, x.spec(), by_axis(output_size)), indices);
 }
 
 template <class Size, class Options>
 Tensor avg_pool(std::string_view op, const Tensor& x, const Size& kernel_size, const Options& options) {
   require_defined(op, {{"x", x}});
-  if (is_one_sample(x, by_axis(kernel_size).size())) return squeeze(avg_pool(op, unsqueeze(x, 0), kernel_size, options), 0);
   const auto axes = pool_axes(op, x.spec(), kernel_size, options);
   const auto divisor = options.divisor_override.value_or(1);
   if (divisor == 0 || std::abs(static_cast<double>(divisor)) > std::numeric_limits<std::int32_t>::max())
     throw Error(fmt::format("{}: divisor_override {} must be a 32-bit number other than 0", op, divisor));
-  return average(x, axes, options.count_include_pad, options.divisor_override.value_or(0));
+  return of_batch(x, axes, [&](const Tensor& batch) {
+    return average(batch, axes, options.count_include_pad, options.divisor_override.value_or(0));
+  });
 }
 
 template <class Size>
 Tensor adaptive_avg(std::string_view op, const Tensor& x, const Size& output_size) {
   require_defined(op, {{"x", x}});
-  if (is_one_sample(x, by_axis(output_size).size())) return squeeze(adaptive_avg(op, unsqueeze(x, 0), output_size), 0);
   const auto axes = adaptive_axes(op, x.spec(), by_axis(output_size));
-  if (outputs(axes) > 1) return average(x, axes, true, 0);
+  if (outputs(axes) > 1) return of_batch(x, axes, [&](const Tensor& batch) { return average(batch, axes, true, 0); });
   Dims dims;
-  for (int d = 2; d < x.rank(); ++d) dims.push_back(d);
+  for (int d = 1; d <= static_cast<int>(axes.size()); ++d) dims.push_back(-d);
   return mean(x, dims, true);
 }
 
@@ -66,11 +67,10 @@ Tensor lp_pool(std::string_view op, const Tensor& x, double power, const Size& k
                bool ceil_mode) {
   require_defined(op, {{"x", x}});
   const auto kernel = by_axis(kernel_size);
-  if (is_one_sample(x, kernel.size())) return squeeze(lp_pool(op, unsqueeze(x, 0), power, kernel_size, stride, ceil_mode), 0);
   const Extents none(kernel.size(), 0), ones(kernel.size(), 1);
   const auto axes = pool_axes(op, x.spec(), kernel, by_axis(stride.value_or(kernel_size)), none, none, ones, ceil_mode);
   if (!(power > 0)) throw Error(fmt::format("{}: power {} must be above 0", op, power));
-  if (std::isinf(power)) return largest(abs(x), axes, false).y;
+  if (std::isinf(power)) return largest_of(abs(x), axes, false).y;
   double area = 1;
   for (auto extent : kernel) area *= static_cast<double>(extent);
   const Tensor all = wide(x);
@@ -84,7 +84,7 @@ Tensor lp_pool(std::string_view op, const Tensor& x, double power, const Size& k
   } else if (power != 1) {
     powers = pow(all, power);
   }
-  const Tensor sums = average(powers, axes, true, 0) * area;
+  const Tensor sums = of_batch(powers, axes, [&](const Tensor& batch) { return average(batch, axes, true, 0); }) * area;
   if (power == 1) return cast(sums, x.dtype());
   // The root has no slope at 0.
   const Tensor empty = equal(sums, 0.0), one = scalar_like(1, sums);

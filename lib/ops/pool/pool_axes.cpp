@@ -54,7 +54,8 @@ std::int64_t product(const PoolAxes& axes, std::int64_t PoolAxis::*extent) {
 void require_axes(std::string_view op, const Spec& x, std::size_t axes) {
   constexpr std::string_view names[] = {"L", "H, W", "D, H, W"};
   require_floating(op, x);
-  if (static_cast<std::size_t>(x.shape.rank()) != axes + 2)
+  const auto rank = static_cast<std::size_t>(x.shape.rank());
+  if (rank != axes + 1 && rank != axes + 2)
     throw ShapeError(
         fmt::format("{}: needs {{N, C, {}}} or {{C, {}}}, got {}", op, names[axes - 1], names[axes - 1], to_string(x)));
 }
@@ -70,7 +71,7 @@ PoolAxes pool_axes(std::string_view op, const Spec& x, const Extents& kernel, co
                .before = before[i],
                .after = after[i],
                .dilation = dilation[i],
-               .in = x.shape[static_cast<int>(i) + 2]};
+               .in = x.shape[static_cast<int>(i) - static_cast<int>(axes.size())]};
     const auto name = axes.size() == 1 ? "length" : names[i + 3 - axes.size()];
     axes[i].out = output_extent(op, name, axes[i], x.shape, ceil_mode);
   }
@@ -81,7 +82,8 @@ PoolAxes adaptive_axes(std::string_view op, const Spec& x, const Extents& output
   require_axes(op, x, output_size.size());
   PoolAxes axes(output_size.size());
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    const auto in = x.shape[static_cast<int>(i) + 2], out = output_size[i];
+    const auto in = x.shape[static_cast<int>(i) - static_cast<int>(axes.size())],
+               out = output_size[i] == -1 ? in : output_size[i];
     if (in < 1 || out < 1)
       throw ShapeError(fmt::format("{}: {} cannot be pooled to {}", op, to_string(x), fmt::join(output_size, " x ")));
     axes[i] = {.in = in, .out = out, .adaptive = in % out != 0};

@@ -24,8 +24,8 @@ struct PoolAxis {
 };
 using PoolAxes = std::vector<PoolAxis>;
 
-/// The axes of a pooling of x {N, C, ...}, with PyTorch's rule for ceil_mode: the last window must start inside the input or the
-/// padding before it. Throws ShapeError or DtypeError, naming the operation.
+/// The axes of a pooling of x {N, C, ...} or {C, ...}, with PyTorch's rule for ceil_mode: the last window must start inside the
+/// input or the padding before it. Throws ShapeError or DtypeError, naming the operation.
 PoolAxes pool_axes(std::string_view op, const Spec& x, const Extents& kernel, const Extents& stride, const Extents& before,
                    const Extents& after, const Extents& dilation, bool ceil_mode);
 /// By options; those without dilation have windows in one piece.
@@ -36,11 +36,12 @@ PoolAxes pool_axes(std::string_view op, const Spec& x, const Size& kernel_size, 
   return pool_axes(op, x, by_axis(kernel_size), by_axis(options.stride.value_or(kernel_size)), before(options.padding),
                    after(options.padding), dilation, options.ceil_mode);
 }
+/// An output size of -1 keeps the extent.
 PoolAxes adaptive_axes(std::string_view op, const Spec& x, const Extents& output_size);
 /// Of the whole line, plane or volume.
 PoolAxes global_axes(std::string_view op, const Spec& x, std::size_t axes);
 
-/// Throws unless x is a floating {N, C, ...} with so many axes.
+/// Throws unless x is a floating {N, C, ...} or {C, ...} with so many axes.
 void require_axes(std::string_view op, const Spec& x, std::size_t axes);
 PoolWindows plane_windows(const PoolAxis& vertical, const PoolAxis& horizontal);
 

@@ -51,7 +51,9 @@ Tensor exponential(const Shape& shape) { return -log(clamp(rand(shape), 0x1p-25,
 }  // namespace
 
 Tensor dropout1d(const Tensor& x, double p) { return drop_channels("dropout1d", x, p, 3, true); }
-Tensor dropout2d(const Tensor& x, double p) { return drop_channels("dropout2d", x, p, 4, false); }
+Tensor dropout2d(const Tensor& x, double p) {
+  return drop_channels("dropout2d", x, p, x.defined() && x.rank() == 3 ? 3 : 4, false);
+}
 Tensor dropout3d(const Tensor& x, double p) { return drop_channels("dropout3d", x, p, 5, true); }
 
 Tensor alpha_dropout(const Tensor& x, double p) {

@@ -20,9 +20,10 @@ void lower_direct(const CumsumProblem& p, exec::Recorder& recorder) {
   // No more steps at once than llvmpipe's loops reach.
   constexpr std::int64_t most = 50000;
   const bool parts = p.length > most;
-  const auto state = parts ? recorder.temporary({Shape{p.lines, 2}, Dtype::f32}) : p.y;
+  const auto state = parts ? recorder.temporary({Shape{p.lines, 2}, p.whole ? Dtype::i64 : Dtype::f32}) : p.y;
   for (std::int64_t begin = 0; begin < p.length; begin += most) {
     auto& launch = recorder.kernel("cumsum_direct", "cumsum_direct").in("x", p.x);
+    if (p.whole) launch.define("WHOLE", 1);
     const auto written = [&](const char* name, exec::Ref to) { begin == 0 ? launch.out(name, to) : launch.inout(name, to); };
     written("y", p.y);
     if (parts) {
@@ -47,7 +48,7 @@ class Cumsum : public Op {
   Fields fields() const override { return {{"dim", std::int64_t{dim_}}, {"backwards", backwards_}}; }
 
   Specs infer(const Specs& inputs) const override {
-    require_floating(name(), inputs[0]);
+    if (inputs[0].dtype != Dtype::i64) require_floating(name(), inputs[0]);
     const auto& shape = inputs[0].shape;
     if (dim_ < -shape.rank() || dim_ >= shape.rank())
       throw ShapeError(fmt::format("cumsum: dimension {} is out of range for shape {}", dim_, to_string(shape)));
@@ -63,6 +64,7 @@ class Cumsum : public Op {
     if (shape.numel() == 0) return;
     const int dim = shape.normalize(dim_);
     CumsumProblem p{recorder.input(0), recorder.output(), 1, shape[dim], 1, backwards_};
+    p.whole = recorder.spec(recorder.output()).dtype == Dtype::i64;
     for (int d = 0; d < shape.rank(); ++d)
       if (d != dim) p.lines *= shape[d];
     for (int d = dim + 1; d < shape.rank(); ++d) p.inner *= shape[d];
@@ -80,7 +82,7 @@ class Cumsum : public Op {
 
 Tensor cumsum(const Tensor& x, int dim) {
   require_defined("cumsum", {{"x", x}});
-  return apply(std::make_shared<ops::Cumsum>(dim, false), {x});
+  return apply(std::make_shared<ops::Cumsum>(dim, false), {is_floating(x.dtype()) ? x : cast(x, Dtype::i64)});
 }
 
 }  // namespace clnet

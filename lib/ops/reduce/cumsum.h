@@ -16,6 +16,7 @@ struct CumsumProblem {
   exec::Ref x, y;
   std::int64_t lines = 0, length = 0, inner = 1;
   bool backwards = false;
+  bool whole = false;  ///< of i64
 };
 
 std::optional<std::string> rejects_cumsum_gpu(const CumsumProblem& p, const DeviceInfo& device);

@@ -19,6 +19,7 @@ constexpr std::int64_t least = 2;  // elements of an item
 }  // namespace
 
 std::optional<std::string> rejects_cumsum_gpu(const CumsumProblem& p, const DeviceInfo& device) {
+  if (p.whole) return "its tiles are of floating numbers";
   const auto items = group_size(device);
   if (local_bytes(items, least) > static_cast<std::int64_t>(device.local_memory)) return "a tile does not fit into local memory";
   // All loops of a tile count, of which there are about ten for an element of an item.

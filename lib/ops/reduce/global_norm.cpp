@@ -1,5 +1,5 @@
 // The norm of gradients.
-#include <fmt/format.h>
+#include <cmath>
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
@@ -10,7 +10,7 @@ namespace clnet {
 
 Tensor global_norm(const std::vector<Tensor>& tensors, double p) {
   require_defined("global_norm", "tensors", tensors);
-  if (!(p >= 0)) throw Error(fmt::format("global_norm: p {} is not 0 or more", p));
+  if (std::isnan(p)) throw Error("global_norm: p is NaN");
   if (p != 2 && !tensors.empty()) {
     std::vector<Tensor> norms;
     for (const auto& tensor : tensors)

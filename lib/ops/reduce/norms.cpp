@@ -47,7 +47,7 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
   require_defined("norm", {{"x", x}});
   ops::require_floating("norm", x.spec());
   (void)reduced_dims("norm", x.shape(), dims);
-  if (!(p >= 0)) throw Error(fmt::format("norm: p {} is not 0 or more", p));
+  if (std::isnan(p)) throw Error("norm: p is NaN");
   const Tensor sizes = abs(wide(x));
   Tensor result;
   if (p == 0) {
@@ -57,7 +57,12 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
   } else if (p == 2) {
     result = root(sum(square(wide(x)), dims, keepdim), 2);
   } else if (std::isinf(p)) {
-    result = max(sizes, dims, keepdim);
+    result = p > 0 ? max(sizes, dims, keepdim) : min(sizes, dims, keepdim);
+  } else if (p < 0) {
+    // An element of 0 is an infinite power, whose root is 0.
+    const Tensor none = equal(sizes, 0.0), some = where(none, ops::scalar_like(1, sizes), sizes);
+    const Tensor sums = sum(pow(some, p), dims, keepdim), any = max(none, dims, keepdim);
+    result = where(any, ops::scalar_like(0, sums), pow(sums, 1 / p));
   } else {
     // Below p = 1 the power's slope at 0 is infinite.
     const Tensor none = equal(sizes, 0.0), powers = pow(where(none, ops::scalar_like(1, sizes), sizes), p);

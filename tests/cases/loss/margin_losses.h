@@ -38,6 +38,53 @@ inline std::vector<Case> margin_losses_cases() {
                          return {reference::reduced(losses, reduction)};
                        }});
     }
+    for (int p : {1, 2})
+      for (bool weighted : {false, true})
+        for (const auto& rows : {Shape{6}, Shape{}}) {
+          auto extents = rows.extents();
+          extents.push_back(5);
+          cases.push_back(
+              {.name = fmt::format("multi_margin_loss of {}, p {}{}, reduction {}", to_string(Shape(extents)), p,
+                                   weighted ? ", weighted" : "", number),
+               .inputs = {{Shape(extents)}, {rows, 0, 4, p == 1 ? Dtype::i32 : Dtype::i64}, {{5}, 0.5, 2}},
+               .run = [=](const auto& in) -> std::vector<Tensor> {
+                 return {multi_margin_loss(
+                     in[0], in[1], {.p = p, .margin = 0.7, .weight = weighted ? in[2] : Tensor{}, .reduction = reduction})};
+               },
+               .reference = [=](const auto& in) -> Arrays {
+                 Array losses(rows);
+                 for (std::int64_t i = 0; i < in[0].numel(); ++i) {
+                   const auto row = i / 5, own = static_cast<std::int64_t>(in[1][row]);
+                   if (i % 5 == own) continue;
+                   const double beyond = std::fmax(0, 0.7 - in[0][row * 5 + own] + in[0][i]);
+                   losses[row] += (weighted ? in[2][own] : 1) * std::pow(beyond, p) / 5;
+                 }
+                 return {reference::reduced(losses, reduction)};
+               }});
+        }
+    for (const auto& rows : {Shape{6}, Shape{}}) {
+      auto extents = rows.extents();
+      extents.push_back(5);
+      cases.push_back(
+          {.name = fmt::format("multilabel_margin_loss of {}, reduction {}", to_string(Shape(extents)), number),
+           .inputs = {{Shape(extents)}, {Shape(extents), -1, 4, Dtype::i64}},
+           .run = [=](const auto& in) -> std::vector<Tensor> { return {multilabel_margin_loss(in[0], in[1], reduction)}; },
+           .reference = [=](const auto& in) -> Arrays {
+             Array losses(rows);
+             for (std::int64_t row = 0; row < losses.numel(); ++row) {
+               const auto own = [&](std::int64_t j) { return static_cast<std::int64_t>(in[1][row * 5 + j]); };
+               std::int64_t count = 0;
+               while (count < 5 && own(count) >= 0) ++count;
+               for (std::int64_t i = 0; i < 5; ++i) {
+                 bool is = false;
+                 for (std::int64_t j = 0; j < count; ++j) is = is || own(j) == i;
+                 for (std::int64_t j = 0; j < count && !is; ++j)
+                   losses[row] += std::fmax(0, 1 - in[0][row * 5 + own(j)] + in[0][row * 5 + i]) / 5;
+               }
+             }
+             return {reference::reduced(losses, reduction)};
+           }});
+    }
     for (double p : {1.0, 2.0, 3.0})
       for (bool swap : {false, true})
         cases.push_back(

@@ -96,11 +96,14 @@ inline std::vector<Case> adaptive_max_pool_cases() {
                     },
                 .reference = [=](const Arrays& in) { return max_pool_reference(in[0], adaptive_lines(size)); }};
   };
-  return {make("adaptive_max_pool1d 17 to 5", {2, 3, 17}, std::int64_t{5}, adaptive_max_pool1d_with_indices),
-          make("adaptive_max_pool2d 7x6 to 3x2", {2, 3, 7, 6}, Pair{3, 2}, adaptive_max_pool2d_with_indices),
-          make("adaptive_max_pool3d 5x6x7 to 2x3x4", {1, 2, 5, 6, 7}, Triple{2, 3, 4}, adaptive_max_pool3d_with_indices),
-          make("adaptive_max_pool3d 2x4x3 to 3x2x5", {2, 1, 2, 4, 3}, Triple{3, 2, 5}, adaptive_max_pool3d_with_indices),
-          make("adaptive_max_pool3d to 1", {1, 2, 3, 4, 5}, Triple{1}, adaptive_max_pool3d_with_indices)};
+  return {
+      make("adaptive_max_pool1d 17 to 5", {2, 3, 17}, std::int64_t{5}, adaptive_max_pool1d_with_indices),
+      make("adaptive_max_pool2d 7x6 to 3x2", {2, 3, 7, 6}, Pair{3, 2}, adaptive_max_pool2d_with_indices),
+      make("adaptive_max_pool3d 5x6x7 to 2x3x4", {1, 2, 5, 6, 7}, Triple{2, 3, 4}, adaptive_max_pool3d_with_indices),
+      make("adaptive_max_pool3d 2x4x3 to 3x2x5", {2, 1, 2, 4, 3}, Triple{3, 2, 5}, adaptive_max_pool3d_with_indices),
+      make("adaptive_max_pool3d to 1", {1, 2, 3, 4, 5}, Triple{1}, adaptive_max_pool3d_with_indices),
+      make("adaptive_max_pool2d, rows kept", {2, 3, 7, 6}, Pair{-1, 4}, adaptive_max_pool2d_with_indices),
+      make("adaptive_max_pool3d, depth and width kept", {1, 2, 3, 7, 5}, Triple{-1, 2, -1}, adaptive_max_pool3d_with_indices)};
 }
 
 template <class Size, class Options>
@@ -150,7 +153,10 @@ inline std::vector<Case> avg_pool_cases() {
           adaptive("adaptive_avg_pool1d 12 to 1", {2, 3, 12}, std::int64_t{1}, adaptive_avg_pool1d),
           adaptive("adaptive_avg_pool3d 5x6x7 to 2x3x4", {1, 2, 5, 6, 7}, Triple{2, 3, 4}, adaptive_avg_pool3d),
           adaptive("adaptive_avg_pool3d 2x4x3 to 3x2x5", {2, 1, 2, 4, 3}, Triple{3, 2, 5}, adaptive_avg_pool3d),
-          adaptive("adaptive_avg_pool3d to 1", {1, 2, 3, 4, 5}, Triple{1}, adaptive_avg_pool3d)};
+          adaptive("adaptive_avg_pool3d to 1", {1, 2, 3, 4, 5}, Triple{1}, adaptive_avg_pool3d),
+          adaptive("adaptive_avg_pool1d, kept", {2, 3, 7}, std::int64_t{-1}, adaptive_avg_pool1d),
+          adaptive("adaptive_avg_pool2d, columns kept", {2, 3, 7, 6}, Pair{2, -1}, adaptive_avg_pool2d),
+          adaptive("adaptive_avg_pool3d, height kept", {1, 2, 5, 6, 7}, Triple{2, -1, 3}, adaptive_avg_pool3d)};
 }
 
 inline std::vector<Case> lp_pool_cases() {

@@ -21,6 +21,10 @@ inline std::vector<Case> cumsum_cases() {
   // Tiles of a work-group that are full, and a rest.
   add({2, 2300}, 1);
   add({2, 1030, 3}, 1);
+  cases.push_back({.name = "cumsum of whole numbers",
+                   .inputs = {{{3, 70, 2}, -100, 100, Dtype::i32}},
+                   .run = [](const std::vector<Tensor>& in) { return std::vector{cumsum(in[0], 1)}; },
+                   .reference = [](const Arrays& in) { return Arrays{reference::cumsum(in[0], 1)}; }});
   return cases;
 }
 

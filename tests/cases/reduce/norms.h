@@ -47,12 +47,13 @@ inline double logsumexp(const std::vector<double>& values, double) {
   return std::log(total);
 }
 inline double norm(const std::vector<double>& values, double p) {
-  double total = 0, most = 0;
+  double total = 0, most = 0, least = HUGE_VAL;
   for (double v : values) {
     total += p == 0 ? double(v != 0) : std::pow(std::fabs(v), p);
     most = std::fmax(most, std::fabs(v));
+    least = std::fmin(least, std::fabs(v));
   }
-  return std::isinf(p) ? most : p == 0 ? total : std::pow(total, 1 / p);
+  return std::isinf(p) ? (p > 0 ? most : least) : p == 0 ? total : std::pow(total, 1 / p);
 }
 
 }  // namespace reference
@@ -77,10 +78,19 @@ inline std::vector<Case> norms_cases() {
       add(
           "logsumexp", shape, dims, keepdim, 0, [=, dims = dims](const Tensor& x) { return logsumexp(x, dims, keepdim); },
           reference::logsumexp);
-      for (double p : {0.0, 1.0, 2.0, 3.0, HUGE_VAL})
+      for (double p : {0.0, 1.0, 2.0, 3.0, HUGE_VAL, -HUGE_VAL})
         add(
             "norm", shape, dims, keepdim, p, [=, dims = dims](const Tensor& x) { return norm(x, p, dims, keepdim); },
             reference::norm, p != 0);
+      // Away from 0, where these are steep.
+      for (double p : {-1.0, -2.5})
+        cases.push_back(
+            {.name = fmt::format("norm {} of {} over {}{}", p, to_string(shape), dims, keepdim ? ", kept" : ""),
+             .inputs = {{shape, 0.3, 2}},
+             .run = [=, dims = dims](const auto& in) -> std::vector<Tensor> { return {norm(-in[0], p, dims, keepdim)}; },
+             .reference = [=, dims = dims](const auto& in) -> Arrays {
+               return {reduce_by(in[0], dims, keepdim, reference::norm, p)};
+             }});
     }
   return cases;
 }

@@ -162,6 +162,77 @@ TEST_CASE("MultiheadAttention of several inputs, with masks and weights") {
   }
 }
 
+TEST_CASE("MultiheadAttention with keys and values of its own and of zeros is PyTorch's") {
+  nn::MultiheadAttention layer(4, 2, {.add_bias_kv = true, .add_zero_attn = true});
+  CHECK(names(layer) ==
+        std::vector<std::string>{"in_proj_weight", "in_proj_bias", "bias_k", "bias_v", "out_proj.weight", "out_proj.bias"});
+  double number = 0;
+  for (auto& [name, parameter] : layer.parameters()) {
+    Array values(parameter.value().shape());
+    for (std::int64_t i = 0; i < values.numel(); ++i) values[i] = 0.5 * std::sin(0.7 * static_cast<double>(i) + number);
+    parameter.set(to_tensor(values, Dtype::f32));
+    ++number;
+  }
+  Array cosines({3, 2, 4});
+  for (std::int64_t i = 0; i < cosines.numel(); ++i) cosines[i] = std::cos(0.3 * static_cast<double>(i));
+  const Tensor x = to_tensor(cosines, Dtype::f32);
+  const std::vector<std::uint8_t> padded{0, 0, 1, 0, 0, 0}, later{0, 1, 1, 0, 0, 1, 0, 0, 0};
+  const auto mask_of = [](const std::vector<std::uint8_t>& bytes, const Shape& shape) {
+    return Tensor::from_bytes(bytes.data(), bytes.size(), {shape, Dtype::boolean});
+  };
+  const Tensor padding = mask_of(padded, {2, 3}), causal = mask_of(later, {3, 3});
+  const Array want({3, 2, 4}, {-0.3801982, -0.3829801, 0.1618471,  0.2769452, -0.5319529, -0.2512711, 0.0654034,  0.326979,
+                               -0.6747211, -0.0233808, -0.2212748, 0.6393182, -0.6615887, -0.1005088, -0.0890638, 0.4673015,
+                               -0.7376152, -0.0431338, -0.1211574, 0.4704051, -0.6840426, -0.0811402, -0.1031089, 0.4744002});
+  const Array slopes({3, 2, 4}, {0.1635419,  0.2080906,  0.1547705,  0.0286594,  -0.0315771, -0.0421757, -0.0329389, -0.0082102,
+                                 -0.2938201, -0.395898,  -0.3117796, -0.0810262, -0.2214866, -0.176599,  -0.0486547, 0.1021728,
+                                 -0.22948,   -0.0967119, 0.0815415,  0.2214445,  -0.1275305, -0.0673659, 0.0244819,  0.1048155});
+  const Tensor floating = where(causal, -INFINITY, 0);
+  for (const auto& masks : {nn::AttentionMasks{.attn_mask = causal, .key_padding_mask = padding},
+                            nn::AttentionMasks{.key_padding_mask = padding, .is_causal = true},
+                            nn::AttentionMasks{.attn_mask = floating, .key_padding_mask = padding}}) {
+    const auto y = layer(x, x, x, masks);
+    compare("with masks", to_array(y), want, 1e-5);
+    compare("gradient", to_array(gradients(sum(square(y)), {x})[0]), slopes, 1e-5);
+  }
+  const auto both = layer.forward_with_weights(x, x, x, {.attn_mask = causal, .key_padding_mask = padding});
+  compare("weights", to_array(both.weights),
+          {{2, 3, 5}, {0.1849919, 0,         0, 0.4425969, 0.3724112, 0.4400734, 0.119763,  0,         0.2166779, 0.2234857,
+                       0.0840539, 0.3915296, 0, 0.289445,  0.2349715, 0.3079223, 0,         0,         0.3515648, 0.3405129,
+                       0.2390356, 0.229057,  0, 0.2745049, 0.2574025, 0.1314755, 0.3155746, 0.0867599, 0.255394,  0.210796}},
+          1e-5);
+  const auto plain = layer(x);
+  compare("without masks", to_array(plain),
+          {{3, 2, 4}, {-0.6627092, -0.0878505, -0.1117973, 0.4974832, -0.6498371, -0.0598479, -0.1774385, 0.5931781,
+                       -0.6957616, 0.0230609,  -0.2877511, 0.7181475, -0.7239546, 0.0078356,  -0.2308669, 0.6261774,
+                       -0.7768328, 0.0228331,  -0.2062507, 0.5647919, -0.6840426, -0.0811402, -0.1031089, 0.4744002}},
+          1e-5);
+  const auto g = gradients(sum(square(plain)), {layer.parameter("bias_k"), layer.parameter("bias_v")});
+  compare("bias_k", to_array(g[0]), {{1, 1, 4}, {-0.2249608, -0.3059515, -0.4532439, 0.0224312}}, 1e-5);
+  compare("bias_v", to_array(g[1]), {{1, 1, 4}, {0.6914252, 1.6773385, 1.4799879, 0.94345}}, 1e-5);
+  auto cache = layer.cache(2, 4);
+  CHECK_THROWS_WITH(layer.step(x, cache), Contains("step() is for attention without add_bias_kv and add_zero_attn"));
+}
+
+TEST_CASE("layers of transformers take any activation") {
+  manual_seed(3);
+  nn::TransformerEncoderLayer by_name(8, 2, {.dim_feedforward = 10, .activation = nn::TransformerActivation::gelu}),
+      by_function(8, 2, {.dim_feedforward = 10, .activation_function = [](const Tensor&t) { return gelu(t); }}),
+      other(8, 2, {.dim_feedforward = 10, .activation_function = [](const Tensor&t) { return silu(t); }});
+  nn::TransformerDecoderLayer decoder(8, 2, {.dim_feedforward = 10, .activation = nn::TransformerActivation::gelu}),
+      decoder_by_function(8, 2, {.dim_feedforward = 10, .activation_function = [](const Tensor&t) { return gelu(t); }});
+  by_function.load_state(by_name.state());
+  other.load_state(by_name.state());
+  decoder_by_function.load_state(decoder.state());
+  for (nn::Module* layer : std::initializer_list<nn::Module*>{&by_name, &by_function, &other, &decoder, &decoder_by_function})
+    layer->eval();
+  const Value x({3, 2, 8});
+  const auto want = to_array(by_name(x.tensor));
+  compare("gelu", to_array(by_function(x.tensor)), want, 1e-6);
+  CHECK(to_array(other(x.tensor)).values != want.values);
+  compare("gelu of a decoder", to_array(decoder_by_function(x.tensor, x.tensor)), to_array(decoder(x.tensor, x.tensor)), 1e-6);
+}
+
 TEST_CASE("MultiheadAttention drops weights in training only") {
   nn::MultiheadAttention layer(8, 2, {.dropout = 0.5});
   const Value x({6, 2, 8});

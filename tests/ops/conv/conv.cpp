@@ -59,6 +59,12 @@ TEST_CASE("convolutions of lines and volumes: wrong shapes name the operation an
   CHECK_THROWS_WITH(conv1d(ones({9}), of_line), "conv1d: the input must be {N, C, L} or {C, L}, got f32[9]");
   CHECK_THROWS_WITH(conv1d(line, of_line, {}, {.dilation = 5}),
                     "conv1d: weight f32[6, 4, 3], dilated by 5, is larger than the padded input f32[1, 4, 9] (padding {0, 0})");
+  CHECK_THROWS_WITH(conv1d(ones({4, 9}), ones({6, 3, 3})),
+                    "conv1d: input f32[4, 9] has 4 channels, but weight f32[6, 3, 3] with 1 groups takes 3");
+  CHECK_THROWS_WITH(conv1d(ones({4, 2}), of_line),
+                    "conv1d: weight f32[6, 4, 3], dilated by 1, is larger than the padded input f32[4, 2] (padding {0, 0})");
+  CHECK_THROWS_WITH(conv_transpose1d(ones({4, 9}), ones({3, 2, 3})),
+                    "conv_transpose1d: input f32[4, 9] has 4 channels, but weight f32[3, 2, 3] with 1 groups takes 3");
   CHECK_THROWS_WITH(conv3d(volume, of_volume, {}, {.stride = {1, 0, 1}}), "conv3d: stride 1x0x1 must be at least 1");
   CHECK_THROWS_WITH(conv3d(volume, of_volume, {}, {.padding = {0, 0, 0, -1, 0, 0}}),
                     "conv3d: padding {0, 0, 0, -1, 0, 0} must not be negative; slice() crops");

@@ -1,6 +1,7 @@
 #include "tests/cases/index/scatter.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "tests/ops/check.h"
 #include "tests/ops/each_solver.h"
@@ -17,6 +18,87 @@ TEST_CASE("scatter moves whole numbers and truth values") {
   CHECK(scatter(zeros({3}, Dtype::i64), 0, indices, big).to_vector<std::int64_t>() == std::vector<std::int64_t>{7, 0, 1LL << 40});
   CHECK(scatter(zeros({3}, Dtype::boolean), 0, indices, ones({2}, Dtype::boolean)).to_vector<std::int32_t>() ==
         std::vector<std::int32_t>{1, 0, 1});
+}
+
+TEST_CASE("scatter of a number") {
+  const Tensor indices = Tensor::from<std::int64_t>({2, 0, 5}), x = Tensor::from({1.F, 2.F, 3.F});
+  CHECK(scatter(x, 0, indices, 7).to_vector<float>() == std::vector<float>{7, 2, 7});
+  CHECK(scatter(ones({3}, Dtype::i32), 0, indices, -4).to_vector<std::int32_t>() == std::vector<std::int32_t>{-4, 1, -4});
+  CHECK(gradients(sum(scatter(x, 0, indices, 7)), {x})[0].to_vector<float>() == std::vector<float>{0, 1, 0});
+}
+
+TEST_CASE("integers are added exactly, and wrap") {
+  const Tensor indices = Tensor::from<std::int32_t>({1, 0, 1, 1});
+  const auto big = Tensor::from<std::int64_t>({1LL << 60, 5, 3, -1});
+  with_each_solver(
+      "index_add", [&] { index_add(zeros({2}, Dtype::i32), 0, zeros({1}, Dtype::i32), ones({1}, Dtype::i32)).eval(); },
+      [&] {
+        CHECK(scatter_add(full({2}, 2, Dtype::i64), 0, indices, big).to_vector<std::int64_t>() ==
+              std::vector<std::int64_t>{7, (1LL << 60) + 4});
+        CHECK(index_add(zeros({2}, Dtype::i64), 0, indices, big, -3).to_vector<std::int64_t>() ==
+              std::vector<std::int64_t>{-15, -3 * ((1LL << 60) + 2)});
+        // More picks than a block has.
+        const Tensor many = zeros({5000}, Dtype::i32);
+        CHECK(index_add(zeros({2}, Dtype::i32), 0, many, full({5000}, 16'777'217, Dtype::i32)).to_vector<std::int32_t>()[0] ==
+              static_cast<std::int32_t>(static_cast<std::uint32_t>(5000LL * 16'777'217)));
+        CHECK(scatter_add(full({2}, 250, Dtype::u8), 0, indices, full({4}, 3, Dtype::u8)).to_vector<std::int32_t>() ==
+              std::vector<std::int32_t>{253, 3});
+      });
+  CHECK_THROWS_WITH(index_add(zeros({2}, Dtype::i64), 0, indices, big, 0.5),
+                    "index_add: alpha 0.5 of i64[2] is not a whole number");
+}
+
+TEST_CASE("scatter_reduce is PyTorch's where there are zeros and equals, with its gradients") {
+  const Tensor x = Tensor::from({2.F, 0.F, 3.F, -1.F, 5.F}), source = Tensor::from({4.F, 0.F, 3.F, -2.F, 0.5F, 3.F, 0.F});
+  const Tensor indices = Tensor::from<std::int64_t>({0, 0, 2, 1, 1, 2, 3}), g = Tensor::from({1.F, 2.F, 3.F, 4.F, 5.F});
+  using R = ScatterReduction;
+  const auto same = [&](ScatterReduction reduction, bool own, const std::vector<double>& y, const std::vector<double>& by_x,
+                        const std::vector<double>& by_source) {
+    INFO("reduction " << static_cast<int>(reduction) << ", own " << own);
+    const Tensor got = scatter_reduce(x, 0, indices, source, reduction, own);
+    compare("values", to_array(got), {{5}, y}, 1e-6);
+    const auto slopes = gradients(sum(got * g), {x, source});
+    compare("by x", to_array(slopes[0]), {{5}, by_x}, 1e-6);
+    compare("by source", to_array(slopes[1]), {{7}, by_source}, 1e-6);
+  };
+  same(R::sum, true, {6, -1.5, 9, -1, 5}, {1, 2, 3, 4, 5}, {1, 1, 3, 2, 2, 3, 4});
+  same(R::sum, false, {4, -1.5, 6, 0, 5}, {0, 0, 0, 0, 5}, {1, 1, 3, 2, 2, 3, 4});
+  same(R::prod, true, {0, 0, 27, 0, 5}, {0, -2, 27, 0, 5}, {0, 8, 27, 0, 0, 27, -4});
+  same(R::prod, false, {0, -1, 9, 0, 5}, {0, 0, 0, 0, 5}, {0, 4, 9, 1, -4, 9, 4});
+  same(R::mean, true, {2, -0.5, 3, -0.5, 5}, {1 / 3.0, 2 / 3.0, 1, 2, 5}, {1 / 3.0, 1 / 3.0, 1, 2 / 3.0, 2 / 3.0, 1, 2});
+  same(R::mean, false, {2, -0.75, 3, 0, 5}, {0, 0, 0, 0, 5}, {0.5, 0.5, 1.5, 1, 1, 1.5, 4});
+  same(R::amax, true, {4, 0.5, 3, 0, 5}, {0, 0, 1, 0, 5}, {1, 0, 1, 0, 2, 1, 4});
+  same(R::amax, false, {4, 0.5, 3, 0, 5}, {0, 0, 0, 0, 5}, {1, 0, 1.5, 0, 2, 1.5, 4});
+  same(R::amin, true, {0, -2, 3, -1, 5}, {0, 0, 1, 4, 5}, {0, 1, 1, 2, 0, 1, 0});
+  same(R::amin, false, {0, -2, 3, 0, 5}, {0, 0, 0, 0, 5}, {0, 1, 1.5, 2, 0, 1.5, 4});
+}
+
+TEST_CASE("scatter_reduce of NaN, integers and more picks than a launch takes") {
+  using R = ScatterReduction;
+  const Tensor indices = Tensor::from<std::int32_t>({0, 0, 1}), source = Tensor::from({1.F, NAN, 2.F});
+  for (auto reduction : {R::amax, R::amin, R::prod}) {
+    const auto y = scatter_reduce(ones({2}), 0, indices, source, reduction).to_vector<float>();
+    CHECK(std::isnan(y[0]));
+    CHECK_FALSE(std::isnan(y[1]));
+  }
+  const auto whole = Tensor::from<std::int64_t>({-3, 1LL << 40, 5});
+  CHECK(scatter_reduce(zeros({2}, Dtype::i64), 0, indices, whole, R::amax).to_vector<std::int64_t>() ==
+        std::vector<std::int64_t>{1LL << 40, 5});
+  CHECK(scatter_reduce(zeros({2}, Dtype::i64), 0, indices, whole, R::prod, false).to_vector<std::int64_t>() ==
+        std::vector<std::int64_t>{-3 * (1LL << 40), 5});
+  CHECK(scatter_reduce(ones({2}, Dtype::i64), 0, indices, whole, R::sum, false).to_vector<std::int64_t>() ==
+        std::vector<std::int64_t>{(1LL << 40) - 3, 5});
+  constexpr std::int64_t count = 120'000;
+  const Tensor numbers = arange(count, 0, 1, Dtype::i32);
+  for (bool own : {true, false}) {
+    CHECK(scatter_reduce(ones({2}, Dtype::i32), 0, numbers - numbers, numbers, R::amax, own).to_vector<std::int32_t>() ==
+          std::vector<std::int32_t>{count - 1, 1});
+    CHECK(scatter_reduce(ones({2}, Dtype::i32), 0, numbers - numbers, numbers, R::amin, own).to_vector<std::int32_t>() ==
+          std::vector<std::int32_t>{0, 1});
+  }
+  CHECK_THROWS_WITH(scatter_reduce(zeros({2}, Dtype::i64), 0, indices, whole, R::mean), Contains("scatter_reduce"));
+  CHECK_THROWS_AS(scatter_reduce(zeros({2}, Dtype::boolean), 0, indices, zeros({3}, Dtype::boolean), R::amax), DtypeError);
+  CHECK_THROWS_AS(scatter_reduce(zeros({2}), 0, indices, ones({2}), R::amax), ShapeError);
 }
 
 TEST_CASE("scatter of more picks than a launch takes") {
@@ -72,7 +154,7 @@ TEST_CASE("scatter refuses what does not fit") {
   CHECK_THROWS_AS(scatter(x, 0, indices, cast(source, Dtype::f16)), DtypeError);
   CHECK_THROWS_WITH(scatter(x, 0, indices, zeros({2, 3})), Contains("scatter: indices [2, 4] and source [2, 3]"));
   CHECK_THROWS_AS(scatter_add(zeros({3, 3}), 0, indices, source), ShapeError);
-  CHECK_THROWS_AS(scatter_add(zeros({3, 4}, Dtype::i32), 0, indices, zeros({2, 4}, Dtype::i32)), DtypeError);
+  CHECK_THROWS_AS(scatter_add(zeros({3, 4}, Dtype::boolean), 0, indices, zeros({2, 4}, Dtype::boolean)), DtypeError);
   CHECK_THROWS_WITH(index_add(x, 0, indices, source), Contains("index_add: source [2, 4]"));
   CHECK_THROWS_AS(index_add(x, 0, zeros({3}, Dtype::i32), source), ShapeError);
 }

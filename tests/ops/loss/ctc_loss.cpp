@@ -35,6 +35,42 @@ TEST_CASE("a ctc_loss that no alignment has is infinite, or nothing") {
   }
 }
 
+TEST_CASE("ctc_loss of targets one behind the other and of one sequence, with PyTorch's numbers") {
+  Array raw({4, 3, 4});
+  for (std::int64_t i = 0; i < raw.numel(); ++i) raw[i] = std::sin(0.37 * static_cast<double>(i));
+  const Tensor logits = to_tensor(raw, Dtype::f32), x = log_softmax(logits, 2), steps = whole({4, 3, 2}),
+               lengths = whole({2, 3, 1});
+  const Tensor all = whole({1, 2, 3, 3, 1, 2});
+  const double inf = std::numeric_limits<double>::infinity();
+  const auto losses = [&](const Tensor& of, bool zero_infinity) {
+    return ctc_loss(x, all, steps, of, {.reduction = Reduction::none, .zero_infinity = zero_infinity});
+  };
+  // Lengths of the device, too, where nobody knows them.
+  for (const Tensor& own : {lengths, cast(lengths + zeros({3}, Dtype::i64), Dtype::i32)}) {
+    compare("losses", to_array(losses(own, false)), {{3}, {3.1473954, inf, 1.6111655}}, 1e-5);
+    compare("losses", to_array(losses(own, true)), {{3}, {3.1473954, 0, 1.6111655}}, 1e-5);
+    // The gradient of the infinite loss is 0 either way.
+    for (const bool zero_infinity : {false, true})
+      compare(
+          "gradient", to_array(gradients(sum(losses(own, zero_infinity)), {logits})[0]),
+          {{4, 3, 4}, {-0.1232063, -0.521086,  0.2866279,  0.3576645, 0, 0, 0, 0, -0.1209275, 0.2705503, -0.2961317, 0.1465089,
+                       -0.0561257, -0.2889755, 0.0390055,  0.3060958, 0, 0, 0, 0, 0.0093333,  0.271307,  -0.5018703, 0.2212299,
+                       -0.0234051, 0.0769913,  -0.1904075, 0.1368213, 0, 0, 0, 0, 0,          0,         0,          0,
+                       -0.0539169, 0.2523979,  -0.4653507, 0.2668697, 0, 0, 0, 0, 0,          0,         0,          0}},
+          1e-5);
+  }
+  // What is not there is no class.
+  const auto short_of = ctc_loss(x, whole({1, 2, 3, 3}), steps, lengths + zeros({3}, Dtype::i64), {.reduction = Reduction::none});
+  CHECK(std::isnan(short_of.to_vector<float>()[2]));
+  CHECK(ctc_loss(zeros({2, 2, 3}), zeros({0}, Dtype::i32), whole({2, 2}), whole({0, 0})).item<float>() == 0);
+
+  const Tensor one = squeeze(slice(x, 1, 0, 1), 1), four = Tensor::scalar(4, Dtype::i64), two = Tensor::scalar(2, Dtype::i64);
+  CHECK(ctc_loss(one, whole({1, 2}), four, two).item<float>() == Approx(1.5736977));
+  const Tensor plain = ctc_loss(one, whole({1, 2}), whole({4}), two, {.reduction = Reduction::none});
+  CHECK(plain.shape() == Shape{});
+  CHECK(plain.item<float>() == Approx(3.1473954));
+}
+
 TEST_CASE("lengths and targets that are none give NaN, those alone") {
   const Tensor x = log_softmax(rand({3, 6, 4}), 2);
   const Tensor targets = Tensor::from<std::int64_t>({1, 2, 1, 2, 1, 2, 1, 2, 1, 4, -1, 2}, {6, 2});
@@ -187,8 +223,11 @@ TEST_CASE("second gradients of a long ctc_loss do not drift") {
 
 TEST_CASE("ctc_loss refuses what does not fit") {
   const Tensor x = zeros({3, 2, 4}), targets = ones({2, 2}, Dtype::i32), two = whole({2, 2});
-  CHECK_THROWS_WITH(ctc_loss(zeros({3, 4}), targets, two, two), Contains("log_probs f32[3, 4] are not {T, N, C}"));
+  CHECK_THROWS_WITH(ctc_loss(zeros({3, 4}), targets, two, two), Contains("log_probs f32[3, 4] are not {T, N, C}, or {T, C}"));
   CHECK_THROWS_WITH(ctc_loss(x, ones({3, 2}, Dtype::i32), two, two), Contains("targets [3, 2] are not {N, S}"));
+  CHECK_THROWS_WITH(ctc_loss(x, whole({1, 2, 3}), two, two),
+                    "ctc_loss: targets [3] are not as many as the target_lengths add up to, 4");
+  CHECK_THROWS_WITH(ctc_loss(x, whole({1, 2}), two, whole({2})), Contains("targets [2] are not {N, S} for N = 2"));
   CHECK_THROWS_WITH(ctc_loss(x, targets, whole({2}), two), Contains("lengths [1] and [2]"));
   CHECK_THROWS_WITH(ctc_loss(x, targets, two, two, {.blank = 4}), "ctc_loss: blank 4 is none of 4 classes");
   CHECK_THROWS_WITH(ctc_loss(x, ones({2, 2}), two, two), Contains("targets must be i32 or i64"));

@@ -27,6 +27,48 @@ TEST_CASE("losses with margins refuse wrong inputs") {
   CHECK_THROWS_AS(cosine_embedding_loss(zeros({2, 3, 4}), zeros({2, 3, 4}), zeros({2, 3})), ShapeError);
   CHECK_THROWS_WITH(triplet_margin_loss(zeros({2}), zeros({2}), zeros({2}), {.p = 0.5}), Contains("p 0.5 is below 1"));
   CHECK_THROWS_AS(triplet_margin_loss(zeros({}), zeros({}), zeros({})), ShapeError);
+  const Tensor x = zeros({2, 3}), two = zeros({2}, Dtype::i64);
+  CHECK_THROWS_WITH(multi_margin_loss(x, zeros({3}, Dtype::i64)),
+                    "multi_margin_loss: input f32[2, 3] and target i64[3] are not {N, C} and {N}, or {C} and {}");
+  CHECK_THROWS_WITH(multi_margin_loss(x, two, {.p = 3}), "multi_margin_loss: p 3 is not 1 or 2");
+  CHECK_THROWS_WITH(multi_margin_loss(x, two, {.weight = ones({2})}), Contains("weight f32[2] must be [3]"));
+  CHECK_THROWS_AS(multi_margin_loss(x, zeros({2})), DtypeError);
+  CHECK_THROWS_AS(multi_margin_loss(zeros({2, 0}), two), ShapeError);
+  CHECK_THROWS_WITH(multilabel_margin_loss(x, two), Contains("input f32[2, 3] and target i64[2]"));
+  CHECK_THROWS_AS(multilabel_margin_loss(x, zeros({2, 3})), DtypeError);
+}
+
+TEST_CASE("margins between classes are PyTorch's, with their gradients") {
+  const Tensor x = Tensor::from({0.1F, 0.2F, 0.4F, 0.8F, 0.9F, -0.3F, 0.5F, 0.7F, -0.2F, 0.6F, 0.3F, 0.1F}, {3, 4});
+  const auto same = [&](const Tensor& losses, const std::vector<double>& want, const std::vector<double>& slopes) {
+    compare("losses", to_array(losses), {{3}, want}, 1e-6);
+    compare("gradient", to_array(gradients(mean(losses), {x})[0]), {{3, 4}, slopes}, 1e-6);
+  };
+  const Tensor classes = Tensor::from<std::int64_t>({3, 0, 2}), weight = Tensor::from({0.5F, 1.5F, 2.0F, 1.0F});
+  same(multi_margin_loss(x, classes, {.margin = 0.7, .reduction = Reduction::none}), {0.1, 0.2, 0.425},
+       {0, 0.0833333, 0.0833333, -0.1666667, -0.1666667, 0, 0.0833333, 0.0833333, 0.0833333, 0.0833333, -0.25, 0.0833333});
+  same(multi_margin_loss(x, classes, {.p = 2, .margin = 0.7, .weight = weight, .reduction = Reduction::none}),
+       {0.025, 0.0425, 0.645},
+       {0, 0.0166667, 0.05, -0.0666667, -0.0666667, 0, 0.025, 0.0416667, 0.0666667, 0.3333333, -0.5666667, 0.1666667});
+  // What stands behind a negative class does not count.
+  const Tensor several = Tensor::from<std::int32_t>({3, 0, -1, 1, 2, -1, 0, 0, -1, 0, 1, 2}, {3, 4});
+  same(multilabel_margin_loss(x, several, Reduction::none), {0.85, 0.7, 0},
+       {-0.1666667, 0.1666667, 0.1666667, -0.1666667, 0.0833333, 0.0833333, -0.25, 0.0833333, 0, 0, 0, 0});
+  // A class that is there twice counts twice, as in PyTorch.
+  CHECK(multilabel_margin_loss(Tensor::from({0.F, 0.F}), Tensor::from<std::int64_t>({1, 1})).item<float>() == 1);
+}
+
+TEST_CASE("targets that are no class give NaN") {
+  const Tensor x = zeros({3, 2});
+  const auto one = multi_margin_loss(x, Tensor::from<std::int64_t>({2, -1, 1}), {.reduction = Reduction::none});
+  const auto several = multilabel_margin_loss(x, Tensor::from<std::int32_t>({2, 0, 1, -1, -1, 9}, {3, 2}), Reduction::none);
+  const auto a = one.to_vector<float>(), b = several.to_vector<float>();
+  CHECK(std::isnan(a[0]));
+  CHECK(std::isnan(a[1]));
+  CHECK(a[2] == 0.5F);
+  CHECK(std::isnan(b[0]));
+  CHECK(b[1] == 0.5F);
+  CHECK(b[2] == 0);
 }
 
 TEST_CASE("what lies on the margin has a gradient") {

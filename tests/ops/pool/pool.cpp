@@ -88,6 +88,12 @@ TEST_CASE("layers of unpooling are called with places") {
   const auto planes = max_pool2d_with_indices(reshape(x, {1, 1, 2, 3}), {2, 1});
   nn::MaxUnpool2d plane{{2, 1}};
   CHECK(plane(planes.y, planes.indices).to_vector<float>() == std::vector<float>{0, 5, 0, 7, 0, 4});
+  nn::MaxPool2d pool{{2, 1}};
+  const auto by_layer = pool.with_indices(reshape(x, {1, 1, 2, 3}));
+  CHECK(by_layer.indices.to_vector<std::int32_t>() == planes.indices.to_vector<std::int32_t>());
+  CHECK(plane(by_layer.y, by_layer.indices).to_vector<float>() == std::vector<float>{0, 5, 0, 7, 0, 4});
+  nn::AdaptiveMaxPool1d adaptive{3};
+  CHECK(adaptive.with_indices(x).indices.to_vector<std::int32_t>() == std::vector<std::int32_t>{1, 3, 5});
   const auto volumes = max_pool3d_with_indices(reshape(x, {1, 1, 1, 2, 3}), {1, 2, 3});
   nn::MaxUnpool3d volume{{1, 2, 3}};
   CHECK(volume(volumes.y, volumes.indices).to_vector<float>() == std::vector<float>{0, 0, 0, 7, 0, 0});
@@ -172,6 +178,9 @@ TEST_CASE("pooling of a sample without a batch") {
   same(adaptive_avg_pool2d(image, {4, 2}), adaptive_avg_pool2d(images, {4, 2}));
   same(adaptive_max_pool3d(volume, 2), adaptive_max_pool3d(volumes, 2));
   same(global_avg_pool1d(line), global_avg_pool1d(lines));
+  same(adaptive_max_pool2d(image, {-1, 2}), adaptive_max_pool2d(images, {-1, 2}));
+  same(adaptive_avg_pool1d(line, 1), adaptive_avg_pool1d(lines, 1));
+  same(lp_pool2d(image, INFINITY, 2), lp_pool2d(images, INFINITY, 2));
   const auto [y, indices] = max_pool2d_with_indices(image, 2);
   const auto of_batch = max_pool2d_with_indices(images, 2);
   same(y, of_batch.y);
@@ -184,6 +193,11 @@ TEST_CASE("pooling of lines and volumes refuses what does not fit") {
   const auto line = ones({1, 2, 4}), volume = ones({1, 2, 4, 4, 4}), plane = ones({2, 4, 4});
   CHECK_THROWS_WITH(max_pool1d(line, 5),
                     "max_pool1d: length: a window of extent 5 does not fit into [1, 2, 4] with padding 0 and 0");
+  CHECK_THROWS_WITH(max_pool1d(ones({2, 4}), 5),
+                    "max_pool1d: length: a window of extent 5 does not fit into [2, 4] with padding 0 and 0");
+  CHECK_THROWS_WITH(adaptive_max_pool1d(ones({2, 4}), 0), "adaptive_max_pool1d: f32[2, 4] cannot be pooled to 0");
+  CHECK_THROWS_WITH(max_unpool1d(ones({2, 4}), zeros({2, 3}, Dtype::i32), 2),
+                    "max_unpool1d: indices i32[2, 3] do not have the shape of f32[2, 4]");
   CHECK_THROWS_WITH(max_pool3d(volume, 2, {.padding = {2, 0, 0}}),
                     "max_pool3d: depth: padding 2 and 2 must be between 0 and half the window's extent 2");
   CHECK_THROWS_WITH(max_pool3d(plane, 2), "max_pool3d: needs {N, C, D, H, W} or {C, D, H, W}, got f32[2, 4, 4]");

@@ -138,7 +138,8 @@ TEST_CASE("dropout of channels drops them as a whole") {
   CHECK(whole(dropout3d(ones({500, 2, 2, 2}), 0.25), 500) == Approx(0.75).margin(0.07));
   const Tensor x = ones({4, 5, 2, 2}), y = dropout2d(x, 0.5);
   CHECK(gradients(sum(y), {x})[0].to_vector<float>() == y.to_vector<float>());
-  CHECK_THROWS_AS(dropout2d(ones({4, 5, 2}), 0.5), ShapeError);
+  CHECK(whole(dropout2d(ones({20, 50, 3}), 0.25), 1000) == Approx(0.75).margin(0.05));
+  CHECK_THROWS_AS(dropout2d(ones({5, 2}), 0.5), ShapeError);
   CHECK_THROWS_AS(dropout1d(ones({5}), 0.5), ShapeError);
   CHECK_THROWS_WITH(dropout3d(ones({4, 5, 2, 2}), 2), Contains("dropout3d: the probability"));
 }

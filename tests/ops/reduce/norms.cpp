@@ -48,10 +48,29 @@ TEST_CASE("norms at 0 have PyTorch's gradients, also where others are made of th
 }
 
 TEST_CASE("norms refuse wrong inputs") {
-  CHECK_THROWS_WITH(norm(zeros({2}), -1), "norm: p -1 is not 0 or more");
+  CHECK_THROWS_WITH(norm(zeros({2}), NAN), "norm: p is NaN");
+  CHECK_THROWS_AS(norm(zeros({2, 0}), -1, 1), ShapeError);
   CHECK_THROWS_AS(norm(zeros({2}, Dtype::i32)), DtypeError);
   CHECK_THROWS_AS(logsumexp(zeros({2}), {1}), ShapeError);
   CHECK_THROWS_AS(stddev(zeros({2}, Dtype::i64)), DtypeError);
+}
+
+TEST_CASE("norms of negative p are PyTorch's, and 0 with no slope where an element is") {
+  const Tensor x = Tensor::from({1.F, -2.F, 4.F, 0.5F, 0.F, 3.F}, {2, 3});
+  const double inf = std::numeric_limits<double>::infinity();
+  const auto same = [&](double p, double first, const std::vector<double>& slopes) {
+    const Tensor y = norm(x, p, 1);
+    compare("norm", to_array(y), {{2}, {first, 0}}, 1e-6);
+    auto want = slopes;
+    want.resize(6);
+    // The smallest magnitude of 0 has no sign.
+    compare("gradient", to_array(gradients(sum(y), {x})[0]), {{2, 3}, want}, 1e-6);
+  };
+  same(-1, 0.5714286, {0.3265306, -0.0816327, 0.0204082});
+  same(-2.5, 0.9271914, {0.7675256, -0.0678403, 0.0059963});
+  same(-inf, 1, {1, 0, 0});
+  CHECK(global_norm({x, Tensor::from({-0.25F})}, -inf).item<float>() == 0);
+  CHECK(global_norm({Tensor::from({1.F, -2.F}), Tensor::from({4.F})}, -1).item<float>() == Approx(0.5714286));
 }
 
 TEST_CASE("norms below 1 have a gradient where an element is 0, and logsumexp of nothing is -infinity") {

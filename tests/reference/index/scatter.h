@@ -1,6 +1,8 @@
 // scatter and scatter_add: one pick after the other.
 #pragma once
 
+#include <algorithm>
+
 #include "tests/cases/case.h"
 #include "tests/reference/shape/shape.h"
 
@@ -24,6 +26,24 @@ void each_scattered(const Shape& x, int dim, const Array& indices, Visit visit) 
 inline Array scatter(const Array& x, int dim, const Array& indices, const Array& source, bool add) {
   Array y = x;
   each_scattered(x.shape, dim, indices, [&](auto pick, auto to) { y[to] = source[pick] + (add ? y[to] : 0); });
+  return y;
+}
+
+enum class Fold : std::uint8_t { sum, prod, mean, amax, amin };
+/// All that go to one place made to one, with what is there if `own`.
+inline Array scatter_reduce(const Array& x, int dim, const Array& indices, const Array& source, Fold fold, bool own) {
+  Array y = x, count(x.shape);
+  each_scattered(x.shape, dim, indices, [&](auto pick, auto to) {
+    const bool first = count[to]++ == 0 && !own;
+    const double a = y[to], b = source[pick];
+    y[to] = first                                     ? b
+            : fold == Fold::sum || fold == Fold::mean ? a + b
+            : fold == Fold::prod                      ? a * b
+            : fold == Fold::amax                      ? std::max(a, b)
+                                                      : std::min(a, b);
+  });
+  for (std::int64_t i = 0; i < y.numel() && fold == Fold::mean; ++i)
+    if (count[i] > 0) y[i] /= count[i] + (own ? 1 : 0);
   return y;
 }
 

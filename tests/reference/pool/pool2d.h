@@ -11,10 +11,10 @@ namespace clnet::testing {
 struct PoolAxis {
   std::int64_t kernel = 1, stride = 1, before = 0, after = 0, dilation = 1;
   bool ceil_mode = false;
-  std::int64_t adaptive = 0;  ///< the output's extent, or 0
+  std::int64_t adaptive = 0;  ///< the output's extent, -1: the input's, or 0
 
   std::int64_t outputs(std::int64_t extent) const {
-    if (adaptive) return adaptive;
+    if (adaptive) return adaptive < 0 ? extent : adaptive;
     const double steps = static_cast<double>(extent + before + after - dilation * (kernel - 1) - 1) / static_cast<double>(stride);
     auto count = static_cast<std::int64_t>(ceil_mode ? std::ceil(steps) : std::floor(steps)) + 1;
     if (ceil_mode && (count - 1) * stride >= extent + before) --count;
@@ -23,7 +23,9 @@ struct PoolAxis {
   /// The input positions of a window, which may lie in the padding.
   std::vector<std::int64_t> window(std::int64_t output, std::int64_t extent) const {
     std::vector<std::int64_t> at;
-    if (adaptive) {
+    if (adaptive < 0) {
+      at.push_back(output);
+    } else if (adaptive) {
       for (std::int64_t i = 0; i < extent; ++i)
         if (i >= output * extent / adaptive && i * adaptive < (output + 1) * extent) at.push_back(i);
     } else {

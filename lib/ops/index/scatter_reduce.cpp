@@ -1,0 +1,134 @@
+// scatter_reduce: sums by scatter_add's way, products and extremes by an operation of their own.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/exec/record/recorder.h"
+#include "lib/graph/op.h"
+#include "lib/graph/require.h"
+#include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/index/index_add.h"
+#include "lib/ops/index/scatter.h"
+
+namespace clnet {
+
+namespace ops {
+
+namespace {
+
+/// prod, amax or amin. Inputs: x, indices, source, of one shape outside the dimension; f32, or integers.
+class ScatterReduce : public Op {
+ public:
+  ScatterReduce(int dim, ScatterReduction reduction, bool own) : dim_(dim), reduction_(reduction), own_(own) {}
+  std::string_view name() const override { return "scatter_reduce"; }
+  Fields fields() const override {
+    return {{"dim", std::int64_t{dim_}}, {"reduction", static_cast<std::int64_t>(reduction_)}, {"own", own_}};
+  }
+
+  Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
+
+  Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
+    const Tensor &x = inputs[0], &index = inputs[1], &source = inputs[2], &y = outputs[0], &g = gradients[0];
+    const auto extent = static_cast<double>(x.size(dim_));
+    const Tensor inside = logical_and(greater_equal(index, -extent), less(index, extent));
+    const Tensor none = scalar_like(0, x), one = scalar_like(1, x);
+    const auto there = [&](const Tensor& t) { return where(inside, gather(t, dim_, index), none); };
+    const auto added = [&](const Tensor& t) { return added_at(t, dim_, index, true, x.shape()); };
+    // Where x counts: everywhere, or where no other comes.
+    const Tensor counts = own_ ? Tensor{} : less(last_picks(index, dim_, x.size(dim_)), 0.0);
+    const auto counted = [&](const Tensor& t) { return own_ ? t : where(counts, t, none); };
+    if (reduction_ != ScatterReduction::prod) {
+      const Tensor chosen = logical_and(inside, equal(source, there(y)));
+      const Tensor own = counted(cast(equal(x, y), x.dtype())), share = g / maximum(own + added(cast(chosen, x.dtype())), 1.0);
+      return {own * share, {}, where(chosen, there(share), none)};
+    }
+    // What is 0 has the product of the others as its slope: that of all with 1 in its place.
+    const auto product = [&](const Tensor& of, const Tensor& with) {
+      return apply(std::make_shared<ScatterReduce>(dim_, reduction_, own_), {of, index, with});
+    };
+    const Tensor empty = equal(x, 0.0), some = where(empty, one, x);
+    const Tensor zeros = equal(source, 0.0), only = logical_and(zeros, equal(there(added(cast(zeros, x.dtype()))), 1.0));
+    const Tensor of_others = there(g * product(x, where(only, one, source))), of_all = there(g * y) / where(zeros, one, source);
+    return {counted(g * product(some, source) / some), {}, where(only, of_others, of_all)};
+  }
+
+  void lower(exec::Recorder& recorder) const override {
+    const auto& shape = recorder.spec(recorder.input(0)).shape;
+    std::int64_t lines = 1, inner = 1;
+    for (int d = 0; d < shape.rank(); ++d)
+      if (d != dim_) lines *= shape[d];
+    for (int d = dim_ + 1; d < shape.rank(); ++d) inner *= shape[d];
+    const auto picks = recorder.spec(recorder.input(1)).shape[dim_], extent = shape[dim_], all = shape.numel();
+    recorder.kernel("scatter_reduce", "scatter_reduce")
+        .define("FILL", 1)
+        .in("x", recorder.input(0))
+        .out("y", recorder.output())
+        .args({all})
+        .range({all}, {64});
+    const auto* const kind = reduction_ == ScatterReduction::prod ? "PROD" : reduction_ == ScatterReduction::amax ? "MAX" : "MIN";
+    // No more picks at once than llvmpipe's loops reach.
+    constexpr std::int64_t most = 50000;
+    const auto pass = [&](bool first) {
+      for (std::int64_t begin = 0; begin < picks; begin += most) {
+        auto& launch = recorder.kernel("scatter_reduce", "scatter_reduce").define(kind, 1);
+        if (first) launch.define("FIRST", 1);
+        launch.in("indices", recorder.input(1))
+            .in("source", recorder.input(2))
+            .inout("y", recorder.output())
+            .args({lines, picks, extent, inner, begin, std::min(begin + most, picks)})
+            .range({lines}, {64})
+            .detail(fmt::format("{} of {}", picks, extent));
+      }
+    };
+    if (!own_) pass(true);
+    pass(false);
+  }
+
+ private:
+  int dim_;
+  ScatterReduction reduction_;
+  bool own_;
+};
+
+/// The part of x that indices of this shape reach.
+Tensor reached(const Tensor& x, int dim, const Shape& indices) {
+  Tensor part = x;
+  for (int d = 0; d < x.rank(); ++d)
+    if (d != dim && indices[d] != x.size(d)) part = slice(part, d, 0, indices[d]);
+  return part;
+}
+
+}  // namespace
+
+}  // namespace ops
+
+using namespace ops;
+
+Tensor scatter_reduce(const Tensor& x, int dim, const Tensor& indices, const Tensor& source, ScatterReduction reduction,
+                      bool include_self) {
+  constexpr std::string_view op = "scatter_reduce";
+  const int at = require_scatter(op, x, dim, indices, source);
+  if (reduction == ScatterReduction::mean) require_floating(fmt::format("{}'s mean", op), x.spec());
+  const Tensor all = summable(op, x), more = summable(op, source);
+  if (indices.numel() == 0) return x;
+  const auto shape = indices.shape().with(at, x.size(at));
+  if (reduction == ScatterReduction::sum || reduction == ScatterReduction::mean) {
+    const Tensor taken = padded(greater_equal(last_picks(indices, at, x.size(at)), 0.0), x.shape(), 0);
+    const Tensor own = include_self ? all : where(taken, scalar_like(0, all), all);
+    Tensor result = own + padded(added_at(more, at, indices, true, shape), x.shape(), 0);
+    if (reduction == ScatterReduction::mean) {
+      const Tensor count = padded(added_at(ones(indices.shape()), at, indices, true, shape), x.shape(), 0);
+      result = result / (include_self ? count + 1.0 : maximum(count, 1.0));
+    }
+    return cast(result, x.dtype());
+  }
+  const Tensor part =
+      apply(std::make_shared<ScatterReduce>(at, reduction, include_self), {reached(all, at, shape), indices, more});
+  if (shape == x.shape()) return cast(part, x.dtype());
+  const Tensor inside = padded(ones(shape, Dtype::boolean), x.shape(), 0);
+  return cast(where(inside, padded(part, x.shape(), 0), all), x.dtype());
+}
+
+}  // namespace clnet
