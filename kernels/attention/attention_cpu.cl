@@ -118,7 +118,7 @@ kernel void attention_cpu(IN(q), IN(k_panels), IN(v), OUT(y), OUT(sums), const i
   for (int block = begin; block < end; ++block) {
     const int line = block / blocks, i0 = REMAINDER(block, blocks) * ROWS, row0 = line * queries + i0;
     const int first_key = line / group * keys, first_panel = line / group * panels * VW * width, first = MASK_LINE(line);
-    const int rows = min(ROWS, queries - i0), limit = causal ? min(keys, i0 + rows) : keys;
+    const int rows = min(ROWS, queries - i0), ahead = AHEAD, limit = causal ? min(keys, i0 + rows + ahead) : keys;
     float own[ROWS][WIDTH * VW], most[ROWS], sum[ROWS];
     VFLOAT total[ROWS][VALUES];
     LOAD_ROWS(own, q, row0, row0 + rows - 1, width, scale)
@@ -134,7 +134,7 @@ kernel void attention_cpu(IN(q), IN(k_panels), IN(v), OUT(y), OUT(sums), const i
       for (int r = 0; r < ROWS; ++r) {
         const int i = min(i0 + r, queries - 1);
         MASK_TILE(r, i, j0 + c)
-        const int seen = causal ? min(count, i - j0 + 1) : count;
+        const int seen = causal ? min(count, i + ahead - j0 + 1) : count;
         SOFTMAX_TILE(r, seen)
 #if DROPOUT
         for (int c = 0; c < count; ++c) tile[r][c] *= KEPT(line, i, j0 + c);
@@ -188,7 +188,8 @@ kernel WIDE_KERNEL void attention_few_cpu(IN(q), IN(k), IN(v), OUT(y), OUT(sums)
   for (int line = begin; line < end; ++line) {
     const int row0 = line * queries, first_key = line / group * keys, first = MASK_LINE(line);
     // Keys behind a cache's length, and before a window.
-    int from = 0, limit = causal ? min(keys, queries) : keys;
+    const int ahead = AHEAD;
+    int from = 0, limit = causal ? min(keys, queries + ahead) : keys;
     while (limit > 0 && HIDDEN(limit - 1)) --limit;
     while (from < limit && HIDDEN(from)) ++from;
     float own[ROWS][WIDTH * VW], most[ROWS], sum[ROWS];
@@ -221,7 +222,7 @@ kernel WIDE_KERNEL void attention_few_cpu(IN(q), IN(k), IN(v), OUT(y), OUT(sums)
         }
       for (int r = 0; r < ROWS; ++r) {
         MASK_TILE(r, r, j0 + c)
-        const int seen = causal ? min(count, r - j0 + 1) : count;
+        const int seen = causal ? min(count, r + ahead - j0 + 1) : count;
         SOFTMAX_TILE(r, seen)
 #if DROPOUT
         for (int c = 0; c < count; ++c) tile[r][c] *= KEPT(line, r, j0 + c);
@@ -279,7 +280,7 @@ kernel void attention_queries_backward_cpu(IN(q), IN(k_panels), IN(v_panels), IN
   for (int block = begin; block < end; ++block) {
     const int line = block / blocks, i0 = REMAINDER(block, blocks) * ROWS, row0 = line * queries + i0;
     const int first_key = line / group * keys, first_panel = line / group * panels * VW, first = MASK_LINE(line);
-    const int rows = min(ROWS, queries - i0), limit = causal ? min(keys, i0 + rows) : keys;
+    const int rows = min(ROWS, queries - i0), ahead = AHEAD, limit = causal ? min(keys, i0 + rows + ahead) : keys;
     float own[ROWS][WIDTH * VW], own_g[ROWS][VALUES * VW];
     VFLOAT total[ROWS][WIDTH];
     LOAD_ROWS(own, q, row0, row0 + rows - 1, width, scale)
@@ -300,7 +301,7 @@ kernel void attention_queries_backward_cpu(IN(q), IN(k_panels), IN(v_panels), IN
         MASK_TILE(r, i, j0 + c)
         DROP_TILE(r, i, j0 + c)
         for (int c = 0; c < count; c += VW)
-          WEIGHTS(r, c, (VFLOAT)(sums_of), (VFLOAT)(delta_of), lanes > (VINT)((causal ? i : keys) - j0 - c))
+          WEIGHTS(r, c, (VFLOAT)(sums_of), (VFLOAT)(delta_of), lanes > (VINT)((causal ? i + ahead : keys) - j0 - c))
       }
       ADD_SUMS(total, towards, k, first_key + j0, count, WIDTH)
     }
@@ -318,7 +319,7 @@ kernel void attention_keys_backward_cpu(IN(k), IN(v), IN(q_panels), IN(g_panels)
   LANES(lanes)
   for (int block = begin; block < end; ++block) {
     const int key_line = block / blocks, j0 = REMAINDER(block, blocks) * ROWS, row0 = key_line * keys + j0;
-    const int rows = min(ROWS, keys - j0);
+    const int rows = min(ROWS, keys - j0), ahead = AHEAD;
     float own[ROWS][WIDTH * VW], own_v[ROWS][VALUES * VW];
     VFLOAT total[ROWS][WIDTH], total_v[ROWS][VALUES];
     LOAD_ROWS(own, k, row0, row0 + rows - 1, width, scale)
@@ -329,7 +330,7 @@ kernel void attention_keys_backward_cpu(IN(k), IN(v), IN(q_panels), IN(g_panels)
     }
     for (int line = key_line * group; line < key_line * group + group; ++line) {
       const int first_panel = line * panels * VW, first_query = line * queries, first = MASK_LINE(line);
-      for (int i0 = causal ? j0 / TILE * TILE : 0; i0 < queries; i0 += TILE) {
+      for (int i0 = causal ? max(j0 - ahead, 0) / TILE * TILE : 0; i0 < queries; i0 += TILE) {
         const int count = min(TILE, queries - i0);
         float tile[ROWS][TILE], towards[ROWS][TILE];
 #if DROPOUT
@@ -350,7 +351,7 @@ kernel void attention_keys_backward_cpu(IN(k), IN(v), IN(q_panels), IN(g_panels)
               VLOAD_PART(sums_of, sums, first_query + i0 + c, count - c, 0.0f);
               VLOAD_PART(delta_of, delta, first_query + i0 + c, count - c, 0.0f);
             }
-            WEIGHTS(r, c, sums_of, delta_of, lanes < (VINT)((causal ? j : 0) - i0 - c))
+            WEIGHTS(r, c, sums_of, delta_of, lanes < (VINT)((causal ? j - ahead : 0) - i0 - c))
           }
         }
         ADD_SUMS(total, towards, q, first_query + i0, count, WIDTH)

@@ -9,7 +9,7 @@
 // The logarithm of the sum of each row's exponentials; infinity where all are 0, so that the weights are.
 #ifdef ATTENTION_SUMS
 kernel void attention_sums(IN(q), IN(k), OUT(sums), const int rows, ATTENTION_PARAMETERS) {
-  const int row = (int)get_global_id(0);
+  const int row = (int)get_global_id(0), ahead = AHEAD;
   if (row >= rows) return;
   const int line = row / queries, i = REMAINDER(row, queries), first_key = line / group * keys, first = MASK_LINE(line);
   float most = -INFINITY, sum = 0.0f, lost = 0.0f;
@@ -28,7 +28,7 @@ kernel void attention_sums(IN(q), IN(k), OUT(sums), const int rows, ATTENTION_PA
 
 #ifdef ATTENTION_VALUES
 kernel void attention_values(IN(q), IN(k), IN(v), IN(sums), OUT(y), const int count, ATTENTION_PARAMETERS) {
-  const int at = (int)get_global_id(0);
+  const int at = (int)get_global_id(0), ahead = AHEAD;
   if (at >= count) return;
   const int row = at / value_width, line = row / queries, i = REMAINDER(row, queries), first_key = line / group * keys;
   const int first = MASK_LINE(line);
@@ -51,7 +51,7 @@ kernel void attention_values(IN(q), IN(k), IN(v), IN(sums), OUT(y), const int co
 #ifdef ATTENTION_QUERIES_BACKWARD
 kernel void attention_queries_backward(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(delta), OUT(dq), const int count,
                                        ATTENTION_PARAMETERS) {
-  const int at = (int)get_global_id(0);
+  const int at = (int)get_global_id(0), ahead = AHEAD;
   if (at >= count) return;
   const int row = at / width, line = row / queries, i = REMAINDER(row, queries), first_key = line / group * keys;
   const int first = MASK_LINE(line);
@@ -69,7 +69,7 @@ kernel void attention_queries_backward(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(
 #ifdef ATTENTION_KEYS_BACKWARD
 kernel void attention_keys_backward(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(delta), OUT(dk), const int count,
                                     ATTENTION_PARAMETERS) {
-  const int at = (int)get_global_id(0);
+  const int at = (int)get_global_id(0), ahead = AHEAD;
   if (at >= count) return;
   const int key = at / width, j = REMAINDER(key, keys), first_line = key / keys * group;
   float total = 0.0f, lost = 0.0f;
@@ -89,7 +89,7 @@ kernel void attention_keys_backward(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(del
 
 #ifdef ATTENTION_VALUES_BACKWARD
 kernel void attention_values_backward(IN(q), IN(k), IN(g), IN(sums), OUT(dv), const int count, ATTENTION_PARAMETERS) {
-  const int at = (int)get_global_id(0);
+  const int at = (int)get_global_id(0), ahead = AHEAD;
   if (at >= count) return;
   const int key = at / value_width, j = REMAINDER(key, keys), first_line = key / keys * group;
   float total = 0.0f, lost = 0.0f;

@@ -112,7 +112,7 @@ kernel void attention_gpu(IN(q), IN(k), IN(v), OUT(y), OUT(sums), const int bloc
   LOCAL_FLOATS(peers, TM * COLUMNS)
   const int block = (int)get_group_id(0), line = block / blocks, i0 = REMAINDER(block, blocks) * TM;
   const int first_row = line * queries, first_key = line / group * keys;
-  const int first = MASK_LINE(line), limit = causal ? min(keys, i0 + TM) : keys;
+  const int first = MASK_LINE(line), ahead = AHEAD, limit = causal ? min(keys, i0 + TM + ahead) : keys;
   STAGE_OWN(own, q, first_row + i0, queries - i0, WIDTH)
   ZEROS(total, HELD(VALUES))
   float most[RM], sum[RM];
@@ -173,7 +173,7 @@ kernel void attention_queries_backward_gpu(IN(q), IN(k), IN(v), IN(g), IN(sums),
   LOCAL_FLOATS(weights, TM * WEIGHTS_ROW)
   const int block = (int)get_group_id(0), line = block / blocks, i0 = REMAINDER(block, blocks) * TM;
   const int first_row = line * queries, first_key = line / group * keys;
-  const int first = MASK_LINE(line), limit = causal ? min(keys, i0 + TM) : keys;
+  const int first = MASK_LINE(line), ahead = AHEAD, limit = causal ? min(keys, i0 + TM + ahead) : keys;
   STAGE_OWN(own, q, first_row + i0, queries - i0, WIDTH)
   STAGE_OWN(own_g, g, first_row + i0, queries - i0, VALUES)
   ZEROS(total, HELD(WIDTH))
@@ -211,14 +211,14 @@ kernel void attention_keys_backward_gpu(IN(q), IN(k), IN(v), IN(g), IN(sums), IN
   LOCAL_FLOATS(slice, SLICE)
   LOCAL_FLOATS(weights, TM * WEIGHTS_ROW)
   const int block = (int)get_group_id(0), key_line = block / blocks, j0 = REMAINDER(block, blocks) * TM;
-  const int first_key = key_line * keys;
+  const int first_key = key_line * keys, ahead = AHEAD;
   STAGE_OWN(own, k, first_key + j0, keys - j0, WIDTH)
   STAGE_OWN(own_v, v, first_key + j0, keys - j0, VALUES)
   ZEROS(total, HELD(WIDTH))
   ZEROS(total_v, HELD(VALUES))
   for (int line = key_line * group; line < key_line * group + group; ++line) {
     const int first_row = line * queries, first = MASK_LINE(line);
-    for (int i0 = causal ? j0 : 0; i0 < queries; i0 += TN) {
+    for (int i0 = causal ? max(j0 - ahead, 0) : 0; i0 < queries; i0 += TN) {
       const int count = min(TN, queries - i0);
       ZEROS(score, RN)
       ZEROS(towards, RN)

@@ -20,6 +20,11 @@ int require_dim(std::string_view op, const Tensor& x, int dim) {
   return dim < 0 ? dim + rank : dim;
 }
 
+void require_start(std::string_view op, const Tensor& start) {
+  if ((start.dtype() != Dtype::i32 && start.dtype() != Dtype::i64) || start.numel() != 1)
+    throw DtypeError(fmt::format("{}: start must be one i32 or i64, got {}", op, to_string(start.spec())));
+}
+
 Shape shape_of(std::string_view op, std::vector<std::int64_t> extents) {
   try {
     return Shape(std::move(extents));

@@ -21,7 +21,9 @@ CLNET_API void require_defined(std::string_view op, std::initializer_list<Argume
 CLNET_API Shape shape_of(std::string_view op, std::vector<std::int64_t> extents);
 /// `dim`, negative from the end, as 0 .. rank - 1 of the tensor. Throws ShapeError naming the operation where there is none.
 CLNET_API int require_dim(std::string_view op, const Tensor& x, int dim);
-/// The same for each of several, "tensors[2]".
+/// Throws DtypeError naming the operation where a position given as a tensor is not one i32 or i64.
+CLNET_API void require_start(std::string_view op, const Tensor& start);
+/// require_defined() for each of several, "tensors[2]".
 CLNET_API void require_defined(std::string_view op, std::string_view name, const std::vector<Tensor>& tensors);
 
 }  // namespace clnet

@@ -250,8 +250,7 @@ Tensor MultiheadAttention::next(const Tensor& x, KVCache& cache) {
   const auto k = slice_update(cache.k, 2, start, part(1)), v = slice_update(cache.v, 2, start, part(2));
   cache.k.set(k);
   cache.v.set(v);
-  const auto seen = less_equal(arange(room[2]), unsqueeze(arange(length) + start, 1));
-  const auto y = out_(merged(scaled_dot_product_attention(part(0), cache.k, cache.v, {.mask = seen})));
+  const auto y = out_(merged(scaled_dot_product_attention(part(0), cache.k, cache.v, {.causal = true, .start = start})));
   // Last: what a call that throws wrote lies behind the length, where nobody looks before it is overwritten.
   cache.length += length;
   return y;

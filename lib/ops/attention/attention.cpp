@@ -59,6 +59,7 @@ Attention checked_attention(const Tensor& q, const Tensor& k, const Tensor& v, c
   if (options.scale && !std::isfinite(*options.scale)) throw Error(fmt::format("{}: scale {}", op_name, *options.scale));
   if (!(options.dropout >= 0 && options.dropout <= 1))
     throw Error(fmt::format("{}: the probability must be in [0, 1], got {}", op_name, options.dropout));
+  if (options.start.defined()) require_start(op_name, options.start);
   const auto& mask = options.mask;
   if (mask.defined()) {
     if (mask.dtype() != Dtype::boolean && mask.dtype() != Dtype::f32 && mask.dtype() != q.dtype())
@@ -75,6 +76,7 @@ Attention checked_attention(const Tensor& q, const Tensor& k, const Tensor& v, c
                    .v = v,
                    .mask = mask,
                    .causal = options.causal,
+                   .start = options.causal && options.start.defined() ? reshape(options.start, Shape{}) : Tensor{},
                    .scale = options.scale.value_or(width == 0 ? 1 : 1 / std::sqrt(width)),
                    .dropout = options.dropout};
   if (options.dropout > 0 && options.dropout < 1) {
@@ -92,9 +94,13 @@ Tensor attention_weights(const Attention& a) {
   const Tensor rows = reshape(wide(a.q), grouped(a.q, a.k));
   Tensor scores = reshape(matmul(rows, wide(a.k), {.transpose_b = true}), shape) * a.scale;
   const auto hidden = Tensor::scalar(-std::numeric_limits<double>::infinity());
-  if (a.causal) scores = where(less_equal(arange(keys), unsqueeze(arange(queries), 1)), scores, hidden);
-  if (!a.mask.defined() || keys == 0) return softmax(scores, -1);
-  scores = a.mask.dtype() == Dtype::boolean ? where(a.mask, scores, hidden) : scores + wide(a.mask);
+  if (a.causal) {
+    Tensor last = unsqueeze(arange(queries), 1);
+    if (a.start.defined()) last = last + cast(a.start, Dtype::i64);
+    scores = where(less_equal(arange(keys), last), scores, hidden);
+  }
+  if ((!a.mask.defined() && !a.start.defined()) || keys == 0) return softmax(scores, -1);
+  if (a.mask.defined()) scores = a.mask.dtype() == Dtype::boolean ? where(a.mask, scores, hidden) : scores + wide(a.mask);
   // A query that may look at nothing: numbers instead of the infinities, of which softmax and its gradient would make NaN.
   const Tensor nothing = equal(max(stop_gradient(scores), {-1}, true), -std::numeric_limits<double>::infinity());
   return masked_fill(softmax(masked_fill(scores, nothing, 0), -1), nothing, 0);

@@ -10,6 +10,7 @@ struct Attention {
   Tensor q, k, v;    ///< {..., heads, length, width}
   Tensor mask = {};  ///< undefined: none
   bool causal = false;
+  Tensor start = {};  ///< a scalar: where among the keys the first of causal queries is; undefined: 0
   double scale = 1;
   double dropout = 0;
   Tensor seed = {}, offset = {};  ///< of the dropped weights

@@ -30,7 +30,9 @@ struct Cpu {
         .define("VALUES", vectors(p.value_width));
   }
   /// Packing needs none of the other arguments, but the file does.
-  exec::Launch& packing(const char* function) { return kernel(function).define("MASK", 0).define("DROPOUT", 0); }
+  exec::Launch& packing(const char* function) {
+    return kernel(function).define("MASK", 0).define("START", 0).define("DROPOUT", 0);
+  }
 
   /// x as rows of whole vectors.
   exec::Ref as_rows(exec::Ref x, std::int64_t rows, std::int64_t width) {

@@ -15,9 +15,14 @@ void AttentionProblem::add_to(exec::Launch& launch, const exec::Recorder& record
       .define("MASK", !mask                                          ? 0
                       : recorder.spec(*mask).dtype == Dtype::boolean ? 1
                                                                      : 2)
+      .define("START", !start        ? 0
+                       : start_known ? 2
+                                     : 1)
       .define("DROPOUT", dropout > 0 ? 1 : 0)
       .detail(fmt::format("{} x {} to {}, {} wide{}", lines(), queries, keys, width, causal ? ", causal" : ""));
   if (mask) launch.in("mask", *mask).args({mask_batch, mask_head, mask_query, mask_key});
+  if (start && start_known) launch.scalar("start", *start);
+  if (start && !start_known) launch.in("start", *start);
   if (dropout > 0) {
     if (seed_known)
       launch.define("SEED_KNOWN", 1).scalar("seed", seed).scalar("place", place);

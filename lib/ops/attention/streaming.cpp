@@ -13,17 +13,20 @@ namespace clnet::ops {
 namespace {
 
 struct Options {
-  bool causal = false, masked = false;
+  bool causal = false, masked = false, started = false;
   double scale = 1, dropout = 0;
 
-  Fields fields() const { return {{"causal", causal}, {"masked", masked}, {"scale", scale}, {"dropout", dropout}}; }
-  std::size_t extras() const { return (masked ? 1 : 0) + (dropout > 0 ? 2 : 0); }
+  Fields fields() const {
+    return {{"causal", causal}, {"masked", masked}, {"started", started}, {"scale", scale}, {"dropout", dropout}};
+  }
+  std::size_t extras() const { return (masked ? 1 : 0) + (started ? 1 : 0) + (dropout > 0 ? 2 : 0); }
   /// What follows q, k, v and others among an operation's inputs.
   Attention attention(const Tensors& inputs) const {
     Attention a{.q = inputs[0], .k = inputs[1], .v = inputs[2], .causal = causal, .scale = scale, .dropout = dropout};
     const auto end = inputs.size();
     if (dropout > 0) a.seed = inputs[end - 2], a.offset = inputs[end - 1];
     if (masked) a.mask = inputs[end - extras()];
+    if (started) a.start = inputs[end - extras() + (masked ? 1 : 0)];
     return a;
   }
   AttentionProblem problem(const exec::Recorder& recorder) const {
@@ -45,6 +48,11 @@ struct Options {
       p.seed = recorder.input(end - 2);
       p.place = recorder.input(end - 1);
       p.seed_known = recorder.host_scalar(end - 2) && recorder.host_scalar(end - 1);
+    }
+    if (started) {
+      const auto at = end - extras() + (masked ? 1 : 0);
+      p.start = recorder.input(at);
+      p.start_known = recorder.host_scalar(at);
     }
     if (masked) {
       p.mask = recorder.input(end - extras());
@@ -92,7 +100,8 @@ struct Parts {
 
 Tensor as(const Tensor& x, const Tensor& like) { return cast(reshape(x, like.shape()), like.dtype()); }
 
-/// Inputs: q, k, v, the gradient of y, the rows' sums and delta; mask; seed and offset. Outputs: the gradients of q, k and v.
+/// Inputs: q, k, v, the gradient of y, the rows' sums and delta; mask; start; seed and offset. Outputs: the gradients of q, k and
+/// v.
 class AttentionBackward : public Op {
  public:
   explicit AttentionBackward(const Options& options) : options_(options) {}
@@ -142,7 +151,8 @@ class AttentionBackward : public Op {
   Options options_;
 };
 
-/// Inputs: q, k, v; mask; seed and offset. Outputs: y, and for each row the logarithm of the sum of its scores' exponentials.
+/// Inputs: q, k, v; mask; start; seed and offset. Outputs: y, and for each row the logarithm of the sum of its scores'
+/// exponentials.
 class AttentionOp : public Op {
  public:
   explicit AttentionOp(const Options& options) : options_(options) {}
@@ -208,9 +218,11 @@ Tensor mask_of_four(const Tensor& mask, const Tensor& q) {
 }  // namespace
 
 Tensor streaming_attention(const Attention& a) {
-  Options options{.causal = a.causal, .masked = a.mask.defined(), .scale = a.scale, .dropout = a.dropout};
+  Options options{
+      .causal = a.causal, .masked = a.mask.defined(), .started = a.start.defined(), .scale = a.scale, .dropout = a.dropout};
   Tensors inputs{four(a.q), four(a.k), four(a.v)};
   if (options.masked) inputs.push_back(mask_of_four(a.mask, a.q));
+  if (options.started) inputs.push_back(a.start);
   if (a.dropout > 0) {
     inputs.push_back(a.seed);
     inputs.push_back(a.offset);

@@ -69,11 +69,6 @@ class SliceUpdate : public Op {
   int dim_;
 };
 
-void require_start(std::string_view op, const Tensor& start) {
-  if ((start.dtype() != Dtype::i32 && start.dtype() != Dtype::i64) || start.numel() != 1)
-    throw DtypeError(fmt::format("{}: start must be one i32 or i64, got {}", op, to_string(start.spec())));
-}
-
 void require_inside(std::string_view op, const Tensor& x, int dim, std::int64_t start, std::int64_t length) {
   const auto extent = x.size(require_dim(op, x, dim));
   if (start < 0 || length < 0 || start > extent || length > extent - start)
@@ -87,7 +82,7 @@ void require_inside(std::string_view op, const Tensor& x, int dim, std::int64_t 
 
 Tensor slice_update(const Tensor& x, int dim, const Tensor& start, const Tensor& value) {
   require_defined("slice_update", {{"x", x}, {"start", start}, {"value", value}});
-  ops::require_start("slice_update", start);
+  require_start("slice_update", start);
   ops::require_same_dtype("slice_update", x.spec(), value.spec());
   const int at = require_dim("slice_update", x, dim);
   if (value.rank() != x.rank() || value.shape().with(at, x.size(at)) != x.shape() || value.size(at) > x.size(at))
@@ -105,7 +100,7 @@ Tensor slice_update(const Tensor& x, int dim, std::int64_t start, const Tensor& 
 
 Tensor narrow(const Tensor& x, int dim, const Tensor& start, std::int64_t length) {
   require_defined("narrow", {{"x", x}, {"start", start}});
-  ops::require_start("narrow", start);
+  require_start("narrow", start);
   const int at = require_dim("narrow", x, dim);
   if (length < 0 || length > x.size(at))
     throw ShapeError(fmt::format("narrow: {} elements are not in dimension {} of {}", length, at, to_string(x.shape())));

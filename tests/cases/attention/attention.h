@@ -18,6 +18,9 @@ struct AttentionExample {
   Shape mask_shape = {};
   double scale = 0;  ///< 0: the default
   double dropout = 0;
+  /// Of the queries among the keys, given by the host or by the device.
+  std::optional<int> start = {};
+  bool start_on_device = false;
 };
 
 using Attend = Tensor (*)(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options);
@@ -27,32 +30,39 @@ inline Case attention_case(const AttentionExample& e, Attend attend) {
   std::vector<Input> inputs{{e.q}, {e.k}, {e.k.with(-1, e.value_width)}};
   if (e.mask == MaskKind::boolean) inputs.push_back({e.mask_shape, 0, 1, Dtype::boolean});
   if (e.mask == MaskKind::added) inputs.push_back({e.mask_shape, -2, 2});
+  if (e.start && e.start_on_device)
+    inputs.push_back({Shape{1}, static_cast<double>(*e.start), static_cast<double>(*e.start) + 0.5, Dtype::i32});
   const double scale = e.scale != 0 ? e.scale : 1 / std::sqrt(static_cast<double>(e.q[-1]));
-  return {
-      .name = fmt::format(
-          "attention of {} to {}, values {} wide{}{}{}{}", to_string(e.q), to_string(e.k), e.value_width,
-          e.causal ? ", causal" : "",
-          masked ? fmt::format(", {} mask {}", e.mask == MaskKind::boolean ? "bool" : "added", to_string(e.mask_shape)) : "",
-          e.scale != 0 ? fmt::format(", scale {}", e.scale) : "", e.dropout > 0 ? fmt::format(", dropout {}", e.dropout) : ""),
-      .inputs = inputs,
-      .run = [=](const std::vector<Tensor>& in) -> std::vector<Tensor> {
-        manual_seed(7);
-        return {attend(in[0], in[1], in[2],
-                       {.mask = masked ? in[3] : Tensor{},
-                        .causal = e.causal,
-                        .scale = e.scale != 0 ? std::optional(e.scale) : std::nullopt,
-                        .dropout = e.dropout})};
-      },
-      .reference = [=](const Arrays& in) -> Arrays {
-        reference::AttentionTerms terms{.causal = e.causal, .scale = scale};
-        if (masked) terms.mask = &in[3];
-        terms.bool_mask = e.mask == MaskKind::boolean;
-        if (e.dropout > 0)
-          terms.kept = [p = e.dropout](std::int64_t i) {
-            return reference::philox_uniform(7, 0, static_cast<std::uint64_t>(i)) < p ? 0 : 1 / (1 - p);
-          };
-        return {reference::attention(in[0], in[1], in[2], terms)};
-      }};
+  return {.name = fmt::format("attention of {} to {}, values {} wide{}{}{}{}", to_string(e.q), to_string(e.k), e.value_width,
+                              e.causal ? ", causal" : "",
+                              masked ? fmt::format(", {} mask {}", e.mask == MaskKind::boolean ? "bool" : "added",
+                                                   to_string(e.mask_shape))
+                                     : "",
+                              e.scale != 0 ? fmt::format(", scale {}", e.scale) : "",
+                              e.dropout > 0 ? fmt::format(", dropout {}", e.dropout) : "") +
+                  (e.start ? fmt::format(", from {} on{}", *e.start, e.start_on_device ? " of the device" : "") : ""),
+          .inputs = inputs,
+          .run = [=](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+            manual_seed(7);
+            return {attend(in[0], in[1], in[2],
+                           {.mask = masked ? in[3] : Tensor{},
+                            .causal = e.causal,
+                            .start = !e.start            ? Tensor{}
+                                     : e.start_on_device ? in.back()
+                                                         : Tensor::scalar(*e.start, Dtype::i64),
+                            .scale = e.scale != 0 ? std::optional(e.scale) : std::nullopt,
+                            .dropout = e.dropout})};
+          },
+          .reference = [=](const Arrays& in) -> Arrays {
+            reference::AttentionTerms terms{.causal = e.causal, .start = e.start.value_or(0), .scale = scale};
+            if (masked) terms.mask = &in[3];
+            terms.bool_mask = e.mask == MaskKind::boolean;
+            if (e.dropout > 0)
+              terms.kept = [p = e.dropout](std::int64_t i) {
+                return reference::philox_uniform(7, 0, static_cast<std::uint64_t>(i)) < p ? 0 : 1 / (1 - p);
+              };
+            return {reference::attention(in[0], in[1], in[2], terms)};
+          }};
 }
 
 inline std::vector<Case> attention_cases(Attend attend) {
@@ -79,7 +89,14 @@ inline std::vector<Case> attention_cases(Attend attend) {
            {{1, 2, 70, 32}, {1, 2, 131, 32}, 32},
            {{1, 4, 131, 24}, {1, 2, 70, 24}, 40, true},
            {{1, 2, 67, 64}, {1, 2, 67, 64}, 64, true, MaskKind::boolean, {67, 67}},
+           {{2, 3, 5, 4}, {2, 3, 9, 4}, 6, true, MaskKind::none, {}, 0, 0, 3},
+           {{2, 4, 5, 4}, {2, 2, 9, 4}, 6, true, MaskKind::boolean, {5, 9}, 0, 0.3, 2, true},
+           {{2, 3, 8, 4}, {2, 3, 5, 4}, 6, true, MaskKind::none, {}, 0, 0, -3},  // with rows that see nothing
+           {{1, 2, 5, 4}, {1, 2, 9, 4}, 6, true, MaskKind::none, {}, 0, 0, 100, true},
+           {{1, 2, 70, 20}, {1, 2, 150, 20}, 20, true, MaskKind::none, {}, 0, 0, 75},
            // A few queries.
+           {{2, 6, 1, 40}, {2, 2, 70, 40}, 40, true, MaskKind::none, {}, 0, 0, 33},
+           {{1, 2, 3, 16}, {1, 2, 70, 16}, 16, true, MaskKind::none, {}, 0, 0, 64, true},
            {{2, 6, 1, 40}, {2, 2, 70, 40}, 100, false, MaskKind::boolean, {1, 70}},
            {{1, 4, 3, 24}, {1, 2, 70, 24}, 40, true},
            {{2, 2, 4, 16}, {2, 2, 131, 16}, 3, false, MaskKind::none, {}, 0, 0.3},

@@ -10,6 +10,7 @@ namespace clnet::testing::reference {
 
 struct AttentionTerms {
   bool causal = false;
+  std::int64_t start = 0;  ///< of causal queries among the keys
   double scale = 1;
   const Array* mask = nullptr;  ///< bool: 1 where a query may look at a key; else added
   bool bool_mask = false;
@@ -32,7 +33,7 @@ inline Array attention_weights(const Array& q, const Array& k, const AttentionTe
       double score = 0;
       for (std::int64_t d = 0; d < width; ++d) score += q[row * width + d] * k[(key_head * keys + j) * width + d];
       score *= terms.scale;
-      if (terms.causal && j > i) score = -INFINITY;
+      if (terms.causal && j > i + terms.start) score = -INFINITY;
       if (terms.mask) {
         // The mask's element by broadcasting.
         std::int64_t at = 0, place = row * keys + j;
