@@ -87,6 +87,14 @@ void require_unfolded(std::string_view op, const Tensor& x, double images, std::
                                  to_string(x.spec()), images, channels, kernel, largest));
 }
 
+/// Whether images of a volume are what Winograd's solvers take. They are made for both passes at once; other volumes are read
+/// where they lie, where a solver can.
+bool suits_winograd(const Spatial& s, std::int64_t groups) {
+  for (std::size_t i = 1; i < 3; ++i)
+    if (s.kernel[i] != 3 || s.axes[i].stride != 1 || s.axes[i].dilation != 1) return false;
+  return groups == 1 && s.axes[0].stride == 1;
+}
+
 Tensor convolve(std::string_view op, const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvAxes& axes,
                 std::int64_t groups) {
   if (is_one_sample(x, axes.size())) return squeeze(convolve(op, unsqueeze(x, 0), weight, bias, axes, groups), 0);
@@ -100,9 +108,12 @@ Tensor convolve(std::string_view op, const Tensor& x, const Tensor& weight, cons
   }
   const auto kernel = s.kernel[0];
   require_unfolded(op, x, static_cast<double>(n) * static_cast<double>(s.out[0]), c, kernel, s.in[1] * s.in[2]);
-  const Tensor images = unfold_depth(x, {s.in[0], s.out[0], kernel, s.axes[0]});
-  const Tensor y = conv2d_sized(images, shaped(weight, o, weight.size(1) * kernel, {s.kernel[1], s.kernel[2]}), bias,
-                                s.image_output(), s.image_options(groups), s.out[0]);
+  const DepthWindows windows{s.in[0], s.out[0], kernel, s.axes[0]};
+  const Tensor filters = shaped(weight, o, weight.size(1) * kernel, {s.kernel[1], s.kernel[2]});
+  const Tensor y =
+      suits_winograd(s, groups)
+          ? conv2d_sized(unfold_depth(x, windows), filters, bias, s.image_output(), s.image_options(groups), s.out[0])
+          : conv2d_of_volumes(x, filters, bias, s.image_output(), s.image_options(groups), windows);
   return shaped(y, n, o, output);
 }
 
@@ -120,10 +131,16 @@ Tensor convolve_transposed(std::string_view op, const Tensor& x, const Tensor& w
   } else {
     const auto kernel = s.kernel[0];
     require_unfolded(op, x, static_cast<double>(n) * static_cast<double>(s.in[0]), o, kernel, s.out[1] * s.out[2]);
-    const Tensor images = shaped(exchanged(x), n * s.in[0], c, {s.in[1], s.in[2]});
-    const Tensor unfolded = conv2d_backward_data(images, shaped(weight, c, weight.size(1) * kernel, {s.kernel[1], s.kernel[2]}),
-                                                 s.image_output(), s.image_options(groups));
-    y = fold_depth(unfolded, {s.out[0], s.in[0], kernel, s.axes[0]});
+    const DepthWindows windows{s.out[0], s.in[0], kernel, s.axes[0]};
+    const Tensor filters = shaped(weight, c, weight.size(1) * kernel, {s.kernel[1], s.kernel[2]});
+    if (suits_winograd(s, groups)) {
+      const Tensor images = shaped(exchanged(x), n * s.in[0], c, {s.in[1], s.in[2]});
+      y = fold_depth(conv2d_backward_data(images, filters, s.image_output(), s.image_options(groups)), windows);
+    } else {
+      y = conv2d_of_volumes_backward_data(shaped(x, n, c, {s.in[0] * s.in[1], s.in[2]}), filters, s.image_output(),
+                                          s.image_options(groups), windows);
+      y = shaped(y, n, o, output);
+    }
   }
   if (!bias.defined()) return y;
   return y + shaped(bias, o, 1, Extents(axes.size() - 1, 1));

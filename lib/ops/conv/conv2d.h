@@ -9,6 +9,7 @@
 #include "clnet/ops.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/record/recorder.h"
+#include "lib/ops/conv/unfold_depth.h"
 
 namespace clnet::ops {
 
@@ -21,7 +22,11 @@ struct Conv2dProblem {
   std::int64_t top = 0, left = 0;
   Pair dilation = 1;
   std::int64_t groups = 1;
-  std::int64_t slices = 1;  ///< forward only: of a volume, as images one after the other; y is {n / slices, o, slices * oh, ow}
+  /// Of a volume, as images one after the other; y is {n / slices, o, slices * oh, ow}. Forward, or with `volume`.
+  std::int64_t slices = 1;
+  /// x is {n / slices, c / volume->kernel, volume->depth, h, w}, which unfold_depth makes images of, and fold_depth is made of.
+  /// Forward and for the gradient of the input.
+  std::optional<DepthWindows> volume = {};
   exec::Ref x, weight, y;
   exec::Ref bias;  ///< forward only; value -1: none
   Dtype dtype = Dtype::f32;
@@ -125,6 +130,12 @@ Tensor conv2d_sized(const Tensor& x, const Tensor& weight, const Tensor& bias, P
 /// The gradient of conv2d's input {N, C, height, width}, which is also the transposed convolution, from that of its output g and
 /// the weight.
 Tensor conv2d_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dOptions& options);
+/// conv2d of volumes x {N, C, depth, H, W} by a weight {O, C / groups * kernel, kh, kw}: {N, O, out * height, width}.
+Tensor conv2d_of_volumes(const Tensor& x, const Tensor& weight, const Tensor& bias, Pair output_size,
+                         const Conv2dOptions& options, const DepthWindows& windows);
+/// The gradient of its input from g {N, O, out * height, width}.
+Tensor conv2d_of_volumes_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dOptions& options,
+                                       const DepthWindows& windows);
 /// The gradient of conv2d's weight {O, C / groups, kernel_size} from its input and its output's gradient.
 Tensor conv2d_backward_weights(const Tensor& x, const Tensor& g, Pair kernel_size, const Conv2dOptions& options);
 
