@@ -17,7 +17,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv3d_cpu(
     const int PD, const int PH, const int PW, const int DD, const int DH, const int DW, const int step_d, const int step_h,
     const int step_w, const int F, const int top, const int left, const int RB, const int WB, const int PB, const int CB,
     const int rows, const int columns, const int pitch, const int panel_size, local float *restrict sums,
-    local float *restrict staged EPILOGUE_PARAMETERS) {
+    local float *restrict staged, local int *restrict offsets EPILOGUE_PARAMETERS) {
   const int panels = (OG + LANES - 1) / LANES, panel0 = (int)get_global_id(0) * PB, panel1 = min(panels, panel0 + PB);
   const int all_columns = (YW + TARGET_STEP(SW) - 1) / TARGET_STEP(SW), pieces = (all_columns + WB - 1) / WB;
   const int row0 = (int)get_global_id(1) / pieces * RB, column0 = REMAINDER((int)get_global_id(1), pieces) * WB;
@@ -42,7 +42,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv3d_cpu(
   const int terms = tap0 < tap1 ? depth.count * C : 0, term0 = tap0 < tap1 ? tap0 * C / CB * CB : 0, term1 = tap1 * C;
 
   clear(staged, CB * pitch);
-  int first = term0;
+  int first = term0, offsets_of = 0;
   do {
     const int count = min(CB, terms - first);
     for (int k = 0; k < count; ++k) {
@@ -57,7 +57,23 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv3d_cpu(
           clear(window, rows * columns);
       }
     }
+    // Where the terms of each tap lie from a pixel's first on, so that one loop goes over all of them.
+    if (count != offsets_of) {
+      local int *restrict next = offsets;
+      for (int qh = 0; qh < PHASES(SH, YH); ++qh) {
+        const clnet_taps high = taps_of(qh, KH, SH, PH, DH, step_h);
+        for (int qw = 0; qw < PHASES(SW, YW); ++qw) {
+          const clnet_taps wide = taps_of(qw, KW, SW, PW, DW, step_w);
+          for (int s = 0; s < high.count; ++s)
+            for (int t = 0; t < wide.count; ++t)
+              for (int k = 0; k < count; ++k)
+                *next++ = (high.first + s * high.step - top) * columns + wide.first + t * wide.step - left + k * pitch;
+        }
+      }
+      offsets_of = count;
+    }
     for (int panel = panel0; panel < panel1; ++panel) {
+      const local int *restrict phase_offsets = offsets;
       local float *restrict panel_sums = sums + (panel - panel0) * panel_size;
       const global float *restrict phase_weights =
           PTR(w) + (((size_t)(phase * groups + group) * panels + panel) * F + first) * (KH * KW * LANES);
@@ -68,7 +84,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv3d_cpu(
           const clnet_taps wide = taps_of(qw, KW, SW, PW, DW, step_w);
           const int phase_columns = (width - qw + TARGET_STEP(SW) - 1) / TARGET_STEP(SW);
           const int pixels = (n1 - n0) * phase_rows * phase_columns, tiles = (pixels + TILE - 1) / TILE;
-          const int begin = (high.first - top) * columns + wide.first - left;
+          const int all = high.count * wide.count * count;
           // The next pixel, where its row and its image begin in the staged windows, and where they go.
           int i = 0, j = 0, to_row = qh * width + qw, to_image = to_row;
           const local float *row = staged, *image = staged;
@@ -94,11 +110,18 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv3d_cpu(
             VFLOAT sum[TILE][VECTORS];
             CLEAR_SUMS(sum)
             const global float *restrict weights = phase_weights;
-            for (int s = 0; s < high.count; ++s)
-              for (int t = 0; t < wide.count; ++t) {
-                const int offset = begin + s * high.step * columns + t * wide.step;
-                ACCUMULATE(sum, point, offset, pitch, weights, const global, count)
+            for (int k = 0; k < all; ++k, weights += LANES) {
+              const int at = phase_offsets[k];
+              VFLOAT right[VECTORS];
+              #pragma unroll
+              for (int v = 0; v < VECTORS; ++v) right[v] = ((const global any_vector *)weights)[v];
+              #pragma unroll
+              for (int p = 0; p < TILE; ++p) {
+                const VFLOAT value = (VFLOAT)(point[p][at]);
+                #pragma unroll
+                for (int v = 0; v < VECTORS; ++v) sum[p][v] = fma(value, right[v], sum[p][v]);
               }
+            }
             #pragma unroll
             for (int p = 0; p < TILE; ++p) {
               local any_vector *restrict target = (local any_vector *)(panel_sums + to[p] * LANES);
@@ -106,7 +129,8 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv3d_cpu(
               for (int v = 0; v < VECTORS; ++v) target[v] = first == term0 ? sum[p][v] : target[v] + sum[p][v];
             }
           }
-          phase_weights += high.count * wide.count * count * LANES;
+          phase_weights += all * LANES;
+          phase_offsets += all;
         }
       }
       if (first + CB < term1) continue;

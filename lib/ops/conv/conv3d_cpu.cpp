@@ -74,7 +74,9 @@ struct Blocks {
   std::int64_t panels = 1, images = 1, rows_block = 1, columns_block = 1, panel_block = 1, term_block = 1;
   std::int64_t rows = 1, columns = 1, pitch = 1;  ///< the staged windows
   std::int64_t panel_size = 0, sums_size = 0;     ///< floats of local memory
-  std::int64_t total() const { return sums_size + term_block * pitch; }
+  std::int64_t taps = 1;                          ///< of rows and columns, in all phases
+  std::int64_t offsets() const { return term_block * taps; }
+  std::int64_t total() const { return sums_size + term_block * pitch + offsets(); }
 };
 
 Blocks cut(const Conv2dProblem& p, const Lines& l, const Tile& tile, const DeviceInfo& device) {
@@ -83,6 +85,7 @@ Blocks cut(const Conv2dProblem& p, const Lines& l, const Tile& tile, const Devic
   const auto slices = l.volumes * depth.count(), each = l.each();
   b.panels = ceil_div(l.out, tile.lanes());
   b.panel_block = b.panels;
+  b.taps = p.kh * p.kw;
   b.columns_block =
       horizontal.count() * each <= 4 * wanted_pixels ? horizontal.count() : even_piece(horizontal.count(), wanted_pixels / each);
   const auto update = [&] {
@@ -102,7 +105,7 @@ Blocks cut(const Conv2dProblem& p, const Lines& l, const Tile& tile, const Devic
            ceil_div(horizontal.count(), b.columns_block) * ceil_div(b.panels, b.panel_block);
   };
   // The taps of one phase are read again and again.
-  const auto taps = std::max<std::int64_t>(ceil_div(p.kh * p.kw, each), 1);
+  const auto taps = std::max<std::int64_t>(ceil_div(b.taps, each), 1);
   b.term_block = even_piece(std::max<std::int64_t>(l.terms(), 1),
                             std::clamp<std::int64_t>(first_level / (taps * tile.lanes() + cache_line), 1, 256));
   b.rows_block = even_piece(vertical.count(), wanted_pixels / (b.columns_block * each));
@@ -178,6 +181,7 @@ void conv3d_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorde
              b.panel_size})
       .local_memory(static_cast<std::size_t>(b.sums_size) * 4)
       .local_memory(static_cast<std::size_t>(b.term_block * b.pitch) * 4)
+      .local_memory(static_cast<std::size_t>(b.offsets()) * 4)
       .range({ceil_div(b.panels, b.panel_block),
               ceil_div(vertical.count(), b.rows_block) * ceil_div(horizontal.count(), b.columns_block),
               ceil_div(l.volumes * depth.count(), b.images) * depth.phases() * p.groups},
