@@ -83,11 +83,13 @@ Blocks cut(const Conv2dProblem& p, const Lines& l, const Tile& tile, const Devic
   Blocks b;
   const auto &depth = l.all[0], &vertical = l.all[1], &horizontal = l.all[2];
   const auto slices = l.volumes * depth.count(), each = l.each();
+  // Each phase has its own tiles, of which the last is not full.
+  const auto block_pixels = wanted_pixels * std::min<std::int64_t>(each, 4);
   b.panels = ceil_div(l.out, tile.lanes());
   b.panel_block = b.panels;
   b.taps = p.kh * p.kw;
   b.columns_block =
-      horizontal.count() * each <= 4 * wanted_pixels ? horizontal.count() : even_piece(horizontal.count(), wanted_pixels / each);
+      horizontal.count() * each <= 4 * wanted_pixels ? horizontal.count() : even_piece(horizontal.count(), block_pixels / each);
   const auto update = [&] {
     b.rows = l.window(1, b.rows_block);
     b.columns = l.window(2, b.columns_block);
@@ -108,9 +110,9 @@ Blocks cut(const Conv2dProblem& p, const Lines& l, const Tile& tile, const Devic
   const auto taps = std::max<std::int64_t>(ceil_div(b.taps, each), 1);
   b.term_block = even_piece(std::max<std::int64_t>(l.terms(), 1),
                             std::clamp<std::int64_t>(first_level / (taps * tile.lanes() + cache_line), 1, 256));
-  b.rows_block = even_piece(vertical.count(), wanted_pixels / (b.columns_block * each));
+  b.rows_block = even_piece(vertical.count(), block_pixels / (b.columns_block * each));
   if (b.rows_block == vertical.count() && b.columns_block == horizontal.count())
-    b.images = even_piece(slices, wanted_pixels / (vertical.count() * horizontal.count() * each));
+    b.images = even_piece(slices, block_pixels / (vertical.count() * horizontal.count() * each));
   update();
   const auto wanted = wanted_items(device);
   while (items() < wanted && b.panel_block > 1) halve(b.panel_block, b.panels);
