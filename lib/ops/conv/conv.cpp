@@ -133,12 +133,13 @@ Tensor convolve_transposed(std::string_view op, const Tensor& x, const Tensor& w
     require_unfolded(op, x, static_cast<double>(n) * static_cast<double>(s.in[0]), o, kernel, s.out[1] * s.out[2]);
     const DepthWindows windows{s.out[0], s.in[0], kernel, s.axes[0]};
     const Tensor filters = shaped(weight, c, weight.size(1) * kernel, {s.kernel[1], s.kernel[2]});
-    if (suits_winograd(s, groups)) {
+    const auto image = s.image_options(groups);
+    if (suits_winograd(s, groups) || !phases_are_even(windows, {s.kernel[1], s.kernel[2]}, image.stride)) {
       const Tensor images = shaped(exchanged(x), n * s.in[0], c, {s.in[1], s.in[2]});
-      y = fold_depth(conv2d_backward_data(images, filters, s.image_output(), s.image_options(groups)), windows);
+      y = fold_depth(conv2d_backward_data(images, filters, s.image_output(), image), windows);
     } else {
-      y = conv2d_of_volumes_backward_data(shaped(x, n, c, {s.in[0] * s.in[1], s.in[2]}), filters, s.image_output(),
-                                          s.image_options(groups), windows);
+      y = conv2d_of_volumes_backward_data(shaped(x, n, c, {s.in[0] * s.in[1], s.in[2]}), filters, s.image_output(), image,
+                                          windows);
       y = shaped(y, n, o, output);
     }
   }

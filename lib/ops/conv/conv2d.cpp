@@ -81,10 +81,6 @@ class ConvOp : public Op {
 };
 
 /// A solver's functions for one of the three.
-template <Conv2dPass pass, void (*lower)(const Conv2dProblem&, Conv2dPass, exec::Recorder&)>
-void record_all(const Conv2dProblem& problem, exec::Recorder& recorder) {
-  lower(problem, pass, recorder);
-}
 /// Of a solver that knows images only: volumes are unfolded for it, or folded from what it makes.
 template <Conv2dPass pass, void (*lower)(const Conv2dProblem&, Conv2dPass, exec::Recorder&)>
 void record(const Conv2dProblem& problem, exec::Recorder& recorder) {
@@ -108,6 +104,11 @@ void record(const Conv2dProblem& problem, exec::Recorder& recorder) {
   lower(images, pass, recorder);
   record_fold_depth(images.x, problem.x, *problem.volume, recorder);
 }
+template <Conv2dPass pass>
+void record_cpu(const Conv2dProblem& problem, exec::Recorder& recorder) {
+  if (conv3d_cpu_serves(problem, pass, recorder.device())) return conv2d_cpu(problem, pass, recorder);
+  record<pass, conv2d_cpu>(problem, recorder);
+}
 template <Conv2dPass pass, std::optional<std::string> (*rejects)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
 std::optional<std::string> refuse(const Conv2dProblem& problem, const DeviceInfo& device) {
   return rejects(problem, pass, device);
@@ -128,7 +129,7 @@ std::vector<exec::Solver<Conv2dProblem>> candidates() {
        refuse<pass, conv2d_planes_cpu_declines>, list_configs<pass, conv2d_planes_cpu_configs>},
       {"cpu_winograd", refuse<pass, conv2d_winograd_cpu_rejects>, record<pass, conv2d_winograd_cpu>,
        refuse<pass, conv2d_winograd_cpu_declines>, list_configs<pass, conv2d_winograd_cpu_configs>},
-      {"cpu", refuse<pass, conv2d_cpu_rejects>, record_all<pass, conv2d_cpu>, nullptr, list_configs<pass, conv2d_cpu_configs>},
+      {"cpu", refuse<pass, conv2d_cpu_rejects>, record_cpu<pass>, nullptr, list_configs<pass, conv2d_cpu_configs>},
       {"gpu_depthwise", refuse<pass, conv2d_depthwise_gpu_rejects>, record<pass, conv2d_depthwise_gpu>,
        refuse<pass, conv2d_depthwise_gpu_declines>, list_configs<pass, conv2d_depthwise_gpu_configs>, exec::MadeFor::gpus},
       {"gpu_matrix_units", refuse<pass, conv2d_gpu_matrix_units_rejects>, record<pass, conv2d_gpu_matrix_units>,
@@ -169,9 +170,12 @@ class Conv2d : public ConvOp {
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
     const auto &x = inputs[0], &weight = inputs[1], &g = gradients[0];
     const Tensor images = as_images(g, slices_);
-    Tensors result{volume_ ? conv2d_of_volumes_backward_data(g, weight, {x.size(3), x.size(4)}, options_, *volume_)
-                           : conv2d_backward_data(images, weight, size_of(x), options_),
-                   conv2d_backward_weights(volume_ ? unfold_depth(x, *volume_) : x, images, size_of(weight), options_)};
+    const bool in_place = volume_ && phases_are_even(*volume_, size_of(weight), options_.stride);
+    const Pair size{x.size(x.rank() - 2), x.size(x.rank() - 1)};
+    Tensor dx = in_place ? conv2d_of_volumes_backward_data(g, weight, size, options_, *volume_)
+                         : conv2d_backward_data(images, weight, size, options_);
+    if (volume_ && !in_place) dx = fold_depth(dx, *volume_);
+    Tensors result{dx, conv2d_backward_weights(volume_ ? unfold_depth(x, *volume_) : x, images, size_of(weight), options_)};
     if (inputs.size() == 3) result.push_back(sum(g, {0, 2, 3}));
     return result;
   }

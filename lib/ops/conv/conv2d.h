@@ -46,6 +46,11 @@ struct Conv2dProblem {
   std::string text() const;
 };
 
+/// Whether every phase of a strided convolution's input, the elements of one remainder by the stride, sees as many taps.
+inline bool phases_are_even(const DepthWindows& windows, Pair kernel, Pair stride) {
+  return windows.kernel % windows.axis.stride == 0 && kernel.height % stride.height == 0 && kernel.width % stride.width == 0;
+}
+
 /// Which of the three.
 enum class Conv2dPass : std::uint8_t { forward, backward_data, backward_weights };
 
@@ -65,6 +70,9 @@ void conv2d_im2col(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder
 std::optional<std::string> conv2d_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 std::vector<exec::Config> conv2d_cpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+/// Whether its kernel for volumes where they lie, which also makes all phases of a strided convolution's gradient, is the faster
+/// one.
+bool conv3d_cpu_serves(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 
 /// Winograd's F(4x4, 3x3) with explicit vectors, for CPUs. Its largest error is about twice that of a direct sum.
 std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);

@@ -180,7 +180,7 @@ void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
 /// Floats of local memory that a work-item has with this tile.
 std::int64_t floats(const Conv2dProblem& p, Conv2dPass pass, const Tile& tile, const DeviceInfo& device) {
   if (pass == Conv2dPass::backward_weights) return cut_weights(p, tile, device).total();
-  if (conv3d_cpu_serves(p, pass)) return conv3d_cpu_floats(p, pass, tile, device);
+  if (conv3d_cpu_serves(p, pass, device)) return conv3d_cpu_floats(p, pass, tile, device);
   const auto [in, out] = channels(p, pass);
   std::int64_t most = 0;
   for (const auto& grid : grids(p, pass == Conv2dPass::backward_data))
@@ -207,7 +207,7 @@ std::vector<exec::Config> conv2d_cpu_configs(const Conv2dProblem& p, Conv2dPass 
 
 void conv2d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder) {
   if (pass == Conv2dPass::backward_weights) return lower_weights(problem, recorder);
-  if (conv3d_cpu_serves(problem, pass)) return conv3d_cpu(problem, pass, recorder);
+  if (conv3d_cpu_serves(problem, pass, recorder.device())) return conv3d_cpu(problem, pass, recorder);
   const bool backward = pass == Conv2dPass::backward_data;
   const auto all = grids(problem, backward);
   const auto seen = [](const Grid& grid) { return grid.vertical.taps > 0 && grid.horizontal.taps > 0; };

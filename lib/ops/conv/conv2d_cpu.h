@@ -122,9 +122,7 @@ inline constexpr std::int64_t wanted_pixels = 224;
 /// Weights of a panel and a cache line of each channel share the first-level cache; in floats.
 inline constexpr std::int64_t first_level = (20 << 10) / 4, cache_line = 16;
 
-/// kernels/conv/conv3d_cpu.cl, a part of the solver `cpu`: volumes, and gradients of the input of strided convolutions.
-bool conv3d_cpu_serves(const Conv2dProblem& problem, Conv2dPass pass);
-/// Floats of local memory that a work-item has with this tile.
+/// kernels/conv/conv3d_cpu.cl. Floats of local memory that a work-item has with this tile.
 std::int64_t conv3d_cpu_floats(const Conv2dProblem& problem, Conv2dPass pass, const Tile& tile, const DeviceInfo& device);
 void conv3d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 

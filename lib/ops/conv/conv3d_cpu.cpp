@@ -139,15 +139,35 @@ void pass_lines(exec::Launch& launch, const Lines& l) {
   if (l.all[0].backward) launch.define("BACKWARD", 1);
 }
 
+/// Whether channels fill the vectors as they are. Folding has as many as the kernel is deep times as many, but for each of them
+/// an element to store and to load.
+bool few_idle_lanes(const Conv2dProblem& p, const DepthWindows& windows, const DeviceInfo& device) {
+  const auto width = vector_width(device);
+  const auto lanes = [&](std::int64_t channels) {
+    constexpr double single = 1.4;  // tiles of one vector take so long for what two take
+    return channels <= width ? single * static_cast<double>(width)
+                             : static_cast<double>(ceil_div(channels, 2 * width) * 2 * width);
+  };
+  const auto channels = p.group_in() / windows.kernel, folded = p.group_in();
+  const double products =
+      static_cast<double>(p.group_out() * p.kh * p.kw) / static_cast<double>(p.stride.height * p.stride.width);
+  constexpr double element = 2;  // in instructions
+  return products * static_cast<double>(windows.kernel) * lanes(channels) <=
+         products * lanes(folded) + element * static_cast<double>(width * folded);
+}
+
 }  // namespace
 
-bool conv3d_cpu_serves(const Conv2dProblem& p, Conv2dPass pass) {
+bool conv3d_cpu_serves(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
   if (pass == Conv2dPass::backward_weights) return false;
-  if (p.volume) return true;
-  // Beyond so many phases a block has few pixels of each.
+  if (pass == Conv2dPass::forward) return p.volume.has_value();
+  const auto windows = p.volume.value_or(DepthWindows{});
+  const auto across = p.stride.height * p.stride.width;
+  // Phases with unequally many taps are faster in blocks of their own, and beyond so many phases a block has few pixels of each.
   constexpr std::int64_t most_phases = 16;
-  const auto phases = p.stride.height * p.stride.width;
-  return pass == Conv2dPass::backward_data && phases > 1 && phases <= most_phases;
+  if (!phases_are_even(windows, {p.kh, p.kw}, p.stride) || across > most_phases) return false;
+  if (!p.volume) return across > 1;
+  return few_idle_lanes(p, windows, device);
 }
 
 std::int64_t conv3d_cpu_floats(const Conv2dProblem& p, Conv2dPass pass, const Tile& tile, const DeviceInfo& device) {
