@@ -96,6 +96,7 @@ void record(const Conv2dProblem& problem, exec::Recorder& recorder) {
     images.slices = 1;
     images.y = recorder.temporary({Shape{problem.n, problem.o, problem.oh, problem.ow}, problem.dtype});
     recorder.kernel("conv2d_swap", "conv2d_swap")
+        .define("ARRAYS", 1)
         .in("x", problem.y)
         .out("y", images.y)
         .args({problem.o, problem.slices, problem.pixels()})
