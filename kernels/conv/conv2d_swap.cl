@@ -1,5 +1,5 @@
-// {a, b, pixels} to {b, a, pixels}, with a bias for each a where there is one. Work-items are pixels times rows. With SLICES, b are
-// the images from `first` on.
+// {a, b, pixels} to {b, a, pixels}, with a bias for each a where there is one. Work-items are pixels times rows, with
+// ARRAYS times arrays, one after the other. With SLICES, b are the images from `first` on.
 #include "clnet.clh"
 #include "conv2d_slices.clh"
 
@@ -15,13 +15,18 @@ kernel void conv2d_swap(IN(x),
   const int pixel = (int)get_global_id(0), row = (int)get_global_id(1);
   if (pixel >= pixels) return;
   const int a = row / B, b = row % B;
-  float value = LOAD(x, row * pixels + pixel);
+#ifdef ARRAYS
+  const int first_row = (int)get_global_id(2) * A * B;
+#else
+  const int first_row = 0;
+#endif
+  float value = LOAD(x, (first_row + row) * pixels + pixel);
 #ifdef BIAS
   value += LOAD(bias, a);
 #endif
 #ifdef SLICES
   STORE(y, Y_PLANE(first + b, a, A) * pixels + pixel, value);
 #else
-  STORE(y, (b * A + a) * pixels + pixel, value);
+  STORE(y, (first_row + b * A + a) * pixels + pixel, value);
 #endif
 }

@@ -28,13 +28,19 @@ bool add_attention(Generator& g) {
     inputs.push_back(added ? g.of_shape(mask, dtype) : g.leaf(mask, Dtype::boolean, {0, 1}, Fill::integers));
   }
   const double most = g.range(inputs[2]).size() / (1 - p);
+  const bool started = causal && g.choose().chance(0.4);
+  const auto start = g.sizes().integer(-2, 5);
   g.add("scaled_dot_product_attention",
-        fmt::format("scaled_dot_product_attention($0, $1, $2, {{.mask = {}, .causal = {}, .dropout = {}}})", masked ? "$3" : "{}",
-                    causal, p),
+        fmt::format("scaled_dot_product_attention($0, $1, $2, {{.mask = {}, .causal = {}, .start = {}, .dropout = {}}})",
+                    masked ? "$3" : "{}", causal, started ? fmt::format("Tensor::scalar({}, Dtype::i64)", start) : "{}", p),
         inputs,
         [=](const Tensors& in) {
-          return scaled_dot_product_attention(in[0], in[1], in[2],
-                                              {.mask = masked ? in[3] : Tensor{}, .causal = causal, .dropout = p});
+          return scaled_dot_product_attention(
+              in[0], in[1], in[2],
+              {.mask = masked ? in[3] : Tensor{},
+               .causal = causal,
+               .start = started ? Tensor::scalar(static_cast<double>(start), Dtype::i64) : Tensor{},
+               .dropout = p});
         },
         {-most, most});
   return true;

@@ -14,8 +14,10 @@ reference::AttentionTerms terms_of(const Call& call) {
   reference::AttentionTerms terms{.causal = call.flag("causal"), .scale = call.number("scale")};
   const double p = call.number("dropout");
   const auto end = call.in.size();
+  const bool started = call.flag("started");
+  if (started) terms.start = static_cast<std::int64_t>(call.in[end - 1 - (p > 0 ? 2 : 0)][0]);
   if (call.flag("masked")) {
-    const auto at = end - 1 - (p > 0 ? 2 : 0);
+    const auto at = end - 1 - (p > 0 ? 2 : 0) - (started ? 1 : 0);
     terms.mask = &call.in[at];
     terms.bool_mask = call.node.inputs[at].dtype() == Dtype::boolean;
   }

@@ -186,6 +186,13 @@ TEST_CASE("all configurations of convolutions") {
   }
 }
 
+TEST_CASE("all configurations of transposed convolutions of lines, by pieces of rows") {
+  manual_seed(5);
+  const Tensor x = random({2, 9, 460}), w = random({9, 18, 5}), scale = random({18, 1});
+  check_choices(
+      "conv2d_backward_data", [&] { return relu(conv_transpose1d(x, w, {}, {.stride = 2, .padding = 1})) * scale; }, 1e-5);
+}
+
 TEST_CASE("all configurations of convolutions of volumes") {
   manual_seed(4);
   struct Sizes {
@@ -203,6 +210,9 @@ TEST_CASE("all configurations of convolutions of volumes") {
     const Tensor scale = random({sizes.weight[0], 1, 1, 1});
     check_choices(
         "conv2d", [&] { return relu(conv3d(x, w, bias, sizes.options)) * scale; }, 1e-5);
+    const Tensor g = random(conv3d(x, w, bias, sizes.options).shape());
+    check_choices(
+        "conv2d_backward_data", [&] { return gradients(sum(conv3d(x, w, bias, sizes.options) * g), {x})[0]; }, 1e-5);
   }
   const Tensor x = random({2, 5, 4, 9, 12}, Dtype::f16), w = random({18, 5, 3, 3, 3}, Dtype::f16);
   check_choices(

@@ -90,6 +90,14 @@ void require_unfolded(std::string_view op, const Tensor& x, double images, std::
 /// The result of the batch that one sample makes, or of a batch.
 Tensor as_given(const Tensor& y, bool one_sample) { return one_sample ? squeeze(y, 0) : y; }
 
+/// Whether images of a volume are what Winograd's solvers take. They are made for both passes at once; other volumes are read
+/// where they lie, where a solver can.
+bool suits_winograd(const Spatial& s, std::int64_t groups) {
+  for (std::size_t i = 1; i < 3; ++i)
+    if (s.kernel[i] != 3 || s.axes[i].stride != 1 || s.axes[i].dilation != 1) return false;
+  return groups == 1 && s.axes[0].stride == 1;
+}
+
 /// `given`: x as the caller gave it, a batch or one sample.
 Tensor convolve(std::string_view op, const Tensor& given, const Tensor& weight, const Tensor& bias, const ConvAxes& axes,
                 std::int64_t groups) {
@@ -105,9 +113,12 @@ Tensor convolve(std::string_view op, const Tensor& given, const Tensor& weight, 
   }
   const auto kernel = s.kernel[0];
   require_unfolded(op, given, static_cast<double>(n) * static_cast<double>(s.out[0]), c, kernel, s.in[1] * s.in[2]);
-  const Tensor images = unfold_depth(x, {s.in[0], s.out[0], kernel, s.axes[0]});
-  const Tensor y = conv2d_sized(images, shaped(weight, o, weight.size(1) * kernel, {s.kernel[1], s.kernel[2]}), bias,
-                                s.image_output(), s.image_options(groups), s.out[0]);
+  const DepthWindows windows{s.in[0], s.out[0], kernel, s.axes[0]};
+  const Tensor filters = shaped(weight, o, weight.size(1) * kernel, {s.kernel[1], s.kernel[2]});
+  const Tensor y =
+      suits_winograd(s, groups)
+          ? conv2d_sized(unfold_depth(x, windows), filters, bias, s.image_output(), s.image_options(groups), s.out[0])
+          : conv2d_of_volumes(x, filters, bias, s.image_output(), s.image_options(groups), windows);
   return as_given(shaped(y, n, o, output), one);
 }
 
@@ -126,10 +137,17 @@ Tensor convolve_transposed(std::string_view op, const Tensor& given, const Tenso
   } else {
     const auto kernel = s.kernel[0];
     require_unfolded(op, given, static_cast<double>(n) * static_cast<double>(s.in[0]), o, kernel, s.out[1] * s.out[2]);
-    const Tensor images = shaped(exchanged(x), n * s.in[0], c, {s.in[1], s.in[2]});
-    const Tensor unfolded = conv2d_backward_data(images, shaped(weight, c, weight.size(1) * kernel, {s.kernel[1], s.kernel[2]}),
-                                                 s.image_output(), s.image_options(groups));
-    y = fold_depth(unfolded, {s.out[0], s.in[0], kernel, s.axes[0]});
+    const DepthWindows windows{s.out[0], s.in[0], kernel, s.axes[0]};
+    const Tensor filters = shaped(weight, c, weight.size(1) * kernel, {s.kernel[1], s.kernel[2]});
+    const auto image = s.image_options(groups);
+    if (suits_winograd(s, groups) || !phases_are_even(windows, {s.kernel[1], s.kernel[2]}, image.stride)) {
+      const Tensor images = shaped(exchanged(x), n * s.in[0], c, {s.in[1], s.in[2]});
+      y = fold_depth(conv2d_backward_data(images, filters, s.image_output(), image), windows);
+    } else {
+      y = conv2d_of_volumes_backward_data(shaped(x, n, c, {s.in[0] * s.in[1], s.in[2]}), filters, s.image_output(), image,
+                                          windows);
+      y = shaped(y, n, o, output);
+    }
   }
   return as_given(bias.defined() ? y + shaped(bias, o, 1, Extents(axes.size() - 1, 1)) : y, one);
 }

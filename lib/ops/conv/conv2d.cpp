@@ -13,20 +13,29 @@ namespace {
 
 Pair size_of(const Tensor& t) { return {t.size(2), t.size(3)}; }
 
-/// What the three have in common: the options, and a size that the inputs' shapes leave open. Only the first knows volumes.
+/// What the three have in common: the options, and a size that the inputs' shapes leave open. The first two know volumes.
 class ConvOp : public Op {
  public:
   ConvOp(Conv2dOptions options, Pair size, std::int64_t slices = 1) : options_(options), size_(size), slices_(slices) {}
+  ConvOp(Conv2dOptions options, Pair size, const DepthWindows& volume)
+      : options_(options), size_(size), slices_(volume.out), volume_(volume) {}
 
   Fields fields() const override {
     const auto& o = options_;
+    std::vector<std::int64_t> depth;
+    if (volume_) {
+      const auto& [extent, out, kernel, axis] = *volume_;
+      depth = {extent, out, kernel, axis.stride, axis.before, axis.dilation};
+    }
     return {{"stride", std::vector{o.stride.height, o.stride.width}},
             {"padding", std::vector{o.padding.top, o.padding.left, o.padding.bottom, o.padding.right}},
             {"dilation", std::vector{o.dilation.height, o.dilation.width}},
             {"groups", o.groups},
             {"size", std::vector{size_.height, size_.width}},
-            {"slices", slices_}};
+            {"slices", slices_},
+            {"depth", depth}};
   }
+  std::int64_t tuned_unit() const override { return volume_ ? 1 : slices_; }
 
   void lower(exec::Recorder& recorder) const override {
     const auto problem = describe(recorder);
@@ -41,20 +50,23 @@ class ConvOp : public Op {
 
   Problem problem(const exec::Recorder& recorder, exec::Ref x, exec::Ref weight, exec::Ref y) const {
     const auto &xs = recorder.spec(x).shape, &ws = recorder.spec(weight).shape, &ys = recorder.spec(y).shape;
-    return {.n = xs[0],
-            .c = xs[1],
-            .h = xs[2],
-            .w = xs[3],
+    const int row = volume_ ? 3 : 2;
+    return {.n = xs[0] * (volume_ ? slices_ : 1),
+            .c = xs[1] * (volume_ ? volume_->kernel : 1),
+            .h = xs[row],
+            .w = xs[row + 1],
             .o = ws[0],
             .kh = ws[2],
             .kw = ws[3],
-            .oh = ys[2],
+            .oh = ys[2] / slices_,
             .ow = ys[3],
             .stride = options_.stride,
             .top = options_.padding.top,
             .left = options_.padding.left,
             .dilation = options_.dilation,
             .groups = options_.groups,
+            .slices = slices_,
+            .volume = volume_,
             .x = x,
             .weight = weight,
             .y = y,
@@ -65,12 +77,38 @@ class ConvOp : public Op {
   Conv2dOptions options_;
   Pair size_;
   std::int64_t slices_;
+  std::optional<DepthWindows> volume_;
 };
 
 /// A solver's functions for one of the three.
+/// Of a solver that knows images only: volumes are unfolded for it, or folded from what it makes.
 template <Conv2dPass pass, void (*lower)(const Conv2dProblem&, Conv2dPass, exec::Recorder&)>
 void record(const Conv2dProblem& problem, exec::Recorder& recorder) {
-  lower(problem, pass, recorder);
+  if (!problem.volume) return lower(problem, pass, recorder);
+  auto images = problem;
+  images.volume.reset();
+  images.x = recorder.temporary({Shape{problem.n, problem.c, problem.h, problem.w}, problem.dtype});
+  if (pass == Conv2dPass::forward) {
+    record_unfold_depth(problem.x, images.x, *problem.volume, recorder);
+    return lower(images, pass, recorder);
+  }
+  if (problem.slices > 1) {
+    images.slices = 1;
+    images.y = recorder.temporary({Shape{problem.n, problem.o, problem.oh, problem.ow}, problem.dtype});
+    recorder.kernel("conv2d_swap", "conv2d_swap")
+        .define("ARRAYS", 1)
+        .in("x", problem.y)
+        .out("y", images.y)
+        .args({problem.o, problem.slices, problem.pixels()})
+        .range({problem.pixels(), problem.o * problem.slices, problem.n / problem.slices}, {64, 1, 1});
+  }
+  lower(images, pass, recorder);
+  record_fold_depth(images.x, problem.x, *problem.volume, recorder);
+}
+template <Conv2dPass pass>
+void record_cpu(const Conv2dProblem& problem, exec::Recorder& recorder) {
+  if (conv3d_cpu_serves(problem, pass, recorder.device())) return conv2d_cpu(problem, pass, recorder);
+  record<pass, conv2d_cpu>(problem, recorder);
 }
 template <Conv2dPass pass, std::optional<std::string> (*rejects)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
 std::optional<std::string> refuse(const Conv2dProblem& problem, const DeviceInfo& device) {
@@ -92,7 +130,7 @@ std::vector<exec::Solver<Conv2dProblem>> candidates() {
        refuse<pass, conv2d_planes_cpu_declines>, list_configs<pass, conv2d_planes_cpu_configs>},
       {"cpu_winograd", refuse<pass, conv2d_winograd_cpu_rejects>, record<pass, conv2d_winograd_cpu>,
        refuse<pass, conv2d_winograd_cpu_declines>, list_configs<pass, conv2d_winograd_cpu_configs>},
-      {"cpu", refuse<pass, conv2d_cpu_rejects>, record<pass, conv2d_cpu>, nullptr, list_configs<pass, conv2d_cpu_configs>},
+      {"cpu", refuse<pass, conv2d_cpu_rejects>, record_cpu<pass>, nullptr, list_configs<pass, conv2d_cpu_configs>},
       {"gpu_depthwise", refuse<pass, conv2d_depthwise_gpu_rejects>, record<pass, conv2d_depthwise_gpu>,
        refuse<pass, conv2d_depthwise_gpu_declines>, list_configs<pass, conv2d_depthwise_gpu_configs>, exec::MadeFor::gpus},
       {"gpu_matrix_units", refuse<pass, conv2d_gpu_matrix_units_rejects>, record<pass, conv2d_gpu_matrix_units>,
@@ -124,18 +162,21 @@ class Conv2d : public ConvOp {
   Precision precision() const override { return Precision::narrow; }
   bool takes_epilogue() const override { return true; }
   std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0}; }
-  std::int64_t tuned_unit() const override { return slices_; }
 
   Specs infer(const Specs& inputs) const override {
     const auto &x = inputs[0], &weight = inputs[1];
-    return {{Shape{x.shape[0] / slices_, weight.shape[0], slices_ * size_.height, size_.width}, x.dtype}};
+    return {{Shape{x.shape[0] / (volume_ ? 1 : slices_), weight.shape[0], slices_ * size_.height, size_.width}, x.dtype}};
   }
 
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
     const auto &x = inputs[0], &weight = inputs[1], &g = gradients[0];
     const Tensor images = as_images(g, slices_);
-    Tensors result{conv2d_backward_data(images, weight, size_of(x), options_),
-                   conv2d_backward_weights(x, images, size_of(weight), options_)};
+    const bool in_place = volume_ && phases_are_even(*volume_, size_of(weight), options_.stride);
+    const Pair size{x.size(x.rank() - 2), x.size(x.rank() - 1)};
+    Tensor dx = in_place ? conv2d_of_volumes_backward_data(g, weight, size, options_, *volume_)
+                         : conv2d_backward_data(images, weight, size, options_);
+    if (volume_ && !in_place) dx = fold_depth(dx, *volume_);
+    Tensors result{dx, conv2d_backward_weights(volume_ ? unfold_depth(x, *volume_) : x, images, size_of(weight), options_)};
     if (inputs.size() == 3) result.push_back(sum(g, {0, 2, 3}));
     return result;
   }
@@ -144,8 +185,6 @@ class Conv2d : public ConvOp {
   Problem describe(const exec::Recorder& r) const override {
     auto result = problem(r, r.input(0), r.input(1), r.output());
     if (r.input_count() == 3) result.bias = r.input(2);
-    result.slices = slices_;
-    result.oh /= slices_;
     return result;
   }
   const exec::SolverList<Problem>& solvers() const override { return forward_solvers; }
@@ -157,16 +196,22 @@ class Conv2dBackwardData : public ConvOp {
   using ConvOp::ConvOp;
   std::string_view name() const override { return "conv2d_backward_data"; }
   Precision precision() const override { return Precision::narrow; }
-  bool takes_epilogue() const override { return true; }
+  /// What a solver makes of a volume may only be what is folded.
+  bool takes_epilogue() const override { return !volume_; }
   std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0}; }
 
   Specs infer(const Specs& inputs) const override {
     const auto &g = inputs[0], &weight = inputs[1];
-    return {{Shape{g.shape[0], weight.shape[1] * options_.groups, size_.height, size_.width}, g.dtype}};
+    const auto channels = weight.shape[1] * options_.groups;
+    if (!volume_) return {{Shape{g.shape[0], channels, size_.height, size_.width}, g.dtype}};
+    return {{Shape{g.shape[0], channels / volume_->kernel, volume_->depth, size_.height, size_.width}, g.dtype}};
   }
 
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
     const auto &g = inputs[0], &weight = inputs[1], &gg = gradients[0];
+    if (volume_)
+      return {conv2d_of_volumes(gg, weight, {}, {g.size(2) / slices_, g.size(3)}, options_, *volume_),
+              conv2d_backward_weights(unfold_depth(gg, *volume_), as_images(g, slices_), size_of(weight), options_)};
     return {conv2d_sized(gg, weight, {}, size_of(g), options_), conv2d_backward_weights(gg, g, size_of(weight), options_)};
   }
 
@@ -226,6 +271,18 @@ Tensor conv2d_sized(const Tensor& x, const Tensor& weight, const Tensor& bias, P
 
 Tensor conv2d_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dOptions& options) {
   return clnet::apply(std::make_shared<Conv2dBackwardData>(options, input_size), {g, weight});
+}
+
+Tensor conv2d_of_volumes(const Tensor& x, const Tensor& weight, const Tensor& bias, Pair output_size,
+                         const Conv2dOptions& options, const DepthWindows& windows) {
+  Tensors inputs{x, weight};
+  if (bias.defined()) inputs.push_back(bias);
+  return clnet::apply(std::make_shared<Conv2d>(options, output_size, windows), std::move(inputs));
+}
+
+Tensor conv2d_of_volumes_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dOptions& options,
+                                       const DepthWindows& windows) {
+  return clnet::apply(std::make_shared<Conv2dBackwardData>(options, input_size, windows), {g, weight});
 }
 
 Tensor conv2d_backward_weights(const Tensor& x, const Tensor& g, Pair kernel_size, const Conv2dOptions& options) {

@@ -9,6 +9,7 @@
 #include "clnet/ops.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/record/recorder.h"
+#include "lib/ops/conv/unfold_depth.h"
 
 namespace clnet::ops {
 
@@ -21,7 +22,11 @@ struct Conv2dProblem {
   std::int64_t top = 0, left = 0;
   Pair dilation = 1;
   std::int64_t groups = 1;
-  std::int64_t slices = 1;  ///< forward only: of a volume, as images one after the other; y is {n / slices, o, slices * oh, ow}
+  /// Of a volume, as images one after the other; y is {n / slices, o, slices * oh, ow}. Forward, or with `volume`.
+  std::int64_t slices = 1;
+  /// x is {n / slices, c / volume->kernel, volume->depth, h, w}, which unfold_depth makes images of, and fold_depth is made of.
+  /// Forward and for the gradient of the input.
+  std::optional<DepthWindows> volume = {};
   exec::Ref x, weight, y;
   exec::Ref bias;  ///< forward only; value -1: none
   Dtype dtype = Dtype::f32;
@@ -40,6 +45,11 @@ struct Conv2dProblem {
   /// "128x32x14x14 64 3x3 s1x1", for the profiler.
   std::string text() const;
 };
+
+/// Whether every phase of a strided convolution's input, the elements of one remainder by the stride, sees as many taps.
+inline bool phases_are_even(const DepthWindows& windows, Pair kernel, Pair stride) {
+  return windows.kernel % windows.axis.stride == 0 && kernel.height % stride.height == 0 && kernel.width % stride.width == 0;
+}
 
 /// Which of the three.
 enum class Conv2dPass : std::uint8_t { forward, backward_data, backward_weights };
@@ -60,6 +70,9 @@ void conv2d_im2col(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder
 std::optional<std::string> conv2d_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 std::vector<exec::Config> conv2d_cpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+/// Whether its kernel for volumes where they lie, which also makes all phases of a strided convolution's gradient, is the faster
+/// one.
+bool conv3d_cpu_serves(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 
 /// Winograd's F(4x4, 3x3) with explicit vectors, for CPUs. Its largest error is about twice that of a direct sum.
 std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
@@ -125,6 +138,12 @@ Tensor conv2d_sized(const Tensor& x, const Tensor& weight, const Tensor& bias, P
 /// The gradient of conv2d's input {N, C, height, width}, which is also the transposed convolution, from that of its output g and
 /// the weight.
 Tensor conv2d_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dOptions& options);
+/// conv2d of volumes x {N, C, depth, H, W} by a weight {O, C / groups * kernel, kh, kw}: {N, O, out * height, width}.
+Tensor conv2d_of_volumes(const Tensor& x, const Tensor& weight, const Tensor& bias, Pair output_size,
+                         const Conv2dOptions& options, const DepthWindows& windows);
+/// The gradient of its input from g {N, O, out * height, width}.
+Tensor conv2d_of_volumes_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dOptions& options,
+                                       const DepthWindows& windows);
 /// The gradient of conv2d's weight {O, C / groups, kernel_size} from its input and its output's gradient.
 Tensor conv2d_backward_weights(const Tensor& x, const Tensor& g, Pair kernel_size, const Conv2dOptions& options);
 

@@ -8,17 +8,10 @@ namespace clnet::ops {
 
 namespace {
 
-/// Floats from one staged channel to the next: not a multiple of a cache's way, lest all channels fall into the same lines.
-std::int64_t staged_pitch(std::int64_t rows, std::int64_t columns) { return (ceil_div(rows * columns, 16) | 1) * 16; }
-
-constexpr std::int64_t wanted_pixels = 224;
 /// Columns of a block: whole rows, or pieces of single ones.
 std::int64_t block_columns(std::int64_t columns) {
   return columns <= 4 * wanted_pixels ? columns : even_piece(columns, wanted_pixels);
 }
-/// Weights of a panel and a cache line of each channel share the first-level cache; in floats.
-constexpr std::int64_t first_level = (20 << 10) / 4, line = 16;
-
 /// How the work is cut: what a work-item makes. RB, WB, PB and CB are the kernels' names for the blocks.
 struct Blocks {
   Tile tile;
@@ -51,7 +44,7 @@ Blocks cut(const Conv2dProblem& p, std::int64_t in, std::int64_t out, const Axis
            ceil_div(horizontal.count, b.columns_block) * ceil_div(b.panels, b.panel_block);
   };
   const auto taps = std::max<std::int64_t>(vertical.taps * horizontal.taps, 1);  // 0: such a grid is cleared, not convolved
-  b.channel_block = even_piece(in, std::clamp<std::int64_t>(first_level / (taps * b.tile.lanes() + line), 1, 256));
+  b.channel_block = even_piece(in, std::clamp<std::int64_t>(first_level / (taps * b.tile.lanes() + cache_line), 1, 256));
   b.rows_block = even_piece(vertical.count, wanted_pixels / b.columns_block);
   if (b.rows_block == vertical.count && b.columns_block == horizontal.count)
     b.images = even_piece(p.n, wanted_pixels / (vertical.count * horizontal.count));
@@ -187,6 +180,7 @@ void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
 /// Floats of local memory that a work-item has with this tile.
 std::int64_t floats(const Conv2dProblem& p, Conv2dPass pass, const Tile& tile, const DeviceInfo& device) {
   if (pass == Conv2dPass::backward_weights) return cut_weights(p, tile, device).total();
+  if (conv3d_cpu_serves(p, pass, device)) return conv3d_cpu_floats(p, pass, tile, device);
   const auto [in, out] = channels(p, pass);
   std::int64_t most = 0;
   for (const auto& grid : grids(p, pass == Conv2dPass::backward_data))
@@ -213,6 +207,7 @@ std::vector<exec::Config> conv2d_cpu_configs(const Conv2dProblem& p, Conv2dPass 
 
 void conv2d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder) {
   if (pass == Conv2dPass::backward_weights) return lower_weights(problem, recorder);
+  if (conv3d_cpu_serves(problem, pass, recorder.device())) return conv3d_cpu(problem, pass, recorder);
   const bool backward = pass == Conv2dPass::backward_data;
   const auto all = grids(problem, backward);
   const auto seen = [](const Grid& grid) { return grid.vertical.taps > 0 && grid.horizontal.taps > 0; };

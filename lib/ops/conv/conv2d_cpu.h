@@ -115,6 +115,17 @@ inline std::int64_t scratch(const DeviceInfo& device) {
 /// So many work-items keep all cores busy to the end.
 inline std::int64_t wanted_items(const DeviceInfo& device) { return 4 * static_cast<std::int64_t>(device.compute_units); }
 
+/// Floats from one staged channel to the next: not a multiple of a cache's way, lest all channels fall into the same lines.
+inline std::int64_t staged_pitch(std::int64_t rows, std::int64_t columns) { return (ceil_div(rows * columns, 16) | 1) * 16; }
+/// Pixels of a block.
+inline constexpr std::int64_t wanted_pixels = 224;
+/// Weights of a panel and a cache line of each channel share the first-level cache; in floats.
+inline constexpr std::int64_t first_level = (20 << 10) / 4, cache_line = 16;
+
+/// kernels/conv/conv3d_cpu.cl. Floats of local memory that a work-item has with this tile.
+std::int64_t conv3d_cpu_floats(const Conv2dProblem& problem, Conv2dPass pass, const Tile& tile, const DeviceInfo& device);
+void conv3d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+
 /// Winograd's gradient of the weight, of a problem of which `conv2d_winograd_cpu_rejects` says nothing else.
 std::optional<std::string> conv2d_winograd_weights_cpu_rejects(const Conv2dProblem& problem, const DeviceInfo& device);
 std::optional<std::string> conv2d_winograd_weights_cpu_declines(const Conv2dProblem& problem, const DeviceInfo& device);

@@ -163,10 +163,12 @@ std::optional<std::string> conv2d_planes_cpu_rejects(const Conv2dProblem& p, Con
   return std::nullopt;
 }
 
-std::optional<std::string> conv2d_planes_cpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo&) {
-  constexpr std::int64_t few = 4;
-  const auto sources = pass == Conv2dPass::backward_data ? p.group_out() : p.group_in();
+std::optional<std::string> conv2d_planes_cpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  constexpr std::int64_t few = 4, most_idle = 8;
+  const auto [sources, targets] = channels(p, pass);
   if (pass == Conv2dPass::backward_weights || sources <= few) return std::nullopt;
+  // So few targets leave most lanes of the other kernel idle.
+  if (targets * most_idle <= vector_width(device)) return std::nullopt;
   return "so many channels are summed faster by vectors of channels";
 }
 

@@ -12,6 +12,25 @@ namespace clnet::ops {
 
 namespace {
 
+void record_either(bool fold, exec::Ref from, exec::Ref to, const DepthWindows& windows, exec::Recorder& recorder) {
+  const auto& volumes = recorder.spec(fold ? to : from).shape;
+  const auto count = recorder.spec(to).shape.numel();
+  const auto inner = volumes[3] * volumes[4];
+  const auto& device = recorder.device();
+  const char* name = fold ? "fold_depth" : "unfold_depth";
+  auto& launch = recorder.kernel(name, name).in("x", from).out("y", to);
+  const auto lines = inner == 0 ? 0 : count / inner, rows = rows_per_item(lines, inner, device);
+  launch.args({count, rows, volumes[1], inner, windows.depth, windows.out, windows.kernel, windows.axis.stride,
+               windows.axis.before, windows.axis.dilation});
+  if (rows > 0) {
+    launch.define("ROWS", 1).range({(lines + rows - 1) / rows}, {1});
+    if (fold) launch.define("VW", std::clamp<std::int64_t>(device.native_float_width, 4, 16));
+  } else {
+    launch.range({count}, {64});
+  }
+  launch.detail(fmt::format("{} by {}", to_string(volumes), windows.kernel));
+}
+
 /// Either direction: each is linear and the other's gradient.
 class UnfoldDepth : public Op {
  public:
@@ -34,21 +53,10 @@ class UnfoldDepth : public Op {
     return {clnet::apply(std::make_shared<UnfoldDepth>(windows_, !fold_), {gradients[0]})};
   }
   void lower(exec::Recorder& recorder) const override {
-    const auto& volumes = recorder.spec(fold_ ? recorder.output() : recorder.input(0)).shape;
-    const auto count = recorder.spec(recorder.output()).shape.numel();
-    const auto inner = volumes[3] * volumes[4];
-    const auto& device = recorder.device();
-    auto& launch = recorder.kernel(name(), name()).in("x", recorder.input(0)).out("y", recorder.output());
-    const auto lines = inner == 0 ? 0 : count / inner, rows = rows_per_item(lines, inner, device);
-    launch.args({count, rows, volumes[1], inner, windows_.depth, windows_.out, windows_.kernel, windows_.axis.stride,
-                 windows_.axis.before, windows_.axis.dilation});
-    if (rows > 0) {
-      launch.define("ROWS", 1).range({(lines + rows - 1) / rows}, {1});
-      if (fold_) launch.define("VW", std::clamp<std::int64_t>(device.native_float_width, 4, 16));
-    } else {
-      launch.range({count}, {64});
-    }
-    launch.detail(fmt::format("{} by {}", to_string(volumes), windows_.kernel));
+    if (fold_)
+      record_fold_depth(recorder.input(0), recorder.output(), windows_, recorder);
+    else
+      record_unfold_depth(recorder.input(0), recorder.output(), windows_, recorder);
   }
 
  private:
@@ -64,6 +72,14 @@ Tensor unfold_depth(const Tensor& x, const DepthWindows& windows) {
 
 Tensor fold_depth(const Tensor& unfolded, const DepthWindows& windows) {
   return clnet::apply(std::make_shared<UnfoldDepth>(windows, true), {unfolded});
+}
+
+void record_unfold_depth(exec::Ref volumes, exec::Ref images, const DepthWindows& windows, exec::Recorder& recorder) {
+  record_either(false, volumes, images, windows, recorder);
+}
+
+void record_fold_depth(exec::Ref images, exec::Ref volumes, const DepthWindows& windows, exec::Recorder& recorder) {
+  record_either(true, images, volumes, windows, recorder);
 }
 
 }  // namespace clnet::ops

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "clnet/tensor.h"
+#include "lib/exec/record/recorder.h"
 #include "lib/ops/conv/conv_axes.h"
 
 namespace clnet::ops {
@@ -17,5 +18,9 @@ struct DepthWindows {
 Tensor unfold_depth(const Tensor& x, const DepthWindows& windows);
 /// Its adjoint: each slice of {N, C, depth, H, W} is the sum of where it went.
 Tensor fold_depth(const Tensor& unfolded, const DepthWindows& windows);
+
+/// Their launches, between values that need not be an operation's own.
+void record_unfold_depth(exec::Ref volumes, exec::Ref images, const DepthWindows& windows, exec::Recorder& recorder);
+void record_fold_depth(exec::Ref images, exec::Ref volumes, const DepthWindows& windows, exec::Recorder& recorder);
 
 }  // namespace clnet::ops

@@ -119,6 +119,9 @@ inline std::vector<Case> conv3d_cases() {
   add({1, 16, 6, 9, 10}, {16, 16, 3, 3, 3}, {.padding = Padding3d::same(3)});
   // Planes too small for vectors.
   add({2, 2, 5, 1, 2}, {3, 2, 3, 1, 2}, {.stride = {2, 1, 1}, .padding = {1, 0, 1}}, true, true);
+  // Several blocks of channels and of taps along the depth, some of which only see padding.
+  add({2, 20, 3, 7, 9}, {18, 20, 3, 3, 2}, {.stride = {1, 2, 2}, .padding = 1});
+  add({1, 6, 4, 5, 6}, {10, 3, 3, 4, 2}, {.stride = {3, 2, 1}, .padding = {4, 1, 2}, .groups = 2}, true, true);
   add({0, 2, 3, 3, 3}, {3, 2, 2, 2, 2}, {});
   return cases;
 }
@@ -136,6 +139,11 @@ inline std::vector<Case> conv_transpose3d_cases() {
   add({1, 2, 4, 3, 6}, {2, 3, 4, 1, 1}, {.stride = {2, 1, 1}, .padding = {1, 0, 0}});
   // Planes too small for vectors.
   add({2, 2, 3, 1, 1}, {2, 3, 3, 1, 2}, {.stride = {2, 1, 1}});
+  // Several blocks of channels; phases with more taps than others, with none, and of different extents.
+  add({2, 20, 2, 3, 4}, {20, 18, 4, 4, 2}, {.stride = 2, .padding = {1, 1, 0}, .output_padding = {1, 0, 1}});
+  add({1, 6, 3, 2, 3}, {6, 4, 3, 2, 4}, {.stride = {3, 2, 4}, .padding = {0, 1, 0}, .output_padding = {1, 1, 3}, .groups = 2});
+  add({1, 3, 3, 2, 3}, {3, 5, 2, 2, 4}, {.stride = {1, 2, 2}, .padding = {1, 0, 2}, .dilation = {1, 2, 3}}, false);
+  add({1, 4, 2, 3, 3}, {4, 6, 2, 3, 3}, {.stride = 2, .padding = 1});
   return cases;
 }
 
