@@ -74,20 +74,20 @@ class NAdamRule : public ComposedRule {
     const Tensor square = moving_average(states[1], downhill * downhill, o_.beta2);
     const Tensor scale = sqrt(square) * (1 / root(seen(o_.beta2, step))) + o_.eps;
     const Number t = count_of(step), product = t.on_host() ? Number(momenta(step.number)) : momenta(t.tensor());
-    const Number next = momentum(t + 1);
-    const Number of_gradient = step.rate * (1 - momentum(t)) / (1 - product);
+    const Number next = momentum_at(t + 1);
+    const Number of_gradient = step.rate * (1 - momentum_at(t)) / (1 - product);
     const Number of_mean = step.rate * next / (1 - product * next);
     return {shrunk(p, step) - downhill * of_gradient / scale - mean * of_mean / scale, {mean, square}};
   }
 
  private:
-  Number momentum(const Number& t) const { return o_.beta1 * (1 - 0.5 * power(0.96, t * o_.momentum_decay)); }
+  Number momentum_at(const Number& t) const { return o_.beta1 * (1 - 0.5 * power(0.96, t * o_.momentum_decay)); }
   /// The product of all momenta up to step t. The one before is kept: a long training would multiply ever longer.
   double momenta(std::int64_t t) const {
     const std::lock_guard guard(mutex_);
     if (t < last_) last_ = 0, product_ = 1;
     // Below this it is 0 beside 1.
-    while (last_ < t && product_ > 1e-30) product_ *= momentum(static_cast<double>(++last_)).value();
+    while (last_ < t && product_ > 1e-30) product_ *= momentum_at(static_cast<double>(++last_)).value();
     return product_;
   }
   /// The same where the device counts: looked up among all products that are not 0 beside 1, once for all parameters of a step.
@@ -96,7 +96,7 @@ class NAdamRule : public ComposedRule {
     if (!table_.defined()) {
       std::vector<float> products{1};
       for (double product = 1; product > 1e-9 && products.size() < 1'000'000; products.push_back(static_cast<float>(product)))
-        product *= momentum(static_cast<double>(products.size())).value();
+        product *= momentum_at(static_cast<double>(products.size())).value();
       table_ = Tensor::from(products);
     }
     if (!looked_up_for_.defined() || !looked_up_for_.same(t)) {

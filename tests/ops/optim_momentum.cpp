@@ -154,8 +154,10 @@ TEST_CASE("a step with a momentum that was set is that of an optimizer made with
   all.push_back({"rmsprop", {.momentum = 0.9, .centered = true}});
   for (const char* name : {"adam", "adamw", "radam", "adamax", "lamb", "lion"}) all.push_back({name, {.beta1 = 0.9}});
   all.push_back({"adam", {.beta1 = 0.9, .amsgrad = true}});
-  for (const auto& [name, options] : all)
+  for (const auto& each : all)
     for (const bool scaled : {false, true}) {
+      const char* name = each.name;
+      const auto& options = each.options;
       CAPTURE(name, options.nesterov, options.dampening.value_or(0), options.centered, options.amsgrad, scaled);
       const auto make = [&](const nn::Module& model, double momentum) {
         auto its = options;
