@@ -233,6 +233,7 @@ int run(const TrainOptions& o) {
   fit.batch_size = o.batch_size;
   fit.optimizer = optim::make(o.optimizer, *model, tools::optimizer_options(o));
   fit.schedule = make_schedule(o, total);
+  if (o.cycle_momentum) fit.momentum = optim::one_cycle_momentum(total);
   fit.precision = o.precision == "f16" ? Dtype::f16 : o.precision == "bf16" ? Dtype::bf16 : Dtype::f32;
   fit.validation = sets.test;
   fit.shuffle = !o.no_shuffle;

@@ -116,6 +116,9 @@ void define(CLI::App& app, TrainOptions& o) {
   option(group, "--momentum", o.momentum, "M", "(default: 0 for sgd and rmsprop, 0.9 for lars, 0.95 for muon)")
       ->check(number(0, true, 1));
   app.add_flag("--nesterov", o.nesterov, "Nesterov's momentum, with sgd and lars")->group(group);
+  app.add_flag("--cycle-momentum", o.cycle_momentum,
+               "with one-cycle: the momentum, or adam's beta1, from 0.95 to 0.85 while the rate goes up, and back")
+      ->group(group);
   option(group, "--weight-decay", o.weight_decay, "W", "(default: 0.01 for adamw, 0.1 for muon, else 0)")->check(number(0, true));
   option(group, "--clip-norm", o.clip_norm, "NORM", "scale gradients down to at most this joint norm")->check(number(0, false));
   option(group, "--precision", o.precision, "DTYPE",
@@ -162,10 +165,12 @@ void define(CLI::App& app, TrainOptions& o) {
       "gpu, cpu, accelerator, platform:device as in 0:1, or a part of a name; clnet-info lists them (default: CLNET_DEVICE, else "
       "the best GPU, else the CPU)")
       ->check(not_empty());
-  for (const char* name : {"--data",     "--normalize",  "--batch-size",   "--context",   "--no-shuffle",  "--epochs",
-                           "--steps",    "--optimizer",  "--lr",           "--schedule",  "--decay-steps", "--warmup-steps",
-                           "--momentum", "--nesterov",   "--weight-decay", "--clip-norm", "--precision",   "--early-stopping",
-                           "--save",     "--checkpoint", "--log",          "--plot",      "--trace"})
+  for (const char* name : {"--data",       "--normalize", "--batch-size",     "--context",
+                           "--no-shuffle", "--epochs",    "--steps",          "--optimizer",
+                           "--lr",         "--schedule",  "--decay-steps",    "--warmup-steps",
+                           "--momentum",   "--nesterov",  "--cycle-momentum", "--weight-decay",
+                           "--clip-norm",  "--precision", "--early-stopping", "--save",
+                           "--checkpoint", "--log",       "--plot",           "--trace"})
     sample->excludes(app.get_option(name));
 }
 
@@ -194,6 +199,11 @@ std::string contradiction(const TrainOptions& o) {
       refused("--nesterov", {.momentum = o.momentum, .nesterov = o.nesterov}) ||
       refused("--weight-decay", {.weight_decay = o.weight_decay}))
     return fault;
+  if (o.cycle_momentum && o.schedule != "one-cycle")
+    return fmt::format("--cycle-momentum: goes with --schedule one-cycle, not {}", o.schedule);
+  if (o.cycle_momentum && !optim::rule(o.optimizer, {.momentum = o.momentum})->momentum())
+    return fmt::format("--cycle-momentum: {} has no momentum that could change{}", o.optimizer,
+                       o.optimizer == "sgd" || o.optimizer == "rmsprop" ? "; give it --momentum" : "");
   if (o.decay_steps && o.schedule != "step") return fmt::format("--decay-steps: goes with --schedule step, not {}", o.schedule);
   if (o.warmup_steps && o.schedule == "one-cycle")
     return "--warmup-steps: one-cycle has a warm-up of its own; choose another --schedule";

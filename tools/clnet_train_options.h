@@ -20,7 +20,7 @@ struct TrainOptions {
   std::int64_t batch_size = 0;
   std::string optimizer = "adam";
   std::optional<double> learning_rate, momentum, weight_decay, clip_norm;
-  bool nesterov = false;
+  bool nesterov = false, cycle_momentum = false;
   std::string precision = "f32";
   std::string schedule = "one-cycle";
   std::optional<std::int64_t> warmup_steps, decay_steps;

@@ -41,6 +41,7 @@ struct FitOptions {
   std::int64_t batch_size = 32;
   optim::Optimizer optimizer = {};     ///< needed
   optim::Schedule schedule = nullptr;  ///< sets the learning rate before each step; none: the optimizer's own
+  optim::Schedule momentum = nullptr;  ///< likewise the momentum (Optimizer::set_momentum), as one_cycle_momentum() says
   std::function<Tensor(const Tensor& output, const Tensor& labels)> loss = nullptr;      ///< when not given: as evaluate()
   std::optional<std::reference_wrapper<const data::Dataset>> validation = std::nullopt;  ///< evaluated after each epoch
   /// f16 or bf16: model and loss are written down within Autocast of it, in training and validation. Parameters stay f32. An
@@ -79,7 +80,7 @@ struct FitResult {
 /// Modes are restored afterwards. Resuming from a checkpoint gives the numbers of a run that was never stopped. Throws Error for
 /// options that make no sense and when the loss is no longer a finite number; FileError, before anything is trained, for a
 /// checkpoint that is damaged, of another model or of another run (batch size, seed, precision, samples, normalisation,
-/// augmentation, learning rates so far), and when its folder cannot be made or written to.
+/// augmentation, learning rates and momenta so far), and when its folder cannot be made or written to.
 CLNET_API FitResult fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options);
 
 }  // namespace clnet::train

@@ -172,10 +172,11 @@ kernel void optimizer_update(PARAMETERS(0)
 #else
                              SCALAR(second_scale),
 #endif
+                             SCALAR(beta1),
 #ifdef GATED
                              IN(finite),
 #endif
-                             const float decay, const float beta1, const float beta2, const float eps, const int nesterov) {
+                             const float decay, const float beta2, const float eps, const int nesterov) {
 #ifdef RATE_COMPUTED
   const float rate = LOAD(rate, 0);
 #endif

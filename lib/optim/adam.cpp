@@ -30,14 +30,16 @@ void require_adam(const char* name, const Options& o) {
 class AmsgradRule : public ComposedRule {
  public:
   AmsgradRule(const char* name, const AdamOptions& o, Decay how) : ComposedRule(name, o.weight_decay, how, o.maximize), o_(o) {}
+  std::optional<double> momentum() const override { return o_.beta1; }
   std::vector<State> states(const Shape&) const override { return {{"exp_avg"}, {"exp_avg_sq"}, {"max_exp_avg_sq"}}; }
   Result update(const Tensor& p, const Tensor& g, const std::vector<Tensor>& states, const Step& step) const override {
+    const double beta1 = step.momentum.value_or(o_.beta1);
     const Tensor downhill = slope(p, g);
-    const Tensor mean = moving_average(states[0], downhill, o_.beta1);
+    const Tensor mean = moving_average(states[0], downhill, beta1);
     const Tensor square = moving_average(states[1], downhill * downhill, o_.beta2);
     const Tensor largest = maximum(states[2], square);
     const Tensor scale = sqrt(largest) * (1 / root(seen(o_.beta2, step))) + o_.eps;
-    return {shrunk(p, step) - mean * (step.rate / seen(o_.beta1, step)) / scale, {mean, square, largest}};
+    return {shrunk(p, step) - mean * (step.rate / seen(beta1, step)) / scale, {mean, square, largest}};
   }
 
  private:
@@ -47,13 +49,14 @@ class AmsgradRule : public ComposedRule {
 std::shared_ptr<const Rule> adam(const char* name, const AdamOptions& o, bool decoupled) {
   require_adam(name, o);
   if (o.amsgrad) return std::make_shared<AmsgradRule>(name, o, decoupled ? Decay::shrinks : Decay::joins_gradient);
-  return std::make_shared<NativeRule>(NativeRule::Settings{
-      .name = name,
-      .rule = ops::UpdateRule::adam,
-      .constants = {.decay = decoupled ? 0 : o.weight_decay, .beta1 = o.beta1, .beta2 = o.beta2, .eps = o.eps},
-      .states = {"exp_avg", "exp_avg_sq"},
-      .shrink_decay = decoupled ? o.weight_decay : 0,
-      .maximize = o.maximize});
+  return std::make_shared<NativeRule>(
+      NativeRule::Settings{.name = name,
+                           .rule = ops::UpdateRule::adam,
+                           .constants = {.decay = decoupled ? 0 : o.weight_decay, .beta2 = o.beta2, .eps = o.eps},
+                           .momentum = o.beta1,
+                           .states = {"exp_avg", "exp_avg_sq"},
+                           .shrink_decay = decoupled ? o.weight_decay : 0,
+                           .maximize = o.maximize});
 }
 
 class NAdamRule : public ComposedRule {
@@ -63,6 +66,7 @@ class NAdamRule : public ComposedRule {
     require_adam("NAdam", o);
     require_positive_or_zero(name(), "momentum_decay", o.momentum_decay);
   }
+  // No momentum(): its product over all steps so far is known without keeping it only while beta1 stays.
   std::vector<State> states(const Shape&) const override { return {{"exp_avg"}, {"exp_avg_sq"}}; }
   Result update(const Tensor& p, const Tensor& g, const std::vector<Tensor>& states, const Step& step) const override {
     const Tensor downhill = slope(p, g);
@@ -70,20 +74,20 @@ class NAdamRule : public ComposedRule {
     const Tensor square = moving_average(states[1], downhill * downhill, o_.beta2);
     const Tensor scale = sqrt(square) * (1 / root(seen(o_.beta2, step))) + o_.eps;
     const Number t = count_of(step), product = t.on_host() ? Number(momenta(step.number)) : momenta(t.tensor());
-    const Number next = momentum(t + 1);
-    const Number of_gradient = step.rate * (1 - momentum(t)) / (1 - product);
+    const Number next = momentum_at(t + 1);
+    const Number of_gradient = step.rate * (1 - momentum_at(t)) / (1 - product);
     const Number of_mean = step.rate * next / (1 - product * next);
     return {shrunk(p, step) - downhill * of_gradient / scale - mean * of_mean / scale, {mean, square}};
   }
 
  private:
-  Number momentum(const Number& t) const { return o_.beta1 * (1 - 0.5 * power(0.96, t * o_.momentum_decay)); }
+  Number momentum_at(const Number& t) const { return o_.beta1 * (1 - 0.5 * power(0.96, t * o_.momentum_decay)); }
   /// The product of all momenta up to step t. The one before is kept: a long training would multiply ever longer.
   double momenta(std::int64_t t) const {
     const std::lock_guard guard(mutex_);
     if (t < last_) last_ = 0, product_ = 1;
     // Below this it is 0 beside 1.
-    while (last_ < t && product_ > 1e-30) product_ *= momentum(static_cast<double>(++last_)).value();
+    while (last_ < t && product_ > 1e-30) product_ *= momentum_at(static_cast<double>(++last_)).value();
     return product_;
   }
   /// The same where the device counts: looked up among all products that are not 0 beside 1, once for all parameters of a step.
@@ -92,7 +96,7 @@ class NAdamRule : public ComposedRule {
     if (!table_.defined()) {
       std::vector<float> products{1};
       for (double product = 1; product > 1e-9 && products.size() < 1'000'000; products.push_back(static_cast<float>(product)))
-        product *= momentum(static_cast<double>(products.size())).value();
+        product *= momentum_at(static_cast<double>(products.size())).value();
       table_ = Tensor::from(products);
     }
     if (!looked_up_for_.defined() || !looked_up_for_.same(t)) {
@@ -117,13 +121,15 @@ class RAdamRule : public ComposedRule {
       : ComposedRule("RAdam", o.weight_decay, o.decoupled ? Decay::shrinks : Decay::joins_gradient, o.maximize), o_(o) {
     require_adam("RAdam", o);
   }
+  std::optional<double> momentum() const override { return o_.beta1; }
   std::vector<State> states(const Shape&) const override { return {{"exp_avg"}, {"exp_avg_sq"}}; }
   Result update(const Tensor& p, const Tensor& g, const std::vector<Tensor>& states, const Step& step) const override {
+    const double beta1 = step.momentum.value_or(o_.beta1);
     const Tensor downhill = slope(p, g);
-    const Tensor mean = moving_average(states[0], downhill, o_.beta1);
+    const Tensor mean = moving_average(states[0], downhill, beta1);
     const Tensor square = moving_average(states[1], downhill * downhill, o_.beta2);
     const double longest = 2 / (1 - o_.beta2) - 1;
-    const Number t = count_of(step), rate = step.rate / seen(o_.beta1, step), second = seen(o_.beta2, step);
+    const Number t = count_of(step), rate = step.rate / seen(beta1, step), second = seen(o_.beta2, step);
     // The length of the average that exp_avg_sq stands for: too short, and its variance is not tractable.
     const Number length = t.on_host() ? longest - 2 * t * (1 - second) / second : Number(average_length(t.tensor(), longest));
     if (length.on_host() && !(length.value() > 5)) return {shrunk(p, step) - mean * rate, {mean, square}};
@@ -152,12 +158,14 @@ class AdamaxRule : public ComposedRule {
   explicit AdamaxRule(const AdamaxOptions& o) : ComposedRule("Adamax", o.weight_decay, Decay::joins_gradient, o.maximize), o_(o) {
     require_adam("Adamax", o);
   }
+  std::optional<double> momentum() const override { return o_.beta1; }
   std::vector<State> states(const Shape&) const override { return {{"exp_avg"}, {"exp_inf"}}; }
   Result update(const Tensor& p, const Tensor& g, const std::vector<Tensor>& states, const Step& step) const override {
+    const double beta1 = step.momentum.value_or(o_.beta1);
     const Tensor downhill = slope(p, g);
-    const Tensor mean = moving_average(states[0], downhill, o_.beta1);
+    const Tensor mean = moving_average(states[0], downhill, beta1);
     const Tensor largest = maximum(states[1] * o_.beta2, abs(downhill) + o_.eps);
-    return {p - mean * (step.rate / seen(o_.beta1, step)) / largest, {mean, largest}};
+    return {p - mean * (step.rate / seen(beta1, step)) / largest, {mean, largest}};
   }
 
  private:
@@ -169,13 +177,15 @@ class LAMBRule : public ComposedRule {
   explicit LAMBRule(const LAMBOptions& o) : ComposedRule("LAMB", 0, Decay::joins_gradient, o.maximize), o_(o) {
     require_adam("LAMB", o);
   }
+  std::optional<double> momentum() const override { return o_.beta1; }
   std::vector<State> states(const Shape&) const override { return {{"exp_avg"}, {"exp_avg_sq"}}; }
   Result update(const Tensor& p, const Tensor& g, const std::vector<Tensor>& states, const Step& step) const override {
+    const double beta1 = step.momentum.value_or(o_.beta1);
     const Tensor downhill = slope(p, g);
-    const Tensor mean = moving_average(states[0], downhill, o_.beta1);
+    const Tensor mean = moving_average(states[0], downhill, beta1);
     const Tensor square = moving_average(states[1], downhill * downhill, o_.beta2);
     const Tensor scale = sqrt(square) * (1 / root(seen(o_.beta2, step))) + o_.eps;
-    Tensor move = mean * (1 / seen(o_.beta1, step)) / scale;
+    Tensor move = mean * (1 / seen(beta1, step)) / scale;
     if (o_.weight_decay > 0) move = move + p * o_.weight_decay;
     const Tensor size = norm(p), length = norm(move);
     const Tensor trust = where(logical_and(greater(size, 0.0), greater(length, 0.0)), size / length, ones_like(size));
@@ -191,10 +201,12 @@ class LionRule : public ComposedRule {
   explicit LionRule(const LionOptions& o) : ComposedRule("Lion", o.weight_decay, Decay::shrinks, o.maximize), o_(o) {
     require_averages("Lion", o);
   }
+  std::optional<double> momentum() const override { return o_.beta1; }
   std::vector<State> states(const Shape&) const override { return {{"exp_avg"}}; }
   Result update(const Tensor& p, const Tensor& g, const std::vector<Tensor>& states, const Step& step) const override {
+    const double beta1 = step.momentum.value_or(o_.beta1);
     const Tensor downhill = slope(p, g);
-    return {shrunk(p, step) - sign(moving_average(states[0], downhill, o_.beta1)) * step.rate,
+    return {shrunk(p, step) - sign(moving_average(states[0], downhill, beta1)) * step.rate,
             {moving_average(states[0], downhill, o_.beta2)}};
   }
 

@@ -18,6 +18,7 @@ class CenteredRMSprop : public ComposedRule {
  public:
   explicit CenteredRMSprop(const RMSpropOptions& o)
       : ComposedRule("RMSprop", o.weight_decay, Decay::joins_gradient, o.maximize), o_(o) {}
+  std::optional<double> momentum() const override { return o_.momentum > 0 ? std::optional(o_.momentum) : std::nullopt; }
   std::vector<State> states(const Shape&) const override {
     if (o_.momentum > 0) return {{"square_avg"}, {"momentum_buffer"}, {"grad_avg"}};
     return {{"square_avg"}, {"grad_avg"}};
@@ -28,7 +29,7 @@ class CenteredRMSprop : public ComposedRule {
     const Tensor mean = moving_average(states.back(), downhill, o_.alpha);
     const Tensor scaled = downhill / (sqrt(square - mean * mean) + o_.eps);
     if (o_.momentum == 0) return {p - scaled * step.rate, {square, mean}};
-    const Tensor buffer = states[1] * o_.momentum + scaled;
+    const Tensor buffer = states[1] * step.momentum.value_or(o_.momentum) + scaled;
     return {p - buffer * step.rate, {square, buffer, mean}};
   }
 
@@ -128,7 +129,8 @@ std::shared_ptr<const Rule> RMSprop::rule(const RMSpropOptions& o) {
   return std::make_shared<NativeRule>(NativeRule::Settings{
       .name = "RMSprop",
       .rule = momentum ? ops::UpdateRule::rmsprop_momentum : ops::UpdateRule::rmsprop,
-      .constants = {.decay = o.weight_decay, .beta1 = o.momentum, .beta2 = o.alpha, .eps = o.eps},
+      .constants = {.decay = o.weight_decay, .beta2 = o.alpha, .eps = o.eps},
+      .momentum = momentum ? std::optional(o.momentum) : std::nullopt,
       .states = momentum ? std::vector<std::string>{"square_avg", "momentum_buffer"} : std::vector<std::string>{"square_avg"},
       .maximize = o.maximize});
 }

@@ -39,6 +39,7 @@ constexpr std::string_view sum_name = "grad", step_name = "step";
 
 std::string rate_name(std::size_t group) { return fmt::format("learning_rate.{}", group); }
 std::string initial_rate_name(std::size_t group) { return fmt::format("initial_rate.{}", group); }
+std::string momentum_name(std::size_t group) { return fmt::format("momentum.{}", group); }
 
 void require_result(const Rule& rule, const std::string& parameter, const Rule::Item& item, const Rule::Result& result) {
   if (result.states.size() != item.states.size())
@@ -72,7 +73,8 @@ struct Optimizer::Impl {
   };
   struct Group {
     std::shared_ptr<const Rule> rule;
-    double rate, initial;  ///< the rates of the groups keep the proportions of the initial ones
+    double rate, initial;            ///< the rates of the groups keep the proportions of the initial ones
+    std::optional<double> momentum;  ///< where one was set
   };
 
   std::string name;
@@ -101,7 +103,7 @@ struct Optimizer::Impl {
       const auto spared = (Tensor::scalar(static_cast<double>(steps), Dtype::i64) - scaling->made()).detach();
       for (auto& slot : more) slot.spared = spared;
     }
-    groups.push_back({std::move(rule), rate, rate});
+    groups.push_back({std::move(rule), rate, rate, std::nullopt});
     slots.insert(slots.end(), more.begin(), more.end());
   }
 
@@ -205,7 +207,7 @@ struct Optimizer::Impl {
       for (auto i : members)
         items.push_back({moved[i]->parameter, gradients[i], {moved[i]->state.begin(), moved[i]->state.end()}});
       const auto& rule = *groups[group].rule;
-      Rule::Step step{steps + 1 - first.missed, groups[group].rate};
+      Rule::Step step{steps + 1 - first.missed, groups[group].rate, groups[group].momentum};
       if (scaling) {
         step.finite = finite;
         step.made = cast(made(first), Dtype::f32) + 1.0;
@@ -282,6 +284,11 @@ struct Optimizer::Impl {
     keep_spared(update.spared, [](const Tensor& tensor) { return tensor.detach(); });
     if (clear)
       for (auto& slot : slots) slot.sum.reset();
+  }
+
+  Group& group(std::size_t which) {
+    if (which >= groups.size()) throw Error(fmt::format("{}: there is no group {}, only {}", name, which, groups.size()));
+    return groups[which];
   }
 
   void require_more(std::span<const Tensor> more) const {
@@ -442,9 +449,7 @@ Tensor Optimizer::steps_made() const {
 
 double Optimizer::learning_rate(std::size_t group) const {
   require_made("learning_rate");
-  if (group >= impl_->groups.size())
-    throw Error(fmt::format("{}: there is no group {}, only {}", impl_->name, group, impl_->groups.size()));
-  return impl_->groups[group].rate;
+  return impl_->group(group).rate;
 }
 
 void Optimizer::set_learning_rate(double rate) {
@@ -467,6 +472,32 @@ void Optimizer::set_group_learning_rate(std::size_t group, double rate) {
   }
   groups[0].initial = rate;
   for (auto& other : groups) other.initial = other.rate;
+}
+
+std::optional<double> Optimizer::momentum(std::size_t group) const {
+  require_made("momentum");
+  const auto& its = impl_->group(group);
+  return its.momentum ? its.momentum : its.rule->momentum();
+}
+
+void Optimizer::set_momentum(double momentum) {
+  require_made("set_momentum");
+  require_share("optimizer", "the momentum", momentum);
+  bool found = false;
+  for (auto& group : impl_->groups) {
+    if (!group.rule->momentum()) continue;
+    group.momentum = momentum;
+    found = true;
+  }
+  if (!found) throw Error(fmt::format("{}: has no momentum that could be set", impl_->name));
+}
+
+void Optimizer::set_group_momentum(std::size_t group, double momentum) {
+  require_made("set_group_momentum");
+  auto& its = impl_->group(group);
+  require_share("optimizer", "the momentum", momentum);
+  if (!its.rule->momentum()) throw Error(fmt::format("{}: group {} has no momentum that could be set", its.rule->name(), group));
+  its.momentum = momentum;
 }
 
 nn::NamedParameters Optimizer::parameters() const {
@@ -524,6 +555,7 @@ io::StateDict Optimizer::state() const {
   for (std::size_t i = 0; i < impl_->groups.size(); ++i) {
     result.emplace_back(rate_name(i), state_number(impl_->groups[i].rate));
     result.emplace_back(initial_rate_name(i), state_number(impl_->groups[i].initial));
+    if (const auto& momentum = impl_->groups[i].momentum) result.emplace_back(momentum_name(i), state_number(*momentum));
   }
   return result;
 }
@@ -547,6 +579,11 @@ void Optimizer::load_state(const io::StateDict& state) {
     }
     for (const double rate : {groups[i].rate, groups[i].initial})
       if (!(rate >= 0)) reader.fault(fmt::format("the learning rate of group {} is {}", i, rate));
+    groups[i].momentum.reset();
+    if (!groups[i].rule->momentum() || !reader.has(momentum_name(i))) continue;
+    const double momentum = reader.number(momentum_name(i));
+    if (!(momentum >= 0 && momentum < 1)) reader.fault(fmt::format("the momentum of group {} is {}", i, momentum));
+    groups[i].momentum = momentum;
   }
   for (const auto& slot : impl_->slots) {
     const auto own = fmt::format("{}.{}", slot.name, step_name);

@@ -6,6 +6,8 @@ namespace clnet::optim {
 
 Rule::~Rule() = default;
 
+std::optional<double> Rule::momentum() const { return std::nullopt; }
+
 std::vector<Rule::State> Rule::states(const Shape&) const { return {}; }
 
 std::vector<Rule::Result> Rule::update_all(const std::vector<Item>& items, const Step& step) const {

@@ -17,13 +17,14 @@ Rule::Result NativeRule::update(const Tensor& parameter, const Tensor& gradient,
 
 std::vector<Rule::Result> NativeRule::update_all(const std::vector<Item>& items, const Step& step) const {
   const auto& constants = settings_.constants;
+  const double beta1 = step.momentum.value_or(settings_.momentum.value_or(0));
   Number step_size = step.rate, second_scale = 1;
   if (settings_.rule == ops::UpdateRule::adam) {
-    step_size = step.rate / seen(constants.beta1, step);
+    step_size = step.rate / seen(beta1, step);
     second_scale = 1 / root(seen(constants.beta2, step));
   }
   const ops::UpdateScalars scalars{step_size.tensor(), Tensor::scalar(1 - step.rate * settings_.shrink_decay),
-                                   second_scale.tensor(), step.finite};
+                                   second_scale.tensor(), Tensor::scalar(beta1), step.finite};
   std::vector<ops::UpdateTensors> tensors;
   for (const auto& [parameter, gradient, states] : items)
     tensors.push_back({parameter, settings_.maximize ? -gradient : gradient, states});

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,12 +22,14 @@ class NativeRule : public Rule {
     std::string name;
     ops::UpdateRule rule;
     ops::UpdateConstants constants;
+    std::optional<double> momentum;   ///< where the formula has one: Adam's beta1, too
     std::vector<std::string> states;  ///< PyTorch's names
     double shrink_decay = 0;          ///< AdamW's
     bool maximize = false;
   };
   explicit NativeRule(Settings settings) : settings_(std::move(settings)) {}
   std::string name() const override { return settings_.name; }
+  std::optional<double> momentum() const override { return settings_.momentum; }
   std::vector<State> states(const Shape& parameter) const override;
   Result update(const Tensor& parameter, const Tensor& gradient, const std::vector<Tensor>& states,
                 const Step& step) const override;

@@ -32,6 +32,57 @@ double share_of(std::int64_t step, std::int64_t total) {
   return static_cast<double>(std::clamp<std::int64_t>(step, 0, total)) / static_cast<double>(total);
 }
 
+void require_momenta(const char* schedule, double base, double max) {
+  require_share(schedule, "base_momentum", base);
+  require_share(schedule, "max_momentum", max);
+}
+
+void require_one_cycle(const char* schedule, std::int64_t total, const OneCycleOptions& o) {
+  require_count(schedule, "total", total);
+  if (!(o.warmup_share >= 0 && o.warmup_share <= 1))
+    throw Error(fmt::format("{}: warmup_share must be from 0 to 1, not {}", schedule, o.warmup_share));
+}
+
+/// What goes through the phases of one_cycle().
+struct Turns {
+  double first, top, last;
+};
+Schedule in_phases(std::int64_t total, const OneCycleOptions& options, const Turns& turns) {
+  const double end = static_cast<double>(total) - 1, top = options.warmup_share * static_cast<double>(total) - 1;
+  struct Phase {
+    double end, from, to;
+  };
+  std::vector<Phase> phases{{top, turns.first, turns.top}};
+  if (options.three_phase) phases.push_back({2 * top, turns.top, turns.first});
+  phases.push_back({end, phases.back().to, turns.last});
+  return [=, linear = options.linear](std::int64_t step) {
+    const double at = std::min(static_cast<double>(step), end);
+    double begin = 0;
+    auto phase = phases.begin();
+    for (; phase + 1 != phases.end() && at > phase->end; ++phase) begin = phase->end;
+    const double share = phase->end > begin ? std::min(1.0, (at - begin) / (phase->end - begin)) : 1;
+    return linear ? phase->from + (phase->to - phase->from) * share : anneal(phase->from, phase->to, share);
+  };
+}
+
+/// What cyclic() adds to its base, `height` at the first top.
+Schedule cycles(const char* schedule, double height, const CyclicOptions& o) {
+  require_count(schedule, "up", o.up);
+  if (o.down < 0) throw Error(fmt::format("{}: down must be at least 0, not {}", schedule, o.down));
+  require_finite(schedule, "gamma", o.gamma);
+  const auto down = o.down == 0 ? o.up : o.down;
+  if (down > std::numeric_limits<std::int64_t>::max() - o.up)
+    throw Error(fmt::format("{}: a cycle of {} and {} steps is too long", schedule, o.up, down));
+  return [=](std::int64_t step) {
+    const auto length = o.up + down, cycle = step / length, at = step % length;
+    const double share = at <= o.up ? share_of(at, o.up) : share_of(length - at, down);
+    double scale = 1;
+    if (o.mode == Cycle::triangular2) scale = std::pow(0.5, static_cast<double>(cycle));
+    if (o.mode == Cycle::exp_range) scale = std::pow(o.gamma, static_cast<double>(step));
+    return height * share * scale;
+  };
+}
+
 }  // namespace
 
 Schedule constant(double rate) {
@@ -107,43 +158,27 @@ Schedule cosine_restarts(double rate, std::int64_t first, std::int64_t factor, d
 }
 
 Schedule one_cycle(double max_rate, std::int64_t total, const OneCycleOptions& options) {
-  require_count("one_cycle", "total", total);
-  if (!(options.warmup_share >= 0 && options.warmup_share <= 1))
-    throw Error(fmt::format("one_cycle: warmup_share must be from 0 to 1, not {}", options.warmup_share));
+  require_one_cycle("one_cycle", total, options);
   require(options.div > 0, "one_cycle", "div", options.div);
   require(options.final_div > 0, "one_cycle", "final_div", options.final_div);
-  const double first = max_rate / options.div, last = first / options.final_div;
-  const double end = static_cast<double>(total) - 1, top = options.warmup_share * static_cast<double>(total) - 1;
-  struct Phase {
-    double end, from, to;
-  };
-  std::vector<Phase> phases{{top, first, max_rate}};
-  if (options.three_phase) phases.push_back({2 * top, max_rate, first});
-  phases.push_back({end, phases.back().to, last});
-  return [=, linear = options.linear](std::int64_t step) {
-    const double at = std::min(static_cast<double>(step), end);
-    double begin = 0;
-    auto phase = phases.begin();
-    for (; phase + 1 != phases.end() && at > phase->end; ++phase) begin = phase->end;
-    const double share = phase->end > begin ? std::min(1.0, (at - begin) / (phase->end - begin)) : 1;
-    return linear ? phase->from + (phase->to - phase->from) * share : anneal(phase->from, phase->to, share);
-  };
+  const double first = max_rate / options.div;
+  return in_phases(total, options, {first, max_rate, first / options.final_div});
+}
+
+Schedule one_cycle_momentum(std::int64_t total, const OneCycleOptions& options) {
+  require_one_cycle("one_cycle_momentum", total, options);
+  require_momenta("one_cycle_momentum", options.base_momentum, options.max_momentum);
+  return in_phases(total, options, {options.max_momentum, options.base_momentum, options.max_momentum});
 }
 
 Schedule cyclic(double base_rate, double max_rate, const CyclicOptions& o) {
-  require_count("cyclic", "up", o.up);
-  if (o.down < 0) throw Error(fmt::format("cyclic: down must be at least 0, not {}", o.down));
-  require_finite("cyclic", "gamma", o.gamma);
-  const auto down = o.down == 0 ? o.up : o.down;
-  if (down > std::numeric_limits<std::int64_t>::max() - o.up)
-    throw Error(fmt::format("cyclic: a cycle of {} and {} steps is too long", o.up, down));
-  return [=](std::int64_t step) {
-    const auto length = o.up + down, cycle = step / length, at = step % length;
-    const double height = at <= o.up ? share_of(at, o.up) : share_of(length - at, down);
-    double scale = 1;
-    if (o.mode == Cycle::triangular2) scale = std::pow(0.5, static_cast<double>(cycle));
-    if (o.mode == Cycle::exp_range) scale = std::pow(o.gamma, static_cast<double>(step));
-    return base_rate + (max_rate - base_rate) * height * scale;
+  return [base_rate, up = cycles("cyclic", max_rate - base_rate, o)](std::int64_t step) { return base_rate + up(step); };
+}
+
+Schedule cyclic_momentum(const CyclicOptions& o) {
+  require_momenta("cyclic_momentum", o.base_momentum, o.max_momentum);
+  return [max = o.max_momentum, down = cycles("cyclic_momentum", o.max_momentum - o.base_momentum, o)](std::int64_t step) {
+    return max - down(step);
   };
 }
 

@@ -17,6 +17,7 @@ class DampenedSGD : public ComposedRule {
  public:
   explicit DampenedSGD(const SGDOptions& o)
       : ComposedRule("SGD", o.weight_decay, Decay::joins_gradient, o.maximize), momentum_(o.momentum), dampening_(o.dampening) {}
+  std::optional<double> momentum() const override { return momentum_; }
   std::vector<State> states(const Shape&) const override { return {{"momentum_buffer"}}; }
   Result update(const Tensor& p, const Tensor& g, const std::vector<Tensor>& states, const Step& step) const override {
     const Tensor downhill = slope(p, g);
@@ -24,7 +25,7 @@ class DampenedSGD : public ComposedRule {
     const Number share = step.made.defined()
                              ? Number(where(equal(step.made, 1.0), Tensor::scalar(1), Tensor::scalar(1 - dampening_)))
                              : Number(step.number == 1 ? 1 : 1 - dampening_);
-    const Tensor buffer = states[0] * momentum_ + downhill * share;
+    const Tensor buffer = states[0] * step.momentum.value_or(momentum_) + downhill * share;
     return {p - buffer * step.rate, {buffer}};
   }
 
@@ -84,13 +85,15 @@ class LARSRule : public ComposedRule {
     require_positive_or_zero(name(), "eps", o.eps);
     if (o.nesterov) require(o.momentum > 0, name(), "nesterov's momentum", o.momentum);
   }
+  std::optional<double> momentum() const override { return o_.momentum; }
   std::vector<State> states(const Shape&) const override { return {{"momentum_buffer"}}; }
   Result update(const Tensor& p, const Tensor& g, const std::vector<Tensor>& states, const Step& step) const override {
     const Tensor size = norm(p), steepness = norm(g);
     const Tensor trust = size * o_.trust / (steepness + size * o_.weight_decay + o_.eps);
     const Tensor scale = where(logical_and(greater(size, 0.0), greater(steepness, 0.0)), trust, ones_like(trust));
-    const Tensor downhill = slope(p, g) * scale, buffer = states[0] * o_.momentum + downhill;
-    return {p - (o_.nesterov ? downhill + buffer * o_.momentum : buffer) * step.rate, {buffer}};
+    const double momentum = step.momentum.value_or(o_.momentum);
+    const Tensor downhill = slope(p, g) * scale, buffer = states[0] * momentum + downhill;
+    return {p - (o_.nesterov ? downhill + buffer * momentum : buffer) * step.rate, {buffer}};
   }
 
  private:
@@ -106,6 +109,7 @@ class MuonRule : public ComposedRule {
     require(o.eps > 0 && std::isfinite(o.eps), name(), "eps", o.eps);
     require(o.iterations > 0 && o.iterations < 100, name(), "iterations", o.iterations);
   }
+  std::optional<double> momentum() const override { return o_.momentum; }
   std::vector<State> states(const Shape& parameter) const override {
     if (parameter.rank() != 2)
       throw ShapeError(fmt::format("{}: a parameter of shape {} is no matrix; give it a group with another rule", name(),
@@ -113,8 +117,9 @@ class MuonRule : public ComposedRule {
     return {{"momentum_buffer"}};
   }
   Result update(const Tensor& p, const Tensor& g, const std::vector<Tensor>& states, const Step& step) const override {
-    const Tensor buffer = moving_average(states[0], g, o_.momentum);
-    const Tensor direction = orthogonal(o_.nesterov ? moving_average(g, buffer, 1 - o_.momentum) : buffer);
+    const double momentum = step.momentum.value_or(o_.momentum);
+    const Tensor buffer = moving_average(states[0], g, momentum);
+    const Tensor direction = orthogonal(o_.nesterov ? moving_average(g, buffer, 1 - momentum) : buffer);
     const auto rows = static_cast<double>(p.size(0)), columns = static_cast<double>(p.size(1));
     const double share = o_.match_adam ? 0.2 * std::sqrt(std::max(rows, columns)) : std::sqrt(std::max(1.0, rows / columns));
     return {shrunk(p, step) - direction * (step.rate * share), {buffer}};
@@ -152,7 +157,8 @@ std::shared_ptr<const Rule> SGD::rule(const SGDOptions& o) {
   return std::make_shared<NativeRule>(
       NativeRule::Settings{.name = "SGD",
                            .rule = momentum ? ops::UpdateRule::sgd_momentum : ops::UpdateRule::sgd,
-                           .constants = {.decay = o.weight_decay, .beta1 = o.momentum, .nesterov = o.nesterov},
+                           .constants = {.decay = o.weight_decay, .nesterov = o.nesterov},
+                           .momentum = momentum ? std::optional(o.momentum) : std::nullopt,
                            .states = momentum ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>{},
                            .maximize = o.maximize});
 }

@@ -54,13 +54,14 @@ class Checksum {
   uLong sum_ = ::crc32_z(0, nullptr, 0);
 };
 
-/// What the schedule gave for the steps made: the first, the middle and the last. No other step may be asked for, as a caller's
+constexpr std::string_view without_schedule = "the optimizer's own";
+
+/// What a schedule gave for the steps made: the first, the middle and the last. No other step may be asked for, as a caller's
 /// own schedule may know no more.
-std::string rates(const RunSettings& settings, std::int64_t steps) {
-  if (!settings.rate) return "the optimizer's own";
+std::string so_far(const std::function<double(std::int64_t step)>& schedule, std::int64_t steps) {
+  if (!schedule) return std::string(without_schedule);
   if (steps == 0) return "not asked yet";
-  return fmt::format("{}, {}, {}", exact(settings.rate(0)), exact(settings.rate((steps - 1) / 2)),
-                     exact(settings.rate(steps - 1)));
+  return fmt::format("{}, {}, {}", exact(schedule(0)), exact(schedule((steps - 1) / 2)), exact(schedule(steps - 1)));
 }
 
 /// Reads a checkpoint's metadata; every fault names the file.
@@ -202,7 +203,8 @@ void Checkpoint::save(const Position& position, const nn::Module& model, const o
                     {"dataset", settings_.dataset},
                     {"normalization", settings_.normalization},
                     {"augmentation", settings_.augmentation},
-                    {"rates", rates(settings_, position.steps)},
+                    {"rates", so_far(settings_.rate, position.steps)},
+                    {"momenta", so_far(settings_.momentum, position.steps)},
                     {"solvers", exec::PlanCache::of(*Device::current().context()).choices()}};
   if (position.best_loss) metadata["best loss"] = exact(*position.best_loss);
   std::vector<Tensor> values;
@@ -241,7 +243,10 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
                     .best_loss = std::nullopt,
                     .stale_epochs = reader.integer<std::int64_t>("stale epochs")};
   if (content.metadata.contains("best loss")) position.best_loss = reader.real("best loss");
-  reader.require_same_text("rates", rates(settings_, position.steps), "another schedule of the learning rate");
+  reader.require_same_text("rates", so_far(settings_.rate, position.steps), "another schedule of the learning rate");
+  // Checkpoints from before momenta had schedules do not speak of them.
+  content.metadata.try_emplace("momenta", without_schedule);
+  reader.require_same_text("momenta", so_far(settings_.momentum, position.steps), "another schedule of the momentum");
   const auto solvers = content.metadata.find("solvers");
   const RandomState random{reader.integer<std::uint64_t>("random seed"), reader.integer<std::uint64_t>("random offset")};
   const auto per_epoch = batches_per_epoch(settings_.samples, settings_.batch_size);

@@ -35,7 +35,8 @@ struct RunSettings {
   std::string dataset = {};        ///< a check sum of its samples and labels
   std::string normalization = {};  ///< means and deviations
   std::string augmentation = {};
-  std::function<double(std::int64_t step)> rate = nullptr;  ///< the learning rate's schedule, or none
+  std::function<double(std::int64_t step)> rate = nullptr;      ///< the learning rate's schedule, or none
+  std::function<double(std::int64_t step)> momentum = nullptr;  ///< the momentum's, or none
 };
 /// The settings that follow from a dataset; its content is read once.
 CLNET_API std::string dataset_checksum(const data::Dataset& dataset);

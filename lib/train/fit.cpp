@@ -62,7 +62,8 @@ class Fit {
                                                           .dataset = dataset_checksum(dataset),
                                                           .normalization = normalization_text(dataset),
                                                           .augmentation = augmentation_text(options.augmentation),
-                                                          .rate = options.schedule});
+                                                          .rate = options.schedule,
+                                                          .momentum = options.momentum});
   }
 
   FitResult run() {
@@ -90,9 +91,16 @@ class Fit {
   }
 
  private:
+  static bool has_momentum(const optim::Optimizer& optimizer) {
+    for (std::size_t group = 0; group < optimizer.groups(); ++group)
+      if (optimizer.momentum(group)) return true;
+    return false;
+  }
+
   static FitOptions checked(const nn::Module& model, const data::Dataset& dataset, const FitOptions& o) {
     require(static_cast<bool>(o.optimizer), "the options hold no optimizer");
     require(o.optimizer.made_for(model), "the optimizer was made for another model");
+    require(!o.momentum || has_momentum(o.optimizer), "a schedule of the momentum, and the optimizer has none that could be set");
     require(dataset.size() > 0, "the dataset is empty");
     require(o.epochs >= 1 && o.epochs <= most_epochs, fmt::format("epochs must be from 1 to {}, not {}", most_epochs, o.epochs));
     require(o.steps >= 0, fmt::format("steps cannot be {}", o.steps));
@@ -195,6 +203,7 @@ class Fit {
 
   void step(const Tensor& images, const Tensor& labels) {
     if (options_.schedule) optimizer_.set_learning_rate(options_.schedule(at_.steps));
+    if (options_.momentum) optimizer_.set_momentum(options_.momentum(at_.steps));
     const Autocast cast(options_.precision);
     const auto output = model_(images);
     require_fitting(output, labels);

@@ -44,9 +44,10 @@ TEST_CASE("clnet-train: help and version") {
   const auto help = clnet_train(folder.path(), {"--help"});
   CHECK(help.code == 0);
   for (const char* option :
-       {"--data",       "--model",        "--epochs",   "--steps", "--batch-size", "--optimizer", "--lr",        "--momentum",
-        "--nesterov",   "--weight-decay", "--schedule", "--seed",  "--no-shuffle", "--normalize", "--init",      "--save",
-        "--checkpoint", "--resume",       "--log",      "--plot",  "--trace",      "--device",    "--precision", "Examples:"}) {
+       {"--data",      "--model",    "--epochs",         "--steps",        "--batch-size", "--optimizer", "--lr",
+        "--momentum",  "--nesterov", "--cycle-momentum", "--weight-decay", "--schedule",   "--seed",      "--no-shuffle",
+        "--normalize", "--init",     "--save",           "--checkpoint",   "--resume",     "--log",       "--plot",
+        "--trace",     "--device",   "--precision",      "Examples:"}) {
     INFO(option);
     CHECK(help.out.find(option) != std::string::npos);
   }
@@ -76,6 +77,10 @@ TEST_CASE("clnet-train: wrong options end with 2") {
   require_refused(2, "--resume requires --checkpoint", {"--resume"});
   require_refused(2, "--momentum", {"--momentum", "0.9"});
   require_refused(2, "--nesterov", {"--optimizer", "sgd", "--nesterov"});
+  require_refused(2, "--cycle-momentum: goes with --schedule one-cycle, not cosine",
+                  {"--cycle-momentum", "--schedule", "cosine"});
+  require_refused(2, "sgd has no momentum that could change; give it --momentum", {"--cycle-momentum", "--optimizer", "sgd"});
+  require_refused(2, "adagrad has no momentum that could change (", {"--cycle-momentum", "--optimizer", "adagrad"});
   require_refused(2, "--warmup-steps", {"--warmup-steps", "10"});
   require_refused(2, "--decay-steps", {"--decay-steps", "10"});
 }

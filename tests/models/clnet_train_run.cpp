@@ -103,6 +103,8 @@ TEST_CASE("clnet-train: every optimizer, schedule and model learns something") {
     return nlohmann::json::parse(lines.back())["train_loss"].get<double>();
   };
   CHECK(last_loss({"--optimizer", "sgd", "--momentum", "0.9", "--nesterov", "--weight-decay", "1e-4"}) < 2.4);
+  CHECK(last_loss({"--optimizer", "sgd", "--momentum", "0.9", "--cycle-momentum"}) !=
+        last_loss({"--optimizer", "sgd", "--momentum", "0.9"}));
   CHECK(last_loss({"--optimizer", "adamw", "--schedule", "cosine", "--warmup-steps", "2"}) < 2.4);
   CHECK(last_loss({"--optimizer", "rmsprop", "--schedule", "step", "--decay-steps", "4"}) < 2.4);
   CHECK(last_loss({"--schedule", "constant", "--lr", "1e-3", "--no-shuffle"}) < 2.4);
@@ -208,6 +210,7 @@ TEST_CASE("clnet-train: a checkpoint of another run, a log of something else") {
   refused("batch size 16, not 8", {"--batch-size", "8"});
   refused("seed 1, not 9", {"--seed", "9"});
   refused("another schedule", {"--schedule", "cosine"});
+  refused("another schedule of the momentum", {"--cycle-momentum"});
   refused("normalised otherwise", {"--normalize", "mean-std"});
   refused("1.weight is missing", {"--model", "mlp"});
   refused("momentum_buffer", {"--optimizer", "sgd", "--momentum", "0.9", "--lr", "0.004"});

@@ -142,6 +142,43 @@ TEST_CASE("fit: the schedule is asked for each step, and a number of steps ends 
   CHECK(options.optimizer.learning_rate() == 1e-2);
 }
 
+TEST_CASE("fit: a schedule of the momentum does what setting it before each step does") {
+  const auto points = make_points(24);
+  const auto rate = optim::one_cycle(0.05, 6), momentum = optim::one_cycle_momentum(6);
+  const auto trained = [&](const optim::Schedule& scheduled) {
+    manual_seed(7);
+    auto model = make_model();
+    optim::SGD sgd(model, {.momentum = 0.95});
+    train::FitOptions options{.epochs = 2, .batch_size = 8, .optimizer = sgd, .schedule = rate, .momentum = scheduled};
+    options.progress = false;
+    train::fit(model, points, options);
+    return std::pair(model.state().front().second.to_vector<float>(), *sgd.momentum());
+  };
+  std::vector<std::int64_t> asked;
+  const auto scheduled = trained([&](std::int64_t step) {
+    asked.push_back(step);
+    return momentum(step);
+  });
+  CHECK(asked == std::vector<std::int64_t>{0, 1, 2, 3, 4, 5});
+  CHECK(scheduled.second == momentum(5));
+  manual_seed(7);
+  auto model = make_model();
+  optim::SGD sgd(model, {.momentum = 0.95});
+  model.train();
+  for (std::int64_t epoch = 0, step = 0; epoch < 2; ++epoch)
+    for (const auto& [x, labels] :
+         data::batches(points, {.batch_size = 8, .shuffle = true, .epoch = static_cast<std::uint64_t>(epoch)})) {
+      sgd.set_learning_rate(rate(step));
+      sgd.set_momentum(momentum(step++));
+      sgd.step(cross_entropy(model(x), labels));
+    }
+  CHECK(model.state().front().second.to_vector<float>() == scheduled.first);
+  CHECK(trained(nullptr).first != scheduled.first);
+
+  train::FitOptions none{.batch_size = 8, .optimizer = optim::SGD(model, {}), .momentum = momentum};
+  CHECK_THROWS_WITH(train::fit(model, points, none), Catch::Contains("the optimizer has none that could be set"));
+}
+
 TEST_CASE("fit: stops early when the validation loss no longer improves") {
   const auto points = make_points(24), validation = make_points(12, 1);
   auto model = make_model();
@@ -504,9 +541,11 @@ TEST_CASE("fit: a flipped bit anywhere in a checkpoint is noticed, and changes n
 TEST_CASE("fit: a checkpoint goes on only with its data, normalisation and schedule") {
   const auto points = make_points(24), validation = make_points(12, 1);
   const clnet::test::Folder folder;
-  const auto go_on = [&](const data::Dataset& dataset, const optim::Schedule& schedule, std::int64_t epochs) {
+  const auto go_on = [&](const data::Dataset& dataset, const optim::Schedule& schedule, std::int64_t epochs,
+                         const optim::Schedule& momentum = nullptr) {
     auto model = make_model();
-    train::FitOptions options{.epochs = epochs, .batch_size = 8, .optimizer = optim::SGD(model, {}), .schedule = schedule};
+    const optim::SGD sgd(model, {.momentum = 0.9});
+    train::FitOptions options{.epochs = epochs, .batch_size = 8, .optimizer = sgd, .schedule = schedule, .momentum = momentum};
     options.checkpoint = folder.path();
     options.resume = true;
     options.progress = false;
@@ -521,7 +560,37 @@ TEST_CASE("fit: a checkpoint goes on only with its data, normalisation and sched
   CHECK_THROWS_WITH(go_on(normalised, optim::cosine(0.1, 30), 2), Contains("normalised otherwise"));
   CHECK_THROWS_WITH(go_on(points, optim::cosine(0.1, 40), 2), Contains("schedule"));
   CHECK_THROWS_WITH(go_on(points, nullptr, 2), Contains("schedule"));
+  CHECK_THROWS_WITH(go_on(points, optim::cosine(0.1, 30), 2, optim::constant(0.9)), Contains("schedule of the momentum"));
+  // One from before momenta had schedules.
+  const auto path = folder / "checkpoint.safetensors";
+  auto saved = io::load_safetensors(path);
+  CHECK(saved.metadata.erase("momenta") == 1);
+  saved.metadata["checksum"] = train::checkpoint_checksum(saved.tensors, saved.metadata);
+  io::save_safetensors(path, saved.tensors, saved.metadata);
+  CHECK_THROWS_WITH(go_on(points, optim::cosine(0.1, 30), 2, optim::constant(0.9)), Contains("schedule of the momentum"));
   CHECK_NOTHROW(go_on(points, optim::cosine(0.1, 30), 2));
+}
+
+TEST_CASE("fit: a stopped training goes on through a cycle of rate and momentum") {
+  const auto points = make_points(24);
+  const auto rate = optim::cyclic(0.01, 0.05, {.up = 3}), momentum = optim::cyclic_momentum({.up = 3});
+  const auto trained = [&](const clnet::test::Folder& folder, const std::vector<std::int64_t>& stops) {
+    std::vector<float> weights;
+    for (const auto steps : stops) {
+      manual_seed(7);
+      auto model = make_model();
+      train::FitOptions options{
+          .steps = steps, .batch_size = 8, .optimizer = optim::AdamW(model), .schedule = rate, .momentum = momentum};
+      options.checkpoint = folder.path();
+      options.resume = true;
+      options.progress = false;
+      train::fit(model, points, options);
+      weights = model.state().front().second.to_vector<float>();
+    }
+    return weights;
+  };
+  const clnet::test::Folder at_once, in_parts;
+  CHECK(trained(at_once, {9}) == trained(in_parts, {4, 9}));
 }
 
 TEST_CASE("fit: a checkpoint knows samples of bytes, too") {

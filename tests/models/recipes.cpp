@@ -144,6 +144,13 @@ void groups() {
   adam.step(cross_entropy(model(x), labels));
 }
 
+void cycles_of_momenta() {
+  Net model;
+  const std::vector<std::pair<Tensor, Tensor>> batches(3, {randn({4, 6}), some_labels(4)});
+#include <recipes/groups_schedules_clipping_2.inc>
+  CHECK(sgd.momentum() == momentum(2));
+}
+
 void an_optimizer_of_your_own() {
   Net model;
   const Tensor x = randn({4, 6}), labels = some_labels(4);
@@ -220,6 +227,7 @@ TEST_CASE("the recipes of docs/training.md work as they stand there") {
       {{"states_that_are_carried_on_1"}, states_that_are_carried_on},
       {{"two_optimizers_several_losses_1"}, two_optimizers},
       {{"groups_schedules_clipping_1"}, groups},
+      {{"groups_schedules_clipping_2"}, cycles_of_momenta},
       {{"an_optimizer_of_your_own_1"}, an_optimizer_of_your_own},
       {{"a_gradient_of_your_own_1"}, a_gradient_of_your_own},
       {{"generating_text_1"}, generating_text},

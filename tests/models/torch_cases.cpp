@@ -163,6 +163,23 @@ TEST_CASE("torch_reference knows PyTorch's schedules, in attributes and in words
   CHECK(said(R"({"kind": "none", "base_lr": 0.2})", {0.2}) == "failed one: unknown schedule none");
 }
 
+TEST_CASE("torch_reference knows the momenta of PyTorch's cycles") {
+  const Folder folder;
+  const auto said = [&](const std::string& attributes, std::initializer_list<double> rates,
+                        std::initializer_list<double> momenta) {
+    write_case(folder, "lr_schedule", attributes, {{"out.lr", Tensor::from(rates)}, {"out.momentum", Tensor::from(momenta)}});
+    return said_of(folder);
+  };
+  const auto one_cycle = R"({"kind": "onecycle", "max_lr": 0.2, "total_steps": 5, "pct_start": 0.6, "div_factor": 2,
+                             "final_div_factor": 1, "cycle_momentum": true, "base_momentum": 0.5})";
+  CHECK(said(one_cycle, {0.1, 0.15, 0.2, 0.15, 0.1}, {0.95, 0.725, 0.5, 0.725, 0.95}) == "passed one");
+  CHECK(said(one_cycle, {0.1, 0.15, 0.2, 0.15, 0.1}, {0.95, 0.725, 0.6, 0.725, 0.95}).starts_with("failed"));
+  CHECK(said(R"({"kind": "cyclic", "base_lr": 0.1, "detail": "max .3 up 2 down 1", "max_momentum": 0.95})", {0.1, 0.2, 0.3, 0.1},
+             {0.95, 0.875, 0.8, 0.95}) == "passed one");
+  CHECK(said(R"({"kind": "step", "base_lr": 0.2, "detail": "step 2 gamma .5"})", {0.2, 0.2}, {0.9, 0.9}) ==
+        "failed one: the schedule has no momentum");
+}
+
 TEST_CASE("a folder without cases is one clear line") {
   const Folder folder;
   const auto empty = reference(TORCH_REFERENCE, folder.path());

@@ -114,26 +114,34 @@ optim::Schedule cosine(double base, Options& options) {
   };
 }
 
-optim::Schedule one_cycle(const Given& in, double base, Options& options) {
+/// A schedule of the learning rate, and the momentum's where there is one.
+struct Schedules {
+  optim::Schedule rate, momentum = nullptr;
+};
+
+Schedules one_cycle(const Given& in, double base, Options& options) {
   const auto strategy = in.text("anneal_strategy", options.says("linear") ? "linear" : "cos");
   if (strategy != "cos" && strategy != "linear") throw Failed("unknown anneal_strategy " + strategy);
-  in.restated({"cycle_momentum", "base_momentum", "max_momentum"});
+  in.restated({"cycle_momentum"});
   const auto epochs = in.integer("epochs", 0) * in.integer("steps_per_epoch", 0);
   const auto o = options.of({{"max_lr", "max", "peak"},
                              {"total_steps", "total", "steps", "in", "over", "T"},
                              {"pct_start", "pct", "warmup", "share", "start"},
                              {"div_factor", "div", "initial_div"},
                              {"final_div_factor", "final_div", "final"}});
-  return optim::one_cycle(or_else(o[0], base), epochs > 0 ? epochs : count(o[1], "total_steps"),
-                          {.warmup_share = or_else(o[2], 0.3),
-                           .div = or_else(o[3], 25),
-                           .final_div = or_else(o[4], 1e4),
-                           .linear = strategy == "linear",
-                           .three_phase = in.flag("three_phase")});
+  const auto total = epochs > 0 ? epochs : count(o[1], "total_steps");
+  const optim::OneCycleOptions described{.warmup_share = or_else(o[2], 0.3),
+                                         .div = or_else(o[3], 25),
+                                         .final_div = or_else(o[4], 1e4),
+                                         .linear = strategy == "linear",
+                                         .three_phase = in.flag("three_phase"),
+                                         .base_momentum = in.number({"base_momentum"}, 0.85),
+                                         .max_momentum = in.number({"max_momentum"}, 0.95)};
+  return {optim::one_cycle(or_else(o[0], base), total, described), optim::one_cycle_momentum(total, described)};
 }
 
-optim::Schedule cyclic(const Given& in, double base, Options& options) {
-  in.restated({"cycle_momentum", "base_momentum", "max_momentum"});
+Schedules cyclic(const Given& in, double base, Options& options) {
+  in.restated({"cycle_momentum"});
   const auto o = options.of({{"max_lr", "max", "to"},
                              {"step_size_up", "up", "step_up", "step_size"},
                              {"step_size_down", "down", "step_down"},
@@ -144,13 +152,15 @@ optim::Schedule cyclic(const Given& in, double base, Options& options) {
     if (options.says(plain_name(said))) mode = said;
   if (mode != "triangular" && mode != "triangular2" && mode != "exp_range") throw Failed("unknown mode " + mode);
   if (std::isnan(o[0])) throw Failed("there is no max_lr");
-  return optim::cyclic(or_else(o[4], base), o[0],
-                       {.up = count(or_else(o[1], 2000), "step_size_up"),
-                        .down = count(or_else(o[2], 0), "step_size_down"),
-                        .mode = mode == "triangular2" ? optim::Cycle::triangular2
-                                : mode == "exp_range" ? optim::Cycle::exp_range
-                                                      : optim::Cycle::triangular,
-                        .gamma = or_else(o[3], 1)});
+  const optim::CyclicOptions described{.up = count(or_else(o[1], 2000), "step_size_up"),
+                                       .down = count(or_else(o[2], 0), "step_size_down"),
+                                       .mode = mode == "triangular2" ? optim::Cycle::triangular2
+                                               : mode == "exp_range" ? optim::Cycle::exp_range
+                                                                     : optim::Cycle::triangular,
+                                       .gamma = or_else(o[3], 1),
+                                       .base_momentum = in.number({"base_momentum"}, 0.8),
+                                       .max_momentum = in.number({"max_momentum"}, 0.9)};
+  return {optim::cyclic(or_else(o[4], base), o[0], described), optim::cyclic_momentum(described)};
 }
 
 /// The rate of each epoch is that before its metric is known.
@@ -194,50 +204,57 @@ optim::Schedule multi_step(double base, Options& options) {
 }
 
 /// The kinds, by what their names contain: PyTorch's (CosineAnnealingWarmRestarts) and shorter ones (cosine_restarts).
-optim::Schedule schedule(const Given& in, const std::string& kind) {
+Schedules schedule(const Given& in, const std::string& kind) {
   const double base = in.number({"base_lr", "lr", "initial_lr"}, 0.1);
   const auto is = [&](const char* word) { return kind.find(word) != std::string::npos; };
-  if (is("lambda") || is("multiplicative")) return lambda(in, base, is("multiplicative"));
+  if (is("lambda") || is("multiplicative")) return {lambda(in, base, is("multiplicative"))};
   Options options(in);
-  if (is("plateau")) return plateau(in, base, options);
+  if (is("plateau")) return {plateau(in, base, options)};
   if (is("onecycle") || is("1cycle")) return one_cycle(in, base, options);
   if (is("triangular")) return cyclic(in.with(in.op, {{"mode", kind}}), base, options);
   if (is("cyclic")) return cyclic(in, base, options);
   if (is("restart") || is("sgdr")) {
     const auto o = options.of({{"T_0", "first", "T", "period", "every"}, {"T_mult", "mult", "factor"}, least_name});
-    return optim::cosine_restarts(base, count(o[0], "T_0"), count(or_else(o[1], 1), "T_mult"), or_else(o[2], 0));
+    return {optim::cosine_restarts(base, count(o[0], "T_0"), count(or_else(o[1], 1), "T_mult"), or_else(o[2], 0))};
   }
-  if (is("cos")) return cosine(base, options);
-  if (is("multistep")) return multi_step(base, options);
+  if (is("cos")) return {cosine(base, options)};
+  if (is("multistep")) return {multi_step(base, options)};
   if (is("step")) {
     const auto o = options.of({{"step_size", "step", "every", "steps"}, gamma_name});
-    return optim::step_decay(base, count(o[0], "step_size"), or_else(o[1], 0.1));
+    return {optim::step_decay(base, count(o[0], "step_size"), or_else(o[1], 0.1))};
   }
-  if (is("exp")) return optim::exponential(base, or_else(options.of({gamma_name})[0], 0.1));
+  if (is("exp")) return {optim::exponential(base, or_else(options.of({gamma_name})[0], 0.1))};
   if (is("linear")) {
     const auto o = options.of({{"start_factor", "start", "from"}, {"end_factor", "end", "to"}, total_name});
-    return optim::linear(base, count(or_else(o[2], 5), "total_iters"), or_else(o[0], 1.0 / 3), or_else(o[1], 1));
+    return {optim::linear(base, count(or_else(o[2], 5), "total_iters"), or_else(o[0], 1.0 / 3), or_else(o[1], 1))};
   }
   if (is("const")) {
     const auto o = options.of({{"factor", "times", "gamma", "x"}, total_name});
-    return optim::constant_factor(base, count(or_else(o[1], 5), "total_iters"), or_else(o[0], 1.0 / 3));
+    return {optim::constant_factor(base, count(or_else(o[1], 5), "total_iters"), or_else(o[0], 1.0 / 3))};
   }
   if (is("poly")) {
     const auto o = options.of({total_name, {"power", "p"}});
-    return optim::polynomial(base, count(or_else(o[0], 5), "total_iters"), or_else(o[1], 1));
+    return {optim::polynomial(base, count(or_else(o[0], 5), "total_iters"), or_else(o[1], 1))};
   }
   throw Failed("unknown schedule " + in.text({"kind", "schedule", "scheduler"}, in.op));
 }
 
 Results schedule_case(const Given& in, const std::string& kind) {
-  const auto rate = schedule(in, plain_name(kind));
-  const auto name = in.outputs.contains("lr") ? "lr" : "y";
-  const auto wanted = in.outputs.find(name);
-  if (wanted == in.outputs.end()) throw Failed("there are no rates to compare with");
+  const auto [rate, momentum] = schedule(in, plain_name(kind));
   in.restated({"epochs", "steps"});
-  std::vector<float> rates;
-  for (std::int64_t epoch = 0; epoch < wanted->second.numel(); ++epoch) rates.push_back(static_cast<float>(rate(epoch)));
-  return {{{name, Tensor::from(rates, wanted->second.shape())}}, {}};
+  Results results;
+  const auto add = [&](const char* name, const optim::Schedule& scheduled) {
+    const auto wanted = in.outputs.find(name);
+    if (wanted == in.outputs.end()) return;
+    if (!scheduled) throw Failed("the schedule has no momentum");
+    std::vector<float> values;
+    for (std::int64_t epoch = 0; epoch < wanted->second.numel(); ++epoch) values.push_back(static_cast<float>(scheduled(epoch)));
+    results.outputs[name] = Tensor::from(values, wanted->second.shape());
+  };
+  add(in.outputs.contains("lr") ? "lr" : "y", rate);
+  if (results.outputs.empty()) throw Failed("there are no rates to compare with");
+  add("momentum", momentum);
+  return results;
 }
 
 }  // namespace

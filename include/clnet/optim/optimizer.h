@@ -6,6 +6,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -98,6 +99,15 @@ class CLNET_API Optimizer {
   void set_learning_rate(double rate);
   /// One group's alone, and with it its proportion to the first, where that can be told: not from a first rate of 0.
   void set_group_learning_rate(std::size_t group, double rate);
+  /// The momentum of the next step: what was set, else the rule's own (Rule::momentum()); none where it has no such number.
+  std::optional<double> momentum(std::size_t group = 0) const;
+  /// From now on that of all groups that have one, as a schedule says: the momentum of SGD, RMSprop, LARS and Muon (of SGD and
+  /// RMSprop where they were made with one) and beta1 of Adam and its kin, but not NAdam's. Passed by value: another one makes no
+  /// new plan. Corrections for the first steps take it as if it had been so from the start, as PyTorch's. Throws Error for one
+  /// that is not from 0 to below 1, and where no group has any.
+  void set_momentum(double momentum);
+  /// One group's alone, until the next set_momentum(). Throws Error where it has none.
+  void set_group_momentum(std::size_t group, double momentum);
   std::size_t groups() const;
   /// Steps so far, for schedules; under a loss scale the host does not know which were skipped, and counts them.
   std::int64_t steps() const;
@@ -110,10 +120,11 @@ class CLNET_API Optimizer {
 
   /// Momentum and the like under "<parameter>.<what>" with PyTorch's names, sums of accumulate() under "<parameter>.grad", the
   /// step count as "step" (i64) and that of parameters that made fewer as "<parameter>.step", the groups' rates as
-  /// "learning_rate.<group>" and "initial_rate.<group>", and a loss scale as "loss_scale", "loss_scale_good" and
-  /// "loss_scale_made": for checkpoints.
+  /// "learning_rate.<group>" and "initial_rate.<group>", momenta that were set as "momentum.<group>", and a loss scale as
+  /// "loss_scale", "loss_scale_good" and "loss_scale_made": for checkpoints.
   io::StateDict state() const;
-  /// Throws Error naming what is missing or does not fit; nothing is changed then. Rates come from the state where it has them.
+  /// Throws Error naming what is missing or does not fit; nothing is changed then. Rates come from the state where it has them,
+  /// momenta that it does not have are the rules' own.
   void load_state(const io::StateDict& state);
 
  protected:

@@ -35,6 +35,10 @@ class CLNET_API Rule {
   /// In errors.
   virtual std::string name() const = 0;
 
+  /// The momentum that it was made with (Adam's beta1 is one, too), where Optimizer::set_momentum() may give another to steps:
+  /// Step::momentum. By default none.
+  virtual std::optional<double> momentum() const;
+
   struct State {
     std::string name;                           ///< without dots; in checkpoints "<parameter>.<name>"
     double initial = 0;                         ///< of all elements
@@ -45,8 +49,9 @@ class CLNET_API Rule {
 
   /// What is known of a step.
   struct Step {
-    std::int64_t number = 1;  ///< from 1; under a loss scale it counts skipped steps, too
-    double rate = 0;          ///< the group's learning rate
+    std::int64_t number = 1;                        ///< from 1; under a loss scale it counts skipped steps, too
+    double rate = 0;                                ///< the group's learning rate
+    std::optional<double> momentum = std::nullopt;  ///< the group's, where one was set; else the rule's own counts
     /// Under a loss scale, and else undefined: the number of those steps that were made, from 1 (f32 scalar), and whether this
     /// one will be (bool scalar). What a rule makes of a step that is not made is dropped; corrections for the first steps count
     /// `made`.

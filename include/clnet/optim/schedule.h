@@ -1,4 +1,4 @@
-// Learning rates as functions of the step.
+// Learning rates and momenta as functions of the step.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace clnet::optim {
 
-/// The learning rate of a step, counted from 0; or of an epoch, where that is what is counted.
+/// The learning rate of a step, counted from 0, or its momentum; or of an epoch, where that is what is counted.
 using Schedule = std::function<double(std::int64_t step)>;
 
 // PyTorch's torch.optim.lr_scheduler in closed form. Error for options without sense.
@@ -37,13 +37,17 @@ CLNET_API Schedule cosine(double rate, std::int64_t total, double final_rate = 0
 CLNET_API Schedule cosine_restarts(double rate, std::int64_t first, std::int64_t factor = 1, double final_rate = 0);
 
 struct OneCycleOptions {
-  double warmup_share = 0.3;         ///< of the steps, rising from max / div to max
-  double div = 25, final_div = 1e4;  ///< the end is max / div / final_div
-  bool linear = false;               ///< in equal parts instead of along half a cosine
-  bool three_phase = false;          ///< down to max / div in as many steps as up, and to the end in what is left
+  double warmup_share = 0.3;                         ///< of the steps, rising from max / div to max
+  double div = 25, final_div = 1e4;                  ///< the end is max / div / final_div
+  bool linear = false;                               ///< in equal parts instead of along half a cosine
+  bool three_phase = false;                          ///< down to max / div in as many steps as up, and to the end in what is left
+  double base_momentum = 0.85, max_momentum = 0.95;  ///< of one_cycle_momentum()
 };
-/// Smith and Topin 2018, as PyTorch's OneCycleLR (learning rate only).
+/// Smith and Topin 2018, as PyTorch's OneCycleLR: the learning rate.
 CLNET_API Schedule one_cycle(double max_rate, std::int64_t total, const OneCycleOptions& options = {});
+/// And the momentum that belongs to it (cycle_momentum), for Optimizer::set_momentum() or FitOptions::momentum: from max_momentum
+/// to base_momentum while the rate rises, and back while it falls.
+CLNET_API Schedule one_cycle_momentum(std::int64_t total, const OneCycleOptions& options = {});
 
 enum class Cycle : std::uint8_t {
   triangular,   ///< each as high as the first
@@ -53,10 +57,14 @@ enum class Cycle : std::uint8_t {
 struct CyclicOptions {
   std::int64_t up = 2000, down = 0;  ///< steps of a cycle; down 0: as many as up
   Cycle mode = Cycle::triangular;
-  double gamma = 1;  ///< of exp_range
+  double gamma = 1;                                ///< of exp_range
+  double base_momentum = 0.8, max_momentum = 0.9;  ///< of cyclic_momentum()
 };
 /// From base to max and back (CyclicLR; Smith 2017).
 CLNET_API Schedule cyclic(double base_rate, double max_rate, const CyclicOptions& options = {});
+/// And the momentum that belongs to it (cycle_momentum): from max_momentum to base_momentum and back, where the rate goes up and
+/// down.
+CLNET_API Schedule cyclic_momentum(const CyclicOptions& options = {});
 
 /// Rises in equal parts over the first `steps` steps to what `after` says at their end, then is `after`, counted from the same 0.
 CLNET_API Schedule warm_up(std::int64_t steps, Schedule after);

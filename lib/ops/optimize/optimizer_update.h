@@ -17,8 +17,8 @@ CLNET_API int state_count(UpdateRule rule);
 
 /// What does not change from step to step.
 struct UpdateConstants {
-  double decay = 0;             ///< weight decay that joins the gradient
-  double beta1 = 0, beta2 = 0;  ///< of the momentum and of the mean square
+  double decay = 0;  ///< weight decay that joins the gradient
+  double beta2 = 0;  ///< of the mean square
   double eps = 0;
   bool nesterov = false;
 };
@@ -28,6 +28,7 @@ struct UpdateScalars {
   Tensor rate;
   Tensor shrink;        ///< the parameter is multiplied by this first: 1 - rate * decay of AdamW
   Tensor second_scale;  ///< Adam: 1 / sqrt(1 - beta2^t)
+  Tensor beta1;         ///< of the momentum
   Tensor finite = {};   ///< bool: where it is false all outputs are the old values; may be undefined
 };
 
