@@ -29,10 +29,16 @@ constexpr std::array table{
         [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu; }, [](DeviceInfo&) {}},
     Quirk{"pocl-wakes",
           "each command wakes all worker threads, which take the cores from the host that is about to enqueue the next: the "
-          "commands of a short plan are held back until the last of them is enqueued (not those of the driver \"basic\", which has "
-          "no workers, and hangs when it is to begin what was held back)",
+          "commands of a short plan are held back until the last of them is enqueued",
           [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu && !pocl_basic(info); },
           [](DeviceInfo&) {}},
+    Quirk{
+        "pocl-basic",
+        "the driver without workers (POCL_DEVICES=basic) locks up over commands that wait for the host, another queue or another "
+        "thread: nothing is held back, clnet's own background threads leave it alone, and a program should use it from one "
+        "thread",
+        [](const DeviceInfo& info) { return pocl(info) && pocl_basic(info); },
+        [](DeviceInfo& info) { info.thread_safe = false; }},
     Quirk{"pocl-affinity",
           "on virtual machines the worker threads pile up on one core unless POCL_AFFINITY=1 is set; on a shared machine pinning "
           "can hurt, so clnet leaves the choice to the user",

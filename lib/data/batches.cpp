@@ -30,7 +30,8 @@ std::int64_t used_samples(const Dataset& dataset, const BatchOptions& options) {
 
 }  // namespace
 
-/// The thread that makes the batches, and the queue between it and the consumer.
+/// The thread that makes the batches, and the queue between it and the consumer. A device that takes one thread only has no other
+/// than the consumer's.
 class Batches::Iterator::Worker {
  public:
   Worker(const Dataset& dataset, const BatchOptions& options)
@@ -39,7 +40,7 @@ class Batches::Iterator::Worker {
         device_(Device::current()),
         gather_(dataset),
         augmenter_(dataset, options.augmentation, options.seed, options.epoch),
-        thread_([this] { work(); }) {
+        thread_(device_.info().thread_safe ? std::thread([this] { work(); }) : std::thread()) {
     try {
       advance();
     } catch (...) {
@@ -57,6 +58,10 @@ class Batches::Iterator::Worker {
   /// Waits for the next batch. Rethrows what the thread threw.
   void advance() {
     current_.reset();
+    if (!thread_.joinable()) {
+      current_ = next();
+      return;
+    }
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !queue_.empty() || finished_; });
     if (!queue_.empty()) {
@@ -92,19 +97,29 @@ class Batches::Iterator::Worker {
   }
 
   void make_batches() {
-    const auto order = epoch_order(dataset_.size(), options_.shuffle, options_.seed, options_.epoch);
-    if (dataset_.is_text()) shift_ = epoch_shift(dataset_.sample_shape[0], options_.shuffle, options_.seed, options_.epoch);
-    const auto end = used_samples(dataset_, options_);
-    if (options_.start > end / options_.batch_size) return;  // also keeps the product below from overflowing
-    for (auto first = options_.start * options_.batch_size; first < end; first += options_.batch_size) {
-      const auto count = std::min(options_.batch_size, end - first);
-      Batch batch = make({order.data() + first, static_cast<std::size_t>(count)});
+    while (auto batch = next()) {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return queue_.size() < queue_limit || stopping_; });
       if (stopping_) return;
-      queue_.push_back(std::move(batch));
+      queue_.push_back(std::move(*batch));
       changed_.notify_all();
     }
+  }
+
+  /// None at the epoch's end.
+  std::optional<Batch> next() {
+    const auto end = used_samples(dataset_, options_);
+    if (order_.empty()) {
+      if (options_.start > end / options_.batch_size) return {};  // also keeps the product below from overflowing
+      order_ = epoch_order(dataset_.size(), options_.shuffle, options_.seed, options_.epoch);
+      if (dataset_.is_text()) shift_ = epoch_shift(dataset_.sample_shape[0], options_.shuffle, options_.seed, options_.epoch);
+      first_ = options_.start * options_.batch_size;
+    }
+    if (first_ >= end) return {};
+    const auto count = std::min(options_.batch_size, end - first_);
+    const std::span indices(order_.data() + first_, static_cast<std::size_t>(count));
+    first_ += count;
+    return make(indices);
   }
 
   Batch make(std::span<const std::int64_t> indices) const {
@@ -155,8 +170,10 @@ class Batches::Iterator::Worker {
   const Device device_;  ///< the consumer's at its begin()
   const Gather gather_;
   const Augmenter augmenter_;
-  std::int64_t shift_ = 0;        ///< the thread's: of a text's samples
-  std::optional<Batch> current_;  ///< the consumer's
+  std::vector<std::int64_t> order_;  ///< of the samples; this and the two below are of the thread that makes batches
+  std::int64_t first_ = 0;           ///< of the next batch
+  std::int64_t shift_ = 0;           ///< of a text's samples
+  std::optional<Batch> current_;     ///< the consumer's
 
   std::mutex mutex_;  ///< guards what follows
   std::condition_variable changed_;
