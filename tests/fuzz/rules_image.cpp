@@ -17,27 +17,67 @@ Conv2dOptions conv_options(const Call& call) {
           .groups = call.integer("groups")};
 }
 
+/// The slices that a kernel sees along the depth of a volume.
+struct DepthWindows {
+  std::int64_t depth, out, kernel, stride, before, dilation;
+};
+
+/// Of a convolution of volumes; none of one of images.
+std::optional<DepthWindows> windows_of(const Call& call) {
+  const auto list = call.list("depth");
+  if (list.empty()) return {};
+  return DepthWindows{list[0], list[1], list[2], list[3], list[4], list[5]};
+}
+
+/// Slices of volumes as channels of images, or (`fold`) their sums where they came from.
+Array unfolded(const Array& from, const Shape& to, const DepthWindows& w, bool fold) {
+  const auto& images = fold ? from.shape : to;
+  const auto channels = images[1] / w.kernel, inner = images[2] * images[3];
+  Array y(to);
+  for (std::int64_t image = 0; image < images[0]; ++image)
+    for (std::int64_t c = 0; c < channels; ++c)
+      for (std::int64_t k = 0; k < w.kernel; ++k) {
+        const auto slice = image % w.out * w.stride - w.before + k * w.dilation;
+        if (slice < 0 || slice >= w.depth) continue;
+        const auto at = ((image * channels + c) * w.kernel + k) * inner,
+                   volume = ((image / w.out * channels + c) * w.depth + slice) * inner;
+        for (std::int64_t i = 0; i < inner; ++i) y[(fold ? volume : at) + i] += from[(fold ? at : volume) + i];
+      }
+  return y;
+}
+
+Shape images_of(const Shape& volumes, const DepthWindows& w) {
+  return {volumes[0] * w.out, volumes[1] * w.kernel, volumes[3], volumes[4]};
+}
+
+/// Calls visit(place in x, in weight, in y) for all products. Slices of a volume are images one after the other in x, and rows of
+/// images under one another in y.
+template <class Visit>
+void each_product_of_slices(const Call& call, const Shape& x, const Shape& weight, const Shape& y, Visit visit) {
+  const auto slices = call.integer("slices"), channels = y[1], height = y[2] / slices, pixels = height * y[3];
+  each_product(x, weight, Shape{x[0], channels, height, y[3]}, conv_options(call), [&](auto xi, auto wi, auto yi) {
+    const auto image = yi / pixels / channels, channel = yi / pixels % channels;
+    const auto plane = (image / slices * channels + channel) * slices + image % slices;
+    visit(xi, wi, plane * pixels + yi % pixels);
+  });
+}
+
 Arrays conv2d(const Call& call) {
   Array y(call.shape());
-  const auto &x = call.in[0], &weight = call.in[1];
-  // Slices of a volume are images one after the other in x, and rows of images under one another in y.
-  const auto slices = call.integer("slices"), channels = y.size(1), height = y.size(2) / slices, pixels = height * y.size(3);
-  each_product(x.shape, weight.shape, Shape{x.size(0), channels, height, y.size(3)}, conv_options(call),
-               [&](auto xi, auto wi, auto yi) {
-                 const auto image = yi / pixels / channels, channel = yi / pixels % channels;
-                 const auto plane = (image / slices * channels + channel) * slices + image % slices;
-                 y[plane * pixels + yi % pixels] += x[xi] * weight[wi];
-               });
+  const auto windows = windows_of(call);
+  const auto& weight = call.in[1];
+  const Array x = windows ? unfolded(call.in[0], images_of(call.in[0].shape, *windows), *windows, false) : call.in[0];
+  each_product_of_slices(call, x.shape, weight.shape, y.shape, [&](auto xi, auto wi, auto yi) { y[yi] += x[xi] * weight[wi]; });
   if (call.in.size() == 3) add_bias(y, call.in[2]);
   return {y};
 }
 
 Arrays conv2d_backward_data(const Call& call) {
-  Array dx(call.shape());
+  const auto windows = windows_of(call);
+  Array dx(windows ? images_of(call.shape(), *windows) : call.shape());
   const auto &g = call.in[0], &weight = call.in[1];
-  each_product(dx.shape, weight.shape, g.shape, conv_options(call),
-               [&](auto xi, auto wi, auto yi) { dx[xi] += g[yi] * weight[wi]; });
-  return {dx};
+  each_product_of_slices(call, dx.shape, weight.shape, g.shape, [&](auto xi, auto wi, auto yi) { dx[xi] += g[yi] * weight[wi]; });
+  return {windows ? unfolded(dx, call.shape(), *windows, true) : dx};
 }
 
 Arrays conv2d_backward_weights(const Call& call) {
@@ -136,23 +176,10 @@ Arrays avg_pool2d(const Call& call, bool backward) {
   return {result};
 }
 
-/// Slices of volumes as channels of images, or (`fold`) their sums where they came from.
 Arrays unfold_depth(const Call& call, bool fold) {
-  const auto depth = call.integer("depth"), out = call.integer("out"), kernel = call.integer("kernel"),
-             stride = call.integer("stride"), before = call.integer("before"), dilation = call.integer("dilation");
-  const auto& images = fold ? call.input_shape(0) : call.shape();
-  const auto channels = images[1] / kernel, inner = images[2] * images[3];
-  Array y(call.shape());
-  for (std::int64_t image = 0; image < images[0]; ++image)
-    for (std::int64_t c = 0; c < channels; ++c)
-      for (std::int64_t k = 0; k < kernel; ++k) {
-        const auto slice = image % out * stride - before + k * dilation;
-        if (slice < 0 || slice >= depth) continue;
-        const auto unfolded = ((image * channels + c) * kernel + k) * inner,
-                   volume = ((image / out * channels + c) * depth + slice) * inner;
-        for (std::int64_t i = 0; i < inner; ++i) y[(fold ? volume : unfolded) + i] += call.in[0][(fold ? unfolded : volume) + i];
-      }
-  return {y};
+  const DepthWindows windows{call.integer("depth"),  call.integer("out"),    call.integer("kernel"),
+                             call.integer("stride"), call.integer("before"), call.integer("dilation")};
+  return {unfolded(call.in[0], call.shape(), windows, fold)};
 }
 
 Arrays max_unpool(const Call& call) {
