@@ -199,22 +199,35 @@ bool add_lp_pool(Generator& g, int axes) {
   return true;
 }
 
-/// Any indices: some are there twice, some lie outside.
+/// Any indices, of which some are there twice and some lie outside: all that share one have its gradient, as in PyTorch, which is
+/// no slope of anything. Where gradients are followed, each is there once.
 bool add_max_unpool(Generator& g, int axes) {
   const auto kernel = g.choose().integer(1, 3);
   const auto x = grid(g, axes, 1);
-  const auto& shape = g.shape_of(x);
+  const auto shape = g.shape_of(x);
   std::int64_t plane = 1;
   for (int d = 2; d < shape.rank(); ++d) plane *= shape[d] * kernel;
   if (shape.numel() == 0 || !g.fits(shape[0] * shape[1] * plane)) return false;
-  const auto at = g.leaf(shape, g.choose().of({Dtype::i32, Dtype::i64}), {-1, static_cast<double>(plane)}, Fill::integers);
+  const bool any = g.choose().chance(0.5);
+  const auto planes = shape[0] * shape[1], count = shape.numel() / planes;
+  const auto first = g.sizes().integer(0, plane - count);
+  const auto each_once = shape.with(0, 1).with(1, 1);
+  std::vector<Ref> inputs{x};
+  if (any)
+    inputs.push_back(g.leaf(shape, g.choose().of({Dtype::i32, Dtype::i64}), {-1, static_cast<double>(plane)}, Fill::integers));
   const auto name = fmt::format("max_unpool{}d", axes);
   const auto range = g.range(x);
-  g.add(name, fmt::format("{}($0, $1, {})", name, kernel), {x, at},
+  g.add(name,
+        any ? fmt::format("{}(stop_gradient($0), $1, {})", name, kernel)
+            : fmt::format("{}($0, expand(reshape(arange({}, {}), Shape{{{}}}), Shape{{{}}}), {})", name, count, first,
+                          fmt::join(each_once.extents(), ", "), fmt::join(shape.extents(), ", "), kernel),
+        inputs,
         [=](const Tensors& in) {
-          if (axes == 1) return max_unpool1d(in[0], in[1], kernel);
-          if (axes == 2) return max_unpool2d(in[0], in[1], kernel);
-          return max_unpool3d(in[0], in[1], kernel);
+          const Tensor values = any ? stop_gradient(in[0]) : in[0];
+          const Tensor at = any ? in[1] : expand(reshape(arange(count, static_cast<double>(first)), each_once), shape);
+          if (axes == 1) return max_unpool1d(values, at, kernel);
+          if (axes == 2) return max_unpool2d(values, at, kernel);
+          return max_unpool3d(values, at, kernel);
         },
         {std::min(range.low, 0.0), std::max(range.high, 0.0)});
   return true;
