@@ -6,6 +6,9 @@
   float name = 0.0f;                   \
   for (int d_ = 0; d_ < (count); ++d_) name += LOAD(a, (a0) + d_) * LOAD(b, (b0) + d_);
 
+// How many keys query i may see.
+#define SEEN_KEYS(i) (causal ? min(keys, (i) + 1 + ahead) : keys)
+
 // The logarithm of the sum of each row's exponentials; infinity where all are 0, so that the weights are.
 #ifdef ATTENTION_SUMS
 kernel void attention_sums(IN(q), IN(k), OUT(sums), const int rows, ATTENTION_PARAMETERS) {
@@ -13,11 +16,11 @@ kernel void attention_sums(IN(q), IN(k), OUT(sums), const int rows, ATTENTION_PA
   if (row >= rows) return;
   const int line = row / queries, i = REMAINDER(row, queries), first_key = line / group * keys, first = MASK_LINE(line);
   float most = -INFINITY, sum = 0.0f, lost = 0.0f;
-  for (int j = 0; j < keys; ++j) {
+  for (int j = 0; j < SEEN_KEYS(i); ++j) {
     DOT(product, q, row * width, k, (first_key + j) * width, width)
     most = fmax(most, SCORE(product, first, i, j));
   }
-  for (int j = 0; j < keys; ++j) {
+  for (int j = 0; j < SEEN_KEYS(i); ++j) {
     DOT(product, q, row * width, k, (first_key + j) * width, width)
     const float score = SCORE(product, first, i, j), term = score == -INFINITY ? 0.0f : exp(score - most);
     ADD_BLOCK(float, sum, lost, term);
@@ -34,7 +37,7 @@ kernel void attention_values(IN(q), IN(k), IN(v), IN(sums), OUT(y), const int co
   const int first = MASK_LINE(line);
   const float row_sum = LOAD(sums, row);
   float total = 0.0f, lost = 0.0f;
-  for (int j = 0; j < keys; ++j) {
+  for (int j = 0; j < SEEN_KEYS(i); ++j) {
     DOT(product, q, row * width, k, (first_key + j) * width, width)
     const float weight = exp(SCORE(product, first, i, j) - row_sum) * KEPT(line, i, j);
     ADD_BLOCK(float, total, lost, weight * LOAD(v, (first_key + j) * value_width + REMAINDER(at, value_width)));
@@ -56,7 +59,7 @@ kernel void attention_queries_backward(IN(q), IN(k), IN(v), IN(g), IN(sums), IN(
   const int row = at / width, line = row / queries, i = REMAINDER(row, queries), first_key = line / group * keys;
   const int first = MASK_LINE(line);
   float total = 0.0f, lost = 0.0f;
-  for (int j = 0; j < keys; ++j) {
+  for (int j = 0; j < SEEN_KEYS(i); ++j) {
     DOT(product, q, row * width, k, (first_key + j) * width, width)
     const float weight = exp(SCORE(product, first, i, j) - LOAD(sums, row));
     SCORE_GRADIENT(weight, line, row, i, first_key + j, j)

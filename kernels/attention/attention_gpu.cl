@@ -112,7 +112,7 @@ kernel void attention_gpu(IN(q), IN(k), IN(v), OUT(y), OUT(sums), const int bloc
   LOCAL_FLOATS(peers, TM * COLUMNS)
   const int block = (int)get_group_id(0), line = block / blocks, i0 = REMAINDER(block, blocks) * TM;
   const int first_row = line * queries, first_key = line / group * keys;
-  const int first = MASK_LINE(line), ahead = AHEAD, limit = causal ? min(keys, i0 + TM + ahead) : keys;
+  const int first = MASK_LINE(line), ahead = AHEAD, limit = causal ? min(keys, min(i0 + TM, queries) + ahead) : keys;
   STAGE_OWN(own, q, first_row + i0, queries - i0, WIDTH)
   ZEROS(total, HELD(VALUES))
   float most[RM], sum[RM];
@@ -173,7 +173,7 @@ kernel void attention_queries_backward_gpu(IN(q), IN(k), IN(v), IN(g), IN(sums),
   LOCAL_FLOATS(weights, TM * WEIGHTS_ROW)
   const int block = (int)get_group_id(0), line = block / blocks, i0 = REMAINDER(block, blocks) * TM;
   const int first_row = line * queries, first_key = line / group * keys;
-  const int first = MASK_LINE(line), ahead = AHEAD, limit = causal ? min(keys, i0 + TM + ahead) : keys;
+  const int first = MASK_LINE(line), ahead = AHEAD, limit = causal ? min(keys, min(i0 + TM, queries) + ahead) : keys;
   STAGE_OWN(own, q, first_row + i0, queries - i0, WIDTH)
   STAGE_OWN(own_g, g, first_row + i0, queries - i0, VALUES)
   ZEROS(total, HELD(WIDTH))

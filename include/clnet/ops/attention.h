@@ -15,7 +15,8 @@ struct AttentionOptions {
   /// Query i looks at keys 0..i only, also where there are more keys than queries or fewer. With a mask, both hold.
   bool causal = false;
   /// With causal: query i looks at keys 0..start + i, as those of a step that follows what is in a cache. One i32 or i64; a
-  /// scalar of the host (Tensor::scalar) may change without a new plan. Keys behind are not read. Not given: 0.
+  /// scalar of the host (Tensor::scalar) may change without a new plan. Keys behind are not read where rows are at most 256 wide.
+  /// Not given: 0.
   Tensor start = {};
   std::optional<double> scale = {};  ///< of the products of queries and keys; 1 / sqrt(width) where it is not given
   double dropout = 0;                ///< the probability with which a weight is dropped, as dropout() does; also in inference

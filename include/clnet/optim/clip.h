@@ -12,7 +12,7 @@ namespace clnet::optim {
 struct Clipping {
   double norm = 0;   ///< all are scaled down together to at most this norm
   double value = 0;  ///< each element is moved to within -value..value
-  double p = 2;      ///< which norm: as of global_norm()
+  double p = 2;      ///< which norm, above 0: as of global_norm()
   bool operator==(const Clipping&) const = default;
 };
 

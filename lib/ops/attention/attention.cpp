@@ -96,7 +96,9 @@ Tensor attention_weights(const Attention& a) {
   const auto hidden = Tensor::scalar(-std::numeric_limits<double>::infinity());
   if (a.causal) {
     Tensor last = unsqueeze(arange(queries), 1);
-    if (a.start.defined()) last = last + cast(a.start, Dtype::i64);
+    // Beyond these limits nothing more is hidden or seen.
+    if (a.start.defined())
+      last = last + minimum(maximum(cast(a.start, Dtype::i64), -static_cast<double>(queries)), static_cast<double>(keys));
     scores = where(less_equal(arange(keys), last), scores, hidden);
   }
   if ((!a.mask.defined() && !a.start.defined()) || keys == 0) return softmax(scores, -1);
@@ -123,7 +125,7 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   const Autocast as_written(Dtype::f32);
   // All scores at once where those of a head stay in a cache, or rows are longer than solvers hold them: products and softmax of
   // their own are as fast there. But only as long as those of all heads need little memory, and where they are worth so many
-  // kernels: a character that is written looks at few keys.
+  // kernels: a character that is written looks at few keys, and a step at those that its cache has, not at all its room.
   constexpr double few_scores = 128 * 128, most_scores = 1 << 26, fewest_scores = 1 << 12;
   constexpr std::int64_t widest = 256;
   const double scores = static_cast<double>(attention.queries()) * static_cast<double>(attention.keys());
@@ -131,7 +133,8 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   const double all_scores = cannot_stream ? 0 : static_cast<double>(q.numel() / q.size(-1) / q.size(-2)) * scores;
   const bool broad = q.size(-1) > widest || v.size(-1) > widest;
   const bool composed =
-      cannot_stream || (all_scores <= most_scores && (broad || (scores <= few_scores && all_scores > fewest_scores)));
+      cannot_stream || (all_scores <= most_scores &&
+                        (broad || (scores <= few_scores && all_scores > fewest_scores && !attention.start.defined())));
   return composed ? ops::composed_attention(attention) : ops::streaming_attention(attention);
 }
 

@@ -117,8 +117,11 @@ Tensor index_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& 
   if (indices.rank() != 1 || source.shape() != x.shape().with(at, indices.numel()))
     throw ShapeError(fmt::format("index_add: source {} is not {} with one element at dimension {} for each of indices {}",
                                  to_string(source.shape()), to_string(x.shape()), at, to_string(indices.shape())));
-  if (!is_floating(x.dtype()) && std::floor(alpha) != alpha)
-    throw Error(fmt::format("index_add: alpha {} of {} is not a whole number", alpha, to_string(x.spec())));
+  if (!is_floating(x.dtype())) {
+    const double most = x.dtype() == Dtype::i64 ? 0x1p63 : 0x1p31;
+    if (std::floor(alpha) != alpha || alpha < -most || alpha >= most)
+      throw Error(fmt::format("index_add: alpha {} of {} is not a whole number that fits it", alpha, to_string(x.spec())));
+  }
   const Tensor sums = added_at(summable("index_add", source), at, indices, false, x.shape());
   return cast(summable("index_add", x) + (alpha == 1 ? sums : sums * alpha), x.dtype());
 }

@@ -183,7 +183,7 @@ Tensor side_by_side(const Tensor& targets, const Tensor& lengths) {
                                    to_string(targets.shape()), total));
   }
   if (batch == 0 || most == 0) return zeros({batch, most}, targets.dtype());
-  const Tensor each = cast(lengths, Dtype::i64), ends = cumsum(each, 0);
+  const Tensor each = maximum(cast(lengths, Dtype::i64), 0.0), ends = cumsum(each, 0);
   const Tensor place = unsqueeze(ends - each, 1) + arange(most);
   // What is beyond is no class, and NaN where it counts.
   const Tensor inside = logical_and(less(place, static_cast<double>(all)), greater_equal(place, 0.0));

@@ -48,6 +48,12 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
   ops::require_floating("norm", x.spec());
   (void)reduced_dims("norm", x.shape(), dims);
   if (std::isnan(p)) throw Error("norm: p is NaN");
+  if (p < 0 || std::isinf(p)) {
+    const auto reduced = reduced_dims("norm", x.shape(), dims);
+    for (int d = 0; d < x.rank(); ++d)
+      if (reduced[static_cast<std::size_t>(d)] && x.size(d) == 0)
+        throw ShapeError(fmt::format("norm: of no elements there is none of p = {}, in {}", p, to_string(x.spec())));
+  }
   const Tensor sizes = abs(wide(x));
   Tensor result;
   if (p == 0) {
@@ -62,7 +68,7 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
     // An element of 0 is an infinite power, whose root is 0.
     const Tensor none = equal(sizes, 0.0), some = where(none, ops::scalar_like(1, sizes), sizes);
     const Tensor sums = sum(pow(some, p), dims, keepdim), any = max(none, dims, keepdim);
-    result = where(any, ops::scalar_like(0, sums), pow(sums, 1 / p));
+    result = where(logical_and(any, equal(sums, sums)), ops::scalar_like(0, sums), pow(sums, 1 / p));
   } else {
     // Below p = 1 the power's slope at 0 is infinite.
     const Tensor none = equal(sizes, 0.0), powers = pow(where(none, ops::scalar_like(1, sizes), sizes), p);

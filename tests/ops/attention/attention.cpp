@@ -63,6 +63,27 @@ TEST_CASE("a few queries see a window of the keys") {
   }
 }
 
+TEST_CASE("attention from a position on") {
+  // However far it is, in one operation and in several.
+  for (std::int64_t width : {8, 300}) {
+    const Tensor q = rand({1, 1, 3, width}), k = rand({1, 1, 9, width});
+    const auto want = to_array(scaled_dot_product_attention(q, k, k));
+    for (std::int64_t far : {std::int64_t{9}, std::numeric_limits<std::int64_t>::max()}) {
+      const auto start = Tensor::from({far});
+      compare("far", to_array(scaled_dot_product_attention(q, k, k, {.causal = true, .start = start})), want, 1e-6);
+    }
+  }
+  // What nobody sees yet may be anything.
+  for (const Shape& shape : {Shape{1, 2, 1, 16}, Shape{1, 2, 5, 16}, Shape{8, 8, 5, 4}}) {
+    const auto queries = shape[2];
+    const Tensor q = rand(shape), seen = rand(shape.with(2, 10 + queries));
+    const Tensor keys = concat({seen, full(shape.with(2, 113), std::numeric_limits<double>::quiet_NaN())}, 2);
+    const AttentionOptions options{.causal = true, .start = Tensor::scalar(10, Dtype::i64)};
+    compare("before the rest", to_array(scaled_dot_product_attention(q, keys, keys, options)),
+            to_array(scaled_dot_product_attention(q, seen, seen, options)), 1e-5);
+  }
+}
+
 TEST_CASE("gradients of attention's gradients") {
   for (auto kind : {MaskKind::none, MaskKind::boolean, MaskKind::added}) {
     const auto some = [](const Shape& shape, std::uint64_t seed, double low = -1, double high = 1) {

@@ -45,7 +45,7 @@ TEST_CASE("integers are added exactly, and wrap") {
               std::vector<std::int32_t>{253, 3});
       });
   CHECK_THROWS_WITH(index_add(zeros({2}, Dtype::i64), 0, indices, big, 0.5),
-                    "index_add: alpha 0.5 of i64[2] is not a whole number");
+                    "index_add: alpha 0.5 of i64[2] is not a whole number that fits it");
 }
 
 TEST_CASE("scatter_reduce is PyTorch's where there are zeros and equals, with its gradients") {

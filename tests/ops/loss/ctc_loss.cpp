@@ -221,6 +221,17 @@ TEST_CASE("second gradients of a long ctc_loss do not drift") {
   for (float total : sum(second, {2}).to_vector<float>()) REQUIRE(total == Approx(0).margin(5e-5));
 }
 
+TEST_CASE("ctc_loss: a negative length moves no other sequence's targets") {
+  const Tensor scores = log_softmax(rand({8, 3, 4}), 2), inputs = Tensor::from({8, 8, 8}), lengths = Tensor::from({-1, 2, 2});
+  const auto losses = [&](const Tensor& targets) {
+    return ctc_loss(scores, targets, inputs, lengths, {.reduction = Reduction::none}).to_vector<float>();
+  };
+  const auto padded = losses(Tensor::from({1, 1, 1, 2, 3, 1}, {3, 2})), joined = losses(Tensor::from({1, 2, 3, 1}));
+  CHECK((std::isnan(padded[0]) && std::isnan(joined[0])));
+  CHECK(padded[1] == joined[1]);
+  CHECK(padded[2] == joined[2]);
+}
+
 TEST_CASE("ctc_loss refuses what does not fit") {
   const Tensor x = zeros({3, 2, 4}), targets = ones({2, 2}, Dtype::i32), two = whole({2, 2});
   CHECK_THROWS_WITH(ctc_loss(zeros({3, 4}), targets, two, two), Contains("log_probs f32[3, 4] are not {T, N, C}, or {T, C}"));
