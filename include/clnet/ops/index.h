@@ -31,8 +31,8 @@ CLNET_API Tensor scatter(const Tensor& x, int dim, const Tensor& indices, double
 CLNET_API Tensor scatter_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source);
 enum class ScatterReduction : std::uint8_t { sum, prod, mean, amax, amin };
 /// x with all source elements that go to one place, and x's own if `include_self`, made to one there; places that none goes to
-/// stay as they are. Equal largest (smallest) ones share the gradient equally; second derivatives of products are right where at most
-/// one factor is 0. Floating dtypes, and, but for the mean, integers.
+/// stay as they are. Equal largest (smallest) ones share the gradient equally; second derivatives of products are right where at
+/// most one factor is 0. Floating dtypes, and, but for the mean, integers.
 CLNET_API Tensor scatter_reduce(const Tensor& x, int dim, const Tensor& indices, const Tensor& source, ScatterReduction reduction,
                                 bool include_self = true);
 /// x with alpha source[..., j, ...] added at place indices[j] of `dim`; `source` is of x's shape but for its extent there, which
