@@ -87,7 +87,9 @@ void record(const Conv2dProblem& problem, exec::Recorder& recorder) {
   if (!problem.volume) return lower(problem, pass, recorder);
   auto images = problem;
   images.volume.reset();
-  images.x = recorder.temporary({Shape{problem.n, problem.c, problem.h, problem.w}, problem.dtype});
+  // What is folded is summed once more, and rounded to the dtype at the end only.
+  images.x = recorder.temporary(
+      {Shape{problem.n, problem.c, problem.h, problem.w}, pass == Conv2dPass::forward ? problem.dtype : Dtype::f32});
   if (pass == Conv2dPass::forward) {
     record_unfold_depth(problem.x, images.x, *problem.volume, recorder);
     return lower(images, pass, recorder);
