@@ -10,7 +10,10 @@ namespace {
 bool pocl(const DeviceInfo& info) { return info.platform == "Portable Computing Language"; }
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 /// PoCL's driver for CPUs without threads of its own: the thread that waits runs the kernels.
-bool pocl_basic(const DeviceInfo& info) { return info.name.starts_with("basic") || info.name.starts_with("cpu-minimal"); }
+bool pocl_basic(const DeviceInfo& info) {
+  return pocl(info) && (info.name.starts_with("basic") || info.name.starts_with("cpu-minimal"));
+}
+bool pocl_workers(const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu && !pocl_basic(info); }
 
 constexpr std::array table{
     Quirk{"pocl-local-memory",
@@ -30,20 +33,17 @@ constexpr std::array table{
     Quirk{"pocl-wakes",
           "each command wakes all worker threads, which take the cores from the host that is about to enqueue the next: the "
           "commands of a short plan are held back until the last of them is enqueued",
-          [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu && !pocl_basic(info); },
-          [](DeviceInfo&) {}},
+          pocl_workers, [](DeviceInfo&) {}},
     Quirk{
         "pocl-basic",
         "the driver without workers (POCL_DEVICES=basic) locks up over commands that wait for the host, another queue or another "
         "thread: nothing is held back, clnet's own background threads leave it alone, and a program should use it from one "
         "thread",
-        [](const DeviceInfo& info) { return pocl(info) && pocl_basic(info); },
-        [](DeviceInfo& info) { info.thread_safe = false; }},
+        pocl_basic, [](DeviceInfo& info) { info.thread_safe = false; }},
     Quirk{"pocl-affinity",
           "on virtual machines the worker threads pile up on one core unless POCL_AFFINITY=1 is set; on a shared machine pinning "
           "can hurt, so clnet leaves the choice to the user",
-          [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu && !pocl_basic(info); },
-          [](DeviceInfo&) {}},
+          pocl_workers, [](DeviceInfo&) {}},
     Quirk{"driver-caches-programs",
           "PoCL and NVIDIA keep built programs on disk themselves, and PoCL compiles an extra variant when asked for a binary: "
           "clnet's own cache stays off",

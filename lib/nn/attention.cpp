@@ -12,6 +12,7 @@
 #include "lib/graph/require.h"
 #include "lib/nn/layer.h"
 #include "lib/ops/attention/attention.h"
+#include "lib/ops/index/scatter.h"
 
 namespace clnet::nn {
 
@@ -81,7 +82,7 @@ Tensor MultiheadAttention::with_more_keys(const Tensor& x, const std::optional<P
   const Shape one = x.shape().with(2, 1);
   if (bias) parts.push_back(expand(cast(reshape(bias->value(), {1, heads_, 1, x.size(3)}), x.dtype()), one));
   if (options_.add_zero_attn) parts.push_back(zeros(one, x.dtype()));
-  return parts.size() == 1 ? x : concat(parts, 2);
+  return concat(parts, 2);
 }
 
 /// {batch, length, count * embed_dim} (see batch_first) as {count, batch, heads, length, width}.
@@ -179,12 +180,8 @@ MultiheadAttentionResult MultiheadAttention::run(const Tensor& query, const Tens
   if (more > 0) {
     k = with_more_keys(k, bias_k_);
     v = with_more_keys(v, bias_v_);
-    if (seen.defined()) {
-      const std::vector<std::int64_t> none(static_cast<std::size_t>(seen.rank()), 0);
-      auto after = none;
-      after.back() = more;
-      seen = pad(seen, none, after, seen.dtype() == Dtype::boolean ? 1 : 0);
-    }
+    if (seen.defined())
+      seen = ops::padded(seen, seen.shape().with(-1, seen.size(-1) + more), seen.dtype() == Dtype::boolean ? 1 : 0);
   }
   const AttentionOptions options{.mask = seen, .causal = own.is_causal, .dropout = training() ? options_.dropout : 0};
   const auto y = scaled_dot_product_attention(q, k, v, options);  // {batch, heads, queries, width}

@@ -80,7 +80,8 @@ class ConvOp : public Op {
   std::optional<DepthWindows> volume_;
 };
 
-/// A solver's functions for one of the three.
+// A solver's functions for one of the three.
+
 /// Of a solver that knows images only: volumes are unfolded for it, or folded from what it makes.
 template <Conv2dPass pass, void (*lower)(const Conv2dProblem&, Conv2dPass, exec::Recorder&)>
 void record(const Conv2dProblem& problem, exec::Recorder& recorder) {

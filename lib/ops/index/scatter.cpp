@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "clnet/error.h"
@@ -32,21 +31,17 @@ class LastPicks : public Op {
   Tensors vjp(const Tensors&, const Tensors&, const Tensors&) const override { return Tensors(1); }
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
-    std::int64_t lines = 1, inner = 1;
-    for (int d = 0; d < shape.rank(); ++d)
-      if (d != dim_) lines *= shape[d];
-    for (int d = dim_ + 1; d < shape.rank(); ++d) inner *= shape[d];
-    const auto picks = shape[dim_], all = lines * extent_;
+    const PickLines lines(shape, dim_);
+    const auto picks = shape[dim_], all = lines.count * extent_;
     recorder.kernel("last_picks", "last_picks").define("FILL", 1).out("y", recorder.output()).args({all}).range({all}, {64});
-    // No more picks at once than llvmpipe's loops reach.
-    constexpr std::int64_t most = 50000;
-    for (std::int64_t begin = 0; begin < picks; begin += most)
+    in_pieces(picks, [&](std::int64_t begin, std::int64_t end) {
       recorder.kernel("last_picks", "last_picks")
           .in("indices", recorder.input(0))
           .inout("y", recorder.output())
-          .args({lines, picks, extent_, inner, begin, std::min(begin + most, picks)})
-          .range({lines}, {64})
+          .args({lines.count, picks, extent_, lines.inner, begin, end})
+          .range({lines.count}, {64})
           .detail(fmt::format("{} of {}", picks, extent_));
+    });
   }
 
  private:

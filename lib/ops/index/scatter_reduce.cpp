@@ -1,8 +1,6 @@
 // scatter_reduce: sums by scatter_add's way, products and extremes by an operation of their own.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/exec/record/recorder.h"
@@ -56,10 +54,7 @@ class ScatterReduce : public Op {
 
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
-    std::int64_t lines = 1, inner = 1;
-    for (int d = 0; d < shape.rank(); ++d)
-      if (d != dim_) lines *= shape[d];
-    for (int d = dim_ + 1; d < shape.rank(); ++d) inner *= shape[d];
+    const PickLines lines(shape, dim_);
     const auto picks = recorder.spec(recorder.input(1)).shape[dim_], extent = shape[dim_], all = shape.numel();
     recorder.kernel("scatter_reduce", "scatter_reduce")
         .define("FILL", 1)
@@ -68,19 +63,17 @@ class ScatterReduce : public Op {
         .args({all})
         .range({all}, {64});
     const auto* const kind = reduction_ == ScatterReduction::prod ? "PROD" : reduction_ == ScatterReduction::amax ? "MAX" : "MIN";
-    // No more picks at once than llvmpipe's loops reach.
-    constexpr std::int64_t most = 50000;
     const auto pass = [&](bool first) {
-      for (std::int64_t begin = 0; begin < picks; begin += most) {
+      in_pieces(picks, [&](std::int64_t begin, std::int64_t end) {
         auto& launch = recorder.kernel("scatter_reduce", "scatter_reduce").define(kind, 1);
         if (first) launch.define("FIRST", 1);
         launch.in("indices", recorder.input(1))
             .in("source", recorder.input(2))
             .inout("y", recorder.output())
-            .args({lines, picks, extent, inner, begin, std::min(begin + most, picks)})
-            .range({lines}, {64})
+            .args({lines.count, picks, extent, lines.inner, begin, end})
+            .range({lines.count}, {64})
             .detail(fmt::format("{} of {}", picks, extent));
-      }
+      });
     };
     if (!own_) pass(true);
     pass(false);
