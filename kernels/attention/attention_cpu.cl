@@ -90,10 +90,19 @@ kernel void attention_pack_panels(IN(x), OUT(packed), const int length, const in
 #define MASK_TILE(r, i, j)
 #endif
 
-// The scores of row r become weights, of which the first `seen` count, beside the sums of earlier tiles.
-#define SOFTMAX_TILE(r, seen)                                                                                          \
+#if DROPOUT
+#define DROP_WEIGHTS(r, i) \
+  for (int c = 0; c < count; ++c) tile[r][c] *= KEPT(line, i, j0 + c);
+#else
+#define DROP_WEIGHTS(r, i)
+#endif
+
+// The scores of row r, query i, become weights, beside the sums of earlier tiles.
+#define WEIGH_TILE(r, i)                                                                                               \
   {                                                                                                                    \
-    for (int c = max((seen), 0); c < whole; ++c) tile[r][c] = -INFINITY;                                               \
+    MASK_TILE(r, i, j0 + c)                                                                                            \
+    const int seen = causal ? min(count, (i) + ahead - j0 + 1) : count;                                                \
+    for (int c = max(seen, 0); c < whole; ++c) tile[r][c] = -INFINITY;                                                 \
     VFLOAT peak = (VFLOAT)(-INFINITY), part = (VFLOAT)(0.0f);                                                          \
     for (int c = 0; c < whole; c += VW) peak = fmax(peak, CLNET_CAT(vload, VW)(0, &tile[r][c]));                       \
     const float now = fmax(most[r], clnet_lanes_max(peak)), base = now == -INFINITY ? 0.0f : now;                      \
@@ -106,7 +115,9 @@ kernel void attention_pack_panels(IN(x), OUT(packed), const int length, const in
     sum[r] = sum[r] * factor + clnet_lanes_sum(part);                                                                  \
     for (int v = 0; v < VALUES; ++v) total[r][v] *= factor;                                                            \
     most[r] = now;                                                                                                     \
+    DROP_WEIGHTS(r, i)                                                                                                 \
   }
+
 // What row r is divided by, and what its gradients need.
 #define INVERSE_SUM(r) (sum[r] == 0.0f ? 0.0f : 1.0f / sum[r])
 #define STORE_SUM(r) STORE(sums, row0 + (r), sum[r] == 0.0f ? INFINITY : most[r] + log(sum[r]));
@@ -133,12 +144,7 @@ kernel void attention_cpu(IN(q), IN(k_panels), IN(v), OUT(y), OUT(sums), const i
       PRODUCTS(tile, own, k_panels, first_panel, j0, count, width)
       for (int r = 0; r < ROWS; ++r) {
         const int i = min(i0 + r, queries - 1);
-        MASK_TILE(r, i, j0 + c)
-        const int seen = causal ? min(count, i + ahead - j0 + 1) : count;
-        SOFTMAX_TILE(r, seen)
-#if DROPOUT
-        for (int c = 0; c < count; ++c) tile[r][c] *= KEPT(line, i, j0 + c);
-#endif
+        WEIGH_TILE(r, i)
       }
       ADD_SUMS(total, tile, v, first_key + j0, count, VALUES)
     }
@@ -220,14 +226,7 @@ kernel WIDE_KERNEL void attention_few_cpu(IN(q), IN(k), IN(v), OUT(y), OUT(sums)
           UNROLL for (int lane = 1; lane < VW; ++lane) part[0] += part[lane];
           CLNET_CAT(vstore, VW)(part[0], 0, &tile[r][c]);
         }
-      for (int r = 0; r < ROWS; ++r) {
-        MASK_TILE(r, r, j0 + c)
-        const int seen = causal ? min(count, r + ahead - j0 + 1) : count;
-        SOFTMAX_TILE(r, seen)
-#if DROPOUT
-        for (int c = 0; c < count; ++c) tile[r][c] *= KEPT(line, r, j0 + c);
-#endif
-      }
+      for (int r = 0; r < ROWS; ++r) WEIGH_TILE(r, r)
       for (int first_of = 0; first_of + 3 < VALUES; first_of += 4) FEW_SUMS(4, first_of, first_key + j0, count)
       for (int last_of = VALUES / 4 * 4; last_of < VALUES; ++last_of) FEW_SUMS(1, last_of, first_key + j0, count)
     }

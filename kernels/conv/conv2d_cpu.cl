@@ -92,10 +92,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_cpu(
       if (c0 + CB < CG) continue;
       for (int v = 0; v < VECTORS; ++v) {
         const int o = panel * LANES + v * VW, lanes = min(VW, OG - o);
-        VFLOAT start = (VFLOAT)(0.0f);
-#ifdef BIAS
-        if (lanes > 0) VLOAD_PART(start, bias, group * OG + o, lanes, 0.0f);
-#endif
+        LOAD_START(start, group * OG + o, lanes)
         for (int n = n0; n < n1; ++n)
           store_panel(y_base, y_offset, panel_sums + (n - n0) * image_pixels * LANES + v * VW, image_pixels, PW,
                       Y_PLANE(n, group * OG + o, groups * OG), Y_PLANES, lanes, row0, column0, YH, YW, y_top, y_left, y_step_h, y_step_w, group * OG + o,

@@ -86,10 +86,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_winograd_cpu(
                 if (r < down && s < across) to[r * YW + s] = column[r];
             }
           }
-        VFLOAT start = (VFLOAT)(0.0f);
-#ifdef BIAS
-        VLOAD_PART(start, bias, o, lanes, 0.0f);
-#endif
+        LOAD_START(start, o, lanes)
         store_planes(y_base, y_offset, pixels, VW, height * YW, lanes, (Y_PLANE(n, o, O) * YH + row0) * YW, Y_PLANES * YH * YW, o,
                      start EPILOGUE_ARGUMENTS);
       }

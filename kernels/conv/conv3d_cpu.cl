@@ -136,10 +136,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv3d_cpu(
       if (first + CB < term1) continue;
       for (int v = 0; v < VECTORS; ++v) {
         const int o = panel * LANES + v * VW, lanes = min(VW, OG - o);
-        VFLOAT start = (VFLOAT)(0.0f);
-#ifdef BIAS
-        if (lanes > 0) VLOAD_PART(start, bias, group * OG + o, lanes, 0.0f);
-#endif
+        LOAD_START(start, group * OG + o, lanes)
         for (int n = n0; n < n1; ++n) {
           const int slice = REMAINDER(n, slices) * TARGET_STEP(SD) + phase;
           const int at = ((((n / slices * groups + group) * OG + o) * YD + slice) * YH + y_row) * YW + y_column;
