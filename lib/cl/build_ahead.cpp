@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <map>
@@ -22,6 +23,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <stop_token>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -76,7 +78,8 @@ bool put(int descriptor, std::string_view text) {
   return true;
 }
 
-/// What was compiled before, or could not be, by lines of a file in the driver's own folder: with what it tells of, it goes.
+/// What was compiled before, or could not be, by lines of a file in the driver's own folder: with what it tells of, it goes. Any
+/// thread may ask and add.
 class Notes {
  public:
   explicit Notes(const std::string& folder) : path_(folder + "/clnet-kernels") {
@@ -89,9 +92,13 @@ class Notes {
       std::filesystem::remove(path_, code);
     }
   }
-  bool has(const std::string& kernel) const { return known_.contains(kernel); }
+  bool has(const std::string& kernel) const {
+    const std::lock_guard lock(mutex_);
+    return known_.contains(kernel);
+  }
   /// In one write, so that lines of several processes do not mix.
   void add(const std::vector<std::string>& kernels) {
+    const std::lock_guard lock(mutex_);
     std::string lines;
     for (const auto& kernel : kernels) lines += *known_.insert(kernel).first + '\n';
     const Descriptor file(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666));
@@ -100,8 +107,17 @@ class Notes {
 
  private:
   std::string path_;
+  mutable std::mutex mutex_;
   std::set<std::string> known_;
 };
+
+/// Those of a folder, read once.
+Notes& notes_in(const std::string& folder) {
+  static std::mutex mutex;
+  static auto& all = *new std::map<std::string, Notes>;
+  const std::lock_guard lock(mutex);
+  return all.try_emplace(folder, folder).first->second;
+}
 
 /// The kernels of one program, which one process compiles.
 struct Job {
@@ -231,7 +247,8 @@ class Children {
 
 /// Notes what the processes say is done until all of them have ended or nothing more comes: how many kernels. What they began
 /// and did not end is noted, too: who crashes or hangs does so once.
-std::size_t follow(int done, const std::vector<Job>& jobs, Notes& notes, Children& children, std::chrono::seconds patience) {
+std::size_t follow(int done, const std::vector<Job>& jobs, Notes& notes, Children& children, std::chrono::seconds patience,
+                   const std::stop_token& stop) {
   using Clock = std::chrono::steady_clock;
   std::size_t kernels = 0;
   std::set<std::size_t> begun;
@@ -241,6 +258,7 @@ std::size_t follow(int done, const std::vector<Job>& jobs, Notes& notes, Childre
     pollfd waiting{done, POLLIN, 0};
     const int ready = ::poll(&waiting, 1, running ? 100 : 0);
     if (ready < 0 && errno == EINTR) continue;
+    if (stop.stop_requested()) return kernels;
     if (ready == 0 && running && Clock::now() - last < patience) continue;
     std::uint32_t said = 0;
     const auto size = ready > 0 ? ::read(done, &said, sizeof said) : 0;
@@ -285,19 +303,14 @@ BuildProcesses build_processes(const DeviceInfo& device) {
   return result;
 }
 
-std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes) {
-  if (processes.count <= 1 || kernels.size() < fewest) return 0;
+namespace {
+
+/// Gives the jobs to so many processes, at most.
+std::size_t give(const DeviceInfo& device, const std::vector<Job>& jobs, std::int64_t most, const BuildProcesses& processes,
+                 const std::stop_token& stop) {
   const auto start = std::chrono::steady_clock::now();
-  // One plan at a time: the next one may want the same kernels.
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  static auto& all_notes = *new std::map<std::string, Notes>;
-  auto& notes = all_notes.try_emplace(processes.folder, processes.folder).first->second;
-  const auto jobs = jobs_of(device, kernels, notes);
   std::size_t wanted = 0;
   for (const auto& job : jobs) wanted += job.kernels.size();
-  if (jobs.size() < 2 || wanted < fewest) return 0;
-
   json text{{"device", device.name}, {"jobs", json::array()}};
   std::string numbers;
   for (std::uint32_t i = 0; i < jobs.size(); ++i) {
@@ -314,23 +327,68 @@ std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuil
   order.close();
 
   Children children;
-  const auto count = std::min(processes.count, static_cast<std::int64_t>(jobs.size()));
+  const auto count = std::min(most, static_cast<std::int64_t>(jobs.size()));
   while (children.count() < count) {
     const auto process = spawn(processes.program, device, {texts.number(), orders.number(), say.number()});
     if (process < 0) break;
     children.add(process);
   }
   say.close();
-  const auto built = follow(done.number(), jobs, notes, children, processes.patience);
+  const auto built = follow(done.number(), jobs, notes_in(processes.folder), children, processes.patience, stop);
   logging::print(logging::Level::plan, "{} of {} kernels compiled by {} processes in {:.0f} ms", built, wanted, children.count(),
                  std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   return built;
 }
 
+}  // namespace
+
+std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes) {
+  if (processes.count <= 1 || kernels.size() < fewest) return 0;
+  // One plan at a time: the next one may want the same kernels.
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  const auto jobs = jobs_of(device, kernels, notes_in(processes.folder));
+  std::size_t wanted = 0;
+  for (const auto& job : jobs) wanted += job.kernels.size();
+  if (jobs.size() < 2 || wanted < fewest) return 0;
+  return give(device, jobs, processes.count, processes, {});
+}
+
+bool is_built(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes) {
+  return jobs_of(device, kernels, notes_in(processes.folder)).empty();
+}
+
+struct BuildBeside::State {
+  std::atomic<bool> done{false};
+  std::jthread thread;
+};
+
+BuildBeside::BuildBeside(const DeviceInfo& device, std::vector<KernelToBuild> kernels, BuildProcesses processes)
+    : state_(std::make_unique<State>()) {
+  state_->thread = std::jthread([state = state_.get(), device, kernels = std::move(kernels),
+                                 processes = std::move(processes)](const std::stop_token& stop) {
+    try {
+      if (const auto jobs = jobs_of(device, kernels, notes_in(processes.folder)); !jobs.empty())
+        give(device, jobs, 1, processes, stop);
+    } catch (const std::exception& error) {
+      logging::print(logging::Level::plan, "kernels are not compiled beside the program: {}", error.what());
+    }
+    state->done = true;
+  });
+}
+
+BuildBeside::~BuildBeside() = default;
+bool BuildBeside::done() const { return state_->done; }
+
 #else
 
 BuildProcesses build_processes(const DeviceInfo&) { return {}; }
 std::size_t build_ahead(const DeviceInfo&, const std::vector<KernelToBuild>&, const BuildProcesses&) { return 0; }
+bool is_built(const DeviceInfo&, const std::vector<KernelToBuild>&, const BuildProcesses&) { return false; }
+struct BuildBeside::State {};
+BuildBeside::BuildBeside(const DeviceInfo&, std::vector<KernelToBuild>, BuildProcesses) {}
+BuildBeside::~BuildBeside() = default;
+bool BuildBeside::done() const { return true; }
 
 #endif
 

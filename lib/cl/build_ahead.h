@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -51,5 +52,23 @@ CLNET_API BuildProcesses build_processes(const DeviceInfo& device);
 /// Whatever goes wrong there costs time only, as the driver compiles in this process what is missing.
 CLNET_API std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels,
                                   const BuildProcesses& processes);
+
+/// Whether the driver's cache on disk has all of them, as far as is noted there.
+CLNET_API bool is_built(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes);
+
+/// One process that compiles kernels while this one goes on. It ends with this.
+class CLNET_API BuildBeside {
+ public:
+  BuildBeside(const DeviceInfo& device, std::vector<KernelToBuild> kernels, BuildProcesses processes);
+  ~BuildBeside();
+  BuildBeside(const BuildBeside&) = delete;
+  BuildBeside& operator=(const BuildBeside&) = delete;
+  /// Whether it has ended, well or not.
+  bool done() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace clnet::ocl

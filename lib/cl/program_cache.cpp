@@ -36,13 +36,6 @@ std::string key_of(const ProgramSource& program) {
   return key;
 }
 
-std::string full_source(const ProgramSource& program) {
-  std::string text;
-  for (const auto& [name, value] : program.defines) text += fmt::format("#define {} {}\n", name, value);
-  text += program.source.empty() ? kernel_source(program.name) : resolve_includes(program.name, program.source);
-  return text;
-}
-
 /// With the numbers that the compiler gives the lines: a user's begin anew.
 std::string numbered(std::string_view source) {
   std::string text;
@@ -72,6 +65,13 @@ std::optional<DiskCache> disk_cache(const DeviceInfo& info) {
 }
 
 }  // namespace
+
+std::string full_source(const ProgramSource& program) {
+  std::string text;
+  for (const auto& [name, value] : program.defines) text += fmt::format("#define {} {}\n", name, value);
+  text += program.source.empty() ? kernel_source(program.name) : resolve_includes(program.name, program.source);
+  return text;
+}
 
 std::vector<std::pair<std::string, std::string>> ways_to_build(const ProgramSource& program, const DeviceInfo& device) {
   const std::string text = full_source(program);

@@ -27,6 +27,9 @@ struct ProgramSource {
   bool operator==(const ProgramSource&) const = default;
 };
 
+/// A program's text: its defines, and its source with what that includes.
+std::string full_source(const ProgramSource& program);
+
 /// The texts that a program may be built from and their compiler's options: where the first does not compile, the next one.
 std::vector<std::pair<std::string, std::string>> ways_to_build(const ProgramSource& program, const DeviceInfo& device);
 

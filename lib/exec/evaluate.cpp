@@ -110,10 +110,10 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
   }
   const auto run = [&] {
     const auto lock = device->lock();
-    // Longer ones, and those that others enqueue for, begin at once.
+    // Longer ones, those that others enqueue for, and single commands begin at once.
     constexpr std::size_t short_plan = 64;
     std::optional<ocl::Context::Hold> hold;
-    if (plan->kernels() <= short_plan && plan->host_calls() == 0) hold.emplace(*device);
+    if (plan->commands() > 1 && plan->commands() <= short_plan && plan->host_calls() == 0) hold.emplace(*device);
     const auto run_made = plan->replay(*device, cache.arena(), cache.cached(), bindings);
     // In their place there are others: should somebody still come to read one, it is an error and no wrong number.
     for (const auto& leaf : run_made.overwritten) leaf->overwritten = true;
@@ -128,7 +128,7 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
     plan = cache.plan(work, *device, measure, made, plan.get());
     run();
   }
-  if (made) device->settle();
+  if (plan->take_first_run() || made) device->settle();
 
   ++counters.evaluations;
   counters.operations += work.nodes.size();

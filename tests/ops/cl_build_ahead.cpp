@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "clnet/kernel.h"
@@ -199,4 +200,35 @@ TEST_CASE("building ahead: users' kernels run on their own data only") {
   eval(steps);
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
   CHECK(steps[4].to_vector<std::int32_t>()[0] == std::stoi(stamp) + 111);
+}
+
+TEST_CASE("kernels are compiled beside the program") {
+  auto context = Device::current().context();
+  const auto& device = context->info();
+  if (build_processes(device).program.empty()) return test::skip("a driver that compiles several kernels at once");
+  const Processes processes(device);
+  const auto kernels = several();
+  CHECK_FALSE(is_built(device, kernels, processes));
+  {
+    const BuildBeside beside(device, kernels, processes);
+    const auto begun = std::chrono::steady_clock::now();
+    while (!beside.done() && std::chrono::steady_clock::now() - begun < std::chrono::seconds(120))
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    CHECK(beside.done());
+  }
+  CHECK(is_built(device, kernels, processes));
+  CHECK(processes.noted() == 5);
+}
+
+TEST_CASE("what is compiled beside the program ends with whoever asked for it") {
+  auto context = Device::current().context();
+  const auto& device = context->info();
+  if (build_processes(device).program.empty()) return test::skip("a driver that compiles several kernels at once");
+  Processes processes(device);
+  const test::Folder folder;
+  processes.program = script(folder, "exec sleep 100").string();
+  const auto begun = std::chrono::steady_clock::now();
+  { const BuildBeside beside(device, several(), processes); }
+  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(10));
+  CHECK(processes.noted() == 0);
 }

@@ -20,12 +20,13 @@ share() {
   seed=$((seed + 1000000))
 }
 
-share 14 plan --max-ops 8 --block 64
-share 9 fusion-off --block 16
+share 12 plan --max-ops 8 --block 64
+share 8 chains --max-ops 8 --block 64 --same-as plan
+share 7 fusion-off --block 16
 share 10 plan --max-ops 6 --block 64 --same-as reuse-off
 share 5 eager --max-ops 12
 share 8 oracles --max-ops 8
-share 14 memory --max-ops 8 --block 16
+share 10 memory --max-ops 8 --block 16
 share 8 poison --max-ops 8 --block 64
 own=$("$build/tools/clnet-info" --json |
   python3 -c 'import json, sys; print(next(d["native_float_width"] for d in json.load(sys.stdin)["devices"] if d["default"]))')

@@ -1,6 +1,7 @@
 // A graph made ready to run again and again: its launches with arguments set, and a place for every value.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -11,6 +12,7 @@
 #include "lib/cl/build_ahead.h"
 #include "lib/exec/plan/arena.h"
 #include "lib/exec/plan/cached.h"
+#include "lib/exec/plan/chain_commands.h"
 #include "lib/exec/plan/placement.h"
 #include "lib/exec/record/recorder.h"
 #include "lib/exec/record/value.h"
@@ -49,6 +51,10 @@ class Plan {
 
   std::size_t kernels() const { return kernels_; }
   std::size_t host_calls() const { return host_calls_; }
+  /// See ChainCommands.
+  bool take_first_run() { return chains_.take_first_run(); }
+  /// What a run like the last one enqueues.
+  std::size_t commands() const { return kernels_ + host_calls_ - std::min(kernels_, chains_.spared()); }
   /// Bytes of the intermediates that share the arena, and what they would take side by side.
   std::size_t planned_bytes() const { return placement_.layout.bytes(); }
   std::size_t naive_bytes() const { return placement_.naive_bytes; }
@@ -121,6 +127,7 @@ class Plan {
   std::vector<ValueId> keep_;
   Placement placement_;
   std::vector<Step> steps_;
+  ChainCommands chains_;
   std::size_t kernels_ = 0, host_calls_ = 0, repeated_ = 0;
   std::uint64_t arguments_set_ = 0;
   bool shrunk_ = false;

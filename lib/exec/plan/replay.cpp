@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "clnet/error.h"
@@ -46,7 +47,17 @@ class Plan::Run : public HostContext {
 
   Made operator()() {
     static const bool poison = env::flag("CLNET_POISON");
+    // A profiler shall see each launch, and poison comes between them.
+    const bool chained = (!poison || WithChains::here()) && !device_.profiler().enabled() &&
+                         plan_.chains_.ready(plan_.recording_, placement_, device_, tail_);
+    std::size_t behind_chain = 0;
     for (auto& step : plan_.steps_) {
+      if (step.command < behind_chain) continue;
+      if (const auto* chain = chained ? plan_.chains_.at(step.command, tail_) : nullptr) {
+        enqueue(*chain);
+        behind_chain = chain->last;
+        continue;
+      }
       if (is_left_out(step)) continue;
       if (step.command == tail_) prepare_tail();
       if (step.command >= tail_) {
@@ -231,6 +242,15 @@ class Plan::Run : public HostContext {
     if (verify_enabled()) verify_arguments(launch, step);
   }
 
+  void enqueue(const Chain& chain) {
+    plan_.chains_.enqueue(chain, plan_.recording_, device_,
+                          {[&](std::size_t segment) -> const ocl::BufferPtr& { return arena_.segment(segment); },
+                           [&](std::size_t root) -> const ocl::BufferPtr& { return spots_[root].buffer; },
+                           [&](ValueId leaf) { return spots_[static_cast<std::size_t>(leaf)].first; },
+                           [&](ValueId leaf) { return argument_bits(leaf, spec(static_cast<std::size_t>(leaf)).dtype); },
+                           [&](std::size_t command) { return is_left_out(plan_.steps_[command]); }});
+  }
+
   void launch(const Launch& launch, const Step& step, ocl::Context::Failing failing = ocl::Context::Failing::told) {
     const auto scope = device_.profiler().enabled() ? to_string(launch.scope()) : std::string();
     device_.launch(step.kernel, step.global, step.local,
@@ -260,17 +280,20 @@ class Plan::Run : public HostContext {
     return bits;
   }
 
+  /// As a kernel takes it: f16 and bf16 as float.
+  std::uint64_t argument_bits(ValueId leaf, Dtype dtype) const {
+    const auto bits = bits_of(leaf, dtype);
+    if (dtype != Dtype::f16 && dtype != Dtype::bf16) return bits;
+    const auto half = static_cast<std::uint16_t>(bits);
+    return std::bit_cast<std::uint32_t>(dtype == Dtype::f16 ? half_to_float(half) : bfloat16_to_float(half));
+  }
+
   void set(::cl::Kernel& kernel, ScalarSlot& slot) {
     const auto bits = bits_of(slot.leaf, slot.dtype);
     if (slot.set && bits == slot.bits) return;
     slot.set = false;
-    // A kernel takes f16 and bf16 scalars as float.
-    if (slot.dtype == Dtype::f16 || slot.dtype == Dtype::bf16) {
-      const auto half = static_cast<std::uint16_t>(bits);
-      kernel.setArg(slot.index, static_cast<cl_float>(slot.dtype == Dtype::f16 ? half_to_float(half) : bfloat16_to_float(half)));
-    } else {
-      kernel.setArg(slot.index, size_of(slot.dtype), &bits);
-    }
+    const auto argument = argument_bits(slot.leaf, slot.dtype);
+    kernel.setArg(slot.index, is_floating(slot.dtype) ? sizeof(cl_float) : size_of(slot.dtype), &argument);
     slot.bits = bits;
     slot.set = true;
     ++plan_.arguments_set_;

@@ -1,0 +1,236 @@
+// Launches that run as one command: the same results, to the bit, from run to run, whatever changes between runs.
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "clnet/clnet.h"
+#include "lib/cl/build_ahead.h"
+#include "lib/cl/context.h"
+#include "lib/exec/plan/chain_commands.h"
+#include "tests/support/skip.h"
+
+using namespace clnet;
+using exec::ChainMode;
+using exec::WithChains;
+
+namespace {
+
+using Floats = std::vector<float>;
+
+bool has_chains() { return Device::current().info().prefers_vector_kernels; }
+
+std::uint64_t launches_of(const std::function<void()>& what) {
+  auto context = Device::current().context();
+  const auto before = context->launches();
+  what();
+  return context->launches() - before;
+}
+
+/// Two layers by hand over some steps, with all gradients: a loss's value and theirs.
+std::vector<Tensor> recurrence(const Tensor& x, const std::vector<Tensor>& weights) {
+  const auto width = weights[0].size(1);
+  std::vector<Tensor> h(2, zeros({x.size(1), width}));
+  Tensor total = zeros({});
+  for (std::int64_t t = 0; t < x.size(0); ++t) {
+    Tensor y = x[t];
+    for (std::size_t layer = 0; layer < 2; ++layer)
+      y = h[layer] = tanh(matmul(concat({y, h[layer]}, 1), weights[2 * layer]) + weights[2 * layer + 1]);
+    total = total + mean(square(y));
+  }
+  auto result = gradients(total, weights);
+  result.push_back(total);
+  return result;
+}
+
+std::vector<Tensor> weights_for(std::int64_t width) {
+  std::vector<Tensor> weights;
+  for (int layer = 0; layer < 2; ++layer) {
+    weights.push_back((rand({2 * width, width}) - 0.5).detach());
+    weights.push_back((rand({width}) - 0.5).detach());
+  }
+  return weights;
+}
+
+/// While it lives, kernels may be compiled by other processes.
+struct Processes {
+  Processes() { setenv("CLNET_BUILD_PROCESSES", "2", 1); }
+  ~Processes() {
+    if (before_.empty())
+      unsetenv("CLNET_BUILD_PROCESSES");
+    else
+      setenv("CLNET_BUILD_PROCESSES", before_.c_str(), 1);
+  }
+  Processes(const Processes&) = delete;
+  Processes& operator=(const Processes&) = delete;
+
+ private:
+  std::string before_ = std::getenv("CLNET_BUILD_PROCESSES") ? std::getenv("CLNET_BUILD_PROCESSES") : "";
+};
+
+Floats values(const std::vector<Tensor>& tensors) {
+  eval(tensors);
+  Floats all;
+  for (const auto& tensor : tensors)
+    for (float value : tensor.to_vector<float>()) all.push_back(value);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a recurrence and its gradients are the same as one command") {
+  manual_seed(3);
+  const auto weights = weights_for(24);
+  const Tensor x = rand({12, 5, 24});
+  x.eval();
+  const auto run = [&] { return values(recurrence(x, weights)); };
+  const auto once = launches_of([&] {
+    const WithChains off(ChainMode::off);
+    run();
+  });
+  Floats apart;
+  {
+    const WithChains off(ChainMode::off);
+    apart = run();
+  }
+  const WithChains now(ChainMode::now);
+  for (int k = 0; k < 3; ++k) {
+    Floats together;
+    const auto launches = launches_of([&] { together = run(); });
+    CHECK(together == apart);
+    if (has_chains()) CHECK(launches * 4 < once);
+  }
+}
+
+TEST_CASE("chains follow what changes from run to run") {
+  manual_seed(4);
+  const auto weights = weights_for(16);
+  const auto compare = [&](const std::function<std::vector<Tensor>()>& what) {
+    Floats apart, together;
+    {
+      const WithChains off(ChainMode::off);
+      apart = values(what());
+    }
+    {
+      const WithChains now(ChainMode::now);
+      together = values(what());
+    }
+    CHECK(apart == together);
+  };
+  SECTION("leaves, also those that begin within a buffer") {
+    const Tensor all = rand({5, 6, 4, 16});
+    all.eval();
+    for (std::int64_t k = 0; k < 5; ++k) {
+      const Tensor part = all[k].detach();
+      compare([&] { return recurrence(part, weights); });
+    }
+  }
+  SECTION("scalars of the host, more than parameters have room for") {
+    for (int round = 0; round < 3; ++round)
+      compare([&] {
+        Tensor x = weights[0];
+        for (int k = 0; k < 40; ++k) {
+          x = tanh(matmul(x, slice(weights[0], 0, 0, 16)) * full({}, 0.01 * k + round));
+        }
+        return std::vector<Tensor>{x};
+      });
+  }
+  SECTION("the arena, which another plan makes larger") {
+    const Tensor x = rand({6, 4, 16});
+    for (std::int64_t size : {64, 1024, 2048}) {
+      compare([&] { return recurrence(x, weights); });
+      const Tensor large = rand({size, size});
+      matmul(tanh(matmul(large, large)), large).eval();
+    }
+  }
+  SECTION("weights whose other forms are kept") {
+    const Tensor weight = rand({64, 48}).detach();
+    for (int round = 0; round < 4; ++round) {
+      const Tensor x = rand({3, 64}).detach();
+      compare([&] {
+        Tensor y = x;
+        for (int k = 0; k < 4; ++k) y = relu(matmul(tanh(matmul(y, weight)), transpose(weight, 0, 1)));
+        return std::vector<Tensor>{y};
+      });
+    }
+  }
+  SECTION("a cache that grows in place") {
+    Tensor here = zeros({2, 32, 16}).detach(), there = zeros({2, 32, 16}).detach();
+    for (std::int64_t step = 0; step < 6; ++step) {
+      const Tensor row = rand({2, 1, 16}).detach();
+      const auto next = [&](Tensor& cache, ChainMode mode) {
+        const WithChains chains(mode);
+        const Tensor grown = slice_update(cache, 1, step, tanh(exp(row)) * 0.5);
+        cache = Tensor();
+        const Tensor read = sum(matmul(softmax(grown, 2), transpose(grown, 1, 2)) * 2, {2});
+        eval({grown, read});
+        cache = grown.detach();
+        return read.to_vector<float>();
+      };
+      CHECK(next(here, ChainMode::off) == next(there, ChainMode::now));
+    }
+    CHECK(here.to_vector<float>() == there.to_vector<float>());
+  }
+}
+
+TEST_CASE("training is the same as chains") {
+  const auto train = [](ChainMode mode) {
+    const WithChains chains(mode);
+    manual_seed(5);
+    nn::Sequential model(nn::Linear(12, 24), nn::ReLU(), nn::Dropout(0.2), nn::Linear(24, 24), nn::Tanh(), nn::Linear(24, 3));
+    optim::Adam optimizer(model, {.learning_rate = 0.01});
+    Floats losses;
+    for (int step = 0; step < 12; ++step) {
+      optimizer.set_learning_rate(0.01 / (1 + step));
+      const Tensor x = rand({7, 12});
+      const Tensor loss = mean(square(model(x)));
+      optimizer.step(loss);
+      losses.push_back(loss.item());
+    }
+    return losses;
+  };
+  CHECK(train(ChainMode::off) == train(ChainMode::now));
+}
+
+TEST_CASE("two threads use chains of one plan, and of others") {
+  if (!Device::current().info().thread_safe) return test::skip("the device takes one thread");
+  manual_seed(6);
+  const auto weights = weights_for(16);
+  const Tensor x = rand({8, 4, 16}).detach(), other = rand({5, 4, 16}).detach();
+  const auto first = values(recurrence(x, weights)), second = values(recurrence(other, weights));
+  std::vector<int> wrong(2, 0);
+  const auto work = [&](std::size_t index) {
+    const WithChains now(ChainMode::now);
+    for (int k = 0; k < 10; ++k) {
+      wrong[index] += values(recurrence(x, weights)) != first;
+      wrong[index] += values(recurrence(other, weights)) != second;
+    }
+  };
+  {
+    const std::jthread a([&] { work(0); }), b([&] { work(1); });
+  }
+  CHECK(wrong == std::vector<int>{0, 0});
+}
+
+TEST_CASE("programs of chains are compiled beside a plan that runs often") {
+  const Processes two;
+  if (ocl::build_processes(Device::current().info()).count < 2)
+    return test::skip("a driver that compiles several kernels at once");
+  manual_seed(7);
+  const auto weights = weights_for(16);
+  const Tensor x = rand({30, 4, 16}).detach();
+  const WithChains on(ChainMode::on);
+  const auto apart = values(recurrence(x, weights));
+  const auto at_first = launches_of([&] { values(recurrence(x, weights)); });
+  const auto begun = std::chrono::steady_clock::now();
+  for (auto launches = at_first; launches == at_first;) {
+    launches = launches_of([&] { CHECK(values(recurrence(x, weights)) == apart); });
+    if (std::chrono::steady_clock::now() - begun > std::chrono::seconds(120)) {
+      FAIL("the launches are still " << launches << " commands");
+    }
+  }
+}

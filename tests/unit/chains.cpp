@@ -1,0 +1,188 @@
+// Which launches become one command, and which wait for which.
+#include "lib/exec/plan/chains.h"
+
+#include <catch2/catch.hpp>
+
+#include "lib/exec/record/recorder.h"
+
+using namespace clnet;
+using namespace clnet::exec;
+
+namespace {
+
+/// Launches over values of eight floats.
+struct Program {
+  Recording recording;
+  DeviceInfo device;
+  Recorder recorder{recording, device, {}, {}};
+
+  Program() {
+    device.compute_units = 2;
+    device.local_memory = 1 << 16;
+  }
+  Ref value() { return {recording.add_value({Shape{8}, Dtype::f32}), 0}; }
+  Ref leaf(bool scalar = false) { return {recording.add_leaf({scalar ? Shape{} : Shape{8}, Dtype::f32}, scalar), 0}; }
+  Launch& launch(const char* function = "f") {
+    static const std::string source = "kernel void f(global float *x) {}\nkernel void g(global float *x) {}\n";
+    return recorder.generated("p", source, function).range({4}, {1});
+  }
+  Placement placement(Ref result, const Placing& placing = {}) const { return place(recording, {result.value}, placing); }
+  Chains chains(Ref result, std::size_t fewest = 2) const { return find_chains(recording, placement(result), device, fewest); }
+};
+
+std::vector<bool> waits(const Chain& chain) {
+  std::vector<bool> result;
+  for (const auto& entry : chain.entries) result.push_back(entry.waits);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("launches wait for what they read, and for readers and writers of what they write") {
+  Program p;
+  const Ref x = p.leaf(), a = p.value(), b = p.value(), c = p.value(), d = p.value();
+  p.launch().in("x", x).out("y", a);
+  p.launch().in("x", x).out("y", b);  // beside the first
+  p.launch().in("x", a).out("y", c);  // reads what the first writes
+  p.launch().in("x", b).out("y", d);  // beside that
+  p.launch().in("x", c).inout("y", d);
+  const auto chains = p.chains(d).chains;
+  REQUIRE(chains.size() == 1);
+  CHECK(waits(chains[0]) == std::vector<bool>{false, false, true, false, true});
+  CHECK(chains[0].side_by_side);
+}
+
+TEST_CASE("launches whose values share memory wait, though their values have nothing to do with each other") {
+  Program p;
+  const Ref x = p.leaf(), a = p.value(), b = p.value(), c = p.value(), d = p.value();
+  p.launch().in("x", x).out("y", a);
+  p.launch().in("x", a).out("y", b);
+  p.launch().in("x", x).out("y", c);  // a is over: c lies there
+  p.launch().in("x", b).in("z", c).out("y", d);
+  const auto placement = p.placement(d);
+  const auto spot = [&](Ref ref) {
+    const auto& place = placement.places[static_cast<std::size_t>(ref.value)];
+    return std::pair(place.segment, place.offset);
+  };
+  const auto chains = find_chains(p.recording, placement, p.device, 2).chains;
+  REQUIRE(chains.size() == 1);
+  REQUIRE(spot(a) == spot(c));
+  CHECK(waits(chains[0]) == std::vector<bool>{false, true, true, true});
+}
+
+TEST_CASE("parts of a value are apart") {
+  Program p;
+  const Ref x = p.leaf(), y = p.value();
+  p.launch().in("x", x).out("y", y).part(4);
+  p.launch().in("x", x).out("y", y.at(4)).part(4);
+  p.launch().in("x", x).inout("y", y.at(3)).part(1);
+  const auto chains = p.chains(y).chains;
+  REQUIRE(chains.size() == 1);
+  CHECK(waits(chains[0]) == std::vector<bool>{false, false, true});
+}
+
+TEST_CASE("what is no chain") {
+  Program p;
+  const Ref x = p.leaf(), a = p.value(), b = p.value(), c = p.value();
+  p.launch().in("x", x).out("y", a);
+  SECTION("too few") {
+    p.launch().in("x", a).out("y", c);
+    CHECK(p.chains(c, 3).chains.empty());
+    CHECK(p.chains(c, 2).chains.size() == 1);
+  }
+  SECTION("groups of several work-items") {
+    p.launch().in("x", a).out("y", b).range({4}, {2});
+    p.launch().in("x", b).out("y", c);
+    CHECK(p.chains(c).chains.empty());
+  }
+  SECTION("a group of the driver's choice") {
+    p.launch().in("x", a).out("y", b).range({4});
+    p.launch().in("x", b).out("y", c);
+    CHECK(p.chains(c).chains.empty());
+  }
+  SECTION("long ones") {
+    p.launch().in("x", a).out("y", b).flops(1e9);
+    p.launch().in("x", b).out("y", c);
+    CHECK(p.chains(c).chains.empty());
+  }
+  SECTION("a user's kernel") {
+    p.recorder.custom("p", "kernel void f(global float *x) {}", "f").in("x", a).out("y", b).range({4}, {1});
+    p.launch().in("x", b).out("y", c);
+    CHECK(p.chains(c).chains.empty());
+  }
+  SECTION("a call of the host between them") {
+    p.recorder.host({"call", {a}, {b}, {}, 0});
+    p.launch().in("x", b).out("y", c);
+    CHECK(p.chains(c).chains.empty());
+  }
+  SECTION("the tail of a run") {
+    p.launch().in("x", a).out("y", b);
+    p.launch().in("x", b).out("y", c);
+    const auto entries = [&](std::size_t end) {
+      const auto chains = find_chains(p.recording, p.placement(c), p.device, 2, end).chains;
+      return chains.empty() ? 0 : chains[0].entries.size();
+    };
+    CHECK(entries(1) == 0);
+    CHECK(entries(2) == 2);
+    CHECK(entries(9) == 3);
+  }
+}
+
+TEST_CASE("a result that may lie where a leaf lies waits for the leaf's readers") {
+  Program p;
+  const Ref x = p.leaf(), a = p.value(), y = p.value();
+  p.launch().in("x", x).out("y", a);
+  p.launch().in("x", x).out("y", y);
+  auto placement = p.placement(y);
+  CHECK(waits(find_chains(p.recording, placement, p.device, 2).chains.at(0)) == std::vector<bool>{false, false});
+  placement.donations.push_back({1, x.value, y.value, true});
+  CHECK(waits(find_chains(p.recording, placement, p.device, 2).chains.at(0)) == std::vector<bool>{false, true});
+}
+
+TEST_CASE("equal kernels are one, and empty launches none") {
+  Program p;
+  const Ref x = p.leaf(), s = p.leaf(true), a = p.value(), b = p.value(), c = p.value();
+  p.launch().in("x", x).scalar("s", s).out("y", a).args({-1});
+  p.launch("g").in("x", a).out("y", b);
+  p.launch().in("x", b).out("y", c).range({0}, {1});
+  p.launch().in("x", b.at(2)).scalar("s", s).out("y", c).args({7});
+  const auto found = p.chains(c);
+  REQUIRE(found.chains.size() == 1);
+  REQUIRE(found.programs.size() == 1);
+  const auto& chain = found.chains[0];
+  CHECK(found.programs[0].commands == std::vector<std::size_t>{0, 1});
+  REQUIRE(chain.entries.size() == 3);
+  CHECK(chain.entries[2].kernel == 0);
+  CHECK(chain.scalars == std::vector<ValueId>{s.value});
+  // x, its first element's value, s, a from its place in the arena, and the integer.
+  const auto& words = chain.entries[0].words;
+  REQUIRE(words.size() == 6);
+  CHECK(words[0] >> 32 == 1);
+  CHECK(chain.values == std::vector<Chain::Value>{{false, x.value}});
+  CHECK(static_cast<std::int32_t>(words[5]) == -1);
+  CHECK(chain.entries[2].words[1] == chain.entries[1].words[3] + 2);
+}
+
+TEST_CASE("a list says how many tasks come before each that waits") {
+  Program p;
+  const Ref x = p.leaf(), a = p.value(), b = p.value(), c = p.value();
+  p.launch().in("x", x).out("y", a).range({2, 3}, {1, 1});
+  p.launch().in("x", a).out("y", b);
+  p.launch().in("x", b).out("y", c).range({5}, {1});
+  const auto chain = p.chains(c).chains.at(0);
+  const auto entry = [&](const std::vector<std::uint64_t>& list, std::size_t index) {
+    auto at = ChainList::first_value + list[ChainList::values];
+    while (index-- > 0) at += list[at + ChainList::words];
+    return std::vector(list.begin() + static_cast<std::ptrdiff_t>(at), list.begin() + static_cast<std::ptrdiff_t>(at) + 7);
+  };
+  auto list = chain_list(p.recording, chain, {0}, {false, false, false}, 8);
+  CHECK(list[ChainList::tasks] == 15);
+  CHECK(list[ChainList::groups] == 8);
+  CHECK(entry(list, 0) == std::vector<std::uint64_t>{0, 11, 6, 0, 2, 3, 1});
+  CHECK(entry(list, 1)[ChainList::after] == 6);
+  CHECK(entry(list, 2)[ChainList::after] == 10);
+  list = chain_list(p.recording, chain, {0}, {false, true, false}, 8);
+  CHECK(list[ChainList::tasks] == 11);
+  CHECK(entry(list, 1)[ChainList::its_tasks] == 0);
+  CHECK(entry(list, 2)[ChainList::after] == 6);
+}
