@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <map>
 #include <memory>
@@ -204,6 +205,8 @@ int main(int argc, char** argv) {
                  "gpu, cpu, accelerator, platform:device as in 0:1, or a part of a name; clnet-info lists them (default: "
                  "CLNET_DEVICE, else the best GPU, else the CPU)")
       ->type_name("WHICH");
+  // What is measured runs often: see docs/architecture.md, "Chains".
+  ::setenv("CLNET_CHAINS", "now", 0);
   try {
     app.parse(argc, argv);
     if (options.list) {

@@ -94,18 +94,24 @@ class Notes {
   }
   bool has(const std::string& kernel) const {
     const std::lock_guard lock(mutex_);
+    return known_.contains(kernel) || known_.contains(kernel + failed);
+  }
+  bool compiled(const std::string& kernel) const {
+    const std::lock_guard lock(mutex_);
     return known_.contains(kernel);
   }
   /// In one write, so that lines of several processes do not mix.
-  void add(const std::vector<std::string>& kernels) {
+  void add(const std::vector<std::string>& kernels, bool well) {
     const std::lock_guard lock(mutex_);
     std::string lines;
-    for (const auto& kernel : kernels) lines += *known_.insert(kernel).first + '\n';
+    for (const auto& kernel : kernels) lines += *known_.insert(well ? kernel : kernel + failed).first + '\n';
     const Descriptor file(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666));
     if (file.number() >= 0) put(file.number(), lines);
   }
 
  private:
+  static constexpr const char* failed = " failed";
+
   std::string path_;
   mutable std::mutex mutex_;
   std::set<std::string> known_;
@@ -269,11 +275,11 @@ std::size_t follow(int done, const std::vector<Job>& jobs, Notes& notes, Childre
     if (said % 2 == 0) {
       begun.insert(job);
     } else if (begun.erase(job) != 0) {
-      notes.add(jobs[job].kernels);
+      notes.add(jobs[job].kernels, true);
       kernels += jobs[job].kernels.size();
     }
   }
-  for (const auto job : begun) notes.add(jobs[job].kernels);
+  for (const auto job : begun) notes.add(jobs[job].kernels, false);
   return kernels;
 }
 
@@ -355,7 +361,10 @@ std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuil
 }
 
 bool is_built(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes) {
-  return jobs_of(device, kernels, notes_in(processes.folder)).empty();
+  const auto state = identity(device);
+  const auto& notes = notes_in(processes.folder);
+  return std::all_of(kernels.begin(), kernels.end(),
+                     [&](const KernelToBuild& kernel) { return notes.compiled(note_of(state, kernel)); });
 }
 
 struct BuildBeside::State {

@@ -53,7 +53,7 @@ CLNET_API BuildProcesses build_processes(const DeviceInfo& device);
 CLNET_API std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels,
                                   const BuildProcesses& processes);
 
-/// Whether the driver's cache on disk has all of them, as far as is noted there.
+/// Whether processes have compiled all of them, as far as is noted there: none has failed.
 CLNET_API bool is_built(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes);
 
 /// One process that compiles kernels while this one goes on. It ends with this.

@@ -218,6 +218,16 @@ TEST_CASE("kernels are compiled beside the program") {
   }
   CHECK(is_built(device, kernels, processes));
   CHECK(processes.noted() == 5);
+  auto others = several();
+  others.push_back(fresh("crash", "*(global int*)(ulong)by = 1;"));
+  {
+    const BuildBeside beside(device, others, processes);
+    const auto begun = std::chrono::steady_clock::now();
+    while (!beside.done() && std::chrono::steady_clock::now() - begun < std::chrono::seconds(120))
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  CHECK_FALSE(is_built(device, others, processes));
+  CHECK(processes.noted() > 5);
 }
 
 TEST_CASE("what is compiled beside the program ends with whoever asked for it") {

@@ -24,21 +24,36 @@ std::string argument(const Arg& arg, std::size_t at, const Recording& recording)
   return fmt::format("as_float((uint)entry[{}])", at);
 }
 
-/// A group takes the next task in the list's order, waits until all that it reads is written, does it and counts it. Whoever
-/// waits waits for tasks that others have taken, the first of which waits for nothing: groups need not run at the same time. The
-/// last to leave makes the counters ready for the next run.
+/// A group waits until all that the next task reads is written, takes it if nobody else did, does it and counts it. Whoever waits
+/// waits for tasks that others are doing: groups need not run at the same time. One that waits for long has no core of its own,
+/// or those for which it waits have none: it leaves the rest to them, and groups that come later do so, too. The last to leave
+/// makes the counters ready for the next run.
 constexpr std::string_view loop = R"(
-  const global ulong *const values = list + 3, *entry = values + list[2];
-  const int tasks = (int)list[0], groups = (int)list[1];
-  int first = 0, done = 0;
-  for (;;) {
-    const int task = atomic_inc(counters);
-    if (task >= tasks) break;
+  volatile global int *const next = counters, *const finished = counters + 16, *const left = counters + 32, *const few = counters + 48;
+  const global ulong *const values = list + 4, *entry = values + list[3];
+  const int tasks = *few ? 0 : (int)list[0], groups = (int)list[1];
+  int first = 0, done = 0, task = *next;
+  ulong waited = 0;
+  while (task < tasks) {
     for (; task - first >= (int)entry[2]; entry += entry[1]) first += (int)entry[2];
     if (done < (int)entry[3]) {
-      while ((done = counters[16]) < (int)entry[3]) PAUSE;
-      atomic_add(counters + 16, 0);
+      const ulong begun = NOW;
+      while ((done = *finished) < (int)entry[3] && *next == task && NOW - begun < list[2]) PAUSE;
+      if (done < (int)entry[3]) {
+        if (*next == task) {
+          *few = 1;
+          break;
+        }
+        task = *next;
+        continue;
+      }
+      atomic_add(finished, 0);
       mem_fence(CLK_GLOBAL_MEM_FENCE);
+    }
+    const int taken = atomic_cmpxchg(next, task, task + 1);
+    if (taken != task) {
+      task = taken;
+      continue;
     }
     const int n0 = (int)entry[4], n1 = (int)entry[5], n2 = (int)entry[6], item = task - first;
     const int i0 = item % n0, i1 = item / n0 % n1, i2 = item / n0 / n1;
@@ -47,12 +62,14 @@ constexpr std::string_view loop = R"(
 
 constexpr std::string_view end = R"(    }
     mem_fence(CLK_GLOBAL_MEM_FENCE);
-    atomic_inc(counters + 16);
+    atomic_inc(finished);
+    task = *next;
   }
-  if (atomic_inc(counters + 32) == groups - 1) {
-    counters[0] = 0;
-    counters[16] = 0;
-    counters[32] = 0;
+  if (atomic_inc(left) == groups - 1) {
+    *next = 0;
+    *finished = 0;
+    *left = 0;
+    *few = 0;
   }
 }
 )";
@@ -69,7 +86,9 @@ ocl::ProgramSource chain_program(const Recording& recording, const std::vector<c
   // Vectors of 16 floats stay whole: see WIDE in kernels/clnet.clh.
   text += fmt::format(
       "#define SCALAR_OF(word) ((word) >> 32 ? values[(word) >> 32] : scalars[(word) + 1])\n"
-      "#ifdef __x86_64__\n#define PAUSE __builtin_ia32_pause()\n#else\n#define PAUSE\n#endif\n"
+      // Elsewhere a load of `finished` stands for a hundred cycles.
+      "#ifdef __x86_64__\n#define PAUSE __builtin_ia32_pause()\n#define NOW __builtin_ia32_rdtsc()\n"
+      "#else\n#define PAUSE waited += 100\n#define NOW waited\n#endif\n"
       "{}__attribute__((reqd_work_group_size(1, 1, 1))) kernel void chain(const global ulong *list, volatile global int "
       "*counters,\n"
       "    local float16 *memory",

@@ -9,9 +9,10 @@
 namespace clnet::exec {
 
 /// Where the parts of a chain's list lie, in words of 64 bits. A list begins with the number of its tasks (work-items of all
-/// launches), of the groups that share them, and of the values that follow, of which number 0 is zero; then come the entries.
+/// launches), of the groups that share them, of the cycles that one of them waits, and of the values that follow, of which number
+/// 0 is zero; then come the entries.
 struct ChainList {
-  static constexpr std::size_t tasks = 0, groups = 1, values = 2, first_value = 3;
+  static constexpr std::size_t tasks = 0, groups = 1, patience = 2, values = 3, first_value = 4;
   /// An entry, from its first word on. `after`: how many tasks must be done before one of its own begins.
   static constexpr std::size_t kernel = 0, words = 1, its_tasks = 2, after = 3, range = 4, arguments = 7;
 };

@@ -29,7 +29,7 @@ ChainMode mode() {
 constexpr std::size_t fewest_entries = 4;
 constexpr std::uint64_t runs_to_look = 4, runs_to_build = 16, launches_to_build = 2000;
 
-constexpr std::size_t counter_bytes = 192;  // three, each in a line of its own
+constexpr std::size_t counter_bytes = 256;  // four, each in a line of its own
 
 }  // namespace
 
@@ -44,7 +44,9 @@ bool ChainCommands::ready(const Recording& recording, const Placement& placement
   if (state_ == State::building) {
     if (!beside_->done()) return false;
     beside_.reset();
-    make(device);
+    state_ = State::none;
+    // What crashed a compiler is not tried in this process.
+    if (ocl::is_built(device.info(), to_build(), ocl::build_processes(device.info()))) make(device);
     return state_ == State::ready;
   }
   // Only PoCL's commands cost more than such kernels do.
@@ -107,7 +109,7 @@ void ChainCommands::make(ocl::Context& device) {
       const auto& parameters = chains_.programs[chain.program].parameters;
       command.kernel = device.programs().kernel(programs_[chain.program], "chain");
       // Threads take several groups at once: with as many as this each gets some.
-      command.groups = chain.side_by_side ? 4 * static_cast<std::size_t>(std::max(1, device.info().compute_units)) : 1;
+      command.groups = chain.side_by_side ? 2 * static_cast<std::size_t>(std::max(1, device.info().compute_units)) : 1;
       std::size_t words = ChainList::first_value + 1 + chain.values.size();
       for (const auto& entry : chain.entries) words += ChainList::arguments + entry.words.size();
       command.list = device.memory().allocate(8 * words, "a chain's list");

@@ -83,18 +83,22 @@ class Finder {
     std::size_t tasks = 1;
     for (auto size : launch.global()) tasks *= size;
     if (tasks > 65536) return false;
-    double bytes = 0;
-    for (const auto& arg : launch.arguments())
-      if (const auto* buffer = std::get_if<BufferArg>(&arg)) {
-        const auto touch = touched(*buffer);
-        bytes += static_cast<double>(touch.last - touch.first);
-      }
-    // Of a core that is not in a hurry: 60 operations and 10 bytes per nanosecond.
-    const double microseconds = launch.flop_count() / (60e3 * device_.compute_units) + bytes / 10e3;
-    if (microseconds > longest) return false;
+    if (microseconds_of(launch) > longest) return false;
     auto [known, fresh] = may_.try_emplace(&launch, false);
     if (fresh) known->second = ocl::may_be_function(launch.program());
     return known->second;
+  }
+
+  /// Of cores that are not in a hurry: 60 operations and 10 bytes per nanosecond.
+  double microseconds_of(const Launch& launch) const {
+    double bytes = std::max(0.0, launch.moved_bytes());
+    if (launch.moved_bytes() < 0)
+      for (const auto& arg : launch.arguments())
+        if (const auto* buffer = std::get_if<BufferArg>(&arg)) {
+          const auto touch = touched(*buffer);
+          bytes += static_cast<double>(touch.last - touch.first);
+        }
+    return launch.flop_count() / (60e3 * device_.compute_units) + bytes / 10e3;
   }
 
   Touch touched(const BufferArg& arg) const {
@@ -146,6 +150,7 @@ class Finder {
       kernels_.emplace(&launch, entry.kernel);
       program.commands.push_back(command);
     }
+    open_->microseconds += microseconds_of(launch);
     open_->local_bytes = std::max(open_->local_bytes, local);
     entry.waits = must_wait(launch);
     const bool several = std::any_of(launch.global().begin(), launch.global().end(), [](auto size) { return size > 1; });
@@ -258,7 +263,10 @@ Chains find_chains(const Recording& recording, const Placement& placement, const
 
 std::vector<std::uint64_t> chain_list(const Recording& recording, const Chain& chain, const std::vector<std::uint64_t>& values,
                                       const std::vector<bool>& left_out, std::size_t groups) {
-  std::vector<std::uint64_t> list{0, groups, values.size() + 1, 0};
+  // Whoever waits for longer than some of what all of it takes waits for a thread that has no core.
+  constexpr double cycles = 2500, least = 100, most = 3000;  // of a microsecond; and microseconds
+  const auto patience = static_cast<std::uint64_t>(cycles * std::clamp(chain.microseconds / 8, least, most));
+  std::vector<std::uint64_t> list{0, groups, patience, values.size() + 1, 0};
   list.insert(list.end(), values.begin(), values.end());
   std::uint64_t tasks = 0, after = 0;
   for (std::size_t k = 0; k < chain.entries.size(); ++k) {

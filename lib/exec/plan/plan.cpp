@@ -161,6 +161,7 @@ void Plan::prepare(const Launch& launch, Step& step, ocl::Context& device) {
   step.global = range(launch.global());
   step.local = range(allowed_group(launch, step.kernel, device));
   cl_uint index = 0;
+  double bytes = 0;
   try {
     for (const auto& arg : launch.arguments()) {
       if (const auto* buffer = std::get_if<BufferArg>(&arg)) {
@@ -168,7 +169,7 @@ void Plan::prepare(const Launch& launch, Step& step, ocl::Context& device) {
         const auto home = placement_.homes[root(buffer->ref.value)];
         auto& slots = home == Home::arena ? step.fixed : step.changing;
         slots.push_back({index, info.root, info.offset + buffer->ref.offset});
-        step.bytes += static_cast<double>(info.spec.bytes());
+        bytes += static_cast<double>(info.spec.bytes());
         index += 2;
       } else if (const auto* scalar = std::get_if<ScalarArg>(&arg)) {
         step.scalars.push_back({index++, scalar->value, recording_.value(scalar->value).spec.dtype});
@@ -183,6 +184,7 @@ void Plan::prepare(const Launch& launch, Step& step, ocl::Context& device) {
   } catch (const ::cl::Error& error) {
     throw DeviceError(fmt::format("{}: argument {} was refused: {}", launch.function(), index, ocl::error_name(error.err())));
   }
+  step.bytes = launch.moved_bytes() >= 0 ? launch.moved_bytes() : bytes;
 }
 
 std::size_t Plan::bytes_at(Home home) const {

@@ -112,6 +112,11 @@ Launch& Launch::only_for(Ref output) {
   return *this;
 }
 
+Launch& Launch::moves(std::int64_t bytes) {
+  moved_bytes_ = static_cast<double>(bytes);
+  return *this;
+}
+
 Launch& Launch::flops(double count) {
   flops_ = count;
   return *this;

@@ -90,8 +90,11 @@ class CLNET_API Launch {
   Launch& if_in_place(Ref output);
   /// Says that the input given last is read by the same element of this output only, not of all others, too.
   Launch& only_for(Ref output);
-  /// For the profiler.
+  /// Says how many bytes the launch reads and writes, where that is less than its buffers from the arguments' elements on hold.
+  Launch& moves(std::int64_t bytes);
+  /// How much work the launch is: for the profiler, and where short launches are told from long ones.
   Launch& flops(double count);
+  /// For the profiler.
   Launch& detail(std::string text);
 
   const ocl::ProgramSource& program() const { return program_; }
@@ -100,6 +103,8 @@ class CLNET_API Launch {
   const std::vector<std::size_t>& global() const { return global_; }
   const std::vector<std::size_t>& local() const { return local_; }
   double flop_count() const { return flops_; }
+  /// See moves(); negative where nothing was said.
+  double moved_bytes() const { return moved_bytes_; }
   const std::string& detail_text() const { return detail_; }
   const ScopePtr& scope() const { return scope_; }
   /// When the launch is made: always, or as its output lies; see unless_in_place().
@@ -118,7 +123,7 @@ class CLNET_API Launch {
   std::string function_;
   std::vector<Arg> args_;
   std::vector<std::size_t> global_{1}, local_;
-  double flops_ = 0;
+  double flops_ = 0, moved_bytes_ = -1;
   std::string detail_;
   ScopePtr scope_;
   When when_ = When::always;
