@@ -199,6 +199,71 @@ TEST_CASE("momenta of groups, in states, and where there are none") {
   optim::Optimizer both(optim::Parameters(model, is("weight")), optim::SGD::rule({.momentum = 0.9}), 0.1);
   both.add_group(optim::Parameters(model, is("bias")), optim::Adam::rule({}), 0.1);
   CHECK(both.momentum(0) == 0.9);
+TEST_CASE("a step whose momentum is 0 leaves what was summed as it is, as PyTorch's") {
+  struct Case {
+    const char* name;
+    std::function<optim::Optimizer(const nn::Module&)> make;
+    Values weights, buffer;  ///< torch 2.15's after all steps, in f64
+    bool late = false;       ///< the first two steps have no momentum, too
+  };
+  const auto sgd = [](optim::SGDOptions o) {
+    o.learning_rate = 0.05;
+    o.momentum = 0.9;
+    return [o](const nn::Module& m) { return optim::SGD(m, o); };
+  };
+  const auto rmsprop = [](bool centered) {
+    return [=](const nn::Module& m) { return optim::RMSprop(m, {.learning_rate = 0.05, .momentum = 0.9, .centered = centered}); };
+  };
+  const std::vector<Case> cases{
+      {"SGD", sgd({}), {0.226883196, 0.42501662, -0.910149629}, {1.36132032, -0.10132577, 3.67906048}},
+      {"SGD, late", sgd({}), {0.202483808, 0.102469932, -0.494870512}, {1.11779129, 0.741482144, 2.00655059}, true},
+      {"nesterov", sgd({.nesterov = true}), {0.191637336, 0.0656712167, -0.475616937}, {1.12865604, 0.104983168, 3.00987851}},
+      {"nesterov, late",
+       sgd({.nesterov = true}),
+       {0.186389158, -0.0532968605, -0.339343604},
+       {0.929674988, 0.736022176, 1.68192698},
+       true},
+      {"dampening",
+       sgd({.weight_decay = 0.1, .dampening = 0.3}),
+       {0.260407947, 0.485620633, -0.893904304},
+       {1.04414447, -1.47813903, 4.89915275}},
+      {"RMSprop", rmsprop(false), {0.288682864, 0.868807451, -0.533163018}, {0.925619214, -1.75139706, 5.74213152}},
+      {"centered", rmsprop(true), {0.286656014, 0.867236764, -0.540291286}, {0.928838504, -1.71242322, 5.72053697}}};
+  for (const auto& each : cases)
+    for (const bool scaled : {false, true}) {
+      CAPTURE(each.name, scaled);
+      Weights model;
+      auto optimizer = each.make(model);
+      if (scaled) optimizer.set_loss_scale();
+      std::vector<double> momenta{0.9, 0.9, 0, 0.5, 0, 0, 0.8, 0.9};
+      if (each.late) momenta.insert(momenta.begin(), 2, 0.0);
+      std::uint64_t plans = 0;
+      for (std::size_t step = 0; step < momenta.size(); ++step) {
+        optimizer.set_momentum(momenta[step]);
+        optimizer.step(model.loss());
+        if (step == 0) plans = exec::statistics().plans_made;
+      }
+      CHECK(exec::statistics().plans_made == plans);
+      const auto same = [](const Tensor& got, const Values& wanted) {
+        const auto values = got.to_vector<float>();
+        for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i] == Approx(wanted[i]).epsilon(2e-5).margin(2e-6));
+      };
+      same(model.w.value(), each.weights);
+      for (const auto& [name, tensor] : optimizer.state())
+        if (name == "w.momentum_buffer") same(tensor, each.buffer);
+    }
+  // LARS, too.
+  nn::Parameter p(Tensor::from({1.0F, 2.0F}));
+  optim::Optimizer lars(nn::NamedParameters{{"p", p}}, optim::LARS::rule({}), 1);
+  const auto buffer = [&] { return lars.state()[1].second.to_vector<float>(); };
+  lars.apply({Tensor::from({0.5F, 1.0F})});
+  const auto before = buffer();
+  CHECK(before[0] > 0);
+  lars.set_momentum(0);
+  lars.apply({Tensor::from({3.0F, -1.0F})});
+  CHECK(buffer() == before);
+}
+
   CHECK(both.momentum(1) == 0.9);
   const auto without = both.state();
   CHECK(std::none_of(without.begin(), without.end(), [](const auto& entry) { return entry.first.starts_with("momentum."); }));
