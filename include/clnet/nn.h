@@ -8,6 +8,7 @@
 #include "clnet/nn/image.h"
 #include "clnet/nn/init.h"
 #include "clnet/nn/linear.h"
+#include "clnet/nn/loss.h"
 #include "clnet/nn/module.h"
 #include "clnet/nn/norm.h"
 #include "clnet/nn/pad.h"

@@ -27,6 +27,9 @@
 #define NEXT(value, before) (value)
 #endif
 
+// A step without momentum leaves what was summed for it as it is.
+#define NEXT_BUFFER(momentum, before) NEXT(beta1 > 0 ? (momentum) : (before), before)
+
 // All is read before anything is written: a new state may lie where an old one does.
 #if RULE == SGD
 #define FORMULA(REAL, GET, PUT) value -= rate * slope;
@@ -35,7 +38,7 @@
   const REAL m_ = GET(m, m0, i);                                    \
   const REAL momentum = beta1 * m_ + slope;                         \
   value -= rate * (nesterov ? slope + beta1 * momentum : momentum); \
-  PUT(new_m, new_m0, i, NEXT(momentum, m_));
+  PUT(new_m, new_m0, i, NEXT_BUFFER(momentum, m_));
 #elif RULE == ADAM
 #define FORMULA(REAL, GET, PUT)                                           \
   const REAL m_ = GET(m, m0, i), v_ = GET(v, v0, i);                      \
@@ -57,7 +60,7 @@
   const REAL momentum = beta1 * v_ + slope / (sqrt(mean_square) + eps); \
   value -= rate * momentum;                                             \
   PUT(new_m, new_m0, i, NEXT(mean_square, m_));                         \
-  PUT(new_v, new_v0, i, NEXT(momentum, v_));
+  PUT(new_v, new_v0, i, NEXT_BUFFER(momentum, v_));
 #endif
 
 // From and to pointers, by the storage type of the first parameter's buffers, which is that of all.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <mutex>
 
 #include "clnet/ops.h"
 #include "lib/optim/rules.h"
@@ -66,53 +65,26 @@ class NAdamRule : public ComposedRule {
     require_adam("NAdam", o);
     require_positive_or_zero(name(), "momentum_decay", o.momentum_decay);
   }
-  // No momentum(): its product over all steps so far is known without keeping it only while beta1 stays.
-  std::vector<State> states(const Shape&) const override { return {{"exp_avg"}, {"exp_avg_sq"}}; }
+  std::optional<double> momentum() const override { return o_.beta1; }
+  std::vector<State> states(const Shape&) const override { return {{"exp_avg"}, {"exp_avg_sq"}, {"mu_product", 1, Shape{}}}; }
   Result update(const Tensor& p, const Tensor& g, const std::vector<Tensor>& states, const Step& step) const override {
+    const double beta1 = step.momentum.value_or(o_.beta1);
     const Tensor downhill = slope(p, g);
-    const Tensor mean = moving_average(states[0], downhill, o_.beta1);
+    const Tensor mean = moving_average(states[0], downhill, beta1);
     const Tensor square = moving_average(states[1], downhill * downhill, o_.beta2);
     const Tensor scale = sqrt(square) * (1 / root(seen(o_.beta2, step))) + o_.eps;
-    const Number t = count_of(step), product = t.on_host() ? Number(momenta(step.number)) : momenta(t.tensor());
-    const Number next = momentum_at(t + 1);
-    const Number of_gradient = step.rate * (1 - momentum_at(t)) / (1 - product);
-    const Number of_mean = step.rate * next / (1 - product * next);
-    return {shrunk(p, step) - downhill * of_gradient / scale - mean * of_mean / scale, {mean, square}};
+    // The momentum grows with the steps; what the mean has seen depends on all that there were. Their product stays on the host
+    // where the steps are counted there.
+    const Number t = count_of(step), now = warmed(beta1, t), next = warmed(beta1, t + 1);
+    const Number product = (t.on_host() ? Number(states[2].item<float>()) : Number(states[2])) * now;
+    const Number of_gradient = step.rate * (1 - now) / (1 - product), of_mean = step.rate * next / (1 - product * next);
+    return {shrunk(p, step) - downhill * of_gradient / scale - mean * of_mean / scale, {mean, square, product.tensor()}};
   }
 
  private:
-  Number momentum_at(const Number& t) const { return o_.beta1 * (1 - 0.5 * power(0.96, t * o_.momentum_decay)); }
-  /// The product of all momenta up to step t. The one before is kept: a long training would multiply ever longer.
-  double momenta(std::int64_t t) const {
-    const std::lock_guard guard(mutex_);
-    if (t < last_) last_ = 0, product_ = 1;
-    // Below this it is 0 beside 1.
-    while (last_ < t && product_ > 1e-30) product_ *= momentum_at(static_cast<double>(++last_)).value();
-    return product_;
-  }
-  /// The same where the device counts: looked up among all products that are not 0 beside 1, once for all parameters of a step.
-  Number momenta(const Tensor& t) const {
-    const std::lock_guard guard(mutex_);
-    if (!table_.defined()) {
-      std::vector<float> products{1};
-      for (double product = 1; product > 1e-9 && products.size() < 1'000'000; products.push_back(static_cast<float>(product)))
-        product *= momentum_at(static_cast<double>(products.size())).value();
-      table_ = Tensor::from(products);
-    }
-    if (!looked_up_for_.defined() || !looked_up_for_.same(t)) {
-      looked_up_for_ = t;
-      looked_up_ = reshape(
-          index_select(table_, 0, reshape(cast(minimum(t, static_cast<double>(table_.numel() - 1)), Dtype::i32), Shape{1})),
-          Shape{});
-    }
-    return Number(looked_up_);
-  }
+  Number warmed(double beta1, const Number& t) const { return beta1 * (1 - 0.5 * power(0.96, t * o_.momentum_decay)); }
 
   NAdamOptions o_;
-  mutable Tensor table_, looked_up_for_, looked_up_;
-  mutable std::mutex mutex_;
-  mutable std::int64_t last_ = 0;
-  mutable double product_ = 1;
 };
 
 class RAdamRule : public ComposedRule {

@@ -29,8 +29,9 @@ class CenteredRMSprop : public ComposedRule {
     const Tensor mean = moving_average(states.back(), downhill, o_.alpha);
     const Tensor scaled = downhill / (sqrt(square - mean * mean) + o_.eps);
     if (o_.momentum == 0) return {p - scaled * step.rate, {square, mean}};
-    const Tensor buffer = states[1] * step.momentum.value_or(o_.momentum) + scaled;
-    return {p - buffer * step.rate, {square, buffer, mean}};
+    const double momentum = step.momentum.value_or(o_.momentum);
+    const Tensor buffer = states[1] * momentum + scaled;
+    return {p - buffer * step.rate, {square, kept_buffer(states[1], buffer, momentum), mean}};
   }
 
  private:

@@ -51,4 +51,8 @@ Tensor ComposedRule::shrunk(const Tensor& parameter, const Step& step) const {
 
 Tensor moving_average(const Tensor& before, const Tensor& now, const Number& share) { return before * share + now * (1 - share); }
 
+Tensor kept_buffer(const Tensor& before, const Tensor& now, double momentum) {
+  return where(Tensor::scalar(momentum > 0 ? 1 : 0, Dtype::boolean), now, before);
+}
+
 }  // namespace clnet::optim

@@ -65,5 +65,8 @@ class ComposedRule : public Rule {
 
 /// share * before + (1 - share) * now.
 Tensor moving_average(const Tensor& before, const Tensor& now, const Number& share);
+/// What is kept of a momentum's sum: in a step whose momentum is 0 the one before, as in PyTorch. Another momentum makes no new
+/// plan.
+Tensor kept_buffer(const Tensor& before, const Tensor& now, double momentum);
 
 }  // namespace clnet::optim

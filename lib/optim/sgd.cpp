@@ -21,12 +21,12 @@ class DampenedSGD : public ComposedRule {
   std::vector<State> states(const Shape&) const override { return {{"momentum_buffer"}}; }
   Result update(const Tensor& p, const Tensor& g, const std::vector<Tensor>& states, const Step& step) const override {
     const Tensor downhill = slope(p, g);
+    const double momentum = step.momentum.value_or(momentum_), later = momentum > 0 ? 1 - dampening_ : 1;
     // Not left out where it is 1: the first step has no plan of its own.
-    const Number share = step.made.defined()
-                             ? Number(where(equal(step.made, 1.0), Tensor::scalar(1), Tensor::scalar(1 - dampening_)))
-                             : Number(step.number == 1 ? 1 : 1 - dampening_);
-    const Tensor buffer = states[0] * step.momentum.value_or(momentum_) + downhill * share;
-    return {p - buffer * step.rate, {buffer}};
+    const Number share = step.made.defined() ? Number(where(equal(step.made, 1.0), Tensor::scalar(1), Tensor::scalar(later)))
+                                             : Number(step.number == 1 ? 1 : later);
+    const Tensor buffer = states[0] * momentum + downhill * share;
+    return {p - buffer * step.rate, {kept_buffer(states[0], buffer, momentum)}};
   }
 
  private:
@@ -93,7 +93,7 @@ class LARSRule : public ComposedRule {
     const Tensor scale = where(logical_and(greater(size, 0.0), greater(steepness, 0.0)), trust, ones_like(trust));
     const double momentum = step.momentum.value_or(o_.momentum);
     const Tensor downhill = slope(p, g) * scale, buffer = states[0] * momentum + downhill;
-    return {p - (o_.nesterov ? downhill + buffer * momentum : buffer) * step.rate, {buffer}};
+    return {p - (o_.nesterov ? downhill + buffer * momentum : buffer) * step.rate, {kept_buffer(states[0], buffer, momentum)}};
   }
 
  private:

@@ -88,6 +88,9 @@ struct Windows {
   std::int64_t kernel, stride, dilation, padding;
   bool ceil_mode;
   std::int64_t reach() const { return (kernel - 1) * dilation + 1; }
+  /// What an axis must have: in ceil_mode a window may reach beyond its end by less than a stride; one with gaps might be all
+  /// padding then.
+  std::int64_t least() const { return std::max<std::int64_t>(1, reach() - (ceil_mode && dilation == 1 ? stride - 1 : 0)); }
 };
 
 Windows some_windows(Generator& g, bool gaps) {
@@ -121,7 +124,7 @@ MaxPoolResult max_pool(const Tensor& x, int axes, const Windows& w) {
 
 bool add_max_pool(Generator& g, int axes, bool indices) {
   const auto w = some_windows(g, true);
-  const auto x = grid(g, axes, w.reach());
+  const auto x = grid(g, axes, w.least());
   if (!small(g, x)) return false;
   const auto name = fmt::format("max_pool{}d{}", axes, indices ? "_with_indices" : "");
   const auto call = fmt::format("{}($0, {}, {{.stride = {}, .padding = {}, .dilation = {}, .ceil_mode = {}}})", name, w.kernel,
@@ -153,7 +156,7 @@ bool add_avg_pool(Generator& g, int axes) {
   const auto w = some_windows(g, false);
   const bool include_pad = g.choose().chance(0.7), divided = g.choose().chance(0.3);
   const auto divisor = divided ? std::optional<std::int64_t>(w.kernel + 2) : std::nullopt;
-  const auto x = grid(g, axes, w.kernel);
+  const auto x = grid(g, axes, w.least());
   if (!small(g, x)) return false;
   const auto name = fmt::format("avg_pool{}d", axes);
   const auto most = g.range(x).size() * (divided ? std::pow(static_cast<double>(w.kernel), axes - 1) : 1);

@@ -29,7 +29,7 @@ struct Cycle {
 
 /// torch 2.15's OneCycleLR and CyclicLR in f64 with
 ///   SGD([w], lr=0.1, momentum=0.9[, nesterov=True]), Adam([w], lr=0.1), AdamW([w], lr=0.1, weight_decay=0.1),
-///   RMSprop([w], lr=0.1, momentum=0.5)
+///   NAdam([w], lr=0.1), RMSprop([w], lr=0.1, momentum=0.5)
 const std::vector<Cycle>& cycles() {
   static const optim::OneCycleOptions three{.linear = true, .three_phase = true, .base_momentum = 0.6, .max_momentum = 0.9};
   static const optim::CyclicOptions uneven{.up = 4, .down = 3};
@@ -48,6 +48,7 @@ const std::vector<Cycle>& cycles() {
         {"nesterov", {0.0592499586, -0.474427599, -0.433183836}},
         {"Adam", {0.437663535, -0.514046386, 1.5113571}},
         {"AdamW", {0.425333921, -0.472515875, 1.41519963}},
+        {"NAdam", {0.448021503, -0.591227917, 1.58526664}},
         {"RMSprop", {0.244840888, 0.805742265, -1.08677298}}}},
       {"OneCycleLR(o, 0.1, total_steps=12, three_phase=True, anneal_strategy='linear', base_momentum=0.6, max_momentum=0.9)",
        optim::one_cycle(0.1, 12, three),
@@ -59,6 +60,7 @@ const std::vector<Cycle>& cycles() {
         {"nesterov", {0.17847169, 0.0754565105, -0.483302566}},
         {"Adam", {0.462609801, -0.756446942, 1.75563775}},
         {"AdamW", {0.456458994, -0.731981765, 1.70360883}},
+        {"NAdam", {0.460885711, -0.757797546, 1.75593303}},
         {"RMSprop", {0.0727351813, 1.30689264, -0.72564536}}}},
       {"CyclicLR(o, 0.01, 0.1, step_size_up=4, step_size_down=3)",
        optim::cyclic(0.01, 0.1, uneven),
@@ -69,6 +71,7 @@ const std::vector<Cycle>& cycles() {
         {"nesterov", {0.196544083, -0.302748985, -0.38770924}},
         {"Adam", {0.431381455, -0.41342112, 1.40804579}},
         {"AdamW", {0.417776147, -0.370338325, 1.30042918}},
+        {"NAdam", {0.437387921, -0.473961482, 1.46405182}},
         {"RMSprop", {0.483529122, -1.3982595, 0.707645541}}}},
       {"CyclicLR(o, 0.01, 0.1, step_size_up=3, mode='triangular2', base_momentum=0.5, max_momentum=0.95)",
        optim::cyclic(0.01, 0.1, halved),
@@ -79,6 +82,7 @@ const std::vector<Cycle>& cycles() {
         {"nesterov", {0.147852433, -0.273432746, -0.308618686}},
         {"Adam", {0.438141042, -0.508111688, 1.503973}},
         {"AdamW", {0.427453978, -0.47059605, 1.41483455}},
+        {"NAdam", {0.446102585, -0.539260469, 1.53172013}},
         {"RMSprop", {0.335871008, -0.433719555, 0.0790988623}}}},
       {"CyclicLR(o, 0.01, 0.1, step_size_up=3, mode='exp_range', gamma=0.9)",
        optim::cyclic(0.01, 0.1, shrinking),
@@ -90,6 +94,7 @@ const std::vector<Cycle>& cycles() {
         {"nesterov", {0.0944480248, -0.565560578, -0.077150575}},
         {"Adam", {0.440618314, -0.600512072, 1.59886383}},
         {"AdamW", {0.430432721, -0.567427419, 1.52407138}},
+        {"NAdam", {0.453073356, -0.660882373, 1.65743908}},
         {"RMSprop", {0.117061799, 0.0363774946, -0.207836103}}}}};
   return all;
 }
@@ -99,6 +104,7 @@ const std::map<std::string, std::function<optim::Optimizer(const nn::Module&)>> 
     {"nesterov", [](const nn::Module& m) { return optim::SGD(m, {.learning_rate = 0.1, .momentum = 0.9, .nesterov = true}); }},
     {"Adam", [](const nn::Module& m) { return optim::Adam(m, {.learning_rate = 0.1}); }},
     {"AdamW", [](const nn::Module& m) { return optim::AdamW(m, {.learning_rate = 0.1, .weight_decay = 0.1}); }},
+    {"NAdam", [](const nn::Module& m) { return optim::NAdam(m, {.learning_rate = 0.1}); }},
     {"RMSprop", [](const nn::Module& m) { return optim::RMSprop(m, {.learning_rate = 0.1, .momentum = 0.5}); }}};
 
 std::vector<std::vector<float>> all_of(const nn::Module& model, const optim::Optimizer& optimizer) {
@@ -152,7 +158,7 @@ TEST_CASE("a step with a momentum that was set is that of an optimizer made with
   all.push_back({"sgd", {.momentum = 0.9, .nesterov = true}});
   all.push_back({"sgd", {.momentum = 0.9, .dampening = 0.3}});
   all.push_back({"rmsprop", {.momentum = 0.9, .centered = true}});
-  for (const char* name : {"adam", "adamw", "radam", "adamax", "lamb", "lion"}) all.push_back({name, {.beta1 = 0.9}});
+  for (const char* name : {"adam", "adamw", "nadam", "radam", "adamax", "lamb", "lion"}) all.push_back({name, {.beta1 = 0.9}});
   all.push_back({"adam", {.beta1 = 0.9, .amsgrad = true}});
   for (const auto& each : all)
     for (const bool scaled : {false, true}) {
@@ -193,6 +199,71 @@ TEST_CASE("a step with a momentum that was set is that of an optimizer made with
     }
 }
 
+TEST_CASE("a step whose momentum is 0 leaves what was summed as it is, as PyTorch's") {
+  struct Case {
+    const char* name;
+    std::function<optim::Optimizer(const nn::Module&)> make;
+    Values weights, buffer;  ///< torch 2.15's after all steps, in f64
+    bool late = false;       ///< the first two steps have no momentum, too
+  };
+  const auto sgd = [](optim::SGDOptions o) {
+    o.learning_rate = 0.05;
+    o.momentum = 0.9;
+    return [o](const nn::Module& m) { return optim::SGD(m, o); };
+  };
+  const auto rmsprop = [](bool centered) {
+    return [=](const nn::Module& m) { return optim::RMSprop(m, {.learning_rate = 0.05, .momentum = 0.9, .centered = centered}); };
+  };
+  const std::vector<Case> cases{
+      {"SGD", sgd({}), {0.226883196, 0.42501662, -0.910149629}, {1.36132032, -0.10132577, 3.67906048}},
+      {"SGD, late", sgd({}), {0.202483808, 0.102469932, -0.494870512}, {1.11779129, 0.741482144, 2.00655059}, true},
+      {"nesterov", sgd({.nesterov = true}), {0.191637336, 0.0656712167, -0.475616937}, {1.12865604, 0.104983168, 3.00987851}},
+      {"nesterov, late",
+       sgd({.nesterov = true}),
+       {0.186389158, -0.0532968605, -0.339343604},
+       {0.929674988, 0.736022176, 1.68192698},
+       true},
+      {"dampening",
+       sgd({.weight_decay = 0.1, .dampening = 0.3}),
+       {0.260407947, 0.485620633, -0.893904304},
+       {1.04414447, -1.47813903, 4.89915275}},
+      {"RMSprop", rmsprop(false), {0.288682864, 0.868807451, -0.533163018}, {0.925619214, -1.75139706, 5.74213152}},
+      {"centered", rmsprop(true), {0.286656014, 0.867236764, -0.540291286}, {0.928838504, -1.71242322, 5.72053697}}};
+  for (const auto& each : cases)
+    for (const bool scaled : {false, true}) {
+      CAPTURE(each.name, scaled);
+      Weights model;
+      auto optimizer = each.make(model);
+      if (scaled) optimizer.set_loss_scale();
+      std::vector<double> momenta{0.9, 0.9, 0, 0.5, 0, 0, 0.8, 0.9};
+      if (each.late) momenta.insert(momenta.begin(), 2, 0.0);
+      std::uint64_t plans = 0;
+      for (std::size_t step = 0; step < momenta.size(); ++step) {
+        optimizer.set_momentum(momenta[step]);
+        optimizer.step(model.loss());
+        if (step == 0) plans = exec::statistics().plans_made;
+      }
+      CHECK(exec::statistics().plans_made == plans);
+      const auto same = [](const Tensor& got, const Values& wanted) {
+        const auto values = got.to_vector<float>();
+        for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i] == Approx(wanted[i]).epsilon(2e-5).margin(2e-6));
+      };
+      same(model.w.value(), each.weights);
+      for (const auto& [name, tensor] : optimizer.state())
+        if (name == "w.momentum_buffer") same(tensor, each.buffer);
+    }
+  // LARS, too.
+  nn::Parameter p(Tensor::from({1.0F, 2.0F}));
+  optim::Optimizer lars(nn::NamedParameters{{"p", p}}, optim::LARS::rule({}), 1);
+  const auto buffer = [&] { return lars.state()[1].second.to_vector<float>(); };
+  lars.apply({Tensor::from({0.5F, 1.0F})});
+  const auto before = buffer();
+  CHECK(before[0] > 0);
+  lars.set_momentum(0);
+  lars.apply({Tensor::from({3.0F, -1.0F})});
+  CHECK(buffer() == before);
+}
+
 TEST_CASE("momenta of groups, in states, and where there are none") {
   nn::Linear model(2, 2);
   const auto is = [](const char* name) { return [=](const std::string& parameter) { return parameter == name; }; };
@@ -226,7 +297,7 @@ TEST_CASE("momenta of groups, in states, and where there are none") {
   CHECK_THROWS_WITH(both.momentum(2), "SGD: there is no group 2, only 2");
   CHECK_THROWS_WITH(both.set_group_momentum(2, 0.5), "SGD: there is no group 2, only 2");
   CHECK_THROWS_WITH(optim::Optimizer().set_momentum(0.5), "optimizer: set_momentum() on an optimizer that was never made");
-  for (const char* name : {"sgd", "asgd", "rprop", "nadam", "rmsprop", "adagrad", "adadelta", "adafactor"}) {
+  for (const char* name : {"sgd", "asgd", "rprop", "rmsprop", "adagrad", "adadelta", "adafactor"}) {
     INFO(name);
     auto none = optim::make(name, model);
     CHECK_FALSE(none.momentum());

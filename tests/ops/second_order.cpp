@@ -99,3 +99,56 @@ TEST_CASE("gradients of the gradients of reductions") {
   same_second_order([](const auto& in) { return var(in[0], {0}); },
                     [](const auto& in) { return (sum(square(in[0]), {0}) - square(sum(in[0], {0})) / 4.0) / 3.0; }, inputs);
 }
+
+TEST_CASE("gradients of the gradients of products with zeros") {
+  // Multiplied one by one.
+  const auto product = [](const Tensor& x, int dim) {
+    Tensor result = slice(x, dim, 0, 1);
+    for (std::int64_t i = 1; i < x.size(dim); ++i) result = result * slice(x, dim, i, i + 1);
+    return squeeze(result, dim);
+  };
+  const Tensor x = Tensor::from({2.F, 0.F, 3.F,  -1.F,  //
+                                 0.F, 4.F, 0.F,  5.F,   //
+                                 0.F, 0.F, 2.F,  0.F,   //
+                                 0.F, 0.F, 0.F,  0.F,   //
+                                 1.F, 2.F, -3.F, 4.F},
+                                {5, 4});
+  const Tensor pair = Tensor::from({0.F, 3.F, 0.F, -2.F}, {2, 2});
+  for (int dim : {0, 1})
+    same_second_order([=](const auto& in) { return prod(in[0], {dim}); }, [=](const auto& in) { return product(in[0], dim); },
+                      {x});
+  same_second_order([](const auto& in) { return prod(in[0]); }, [=](const auto& in) { return product(reshape(in[0], {4}), 0); },
+                    {pair});
+  // With one zero at most, those of any order.
+  const auto order = [](const Function& f) { return [f](const std::vector<Tensor>& in) { return second(f, in)[0]; }; };
+  const Tensor one = Tensor::from({2.F, 0.F, 3.F, -1.F, 1.F, 2.F, -3.F, 4.F}, {2, 4});
+  same_second_order(order([](const auto& in) { return prod(in[0], {1}); }),
+                    order([=](const auto& in) { return product(in[0], 1); }), {one});
+
+  // Places with none, one, two and three zeros among the source's elements, and one that none goes to.
+  const Tensor indices = Tensor::from<std::int64_t>({0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3});
+  const Tensor source = Tensor::from({2.F, 3.F, 0.F, 4.F, -1.F, 0.F, 5.F, 0.F, 0.F, 0.F, 0.F});
+  const std::vector<std::int64_t> ends{0, 2, 5, 8, 11, 11};
+  for (const bool own : {true, false})
+    for (const float there : {7.F, 0.F})
+      same_second_order([=](const auto& in) { return scatter_reduce(in[0], 0, indices, in[1], ScatterReduction::prod, own); },
+                        [=](const auto& in) {
+                          std::vector<Tensor> places;
+                          for (std::int64_t i = 0; i < 5; ++i) {
+                            const auto begin = ends[static_cast<std::size_t>(i)], end = ends[static_cast<std::size_t>(i) + 1];
+                            const Tensor self = slice(in[0], 0, i, i + 1);
+                            const Tensor of_source = begin < end ? reshape(product(slice(in[1], 0, begin, end), 0), {1}) : self;
+                            places.push_back(begin == end || !own ? of_source : self * of_source);
+                          }
+                          return concat(places, 0);
+                        },
+                        {Tensor::from({there, 2.F, there, 3.F, there}), source});
+}
+
+TEST_CASE("the gradient of a product with a zero is 0 beside infinities") {
+  const Tensor x = Tensor::from({0.F, 1e30F, 1e30F});
+  CHECK(gradients(prod(x), {x})[0].to_vector<float>() == std::vector<float>{INFINITY, 0, 0});
+  const Tensor source = Tensor::from({0.F, 1e30F, 1e30F, 0.F}), indices = zeros({4}, Dtype::i64);
+  CHECK(gradients(sum(scatter_reduce(ones({1}), 0, indices, source, ScatterReduction::prod)), {source})[0].to_vector<float>() ==
+        std::vector<float>{0, 0, 0, 0});
+}

@@ -31,7 +31,7 @@ CLNET_API Tensor scatter(const Tensor& x, int dim, const Tensor& indices, double
 CLNET_API Tensor scatter_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source);
 enum class ScatterReduction : std::uint8_t { sum, prod, mean, amax, amin };
 /// x with all source elements that go to one place, and x's own if `include_self`, made to one there; places that none goes to
-/// stay as they are. Equal largest (smallest) ones share the gradient equally; second derivatives of products are right where at
+/// stay as they are. Equal largest (smallest) ones share the gradient equally; third derivatives of products are right where at
 /// most one factor is 0. Floating dtypes, and, but for the mean, integers.
 CLNET_API Tensor scatter_reduce(const Tensor& x, int dim, const Tensor& indices, const Tensor& source, ScatterReduction reduction,
                                 bool include_self = true);

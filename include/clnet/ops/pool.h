@@ -14,7 +14,7 @@ struct MaxPool1dOptions {
   std::optional<std::int64_t> stride = std::nullopt;  ///< the kernel's size when not given
   Padding1d padding = 0;                              ///< counts as -infinity
   std::int64_t dilation = 1;
-  bool ceil_mode = false;
+  bool ceil_mode = false;  ///< the last window may reach beyond the end, if by less than a stride and if it starts before
 };
 struct MaxPool2dOptions {
   std::optional<Pair> stride = std::nullopt;  ///< the kernel's size when not given

@@ -13,7 +13,7 @@ namespace clnet {
 
 CLNET_API Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 CLNET_API Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
-/// Second derivatives are right where at most one of the elements is 0.
+/// Derivatives beyond the second are right where at most one of the elements is 0.
 CLNET_API Tensor prod(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 /// Ties share the gradient equally. Throws ShapeError over no elements.
 CLNET_API Tensor max(const Tensor& x, const Dims& dims = {}, bool keepdim = false);

@@ -102,9 +102,9 @@ class CLNET_API Optimizer {
   /// The momentum of the next step: what was set, else the rule's own (Rule::momentum()); none where it has no such number.
   std::optional<double> momentum(std::size_t group = 0) const;
   /// From now on that of all groups that have one, as a schedule says: the momentum of SGD, RMSprop, LARS and Muon (of SGD and
-  /// RMSprop where they were made with one) and beta1 of Adam and its kin, but not NAdam's. Passed by value: another one makes no
-  /// new plan. Corrections for the first steps take it as if it had been so from the start, as PyTorch's. Throws Error for one
-  /// that is not from 0 to below 1, and where no group has any.
+  /// RMSprop where they were made with one) and beta1 of Adam and its kin. Passed by value: another one makes no new plan.
+  /// As in PyTorch, corrections for the first steps take it as if it had been so from the start (NAdam's know better), and one of
+  /// 0 leaves the sums of SGD, RMSprop and LARS as they are. Throws Error for one outside of [0, 1), and where no group has any.
   void set_momentum(double momentum);
   /// One group's alone, until the next set_momentum(). Throws Error where it has none.
   void set_group_momentum(std::size_t group, double momentum);

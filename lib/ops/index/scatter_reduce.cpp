@@ -9,6 +9,7 @@
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/index/index_add.h"
 #include "lib/ops/index/scatter.h"
+#include "lib/ops/vanishing.h"
 
 namespace clnet {
 
@@ -47,9 +48,12 @@ class ScatterReduce : public Op {
       return apply(std::make_shared<ScatterReduce>(dim_, reduction_, own_), {of, index, with});
     };
     const Tensor empty = equal(x, 0.0), some = where(empty, one, x);
-    const Tensor zeros = equal(source, 0.0), only = logical_and(zeros, equal(there(added(cast(zeros, x.dtype()))), 1.0));
-    const Tensor of_others = there(g * product(x, where(only, one, source))), of_all = there(g * y) / where(zeros, one, source);
-    return {counted(g * product(some, source) / some), {}, where(only, of_others, of_all)};
+    // Where one other source is 0, too, that product has a slope by it, which second derivatives need.
+    const Tensor zeros = equal(source, 0.0), filled = where(zeros, one, source), zero = where(zeros, source + 1.0, none);
+    const Tensor others_zero = there(added(zero)) - zero, of_others = there(g * product(x, filled));
+    const auto with_others = [&](double count) { return logical_and(zeros, equal(others_zero, count)); };
+    const Tensor of_one = where(with_others(1), vanishing_product(of_others, others_zero), there(g * y) / filled);
+    return {counted(g * product(some, source) / some), {}, where(with_others(0), of_others, of_one)};
   }
 
   void lower(exec::Recorder& recorder) const override {

@@ -29,11 +29,13 @@ std::int64_t output_extent(std::string_view op, std::string_view name, const Poo
   if (room > longest - window)
     throw ShapeError(
         fmt::format("{}: {}: {} with padding {} and {} is longer than {}", op, name, to_string(x), a.before, a.after, longest));
-  if (room < 0)
+  // In ceil_mode a window may reach beyond the end by less than a stride, the first one, too.
+  const auto steps = room + (ceil_mode ? a.stride - 1 : 0);
+  auto extent = steps < 0 ? 0 : steps / a.stride + 1;
+  if (ceil_mode && (extent - 1) * a.stride >= a.in + a.before) --extent;
+  if (extent < 1)
     throw ShapeError(fmt::format("{}: {}: a window of extent {} does not fit into {} with padding {} and {}", op, name, window,
                                  to_string(x), a.before, a.after));
-  auto extent = (room + (ceil_mode ? a.stride - 1 : 0)) / a.stride + 1;
-  if (ceil_mode && (extent - 1) * a.stride >= a.in + a.before) --extent;
   return extent;
 }
 

@@ -9,6 +9,7 @@
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/vanishing.h"
 #include "lib/ops/wide.h"
 
 namespace clnet {
@@ -79,12 +80,14 @@ class Reduce : public Op {
       case Kind::sum: return {expand(g, x.shape())};
       case Kind::mean: return {expand(g / static_cast<double>(reduced_count(x.shape(), reduced)), x.shape())};
       case Kind::prod: {
-        // The product of the others: of all without the zeros, divided by x, where no other one is zero.
-        const Tensor values = wide(x), is_zero = equal(values, 0.0), zero = cast(is_zero, Dtype::f32);
-        const Tensor others_zero = sum(zero, dims_, true) - zero;
+        // The product of the others: of all without the zeros, divided by x, where no other one is zero. Where one is, it has
+        // a slope by that one, which second derivatives need.
+        const Tensor values = wide(x), is_zero = equal(values, 0.0), none = scalar_like(0, values);
+        const Tensor zero = where(is_zero, values + 1.0, none), others_zero = sum(zero, dims_, true) - zero;
         const Tensor safe = where(is_zero, scalar_like(1, values), values);
-        const Tensor others = prod(safe, dims_, true) / safe;
-        return {cast(where(equal(others_zero, 0.0), wide(g) * others, scalar_like(0, values)), x.dtype())};
+        const Tensor others = wide(g) * (prod(safe, dims_, true) / safe);
+        const Tensor vanishing = vanishing_product(others, others_zero);
+        return {cast(where(equal(others_zero, 0.0), others, where(equal(others_zero, 1.0), vanishing, none)), x.dtype())};
       }
       default: {
         // Counted in f32: f16 ends at 65504, and bf16 knows 257 no more.

@@ -73,6 +73,7 @@ inline std::vector<Case> max_pool_cases() {
   };
   return {line({2, 3, 17}, 3, {}),
           line({1, 2, 20}, 4, {.stride = 3, .padding = {2, 1}, .dilation = 2, .ceil_mode = true}),
+          line({2, 3, 3}, 5, {.ceil_mode = true}),
           line({1, 1, 1}, 2, {.stride = 1, .padding = 2, .dilation = 4}, true),
           plane({2, 3, 7, 8}, {3, 2}, {.stride = Pair{2, 1}, .padding = 1, .ceil_mode = true}),
           plane({1, 2, 9, 6}, 2, {.stride = 1, .padding = {1, 0, 0, 1}, .dilation = {3, 1}}),
@@ -82,6 +83,8 @@ inline std::vector<Case> max_pool_cases() {
           volume({1, 2, 7, 6, 7}, {2, 3, 2}, {.padding = {1, 0, 1, 0, 1, 0}, .dilation = {3, 1, 2}, .ceil_mode = true}),
           volume({2, 2, 4, 5, 5}, {1, 3, 3}, {.stride = Triple{1, 2, 2}}),
           volume({2, 2, 5, 3, 4}, {3, 1, 1}, {.stride = Triple{2, 1, 1}}),
+          plane({2, 3, 3, 4}, {7, 5}, {.padding = {1, 0}, .ceil_mode = true}),
+          volume({1, 2, 2, 2, 7}, {3, 4, 2}, {.stride = Triple{2, 4, 1}, .ceil_mode = true}),
           volume({1, 1, 1, 3, 1}, 2, {.stride = 1, .padding = {2, 1, 2}, .dilation = {4, 1, 4}}, true)};
 }
 
@@ -139,6 +142,7 @@ inline std::vector<Case> avg_pool_cases() {
   return {line({2, 3, 17}, 3, {}),
           line({1, 2, 20}, 4, {.stride = 3, .padding = {2, 1}, .ceil_mode = true}),
           line({1, 2, 20}, 4, {.stride = 3, .padding = {2, 1}, .ceil_mode = true, .count_include_pad = false}),
+          line({2, 3, 3}, 5, {.stride = 3, .ceil_mode = true}),
           line({1, 2, 9}, 3, {.stride = 2, .divisor_override = 5}),
           plane({2, 3, 7, 8}, {3, 2}, {.stride = Pair{2, 1}, .padding = 1, .ceil_mode = true, .divisor_override = 4}),
           plane({1, 2, 5, 5}, 2, {.divisor_override = -3}),
@@ -148,6 +152,7 @@ inline std::vector<Case> avg_pool_cases() {
                  {.stride = Triple{2, 1, 2}, .padding = 1, .ceil_mode = true, .count_include_pad = false}),
           volume({1, 2, 7, 8, 9}, {3, 2, 3}, {.padding = {1, 0, 1, 0, 1, 0}, .ceil_mode = true, .divisor_override = 7}),
           volume({2, 2, 4, 5, 5}, {1, 3, 3}, {.stride = Triple{1, 2, 2}}),
+          volume({1, 2, 2, 2, 7}, {3, 4, 2}, {.stride = Triple{2, 4, 1}, .ceil_mode = true}),
           volume({2, 2, 5, 3, 4}, {3, 1, 1}, {.stride = Triple{2, 1, 1}, .divisor_override = 2}),
           adaptive("adaptive_avg_pool1d 17 to 5", {2, 3, 17}, std::int64_t{5}, adaptive_avg_pool1d),
           adaptive("adaptive_avg_pool1d 12 to 1", {2, 3, 12}, std::int64_t{1}, adaptive_avg_pool1d),
@@ -177,6 +182,7 @@ inline std::vector<Case> lp_pool_cases() {
           make("lp_pool1d of power 1.5, ceil", {2, 3, 12}, 1.5, std::int64_t{3}, std::int64_t{2}, true, lp_pool1d),
           make("lp_pool2d of power 2", {2, 3, 6, 7}, 2, Pair{2, 3}, Pair{2, 1}, false, lp_pool2d),
           make("lp_pool2d of power 1", {2, 3, 7, 7}, 1, Pair{2, 3}, Pair{2}, true, lp_pool2d),
+          make("lp_pool2d of power 2, ceil, a window larger than the plane", {2, 3, 3, 4}, 2, Pair{5}, Pair{5}, true, lp_pool2d),
           make("lp_pool3d of power 2", {1, 2, 5, 4, 6}, 2, Triple{2, 2, 3}, Triple{1, 2, 3}, false, lp_pool3d)};
 }
 

@@ -53,6 +53,12 @@ TEST_CASE("max_pool2d refuses what does not fit") {
   const auto x = ones({1, 2, 4, 4});
   CHECK_THROWS_WITH(max_pool2d(x, 5),
                     "max_pool2d: height: a window of extent 5 does not fit into [1, 2, 4, 4] with padding 0 and 0");
+  // In ceil_mode one that reaches beyond the end by less than a stride does, as in PyTorch.
+  CHECK(max_pool2d(x, 5, {.stride = 2, .ceil_mode = true}).shape() == Shape{1, 2, 1, 1});
+  CHECK_THROWS_WITH(max_pool2d(x, 6, {.stride = 2, .ceil_mode = true}),
+                    "max_pool2d: height: a window of extent 6 does not fit into [1, 2, 4, 4] with padding 0 and 0");
+  CHECK_THROWS_AS(max_pool2d(x, 5, {.stride = 1, .ceil_mode = true}), ShapeError);
+  CHECK_THROWS_AS(max_pool2d(ones({1, 2, 0, 4}), 1, {.stride = 2, .ceil_mode = true}), ShapeError);
   CHECK_THROWS_WITH(max_pool2d(x, 2, {.padding = 2}),
                     "max_pool2d: height: padding 2 and 2 must be between 0 and half the window's extent 2");
   CHECK_THROWS_AS(max_pool2d(x, 2, {.stride = 0}), ShapeError);
