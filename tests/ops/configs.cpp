@@ -277,6 +277,11 @@ TEST_CASE("all configurations of attention") {
         },
         2e-5);
   }
+  // Few queries, whose solver makes no gradients, and keys of more than one tile.
+  const Tensor q = random({1, 2, 3, 20}), k = random({1, 2, 150, 20}), v = random({1, 2, 150, 33});
+  const auto few = ops::checked_attention(q, k, v, {.causal = true, .start = Tensor::scalar(140, Dtype::i64)});
+  check_choices(
+      "attention", [&] { return ops::streaming_attention(few); }, 1e-5);
 }
 
 TEST_CASE("gradients of strided convolutions run the taps that each phase has, in any parts") {
