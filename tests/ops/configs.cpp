@@ -13,6 +13,7 @@
 #include "lib/graph/op.h"
 #include "lib/ops/attention/attention.h"
 #include "tests/ops/check.h"
+#include "tests/support/skip.h"
 
 using namespace clnet;
 using Catch::Matchers::Contains;
@@ -318,6 +319,30 @@ TEST_CASE("all configurations of normalisation") {
           return concat({flatten(all[0], 0), all[1], all[2]}, 0);
         },
         2e-5);
+  }
+}
+
+TEST_CASE("all configurations of recurrences") {
+  if (!Device::current().info().prefers_vector_kernels) return test::skip("nothing varies in solvers for GPUs");
+  manual_seed(10);
+  const std::int64_t steps = 3, batch = 13, hidden = 70;
+  const Tensor h0 = random({batch, hidden}), c0 = random({batch, hidden}), g = random({steps, batch, hidden});
+  for (const std::int64_t gates : {1, 3, 4}) {
+    INFO(gates << " gates");
+    const Tensor x = random({steps, batch, 9});
+    const RecurrentWeights w{random({gates * hidden, 9}), random({gates * hidden, hidden}) * 0.1, {}, {}, {}};
+    const auto layer = [&] {
+      if (gates == 4) return lstm_layer(x, h0, c0, w).output;
+      return gates == 3 ? gru_layer(x, h0, w).output : rnn_layer(x, h0, w, Nonlinearity::tanh).output;
+    };
+    check_choices(
+        "recurrent",
+        [&] {
+          const Tensor y = layer();
+          const auto all = gradients(sum(y * g), {x, h0});
+          return concat({flatten(y, 0), flatten(all[0], 0), flatten(all[1], 0)}, 0);
+        },
+        1e-5);
   }
 }
 
