@@ -153,6 +153,9 @@ class LayerNormBackward : public Op {
  public:
   LayerNormBackward(std::int64_t dims, bool weighted) : dims_(dims), weighted_(weighted) {}
   std::string_view name() const override { return "layer_norm_backward"; }
+  std::string_view solver_list() const override { return "layer_norm"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
+  bool tuned_last() const override { return true; }
   std::optional<std::size_t> prologue_input() const override { return 1; }
   Fields fields() const override { return {{"dims", dims_}, {"weighted", weighted_}}; }
   Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
@@ -190,6 +193,9 @@ class LayerNormParameters : public Op {
  public:
   LayerNormParameters(std::int64_t dims, bool biased) : dims_(dims), biased_(biased) {}
   std::string_view name() const override { return "layer_norm_parameters"; }
+  std::string_view solver_list() const override { return "layer_norm"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
+  bool tuned_last() const override { return true; }
   Fields fields() const override { return {{"dims", dims_}, {"biased", biased_}}; }
   Specs infer(const Specs& inputs) const override {
     const auto& x = inputs[0].shape;
@@ -235,6 +241,8 @@ class LayerNorm : public Op {
   LayerNorm(std::int64_t dims, bool weighted, bool biased, double eps)
       : dims_(dims), weighted_(weighted), biased_(biased), eps_(eps) {}
   std::string_view name() const override { return "layer_norm"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
+  bool tuned_last() const override { return true; }
   Precision precision() const override { return Precision::full; }
   bool takes_epilogue() const override { return true; }
   std::optional<std::size_t> prologue_input() const override { return 0; }

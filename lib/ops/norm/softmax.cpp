@@ -46,6 +46,9 @@ class Softmax : public Op {
     return {cast(dx, outputs[0].dtype())};
   }
 
+  std::string_view solver_list() const override { return "softmax"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
+  bool tuned_last() const override { return true; }
   bool takes_epilogue() const override { return true; }
   std::optional<std::size_t> prologue_input() const override { return 0; }
   void lower(exec::Recorder& recorder) const override;
