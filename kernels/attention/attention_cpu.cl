@@ -1,14 +1,9 @@
-// Attention for CPUs: a work-item takes ROWS rows at a time and goes over the other side in tiles of TILE columns, whose scores are
-// all that it holds. For the products lanes are columns: the other side lies in panels of VW columns, element after element. For
-// the sums lanes are elements of rows, as they lie in memory, or packed to whole vectors. WIDTH and VALUES are the vectors of a row
-// of q or k, and of v. A program has the kernel whose name in capitals is defined.
+// Attention for CPUs: a work-item takes ROWS rows at a time and goes over the other side in tiles of TILE columns, whole pairs of
+// vectors, whose scores are all that it holds. For the products lanes are columns: the other side lies in panels of VW columns,
+// element after element. For the sums lanes are elements of rows, as they lie in memory, or packed to whole vectors. WIDTH and
+// VALUES are the vectors of a row of q or k, and of v. A program has the kernel whose name in capitals is defined.
 #include "attention.clh"
 #include "transpose.clh"
-
-#ifndef ROWS
-#define ROWS 6
-#endif
-#define TILE 64
 
 #define UNROLL _Pragma("unroll")
 

@@ -102,11 +102,15 @@ class CLNET_API Op {
   /// operation only are computed where it is loaded.
   virtual std::optional<std::size_t> prologue_input() const { return std::nullopt; }
 
-  /// Whether its solvers may be measured against each other (CLNET_TUNE), and then which of its inputs have a batch as their
-  /// first dimension: the oracle, which may take a thousand times as long, sees one of it. The inputs must be floating.
+  /// The list of solvers that compute it. Operations may share one: forward and backward, say.
+  virtual std::string_view solver_list() const { return name(); }
+  /// Whether its solvers may be measured against each other (CLNET_TUNE), where all inputs are floating, and then which of these
+  /// have a batch as their first dimension: the oracle, which may take a thousand times as long, sees one of it.
   virtual std::optional<std::vector<std::size_t>> tuned_batches() const { return std::nullopt; }
   /// How many of a batch belong together, so that the oracle sees as many.
   virtual std::int64_t tuned_unit() const { return 1; }
+  /// Whether it takes so little of a plan's time that others are measured first.
+  virtual bool tuned_last() const { return false; }
 
   /// Records the launches that compute the outputs.
   virtual void lower(exec::Recorder& recorder) const;

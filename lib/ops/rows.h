@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "clnet/device.h"
+#include "lib/exec/choose/config.h"
 
 namespace clnet::ops {
 
@@ -53,6 +54,14 @@ template <class Problem>
 std::optional<std::string> needs_vectors(const Problem&, const DeviceInfo& device) {
   if (!device.prefers_vector_kernels) return "the device does not prefer vector kernels";
   return std::nullopt;
+}
+
+/// Their `configs` where nothing else may vary.
+template <class Problem>
+std::vector<exec::Config> lane_configs(const Problem&, const DeviceInfo& device) {
+  std::vector<exec::Config> result;
+  for (const auto lanes : vector_widths(device)) result.push_back({{"lanes", lanes}});
+  return result;
 }
 
 }  // namespace clnet::ops

@@ -1,6 +1,7 @@
 // What is measured, and who waits for it; what is measured here takes no time.
 #include "lib/exec/choose/tuning.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <future>
@@ -89,6 +90,37 @@ TEST_CASE("every configuration that is listed for the whole batch is measured") 
   });
   CHECK(listed.size() >= 3);
   CHECK(measured == listed);
+}
+
+TEST_CASE("operations of several outputs are measured by the list that they share, products and attention first") {
+  const test::Folder folder;
+  Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 600);
+  auto& context = *Device::current().context();
+  const auto leaf = [](const Shape& shape) { return ones(shape).detach(); };
+  const Tensor x = leaf({6, 30, 20}), w = leaf({20}), q = leaf({2, 150, 20}), product = leaf({20, 20});
+  const RecurrentWeights recurrent{leaf({80, 20}), leaf({80, 20}), {}, {}, {}};
+  const Tensor attention = scaled_dot_product_attention(q, q, q, {.causal = true});
+  const Tensor normalised = layer_norm(matmul(x, product), 1, w, w);
+  const Tensor states = lstm_layer(x, zeros({30, 20}).detach(), zeros({30, 20}).detach(), recurrent).output;
+  const Tensor loss = sum(attention * 2.0) + sum(normalised * x) + sum(states * x) + sum(softmax(x * 3.0, 1) * x) +
+                      sum(batch_norm_training(x, leaf({30}), leaf({30})).y * x);
+  const auto all = gradients(loss, {x, w, q, product, recurrent.weight_hh});
+  const auto work = collect(all);
+  std::vector<std::string> measured;
+  tuning.tune(work, context, [&](std::span<const Tensor> trials) {
+    measured.emplace_back(trials[0].node()->op->name());
+    eval(trials);
+  });
+  const std::set<std::string> late{"softmax",    "layer_norm",         "layer_norm_backward", "layer_norm_parameters",
+                                   "batch_norm", "batch_norm_backward"},
+      early{"matmul", "attention", "attention_backward", "recurrent", "recurrent_backward"};
+  std::set<std::string> known;
+  for (const auto& node : work.nodes)
+    if (node->op && tuning.choice(*node)) known.emplace(node->op->name());
+  std::set<std::string> wanted = late;
+  wanted.insert(early.begin(), early.end());
+  CHECK(known == wanted);
+  CHECK(std::is_partitioned(measured.begin(), measured.end(), [&](const auto& name) { return early.contains(name); }));
 }
 
 TEST_CASE("who forces a solver does not wait for who measures") {

@@ -11,6 +11,7 @@
 #include "lib/cl/context.h"
 #include "lib/cl/quirk_file.h"
 #include "lib/cl/sub_groups.h"
+#include "lib/exec/choose/solver.h"
 #include "lib/exec/record/record.h"
 #include "tests/support/gpu_info.h"
 #include "tests/support/skip.h"
@@ -87,7 +88,12 @@ TEST_CASE("kernels whose groups reduce floats are told of sub-groups") {
     CHECK(ways(softmax(x, 1), device) == "softmax_gpu" + way);
     CHECK(ways(layer_norm(x, 1, leaf({100}), leaf({100})), device) == "layer_norm_rows" + way);
     CHECK(ways(relu(x), device) == "relu_elementwise");
+    const exec::ForceSolver tree("softmax", "gpu{sub_groups=0}");
+    CHECK(ways(softmax(x, 1), device) == "softmax_gpu");
   }
+  const exec::ForceSolver exchange("softmax", "gpu{sub_groups=1}");
+  CHECK(ways(softmax(x, 1), gpu_info("sm_86")) == "softmax_gpu shfl");
+  CHECK_THROWS_WITH(ways(softmax(x, 1), gpu_info("")), Contains("it has no configuration {sub_groups=1} here"));
 }
 
 TEST_CASE("one program shows whether a device's sub-groups exchange values") {

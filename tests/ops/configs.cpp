@@ -13,8 +13,10 @@
 #include "lib/graph/op.h"
 #include "lib/ops/attention/attention.h"
 #include "tests/ops/check.h"
+#include "tests/support/skip.h"
 
 using namespace clnet;
+using Catch::Matchers::Contains;
 
 namespace {
 
@@ -41,7 +43,7 @@ std::vector<std::string> choices(const std::string& op, const Program& program) 
   return result;
 }
 
-void check_choices(const std::string& op, const Program& program, double tolerance) {
+void check_choices(const std::string& op, const Program& program, double tolerance, std::size_t least = 3) {
   std::vector<float> expected;
   {
     const exec::ForceSolver oracle(op, exec::solver_names(op).back());
@@ -50,7 +52,7 @@ void check_choices(const std::string& op, const Program& program, double toleran
   double largest = 0;
   for (const auto value : expected) largest = std::max(largest, std::abs(static_cast<double>(value)));
   const auto all = choices(op, program);
-  CHECK(all.size() >= 3);
+  CHECK(all.size() >= least);
   const auto solver_of = [](const std::string& choice) { return choice.substr(0, choice.find('{')); };
   std::size_t number = 0;  // among those of its solver
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -249,6 +251,101 @@ TEST_CASE("all configurations of running sums") {
   }
 }
 
+TEST_CASE("all configurations of reductions") {
+  manual_seed(7);
+  // Rows and columns in one part and in several, and what one work-item of a row has more of than its registers hold.
+  for (const auto& [shape, dim] :
+       {std::pair{Shape{3, 70'000}, 1}, {Shape{130, 700}, 1}, {Shape{2, 5000, 3}, 1}, {Shape{9, 40, 300}, 1}}) {
+    INFO(to_string(shape) << " along " << dim);
+    const Tensor x = random(shape), integers = cast(x * 100.0, Dtype::i32).detach(), half = cast(x, Dtype::f16).detach();
+    check_choices(
+        "reduce", [&, along = dim] { return sum(x, {along}); }, 1e-5);
+    check_choices(
+        "reduce", [&, along = dim] { return max(half, {along}); }, 0);
+    check_choices(
+        "reduce", [&, along = dim] { return cast(sum(integers, {along}), Dtype::f32); }, 0);
+    check_choices(
+        "arg_reduce", [&, along = dim] { return cast(argmax(x, along), Dtype::f32); }, 0);
+  }
+}
+
+TEST_CASE("all configurations of softmax") {
+  manual_seed(8);
+  for (const auto& [shape, dim] : {std::pair{Shape{5, 3000}, 1}, {Shape{37, 300}, 1}, {Shape{3, 40, 70}, 1}}) {
+    INFO(to_string(shape) << " along " << dim);
+    const Tensor x = random(shape), g = random(shape);
+    check_choices(
+        "softmax", [&, along = dim] { return relu(softmax(x, along)) * g; }, 1e-5);
+    check_choices(
+        "softmax", [&, along = dim] { return log_softmax(cast(x, Dtype::bf16), along); }, 2e-2);
+  }
+  const Tensor logits = random({70, 300}), weight = rand({300});
+  const Tensor targets = cast(rand({70}) * 300.0, Dtype::i32).detach();
+  const auto losses = [&] {
+    return cross_entropy(logits, targets, {.weight = weight, .label_smoothing = 0.1, .reduction = Reduction::none});
+  };
+  check_choices("cross_entropy", losses, 1e-5);
+  // Only lanes vary.
+  check_choices(
+      "cross_entropy_backward", [&] { return gradients(sum(losses()), {logits})[0]; }, 1e-5, 1);
+}
+
+TEST_CASE("all configurations of normalisation") {
+  manual_seed(9);
+  for (const Shape& shape : {Shape{5, 3000}, Shape{90, 300}}) {
+    INFO(to_string(shape));
+    const Tensor x = random(shape), w = random({shape[1]}), bias = random({shape[1]}), g = random(shape);
+    const auto y = [&] { return layer_norm(x, 1, w, bias); };
+    check_choices(
+        "layer_norm", [&] { return relu(y()); }, 1e-5);
+    check_choices(
+        "layer_norm",
+        [&] {
+          const auto all = gradients(sum(y() * g), {x, w, bias});
+          return concat({flatten(all[0], 0), all[1], all[2]}, 0);
+        },
+        2e-5);
+  }
+  for (const Shape& shape : {Shape{3, 5, 60, 50}, Shape{4, 3, 47, 31}, Shape{70, 20}}) {
+    INFO(to_string(shape));
+    const Tensor x = random(shape), w = random({shape[1]}), bias = random({shape[1]}), g = random(shape);
+    const auto y = [&] { return batch_norm_training(x, w, bias).y; };
+    check_choices(
+        "batch_norm", [&] { return relu(y()); }, 1e-5);
+    check_choices(
+        "batch_norm",
+        [&] {
+          const auto all = gradients(sum(y() * g), {x, w, bias});
+          return concat({flatten(all[0], 0), all[1], all[2]}, 0);
+        },
+        2e-5);
+  }
+}
+
+TEST_CASE("all configurations of recurrences") {
+  if (!Device::current().info().prefers_vector_kernels) return test::skip("nothing varies in solvers for GPUs");
+  manual_seed(10);
+  const std::int64_t steps = 3, batch = 13, hidden = 70;
+  const Tensor h0 = random({batch, hidden}), c0 = random({batch, hidden}), g = random({steps, batch, hidden});
+  for (const std::int64_t gates : {1, 3, 4}) {
+    INFO(gates << " gates");
+    const Tensor x = random({steps, batch, 9});
+    const RecurrentWeights w{random({gates * hidden, 9}), random({gates * hidden, hidden}) * 0.1, {}, {}, {}};
+    const auto layer = [&] {
+      if (gates == 4) return lstm_layer(x, h0, c0, w).output;
+      return gates == 3 ? gru_layer(x, h0, w).output : rnn_layer(x, h0, w, Nonlinearity::tanh).output;
+    };
+    check_choices(
+        "recurrent",
+        [&] {
+          const Tensor y = layer();
+          const auto all = gradients(sum(y * g), {x, h0});
+          return concat({flatten(y, 0), flatten(all[0], 0), flatten(all[1], 0)}, 0);
+        },
+        1e-5);
+  }
+}
+
 TEST_CASE("all configurations of attention") {
   manual_seed(5);
   struct Sizes {
@@ -277,6 +374,11 @@ TEST_CASE("all configurations of attention") {
         },
         2e-5);
   }
+  // Few queries, whose solver makes no gradients, and keys of more than one tile.
+  const Tensor q = random({1, 2, 3, 20}), k = random({1, 2, 150, 20}), v = random({1, 2, 150, 33});
+  const auto few = ops::checked_attention(q, k, v, {.causal = true, .start = Tensor::scalar(140, Dtype::i64)});
+  check_choices(
+      "attention", [&] { return ops::streaming_attention(few); }, 1e-5);
 }
 
 TEST_CASE("gradients of strided convolutions run the taps that each phase has, in any parts") {
@@ -370,4 +472,7 @@ TEST_CASE("a configuration that a problem does not have is refused") {
   const Tensor a = random({20, 20});
   const exec::ForceSolver force("matmul", "cpu{lanes=3}");
   CHECK_THROWS_AS(eval({matmul(a, a)}), Unsupported);
+  const exec::ForceSolver groups("softmax", "gpu{group=3}");
+  CHECK_THROWS_WITH(eval({softmax(a, 1)}),
+                    Contains("softmax: solver gpu refuses: it has no configuration {group=3} here, but {group="));
 }

@@ -44,7 +44,10 @@ std::optional<double> budget() {
 }
 
 /// The operation says so itself: a user's kernel may have any name.
-bool is_tunable(const Node& node) { return node.op->tuned_batches() && node.outputs[0].shape.numel() > 0; }
+bool is_tunable(const Node& node) {
+  return node.op->tuned_batches() && node.outputs[0].shape.numel() > 0 &&
+         std::all_of(node.inputs.begin(), node.inputs.end(), [](const Tensor& input) { return is_floating(input.dtype()); });
+}
 
 /// Whether products of f32 may be rounded for matrix units; other solvers are the fastest then.
 bool rounds_f32() { return env::flag("CLNET_TF32"); }
@@ -76,22 +79,22 @@ Tensor random_leaf(const Spec& spec) {
   return make_leaf(spec, std::make_shared<HostValue>(std::move(bytes)));
 }
 
-std::vector<float> values_of(const Tensor& tensor, ocl::Context& device) {
+void add_values(std::vector<float>& result, const Tensor& tensor, ocl::Context& device) {
   const auto held = value_of(tensor);
   const auto& value = dynamic_cast<const DeviceValue&>(*held);
   std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.spec().bytes()));
   device.read(*value.buffer, static_cast<std::size_t>(value.offset) * size_of(tensor.dtype()), bytes.data(), bytes.size());
-  std::vector<float> result(static_cast<std::size_t>(tensor.numel()));
+  const auto begin = result.size(), count = static_cast<std::size_t>(tensor.numel());
+  result.resize(begin + count);
   if (tensor.dtype() == Dtype::f32) {
-    std::memcpy(result.data(), bytes.data(), bytes.size());
-    return result;
+    std::memcpy(result.data() + begin, bytes.data(), bytes.size());
+    return;
   }
-  for (std::size_t i = 0; i < result.size(); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     std::uint16_t bits = 0;
     std::memcpy(&bits, &bytes[2 * i], 2);
-    result[i] = tensor.dtype() == Dtype::f16 ? half_to_float(bits) : bfloat16_to_float(bits);
+    result[begin + i] = tensor.dtype() == Dtype::f16 ? half_to_float(bits) : bfloat16_to_float(bits);
   }
-  return result;
 }
 
 /// Runs one problem by its solvers.
@@ -117,15 +120,15 @@ class Contest {
     std::vector<Trial> trials;
     double best = 1e9;
     const auto start = Clock::now();
-    const std::string op(node_.op->name()), oracle = solver_names(op).back();
+    const std::string op(node_.op->solver_list()), oracle = solver_names(op).back();
     for (const auto& solver : choices()) {
       auto choice = Choice::parse(solver);
       if (choice.solver != oracle && !trials.empty() && since(start) > seconds_) continue;
       // As it was listed for the whole batch, for one image too.
       const ForceSolver force(op, std::move(choice));
       try {
-        const Tensor small = run(checked_);
-        auto values = values_of(small, device_);
+        std::vector<float> values;
+        for (const auto& output : run(checked_)) add_values(values, output, device_);
         const auto small_time = timed(checked_);
         // One that is so much slower on one image is not worth the wait.
         const auto time = small_time * batch_ > 10 * best ? small_time * batch_ : measured();
@@ -145,17 +148,21 @@ class Contest {
  private:
   /// Every configuration of every solver that takes the problem.
   std::vector<std::string> choices() {
-    const Tensor y = clnet::apply(node_.op, inputs_);
+    const auto outputs = apply_all(node_.op, inputs_);
     const ListChoices list;
     Recording recording;
-    record(collect({&y, 1}), {&y, 1}, device_.info(), recording);
-    return list.of(node_.op->name());
+    record(collect(outputs), outputs, device_.info(), recording);
+    auto all = list.of(node_.op->solver_list());
+    // Of several problems of one list each lists its own.
+    std::set<std::string> seen;
+    std::erase_if(all, [&](const std::string& choice) { return !seen.insert(choice).second; });
+    return all;
   }
 
-  Tensor run(const Tensors& inputs) {
-    Tensor y = clnet::apply(node_.op, inputs);
-    evaluate_({&y, 1});
-    return y;
+  Tensors run(const Tensors& inputs) {
+    auto outputs = apply_all(node_.op, inputs);
+    evaluate_(outputs);
+    return outputs;
   }
 
   double timed(const Tensors& inputs) {
@@ -280,7 +287,7 @@ std::optional<Choice> Tuning::choice(const Node& node) const {
   auto choice = choices_.followed(problem);
   if (!choice) choice = measured(problem);
   if (!choice) return std::nullopt;
-  const auto names = solver_names(node.op->name());
+  const auto names = solver_names(node.op->solver_list());
   if (std::find(names.begin(), names.end(), choice->solver) != names.end()) return choice;
   logging::warn_once(fmt::format("tuning: ignored what was chosen for {}: there is no solver '{}'", problem, choice->solver));
   return std::nullopt;
@@ -288,14 +295,14 @@ std::optional<Choice> Tuning::choice(const Node& node) const {
 
 void Tuning::note(const Node& node, const Choice& choice) const {
   // What is forced on a thread is a test or a trial.
-  if (const auto forced = forced_solver(node.op->name()); is_tunable(node) && !(forced && forced->strict))
+  if (const auto forced = forced_solver(node.op->solver_list()); is_tunable(node) && !(forced && forced->strict))
     choices_.note(problem_text(node), choice);
 }
 
 std::map<std::string, const Node*> Tuning::open_problems(const Work& work) const {
   std::map<std::string, const Node*> problems;
   for (const auto& node : work.nodes) {
-    if (!is_tunable(*node) || forced_solver(node->op->name())) continue;
+    if (!is_tunable(*node) || forced_solver(node->op->solver_list())) continue;
     auto text = problem_text(*node);
     // What plans were made with stays, lest two of them compute the same in two ways.
     if (choices_.followed(text) || choices_.is_noted(text)) continue;
@@ -324,11 +331,13 @@ void Tuning::tune(const Work& work, ocl::Context& device, const Evaluate& evalua
   const Busy now;
   const auto start = Clock::now();
   std::size_t done = 0;
-  for (const auto& [text, node] : problems) {
+  std::vector<std::pair<std::string, const Node*>> ordered(problems.begin(), problems.end());
+  std::stable_partition(ordered.begin(), ordered.end(), [](const auto& problem) { return !problem.second->op->tuned_last(); });
+  for (const auto& [text, node] : ordered) {
     if (since(start) > *budget_) break;
     const auto trials = Contest(*node, device, evaluate, *budget_ - since(start))();
     // Without the oracle (it may have failed, too) there is nothing to compare with.
-    if (trials.empty() || Choice::parse(trials.back().solver).solver != solver_names(node->op->name()).back()) continue;
+    if (trials.empty() || Choice::parse(trials.back().solver).solver != solver_names(node->op->solver_list()).back()) continue;
     const double f32_tolerance = rounds_f32() ? 3e-3 : 1e-4;
     const auto& best = fastest_right(trials, node->outputs[0].dtype == Dtype::f32 ? f32_tolerance : 3e-2, text);
     logging::write(fmt::format("tuning: {}: {} in {:.3f} ms", text, best.solver, best.seconds * 1e3));

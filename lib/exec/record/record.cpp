@@ -260,12 +260,12 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
                         prologue ? &*prologue : nullptr, &reuses);
       std::optional<PreferSolver> prefer;
       if (auto solver = tuning ? tuning->choice(*group.node) : std::nullopt)
-        prefer.emplace(std::string(group.node->op->name()), std::move(*solver));
+        prefer.emplace(std::string(group.node->op->solver_list()), std::move(*solver));
       group.node->op->lower(recorder);
       prefer.reset();
       if (tuning)
         for (const auto& [op, choice] : recorder.chosen())
-          if (op == group.node->op->name()) tuning->note(*group.node, choice);
+          if (op == group.node->op->solver_list()) tuning->note(*group.node, choice);
       if (recorder.leaves_unanswered())
         throw Error(
             fmt::format("{}: takes an epilogue or a prologue, but neither joins nor declines it; this is a fault of clnet",

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "lib/ops/attention/attention_solvers.h"
 #include "lib/ops/rows.h"
@@ -10,14 +11,20 @@ namespace clnet::ops {
 
 namespace {
 
-constexpr std::int64_t rows_of_block = 6;  // ROWS of the kernel
 constexpr std::int64_t most_of_few = 4;
+
+/// Rows of a block, of which 6 by two vectors of sums fit 16 registers, by columns of a tile, whose scores stay in the
+/// first-level cache; the likely best first.
+struct Block {
+  std::int64_t rows, tile;
+};
+constexpr std::array<Block, 5> choices{{{6, 64}, {6, 128}, {4, 64}, {8, 64}, {6, 32}}};
 
 /// What one launch after the other needs.
 struct Cpu {
   const AttentionProblem& p;
   exec::Recorder& recorder;
-  std::int64_t vw = vector_width(recorder.device());
+  std::int64_t vw = recorder.config()["lanes"];
 
   std::int64_t vectors(std::int64_t width) const { return ceil_div(width, vw); }
   /// An even number, as two of them are taken at a time.
@@ -29,6 +36,8 @@ struct Cpu {
         .define("WIDTH", vectors(p.width))
         .define("VALUES", vectors(p.value_width));
   }
+  exec::Launch& tiled(const char* function) { return kernel(function).define("TILE", recorder.config()["tile"]); }
+  exec::Launch& blocked(const char* function) { return tiled(function).define("ROWS", recorder.config()["rows"]); }
   /// Packing needs none of the other arguments, but the file does.
   exec::Launch& packing(const char* function) {
     return kernel(function).define("MASK", 0).define("START", 0).define("DROPOUT", 0);
@@ -57,7 +66,7 @@ struct Cpu {
     return packed;
   }
   void finish(exec::Launch& launch, std::int64_t panels, std::int64_t lines, std::int64_t length) {
-    const auto blocks = ceil_div(length, rows_of_block);
+    const auto blocks = ceil_div(length, recorder.config()["rows"]);
     const auto per_item = std::clamp<std::int64_t>(blocks * lines / (std::int64_t{8} * recorder.device().compute_units), 1, 8);
     p.add_to(launch.args({panels, blocks, lines, per_item}), recorder);
     launch.range({ceil_div(blocks * lines, per_item)}, {1});
@@ -80,12 +89,26 @@ std::optional<std::string> attention_cpu_few_rejects(const AttentionProblem& p, 
   return std::nullopt;
 }
 
+std::vector<exec::Config> attention_cpu_configs(const AttentionProblem&, const DeviceInfo& device) {
+  std::vector<exec::Config> result;
+  for (const auto lanes : vector_widths(device))
+    for (const auto& block : choices) result.push_back({{"lanes", lanes}, {"rows", block.rows}, {"tile", block.tile}});
+  return result;
+}
+
+std::vector<exec::Config> attention_cpu_few_configs(const AttentionProblem&, const DeviceInfo& device) {
+  std::vector<exec::Config> result;
+  for (const auto lanes : vector_widths(device))
+    for (const std::int64_t tile : {64, 128, 32}) result.push_back({{"lanes", lanes}, {"tile", tile}});
+  return result;
+}
+
 void attention_cpu_few(const AttentionProblem& p, exec::Recorder& recorder) {
   Cpu cpu{p, recorder};
   const auto rows = p.key_lines() * p.keys;
   const auto k = cpu.at_least_a_vector(p.k, rows, p.width), v = cpu.at_least_a_vector(p.v, rows, p.value_width);
   const auto per_item = std::clamp<std::int64_t>(p.lines() / (std::int64_t{8} * recorder.device().compute_units), 1, 8);
-  auto& launch = cpu.kernel("attention_few_cpu").define("ROWS", p.queries);
+  auto& launch = cpu.tiled("attention_few_cpu").define("ROWS", p.queries);
   p.add_to(launch.in("q", p.q)
                .in("k", k)
                .in("v", v)
@@ -102,13 +125,13 @@ void attention_cpu(const AttentionProblem& p, exec::Recorder& recorder) {
   const auto k_panels = cpu.as_panels(p.k, p.key_lines(), p.keys, p.width);
   if (!p.backward) {
     const auto v = cpu.as_rows(p.v, p.key_lines() * p.keys, p.value_width);
-    cpu.finish(cpu.kernel("attention_cpu").in("q", p.q).in("k_panels", k_panels).in("v", v).out("y", p.y).out("sums", p.sums),
+    cpu.finish(cpu.blocked("attention_cpu").in("q", p.q).in("k_panels", k_panels).in("v", v).out("y", p.y).out("sums", p.sums),
                cpu.panels(p.keys), p.lines(), p.queries);
     return;
   }
   const auto v_panels = cpu.as_panels(p.v, p.key_lines(), p.keys, p.value_width);
   const auto k = cpu.as_rows(p.k, p.key_lines() * p.keys, p.width);
-  cpu.finish(cpu.kernel("attention_queries_backward_cpu")
+  cpu.finish(cpu.blocked("attention_queries_backward_cpu")
                  .in("q", p.q)
                  .in("k_panels", k_panels)
                  .in("v_panels", v_panels)
@@ -121,7 +144,7 @@ void attention_cpu(const AttentionProblem& p, exec::Recorder& recorder) {
   const auto q_panels = cpu.as_panels(p.q, p.lines(), p.queries, p.width);
   const auto g_panels = cpu.as_panels(p.g, p.lines(), p.queries, p.value_width);
   const auto q = cpu.as_rows(p.q, p.lines() * p.queries, p.width), g = cpu.as_rows(p.g, p.lines() * p.queries, p.value_width);
-  cpu.finish(cpu.kernel("attention_keys_backward_cpu")
+  cpu.finish(cpu.blocked("attention_keys_backward_cpu")
                  .in("k", p.k)
                  .in("v", p.v)
                  .in("q_panels", q_panels)

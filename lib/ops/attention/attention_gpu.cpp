@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::int64_t most_width = 256;       // beyond, a group's own rows are far from fitting local memory
 constexpr std::int64_t most_local = 32 << 10;  // bytes of a group, so that two fit a unit
+// Elements of the other side's rows in a slice; fewer take more barriers and less local memory.
+constexpr std::int64_t slice = 32, small_slice = 16;
 
 /// What kernels/attention/attention_gpu.cl makes of a tile: m own rows by n of the other side.
 struct Layout {
@@ -47,17 +49,18 @@ struct Layout {
   }
 };
 
-Layout layout_of(const AttentionProblem& p, GemmTile tile) {
-  tile.k = std::min<std::int64_t>(32, ceil_div(std::max(p.width, p.value_width), 4) * 4);
-  return {tile, p.width, p.value_width, p.backward};
-}
+/// Whole vectors, and no more than rows have.
+std::int64_t slice_of(const AttentionProblem& p) { return std::min(slice, ceil_div(std::max(p.width, p.value_width), 4) * 4); }
 
-/// Those that items of 128 registers can hold.
-std::vector<Layout> layouts_of(const AttentionProblem& p, const DeviceInfo& device) {
+Layout layout_of(const AttentionProblem& p, const GemmTile& tile) { return {tile, p.width, p.value_width, p.backward}; }
+
+/// Those with slices of k that items of 128 registers can hold.
+std::vector<Layout> layouts_of(const AttentionProblem& p, std::int64_t k, const DeviceInfo& device) {
   static constexpr std::array<GemmTile, 5> tiles{
       {{64, 32, 0, 4, 4}, {32, 64, 0, 4, 4}, {16, 64, 0, 4, 4}, {16, 32, 0, 2, 2}, {4, 64, 0, 1, 4}}};
   std::vector<Layout> result;
-  for (const auto& tile : tiles) {
+  for (auto tile : tiles) {
+    tile.k = k;
     const auto layout = layout_of(p, tile);
     // Items of small groups fetch more, which takes registers, too.
     const std::int64_t most_sums = tile.items() < 128 ? 40 : 48;
@@ -94,28 +97,30 @@ double cost(const AttentionProblem& p, const Layout& layout, const DeviceInfo& d
 std::optional<std::string> attention_gpu_rejects(const AttentionProblem& p, const DeviceInfo& device) {
   if (p.keys == 0 || p.width == 0 || p.value_width == 0) return "there is nothing to multiply";
   if (p.width > most_width || p.value_width > most_width) return "rows of more than 256 elements do not fit local memory";
-  if (layouts_of(p, device).empty()) return "local memory or work-groups are too small";
+  if (layouts_of(p, slice_of(p), device).empty()) return "local memory or work-groups are too small";
   if (p.backward && p.dropout > 0 && ocl::has_quirk(device, "intel-dropout"))
     return "Intel's compiler for CPUs makes wrong gradients of it where weights are dropped";
   return std::nullopt;
 }
 
 std::vector<exec::Config> attention_gpu_configs(const AttentionProblem& p, const DeviceInfo& device) {
-  std::vector<std::pair<double, exec::Config>> found;
-  for (const auto& layout : layouts_of(p, device)) {
-    const auto& tile = layout.tile;
-    found.emplace_back(cost(p, layout, device),
-                       exec::Config{{"m", tile.m}, {"n", tile.n}, {"rows", tile.rows}, {"columns", tile.columns}});
-  }
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<exec::Config> result;
-  for (auto& [cost, config] : found) result.push_back(std::move(config));
+  const auto add = [&](std::int64_t k) {
+    std::vector<std::pair<double, GemmTile>> found;
+    for (const auto& layout : layouts_of(p, k, device)) found.emplace_back(cost(p, layout, device), layout.tile);
+    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [cost, tile] : found)
+      result.push_back({{"m", tile.m}, {"n", tile.n}, {"k", tile.k}, {"rows", tile.rows}, {"columns", tile.columns}});
+  };
+  const auto k = slice_of(p);
+  add(k);
+  if (k > small_slice) add(small_slice);
   return result;
 }
 
 void attention_gpu(const AttentionProblem& p, exec::Recorder& recorder) {
   const auto& config = recorder.config();
-  const auto layout = layout_of(p, {config["m"], config["n"], 0, config["rows"], config["columns"]});
+  const auto layout = layout_of(p, {config["m"], config["n"], config["k"], config["rows"], config["columns"]});
   const auto& tile = layout.tile;
   const auto kernel = [&](const char* function) -> exec::Launch& {
     auto& launch = attention_kernel("attention_gpu", function, recorder);

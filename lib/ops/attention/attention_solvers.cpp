@@ -73,8 +73,8 @@ void attention_direct(const AttentionProblem& p, exec::Recorder& recorder) {
 const exec::SolverList<AttentionProblem>& attention_solvers() {
   static const exec::SolverList<AttentionProblem> list{
       "attention",
-      {{"cpu_few", attention_cpu_few_rejects, attention_cpu_few},
-       {"cpu", attention_cpu_rejects, attention_cpu},
+      {{"cpu_few", attention_cpu_few_rejects, attention_cpu_few, nullptr, attention_cpu_few_configs},
+       {"cpu", attention_cpu_rejects, attention_cpu, nullptr, attention_cpu_configs},
        {"gpu", attention_gpu_rejects, attention_gpu, nullptr, attention_gpu_configs},
        {"direct", exec::accepts_everything<AttentionProblem>, attention_direct}}};
   return list;

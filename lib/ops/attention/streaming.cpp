@@ -1,5 +1,6 @@
 // Attention as one operation, which goes over the keys piece by piece: no matrix of all scores is ever in memory.
 #include <cmath>
+#include <numeric>
 
 #include "clnet/ops.h"
 #include "lib/graph/op.h"
@@ -20,6 +21,13 @@ struct Options {
     return {{"causal", causal}, {"masked", masked}, {"started", started}, {"scale", scale}, {"dropout", dropout}};
   }
   std::size_t extras() const { return (masked ? 1 : 0) + (started ? 1 : 0) + (dropout > 0 ? 2 : 0); }
+  /// With a mask or a start the time depends on their values.
+  std::optional<std::vector<std::size_t>> batches(std::size_t inputs) const {
+    if (extras() > 0) return std::nullopt;
+    std::vector<std::size_t> all(inputs);
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
   /// What follows q, k, v and others among an operation's inputs.
   Attention attention(const Tensors& inputs) const {
     Attention a{.q = inputs[0], .k = inputs[1], .v = inputs[2], .causal = causal, .scale = scale, .dropout = dropout};
@@ -106,6 +114,8 @@ class AttentionBackward : public Op {
  public:
   explicit AttentionBackward(const Options& options) : options_(options) {}
   std::string_view name() const override { return "attention_backward"; }
+  std::string_view solver_list() const override { return "attention"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return options_.batches(6); }
   Fields fields() const override { return options_.fields(); }
   Specs infer(const Specs& inputs) const override { return {inputs[0], inputs[1], inputs[2]}; }
 
@@ -157,6 +167,7 @@ class AttentionOp : public Op {
  public:
   explicit AttentionOp(const Options& options) : options_(options) {}
   std::string_view name() const override { return "attention"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return options_.batches(3); }
   Precision precision() const override { return Precision::own; }
   Fields fields() const override { return options_.fields(); }
   Specs infer(const Specs& inputs) const override {

@@ -9,8 +9,8 @@ namespace clnet::ops {
 namespace {
 
 /// Columns of a block: whole rows, or pieces of single ones.
-std::int64_t block_columns(std::int64_t columns) {
-  return columns <= 4 * wanted_pixels ? columns : even_piece(columns, wanted_pixels);
+std::int64_t block_columns(std::int64_t columns, const Tile& tile) {
+  return columns <= 4 * tile.block ? columns : even_piece(columns, tile.block);
 }
 /// How the work is cut: what a work-item makes. RB, WB, PB and CB are the kernels' names for the blocks.
 struct Blocks {
@@ -27,7 +27,7 @@ Blocks cut(const Conv2dProblem& p, std::int64_t in, std::int64_t out, const Axis
   Blocks b{.tile = tile};
   b.panels = ceil_div(out, b.tile.lanes());
   b.panel_block = b.panels;
-  b.columns_block = block_columns(horizontal.count);
+  b.columns_block = block_columns(horizontal.count, tile);
   b.columns = horizontal.window(b.columns_block);
   const auto update = [&] {
     b.rows = vertical.window(b.rows_block);
@@ -45,9 +45,9 @@ Blocks cut(const Conv2dProblem& p, std::int64_t in, std::int64_t out, const Axis
   };
   const auto taps = std::max<std::int64_t>(vertical.taps * horizontal.taps, 1);  // 0: such a grid is cleared, not convolved
   b.channel_block = even_piece(in, std::clamp<std::int64_t>(first_level / (taps * b.tile.lanes() + cache_line), 1, 256));
-  b.rows_block = even_piece(vertical.count, wanted_pixels / b.columns_block);
+  b.rows_block = even_piece(vertical.count, tile.block / b.columns_block);
   if (b.rows_block == vertical.count && b.columns_block == horizontal.count)
-    b.images = even_piece(p.n, wanted_pixels / (vertical.count * horizontal.count));
+    b.images = even_piece(p.n, tile.block / (vertical.count * horizontal.count));
   update();
   // Enough work-items: first fewer panels each, then fewer images, then fewer rows.
   const auto wanted = wanted_items(device);
@@ -125,8 +125,8 @@ WeightBlocks cut_weights(const Conv2dProblem& p, const Tile& tile, const DeviceI
   b.panels = ceil_div(p.group_out(), b.tile.lanes());
   b.panel_block = std::min<std::int64_t>(b.panels, 4);
   b.channel_block = even_piece(p.group_in(), std::max<std::int64_t>(8, 288 / taps));
-  b.columns_block = block_columns(p.ow);
-  b.rows_block = even_piece(p.oh, wanted_pixels / b.columns_block);
+  b.columns_block = block_columns(p.ow, tile);
+  b.rows_block = even_piece(p.oh, tile.block / b.columns_block);
   b.columns = forward_axis(p.ow, p.kw, p.stride.width, p.left, p.dilation.width).window(b.columns_block);
   const auto update = [&] {
     b.rows = vertical.window(b.rows_block);
@@ -177,6 +177,11 @@ void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
   if (b.parts > 1) add_up_weight(p, sums, b.parts, recorder);
 }
 
+std::vector<Tile> tiles(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  const auto pixels = pass == Conv2dPass::backward_data ? p.h * p.w : p.oh * p.ow;
+  return register_tiles(channels(p, pass).out, wanted_pixels, p.n * pixels, device);
+}
+
 /// Floats of local memory that a work-item has with this tile.
 std::int64_t floats(const Conv2dProblem& p, Conv2dPass pass, const Tile& tile, const DeviceInfo& device) {
   if (pass == Conv2dPass::backward_weights) return cut_weights(p, tile, device).total();
@@ -193,14 +198,14 @@ std::int64_t floats(const Conv2dProblem& p, Conv2dPass pass, const Tile& tile, c
 std::optional<std::string> conv2d_cpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
   if (!device.prefers_vector_kernels) return "the device is no CPU with vectors";
   if (p.n == 0 || p.c == 0 || p.o == 0 || p.h == 0 || p.w == 0) return "nothing to compute";
-  const auto smallest = floats(p, pass, register_tiles(channels(p, pass).out, device).front(), device);
+  const auto smallest = floats(p, pass, tiles(p, pass, device).front(), device);
   if (smallest > scratch(device)) return fmt::format("its smallest block takes {} KiB of local memory", smallest / 256);
   return std::nullopt;
 }
 
 std::vector<exec::Config> conv2d_cpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
   std::vector<exec::Config> result;
-  for (const auto& tile : register_tiles(channels(p, pass).out, device))
+  for (const auto& tile : tiles(p, pass, device))
     if (floats(p, pass, tile, device) <= scratch(device)) result.push_back(tile.config());
   return result;
 }

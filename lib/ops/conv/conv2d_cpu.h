@@ -77,32 +77,39 @@ inline Channels channels(const Conv2dProblem& p, Conv2dPass pass) {
   return {p.group_in(), p.group_out()};
 }
 
-/// What is kept in registers: `pixels` broadcast values times `vectors` vectors of `width` channels.
+/// What is kept in registers: `pixels` broadcast values times `vectors` vectors of `width` channels. `block`: of how many pixels,
+/// or tiles of Winograd's, a work-item takes the sums at a time, if the caches hold them.
 struct Tile {
-  std::int64_t width, vectors, pixels;
+  std::int64_t width, vectors, pixels, block;
 
-  Tile(std::int64_t lanes_of_one, std::int64_t of_vectors, std::int64_t of_pixels)
-      : width(lanes_of_one), vectors(of_vectors), pixels(of_pixels) {}
-  explicit Tile(const exec::Config& config) : Tile(config["lanes"], config["vectors"], config["pixels"]) {}
+  Tile(std::int64_t lanes_of_one, std::int64_t of_vectors, std::int64_t of_pixels, std::int64_t at_once)
+      : width(lanes_of_one), vectors(of_vectors), pixels(of_pixels), block(at_once) {}
+  explicit Tile(const exec::Config& config) : Tile(config["lanes"], config["vectors"], config["pixels"], config["block"]) {}
   std::int64_t lanes() const { return width * vectors; }
-  exec::Config config() const { return {{"lanes", width}, {"vectors", vectors}, {"pixels", pixels}}; }
+  exec::Config config() const { return {{"lanes", width}, {"vectors", vectors}, {"pixels", pixels}, {"block", block}}; }
 };
 
 /// The tiles worth trying for so many channels, those first that leave fewer lanes without a channel. 16 registers hold 6 x 2, 4
-/// x 3 or 8 x 1 sums and their operands; the 32 of the devices with 16 lanes hold more.
-inline std::vector<Tile> register_tiles(std::int64_t channels, const DeviceInfo& device) {
+/// x 3 or 8 x 1 sums and their operands; the 32 of the devices with 16 lanes hold more. At last the first one with half the block
+/// and twice of it, as far as there are so many pixels or tiles (`all`).
+inline std::vector<Tile> register_tiles(std::int64_t channels, std::int64_t block, std::int64_t all, const DeviceInfo& device) {
   const bool many = vector_width(device) == 16;
   std::vector<Tile> result;
   for (const auto width : vector_widths(device)) {
     const auto padded = [&](std::int64_t vectors) { return ceil_div(channels, width * vectors) * width * vectors; };
-    std::vector<Tile> found{{width, 2, many ? 8 : 6}, {width, 3, many ? 8 : 4}, {width, 1, 8}};
-    if (many) found.push_back({width, 2, 12});
+    std::vector<Tile> found{{width, 2, many ? 8 : 6, block}, {width, 3, many ? 8 : 4, block}, {width, 1, 8, block}};
+    if (many) found.push_back({width, 2, 12, block});
     if (channels <= width)
       std::swap(found[0], found[2]);
     else if (padded(3) < padded(2))
       std::swap(found[0], found[1]);
     result.insert(result.end(), found.begin(), found.end());
   }
+  for (const auto other : {block / 2, block * 2})
+    if (all > std::min(block, other)) {
+      result.push_back(result.front());
+      result.back().block = other;
+    }
   return result;
 }
 
@@ -117,7 +124,7 @@ inline std::int64_t wanted_items(const DeviceInfo& device) { return 4 * static_c
 
 /// Floats from one staged channel to the next: not a multiple of a cache's way, lest all channels fall into the same lines.
 inline std::int64_t staged_pitch(std::int64_t rows, std::int64_t columns) { return (ceil_div(rows * columns, 16) | 1) * 16; }
-/// Pixels of a block.
+/// Pixels of a block, where nothing else was chosen.
 inline constexpr std::int64_t wanted_pixels = 224;
 /// Weights of a panel and a cache line of each channel share the first-level cache; in floats.
 inline constexpr std::int64_t first_level = (20 << 10) / 4, cache_line = 16;

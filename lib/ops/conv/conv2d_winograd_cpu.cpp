@@ -42,7 +42,9 @@ std::int64_t room(const DeviceInfo& device) {
 }
 
 /// Products of fewer tiles than that wait for the weights.
-constexpr std::int64_t enough_tiles = 12, most_tiles = 48;
+constexpr std::int64_t enough_tiles = 12;
+/// What a work-item takes at a time at most, where nothing else was chosen.
+constexpr std::int64_t most_tiles = 48;
 
 /// Adds rows of tiles, then images, as long as there is room.
 void grow(Cut& cut, std::int64_t limit, std::int64_t wanted) {
@@ -50,7 +52,7 @@ void grow(Cut& cut, std::int64_t limit, std::int64_t wanted) {
     auto next = cut;
     next.images = images;
     next.rows_block = rows;
-    if (next.tiles() > most_tiles || next.total() > limit || next.items() < wanted) return false;
+    if (next.tiles() > cut.tile.block || next.total() > limit || next.items() < wanted) return false;
     cut = next;
     return true;
   };
@@ -94,6 +96,11 @@ Cut cut(const Conv2dProblem& p, bool backward, const Tile& tile, const DeviceInf
   return c;
 }
 
+std::vector<Tile> tiles(const Conv2dProblem& p, bool backward, const DeviceInfo& device) {
+  const auto height = backward ? p.h : p.oh, width = backward ? p.w : p.ow;
+  return register_tiles(backward ? p.c : p.o, most_tiles, p.n * ceil_div(height, tile_out) * ceil_div(width, tile_out), device);
+}
+
 }  // namespace
 
 std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
@@ -106,7 +113,7 @@ std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& p, C
     return "it has a stride, a dilation or groups";
   if (pass == Conv2dPass::backward_weights) return conv2d_winograd_weights_cpu_rejects(p, device);
   const bool backward = pass == Conv2dPass::backward_data;
-  const auto c = cut(p, backward, register_tiles(backward ? p.c : p.o, device).front(), device);
+  const auto c = cut(p, backward, tiles(p, backward, device).front(), device);
   if (c.top < 0 || c.left < 0 || c.left + c.source_width > tile_out * c.tile_columns + 2)
     return "the padding is larger than the kernel";
   if (c.panels * products * c.in * c.tile.lanes() > most_indices) return "the weights are too many when transformed";
@@ -122,7 +129,7 @@ std::vector<exec::Config> conv2d_winograd_cpu_configs(const Conv2dProblem& p, Co
   if (pass == Conv2dPass::backward_weights) return conv2d_winograd_weights_cpu_configs(device);
   const bool backward = pass == Conv2dPass::backward_data;
   std::vector<exec::Config> result;
-  for (const auto& tile : register_tiles(backward ? p.c : p.o, device))
+  for (const auto& tile : tiles(p, backward, device))
     if (cut(p, backward, tile, device).total() <= room(device)) result.push_back(tile.config());
   return result;
 }

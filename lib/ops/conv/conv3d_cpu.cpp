@@ -84,12 +84,12 @@ Blocks cut(const Conv2dProblem& p, const Lines& l, const Tile& tile, const Devic
   const auto &depth = l.all[0], &vertical = l.all[1], &horizontal = l.all[2];
   const auto slices = l.volumes * depth.count(), each = l.each();
   // Each phase has its own tiles, of which the last is not full.
-  const auto block_pixels = wanted_pixels * std::min<std::int64_t>(each, 4);
+  const auto block_pixels = tile.block * std::min<std::int64_t>(each, 4);
   b.panels = ceil_div(l.out, tile.lanes());
   b.panel_block = b.panels;
   b.taps = p.kh * p.kw;
   b.columns_block =
-      horizontal.count() * each <= 4 * wanted_pixels ? horizontal.count() : even_piece(horizontal.count(), block_pixels / each);
+      horizontal.count() * each <= 4 * tile.block ? horizontal.count() : even_piece(horizontal.count(), block_pixels / each);
   const auto update = [&] {
     b.rows = l.window(1, b.rows_block);
     b.columns = l.window(2, b.columns_block);

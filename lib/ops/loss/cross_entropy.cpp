@@ -69,8 +69,8 @@ exec::Launch& launch(const CrossEntropyProblem& problem, exec::Recorder& recorde
 void forward(const CrossEntropyProblem& problem, exec::Recorder& recorder, std::string_view program, std::int64_t last_size,
              std::int64_t items, std::int64_t group, bool in_groups) {
   auto& result = launch(problem, recorder, program);
-  if (in_groups) define_group(result, recorder.device());
-  if (group == 1) result.define("VW", vector_width(recorder.device()));
+  if (in_groups) define_group(result, recorder);
+  if (const auto lanes = recorder.config().value("lanes", 0)) result.define("VW", lanes);
   result.out("loss", problem.loss)
       .out("counted", problem.counted)
       .out("peak", problem.peak)
@@ -84,7 +84,7 @@ void forward(const CrossEntropyProblem& problem, exec::Recorder& recorder, std::
 void backward(const CrossEntropyProblem& problem, exec::Recorder& recorder, std::string_view program, std::int64_t first_size,
               std::int64_t last_size, std::int64_t items, std::int64_t group) {
   auto& result = launch(problem, recorder, program);
-  if (group == 1) result.define("VW", vector_width(recorder.device()));
+  if (const auto lanes = recorder.config().value("lanes", 0)) result.define("VW", lanes);
   if (problem.options.weighted) result.in("total", problem.total);
   result.in("peak", problem.peak)
       .in("logs", problem.logs)
@@ -110,12 +110,14 @@ const exec::SolverList<CrossEntropyProblem> forward_solvers{
       [](const CrossEntropyProblem& problem, exec::Recorder& recorder) {
         const auto per_item = rows_per_item(problem.rows, problem.classes, 4096, recorder.device());
         forward(problem, recorder, "cross_entropy_cpu", per_item, ceil_div(problem.rows, per_item), 1, false);
-      }},
+      },
+      nullptr, lane_configs<CrossEntropyProblem>},
      {"gpu", one_position,
       [](const CrossEntropyProblem& problem, exec::Recorder& recorder) {
-        const auto group = group_size(recorder.device()), threads = threads_per_row(problem.classes, group);
+        const auto group = recorder.config()["group"], threads = recorder.config()["threads"];
         forward(problem, recorder, "cross_entropy_gpu", threads, ceil_div(problem.rows, group / threads) * group, group, true);
-      }},
+      },
+      nullptr, [](const CrossEntropyProblem& problem, const DeviceInfo& device) { return row_configs(problem.classes, device); }},
      {"direct", exec::accepts_everything<CrossEntropyProblem>, [](const CrossEntropyProblem& problem, exec::Recorder& recorder) {
         const auto group = std::min<std::int64_t>(64, group_size(recorder.device()));
         forward(problem, recorder, "cross_entropy_direct", problem.positions, problem.rows, group, false);
@@ -127,7 +129,8 @@ const exec::SolverList<CrossEntropyProblem> backward_solvers{
       [](const CrossEntropyProblem& problem, exec::Recorder& recorder) {
         const auto per_item = rows_per_item(problem.rows, problem.classes, 4096, recorder.device());
         backward(problem, recorder, "cross_entropy_backward_cpu", problem.rows, per_item, ceil_div(problem.rows, per_item), 1);
-      }},
+      },
+      nullptr, lane_configs<CrossEntropyProblem>},
      {"direct", exec::accepts_everything<CrossEntropyProblem>, [](const CrossEntropyProblem& problem, exec::Recorder& recorder) {
         const auto elements = problem.rows * problem.classes;
         backward(problem, recorder, "cross_entropy_backward", elements, problem.positions, elements,

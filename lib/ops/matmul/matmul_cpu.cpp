@@ -31,8 +31,8 @@ RegisterTile register_tile(std::int64_t width, std::int64_t m) {
   return tile;
 }
 
-/// Of k, so that a panel of b stays in the first-level cache while the panels of a pass by.
-constexpr std::int64_t block = 256;
+/// Of k, so that a panel of b stays in the first-level cache while the panels of a pass by; and others that may be tried.
+constexpr std::int64_t block = 256, small_block = 128, large_block = 512;
 
 /// Of k at most in one part, as the blocks of a part are added up in one float.
 constexpr std::int64_t longest_part = 1024 * block;
@@ -109,9 +109,23 @@ std::vector<exec::Config> matmul_cpu_configs(const MatmulProblem& p, const Devic
   const auto own = vector_width(device);
   for (const auto width : vector_widths(device)) {
     const auto [rows, vectors] = register_tile(width, p.m);
-    for (const auto& tiling : best_tilings(p, device, width, width == own ? 3 : 1))
-      result.push_back(
-          {{"lanes", width}, {"rows", rows}, {"vectors", vectors}, {"m", tiling.m}, {"n", tiling.n}, {"parts", tiling.parts}});
+    const auto add = [&, rows = rows, vectors = vectors](const Tiling& tiling, std::int64_t k) {
+      result.push_back({{"lanes", width},
+                        {"rows", rows},
+                        {"vectors", vectors},
+                        {"m", tiling.m},
+                        {"n", tiling.n},
+                        {"k", k},
+                        {"parts", tiling.parts}});
+    };
+    const auto tilings = best_tilings(p, device, width, width == own ? 3 : 1);
+    for (const auto& tiling : tilings) add(tiling, block);
+    if (width != own) continue;
+    const auto part = ceil_div(p.k, tilings[0].parts);
+    if (part > small_block) add(tilings[0], small_block);
+    if (part > block && local_floats(tilings[0].m, tilings[0].n, std::min(large_block, part), width) * 4 <=
+                            static_cast<std::int64_t>(device.local_memory))
+      add(tilings[0], large_block);
   }
   return result;
 }
@@ -122,7 +136,7 @@ void matmul_cpu(const MatmulProblem& p, exec::Recorder& recorder) {
   const Tiling tiling{config["m"], config["n"], config["parts"]};
   const auto part = ceil_div(std::max<std::int64_t>(p.k, 1), tiling.parts),
              parts = ceil_div(std::max<std::int64_t>(p.k, 1), part);
-  const auto depth = std::min(block, part), elements = p.batch * p.m * p.n;
+  const auto depth = std::min(config["k"], part), elements = p.batch * p.m * p.n;
   // Sums are kept in f32 between blocks; parts of k are added in order, so that the result is the same at every run.
   const bool second = parts > 1 || p.dtype != Dtype::f32;
   const auto target = second ? recorder.temporary({{parts, elements}, Dtype::f32}) : p.c;

@@ -142,7 +142,7 @@ void apply_per_element(const BatchNormProblem& problem, const Steps& steps, exec
 
 void finish_and_apply(const BatchNormProblem& problem, const Steps& steps, exec::Recorder& recorder, std::int64_t piece,
                       std::int64_t lanes) {
-  const auto group = group_size(recorder.device()), pieces = ceil_div(problem.n * problem.spatial, piece);
+  const auto group = recorder.config()["group"], pieces = ceil_div(problem.n * problem.spatial, piece);
   auto& launch = recorder.kernel("batch_norm_gpu_apply", "batch_norm_gpu_apply")
                      .define("BACKWARD", problem.backward ? 1 : 0)
                      .define("WEIGHTED", problem.weighted ? 1 : 0)
@@ -151,7 +151,7 @@ void finish_and_apply(const BatchNormProblem& problem, const Steps& steps, exec:
                      .in("x", problem.x)
                      .in("first", steps.first)
                      .in("second", steps.second);
-  define_group(launch, recorder.device());
+  define_group(launch, recorder);
   if (problem.backward) launch.in("g", problem.g).in("mean", problem.mean).in("rstd", problem.rstd).in("low", problem.low);
   if (problem.weighted) launch.in("weight", problem.weight);
   if (problem.biased) launch.in("bias", problem.bias);
@@ -169,7 +169,7 @@ void finish_and_apply(const BatchNormProblem& problem, const Steps& steps, exec:
 
 void cpu_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
   const auto& device = recorder.device();
-  const auto width = vector_width(device);
+  const auto width = recorder.config()["lanes"];
   const std::int64_t tasks = std::int64_t{4} * device.compute_units;
   // A chunk stays in the second-level cache between its passes.
   constexpr std::int64_t least = 1024, most = 16384;
@@ -208,16 +208,27 @@ void cpu_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
   }
 }
 
+std::vector<exec::Config> gpu_configs(const BatchNormProblem& problem, const DeviceInfo& device) {
+  std::vector<exec::Config> result;
+  const auto groups = group_configs(device);
+  const auto add = [&](const exec::Config& config, std::int64_t lanes) {
+    result.push_back({{"group", config["group"]}, {"lanes", lanes}, {"sub_groups", config["sub_groups"]}});
+  };
+  // 16 bytes at a time where planes are of whole ones.
+  const bool whole = problem.spatial % 4 == 0;
+  for (const auto& config : groups) add(config, whole ? 4 : 1);
+  if (whole) add(groups[0], 1);
+  return result;
+}
+
 void gpu_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
   const auto& device = recorder.device();
   const auto wanted = ceil_div(std::int64_t{8} * device.compute_units, std::max<std::int64_t>(problem.channels, 1));
-  // 16 bytes at a time where planes are of whole ones.
-  const std::int64_t lanes = problem.spatial % 4 == 0 ? 4 : 1;
+  const auto group = recorder.config()["group"], lanes = recorder.config()["lanes"];
   const auto chunk =
       std::clamp<std::int64_t>(ceil_div(ceil_div(problem.n * problem.spatial, wanted), lanes) * lanes, 4096, 65536);
   auto steps = make_steps(problem, recorder, chunk);
-  const auto group = group_size(device);
-  define_group(partial(problem, steps, recorder, "batch_norm_gpu"), device)
+  define_group(partial(problem, steps, recorder, "batch_norm_gpu"), recorder)
       .define("LANES", lanes)
       .args({steps.chunk, steps.chunks})
       .range({problem.channels * steps.chunks * group}, {group});
@@ -241,16 +252,20 @@ void direct_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
   apply_per_element(problem, steps, recorder);
 }
 
-const exec::SolverList<BatchNormProblem> solvers{"batch_norm",
-                                                 {{"cpu", needs_vectors<BatchNormProblem>, cpu_lower},
-                                                  {"gpu", exec::accepts_everything<BatchNormProblem>, gpu_lower},
-                                                  {"direct", exec::accepts_everything<BatchNormProblem>, direct_lower}}};
+const exec::SolverList<BatchNormProblem> solvers{
+    "batch_norm",
+    {{"cpu", needs_vectors<BatchNormProblem>, cpu_lower, nullptr, lane_configs<BatchNormProblem>},
+     {"gpu", exec::accepts_everything<BatchNormProblem>, gpu_lower, nullptr, gpu_configs},
+     {"direct", exec::accepts_everything<BatchNormProblem>, direct_lower}}};
 
 /// Inputs: x, the gradient of y, mean, rstd, low; weight. Outputs: the gradients of x, weight and bias.
 class BatchNormBackward : public Op {
  public:
   explicit BatchNormBackward(bool weighted) : weighted_(weighted) {}
   std::string_view name() const override { return "batch_norm_backward"; }
+  std::string_view solver_list() const override { return "batch_norm"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
+  bool tuned_last() const override { return true; }
   bool takes_epilogue() const override { return true; }
   Fields fields() const override { return {{"weighted", weighted_}}; }
   Specs infer(const Specs& inputs) const override { return {inputs[0], inputs[2], inputs[2]}; }
@@ -312,6 +327,8 @@ class BatchNorm : public Op {
  public:
   BatchNorm(bool weighted, bool biased, double eps) : weighted_(weighted), biased_(biased), eps_(eps) {}
   std::string_view name() const override { return "batch_norm"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
+  bool tuned_last() const override { return true; }
   Precision precision() const override { return Precision::own; }
   bool is_cheap() const override { return true; }
   bool takes_epilogue() const override { return true; }

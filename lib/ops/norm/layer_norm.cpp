@@ -66,8 +66,9 @@ void fuse(exec::Launch& launch, const LayerNormProblem& problem, exec::Recorder&
   if (!problem.backward()) recorder.epilogue(launch, problem.length, 1);
 }
 
-/// Sums over chunks of rows by `width` lanes, in work-items of many columns or of one, and over these sums.
-void lower_parameters(const LayerNormProblem& problem, exec::Recorder& recorder, std::int64_t width, std::int64_t wanted_chunks) {
+/// Sums over chunks of rows by `width` lanes, in work-items of many columns or groups of those of one, and over these sums.
+void lower_parameters(const LayerNormProblem& problem, exec::Recorder& recorder, std::int64_t width, std::int64_t group,
+                      std::int64_t wanted_chunks) {
   constexpr std::int64_t most_rows = 4096;  // so that no sum takes too many values
   const auto& [rows, length] = std::pair(problem.rows, problem.length);
   const auto wanted = std::max(wanted_chunks, ceil_div(rows, most_rows));
@@ -93,59 +94,68 @@ void lower_parameters(const LayerNormProblem& problem, exec::Recorder& recorder,
     const auto piece = std::clamp(even, least, most);
     launch.args({rows, length, chunk, piece}).range({chunks, ceil_div(length, piece)}, {1, 1});
   } else {
-    launch.args({rows, length, chunk, length})
-        .range({chunks * length}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
+    launch.args({rows, length, chunk, length}).range({chunks * length}, {group});
   }
   record_reduce({.x = by_weight, .y = problem.dweight, .reduce = chunks, .inner = length}, recorder);
   if (problem.biased) record_reduce({.x = by_bias, .y = problem.dbias, .reduce = chunks, .inner = length}, recorder);
 }
 
 void cpu_lower(const LayerNormProblem& problem, exec::Recorder& recorder) {
+  const auto lanes = recorder.config()["lanes"];
   if (problem.what == What::parameters) {
     constexpr std::int64_t task_elements = 16384;  // some microseconds of work, against about one of overhead
     const auto tasks = std::clamp<std::int64_t>(problem.rows * problem.length / task_elements, 1,
                                                 std::int64_t{4} * recorder.device().compute_units);
-    return lower_parameters(problem, recorder, vector_width(recorder.device()), tasks);
+    return lower_parameters(problem, recorder, lanes, 1, tasks);
   }
   const auto per_item = rows_per_item(problem.rows, problem.length, 8192, recorder.device());
   fuse(launch(problem, recorder, "layer_norm_cpu", problem.backward() ? "layer_norm_backward_cpu" : "layer_norm_cpu", per_item)
-           .define("VW", vector_width(recorder.device()))
+           .define("VW", lanes)
            .range({ceil_div(problem.rows, per_item)}, {1}),
        problem, recorder);
 }
 
+std::vector<exec::Config> gpu_configs(const LayerNormProblem& problem, const DeviceInfo& device) {
+  return problem.what == What::parameters ? line_configs(device) : row_configs(problem.length, device);
+}
+
 void gpu_lower(const LayerNormProblem& problem, exec::Recorder& recorder) {
+  const auto group = recorder.config()["group"], threads = recorder.config()["threads"];
   if (problem.what == What::parameters) {
     const std::int64_t items = std::int64_t{2048} * recorder.device().compute_units;
     const auto chunks = std::min(ceil_div(items, std::max<std::int64_t>(problem.length, 1)), problem.rows / 32);
-    return lower_parameters(problem, recorder, 1, chunks);
+    return lower_parameters(problem, recorder, 1, group, chunks);
   }
-  const auto group = group_size(recorder.device()), threads = threads_per_row(problem.length, group);
   const auto function = problem.backward() ? "layer_norm_backward_rows" : "layer_norm_rows";
-  fuse(define_group(launch(problem, recorder, "layer_norm_rows", function, threads), recorder.device())
+  fuse(define_group(launch(problem, recorder, "layer_norm_rows", function, threads), recorder)
            .define("ONCE", problem.length <= row_in_registers * threads ? 1 : 0)
            .range({ceil_div(problem.rows, group / threads) * group}, {group}),
        problem, recorder);
 }
 
 void direct_lower(const LayerNormProblem& problem, exec::Recorder& recorder) {
-  if (problem.what == What::parameters) return lower_parameters(problem, recorder, 1, 1);
+  const auto group = std::min<std::int64_t>(64, group_size(recorder.device()));
+  if (problem.what == What::parameters) return lower_parameters(problem, recorder, 1, group, 1);
   fuse(launch(problem, recorder, "layer_norm_rows", problem.backward() ? "layer_norm_backward_rows" : "layer_norm_rows", 1)
            .define("GROUP", 0)
-           .range({problem.rows}, {std::min<std::int64_t>(64, group_size(recorder.device()))}),
+           .range({problem.rows}, {group}),
        problem, recorder);
 }
 
-const exec::SolverList<LayerNormProblem> solvers{"layer_norm",
-                                                 {{"cpu", needs_vectors<LayerNormProblem>, cpu_lower},
-                                                  {"gpu", exec::accepts_everything<LayerNormProblem>, gpu_lower},
-                                                  {"direct", exec::accepts_everything<LayerNormProblem>, direct_lower}}};
+const exec::SolverList<LayerNormProblem> solvers{
+    "layer_norm",
+    {{"cpu", needs_vectors<LayerNormProblem>, cpu_lower, nullptr, lane_configs<LayerNormProblem>},
+     {"gpu", exec::accepts_everything<LayerNormProblem>, gpu_lower, nullptr, gpu_configs},
+     {"direct", exec::accepts_everything<LayerNormProblem>, direct_lower}}};
 
 /// Inputs: x, the gradient of y, mean, rstd; weight. Output: the gradient of x.
 class LayerNormBackward : public Op {
  public:
   LayerNormBackward(std::int64_t dims, bool weighted) : dims_(dims), weighted_(weighted) {}
   std::string_view name() const override { return "layer_norm_backward"; }
+  std::string_view solver_list() const override { return "layer_norm"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
+  bool tuned_last() const override { return true; }
   std::optional<std::size_t> prologue_input() const override { return 1; }
   Fields fields() const override { return {{"dims", dims_}, {"weighted", weighted_}}; }
   Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
@@ -183,6 +193,9 @@ class LayerNormParameters : public Op {
  public:
   LayerNormParameters(std::int64_t dims, bool biased) : dims_(dims), biased_(biased) {}
   std::string_view name() const override { return "layer_norm_parameters"; }
+  std::string_view solver_list() const override { return "layer_norm"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
+  bool tuned_last() const override { return true; }
   Fields fields() const override { return {{"dims", dims_}, {"biased", biased_}}; }
   Specs infer(const Specs& inputs) const override {
     const auto& x = inputs[0].shape;
@@ -228,6 +241,8 @@ class LayerNorm : public Op {
   LayerNorm(std::int64_t dims, bool weighted, bool biased, double eps)
       : dims_(dims), weighted_(weighted), biased_(biased), eps_(eps) {}
   std::string_view name() const override { return "layer_norm"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
+  bool tuned_last() const override { return true; }
   Precision precision() const override { return Precision::full; }
   bool takes_epilogue() const override { return true; }
   std::optional<std::size_t> prologue_input() const override { return 0; }

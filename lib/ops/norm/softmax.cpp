@@ -46,6 +46,9 @@ class Softmax : public Op {
     return {cast(dx, outputs[0].dtype())};
   }
 
+  std::string_view solver_list() const override { return "softmax"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
+  bool tuned_last() const override { return true; }
   bool takes_epilogue() const override { return true; }
   std::optional<std::size_t> prologue_input() const override { return 0; }
   void lower(exec::Recorder& recorder) const override;
@@ -70,7 +73,7 @@ void fuse(exec::Launch& launch, const SoftmaxProblem& problem, exec::Recorder& r
 }
 
 void cpu_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
-  const auto width = vector_width(recorder.device());
+  const auto width = recorder.config()["lanes"];
   const bool f32 = recorder.spec(problem.y).dtype == Dtype::f32;
   if (problem.inner == 1) {
     const auto per_item = rows_per_item(problem.outer, problem.axis, 4096, recorder.device());
@@ -91,31 +94,36 @@ void cpu_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
 }
 
 /// A work-item per line.
-void lower_lines(const SoftmaxProblem& problem, exec::Recorder& recorder, std::string_view kernel) {
+void lower_lines(const SoftmaxProblem& problem, exec::Recorder& recorder, std::string_view kernel, std::int64_t group) {
   require_loops("softmax", 3 * problem.axis, recorder.device());
   const auto lines = problem.outer * problem.inner;
-  fuse(launch(problem, recorder, kernel, kernel)
-           .args({lines, problem.axis, problem.inner})
-           .range({lines}, {std::min<std::int64_t>(64, group_size(recorder.device()))}),
-       problem, recorder);
+  fuse(launch(problem, recorder, kernel, kernel).args({lines, problem.axis, problem.inner}).range({lines}, {group}), problem,
+       recorder);
+}
+
+std::vector<exec::Config> gpu_configs(const SoftmaxProblem& problem, const DeviceInfo& device) {
+  return problem.inner == 1 ? row_configs(problem.axis, device) : line_configs(device);
 }
 
 void gpu_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
-  if (problem.inner != 1) return lower_lines(problem, recorder, "softmax_gpu_lines");
-  const auto group = group_size(recorder.device()), threads = threads_per_row(problem.axis, group);
-  fuse(define_group(launch(problem, recorder, "softmax_gpu", "softmax_gpu"), recorder.device())
+  const auto group = recorder.config()["group"], threads = recorder.config()["threads"];
+  if (problem.inner != 1) return lower_lines(problem, recorder, "softmax_gpu_lines", group);
+  fuse(define_group(launch(problem, recorder, "softmax_gpu", "softmax_gpu"), recorder)
            .define("ONCE", problem.axis <= row_in_registers * threads ? 1 : 0)
            .args({problem.outer, problem.axis, threads})
            .range({ceil_div(problem.outer, group / threads) * group}, {group}),
        problem, recorder);
 }
 
-void direct_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) { lower_lines(problem, recorder, "softmax_direct"); }
+void direct_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
+  lower_lines(problem, recorder, "softmax_direct", std::min<std::int64_t>(64, group_size(recorder.device())));
+}
 
-const exec::SolverList<SoftmaxProblem> solvers{"softmax",
-                                               {{"cpu", needs_vectors<SoftmaxProblem>, cpu_lower},
-                                                {"gpu", exec::accepts_everything<SoftmaxProblem>, gpu_lower},
-                                                {"direct", exec::accepts_everything<SoftmaxProblem>, direct_lower}}};
+const exec::SolverList<SoftmaxProblem> solvers{
+    "softmax",
+    {{"cpu", needs_vectors<SoftmaxProblem>, cpu_lower, nullptr, lane_configs<SoftmaxProblem>},
+     {"gpu", exec::accepts_everything<SoftmaxProblem>, gpu_lower, nullptr, gpu_configs},
+     {"direct", exec::accepts_everything<SoftmaxProblem>, direct_lower}}};
 
 void Softmax::lower(exec::Recorder& recorder) const {
   const auto& shape = recorder.spec(recorder.input(0)).shape;

@@ -25,6 +25,9 @@ class RecurrentOp : public Op {
   Fields fields() const override {
     return {{"cell", std::string(to_string(kind_.cell))}, {"reverse", kind_.reverse}, {"lengths", lengths_}};
   }
+  std::string_view solver_list() const override { return "recurrent"; }
+  /// Steps are the batch: of many with random weights the states' rounding would be all that is seen.
+  std::int64_t tuned_unit() const override { return 2; }
 
  protected:
   bool lstm() const { return kind_.cell == Cell::lstm; }
@@ -41,6 +44,11 @@ class RecurrentBackward : public RecurrentOp {
  public:
   using RecurrentOp::RecurrentOp;
   std::string_view name() const override { return "recurrent_backward"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override {
+    // dy, and y, gates and cells as far as they are there.
+    if (lstm()) return std::vector<std::size_t>{0, 3, 4};
+    return gru() ? std::vector<std::size_t>{0, 2, 3, 4} : std::vector<std::size_t>{0, 2};
+  }
 
   Specs infer(const Specs& inputs) const override {
     const auto& y = inputs[0].shape;
@@ -118,6 +126,7 @@ class Recurrent : public RecurrentOp {
  public:
   using RecurrentOp::RecurrentOp;
   std::string_view name() const override { return "recurrent"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0}; }
   Precision precision() const override { return Precision::full; }
 
   Specs infer(const Specs& inputs) const override {

@@ -29,37 +29,58 @@ std::string text(const RecurrentProblem& p) {
 
 /// How a work-item holds sums: ROWS sequences by gates by UNITS vectors, of which it makes SPAN at a time.
 struct Tile {
-  std::int64_t width, units, span, rows, panels, rows_each;
+  std::int64_t lanes, units, span, rows, panels, rows_each;
 };
 
-Tile tile_of(const RecurrentProblem& p, const DeviceInfo& device) {
-  Tile tile;
-  tile.width = vector_width(device);
-  const bool wide = p.backward || gate_count(p.kind.cell) == 1;
-  const bool many = tile.width == 16;  // registers: AVX-512 has 32 vectors, others 16
-  tile.units = wide ? std::min<std::int64_t>(many ? 4 : 2, ceil_div(p.hidden, tile.width)) : 1;
-  const auto vectors = p.backward ? tile.units : tile.units * gate_count(p.kind.cell);
+bool has_many_registers(const DeviceInfo& device) {
+  return vector_width(device) == 16;  // AVX-512 has 32 vectors, others 16
+}
+
+/// With as many rows as the registers hold, or so many.
+Tile tile_of(const RecurrentProblem& p, std::int64_t lanes, std::int64_t units, const DeviceInfo& device,
+             std::optional<std::int64_t> rows = {}) {
+  Tile tile{.lanes = lanes, .units = units, .span = 0, .rows = 0, .panels = ceil_div(p.hidden, units * lanes), .rows_each = 0};
+  const bool many = has_many_registers(device);
+  const auto vectors = p.backward ? units : units * gate_count(p.kind.cell);
   tile.span = many || vectors < 4 ? vectors : 2;
   // The panel's vectors and one more are beside the sums.
   const auto most = std::min<std::int64_t>(8, (many ? 24 : 12) / tile.span);
-  const auto units = std::max<std::int64_t>(device.compute_units, 1);
-  tile.rows_each = ceil_div(p.batch, std::min(units, p.batch));
-  tile.rows = ceil_div(tile.rows_each, ceil_div(tile.rows_each, most));
-  tile.panels = ceil_div(p.hidden, tile.units * tile.width);
+  const auto cores = std::max<std::int64_t>(device.compute_units, 1);
+  tile.rows_each = ceil_div(p.batch, std::min(cores, p.batch));
+  tile.rows = rows.value_or(ceil_div(tile.rows_each, ceil_div(tile.rows_each, most)));
   return tile;
 }
 
+std::vector<exec::Config> cpu_configs(const RecurrentProblem& p, const DeviceInfo& device) {
+  std::vector<exec::Config> result;
+  const auto gates = p.backward ? 1 : gate_count(p.kind.cell);
+  for (const auto lanes : vector_widths(device)) {
+    const auto add = [&](std::int64_t units, std::int64_t rows) {
+      result.push_back({{"lanes", lanes}, {"units", units}, {"rows", rows}});
+    };
+    const auto fitting = std::min<std::int64_t>(has_many_registers(device) ? 4 : 2, ceil_div(p.hidden, lanes));
+    const std::int64_t likely = gates == 1 ? fitting : 1;
+    const auto rows = tile_of(p, lanes, likely, device).rows;
+    add(likely, rows);
+    for (const std::int64_t units : {1, 2})
+      if (units != likely && units <= fitting) add(units, tile_of(p, lanes, units, device).rows);
+    if (rows > 1) add(likely, ceil_div(rows, 2));
+  }
+  return result;
+}
+
 void cpu_lower(const RecurrentProblem& p, exec::Recorder& recorder) {
-  const auto tile = tile_of(p, recorder.device());
+  const auto& config = recorder.config();
+  const auto tile = tile_of(p, config["lanes"], config["units"], recorder.device(), config["rows"]);
   const auto configure = [&](exec::Launch& target, bool pack) -> exec::Launch& {
-    return target.define("VW", tile.width)
+    return target.define("VW", tile.lanes)
         .define("UNITS", tile.units)
         .define("SPAN", tile.span)
         .define("ROWS", tile.rows)
         .define("REST", tile.rows_each % tile.rows)
         .define("PACK", pack);
   };
-  const auto packed = recorder.cached({Shape{tile.panels * tile.units * tile.width * p.width()}, Dtype::f32}, p.weight);
+  const auto packed = recorder.cached({Shape{tile.panels * tile.units * tile.lanes * p.width()}, Dtype::f32}, p.weight);
   configure(recorder.kernel("recurrent_cpu", p.backward ? "recurrent_pack_backward" : "recurrent_pack"), true)
       .define("CELL", static_cast<std::int64_t>(p.kind.cell))
       .in("weight", p.weight)
@@ -221,9 +242,10 @@ void direct_lower(const RecurrentProblem& problem, exec::Recorder& recorder) {
 }  // namespace
 
 const exec::SolverList<RecurrentProblem>& recurrent_solvers() {
-  static const exec::SolverList<RecurrentProblem> solvers{"recurrent",
-                                                          {{"cpu", needs_vectors<RecurrentProblem>, cpu_lower},
-                                                           {"direct", exec::accepts_everything<RecurrentProblem>, direct_lower}}};
+  static const exec::SolverList<RecurrentProblem> solvers{
+      "recurrent",
+      {{"cpu", needs_vectors<RecurrentProblem>, cpu_lower, nullptr, cpu_configs},
+       {"direct", exec::accepts_everything<RecurrentProblem>, direct_lower}}};
   return solvers;
 }
 

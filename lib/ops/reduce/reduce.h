@@ -20,6 +20,7 @@ struct ReduceProblem {
   exec::Ref x, y;
   std::int64_t outer = 1, reduce = 1, inner = 1;
   float scale = 1;
+  Dtype dtype = Dtype::f32;  ///< of x
 };
 
 /// Which dimensions are reduced: all when none is given. Throws ShapeError, naming `op`, for one out of range or given twice.
@@ -30,7 +31,8 @@ Tensor root(const Tensor& x, double p);
 
 /// Floats are accumulated in float, integers in i64.
 Dtype accumulator(Dtype dtype);
-void record_reduce(const ReduceProblem& problem, exec::Recorder& recorder);
+/// The dtype is filled in.
+void record_reduce(ReduceProblem problem, exec::Recorder& recorder);
 
 /// The index along the middle dimension of the first largest or smallest element.
 struct ArgReduceProblem {

@@ -18,17 +18,16 @@ Dtype accumulator(Dtype dtype) { return is_floating(dtype) ? Dtype::f32 : Dtype:
 namespace {
 
 Launch& launch(const ReduceProblem& problem, Recorder& recorder, std::string_view program, std::string_view function) {
-  const bool integers = !is_floating(recorder.spec(problem.x).dtype);
   return recorder.kernel(program, function)
       .define("KIND", static_cast<std::int64_t>(problem.kind))
-      .define("ACC_INT", integers ? 1 : 0)
+      .define("ACC_INT", is_floating(problem.dtype) ? 0 : 1)
       .flops(static_cast<double>(problem.outer) * static_cast<double>(problem.reduce) * static_cast<double>(problem.inner))
       .detail(fmt::format("[{}, {}, {}]", problem.outer, problem.reduce, problem.inner));
 }
 
 /// What is fused into the first stage's input and the last stage's output; sums of integers take nothing.
 void fuse(Launch& launch, const ReduceProblem& problem, const ReduceProblem& stage, Recorder& recorder) {
-  if (!is_floating(recorder.spec(problem.x).dtype)) return;
+  if (!is_floating(problem.dtype)) return;
   recorder.prologue(launch, "x");
   if (stage.y.value == problem.y.value) recorder.epilogue(launch, 1, 1);
 }
@@ -40,11 +39,12 @@ struct Stages {
 Stages stages(const ReduceProblem& problem, std::int64_t chunks, Recorder& recorder) {
   Stages result{problem, problem};
   if (chunks == 1) return result;
-  const auto dtype = accumulator(recorder.spec(problem.x).dtype);
+  const auto dtype = accumulator(problem.dtype);
   const Ref partial = recorder.temporary({{problem.outer, chunks, problem.inner}, dtype});
   result.first.y = partial;
   result.first.scale = 1;
   result.second.x = partial;
+  result.second.dtype = dtype;
   result.second.reduce = chunks;
   return result;
 }
@@ -59,7 +59,7 @@ std::int64_t divide(std::int64_t reduce, std::int64_t unit, std::int64_t wanted,
 
 void cpu_lower(const ReduceProblem& problem, Recorder& recorder) {
   const auto& device = recorder.device();
-  const std::int64_t width = vector_width(device), tasks = std::int64_t{4} * device.compute_units;
+  const std::int64_t width = recorder.config()["lanes"], tasks = std::int64_t{4} * device.compute_units;
   constexpr std::int64_t task_elements = 16384;  // some microseconds of work, against about one of overhead
   const auto elements = problem.outer * problem.reduce * problem.inner;
   const auto wanted_tasks = std::clamp<std::int64_t>(elements / task_elements, 1, tasks);
@@ -100,45 +100,64 @@ void cpu_lower(const ReduceProblem& problem, Recorder& recorder) {
 
 // ---- gpu: groups add up along rows, neighbouring work-items on neighbouring columns -------------------------------------------
 
-Launch& gpu_launch(const ReduceProblem& problem, Recorder& recorder, std::string_view function) {
-  auto& result = launch(problem, recorder, "reduce_gpu", function);
+/// The number of chunks, which is rounded so that each keeps `threads` busy, and their size.
+std::int64_t divide(const ReduceProblem& problem, std::int64_t threads, std::int64_t wanted, std::int64_t& chunk) {
+  return divide(problem.reduce, problem.inner == 1 ? 16 * threads : 32, wanted, chunk);
+}
+
+/// So that no sum takes too many values.
+std::int64_t fewest_parts(const ReduceProblem& problem) { return problem.reduce / (problem.inner == 1 ? 65536 : 4096); }
+
+std::int64_t likely_parts(const ReduceProblem& problem, std::int64_t threads, const DeviceInfo& device) {
+  const std::int64_t wanted_items = std::int64_t{2048} * device.compute_units;
+  const auto outputs = std::max<std::int64_t>(problem.outer * problem.inner, 1);
+  std::int64_t chunk = 0;
+  return divide(problem, threads, std::max(ceil_div(wanted_items, outputs * threads), fewest_parts(problem)), chunk);
+}
+
+std::vector<exec::Config> gpu_configs(const ReduceProblem& problem, const DeviceInfo& device) {
   // Sub-groups exchange floats.
-  if (is_floating(recorder.spec(problem.x).dtype)) return define_group(result, recorder.device());
-  return result.define("GROUP", group_size(recorder.device()));
+  const auto exchange = is_floating(problem.dtype) ? Exchange::where_possible : Exchange::never;
+  std::vector<exec::Config> result;
+  const auto add = [&](const exec::Config& config, std::int64_t parts) {
+    const auto threads = config.value("threads", 1);
+    if (parts == 0) parts = likely_parts(problem, threads, device);
+    result.push_back({{"group", config["group"]}, {"threads", threads}, {"parts", parts}, {"sub_groups", config["sub_groups"]}});
+  };
+  const auto groups = problem.inner == 1 ? row_configs(problem.reduce, device, exchange) : group_configs(device, exchange);
+  for (const auto& config : groups) add(config, 0);
+  const auto parts = result[0]["parts"];
+  if (parts / 2 >= std::max<std::int64_t>(fewest_parts(problem), 1)) add(groups[0], parts / 2);
+  if (parts > 1) add(groups[0], parts * 2);
+  return result;
+}
+
+/// A launch for the chunks, and others for their results.
+void lower_stages(const ReduceProblem& problem, std::int64_t threads, std::int64_t wanted, Recorder& recorder) {
+  const auto group = recorder.config()["group"];
+  const bool rows = problem.inner == 1;
+  std::int64_t chunk = 0;
+  const auto chunks = divide(problem, threads, wanted, chunk);
+  const auto parts = stages(problem, chunks, recorder);
+  auto& kernel = define_group(launch(problem, recorder, "reduce_gpu", rows ? "reduce_rows" : "reduce_columns"), recorder)
+                     .in("x", parts.first.x)
+                     .out("y", parts.first.y);
+  if (rows)
+    kernel.args({problem.outer, problem.reduce, chunk, chunks, threads})
+        .arg_float(parts.first.scale)
+        .range({ceil_div(problem.outer * chunks, group / threads) * group}, {group});
+  else
+    kernel.args({problem.outer * chunks * problem.inner, problem.reduce, problem.inner, chunk, chunks})
+        .arg_float(parts.first.scale)
+        .range({problem.outer * chunks * problem.inner}, {group});
+  fuse(kernel, problem, parts.first, recorder);
+  if (chunks == 1) return;
+  const auto next = rows ? threads_per_row(chunks, group) : 1;
+  lower_stages(parts.second, next, likely_parts(parts.second, next, recorder.device()), recorder);
 }
 
 void gpu_lower(const ReduceProblem& problem, Recorder& recorder) {
-  const auto& device = recorder.device();
-  const auto group = group_size(device);
-  const std::int64_t wanted_items = std::int64_t{2048} * device.compute_units;
-  const auto outputs = std::max<std::int64_t>(problem.outer * problem.inner, 1);
-  std::int64_t chunk = 0, chunks = 0;
-  if (problem.inner == 1) {
-    const auto threads = threads_per_row(problem.reduce, group);
-    const auto wanted = std::max(ceil_div(wanted_items, outputs * threads), problem.reduce / 65536);
-    chunks = divide(problem.reduce, 16 * threads, wanted, chunk);
-    const auto parts = stages(problem, chunks, recorder);
-    auto& kernel = gpu_launch(problem, recorder, "reduce_rows")
-                       .in("x", parts.first.x)
-                       .out("y", parts.first.y)
-                       .args({problem.outer, problem.reduce, chunk, chunks, threads})
-                       .arg_float(parts.first.scale)
-                       .range({ceil_div(problem.outer * chunks, group / threads) * group}, {group});
-    fuse(kernel, problem, parts.first, recorder);
-    if (chunks > 1) gpu_lower(parts.second, recorder);
-  } else {
-    const auto wanted = std::max(ceil_div(wanted_items, outputs), problem.reduce / 4096);
-    chunks = divide(problem.reduce, 32, wanted, chunk);
-    const auto parts = stages(problem, chunks, recorder);
-    auto& kernel = gpu_launch(problem, recorder, "reduce_columns")
-                       .in("x", parts.first.x)
-                       .out("y", parts.first.y)
-                       .args({problem.outer * chunks * problem.inner, problem.reduce, problem.inner, chunk, chunks})
-                       .arg_float(parts.first.scale)
-                       .range({problem.outer * chunks * problem.inner}, {group});
-    fuse(kernel, problem, parts.first, recorder);
-    if (chunks > 1) gpu_lower(parts.second, recorder);
-  }
+  lower_stages(problem, recorder.config()["threads"], recorder.config()["parts"], recorder);
 }
 
 // ---- direct ------------------------------------------------------------------------------------------------------------------
@@ -159,10 +178,11 @@ void direct_lower(const ReduceProblem& problem, Recorder& recorder) {
   if (chunks > 1) direct_lower(parts.second, recorder);
 }
 
-const exec::SolverList<ReduceProblem> solvers{"reduce",
-                                              {{"cpu", needs_vectors<ReduceProblem>, cpu_lower},
-                                               {"gpu", exec::accepts_everything<ReduceProblem>, gpu_lower},
-                                               {"direct", exec::accepts_everything<ReduceProblem>, direct_lower}}};
+const exec::SolverList<ReduceProblem> solvers{
+    "reduce",
+    {{"cpu", needs_vectors<ReduceProblem>, cpu_lower, nullptr, lane_configs<ReduceProblem>},
+     {"gpu", exec::accepts_everything<ReduceProblem>, gpu_lower, nullptr, gpu_configs},
+     {"direct", exec::accepts_everything<ReduceProblem>, direct_lower}}};
 
 // ---- Indices
 // -------------------------------------------------------------------------------------------------------------------
@@ -210,7 +230,7 @@ std::optional<std::string> arg_cpu_rejects(const ArgReduceProblem& problem, cons
 
 void arg_cpu_lower(const ArgReduceProblem& problem, Recorder& recorder) {
   const auto& device = recorder.device();
-  const std::int64_t width = vector_width(device), tasks = std::int64_t{4} * device.compute_units;
+  const std::int64_t width = recorder.config()["lanes"], tasks = std::int64_t{4} * device.compute_units;
   constexpr std::int64_t task_elements = 16384;
   const auto wanted_tasks = std::clamp<std::int64_t>(problem.outer * problem.reduce / task_elements, 1, tasks);
   std::int64_t chunk = 0;
@@ -235,24 +255,36 @@ void lower_arg_chunks(const ArgReduceProblem& problem, std::int64_t wanted, Reco
   lower_arg_finish(problem, partials, chunks, recorder);
 }
 
-void arg_chunked_lower(const ArgReduceProblem& problem, Recorder& recorder) {
-  const auto& device = recorder.device();
+/// So that loops end on llvmpipe, too.
+std::int64_t fewest_parts(const ArgReduceProblem& problem) { return ceil_div(problem.reduce, 32768); }
+
+std::vector<exec::Config> arg_chunked_configs(const ArgReduceProblem& problem, const DeviceInfo& device) {
   const std::int64_t items = std::int64_t{device.prefers_vector_kernels ? 64 : 1024} * device.compute_units;
-  lower_arg_chunks(problem, std::min(items / std::max<std::int64_t>(problem.outer * problem.inner, 1), problem.reduce / 64),
-                   recorder);
+  const auto wanted = std::min(items / std::max<std::int64_t>(problem.outer * problem.inner, 1), problem.reduce / 64);
+  std::int64_t chunk = 0;
+  const auto parts = divide(problem.reduce, 1, wanted, chunk);
+  std::vector<exec::Config> result{{{"parts", parts}}, {{"parts", parts * 2}}};
+  if (parts / 2 >= std::max<std::int64_t>(fewest_parts(problem), 1)) result.push_back({{"parts", parts / 2}});
+  return result;
+}
+
+void arg_chunked_lower(const ArgReduceProblem& problem, Recorder& recorder) {
+  lower_arg_chunks(problem, recorder.config()["parts"], recorder);
 }
 
 const exec::SolverList<ArgReduceProblem> arg_solvers{
     "arg_reduce",
-    {{"cpu", arg_cpu_rejects, arg_cpu_lower},
-     {"chunked", exec::accepts_everything<ArgReduceProblem>, arg_chunked_lower},
-     {"direct", exec::accepts_everything<ArgReduceProblem>, [](const ArgReduceProblem& problem, Recorder& recorder) {
-        lower_arg_chunks(problem, ceil_div(problem.reduce, 32768), recorder);
-      }}}};
+    {{"cpu", arg_cpu_rejects, arg_cpu_lower, nullptr, lane_configs<ArgReduceProblem>},
+     {"chunked", exec::accepts_everything<ArgReduceProblem>, arg_chunked_lower, nullptr, arg_chunked_configs},
+     {"direct", exec::accepts_everything<ArgReduceProblem>,
+      [](const ArgReduceProblem& problem, Recorder& recorder) { lower_arg_chunks(problem, fewest_parts(problem), recorder); }}}};
 
 }  // namespace
 
-void record_reduce(const ReduceProblem& problem, Recorder& recorder) { solvers.lower(problem, recorder.device(), recorder); }
+void record_reduce(ReduceProblem problem, Recorder& recorder) {
+  problem.dtype = recorder.spec(problem.x).dtype;
+  solvers.lower(problem, recorder.device(), recorder);
+}
 
 void record_arg_reduce(const ArgReduceProblem& problem, Recorder& recorder) {
   arg_solvers.lower(problem, recorder.device(), recorder);
