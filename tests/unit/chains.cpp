@@ -81,6 +81,21 @@ TEST_CASE("parts of a value are apart") {
   CHECK(waits(chains[0]) == std::vector<bool>{false, false, true});
 }
 
+TEST_CASE("a launch is as long as what it moves") {
+  Program p;
+  const Ref x{p.recording.add_leaf({Shape{1 << 24}, Dtype::f32}, false), 0}, a = p.value(), b = p.value();
+  auto& first = p.launch().in("x", x).out("y", a);
+  SECTION("all of its buffers") {
+    p.launch().in("x", a).out("y", b);
+    CHECK(p.chains(b).chains.empty());
+  }
+  SECTION("or what it says") {
+    first.moves(64);
+    p.launch().in("x", a).out("y", b);
+    CHECK(p.chains(b).chains.size() == 1);
+  }
+}
+
 TEST_CASE("what is no chain") {
   Program p;
   const Ref x = p.leaf(), a = p.value(), b = p.value(), c = p.value();
