@@ -86,6 +86,9 @@ void compare(Conv2dPass pass, const Shapes& s, Dtype dtype, const exec::Choice& 
   const auto expected = by(exec::ForceSolver(name_of(pass), "direct"));
   const auto values = by(exec::ForceSolver(name_of(pass), choice));
   CHECK(values == expected);
+  if (pass == Conv2dPass::backward_weights) return;
+  const auto packed = by(exec::ForceSolver(name_of(pass), exec::Choice{choice.solver + "_packed", choice.config}));
+  CHECK(packed == expected);
 }
 
 }  // namespace
@@ -145,7 +148,10 @@ TEST_CASE("convolutions of f16 and bf16 go to matrix units on devices that have 
     CHECK_THAT(refusal(Dtype::f16, small), Catch::Contains("no tile"));
     CHECK_FALSE(ops::conv2d_gpu_matrix_units_declines(problem(Dtype::f16), pass, gpu("sm_86")).has_value());
     CHECK(ops::conv2d_gpu_matrix_units_declines(problem(Dtype::f16, 2), pass, gpu("sm_86")).has_value());
-    // Groups of the largest tile are alone on an SM.
+    // Groups of the largest tile are alone on an SM, but not where weights come in the order of the tile.
     CHECK(ops::conv2d_gpu_matrix_units_configs(problem(Dtype::f16), pass, gpu("sm_86"))[0]["m"] == 64);
+    if (pass == Conv2dPass::backward_weights) continue;
+    CHECK(ops::conv2d_gpu_matrix_units_configs(problem(Dtype::f16, 128), pass, gpu("sm_86"))[0]["m"] == 64);
+    CHECK(ops::conv2d_gpu_matrix_units_packed_configs(problem(Dtype::f16, 128), pass, gpu("sm_86"))[0]["m"] == 128);
   }
 }
