@@ -30,11 +30,15 @@ std::int64_t summed_channels(const Conv2dProblem& p, Conv2dPass pass) {
   return pass == Conv2dPass::forward ? p.group_in() : p.group_out();
 }
 
-/// Whether slices of k are channels of one tap. Filling up the last of them with nothing must not cost much.
+}  // namespace
+
+// Filling up the last slice of a tap with nothing must not cost much.
 bool blocked(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& tile) {
   const auto channels = summed_channels(p, pass);
   return pass != Conv2dPass::backward_weights && (channels % tile.k == 0 || channels >= 4 * tile.k);
 }
+
+namespace {
 
 /// The extents as the kernel counts them.
 GemmExtents filled(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& tile, std::int64_t items) {

@@ -32,6 +32,9 @@ GemmExtents conv2d_extents(const Conv2dProblem& problem, Conv2dPass pass);
 /// Why it is no such product, on whatever device.
 std::optional<std::string> conv2d_tiles_reject(const Conv2dProblem& problem, Conv2dPass pass);
 
+/// Whether slices of k are channels of one tap.
+bool blocked(const Conv2dProblem& problem, Conv2dPass pass, const GemmTile& tile);
+
 /// Why its weight cannot be brought into the order of the kernel.
 std::optional<std::string> packed_weight_rejects(const Conv2dProblem& problem, Conv2dPass pass);
 

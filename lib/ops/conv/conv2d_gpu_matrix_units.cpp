@@ -71,7 +71,10 @@ void conv2d_gpu_matrix_units(const Conv2dProblem& p, Conv2dPass pass, exec::Reco
 std::optional<std::string> conv2d_gpu_matrix_units_packed_rejects(const Conv2dProblem& p, Conv2dPass pass,
                                                                   const DeviceInfo& device) {
   if (auto reason = conv2d_gpu_matrix_units_rejects(p, pass, device)) return reason;
-  return packed_weight_rejects(p, pass);
+  if (auto reason = packed_weight_rejects(p, pass)) return reason;
+  // Places and weights together take more registers than an item has on sm_86 and sm_90.
+  if (!blocked(p, pass, {.m = 0, .n = 0, .k = depth, .rows = 0, .columns = 0})) return "each element has a tap of its own";
+  return std::nullopt;
 }
 
 std::optional<std::string> conv2d_gpu_matrix_units_packed_declines(const Conv2dProblem& p, Conv2dPass pass,
