@@ -394,3 +394,25 @@ TEST_CASE("a layer's weight is packed once for inference, and anew when it was t
     CHECK(cached().count() == 0);
   }
 }
+
+TEST_CASE(
+    "a convolution's weight is brought into the order of the tiles once for inference, and in each step while it is trained") {
+  Device::current().trim();
+  nn::Conv2d layer{{.in_channels = 5, .out_channels = 7, .kernel_size = 3, .padding = 1}};
+  optim::SGD sgd{layer, {.learning_rate = 0.1}};
+  const Tensor x = counted({2, 5, 6, 4}, 0.1F);
+  const auto infer = [&] { return layer(x).to_vector<float>(); };
+  const exec::ForceSolver packed("conv2d", "gpu_packed{m=16,n=16}");
+  for (int round = 0; round < 2; ++round) {
+    const auto first = infer();
+    CHECK(cached().count() == 1);
+    CHECK(launches_of([&] { CHECK(infer() == first); }) == 1);
+    {
+      const exec::ForceSolver direct("conv2d", "direct");
+      const auto wanted = infer();
+      for (std::size_t k = 0; k < first.size(); ++k) CHECK(first[k] == Approx(wanted[k]).epsilon(1e-5).margin(1e-5));
+    }
+    sgd.step(sum(layer(x)));
+    CHECK(cached().count() == 0);
+  }
+}

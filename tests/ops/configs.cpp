@@ -128,7 +128,7 @@ TEST_CASE("all configurations of products") {
 
 TEST_CASE("sums that have no room beside one another are made in rounds") {
   // One part of a sum that is too long for one float, whatever the list says.
-  const exec::Choice choice{"gpu", {{"m", 16}, {"n", 16}, {"k", 8}, {"rows", 2}, {"columns", 2}, {"parts", 1}}};
+  const exec::Config config{{"m", 16}, {"n", 16}, {"k", 8}, {"rows", 2}, {"columns", 2}, {"parts", 1}};
   manual_seed(3);
   const Tensor a = random({2, 18, 4500}), b = random({2, 4500, 17}), x = random({2, 600, 3, 3}), w = random({5, 600, 3, 3}),
                bias = random({5}), g = random({2, 5, 3, 3}), image = random({1, 2, 70, 70}), seen = random({1, 3, 70, 70}),
@@ -145,11 +145,15 @@ TEST_CASE("sums that have no room beside one another are made in rounds") {
     INFO(op);
     const auto by = [&](const exec::ForceSolver&) { return entry.second().to_vector<float>(); };
     const auto expected = by(exec::ForceSolver(op, exec::solver_names(op).back()));
-    const auto before = exec::statistics().kernels;
-    const auto values = by(exec::ForceSolver(op, choice));
-    CHECK(exec::statistics().kernels - before >= 3);
-    REQUIRE(values.size() == expected.size());
-    for (std::size_t i = 0; i < values.size(); ++i) REQUIRE(values[i] == Approx(expected[i]).margin(2e-3));
+    const bool packs = op == "conv2d" || op == "conv2d_backward_data";
+    for (const std::string solver : packs ? std::vector{"gpu", "gpu_packed"} : std::vector{"gpu"}) {
+      INFO(solver);
+      const auto before = exec::statistics().kernels;
+      const auto values = by(exec::ForceSolver(op, exec::Choice{solver, config}));
+      CHECK(exec::statistics().kernels - before >= 3);
+      REQUIRE(values.size() == expected.size());
+      for (std::size_t i = 0; i < values.size(); ++i) REQUIRE(values[i] == Approx(expected[i]).margin(2e-3));
+    }
   }
 }
 
@@ -416,16 +420,37 @@ TEST_CASE("gradients of strided convolutions run the taps that each phase has, i
     }();
     for (std::size_t i = 0; i < 3; ++i) {
       const auto parts = std::int64_t{1} << i;
-      INFO(to_string(sizes.x) << " by " << to_string(sizes.weight) << " in " << parts);
-      const exec::ForceSolver force(
-          "conv2d_backward_data",
-          exec::Choice{"gpu", {{"m", 16}, {"n", 16}, {"k", 8}, {"rows", 2}, {"columns", 2}, {"parts", parts}}});
-      CHECK(products_of(gradient()) == sizes.products[i]);
-      const auto values = gradient().to_vector<float>();
-      REQUIRE(values.size() == expected.size());
-      for (std::size_t at = 0; at < values.size(); ++at) REQUIRE(values[at] == Approx(expected[at]).margin(1e-4));
+      for (const std::string solver : {"gpu", "gpu_packed"}) {
+        INFO(to_string(sizes.x) << " by " << to_string(sizes.weight) << " in " << parts << " by " << solver);
+        const exec::ForceSolver force(
+            "conv2d_backward_data",
+            exec::Choice{solver, {{"m", 16}, {"n", 16}, {"k", 8}, {"rows", 2}, {"columns", 2}, {"parts", parts}}});
+        // Parts of packed weights are of whole slices.
+        if (solver == "gpu") CHECK(products_of(gradient()) == sizes.products[i]);
+        const auto values = gradient().to_vector<float>();
+        REQUIRE(values.size() == expected.size());
+        for (std::size_t at = 0; at < values.size(); ++at) REQUIRE(values[at] == Approx(expected[at]).margin(1e-4));
+      }
     }
   }
+}
+
+TEST_CASE("GPUs have weights in the order of their tiles in inference, and where one packing serves enough work") {
+  using Kernels = std::vector<std::string>;
+  const Kernels packed{"conv2d_gpu_pack", "conv2d_gpu"};
+  nn::Conv2d layer{{.in_channels = 32, .out_channels = 8, .kernel_size = 1}};
+  nn::ConvTranspose2d back{{.in_channels = 32, .out_channels = 8, .kernel_size = 2, .stride = 2}};
+  const Tensor x = random({16, 32, 112, 112}), weight = layer.parameters().at(0).second;
+  CHECK(kernels_on_gpu(relu(layer(x))) == packed);
+  CHECK(kernels_on_gpu(relu(back(x))) == packed);
+  // In training others read it, too, and next time it is another.
+  const Tensor y = layer(x);
+  const auto step = kernels_on_gpu(weight - 0.1 * gradients(sum(y * y), {weight})[0]);
+  CHECK(std::count(step.begin(), step.end(), packed[0]) == 0);
+  CHECK(std::count(step.begin(), step.end(), packed[1]) == 2);
+  // 5 billion multiply-adds.
+  const Tensor image = random({8, 64, 56, 56}), filter = random({64, 64, 7, 7});
+  CHECK(kernels_on_gpu(conv2d(image, filter, {}, {.padding = 3})).front() == packed[0]);
 }
 
 TEST_CASE("GPUs transpose matrices through local memory") {

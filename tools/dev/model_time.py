@@ -76,7 +76,7 @@ READ_IN_PART = {"batch_norm_finish", "index_select", "slice_update", "recurrent_
 
 # Multiply-adds among the innermost loop's instructions by what a work-item sums up (docs/performance.md; lib/ops/gemm_gpu.cpp).
 TILE_SHARES = {(8, 8): 0.83, (8, 4): 0.75, (4, 4): 0.69, (2, 2): 0.30}
-CONV_SHARES = {"forward": 0.81, "data": 0.81, "weights": 0.75, "not blocked": 0.71}  # at most
+CONV_SHARES = {"forward": 0.81, "data": 0.81, "weights": 0.75, "not blocked": 0.71, "packed": 0.83, "packed, not blocked": 0.74}  # at most
 # What Winograd's transforms leave of those by what a work-item sums up (lib/ops/conv/conv2d_winograd_gpu.cpp).
 WINOGRAD_SHARES = {64: 0.74, 32: 0.60, 16: 0.59}
 OTHER_SHARES = {
@@ -207,6 +207,8 @@ def product(name, defines, numbers, groups, device):
     share = min(TILE_SHARES[rows, columns], rows * columns / (rows + columns) * device.words)
     if name == "conv2d_gpu":
         what = "weights" if "WEIGHTS" in defines else "not blocked" if "BLOCKED" not in defines else "forward"
+        if "PACKED" in defines:
+            what = "packed, not blocked" if what == "not blocked" else "packed"
         share = min(share, CONV_SHARES[what])
     return executed, share, None
 

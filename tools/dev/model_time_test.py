@@ -102,6 +102,8 @@ class Products(unittest.TestCase):
         numbers = [16, 512, 7, 7, 512, 7, 7, 512, 512, 1, 1, 784, 0, 784, 1, 0]
         for text, wanted in ((self.tile + " WEIGHTS=1", 0.75), (self.tile + " DATA=1 BLOCKED=1 KH=3 KW=3 SH=1 SW=1", 0.81),
                              (self.tile + " DATA=1 KH=3 KW=3 SH=1 SW=1", 0.71),
+                             (self.tile + " DATA=1 PACKED=1 BLOCKED=1 KH=3 KW=3 SH=1 SW=1", 0.83),
+                             (self.tile + " DATA=1 PACKED=1 KH=3 KW=3 SH=1 SW=1", 0.74),
                              # A quarter of a word per multiply-add is what local memory gives.
                              ("TM=64 TN=64 TK=16 RM=4 RN=4 DATA=1 BLOCKED=1 KH=3 KW=3 SH=1 SW=1", 0.5)):
             self.assertEqual(product("conv2d_gpu", defines(text), numbers, 1, self.device)[1], wanted)

@@ -41,6 +41,8 @@ NETWORKS = ("resnet18-train-b16", "resnet18-infer-b1", "mobilenetv2-train-b16", 
 # Products by the ways in which operands lie and convolutions of 3x3, in the largest tile: their loops have bars (offline_loops.py).
 LOOPS = ("matmul-2048", "linear-3136-128-b64-forward", "linear-3136-128-b64-backward-weights", "conv-256-256-14-b16-*")
 LARGEST = ",".join(f"{op}:gpu{{m=128,n=128}}" for op in ("matmul", "conv2d", "conv2d_backward_data", "conv2d_backward_weights"))
+PACKED_LOOPS = ("conv-256-256-14-b16-forward", "conv-256-256-14-b16-backward-data")
+LARGEST_PACKED = ",".join(f"{op}:gpu_packed{{m=128,n=128}}" for op in ("conv2d", "conv2d_backward_data"))
 # Tests that wait for a driver that computes.
 WAITING = {"cl_context"}
 # What tests' programs call that are wrong on purpose.
@@ -124,13 +126,14 @@ def run_network(build, device, network, folder):
 
 def run_loops(build, device, folder):
     """Dumps the programs whose loops have bars."""
-    done = subprocess.run([build / "tools/clnet-bench", *LOOPS, "--seconds", "0.01"], capture_output=True, text=True,
-                          env=on_null_driver(build, device, NULL_OPENCL_DUMP=str(folder), CLNET_SOLVER=LARGEST))
-    if done.returncode:
-        raise Failed(f"{', '.join(LOOPS)} on {device}: {done.stderr.strip()}")
     programs = Programs()
-    programs.add(folder)
-    programs.texts = {name: text for name, text in programs.texts.items() if re.search(r"^#define TM 128\n", text, re.M)}
+    for name, items, solvers in (("loops", LOOPS, LARGEST), ("packed", PACKED_LOOPS, LARGEST_PACKED)):
+        done = subprocess.run([build / "tools/clnet-bench", *items, "--seconds", "0.01"], capture_output=True, text=True,
+                              env=on_null_driver(build, device, NULL_OPENCL_DUMP=str(folder / name), CLNET_SOLVER=solvers))
+        if done.returncode:
+            raise Failed(f"{', '.join(items)} on {device}: {done.stderr.strip()}")
+        programs.add(folder / name)
+    programs.texts = {name: text for name, text in programs.texts.items() if re.search(r"^#define TM 128\n", text, re.M) and "#define RM " in text}
     return programs
 
 
@@ -140,7 +143,7 @@ def bars(programs, results, own, target):
                for name, kernel in compiled.items()}
     wrong = [line for name, kernel in kernels.items() for line in below_bars(target.name, name, kernel)]
     expected = {"matmul_gpu:128x128x8:8x8" + way for way in ("", ":transpose_a", ":transpose_b")}
-    expected |= {"conv2d_gpu:128x128x8:8x8:" + direction for direction in ("forward", "data", "weights")}
+    expected |= {"conv2d_gpu:128x128x8:8x8:" + direction for direction in ("forward", "data", "weights", "forward:packed", "data:packed")}
     return kernels, wrong + [f"{target.name}: {name} was not made" for name in sorted(expected - kernels.keys())]
 
 
@@ -172,7 +175,7 @@ def kind(kernel, text, own):
     defines = dict(re.findall(r"^#define (\w+)(?: (.*))?$", text, re.M))
     tiled = all(name in defines for name in ("TM", "TN", "TK", "RM", "RN"))
     tile = ["{TM}x{TN}x{TK}".format(**defines), "{RM}x{RN}".format(**defines)] if tiled else []
-    flags = [name.lower() for name in ("FORWARD", "DATA", "WEIGHTS", "TRANSPOSE_A", "TRANSPOSE_B", "ADD") if name in defines]
+    flags = [name.lower() for name in ("FORWARD", "DATA", "WEIGHTS", "TRANSPOSE_A", "TRANSPOSE_B", "ADD", "PACKED") if name in defines]
     return ":".join([kernel, *tile, *flags])
 
 

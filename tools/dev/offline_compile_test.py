@@ -180,6 +180,7 @@ class Compiling(unittest.TestCase):
     def test_kinds(self):
         tiles = "#define FORWARD 1\n#define RM 8\n#define RN 4\n#define TK 8\n#define TM 64\n#define TN 128\n"
         self.assertEqual(kind("conv2d_gpu", tiles, {"conv2d_gpu"}), "conv2d_gpu:64x128x8:8x4:forward")
+        self.assertEqual(kind("conv2d_gpu", tiles + "#define PACKED 1\n", {"conv2d_gpu"}), "conv2d_gpu:64x128x8:8x4:forward:packed")
         self.assertEqual(kind("conv2d_depthwise_gpu", "#define DATA 1\n", {"conv2d_depthwise_gpu"}), "conv2d_depthwise_gpu:data")
         self.assertEqual(kind("pad", "", {"pad"}), "pad")
         self.assertEqual(kind("fused_mul", "", {"pad"}), "generated")

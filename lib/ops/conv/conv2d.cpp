@@ -136,10 +136,15 @@ std::vector<exec::Solver<Conv2dProblem>> candidates() {
       {"cpu", refuse<pass, conv2d_cpu_rejects>, record_cpu<pass>, nullptr, list_configs<pass, conv2d_cpu_configs>},
       {"gpu_depthwise", refuse<pass, conv2d_depthwise_gpu_rejects>, record<pass, conv2d_depthwise_gpu>,
        refuse<pass, conv2d_depthwise_gpu_declines>, list_configs<pass, conv2d_depthwise_gpu_configs>, exec::MadeFor::gpus},
+      {"gpu_matrix_units_packed", refuse<pass, conv2d_gpu_matrix_units_packed_rejects>,
+       record<pass, conv2d_gpu_matrix_units_packed>, refuse<pass, conv2d_gpu_matrix_units_packed_declines>,
+       list_configs<pass, conv2d_gpu_matrix_units_packed_configs>, exec::MadeFor::gpus},
       {"gpu_matrix_units", refuse<pass, conv2d_gpu_matrix_units_rejects>, record<pass, conv2d_gpu_matrix_units>,
        refuse<pass, conv2d_gpu_matrix_units_declines>, list_configs<pass, conv2d_gpu_matrix_units_configs>, exec::MadeFor::gpus},
       {"gpu_winograd", refuse<pass, conv2d_winograd_gpu_rejects>, record<pass, conv2d_winograd_gpu>,
        refuse<pass, conv2d_winograd_gpu_declines>, list_configs<pass, conv2d_winograd_gpu_configs>, exec::MadeFor::gpus},
+      {"gpu_packed", refuse<pass, conv2d_gpu_packed_rejects>, record<pass, conv2d_gpu_packed>,
+       refuse<pass, conv2d_gpu_packed_declines>, list_configs<pass, conv2d_gpu_configs>, exec::MadeFor::gpus},
       {"gpu", refuse<pass, conv2d_gpu_rejects>, record<pass, conv2d_gpu>, refuse<pass, conv2d_gpu_declines>,
        list_configs<pass, conv2d_gpu_configs>, exec::MadeFor::gpus},
       {"im2col", conv2d_im2col_rejects, record<pass, conv2d_im2col>},
@@ -188,6 +193,7 @@ class Conv2d : public ConvOp {
   Problem describe(const exec::Recorder& r) const override {
     auto result = problem(r, r.input(0), r.input(1), r.output());
     if (r.input_count() == 3) result.bias = r.input(2);
+    result.reuse = r.reuse(1);
     return result;
   }
   const exec::SolverList<Problem>& solvers() const override { return forward_solvers; }
@@ -219,7 +225,11 @@ class Conv2dBackwardData : public ConvOp {
   }
 
  private:
-  Problem describe(const exec::Recorder& r) const override { return problem(r, r.output(), r.input(1), r.input(0)); }
+  Problem describe(const exec::Recorder& r) const override {
+    auto result = problem(r, r.output(), r.input(1), r.input(0));
+    result.reuse = r.reuse(1);
+    return result;
+  }
   const exec::SolverList<Problem>& solvers() const override { return data_solvers; }
 };
 

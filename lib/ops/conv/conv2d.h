@@ -28,7 +28,8 @@ struct Conv2dProblem {
   /// Forward and for the gradient of the input.
   std::optional<DepthWindows> volume = {};
   exec::Ref x, weight, y;
-  exec::Ref bias;  ///< forward only; value -1: none
+  exec::Ref bias;          ///< forward only; value -1: none
+  exec::Reuse reuse = {};  ///< of the weight
   Dtype dtype = Dtype::f32;
 
   bool has_bias() const { return bias.value >= 0; }
@@ -97,6 +98,10 @@ std::optional<std::string> conv2d_gpu_rejects(const Conv2dProblem& problem, Conv
 std::optional<std::string> conv2d_gpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 std::vector<exec::Config> conv2d_gpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_gpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+/// The same with the weights in the order in which tiles load them.
+std::optional<std::string> conv2d_gpu_packed_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+std::optional<std::string> conv2d_gpu_packed_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
+void conv2d_gpu_packed(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 /// The same by matrix units, of f16 and bf16: see kernels/gemm_matrix_units.clh.
 CLNET_API std::optional<std::string> conv2d_gpu_matrix_units_rejects(const Conv2dProblem& problem, Conv2dPass pass,
                                                                      const DeviceInfo& device);
@@ -105,6 +110,13 @@ CLNET_API std::optional<std::string> conv2d_gpu_matrix_units_declines(const Conv
 CLNET_API std::vector<exec::Config> conv2d_gpu_matrix_units_configs(const Conv2dProblem& problem, Conv2dPass pass,
                                                                     const DeviceInfo& device);
 void conv2d_gpu_matrix_units(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+std::optional<std::string> conv2d_gpu_matrix_units_packed_rejects(const Conv2dProblem& problem, Conv2dPass pass,
+                                                                  const DeviceInfo& device);
+std::optional<std::string> conv2d_gpu_matrix_units_packed_declines(const Conv2dProblem& problem, Conv2dPass pass,
+                                                                   const DeviceInfo& device);
+CLNET_API std::vector<exec::Config> conv2d_gpu_matrix_units_packed_configs(const Conv2dProblem& problem, Conv2dPass pass,
+                                                                           const DeviceInfo& device);
+void conv2d_gpu_matrix_units_packed(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 /// What conv2d_gpu takes by its model, in multiply-adds of one unit.
 double conv2d_gpu_cost(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
+#include <vector>
 
 #include "lib/ops/conv/conv2d.h"
 #include "lib/ops/gemm_gpu.h"
@@ -27,11 +30,15 @@ std::int64_t summed_channels(const Conv2dProblem& p, Conv2dPass pass) {
   return pass == Conv2dPass::forward ? p.group_in() : p.group_out();
 }
 
-/// Whether slices of k are channels of one tap. Filling up the last of them with nothing must not cost much.
+}  // namespace
+
+// Filling up the last slice of a tap with nothing must not cost much.
 bool blocked(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& tile) {
   const auto channels = summed_channels(p, pass);
   return pass != Conv2dPass::backward_weights && (channels % tile.k == 0 || channels >= 4 * tile.k);
 }
+
+namespace {
 
 /// The extents as the kernel counts them.
 GemmExtents filled(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& tile, std::int64_t items) {
@@ -44,6 +51,52 @@ GemmExtents filled(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& tile
     e.k = e.k / channels * ceil_div(channels, tile.k) * tile.k;
   }
   return e;
+}
+
+/// As wide and as deep as there are.
+constexpr GemmTile widest_tile{128, 128, 16, 0, 0};
+
+/// The lengths along k of each phase's product, up to whole slices; forward there is one.
+std::vector<std::int64_t> lengths_of_phases(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& tile) {
+  const auto channels = summed_channels(p, pass);
+  const auto along_k = [&](std::int64_t taps) {
+    const auto slices = blocked(p, pass, tile) ? ceil_div(channels, tile.k) * taps : ceil_div(channels * taps, tile.k);
+    return slices * tile.k;
+  };
+  if (pass == Conv2dPass::forward) return {along_k(p.kh * p.kw)};
+  std::vector<std::int64_t> result;
+  for (std::int64_t phase = 0; phase < phases(p); ++phase)
+    result.push_back(along_k(ceil_div(p.kh - phase / p.stride.width, p.stride.height) *
+                             ceil_div(p.kw - phase % p.stride.width, p.stride.width)));
+  return result;
+}
+
+/// Elements of the weight in the order of the kernel, which fetches a slice ahead.
+std::int64_t packed_size(const Conv2dProblem& p, Conv2dPass pass, const GemmTile& tile) {
+  const auto lengths = lengths_of_phases(p, pass, tile);
+  const auto all = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+  return (p.groups * ceil_div(conv2d_extents(p, pass).m, tile.m) * all + tile.k) * tile.m;
+}
+
+exec::Ref packed_weight(const Conv2dProblem& p, Conv2dPass pass, const PackedWeight& how, const GemmTile& tile,
+                        exec::Recorder& recorder) {
+  const bool forward = pass == Conv2dPass::forward;
+  const auto rows = conv2d_extents(p, pass).m, taps = p.kh * p.kw, filter = p.group_in() * taps;
+  const auto lengths = lengths_of_phases(p, pass, tile);
+  const auto longest = *std::max_element(lengths.begin(), lengths.end());
+  const auto result = recorder.cached({Shape{packed_size(p, pass, tile)}, how.dtype}, p.weight);
+  auto& launch = recorder.kernel("conv2d_gpu_pack", "conv2d_gpu_pack");
+  if (how.along_k) launch.define("ALONG_K", 1);
+  launch.define("TM", tile.m)
+      .define("TK", tile.k)
+      .in("w", p.weight)
+      .out("packed", result)
+      .args({p.groups, rows, summed_channels(p, pass), forward ? filter : taps, forward ? taps : filter})
+      .args({p.kh, p.kw, forward ? 1 : p.stride.height, forward ? 1 : p.stride.width, blocked(p, pass, tile)})
+      .range({(longest + tile.k) * tile.m, ceil_div(rows, tile.m), p.groups * static_cast<std::int64_t>(lengths.size())},
+             {64, 1, 1})
+      .detail(p.text());
+  return result;
 }
 
 /// Parts of the products of one group in a launch that begins at `first` along k, as clnet_phase_parts() counts them.
@@ -135,7 +188,8 @@ double conv2d_gpu_cost(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo
 
 void record_conv2d_tiles(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder, const TiledConv& kernel) {
   const auto tile = GemmTile::of(recorder.config());
-  const GemmCut cut(filled(p, pass, tile, kernel.items).k, recorder.config()["parts"], blocked(p, pass, tile) ? tile.k : 1);
+  const bool in_slices = kernel.packed || blocked(p, pass, tile);
+  const GemmCut cut(filled(p, pass, tile, kernel.items).k, recorder.config()["parts"], in_slices ? tile.k : 1);
   const auto place = [](exec::Launch& launch, std::string_view name, exec::Ref target, bool add) {
     add ? launch.inout(name, target) : launch.out(name, target);
   };
@@ -155,8 +209,10 @@ void record_conv2d_tiles(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder
              total = p.n / p.slices * channels * inner;
   const auto target = cut.whole() ? result : recorder.temporary({Shape{cut.parts, total}, Dtype::f32});
   const auto bias = p.has_bias() ? p.bias : p.weight;
+  const auto weight = kernel.packed ? packed_weight(p, pass, *kernel.packed, tile, recorder) : p.weight;
   auto& last = multiply(p, pass, kernel, tile, cut, total, recorder, [&](exec::Launch& launch, bool add) {
-    launch.define(forward ? "FORWARD" : "DATA", 1).in("w", p.weight);
+    launch.define(forward ? "FORWARD" : "DATA", 1).in("w", weight);
+    if (kernel.packed) launch.define("PACKED", 1);
     if (forward)
       launch.in("x", p.x).in("bias", bias);
     else
@@ -189,6 +245,35 @@ void record_conv2d_tiles(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder
       .args({total, total, total, channels, inner, cut.parts})
       .range({total}, {64});
   recorder.epilogue(sum, channels, inner);
+}
+
+std::optional<std::string> packed_weight_rejects(const Conv2dProblem& p, Conv2dPass pass) {
+  if (pass == Conv2dPass::backward_weights) return "the weight is what it makes";
+  if (packed_size(p, pass, widest_tile) > std::numeric_limits<std::int32_t>::max()) return "the weights are too many when packed";
+  return std::nullopt;
+}
+
+std::optional<std::string> conv2d_gpu_packed_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  if (auto reason = conv2d_gpu_rejects(p, pass, device)) return reason;
+  return packed_weight_rejects(p, pass);
+}
+
+std::optional<std::string> conv2d_gpu_packed_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  if (auto reason = conv2d_gpu_declines(p, pass, device)) return reason;
+  if (p.reuse.kept) return std::nullopt;
+  // Else it is packed in every run. So much of a product's instructions is spared at least (docs/performance.md, "Kernels for
+  // GPUs"). Another launch is for no less than the model can tell.
+  constexpr double spared = 0.03, per_element = 64;
+  const auto tile = GemmTile::of(conv2d_gpu_configs(p, pass, device).front());
+  const auto packing = cost_of_moving(static_cast<double>(p.weight_size() + packed_size(p, pass, tile)), per_element, device);
+  if (static_cast<double>(p.reuse.alike) * spared * conv2d_gpu_cost(p, pass, device) <= 2 * packing)
+    return "packing the weight costs more than it spares";
+  return std::nullopt;
+}
+
+void conv2d_gpu_packed(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
+  record_conv2d_tiles(p, pass, recorder,
+                      {.name = "conv2d_gpu", .items = GemmTile::of(recorder.config()).items(), .packed = {{Dtype::f32, false}}});
 }
 
 void conv2d_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {

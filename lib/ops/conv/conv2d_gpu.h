@@ -12,11 +12,18 @@
 
 namespace clnet::ops {
 
+/// How kernels/conv/conv2d_gpu_pack.cl makes weights.
+struct PackedWeight {
+  Dtype dtype;
+  bool along_k;  ///< neighbours in memory are neighbours along k
+};
+
 /// A kernel with the parameters of kernels/conv/conv2d_gpu.clh, whose groups make the tiles that TM, TN, TK, RM and RN say.
 struct TiledConv {
   std::string_view name;  ///< of program and function
   std::int64_t items;     ///< of a group
   std::vector<std::string> defines = {};
+  std::optional<PackedWeight> packed = {};  ///< reads weights so
 };
 
 /// The product of one group (and phase).
@@ -24,6 +31,12 @@ GemmExtents conv2d_extents(const Conv2dProblem& problem, Conv2dPass pass);
 
 /// Why it is no such product, on whatever device.
 std::optional<std::string> conv2d_tiles_reject(const Conv2dProblem& problem, Conv2dPass pass);
+
+/// Whether slices of k are channels of one tap.
+bool blocked(const Conv2dProblem& problem, Conv2dPass pass, const GemmTile& tile);
+
+/// Why its weight cannot be brought into the order of the kernel.
+std::optional<std::string> packed_weight_rejects(const Conv2dProblem& problem, Conv2dPass pass);
 
 /// Records the pass in the recorder's configuration, and the sum of its parts if there are several.
 void record_conv2d_tiles(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder, const TiledConv& kernel);

@@ -16,15 +16,30 @@ namespace {
 
 /// Of slices: a unit's. Elements are gathered one by one, and all that an item has under way takes registers.
 constexpr std::int64_t depth = 16;
-/// Of an item of the largest tile, on NVIDIA's (tools/dev/offline_limits.txt).
-constexpr std::int64_t registers = 162;
+/// Of an item of the largest tile, on NVIDIA's (tools/dev/offline_limits.txt): weights in the order of the kernel come by 16
+/// bytes.
+constexpr std::int64_t registers = 162, registers_packed = 128;
 
 /// How many groups of the largest tile a unit holds goes by their registers.
-std::vector<RatedTile> held_by(std::span<const RatedTile> tiles, const exec::DeviceClass& kind) {
+std::vector<RatedTile> held_by(std::span<const RatedTile> tiles, std::int64_t of_largest, const exec::DeviceClass& kind) {
   std::vector<RatedTile> result(tiles.begin(), tiles.end());
   for (auto& [tile, efficiency, held] : result)
-    if (tile.m >= 128) held = kind.groups_of_unit(256, registers, tile.local_bytes());
+    if (tile.m >= 128) held = kind.groups_of_unit(256, of_largest, tile.local_bytes());
   return result;
+}
+
+std::vector<exec::Config> configs(const Conv2dProblem& p, Conv2dPass pass, std::int64_t of_largest, const DeviceInfo& device) {
+  // As products of matrices: memory is as slow as ever.
+  return unit_configs(p.dtype, depth, device, [&](std::span<const RatedTile> tiles) {
+    return gemm_configs(conv2d_extents(p, pass), held_by(tiles, of_largest, exec::device_class(device)), 64, device);
+  });
+}
+
+TiledConv kernel_of(const Conv2dProblem& p, const exec::Recorder& recorder) {
+  const auto unit = unit_of(recorder.config(), recorder.device());
+  return {.name = "conv2d_gpu_matrix_units",
+          .items = unit_items(GemmTile::of(recorder.config()), unit),
+          .defines = ocl::defines_of(unit, unit_element(p.dtype))};
 }
 
 }  // namespace
@@ -46,18 +61,37 @@ std::optional<std::string> conv2d_gpu_matrix_units_declines(const Conv2dProblem&
 }
 
 std::vector<exec::Config> conv2d_gpu_matrix_units_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
-  // As products of matrices: memory is as slow as ever.
-  return unit_configs(p.dtype, depth, device, [&](std::span<const RatedTile> tiles) {
-    return gemm_configs(conv2d_extents(p, pass), held_by(tiles, exec::device_class(device)), 64, device);
-  });
+  return configs(p, pass, registers, device);
 }
 
 void conv2d_gpu_matrix_units(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
-  const auto unit = unit_of(recorder.config(), recorder.device());
-  record_conv2d_tiles(p, pass, recorder,
-                      {.name = "conv2d_gpu_matrix_units",
-                       .items = unit_items(GemmTile::of(recorder.config()), unit),
-                       .defines = ocl::defines_of(unit, unit_element(p.dtype))});
+  record_conv2d_tiles(p, pass, recorder, kernel_of(p, recorder));
+}
+
+std::optional<std::string> conv2d_gpu_matrix_units_packed_rejects(const Conv2dProblem& p, Conv2dPass pass,
+                                                                  const DeviceInfo& device) {
+  if (auto reason = conv2d_gpu_matrix_units_rejects(p, pass, device)) return reason;
+  if (auto reason = packed_weight_rejects(p, pass)) return reason;
+  // Places and weights together take more registers than an item has on sm_86 and sm_90.
+  if (!blocked(p, pass, {.m = 0, .n = 0, .k = depth, .rows = 0, .columns = 0})) return "each element has a tap of its own";
+  return std::nullopt;
+}
+
+std::optional<std::string> conv2d_gpu_matrix_units_packed_declines(const Conv2dProblem& p, Conv2dPass pass,
+                                                                   const DeviceInfo& device) {
+  if (!p.reuse.kept) return "the weight will be another one next time";
+  return conv2d_gpu_matrix_units_declines(p, pass, device);
+}
+
+std::vector<exec::Config> conv2d_gpu_matrix_units_packed_configs(const Conv2dProblem& p, Conv2dPass pass,
+                                                                 const DeviceInfo& device) {
+  return configs(p, pass, registers_packed, device);
+}
+
+void conv2d_gpu_matrix_units_packed(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
+  auto kernel = kernel_of(p, recorder);
+  kernel.packed = {p.dtype, true};
+  record_conv2d_tiles(p, pass, recorder, kernel);
 }
 
 }  // namespace clnet::ops
