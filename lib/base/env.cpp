@@ -21,7 +21,7 @@ void check_level(std::string_view name) { (void)integer(name, 0, 4); }
 void check_cache(std::string_view name) { (void)word(name, {"on", "off", "force"}); }
 void check_processes(std::string_view name) { (void)integer(name, 1, 64); }
 void check_switch(std::string_view name) { (void)word(name, {"on", "off"}); }
-void check_chains(std::string_view name) { (void)word(name, {"on", "off", "now"}); }
+void check_chains(std::string_view name) { (void)word(name, {"on", "off", "now", "always"}); }
 void check_width(std::string_view name) { (void)word(name, {"1", "4", "8", "16"}); }
 void check_folder(std::string_view name) {
   std::error_code code;
@@ -56,8 +56,9 @@ constexpr std::array variables{
              "log lines on stderr: 1 devices, programs and plan misses; 2 a line per kernel; 3 choices of solvers; 4 sources",
              check_level},
     Variable{"CLNET_TRACE", "a file", "a Chrome trace (JSON) of all kernels and transfers, for Perfetto"},
-    Variable{"CLNET_CHAINS", "on | off | now",
-             "short launches of plans that run often become one command (PoCL); off: never; now: from the first run on",
+    Variable{"CLNET_CHAINS", "on | off | now | always",
+             "on PoCL, short launches of plans that run often become one command where that pays; now: from the first run on; "
+             "always: whether it pays or not",
              check_chains},
     Variable{"CLNET_EAGER", "0 | 1", "evaluate each operation at once, for debugging", check_flag},
     Variable{"CLNET_FUSION", "0 | 1", "0: a kernel for each operation, for debugging", check_flag},

@@ -39,7 +39,7 @@ const std::vector<Mode>& modes() {
                                      {"eager", {{"CLNET_EAGER", "1"}}},
                                      {"oracles", {{"CLNET_SOLVER", oracles()}}},
                                      {"poison", {{"CLNET_POISON", "1"}}},
-                                     {"chains", {{"CLNET_CHAINS", "now"}}},
+                                     {"chains", {{"CLNET_CHAINS", "always"}}},
                                      // With one unit also small tensors have several elements per work-item.
                                      {"width-1", {{"CLNET_VECTOR_WIDTH", "1"}, {"POCL_MAX_PTHREAD_COUNT", "1"}}},
                                      {"width-4", {{"CLNET_VECTOR_WIDTH", "4"}}},

@@ -97,7 +97,7 @@ TEST_CASE("a recurrence and its gradients are the same as one command") {
     const WithChains off(ChainMode::off);
     apart = run();
   }
-  const WithChains now(ChainMode::now);
+  const WithChains always(ChainMode::always);
   for (int k = 0; k < 3; ++k) {
     Floats together;
     const auto launches = launches_of([&] { together = run(); });
@@ -116,7 +116,7 @@ TEST_CASE("chains follow what changes from run to run") {
       apart = values(what());
     }
     {
-      const WithChains now(ChainMode::now);
+      const WithChains always(ChainMode::always);
       together = values(what());
     }
     CHECK(apart == together);
@@ -171,7 +171,7 @@ TEST_CASE("chains follow what changes from run to run") {
         cache = grown.detach();
         return read.to_vector<float>();
       };
-      CHECK(next(here, ChainMode::off) == next(there, ChainMode::now));
+      CHECK(next(here, ChainMode::off) == next(there, ChainMode::always));
     }
     CHECK(here.to_vector<float>() == there.to_vector<float>());
   }
@@ -193,7 +193,7 @@ TEST_CASE("training is the same as chains") {
     }
     return losses;
   };
-  CHECK(train(ChainMode::off) == train(ChainMode::now));
+  CHECK(train(ChainMode::off) == train(ChainMode::always));
 }
 
 TEST_CASE("two threads use chains of one plan, and of others") {
@@ -204,7 +204,7 @@ TEST_CASE("two threads use chains of one plan, and of others") {
   const auto first = values(recurrence(x, weights)), second = values(recurrence(other, weights));
   std::vector<int> wrong(2, 0);
   const auto work = [&](std::size_t index) {
-    const WithChains now(ChainMode::now);
+    const WithChains always(ChainMode::always);
     for (int k = 0; k < 10; ++k) {
       wrong[index] += values(recurrence(x, weights)) != first;
       wrong[index] += values(recurrence(other, weights)) != second;

@@ -19,8 +19,9 @@ thread_local std::optional<ChainMode> mode_here;
 
 ChainMode mode() {
   static const ChainMode known = [] {
-    const auto word = env::word("CLNET_CHAINS", {"off", "on", "now"});
-    return word == "off" ? ChainMode::off : word == "now" ? ChainMode::now : ChainMode::on;
+    const auto word = env::word("CLNET_CHAINS", {"off", "on", "now", "always"});
+    if (word == "off") return ChainMode::off;
+    return word == "now" ? ChainMode::now : word == "always" ? ChainMode::always : ChainMode::on;
   }();
   return mode_here.value_or(known);
 }
@@ -28,6 +29,9 @@ ChainMode mode() {
 /// A plan that has run so often is worth looking at, and one whose launches have been so many a compiler's time.
 constexpr std::size_t fewest_entries = 4;
 constexpr std::uint64_t runs_to_look = 4, runs_to_build = 16, launches_to_build = 2000;
+
+/// What is gained must be worth the process and the threads that wait for each other: of what the plan takes, so much at least.
+constexpr double command_microseconds = 5, least_gain = 0.05;
 
 constexpr std::size_t counter_bytes = 256;  // four, each in a line of its own
 
@@ -50,16 +54,20 @@ bool ChainCommands::ready(const Recording& recording, const Placement& placement
     return state_ == State::ready;
   }
   // Only PoCL's commands cost more than such kernels do.
-  if (!device.info().prefers_vector_kernels || (how == ChainMode::on && !ocl::has_quirk(device.info(), "pocl-builds"))) {
+  const bool always = how == ChainMode::always;
+  if (!device.info().prefers_vector_kernels || (!always && !ocl::has_quirk(device.info(), "pocl-builds"))) {
     state_ = State::none;
     return false;
   }
   ++runs_;
   if (how == ChainMode::on && runs_ < runs_to_look) return false;
-  if (programs_.empty()) find(recording, placement, device.info(), how == ChainMode::now ? 2 : fewest_entries, tail);
-  if (programs_.empty() || how == ChainMode::now) {
+  if (programs_.empty()) find(recording, placement, device.info(), always ? 2 : fewest_entries, tail);
+  if (programs_.empty() || !(always || pays())) {
     state_ = State::none;
-    if (!programs_.empty()) make(device);
+    return false;
+  }
+  if (how != ChainMode::on) {
+    make(device);
     return state_ == State::ready;
   }
   const auto processes = ocl::build_processes(device.info());
@@ -72,6 +80,11 @@ bool ChainCommands::ready(const Recording& recording, const Placement& placement
     state_ = State::building;
   }
   return state_ == State::ready;
+}
+
+bool ChainCommands::pays() const {
+  const auto spared = command_microseconds * static_cast<double>(launches() - chains_.chains.size());
+  return spared >= least_gain * chains_.microseconds;
 }
 
 void ChainCommands::find(const Recording& recording, const Placement& placement, const DeviceInfo& device,

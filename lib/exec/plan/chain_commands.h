@@ -14,9 +14,9 @@
 
 namespace clnet::exec {
 
-/// What CLNET_CHAINS says: never; once a plan has run often, where it pays; from the first run on, by any device for which the
-/// kernels of CPUs are.
-enum class ChainMode : std::uint8_t { off, on, now };
+/// What CLNET_CHAINS says: never; where it pays, once a plan has run often; the same from the first run on; or always, by any
+/// device for which the kernels of CPUs are, as tests want it.
+enum class ChainMode : std::uint8_t { off, on, now, always };
 /// Another mode on this thread while it lives.
 class CLNET_API WithChains {
  public:
@@ -72,6 +72,7 @@ class ChainCommands {
   void find(const Recording& recording, const Placement& placement, const DeviceInfo& device, std::size_t fewest_entries,
             std::size_t tail);
   std::vector<ocl::KernelToBuild> to_build() const;
+  bool pays() const;
   void make(ocl::Context& device);
   /// Of all chains.
   std::size_t launches() const;

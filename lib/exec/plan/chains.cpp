@@ -56,6 +56,8 @@ class Finder {
   }
 
   Chains operator()() {
+    for (const auto& command : recording_.commands())
+      if (const auto* launch = std::get_if<Launch>(&command)) result_.microseconds += microseconds_of(*launch);
     for (std::size_t command = 0; command < end_; ++command) {
       const auto* launch = std::get_if<Launch>(&recording_.commands()[command]);
       if (!launch || !fits(*launch)) {

@@ -51,6 +51,7 @@ struct Chains {
   };
   std::vector<Chain> chains;  ///< in the order of the commands
   std::vector<Program> programs;
+  double microseconds = 0;  ///< that all launches take, roughly
 };
 
 /// For CPUs, whose kernels are work-items by themselves. Launches that take longer than waking a device's threads stay as they
