@@ -139,6 +139,20 @@ TEST_CASE("chains follow what changes from run to run") {
         return std::vector<Tensor>{x};
       });
   }
+  SECTION("buffers, more than parameters have room for, and scalars behind them") {
+    const Tensor steps = rand({122, 4, 4}) - 0.5;
+    steps.eval();
+    compare([&] {
+      Tensor y = steps[0];
+      for (std::int64_t k = 1; k < 122; ++k) {
+        std::vector<float> step = steps[k].to_vector<float>();
+        y = matmul(y, Tensor::from(step, {4, 4}));
+      }
+      for (int k = 0; k < 4; ++k) y = tanh(matmul(y, steps[k]) * full({}, 20 + k));
+      for (int k = 0; k < 4; ++k) y = matmul(y, steps[k]);
+      return std::vector<Tensor>{y};
+    });
+  }
   SECTION("the arena, which another plan makes larger") {
     const Tensor x = rand({6, 4, 16});
     for (std::int64_t size : {64, 1024, 2048}) {
