@@ -377,6 +377,11 @@ BuildBeside::BuildBeside(const DeviceInfo& device, std::vector<KernelToBuild> ke
   state_->thread = std::jthread([state = state_.get(), device, kernels = std::move(kernels),
                                  processes = std::move(processes)](const std::stop_token& stop) {
     try {
+      // One process at a time, however many plans ask: the next one may want what this one compiles.
+      static auto& turn = *new std::timed_mutex;
+      std::unique_lock lock(turn, std::defer_lock);
+      while (!lock.try_lock_for(std::chrono::milliseconds(50)))
+        if (stop.stop_requested()) return;
       if (const auto jobs = jobs_of(device, kernels, notes_in(processes.folder)); !jobs.empty())
         give(device, jobs, 1, processes, stop);
     } catch (const std::exception& error) {

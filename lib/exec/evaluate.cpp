@@ -98,7 +98,7 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
              const std::shared_ptr<ocl::Context>& device, std::shared_ptr<Plan>& plan,
              const std::function<void(const Results&)>& finish) {
   auto& cache = PlanCache::of(*device);
-  bool made = false;
+  bool made = false, first_chains = false;
   const auto measure = [&](std::span<const Tensor> trials) { evaluate(trials, device); };
   if (!plan || plan->is_retired()) plan = cache.plan(work, *device, measure, made);
   const auto place_leaf = [&](std::size_t i) { return place(device, leaves[i], values[i]); };
@@ -115,6 +115,7 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
     std::optional<ocl::Context::Hold> hold;
     if (plan->commands() > 1 && plan->commands() <= short_plan && plan->host_calls() == 0) hold.emplace(*device);
     const auto run_made = plan->replay(*device, cache.arena(), cache.cached(), bindings);
+    first_chains = plan->take_first_run() || first_chains;
     // In their place there are others: should somebody still come to read one, it is an error and no wrong number.
     for (const auto& leaf : run_made.overwritten) leaf->overwritten = true;
     finish(run_made.results);
@@ -128,7 +129,7 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
     plan = cache.plan(work, *device, measure, made, plan.get());
     run();
   }
-  if (plan->take_first_run() || made) device->settle();
+  if (first_chains || made) device->settle();
 
   ++counters.evaluations;
   counters.operations += work.nodes.size();

@@ -139,6 +139,19 @@ TEST_CASE("chains follow what changes from run to run") {
         return std::vector<Tensor>{x};
       });
   }
+  SECTION("buffers, more than parameters have room for, and scalars behind them") {
+    for (std::int64_t count : {119, 120, 121, 122, 123}) {
+      std::vector<Tensor> factors;
+      for (std::int64_t k = 0; k < count; ++k) factors.push_back((rand({4, 4}) * 2 - 1).detach());
+      compare([&] {
+        Tensor y = factors[0];
+        for (std::size_t k = 1; k < factors.size(); ++k) y = matmul(y, factors[k]);
+        for (std::size_t k = 0; k < 4; ++k) y = tanh(matmul(y, factors[k]) * full({}, 20.0 + static_cast<double>(k)));
+        for (std::size_t k = 0; k < 6; ++k) y = matmul(y, factors[k]);
+        return std::vector<Tensor>{y};
+      });
+    }
+  }
   SECTION("the arena, which another plan makes larger") {
     const Tensor x = rand({6, 4, 16});
     for (std::int64_t size : {64, 1024, 2048}) {

@@ -1,10 +1,12 @@
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -228,6 +230,24 @@ TEST_CASE("kernels are compiled beside the program") {
   }
   CHECK_FALSE(is_built(device, others, processes));
   CHECK(processes.noted() > 5);
+}
+
+TEST_CASE("one process at a time compiles beside the program") {
+  auto context = Device::current().context();
+  const auto& device = context->info();
+  if (build_processes(device).program.empty()) return test::skip("a driver that compiles several kernels at once");
+  Processes processes(device);
+  const test::Folder folder;
+  const auto one = (folder / "one").string(), two = (folder / "two").string();
+  processes.program = script(folder, "mkdir " + one + " || touch " + two + "; sleep 0.3; rmdir " + one).string();
+  std::vector<std::unique_ptr<BuildBeside>> all;
+  for (int k = 0; k < 3; ++k) all.push_back(std::make_unique<BuildBeside>(device, several(), processes));
+  const auto begun = std::chrono::steady_clock::now();
+  const auto done = [&] { return std::all_of(all.begin(), all.end(), [](const auto& beside) { return beside->done(); }); };
+  while (!done() && std::chrono::steady_clock::now() - begun < std::chrono::seconds(60))
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  CHECK(done());
+  CHECK_FALSE(fs::exists(two));
 }
 
 TEST_CASE("what is compiled beside the program ends with whoever asked for it") {

@@ -2,6 +2,8 @@
 #include "lib/exec/plan/chains.h"
 
 #include <catch2/catch.hpp>
+#include <numeric>
+#include <vector>
 
 #include "lib/exec/record/recorder.h"
 
@@ -152,6 +154,48 @@ TEST_CASE("a result that may lie where a leaf lies waits for the leaf's readers"
   CHECK(waits(find_chains(p.recording, placement, p.device, 2).chains.at(0)) == std::vector<bool>{false, false});
   placement.donations.push_back({1, x.value, y.value, true});
   CHECK(waits(find_chains(p.recording, placement, p.device, 2).chains.at(0)) == std::vector<bool>{false, true});
+}
+
+TEST_CASE("a chain without room for a launch ends before it") {
+  Program p;
+  std::vector<Ref> leaves;
+  for (int k = 0; k < 140; ++k) leaves.push_back(p.leaf());
+  const Ref s = p.leaf(true), y = p.value(), z = p.value();
+  const auto each_once = [](const Chains& found, std::size_t commands) {
+    std::vector<std::size_t> seen;
+    for (const auto& chain : found.chains) {
+      CHECK(chain.first == chain.entries.front().command);
+      for (const auto& entry : chain.entries) seen.push_back(entry.command);
+    }
+    std::vector<std::size_t> all(commands);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    CHECK(seen == all);
+  };
+  SECTION("nor one in the last program, whose parameters are many") {
+    for (const auto& leaf : leaves) p.launch().in("x", leaf).inout("y", y);
+    p.launch("g").in("x", y).scalar("s", s).out("z", z);
+    p.launch("g").in("x", y).scalar("s", s).out("z", z);
+    const auto found = p.chains(z);
+    CHECK(found.programs.size() == 2);
+    each_once(found, leaves.size() + 2);
+  }
+  SECTION("whatever its program is: such a launch is no part of one") {
+    auto& launch = p.launch();
+    for (const auto& leaf : leaves) launch.in("x", leaf);
+    launch.out("y", y);
+    for (int k = 0; k < 3; ++k) p.launch("g").in("x", y).out("z", z);
+    const auto found = p.chains(z);
+    REQUIRE(found.chains.size() == 1);
+    CHECK(found.chains[0].first == 1);
+    CHECK(found.chains[0].entries.size() == 3);
+  }
+  SECTION("as its tasks are too many to count") {
+    for (int k = 0; k < (1 << 14) + 2; ++k) p.launch().in("x", leaves[0]).out("y", y).range({65536}, {1});
+    const auto found = p.chains(y);
+    REQUIRE(found.chains.size() == 2);
+    CHECK(found.chains[0].entries.size() == 1 << 14);
+    each_once(found, (1 << 14) + 2);
+  }
 }
 
 TEST_CASE("equal kernels are one, and empty launches none") {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <numeric>
 #include <string>
 
@@ -76,8 +77,14 @@ bool ChainCommands::ready(const Recording& recording, const Placement& placement
   } else if (runs_ == runs_to_look && ocl::is_built(device.info(), to_build(), processes)) {
     make(device);
   } else if (runs_ >= runs_to_build && launches() * runs_ >= launches_to_build) {
-    beside_ = std::make_unique<ocl::BuildBeside>(device.info(), to_build(), processes);
-    state_ = State::building;
+    state_ = State::none;
+    try {
+      beside_ = std::make_unique<ocl::BuildBeside>(device.info(), to_build(), processes);
+      state_ = State::building;
+    } catch (const std::exception& error) {
+      // A host may have no thread left.
+      logging::print(logging::Level::plan, "launches are not made as chains: {}", error.what());
+    }
   }
   return state_ == State::ready;
 }

@@ -16,6 +16,9 @@ namespace {
 /// A program with more kernels takes compilers long, and kernels of more parameters are refused.
 constexpr std::size_t most_kernels = 48, most_parameter_bytes = 1000, most_scalars = 24;
 
+/// The kernel counts tasks, and groups that find none left, in 32 bits.
+constexpr std::int64_t most_tasks = std::int64_t{1} << 30;
+
 /// A launch that takes longer, in microseconds, does not feel what its command costs.
 constexpr double longest = 200;
 
@@ -63,10 +66,8 @@ class Finder {
       if (!launch || !fits(*launch)) {
         close(command);
       } else if (!is_empty(*launch)) {
-        if (!add(command, *launch)) {
-          close(command);
-          add(command, *launch);
-        }
+        // The chain may have no room, nor the program for a new one; what no program takes is a command of its own.
+        for (int attempts = 3; attempts > 0 && !add(command, *launch); --attempts) close(command);
       }
     }
     close(end_);
@@ -140,11 +141,14 @@ class Finder {
     for (const auto& arg : launch.arguments()) add_words(entry.words, arg, local);
     const ChainParameters parameters{std::max(program.parameters.bases, open_->bases.size()),
                                      std::max(program.parameters.scalars, open_->scalars.size())};
-    if (entry.kernel >= most_kernels || parameters.bytes() > most_parameter_bytes || local > device_.local_memory) {
+    std::int64_t tasks = 1;
+    for (auto size : launch.global()) tasks *= static_cast<std::int64_t>(size);
+    if (entry.kernel >= most_kernels || parameters.bytes() > most_parameter_bytes || local > device_.local_memory ||
+        tasks > most_tasks - tasks_) {
       open_->bases.resize(std::get<0>(before));
       open_->scalars.resize(std::get<1>(before));
       open_->values.resize(std::get<2>(before));
-      full_ = entry.kernel >= most_kernels;
+      full_ = entry.kernel >= most_kernels || open_->entries.empty();
       return false;
     }
     program.parameters = parameters;
@@ -152,6 +156,7 @@ class Finder {
       kernels_.emplace(&launch, entry.kernel);
       program.commands.push_back(command);
     }
+    tasks_ += tasks;
     open_->microseconds += microseconds_of(launch);
     open_->local_bytes = std::max(open_->local_bytes, local);
     entry.waits = must_wait(launch);
@@ -240,6 +245,7 @@ class Finder {
     }
     open_.reset();
     since_.clear();
+    tasks_ = 0;
   }
 
   const Recording& recording_;
@@ -251,6 +257,7 @@ class Finder {
   std::optional<Chain> open_;
   bool full_ = false;  ///< the last program takes no more kernels
   std::vector<Touch> since_;
+  std::int64_t tasks_ = 0;                                    ///< of the open chain
   std::map<const Launch*, std::size_t, LessKernel> kernels_;  ///< of the last program
   std::size_t kernels_kept_ = 0;                              ///< of them those of chains that are kept
   std::map<const Launch*, bool, LessKernel> may_;
