@@ -94,9 +94,9 @@ bool ChainCommands::pays() const {
   return spared >= least_gain * chains_.microseconds;
 }
 
-void ChainCommands::find(const Recording& recording, const Placement& placement, const DeviceInfo& device,
-                         std::size_t fewest_entries, std::size_t tail) {
-  chains_ = find_chains(recording, placement, device, fewest_entries, tail);
+void ChainCommands::find(const Recording& recording, const Placement& placement, const DeviceInfo& device, std::size_t fewest,
+                         std::size_t tail) {
+  chains_ = find_chains(recording, placement, device, fewest, tail);
   if (chains_.chains.empty()) return;
   for (const auto& program : chains_.programs) {
     std::vector<const Launch*> kernels;

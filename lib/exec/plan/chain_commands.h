@@ -69,7 +69,7 @@ class ChainCommands {
     std::vector<std::uint64_t> values;                  ///< as the list says
   };
 
-  void find(const Recording& recording, const Placement& placement, const DeviceInfo& device, std::size_t fewest_entries,
+  void find(const Recording& recording, const Placement& placement, const DeviceInfo& device, std::size_t fewest,
             std::size_t tail);
   std::vector<ocl::KernelToBuild> to_build() const;
   bool pays() const;
