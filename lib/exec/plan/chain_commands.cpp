@@ -31,6 +31,9 @@ ChainMode mode() {
 constexpr std::size_t fewest_entries = 4;
 constexpr std::uint64_t runs_to_look = 4, runs_to_build = 16, launches_to_build = 2000;
 
+/// Where it was not measured, it stays off.
+constexpr int most_units = 16;
+
 /// What is gained must be worth the process and the threads that wait for each other: of what the plan takes, so much at least.
 constexpr double command_microseconds = 5, least_gain = 0.05;
 
@@ -54,9 +57,10 @@ bool ChainCommands::ready(const Recording& recording, const Placement& placement
     if (ocl::is_built(device.info(), to_build(), ocl::build_processes(device.info()))) make(device);
     return state_ == State::ready;
   }
-  // Only PoCL's commands cost more than such kernels do.
-  const bool always = how == ChainMode::always;
-  if (!device.info().prefers_vector_kernels || (!always && !ocl::has_quirk(device.info(), "pocl-builds"))) {
+  // Only PoCL's commands cost more than such kernels do, and where many threads take tasks from one counter they may cost less.
+  const bool always = how == ChainMode::always,
+             worth = ocl::has_quirk(device.info(), "pocl-builds") && device.info().compute_units <= most_units;
+  if (!device.info().prefers_vector_kernels || !(always || worth)) {
     state_ = State::none;
     return false;
   }
