@@ -22,6 +22,7 @@ class Reader {
   }
   std::string out;
   std::set<std::string, std::less<>> macros, names;
+  bool by_macros = false;  ///< something is defined by a macro that stands alone: which names cannot be told
 
  private:
   void step() {
@@ -76,6 +77,7 @@ class Reader {
       else if (name != "__attribute__")
         word_ = name;
       called_ = name != "__attribute__";
+      words_ += called_ ? 1 : 0;
     }
     last_ = 'a';
     copy(end);
@@ -85,7 +87,10 @@ class Reader {
     const bool outside = braces_ == 0 && parentheses_ == 0 && brackets_ == 0;
     switch (c) {
       case '(':
-        if (outside) function_ = called_ ? word_ : std::string_view();
+        if (outside) {
+          function_ = called_ ? word_ : std::string_view();
+          by_macros = by_macros || (words_ == 1 && macros.contains(function_));
+        }
         ++parentheses_;
         break;
       case ')':
@@ -117,6 +122,7 @@ class Reader {
 
   void begin_declaration() {
     kernel_ = type_ = called_ = false;
+    words_ = 0;
     word_ = function_ = {};
   }
 
@@ -127,6 +133,7 @@ class Reader {
   char last_ = 0;                     ///< but spaces and comments
   std::string_view word_, function_;  ///< the last one outside of everything, and the one before the last list of parameters
   bool called_ = false;               ///< a list of parameters here would be that of word_
+  int words_ = 0;                     ///< of the declaration
   bool kernel_ = false, type_ = false;
   std::size_t end_of_parameters_ = 0;
 };
@@ -171,7 +178,9 @@ bool may_be_function(const ProgramSource& program) {
   const auto text = full_source(program);
   for (const std::string_view foreign : {"get_local_id(", "get_local_size(", "get_num_groups(", "barrier("})
     if (text.find(foreign) != std::string::npos) return false;
-  return true;
+  Reader reader(text);
+  reader.read();
+  return !reader.by_macros;
 }
 
 }  // namespace clnet::ocl

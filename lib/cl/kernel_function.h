@@ -19,7 +19,8 @@ std::string_view after_functions();
 /// The function of a kernel.
 CLNET_API std::string function_name(std::string_view kernel, std::size_t part);
 
-/// Whether the program's kernels need nothing but such an index: no work-items beside theirs, no functions that a user chose.
+/// Whether the program's kernels need nothing but such an index: no work-items beside theirs, no functions that a user chose; and
+/// nothing is defined by a macro that stands alone outside of functions.
 CLNET_API bool may_be_function(const ProgramSource& program);
 
 }  // namespace clnet::ocl

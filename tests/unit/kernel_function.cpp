@@ -56,3 +56,14 @@ TEST_CASE("kernels of work-items that meet, and users' own, stay kernels") {
   CHECK_FALSE(may("x[get_local_id(0)] = 1;", true));
   CHECK_FALSE(may("barrier(CLK_LOCAL_MEM_FENCE);", true));
 }
+
+TEST_CASE("a text whose macros define functions stays as it is, unless the functions' names stand there") {
+  const auto may = [](const std::string& text) {
+    return may_be_function({"p", text + "kernel void k(global float *x) { x[0] = f(x[0]); }\n", {}, true});
+  };
+  const std::string macro = "#define OF(space) static float f(const float a) { return a; }\n";
+  CHECK_FALSE(may(macro + "OF(global)\n"));
+  CHECK_FALSE(may("constant int one = 1;\n" + macro + "OF(global)\n"));
+  CHECK(may("#define FUNCTION static inline float\nFUNCTION f(const float a) { return a; }\n"));
+  CHECK(may("#define ALWAYS __attribute__((always_inline))\n#define T(x) float\nstatic ALWAYS T(x) f(T(x) a) { return a; }\n"));
+}

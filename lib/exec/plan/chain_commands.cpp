@@ -66,7 +66,12 @@ bool ChainCommands::ready(const Recording& recording, const Placement& placement
   }
   ++runs_;
   if (how == ChainMode::on && runs_ < runs_to_look) return false;
-  if (programs_.empty()) find(recording, placement, device.info(), always ? 2 : fewest_entries, tail);
+  try {
+    if (programs_.empty()) find(recording, placement, device.info(), always ? 2 : fewest_entries, tail);
+  } catch (const std::exception& error) {
+    // The plan's own programs are built: it runs without.
+    logging::print(logging::Level::plan, "launches are not made as chains: {}", error.what());
+  }
   if (programs_.empty() || !(always || pays())) {
     state_ = State::none;
     return false;
@@ -102,11 +107,13 @@ void ChainCommands::find(const Recording& recording, const Placement& placement,
                          std::size_t tail) {
   chains_ = find_chains(recording, placement, device, fewest, tail);
   if (chains_.chains.empty()) return;
+  std::vector<ocl::ProgramSource> programs;
   for (const auto& program : chains_.programs) {
     std::vector<const Launch*> kernels;
     for (auto command : program.commands) kernels.push_back(&std::get<Launch>(recording.commands()[command]));
-    programs_.push_back(chain_program(recording, kernels, program.parameters, device));
+    programs.push_back(chain_program(recording, kernels, program.parameters, device));
   }
+  programs_ = std::move(programs);
 }
 
 std::vector<ocl::KernelToBuild> ChainCommands::to_build() const {
