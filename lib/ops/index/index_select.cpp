@@ -112,7 +112,8 @@ class IndexSelect : public Op {
     const auto lines = p.outer * p.picks, rows = gather_ ? 0 : rows_per_item(lines, p.inner, recorder.device());
     const auto runs = rows > 0 ? 0 : rows_per_item(count, 4, recorder.device());
     launch.args({count, std::max(rows, runs), p.extent, p.picks, p.inner}).detail(fmt::format("{} of {}", p.picks, p.extent));
-    launch.moves(2 * recorder.spec(recorder.output()).bytes());
+    const auto picked = recorder.spec(recorder.output()).bytes();
+    launch.moves(picked + std::min(picked, recorder.spec(recorder.input(0)).bytes()));
     if (rows > 0)
       launch.define("ROWS", 1).range({(lines + rows - 1) / rows}, {1});
     else if (runs > 0)
