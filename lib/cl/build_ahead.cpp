@@ -25,7 +25,6 @@
 #include <sstream>
 #include <stop_token>
 #include <thread>
-#include <tuple>
 #include <utility>
 
 #include "clnet/error.h"
@@ -133,10 +132,7 @@ struct Job {
 };
 
 struct SameProgram {
-  bool operator()(const KernelToBuild* a, const KernelToBuild* b) const {
-    const auto key = [](const ProgramSource& program) { return std::tie(program.name, program.source, program.defines); };
-    return key(a->program) < key(b->program);
-  }
+  bool operator()(const KernelToBuild* a, const KernelToBuild* b) const { return a->program < b->program; }
 };
 
 json arguments_of(const KernelToBuild& kernel) {

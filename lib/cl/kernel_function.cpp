@@ -174,7 +174,7 @@ std::string_view after_functions() {
 }
 
 bool may_be_function(const ProgramSource& program) {
-  if (!program.source.empty() && !program.few_builtins) return false;
+  if (program.users()) return false;
   const auto text = full_source(program);
   for (const std::string_view foreign : {"get_local_id(", "get_local_size(", "get_num_groups(", "barrier("})
     if (text.find(foreign) != std::string::npos) return false;

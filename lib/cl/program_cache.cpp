@@ -77,7 +77,7 @@ std::vector<std::pair<std::string, std::string>> ways_to_build(const ProgramSour
   const std::string text = full_source(program);
   std::vector<std::pair<std::string, std::string>> ways;
   if (program.defines.contains(std::string(large_register_file))) return {{text, large_options}};
-  if (has_quirk(device, "pocl-declarations") && (program.source.empty() || program.few_builtins))
+  if (has_quirk(device, "pocl-declarations") && !program.users())
     ways.emplace_back(kernel_file("builtins.clh").value() + text, declared_options);
   ways.emplace_back(text, plain_options);
   return ways;

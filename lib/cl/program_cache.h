@@ -1,6 +1,7 @@
 // Programs built from the embedded kernels or from generated source: once per process in memory, and across runs on disk.
 #pragma once
 
+#include <compare>
 #include <map>
 #include <memory>
 #include <string>
@@ -24,7 +25,10 @@ struct ProgramSource {
   std::map<std::string, std::string> defines;
   bool few_builtins = false;  ///< the source calls only what kernels/builtins.clh declares, as files in kernels/ do
 
-  bool operator==(const ProgramSource&) const = default;
+  /// Whether it may call any of OpenCL's functions, and run for as long as it likes.
+  bool users() const { return !source.empty() && !few_builtins; }
+
+  auto operator<=>(const ProgramSource&) const = default;
 };
 
 /// A program's text: its defines, and its source with what that includes.

@@ -2,7 +2,6 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <string>
 #include <thread>
@@ -13,6 +12,7 @@
 #include "lib/cl/context.h"
 #include "lib/exec/plan/chain_commands.h"
 #include "tests/support/skip.h"
+#include "tests/support/temporary.h"
 
 using namespace clnet;
 using exec::ChainMode;
@@ -55,22 +55,6 @@ std::vector<Tensor> weights_for(std::int64_t width) {
   }
   return weights;
 }
-
-/// While it lives, kernels may be compiled by other processes.
-struct Processes {
-  Processes() { setenv("CLNET_BUILD_PROCESSES", "2", 1); }
-  ~Processes() {
-    if (before_.empty())
-      unsetenv("CLNET_BUILD_PROCESSES");
-    else
-      setenv("CLNET_BUILD_PROCESSES", before_.c_str(), 1);
-  }
-  Processes(const Processes&) = delete;
-  Processes& operator=(const Processes&) = delete;
-
- private:
-  std::string before_ = std::getenv("CLNET_BUILD_PROCESSES") ? std::getenv("CLNET_BUILD_PROCESSES") : "";
-};
 
 Floats values(const std::vector<Tensor>& tensors) {
   eval(tensors);
@@ -230,7 +214,7 @@ TEST_CASE("two threads use chains of one plan, and of others") {
 }
 
 TEST_CASE("programs of chains are compiled beside a plan that runs often") {
-  const Processes two;
+  const test::Variable processes("CLNET_BUILD_PROCESSES", "2");
   const auto& device = Device::current().info();
   if (ocl::build_processes(device).count < 2) return test::skip("a driver that compiles several kernels at once");
   if (device.compute_units > 16) return test::skip("a device of few compute units");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
 
 #include "lib/cl/kernel_function.h"
 
@@ -29,17 +30,18 @@ std::string argument(const Arg& arg, std::size_t at, const Recording& recording)
 /// or those for which it waits have none: it leaves the rest to them, and groups that come later do so, too. The last to leave
 /// makes the counters ready for the next run.
 constexpr std::string_view loop = R"(
-  volatile global int *const next = counters, *const finished = counters + 16, *const left = counters + 32, *const few = counters + 48;
-  const global ulong *const values = list + 4, *entry = values + list[3];
-  const int tasks = *few ? 0 : (int)list[0], groups = (int)list[1];
+  volatile global int *const next = counters, *const finished = counters + LINE, *const left = counters + 2 * LINE,
+                      *const few = counters + 3 * LINE;
+  const global ulong *const values = list + FIRST_VALUE, *entry = values + list[VALUES];
+  const int tasks = *few ? 0 : (int)list[TASKS], groups = (int)list[GROUPS];
   int first = 0, done = 0, task = *next;
   ulong waited = 0;
   while (task < tasks) {
-    for (; task - first >= (int)entry[2]; entry += entry[1]) first += (int)entry[2];
-    if (done < (int)entry[3]) {
+    for (; task - first >= (int)entry[ITS_TASKS]; entry += entry[WORDS]) first += (int)entry[ITS_TASKS];
+    if (done < (int)entry[AFTER]) {
       const ulong begun = NOW;
-      while ((done = *finished) < (int)entry[3] && *next == task && NOW - begun < list[2]) PAUSE;
-      if (done < (int)entry[3]) {
+      while ((done = *finished) < (int)entry[AFTER] && *next == task && NOW - begun < list[PATIENCE]) PAUSE;
+      if (done < (int)entry[AFTER]) {
         if (*next == task) {
           *few = 1;
           break;
@@ -55,9 +57,9 @@ constexpr std::string_view loop = R"(
       task = taken;
       continue;
     }
-    const int n0 = (int)entry[4], n1 = (int)entry[5], n2 = (int)entry[6], item = task - first;
+    const int n0 = (int)entry[RANGE], n1 = (int)entry[RANGE + 1], n2 = (int)entry[RANGE + 2], item = task - first;
     const int i0 = item % n0, i1 = item / n0 % n1, i2 = item / n0 / n1;
-    switch ((int)entry[0]) {
+    switch ((int)entry[KERNEL]) {
 )";
 
 constexpr std::string_view end = R"(    }
@@ -83,6 +85,18 @@ ocl::ProgramSource chain_program(const Recording& recording, const std::vector<c
   std::string text(ocl::before_functions());
   for (std::size_t k = 0; k < kernels.size(); ++k) text += ocl::functions_of(kernels[k]->program(), k);
   text += ocl::after_functions();
+  for (const auto& [name, value] : {std::pair{"TASKS", ChainList::tasks},
+                                    {"GROUPS", ChainList::groups},
+                                    {"PATIENCE", ChainList::patience},
+                                    {"VALUES", ChainList::values},
+                                    {"FIRST_VALUE", ChainList::first_value},
+                                    {"KERNEL", ChainList::kernel},
+                                    {"WORDS", ChainList::words},
+                                    {"ITS_TASKS", ChainList::its_tasks},
+                                    {"AFTER", ChainList::after},
+                                    {"RANGE", ChainList::range},
+                                    {"LINE", ChainCounters::line / sizeof(cl_int)}})
+    text += fmt::format("#define {} {}\n", name, value);
   // Vectors of 16 floats stay whole: see WIDE in kernels/clnet.clh.
   text += fmt::format(
       "#define SCALAR_OF(word) ((word) >> 32 ? values[(word) >> 32] : scalars[(word) + 1])\n"

@@ -17,6 +17,11 @@ struct ChainList {
   static constexpr std::size_t kernel = 0, words = 1, its_tasks = 2, after = 3, range = 4, arguments = 7;
 };
 
+/// The counters' buffer, all zero between runs: each counter in a line of its own.
+struct ChainCounters {
+  static constexpr std::size_t line = 64, count = 4, bytes = line * count;
+};
+
 /// The chain's parameters, in their order.
 struct ChainParameters {
   std::size_t bases = 0;    ///< buffers

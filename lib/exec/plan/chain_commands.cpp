@@ -37,8 +37,6 @@ constexpr int most_units = 16;
 /// What is gained must be worth the process and the threads that wait for each other: of what the plan takes, so much at least.
 constexpr double command_microseconds = 5, least_gain = 0.05;
 
-constexpr std::size_t counter_bytes = 256;  // four, each in a line of its own
-
 }  // namespace
 
 WithChains::WithChains(ChainMode mode) : before_(mode_here) { mode_here = mode; }
@@ -122,7 +120,7 @@ std::vector<ocl::KernelToBuild> ChainCommands::to_build() const {
     using ocl::KernelToBuild;
     KernelToBuild kernel{programs_[k], "chain", {1}, {}};
     // A list of zeros has no tasks.
-    kernel.arguments = {KernelToBuild::Buffer{64}, KernelToBuild::Buffer{counter_bytes}, KernelToBuild::Local{64}};
+    kernel.arguments = {KernelToBuild::Buffer{64}, KernelToBuild::Buffer{ChainCounters::bytes}, KernelToBuild::Local{64}};
     const auto& parameters = chains_.programs[k].parameters;
     kernel.arguments.resize(kernel.arguments.size() + parameters.bases, KernelToBuild::Buffer{64});
     kernel.arguments.resize(kernel.arguments.size() + parameters.scalars, std::uint64_t{0});
@@ -144,8 +142,8 @@ void ChainCommands::make(ocl::Context& device) {
       std::size_t words = ChainList::first_value + 1 + chain.values.size();
       for (const auto& entry : chain.entries) words += ChainList::arguments + entry.words.size();
       command.list = device.memory().allocate(8 * words, "a chain's list");
-      command.counters = device.memory().allocate(counter_bytes, "a chain's counters");
-      device.fill(*command.counters, 0, counter_bytes, 0);
+      command.counters = device.memory().allocate(ChainCounters::bytes, "a chain's counters");
+      device.fill(*command.counters, 0, ChainCounters::bytes, 0);
       command.left_out.resize(chain.entries.size());
       command.bases.resize(chain.bases.size());
       command.scalars.resize(chain.scalars.size());

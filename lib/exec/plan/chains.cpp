@@ -24,10 +24,7 @@ constexpr double longest = 200;
 
 struct LessKernel {
   bool operator()(const Launch* a, const Launch* b) const {
-    const auto key = [](const Launch& launch) {
-      const auto& program = launch.program();
-      return std::tie(program.name, program.source, program.defines, launch.function());
-    };
+    const auto key = [](const Launch& launch) { return std::tie(launch.program(), launch.function()); };
     return key(*a) < key(*b);
   }
 };

@@ -77,15 +77,11 @@ void Plan::build_ahead(ocl::Context& device) const {
   // A user's kernel may never end on zeros. Where a range is large, PoCL compiles the kernel in another way than for the one
   // group that is run ahead.
   const auto fits = [](const Launch& launch) {
-    const auto& program = launch.program();
-    return (program.source.empty() || program.few_builtins) && !launch.local().empty() &&
+    return !launch.program().users() && !launch.local().empty() &&
            std::all_of(launch.global().begin(), launch.global().end(), [](auto size) { return size > 0 && size < 65535; });
   };
   const auto less = [](const Launch* a, const Launch* b) {
-    const auto key = [](const Launch& launch) {
-      return std::tie(launch.program().name, launch.program().source, launch.program().defines, launch.function(),
-                      launch.local());
-    };
+    const auto key = [](const Launch& launch) { return std::tie(launch.program(), launch.function(), launch.local()); };
     return key(*a) < key(*b);
   };
   std::set<const Launch*, decltype(less)> different(less);
@@ -99,9 +95,7 @@ void Plan::build_ahead(ocl::Context& device) const {
 
 void Plan::build_programs(ocl::Context& device) const {
   build_ahead(device);
-  const auto less = [](const ocl::ProgramSource* a, const ocl::ProgramSource* b) {
-    return std::tie(a->name, a->source, a->defines, a->few_builtins) < std::tie(b->name, b->source, b->defines, b->few_builtins);
-  };
+  const auto less = [](const ocl::ProgramSource* a, const ocl::ProgramSource* b) { return *a < *b; };
   std::set<const ocl::ProgramSource*, decltype(less)> different(less);
   std::vector<const ocl::ProgramSource*> programs;
   for (const auto& command : recording_.commands()) {
@@ -139,7 +133,7 @@ std::vector<std::size_t> allowed_group(const Launch& launch, const ::cl::Kernel&
   const auto items = [&] { return std::accumulate(local.begin(), local.end(), std::size_t{1}, std::multiplies{}); };
   if (items() <= 1 || ocl::has_quirk(device.info(), "rusticl-kernel-groups")) return local;
   const auto& program = launch.program();
-  const bool fixed = program.defines.count("GROUP") != 0 || (!program.source.empty() && !program.few_builtins);
+  const bool fixed = program.defines.count("GROUP") != 0 || program.users();
   const auto most =
       ocl::checked(launch.function(), [&] { return kernel.getWorkGroupInfo<CL_KERNEL_WORK_GROUP_SIZE>(device.device()); });
   while (items() > most) {
