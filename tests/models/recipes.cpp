@@ -117,6 +117,17 @@ void numbers_and_pixels() {
   CHECK(houses.size() == 2);
 }
 
+void losses_as_layers() {
+  Net model;
+  const Tensor x = randn({4, 6}), labels = some_labels(4), per_class = Tensor::from({1.0F, 2.0F, 0.5F});
+  auto adam = optim::Adam{model};
+  const std::vector<float> features(48, 0.5F), targets(24, 1.0F);
+  const auto dataset = data::from_arrays(features, {6}, targets, Shape{3});
+#include <recipes/losses_as_layers_1.inc>
+  CHECK(adam.steps() > 1);
+  CHECK(own(Tensor::from({2.0F, 0.5F}), Tensor::from({1.0F, -1.0F})).item() == Approx(0.75));
+}
+
 void states_that_are_carried_on() {
   nn::LSTM lstm{{.input_size = 5, .hidden_size = 4, .batch_first = true}};
   nn::Linear classes{4, 3};
@@ -224,6 +235,7 @@ TEST_CASE("the recipes of docs/training.md work as they stand there") {
       {{"averages_of_weights_1"}, averages_of_weights},
       {{"accumulating_gradients_1"}, accumulating_gradients},
       {{"numbers_pixels_more_samples_than_there_are_1"}, numbers_and_pixels},
+      {{"losses_as_layers_1"}, losses_as_layers},
       {{"states_that_are_carried_on_1"}, states_that_are_carried_on},
       {{"two_optimizers_several_losses_1"}, two_optimizers},
       {{"groups_schedules_clipping_1"}, groups},
