@@ -60,6 +60,8 @@ constexpr std::array variables{
              "on PoCL, short launches of plans that run often become one command where that pays; now: from the first run on; "
              "always: whether it pays or not",
              check_chains},
+    Variable{"CLNET_AWAKE", "0 | 1", "0: on PoCL, its threads sleep between short calls that follow one another at once",
+             check_flag},
     Variable{"CLNET_EAGER", "0 | 1", "evaluate each operation at once, for debugging", check_flag},
     Variable{"CLNET_FUSION", "0 | 1", "0: a kernel for each operation, for debugging", check_flag},
     Variable{"CLNET_REUSE", "0 | 1", "0: a buffer for each value, nothing in place and nothing cached, for debugging",

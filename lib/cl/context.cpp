@@ -8,6 +8,7 @@
 #include <new>
 #include <vector>
 
+#include "lib/base/env.h"
 #include "lib/base/log.h"
 #include "lib/cl/lifetime.h"
 #include "lib/cl/pieces.h"
@@ -75,6 +76,10 @@ cl::CommandQueue make_queue(const cl::Context& context, const cl::Device& device
   return cl::CommandQueue(context, device, profiling ? cl::QueueProperties::Profiling : cl::QueueProperties::None);
 }
 
+bool runs_host_functions(const cl::Device& device) {
+  return (device.getInfo<CL_DEVICE_EXECUTION_CAPABILITIES>() & CL_EXEC_NATIVE_KERNEL) != 0;
+}
+
 bool measures_times(const cl::CommandQueue& queue) {
   return (queue.getInfo<CL_QUEUE_PROPERTIES>() & CL_QUEUE_PROFILING_ENABLE) != 0;
 }
@@ -128,6 +133,9 @@ Context::Context(Private, const cl::Context& context, const Candidate& device, c
   if (!own_queue_ && profiler_->enabled() && !measures_times(queue)) {
     logging::warn_once("a wrapped queue was made without CL_QUEUE_PROFILING_ENABLE: its kernels cannot be profiled");
   }
+  // Others may enqueue on a wrapped queue, and would wait.
+  if (own_queue_ && has_quirk(info_, "pocl-wakes") && runs_host_functions(device_) && env::flag("CLNET_AWAKE", true))
+    awake_ = std::make_unique<Awake>(context_, device_, static_cast<unsigned>(info_.compute_units));
   memory_ = std::make_unique<MemoryPool>(context_, info_);
   programs_ = std::make_unique<ProgramCache>(context_, device_, info_);
   uploader_ = std::make_unique<Uploader>(context_, device_, *memory_, *profiler_, queue_,
@@ -168,12 +176,34 @@ std::size_t Context::most_copied() const {
   return std::clamp<std::size_t>(memory_->stats().limit / 8, largest_copied_write, std::size_t{64} << 20);
 }
 
-Context::Hold::Hold(Context& context) : gate_(context.gate_) {
-  // A profiler shall see when a command could have begun.
-  if (has_quirk(context.info_, "pocl-wakes") && !context.profiler_->enabled()) gate_.close();
+const std::vector<cl::Event>* Context::waits() { return awake_ && awake_->holds_back() ? nullptr : gate_.waits(context_); }
+
+bool Context::is_short_call() const { return launches() - launches_read_.load(std::memory_order_relaxed) <= few_launches; }
+
+void Context::enqueued() {
+  if (!awake_ || gate_.is_mine()) return;
+  if (is_short_call())
+    awake_->call_begins();
+  else
+    awake_->release();
 }
 
-Context::Hold::~Hold() { gate_.open(); }
+void Context::open_gate() noexcept {
+  gate_.open();
+  enqueued();
+}
+
+void Context::require_open() {
+  if (awake_) awake_->release();
+  gate_.require_open();
+}
+
+Context::Hold::Hold(Context& context) : context_(context) {
+  // A profiler shall see when a command could have begun.
+  if (has_quirk(context_.info_, "pocl-wakes") && !context_.profiler_->enabled()) context_.gate_.close();
+}
+
+Context::Hold::~Hold() { context_.open_gate(); }
 
 void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const cl::NDRange& local, const Cost& cost,
                      Failing failing) {
@@ -195,7 +225,7 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
     event = {};
     const auto enqueue = [&, &offset = offset, &size = size] {
       queue_->with([&](const cl::CommandQueue& queue) {
-        queue.enqueueNDRangeKernel(kernel, offset, size, local, gate_.waits(context_), marked ? &event : event_for(event));
+        queue.enqueueNDRangeKernel(kernel, offset, size, local, waits(), marked ? &event : event_for(event));
       });
     };
     for (int attempts = failing == Failing::tried_again ? 4 : 1; attempts > 0; --attempts) {
@@ -205,13 +235,14 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
       } catch (const DeviceError& error) {
         // What is done gives back what the driver may lack, and so does what is kept for speed only. What is held back would
         // never be.
-        gate_.open();
+        open_gate();
         if (attempts == 1 || gate_.is_stuck()) throw;
         logging::print(logging::Level::plan, "{}: it is tried again", error.what());
         clFinish(queue_->get()());
         memory_->trim();
       }
     }
+    enqueued();
     // The first one stands for the bytes and operations of all.
     profile(event, &offset == &parts.front().offset ? cost : Cost{cost.name, cost.detail, 0, 0, cost.scope});
   }
@@ -221,7 +252,7 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
   try {
     checked([&] { return fmt::format("waiting for kernels launched earlier on {}", info_.name); },
             [&] {
-              gate_.require_open();
+              require_open();
               in_flight_.mark(event, most_marks);
             });
   } catch (const DeviceError& error) {
@@ -251,29 +282,30 @@ void Context::write(const Buffer& target, std::size_t offset, const void* source
     if (bytes <= largest_pattern && std::has_single_bit(bytes) && offset % bytes == 0) {
       // A fill copies its pattern when it is enqueued: the cheapest way for a scalar.
       const cl_int code = queue_->with([&](const cl::CommandQueue& queue) {
-        const auto* waits = gate_.waits(context_);
-        return clEnqueueFillBuffer(queue(), target.memory()(), source, bytes, offset, bytes, waits ? 1 : 0,
-                                   waits ? &waits->front()() : nullptr, profiler_->enabled() ? &event() : nullptr);
+        const auto* before = waits();
+        return clEnqueueFillBuffer(queue(), target.memory()(), source, bytes, offset, bytes, before ? 1 : 0,
+                                   before ? &before->front()() : nullptr, profiler_->enabled() ? &event() : nullptr);
       });
       if (code != CL_SUCCESS) throw cl::Error(code, "clEnqueueFillBuffer");
     } else if (bytes <= largest_copied_write) {
-      if (in_flight_.bytes() + bytes > most_copied()) gate_.require_open();
+      if (in_flight_.bytes() + bytes > most_copied()) require_open();
       in_flight_.make_room(bytes, most_copied());
       InFlight::Bytes copy(new (std::nothrow) std::byte[bytes]);
       if (!copy) throw DeviceError(fmt::format("write of {} bytes: no host memory", bytes));
       std::memcpy(copy.get(), source, bytes);
       queue_->with([&](const cl::CommandQueue& queue) {
-        queue.enqueueWriteBuffer(target.memory(), CL_FALSE, offset, bytes, copy.get(), gate_.waits(context_), &event);
+        queue.enqueueWriteBuffer(target.memory(), CL_FALSE, offset, bytes, copy.get(), waits(), &event);
       });
       in_flight_.hold(event, std::move(copy), bytes);
     } else {
-      gate_.require_open();
+      require_open();
       const auto its_queue = queue_->with([&](const cl::CommandQueue& queue) {
         queue.enqueueWriteBuffer(target.memory(), CL_FALSE, offset, bytes, source, nullptr, &event);
         return queue;
       });
       wait_until_over(its_queue, event);
     }
+    enqueued();
     profile(event, {"write", "", static_cast<double>(bytes), 0});
   });
 }
@@ -303,9 +335,12 @@ void Context::read(const Buffer& source, std::size_t offset, void* target, std::
     gate_.require_open();
     cl::Event event;
     const auto queue = enqueue_read(*queue_, source, offset, target, bytes, event);
-    if (const auto now = launches(); now - launches_read_.exchange(now, std::memory_order_relaxed) <= few_launches)
-      watch(queue, event);
+    enqueued();
+    const bool is_short = is_short_call();
+    launches_read_.store(launches(), std::memory_order_relaxed);
+    if (is_short && (!awake_ || !awake_->wait(queue))) watch(queue, event);
     wait_until_over(queue, event);
+    if (awake_) awake_->call_is_over(is_short && !profiler_->enabled());
     in_flight_.collect();
     profile(event, {"read", "", static_cast<double>(bytes), 0});
   });
@@ -317,7 +352,7 @@ std::unique_ptr<Context::Reading> Context::start_reading(const Buffer& source, s
   require_drivers();
   const auto what = [&] { return read_text(source, offset, bytes); };
   checked(what, [&] {
-    gate_.require_open();
+    require_open();
     reading->queue_ = enqueue_read(*queue_, source, offset, reading->bytes_.get(), bytes, reading->event_);
     reading->queue_.flush();
     profile(reading->event_, {"read", "", static_cast<double>(bytes), 0});
@@ -356,6 +391,7 @@ void Context::fill(const Buffer& target, std::size_t offset, std::size_t bytes, 
     queue_->with([&](const cl::CommandQueue& queue) {
       queue.enqueueFillBuffer(target.memory(), value, offset, bytes, nullptr, event_for(event));
     });
+    enqueued();
     profile(event, {"fill", "", static_cast<double>(bytes), 0});
   });
 }
@@ -368,7 +404,7 @@ BufferPtr Context::upload(std::size_t bytes, std::string_view what, const std::f
 void Context::flush() {
   require_drivers();
   checked("flush", [&] {
-    gate_.require_open();
+    require_open();
     queue().flush();
   });
 }
@@ -377,7 +413,7 @@ void Context::finish() {
   require_drivers();
   const auto what = [&] { return fmt::format("waiting for {}", info_.name); };
   checked(what, [&] {
-    gate_.require_open();
+    require_open();
     // The marker, as in read(): a finish may return early too.
     cl::Event last;
     const auto its_queue = queue_->with([&](const cl::CommandQueue& queue) {
@@ -386,6 +422,7 @@ void Context::finish() {
     });
     its_queue.finish();
     last.wait();
+    if (awake_) awake_->stop();
   });
   in_flight_.collect();
   profiler_->collect();

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "clnet/device.h"
+#include "lib/cl/awake.h"
 #include "lib/cl/check.h"
 #include "lib/cl/devices.h"
 #include "lib/cl/in_flight.h"
@@ -55,7 +56,7 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
     Hold& operator=(const Hold&) = delete;
 
    private:
-    StartGate& gate_;
+    Context& context_;
   };
 
   /// Enqueues a kernel whose arguments are set. An empty local range leaves the choice to the driver. A zero-sized global range
@@ -105,6 +106,8 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   std::size_t host_bytes_in_flight() const { return in_flight_.bytes(); }
   /// Kernels launched so far.
   std::uint64_t launches() const { return launches_.load(std::memory_order_relaxed); }
+  /// Null where the driver's threads are left alone.
+  const Awake* awake() const { return awake_.get(); }
 
  private:
   struct Private {};
@@ -116,6 +119,15 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   /// Where the next command's event goes: null unless somebody profiles.
   cl::Event* event_for(cl::Event& event) const { return profiler_->enabled() ? &event : nullptr; }
   void profile(const cl::Event& event, const Cost& cost);
+  /// What a command that is about to be enqueued waits for; null: nothing but those before it.
+  const std::vector<cl::Event>* waits();
+  /// Whether few kernels were launched since something was read.
+  bool is_short_call() const;
+  /// To be called when a command is enqueued.
+  void enqueued();
+  /// For whoever is about to wait: what is enqueued begins. `require_open` throws cl::Error where it cannot.
+  void open_gate() noexcept;
+  void require_open();
   /// The most host copies to wait for commands, in bytes.
   std::size_t most_copied() const;
 
@@ -127,6 +139,7 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
   std::shared_ptr<MainQueue> queue_;
   InFlight in_flight_;
   StartGate gate_;
+  std::unique_ptr<Awake> awake_;                               ///< null where the driver's threads are left alone
   std::atomic<std::uint64_t> launches_{0}, launches_read_{0};  ///< so far, and when something was read the last time
   std::unique_ptr<MemoryPool> memory_;
   std::unique_ptr<ProgramCache> programs_;
