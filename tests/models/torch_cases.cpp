@@ -98,6 +98,12 @@ TEST_CASE("torch_reference reads all that a case gives") {
   CHECK(said_of(folder) == "failed one: nothing reads the attribute numbers");
 }
 
+TEST_CASE("torch_reference needs attributes with names") {
+  const Folder folder;
+  write_case(folder, "relu", "[1]", {{"in.x", Tensor::from({1.F})}, {"out.y", Tensor::from({1.F})}});
+  CHECK(said_of(folder) == "failed one: the attributes are no object: [1]");
+}
+
 TEST_CASE("torch_reference gives losses their weights") {
   // At x = 0 both logarithms are log 1/2, and the positive one counts three times.
   const Folder folder;

@@ -221,6 +221,7 @@ Schedules chain(const Given& in, double base, bool at_once) {
   } else {
     static const std::regex between("[,;]? +(?:then|and|times) +");
     const auto detail = in.text({"detail", "details"}, "");
+    if (detail.empty()) throw Failed("there are no schedules to chain");
     std::sregex_token_iterator at(detail.begin(), detail.end(), between, -1);
     for (const std::sregex_token_iterator end; at != end; ++at) {
       const auto text = at->str();
