@@ -98,6 +98,12 @@ TEST_CASE("torch_reference reads all that a case gives") {
   CHECK(said_of(folder) == "failed one: nothing reads the attribute numbers");
 }
 
+TEST_CASE("torch_reference needs attributes with names") {
+  const Folder folder;
+  write_case(folder, "relu", "[1]", {{"in.x", Tensor::from({1.F})}, {"out.y", Tensor::from({1.F})}});
+  CHECK(said_of(folder) == "failed one: the attributes are no object: [1]");
+}
+
 TEST_CASE("torch_reference gives losses their weights") {
   // At x = 0 both logarithms are log 1/2, and the positive one counts three times.
   const Folder folder;
@@ -161,6 +167,60 @@ TEST_CASE("torch_reference knows PyTorch's schedules, in attributes and in words
   CHECK(said(R"({"kind": "step", "base_lr": 0.2, "detail": "step 2 gamma .5 and 7"})", {0.2}) ==
         "failed one: unclear what 7 is in the detail");
   CHECK(said(R"({"kind": "none", "base_lr": 0.2})", {0.2}) == "failed one: unknown schedule none");
+}
+
+TEST_CASE("torch_reference tells by the gradient whether logarithms are taken") {
+  // Of logarithms of probabilities the loss is the same, with a softmax inside and without.
+  const Folder folder;
+  const auto write = [&](const std::string& op, std::initializer_list<float> gradient) {
+    const float half = -0.6931472F;
+    write_case(folder, op, R"({"reduction": "sum"})",
+               {{"in.x", Tensor::from({half, half}, {1, 2})},
+                {"in.target", Tensor::from(std::vector<std::int64_t>{0})},
+                {"out.y", Tensor::from({0.6931472F})},
+                {"gout.y", Tensor::from({1.F})},
+                {"grad.x", Tensor::from(std::vector<float>(gradient), {1, 2})}});
+  };
+  for (const char* op : {"nll_loss", "nn.NLLLoss", "torch.nn.functional.nll_loss"}) {
+    write(op, {-1, 0});
+    CHECK(said_of(folder) == "passed one");
+    write(op, {-0.5F, 0.5F});
+    CHECK(said_of(folder) == "passed one");
+    write(op, {-0.7F, 0});
+    CHECK(said_of(folder).starts_with("failed one: gradient of x is off by"));
+  }
+}
+
+TEST_CASE("torch_reference pads as PyTorch's layers do") {
+  const Folder folder;
+  const auto x = Tensor::from({1.F, 2.F, 3.F}, {1, 1, 3});
+  write_case(folder, "conv1d", R"({"padding": 1, "padding_mode": "reflect"})",
+             {{"in.x", x},
+              {"in.weight", Tensor::from({1.F, 1.F, 1.F}, {1, 1, 3})},
+              {"out.y", Tensor::from({5.F, 6.F, 7.F}, {1, 1, 3})}});
+  CHECK(said_of(folder) == "passed one");
+  write_case(folder, "ReplicationPad1d", R"({"padding": 1})",
+             {{"in.x", x}, {"out.y", Tensor::from({1.F, 1.F, 2.F, 3.F, 3.F}, {1, 1, 5})}});
+  CHECK(said_of(folder) == "passed one");
+  write_case(folder, "ZeroPad1d", R"({"padding": [0, 1]})",
+             {{"in.x", x}, {"out.y", Tensor::from({1.F, 2.F, 3.F, 0.F}, {1, 1, 4})}});
+  CHECK(said_of(folder) == "passed one");
+}
+
+TEST_CASE("torch_reference chains schedules") {
+  const Folder folder;
+  const auto said = [&](const std::string& attributes, std::initializer_list<double> rates) {
+    write_case(folder, "lr_schedule", attributes, {{"out.lr", Tensor::from(rates)}});
+    return said_of(folder);
+  };
+  CHECK(said(R"({"kind": "SequentialLR", "base_lr": 0.2, "detail": "linear .5->1 in 2 then exponential gamma .5"})",
+             {0.1, 0.15, 0.2, 0.1}) == "passed one");
+  CHECK(said(R"({"kind": "SequentialLR", "base_lr": 0.2, "milestones": [1], "schedulers": [{"kind": "ConstantLR", "factor": 0.5},
+                 {"kind": "ExponentialLR", "gamma": 0.5}]})",
+             {0.1, 0.2, 0.1}) == "passed one");
+  CHECK(said(R"({"kind": "ChainedScheduler", "base_lr": 0.2, "detail": "const .5 in 2 and exponential gamma .5"})",
+             {0.1, 0.05, 0.05}) == "passed one");
+  CHECK(said(R"({"kind": "SequentialLR", "base_lr": 0.2})", {0.2}) == "failed one: there are no schedules to chain");
 }
 
 TEST_CASE("torch_reference knows the momenta of PyTorch's cycles") {

@@ -35,11 +35,15 @@ Results y(const Tensor& value);
 /// Several results: y1, y2, ... or from y0 on, as the case has them.
 Results pieces(const Given& in, const std::vector<Tensor>& values);
 
-/// Of what an operation might be, where the case has no attributes that say it: the one nearest to the wanted y. The gradient
-/// shows whether it is.
+/// Of what an operation might be, where the case has no attributes that say it: the one nearest to the wanted y and, among
+/// those that are equally near, to the wanted gradients.
 Tensor chosen(const Given& in, const std::vector<std::function<Tensor()>>& candidates);
 
+/// By PyTorch's name; throws Failed for one that is not known.
+PadMode pad_mode(const std::string& name);
+
 /// The operations of each kind.
+void add_composed(Operations& operations);
 void add_elementwise(Operations& operations);
 void add_indexed(Operations& operations);
 void add_losses(Operations& operations);

@@ -54,7 +54,7 @@ void add_with_numbers(Operations& operations) {
   operations["threshold"] = [](const Given& in) {
     return y(threshold(in[first], in.parameter(0, {"threshold", "bound"}, 0), in.parameter(1, "value", 0)));
   };
-  operations["rrelu"] = [](const Given& in) {
+  operations["rrelu"] = operations["rrelu_eval"] = [](const Given& in) {
     return y(rrelu(in[first], in.parameter(0, "lower", 1.0 / 8), in.parameter(1, "upper", 1.0 / 3), in.flag("training")));
   };
   operations["gelu"] = [](const Given& in) {

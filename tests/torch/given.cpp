@@ -40,6 +40,7 @@ std::string plain_name(const std::string& name) {
 Given::Given(std::string operation, json attributes, Named inputs, Named wanted)
     : op(std::move(operation)), outputs(std::move(wanted)), attributes_(std::move(attributes)), inputs_(std::move(inputs)) {
   if (attributes_.is_null()) attributes_ = json::object();
+  if (!attributes_.is_object()) throw Failed("the attributes are no object: " + attributes_.dump());
 }
 
 Given Given::with(std::string operation, const json& more) const {

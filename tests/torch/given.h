@@ -39,6 +39,8 @@ class Given {
  public:
   std::string op;
   Named outputs;  ///< what is wanted
+  /// The wanted gradients of inputs, and those of the outputs they come from; empty where there are none.
+  Named gradients, output_gradients;
 
   Given() = default;
   Given(std::string operation, json attributes, Named inputs, Named wanted);
@@ -47,6 +49,7 @@ class Given {
 
   /// An input; undefined where there is none.
   Tensor operator[](const Names& names) const;
+  const Named& inputs() const { return inputs_; }
   /// The inputs first, first + 1, ..., as many as there are: of a letter (a, b, c) or of numbers behind one (g1, g2).
   std::vector<Tensor> operands() const;
   /// A mask: what is not bool and not floating says where it is not 0.

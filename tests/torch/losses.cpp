@@ -8,19 +8,30 @@ namespace {
 const Names input{"x", "input", "logits", "log_probs"}, target{"target", "targets", "label", "labels", "t"};
 const Names one{"a", "x1", "input1", "x"}, other{"b", "x2", "input2", "y"};
 
+/// An input that cases may have as integers, targets of 1 and -1 say; losses want the inputs' dtype.
+struct Number {
+  Names names;
+};
+Tensor read(const Given& in, const Names& names) { return in[names]; }
+Tensor read(const Given& in, const Number& number) {
+  const auto value = in[number.names];
+  return !value.defined() || is_floating(value.dtype()) ? value : cast(value, Dtype::f32);
+}
+
 /// A layer that the case's options make, called with these inputs.
 template <class Make, class... Inputs>
 Operation layer(Make make, const Inputs&... inputs) {
-  return [=](const Given& in) { return y(make(in)(in[inputs]...)); };
+  return [=](const Given& in) { return y(make(in)(read(in, inputs)...)); };
 }
 /// One of input and target with no more options than the reduction.
 Operation reduced(nn::Loss (*make)(Reduction)) {
-  return layer([make](const Given& in) { return make(in.reduction()); }, input, target);
+  return layer([make](const Given& in) { return make(in.reduction()); }, input, Number{target});
 }
 
 /// Of logarithms of probabilities. Manifests don't say whether x is these or has become these by a softmax inside.
 Results of_logarithms(const Given& in, int dim, const std::function<Tensor(const Tensor&)>& loss) {
   const auto x = in[input];
+  if (x.rank() == 0) return y(loss(x));
   return y(chosen(in, {[&] { return loss(log_softmax(x, dim)); }, [&] { return loss(x); }}));
 }
 
@@ -36,7 +47,8 @@ Results nll_case(const Given& in) {
   const NllLossOptions options{
       .weight = in["weight"], .ignore_index = in.integer("ignore_index", -100), .reduction = in.reduction()};
   const auto t = in[target];
-  return of_logarithms(in, 1, [&](const Tensor& x) { return nn::NLLLoss(options)(x, t); });
+  // The classes of a single one are its only dimension.
+  return of_logarithms(in, in[input].rank() == 1 ? 0 : 1, [&](const Tensor& x) { return nn::NLLLoss(options)(x, t); });
 }
 
 Results kl_div_case(const Given& in) {
@@ -72,16 +84,19 @@ void add_losses(Operations& operations) {
   operations["mse_loss"] = reduced(nn::MSELoss);
   operations["l1_loss"] = reduced(nn::L1Loss);
   operations["soft_margin_loss"] = reduced(nn::SoftMarginLoss);
-  operations["multilabel_margin_loss"] = reduced(nn::MultiLabelMarginLoss);
-  const auto of_two = [&](const std::string& name, auto make) { operations[name] = layer(make, input, target); };
+  operations["multilabel_margin_loss"] =
+      layer([](const Given& in) { return nn::MultiLabelMarginLoss(in.reduction()); }, input, target);
+  const auto of_two = [&](const std::string& name, auto make) { operations[name] = layer(make, input, Number{target}); };
   of_two("multilabel_soft_margin_loss",
          [](const Given& in) { return nn::MultiLabelSoftMarginLoss(in.reduction(), in["weight"]); });
-  of_two("multi_margin_loss", [](const Given& in) {
-    return nn::MultiMarginLoss({.p = static_cast<int>(in.integer("p", 1)),
-                                .margin = in.number("margin", 1),
-                                .weight = in["weight"],
-                                .reduction = in.reduction()});
-  });
+  operations["multi_margin_loss"] = layer(
+      [](const Given& in) {
+        return nn::MultiMarginLoss({.p = static_cast<int>(in.integer("p", 1)),
+                                    .margin = in.number("margin", 1),
+                                    .weight = in["weight"],
+                                    .reduction = in.reduction()});
+      },
+      input, target);
   for (const char* name : {"bce", "binary_cross_entropy"})
     of_two(name, [](const Given& in) { return nn::BCELoss(in.reduction(), in["weight"]); });
   for (const char* name : {"bce_with_logits", "binary_cross_entropy_with_logits"})
@@ -106,10 +121,11 @@ void add_losses(Operations& operations) {
         return nn::GaussianNLLLoss({.full = in.flag("full"), .eps = in.number("eps", 1e-6), .reduction = in.reduction()});
       },
       input, target, Names{"var", "variance"});
-  operations["margin_ranking_loss"] =
-      layer([](const Given& in) { return nn::MarginRankingLoss(in.number("margin", 0), in.reduction()); }, one, other, target);
+  operations["margin_ranking_loss"] = layer(
+      [](const Given& in) { return nn::MarginRankingLoss(in.number("margin", 0), in.reduction()); }, one, other, Number{target});
   operations["cosine_embedding_loss"] =
-      layer([](const Given& in) { return nn::CosineEmbeddingLoss(in.number("margin", 0), in.reduction()); }, one, other, target);
+      layer([](const Given& in) { return nn::CosineEmbeddingLoss(in.number("margin", 0), in.reduction()); }, one, other,
+            Number{target});
   operations["triplet_margin_loss"] = layer(
       [](const Given& in) {
         return nn::TripletMarginLoss({.margin = in.number("margin", 1),

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <functional>
 #include <map>
+#include <regex>
 #include <sstream>
 #include <vector>
 
@@ -81,14 +82,29 @@ class Described : public nn::Module {
   std::vector<std::function<Tensor(const Tensor&)>> steps_;
 };
 
+/// A batch normalisation of features or of images: what comes tells. Its parameters are PyTorch's either way.
+class Normalized : public nn::BatchNorm2d {
+ public:
+  using nn::BatchNorm2d::BatchNorm2d;
+  Tensor forward(const Tensor& x) override {
+    if (x.rank() != 2) return nn::BatchNorm2d::forward(x);
+    return flatten(nn::BatchNorm2d::forward(reshape(x, {x.size(0), x.size(1), 1, 1})));
+  }
+};
+
 bool is(const Word& word, const std::string& kind) { return word.name.starts_with(kind); }
 
 void append(Described& network, const Word& word) {
   static const std::map<std::string, std::function<Tensor(const Tensor&)>> functions{
       {"flatten", [](const Tensor& x) { return flatten(x); }},
+      {"identity", [](const Tensor& x) { return x; }},
       {"globalavgpool", global_avg_pool2d},
       {"gap", global_avg_pool2d},
   };
+  if (is(word, "dropout")) {
+    if (word.first(1) != 0 || word.numbers.empty()) throw Failed("dropout is random");
+    return;
+  }
   if (const auto found = functions.find(word.name); found != functions.end()) return network.append(found->second);
   if (is(word, "maxpool") || is(word, "avgpool")) {
     const auto size = word.name.size() > 7 ? std::stoll(word.name.substr(7)) : word.letter('k', word.first(1));
@@ -97,6 +113,14 @@ void append(Described& network, const Word& word) {
       return network.append([=](const Tensor& x) { return max_pool2d(x, size, {.stride = stride, .padding = padding}); });
     return network.append([=](const Tensor& x) { return avg_pool2d(x, size, {.stride = stride, .padding = padding}); });
   }
+  if (is(word, "convt") || is(word, "deconv"))
+    return network.append(word.name, nn::ConvTranspose2d{{.in_channels = word.number(0),
+                                                          .out_channels = word.number(1),
+                                                          .kernel_size = word.letter('k', 1),
+                                                          .stride = word.letter('s', 1),
+                                                          .padding = word.letter('p', 0),
+                                                          .groups = word.letter('g', 1),
+                                                          .bias = word.letter('b', 1) != 0}});
   if (is(word, "conv"))
     return network.append(word.name, nn::Conv2d{{.in_channels = word.number(0),
                                                  .out_channels = word.number(1),
@@ -106,7 +130,8 @@ void append(Described& network, const Word& word) {
                                                  .dilation = word.letter('d', 1),
                                                  .groups = word.letter('g', 1),
                                                  .bias = word.letter('b', 1) != 0}});
-  if (is(word, "bn")) return network.append(word.name, nn::BatchNorm2d{word.number(0)});
+  if (is(word, "bn")) return network.append(word.name, Normalized{word.number(0)});
+  if (is(word, "gn")) return network.append(word.name, nn::GroupNorm{word.number(0), word.number(1)});
   if (is(word, "ln")) return network.append(word.name, nn::LayerNorm{{word.number(0)}});
   if (is(word, "fc")) return network.append(word.name, nn::Linear{word.number(0), word.number(1)});
   if (is(word, "LSTM") || is(word, "GRU") || is(word, "RNN")) {
@@ -138,7 +163,12 @@ std::unique_ptr<nn::Module> network(const std::string& description) {
 }
 
 Steps optimizer(const std::string& description, const nn::Module& module) {
-  std::istringstream in(description);
+  // As PyTorch prints it, too: Adam(lr=0.1, betas=(0.9, 0.98)).
+  std::string text = std::regex_replace(description, std::regex(R"(\b(True|true)\b)"), "");
+  text = std::regex_replace(text, std::regex(R"(\(([-.0-9e]+), *([-.0-9e]+)\))"), "$1,$2");
+  text = std::regex_replace(text, std::regex(R"(^(\w+)\((.*)\)$)"), "$1 $2");
+  text = std::regex_replace(text, std::regex("=|, +|,$"), " ");
+  std::istringstream in(text);
   std::string key;
   json attributes;
   in >> key;

@@ -8,7 +8,7 @@ namespace {
 const Names x{"x", "input"};
 
 Results batch_norm_case(const Given& in) {
-  in.restated({"num_features", "affine", "track_running_stats"});
+  in.restated({"num_features", "affine", "track_running_stats", "use_input_stats"});
   const auto old_mean = in[{"rm", "running_mean"}], old_var = in[{"rv", "running_var"}];
   const double momentum = in.number("momentum", 0.1), eps = in.number("eps", 1e-5);
   // Without running statistics the batch's own are taken, in inference as well.
@@ -48,7 +48,9 @@ void add_norms(Operations& operations) {
   };
   for (const char* name : {"instance_norm", "instance_norm1d", "instance_norm2d", "instance_norm3d"})
     operations[name] = [](const Given& in) {
-      in.restated({"num_features", "affine"});
+      in.restated({"num_features", "affine", "momentum", "track_running_stats"});
+      // Without the input's own statistics it is what batch_norm does in inference.
+      if (!in.flag("use_input_stats", true)) return batch_norm_case(in);
       return y(instance_norm(in[x], in["weight"], in["bias"], in.number("eps", 1e-5)));
     };
   operations["local_response_norm"] = operations["lrn"] = [](const Given& in) {

@@ -1,6 +1,7 @@
 // Finding a case's operation by its name, and the parameters that stand in a function's name.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
@@ -58,6 +59,7 @@ struct Spelled {
       end -= 3;
     else
       while (end > 0 && digit(name[end - 1])) --end;
+    if (end > 0 && name[end - 1] == '-') --end;
     double number = 0;
     if (end == 0 || end == name.size() || !read_number(name.substr(end), number)) return false;
     auto& numbers = attributes["numbers"];
@@ -101,10 +103,41 @@ double distance(const Tensor& got, const Tensor& want) {
   return result;
 }
 
+/// How far the gradients that y has are from those that are wanted.
+double gradient_distance(const Given& in, const Tensor& y) {
+  const auto from = in.output_gradients.find("y");
+  if (from == in.output_gradients.end()) return 0;
+  std::vector<Tensor> of, want;
+  for (const auto& [name, gradient] : in.gradients)
+    if (const auto input = in.inputs().find(name); input != in.inputs().end()) {
+      of.push_back(input->second);
+      want.push_back(gradient);
+    }
+  const auto got = gradients(std::vector<Tensor>{y}, std::vector<Tensor>{reshape(from->second, y.shape())}, of);
+  double result = 0;
+  for (std::size_t i = 0; i < of.size(); ++i)
+    if (got[i].defined()) result = std::max(result, distance(got[i], want[i]));
+  return result;
+}
+
+/// Without the module that it is in: nn.functional.relu.
+std::string without_module(std::string name) {
+  for (bool found = true; found;) {
+    found = false;
+    for (const std::string module :
+         {"torch.", "nn.", "functional.", "F.", "Tensor.", "linalg.", "utils.", "optim.", "lr_scheduler."})
+      if (name.starts_with(module)) {
+        name.erase(0, module.size());
+        found = true;
+      }
+  }
+  return name;
+}
+
 }  // namespace
 
 const Operation* Operations::find(const std::string& name) const {
-  auto key = plain_name(name);
+  auto key = plain_name(without_module(name));
   for (const auto& tried : {key, key + "loss", key.ends_with("loss") ? key.substr(0, key.size() - 4) : key})
     if (const auto found = all_.find(tried); found != all_.end()) return &found->second;
   return nullptr;
@@ -155,27 +188,30 @@ Results pieces(const Given& in, const std::vector<Tensor>& values) {
 
 Tensor chosen(const Given& in, const std::vector<std::function<Tensor()>>& candidates) {
   const auto want = in.outputs.find("y");
-  Tensor best;
+  std::vector<std::pair<Tensor, double>> fitting;
   double least = INFINITY;
   for (const auto& candidate : candidates) {
     const auto value = candidate();
     if (want == in.outputs.end()) return value;
     const bool fits = value.shape() == want->second.shape() || (value.numel() == 1 && want->second.numel() == 1);
     if (!fits) continue;
-    if (const double off = distance(value, want->second); !best.defined() || off < least) {
-      best = value;
-      least = off;
-    }
+    fitting.emplace_back(value, distance(value, want->second));
+    least = std::min(least, fitting.back().second);
   }
-  if (!best.defined()) throw Failed(in.op + " cannot have the shape " + to_string(in.outputs.at("y").shape()));
-  return best;
+  if (fitting.empty()) throw Failed(in.op + " cannot have the shape " + to_string(in.outputs.at("y").shape()));
+  // Equal up to rounding. What is infinitely far from y is told by the gradients as well.
+  std::erase_if(fitting, [&](const auto& one) { return one.second > 2 * least + 1e-5; });
+  if (fitting.size() == 1) return fitting[0].first;
+  std::vector<double> off;
+  for (const auto& [value, _] : fitting) off.push_back(gradient_distance(in, value));
+  return fitting[static_cast<std::size_t>(std::min_element(off.begin(), off.end()) - off.begin())].first;
 }
 
 Operations all_operations() {
   Operations operations;
   // Reductions first: max and min are theirs and the elements'.
-  for (const auto& add : {add_reductions, add_elementwise, add_indexed, add_losses, add_norms, add_products, add_schedules,
-                          add_sequences, add_shapes, add_spatial, add_training})
+  for (const auto& add : {add_reductions, add_elementwise, add_composed, add_indexed, add_losses, add_norms, add_products,
+                          add_schedules, add_sequences, add_shapes, add_spatial, add_training})
     add(operations);
   return operations;
 }

@@ -27,7 +27,14 @@ Tensor place(const Given& in, Place find) {
 /// Largest or smallest elements: PyTorch's max(dim) has indices, too.
 Operation extreme(Reduce reduce, Place find) {
   return [reduce, find](const Given& in) {
+    const auto dims = in.dims();
+    // Of equal elements PyTorch's max(dim) takes the first one alone, amax all of them.
+    const auto taken = [&] {
+      const auto value = gather(in[x], in.dim(0), find(in[x], in.dim(0), true));
+      return in.flag("keepdim") ? value : squeeze(value, in.dim(0));
+    };
     auto results = over(reduce)(in);
+    if (dims && dims->size() == 1) results.outputs["y"] = chosen(in, {[&] { return results.outputs["y"]; }, taken});
     results.outputs["values"] = results.outputs["y"];
     if (in.outputs.contains("indices")) results.outputs["indices"] = place(in, find);
     return results;

@@ -203,10 +203,51 @@ optim::Schedule multi_step(double base, Options& options) {
   return optim::multi_step(base, milestones, or_else(options.of({gamma_name})[0], 0.1));
 }
 
+Schedules schedule(const Given& in, const std::string& kind);
+
+/// Schedules one after the other, or all at once: as a list of their attributes, or in the detail with "then" between them,
+/// "linear .1->1 in 4 then exponential gamma .9". Milestones are an attribute, or what the earlier ones' lengths add up to.
+Schedules chain(const Given& in, double base, bool at_once) {
+  std::vector<optim::Schedule> parts;
+  std::vector<std::int64_t> milestones = in.integers("milestones").value_or(std::vector<std::int64_t>{});
+  const bool lengths = milestones.empty() && !at_once;
+  const auto add = [&](json attributes, const std::string& kind) {
+    attributes["base_lr"] = base;
+    const Given part(in.op, attributes, {}, in.outputs);
+    parts.push_back(schedule(part, plain_name(kind)).rate);
+  };
+  if (const auto* listed = in.find({"schedulers", "schedules"})) {
+    for (const auto& each : *listed) add(each, each.value("kind", each.value("name", "")));
+  } else {
+    static const std::regex between("[,;]? +(?:then|and|times) +");
+    const auto detail = in.text({"detail", "details"}, "");
+    if (detail.empty()) throw Failed("there are no schedules to chain");
+    std::sregex_token_iterator at(detail.begin(), detail.end(), between, -1);
+    for (const std::sregex_token_iterator end; at != end; ++at) {
+      const auto text = at->str();
+      const auto space = std::min(text.find(' '), text.size());
+      add({{"detail", text.substr(space)}}, text.substr(0, space));
+      const auto total = text.find_last_of(' ');
+      if (!lengths || std::next(at) == end || total == std::string::npos) continue;
+      milestones.push_back(std::strtoll(text.c_str() + total, nullptr, 10) + (milestones.empty() ? 0 : milestones.back()));
+    }
+  }
+  if (parts.size() < 2) throw Failed("there are no schedules to chain");
+  if (!at_once) return {optim::sequential(parts, milestones)};
+  // Each begins with the base rate.
+  return {optim::scaled(base, [=](std::int64_t epoch) {
+    double factor = 1;
+    for (const auto& part : parts) factor *= part(epoch) / base;
+    return factor;
+  })};
+}
+
 /// The kinds, by what their names contain: PyTorch's (CosineAnnealingWarmRestarts) and shorter ones (cosine_restarts).
 Schedules schedule(const Given& in, const std::string& kind) {
   const double base = in.number({"base_lr", "lr", "initial_lr"}, 0.1);
   const auto is = [&](const char* word) { return kind.find(word) != std::string::npos; };
+  const bool then = in.text({"detail", "details"}, "").find(" then ") != std::string::npos;
+  if (is("sequen") || is("chain") || then) return chain(in, base, is("chain") && !then);
   if (is("lambda") || is("multiplicative")) return {lambda(in, base, is("multiplicative"))};
   Options options(in);
   if (is("plateau")) return {plateau(in, base, options)};

@@ -30,7 +30,7 @@ const Names first_state{"h0", "hx", "h"}, first_cell{"c0", "cx", "c"};
 
 Results rnn_case(const Given& in) {
   const auto kind = plain_name(in.text("kind", in.op));
-  const bool is_relu = kind == "rnnrelu" || in.text("nonlinearity", "tanh") == "relu";
+  const bool is_relu = in.text("nonlinearity", kind == "rnnrelu" ? "relu" : "tanh") == "relu";
   const auto x = in[{"x", "input"}], weight = in["weight_hh_l0"];
   if (!x.defined() || !weight.defined()) throw Failed("there is no x or weight_hh_l0");
   // Nothing is dropped in what PyTorch computed; the biases are there or not.
@@ -70,19 +70,26 @@ Results rnn_case(const Given& in) {
 /// One step.
 Results cell_case(const Given& in) {
   in.restated({"input_size", "hidden_size", "bias"});
-  const RecurrentWeights weights{
-      .weight_ih = in["weight_ih"], .weight_hh = in["weight_hh"], .bias_ih = in["bias_ih"], .bias_hh = in["bias_hh"]};
-  const auto x = in[{"x", "input"}], h = in[first_state];
+  const auto x = in[{"x", "input"}], h = in[first_state], weight = in["weight_hh"];
+  if (!x.defined() || !weight.defined()) throw Failed("there is no x or weight_hh");
   const auto kind = plain_name(in.text("kind", in.op));
+  const auto features = x.size(-1), hidden = weight.size(-1);
+  const bool bias = in["bias_ih"].defined();
   Results results;
-  if (kind == "lstmcell") {
-    const auto state = lstm_cell(x, {h, in[first_cell]}, weights);
+  if (kind.ends_with("lstmcell") || kind == "lstm") {
+    nn::LSTMCell cell(features, hidden, bias);
+    load_parameters(in, cell, results);
+    const auto state = cell(x, LstmState{h, in[first_cell]});
     results.outputs = {{"c", state.c}, {"cn", state.c}, {"c1", state.c}, {"h", state.h}};
-  } else if (kind == "grucell") {
-    results.outputs["h"] = gru_cell(x, h, weights);
+  } else if (kind.ends_with("grucell") || kind == "gru") {
+    nn::GRUCell cell(features, hidden, bias);
+    load_parameters(in, cell, results);
+    results.outputs["h"] = cell(x, h);
   } else {
     const bool is_relu = in.text("nonlinearity", "tanh") == "relu";
-    results.outputs["h"] = rnn_cell(x, h, weights, is_relu ? Nonlinearity::relu : Nonlinearity::tanh);
+    nn::RNNCell cell(features, hidden, bias, is_relu ? Nonlinearity::relu : Nonlinearity::tanh);
+    load_parameters(in, cell, results);
+    results.outputs["h"] = cell(x, h);
   }
   for (const char* name : {"y", "hn", "h1"}) results.outputs[name] = results.outputs["h"];
   return results;
@@ -108,7 +115,8 @@ nn::TransformerLayerOptions layer_options(const Given& in) {
           .activation = activation == "gelu" ? nn::TransformerActivation::gelu : nn::TransformerActivation::relu,
           .layer_norm_eps = in.number({"eps", "layer_norm_eps"}, 1e-5),
           .batch_first = in.flag("batch_first"),
-          .norm_first = in.flag("norm_first")};
+          .norm_first = in.flag("norm_first"),
+          .bias = in.flag("bias", true)};
 }
 
 nn::AttentionMasks masks(const Given& in, const Names& attention, const Names& padding, const Names& causal) {
@@ -150,7 +158,9 @@ Results multihead_attention_case(const Given& in) {
                                {.bias = in["in_proj_bias"].defined(),
                                 .kdim = key.size(-1),
                                 .vdim = value.size(-1),
-                                .batch_first = in.flag("batch_first")});
+                                .batch_first = in.flag("batch_first"),
+                                .add_bias_kv = in.flag("add_bias_kv"),
+                                .add_zero_attn = in.flag("add_zero_attn")});
   if (in.number("dropout", 0) != 0) throw Failed("dropout is random");
   Results results;
   load_parameters(in, layer, results);
@@ -192,13 +202,13 @@ void add_sequences(Operations& operations) {
   };
   operations["transformer_encoder"] = [](const Given& in) {
     const auto layers = in.integer({"layers", "num_layers"}, 1);
-    return encode(in,
-                  nn::TransformerEncoder(width(in, source), heads(in), layers, layer_options(in), in["norm_weight"].defined()));
+    return encode(in, nn::TransformerEncoder(width(in, source), heads(in), layers, layer_options(in),
+                                             in[{"norm_weight", "norm.weight"}].defined()));
   };
   operations["transformer_decoder"] = [](const Given& in) {
     const auto layers = in.integer({"layers", "num_layers"}, 1);
-    return decode(in,
-                  nn::TransformerDecoder(width(in, target), heads(in), layers, layer_options(in), in["norm_weight"].defined()));
+    return decode(in, nn::TransformerDecoder(width(in, target), heads(in), layers, layer_options(in),
+                                             in[{"norm_weight", "norm.weight"}].defined()));
   };
   operations["transformer"] = transformer_case;
   operations["multihead_attention"] = operations["mha"] = multihead_attention_case;

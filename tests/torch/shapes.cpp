@@ -1,11 +1,21 @@
 // Changes of shape. Where a case has no attributes that say what a function does, it is what the format's own does, or what
 // gives the wanted result.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
 #include "tests/torch/cases.h"
 
 namespace clnet::torch {
+
+PadMode pad_mode(const std::string& name) {
+  if (name == "constant" || name == "zeros") return PadMode::constant;
+  if (name == "reflect") return PadMode::reflect;
+  if (name == "circular") return PadMode::circular;
+  if (name == "replicate" || name == "edge") return PadMode::edge;
+  throw Failed("unknown mode " + name);
+}
 
 namespace {
 
@@ -15,15 +25,24 @@ const Names input{"x", "input", "a", "self"};
 
 const Shape& wanted(const Given& in) { return in.outputs.at("y").shape(); }
 
-/// The shape that an attribute has, or else that of what is wanted.
-Shape shape_of(const Given& in, const Names& names) {
-  const auto given = in.integers(names);
-  return given ? Shape(*given) : wanted(in);
+/// "permute_0231", "permute_0_2_3_1", "transpose_12": dimensions in the function's name without a letter.
+std::optional<std::vector<int>> dims_of(const Given& in) {
+  if (auto dims = in.dims()) return dims;
+  const auto numbers = in.integers("numbers");
+  if (!numbers) return std::nullopt;
+  std::vector<int> result(numbers->begin(), numbers->end());
+  if (const auto digits = std::to_string(result[0]); result.size() == 1 && result[0] > 0) {
+    // A leading 0 is lost in the number.
+    result.clear();
+    for (const char digit : digits) result.push_back(digit - '0');
+    if (result.size() + 1 == static_cast<std::size_t>(in.inputs().begin()->second.rank())) result.insert(result.begin(), 0);
+  }
+  return result;
 }
 
 Tensor permute_case(const Given& in) {
   const auto x = in[input];
-  if (const auto dims = in.dims()) return permute(x, *dims);
+  if (const auto dims = dims_of(in)) return permute(x, *dims);
   Candidates candidates;
   std::vector<int> order(static_cast<std::size_t>(x.rank()));
   std::iota(order.begin(), order.end(), 0);
@@ -36,9 +55,7 @@ Tensor transpose_case(const Given& in) {
   const auto x = in[input];
   if (in.find({"dim0", "axis0"}) != nullptr)
     return transpose(x, static_cast<int>(in.integer({"dim0", "axis0"}, 0)), static_cast<int>(in.integer({"dim1", "axis1"}, 1)));
-  auto dims = in.dims();
-  if (!dims)
-    if (const auto numbers = in.integers("numbers")) dims = std::vector<int>(numbers->begin(), numbers->end());
+  auto dims = dims_of(in);
   if (dims && dims->size() == 2) return transpose(x, (*dims)[0], (*dims)[1]);
   if (dims) throw Failed("transpose takes two dimensions");
   Candidates candidates;
@@ -95,7 +112,7 @@ Tensor tile_case(const Given& in) {
 
 Tensor repeat_interleave_case(const Given& in) {
   const auto x = in[input];
-  const auto repeats = in.integer({"repeats", "repeat"}, 0);
+  const auto repeats = static_cast<std::int64_t>(in.parameter(0, {"repeats", "repeat"}, 0));
   if (repeats != 0) {
     if (const auto dims = in.dims()) return repeat_interleave(x, repeats, dims->at(0));
     return repeat_interleave(reshape(x, {x.numel()}), repeats, 0);
@@ -165,15 +182,13 @@ Tensor slice_case(const Given& in) {
   return slice(slice(slice(x, 1, 1, 4), 2, 0, 4, 2), 3, 1, 3);
 }
 
-Tensor pad_case(const Given& in, const std::string& otherwise) {
-  const auto mode = in.text("mode", otherwise);
+/// Of a function, or of a layer for so many axes.
+Tensor pad_case(const Given& in, const std::string& otherwise, std::size_t axes = 0) {
+  const auto form = pad_mode(in.text("mode", otherwise));
   const auto x = in[input];
-  const auto form = mode == "constant"                      ? PadMode::constant
-                    : mode == "reflect"                     ? PadMode::reflect
-                    : mode == "circular"                    ? PadMode::circular
-                    : mode == "replicate" || mode == "edge" ? PadMode::edge
-                                                            : throw Failed("unknown mode " + mode);
-  if (const auto ends = in.integers({"pad", "padding"})) {
+  if (auto ends = in.integers({"pad", "padding"})) {
+    // A layer's may be one number for all sides.
+    if (axes > 0 && ends->size() == 1) ends->resize(2 * axes, (*ends)[0]);
     // PyTorch's list begins with the last dimension.
     std::vector<std::int64_t> before(static_cast<std::size_t>(x.rank())), after(before.size());
     if (ends->size() % 2 != 0 || ends->size() > 2 * before.size()) throw Failed("pad does not fit the shape");
@@ -203,7 +218,8 @@ void add_joined(Operations& operations) {
   operations["unbind"] = unbind_case;
   operations["slice"] = [](const Given& in) { return y(slice_case(in)); };
   operations["narrow"] = [](const Given& in) {
-    return y(narrow(in[input], in.dim(0), in.integer("start", 0), in.integer("length", 1)));
+    const auto start = in.integer("start", 0);
+    return y(narrow(in[input], in.dim(0), start < 0 ? start + in[input].size(in.dim(0)) : start, in.integer("length", 1)));
   };
   operations["select"] = [](const Given& in) {
     const int dim = in.dim(0);
@@ -222,7 +238,10 @@ void add_joined(Operations& operations) {
 
 void add_shapes(Operations& operations) {
   for (const char* name : {"reshape", "view"})
-    operations[name] = [](const Given& in) { return y(reshape(in[input], shape_of(in, {"shape", "size"}))); };
+    operations[name] = [](const Given& in) {
+      const auto given = in.integers({"shape", "size"});
+      return y(given ? reshape(in[input], *given) : reshape(in[input], wanted(in)));
+    };
   // These say by the expected shape what they do.
   for (const char* name : {"flatten", "squeeze", "unsqueeze", "unflatten"})
     operations[name] = [](const Given& in) {
@@ -245,6 +264,15 @@ void add_shapes(Operations& operations) {
       operations["pad_constant"] = [](const Given& in) { return y(pad_case(in, "constant")); };
   for (const char* mode : {"reflect", "replicate", "circular"})
     operations[std::string("pad_") + mode] = [mode](const Given& in) { return y(pad_case(in, mode)); };
+  for (const auto& [layer, mode] : {std::pair{"constant", "constant"},
+                                    {"zero", "constant"},
+                                    {"reflection", "reflect"},
+                                    {"replication", "replicate"},
+                                    {"circular", "circular"}})
+    for (std::size_t axes = 1; axes <= 3; ++axes)
+      operations[fmt::format("{}_pad{}d", layer, axes)] = [mode = mode, axes](const Given& in) {
+        return y(pad_case(in, mode, axes));
+      };
   operations["pixel_shuffle"] = [](const Given& in) { return y(pixel_shuffle(in[input], factor(in))); };
   operations["pixel_unshuffle"] = [](const Given& in) { return y(pixel_unshuffle(in[input], factor(in))); };
   operations["tril"] = [](const Given& in) { return y(tril(in[input], offset(in))); };

@@ -32,6 +32,13 @@ Padding1d same(std::int64_t kernel, std::int64_t dilation) { return Padding1d::s
 Padding same(Pair kernel, Pair dilation) { return Padding::same(kernel, dilation); }
 Padding3d same(Triple kernel, Triple dilation) { return Padding3d::same(kernel, dilation); }
 
+using Extents = std::vector<std::int64_t>;
+std::pair<Extents, Extents> ends(const Padding1d& p) { return {{p.begin}, {p.end}}; }
+std::pair<Extents, Extents> ends(const Padding& p) { return {{p.top, p.left}, {p.bottom, p.right}}; }
+std::pair<Extents, Extents> ends(const Padding3d& p) { return {{p.front, p.top, p.left}, {p.back, p.bottom, p.right}}; }
+
+const Names input{"x", "input"};
+
 /// The options of a convolution; `output_padding` of a transposed one.
 template <class Options, auto of, std::size_t count>
 Options conv_options(const Given& in) {
@@ -53,8 +60,24 @@ Options conv_options(const Given& in) {
   } else if (*padded != "valid") {
     throw Failed("unknown padding " + padded->dump());
   }
-  if (const auto mode = in.text("padding_mode", "zeros"); mode != "zeros") throw Failed("unknown padding_mode " + mode);
   return options;
+}
+
+/// The padding may repeat the input's elements, which is done before.
+template <class Options, auto of, std::size_t count, auto function>
+Results conv_case(const Given& in) {
+  auto options = conv_options<Options, of, count>(in);
+  auto x = in[input];
+  if (const auto mode = in.text("padding_mode", "zeros"); mode != "zeros") {
+    const auto form = pad_mode(mode);
+    const auto [before, after] = ends(options.padding);
+    std::vector<std::int64_t> first(static_cast<std::size_t>(x.rank()) - count), last = first;
+    first.insert(first.end(), before.begin(), before.end());
+    last.insert(last.end(), after.begin(), after.end());
+    x = pad(x, first, last, 0, form);
+    options.padding = padding(of(std::vector<std::int64_t>(count)));
+  }
+  return y(function(x, in["weight"], in["bias"], options));
 }
 
 template <class Options, auto of, std::size_t count>
@@ -70,8 +93,6 @@ Options pool_options(const Given& in) {
     if (const auto divisor = in.integer("divisor_override", 0); divisor != 0) options.divisor_override = divisor;
   return options;
 }
-
-const Names input{"x", "input"};
 
 Results indexed(const Given& in, const MaxPoolResult& result) {
   in.restated("return_indices");
@@ -145,24 +166,12 @@ Results interpolate_case(const Given& in) {
 }  // namespace
 
 void add_spatial(Operations& operations) {
-  operations["conv1d"] = [](const Given& in) {
-    return y(conv1d(in[input], in["weight"], in["bias"], conv_options<Conv1dOptions, line, 1>(in)));
-  };
-  operations["conv2d"] = [](const Given& in) {
-    return y(conv2d(in[input], in["weight"], in["bias"], conv_options<Conv2dOptions, image, 2>(in)));
-  };
-  operations["conv3d"] = [](const Given& in) {
-    return y(conv3d(in[input], in["weight"], in["bias"], conv_options<Conv3dOptions, volume, 3>(in)));
-  };
-  operations["conv_transpose1d"] = [](const Given& in) {
-    return y(conv_transpose1d(in[input], in["weight"], in["bias"], conv_options<ConvTranspose1dOptions, line, 1>(in)));
-  };
-  operations["conv_transpose2d"] = [](const Given& in) {
-    return y(conv_transpose2d(in[input], in["weight"], in["bias"], conv_options<ConvTranspose2dOptions, image, 2>(in)));
-  };
-  operations["conv_transpose3d"] = [](const Given& in) {
-    return y(conv_transpose3d(in[input], in["weight"], in["bias"], conv_options<ConvTranspose3dOptions, volume, 3>(in)));
-  };
+  operations["conv1d"] = conv_case<Conv1dOptions, line, 1, conv1d>;
+  operations["conv2d"] = conv_case<Conv2dOptions, image, 2, conv2d>;
+  operations["conv3d"] = conv_case<Conv3dOptions, volume, 3, conv3d>;
+  operations["conv_transpose1d"] = conv_case<ConvTranspose1dOptions, line, 1, conv_transpose1d>;
+  operations["conv_transpose2d"] = conv_case<ConvTranspose2dOptions, image, 2, conv_transpose2d>;
+  operations["conv_transpose3d"] = conv_case<ConvTranspose3dOptions, volume, 3, conv_transpose3d>;
   operations["max_pool1d"] = [](const Given& in) {
     return indexed(in, max_pool1d_with_indices(in[input], kernel<line, 1>(in), pool_options<MaxPool1dOptions, line, 1>(in)));
   };
@@ -199,6 +208,13 @@ void add_spatial(Operations& operations) {
   operations["lp_pool1d"] = lp_pool_case<line, 1, lp_pool1d>;
   operations["lp_pool2d"] = lp_pool_case<image, 2, lp_pool2d>;
   operations["lp_pool3d"] = lp_pool_case<volume, 3, lp_pool3d>;
+  const auto global = [](Tensor (*pool)(const Tensor&)) { return [pool](const Given& in) { return y(pool(in[input])); }; };
+  operations["global_avg_pool1d"] = global(global_avg_pool1d);
+  operations["global_avg_pool2d"] = global(global_avg_pool2d);
+  operations["global_avg_pool3d"] = global(global_avg_pool3d);
+  operations["global_max_pool1d"] = global(global_max_pool1d);
+  operations["global_max_pool2d"] = global(global_max_pool2d);
+  operations["global_max_pool3d"] = global(global_max_pool3d);
   operations["interpolate"] = operations["upsample"] = interpolate_case;
 }
 

@@ -23,7 +23,9 @@ void run(const json& example, const Operations& operations, const std::filesyste
     (kind == "in" ? inputs : kind == "out" ? outputs : kind == "gout" ? output_gradients : input_gradients)[rest] = tensor;
   }
   if (outputs.empty()) throw Failed("there is no output to compare with");
-  const Given given(example.at("op").get<std::string>(), example.value("attrs", json::object()), inputs, outputs);
+  Given given(example.at("op").get<std::string>(), example.value("attrs", json::object()), inputs, outputs);
+  given.gradients = input_gradients;
+  given.output_gradients = output_gradients;
   const auto results = operations.run(given);
   for (const auto& [name, want] : given.outputs) {
     const auto found = results.outputs.find(name);

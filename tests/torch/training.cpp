@@ -52,7 +52,7 @@ Options moments(const Given& in, Options o) {
   o.beta1 = betas[0];
   o.beta2 = betas[1];
   if constexpr (requires { o.eps; }) o.eps = in.number("eps", o.eps);
-  o.weight_decay = in.number("weight_decay", o.weight_decay);
+  o.weight_decay = in.number({"weight_decay", "wd"}, o.weight_decay);
   if constexpr (requires { o.amsgrad; }) o.amsgrad = in.flag("amsgrad");
   if constexpr (requires { o.decoupled; }) o.decoupled = in.flag({"decoupled_weight_decay", "decoupled"});
   o.maximize = in.flag("maximize");
@@ -65,7 +65,7 @@ optim::Optimizer make_momentum(const Given& in, const nn::Module& module, const 
                       {.learning_rate = in.number("lr", 1e-3),
                        .momentum = in.number("momentum", 0),
                        .nesterov = in.flag("nesterov"),
-                       .weight_decay = in.number("weight_decay", 0),
+                       .weight_decay = in.number({"weight_decay", "wd"}, 0),
                        .dampening = in.number("dampening", 0),
                        .maximize = in.flag("maximize")}};
   if (algorithm == "lars")
@@ -74,7 +74,7 @@ optim::Optimizer make_momentum(const Given& in, const nn::Module& module, const 
                         .momentum = in.number("momentum", 0.9),
                         .trust = in.number({"trust_coefficient", "trust"}, 1e-3),
                         .eps = in.number("eps", 1e-8),
-                        .weight_decay = in.number("weight_decay", 0),
+                        .weight_decay = in.number({"weight_decay", "wd"}, 0),
                         .nesterov = in.flag("nesterov"),
                         .maximize = in.flag("maximize")}};
   if (algorithm == "asgd")
@@ -83,7 +83,7 @@ optim::Optimizer make_momentum(const Given& in, const nn::Module& module, const 
                         .lambda = in.number({"lambd", "lambda"}, 1e-4),
                         .alpha = in.number("alpha", 0.75),
                         .t0 = in.number("t0", 1e6),
-                        .weight_decay = in.number("weight_decay", 0),
+                        .weight_decay = in.number({"weight_decay", "wd"}, 0),
                         .maximize = in.flag("maximize")}};
   if (algorithm == "rprop") {
     const auto etas = two(in, "etas", 0.5, 1.2), sizes = two(in, "step_sizes", 1e-6, 50);
@@ -97,7 +97,7 @@ optim::Optimizer make_momentum(const Given& in, const nn::Module& module, const 
   }
   if (algorithm == "muon") {
     optim::MuonOptions o{.learning_rate = in.number("lr", 1e-3),
-                         .weight_decay = in.number("weight_decay", 0.1),
+                         .weight_decay = in.number({"weight_decay", "wd"}, 0.1),
                          .momentum = in.number("momentum", 0.95),
                          .nesterov = in.flag("nesterov", true)};
     if (const auto abc = in.numbers("ns_coefficients")) {
@@ -123,14 +123,14 @@ optim::Optimizer make_adaptive(const Given& in, const nn::Module& module, const 
                            .alpha = in.number("alpha", 0.99),
                            .eps = in.number("eps", 1e-8),
                            .momentum = in.number("momentum", 0),
-                           .weight_decay = in.number("weight_decay", 0),
+                           .weight_decay = in.number({"weight_decay", "wd"}, 0),
                            .centered = in.flag("centered"),
                            .maximize = in.flag("maximize")}};
   if (algorithm == "adagrad")
     return optim::Adagrad{module,
                           {.learning_rate = in.number("lr", 1e-2),
                            .lr_decay = in.number("lr_decay", 0),
-                           .weight_decay = in.number("weight_decay", 0),
+                           .weight_decay = in.number({"weight_decay", "wd"}, 0),
                            .initial_accumulator_value = in.number("initial_accumulator_value", 0),
                            .eps = in.number("eps", 1e-10),
                            .maximize = in.flag("maximize")}};
@@ -139,13 +139,13 @@ optim::Optimizer make_adaptive(const Given& in, const nn::Module& module, const 
                            {.learning_rate = in.number("lr", 1),
                             .rho = in.number("rho", 0.9),
                             .eps = in.number("eps", 1e-6),
-                            .weight_decay = in.number("weight_decay", 0),
+                            .weight_decay = in.number({"weight_decay", "wd"}, 0),
                             .maximize = in.flag("maximize")}};
   if (algorithm == "adafactor") {
     optim::AdafactorOptions o{.learning_rate = in.number("lr", 1e-2),
                               .beta2_decay = in.number("beta2_decay", -0.8),
                               .d = in.number("d", 1),
-                              .weight_decay = in.number("weight_decay", 0),
+                              .weight_decay = in.number({"weight_decay", "wd"}, 0),
                               .maximize = in.flag("maximize")};
     // PyTorch's eps is a pair, whose first may be null.
     if (const auto* eps = in.find("eps"); eps != nullptr && eps->is_array() && eps->size() == 2) {
