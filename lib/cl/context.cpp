@@ -133,8 +133,10 @@ Context::Context(Private, const cl::Context& context, const Candidate& device, c
   if (!own_queue_ && profiler_->enabled() && !measures_times(queue)) {
     logging::warn_once("a wrapped queue was made without CL_QUEUE_PROFILING_ENABLE: its kernels cannot be profiled");
   }
-  // Others may enqueue on a wrapped queue, and would wait.
-  if (own_queue_ && has_quirk(info_, "pocl-wakes") && runs_host_functions(device_) && env::flag("CLNET_AWAKE", true))
+  // Others may enqueue on a wrapped queue, and would wait. It was measured on two threads: more take longer to rest.
+  constexpr int most_threads = 16;
+  if (own_queue_ && has_quirk(info_, "pocl-wakes") && info_.compute_units <= most_threads && runs_host_functions(device_) &&
+      env::flag("CLNET_AWAKE", true))
     awake_ = std::make_unique<Awake>(context_, device_, static_cast<unsigned>(info_.compute_units));
   memory_ = std::make_unique<MemoryPool>(context_, info_);
   programs_ = std::make_unique<ProgramCache>(context_, device_, info_);
