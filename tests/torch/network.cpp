@@ -94,6 +94,20 @@ class Normalized : public nn::BatchNorm2d {
 
 bool is(const Word& word, const std::string& kind) { return word.name.starts_with(kind); }
 
+/// The options that both directions have.
+template <class Options>
+Options convolution(const Word& word) {
+  Options options;
+  options.in_channels = word.number(0);
+  options.out_channels = word.number(1);
+  options.kernel_size = word.letter('k', 1);
+  options.stride = word.letter('s', 1);
+  options.padding = word.letter('p', 0);
+  options.groups = word.letter('g', 1);
+  options.bias = word.letter('b', 1) != 0;
+  return options;
+}
+
 void append(Described& network, const Word& word) {
   static const std::map<std::string, std::function<Tensor(const Tensor&)>> functions{
       {"flatten", [](const Tensor& x) { return flatten(x); }},
@@ -114,22 +128,12 @@ void append(Described& network, const Word& word) {
     return network.append([=](const Tensor& x) { return avg_pool2d(x, size, {.stride = stride, .padding = padding}); });
   }
   if (is(word, "convt") || is(word, "deconv"))
-    return network.append(word.name, nn::ConvTranspose2d{{.in_channels = word.number(0),
-                                                          .out_channels = word.number(1),
-                                                          .kernel_size = word.letter('k', 1),
-                                                          .stride = word.letter('s', 1),
-                                                          .padding = word.letter('p', 0),
-                                                          .groups = word.letter('g', 1),
-                                                          .bias = word.letter('b', 1) != 0}});
-  if (is(word, "conv"))
-    return network.append(word.name, nn::Conv2d{{.in_channels = word.number(0),
-                                                 .out_channels = word.number(1),
-                                                 .kernel_size = word.letter('k', 1),
-                                                 .stride = word.letter('s', 1),
-                                                 .padding = word.letter('p', 0),
-                                                 .dilation = word.letter('d', 1),
-                                                 .groups = word.letter('g', 1),
-                                                 .bias = word.letter('b', 1) != 0}});
+    return network.append(word.name, nn::ConvTranspose2d{convolution<nn::ConvTranspose2dOptions>(word)});
+  if (is(word, "conv")) {
+    auto options = convolution<nn::Conv2dOptions>(word);
+    options.dilation = word.letter('d', 1);
+    return network.append(word.name, nn::Conv2d{options});
+  }
   if (is(word, "bn")) return network.append(word.name, Normalized{word.number(0)});
   if (is(word, "gn")) return network.append(word.name, nn::GroupNorm{word.number(0), word.number(1)});
   if (is(word, "ln")) return network.append(word.name, nn::LayerNorm{{word.number(0)}});

@@ -40,6 +40,7 @@ struct Reference {
   fs::path folder;
   json description;
   Named init, gradients, batches;
+  double largest_gradient = 0;  ///< of any parameter's elements, in size
   bool of_logarithms = false;
   double smoothing = 0;
 
@@ -51,6 +52,7 @@ struct Reference {
     std::ifstream in(where / "losses.json");
     if (!in) throw Failed("there is no losses.json to read");
     description = json::parse(in);
+    for (const auto& [_, gradient] : gradients) largest_gradient = std::max(largest_gradient, largest_of(gradient));
   }
 
   std::unique_ptr<nn::Module> model() {
@@ -68,10 +70,8 @@ struct Reference {
   /// A parameter that the loss does not depend on, as the bias in front of a batch normalisation: its gradient is the rounding of
   /// f64, which optimizers that divide by its size make steps of. An exact 0 is none.
   bool is_without_effect(const std::string& name) const {
-    double all = 0;
-    for (const auto& [_, gradient] : gradients) all = std::max(all, largest_of(gradient));
     const double own = largest_of(find(gradients, name));
-    return own > 0 && own < 1e-12 * all;
+    return own > 0 && own < 1e-12 * largest_gradient;
   }
 
   Tensor of(const Tensor& y, const Tensor& targets) const {
