@@ -48,21 +48,44 @@ bool FusedEpilogue::possible(const ElementwiseKernel& kernel, const Tensor& head
          kernel.steps[kernel.outputs[0]].node->outputs[0].dtype == head.dtype();
 }
 
-bool FusedEpilogue::join(Launch& launch, std::int64_t channels, std::int64_t inner) {
+std::optional<std::vector<std::string>> FusedEpilogue::places(std::int64_t channels, std::int64_t inner) const {
   const auto by_channel = channel_strides(kernel_.loops, channels, inner);
-  std::vector<std::string> places;
+  std::vector<std::string> result;
   for (const auto& load : kernel_.loads) {
     if (load.buffer == head_)
-      places.emplace_back();
+      result.emplace_back();
     else if (load.at.linear)
-      places.emplace_back("i");
+      result.emplace_back("i");
     else if (load.at.fixed())
-      places.emplace_back("0");
+      result.emplace_back("0");
     else if (by_channel && load.at.first == 0 && load.at.strides == *by_channel)
-      places.emplace_back("channel");
+      result.emplace_back("channel");
     else
-      return false;
+      return std::nullopt;
   }
+  return result;
+}
+
+bool FusedEpilogue::only_by_channel(std::int64_t channels, std::int64_t inner) const {
+  const auto found = places(channels, inner);
+  const bool indexed = std::any_of(kernel_.steps.begin(), kernel_.steps.end(),
+                                   [](const auto& step) { return uses_index(expression_of(*step.node)); });
+  return found && !indexed && std::find(found->begin(), found->end(), "i") == found->end();
+}
+
+void FusedEpilogue::join_inner(Launch& launch, std::string_view name, std::int64_t channels, std::int64_t inner) {
+  Attachment attachment(kernel_, inputs_, launch, fmt::format("{}_", name));
+  attachment.pass_inputs(head_);
+  const auto dtype = kernel_.steps[kernel_.outputs[0]].node->outputs[0].dtype;
+  const auto body = fmt::format("const float raw = {};", converted(dtype, "value")) + attachment.body(places(channels, inner).value(), "raw");
+  launch.define(fmt::format("{}_BODY", name), body)
+      .define(fmt::format("{}_PARAMETERS", name), attachment.parameters())
+      .define(fmt::format("{}_ARGUMENTS", name), attachment.arguments());
+}
+
+bool FusedEpilogue::join(Launch& launch, std::int64_t channels, std::int64_t inner) {
+  const auto found = places(channels, inner);
+  if (!found) return false;
 
   // A launch may store a part of the output, from an element on. Others (a product on the way to something else) are not meant.
   const auto& all = launch.arguments();
@@ -79,7 +102,7 @@ bool FusedEpilogue::join(Launch& launch, std::int64_t channels, std::int64_t inn
   attachment.pass("const int e_start", "e_start");
   const auto dtype = kernel_.steps[kernel_.outputs[0]].node->outputs[0].dtype;
   const auto body = fmt::format("const int i = e_start + index; \\\n  const float raw = {};", converted(dtype, "value")) +
-                    attachment.body(places, "raw");
+                    attachment.body(*found, "raw");
   launch.define("EPILOGUE_BODY", body)
       .define("EPILOGUE_PARAMETERS", attachment.parameters())
       .define("EPILOGUE_ARGUMENTS", attachment.arguments());

@@ -1,6 +1,11 @@
 // Elementwise operations as the last words of another operation's kernel.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "lib/exec/generate/elementwise.h"
 
 namespace clnet::exec {
@@ -15,7 +20,14 @@ class FusedEpilogue : public Epilogue {
 
   bool join(Launch& launch, std::int64_t channels, std::int64_t inner) override;
 
+  /// Whether it needs nothing of an element but its channel: then a kernel may keep the results to itself.
+  bool only_by_channel(std::int64_t channels, std::int64_t inner) const;
+  void join_inner(Launch& launch, std::string_view name, std::int64_t channels, std::int64_t inner) override;
+
  private:
+  /// What each load has for its index; nothing where the loads cannot be said in terms of these channels.
+  std::optional<std::vector<std::string>> places(std::int64_t channels, std::int64_t inner) const;
+
   const ElementwiseKernel& kernel_;
   std::size_t head_;  ///< which buffer
   std::vector<Ref> inputs_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <map>
 #include <set>
@@ -11,6 +12,7 @@
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/fuse/epilogue.h"
 #include "lib/exec/fuse/fusion.h"
+#include "lib/exec/fuse/passes.h"
 #include "lib/exec/fuse/prologue.h"
 #include "lib/exec/record/value.h"
 
@@ -207,6 +209,7 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
   for (const auto& leaf : work.leaves) ids.set(leaf, recording.add_leaf(leaf.spec(), is_host_scalar(leaf, value_of(leaf).get())));
   const auto groups = fuse(to_return.nodes, to_return.wanted, device);
   const Joined joined(groups, to_return.wanted);
+  const Passes passes(groups, to_return.wanted, device);
   Readers readers(to_return.nodes);
   const std::function<ValueId(const Tensor&)> id_of_made = [&](const Tensor& output) {
     if (ids.contains(output)) return ids.at(output);  // its memory was needed for what it joins
@@ -230,14 +233,17 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
     }
     return ids.at(tensor);
   };
-  const auto inputs_of = [&](const std::optional<ElementwiseKernel>& kernel) {
+  /// `hidden`: whose results are no values, but stay within a kernel.
+  const auto inputs_of = [&](const std::optional<ElementwiseKernel>& kernel, const Node* hidden = nullptr) {
     std::vector<ValueId> inputs;
     if (kernel)
       for (const auto* tensors : {&kernel->buffers, &kernel->scalars})
-        for (const auto& tensor : *tensors) inputs.push_back(id_of(tensor));
+        for (const auto& tensor : *tensors) inputs.push_back(tensor.node().get() == hidden ? -1 : id_of(tensor));
     return inputs;
   };
-  for (const auto& group : groups) {
+  for (std::size_t k = 0; k < groups.size(); ++k) {
+    if (passes.before_end(k)) continue;
+    const auto& group = groups[k];
     Tensors heads;
     recording.enter((group.node ? group.node : group.outputs[0].node())->scope);
     if (group.node)
@@ -254,14 +260,32 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
     if (group.before) prologue.emplace(*group.before, made_ids[0], whole(before_in));
     if (group.node) {
       std::vector<ValueId> node_in;
-      for (const auto& input : group.node->inputs) node_in.push_back(id_of(input));
+      // What comes before it in its pass, if it is one.
+      std::deque<FusedEpilogue> inner;
+      std::vector<Epilogue*> inner_epilogues;
+      std::vector<const Node*> chain;
+      for (auto member : passes.ending_with(k)) {
+        const auto& part = groups[member];
+        chain.push_back(part.node.get());
+        for (std::size_t i = 0; i < part.node->inputs.size(); ++i)
+          node_in.push_back(i == 0 && chain.size() > 1 ? -1 : id_of(part.node->inputs[i]));
+        if (member == k) continue;
+        if (part.kernel) inner.emplace_back(*part.kernel, Tensor(part.node, 0), whole(inputs_of(part.kernel, part.node.get())));
+        inner_epilogues.push_back(part.kernel ? &inner.back() : nullptr);
+      }
+      if (chain.empty())
+        for (const auto& input : group.node->inputs) node_in.push_back(id_of(input));
       const ReusesOf reuses(readers, *group.node);
       Recorder recorder(recording, device, std::move(node_in), head_ids, epilogue ? &*epilogue : nullptr,
                         prologue ? &*prologue : nullptr, &reuses);
+      recorder.set_inner_epilogues(std::move(inner_epilogues));
       std::optional<PreferSolver> prefer;
-      if (auto solver = tuning ? tuning->choice(*group.node) : std::nullopt)
+      if (auto solver = tuning && chain.empty() ? tuning->choice(*group.node) : std::nullopt)
         prefer.emplace(std::string(group.node->op->solver_list()), std::move(*solver));
-      group.node->op->lower(recorder);
+      if (chain.empty())
+        group.node->op->lower(recorder);
+      else
+        group.node->op->lower_pass(chain, recorder);
       prefer.reset();
       if (tuning)
         for (const auto& [op, choice] : recorder.chosen())

@@ -208,6 +208,11 @@ void Recorder::epilogue(Launch& launch, std::int64_t channels, std::int64_t inne
   if (epilogue_ && epilogue_->join(launch, channels, inner)) epilogue_joined_ = true;
 }
 
+void Recorder::inner_epilogue(Launch& launch, std::size_t which, std::string_view name, std::int64_t channels,
+                              std::int64_t inner) {
+  if (auto* epilogue = inner_epilogues_.at(which)) epilogue->join_inner(launch, name, channels, inner);
+}
+
 void Recorder::prologue(Launch& launch, std::string_view name) {
   prologue_answered_ = true;
   if (prologue_) prologue_->join(launch, name);

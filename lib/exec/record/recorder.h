@@ -229,6 +229,8 @@ class Epilogue {
   virtual ~Epilogue() = default;
   /// Makes the launch finish each element by them; false where it cannot be said in terms of these channels.
   virtual bool join(Launch& launch, std::int64_t channels, std::int64_t inner) = 0;
+  /// The same where the kernel keeps the elements to itself, by defines that begin with `name`. Nothing but the channel matters.
+  virtual void join_inner(Launch& launch, std::string_view name, std::int64_t channels, std::int64_t inner) = 0;
 };
 
 /// Elementwise operations that make an input of the one being recorded and are read by nothing else.
@@ -253,6 +255,9 @@ class CLNET_API Recorder {
         epilogue_(epilogue),
         prologue_(prologue),
         reuses_(reuses) {}
+
+  /// For the last operation of a pass: what follows those before it, each of which may be null.
+  void set_inner_epilogues(std::vector<Epilogue*> inner) { inner_epilogues_ = std::move(inner); }
 
   /// What was chosen for the solver that is recording.
   const Config& config() const { return *config_; }
@@ -292,6 +297,9 @@ class CLNET_API Recorder {
   /// kernel ends its parameters with EPILOGUE_PARAMETERS and stores EPILOGUE(value, index, channel); see kernels/epilogue.clh.
   /// Element i of the output is of channel i / inner % channels. When several launches store parts of the output, all say so.
   void epilogue(Launch& launch, std::int64_t channels, std::int64_t inner);
+  /// Lets what follows the operation `which` of a pass before its last one (see Op::lower_pass) be done by its launch, whose kernel has
+  /// the defines `name`_BODY, of one value and its channel, `name`_PARAMETERS and `name`_ARGUMENTS, where anything follows.
+  void inner_epilogue(Launch& launch, std::size_t which, std::string_view name, std::int64_t channels, std::int64_t inner);
   /// Lets the launch compute the elements of IN(name) itself where they are made elementwise for this operation only; nothing
   /// where they are not. Called when all other arguments are set, before epilogue(): see kernels/prologue.clh.
   void prologue(Launch& launch, std::string_view name);
@@ -309,6 +317,7 @@ class CLNET_API Recorder {
   const DeviceInfo& device_;
   std::vector<ValueId> inputs_, outputs_;
   Epilogue* epilogue_;
+  std::vector<Epilogue*> inner_epilogues_;
   Prologue* prologue_;
   const Reuses* reuses_;
   bool epilogue_answered_ = false, prologue_answered_ = false;

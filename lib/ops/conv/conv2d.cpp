@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "lib/graph/node.h"
 #include "lib/graph/op.h"
+#include "lib/ops/conv/conv2d_strips.h"
 
 namespace clnet {
 
@@ -49,7 +51,13 @@ class ConvOp : public Op {
   virtual const exec::SolverList<Problem>& solvers() const = 0;
 
   Problem problem(const exec::Recorder& recorder, exec::Ref x, exec::Ref weight, exec::Ref y) const {
-    const auto &xs = recorder.spec(x).shape, &ws = recorder.spec(weight).shape, &ys = recorder.spec(y).shape;
+    auto result = problem(recorder.spec(x), recorder.spec(weight), recorder.spec(y));
+    result.x = x, result.weight = weight, result.y = y;
+    return result;
+  }
+
+  Problem problem(const Spec& x, const Spec& weight, const Spec& y) const {
+    const auto &xs = x.shape, &ws = weight.shape, &ys = y.shape;
     const int row = volume_ ? 3 : 2;
     return {.n = xs[0] * (volume_ ? slices_ : 1),
             .c = xs[1] * (volume_ ? volume_->kernel : 1),
@@ -67,11 +75,11 @@ class ConvOp : public Op {
             .groups = options_.groups,
             .slices = slices_,
             .volume = volume_,
-            .x = x,
-            .weight = weight,
-            .y = y,
+            .x = {},
+            .weight = {},
+            .y = {},
             .bias = {},
-            .dtype = recorder.spec(x).dtype};
+            .dtype = x.dtype};
   }
 
   Conv2dOptions options_;
@@ -155,6 +163,12 @@ const exec::SolverList<Conv2dProblem> forward_solvers{"conv2d", candidates<Conv2
 const exec::SolverList<Conv2dProblem> data_solvers{"conv2d_backward_data", candidates<Conv2dPass::backward_data>()};
 const exec::SolverList<Conv2dProblem> weights_solvers{"conv2d_backward_weights", candidates<Conv2dPass::backward_weights>()};
 
+/// The last one stands for the three by solvers of their own: recording asks which it is (Conv2d::pass_length), and goes that way.
+const exec::SolverList<Conv2dStrips> strips_solvers{
+    "conv2d_strips",
+    {{"cpu", conv2d_strips_cpu_rejects, conv2d_strips_cpu, conv2d_strips_cpu_declines, conv2d_strips_cpu_configs},
+     {"apart", exec::accepts_everything<Conv2dStrips>, [](const Conv2dStrips&, exec::Recorder&) {}}}};
+
 /// {N, O, slices * height, width} as the images that it was made of {N * slices, O, height, width}.
 Tensor as_images(const Tensor& y, std::int64_t slices) {
   if (slices == 1) return y;
@@ -174,6 +188,27 @@ class Conv2d : public ConvOp {
   Specs infer(const Specs& inputs) const override {
     const auto &x = inputs[0], &weight = inputs[1];
     return {{Shape{x.shape[0] / (volume_ ? 1 : slices_), weight.shape[0], slices_ * size_.height, size_.width}, x.dtype}};
+  }
+
+  std::size_t longest_pass() const override { return 3; }
+  std::size_t pass_length(std::span<const Node* const> chain, const DeviceInfo& device) const override {
+    // Who forces a solver of convolutions means each of them.
+    const auto forced = exec::forced_solver("conv2d");
+    const auto strips = chain.size() == 3 && !(forced && !forced->measured) ? strips_of(chain) : std::nullopt;
+    return strips && strips_solvers.choose(*strips, device).solver->name != "apart" ? 3 : 1;
+  }
+  void lower_pass(std::span<const Node* const> chain, exec::Recorder& recorder) const override {
+    auto strips = strips_of(chain).value();
+    std::size_t next = 0;
+    for (auto* part : {&strips.expansion, &strips.depthwise, &strips.projection}) {
+      const auto& inputs = chain[part == &strips.expansion ? 0 : part == &strips.depthwise ? 1 : 2]->inputs;
+      part->x = recorder.input(next);
+      part->weight = recorder.input(next + 1);
+      if (inputs.size() == 3) part->bias = recorder.input(next + 2);
+      next += inputs.size();
+    }
+    strips.projection.y = recorder.output();
+    strips_solvers.lower(strips, recorder.device(), recorder);
   }
 
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
@@ -197,6 +232,20 @@ class Conv2d : public ConvOp {
     return result;
   }
   const exec::SolverList<Problem>& solvers() const override { return forward_solvers; }
+
+  /// Nothing where they are other operations, too.
+  static std::optional<Conv2dStrips> strips_of(std::span<const Node* const> chain) {
+    Conv2dStrips result;
+    Problem* parts[] = {&result.expansion, &result.depthwise, &result.projection};
+    for (std::size_t k = 0; k < chain.size(); ++k) {
+      const auto* conv = dynamic_cast<const Conv2d*>(chain[k]->op.get());
+      if (!conv) return std::nullopt;
+      *parts[k] = conv->problem(chain[k]->inputs[0].spec(), chain[k]->inputs[1].spec(), chain[k]->outputs[0]);
+      // Whether there is a bias is told before it has a place.
+      if (chain[k]->inputs.size() == 3) parts[k]->bias.value = 0;
+    }
+    return result;
+  }
 };
 
 /// `size` is the input's height and width.

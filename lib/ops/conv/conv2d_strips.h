@@ -1,0 +1,26 @@
+// Convolutions that follow one another in one pass, whose results in between nobody else reads: 1x1, depthwise, 1x1.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/ops/conv/conv2d.h"
+
+namespace clnet::ops {
+
+/// y of the one is x of the next; those in between are no values of the plan.
+struct Conv2dStrips {
+  Conv2dProblem expansion, depthwise, projection;
+
+  double flops() const { return expansion.flops() + depthwise.flops() + projection.flops(); }
+  std::string text() const;
+};
+
+/// Strips of rows that stay in the caches, for CPUs: see kernels/conv/conv2d_strips_cpu.cl.
+std::optional<std::string> conv2d_strips_cpu_rejects(const Conv2dStrips& problem, const DeviceInfo& device);
+std::optional<std::string> conv2d_strips_cpu_declines(const Conv2dStrips& problem, const DeviceInfo& device);
+std::vector<exec::Config> conv2d_strips_cpu_configs(const Conv2dStrips& problem, const DeviceInfo& device);
+void conv2d_strips_cpu(const Conv2dStrips& problem, exec::Recorder& recorder);
+
+}  // namespace clnet::ops
