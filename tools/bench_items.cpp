@@ -101,13 +101,19 @@ Item forward(const Network& net, std::int64_t batch) {
   });
 }
 
-Item inference(const Network& net, std::int64_t batch) {
-  return network(net, "infer", batch, net.macs, [=]() -> Run {
+/// By a graph that is built in each call, or once.
+Item inference(const Network& net, std::int64_t batch, bool compiled = false) {
+  auto item = network(net, "infer", batch, net.macs, [=]() -> Run {
     const std::shared_ptr<nn::Module> model = models::make(net.name, image(net), net.classes);
     model->eval();
     const auto pixels = std::make_shared<std::vector<float>>(random_pixels(images(net, batch).numel()));
-    return [=] { (void)(*model)(Tensor::from(*pixels, images(net, batch))).to_vector<float>(); };
+    const auto input = [=] { return Tensor::from(*pixels, images(net, batch)); };
+    if (!compiled) return [=] { (void)(*model)(input()).to_vector<float>(); };
+    const auto call = compile([=](const Tensor& x) { return (*model)(x); });
+    return [=] { (void)call(input()).to_vector<float>(); };
   });
+  if (compiled) item.name += "-compiled";
+  return item;
 }
 
 /// SGD with momentum for photos, Adam for digits; convolutions and products in f16 where `dtype` says so. Each layer is computed
@@ -177,6 +183,7 @@ std::vector<Item> items() {
       list.push_back(forward(net, batch));
       list.push_back(inference(net, batch));
     }
+    list.push_back(inference(net, 1, true));
     if (net.training_batch > 0) {
       list.push_back(training(net, net.training_batch));
       list.push_back(training(net, net.training_batch, Dtype::f16));

@@ -165,7 +165,7 @@ constexpr const char* examples = R"(Items:
   embedding-ROWS-WIDTH-bB-...      B rows of a table, and the table's gradient
   adam-25m                         a step of Adam with a given gradient
   NET-forward-bB                   a network's output from images on the device
-  NET-infer-bB                     the same from the host's memory to the host's memory
+  NET-infer-bB                     the same from the host's memory to the host's memory; -compiled: by compile()
   NET-train-bB                     a whole training step from the host's memory to updated weights
   char-gpt-train-bB                the same of a GPT over characters: 4 layers, 128 wide, 4 heads, context 64
 Operations have their inputs on the device, and several runs share one wait. Per item: the median and the best time,

@@ -26,7 +26,8 @@ KINDS = {kind: re.compile(f"(?:{pattern})$") for kind, pattern in {
     "gather": r"gather-(?P<dim>[01])-1m",
     "embedding": r"embedding-(?P<rows>\d+)-(?P<width>\d+)-b(?P<count>\d+)-(?P<what>forward|backward)",
     "optimizer": r"adam-25m",
-    "network": r"(?P<network>keras-cnn|cnn|lenet5|resnet18|resnet50|vgg16|mobilenetv2)-(?P<what>forward|infer|train)-b(?P<batch>\d+)",
+    "network": r"(?P<network>keras-cnn|cnn|lenet5|resnet18|resnet50|vgg16|mobilenetv2)-(?P<what>forward|infer|train)-b(?P<batch>\d+)"
+               r"(-compiled)?",
     "transformer": r"vit-tiny-(?P<what>infer)-b(?P<batch>\d+)",
     "perceptron": r"mlp-(?P<what>infer)-b1(-compiled)?",
     "segmentation": r"unet-128-(?P<what>train)-b(?P<batch>\d+)",
