@@ -187,6 +187,31 @@ std::vector<Problem> conv2d_problems(const ConvShape& s) {
   return {forward, data, weights};
 }
 
+/// 1x1, depthwise and 1x1, which may be one kernel.
+Problem strips_problem(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w, std::int64_t channels, std::int64_t out) {
+  const auto first = conv2d_problems({n, c, h, w, channels, 1})[0],
+             second = conv2d_problems({n, channels, h, w, channels, 3, {.padding = 1, .groups = static_cast<int>(channels)}})[0],
+             third = conv2d_problems({n, channels, h, w, out, 1})[0];
+  Problem result{.op = "conv2d_strips",
+                 .name = fmt::format("1x1, depthwise and 1x1 of {} to {} and {} channels", to_string(Shape{n, c, h, w}), channels, out),
+                 .inputs = {first.inputs[0], first.inputs[1], second.inputs[1], third.inputs[1]}};
+  result.terms = static_cast<double>(9 * c * channels);
+  result.narrow = false;
+  result.run = [=](const auto& t) {
+    const Tensor y = relu(conv2d(t[0], t[1]));
+    return std::vector{conv2d(relu(conv2d(y, t[2], {}, {.padding = 1, .groups = static_cast<int>(channels)})), t[3])};
+  };
+  const auto through_relu = [](const Problem& problem, const Values& x, const Values& weight) {
+    auto y = problem.reference({x, weight})[0];
+    for (auto& value : y) value = std::max(value, 0.0);
+    return y;
+  };
+  result.reference = [=](const auto& v) {
+    return third.reference({through_relu(second, through_relu(first, v[0], v[1]), v[2]), v[3]});
+  };
+  return result;
+}
+
 std::vector<Problem> make_conv2d_problems(bool full) {
   std::vector<ConvShape> shapes{{2, 16, 12, 12, 32, 3, {.padding = 1}},
                                 {2, 32, 9, 9, 16, 1, {}},
@@ -202,6 +227,7 @@ std::vector<Problem> make_conv2d_problems(bool full) {
   std::vector<Problem> result;
   for (const auto& shape : shapes)
     for (auto& problem : conv2d_problems(shape)) result.push_back(std::move(problem));
+  result.push_back(strips_problem(2, 6, 9, 10, 48, 9));
   return result;
 }
 

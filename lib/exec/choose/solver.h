@@ -131,6 +131,13 @@ class SolverList {
     solver->lower(problem, recorder);
   }
 
+  /// Whether it is the last one, by name, that is chosen, for a list whose last one stands for another way to record. Notes what
+  /// could be chosen, as lower() does.
+  bool leaves(const Problem& problem, const DeviceInfo& device) const {
+    if (lists_choices()) note_choices(problem, device);
+    return choose(problem, device).solver == &solvers_.back();
+  }
+
   struct Chosen {
     const Solver<Problem>* solver;
     Config config;

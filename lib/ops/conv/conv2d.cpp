@@ -195,7 +195,7 @@ class Conv2d : public ConvOp {
     // Who forces a solver of convolutions means each of them.
     const auto forced = exec::forced_solver("conv2d");
     const auto strips = chain.size() == 3 && !(forced && !forced->measured) ? strips_of(chain) : std::nullopt;
-    return strips && strips_solvers.choose(*strips, device).solver->name != "apart" ? 3 : 1;
+    return strips && !strips_solvers.leaves(*strips, device) ? 3 : 1;
   }
   void lower_pass(std::span<const Node* const> chain, exec::Recorder& recorder) const override {
     auto strips = strips_of(chain).value();
