@@ -1,13 +1,79 @@
-// Three convolutions in one pass, for inference on CPUs: 1x1 from x to `channels` channels, depthwise {KH, KW} with steps STEP over these, 1x1 to
-// y. A work-item makes a strip of RB rows of an image. What the first one makes of LANES1 channels, with channels side by side and zeros around
+// Three convolutions in one pass, for inference on CPUs: one from x to `channels` channels, depthwise {KH, KW} with steps STEP over these, 1x1 to
+// y. The first one is 1x1 and reads x where it lies, or it has TAPS_H x TAPS_W taps and steps FIRST_STEP and reads a staged window. A work-item makes a strip of RB rows of an image. What the first one makes of LANES1 channels, with channels side by side and zeros around
 // the image, stays in the first caches until the second has made its strip of them, and what that makes of all channels in the second
 // ones until the third is done. Weights are packed by conv2d_cpu_pack: {panel, input, lane}, and {vector, tap, lane}.
 //
 // The first groups are empty: PoCL's first thread takes one and its share of all of them at once, which would be both of two.
 #include "conv2d_inner_epilogues.clh"
+#include "conv2d_stage_cpu.clh"
 #include "conv2d_store_cpu.clh"
 
 #define LANES1 (VW * VECTORS1)
+
+// Sums of a tile that begin with the bias, if there is one.
+static inline void begin_sums(VFLOAT sum[TILE1][VECTORS1],
+#ifdef BIAS1
+                              IN(bias1),
+#endif
+                              const int channel) {
+  #pragma unroll
+  for (int v = 0; v < VECTORS1; ++v) {
+    VFLOAT start = (VFLOAT)(0.0f);
+#ifdef BIAS1
+    start = VLOAD(bias1, channel + v * VW);
+#endif
+    #pragma unroll
+    for (int i = 0; i < TILE1; ++i) sum[i][v] = start;
+  }
+}
+
+// sum[i] += pixel[i * step] * weights, for one input and tap.
+#define ADD_PRODUCTS(sum, pixel, step, weights)                                                               \
+  {                                                                                                           \
+    VFLOAT right_[VECTORS1];                                                                                  \
+    _Pragma("unroll") for (int v_ = 0; v_ < VECTORS1; ++v_) right_[v_] = ((const global any_vector *)weights)[v_]; \
+    _Pragma("unroll") for (int i_ = 0; i_ < TILE1; ++i_) {                                                    \
+      const VFLOAT left_ = (VFLOAT)(pixel[i_ * (step)]);                                                      \
+      _Pragma("unroll") for (int v_ = 0; v_ < VECTORS1; ++v_) sum[i_][v_] = fma(left_, right_[v_], sum[i_][v_]); \
+    }                                                                                                         \
+  }
+
+#ifdef TAPS_H
+
+// The first one, of `rows` rows of W from windows of x, `columns` wide and for each input `size` floats, that begin at `seen`. With
+// less than a tile left of a row, some are made twice.
+static inline void expand(const local float *restrict seen, const int columns, const int size, const int ins,
+                          const global float *restrict panel,
+#ifdef BIAS1
+                          IN(bias1),
+#endif
+                          const int rows, const int W, const int pitch, const int part, local float *restrict expanded,
+                          const int channel INNER1_PARAMETERS) {
+  for (int row = 0; row < rows; ++row)
+    for (int column = 0; column < W; column += TILE1) {
+      const int at = min(column, W - TILE1);
+      VFLOAT sum[TILE1][VECTORS1];
+#ifdef BIAS1
+      begin_sums(sum, bias1_base, bias1_offset, channel);
+#else
+      begin_sums(sum, channel);
+#endif
+      const global float *restrict weights = panel;
+      for (int s = 0; s < TAPS_H; ++s)
+        for (int t = 0; t < TAPS_W; ++t) {
+          const local float *restrict pixel = seen + (row * FIRST_STEP + s) * columns + at * FIRST_STEP + t;
+          for (int k = 0; k < ins; ++k, pixel += size, weights += LANES1) ADD_PRODUCTS(sum, pixel, FIRST_STEP, weights)
+        }
+      local float *restrict target = expanded + (row * pitch + at) * VW;
+      #pragma unroll
+      for (int i = 0; i < TILE1; ++i)
+        #pragma unroll
+        for (int v = 0; v < VECTORS1; ++v)
+          *(local any_vector *)(target + i * VW + v * part) = INNER1(sum[i][v], channel + v * VW);
+    }
+}
+
+#else
 
 // The first one, of `total` pixels from element `source` of x on, whose planes have `pixels`, to `expanded`, where rows are
 // `pitch` vectors long and vectors of channels `part` floats apart. With less than a tile left, some are made twice.
@@ -20,28 +86,14 @@ static inline void expand(IN(x), const int source, const int pixels, const int i
   for (int p = 0; p < total; p += TILE1) {
     const int at = min(p, total - TILE1);
     VFLOAT sum[TILE1][VECTORS1];
-    #pragma unroll
-    for (int v = 0; v < VECTORS1; ++v) {
-      VFLOAT start = (VFLOAT)(0.0f);
 #ifdef BIAS1
-      start = VLOAD(bias1, channel + v * VW);
+    begin_sums(sum, bias1_base, bias1_offset, channel);
+#else
+    begin_sums(sum, channel);
 #endif
-      #pragma unroll
-      for (int i = 0; i < TILE1; ++i) sum[i][v] = start;
-    }
     const global float *restrict pixel = PTR(x) + source + at;
     const global float *restrict weights = panel;
-    for (int k = 0; k < ins; ++k, pixel += pixels, weights += LANES1) {
-      VFLOAT right[VECTORS1];
-      #pragma unroll
-      for (int v = 0; v < VECTORS1; ++v) right[v] = ((const global any_vector *)weights)[v];
-      #pragma unroll
-      for (int i = 0; i < TILE1; ++i) {
-        const VFLOAT left = (VFLOAT)(pixel[i]);
-        #pragma unroll
-        for (int v = 0; v < VECTORS1; ++v) sum[i][v] = fma(left, right[v], sum[i][v]);
-      }
-    }
+    for (int k = 0; k < ins; ++k, pixel += pixels, weights += LANES1) ADD_PRODUCTS(sum, pixel, 1, weights)
     const int row = at / W;
     int column = at - row * W;
     local float *restrict target = expanded + (row * pitch + column) * VW;
@@ -58,6 +110,8 @@ static inline void expand(IN(x), const int source, const int pixels, const int i
     }
   }
 }
+
+#endif
 
 // The second one, of a vector of channels: `rows` rows of OW.
 static inline void filter(const local float *restrict expanded, const global float *restrict taps,
@@ -152,19 +206,40 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_strips_cpu(
 #endif
     OUT(y), const int ins, const int H, const int W, const int channels, const int OH, const int OW, const int outs, const int top,
     const int left, const int RB, const int pitch, const int block, local float *restrict expanded, local float *restrict made,
-    local float *restrict sums INNER1_PARAMETERS INNER2_PARAMETERS EPILOGUE_PARAMETERS) {
+    local float *restrict sums,
+#ifdef TAPS_H
+    const int seen_h, const int seen_w, const int seen_top, const int seen_left, const int seen_rows, const int seen_columns,
+    const int seen_size, local float *restrict seen
+#else
+    const int pixels_in
+#endif
+        INNER1_PARAMETERS INNER2_PARAMETERS EPILOGUE_PARAMETERS) {
   if (get_global_id(2) == 0) return;
   const int n = (int)get_global_id(1), row0 = (int)get_global_id(0) * RB, rows = min(RB, OH - row0), pixels = rows * OW;
   // The window that these rows see, and those of its rows that lie in the image.
   const int source = row0 * STEP - top, part = ((RB - 1) * STEP + KH) * pitch * VW;
   const int first = max(0, -source), last = min((rows - 1) * STEP + KH, H - source);
   clear(expanded, VECTORS1 * part);
+#ifdef TAPS_H
+  clear(seen, ins * seen_size);
+  stage(x_base, x_offset, n * ins * seen_h * seen_w, ins, seen_h, seen_w, (source + first) * FIRST_STEP - seen_top, -seen_left, seen,
+        seen_rows, seen_columns, seen_size);
+#endif
   for (int panel = 0; panel < channels / LANES1; ++panel) {
-    expand(x_base, x_offset, n * ins * H * W + (source + first) * W, H * W, ins, PTR(w1) + panel * ins * LANES1,
+#ifdef TAPS_H
+    expand(seen, seen_columns, seen_size, ins, PTR(w1) + panel * (TAPS_H * TAPS_W) * ins * LANES1,
+#else
+    expand(x_base, x_offset, n * ins * pixels_in + (source + first) * W, pixels_in, ins, PTR(w1) + panel * ins * LANES1,
+#endif
 #ifdef BIAS1
            bias1_base, bias1_offset,
 #endif
-           (last - first) * W, W, pitch, part, expanded + (first * pitch + left) * VW, panel * LANES1 INNER1_ARGUMENTS);
+#ifdef TAPS_H
+           last - first,
+#else
+           (last - first) * W,
+#endif
+           W, pitch, part, expanded + (first * pitch + left) * VW, panel * LANES1 INNER1_ARGUMENTS);
     for (int v = 0; v < VECTORS1; ++v) {
       const int vector = panel * VECTORS1 + v;
       filter(expanded + v * part, PTR(w2) + vector * (KH * KW * VW),

@@ -1,5 +1,5 @@
-// Three convolutions in strips of rows (kernels/conv/conv2d_strips_cpu.cl): how high a strip is, and how much of each of the three is in
-// registers at a time.
+// Three convolutions in strips of rows (kernels/conv/conv2d_strips_cpu.cl): how high a strip is, and how much of each of the
+// three is in registers at a time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,18 +11,24 @@ namespace clnet::ops {
 
 namespace {
 
-/// Floats that a work-item has in local memory at most: half of the second-level caches of 1 MiB, or all of the smaller ones, which a
-/// strip is read through twice.
+/// Floats that a work-item has in local memory at most: half of the second-level caches of 1 MiB, or all of the smaller ones,
+/// which a strip is read through twice.
 constexpr std::int64_t strip_limit = (512 << 10) / 4;
 /// Pixels whose sums of the third convolution are taken before they are stored.
 constexpr std::int64_t wanted_block = 112;
+
+bool is_pointwise(const Conv2dProblem& p) {
+  return p.kh == 1 && p.kw == 1 && p.stride.height == 1 && p.stride.width == 1 && p.oh == p.h && p.ow == p.w && p.top == 0 &&
+         p.left == 0 && p.groups == 1;
+}
 
 struct Strip {
   std::int64_t width, vectors, rows;  ///< lanes, and of the first convolution's channels so many vectors at a time
   std::int64_t outs;                  ///< vectors of the third one's
   std::int64_t first, second, third;  ///< pixels in registers
   std::int64_t window, pitch, block;  ///< rows and columns of the first one's results with zeros around them; pixels of the third
-  std::int64_t expanded, made, sums;  ///< floats
+  std::int64_t seen_rows = 0, seen_columns = 0, seen_size = 0;  ///< of a window of the first one's input; nothing where it is 1x1
+  std::int64_t expanded, made, sums, seen = 0;                  ///< floats
 
   Strip(const Conv2dStrips& p, std::int64_t lanes, std::int64_t of_vectors, std::int64_t of_rows)
       : width(lanes), vectors(of_vectors), rows(of_rows) {
@@ -36,36 +42,46 @@ struct Strip {
     block = cut(pixels);
     // What is left for the last block of each strip.
     const auto rest = [&](std::int64_t all) { return all - (ceil_div(all, block) - 1) * block; };
-    first = std::min<std::int64_t>(vectors == 3 ? (many ? 8 : 4) : vectors == 2 ? (many ? 14 : 6) : (many ? 14 : 8), seen(d) * d.w);
+    const bool by_rows = !is_pointwise(p.expansion);
+    first = std::min<std::int64_t>(vectors == 3   ? (many ? 8 : 4)
+                                   : vectors == 2 ? (many ? 14 : 6)
+                                                  : (many ? 14 : 8),
+                                   by_rows ? d.w : fewest_seen(d) * d.w);
     second = std::min<std::int64_t>(many ? 7 : 4, d.ow);
     third = std::min<std::int64_t>(many ? 14 : outs == 2 ? 6 : 8, std::min(rest(pixels), rest(least)));
     expanded = vectors * window * pitch * width;
     made = pixels * p.expansion.o;
     sums = (block + width) * outs * width;
+    if (!by_rows) return;
+    const auto& e = p.expansion;
+    seen_rows = (window - 1) * e.stride.height + e.kh;
+    seen_columns = (d.w - 1) * e.stride.width + e.kw;
+    seen_size = staged_pitch(seen_rows, seen_columns);
+    seen = e.c * seen_size;
   }
   explicit Strip(const Conv2dStrips& p, const exec::Config& config)
       : Strip(p, config["lanes"], config["vectors"], config["rows"]) {}
 
-  std::int64_t floats() const { return expanded + made + sums; }
+  std::int64_t floats() const { return expanded + made + sums + seen; }
   std::int64_t count(const Conv2dProblem& d) const { return ceil_div(d.oh, rows); }
   /// Of the last strip.
   std::int64_t last_rows(const Conv2dProblem& d) const { return d.oh - (count(d) - 1) * rows; }
   /// Rows of the image that a strip from `row` on sees.
-  std::int64_t seen(const Conv2dProblem& d, std::int64_t row) const {
+  std::int64_t rows_seen(const Conv2dProblem& d, std::int64_t row) const {
     const auto source = row * d.stride.height - d.top, high = (std::min(rows, d.oh - row) - 1) * d.stride.height + d.kh;
     return std::max<std::int64_t>(0, std::min(high, d.h - source) - std::max<std::int64_t>(0, -source));
   }
   /// The fewest of a strip that sees any.
-  std::int64_t seen(const Conv2dProblem& d) const {
+  std::int64_t fewest_seen(const Conv2dProblem& d) const {
     auto least = d.h;
     for (std::int64_t row = 0; row < d.oh; row += rows)
-      if (const auto here = seen(d, row); here > 0) least = std::min(least, here);
+      if (const auto here = rows_seen(d, row); here > 0) least = std::min(least, here);
     return least;
   }
   /// Multiply-adds of the thread that has the most strips.
   double cost(const Conv2dStrips& p, const DeviceInfo& device) const {
     const auto& d = p.depthwise;
-    const auto each = window * d.w * p.expansion.c * p.expansion.o +
+    const auto each = window * d.w * p.expansion.c * p.expansion.kh * p.expansion.kw * p.expansion.o +
                       rows * d.ow * p.expansion.o * (d.kh * d.kw + ceil_div(p.projection.o, outs * width) * outs * width);
     return static_cast<double>(ceil_div(count(d) * d.n, device.compute_units)) * static_cast<double>(each);
   }
@@ -90,11 +106,6 @@ std::vector<Strip> strips(const Conv2dStrips& p, const DeviceInfo& device) {
   std::stable_sort(result.begin(), result.end(),
                    [&](const Strip& a, const Strip& b) { return a.cost(p, device) < b.cost(p, device); });
   return result;
-}
-
-bool is_pointwise(const Conv2dProblem& p) {
-  return p.kh == 1 && p.kw == 1 && p.stride.height == 1 && p.stride.width == 1 && p.oh == p.h && p.ow == p.w && p.top == 0 &&
-         p.left == 0 && p.groups == 1;
 }
 
 bool is_plain(const Conv2dProblem& p) { return p.slices == 1 && !p.volume && p.n > 0 && p.c > 0 && p.o > 0 && p.pixels() > 0; }
@@ -124,13 +135,18 @@ std::optional<std::string> conv2d_strips_cpu_rejects(const Conv2dStrips& p, cons
   if (!device.prefers_vector_kernels) return "the device is no CPU with vectors";
   if (!is_plain(p.expansion) || !is_plain(d) || !is_plain(p.projection)) return "nothing to compute, or a volume";
   if (p.expansion.dtype != Dtype::f32) return "elements are not f32";
-  if (!is_pointwise(p.expansion) || !is_pointwise(p.projection)) return "the first and the last convolution are not 1x1";
+  if (!is_pointwise(p.projection)) return "the last convolution is not 1x1";
+  const auto& e = p.expansion;
+  if (e.groups != 1) return "the first one has groups";
+  if (e.stride.height != e.stride.width || e.stride.height > 2) return "the first one's strides differ or are not 1 or 2";
+  if (e.dilation.height != 1 || e.dilation.width != 1 || e.top < 0 || e.left < 0)
+    return "the first one is dilated, or its padding negative";
   if (d.groups != d.c || d.o != d.c) return "the one between is not depthwise";
   if (d.stride.height != d.stride.width || d.stride.height > 2) return "its strides differ or are not 1 or 2";
   if (d.dilation.height != 1 || d.dilation.width != 1) return "it is dilated";
   if (d.top < 0 || d.left < 0) return "its padding is negative";
   if (d.kh > 7 || d.kw > 7) return "its taps do not fit into the registers";
-  if (p.expansion.c > 256) return "the sums of the first one are long";
+  if (e.c * e.kh * e.kw > 256) return "the sums of the first one are long";
   if (p.expansion.o % vector_width(device) != 0) return "its channels are not whole vectors";
   if (strips(p, device).empty()) return "not even one row of all channels fits into the caches";
   return std::nullopt;
@@ -149,8 +165,7 @@ std::vector<exec::Config> conv2d_strips_cpu_configs(const Conv2dStrips& p, const
   constexpr std::size_t most = 8;
   std::vector<exec::Config> result;
   for (const auto& strip : strips(p, device))
-    if (result.size() < most)
-      result.push_back({{"lanes", strip.width}, {"vectors", strip.vectors}, {"rows", strip.rows}});
+    if (result.size() < most) result.push_back({{"lanes", strip.width}, {"vectors", strip.vectors}, {"rows", strip.rows}});
   return result;
 }
 
@@ -179,10 +194,16 @@ void conv2d_strips_cpu(const Conv2dStrips& p, exec::Recorder& recorder) {
       .args({e.c, d.h, d.w, d.c, d.oh, d.ow, o.o, d.top, d.left, s.rows, s.pitch, s.block})
       .local_memory(static_cast<std::size_t>(s.expanded) * 4)
       .local_memory(static_cast<std::size_t>(s.made) * 4)
-      .local_memory(static_cast<std::size_t>(s.sums) * 4)
-      .range({s.count(d), d.n, 2}, {1, 1, 1})
-      .flops(p.flops())
-      .detail(p.text());
+      .local_memory(static_cast<std::size_t>(s.sums) * 4);
+  if (is_pointwise(e))
+    launch.arg(e.pixels());
+  else
+    launch.define("TAPS_H", e.kh)
+        .define("TAPS_W", e.kw)
+        .define("FIRST_STEP", e.stride.height)
+        .args({e.h, e.w, e.top, e.left, s.seen_rows, s.seen_columns, s.seen_size})
+        .local_memory(static_cast<std::size_t>(s.seen) * 4);
+  launch.range({s.count(d), d.n, 2}, {1, 1, 1}).flops(p.flops()).detail(p.text());
   recorder.inner_epilogue(launch, 0, "INNER1", e.o, e.pixels());
   recorder.inner_epilogue(launch, 1, "INNER2", d.o, d.pixels());
   recorder.epilogue(launch, o.o, o.pixels());
