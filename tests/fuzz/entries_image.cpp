@@ -60,6 +60,47 @@ bool add_conv(Generator& g, bool transposed) {
   return true;
 }
 
+/// A convolution, one by channel and 1x1, with what ends each: three that may become one kernel, of whole vectors of channels.
+bool add_strips(Generator& g) {
+  auto& choose = g.choose();
+  const auto x = g.image(1);
+  const auto shape = g.shape_of(x);
+  const auto channels = choose.of<std::int64_t>({16, 16, 32, 48}), out = g.sizes().of<std::int64_t>({1, 3, 8, 17});
+  const auto kernel = choose.of<std::int64_t>({1, 1, 3}), stride = choose.of<std::int64_t>({1, 1, 2});
+  const auto products = shape[0] * shape[2] * shape[3] * channels * (shape[1] * kernel * kernel + 9 + out);
+  if (shape.numel() == 0 || products > 400000 || !g.fits(shape[0] * channels * shape[2] * shape[3])) return false;
+  const auto dtype = g.dtype_of(x);
+  const auto conv = [&](const Ref& of, const Shape& weight_shape, const Conv2dOptions& options) {
+    const auto weight = g.of_shape(weight_shape, dtype);
+    std::vector<Ref> inputs{of, weight};
+    const bool biased = choose.chance(0.3);
+    if (biased) inputs.push_back(g.of_shape({weight_shape[0]}, dtype));
+    const double most =
+        g.range(of).size() * g.range(weight).size() * static_cast<double>(weight_shape.numel() / weight_shape[0]) + 8;
+    return g.add("conv2d",
+                 fmt::format("conv2d($0, $1, {}, {{.stride = {}, .padding = {}, .groups = {}}})", biased ? "$2" : "{}",
+                             options.stride.height, options.padding.top, options.groups),
+                 inputs, [=](const Tensors& in) { return conv2d(in[0], in[1], biased ? in[2] : Tensor{}, options); },
+                 {-most, most});
+  };
+  const auto finished = [&](Ref of) {
+    if (choose.chance(0.5)) {
+      const auto scale = g.of_shape({channels, 1, 1}, dtype);
+      const double most = g.range(of).size() * g.range(scale).size();
+      of = g.add("operator*", "$0 * $1", {of, scale}, [](const Tensors& in) { return in[0] * in[1]; }, {-most, most});
+    }
+    return g.add("hardtanh", "hardtanh($0, -1, 1)", {of}, [](const Tensors& in) { return hardtanh(in[0], -1, 1); }, {-1, 1});
+  };
+  const auto first = finished(conv(x, {channels, shape[1], kernel, kernel}, {.padding = kernel / 2}));
+  const auto second = finished(conv(first, {channels, 1, 3, 3}, {.stride = stride, .padding = 1, .groups = channels}));
+  const auto third = conv(second, {out, channels, 1, 1}, {});
+  if (g.shape_of(third) == shape && choose.chance(0.7)) {
+    const double most = g.range(third).size() + g.range(x).size();
+    g.add("operator+", "$0 + $1", {third, x}, [](const Tensors& in) { return in[0] + in[1]; }, {-most, most});
+  }
+  return true;
+}
+
 bool add_pool(Generator& g, bool maximum) {
   auto& choose = g.choose();
   const auto kernel = choose.integer(1, 3), stride = choose.integer(1, 3);
@@ -124,6 +165,7 @@ bool add_global(Generator& g, bool maximum) {
 
 std::vector<Entry> image_entries() {
   return {{"conv2d", 3, [](Generator& g) { return add_conv(g, false); }},
+          {"conv2d", 2, add_strips},
           {"conv_transpose2d", 1, [](Generator& g) { return add_conv(g, true); }},
           {"max_pool2d", 1.5, [](Generator& g) { return add_pool(g, true); }},
           {"avg_pool2d", 1.5, [](Generator& g) { return add_pool(g, false); }},

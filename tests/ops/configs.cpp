@@ -157,6 +157,22 @@ TEST_CASE("sums that have no room beside one another are made in rounds") {
   }
 }
 
+TEST_CASE("all configurations of convolutions in strips") {
+  if (!Device::current().info().prefers_vector_kernels) return test::skip("the device is no CPU with vectors");
+  manual_seed(12);
+  const Tensor x = random({2, 7, 25, 18}), image = random({2, 3, 31, 26}), first = random({96, 7, 1, 1}),
+               taps = random({96, 3, 3, 3}), filter = random({96, 1, 3, 3}), last = random({30, 96, 1, 1});
+  for (const std::int64_t stride : {1, 2})
+    for (const bool layer : {false, true})
+      check_choices(
+          "conv2d_strips",
+          [&] {
+            const Tensor a = layer ? conv2d(image, taps, {}, {.stride = 2, .padding = 1}) : conv2d(x, first);
+            return conv2d(relu(conv2d(relu(a), filter, {}, {.stride = stride, .padding = 1, .groups = 96})), last);
+          },
+          1e-5);
+}
+
 TEST_CASE("all configurations of convolutions") {
   manual_seed(2);
   struct Sizes {
