@@ -105,11 +105,19 @@ class CLNET_API Op {
   /// operation only are computed where it is loaded.
   virtual std::optional<std::size_t> prologue_input() const { return std::nullopt; }
 
+  /// An input of which solvers may keep another form for as long as it stays as it is, as they do of weights.
+  virtual std::optional<std::size_t> packed_input() const { return std::nullopt; }
+
   /// The list of solvers that compute it. Operations may share one: forward and backward, say.
   virtual std::string_view solver_list() const { return name(); }
-  /// Whether its solvers may be measured against each other (CLNET_TUNE), where all inputs are floating, and then which of these
-  /// have a batch as their first dimension: the oracle, which may take a thousand times as long, sees one of it.
+  /// Whether its solvers may be measured against each other (CLNET_TUNE), where all inputs are floating or tuned_indices() says
+  /// what they are, and then which of these have a batch as their first dimension: the oracle, which may take a thousand times as
+  /// long, sees one of it.
   virtual std::optional<std::vector<std::size_t>> tuned_batches() const { return std::nullopt; }
+  /// What the whole numbers among its inputs are less than; nothing where they are no such numbers.
+  virtual std::optional<std::int64_t> tuned_indices(const Specs&) const { return std::nullopt; }
+  /// Whether it is measured with positive numbers: sums of both signs may cancel, and then differ by much of themselves.
+  virtual bool tuned_positive() const { return false; }
   /// How many of a batch belong together, so that the oracle sees as many.
   virtual std::int64_t tuned_unit() const { return 1; }
   /// Whether it takes so little of a plan's time that others are measured first.

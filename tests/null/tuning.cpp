@@ -5,12 +5,15 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <future>
+#include <map>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "clnet/clnet.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/plan/cache.h"
+#include "lib/exec/record/readers.h"
 #include "lib/exec/record/record.h"
 #include "lib/exec/statistics.h"
 #include "lib/graph/op.h"
@@ -50,7 +53,7 @@ TEST_CASE("only operations that say so are measured, each problem once") {
   const auto before = evaluations;
   tuning.tune(work_of(y), context, evaluate);
   CHECK(evaluations == before);
-  CHECK(tuning.choice(*y.node()));
+  CHECK(tuning.choice(*y.node(), Packed::leaf));
 }
 
 TEST_CASE("what was measured where f32 may be rounded says nothing where it may not") {
@@ -62,11 +65,11 @@ TEST_CASE("what was measured where f32 may be rounded says nothing where it may 
   {
     const test::Variable rounded("CLNET_TF32", "1");
     tuning.tune(work_of(product), context, evaluate);
-    CHECK(tuning.choice(*product.node()));
+    CHECK(tuning.choice(*product.node(), Packed::leaf));
   }
-  CHECK_FALSE(tuning.choice(*product.node()));
+  CHECK_FALSE(tuning.choice(*product.node(), Packed::leaf));
   tuning.tune(work_of(product), context, evaluate);
-  CHECK(tuning.choice(*product.node()));
+  CHECK(tuning.choice(*product.node(), Packed::leaf));
 }
 
 TEST_CASE("every configuration that is listed for the whole batch is measured") {
@@ -92,6 +95,93 @@ TEST_CASE("every configuration that is listed for the whole batch is measured") 
   CHECK(measured == listed);
 }
 
+namespace {
+
+/// The problems that are known after tuning, by the names of their operations.
+std::multiset<std::string> tuned(Tuning& tuning, const Tensors& wanted) {
+  const auto work = collect(wanted);
+  tuning.tune(work, *Device::current().context(), [](std::span<const Tensor> trials) { eval(trials); });
+  Readers readers(work.nodes);
+  std::multiset<std::string> known;
+  for (const auto& node : work.nodes)
+    if (node->op && tuning.choice(*node, readers.packed(*node))) known.emplace(node->op->name());
+  return known;
+}
+
+}  // namespace
+
+TEST_CASE("trials pack a weight as often as the plan does") {
+  auto& context = *Device::current().context();
+  nn::Conv2d layer{{.in_channels = 16, .out_channels = 16, .kernel_size = 3, .padding = 1}};
+  const Tensor x = ones({1, 16, 8, 8}).detach(), weight = layer.parameters().at(0).second.value();
+  const test::Folder folder;
+  const std::string solver = Device::current().info().prefers_vector_kernels ? "cpu{" : "gpu_packed{";
+  /// The launches of the last evaluation with each of its configurations.
+  const auto launches = [&](const Tensor& y) {
+    Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 600);
+    std::map<std::string, std::uint64_t> result;
+    const auto work = collect(std::span(&y, 1));
+    tuning.tune(work, context, [&](std::span<const Tensor> trials) {
+      const auto before = context.launches();
+      eval(trials);
+      if (const auto forced = forced_solver("conv2d"); forced && forced->choice.text().starts_with(solver))
+        result[forced->choice.text()] = context.launches() - before;
+    });
+    Readers readers(work.nodes);
+    for (const auto& node : work.nodes)
+      if (node->op->name() == "conv2d") CHECK(tuning.choice(*node, readers.packed(*node)));
+    return result;
+  };
+  const Tensor y = layer(x);
+  const auto inference = launches(layer(x)), training = launches(weight - gradients(sum(y * y), {weight})[0]);
+  REQUIRE(inference.size() > 2);
+  REQUIRE(training.size() == inference.size());
+  for (const auto& [choice, count] : inference) CHECK(training.at(choice) == count + 1);
+}
+
+TEST_CASE("what is likely is measured first, and another is taken only where it is faster") {
+  const test::Folder folder;
+  Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 0.02);
+  auto& context = *Device::current().context();
+  const Tensor x = ones({40, 300}).detach(), y = matmul(x, ones({300, 50}).detach());
+  std::string likely;
+  {
+    const ListChoices choices;
+    Recording recording;
+    record(work_of(y), {&y, 1}, context.info(), recording);
+    likely = choices.chosen("matmul");
+  }
+  // Time for one, and the oracle.
+  std::vector<std::string> measured;
+  const auto by_name = [&](std::span<const Tensor> trials) {
+    eval(trials);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    measured.push_back(forced_solver("matmul")->choice.text());
+  };
+  tuning.tune(work_of(y), context, by_name);
+  REQUIRE_FALSE(measured.empty());
+  CHECK(measured.front() == likely);
+  CHECK(std::set<std::string>(measured.begin(), measured.end()) == std::set<std::string>{likely, "direct"});
+}
+
+TEST_CASE("reductions, losses, copies and adding at indices are measured last") {
+  const test::Folder folder;
+  Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 600);
+  const Tensor x = ones({40, 30}).detach(), w = ones({50, 30}).detach(), targets = zeros({40}, Dtype::i32).detach();
+  const Tensor words = embedding(targets, w);
+  const Tensor loss =
+      cross_entropy(x * 2.0, targets) + sum(max(x * 3.0, {0})) + sum(transpose(x, 0, 1) * 2.0) + sum(words * words);
+  auto wanted = gradients(loss, {x, w});
+  wanted.push_back(argmax(x * 5.0, 0));
+  const auto known = tuned(tuning, wanted);
+  for (const char* op : {"cross_entropy", "cross_entropy_backward", "max", "argmax", "permute", "index_add"}) {
+    INFO(op);
+    CHECK(known.contains(op));
+  }
+  // Whole numbers have no solver to be compared.
+  CHECK(tuned(tuning, {sum(targets)}).empty());
+}
+
 TEST_CASE("operations of several outputs are measured by the list that they share, products and attention first") {
   const test::Folder folder;
   Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 600);
@@ -111,12 +201,13 @@ TEST_CASE("operations of several outputs are measured by the list that they shar
     measured.emplace_back(trials[0].node()->op->name());
     eval(trials);
   });
-  const std::set<std::string> late{"softmax",    "layer_norm",         "layer_norm_backward", "layer_norm_parameters",
-                                   "batch_norm", "batch_norm_backward"},
+  const std::set<std::string> late{
+      "sum", "softmax", "layer_norm", "layer_norm_backward", "layer_norm_parameters", "batch_norm", "batch_norm_backward"},
       early{"matmul", "attention", "attention_backward", "recurrent", "recurrent_backward"};
   std::set<std::string> known;
+  Readers readers(work.nodes);
   for (const auto& node : work.nodes)
-    if (node->op && tuning.choice(*node)) known.emplace(node->op->name());
+    if (node->op && tuning.choice(*node, readers.packed(*node))) known.emplace(node->op->name());
   std::set<std::string> wanted = late;
   wanted.insert(early.begin(), early.end());
   CHECK(known == wanted);
@@ -150,10 +241,10 @@ TEST_CASE("what was planned before is not measured") {
   const test::Folder folder;
   Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 5);
   const Tensor product = matmul(ones({41, 50}).detach(), ones({50, 60}).detach());
-  tuning.note(*product.node(), Choice::parse("direct"));
+  tuning.note(*product.node(), Choice::parse("direct"), Packed::leaf);
   tuning.tune(work_of(product), *Device::current().context(),
               [](std::span<const Tensor>) { FAIL_CHECK("nothing is to be measured"); });
-  CHECK_FALSE(tuning.choice(*product.node()));
+  CHECK_FALSE(tuning.choice(*product.node(), Packed::leaf));
 }
 
 TEST_CASE("plans follow stored choices, those of compiled functions too") {

@@ -109,8 +109,14 @@ std::vector<std::string> ListChoices::of(std::string_view op) const {
   return result;
 }
 
+std::string ListChoices::chosen(std::string_view op) const {
+  const auto found = std::find_if(chosen_.begin(), chosen_.end(), [&](const auto& noted) { return noted.first == op; });
+  return found == chosen_.end() ? "" : found->second;
+}
+
 bool lists_choices() { return lister != nullptr; }
 void note_choice(std::string_view op, std::string choice) { lister->choices_.emplace_back(op, std::move(choice)); }
+void note_chosen(std::string_view op, std::string choice) { lister->chosen_.emplace_back(op, std::move(choice)); }
 
 std::vector<std::string> solver_names(std::string_view op) {
   const auto found = registry().find(op);

@@ -96,15 +96,19 @@ class CLNET_API ListChoices {
 
   /// Those for this operation.
   std::vector<std::string> of(std::string_view op) const;
+  /// What was chosen for the first of its problems; empty: there was none.
+  std::string chosen(std::string_view op) const;
 
  private:
   friend void note_choice(std::string_view op, std::string choice);
-  std::vector<std::pair<std::string, std::string>> choices_;
+  friend void note_chosen(std::string_view op, std::string choice);
+  std::vector<std::pair<std::string, std::string>> choices_, chosen_;
   ListChoices* outer_;
 };
 /// Whether a ListChoices lives on this thread.
 CLNET_API bool lists_choices();
 CLNET_API void note_choice(std::string_view op, std::string choice);
+CLNET_API void note_chosen(std::string_view op, std::string choice);
 
 /// The names of an operation's solvers, in order of preference; empty when it has only one way.
 CLNET_API std::vector<std::string> solver_names(std::string_view op);
@@ -127,6 +131,7 @@ class SolverList {
   void lower(const Problem& problem, const DeviceInfo& device, Recorder& recorder) const {
     if (lists_choices()) note_choices(problem, device);
     const auto [solver, config] = choose(problem, device);
+    if (lists_choices()) note_chosen(op_, std::string(solver->name) + config.text());
     const Configured configured(recorder, op_, solver->name, config);
     solver->lower(problem, recorder);
   }

@@ -17,8 +17,11 @@
 #include "lib/base/log.h"
 #include "lib/cl/quirk_file.h"
 #include "lib/exec/choose/solver.h"
+#include "lib/exec/plan/cache.h"
+#include "lib/exec/record/readers.h"
 #include "lib/exec/record/record.h"
 #include "lib/exec/record/value.h"
+#include "lib/graph/slot.h"
 
 namespace clnet::exec {
 
@@ -43,30 +46,54 @@ std::optional<double> budget() {
   return seconds;
 }
 
+Specs specs_of(const Tensors& tensors) {
+  Specs specs;
+  for (const auto& tensor : tensors) specs.push_back(tensor.spec());
+  return specs;
+}
+
 /// The operation says so itself: a user's kernel may have any name.
 bool is_tunable(const Node& node) {
-  return node.op->tuned_batches() && node.outputs[0].shape.numel() > 0 &&
-         std::all_of(node.inputs.begin(), node.inputs.end(), [](const Tensor& input) { return is_floating(input.dtype()); });
+  if (!node.op->tuned_batches() || node.outputs[0].shape.numel() == 0) return false;
+  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Tensor& input) {
+    const bool index = input.dtype() == Dtype::i32 || input.dtype() == Dtype::i64;
+    return is_floating(input.dtype()) || (index && node.op->tuned_indices(specs_of(node.inputs)).value_or(0) > 0);
+  });
 }
 
 /// Whether products of f32 may be rounded for matrix units; other solvers are the fastest then.
 bool rounds_f32() { return env::flag("CLNET_TF32"); }
 
-std::string problem_text(const Node& node) {
+std::string problem_text(const Node& node, Packed packed) {
   std::string text = fmt::format("{} {} of", node.op->name(), to_string(node.op->fields()));
   for (const auto& input : node.inputs) text += " " + to_string(input.spec());
   if (rounds_f32()) text += " by tf32";
+  if (packed == Packed::leaf) text += " packed once";
+  if (packed == Packed::shared) text += " packed once and shared";
   return text;
 }
 
-/// Values between a quarter and a half of either sign, of whatever floating type.
-Tensor random_leaf(const Spec& spec) {
+/// Whole numbers from 0 on.
+std::shared_ptr<HostValue> random_indices(const Spec& spec, std::int64_t bound) {
+  std::minstd_rand random(1);
+  const auto size = size_of(spec.dtype);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(spec.bytes()));
+  for (std::size_t i = 0; i < bytes.size(); i += size) {
+    const auto value = static_cast<std::int64_t>(random()) % bound;
+    const auto narrow = static_cast<std::int32_t>(value);
+    std::memcpy(&bytes[i], size == 4 ? static_cast<const void*>(&narrow) : &value, size);
+  }
+  return std::make_shared<HostValue>(std::move(bytes));
+}
+
+/// Values between a quarter and a half, of either sign unless they shall be positive, of whatever floating type.
+std::shared_ptr<HostValue> random_values(const Spec& spec, bool positive) {
   std::minstd_rand random(1);
   std::vector<std::byte> bytes(static_cast<std::size_t>(spec.bytes()));
   const auto count = static_cast<std::size_t>(spec.shape.numel());
   for (std::size_t i = 0; i < count; ++i) {
     const auto draw = static_cast<std::uint32_t>(random());
-    const auto sign = draw >> 20 & 1U;
+    const auto sign = positive ? 0U : draw >> 20 & 1U;
     if (spec.dtype == Dtype::f32) {
       const std::uint32_t bits = sign << 31 | 0x3E800000U | (draw & 0x7FFFFFU);
       std::memcpy(&bytes[4 * i], &bits, 4);
@@ -76,7 +103,14 @@ Tensor random_leaf(const Spec& spec) {
       std::memcpy(&bytes[2 * i], &bits, 2);
     }
   }
-  return make_leaf(spec, std::make_shared<HostValue>(std::move(bytes)));
+  return std::make_shared<HostValue>(std::move(bytes));
+}
+
+/// Part of the largest value that solvers may differ by.
+double tolerance_of(Dtype dtype) {
+  if (!is_floating(dtype)) return 0;
+  if (dtype != Dtype::f32) return 3e-2;
+  return rounds_f32() ? 3e-3 : 1e-4;
 }
 
 void add_values(std::vector<float>& result, const Tensor& tensor, ocl::Context& device) {
@@ -90,6 +124,14 @@ void add_values(std::vector<float>& result, const Tensor& tensor, ocl::Context& 
     std::memcpy(result.data() + begin, bytes.data(), bytes.size());
     return;
   }
+  if (tensor.dtype() == Dtype::i64) {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::int64_t index = 0;
+      std::memcpy(&index, &bytes[8 * i], 8);
+      result[begin + i] = static_cast<float>(index);
+    }
+    return;
+  }
   for (std::size_t i = 0; i < count; ++i) {
     std::uint16_t bits = 0;
     std::memcpy(&bits, &bytes[2 * i], 2);
@@ -101,9 +143,9 @@ void add_values(std::vector<float>& result, const Tensor& tensor, ocl::Context& 
 class Contest {
  public:
   /// `seconds`: after which no more choices are tried, but for the oracle.
-  Contest(const Node& node, ocl::Context& device, const Tuning::Evaluate& evaluate, double seconds)
-      : node_(node), device_(device), evaluate_(evaluate), seconds_(seconds) {
-    for (const auto& input : node.inputs) inputs_.push_back(random_leaf(input.spec()));
+  Contest(const Node& node, Packed packed, ocl::Context& device, const Tuning::Evaluate& evaluate, double seconds)
+      : node_(node), packed_(packed), device_(device), evaluate_(evaluate), seconds_(seconds) {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs_.push_back(leaf(i, node.inputs[i].spec()));
     checked_ = inputs_;
     const auto batched = node.op->tuned_batches().value();
     for (auto index : batched) {
@@ -112,10 +154,11 @@ class Contest {
       const auto unit = std::min(dims[0], node.op->tuned_unit());
       batch_ = static_cast<double>(dims[0]) / static_cast<double>(unit);
       dims[0] = unit;
-      checked_[index] = random_leaf(Spec{Shape(dims), spec.dtype});
+      checked_[index] = leaf(index, Spec{Shape(dims), spec.dtype});
     }
   }
 
+  /// The oracle's is the last.
   std::vector<Trial> operator()() {
     std::vector<Trial> trials;
     double best = 1e9;
@@ -127,35 +170,73 @@ class Contest {
       // As it was listed for the whole batch, for one image too.
       const ForceSolver force(op, std::move(choice));
       try {
-        std::vector<float> values;
-        for (const auto& output : run(checked_)) add_values(values, output, device_);
+        Trial trial{.solver = solver, .values = {}};
+        for (const auto& output : run(checked_)) {
+          add_values(trial.values, output, device_);
+          trial.ends.push_back(trial.values.size());
+        }
         const auto small_time = timed(checked_);
         // One that is so much slower on one image is not worth the wait.
-        const auto time = small_time * batch_ > 10 * best ? small_time * batch_ : measured();
-        best = std::min(best, time);
-        trials.push_back({solver, std::move(values), time});
+        trial.seconds = small_time * batch_ > 10 * best ? small_time * batch_ : measured();
+        best = std::min(best, trial.seconds);
+        trials.push_back(std::move(trial));
       } catch (const Unsupported& refusal) {
         logging::print(logging::Level::solver, "tuning: {}", refusal.what());
       } catch (const Error& failure) {
         const std::string_view text = failure.what();
         logging::warn_once(fmt::format("tuning: solver {} FAILS on this device and is discarded for {}: {}", solver,
-                                       problem_text(node_), text.substr(0, text.find('\n'))));
+                                       problem_text(node_, packed_), text.substr(0, text.find('\n'))));
       }
     }
     return trials;
   }
 
+  /// What is taken where nothing was measured.
+  const std::string& likely() const { return likely_; }
+
+  /// Whether `one` takes less time than `other` when both run in turn: of many that are as fast as each other, the first trials'
+  /// fastest is one by chance.
+  bool is_faster(const std::string& one, const std::string& other) {
+    constexpr double by = 0.97, seconds = 0.2;
+    constexpr std::size_t fewest = 5, most = 50;
+    const auto timed_by = [&](const std::string& solver) {
+      const ForceSolver force(std::string(node_.op->solver_list()), Choice::parse(solver));
+      return timed(inputs_);
+    };
+    std::vector<double> ones, others;
+    const auto start = Clock::now();
+    while (ones.size() < fewest || (ones.size() < most && since(start) < seconds)) {
+      ones.push_back(timed_by(one));
+      others.push_back(timed_by(other));
+    }
+    return median(ones) < by * median(others);
+  }
+
  private:
-  /// Every configuration of every solver that takes the problem.
+  Tensor leaf(std::size_t index, const Spec& spec) {
+    const auto value = is_floating(spec.dtype) ? random_values(spec, node_.op->tuned_positive())
+                                               : random_indices(spec, node_.op->tuned_indices(specs_of(node_.inputs)).value());
+    // That of a parameter, which nothing else reads.
+    if (packed_ == Packed::shared && node_.op->packed_input() == index) return make_leaf(slot_, spec, value);
+    return make_leaf(spec, value);
+  }
+
+  /// Every configuration of every solver that takes the problem: first the likely one, lest time is up before it was measured,
+  /// and last the oracle's.
   std::vector<std::string> choices() {
+    const std::string op(node_.op->solver_list()), oracle = solver_names(op).back();
     const auto outputs = apply_all(node_.op, inputs_);
     const ListChoices list;
     Recording recording;
     record(collect(outputs), outputs, device_.info(), recording);
-    auto all = list.of(node_.op->solver_list());
+    likely_ = list.chosen(op);
+    auto all = list.of(op);
     // Of several problems of one list each lists its own.
     std::set<std::string> seen;
     std::erase_if(all, [&](const std::string& choice) { return !seen.insert(choice).second; });
+    std::stable_partition(all.begin(), all.end(), [&](const std::string& choice) { return choice == likely_; });
+    std::stable_partition(all.begin(), all.end(),
+                          [&](const std::string& choice) { return Choice::parse(choice).solver != oracle; });
     return all;
   }
 
@@ -165,12 +246,26 @@ class Contest {
     return outputs;
   }
 
+  /// What is packed in every run of the plan is so here.
+  void forget_packed(const Tensors& inputs) {
+    if (packed_ != Packed::once || !node_.op->packed_input()) return;
+    const auto value = value_of(inputs[*node_.op->packed_input()]);
+    if (const auto* there = dynamic_cast<const DeviceValue*>(value.get())) PlanCache::of(device_).cached().drop(there->id);
+  }
+
   double timed(const Tensors& inputs) {
+    forget_packed(inputs);
     device_.finish();
     const auto start = Clock::now();
     run(inputs);
     device_.finish();
     return since(start);
+  }
+
+  static double median(std::vector<double>& times) {
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    return *middle;
   }
 
   /// The median of some runs.
@@ -179,35 +274,53 @@ class Contest {
     std::vector<double> times;
     const auto start = Clock::now();
     while (times.size() < 3 || (times.size() < 50 && since(start) < 0.1)) times.push_back(timed(inputs_));
-    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-    return times[times.size() / 2];
+    return median(times);
   }
 
   const Node& node_;
+  Packed packed_;
   ocl::Context& device_;
   const Tuning::Evaluate& evaluate_;
   double seconds_;
+  Slot slot_;
   Tensors inputs_, checked_;  ///< in full; with a batch of one
   double batch_ = 1;
+  std::string likely_;
 };
+
+/// The largest difference of what two trials computed, each by what it may be for `tolerance`; more than 1 is too much.
+double excess(const Trial& trial, const Trial& oracle, double tolerance) {
+  if (trial.values.size() != oracle.values.size()) return HUGE_VAL;
+  const auto size_at = [](float value) { return std::abs(static_cast<double>(value)); };
+  double largest_of_all = 0;
+  for (const auto value : oracle.values) largest_of_all = std::max(largest_of_all, size_at(value));
+  const auto ends = oracle.ends.empty() ? std::vector{oracle.values.size()} : oracle.ends;
+  double result = 0;
+  std::size_t begin = 0;
+  for (const auto end : ends) {
+    double largest = 1e-3 * largest_of_all, error = 0;
+    for (auto i = begin; i < end; ++i) {
+      largest = std::max(largest, size_at(oracle.values[i]));
+      const auto difference = std::abs(static_cast<double>(trial.values[i]) - static_cast<double>(oracle.values[i]));
+      if (std::isnan(difference)) return HUGE_VAL;
+      error = std::max(error, difference);
+    }
+    if (error > 0) result = std::max(result, error / (tolerance * largest));
+    begin = end;
+  }
+  return result;
+}
 
 }  // namespace
 
 const Trial& fastest_right(std::span<const Trial> trials, double tolerance, const std::string& problem) {
   const auto& oracle = trials.back();
-  double largest = 0;
-  for (float value : oracle.values) largest = std::max(largest, std::abs(static_cast<double>(value)));
   const Trial* best = &oracle;
   for (const auto& trial : trials) {
-    double error = trial.values.size() == oracle.values.size() ? 0 : HUGE_VAL;
-    for (std::size_t i = 0; i < trial.values.size() && error < HUGE_VAL; ++i) {
-      const auto difference = std::abs(static_cast<double>(trial.values[i]) - static_cast<double>(oracle.values[i]));
-      error = std::isnan(difference) ? HUGE_VAL : std::max(error, difference);
-    }
-    if (error > tolerance * largest)
-      logging::warn_once(
-          fmt::format("tuning: solver {} is WRONG on this device and is discarded for {}: it differs by {:.3g} from {}",
-                      trial.solver, problem, error, oracle.solver));
+    if (const auto error = excess(trial, oracle, tolerance); error > 1)
+      logging::warn_once(fmt::format(
+          "tuning: solver {} is WRONG on this device and is discarded for {}: it differs from {} by {:.3g} times what it may",
+          trial.solver, problem, oracle.solver, error));
     else if (trial.seconds < best->seconds)
       best = &trial;
   }
@@ -277,13 +390,13 @@ std::optional<Choice> Tuning::measured(const std::string& problem) const {
   }
 }
 
-std::optional<Choice> Tuning::choice(const Node& node) const {
+std::optional<Choice> Tuning::choice(const Node& node, Packed packed) const {
   const auto nothing_measured = [&] {
     const std::lock_guard lock(mutex_);
     return !file_ || file_->empty();
   };
   if (!is_tunable(node) || (!choices_.follows() && nothing_measured())) return std::nullopt;
-  const auto problem = problem_text(node);
+  const auto problem = problem_text(node, packed);
   auto choice = choices_.followed(problem);
   if (!choice) choice = measured(problem);
   if (!choice) return std::nullopt;
@@ -293,21 +406,23 @@ std::optional<Choice> Tuning::choice(const Node& node) const {
   return std::nullopt;
 }
 
-void Tuning::note(const Node& node, const Choice& choice) const {
+void Tuning::note(const Node& node, const Choice& choice, Packed packed) const {
   // What is forced on a thread is a test or a trial.
   if (const auto forced = forced_solver(node.op->solver_list()); is_tunable(node) && !(forced && forced->strict))
-    choices_.note(problem_text(node), choice);
+    choices_.note(problem_text(node, packed), choice);
 }
 
-std::map<std::string, const Node*> Tuning::open_problems(const Work& work) const {
-  std::map<std::string, const Node*> problems;
+std::map<std::string, Tuning::Problem> Tuning::open_problems(const Work& work) const {
+  std::map<std::string, Problem> problems;
+  Readers readers(work.nodes);
   for (const auto& node : work.nodes) {
     if (!is_tunable(*node) || forced_solver(node->op->solver_list())) continue;
-    auto text = problem_text(*node);
+    const auto packed = readers.packed(*node);
+    auto text = problem_text(*node, packed);
     // What plans were made with stays, lest two of them compute the same in two ways.
     if (choices_.followed(text) || choices_.is_noted(text)) continue;
     const std::lock_guard lock(mutex_);
-    if (!file_->find(text)) problems.emplace(std::move(text), node.get());
+    if (!file_->find(text)) problems.emplace(std::move(text), Problem{node.get(), packed});
   }
   return problems;
 }
@@ -331,18 +446,27 @@ void Tuning::tune(const Work& work, ocl::Context& device, const Evaluate& evalua
   const Busy now;
   const auto start = Clock::now();
   std::size_t done = 0;
-  std::vector<std::pair<std::string, const Node*>> ordered(problems.begin(), problems.end());
-  std::stable_partition(ordered.begin(), ordered.end(), [](const auto& problem) { return !problem.second->op->tuned_last(); });
-  for (const auto& [text, node] : ordered) {
+  std::vector<std::pair<std::string, Problem>> ordered(problems.begin(), problems.end());
+  std::stable_partition(ordered.begin(), ordered.end(),
+                        [](const auto& problem) { return !problem.second.node->op->tuned_last(); });
+  for (const auto& [text, problem] : ordered) {
     if (since(start) > *budget_) break;
-    const auto trials = Contest(*node, device, evaluate, *budget_ - since(start))();
+    const auto* node = problem.node;
+    Contest contest(*node, problem.packed, device, evaluate, *budget_ - since(start));
+    const auto trials = contest();
     // Without the oracle (it may have failed, too) there is nothing to compare with.
     if (trials.empty() || Choice::parse(trials.back().solver).solver != solver_names(node->op->solver_list()).back()) continue;
-    const double f32_tolerance = rounds_f32() ? 3e-3 : 1e-4;
-    const auto& best = fastest_right(trials, node->outputs[0].dtype == Dtype::f32 ? f32_tolerance : 3e-2, text);
-    logging::write(fmt::format("tuning: {}: {} in {:.3f} ms", text, best.solver, best.seconds * 1e3));
+    const auto tolerance = tolerance_of(node->outputs[0].dtype);
+    const auto* best = &fastest_right(trials, tolerance, text);
+    const auto likely =
+        std::find_if(trials.begin(), trials.end(), [&](const Trial& trial) { return trial.solver == contest.likely(); });
+    constexpr double clearly = 0.75;
+    if (likely != trials.end() && &*likely != best && excess(*likely, trials.back(), tolerance) <= 1 &&
+        best->seconds > clearly * likely->seconds && !contest.is_faster(best->solver, likely->solver))
+      best = &*likely;
+    logging::write(fmt::format("tuning: {}: {} in {:.3f} ms", text, best->solver, best->seconds * 1e3));
     const std::lock_guard lock(mutex_);
-    file_->set(text, {best.solver, best.seconds * 1e3});
+    file_->set(text, {best->solver, best->seconds * 1e3});
     ++done;
   }
   file_->save();

@@ -14,6 +14,7 @@
 #include "lib/cl/context.h"
 #include "lib/exec/choose/choices.h"
 #include "lib/exec/choose/config.h"
+#include "lib/exec/record/recorder.h"
 #include "lib/exec/record/work.h"
 
 namespace clnet::exec {
@@ -23,10 +24,11 @@ struct Trial {
   std::string solver;         ///< and its configuration, as Choice::text()
   std::vector<float> values;  ///< what it computed
   double seconds = 0;
+  std::vector<std::size_t> ends = {};  ///< of each output's values among them; empty: there is one output
 };
 
-/// The fastest of those whose values are the last one's, the oracle's, but for `tolerance` times the largest of them. Others are
-/// discarded with a warning that names the problem.
+/// The fastest of those whose values are the last one's, the oracle's, but for `tolerance` times the largest of their output (or
+/// a thousandth of the largest of all). Others are discarded with a warning that names the problem.
 CLNET_API const Trial& fastest_right(std::span<const Trial> trials, double tolerance, const std::string& problem);
 
 /// What was chosen for each problem, kept in a file of one device, one driver and one state of the kernels.
@@ -65,14 +67,18 @@ class CLNET_API Tuning {
   /// Measures what is not known yet of the heavy operations, where CLNET_TUNE says so, for as long as it says.
   void tune(const Work& work, ocl::Context& device, const Evaluate& evaluate);
   /// What to prefer for a node: what a checkpoint says, else what was measured; nothing when neither knows it.
-  std::optional<Choice> choice(const Node& node) const;
+  std::optional<Choice> choice(const Node& node, Packed packed = Packed::once) const;
   /// A node was recorded with this choice.
-  void note(const Node& node, const Choice& choice) const;
+  void note(const Node& node, const Choice& choice, Packed packed = Packed::once) const;
   Choices& choices() const { return choices_; }
 
  private:
-  /// The problems of the work that nobody has measured or decided, each with a node.
-  std::map<std::string, const Node*> open_problems(const Work& work) const;
+  struct Problem {
+    const Node* node;
+    Packed packed;
+  };
+  /// The problems of the work that nobody has measured or decided.
+  std::map<std::string, Problem> open_problems(const Work& work) const;
 
   std::optional<Choice> measured(const std::string& problem) const;
 

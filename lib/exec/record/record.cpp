@@ -14,6 +14,7 @@
 #include "lib/exec/fuse/fusion.h"
 #include "lib/exec/fuse/passes.h"
 #include "lib/exec/fuse/prologue.h"
+#include "lib/exec/record/readers.h"
 #include "lib/exec/record/value.h"
 
 namespace clnet::exec {
@@ -145,45 +146,6 @@ class Joined {
   std::map<Key, Place> places_;
 };
 
-/// Counts what reads a value, the first time that an operation of a name asks, as most never do.
-class Readers {
- public:
-  explicit Readers(std::span<const std::shared_ptr<Node>> nodes) : nodes_(nodes) {}
-
-  Reuse of(const Node& node, std::size_t input) {
-    auto& by_value = by_op_[std::string(node.op->name())];
-    if (by_value.empty()) count(node.op->name(), by_value);
-    const auto root = root_of(node.inputs[input]).tensor;
-    const auto found = by_value.find(key(root));
-    if (found == by_value.end()) return {};
-    const auto alike = found->second.alike.find(how(node, input));
-    if (alike == found->second.alike.end()) return {};
-    return {alike->second, root.node()->slot && value_of(root) && alike->second == found->second.all};
-  }
-
- private:
-  using Key = std::pair<const Node*, int>;
-  struct Of {
-    std::int64_t all = 0;
-    std::map<std::string, std::int64_t> alike;
-  };
-  static Key key(const Tensor& tensor) { return {tensor.node().get(), tensor.output()}; }
-  static std::string how(const Node& node, std::size_t input) {
-    return fmt::format("{} {} {}", to_string(node.op->fields()), input, to_string(node.inputs[input].spec()));
-  }
-  void count(std::string_view op, std::map<Key, Of>& by_value) const {
-    for (const auto& node : nodes_)
-      for (std::size_t i = 0; i < node->inputs.size(); ++i) {
-        auto& readers = by_value[key(root_of(node->inputs[i]).tensor)];
-        ++readers.all;
-        if (node->op->name() == op) ++readers.alike[how(*node, i)];
-      }
-  }
-
-  std::span<const std::shared_ptr<Node>> nodes_;
-  std::map<std::string, std::map<Key, Of>> by_op_;
-};
-
 class ReusesOf : public Reuses {
  public:
   ReusesOf(Readers& readers, const Node& node) : readers_(readers), node_(node) {}
@@ -280,7 +242,8 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
                         prologue ? &*prologue : nullptr, &reuses);
       recorder.set_inner_epilogues(std::move(inner_epilogues));
       std::optional<PreferSolver> prefer;
-      if (auto solver = tuning && chain.empty() ? tuning->choice(*group.node) : std::nullopt)
+      const auto packed = tuning ? readers.packed(*group.node) : Packed::once;
+      if (auto solver = tuning && chain.empty() ? tuning->choice(*group.node, packed) : std::nullopt)
         prefer.emplace(std::string(group.node->op->solver_list()), std::move(*solver));
       if (chain.empty())
         group.node->op->lower(recorder);
@@ -289,7 +252,7 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
       prefer.reset();
       if (tuning)
         for (const auto& [op, choice] : recorder.chosen())
-          if (op == group.node->op->solver_list()) tuning->note(*group.node, choice);
+          if (op == group.node->op->solver_list()) tuning->note(*group.node, choice, packed);
       if (recorder.leaves_unanswered())
         throw Error(
             fmt::format("{}: takes an epilogue or a prologue, but neither joins nor declines it; this is a fault of clnet",

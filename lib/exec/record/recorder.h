@@ -212,6 +212,13 @@ class CLNET_API Recording {
   ScopePtr scope_;
 };
 
+/// For how long what an operation packs of an input (Op::packed_input()) serves.
+enum class Packed : std::uint8_t {
+  once,    ///< one run of a plan: the input is computed, or a parameter in training
+  leaf,    ///< as long as the input lives, a value that the plan only reads
+  shared,  ///< that, and nothing else reads it, or as many operations of a plan as make it worth while
+};
+
 /// Who reads a value as an operation does.
 struct Reuse {
   std::int64_t alike = 1;  ///< operations of the recording, with the same fields and at the same input

@@ -184,6 +184,7 @@ class Conv2d : public ConvOp {
   Precision precision() const override { return Precision::narrow; }
   bool takes_epilogue() const override { return true; }
   std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0}; }
+  std::optional<std::size_t> packed_input() const override { return 1; }
 
   Specs infer(const Specs& inputs) const override {
     const auto &x = inputs[0], &weight = inputs[1];
@@ -257,6 +258,7 @@ class Conv2dBackwardData : public ConvOp {
   /// What a solver makes of a volume may only be what is folded.
   bool takes_epilogue() const override { return !volume_; }
   std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0}; }
+  std::optional<std::size_t> packed_input() const override { return 1; }
 
   Specs infer(const Specs& inputs) const override {
     const auto &g = inputs[0], &weight = inputs[1];

@@ -57,6 +57,7 @@ class Matmul : public Op {
   std::string_view name() const override { return "matmul"; }
   Precision precision() const override { return Precision::narrow; }
   std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
+  std::optional<std::size_t> packed_input() const override { return 1; }
   Fields fields() const override { return {{"transpose_a", options_.transpose_a}, {"transpose_b", options_.transpose_b}}; }
 
   Specs infer(const Specs& inputs) const override {

@@ -28,6 +28,7 @@ class RecurrentOp : public Op {
   std::string_view solver_list() const override { return "recurrent"; }
   /// Steps are the batch: of many with random weights the states' rounding would be all that is seen.
   std::int64_t tuned_unit() const override { return 2; }
+  std::optional<std::int64_t> tuned_indices(const Specs& inputs) const override { return inputs[0].shape[0] + 1; }
 
  protected:
   bool lstm() const { return kind_.cell == Cell::lstm; }
@@ -49,6 +50,7 @@ class RecurrentBackward : public RecurrentOp {
     if (lstm()) return std::vector<std::size_t>{0, 3, 4};
     return gru() ? std::vector<std::size_t>{0, 2, 3, 4} : std::vector<std::size_t>{0, 2};
   }
+  std::optional<std::size_t> packed_input() const override { return gated() ? 6 : 3; }
 
   Specs infer(const Specs& inputs) const override {
     const auto& y = inputs[0].shape;
@@ -127,6 +129,7 @@ class Recurrent : public RecurrentOp {
   using RecurrentOp::RecurrentOp;
   std::string_view name() const override { return "recurrent"; }
   std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0}; }
+  std::optional<std::size_t> packed_input() const override { return lstm() ? 3 : 2; }
   Precision precision() const override { return Precision::full; }
 
   Specs infer(const Specs& inputs) const override {

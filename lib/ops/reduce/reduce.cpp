@@ -56,6 +56,10 @@ class Reduce : public Op {
  public:
   Reduce(Kind kind, Dims dims, bool keepdim) : kind_(kind), dims_(std::move(dims)), keepdim_(keepdim) {}
   std::string_view name() const override { return names[static_cast<std::size_t>(kind_)]; }
+  std::string_view solver_list() const override { return "reduce"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
+  bool tuned_last() const override { return true; }
+  bool tuned_positive() const override { return true; }
   Precision precision() const override { return kind_ == Kind::max || kind_ == Kind::min ? Precision::widest : Precision::full; }
   Fields fields() const override {
     return {{"dims", std::vector<std::int64_t>(dims_.begin(), dims_.end())}, {"keepdim", keepdim_}};
@@ -167,6 +171,9 @@ class ArgReduce : public Op {
  public:
   ArgReduce(bool greatest, int dim, bool keepdim) : greatest_(greatest), dim_(dim), keepdim_(keepdim) {}
   std::string_view name() const override { return greatest_ ? "argmax" : "argmin"; }
+  std::string_view solver_list() const override { return "arg_reduce"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
+  bool tuned_last() const override { return true; }
   Fields fields() const override { return {{"dim", std::int64_t{dim_}}, {"keepdim", keepdim_}}; }
 
   Specs infer(const Specs& inputs) const override {
