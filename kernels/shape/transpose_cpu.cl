@@ -1,8 +1,6 @@
 // Transposes matrices: y[b][j][i] = x[b][i][j], a tile per work-item, so that both sides are read and written in whole cache lines.
 #include "clnet.clh"
 
-#define TILE 16
-
 kernel void transpose_cpu(IN(x), OUT(y), const int rows, const int columns, const int x_row, const int y_row, const int x_batch,
                           const int y_batch) {
   const int i0 = (int)get_global_id(1) * TILE, j0 = (int)get_global_id(0) * TILE;

@@ -2,7 +2,6 @@
 // neighbours and write neighbours.
 #include "clnet.clh"
 
-#define TILE 32
 // An element more than a row has, so that those of a column lie in different banks.
 #define PITCH (TILE + 1)
 

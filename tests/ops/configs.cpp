@@ -190,9 +190,13 @@ TEST_CASE("all configurations of convolutions") {
       // Tiles of Winograd's beyond the edges, more channels than a slice or a panel, and enough for parts of the sum.
       {{2, 7, 9, 12}, {5, 7, 3, 3}, {.padding = {2, 0, 1, 3}}},
       {{3, 70, 6, 5}, {37, 70, 3, 3}, {.padding = 1}},
+      // Pixels of several strips, outputs of several panels.
+      {{1, 7, 21, 19}, {40, 7, 1, 1}, {}},
       // Rows of whole vectors, and a rest.
       {{2, 1, 13, 75}, {8, 1, 3, 3}, {.padding = 1}},
       {{2, 2, 21, 77}, {2, 1, 3, 5}, {.padding = {1, 2}, .groups = 2}},
+      // A plane that is no window of the first-level cache.
+      {{1, 2, 90, 120}, {2, 1, 3, 3}, {.padding = 1, .groups = 2}},
   };
   for (const auto& sizes : all) {
     INFO(to_string(sizes.x) << " by " << to_string(sizes.weight));
@@ -287,6 +291,36 @@ TEST_CASE("all configurations of reductions") {
     check_choices(
         "arg_reduce", [&, along = dim] { return cast(argmax(x, along), Dtype::f32); }, 0);
   }
+}
+
+TEST_CASE("all configurations of transposes and other copies") {
+  manual_seed(11);
+  for (const auto& [shape, order] : {std::pair{Shape{70, 131}, std::vector{1, 0}},
+                                     {Shape{3, 65, 34}, {0, 2, 1}},
+                                     {Shape{9, 10, 11, 130}, {2, 0, 1, 3}},
+                                     {Shape{3, 8, 7, 5, 6}, {4, 1, 3, 0, 2}}})
+    for (const auto dtype : {Dtype::f32, Dtype::u8, Dtype::i64}) {
+      INFO(to_string(shape) << " " << to_string(dtype));
+      const Tensor x = cast(random(shape) * 9.0, dtype).detach();
+      check_choices(
+          "strided_copy", [&, &by = order] { return cast(permute(x, by), Dtype::f32); }, 0, 1);
+    }
+}
+
+TEST_CASE("all configurations of adding at indices") {
+  manual_seed(12);
+  const auto indices = [](const Shape& shape, double below) { return cast(rand(shape) * below, Dtype::i32).detach(); };
+  const Tensor table = random({37, 5}), many = indices({1500}, 36), one = zeros({700}, Dtype::i32).detach(),
+               g = random({1500, 5});
+  for (const auto& picks : {many, one, indices({1}, 30)}) {
+    INFO(picks.numel());
+    const Tensor of_picks = slice(g, 0, 0, picks.numel()).detach();
+    check_choices(
+        "index_add", [&] { return gradients(sum(embedding(picks, table) * of_picks), {table})[0]; }, 1e-5);
+  }
+  const Tensor x = random({3, 20, 4}), at = indices({3, 900, 4}, 20), h = random({3, 900, 4}, Dtype::f16);
+  check_choices(
+      "index_add", [&] { return gradients(sum(cast(gather(x, 1, at), Dtype::f16) * h), {x})[0]; }, 1e-5);
 }
 
 TEST_CASE("all configurations of softmax") {

@@ -25,9 +25,15 @@ struct Strips {
   std::int64_t rows, part, floats;              ///< of a work-item; a part of its window; in local memory
 };
 
-Strips cut(const Conv2dProblem& p, const Planes& planes, std::int64_t width) {
-  constexpr std::int64_t first_level = (26 << 10) / 4;
-  const std::int64_t most = width == 16 ? 8 : 4;
+/// KiB of a strip, with what is made of it, in the first-level cache.
+constexpr std::int64_t likely_window = 26;
+
+/// Vectors of sums that registers hold beside what they are made of.
+std::int64_t most_vectors(std::int64_t width) { return width == 16 ? 8 : 4; }
+
+/// With so many vectors of sums, or as many as the model says.
+Strips cut(const Conv2dProblem& p, const Planes& planes, std::int64_t width, std::int64_t window,
+           std::optional<std::int64_t> of_vectors = {}) {
   Strips s{};
   s.columns = std::min(planes.w, (planes.pw - 1) * planes.step + p.kw - planes.left);
   const auto right = (planes.pw - 1) * planes.step + p.kw - planes.left - s.columns;
@@ -40,8 +46,9 @@ Strips cut(const Conv2dProblem& p, const Planes& planes, std::int64_t width) {
     return ceil_div(planes.ph, vectors * s.group) * p.kw * (vectors * p.kh + planes.step * (vectors - 1) * s.group + p.kh);
   };
   s.vectors = 1;
-  for (std::int64_t vectors = 2; vectors <= most; ++vectors)
+  for (std::int64_t vectors = 2; vectors <= most_vectors(width); ++vectors)
     if (cost(vectors) <= cost(s.vectors)) s.vectors = vectors;
+  if (of_vectors) s.vectors = *of_vectors;
   const auto update = [&](std::int64_t blocks) {
     const auto rows = blocks * s.vectors * s.group;
     s.rows = std::min(rows, planes.ph);
@@ -50,7 +57,7 @@ Strips cut(const Conv2dProblem& p, const Planes& planes, std::int64_t width) {
   };
   const auto blocks = ceil_div(planes.ph, s.vectors * s.group);
   auto pieces = std::int64_t{1};
-  for (update(blocks); s.floats > first_level && pieces < blocks;) update(ceil_div(blocks, ++pieces));
+  for (update(blocks); s.floats > (window << 10) / 4 && pieces < blocks;) update(ceil_div(blocks, ++pieces));
   return s;
 }
 
@@ -71,7 +78,7 @@ std::optional<std::string> conv2d_depthwise_cpu_rejects(const Conv2dProblem& p, 
   if (planes.top < 0 || planes.left < 0) return "its padding is negative";
   const auto right = (planes.pw - 1) * planes.step + p.kw - planes.left - planes.w;
   if (std::max(planes.left, right) >= p.kw) return "its padding is as wide as the kernel";
-  if (const auto floats = cut(p, planes, vector_width(device)).floats; floats > scratch(device))
+  if (const auto floats = cut(p, planes, vector_width(device), likely_window).floats; floats > scratch(device))
     return fmt::format("its smallest strip takes {} KiB of local memory", floats / 256);
   return std::nullopt;
 }
@@ -85,9 +92,22 @@ std::optional<std::string> conv2d_depthwise_cpu_declines(const Conv2dProblem& p,
 
 std::vector<exec::Config> conv2d_depthwise_cpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
   std::vector<exec::Config> result;
-  for (const auto width : vector_widths(device)) result.push_back({{"lanes", width}});
+  const auto planes = planes_of(p, pass == Conv2dPass::backward_data);
+  auto widths = vector_widths(device);
   // Rows that fit half a vector.
-  if (planes_of(p, pass == Conv2dPass::backward_data).pw <= 8) std::reverse(result.begin(), result.end());
+  if (planes.pw <= 8) std::reverse(widths.begin(), widths.end());
+  const auto add = [&](std::int64_t width, std::int64_t vectors, std::int64_t window) {
+    if (cut(p, planes, width, window, vectors).floats <= scratch(device))
+      result.push_back({{"lanes", width}, {"vectors", vectors}, {"window", window}});
+  };
+  for (const auto width : widths) add(width, cut(p, planes, width, likely_window).vectors, likely_window);
+  const auto first = widths.front();
+  const auto likely = cut(p, planes, first, likely_window);
+  if (likely.vectors > 1) add(first, ceil_div(likely.vectors, 2), likely_window);
+  if (2 * likely.vectors <= most_vectors(first) && likely.vectors * likely.group < planes.ph)
+    add(first, 2 * likely.vectors, likely_window);
+  for (const auto window : {likely_window / 2, likely_window * 2})
+    if (cut(p, planes, first, window).rows != likely.rows) add(first, likely.vectors, window);
   return result;
 }
 
@@ -96,7 +116,7 @@ void conv2d_depthwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorde
   const auto planes = planes_of(p, backward);
   const auto& device = recorder.device();
   const auto width = recorder.config()["lanes"];
-  const auto s = cut(p, planes, width);
+  const auto s = cut(p, planes, width, recorder.config()["window"], recorder.config()["vectors"]);
   const auto strips = ceil_div(planes.ph, s.rows), count = p.n * p.c;
   const auto block = std::max<std::int64_t>(1, count * strips / (4 * wanted_items(device)));
   auto& launch = recorder.kernel("conv2d_depthwise_cpu", "conv2d_depthwise_cpu").define("VW", width);

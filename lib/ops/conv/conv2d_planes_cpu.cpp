@@ -10,18 +10,18 @@ namespace clnet::ops {
 
 namespace {
 
-/// A staged window of one plane, in floats: small enough for the first-level cache.
-constexpr std::int64_t window_limit = (20 << 10) / 4;
+/// KiB of a staged window of one plane: small enough for the first-level cache.
+constexpr std::int64_t likely_window = 20;
 
 /// Columns of a window, sorted by their remainder by the step.
 std::int64_t row_pitch(const Axis& horizontal) {
   return ceil_div(horizontal.window(horizontal.count), horizontal.source_step) * horizontal.source_step;
 }
 
-/// As many rows of `planes` planes as fit, but some in any case.
-std::int64_t rows_of(const Axis& vertical, std::int64_t pitch, std::int64_t planes) {
+/// As many rows of `planes` planes as fit so many KiB, but some in any case.
+std::int64_t rows_of(const Axis& vertical, std::int64_t pitch, std::int64_t planes, std::int64_t window) {
   constexpr std::int64_t some = 8;
-  const auto most = (window_limit / (pitch * planes) - vertical.window(1)) / vertical.source_step + 1;
+  const auto most = ((window << 10) / 4 / (pitch * planes) - vertical.window(1)) / vertical.source_step + 1;
   return even_piece(vertical.count, std::max(some, most));
 }
 
@@ -51,7 +51,8 @@ double cost(const Conv2dProblem& p, bool backward, const Sums& sums, const exec:
   const auto ins = backward ? p.group_out() : p.group_in(), outs = backward ? p.group_in() : p.group_out();
   double cycles = 0;
   for (const auto& [v, h] : grids(p, backward)) {
-    const auto block = rows_of(v, row_pitch(h), ins), tiles = ceil_div(v.count, block) * ceil_div(block, sums.rows);
+    const auto block = rows_of(v, row_pitch(h), ins, likely_window),
+               tiles = ceil_div(v.count, block) * ceil_div(block, sums.rows);
     const auto across = ceil_div(h.count, sums.columns * sums.lanes), rest = h.target_step == 1 ? h.count % sums.lanes : h.count;
     const auto terms = static_cast<double>(sums.rows * sums.columns * sums.outs * ins * v.taps * h.taps);
     cycles += static_cast<double>(ceil_div(outs, sums.outs) * tiles * across) * terms * instruction +
@@ -66,7 +67,7 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
   // The gradient of a strided convolution's input is made of several grids.
   const bool dense = !backward || (p.stride.height == 1 && p.stride.width == 1);
   const auto kernel = p.kh * p.kw, ins = backward ? p.group_out() : p.group_in(), outs = backward ? p.group_in() : p.group_out();
-  const auto pitch = row_pitch(h), rows_block = rows_of(v, pitch, ins), rows = v.window(rows_block);
+  const auto pitch = row_pitch(h), rows_block = rows_of(v, pitch, ins, recorder.config()["window"]), rows = v.window(rows_block);
   const auto taps = std::max<std::int64_t>(1, ins * v.taps * h.taps);
   const auto bytes = [](std::int64_t floats) { return static_cast<std::size_t>(floats) * 4; };
   const Sums sums(recorder.config());
@@ -102,10 +103,11 @@ struct WeightBlocks {
   std::int64_t rows_block, rows, pitch, images, parts, gradient_size, taps;
 };
 
-WeightBlocks cut_weights(const Conv2dProblem& p, const Grid& grid, std::int64_t width, const DeviceInfo& device) {
+WeightBlocks cut_weights(const Conv2dProblem& p, const Grid& grid, std::int64_t width, std::int64_t window,
+                         const DeviceInfo& device) {
   WeightBlocks b{};
   b.pitch = row_pitch(grid.horizontal);
-  b.rows_block = rows_of(grid.vertical, b.pitch, 1);
+  b.rows_block = rows_of(grid.vertical, b.pitch, 1, window);
   b.rows = grid.vertical.window(b.rows_block);
   b.images = ceil_div(p.n, std::min(ceil_div(wanted_items(device), p.groups), p.n));
   b.parts = ceil_div(p.n, b.images);
@@ -117,7 +119,7 @@ WeightBlocks cut_weights(const Conv2dProblem& p, const Grid& grid, std::int64_t 
 void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
   const auto grid = grids(p, false).front();
   const auto width = recorder.config()["lanes"];
-  const auto b = cut_weights(p, grid, width, recorder.device());
+  const auto b = cut_weights(p, grid, width, recorder.config()["window"], recorder.device());
   const auto bytes = [](std::int64_t floats) { return static_cast<std::size_t>(floats) * 4; };
   const auto sums = weight_sums(p, b.parts, recorder);
   recorder.kernel("conv2d_planes_backward_weights_cpu", "conv2d_planes_backward_weights_cpu")
@@ -138,6 +140,39 @@ void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
   if (b.parts > 1) add_up_weight(p, sums, b.parts, recorder);
 }
 
+/// Floats of local memory that a work-item has at most with windows of so many KiB.
+std::int64_t floats_of(const Conv2dProblem& p, Conv2dPass pass, std::int64_t window, const DeviceInfo& device) {
+  const auto width = vector_width(device), beyond = most_columns * width;
+  if (pass == Conv2dPass::backward_weights) {
+    const auto b = cut_weights(p, grids(p, false).front(), width, window, device);
+    return b.rows * b.pitch + b.gradient_size + b.taps * (1 + p.group_out() * width) + beyond;
+  }
+  const bool backward = pass == Conv2dPass::backward_data;
+  const auto ins = backward ? p.group_out() : p.group_in();
+  std::int64_t result = 0;
+  for (const auto& [v, h] : grids(p, backward)) {
+    const auto pitch = row_pitch(h), rows = v.window(rows_of(v, pitch, ins, window));
+    result = std::max(result, ins * (rows * pitch + (1 + most_outs) * v.taps * h.taps));
+  }
+  return result + beyond;
+}
+
+/// Half and twice the likely window, as far as they fit and cut the rows otherwise.
+std::vector<std::int64_t> other_windows(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  const bool backward = pass == Conv2dPass::backward_data;
+  const auto ins = pass == Conv2dPass::backward_weights ? 1 : backward ? p.group_out() : p.group_in();
+  const auto all = grids(p, backward);
+  std::vector<std::int64_t> result;
+  for (const auto window : {likely_window / 2, likely_window * 2}) {
+    const bool differs = std::any_of(all.begin(), all.end(), [&](const Grid& grid) {
+      const auto rows = [&](std::int64_t kib) { return rows_of(grid.vertical, row_pitch(grid.horizontal), ins, kib); };
+      return rows(window) != rows(likely_window);
+    });
+    if (differs && floats_of(p, pass, window, device) <= scratch(device)) result.push_back(window);
+  }
+  return result;
+}
+
 }  // namespace
 
 std::optional<std::string> conv2d_planes_cpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
@@ -146,20 +181,8 @@ std::optional<std::string> conv2d_planes_cpu_rejects(const Conv2dProblem& p, Con
   if (pass == Conv2dPass::backward_weights && p.group_in() > 1) return "not depthwise";
   if (pass == Conv2dPass::backward_weights && p.group_out() >= vector_width(device))
     return "so many outputs of each input fill the vectors of the general kernel";
-  std::int64_t floats = 0;
-  if (pass == Conv2dPass::backward_weights) {
-    const auto b = cut_weights(p, grids(p, false).front(), vector_width(device), device);
-    floats = b.rows * b.pitch + b.gradient_size + b.taps * (1 + p.group_out() * vector_width(device));
-  } else {
-    const bool backward = pass == Conv2dPass::backward_data;
-    for (const auto& [v, h] : grids(p, backward)) {
-      const auto ins = backward ? p.group_out() : p.group_in();
-      const auto pitch = row_pitch(h), window = v.window(rows_of(v, pitch, ins)) * pitch;
-      floats = std::max(floats, ins * (window + (1 + most_outs) * v.taps * h.taps));
-    }
-  }
-  if (floats + most_columns * vector_width(device) > scratch(device))
-    return fmt::format("its smallest block takes {} KiB of local memory", floats / 256);
+  const auto floats = floats_of(p, pass, likely_window, device);
+  if (floats > scratch(device)) return fmt::format("its smallest block takes {} KiB of local memory", floats / 256);
   return std::nullopt;
 }
 
@@ -179,15 +202,20 @@ std::vector<exec::Config> conv2d_planes_cpu_configs(const Conv2dProblem& p, Conv
     auto widths = vector_widths(device);
     const auto row = [&](auto lanes) { return static_cast<double>(ceil_div(p.ow, lanes)) * kind.instruction(lanes); };
     std::stable_sort(widths.begin(), widths.end(), [&](auto a, auto b) { return row(a) < row(b); });
-    for (const auto width : widths) result.push_back({{"lanes", width}});
+    for (const auto width : widths) result.push_back({{"lanes", width}, {"window", likely_window}});
+    for (const auto window : other_windows(p, pass, device)) result.push_back({{"lanes", widths.front()}, {"window", window}});
     return result;
   }
   const bool backward = pass == Conv2dPass::backward_data;
   auto found = choices(backward ? p.group_in() : p.group_out(), device);
   std::stable_sort(found.begin(), found.end(),
                    [&](const Sums& a, const Sums& b) { return cost(p, backward, a, kind) < cost(p, backward, b, kind); });
-  for (const auto& sums : found)
-    result.push_back({{"lanes", sums.lanes}, {"rows", sums.rows}, {"columns", sums.columns}, {"outs", sums.outs}});
+  const auto add = [&](const Sums& sums, std::int64_t window) {
+    result.push_back(
+        {{"lanes", sums.lanes}, {"rows", sums.rows}, {"columns", sums.columns}, {"outs", sums.outs}, {"window", window}});
+  };
+  for (const auto& sums : found) add(sums, likely_window);
+  for (const auto window : other_windows(p, pass, device)) add(found.front(), window);
   return result;
 }
 

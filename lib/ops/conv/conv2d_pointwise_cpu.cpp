@@ -42,9 +42,7 @@ struct Blocks {
 };
 
 Blocks cut(const Conv2dProblem& p, std::int64_t ins, std::int64_t outs, const PixelTile& tile, const DeviceInfo& device) {
-  Blocks b{.strips = 1, .panels = 1, .all_strips = 1, .all_panels = 1};
-  b.all_strips = ceil_div(p.pixels(), tile.strip());
-  b.all_panels = ceil_div(outs, tile.outs);
+  Blocks b{.strips = 1, .panels = 1, .all_strips = ceil_div(p.pixels(), tile.strip()), .all_panels = ceil_div(outs, tile.outs)};
   b.strips = even_piece(b.all_strips, scratch(device) / (std::max<std::int64_t>(ins, 1) * tile.strip()));
   b.panels = b.all_panels;
   const auto items = [&] { return ceil_div(b.all_strips, b.strips) * ceil_div(b.all_panels, b.panels) * p.n * p.groups; };
@@ -53,6 +51,10 @@ Blocks cut(const Conv2dProblem& p, std::int64_t ins, std::int64_t outs, const Pi
   while (items() < wanted_items(device) && b.panels > 4) b.panels = ceil_div(b.panels, 2);
   while (items() < wanted_items(device) && b.strips > 1) b.strips = ceil_div(b.strips, 2);
   return b;
+}
+
+exec::Config config_of(const PixelTile& tile, std::int64_t strips, std::int64_t panels) {
+  return {{"lanes", tile.width}, {"outs", tile.outs}, {"columns", tile.columns}, {"strips", strips}, {"panels", panels}};
 }
 
 }  // namespace
@@ -87,9 +89,18 @@ std::vector<exec::Config> conv2d_pointwise_cpu_configs(const Conv2dProblem& p, C
     std::stable_sort(found.begin(), found.end(),
                      [&, made = outs](const PixelTile& a, const PixelTile& b) { return cost(p, made, a) < cost(p, made, b); });
     for (const auto& tile : found)
-      if (ins * tile.strip() <= scratch(device))
-        result.push_back({{"lanes", tile.width}, {"outs", tile.outs}, {"columns", tile.columns}});
+      if (ins * tile.strip() <= scratch(device)) {
+        const auto b = cut(p, ins, outs, tile, device);
+        result.push_back(config_of(tile, b.strips, b.panels));
+      }
   }
+  // Fewer pixels of a work-item, more of them if they fit, and fewer outputs.
+  const PixelTile first(result.front());
+  const auto b = cut(p, ins, outs, first, device);
+  if (b.strips > 1) result.push_back(config_of(first, ceil_div(b.strips, 2), b.panels));
+  if (b.strips < b.all_strips && 2 * b.strips * first.strip() * ins <= scratch(device))
+    result.push_back(config_of(first, 2 * b.strips, b.panels));
+  if (b.panels > 1) result.push_back(config_of(first, b.strips, ceil_div(b.panels, 2)));
   return result;
 }
 
@@ -97,7 +108,10 @@ void conv2d_pointwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorde
   const bool backward = pass == Conv2dPass::backward_data;
   const auto [ins, outs] = channels(p, pass);
   const PixelTile tile(recorder.config());
-  const auto b = cut(p, ins, outs, tile, recorder.device());
+  const Blocks b{.strips = recorder.config()["strips"],
+                 .panels = recorder.config()["panels"],
+                 .all_strips = ceil_div(p.pixels(), tile.strip()),
+                 .all_panels = ceil_div(outs, tile.outs)};
   const auto packed = recorder.cached({Shape{p.groups * b.all_panels * ins * tile.outs}, Dtype::f32}, p.weight);
   recorder.kernel("conv2d_cpu_pack", "conv2d_cpu_pack")
       .define("LANES", tile.outs)

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "clnet/device.h"
 #include "clnet/shape.h"
+#include "lib/exec/choose/config.h"
 #include "lib/exec/record/recorder.h"
 
 namespace clnet::ops {
@@ -38,6 +40,7 @@ inline std::int64_t index_add_blocks(const IndexAddProblem& problem, const Devic
 /// The indices sorted, so that each row finds its own: see kernels/index/index_add_sorted.cl.
 std::optional<std::string> index_add_sorted_rejects(const IndexAddProblem& problem, const DeviceInfo& device);
 std::optional<std::string> index_add_sorted_declines(const IndexAddProblem& problem, const DeviceInfo& device);
+std::vector<exec::Config> index_add_sorted_configs(const IndexAddProblem& problem, const DeviceInfo& device);
 void index_add_sorted(const IndexAddProblem& problem, exec::Recorder& recorder);
 
 }  // namespace clnet::ops

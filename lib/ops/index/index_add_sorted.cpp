@@ -9,9 +9,6 @@ namespace clnet::ops {
 
 namespace {
 
-/// Runs that a launch merges.
-constexpr std::int64_t merged_runs = 16;
-
 /// Rows of indices that are sorted by themselves.
 std::int64_t lines(const Picking& p) { return p.gather ? p.outer * p.inner : 1; }
 
@@ -30,7 +27,7 @@ struct Sorted {
 /// The rows of all picks in order, and which picks they are; those of the same row in the order of the indices.
 Sorted sort_indices(const IndexAddProblem& p, exec::Recorder& recorder) {
   const auto& [outer, extent, picks, inner, gather] = p.picking;
-  const auto all = lines(p.picking), group = group_size(recorder.device());
+  const auto all = lines(p.picking), group = recorder.config()["group"], merged_runs = recorder.config()["runs"];
   const Spec spec{Shape{all, picks}, Dtype::i32};
   Sorted from{recorder.temporary(spec), recorder.temporary(spec)};
   auto& runs = recorder.kernel("index_add_sorted", "index_add_sorted").define("SORT", 1).define("GROUP", group);
@@ -74,9 +71,25 @@ std::optional<std::string> index_add_sorted_declines(const IndexAddProblem& p, c
   return std::nullopt;
 }
 
+std::vector<exec::Config> index_add_sorted_configs(const IndexAddProblem& p, const DeviceInfo& device) {
+  // More runs merged at a time are fewer launches, and more searches of each element.
+  constexpr std::int64_t runs = 16, fewer_runs = 8, least_group = 64, least_chunk = 32, most_chunk = 256;
+  const auto group = group_size(device), chunk = chunk_of(p.picking.picks);
+  std::vector<exec::Config> result;
+  const auto add = [&](std::int64_t items, std::int64_t at_a_time, std::int64_t ahead) {
+    result.push_back({{"group", items}, {"runs", at_a_time}, {"chunk", ahead}});
+  };
+  add(group, runs, chunk);
+  if (p.picking.picks > group) add(group, fewer_runs, chunk);
+  if (group / 2 >= least_group) add(group / 2, runs, chunk);
+  for (const auto other : {chunk / 2, chunk * 2})
+    if (other >= least_chunk && other <= most_chunk) add(group, runs, other);
+  return result;
+}
+
 void index_add_sorted(const IndexAddProblem& p, exec::Recorder& recorder) {
   const auto& [outer, extent, picks, inner, gather] = p.picking;
-  const auto all = lines(p.picking), chunk = chunk_of(picks), chunks = picks / chunk;
+  const auto all = lines(p.picking), chunk = recorder.config()["chunk"], chunks = picks / chunk;
   const auto sorted = sort_indices(p, recorder);
   const auto starts = recorder.temporary({Shape{all, extent + 1}, Dtype::i32});
   recorder.kernel("index_add_sorted", "index_add_sorted")

@@ -11,6 +11,7 @@
 #include "lib/graph/require.h"
 #include "lib/ops/index/index_add.h"
 #include "lib/ops/index/index_add_solvers.h"
+#include "lib/ops/rows.h"
 #include "lib/ops/shape/strided_copy.h"
 
 namespace clnet {
@@ -25,7 +26,15 @@ exec::Launch& index_add_launch(const IndexAddProblem& p, exec::Recorder& recorde
   return launch.detail(fmt::format("{} of {}", p.picking.picks, p.picking.extent));
 }
 
-/// Rows in blocks, index_add_blocks() of them: the indices are read once per block instead of once per element. Sums in memory,
+std::vector<exec::Config> blocks_configs(const IndexAddProblem& p, const DeviceInfo& device) {
+  const auto blocks = index_add_blocks(p, device);
+  std::vector<exec::Config> result{{{"blocks", blocks}}};
+  if (blocks < p.picking.extent) result.push_back({{"blocks", 2 * blocks}});
+  if (blocks > 1) result.push_back({{"blocks", ceil_div(blocks, 2)}});
+  return result;
+}
+
+/// Rows in blocks, as many as are configured: the indices are read once per block instead of once per element. Sums in memory,
 /// so in f32 (integers: in their own).
 void lower_blocks(const IndexAddProblem& p, exec::Recorder& recorder) {
   const auto& [outer, extent, picks, inner, gather] = p.picking;
@@ -36,7 +45,7 @@ void lower_blocks(const IndexAddProblem& p, exec::Recorder& recorder) {
   const auto sums = narrow ? recorder.temporary({shape, wide}) : p.y;
   // On a CPU the compiler makes vectors of a work-item's columns; on a GPU work-items are the columns.
   const std::int64_t lanes = device.prefers_vector_kernels ? 1 : 64;
-  const auto wanted = index_add_blocks(p, device);
+  const auto wanted = recorder.config()["blocks"];
   // Picks are summed in blocks, which are added up: so long that adding up all rows costs little beside them.
   const auto block = std::max<std::int64_t>(256, 8 * extent);
   const bool blocks = picks > block;
@@ -72,13 +81,14 @@ void lower_direct(const IndexAddProblem& p, exec::Recorder& recorder) {
 
 const exec::SolverList<IndexAddProblem> index_add_solvers{
     "index_add",
-    {{"sorted", index_add_sorted_rejects, index_add_sorted, index_add_sorted_declines, nullptr, exec::MadeFor::gpus},
+    {{"sorted", index_add_sorted_rejects, index_add_sorted, index_add_sorted_declines, index_add_sorted_configs,
+      exec::MadeFor::gpus},
      {"blocks",
       [](const IndexAddProblem& p, const DeviceInfo&) -> std::optional<std::string> {
         if (p.picking.outer == 0) return "there is nothing to add to";
         return std::nullopt;
       },
-      lower_blocks},
+      lower_blocks, nullptr, blocks_configs},
      {"direct", exec::accepts_everything<IndexAddProblem>, lower_direct}}};
 
 /// Inputs: x, indices.
@@ -135,6 +145,11 @@ class IndexAdd : public Op {
  public:
   IndexAdd(int dim, bool gather, Shape shape) : dim_(dim), gather_(gather), shape_(std::move(shape)) {}
   std::string_view name() const override { return gather_ ? "gather_add" : "index_add"; }
+  std::string_view solver_list() const override { return "index_add"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
+  std::optional<std::int64_t> tuned_indices(const Specs&) const override { return shape_[dim_]; }
+  bool tuned_positive() const override { return true; }
+  bool tuned_last() const override { return true; }
   Fields fields() const override { return {{"dim", std::int64_t{dim_}}, {"shape", shape_.extents()}}; }
 
   Specs infer(const Specs& inputs) const override { return {{shape_, inputs[0].dtype}}; }

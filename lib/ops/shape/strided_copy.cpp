@@ -60,28 +60,55 @@ void lower_tiles(const StridedCopy& copy, exec::Launch& launch, std::int64_t til
       .detail(fmt::format("{} x {}x{}", batch.extent, rows.extent, columns.extent));
 }
 
-constexpr std::int64_t cpu_tile = 16;  // of kernels/shape/transpose_cpu.cl
+/// The likely tile, whose rows are cache lines of four bytes an element; and others.
+constexpr std::int64_t cpu_tile = 16;
 
 std::optional<std::string> rejects_transpose_cpu(const StridedCopy& copy, const DeviceInfo& device) {
   if (!device.prefers_vector_kernels) return "large tiles per work-item are for CPUs with vectors";
   return is_no_transpose(copy, cpu_tile);
 }
 
-void lower_transpose_cpu(const StridedCopy& copy, exec::Recorder& recorder) {
-  lower_tiles(copy, recorder.kernel("transpose_cpu", "transpose_cpu"), cpu_tile, 1);
+std::vector<exec::Config> transpose_cpu_configs(const StridedCopy&, const DeviceInfo&) {
+  return {{{"tile", cpu_tile}}, {{"tile", cpu_tile * 2}}, {{"tile", cpu_tile / 2}}};
 }
 
-constexpr std::int64_t gpu_tile = 32;  // of kernels/shape/transpose_gpu.cl
+void lower_transpose_cpu(const StridedCopy& copy, exec::Recorder& recorder) {
+  const auto tile = recorder.config()["tile"];
+  lower_tiles(copy, recorder.kernel("transpose_cpu", "transpose_cpu").define("TILE", tile), tile, 1);
+}
+
+constexpr std::int64_t gpu_tile = 32;
+
+bool gpu_tile_fits(std::int64_t tile, const DeviceInfo& device) {
+  constexpr std::int64_t largest_element = 8;
+  return static_cast<std::int64_t>(device.local_memory) >= tile * (tile + 1) * largest_element;
+}
 
 std::optional<std::string> rejects_transpose_gpu(const StridedCopy& copy, const DeviceInfo& device) {
-  constexpr std::size_t largest_element = 8;
-  if (device.local_memory < gpu_tile * (gpu_tile + 1) * largest_element) return "a tile does not fit into the local memory";
+  if (!gpu_tile_fits(gpu_tile, device)) return "a tile does not fit into the local memory";
   return is_no_transpose(copy, gpu_tile);
 }
 
+std::vector<exec::Config> transpose_gpu_configs(const StridedCopy& copy, const DeviceInfo& device) {
+  const auto group = group_size(device);
+  std::vector<exec::Config> result{{{"tile", gpu_tile}, {"group", group}}};
+  constexpr std::int64_t least = 64;
+  if (group / 2 >= least) result.push_back({{"tile", gpu_tile}, {"group", group / 2}});
+  if (!is_no_transpose(copy, 2 * gpu_tile) && gpu_tile_fits(2 * gpu_tile, device))
+    result.push_back({{"tile", 2 * gpu_tile}, {"group", group}});
+  return result;
+}
+
 void lower_transpose_gpu(const StridedCopy& copy, exec::Recorder& recorder) {
-  const auto items = group_size(recorder.device());
-  lower_tiles(copy, recorder.kernel("transpose_gpu", "transpose_gpu").define("GROUP", items), gpu_tile, items);
+  const auto items = recorder.config()["group"], tile = recorder.config()["tile"];
+  lower_tiles(copy, recorder.kernel("transpose_gpu", "transpose_gpu").define("GROUP", items).define("TILE", tile), tile, items);
+}
+
+/// Elements that are worth a work-item, where nothing else was chosen.
+constexpr std::int64_t worthwhile = 4096;
+
+std::vector<exec::Config> configs_of_items(const StridedCopy&, const DeviceInfo&) {
+  return {{{"elements", worthwhile}}, {{"elements", worthwhile / 4}}, {{"elements", worthwhile * 4}}};
 }
 
 /// What a work-item copies: some rows or blocks of the three innermost dimensions, whole, or one element.
@@ -103,7 +130,11 @@ void lower_general(const StridedCopy& copy, exec::Recorder& recorder, Part part)
   auto inner = inner_first[0].extent;
   if (part == Part::blocks) inner *= inner_first[1].extent * inner_first[2].extent;
   const auto lines = count / inner;
-  const auto rows = part == Part::element ? 0 : std::max<std::int64_t>(1, rows_per_item(lines, inner, recorder.device()));
+  const auto& device = recorder.device();
+  const auto rows =
+      part == Part::element
+          ? 0
+          : std::max<std::int64_t>(1, rows_per_item(lines, inner, recorder.config().value("elements", worthwhile), device));
   auto& launch = recorder.kernel("strided_copy", "strided_copy").in("x", copy.from).out("y", copy.to);
   launch.part(reach(copy)).args({count, rows});
   for (std::size_t d = 0; d + 1 < most_dims; ++d) launch.arg(inner_first[d].extent);
@@ -159,11 +190,12 @@ void lower_blocks(const StridedCopy& copy, exec::Recorder& recorder) { lower_gen
 
 const exec::SolverList<StridedCopy> solvers{
     "strided_copy",
-    {{"transpose_cpu", rejects_transpose_cpu, lower_transpose_cpu},
-     {"transpose_gpu", rejects_transpose_gpu, lower_transpose_gpu, nullptr, nullptr, exec::MadeFor::gpus},
-     {"blocks_cpu", rejects_blocks, lower_blocks},
+    {{"transpose_cpu", rejects_transpose_cpu, lower_transpose_cpu, nullptr, transpose_cpu_configs},
+     {"transpose_gpu", rejects_transpose_gpu, lower_transpose_gpu, nullptr, transpose_gpu_configs, exec::MadeFor::gpus},
+     {"blocks_cpu", rejects_blocks, lower_blocks, nullptr, configs_of_items},
      {"rows_cpu", rejects_rows,
-      [](const StridedCopy& copy, exec::Recorder& recorder) { lower_general(copy, recorder, Part::rows); }},
+      [](const StridedCopy& copy, exec::Recorder& recorder) { lower_general(copy, recorder, Part::rows); }, nullptr,
+      configs_of_items},
      {"direct", exec::accepts_everything<StridedCopy>,
       [](const StridedCopy& copy, exec::Recorder& recorder) { lower_general(copy, recorder, Part::element); }}}};
 
@@ -177,10 +209,7 @@ std::vector<std::int64_t> strides_of(const Shape& shape) {
 }
 
 std::int64_t rows_per_item(std::int64_t rows, std::int64_t length, const DeviceInfo& device) {
-  constexpr std::int64_t worthwhile = 4096;
-  if (!device.prefers_vector_kernels || length < 4) return 0;
-  const auto share = rows / std::max<std::int64_t>(1, 4 * device.compute_units);
-  return std::max<std::int64_t>(1, std::min(worthwhile / length, share));
+  return !device.prefers_vector_kernels || length < 4 ? 0 : rows_per_item(rows, length, worthwhile, device);
 }
 
 void strided_copy(StridedCopy copy, exec::Recorder& recorder) {
