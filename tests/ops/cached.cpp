@@ -416,3 +416,52 @@ TEST_CASE(
     CHECK(cached().count() == 0);
   }
 }
+
+TEST_CASE("packed weights are those of the parameter as it is, whatever has changed it and whoever reads it") {
+  Device::current().trim();
+  nn::Conv2d layer{{.in_channels = 5, .out_channels = 7, .kernel_size = 3, .padding = 1}};
+  optim::SGD sgd{layer, {.learning_rate = 0.1}};
+  const Tensor x = counted({2, 5, 6, 4}, 0.1F);
+  auto compiled = compile([&](const Tensor& input) { return layer(input); });
+  auto compiled_gradients =
+      compile([&](const Tensor& input) { return gradients(sum(layer(input) * layer(input)), layer.parameters()); });
+  const Tensor spread = counted({7, 5, 3, 3}, 0.02F);
+  // The weight by two operations of two kinds, and twice by one.
+  const auto by_hand = [&] {
+    const Tensor weight = layer.parameters().at(0).second.value();
+    const Tensor y = conv2d(x, weight, {}, {.padding = 1});
+    return concat({flatten(y, 0), flatten(conv2d(x * 2.0, weight, {}, {.padding = 1}), 0), flatten(conv2d(x, weight), 0),
+                   flatten(conv_transpose2d(y, weight), 0)},
+                  0);
+  };
+  const auto check_all = [&] {
+    const auto all = [&](const exec::ForceSolver&, const exec::ForceSolver&) {
+      std::vector<Floats> result;
+      for (int round = 0; round < 2; ++round)
+        for (const Tensor& y : {layer(x), compiled(x), by_hand()}) result.push_back(y.to_vector<float>());
+      return result;
+    };
+    const auto got = all({"conv2d", "gpu_packed{m=16,n=16}"}, {"conv2d_backward_data", "gpu_packed{m=16,n=16}"});
+    const auto wanted = all({"conv2d", "direct"}, {"conv2d_backward_data", "direct"});
+    for (std::size_t i = 0; i < got.size(); ++i)
+      for (std::size_t k = 0; k < got[i].size(); ++k) REQUIRE(got[i][k] == Approx(wanted[i][k]).epsilon(1e-4).margin(1e-4));
+  };
+  const exec::ForceSolver packed("conv2d", "gpu_packed{m=16,n=16}"), back("conv2d_backward_data", "gpu_packed{m=16,n=16}");
+  check_all();
+  for (int step = 0; step < 2; ++step) {
+    sgd.step(sum(layer(x) * layer(x)));
+    check_all();
+    sgd.apply(compiled_gradients(x));
+    check_all();
+  }
+  const auto before = layer.state();
+  nn::Conv2d other{{.in_channels = 5, .out_channels = 7, .kernel_size = 3, .padding = 1}};
+  layer.load_state(other.state());
+  check_all();
+  layer.load_state(before);
+  check_all();
+  layer.parameters().at(0).second.set(spread);
+  check_all();
+  layer.parameters().at(0).second.set(layer.parameters().at(0).second.value() * 2.0);
+  check_all();
+}
