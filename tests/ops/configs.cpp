@@ -307,6 +307,27 @@ TEST_CASE("all configurations of transposes and other copies") {
     }
 }
 
+TEST_CASE("all configurations of elementwise kernels") {
+  manual_seed(13);
+  const Tensor x = random({40, 96}), row = random({96}), column = random({40, 1}), odd = random({7, 33}),
+               half = random({64, 128}, Dtype::f16), planes = random({3, 5, 64, 16});
+  const std::vector<Program> programs{[&] { return relu(x * 2.0) + exp(x); },
+                                      [&] { return x * row + column; },
+                                      [&] { return odd + 1.0; },
+                                      [&] { return half * 3.0; },
+                                      [&] {
+                                        return planes * reshape(slice(row, 0, 0, 5), {5, 1, 1});
+                                      },
+                                      [&] {
+                                        return expand(column, {40, 96}) * row;
+                                      }};
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    INFO(i);
+    check_choices(
+        "elementwise", [&] { return cast(programs[i](), Dtype::f32); }, 0, 2);
+  }
+}
+
 TEST_CASE("all configurations of adding at indices") {
   manual_seed(12);
   const auto indices = [](const Shape& shape, double below) { return cast(rand(shape) * below, Dtype::i32).detach(); };

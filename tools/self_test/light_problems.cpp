@@ -320,7 +320,7 @@ Problem transpose_problem(const Shape& shape, bool last) {
 /// One output per function, of the same elements.
 Problem elementwise_problem(const std::string& name, const Input& input,
                             std::vector<std::pair<Tensor (*)(const Tensor&), double (*)(double)>> functions) {
-  Problem result{.op = "", .name = name, .inputs = {input}};
+  Problem result{.op = "elementwise", .name = name, .inputs = {input}};
   result.run = [functions](const auto& t) {
     std::vector<Tensor> outputs;
     for (const auto& [on_device, on_host] : functions) outputs.push_back(on_device(t[0]));

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "lib/exec/choose/past_caches.h"
+#include "lib/exec/choose/solver.h"
 #include "lib/exec/generate/expression.h"
 #include "lib/exec/planning_steps.h"
 #include "lib/exec/record/value.h"
@@ -174,11 +175,15 @@ class Printer {
     stored_ = std::move(stored);
     for (const auto& step : kernel.steps) expressions_.push_back(expression_of(*step.node));
     find_rows();
-    if (!recorder.device().prefers_vector_kernels) lanes_ = fitting_lanes();
-    streams_ = fit_for_streams();
   }
 
-  void operator()() {
+  /// `rows`: a work-item takes rows, or pieces of them, else an element or some that follow one another.
+  void operator()(bool rows) {
+    const auto& config = recorder_.config();
+    if (rows)
+      streams_ = fit_for_streams();
+    else
+      lanes_ = std::min(config["lanes"], fitting_lanes());
     name_ = function_name();
     std::size_t parameter = 0;
     for (std::size_t k = 0; k < kernel_.outputs.size(); ++k) parameters_ += fmt::format("{}OUT_SHARED(y{})", k ? ", " : "", k);
@@ -190,7 +195,6 @@ class Printer {
         parameters_ += fmt::format(", const float p{}", parameter++);
     }
     for (std::size_t d = 0; d <= inner_; ++d) parameters_ += fmt::format(", const int n{}", d);
-    const bool rows = recorder_.device().prefers_vector_kernels;
     const auto body = rows ? row_body() : lanes_ > 1 ? lanes_body() : element_body();
     for (const auto& [name, stride] : strides_) parameters_ += fmt::format(", const int {}", name);
     if (rows)
@@ -208,11 +212,42 @@ class Printer {
     if (streams_) launch.define("STREAM", 1).define("VW", std::clamp(recorder_.device().native_float_width, 4, 16));
     arguments(launch);
     if (rows)
-      row_range(launch);
+      row_range(launch, config["elements"]);
     else
-      element_range(launch);
+      element_range(launch, config["group"]);
     const auto& shape = kernel_.steps[kernel_.outputs[0]].node->outputs[0].shape;
     launch.detail(to_string(shape)).flops(static_cast<double>(shape.numel()) * static_cast<double>(kernel_.steps.size()));
+  }
+
+  /// How many elements that follow one another a work-item may compute: as many as 16 bytes hold,
+  /// where each load walks along the innermost loop by single elements, from multiples of as many on, or stays where it is. 1:
+  /// not so.
+  std::int64_t fitting_lanes() const {
+    // A GPU executes some 150 instructions while its memory moves the 8 bytes of an element that is read and written: what takes
+    // more does not wait for memory. Fewer work-items than this on each unit leave units idle. And lanes lie in registers.
+    constexpr int most_cost = 128;
+    constexpr std::int64_t least_items = 64, most_values = 48;
+    std::size_t widest = 1;
+    std::int64_t arrays = 0;
+    const auto add = [&](Dtype dtype) { widest = std::max(widest, size_of(dtype)), ++arrays; };
+    for (auto output : kernel_.outputs) add(kernel_.steps[output].node->outputs[0].dtype);
+    for (std::size_t k = 0; k < kernel_.loads.size(); ++k)
+      if (!row_load_[k]) add(kernel_.buffers[kernel_.loads[k].buffer].dtype());
+    if (widest > 4 || kernel_.cost() > most_cost) return 1;
+    const auto& loops = kernel_.loops;
+    const auto elements = std::accumulate(loops.begin(), loops.end(), std::int64_t{1}, std::multiplies{});
+    for (std::int64_t lanes : {8, 4}) {
+      if (lanes * static_cast<std::int64_t>(widest) > 16 || lanes * arrays > most_values) continue;
+      if (elements / lanes < least_items * recorder_.device().compute_units) continue;
+      const auto whole = [&](std::int64_t value) { return value % lanes == 0; };
+      bool fits = inner_ == 0 || whole(loops[inner_]);
+      for (const auto& [buffer, at] : kernel_.loads) {
+        if (at.linear || at.strides[inner_] == 0) continue;
+        fits = fits && at.strides[inner_] == 1 && whole(at.first) && std::all_of(at.strides.begin(), at.strides.end() - 1, whole);
+      }
+      if (fits) return lanes;
+    }
+    return 1;
   }
 
  private:
@@ -437,36 +472,6 @@ class Printer {
     return kernel_.outputs.size() <= most_outputs && kernel_.loops[inner_] >= shortest && past_caches(recorder_.device(), bytes);
   }
 
-  /// How many elements that follow one another a work-item computes on devices other than CPUs: as many as 16 bytes hold, where
-  /// each load walks along the innermost loop by single elements, from multiples of as many on, or stays where it is. 1: not so.
-  std::int64_t fitting_lanes() const {
-    // A GPU executes some 150 instructions while its memory moves the 8 bytes of an element that is read and written: what takes
-    // more does not wait for memory. Fewer work-items than this on each unit leave units idle. And lanes lie in registers.
-    constexpr int most_cost = 128;
-    constexpr std::int64_t least_items = 64, most_values = 48;
-    std::size_t widest = 1;
-    std::int64_t arrays = 0;
-    const auto add = [&](Dtype dtype) { widest = std::max(widest, size_of(dtype)), ++arrays; };
-    for (auto output : kernel_.outputs) add(kernel_.steps[output].node->outputs[0].dtype);
-    for (std::size_t k = 0; k < kernel_.loads.size(); ++k)
-      if (!row_load_[k]) add(kernel_.buffers[kernel_.loads[k].buffer].dtype());
-    if (widest > 4 || kernel_.cost() > most_cost) return 1;
-    const auto& loops = kernel_.loops;
-    const auto elements = std::accumulate(loops.begin(), loops.end(), std::int64_t{1}, std::multiplies{});
-    for (std::int64_t lanes : {8, 4}) {
-      if (lanes * static_cast<std::int64_t>(widest) > 16 || lanes * arrays > most_values) continue;
-      if (elements / lanes < least_items * recorder_.device().compute_units) continue;
-      const auto whole = [&](std::int64_t value) { return value % lanes == 0; };
-      bool fits = inner_ == 0 || whole(loops[inner_]);
-      for (const auto& [buffer, at] : kernel_.loads) {
-        if (at.linear || at.strides[inner_] == 0) continue;
-        fits = fits && at.strides[inner_] == 1 && whole(at.first) && std::all_of(at.strides.begin(), at.strides.end() - 1, whole);
-      }
-      if (fits) return lanes;
-    }
-    return 1;
-  }
-
   /// With rows long enough to fill work-groups each loop is a dimension of the range; otherwise the linear index is taken apart.
   bool by_range() const { return inner_ == 0 || (inner_ <= 2 && kernel_.loops[inner_] / lanes_ >= 64); }
 
@@ -532,8 +537,9 @@ class Printer {
     for (const auto& [name, stride] : strides_) launch.arg(stride);
   }
 
-  void row_range(Launch& launch) const {
-    constexpr std::int64_t task_work = 16384, unit = 64;  // elements of a cheap task: some microseconds; whole cache lines
+  /// `task_work`: elements of a cheap task.
+  void row_range(Launch& launch, std::int64_t task_work) const {
+    constexpr std::int64_t unit = 64;  // whole cache lines
     const auto up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
     const auto length = kernel_.loops[inner_];
     std::int64_t rows = 1;
@@ -551,9 +557,8 @@ class Printer {
     launch.range({pieces * up(rows, rows_per_item)}, {1});
   }
 
-  void element_range(Launch& launch) const {
+  void element_range(Launch& launch, std::int64_t group) const {
     const auto& loops = kernel_.loops;
-    const auto group = static_cast<std::int64_t>(std::min<std::size_t>(256, recorder_.device().max_work_group_size));
     const auto items = [&](std::int64_t elements) { return elements / lanes_ + (elements % lanes_ != 0); };
     const auto along = [&](std::int64_t elements) {
       // Rounded up to whole groups, the last numbers would have no place in an int.
@@ -591,8 +596,41 @@ class Printer {
   std::string name_, parameters_;
 };
 
+using Problem = Printer*;
+
+/// Elements of a cheap task: some microseconds of work.
+std::vector<Config> rows_configs(const Problem&, const DeviceInfo&) {
+  return {{{"elements", 16384}}, {{"elements", 4096}}, {{"elements", 65536}}};
+}
+
+std::vector<Config> elements_configs(const Problem& printer, const DeviceInfo& device) {
+  constexpr std::int64_t least = 64;
+  const auto group = static_cast<std::int64_t>(std::min<std::size_t>(256, device.max_work_group_size));
+  // What runs on CPUs is for comparing, and simple.
+  const auto lanes = device.type == DeviceType::cpu && device.prefers_vector_kernels ? 1 : printer->fitting_lanes();
+  std::vector<Config> result{{{"group", group}, {"lanes", lanes}}};
+  for (auto smaller = group / 2; smaller >= least; smaller /= 2) result.push_back({{"group", smaller}, {"lanes", lanes}});
+  if (lanes > 4) result.push_back({{"group", group}, {"lanes", 4}});
+  if (lanes > 1) result.push_back({{"group", group}, {"lanes", 1}});
+  return result;
+}
+
+const SolverList<Problem> solvers{"elementwise",
+                                  {{"rows_cpu",
+                                    [](const Problem&, const DeviceInfo& device) -> std::optional<std::string> {
+                                      if (!device.prefers_vector_kernels)
+                                        return "a work-item for many elements is for CPUs with vectors";
+                                      return std::nullopt;
+                                    },
+                                    [](const Problem& printer, Recorder&) { (*printer)(true); }, nullptr, rows_configs},
+                                   {"elements", accepts_everything<Problem>,
+                                    [](const Problem& printer, Recorder&) { (*printer)(false); }, nullptr, elements_configs}}};
+
 }  // namespace
 
-void lower_elementwise(const ElementwiseKernel& kernel, Recorder& recorder) { Printer(kernel, recorder)(); }
+void lower_elementwise(const ElementwiseKernel& kernel, Recorder& recorder) {
+  Printer printer(kernel, recorder);
+  solvers.lower(&printer, recorder.device(), recorder);
+}
 
 }  // namespace clnet::exec
