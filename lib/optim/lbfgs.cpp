@@ -81,10 +81,11 @@ struct LBFGS::Impl {
     for (std::size_t i = 0; i < values.size(); ++i) nn::Parameter(parameters[i].second).set(values[i]);
   }
 
-  /// Loss and gradient at the present values; the slope is not asked for.
+  /// Loss and gradient at the present values, of what is to be least; the slope is not asked for.
   Reached evaluate(const std::function<Tensor()>& make) const {
-    const Tensor loss = make();
+    Tensor loss = make();
     if (!loss.defined()) throw Error("LBFGS: the loss is undefined");
+    if (options.maximize) loss = -loss;
     const auto leaves = nn::reached_leaves("LBFGS", loss, parameters);
     std::vector<Tensor> reached;
     for (const auto& leaf : leaves)
@@ -129,7 +130,7 @@ struct LBFGS::Impl {
   double step(const std::function<Tensor()>& make) {
     const auto most = options.max_eval > 0 ? options.max_eval : options.max_iter * 5 / 4;
     auto now = evaluate(make);
-    const double first = now.loss;
+    const double first = options.maximize ? -now.loss : now.loss;
     std::int64_t evaluations = 1;
     ++memory.evaluations;
     if (largest(now.gradient) <= options.tolerance_grad) return first;
@@ -162,7 +163,7 @@ struct LBFGS::Impl {
           return at;
         };
         now.distance = 0;
-        now = strong_wolfe(go, now, memory.distance, largest(memory.direction), {});
+        now = strong_wolfe(go, now, memory.distance, largest(memory.direction), {.most = most - evaluations});
         memory.distance = now.distance;
         move(from, memory.direction, memory.distance);
       } else {

@@ -1,6 +1,7 @@
 #include "lib/optim/line_search.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -25,14 +26,17 @@ double least_of_cubic(const Reached& a, const Reached& b, double low, double hig
 
 Reached strong_wolfe(const std::function<Reached(double distance)>& go, const Reached& start, double distance, double largest,
                      const LineSearch& options) {
-  const auto too_high = [&](const Reached& at) { return at.loss > start.loss + options.sufficient * at.distance * start.slope; };
+  // Losses are numbers of f32: no fall below their spacing is asked for. One that is no number is too high, too.
+  const auto too_high = [&](const Reached& at) {
+    return !(at.loss <= static_cast<float>(start.loss + options.sufficient * at.distance * start.slope));
+  };
   const auto flat = [&](const Reached& at) { return std::abs(at.slope) <= -options.flatter * start.slope; };
 
   // Further and further, until a minimum lies between two points.
   Reached before = start, now = go(distance);
-  int made = 0;
+  std::int64_t made = 0;
   for (;; ++made) {
-    if (made == options.most) return start.loss <= now.loss ? start : now;
+    if (made >= options.most) return now.loss < start.loss ? now : start;
     if (too_high(now) || (made > 1 && now.loss >= before.loss)) break;
     if (flat(now)) return now;
     if (now.slope >= 0) break;
@@ -41,12 +45,13 @@ Reached strong_wolfe(const std::function<Reached(double distance)>& go, const Re
   }
 
   // Between them.
-  Reached best = before, other = now;
-  if (!(best.loss <= other.loss)) std::swap(best, other);
+  std::array<Reached, 2> ends{std::move(before), std::move(now)};
+  const auto lower = [&] { return std::isnan(ends[0].loss) || ends[1].loss < ends[0].loss ? 1U : 0U; };
+  auto best = lower();
   for (bool slow = false; made < options.most; ++made) {
-    const double low = std::min(best.distance, other.distance), high = std::max(best.distance, other.distance);
+    const double low = std::min(ends[0].distance, ends[1].distance), high = std::max(ends[0].distance, ends[1].distance);
     if ((high - low) * largest < options.tolerance) break;
-    double next = least_of_cubic(best, other, low, high);
+    double next = least_of_cubic(ends[0], ends[1], low, high);
     // Twice in a row near an end, or at it: away from it.
     const double margin = 0.1 * (high - low);
     const bool near_end = std::min(high - next, next - low) < margin;
@@ -57,16 +62,17 @@ Reached strong_wolfe(const std::function<Reached(double distance)>& go, const Re
       slow = near_end;
     }
     Reached at = go(next);
-    if (too_high(at) || at.loss >= best.loss) {
+    auto& other = ends[1 - best];
+    if (too_high(at) || at.loss >= ends[best].loss) {
       other = std::move(at);
-      if (!(best.loss <= other.loss)) std::swap(best, other);
+      best = lower();
       continue;
     }
     if (flat(at)) return at;
-    if (at.slope * (other.distance - best.distance) >= 0) other = std::move(best);
-    best = std::move(at);
+    if (at.slope * (other.distance - ends[best].distance) >= 0) other = std::move(ends[best]);
+    ends[best] = std::move(at);
   }
-  return best;
+  return ends[best];
 }
 
 }  // namespace clnet::optim

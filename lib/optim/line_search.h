@@ -1,6 +1,7 @@
 // Finding how far to go in a direction.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "clnet/export.h"
@@ -19,12 +20,13 @@ struct Reached {
 struct LineSearch {
   double sufficient = 1e-4, flatter = 0.9;  ///< Wolfe's c1 and c2
   double tolerance = 1e-9;                  ///< an interval that moves no element further ends the search
-  int most = 25;                            ///< evaluations beyond the first
+  std::int64_t most = 25;                   ///< evaluations beyond the first
 };
 
 /// A distance that meets the strong Wolfe conditions: the loss falls by `sufficient` of what the slope at the start promises, and
 /// the slope there is `flatter` (Nocedal and Wright 2006, algorithms 3.5 and 3.6, with the bounds of torch.optim.LBFGS); the best
-/// one seen where there is none within `most` evaluations. `largest` is the direction's largest element.
+/// one seen where there is none within `most` evaluations. A loss that is no number is too high. `largest` is the direction's
+/// largest element.
 CLNET_API Reached strong_wolfe(const std::function<Reached(double distance)>& go, const Reached& start, double distance,
                                double largest, const LineSearch& options);
 

@@ -19,24 +19,24 @@ struct Valley : nn::Module {
   Tensor loss() const { return sum(square(1.0 - x)) + sum(square(reshape(y, {2}) - square(x))) * 100.0; }
 };
 
-/// sum of c_i (p_i - m_i)^4 + (p_i - m_i)^2 / 2 plus a coupling of neighbours: smooth and convex.
+/// sum of c_i (p_i - m_i)^4 + (p_i - m_i)^2 / 2 plus a coupling of neighbours: smooth and convex. Each batch moves m.
 struct Bowl : nn::Module {
   nn::Parameter p;
   Bowl() : p(add_parameter("p", Tensor::from({2.0F, -1.0F, 0.5F, 1.5F}))) {}
   Tensor forward(const Tensor& t) override { return t; }
-  Tensor loss() const {
-    const Tensor away = p.value() - Tensor::from({0.5F, 0.25F, -0.5F, 1.0F});
+  Tensor loss(double batch = 0) const {
+    const Tensor away = p.value() - Tensor::from({0.5F, 0.25F, -0.5F, 1.0F}) * (1 + batch);
     const Tensor coupling = slice(p, 0, 0, 3) - slice(p, 0, 1, 4);
     return sum(square(square(away)) * Tensor::from({0.1F, 0.2F, 0.3F, 0.4F})) + sum(square(away)) * 0.5 +
            sum(square(coupling)) * 0.25;
   }
 };
-double bowl(const Vector& p, Vector& g) {
+double bowl(const Vector& p, double batch, Vector& g) {
   const Vector m{0.5, 0.25, -0.5, 1}, c{0.1, 0.2, 0.3, 0.4};
   double loss = 0;
   g.assign(4, 0);
   for (std::size_t i = 0; i < 4; ++i) {
-    const double d = p[i] - m[i];
+    const double d = p[i] - m[i] * (1 + batch);
     loss += c[i] * d * d * d * d + d * d / 2;
     g[i] += 4 * c[i] * d * d * d + d;
   }
@@ -84,9 +84,9 @@ struct Dense {
     return d;
   }
 
-  double step(int most) {
+  double step(int most, double batch) {
     Vector g;
-    const double first = bowl(p, g);
+    const double first = bowl(p, batch, g);
     ++evaluations;
     for (int k = 1; k <= most; ++k) {
       if (++iterations == 1) {
@@ -98,14 +98,14 @@ struct Dense {
       } else {
         Vector s = direction, y = g;
         for (std::size_t i = 0; i < s.size(); ++i) s[i] *= distance, y[i] -= before[i];
-        pairs.emplace_back(s, y);
+        if (product(s, y) > 1e-10) pairs.emplace_back(s, y);
         if (pairs.size() > history) pairs.erase(pairs.begin());
         direction = newton(g);
         distance = rate;
       }
       before = g;
       for (std::size_t i = 0; i < p.size(); ++i) p[i] += distance * direction[i];
-      if (k < most) bowl(p, g), ++evaluations;
+      if (k < most) bowl(p, batch, g), ++evaluations;
     }
     return first;
   }
@@ -114,22 +114,27 @@ struct Dense {
 }  // namespace
 
 TEST_CASE("L-BFGS is BFGS with the last pairs") {
-  Bowl model;
-  const optim::LBFGSOptions options{.learning_rate = 0.5, .max_iter = 4, .history_size = 3};
-  optim::LBFGS optimizer(model, options);
-  Dense dense;
-  for (int k = 0; k < 3; ++k) {
-    CHECK(optimizer.step([&] { return model.loss(); }) == Approx(dense.step(4)).epsilon(1e-5));
-    const auto got = model.p.value().to_vector<double>();
-    for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(dense.p[i]).margin(2e-5));
-    CHECK(optimizer.iterations() == dense.iterations);
-    CHECK(optimizer.evaluations() == dense.evaluations);
-    const auto state = optimizer.state();
-    optimizer = optim::LBFGS(model, options);
-    optimizer.load_state(state);
-    CHECK(optimizer.state().size() == state.size());
+  // Of one loss, and of another one in each step: then a pair joins the gradients of two.
+  for (const double other : {0.0, 0.2}) {
+    Bowl model;
+    const optim::LBFGSOptions options{.learning_rate = 0.5, .max_iter = 4, .history_size = 3};
+    optim::LBFGS optimizer(model, options);
+    Dense dense;
+    for (int k = 0; k < (other > 0 ? 8 : 3); ++k) {
+      const double batch = other * (k % 3 - 1);
+      INFO("batch " << batch << " of step " << k);
+      CHECK(optimizer.step([&] { return model.loss(batch); }) == Approx(dense.step(4, batch)).epsilon(1e-5));
+      const auto got = model.p.value().to_vector<double>();
+      for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(dense.p[i]).margin(2e-5));
+      CHECK(optimizer.iterations() == dense.iterations);
+      CHECK(optimizer.evaluations() == dense.evaluations);
+      const auto state = optimizer.state();
+      optimizer = optim::LBFGS(model, options);
+      optimizer.load_state(state);
+      CHECK(optimizer.state().size() == state.size());
+    }
+    CHECK(optimizer.state().size() == 2 + 5 + 3 * 3);
   }
-  CHECK(optimizer.state().size() == 2 + 5 + 3 * 3);
 }
 
 TEST_CASE("L-BFGS with a line search goes through a valley") {
@@ -141,6 +146,32 @@ TEST_CASE("L-BFGS with a line search goes through a valley") {
     for (const auto v : parameter.value().to_vector<float>()) CHECK(v == Approx(1).margin(2e-3));
   CHECK(optimizer.iterations() < 60);
   CHECK(optimizer.evaluations() < 120);
+}
+
+TEST_CASE("L-BFGS takes no more evaluations than it may") {
+  for (const std::int64_t most : {1, 2, 4, 9}) {
+    Valley model;
+    optim::LBFGS optimizer(model, {.max_iter = 6, .max_eval = most, .strong_wolfe = true});
+    std::int64_t calls = 0, before = 0;
+    double last = 1e30;
+    for (int k = 0; k < 4; ++k, before = calls) {
+      const double loss = optimizer.step([&] { return ++calls, model.loss(); });
+      CHECK(calls - before <= most + 1);  // one more in a line search
+      CHECK(calls == optimizer.evaluations());
+      CHECK(loss <= last);
+      last = loss;
+    }
+  }
+}
+
+TEST_CASE("L-BFGS climbs as it goes down the other side") {
+  for (const bool search : {false, true}) {
+    Bowl down, up;
+    optim::LBFGS first(down, {.learning_rate = 0.5, .max_iter = 3, .strong_wolfe = search});
+    optim::LBFGS second(up, {.learning_rate = 0.5, .max_iter = 3, .strong_wolfe = search, .maximize = true});
+    for (int k = 0; k < 3; ++k) CHECK(first.step([&] { return down.loss(); }) == -second.step([&] { return -up.loss(); }));
+    CHECK(down.p.value().to_vector<float>() == up.p.value().to_vector<float>());
+  }
 }
 
 TEST_CASE("L-BFGS needs few plans, however long its history is") {
@@ -211,4 +242,32 @@ TEST_CASE("a line search ends where Wolfe's conditions hold") {
       CHECK(end.loss == f(end.distance));
       CHECK(calls <= 26);
     }
+}
+
+TEST_CASE("a line search asks for no fall that a loss in f32 cannot show") {
+  int calls = 0;
+  const auto go = [&](double t) {
+    ++calls;
+    return optim::Reached{t, static_cast<float>(1 + 1e-9 * (t - 1) * (t - 1)), 2e-9 * (t - 1), {}};
+  };
+  CHECK(optim::strong_wolfe(go, {0, 1, -2e-9, {}}, 1, 1, {}).distance == 1);
+  CHECK(calls == 1);
+}
+
+TEST_CASE("a line search comes back from where the loss is no number") {
+  for (const double first : {0.1, 1.0, 1.9, 2.1, 10.0, 1000.0}) {
+    int calls = 0;
+    const auto go = [&](double t) {
+      ++calls;
+      const double root = std::sqrt(2 - t);
+      return optim::Reached{t, (t - 1) * (t - 1) - 0.1 * root, 2 * (t - 1) + 0.05 / root, {}};
+    };
+    const auto start = go(0), end = optim::strong_wolfe(go, start, first, 1, {});
+    INFO("from " << first);
+    CHECK(end.loss <= start.loss + 1e-4 * end.distance * start.slope);
+    CHECK(std::abs(end.slope) <= -0.9 * start.slope);
+    CHECK(calls <= 27);
+    // Where no evaluation is left it stays.
+    CHECK(optim::strong_wolfe(go, start, 10, 1, {.most = 0}).distance == 0);
+  }
 }

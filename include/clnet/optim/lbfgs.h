@@ -14,14 +14,18 @@ namespace clnet::optim {
 struct LBFGSOptions {
   double learning_rate = 1;
   std::int64_t max_iter = 20;  ///< iterations of a step
-  std::int64_t max_eval = 0;   ///< evaluations of a step; 0: 5 for 4 iterations
+  /// Evaluations of a step, those of line searches among them (the last of which may make one more); 0: 5 for 4 iterations, which
+  /// is hardly anything for line searches where max_iter is small.
+  std::int64_t max_eval = 0;
   double tolerance_grad = 1e-7, tolerance_change = 1e-9;
   std::int64_t history_size = 100;
   bool strong_wolfe = false;  ///< a line search in each iteration; else a step of the learning rate
+  bool maximize = false;      ///< climbs instead of going down
 };
 
 /// L-BFGS as torch.optim.LBFGS. A step evaluates the loss several times and waits for each: the vectors stay on the device,
-/// decisions are the host's. Frozen parameters stay as they are. A handle; copies share it.
+/// decisions are the host's. Where each step has another loss, as with batches, rounding soon grows to any size without a line
+/// search. Frozen parameters stay as they are. A handle; copies share it.
 class CLNET_API LBFGS {
  public:
   explicit LBFGS(const Parameters& parameters, const LBFGSOptions& options = {});
