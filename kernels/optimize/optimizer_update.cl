@@ -1,8 +1,9 @@
 // One step of an optimizer for up to 16 parameters of one dtype: reads values, gradients and the optimizer's state, writes the
 // new ones. RULE chooses the formula, so that the program of one optimizer holds no other's code. Formulas: PyTorch's documentation
 // of torch.optim; rates and bias corrections are computed in double on the host, or, RATE_COMPUTED and SECOND_SCALE_COMPUTED, were
-// computed on the device, where GATED keeps all values of a step that is not made. VW above 1: work-items take chunks, as vectors.
-// STREAM: results are stored past the caches. LANES above 1: so many elements each, which are loaded and stored as one.
+// computed on the device, where GATED keeps all values of a step that is not made. beta1_rest and beta2_rest are what is left to
+// 1. VW above 1: work-items take chunks, as vectors. STREAM: results are stored past the caches. LANES above 1: so many elements
+// each, which are loaded and stored as one.
 #include "vector.clh"
 #if LANES > 1
 #include "lanes.clh"
@@ -42,21 +43,21 @@
 #elif RULE == ADAM
 #define FORMULA(REAL, GET, PUT)                                           \
   const REAL m_ = GET(m, m0, i), v_ = GET(v, v0, i);                      \
-  const REAL mean = beta1 * m_ + (1.0f - beta1) * slope;                  \
-  const REAL mean_square = beta2 * v_ + (1.0f - beta2) * slope * slope;   \
+  const REAL mean = beta1 * m_ + beta1_rest * slope;                      \
+  const REAL mean_square = beta2 * v_ + beta2_rest * slope * slope;       \
   value -= rate * mean / (sqrt(mean_square) * second_scale + eps);        \
   PUT(new_m, new_m0, i, NEXT(mean, m_));                                  \
   PUT(new_v, new_v0, i, NEXT(mean_square, v_));
 #elif RULE == RMSPROP
 #define FORMULA(REAL, GET, PUT)                                         \
   const REAL m_ = GET(m, m0, i);                                        \
-  const REAL mean_square = beta2 * m_ + (1.0f - beta2) * slope * slope; \
+  const REAL mean_square = beta2 * m_ + beta2_rest * slope * slope;     \
   value -= rate * (slope / (sqrt(mean_square) + eps));                  \
   PUT(new_m, new_m0, i, NEXT(mean_square, m_));
 #else
 #define FORMULA(REAL, GET, PUT)                                         \
   const REAL m_ = GET(m, m0, i), v_ = GET(v, v0, i);                    \
-  const REAL mean_square = beta2 * m_ + (1.0f - beta2) * slope * slope; \
+  const REAL mean_square = beta2 * m_ + beta2_rest * slope * slope;     \
   const REAL momentum = beta1 * v_ + slope / (sqrt(mean_square) + eps); \
   value -= rate * momentum;                                             \
   PUT(new_m, new_m0, i, NEXT(mean_square, m_));                         \
@@ -175,11 +176,12 @@ kernel void optimizer_update(PARAMETERS(0)
 #else
                              SCALAR(second_scale),
 #endif
-                             SCALAR(beta1),
+                             SCALAR(beta1), SCALAR(beta1_rest),
 #ifdef GATED
                              IN(finite),
 #endif
-                             const float decay, const float beta2, const float eps, const int nesterov) {
+                             const float decay, const float beta2, const float beta2_rest, const float eps,
+                             const int nesterov) {
 #ifdef RATE_COMPUTED
   const float rate = LOAD(rate, 0);
 #endif

@@ -27,7 +27,8 @@ class CenteredRMSprop : public ComposedRule {
     const Tensor downhill = slope(p, g);
     const Tensor square = moving_average(states[0], downhill * downhill, o_.alpha);
     const Tensor mean = moving_average(states.back(), downhill, o_.alpha);
-    const Tensor scaled = downhill / (sqrt(square - mean * mean) + o_.eps);
+    // Of gradients that are nearly the same in every step nothing is left of the difference, or less.
+    const Tensor scaled = downhill / (sqrt(maximum(square - mean * mean, 0.0)) + o_.eps);
     if (o_.momentum == 0) return {p - scaled * step.rate, {square, mean}};
     const double momentum = step.momentum.value_or(o_.momentum);
     const Tensor buffer = states[1] * momentum + scaled;

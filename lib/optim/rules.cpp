@@ -23,8 +23,9 @@ std::vector<Rule::Result> NativeRule::update_all(const std::vector<Item>& items,
     step_size = step.rate / seen(beta1, step);
     second_scale = 1 / root(seen(constants.beta2, step));
   }
-  const ops::UpdateScalars scalars{step_size.tensor(), Tensor::scalar(1 - step.rate * settings_.shrink_decay),
-                                   second_scale.tensor(), Tensor::scalar(beta1), step.finite};
+  const ops::UpdateScalars scalars{step_size.tensor(),        Tensor::scalar(1 - step.rate * settings_.shrink_decay),
+                                   second_scale.tensor(),     Tensor::scalar(beta1),
+                                   Tensor::scalar(1 - beta1), step.finite};
   std::vector<ops::UpdateTensors> tensors;
   for (const auto& [parameter, gradient, states] : items)
     tensors.push_back({parameter, settings_.maximize ? -gradient : gradient, states});

@@ -91,44 +91,51 @@ TEST_CASE("SGD") {
 }
 
 TEST_CASE("Adam and AdamW") {
-  for (const bool decoupled : {false, true}) {
-    const auto make = [=](const nn::Module& m) -> optim::Optimizer {
-      if (decoupled)
-        return optim::AdamW{m, {.learning_rate = 0.01, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1}};
-      return optim::Adam{m, {.learning_rate = 0.01, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1}};
-    };
-    check(make, [=](double& p, double g, State& s, int t) {
-      if (decoupled)
-        p -= 0.01 * 0.1 * p;
-      else
-        g += 0.1 * p;
-      s.m = 0.8 * s.m + 0.2 * g;
-      s.v = 0.95 * s.v + 0.05 * g * g;
-      const double mean = s.m / (1 - std::pow(0.8, t)), square = s.v / (1 - std::pow(0.95, t));
-      p -= 0.01 * mean / (std::sqrt(square) + 1e-6);
-    });
-  }
+  // Betas, too, of which 1 - beta is no longer right when f32 makes it.
+  for (const auto& [beta1, beta2] : {std::pair{0.8, 0.95}, std::pair{0.9, 0.99999}, std::pair{0.9999, 0.95}})
+    for (const bool decoupled : {false, true}) {
+      CAPTURE(beta1, beta2, decoupled);
+      const auto make = [&, b1 = beta1, b2 = beta2](const nn::Module& m) -> optim::Optimizer {
+        if (decoupled)
+          return optim::AdamW{m, {.learning_rate = 0.01, .beta1 = b1, .beta2 = b2, .eps = 1e-6, .weight_decay = 0.1}};
+        return optim::Adam{m, {.learning_rate = 0.01, .beta1 = b1, .beta2 = b2, .eps = 1e-6, .weight_decay = 0.1}};
+      };
+      check(make, [&, b1 = beta1, b2 = beta2](double& p, double g, State& s, int t) {
+        if (decoupled)
+          p -= 0.01 * 0.1 * p;
+        else
+          g += 0.1 * p;
+        s.m = b1 * s.m + (1 - b1) * g;
+        s.v = b2 * s.v + (1 - b2) * g * g;
+        const double mean = s.m / (1 - std::pow(b1, t)), square = s.v / (1 - std::pow(b2, t));
+        p -= 0.01 * mean / (std::sqrt(square) + 1e-6);
+      });
+    }
 }
 
 TEST_CASE("RMSprop") {
-  for (const double momentum : {0.0, 0.9})
-    check(
-        [=](const auto& m) {
-          return optim::RMSprop{m, {.learning_rate = 0.01, .alpha = 0.9, .momentum = momentum, .weight_decay = 0.01}};
-        },
-        [=](double& p, double g, State& s, int) {
-          g += 0.01 * p;
-          s.v = 0.9 * s.v + 0.1 * g * g;
-          const double scaled = g / (std::sqrt(s.v) + 1e-8);
-          s.m = momentum * s.m + scaled;
-          p -= 0.01 * s.m;
-        });
+  for (const double alpha : {0.9, 0.9999})
+    for (const double momentum : {0.0, 0.9}) {
+      CAPTURE(alpha, momentum);
+      const double rate = 0.03 * std::sqrt(1 - alpha);
+      check(
+          [=](const auto& m) {
+            return optim::RMSprop{m, {.learning_rate = rate, .alpha = alpha, .momentum = momentum, .weight_decay = 0.01}};
+          },
+          [=](double& p, double g, State& s, int) {
+            g += 0.01 * p;
+            s.v = alpha * s.v + (1 - alpha) * g * g;
+            const double scaled = g / (std::sqrt(s.v) + 1e-8);
+            s.m = momentum * s.m + scaled;
+            p -= rate * s.m;
+          });
+    }
 }
 
 TEST_CASE("a launch of an optimizer counts the work-items of its tensors in 32 bits") {
   const Tensor large = zeros({1 << 30}), small = zeros({8}), one = Tensor::scalar(1);
   const auto updated = ops::optimizer_update(ops::UpdateRule::sgd, {{large, large, {}}, {large, large, {}}, {small, small, {}}},
-                                             {}, {one, one, one, one});
+                                             {}, {one, one, one, one, one});
   const auto& node = *updated[0].node();
   DeviceInfo gpu;
   gpu.max_work_group_size = 256;

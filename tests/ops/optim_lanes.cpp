@@ -14,7 +14,7 @@ namespace {
 
 Tensors updated(UpdateRule rule, const std::vector<ops::UpdateTensors>& tensors, bool gated) {
   const auto number = [](double value) { return Tensor::scalar(value); };
-  ops::UpdateScalars scalars{number(0.1), number(0.99), number(1.5), number(0.9)};
+  ops::UpdateScalars scalars{number(0.1), number(0.99), number(1.5), number(0.9), number(0.1)};
   if (gated) scalars.finite = Tensor::from(std::vector<bool>{true});
   return ops::optimizer_update(rule, tensors, {0.01, 0.95, 1e-3, true}, scalars);
 }

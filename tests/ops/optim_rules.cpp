@@ -352,6 +352,20 @@ TEST_CASE("RMSprop by the standard deviation, and uphill") {
       });
 }
 
+TEST_CASE("RMSprop by the standard deviation bears gradients that are always the same") {
+  // What is left of the mean square less the mean's is rounding, below 0, too.
+  for (const double momentum : {0.0, 0.9}) {
+    Mixed model(std::vector<Shape>{{64}});
+    optim::RMSprop optimizer(model, {.learning_rate = 1e-3, .alpha = 0.5, .momentum = momentum, .centered = true});
+    std::vector<float> slopes;
+    for (std::size_t i = 0; i < 64; ++i) slopes.push_back(static_cast<float>(gradient(0, i, 0)));
+    const auto before = model.parameters()[0].second.value().to_vector<float>();
+    for (int t = 0; t < 60; ++t) optimizer.apply({Tensor::from(slopes)});
+    const auto after = model.parameters()[0].second.value().to_vector<float>();
+    for (std::size_t i = 0; i < 64; ++i) CHECK((slopes[i] > 0 ? after[i] < before[i] : after[i] > before[i]));
+  }
+}
+
 TEST_CASE("Rprop") {
   for (const bool maximize : {false, true}) {
     const optim::RpropOptions o{.learning_rate = 0.05, .min_step = 0.02, .max_step = 0.1, .maximize = maximize};

@@ -26,7 +26,8 @@ class CLNET_API SGD : public WithOptions<SGD, SGDOptions> {
   static std::shared_ptr<const Rule> rule(const SGDOptions& options);
 };
 
-/// Averaged stochastic gradient descent (Polyak and Juditsky 1992); "ax" in state() is the average.
+/// Averaged stochastic gradient descent (Polyak and Juditsky 1992); "ax" in state() is the average. A learning rate that is set
+/// counts from the next step on, as in all optimizers; torch.optim.ASGD takes it a step later.
 struct ASGDOptions {
   double learning_rate = 1e-2, lambda = 1e-4, alpha = 0.75, t0 = 1e6;
   double weight_decay = 0;
@@ -68,8 +69,9 @@ class CLNET_API LARS : public WithOptions<LARS, LARSOptions> {
   static std::shared_ptr<const Rule> rule(const LARSOptions& options);
 };
 
-/// Momentum made orthogonal (Jordan and others 2024, as torch.optim.Muon; the iteration is in f32): for matrices, Error for
-/// parameters of another rank, which want a group with another rule: `muon.add_group(rest, AdamW::rule(o), o.learning_rate)`.
+/// Momentum made orthogonal (Jordan and others 2024, as torch.optim.Muon): for matrices, Error for parameters of another rank,
+/// which want a group with another rule: `muon.add_group(rest, AdamW::rule(o), o.learning_rate)`. The iteration is in f32;
+/// PyTorch's is in bf16, which alone makes single elements of a step differ by some hundredths of the largest.
 struct MuonOptions {
   double learning_rate = 1e-3;
   double weight_decay = 0.1;  ///< shrinks the parameter

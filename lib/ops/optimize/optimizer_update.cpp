@@ -43,8 +43,8 @@ class OptimizerUpdate : public Op {
     return fields;
   }
 
-  // Inputs: rate, shrink, second scale, beta1, finite where it is gated; then for each parameter: itself, its gradient, its
-  // state.
+  // Inputs: rate, shrink, second scale, beta1 and its rest, finite where it is gated; then for each parameter: itself, its
+  // gradient, its state.
   Specs infer(const Specs& inputs) const override {
     Specs outputs;
     for (std::size_t at = scalars(); at < inputs.size(); at += 2 + states()) {
@@ -93,7 +93,7 @@ class OptimizerUpdate : public Op {
   /// Elements per work-item on CPUs: enough to be worth starting one.
   static constexpr std::int64_t chunk = 4096;
 
-  std::size_t scalars() const { return gated_ ? 5 : 4; }
+  std::size_t scalars() const { return gated_ ? 6 : 5; }
   std::size_t states() const { return static_cast<std::size_t>(state_count(rule_)); }
   exec::Ref parameter(const exec::Recorder& r, std::size_t k) const { return r.input(scalars() + k * (2 + states())); }
   exec::Ref gradient(const exec::Recorder& r, std::size_t k) const { return r.input(scalars() + k * (2 + states()) + 1); }
@@ -140,9 +140,10 @@ class OptimizerUpdate : public Op {
     number("rate", "RATE_COMPUTED", 0);
     launch.scalar("shrink", r.input(1));
     number("second_scale", "SECOND_SCALE_COMPUTED", 2);
-    launch.scalar("beta1", r.input(3));
-    if (gated_) launch.define("GATED", 1).in("finite", r.input(4));
-    for (double constant : {constants_.decay, constants_.beta2, constants_.eps}) launch.arg_float(static_cast<float>(constant));
+    launch.scalar("beta1", r.input(3)).scalar("beta1_rest", r.input(4));
+    if (gated_) launch.define("GATED", 1).in("finite", r.input(5));
+    for (double constant : {constants_.decay, constants_.beta2, 1 - constants_.beta2, constants_.eps})
+      launch.arg_float(static_cast<float>(constant));
     launch.arg(constants_.nesterov).range({items}, {vectors ? 1 : group_size(r.device())});
     launch.flops(12.0 * static_cast<double>(elements)).detail(fmt::format("{} parameters", batch.size()));
   }
@@ -157,7 +158,7 @@ class OptimizerUpdate : public Op {
 Tensors optimizer_update(UpdateRule rule, const std::vector<UpdateTensors>& tensors, const UpdateConstants& constants,
                          const UpdateScalars& scalars) {
   if (tensors.empty()) return {};
-  Tensors inputs{scalars.rate, scalars.shrink, scalars.second_scale, scalars.beta1};
+  Tensors inputs{scalars.rate, scalars.shrink, scalars.second_scale, scalars.beta1, scalars.beta1_rest};
   if (scalars.finite.defined()) inputs.push_back(scalars.finite);
   for (const auto& [parameter, gradient, state] : tensors) {
     inputs.push_back(parameter);

@@ -29,6 +29,7 @@ struct UpdateScalars {
   Tensor shrink;        ///< the parameter is multiplied by this first: 1 - rate * decay of AdamW
   Tensor second_scale;  ///< Adam: 1 / sqrt(1 - beta2^t)
   Tensor beta1;         ///< of the momentum
+  Tensor beta1_rest;    ///< 1 - beta1, of which f32 would leave few digits
   Tensor finite = {};   ///< bool: where it is false all outputs are the old values; may be undefined
 };
 
