@@ -1,4 +1,7 @@
 // The programs that run PyTorch's own cases: what they say of the acceptance data, and of folders that are wrong.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
 
@@ -34,6 +37,66 @@ void write_product(const Folder& folder, const std::string& op, float out, float
               {"grad.a", Tensor::from({grad})}});
 }
 
+/// What train_reference reads of a network: fc1(4,3) bn1(3) tanh bn2(3) fc2(3,2), two steps of SGD.
+class Curve {
+ public:
+  Curve() {
+    manual_seed(1);
+    std::vector<std::uint8_t> images;
+    for (int i = 0; i < 2 * 8 * 4; ++i) images.push_back(static_cast<std::uint8_t>(i * i * 37 % 251));
+    const Tensor all = Tensor::from(images, {2, 8, 2, 2}), labels = Tensor::from(std::vector<std::int64_t>(16, 1), {2, 8});
+    batches = {{"images", all}, {"labels", labels}};
+    Layers model;
+    init = values(model);
+    optim::SGD sgd(model, {.learning_rate = 0.05});
+    for (std::int64_t step = 0; step < 2; ++step) {
+      const auto x = cast(slice(all, 0, step, step + 1), Dtype::f32) / 255.0;
+      const auto loss = cross_entropy(model(reshape(x, {8, 4})), reshape(slice(labels, 0, step, step + 1), {8}));
+      if (step == 0)
+        for (const auto& [name, parameter] : model.parameters())
+          gradients.emplace_back(name, clnet::gradients(loss, {parameter.value()})[0]);
+      losses.push_back(sgd.step(loss).item<double>());
+    }
+    last = values(model);
+    of(gradients, "fc1.bias") = zeros({3});
+  }
+  static Tensor& of(io::StateDict& tensors, const std::string& name) {
+    return std::find_if(tensors.begin(), tensors.end(), [&](const auto& named) { return named.first == name; })->second;
+  }
+  /// What train_reference says of it.
+  Outcome outcome() const {
+    const Folder folder;
+    std::filesystem::create_directory(folder / "net");
+    for (const auto& [name, tensors] :
+         {std::pair{"init", init}, {"grads_step0", gradients}, {"batches", batches}, {"final_sgd", last}})
+      io::save_safetensors(folder / "net" / (std::string(name) + ".safetensors"), tensors);
+    std::ofstream(folder / "net" / "losses.json") << fmt::format(
+        R"({{"description": "flatten fc1(4,3) bn1(3) tanh bn2(3) fc2(3,2); cross-entropy mean", "runs": {{"sgd": {{
+            "optimizer": "SGD lr .05", "loss_float64": [{}, {}], "suggested_tol_first5": 1e-5, "suggested_tol_all": 1e-5}}}}}})",
+        losses[0], losses[1]);
+    return reference(TRAIN_REFERENCE, folder.path());
+  }
+
+  io::StateDict init, gradients, batches, last;
+  std::vector<double> losses;
+
+ private:
+  struct Layers : nn::Module {
+    nn::Linear fc1{4, 3}, fc2{3, 2};
+    nn::BatchNorm1d bn1{3}, bn2{3};
+    Layers() { add("fc1", fc1), add("bn1", bn1), add("bn2", bn2), add("fc2", fc2); }
+    Tensor forward(const Tensor& x) override { return fc2(bn2(tanh(bn1(fc1(x))))); }
+  };
+  static io::StateDict values(const nn::Module& model) {
+    auto result = model.state();
+    for (auto& [name, tensor] : result) {
+      tensor.eval();
+      tensor = tensor.detach();
+    }
+    return result;
+  }
+};
+
 /// What the program says of the only case there, which is wrong or passes.
 std::string said_of(const Folder& folder) {
   const auto outcome = reference(TORCH_REFERENCE, folder.path());
@@ -60,6 +123,33 @@ TEST_CASE("training agrees with PyTorch's reference curves") {
   INFO(outcome.out << outcome.err);
   CHECK(outcome.code == 0);
   CHECK(outcome.out.find("\n18 passed, 0 failed\n") != std::string::npos);
+}
+
+TEST_CASE("train_reference knows which biases have no effect, and what holds them") {
+  const Curve right;
+  const auto all = right.outcome();
+  INFO(all.out << all.err);
+  CHECK(all.out == "passed net: first gradients\npassed net: sgd\n2 passed, 0 failed\n");
+
+  // A bias may be any in the end, and nothing else may: no running mean, whether it holds a bias or not.
+  auto bias = right;
+  Curve::of(bias.last, "fc1.bias") = Curve::of(bias.last, "fc1.bias") + 0.01;
+  CHECK(bias.outcome().code == 0);
+  for (const std::string name : {"bn1.running_mean", "bn2.running_mean", "bn1.running_var", "bn1.bias", "fc2.bias"}) {
+    auto wrong = right;
+    Curve::of(wrong.last, name) = Curve::of(wrong.last, name) * 1.01 + 0.001;
+    const auto said = wrong.outcome();
+    INFO(said.out);
+    CHECK(said.code == 1);
+    CHECK(said.out.find("failed net: sgd: final " + name + " is off by") != std::string::npos);
+  }
+  auto steep = right;
+  Curve::of(steep.gradients, "fc1.bias") = ones({3}) * 1e-6;
+  CHECK(steep.outcome().out.starts_with("failed net: first gradients: gradient of fc1.bias is 1e-06, not the rounding of f64"));
+  // A gradient that is as small elsewhere is no reason to look away.
+  auto flat = right;
+  Curve::of(flat.gradients, "bn1.bias") = ones({3}) * 1e-20;
+  CHECK(flat.outcome().out.starts_with("failed net: first gradients: gradient of bn1.bias is off by"));
 }
 
 TEST_CASE("torch_reference tells right from wrong") {

@@ -166,6 +166,22 @@ std::unique_ptr<nn::Module> network(const std::string& description) {
   return result;
 }
 
+std::map<std::string, std::string> biases_without_effect(const std::string& description) {
+  std::map<std::string, std::string> result;
+  std::string bias;
+  for (const auto& word : words(description)) {
+    if (is(word, "bn") && !bias.empty()) result[word.name + ".running_mean"] = bias;
+    // What makes of x + b what it makes of x, plus b; a mean does not where it counts padding.
+    const bool keeps = is(word, "dropout") || is(word, "identity") || is(word, "maxpool") || is(word, "global") ||
+                       is(word, "gap") || (is(word, "avgpool") && word.letter('p', 0) == 0);
+    if (is(word, "conv") || is(word, "deconv") || is(word, "fc"))
+      bias = word.name + ".bias";
+    else if (!keeps)
+      bias.clear();
+  }
+  return result;
+}
+
 Steps optimizer(const std::string& description, const nn::Module& module) {
   // As PyTorch prints it, too: Adam(lr=0.1, betas=(0.9, 0.98)).
   std::string text = std::regex_replace(description, std::regex(R"(\b(True|true)\b)"), "");

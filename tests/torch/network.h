@@ -2,6 +2,7 @@
 // "SGD lr .05 momentum .9".
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -13,6 +14,9 @@ namespace clnet::torch {
 /// What stands before the first semicolon; a word that is not known throws Failed, now or in its forward pass. A recurrent layer
 /// reads {N, T, width}.
 std::unique_ptr<nn::Module> network(const std::string& description);
+/// The biases that a batch normalisation behind them subtracts again, at most with pooling in between: on them the loss does not
+/// depend. By the name of the running mean that holds them.
+std::map<std::string, std::string> biases_without_effect(const std::string& description);
 Steps optimizer(const std::string& description, const nn::Module& module);
 
 }  // namespace clnet::torch

@@ -2,8 +2,10 @@
 // each step, the final weights.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <set>
 
@@ -40,7 +42,8 @@ struct Reference {
   fs::path folder;
   json description;
   Named init, gradients, batches;
-  double largest_gradient = 0;  ///< of any parameter's elements, in size
+  double largest_gradient = 0;              ///< of any parameter's elements, in size
+  std::map<std::string, std::string> idle;  ///< biases without effect, by the running mean that holds them
   bool of_logarithms = false;
   double smoothing = 0;
 
@@ -64,14 +67,17 @@ struct Reference {
     if (match[4].matched) smoothing = std::stod(match[4]);
     auto result = network(text);
     result->load_state({init.begin(), init.end()});
+    idle = biases_without_effect(text);
+    std::erase_if(idle, [&](const auto& entry) { return !gradients.contains(entry.second); });
+    for (const auto& [_, bias] : idle)
+      if (const double own = largest_of(find(gradients, bias)); !(own <= 1e-12 * largest_gradient))
+        throw Failed(fmt::format("gradient of {} is {:.3g}, not the rounding of f64", bias, own));
     return result;
   }
 
-  /// A parameter that the loss does not depend on, as the bias in front of a batch normalisation: its gradient is the rounding of
-  /// f64, which optimizers that divide by its size make steps of. An exact 0 is none.
+  /// A bias on which the loss does not depend: its gradient is rounding, which optimizers that divide by its size make steps of.
   bool is_without_effect(const std::string& name) const {
-    const double own = largest_of(find(gradients, name));
-    return own > 0 && own < 1e-12 * largest_gradient;
+    return std::any_of(idle.begin(), idle.end(), [&](const auto& entry) { return entry.second == name; });
   }
 
   Tensor of(const Tensor& y, const Tensor& targets) const {
@@ -128,26 +134,75 @@ void first_gradients(Reference& reference) {
   }
 }
 
+/// How much of a bias without effect a running mean holds, and how far the bias went.
+class Held {
+ public:
+  explicit Held(nn::Parameter bias) : bias_(std::move(bias)), first_(bias_.value().to_vector<double>()) {
+    held_.resize(first_.size());
+    far_.resize(first_.size());
+  }
+  /// Before the normalisation sees a batch.
+  void look() {
+    const auto now = bias_.value().to_vector<double>();
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      held_[i] += share * (now[i] - held_[i]);
+      far_[i] = std::max(far_[i], std::abs(now[i] - first_[i]));
+    }
+    left_ *= 1 - share;
+  }
+  /// Without what they hold the means are the same. Of the reference's bias only the ends are known: where it moved at all, it
+  /// may have been as far off in between as this one was.
+  void require_same(const std::string& name, const Tensor& mean, const Tensor& wanted, const Tensor& last_bias) const {
+    const auto got = mean.to_vector<double>(), want = wanted.to_vector<double>(), last = last_bias.to_vector<double>();
+    double difference = 0, size = 0;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      const double moved = std::abs(last[i] - first_[i]);
+      const double unknown = moved <= 1e-6 * std::abs(first_[i]) ? moved : std::max(moved, far_[i]);
+      const double off = std::abs((got[i] - held_[i]) - (want[i] - (1 - left_) * first_[i])) - (1 - left_) * unknown;
+      difference += std::isnan(off) ? INFINITY : std::pow(std::max(off, 0.0), 2);
+      size += want[i] * want[i];
+    }
+    if (const double off = std::sqrt(difference / size); !(off <= 1e-3))
+      throw Failed(
+          fmt::format("final {} is off by {:.3g}, relative, without the bias in front of it; 0.001 is allowed", name, off));
+  }
+
+ private:
+  static constexpr double share = 0.1;  ///< PyTorch's momentum
+
+  nn::Parameter bias_;
+  std::vector<double> first_, held_, far_;
+  double left_ = 1;  ///< of the first running mean
+};
+
 void train_with(Reference& reference, const std::string& name, const json& run) {
   const std::vector<double> expected = run.at("loss_float64");
   const double first_five = run.at("suggested_tol_first5"), all = run.at("suggested_tol_all");
   const auto model = reference.model();
   const auto steps = optimizer(run.at("optimizer").get<std::string>(), *model);
+  std::map<std::string, Held> held;
+  for (const auto& [mean, bias] : reference.idle)
+    for (const auto& [key, parameter] : model->parameters())
+      if (key == bias) held.emplace(mean, Held{parameter});
   for (std::size_t step = 0; step < expected.size(); ++step) {
-    const double loss = steps([&] { return reference.loss(*model, static_cast<std::int64_t>(step)); }).item<double>();
+    const auto make = [&] {
+      for (auto& [_, its] : held) its.look();
+      return reference.loss(*model, static_cast<std::int64_t>(step));
+    };
+    const double loss = steps(make).item<double>();
     const double allowed = step < 5 ? first_five : all;
     if (!(std::abs(loss - expected[step]) <= allowed))
       throw Failed(
           fmt::format("the loss of step {} is {}, not {}; a difference of {} is allowed", step, loss, expected[step], allowed));
   }
   const auto final_weights = load(reference.folder / ("final_" + name + ".safetensors"));
-  // A running mean holds the bias in front of it.
-  bool biased = false;
-  for (const auto& [key, _] : model->parameters()) biased = biased || reference.is_without_effect(key);
   for (const auto& [key, tensor] : model->state()) {
-    const bool moved =
-        reference.gradients.contains(key) ? reference.is_without_effect(key) : biased && key.ends_with("running_mean");
-    if (is_floating(tensor.dtype()) && !moved) require_near("final " + key, tensor, find(final_weights, key), false, 1e-3);
+    if (!is_floating(tensor.dtype()) || reference.is_without_effect(key)) continue;
+    const auto wanted = find(final_weights, key);
+    if (const auto holds = held.find(key); holds != held.end())
+      holds->second.require_same(key, tensor, wanted, find(final_weights, reference.idle.at(key)));
+    else
+      require_near("final " + key, tensor, wanted, false, 1e-3);
   }
 }
 
