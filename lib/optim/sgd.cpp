@@ -108,6 +108,7 @@ class MuonRule : public ComposedRule {
       require_finite(name(), what, value);
     require(o.eps > 0 && std::isfinite(o.eps), name(), "eps", o.eps);
     require(o.iterations > 0 && o.iterations < 100, name(), "iterations", o.iterations);
+    require(!(o.match_adam && o.unclamped), name(), "unclamped with match_adam", 1);
   }
   std::optional<double> momentum() const override { return o_.momentum; }
   std::vector<State> states(const Shape& parameter) const override {
@@ -121,7 +122,8 @@ class MuonRule : public ComposedRule {
     const Tensor buffer = moving_average(states[0], g, momentum);
     const Tensor direction = orthogonal(o_.nesterov ? moving_average(g, buffer, 1 - momentum) : buffer);
     const auto rows = static_cast<double>(p.size(0)), columns = static_cast<double>(p.size(1));
-    const double share = o_.match_adam ? 0.2 * std::sqrt(std::max(rows, columns)) : std::sqrt(std::max(1.0, rows / columns));
+    const double share =
+        o_.match_adam ? 0.2 * std::sqrt(std::max(rows, columns)) : std::sqrt(std::max(o_.unclamped ? 0.0 : 1.0, rows / columns));
     return {shrunk(p, step) - direction * (step.rate * share), {buffer}};
   }
 

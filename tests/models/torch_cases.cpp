@@ -225,6 +225,9 @@ TEST_CASE("torch_reference gives optimizers their options") {
   CHECK(said(R"({"algo": "RMSprop", "lr": 0.1, "alpha": 0, "maximize": true, "foreach": true})", {1.1, 1.2}) == "passed one");
   CHECK(said(R"({"algo": "Rprop", "lr": 0.1, "etas": [0.5, 1.5], "step_sizes": [0.01, 1]})", {0.9, 0.75}) == "passed one");
   CHECK(said(R"({"algo": "Rprop", "lr": 0.1, "etas": [0.5, 1.5], "step_sizes": [0.01, 0.1]})", {0.9, 0.8}) == "passed one");
+  // Down the slopes 2, then 3: the first step is the rate long, the second thrice the rate; upwards with "maximize".
+  CHECK(said(R"({"algo": "LBFGS", "lr": 0.1, "max_iter": 1, "max_eval": 1})", {0.9, 0.6}) == "passed one");
+  CHECK(said(R"({"algo": "LBFGS", "lr": 0.1, "max_iter": 1, "max_eval": 1, "maximize": true})", {1.1, 1.4}) == "passed one");
   CHECK(said(R"({"algo": "Adam", "lr": 0.1, "momentum": 0.9})", {0.9, 0.8}) ==
         "failed one: nothing reads the attribute momentum");
 }

@@ -507,16 +507,16 @@ TEST_CASE("Adafactor") {
 
 TEST_CASE("Muon") {
   for (const bool nesterov : {false, true})
-    for (const bool match : {false, true}) {
-      optim::MuonOptions o{.learning_rate = 0.02, .nesterov = nesterov, .match_adam = match};
+    for (const auto& [match, unclamped] : {std::pair{false, false}, {true, false}, {false, true}}) {
+      optim::MuonOptions o{.learning_rate = 0.02, .nesterov = nesterov, .match_adam = match, .unclamped = unclamped};
       check([=](const auto& m) { return optim::Muon(m, o); },
-            [=](Element& e, const Values& g, int) {
+            [o](Element& e, const Values& g, int) {
               const auto rows = static_cast<std::size_t>(e.shape[0]), columns = static_cast<std::size_t>(e.shape[1]);
               auto& buffer = e.state("momentum_buffer");
               Values x(g.size());
               for (std::size_t i = 0; i < g.size(); ++i) {
                 buffer[i] += (1 - o.momentum) * (g[i] - buffer[i]);
-                x[i] = nesterov ? g[i] + o.momentum * (buffer[i] - g[i]) : buffer[i];
+                x[i] = o.nesterov ? g[i] + o.momentum * (buffer[i] - g[i]) : buffer[i];
               }
               const double size = std::max(length(x), o.eps);
               for (double& v : x) v /= size;
@@ -538,14 +538,16 @@ TEST_CASE("Muon") {
                   }
                 x = next;
               }
-              const double share = match ? 0.2 * std::sqrt(static_cast<double>(std::max(rows, columns)))
-                                         : std::sqrt(std::max(1.0, static_cast<double>(rows) / static_cast<double>(columns)));
+              const double ratio = static_cast<double>(rows) / static_cast<double>(columns);
+              const double share = o.match_adam ? 0.2 * std::sqrt(static_cast<double>(std::max(rows, columns)))
+                                                : std::sqrt(o.unclamped ? ratio : std::max(1.0, ratio));
               for (std::size_t i = 0; i < g.size(); ++i)
                 e.p[i] = e.p[i] * (1 - o.learning_rate * o.weight_decay) - o.learning_rate * share * x[i];
             },
             {.tolerance = 2e-4, .shapes = matrices, .kernels = 90});
     }
   Mixed vector(std::vector<Shape>{{4}});
+  CHECK_THROWS_WITH(optim::Muon(Mixed(matrices), {.match_adam = true, .unclamped = true}), Catch::Contains("unclamped"));
   CHECK_THROWS_WITH(optim::Muon(vector), Catch::Contains("Muon") && Catch::Contains("[4]"));
 }
 

@@ -109,8 +109,9 @@ optim::Optimizer make_momentum(const Given& in, const nn::Module& module, const 
     o.eps = in.number("eps", o.eps);
     o.iterations = static_cast<int>(in.integer("ns_steps", o.iterations));
     const auto fit = in.text("adjust_lr_fn", "original");
-    if (fit != "original" && fit != "match_rms_adamw") throw Failed("unknown adjust_lr_fn " + fit);
+    if (fit != "original" && fit != "match_rms_adamw" && fit != "spectral_unclamped") throw Failed("unknown adjust_lr_fn " + fit);
     o.match_adam = fit == "match_rms_adamw";
+    o.unclamped = fit == "spectral_unclamped";
     return optim::Muon{module, o};
   }
   throw Failed("unknown optimizer " + in.text({"algo", "optimizer"}, ""));
@@ -195,7 +196,8 @@ Steps make_steps(const Given& in, const nn::Module& module) {
                                     .tolerance_grad = in.number("tolerance_grad", 1e-7),
                                     .tolerance_change = in.number("tolerance_change", 1e-9),
                                     .history_size = in.integer("history_size", 100),
-                                    .strong_wolfe = search == "strong_wolfe"});
+                                    .strong_wolfe = search == "strong_wolfe",
+                                    .maximize = in.flag("maximize")});
     return [optimizer](const std::function<Tensor()>& loss) mutable { return Tensor::scalar(optimizer.step(loss)); };
   }
   return [optimizer = make_optimizer(in, module)](const std::function<Tensor()>& loss) mutable { return optimizer.step(loss()); };

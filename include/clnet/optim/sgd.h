@@ -81,6 +81,7 @@ struct MuonOptions {
   double eps = 1e-7;
   int iterations = 5;
   bool match_adam = false;  ///< the rate times 0.2 sqrt(max(rows, columns)) instead of sqrt(max(1, rows / columns))
+  bool unclamped = false;   ///< the rate times sqrt(rows / columns), below 1, too
   double clip_norm = 0, clip_value = 0;
 };
 class CLNET_API Muon : public WithOptions<Muon, MuonOptions> {
