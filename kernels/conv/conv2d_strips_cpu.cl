@@ -1,7 +1,9 @@
-// Three convolutions in one pass, for inference on CPUs: one from x to `channels` channels, depthwise {KH, KW} with steps STEP over these, 1x1 to
-// y. The first one is 1x1 and reads x where it lies, or it has TAPS_H x TAPS_W taps and steps FIRST_STEP and reads a staged window. A work-item makes a strip of RB rows of an image. What the first one makes of LANES1 channels, with channels side by side and zeros around
-// the image, stays in the first caches until the second has made its strip of them, and what that makes of all channels in the second
-// ones until the third is done. Weights are packed by conv2d_cpu_pack: {panel, input, lane}, and {vector, tap, lane}.
+// Three convolutions in one pass, for inference on CPUs: one from x to `channels` channels, depthwise {KH, KW} with steps STEP over
+// these, 1x1 to y. The first one is 1x1 and reads x where it lies, or it has TAPS_H x TAPS_W taps and steps FIRST_STEP and reads a
+// staged window. A work-item makes a strip of RB rows of an image. What the first one makes of LANES1 channels, with channels side by
+// side and zeros around the image, stays in the first caches until the second has made its strip of them, and what that makes of all
+// channels in the second ones until the third is done. Weights are packed by conv2d_cpu_pack: {panel, input, lane}, and {vector, tap,
+// lane}.
 //
 // The first groups are empty: PoCL's first thread takes one and its share of all of them at once, which would be both of two.
 #include "conv2d_inner_epilogues.clh"
@@ -222,8 +224,8 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_strips_cpu(
   clear(expanded, VECTORS1 * part);
 #ifdef TAPS_H
   clear(seen, ins * seen_size);
-  stage(x_base, x_offset, n * ins * seen_h * seen_w, ins, seen_h, seen_w, (source + first) * FIRST_STEP - seen_top, -seen_left, seen,
-        seen_rows, seen_columns, seen_size);
+  stage(x_base, x_offset, n * ins * seen_h * seen_w, ins, seen_h, seen_w, (source + first) * FIRST_STEP - seen_top, -seen_left,
+        seen, seen_rows, seen_columns, seen_size);
 #endif
   for (int panel = 0; panel < channels / LANES1; ++panel) {
 #ifdef TAPS_H

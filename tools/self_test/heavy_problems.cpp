@@ -192,9 +192,10 @@ Problem strips_problem(std::int64_t n, std::int64_t c, std::int64_t h, std::int6
   const auto first = conv2d_problems({n, c, h, w, channels, 1})[0],
              second = conv2d_problems({n, channels, h, w, channels, 3, {.padding = 1, .groups = static_cast<int>(channels)}})[0],
              third = conv2d_problems({n, channels, h, w, out, 1})[0];
-  Problem result{.op = "conv2d_strips",
-                 .name = fmt::format("1x1, depthwise and 1x1 of {} to {} and {} channels", to_string(Shape{n, c, h, w}), channels, out),
-                 .inputs = {first.inputs[0], first.inputs[1], second.inputs[1], third.inputs[1]}};
+  Problem result{
+      .op = "conv2d_strips",
+      .name = fmt::format("1x1, depthwise and 1x1 of {} to {} and {} channels", to_string(Shape{n, c, h, w}), channels, out),
+      .inputs = {first.inputs[0], first.inputs[1], second.inputs[1], third.inputs[1]}};
   result.terms = static_cast<double>(9 * c * channels);
   result.narrow = false;
   result.run = [=](const auto& t) {

@@ -77,7 +77,8 @@ void FusedEpilogue::join_inner(Launch& launch, std::string_view name, std::int64
   Attachment attachment(kernel_, inputs_, launch, fmt::format("{}_", name));
   attachment.pass_inputs(head_);
   const auto dtype = kernel_.steps[kernel_.outputs[0]].node->outputs[0].dtype;
-  const auto body = fmt::format("const float raw = {};", converted(dtype, "value")) + attachment.body(places(channels, inner).value(), "raw");
+  const auto body =
+      fmt::format("const float raw = {};", converted(dtype, "value")) + attachment.body(places(channels, inner).value(), "raw");
   launch.define(fmt::format("{}_BODY", name), body)
       .define(fmt::format("{}_PARAMETERS", name), attachment.parameters())
       .define(fmt::format("{}_ARGUMENTS", name), attachment.arguments());

@@ -163,7 +163,8 @@ const exec::SolverList<Conv2dProblem> forward_solvers{"conv2d", candidates<Conv2
 const exec::SolverList<Conv2dProblem> data_solvers{"conv2d_backward_data", candidates<Conv2dPass::backward_data>()};
 const exec::SolverList<Conv2dProblem> weights_solvers{"conv2d_backward_weights", candidates<Conv2dPass::backward_weights>()};
 
-/// The last one stands for the three by solvers of their own: recording asks which it is (Conv2d::pass_length), and goes that way.
+/// The last one stands for the three by solvers of their own: recording asks which it is (Conv2d::pass_length), and goes that
+/// way.
 const exec::SolverList<Conv2dStrips> strips_solvers{
     "conv2d_strips",
     {{"cpu", conv2d_strips_cpu_rejects, conv2d_strips_cpu, conv2d_strips_cpu_declines, conv2d_strips_cpu_configs},

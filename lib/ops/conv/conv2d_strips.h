@@ -1,4 +1,4 @@
-// Convolutions that follow one another in one pass, whose results in between nobody else reads: 1x1, depthwise, 1x1.
+// Convolutions that follow one another in one pass, whose results in between nobody else reads: a small one, depthwise, 1x1.
 #pragma once
 
 #include <optional>
