@@ -85,7 +85,7 @@ int fuzz(const Arguments& arguments, RunOptions options) {
   if (made == 0) return 1;
   if (!arguments.same_as.empty()) {
     const auto others = digests_of(
-        arguments.same_as, arguments.seed, made,
+        arguments.same_as, arguments.mode, arguments.seed, made,
         {"--max-ops", std::to_string(arguments.settings.max_ops), "--block", std::to_string(arguments.settings.block)});
     for (const auto& [seed, digest] : own) {
       const auto other = others.find(seed);

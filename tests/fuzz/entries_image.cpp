@@ -63,12 +63,22 @@ bool add_conv(Generator& g, bool transposed) {
 /// A convolution, one by channel and 1x1, with what ends each: three that may become one kernel, of whole vectors of channels.
 bool add_strips(Generator& g) {
   auto& choose = g.choose();
-  const auto x = g.image(1);
-  const auto shape = g.shape_of(x);
-  const auto channels = choose.of<std::int64_t>({16, 16, 32, 48}), out = g.sizes().of<std::int64_t>({1, 3, 8, 17});
+  const auto channels = choose.of<std::int64_t>({16, 16, 32, 48}), out = g.sizes().of<std::int64_t>({1, 3, 8, 16, 17, 32});
   const auto kernel = choose.of<std::int64_t>({1, 1, 3}), stride = choose.of<std::int64_t>({1, 1, 2});
-  const auto products = shape[0] * shape[2] * shape[3] * channels * (shape[1] * kernel * kernel + 9 + out);
-  if (shape.numel() == 0 || products > 400000 || !g.fits(shape[0] * channels * shape[2] * shape[3])) return false;
+  // What lies between may have more elements than a value may: then nothing else reads it.
+  const auto small = [&](const Shape& x) {
+    const auto products = x[0] * x[2] * x[3] * channels * (x[1] * kernel * kernel + 9 + out);
+    return x.numel() > 0 && products <= 400000;
+  };
+  auto x = g.image(1);
+  // What is narrow stays apart.
+  if (!small(g.shape_of(x)) || (g.dtype_of(x) != Dtype::f32 && choose.chance(0.8))) {
+    const auto n = g.sizes().integer(1, 2), c = g.sizes().integer(1, 6), h = g.sizes().integer(1, 12),
+               w = g.sizes().integer(1, 12);
+    x = g.leaf({n, c, h, w}, Dtype::f32);
+  }
+  const auto shape = g.shape_of(x);
+  if (!small(shape)) return false;
   const auto dtype = g.dtype_of(x);
   const auto conv = [&](const Ref& of, const Shape& weight_shape, const Conv2dOptions& options) {
     const auto weight = g.of_shape(weight_shape, dtype);
@@ -165,7 +175,8 @@ bool add_global(Generator& g, bool maximum) {
 
 std::vector<Entry> image_entries() {
   return {{"conv2d", 3, [](Generator& g) { return add_conv(g, false); }},
-          {"conv2d", 2, add_strips},
+          // Much of what a program may have besides keeps the three apart.
+          {"conv2d", 8, add_strips},
           {"conv_transpose2d", 1, [](Generator& g) { return add_conv(g, true); }},
           {"max_pool2d", 1.5, [](Generator& g) { return add_pool(g, true); }},
           {"avg_pool2d", 1.5, [](Generator& g) { return add_pool(g, false); }},

@@ -180,6 +180,8 @@ TEST_CASE("reductions, losses, copies and adding at indices are measured last") 
   }
   // Whole numbers have no solver to be compared.
   CHECK(tuned(tuning, {sum(targets)}).empty());
+  const Tensor whole = zeros({50, 3}, Dtype::i32).detach();
+  CHECK(tuned(tuning, {index_add(whole, 0, targets, zeros({40, 3}, Dtype::i32).detach())}).empty());
 }
 
 TEST_CASE("operations of several outputs are measured by the list that they share, products and attention first") {

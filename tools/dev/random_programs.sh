@@ -20,10 +20,11 @@ share() {
   seed=$((seed + 1000000))
 }
 
-share 12 plan --max-ops 8 --block 64
+share 8 plan --max-ops 8 --block 64
+share 6 passes --max-ops 6 --block 64
 share 8 chains --max-ops 8 --block 64 --same-as plan
 share 7 fusion-off --block 16
-share 10 plan --max-ops 6 --block 64 --same-as reuse-off
+share 8 plan --max-ops 6 --block 64 --same-as reuse-off
 share 5 eager --max-ops 12
 share 8 oracles --max-ops 8
 share 10 memory --max-ops 8 --block 16

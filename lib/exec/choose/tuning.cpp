@@ -52,9 +52,11 @@ Specs specs_of(const Tensors& tensors) {
   return specs;
 }
 
-/// The operation says so itself: a user's kernel may have any name.
+/// The operation says so itself: a user's kernel may have any name. What works on whole numbers alone keeps what the model chooses.
 bool is_tunable(const Node& node) {
   if (!node.op->tuned_batches() || node.outputs[0].shape.numel() == 0) return false;
+  if (std::none_of(node.inputs.begin(), node.inputs.end(), [](const Tensor& input) { return is_floating(input.dtype()); }))
+    return false;
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Tensor& input) {
     const bool index = input.dtype() == Dtype::i32 || input.dtype() == Dtype::i64;
     return is_floating(input.dtype()) || (index && node.op->tuned_indices(specs_of(node.inputs)).value_or(0) > 0);
