@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "clnet/error.h"
@@ -13,11 +14,20 @@ void require_defined(std::string_view op, std::initializer_list<Argument> argume
     if (!tensor.defined()) throw Error(fmt::format("{}: argument '{}' is undefined", op, name));
 }
 
-int require_dim(std::string_view op, const Tensor& x, int dim) {
-  const int rank = x.rank();
+namespace {
+
+int normalized(std::string_view op, const Shape& shape, int dim, int rank) {
   if (dim < -rank || dim >= rank)
-    throw ShapeError(fmt::format("{}: dimension {} is out of range for shape {}", op, dim, to_string(x.shape())));
+    throw ShapeError(fmt::format("{}: dimension {} is out of range for shape {}", op, dim, to_string(shape)));
   return dim < 0 ? dim + rank : dim;
+}
+
+}  // namespace
+
+int require_dim(std::string_view op, const Tensor& x, int dim) { return normalized(op, x.shape(), dim, x.rank()); }
+
+int require_line(std::string_view op, const Shape& shape, int dim) {
+  return normalized(op, shape, dim, std::max(shape.rank(), 1));
 }
 
 void require_start(std::string_view op, const Tensor& start) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "tests/fuzz/generator.h"
 
@@ -75,6 +76,8 @@ constexpr Unary unaries[] = {
     {"floor", floor, Needs::floats, whole},
     {"ceil", ceil, Needs::floats, whole},
     {"round", round, Needs::floats, whole},
+    {"trunc", trunc, Needs::floats, whole},
+    {"frac", frac, Needs::floats, within_one},
     {"tanh", tanh, Needs::floats, within_one},
     {"sigmoid", sigmoid, Needs::floats, truth},
     {"log_sigmoid", log_sigmoid, Needs::floats,
@@ -193,6 +196,12 @@ bool add_threshold(Generator& g) {
       as_argument);
 }
 
+bool add_nan_to_num(Generator& g) {
+  return add_parametrized(
+      g, "nan_to_num", "nan_to_num($0, {}, {})", 0.5, 2, [](const Tensor& x, double a, double b) { return nan_to_num(x, a, b); },
+      as_argument);
+}
+
 // ---- Of several operands
 
 bool add_prelu(Generator& g) {
@@ -227,6 +236,16 @@ bool add_lerp(Generator& g) {
   const auto weight = g.leaf(g.shape_of(a), g.dtype_of(a), {0, 1});
   g.add(
       "lerp", "lerp($0, $1, $2)", {a, b, weight}, [](const Tensors& in) { return lerp(in[0], in[1], in[2]); }, range);
+  return true;
+}
+
+bool add_scaled(Generator& g, bool divides) {
+  const auto x = g.floating(), a = g.tame(g.partner(g.shape_of(x), g.dtype_of(x), true), 4);
+  const auto b = g.leaf(g.shape_of(x), g.dtype_of(x), {0.5, 2});
+  const double most = g.range(x).size() + g.range(a).size() * 2;
+  g.add(divides ? "addcdiv" : "addcmul", divides ? "addcdiv($0, $1, $2, 0.5)" : "addcmul($0, $1, $2, 0.5)", {x, a, b},
+        [divides](const Tensors& in) { return divides ? addcdiv(in[0], in[1], in[2], 0.5) : addcmul(in[0], in[1], in[2], 0.5); },
+        {-most, most});
   return true;
 }
 
@@ -274,6 +293,18 @@ constexpr Binary binaries[] = {
      [](Range, Range) {
        return Range{-3.2, 3.2};
      }},
+    {"hypot", "", BINARY(hypot),
+     [](Range a, Range b) {
+       return Range{0, a.size() + b.size()};
+     }},
+    {"logaddexp", "", BINARY(logaddexp),
+     [](Range a, Range b) {
+       return Range{std::max(a.low, b.low), std::max(a.high, b.high) + 0.7};
+     }},
+    {"xlogy", "", BINARY(xlogy),
+     [](Range a, Range b) {
+       return symmetric({0, a.size() * (std::log(std::max(b.high, 1.0)) + 3)});
+     }},
     {"maximum", "", BINARY(maximum), either},
     {"minimum", "", BINARY(minimum), either},
     {"equal", "", BINARY(equal), truth_of},
@@ -291,9 +322,10 @@ std::string call_of(const Binary& binary, const std::string& a, const std::strin
 
 bool add_binary(Generator& g, const Binary& binary) {
   // Their second operand stays away from 0.
-  const bool divides = binary.name == "operator/" || binary.name == "fmod" || binary.name == "atan2",
-             powers = binary.name == "pow", multiplies = binary.name == "operator*";
-  const bool whole_numbers = !powers && !divides && g.choose().chance(0.15);
+  static constexpr std::array<std::string_view, 5> apart{"operator/", "fmod", "atan2", "hypot", "xlogy"};
+  const bool divides = std::find(apart.begin(), apart.end(), binary.name) != apart.end(), powers = binary.name == "pow",
+             multiplies = binary.name == "operator*";
+  const bool whole_numbers = !powers && !divides && binary.name != "logaddexp" && g.choose().chance(0.15);
   const auto a = powers ? g.positive() : whole_numbers ? g.integers() : g.floating();
   const auto name = std::string(binary.name);
   const auto f = binary.tensors;
@@ -400,6 +432,9 @@ std::vector<Entry> elementwise_entries() {
                              {"hardshrink", 0.5, add_hardshrink},
                              {"softshrink", 0.5, add_softshrink},
                              {"threshold", 0.5, add_threshold},
+                             {"nan_to_num", 0.5, add_nan_to_num},
+                             {"addcmul", 0.7, [](Generator& g) { return add_scaled(g, false); }},
+                             {"addcdiv", 0.7, [](Generator& g) { return add_scaled(g, true); }},
                              {"prelu", 1, add_prelu},
                              {"glu", 1, add_glu},
                              {"lerp", 1, add_lerp},

@@ -73,6 +73,40 @@ bool add_cumsum(Generator& g) {
   return true;
 }
 
+bool add_cumprod(Generator& g) {
+  const auto x = g.tame(g.floating(8, 1), 1);
+  const int dim = some_dim(g, x);
+  g.add("cumprod", fmt::format("cumprod($0, {})", dim), {x}, [dim](const Tensors& in) { return cumprod(in[0], dim); }, {-1, 1});
+  return true;
+}
+
+bool add_unfold(Generator& g, bool back) {
+  const Pair kernel{g.sizes().integer(1, 3), g.sizes().integer(1, 3)};
+  const UnfoldOptions options{g.choose().chance(0.3) ? 2 : 1, g.sizes().integer(0, 1), g.choose().chance(0.3) ? 2 : 1};
+  const auto x = g.image(5);
+  const auto& s = g.shape_of(x);
+  const auto count = [](std::int64_t extent, std::int64_t size, std::int64_t apart, std::int64_t step, std::int64_t padding) {
+    return (extent + 2 * padding - apart * (size - 1) - 1) / step + 1;
+  };
+  const auto windows = count(s[2], kernel.height, options.dilation.height, options.stride.height, options.padding.height) *
+                       count(s[3], kernel.width, options.dilation.width, options.stride.width, options.padding.width);
+  const Shape columns{s[0], s[1] * kernel.height * kernel.width, windows};
+  if (!g.fits(columns.numel())) return false;
+  const auto written = fmt::format("{{{}, {}}}, {{{}, {}, {}}}", kernel.height, kernel.width, options.dilation.height,
+                                   options.padding.height, options.stride.height);
+  if (!back) {
+    g.add(
+        "unfold", fmt::format("unfold($0, {})", written), {x}, [=](const Tensors& in) { return unfold(in[0], kernel, options); },
+        g.range(x));
+    return true;
+  }
+  const auto from = g.of_shape(columns, g.dtype_of(x));
+  const double most = g.range(from).size() * static_cast<double>(kernel.height * kernel.width);
+  g.add("fold", fmt::format("fold($0, {{{}, {}}}, {})", s[2], s[3], written), {from},
+        [=, image = Pair{s[2], s[3]}](const Tensors& in) { return fold(in[0], image, kernel, options); }, {-most, most});
+  return true;
+}
+
 bool add_sort(Generator& g, bool only_order) {
   const auto x = with_rank(g, 1);
   const int dim = some_dim(g, x);
@@ -332,6 +366,9 @@ std::vector<Entry> index_entries() {
       {"einsum", 1, add_einsum},
       {"interpolate", 1.5, add_interpolate},
       {"cumsum", 1, add_cumsum},
+      {"cumprod", 0.7, add_cumprod},
+      {"unfold", 0.5, [](Generator& g) { return add_unfold(g, false); }},
+      {"fold", 0.5, [](Generator& g) { return add_unfold(g, true); }},
       {"sort", 0.7, [](Generator& g) { return add_sort(g, false); }},
       {"argsort", 0.5, [](Generator& g) { return add_sort(g, true); }},
       {"topk", 0.7, add_topk},

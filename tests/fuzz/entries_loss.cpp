@@ -58,11 +58,14 @@ bool add_cross_entropy(Generator& g) {
 }
 
 using Loss = Tensor (*)(const Tensor&, const Tensor&, Reduction);
-bool add_loss(Generator& g, std::string_view name, Loss loss) {
+bool add_loss(Generator& g, std::string_view name, Loss loss, bool broadcasts = true) {
   const auto x = g.floating();
-  const auto target = g.of_shape(g.shape_of(x), g.dtype_of(x));
+  const Shape own = g.shape_of(x);
+  const bool others = broadcasts && g.choose().chance(0.3);
+  const auto target = others ? g.tame(g.partner(own, g.dtype_of(x)), 8) : g.of_shape(own, g.dtype_of(x));
   const auto reduction = some_reduction(g);
-  const double most = 300 * static_cast<double>(reduction == Reduction::sum ? g.shape_of(x).numel() : 1);
+  const auto count = broadcast(g.shape_of(x), g.shape_of(target), name).numel();
+  const double most = 300 * static_cast<double>(reduction == Reduction::sum ? count : 1);
   g.add(std::string(name), fmt::format("{}($0, $1, {})", name, name_of(reduction)), {x, target},
         [=](const Tensors& in) { return loss(in[0], in[1], reduction); }, {-most, most});
   return true;
@@ -70,7 +73,8 @@ bool add_loss(Generator& g, std::string_view name, Loss loss) {
 
 bool add_bce(Generator& g) {
   if (g.choose().chance(0.6))
-    return add_loss(g, "bce_with_logits", [](const Tensor& x, const Tensor& t, Reduction r) { return bce_with_logits(x, t, r); });
+    return add_loss(
+        g, "bce_with_logits", [](const Tensor& x, const Tensor& t, Reduction r) { return bce_with_logits(x, t, r); }, false);
   const auto x = g.floating();
   const auto target = g.of_shape(g.shape_of(x), g.dtype_of(x));
   const auto weight = g.tame(g.partner(g.shape_of(x), g.dtype_of(x), true), 4);
@@ -200,7 +204,8 @@ std::vector<Entry> loss_entries() {
           {"bce_with_logits", 1, add_bce},
           {"focal_loss", 0.5,
            [](Generator& g) {
-             return add_loss(g, "focal_loss", [](const Tensor& x, const Tensor& t, Reduction r) { return focal_loss(x, t, r); });
+             return add_loss(
+                 g, "focal_loss", [](const Tensor& x, const Tensor& t, Reduction r) { return focal_loss(x, t, r); }, false);
            }},
           {"kl_div", 0.5, add_kl_div},
           {"poisson_nll_loss", 0.5, add_poisson_nll},

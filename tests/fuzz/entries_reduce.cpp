@@ -66,6 +66,11 @@ bool add_extremum(Generator& g, std::string_view name, Reduce reduce) {
   return add_reduce(g, name, reduce, x, dims, g.range(x));
 }
 
+bool add_truth(Generator& g, std::string_view name, Reduce reduce) {
+  const auto x = g.choose().chance(0.5) ? g.truth() : numbers(g);
+  return add_reduce(g, name, reduce, x, some_dims(g, x), {0, 1});
+}
+
 bool add_arg(Generator& g, bool greatest) {
   const auto x = g.choose().chance(0.12) ? g.integers() : g.floating(8, 1);
   if (g.shape_of(x).rank() == 0) return false;
@@ -215,6 +220,22 @@ bool add_linear(Generator& g) {
   return true;
 }
 
+bool add_addmm(Generator& g) {
+  const auto a = g.floating(4, 2);
+  const auto& shape = g.shape_of(a);
+  const auto columns = g.extent();
+  auto extents = shape.extents();
+  extents.back() = columns;
+  if (!g.fits(Shape(extents).numel()) || Shape(extents).numel() * shape[-1] > 200000) return false;
+  const auto b = g.of_shape({shape[-1], columns}, g.dtype_of(a));
+  const auto x = g.tame(g.partner(Shape(extents), g.dtype_of(a), true), 8);
+  const double beta = g.choose().of({1.0, 0.5}), alpha = g.choose().of({1.0, -2.0});
+  const double most = 2 * product_range(g, a, b, shape[-1]).size() + 8;
+  g.add("addmm", fmt::format("addmm($0, $1, $2, {}, {})", beta, alpha), {x, a, b},
+        [=](const Tensors& in) { return addmm(in[0], in[1], in[2], beta, alpha); }, {-most, most});
+  return true;
+}
+
 }  // namespace
 
 std::vector<Entry> reduce_entries() {
@@ -223,6 +244,8 @@ std::vector<Entry> reduce_entries() {
           {"prod", 1, add_prod},
           {"max", 2, [](Generator& g) { return add_extremum(g, "max", max); }},
           {"min", 1, [](Generator& g) { return add_extremum(g, "min", min); }},
+          {"any", 0.7, [](Generator& g) { return add_truth(g, "any", any); }},
+          {"all", 0.7, [](Generator& g) { return add_truth(g, "all", all); }},
           {"argmax", 1, [](Generator& g) { return add_arg(g, true); }},
           {"argmin", 1, [](Generator& g) { return add_arg(g, false); }},
           {"var", 1, add_var},
@@ -234,7 +257,8 @@ std::vector<Entry> reduce_entries() {
           {"softmax", 3, [](Generator& g) { return add_softmax(g, false); }},
           {"log_softmax", 2, [](Generator& g) { return add_softmax(g, true); }},
           {"matmul", 6, add_matmul},
-          {"linear", 3, add_linear}};
+          {"linear", 3, add_linear},
+          {"addmm", 1, add_addmm}};
 }
 
 }  // namespace clnet::fuzz

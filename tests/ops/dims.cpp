@@ -36,6 +36,7 @@ std::vector<Call> calls() {
       ALONG(argmax),
       ALONG(argmin),
       ALONG(cumsum),
+      ALONG(cumprod),
       ALONG(sort),
       ALONG(argsort),
       ALONG(squeeze),
@@ -45,6 +46,8 @@ std::vector<Call> calls() {
       OVER(prod),
       OVER(max),
       OVER(min),
+      OVER(any),
+      OVER(all),
       OVER(var),
       OVER(stddev),
       OVER(logsumexp),
@@ -130,6 +133,122 @@ TEST_CASE("every function that takes a dimension is in the table") {
     CHECK(known.contains((*match)[1].str()));
   }
   CHECK(found >= 40);
+}
+
+namespace {
+
+/// What has a line along a dimension, which a scalar is.
+struct Line {
+  std::string function;
+  std::function<std::vector<Tensor>(const Tensor& x, int dim)> run;
+};
+
+#define ON_LINE(name)                                                         \
+  Line {                                                                      \
+#name, [](const Tensor& x, int dim) { return std::vector{name(x, dim)}; } \
+  }
+
+std::vector<Line> lines() {
+  using Tensors = std::vector<Tensor>;
+  const auto picks = [](const Tensor& x) { return zeros(x.shape(), Dtype::i64); };
+  const auto reduced = [=](ScatterReduction reduction) {
+    return Line{"scatter_reduce",
+                [=](const Tensor& x, int dim) { return Tensors{scatter_reduce(x, dim, picks(x), x * 3.0, reduction)}; }};
+  };
+  const auto with_indices = [](const SortResult& result) { return Tensors{result.values, result.indices}; };
+  return {
+      ON_LINE(softmax),
+      ON_LINE(log_softmax),
+      ON_LINE(softmin),
+      ON_LINE(argmax),
+      ON_LINE(argmin),
+      ON_LINE(cumsum),
+      ON_LINE(cumprod),
+      ON_LINE(argsort),
+      ON_LINE(squeeze),
+      ON_LINE(sum),
+      ON_LINE(mean),
+      ON_LINE(prod),
+      ON_LINE(max),
+      ON_LINE(min),
+      ON_LINE(any),
+      ON_LINE(all),
+      ON_LINE(logsumexp),
+      ON_LINE(flip),
+      {"var", [](const Tensor& x, int dim) { return Tensors{var(x, dim, 0)}; }},
+      {"stddev", [](const Tensor& x, int dim) { return Tensors{stddev(x, dim, 0, true)}; }},
+      {"norm",
+       [](const Tensor& x, int dim) {
+         return Tensors{norm(x, 2, dim), norm(x, -INFINITY, dim), norm(x, 3, dim, true)};
+       }},
+      {"sort", [=](const Tensor& x, int dim) { return with_indices(sort(x, dim)); }},
+      {"topk", [=](const Tensor& x, int dim) { return with_indices(topk(x, 1, dim)); }},
+      {"transpose", [](const Tensor& x, int dim) { return Tensors{transpose(x, dim, 0)}; }},
+      {"index_select", [=](const Tensor& x, int dim) { return Tensors{index_select(x, dim, zeros({1}, Dtype::i64))}; }},
+      {"gather", [=](const Tensor& x, int dim) { return Tensors{gather(x, dim, picks(x))}; }},
+      {"scatter", [=](const Tensor& x, int dim) { return Tensors{scatter(x, dim, picks(x), x * 3.0)}; }},
+      {"scatter_add", [=](const Tensor& x, int dim) { return Tensors{scatter_add(x, dim, picks(x), x * 3.0)}; }},
+      {"index_add", [=](const Tensor& x, int dim) { return Tensors{index_add(x, dim, zeros({1}, Dtype::i64), x * 3.0)}; }},
+      reduced(ScatterReduction::sum),
+      reduced(ScatterReduction::mean),
+      reduced(ScatterReduction::prod),
+      reduced(ScatterReduction::amax),
+  };
+}
+
+}  // namespace
+
+TEST_CASE("a scalar is a line of one element") {
+  for (const auto& line : lines())
+    for (const int dim : {0, -1}) {
+      INFO(line.function << " along " << dim);
+      const Tensor scalar = Tensor::from({0.7F}, Shape{}), one = Tensor::from({0.7F});
+      const auto got = line.run(scalar, dim), want = line.run(one, dim);
+      REQUIRE(got.size() == want.size());
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        CHECK(got[i].shape() == Shape{});
+        CHECK(got[i].dtype() == want[i].dtype());
+        CHECK(got[i].item() == sum(want[i]).item());
+        if (!is_floating(got[i].dtype())) continue;
+        CHECK(gradients(got[i] * 2.0, {scalar})[0].item() == gradients(sum(want[i]) * 2.0, {one})[0].item());
+      }
+    }
+  const Tensor x = Tensor::from({0.7F}, Shape{});
+  CHECK(gumbel_softmax(x, 1, true, 0).item() == 1);
+  CHECK(gumbel_softmax(x, 1, false, -1).shape() == Shape{});
+  CHECK(cumsum(zeros({}, Dtype::i32), 0).dtype() == Dtype::i64);
+  // Lines and scalars where one stands for the other.
+  const Tensor second = Tensor::from({1}, Shape{}), row = Tensor::from({1.F, 2.F, 3.F});
+  CHECK(gather(row, 0, second).shape() == Shape{});
+  CHECK(gather(row, 0, second).item() == 2);
+  CHECK(gather(x, 0, zeros({2}, Dtype::i64)).shape() == Shape{2});
+  CHECK(scatter(row, 0, second, x).to_vector<float>() == std::vector<float>{1, 0.7F, 3});
+  CHECK(index_add(row, 0, second, Tensor::from({4.F})).to_vector<float>() == std::vector<float>{1, 6, 3});
+  CHECK(index_select(x, 0, zeros({}, Dtype::i64)).shape() == Shape{});
+}
+
+TEST_CASE("dimensions that a scalar does not have are refused") {
+  const Tensor x = zeros({});
+  for (const auto& line : lines())
+    for (const int dim : {1, -2}) {
+      INFO(line.function << " along " << dim);
+      CHECK_THROWS_WITH(line.run(x, dim), Catch::StartsWith(line.function + ": dimension " + std::to_string(dim)));
+    }
+  // As in PyTorch what looks for extents finds none.
+  const std::set<std::string> of_extents{"glu",    "concat", "split",    "slice", "slice_update",
+                                         "narrow", "roll",   "diagonal", "size",  "repeat_interleave"};
+  for (const auto& call : calls())
+    if (of_extents.contains(call.function))
+      for (const int dim : {0, -1}) {
+        INFO(call.function << " along " << dim);
+        CHECK_THROWS_AS(call.run(x, dim), ShapeError);
+      }
+  CHECK_THROWS_AS(permute(x, {0}), ShapeError);
+  CHECK_THROWS_WITH(sum(x, {0, -1}), "sum: dimension -1 is given twice");
+  CHECK_THROWS_WITH(flip(x, {0, 0}), "flip: dimension 0 is given twice");
+  CHECK_THROWS_AS(index_select(x, 0, zeros({2}, Dtype::i64)), ShapeError);
+  CHECK_THROWS_AS(index_add(x, 0, zeros({1}, Dtype::i64), zeros({1})), ShapeError);
+  CHECK_THROWS_AS(gather(zeros({2, 3}), 0, zeros({}, Dtype::i64)), ShapeError);
 }
 
 TEST_CASE("other wrong arguments are reported by the function that was called") {

@@ -116,6 +116,10 @@ std::vector<Entry> elementwise_entries() {
       unary("floor", f, floor, [](double x) { return std::floor(x); }),
       unary("ceil", f, ceil, [](double x) { return std::ceil(x); }),
       unary("round", f, round, [](double x) { return std::nearbyint(x); }),
+      unary("trunc", f, trunc, [](double x) { return std::trunc(x); }),
+      unary("frac", f, frac, [](double x) { return x - std::trunc(x); }),
+      unary(
+          "nan_to_num", f, [](T x) { return nan_to_num(x); }, [](double x) { return x; }),
       unary(
           "tanh", f, tanh, [](double x) { return std::tanh(x); }, few),
       unary(
@@ -388,6 +392,18 @@ std::vector<Entry> reduce_entries() {
        [](const Arrays& in) { return reference::max(in[0], {1}, false); }},
       {"min", Takes::all, Gives::same, one, [](const auto& in) { return min(in[0], {1}); },
        [](const Arrays& in) { return reference::min(in[0], {1}, false); }},
+      {"any", Takes::all, Gives::boolean, one, [](const auto& in) { return any(in[0], {1}); },
+       [](const Arrays& in) {
+         Array y = reference::max(in[0], {1}, false);
+         for (auto& value : y.values) value = value != 0 ? 1 : 0;
+         return y;
+       }},
+      {"all", Takes::all, Gives::boolean, one, [](const auto& in) { return all(in[0], {1}); },
+       [](const Arrays& in) {
+         Array y = reference::min(in[0], {1}, false);
+         for (auto& value : y.values) value = value != 0 ? 1 : 0;
+         return y;
+       }},
       {"var", Takes::floats, Gives::same, one, [](const auto& in) { return var(in[0], {1}); },
        [](const Arrays& in) { return reference::var(in[0], {1}, 1, false); }, 60},
       {"argmax", Takes::all, Gives::index, one, [](const auto& in) { return argmax(in[0], 1); },
@@ -445,6 +461,14 @@ std::vector<Entry> product_entries() {
        [](const auto& in) { return matmul(in[0], in[1]); },
        [](const Arrays& in) { return matmul_reference(in[0], in[1]); },
        300},
+      {"addmm",
+       f,
+       Gives::same,
+       {{{20}, 0.5, 2}, {{5, 60}, 0.5, 2}, {{60, 20}, 0.5, 2}},
+       [](const auto& in) { return addmm(in[0], in[1], in[2]); },
+       [](const Arrays& in) { return matmul_reference(in[1], in[2], {}, &in[0]); },
+       61,
+       2},
       {"linear",
        f,
        Gives::same,

@@ -90,6 +90,38 @@ std::vector<Entry> elementwise() {
       binary("fmod", f, fmod, [](double a, double b) { return std::fmod(a, b); }),
       binary(
           "atan2", f, atan2, [](double a, double b) { return std::atan2(a, b); }, 14),
+      binary(
+          "hypot", f, hypot, [](double a, double b) { return std::hypot(a, b); }, 4),
+      binary(
+          "logaddexp", f, logaddexp, [](double a, double b) { return std::log(std::exp(a) + std::exp(b)); }, 6),
+      // The logarithm has the digits of f32 near 1.
+      {"xlogy",
+       f,
+       Gives::same,
+       {{{5, 1}, 0.5, 2}, {{7}, 1.5, 4}},
+       [](const Tensors& in) { return xlogy(in[0], in[1]); },
+       [](const Arrays& in) {
+         return broadcast_reference(in, [](const std::vector<double>& v) { return v[0] * std::log(v[1]); });
+       },
+       6},
+      {"addcmul",
+       f,
+       Gives::same,
+       {{{5, 1}, 0.5, 2}, {{7}, 0.5, 2}, {{5, 7}, 0.5, 2}},
+       [](const Tensors& in) { return addcmul(in[0], in[1], in[2], 0.5); },
+       [](const Arrays& in) {
+         return broadcast_reference(in, [](const std::vector<double>& v) { return v[0] + 0.5 * v[1] * v[2]; });
+       },
+       3},
+      {"addcdiv",
+       f,
+       Gives::same,
+       {{{5, 1}, 0.5, 2}, {{7}, 0.5, 2}, {{5, 7}, 0.5, 2}},
+       [](const Tensors& in) { return addcdiv(in[0], in[1], in[2], 0.5); },
+       [](const Arrays& in) {
+         return broadcast_reference(in, [](const std::vector<double>& v) { return v[0] + 0.5 * v[1] / v[2]; });
+       },
+       5},
       {"outer",
        Takes::all,
        Gives::same,

@@ -12,7 +12,9 @@
 #include "tests/reference/matmul/einsum.h"
 #include "tests/reference/norm/softmax.h"
 #include "tests/reference/random/philox.h"
+#include "tests/reference/reduce/cumprod.h"
 #include "tests/reference/reduce/cumsum.h"
+#include "tests/reference/shape/unfold.h"
 
 namespace clnet::testing::dtypes {
 
@@ -61,6 +63,29 @@ std::vector<Entry> chosen() {
        8},
       {"cumsum", Takes::all, Gives::sums, one, [](const Tensors& in) { return cumsum(in[0], 1); },
        [](const Arrays& in) { return reference::cumsum(in[0], 1); }, 10},
+      {"cumprod", Takes::all, Gives::sums, one, [](const Tensors& in) { return cumprod(in[0], 1); },
+       [](const Arrays& in) { return reference::cumprod(in[0], 1); }, 10},
+      {"unfold",
+       f,
+       Gives::same,
+       {{{2, 3, 5, 6}, 0.5, 2}},
+       [](const Tensors& in) {
+         return unfold(in[0], {2, 3}, {.padding = 1});
+       },
+       [](const Arrays& in) {
+         return reference::unfold(in[0], {2, 3}, {.padding = 1}, {2, 18, 36});
+       }},
+      {"fold",
+       f,
+       Gives::same,
+       {{{2, 18, 36}, 0.5, 2}},
+       [](const Tensors& in) {
+         return fold(in[0], {5, 6}, {2, 3}, {.padding = 1});
+       },
+       [](const Arrays& in) {
+         return reference::fold(in[0], {2, 3}, {.padding = 1}, {2, 3, 5, 6});
+       },
+       6},
       {"sort", Takes::all, Gives::same, one, [](const Tensors& in) { return sort(in[0], 1, true).values; },
        [=](const Arrays& in) { return reference::ordered(in[0], 1, sorted(in), 8); }},
       {"argsort", Takes::all, Gives::index, one, [](const Tensors& in) { return argsort(in[0], 1, true); }, sorted},

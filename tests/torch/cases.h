@@ -44,6 +44,7 @@ PadMode pad_mode(const std::string& name);
 
 /// The operations of each kind.
 void add_composed(Operations& operations);
+void add_more_composed(Operations& operations);
 void add_elementwise(Operations& operations);
 void add_indexed(Operations& operations);
 void add_losses(Operations& operations);

@@ -33,15 +33,7 @@ void add_functions(Operations& operations) {
   operations["logit"] = unary([](const Tensor& x) { return log(x) - log1p(-x); });
   operations["softmax2d"] = unary([](const Tensor& x) { return softmax(x, -3); });
   operations["remainder"] = binary([](const Tensor& a, const Tensor& b) { return a - b * floor(stop_gradient(a / b)); });
-  operations["hypot"] = binary([](const Tensor& a, const Tensor& b) { return sqrt(square(a) + square(b)); });
   operations["rsub"] = binary([](const Tensor& a, const Tensor& b) { return b - a; });
-  operations["logaddexp"] = binary([](const Tensor& a, const Tensor& b) { return logsumexp(stack({a, b}, 0), {0}); });
-  operations["addcmul"] = [](const Given& in) {
-    return y(in[first] + in[{"b", "tensor1"}] * in[{"c", "tensor2"}] * in.number("value", 1));
-  };
-  operations["addcdiv"] = [](const Given& in) {
-    return y(in[first] + in[{"b", "tensor1"}] / in[{"c", "tensor2"}] * in.number("value", 1));
-  };
 }
 
 void add_distances(Operations& operations) {

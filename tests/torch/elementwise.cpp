@@ -70,6 +70,16 @@ void add_with_numbers(Operations& operations) {
   };
 }
 
+void add_ternary(Operations& operations) {
+  const Names one{"b", "tensor1"}, other{"c", "tensor2"};
+  operations["addcmul"] = [=](const Given& in) { return y(addcmul(in[first], in[one], in[other], in.number("value", 1))); };
+  operations["addcdiv"] = [=](const Given& in) { return y(addcdiv(in[first], in[one], in[other], in.number("value", 1))); };
+  operations["nan_to_num"] = [](const Given& in) {
+    const auto given = [&](const Names& names) { return in.find(names) ? std::optional(in.number(names, 0)) : std::nullopt; };
+    return y(nan_to_num(in[first], in.number("nan", 0), given({"posinf", "positive"}), given({"neginf", "negative"})));
+  };
+}
+
 void add_binary(Operations& operations) {
   // PyTorch's alpha: what the second operand is multiplied with.
   operations["add"] = [](const Given& in) {
@@ -92,6 +102,9 @@ void add_binary(Operations& operations) {
   };
   operations["fmod"] = binary(fmod, fmod);
   operations["atan2"] = operations["arctan2"] = binary(atan2, atan2);
+  operations["hypot"] = binary(hypot, hypot);
+  operations["logaddexp"] = binary(logaddexp, logaddexp);
+  operations["xlogy"] = binary(xlogy, xlogy);
   operations["maximum"] = binary(maximum, maximum);
   operations["minimum"] = binary(minimum, minimum);
   operations["max"] = two_or(operations["maximum"], operations["amax"]);
@@ -133,13 +146,16 @@ void add_made(Operations& operations) {
 void add_elementwise(Operations& operations) {
   static const std::map<std::string, Unary> plain{
       {"abs", abs},
+      {"absolute", abs},
       {"ceil", ceil},
       {"cos", cos},
       {"detach", stop_gradient},
       {"erf", erf},
       {"exp", exp},
       {"expm1", expm1},
+      {"fix", trunc},
       {"floor", floor},
+      {"frac", frac},
       {"hardsigmoid", hardsigmoid},
       {"hardswish", hardswish},
       {"isnan", is_nan},
@@ -149,6 +165,7 @@ void add_elementwise(Operations& operations) {
       {"logsigmoid", log_sigmoid},
       {"mish", mish},
       {"neg", [](const Tensor& x) { return -x; }},
+      {"negative", [](const Tensor& x) { return -x; }},
       {"reciprocal", reciprocal},
       {"relu", relu},
       {"relu6", relu6},
@@ -156,6 +173,7 @@ void add_elementwise(Operations& operations) {
       {"rsqrt", rsqrt},
       {"selu", selu},
       {"sigmoid", sigmoid},
+      {"sgn", sign},
       {"sign", sign},
       {"silu", silu},
       {"sin", sin},
@@ -165,6 +183,7 @@ void add_elementwise(Operations& operations) {
       {"swish", silu},
       {"tanh", tanh},
       {"tanhshrink", tanhshrink},
+      {"trunc", trunc},
   };
   for (const auto& [name, function] : plain) operations[name] = unary(function);
   operations["prelu"] = [](const Given& in) { return y(prelu(in[first], in["weight"])); };
@@ -174,6 +193,7 @@ void add_elementwise(Operations& operations) {
   operations["log_softmax"] = [](const Given& in) { return y(log_softmax(in[first], in.dim(-1))); };
   add_with_numbers(operations);
   add_binary(operations);
+  add_ternary(operations);
   add_made(operations);
 }
 

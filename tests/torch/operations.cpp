@@ -211,7 +211,7 @@ Operations all_operations() {
   Operations operations;
   // Reductions first: max and min are theirs and the elements'.
   for (const auto& add : {add_reductions, add_elementwise, add_composed, add_indexed, add_losses, add_norms, add_products,
-                          add_schedules, add_sequences, add_shapes, add_spatial, add_training})
+                          add_schedules, add_sequences, add_shapes, add_spatial, add_training, add_more_composed})
     add(operations);
   return operations;
 }

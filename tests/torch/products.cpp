@@ -17,11 +17,9 @@ void add_products(Operations& operations) {
   for (const char* name : {"matmul", "mm", "bmm", "mv", "dot"})
     operations[name] = [](const Given& in) { return y(matmul(in[one], in[other])); };
   operations["outer"] = [](const Given& in) { return y(outer(in[one], in[other])); };
-  // Parts of PyTorch's that the library leaves to its user: beta c + alpha a b.
   operations["addmm"] = operations["baddbmm"] = operations["addmv"] = [](const Given& in) {
-    const auto added = in[{"input", "c", "bias", "x"}], a = in[{"mat1", "batch1", "mat", "a"}],
-               b = in[{"mat2", "batch2", "vec", "b"}];
-    return y(added * in.number("beta", 1) + matmul(a, b) * in.number("alpha", 1));
+    const auto a = in[{"mat1", "batch1", "mat", "a"}], b = in[{"mat2", "batch2", "vec", "b"}];
+    return y(addmm(in[{"input", "c", "bias", "x"}], a, b, in.number("beta", 1), in.number("alpha", 1)));
   };
   operations["einsum"] = [](const Given& in) { return y(einsum(in.text("equation", ""), in.operands())); };
   operations["embedding"] = [](const Given& in) {

@@ -64,7 +64,10 @@ void add_reductions(Operations& operations) {
   operations["norm"] = operations["vector_norm"] = [](const Given& in) {
     return y(norm(in[x], in.parameter(0, {"p", "ord"}, 2), Dims(in.dims().value_or(std::vector<int>{})), in.flag("keepdim")));
   };
+  operations["any"] = over(any);
+  operations["all"] = over(all);
   operations["cumsum"] = [](const Given& in) { return y(cumsum(in[x], in.dim(0))); };
+  operations["cumprod"] = [](const Given& in) { return y(cumprod(in[x], in.dim(0))); };
   operations["trace"] = [](const Given& in) { return y(trace(in[x])); };
   operations["sum_to_size"] = operations["sum_to"] = [](const Given& in) {
     const auto shape = in.integers({"size", "shape"});

@@ -208,6 +208,35 @@ std::int64_t factor(const Given& in) {
 
 std::int64_t offset(const Given& in) { return static_cast<std::int64_t>(in.parameter(0, {"diagonal", "offset", "k"}, 0)); }
 
+/// One number for both axes, or one for each.
+Pair pair(const Given& in, const Names& names, std::int64_t otherwise) {
+  const auto both = in.axes(names, 2, otherwise);
+  return {both[0], both[1]};
+}
+
+Pair kernel_size(const Given& in) { return pair(in, {"kernel_size", "kernel"}, 1); }
+
+UnfoldOptions windows(const Given& in) {
+  return {.dilation = pair(in, "dilation", 1), .padding = pair(in, "padding", 0), .stride = pair(in, "stride", 1)};
+}
+
+/// PyTorch's function of images, or its method: slices of `size` elements along a dimension, `step` apart, as a last dimension.
+Tensor unfold_case(const Given& in) {
+  if (in.find({"kernel_size", "kernel"}) != nullptr) return unfold(in[input], kernel_size(in), windows(in));
+  const auto x = in[input];
+  const int dim = static_cast<int>(in.integer({"dimension", "dim"}, 0));
+  const auto size = in.integer("size", 1), step = in.integer("step", 1);
+  std::vector<Tensor> parts;
+  for (std::int64_t from = 0; from + size <= x.size(dim); from += step) {
+    std::vector<int> order;
+    for (int d = 0; d < x.rank(); ++d)
+      if (d != x.shape().normalize(dim)) order.push_back(d);
+    order.push_back(x.shape().normalize(dim));
+    parts.push_back(permute(slice(x, dim, from, from + size), order));
+  }
+  return stack(parts, x.shape().normalize(dim));
+}
+
 void add_joined(Operations& operations) {
   operations["cat"] = operations["concat"] = join(concat, false);
   operations["stack"] = join(stack, true);
@@ -280,6 +309,10 @@ void add_shapes(Operations& operations) {
   operations["diag"] = [](const Given& in) { return y(diag(in[input], offset(in))); };
   operations["diagonal"] = [](const Given& in) {
     return y(diagonal(in[input], offset(in), static_cast<int>(in.integer("dim1", 0)), static_cast<int>(in.integer("dim2", 1))));
+  };
+  operations["unfold"] = operations["im2col"] = [](const Given& in) { return y(unfold_case(in)); };
+  operations["fold"] = operations["col2im"] = [](const Given& in) {
+    return y(fold(in[{"x", "input", "columns"}], pair(in, {"output_size", "size"}, 1), kernel_size(in), windows(in)));
   };
   add_joined(operations);
 }

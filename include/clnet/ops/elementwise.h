@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "clnet/export.h"
 #include "clnet/tensor.h"
@@ -48,6 +49,12 @@ CLNET_BINARY(pow)
 CLNET_BINARY(fmod)
 /// Of floating values; the angle of the point (b, a), from -pi to pi.
 CLNET_BINARY(atan2)
+/// Of floating values; sqrt(a^2 + b^2) without overflow.
+CLNET_BINARY(hypot)
+/// Of floating values; log(exp(a) + exp(b)).
+CLNET_BINARY(logaddexp)
+/// Of floating values; a log(b), and 0 where a is 0 and b a number.
+CLNET_BINARY(xlogy)
 /// Ties share the gradient equally.
 CLNET_BINARY(maximum)
 CLNET_BINARY(minimum)
@@ -111,6 +118,8 @@ CLNET_API Tensor erf(const Tensor& x);
 CLNET_API Tensor floor(const Tensor& x);
 CLNET_API Tensor ceil(const Tensor& x);
 CLNET_API Tensor round(const Tensor& x);  ///< halves to even
+CLNET_API Tensor trunc(const Tensor& x);  ///< towards 0
+CLNET_API Tensor frac(const Tensor& x);   ///< x - trunc(x)
 CLNET_API Tensor tanh(const Tensor& x);
 CLNET_API Tensor sigmoid(const Tensor& x);
 CLNET_API Tensor log_sigmoid(const Tensor& x);
@@ -137,6 +146,9 @@ inline Tensor softplus(const Tensor& x) { return softplus(x, 1, 20); }
 CLNET_API Tensor softsign(const Tensor& x);
 CLNET_API Tensor clamp(const Tensor& x, double low, double high = std::numeric_limits<double>::infinity());
 CLNET_API Tensor is_nan(const Tensor& x);
+/// Numbers in place of NaN and the infinities; for those, the largest and the smallest of the dtype where none is given.
+CLNET_API Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> positive = std::nullopt,
+                            std::optional<double> negative = std::nullopt);
 /// x where |x| > lambda, else 0.
 CLNET_API Tensor hardshrink(const Tensor& x, double lambda);
 inline Tensor hardshrink(const Tensor& x) { return hardshrink(x, 0.5); }
@@ -154,6 +166,9 @@ inline Tensor glu(const Tensor& x) { return glu(x, -1); }
 /// a + weight (b - a).
 CLNET_API Tensor lerp(const Tensor& a, const Tensor& b, double weight);
 CLNET_API Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight);
+/// x + value a b, and x + value a / b.
+CLNET_API Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, double value = 1);
+CLNET_API Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, double value = 1);
 /// `value` where `mask` (bool, broadcast) is true, else x.
 CLNET_API Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 /// The same value, where gradients stop. Unlike Tensor::detach() it evaluates nothing and keeps the graph behind it: a state that

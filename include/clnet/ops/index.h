@@ -1,4 +1,4 @@
-// Elements and rows chosen by indices.
+// Elements and rows chosen by indices. A scalar is a line of one element to all of them, as in PyTorch.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ CLNET_API Tensor one_hot(const Tensor& indices, std::int64_t classes, Dtype dtyp
 
 // ---- The way back. `indices` as above; one that is out of range moves nothing. x and `source` have one dtype.
 
-/// x with out[indices[i][j]][j] = source[i][j] for dim 0, and so on. `source` and `indices` have one shape, which is no larger
-/// than x's outside `dim`. Of several that go to one place the last counts, also for the gradient.
+/// x with out[indices[i][j]][j] = source[i][j] for dim 0, and so on. `indices` are no larger than `source`, nor than x outside
+/// `dim`; of the source, what has no index goes nowhere. Of several that go to one place the last counts, also for the gradient.
 CLNET_API Tensor scatter(const Tensor& x, int dim, const Tensor& indices, const Tensor& source);
 /// The same with one number in place of the source's elements.
 CLNET_API Tensor scatter(const Tensor& x, int dim, const Tensor& indices, double value);

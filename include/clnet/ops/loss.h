@@ -29,7 +29,9 @@ struct NllLossOptions {
 CLNET_API Tensor nll_loss(const Tensor& log_probabilities, const Tensor& targets, const NllLossOptions& options);
 CLNET_API Tensor nll_loss(const Tensor& log_probabilities, const Tensor& targets);
 
-// ---- Of an input and a target of one shape and floating dtype, by element
+// ---- Of an input and a target of one floating dtype, by element. Shapes broadcast, as in PyTorch, and the mean is over the
+// common one; of bce(), bce_with_logits() and focal_loss() they are one. mse_loss() to huber_loss() warn once where shapes
+// differ.
 
 CLNET_API Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
 CLNET_API Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
@@ -38,10 +40,10 @@ CLNET_API Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduc
                                 double beta = 1);
 /// d^2 / 2 below delta, else delta (d - delta / 2). `delta` is positive.
 CLNET_API Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean, double delta = 1);
-/// -(t log x + (1 - t) log(1 - x)), each logarithm at least -100. `weight` broadcasts to the input.
+/// -(t log x + (1 - t) log(1 - x)), each logarithm at least -100. One shape; `weight` broadcasts to the input.
 CLNET_API Tensor bce(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean, const Tensor& weight = {});
 /// `weight` scales each loss and `pos_weight` the part of it that is due to the target, -t log sigmoid(x); both broadcast to the
-/// logits.
+/// logits, whose shape the target has.
 CLNET_API Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction = Reduction::mean,
                                  const Tensor& weight = {}, const Tensor& pos_weight = {});
 /// torchvision's sigmoid_focal_loss: bce_with_logits times (1 - p)^gamma, p the probability of the target's side, times alpha
@@ -93,9 +95,10 @@ CLNET_API Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const 
 
 // ---- Of several inputs, with targets of 1 or -1
 
-/// log(1 + exp(-target input)). One shape.
+/// log(1 + exp(-target input)). The target broadcasts to the input.
 CLNET_API Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
-/// Of logits and targets {..., C} from 0 to 1: the mean over the classes of bce_with_logits(). `weight` {C} or undefined.
+/// Of logits and targets {..., C} from 0 to 1: the mean over the classes of bce_with_logits(). `weight` {C} or undefined. Shapes
+/// broadcast; the logits' tell the classes.
 CLNET_API Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean,
                                              const Tensor& weight = {});
 
@@ -117,10 +120,11 @@ CLNET_API Tensor multilabel_margin_loss(const Tensor& input, const Tensor& targe
 /// input where the target is 1, max(0, margin - input) where it is -1.
 CLNET_API Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double margin = 1,
                                       Reduction reduction = Reduction::mean);
-/// max(0, margin - target (a - b)): a shall be the larger where the target is 1. One shape.
+/// max(0, margin - target (a - b)): a shall be the larger where the target is 1. Dimensions of 1 broadcast.
 CLNET_API Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin = 0,
                                      Reduction reduction = Reduction::mean);
 /// a, b {N, D} and target {N}: 1 - cos(a, b) where the target is 1, max(0, cos - margin) where it is -1. Also {D} and {}.
+/// Dimensions of 1 broadcast.
 CLNET_API Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin = 0,
                                        Reduction reduction = Reduction::mean);
 struct TripletMarginOptions {
@@ -130,7 +134,8 @@ struct TripletMarginOptions {
   bool swap = false;  ///< the negative's distance is the smaller of those from anchor and positive
   Reduction reduction = Reduction::mean;
 };
-/// max(0, |anchor - positive| - |anchor - negative| + margin), norms over the last dimension. One shape.
+/// max(0, |anchor - positive| - |anchor - negative| + margin), norms over the last dimension. Dimensions of 1
+/// broadcast.
 CLNET_API Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                                      const TripletMarginOptions& options);
 CLNET_API Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative);

@@ -15,6 +15,8 @@ struct MatmulOptions {
 /// {..., M, K} x {..., K, N} -> {..., M, N}; leading dimensions broadcast. Vectors as in PyTorch's matmul: a first {K} and a
 /// second {K} count as a row and a column, and that dimension is dropped from the result.
 CLNET_API Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
+/// beta x + alpha matmul(a, b), to which x broadcasts. Where beta is 0, x counts for nothing, whatever is in it.
+CLNET_API Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, double beta = 1, double alpha = 1);
 /// {M} and {N} -> {M, N}: all products.
 CLNET_API Tensor outer(const Tensor& a, const Tensor& b);
 /// x {..., in} and weight {out, in}: x weight^T + bias. An undefined bias adds nothing.

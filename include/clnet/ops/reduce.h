@@ -21,6 +21,9 @@ CLNET_API Tensor min(const Tensor& x, const Dims& dims = {}, bool keepdim = fals
 /// The i64 index of the first largest (smallest) element along one dimension. No gradient.
 CLNET_API Tensor argmax(const Tensor& x, int dim, bool keepdim = false);
 CLNET_API Tensor argmin(const Tensor& x, int dim, bool keepdim = false);
+/// Whether any (all) of the elements are not 0: bool. Of none: false (true).
+CLNET_API Tensor any(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+CLNET_API Tensor all(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 /// The variance over dimensions: divided by n - correction.
 CLNET_API Tensor var(const Tensor& x, const Dims& dims = {}, int correction = 1, bool keepdim = false);
 /// sqrt(var()). The gradient is 0 where it is 0, as for norm().
@@ -36,6 +39,8 @@ CLNET_API Tensor sum_to(const Tensor& x, const Shape& shape);
 /// Running sums along a dimension: y[..., i, ...] = x[..., 0, ...] + ... + x[..., i, ...]. Floating dtypes, whose
 /// sums are in float; those of integers and bool are i64. Throws ShapeError when there is no such dimension.
 CLNET_API Tensor cumsum(const Tensor& x, int dim);
+/// Running products, in float. Floating dtypes; derivatives of any order are right with any number of zeros.
+CLNET_API Tensor cumprod(const Tensor& x, int dim);
 
 /// The norm of all tensors' elements together, which gradient clipping uses; p as of norm().
 CLNET_API Tensor global_norm(const std::vector<Tensor>& tensors, double p = 2);

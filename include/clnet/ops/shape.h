@@ -66,6 +66,14 @@ CLNET_API Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
 CLNET_API Tensor pixel_shuffle(const Tensor& x, std::int64_t factor);
 /// {..., C, H r, W r} -> {..., C r r, H, W}.
 CLNET_API Tensor pixel_unshuffle(const Tensor& x, std::int64_t factor);
+struct UnfoldOptions {
+  Pair dilation = 1, padding = 0, stride = 1;
+};
+/// What each window of x {N, C, H, W} sees, as columns {N, C kernel_height kernel_width, windows}: a convolution is then a
+/// product of matrices. Also {C, H, W}. Floating dtypes.
+CLNET_API Tensor unfold(const Tensor& x, Pair kernel_size, const UnfoldOptions& options = {});
+/// The way back: columns {N, C kernel_height kernel_width, windows} added up in images {N, C, height, width}. Also without N.
+CLNET_API Tensor fold(const Tensor& columns, Pair output_size, Pair kernel_size, const UnfoldOptions& options = {});
 /// `circular` goes on at the other end.
 enum class PadMode : std::uint8_t { constant, reflect, edge, circular };
 /// before[d] and after[d] elements are added at each dimension (negative: taken away), one entry per dimension; to reflect, fewer

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
@@ -26,7 +28,28 @@ std::int64_t heads(const Tensor& x) { return x.rank() < 3 ? 1 : x.size(-3); }
 
 Shape replaced(const Tensor& x, std::int64_t rows, std::int64_t columns) { return x.shape().with(-2, rows).with(-1, columns); }
 
-void require_fit(const Tensor& q, const Tensor& k, const Tensor& v) {
+/// The extents before those of heads.
+Shape batch(const Tensor& x) {
+  const auto& all = x.shape().extents();
+  return Shape(std::vector<std::int64_t>(all.begin(), all.end() - std::min<std::ptrdiff_t>(x.rank(), 3)));
+}
+
+/// x with so many heads, each of its own so many times in a row, and this batch.
+Tensor stretched(const Tensor& x, const Shape& batch, int rank, std::int64_t all_heads) {
+  Tensor result = x;
+  while (result.rank() < rank) result = unsqueeze(result, 0);
+  if (heads(result) != all_heads) result = repeat_interleave(result, all_heads / heads(result), -3);
+  auto extents = batch.extents();
+  extents.insert(extents.end(), result.shape().end() - std::min(rank, 3), result.shape().end());
+  return expand(result, Shape(extents));
+}
+
+struct Fitting {
+  Tensor q, k, v;
+};
+
+/// Inputs of one rank and batch, as many heads of k as of v, and a multiple of them of q.
+Fitting fitting(const Tensor& q, const Tensor& k, const Tensor& v) {
   const auto wrong = [&](const std::string& why) {
     return ShapeError(
         fmt::format("{}: q {}, k {}, v {}: {}", op_name, to_string(q.shape()), to_string(k.shape()), to_string(v.shape()), why));
@@ -34,15 +57,25 @@ void require_fit(const Tensor& q, const Tensor& k, const Tensor& v) {
   for (const auto* x : {&q, &k, &v}) {
     require_floating(op_name, x->spec());
     require_same_dtype(op_name, q.spec(), x->spec());
-    if (x->rank() < 2 || x->rank() != q.rank()) throw wrong("they must be {..., heads, length, width}, all of one rank");
+    if (x->rank() < 2) throw wrong("they must be {..., heads, length, width}");
   }
   if (q.size(-1) != k.size(-1)) throw wrong(fmt::format("the widths of q and k, {} and {}, differ", q.size(-1), k.size(-1)));
   if (k.size(-2) != v.size(-2)) throw wrong(fmt::format("k and v have {} and {} keys", k.size(-2), v.size(-2)));
-  if (heads(k) != heads(v)) throw wrong("k and v have different numbers of heads");
-  if (heads(k) == 0 ? heads(q) != 0 : heads(q) % heads(k) != 0)
-    throw wrong(fmt::format("{} heads of q are no multiple of {}", heads(q), heads(k)));
-  for (int d = 0; d < q.rank() - 3; ++d)
-    if (q.size(d) != k.size(d) || q.size(d) != v.size(d)) throw wrong(fmt::format("they differ in dimension {}", d));
+  // One head of q is broadcast to those of k and v; else each of theirs serves so many of q.
+  const auto most = std::max(heads(k), heads(v)), all = heads(q) == 1 && most > 1 ? most : heads(q);
+  const auto shared = all == heads(q) ? std::lcm(heads(k), heads(v)) : most;
+  for (const auto own : {heads(k), heads(v)}) {
+    const bool fits = own == 0 ? all == 0 && most == 0 : all == heads(q) ? all % own == 0 : own == 1 || own == most;
+    if (!fits) throw wrong(fmt::format("{} heads of q are no multiple of {}", heads(q), own));
+  }
+  Shape common;
+  try {
+    common = broadcast(broadcast(batch(q), batch(k), op_name), batch(v), op_name);
+  } catch (const ShapeError&) {
+    throw wrong("their dimensions before the heads do not broadcast");
+  }
+  const int rank = std::max({q.rank(), k.rank(), v.rank()});
+  return {stretched(q, common, rank, all), stretched(k, common, rank, shared), stretched(v, common, rank, shared)};
 }
 
 /// The scores before masks, {..., heads of k, heads of q for each and their queries, keys}.
@@ -53,9 +86,10 @@ Shape grouped(const Tensor& q, const Tensor& k) {
 
 }  // namespace
 
-Attention checked_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
-  require_defined(op_name, {{"q", q}, {"k", k}, {"v", v}});
-  require_fit(q, k, v);
+Attention checked_attention(const Tensor& given_q, const Tensor& given_k, const Tensor& given_v,
+                            const AttentionOptions& options) {
+  require_defined(op_name, {{"q", given_q}, {"k", given_k}, {"v", given_v}});
+  const auto [q, k, v] = fitting(given_q, given_k, given_v);
   if (options.scale && !std::isfinite(*options.scale)) throw Error(fmt::format("{}: scale {}", op_name, *options.scale));
   if (!(options.dropout >= 0 && options.dropout <= 1))
     throw Error(fmt::format("{}: the probability must be in [0, 1], got {}", op_name, options.dropout));
@@ -119,8 +153,10 @@ Tensor composed_attention(const Attention& a) {
 
 }  // namespace ops
 
-Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
-  const auto attention = ops::checked_attention(autocast_to_product(q), autocast_to_product(k), autocast_to_product(v), options);
+Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, const Tensor& values,
+                                    const AttentionOptions& options) {
+  const auto attention =
+      ops::checked_attention(autocast_to_product(queries), autocast_to_product(keys), autocast_to_product(values), options);
   // Scores stay f32 between the two products, as they do in the solvers' registers.
   const Autocast as_written(Dtype::f32);
   // All scores at once where those of a head stay in a cache, or rows are longer than solvers hold them: products and softmax of
@@ -129,6 +165,7 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   constexpr double few_scores = 128 * 128, most_scores = 1 << 26, fewest_scores = 1 << 12;
   constexpr std::int64_t widest = 256;
   const double scores = static_cast<double>(attention.queries()) * static_cast<double>(attention.keys());
+  const Tensor &q = attention.q, &v = attention.v;
   const bool cannot_stream = q.size(-1) == 0 || v.size(-1) == 0 || q.numel() == 0 || options.dropout == 1;
   const double all_scores = cannot_stream ? 0 : static_cast<double>(q.numel() / q.size(-1) / q.size(-2)) * scores;
   const bool broad = q.size(-1) > widest || v.size(-1) > widest;

@@ -102,6 +102,35 @@ Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
   return cast(where(less(abs(share), 0.5), from + (to - from) * share, to - (to - from) * (1.0 - share)), a.dtype());
 }
 
+namespace {
+
+/// x + value `change`, of three tensors.
+Tensor added(std::string_view op, const Tensor& x, const Tensor& a, const Tensor& b, double value,
+             Tensor (*change)(const Tensor&, const Tensor&)) {
+  require_defined(op, {{"x", x}, {"a", a}, {"b", b}});
+  ops::require_floating(op, x.spec());
+  ops::require_same_dtype(op, x.spec(), a.spec());
+  ops::require_same_dtype(op, x.spec(), b.spec());
+  (void)broadcast(broadcast(x.shape(), a.shape(), op), b.shape(), op);
+  const Tensor all = change(wide(a), wide(b));
+  return cast(wide(x) + (value == 1 ? all : all * value), x.dtype());
+}
+
+}  // namespace
+
+Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, double value) {
+  return added("addcmul", x, a, b, value, operator*);
+}
+Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, double value) {
+  return added("addcdiv", x, a, b, value, operator/);
+}
+
+Tensor frac(const Tensor& x) {
+  require_defined("frac", {{"x", x}});
+  ops::require_floating("frac", x.spec());
+  return x - trunc(x);
+}
+
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   require_defined("masked_fill", {{"x", x}, {"mask", mask}});
   if (broadcast(x.shape(), mask.shape(), "masked_fill") != x.shape())

@@ -94,6 +94,8 @@ const Row erf_row{"erf", 1, Takes::floats, false, "clnet_erf(a)",
 const Row floor_row{"floor", 1, Takes::floats, false, "clnet_floor(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
 const Row ceil_row{"ceil", 1, Takes::floats, false, "clnet_ceil(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
 const Row round_row{"round", 1, Takes::floats, false, "clnet_rint(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
+const Row trunc_row{"trunc", 1, Takes::floats, false, "a < 0 ? clnet_ceil(a) : clnet_floor(a)",
+                    [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
 const Row tanh_row{"tanh", 1, Takes::floats, false, "clnet_tanh(a)", [](const At& t) { return Tensors{t.g * (1.0 - square(t.y))}; }};
 const Row sigmoid_row{"sigmoid", 1, Takes::floats, false, "clnet_sigmoid(a)",
                       [](const At& t) { return Tensors{t.g * t.y * (1.0 - t.y)}; }};
@@ -162,6 +164,10 @@ const Row hardtanh_row{"hardtanh", 1, Takes::floats, false, "a < p0 ? p0 : a > p
                          return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
                        }, Steps::one};
 const Row is_nan_row{"is_nan", 1, Takes::floats, true, "isnan(a) ? 1 : 0", nullptr};
+const Row nan_to_num_row{"nan_to_num", 1, Takes::floats, false, "a != a ? p0 : a > 3.40282347e38f ? p1 : a < -3.40282347e38f ? p2 : a", [](const At& t) {
+                           const Tensor finite = less(abs(t.a), std::numeric_limits<double>::infinity());
+                           return Tensors{where(finite, t.g, ops::scalar_like(0, t.g))};
+                         }, Steps::one};
 const Row logical_not_row{"logical_not", 1, Takes::bools, true, "!a", nullptr};
 
 const Row add_row{"add", 2, Takes::numbers, false, "a + b", [](const At& t) { return Tensors{t.g, t.g}; }, Steps::one};
@@ -214,6 +220,22 @@ const Row atan2_row{"atan2", 2, Takes::floats, false, "clnet_atan2(a, b)", [](co
                       const Tensor scaled = t.g / (square(t.a) + square(t.b));
                       return both(t, [&] { return scaled * t.b; }, [&] { return -scaled * t.a; });
                     }};
+
+const Row hypot_row{"hypot", 2, Takes::floats, false, "fabs(a) > 3.40282347e38f ? fabs(a) : fabs(b) > 3.40282347e38f ? fabs(b) : a == 0 && b == 0 ? 0.0f : fabs(a) > fabs(b) ? "
+                    "fabs(a) * sqrt(1.0f + (b / a) * (b / a)) : fabs(b) * sqrt(1.0f + (a / b) * (a / b))", [](const At& t) {
+                      return both(t, [&] { return t.g * (t.a / t.y); }, [&] { return t.g * (t.b / t.y); });
+                    }, Steps::several, Precision::full};
+const Row logaddexp_row{"logaddexp", 2, Takes::floats, false, "a == b ? a + 0.693147181f : (a > b ? a : b) + clnet_log1p(clnet_exp(-fabs(a - b)))", [](const At& t) {
+                          return both(t, [&] { return t.g * sigmoid(t.a - t.b); }, [&] { return t.g * sigmoid(t.b - t.a); });
+                        }, Steps::several, Precision::full};
+const Row xlogy_row{"xlogy", 2, Takes::floats, false, "b != b ? b : a == 0 ? 0.0f : a * clnet_log(b)", [](const At& t) {
+                      // Where a is 0 it has a slope all the same, if b has a logarithm.
+                      const auto of_a = [&] {
+                        const Tensor none = logical_and(equal(t.a, 0.0), less_equal(t.b, 0.0)), safe = where(none, 1.0, t.b);
+                        return t.g * where(none, 0.0, log(safe));
+                      };
+                      return both(t, of_a, [&] { return t.g * t.a / t.b; });
+                    }, Steps::several, Precision::full};
 
 /// The gradient of max and min: to the chosen operand, halved where both are equal.
 Tensors chosen(const At& t, Tensor (*first)(const Tensor&, const Tensor&), Tensor (*second)(const Tensor&, const Tensor&)) {
@@ -419,6 +441,9 @@ CLNET_BINARY(operator*, mul_row)
 CLNET_BINARY(operator/, div_row)
 CLNET_BINARY(fmod, fmod_row)
 CLNET_BINARY(atan2, atan2_row)
+CLNET_BINARY(hypot, hypot_row)
+CLNET_BINARY(logaddexp, logaddexp_row)
+CLNET_BINARY(xlogy, xlogy_row)
 CLNET_BINARY(maximum, maximum_row)
 CLNET_BINARY(minimum, minimum_row)
 CLNET_BINARY(equal, equal_row)
@@ -469,6 +494,7 @@ Tensor erf(const Tensor& x) { return unary(erf_row, x); }
 Tensor floor(const Tensor& x) { return unary(floor_row, x); }
 Tensor ceil(const Tensor& x) { return unary(ceil_row, x); }
 Tensor round(const Tensor& x) { return unary(round_row, x); }
+Tensor trunc(const Tensor& x) { return unary(trunc_row, x); }
 Tensor tanh(const Tensor& x) { return unary(tanh_row, x); }
 Tensor sigmoid(const Tensor& x) { return unary(sigmoid_row, x); }
 Tensor log_sigmoid(const Tensor& x) { return unary(log_sigmoid_row, x); }
@@ -504,5 +530,12 @@ Tensor clamp(const Tensor& x, double low, double high) {
   return unary(clamp_row, x, {static_cast<float>(low), static_cast<float>(high)});
 }
 Tensor is_nan(const Tensor& x) { return unary(is_nan_row, x); }
+Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> positive, std::optional<double> negative) {
+  require_defined("nan_to_num", {{"x", x}});
+  const double most = x.dtype() == Dtype::f16 ? 65504 : x.dtype() == Dtype::bf16 ? 0x1.fep127 : std::numeric_limits<float>::max();
+  return unary(
+      nan_to_num_row, x,
+      {static_cast<float>(nan), static_cast<float>(positive.value_or(most)), static_cast<float>(negative.value_or(-most))});
+}
 
 }  // namespace clnet

@@ -197,6 +197,8 @@ void require_indices(std::string_view op, const Tensor& indices) {
     throw DtypeError(fmt::format("{}: indices must be i32 or i64, got {}", op, to_string(indices.spec())));
 }
 
+Tensor as_line(const Tensor& x) { return x.rank() == 0 ? reshape(x, Shape{1}) : x; }
+
 Tensor added_at(const Tensor& x, int dim, const Tensor& indices, bool gather, const Shape& shape) {
   return apply(std::make_shared<IndexAdd>(dim, gather, shape), {x, indices});
 }
@@ -208,22 +210,27 @@ using namespace ops;
 Tensor index_select(const Tensor& x, int dim, const Tensor& indices) {
   require_defined("index_select", {{"x", x}, {"indices", indices}});
   require_indices("index_select", indices);
-  return apply(std::make_shared<IndexSelect>(require_dim("index_select", x, dim), false), {x, indices});
+  const int at = require_line("index_select", x.shape(), dim);
+  if (x.rank() > 0) return apply(std::make_shared<IndexSelect>(at, false), {x, indices});
+  if (indices.numel() != 1)
+    throw ShapeError(fmt::format("index_select: of a scalar one index chooses, not those of {}", to_string(indices.spec())));
+  return reshape(index_select(as_line(x), 0, indices), x.shape());
 }
 
 Tensor gather(const Tensor& x, int dim, const Tensor& indices) {
   require_defined("gather", {{"x", x}, {"indices", indices}});
   require_indices("gather", indices);
-  const int at = require_dim("gather", x, dim);
-  bool fits = indices.rank() == x.rank();
-  for (int d = 0; d < x.rank() && fits; ++d) fits = d == at || indices.size(d) <= x.size(d);
+  const int at = require_line("gather", x.shape(), dim);
+  const Tensor picks = as_line(indices);
+  auto part = as_line(x);
+  bool fits = picks.rank() == part.rank();
+  for (int d = 0; d < x.rank() && fits; ++d) fits = d == at || picks.size(d) <= x.size(d);
   if (!fits)
     throw ShapeError(fmt::format("gather: indices {} must have the rank of {} and be no larger outside dimension {}",
                                  to_string(indices.shape()), to_string(x.shape()), at));
-  auto part = x;
   for (int d = 0; d < x.rank(); ++d)
-    if (d != at) part = slice(part, d, 0, indices.size(d));
-  return apply(std::make_shared<IndexSelect>(at, true), {part, indices});
+    if (d != at) part = slice(part, d, 0, picks.size(d));
+  return reshape(apply(std::make_shared<IndexSelect>(at, true), {part, picks}), indices.shape());
 }
 
 Tensor embedding(const Tensor& indices, const Tensor& weight, std::optional<std::int64_t> padding_index) {

@@ -51,18 +51,19 @@ class LastPicks : public Op {
 
 }  // namespace
 
-int require_scatter(std::string_view op, const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
+Scattered require_scatter(std::string_view op, const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
   require_defined(op, {{"x", x}, {"indices", indices}, {"source", source}});
   require_indices(op, indices);
   require_same_dtype(op, x.spec(), source.spec());
-  const int at = require_dim(op, x, dim);
-  bool fits = indices.rank() == x.rank() && indices.shape() == source.shape();
-  for (int d = 0; d < x.rank() && fits; ++d) fits = d == at || indices.size(d) <= x.size(d);
+  Scattered result{require_line(op, x.shape(), dim), as_line(x), as_line(indices), as_line(source)};
+  const auto &to = result.x.shape(), &picks = result.indices.shape(), &from = result.source.shape();
+  bool fits = picks.rank() == to.rank() && from.rank() == to.rank();
+  for (int d = 0; d < to.rank() && fits; ++d) fits = picks[d] <= from[d] && (d == result.dim || picks[d] <= to[d]);
   if (!fits)
-    throw ShapeError(
-        fmt::format("{}: indices {} and source {} must have one shape, and be no larger than {} outside dimension {}", op,
-                    to_string(indices.shape()), to_string(source.shape()), to_string(x.shape()), at));
-  return at;
+    throw ShapeError(fmt::format("{}: indices {} must be no larger than source {}, nor than {} outside dimension {}", op,
+                                 to_string(indices.shape()), to_string(source.shape()), to_string(x.shape()), result.dim));
+  for (int d = 0; d < to.rank(); ++d) result.source = slice(result.source, d, 0, picks[d]);
+  return result;
 }
 
 Tensor summable(std::string_view op, const Tensor& x) {
@@ -86,11 +87,11 @@ Tensor last_picks(const Tensor& indices, int dim, std::int64_t extent) {
 using namespace ops;
 
 Tensor scatter(const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
-  const int at = require_scatter("scatter", x, dim, indices, source);
+  const auto [at, to, picks, from] = require_scatter("scatter", x, dim, indices, source);
   if (indices.numel() == 0) return x;
-  const auto last = last_picks(indices, at, x.size(at));
-  const auto picked = gather(source, at, maximum(last, 0.0));
-  return where(greater_equal(padded(last, x.shape(), -1), 0.0), padded(picked, x.shape(), 0), x);
+  const auto last = last_picks(picks, at, to.size(at));
+  const auto picked = gather(from, at, maximum(last, 0.0));
+  return reshape(where(greater_equal(padded(last, to.shape(), -1), 0.0), padded(picked, to.shape(), 0), to), x.shape());
 }
 
 Tensor scatter(const Tensor& x, int dim, const Tensor& indices, double value) {
@@ -99,17 +100,18 @@ Tensor scatter(const Tensor& x, int dim, const Tensor& indices, double value) {
 }
 
 Tensor scatter_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source) {
-  const int at = require_scatter("scatter_add", x, dim, indices, source);
-  const auto sums = added_at(summable("scatter_add", source), at, indices, true, indices.shape().with(at, x.size(at)));
-  return cast(summable("scatter_add", x) + padded(sums, x.shape(), 0), x.dtype());
+  const auto [at, to, picks, from] = require_scatter("scatter_add", x, dim, indices, source);
+  const auto sums = added_at(summable("scatter_add", from), at, picks, true, picks.shape().with(at, to.size(at)));
+  return reshape(cast(summable("scatter_add", to) + padded(sums, to.shape(), 0), x.dtype()), x.shape());
 }
 
 Tensor index_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& source, double alpha) {
   require_defined("index_add", {{"x", x}, {"indices", indices}, {"source", source}});
   require_indices("index_add", indices);
   require_same_dtype("index_add", x.spec(), source.spec());
-  const int at = require_dim("index_add", x, dim);
-  if (indices.rank() != 1 || source.shape() != x.shape().with(at, indices.numel()))
+  const int at = require_line("index_add", x.shape(), dim);
+  const Tensor to = as_line(x), picks = as_line(indices), from = x.rank() == 0 ? as_line(source) : source;
+  if (picks.rank() != 1 || source.rank() != x.rank() || from.shape() != to.shape().with(at, indices.numel()))
     throw ShapeError(fmt::format("index_add: source {} is not {} with one element at dimension {} for each of indices {}",
                                  to_string(source.shape()), to_string(x.shape()), at, to_string(indices.shape())));
   if (!is_floating(x.dtype())) {
@@ -117,8 +119,8 @@ Tensor index_add(const Tensor& x, int dim, const Tensor& indices, const Tensor& 
     if (std::floor(alpha) != alpha || alpha < -most || alpha >= most)
       throw Error(fmt::format("index_add: alpha {} of {} is not a whole number that fits it", alpha, to_string(x.spec())));
   }
-  const Tensor sums = added_at(summable("index_add", source), at, indices, false, x.shape());
-  return cast(summable("index_add", x) + (alpha == 1 ? sums : sums * alpha), x.dtype());
+  const Tensor sums = added_at(summable("index_add", from), at, picks, false, to.shape());
+  return reshape(cast(summable("index_add", to) + (alpha == 1 ? sums : sums * alpha), x.dtype()), x.shape());
 }
 
 }  // namespace clnet

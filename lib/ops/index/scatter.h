@@ -9,8 +9,13 @@
 
 namespace clnet::ops {
 
-/// Throws unless the arguments fit each other; the dimension from 0 on.
-int require_scatter(std::string_view op, const Tensor& x, int dim, const Tensor& indices, const Tensor& source);
+/// What is scattered, scalars as lines of one element: `dim` from 0 on, and of the source what has an index.
+struct Scattered {
+  int dim;
+  Tensor x, indices, source;
+};
+/// Throws unless the arguments fit each other.
+Scattered require_scatter(std::string_view op, const Tensor& x, int dim, const Tensor& indices, const Tensor& source);
 /// In the dtype that sums are made in. Throws DtypeError for bool.
 Tensor summable(std::string_view op, const Tensor& x);
 /// Of a shape that is nowhere larger than this one, with `value` behind its elements.

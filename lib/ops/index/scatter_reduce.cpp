@@ -106,26 +106,25 @@ using namespace ops;
 Tensor scatter_reduce(const Tensor& x, int dim, const Tensor& indices, const Tensor& source, ScatterReduction reduction,
                       bool include_self) {
   constexpr std::string_view op = "scatter_reduce";
-  const int at = require_scatter(op, x, dim, indices, source);
+  const auto [at, to, picks, from] = require_scatter(op, x, dim, indices, source);
   if (reduction == ScatterReduction::mean) require_floating(fmt::format("{}'s mean", op), x.spec());
-  const Tensor all = summable(op, x), more = summable(op, source);
+  const Tensor all = summable(op, to), more = summable(op, from);
   if (indices.numel() == 0) return x;
-  const auto shape = indices.shape().with(at, x.size(at));
+  const auto shape = picks.shape().with(at, to.size(at));
   if (reduction == ScatterReduction::sum || reduction == ScatterReduction::mean) {
-    const Tensor taken = padded(greater_equal(last_picks(indices, at, x.size(at)), 0.0), x.shape(), 0);
+    const Tensor taken = padded(greater_equal(last_picks(picks, at, to.size(at)), 0.0), to.shape(), 0);
     const Tensor own = include_self ? all : where(taken, scalar_like(0, all), all);
-    Tensor result = own + padded(added_at(more, at, indices, true, shape), x.shape(), 0);
+    Tensor result = own + padded(added_at(more, at, picks, true, shape), to.shape(), 0);
     if (reduction == ScatterReduction::mean) {
-      const Tensor count = padded(added_at(ones(indices.shape()), at, indices, true, shape), x.shape(), 0);
+      const Tensor count = padded(added_at(ones(picks.shape()), at, picks, true, shape), to.shape(), 0);
       result = result / (include_self ? count + 1.0 : maximum(count, 1.0));
     }
-    return cast(result, x.dtype());
+    return reshape(cast(result, x.dtype()), x.shape());
   }
-  const Tensor part =
-      apply(std::make_shared<ScatterReduce>(at, reduction, include_self), {reached(all, at, shape), indices, more});
-  if (shape == x.shape()) return cast(part, x.dtype());
-  const Tensor inside = padded(ones(shape, Dtype::boolean), x.shape(), 0);
-  return cast(where(inside, padded(part, x.shape(), 0), all), x.dtype());
+  const Tensor part = apply(std::make_shared<ScatterReduce>(at, reduction, include_self), {reached(all, at, shape), picks, more});
+  if (shape == to.shape()) return reshape(cast(part, x.dtype()), x.shape());
+  const Tensor inside = padded(ones(shape, Dtype::boolean), to.shape(), 0);
+  return cast(where(inside, padded(part, to.shape(), 0), all), x.dtype());
 }
 
 }  // namespace clnet

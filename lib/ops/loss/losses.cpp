@@ -6,6 +6,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/base/log.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/loss/reduced.h"
@@ -14,11 +15,20 @@
 namespace clnet {
 
 using ops::reduced;
+using ops::require_broadcast;
 using ops::require_same;
 using ops::weighted;
 using ops::wide;
 
 namespace {
+
+/// Shapes that broadcast, which is seldom meant of {N} and {N, 1}.
+void require_regression(std::string_view op, const Tensor& input, const Tensor& target) {
+  const auto shape = require_broadcast(op, input, target);
+  if (input.shape() != target.shape())
+    logging::warn_once(fmt::format("{}: input {} and target {} differ in shape, and are broadcast to {}", op,
+                                   to_string(input.shape()), to_string(target.shape()), to_string(shape)));
+}
 
 /// scale m (d - m / 2) with m = min(d, bound): d^2 / 2 below the bound, linear beyond, with a finite gradient for an infinite d.
 Tensor huber(const Tensor& input, const Tensor& target, double bound, double scale = 1) {
@@ -30,19 +40,19 @@ Tensor huber(const Tensor& input, const Tensor& target, double bound, double sca
 
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   require_defined("mse_loss", {{"input", input}, {"target", target}});
-  require_same("mse_loss", input, target);
+  require_regression("mse_loss", input, target);
   return reduced(square(wide(input) - wide(target)), reduction, input.dtype());
 }
 
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   require_defined("l1_loss", {{"input", input}, {"target", target}});
-  require_same("l1_loss", input, target);
+  require_regression("l1_loss", input, target);
   return reduced(abs(wide(input) - wide(target)), reduction, input.dtype());
 }
 
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduction, double beta) {
   require_defined("smooth_l1_loss", {{"input", input}, {"target", target}});
-  require_same("smooth_l1_loss", input, target);
+  require_regression("smooth_l1_loss", input, target);
   if (!(beta >= 0)) throw Error(fmt::format("smooth_l1_loss: beta {} is not 0 or more", beta));
   if (beta == 0) return l1_loss(input, target, reduction);
   return reduced(huber(input, target, beta, 1 / beta), reduction, input.dtype());
@@ -50,7 +60,7 @@ Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduc
 
 Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction, double delta) {
   require_defined("huber_loss", {{"input", input}, {"target", target}});
-  require_same("huber_loss", input, target);
+  require_regression("huber_loss", input, target);
   if (!(delta > 0)) throw Error(fmt::format("huber_loss: delta {} is not positive", delta));
   return reduced(huber(input, target, delta), reduction, input.dtype());
 }
@@ -85,7 +95,7 @@ Tensor focal_loss(const Tensor& logits, const Tensor& target, Reduction reductio
 
 Tensor kl_div(const Tensor& input, const Tensor& target, const KlDivOptions& options) {
   require_defined("kl_div", {{"input", input}, {"target", target}});
-  require_same("kl_div", input, target);
+  require_broadcast("kl_div", input, target);
   const Tensor x = wide(input), t = wide(target);
   Tensor losses;
   if (options.log_target) {
@@ -103,7 +113,7 @@ Tensor kl_div(const Tensor& input, const Tensor& target) { return kl_div(input, 
 
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const PoissonNllOptions& options) {
   require_defined("poisson_nll_loss", {{"input", input}, {"target", target}});
-  require_same("poisson_nll_loss", input, target);
+  require_broadcast("poisson_nll_loss", input, target);
   const Tensor x = wide(input), t = wide(target);
   Tensor losses = options.log_input ? exp(x) - t * x : x - t * log(x + options.eps);
   if (options.full) {
@@ -117,7 +127,7 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target) { return pois
 
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, const GaussianNllOptions& options) {
   require_defined("gaussian_nll_loss", {{"input", input}, {"target", target}, {"var", var}});
-  require_same("gaussian_nll_loss", input, target);
+  require_broadcast("gaussian_nll_loss", input, target);
   ops::require_same_dtype("gaussian_nll_loss", input.spec(), var.spec());
   if (!(options.eps > 0)) throw Error(fmt::format("gaussian_nll_loss: eps {} is not positive", options.eps));
   auto one_per_row = input.shape().extents();

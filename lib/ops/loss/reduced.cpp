@@ -17,6 +17,12 @@ void require_same(std::string_view op, const Tensor& input, const Tensor& target
         fmt::format("{}: input {} and target {} differ in shape", op, to_string(input.spec()), to_string(target.spec())));
 }
 
+Shape require_broadcast(std::string_view op, const Tensor& input, const Tensor& target) {
+  require_floating(op, input.spec());
+  require_same_dtype(op, input.spec(), target.spec());
+  return broadcast(input.shape(), target.shape(), op);
+}
+
 Tensor reduced(const Tensor& losses, Reduction reduction, Dtype dtype) {
   switch (reduction) {
     case Reduction::none: return rounded(losses, dtype);

@@ -188,6 +188,18 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
   return reshape(result, Shape(std::move(extents)));
 }
 
+Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, double beta, double alpha) {
+  require_defined("addmm", {{"x", x}, {"a", a}, {"b", b}});
+  ops::require_same_dtype("addmm", x.spec(), a.spec());
+  Tensor result = matmul(a, b);
+  if (broadcast(x.shape(), result.shape(), "addmm") != result.shape())
+    throw ShapeError(
+        fmt::format("addmm: {} does not broadcast to the product {}", to_string(x.spec()), to_string(result.spec())));
+  if (alpha != 1) result = result * alpha;
+  if (beta == 0) return result;
+  return (beta == 1 ? x : x * beta) + result;
+}
+
 Tensor outer(const Tensor& a, const Tensor& b) {
   require_defined("outer", {{"a", a}, {"b", b}});
   if (a.rank() != 1 || b.rank() != 1)

@@ -35,8 +35,7 @@ class Softmax : public Op {
   Specs infer(const Specs& inputs) const override {
     const auto& x = inputs[0];
     require_floating(name(), x);
-    if (dim_ < -x.shape.rank() || dim_ >= x.shape.rank())
-      throw ShapeError(fmt::format("{}: dimension {} is out of range for shape {}", name(), dim_, to_string(x.shape)));
+    require_line(name(), x.shape, dim_);
     return {x};
   }
 
@@ -127,8 +126,9 @@ const exec::SolverList<SoftmaxProblem> solvers{
 
 void Softmax::lower(exec::Recorder& recorder) const {
   const auto& shape = recorder.spec(recorder.input(0)).shape;
-  const int dim = shape.normalize(dim_);
-  SoftmaxProblem problem{.logarithm = logarithm_, .x = recorder.input(0), .y = recorder.output(), .axis = shape[dim]};
+  const int dim = require_line(name(), shape, dim_);
+  SoftmaxProblem problem{
+      .logarithm = logarithm_, .x = recorder.input(0), .y = recorder.output(), .axis = line_extent(shape, dim)};
   for (int d = 0; d < dim; ++d) problem.outer *= shape[d];
   for (int d = dim + 1; d < shape.rank(); ++d) problem.inner *= shape[d];
   solvers.lower(problem, recorder.device(), recorder);
@@ -150,7 +150,7 @@ Tensor log_softmax(const Tensor& x, int dim) {
 Tensor softmin(const Tensor& x, int dim) {
   require_defined("softmin", {{"x", x}});
   ops::require_floating("softmin", x.spec());
-  return softmax(-x, require_dim("softmin", x, dim));
+  return softmax(-x, require_line("softmin", x.shape(), dim));
 }
 
 }  // namespace clnet

@@ -81,12 +81,13 @@ Tensor gumbel_softmax(const Tensor& logits, double tau, bool hard, int dim) {
   require_defined("gumbel_softmax", {{"logits", logits}});
   ops::require_floating("gumbel_softmax", logits.spec());
   if (!(tau > 0)) throw Error(fmt::format("gumbel_softmax: tau {} is not positive", tau));
-  const int at = require_dim("gumbel_softmax", logits, dim);
+  const int at = require_line("gumbel_softmax", logits.shape(), dim);
   const Tensor soft = softmax((ops::wide(logits) - log(exponential(logits.shape()))) / tau, at);
   if (!hard) return cast(soft, logits.dtype());
+  const auto extent = line_extent(logits.shape(), at);
   std::vector<std::int64_t> extents(static_cast<std::size_t>(logits.rank()), 1);
-  extents[static_cast<std::size_t>(at)] = logits.size(at);
-  const Tensor chosen = equal(argmax(soft, at, true), reshape(arange(logits.size(at)), Shape(extents)));
+  if (!extents.empty()) extents[static_cast<std::size_t>(at)] = extent;
+  const Tensor chosen = equal(argmax(soft, at, true), reshape(arange(extent), Shape(extents)));
   // The value of the choice, exactly, and the gradient of the soft one.
   return cast(cast(chosen, Dtype::f32) + (soft - stop_gradient(soft)), logits.dtype());
 }

@@ -51,9 +51,7 @@ class Cumsum : public Op {
 
   Specs infer(const Specs& inputs) const override {
     if (inputs[0].dtype != Dtype::i64) require_floating(name(), inputs[0]);
-    const auto& shape = inputs[0].shape;
-    if (dim_ < -shape.rank() || dim_ >= shape.rank())
-      throw ShapeError(fmt::format("cumsum: dimension {} is out of range for shape {}", dim_, to_string(shape)));
+    require_line(name(), inputs[0].shape, dim_);
     return {inputs[0]};
   }
 
@@ -64,8 +62,8 @@ class Cumsum : public Op {
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
     if (shape.numel() == 0) return;
-    const int dim = shape.normalize(dim_);
-    CumsumProblem p{recorder.input(0), recorder.output(), 1, shape[dim], 1, backwards_};
+    const int dim = require_line(name(), shape, dim_);
+    CumsumProblem p{recorder.input(0), recorder.output(), 1, line_extent(shape, dim), 1, backwards_};
     p.whole = recorder.spec(recorder.output()).dtype == Dtype::i64;
     for (int d = 0; d < shape.rank(); ++d)
       if (d != dim) p.lines *= shape[d];

@@ -30,6 +30,21 @@ Tensor stddev(const Tensor& x, const Dims& dims, int correction, bool keepdim) {
   return rounded(root(var(wide(x), dims, correction, keepdim), 2), x.dtype());
 }
 
+namespace {
+
+Tensor truth(std::string_view op, bool every, const Tensor& x, const Dims& dims, bool keepdim) {
+  require_defined(op, {{"x", x}});
+  (void)reduced_dims(op, x.shape(), dims);
+  const Tensor is = x.dtype() == Dtype::boolean ? x : not_equal(x, 0.0);
+  if (x.numel() == 0) return full(sum(is, dims, keepdim).shape(), every ? 1 : 0, Dtype::boolean);
+  return every ? min(is, dims, keepdim) : max(is, dims, keepdim);
+}
+
+}  // namespace
+
+Tensor any(const Tensor& x, const Dims& dims, bool keepdim) { return truth("any", false, x, dims, keepdim); }
+Tensor all(const Tensor& x, const Dims& dims, bool keepdim) { return truth("all", true, x, dims, keepdim); }
+
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   require_defined("logsumexp", {{"x", x}});
   ops::require_floating("logsumexp", x.spec());

@@ -17,14 +17,15 @@ namespace clnet {
 namespace ops {
 
 std::vector<bool> reduced_dims(std::string_view op, const Shape& shape, const Dims& dims) {
-  std::vector<bool> reduced(static_cast<std::size_t>(shape.rank()), dims.empty());
+  // A scalar's one dimension is not among the extents.
+  const auto rank = static_cast<std::size_t>(shape.rank());
+  std::vector<bool> reduced(std::max<std::size_t>(rank, 1), dims.empty());
   for (int dim : dims) {
-    if (dim < -shape.rank() || dim >= shape.rank())
-      throw ShapeError(fmt::format("{}: dimension {} is out of range for shape {}", op, dim, to_string(shape)));
-    auto entry = reduced[static_cast<std::size_t>(shape.normalize(dim))];
+    auto entry = reduced[static_cast<std::size_t>(require_line(op, shape, dim))];
     if (entry) throw ShapeError(fmt::format("{}: dimension {} is given twice", op, dim));
     entry = true;
   }
+  reduced.resize(rank);
   return reduced;
 }
 
@@ -188,11 +189,11 @@ class ArgReduce : public Op {
 
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
-    const int dim = shape.normalize(dim_);
+    const int dim = require_line(name(), shape, dim_);
     ArgReduceProblem problem{.greatest = greatest_,
                              .x = recorder.input(0),
                              .y = recorder.output(),
-                             .reduce = shape[dim],
+                             .reduce = line_extent(shape, dim),
                              .dtype = recorder.spec(recorder.input(0)).dtype};
     for (int d = 0; d < dim; ++d) problem.outer *= shape[d];
     for (int d = dim + 1; d < shape.rank(); ++d) problem.inner *= shape[d];

@@ -81,10 +81,11 @@ Tensor permute(const Tensor& x, const std::vector<int>& dims) {
 
 Tensor transpose(const Tensor& x, int dim0, int dim1) {
   require_defined("transpose", {{"x", x}});
+  const int first = require_line("transpose", x.shape(), dim0), second = require_line("transpose", x.shape(), dim1);
+  if (x.rank() == 0) return x;
   std::vector<int> dims(static_cast<std::size_t>(x.rank()));
   std::iota(dims.begin(), dims.end(), 0);
-  const auto at = [&](int dim) -> int& { return dims[static_cast<std::size_t>(require_dim("transpose", x, dim))]; };
-  std::swap(at(dim0), at(dim1));
+  std::swap(dims[static_cast<std::size_t>(first)], dims[static_cast<std::size_t>(second)]);
   return permute(x, dims);
 }
 

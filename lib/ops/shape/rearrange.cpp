@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "clnet/error.h"
@@ -72,12 +73,12 @@ Tensor tiled(std::string_view op, const Tensor& x, const std::vector<std::int64_
 Tensor flip(const Tensor& x, const Dims& dims) {
   require_defined("flip", {{"x", x}});
   Tensor result = x;
-  std::vector<bool> seen(static_cast<std::size_t>(x.rank()));
+  std::vector<bool> seen(static_cast<std::size_t>(std::max(x.rank(), 1)));
   for (int dim : dims) {
-    const auto at = static_cast<std::size_t>(require_dim("flip", x, dim));
+    const auto at = static_cast<std::size_t>(require_line("flip", x.shape(), dim));
     if (seen[at]) throw ShapeError(fmt::format("flip: dimension {} is given twice", dim));
     seen[at] = true;
-    result = slice(result, dim, -1, std::numeric_limits<std::int64_t>::min(), -1);
+    if (x.rank() > 0) result = slice(result, dim, -1, std::numeric_limits<std::int64_t>::min(), -1);
   }
   return result;
 }

@@ -87,8 +87,8 @@ Tensor flatten(const Tensor& x, int first, int last) {
 
 Tensor squeeze(const Tensor& x, int dim) {
   require_defined("squeeze", {{"x", x}});
-  const int at = require_dim("squeeze", x, dim);
-  if (x.size(at) != 1) return x;
+  const int at = require_line("squeeze", x.shape(), dim);
+  if (x.rank() == 0 || x.size(at) != 1) return x;
   auto extents = x.shape().extents();
   extents.erase(extents.begin() + at);
   return reshape(x, Shape(std::move(extents)));

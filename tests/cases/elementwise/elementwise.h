@@ -99,6 +99,10 @@ inline std::vector<Case> unary_cases() {
       unary_case("floor", floor, [](double x) { return std::floor(x); }),
       unary_case("ceil", ceil, [](double x) { return std::ceil(x); }),
       unary_case("round", round, [](double x) { return std::nearbyint(x); }),
+      unary_case("trunc", trunc, [](double x) { return std::trunc(x); }),
+      unary_case("frac", frac, [](double x) { return x - std::trunc(x); }),
+      unary_case(
+          "nan_to_num", [](const Tensor& x) { return nan_to_num(x); }, [](double x) { return x; }),
       unary_case("tanh", tanh, [](double x) { return std::tanh(x); }),
       unary_case("sigmoid", sigmoid, [](double x) { return sigmoid_formula(x); }),
       unary_case(
@@ -157,6 +161,9 @@ inline std::vector<Case> binary_cases() {
       binary_case("pow", {other, full}, pow, [](double a, double b) { return std::pow(a, b); }),
       binary_case("fmod", {full, other}, fmod, [](double a, double b) { return std::fmod(a, b); }),
       binary_case("atan2", {full, full}, atan2, [](double a, double b) { return std::atan2(a, b); }),
+      binary_case("hypot", {full, other}, hypot, [](double a, double b) { return std::hypot(a, b); }),
+      binary_case("logaddexp", {full, other}, logaddexp, [](double a, double b) { return std::log(std::exp(a) + std::exp(b)); }),
+      binary_case("xlogy", {full, other}, xlogy, [](double a, double b) { return a * std::log(b); }),
       binary_case("maximum", {full, full}, maximum, [](double a, double b) { return std::max(a, b); }),
       binary_case("minimum", {full, full}, minimum, [](double a, double b) { return std::min(a, b); }),
   };
@@ -173,6 +180,19 @@ inline std::vector<Case> binary_cases() {
                                                     {{2, 3, 2, 2, 70}, {3, 1, 2, 1}},
                                                     {{1, 1}, {1}},
                                                     {{0, 3}, {3}}};
+  for (const bool divides : {false, true})
+    cases.push_back({.name = divides ? "addcdiv" : "addcmul",
+                     .inputs = {{{3, 4, 5}}, {{4, 1}, -1, 2}, {{3, 1, 5}, 0.5, 2}},
+                     .run =
+                         [=](const std::vector<Tensor>& in) {
+                           return std::vector{divides ? addcdiv(in[0], in[1], in[2], -0.7) : addcmul(in[0], in[1], in[2], -0.7)};
+                         },
+                     .reference =
+                         [=](const Arrays& in) {
+                           return Arrays{broadcast_reference(in, [=](const std::vector<double>& v) {
+                             return v[0] - 0.7 * (divides ? v[1] / v[2] : v[1] * v[2]);
+                           })};
+                         }});
   for (const auto& [a, b] : shapes) {
     auto example = binary_case(
         "mul " + to_string(a) + " " + to_string(b), {{a}, {b}}, [](const Tensor& x, const Tensor& y) { return x * y; },

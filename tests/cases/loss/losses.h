@@ -82,6 +82,54 @@ inline std::vector<Case> by_element_cases() {
   return cases;
 }
 
+/// Inputs and targets of different shapes.
+inline std::vector<Case> broadcast_losses_cases() {
+  using In = std::vector<Tensor>;
+  std::vector<Case> cases;
+  const auto plain = [](auto f) { return [=](const Arrays&, std::int64_t, double x, double t) { return f(x, t); }; };
+  const std::vector<std::pair<Shape, Shape>> shapes{{{5, 4}, {4}}, {{5, 1}, {4}}, {{4}, {3, 5, 4}}, {{5, 4}, {}}, {{}, {6}}};
+  for (const auto& [x, t] : shapes) {
+    const auto add = [&, x = x, t = t](const std::string& name, double low, double high, auto run, auto formula) {
+      add_by_element(cases, fmt::format("{} of {} and {}", name, to_string(x), to_string(t)), {{x, -1.7, -0.1}, {t, low, high}},
+                     run, plain(formula));
+    };
+    add(
+        "mse_loss", -0.8, 1.3, [](const In& in, Reduction r) { return mse_loss(in[0], in[1], r); },
+        [](double a, double b) { return (a - b) * (a - b); });
+    add(
+        "l1_loss", -0.8, 1.3, [](const In& in, Reduction r) { return l1_loss(in[0], in[1], r); },
+        [](double a, double b) { return std::abs(a - b); });
+    add(
+        "smooth_l1_loss", -0.8, 1.3, [](const In& in, Reduction r) { return smooth_l1_loss(in[0], in[1], r, 0.6); },
+        [](double a, double b) { return reference::smooth_l1(a - b, 0.6); });
+    add(
+        "huber_loss", -0.8, 1.3, [](const In& in, Reduction r) { return huber_loss(in[0], in[1], r, 0.6); },
+        [](double a, double b) { return reference::huber(a - b, 0.6); });
+    add(
+        "poisson_nll_loss", 0.1, 6,
+        [](const In& in, Reduction r) { return poisson_nll_loss(in[0], in[1], {.full = true, .reduction = r}); },
+        [](double a, double b) { return reference::poisson_nll(a, b, true, true); });
+    add(
+        "kl_div", 0.1, 1, [](const In& in, Reduction r) { return kl_div(in[0], in[1], {.reduction = r}); }, reference::kl_div);
+    add(
+        "hinge_embedding_loss", -1, 1,
+        [](const In& in, Reduction r) { return hinge_embedding_loss(in[0], sign(in[1]), 1.25, r); },
+        [](double a, double b) { return b > 0 ? a : std::fmax(0, 1.25 - a); });
+    if (broadcast(x, t, "soft_margin_loss") == x)
+      add(
+          "soft_margin_loss", -1, 1, [](const In& in, Reduction r) { return soft_margin_loss(in[0], in[1], r); },
+          [](double a, double b) { return std::log1p(std::exp(-a * b)); });
+  }
+  add_by_element(
+      cases, "gaussian_nll_loss of a row as the target", {{{5, 4}}, {{4}, -0.8, 1.3}, {{5, 1}, 0.3, 2}},
+      [](const In& in, Reduction r) { return gaussian_nll_loss(in[0], in[1], in[2], {.reduction = r}); },
+      [](const Arrays& in, std::int64_t i, double x, double t) {
+        const double var = in[2][i / 4], d = x - t;
+        return (std::log(var) + d * d / var) / 2;
+      });
+  return cases;
+}
+
 inline std::vector<Case> losses_cases() {
   std::vector<Case> cases = by_element_cases();
   cases.push_back({.name = "kl_div, mean of the batch",

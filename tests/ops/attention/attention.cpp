@@ -160,6 +160,39 @@ TEST_CASE("attention at its edges") {
         std::vector<float>{0, 0});
 }
 
+TEST_CASE("attention broadcasts what is before the heads, and heads as in PyTorch") {
+  struct Shapes {
+    Shape q, k, v, all_q, all_k;  ///< as they are, and as they are meant
+    Shape mask;
+  };
+  manual_seed(3);
+  for (const auto& s : std::vector<Shapes>{
+           {{2, 4, 5, 8}, {1, 4, 7, 8}, {1, 4, 7, 8}, {2, 4, 5, 8}, {2, 4, 7, 8}, {2, 1, 1, 7}},
+           {{1, 4, 5, 8}, {2, 4, 7, 8}, {2, 4, 7, 8}, {2, 4, 5, 8}, {2, 4, 7, 8}, {4, 5, 7}},
+           {{4, 5, 8}, {2, 4, 7, 8}, {1, 4, 7, 8}, {2, 4, 5, 8}, {2, 4, 7, 8}, {2, 4, 5, 7}},
+           {{2, 4, 5, 8}, {7, 8}, {7, 8}, {2, 4, 5, 8}, {2, 4, 7, 8}, {5, 7}},
+           {{5, 8}, {3, 7, 8}, {3, 7, 8}, {3, 5, 8}, {3, 7, 8}, {1, 7}},
+           {{2, 1, 5, 8}, {2, 3, 7, 8}, {2, 1, 7, 8}, {2, 3, 5, 8}, {2, 3, 7, 8}, {1, 1, 1, 7}},
+           {{2, 6, 5, 8}, {2, 2, 7, 8}, {2, 3, 7, 8}, {2, 6, 5, 8}, {2, 6, 7, 8}, {6, 5, 7}},
+           {{2, 1, 4, 5, 8}, {3, 2, 7, 8}, {4, 7, 8}, {2, 3, 4, 5, 8}, {2, 3, 4, 7, 8}, {3, 1, 5, 7}},
+       }) {
+    INFO("q " << to_string(s.q) << ", k " << to_string(s.k) << ", v " << to_string(s.v));
+    const Tensor q = rand(s.q), k = rand(s.k), v = rand(s.v), mask = rand(s.mask) * 4.0;
+    // A head of k or v for each of q, and a batch for each of the result.
+    const auto each = [&](const Tensor& x, const Shape& shape) {
+      auto own = x;
+      if (own.rank() >= 3 && own.size(-3) > 1) own = repeat_interleave(own, shape[-3] / own.size(-3), -3);
+      return expand(own, shape);
+    };
+    const auto got = scaled_dot_product_attention(q, k, v, {.mask = mask});
+    const auto want = scaled_dot_product_attention(each(q, s.all_q), each(k, s.all_k), each(v, s.all_k), {.mask = mask});
+    const auto g = rand(got.shape());
+    compare("y", to_array(got), to_array(want), 1e-5);
+    const auto slopes = gradients(sum(got * g), {q, k, v, mask}), wanted = gradients(sum(want * g), {q, k, v, mask});
+    for (std::size_t i = 0; i < slopes.size(); ++i) compare("gradient", to_array(slopes[i]), to_array(wanted[i]), 1e-5);
+  }
+}
+
 TEST_CASE("attention refuses what does not fit") {
   const Tensor x = ones({2, 4, 3, 8});
   const auto attend = [](const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {}) {
@@ -168,9 +201,11 @@ TEST_CASE("attention refuses what does not fit") {
   CHECK_THROWS_WITH(attend(x, ones({2, 4, 3, 7}), x), Contains("the widths of q and k, 8 and 7, differ"));
   CHECK_THROWS_WITH(attend(x, x, ones({2, 4, 2, 8})), Contains("k and v have 3 and 2 keys"));
   CHECK_THROWS_WITH(attend(x, ones({2, 3, 3, 8}), ones({2, 3, 3, 8})), Contains("4 heads of q are no multiple of 3"));
-  CHECK_THROWS_WITH(attend(x, ones({2, 2, 3, 8}), x), Contains("different numbers of heads"));
-  CHECK_THROWS_WITH(attend(x, ones({1, 4, 3, 8}), ones({1, 4, 3, 8})), Contains("they differ in dimension 0"));
-  CHECK_THROWS_AS(attend(x, ones({4, 3, 8}), x), ShapeError);
+  CHECK_THROWS_WITH(attend(x, ones({2, 2, 3, 8}), ones({2, 3, 3, 8})), Contains("4 heads of q are no multiple of 3"));
+  CHECK_THROWS_WITH(attend(ones({2, 1, 3, 8}), ones({2, 2, 3, 8}), x), Contains("1 heads of q are no multiple of 2"));
+  CHECK_THROWS_WITH(attend(x, ones({3, 4, 3, 8}), ones({3, 4, 3, 8})), Contains("before the heads do not broadcast"));
+  CHECK_THROWS_WITH(attend(x, x, x, {.mask = ones({4, 4, 3, 3})}), Contains("scaled_dot_product_attention"));
+  CHECK_THROWS_AS(attend(ones({1, 4, 3, 8}), ones({1, 4, 3, 8}), ones({1, 4, 3, 8}), {.mask = ones({2, 1, 3, 3})}), ShapeError);
   CHECK_THROWS_AS(attend(ones({8}), ones({8}), ones({8})), ShapeError);
   CHECK_THROWS_WITH(attend(x, x, x, {.mask = ones({3, 2}, Dtype::boolean)}), Contains("scaled_dot_product_attention"));
   CHECK_THROWS_WITH(attend(x, x, x, {.mask = ones({5, 2, 4, 3, 3})}), Contains("does not broadcast to [2, 4, 3, 3]"));

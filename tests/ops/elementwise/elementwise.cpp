@@ -43,6 +43,35 @@ TEST_CASE("NaN and infinities pass as in PyTorch") {
   CHECK(s[2] == 0.0F);
 }
 
+TEST_CASE("hypot, logaddexp, xlogy and nan_to_num at zeros and infinities, as in PyTorch") {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+  const float most = std::numeric_limits<float>::max();
+  const auto values = [](const Tensor& y) { return y.to_vector<float>(); };
+  const auto slopes = [&](const Tensor& y, const Tensor& x) { return values(gradients(sum(y), {x})[0]); };
+  using Floats = std::vector<float>;
+  const Tensor a = Tensor::from({0.F, 3e38F, -inf, nan, 1e-30F}), b = Tensor::from({0.F, 1e38F, nan, -inf, 0.F});
+  CHECK(values(hypot(a, b))[0] == 0);
+  CHECK(values(hypot(a, b))[1] == Approx(3.1622777e38).epsilon(1e-6));
+  CHECK(values(slice(hypot(a, b), 0, 2)) == Floats{inf, inf, 1e-30F});
+  CHECK(values(hypot(Tensor::from({3.F}), 4.0)) == Floats{5});
+  const Tensor c = Tensor::from({inf, -inf, -inf, 500.F}), d = Tensor::from({inf, -inf, 1.F, -500.F});
+  CHECK(values(logaddexp(c, d)) == Floats{inf, -inf, 1, 500});
+  CHECK(slopes(slice(logaddexp(c, d), 0, 2), c) == Floats{0, 0, 0, 1});
+  const Tensor e = Tensor::from({0.F, 0.F, 0.F, 2.F}), f = Tensor::from({0.F, nan, -1.F, 1.F});
+  CHECK(values(xlogy(e, f))[0] == 0);
+  CHECK(std::isnan(values(xlogy(e, f))[1]));
+  CHECK(values(slice(xlogy(e, f), 0, 2)) == Floats{0, 0});
+  const auto by_e = slopes(xlogy(e, f), e);
+  CHECK(Floats{by_e[0], by_e[2], by_e[3]} == Floats{0, 0, 0});
+  CHECK(values(xlogy(0.0, f))[0] == 0);
+  const Tensor x = Tensor::from({nan, inf, -inf, 2.F});
+  CHECK(values(nan_to_num(x)) == Floats{0, most, -most, 2});
+  CHECK(values(nan_to_num(x, 1, 5, -6)) == Floats{1, 5, -6, 2});
+  CHECK(slopes(nan_to_num(x), x) == Floats{0, 0, 0, 1});
+  CHECK(values(cast(nan_to_num(cast(x, Dtype::f16)), Dtype::f32)) == Floats{0, 65504, -65504, 2});
+  CHECK(std::isfinite(values(cast(nan_to_num(cast(x, Dtype::bf16)), Dtype::f32))[1]));
+}
+
 TEST_CASE("elementwise errors name the operation and both operands") {
   const Tensor a = zeros({2, 3}), b = zeros({4, 3}), i = zeros({2, 3}, Dtype::i32);
   CHECK_THROWS_WITH(a + b, Contains("add") && Contains("[2, 3]") && Contains("[4, 3]"));

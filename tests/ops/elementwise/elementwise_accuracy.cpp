@@ -53,6 +53,7 @@ const std::vector<Function> functions{
     {"floor", floor, [](double x) { return std::floor(x); }, 0},
     {"ceil", ceil, [](double x) { return std::ceil(x); }, 0},
     {"round", round, [](double x) { return std::nearbyint(x); }, 0},
+    {"trunc", trunc, [](double x) { return std::trunc(x); }, 0},
     {"tanh", tanh, [](double x) { return std::tanh(x); }, 7},
     {"sigmoid", sigmoid, sigma, 7},
     {"log_sigmoid", log_sigmoid, [](double x) { return std::min(x, 0.0) - std::log1p(std::exp(-std::abs(x))); }, 6},
@@ -226,6 +227,12 @@ TEST_CASE(
       "pow", pow(x, y), [](double base, double power) { return std::pow(base, power); }, 16);
   check(
       "atan2", atan2(x, y), [](double rise, double run) { return std::atan2(rise, run); }, 6);
+  check(
+      "hypot", hypot(x, y), [](double a, double b) { return std::hypot(a, b); }, 3);
+  check(
+      "xlogy", xlogy(x, y), [](double a, double b) { return std::isnan(b) ? b
+                                                            : a == 0      ? 0
+                                                                          : a * std::log(b); }, 4);
   check(
       "fmod", fmod(x, y), [](double value, double of) { return std::fmod(value, of); }, 0);
 }

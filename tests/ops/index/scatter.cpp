@@ -20,6 +20,18 @@ TEST_CASE("scatter moves whole numbers and truth values") {
         std::vector<std::int32_t>{1, 0, 1});
 }
 
+TEST_CASE("scatter takes of a larger source what has an index") {
+  const Tensor x = Tensor::from({1.F, 2.F, 3.F, 4.F}, {2, 2}), indices = Tensor::from<std::int64_t>({1, 0}, {1, 2});
+  const Tensor source = Tensor::from({5.F, 6.F, 7.F, 8.F, 9.F, 10.F}, {2, 3}), g = Tensor::from({1.F, 2.F, 3.F, 4.F}, {2, 2});
+  const auto same = [&](const Tensor& y, const std::vector<float>& want, const std::vector<float>& slopes) {
+    CHECK(y.to_vector<float>() == want);
+    CHECK(gradients(sum(y * g), {source})[0].to_vector<float>() == slopes);
+  };
+  same(scatter(x, 0, indices, source), {1, 6, 5, 4}, {3, 2, 0, 0, 0, 0});
+  same(scatter_add(x, 0, indices, source), {1, 8, 8, 4}, {3, 2, 0, 0, 0, 0});
+  same(scatter_reduce(x, 0, indices, source, ScatterReduction::prod), {1, 12, 15, 4}, {9, 4, 0, 0, 0, 0});
+}
+
 TEST_CASE("scatter of a number") {
   const Tensor indices = Tensor::from<std::int64_t>({2, 0, 5}), x = Tensor::from({1.F, 2.F, 3.F});
   CHECK(scatter(x, 0, indices, 7).to_vector<float>() == std::vector<float>{7, 2, 7});
@@ -152,7 +164,8 @@ TEST_CASE("scatter refuses what does not fit") {
   CHECK_THROWS_WITH(scatter(x, 2, indices, source), "scatter: dimension 2 is out of range for shape [3, 4]");
   CHECK_THROWS_AS(scatter(x, 0, source, source), DtypeError);
   CHECK_THROWS_AS(scatter(x, 0, indices, cast(source, Dtype::f16)), DtypeError);
-  CHECK_THROWS_WITH(scatter(x, 0, indices, zeros({2, 3})), Contains("scatter: indices [2, 4] and source [2, 3]"));
+  CHECK_THROWS_WITH(scatter(x, 0, indices, zeros({2, 3})),
+                    Contains("scatter: indices [2, 4] must be no larger than source [2, 3]"));
   CHECK_THROWS_AS(scatter_add(zeros({3, 3}), 0, indices, source), ShapeError);
   CHECK_THROWS_AS(scatter_add(zeros({3, 4}, Dtype::boolean), 0, indices, zeros({2, 4}, Dtype::boolean)), DtypeError);
   CHECK_THROWS_WITH(index_add(x, 0, indices, source), Contains("index_add: source [2, 4]"));

@@ -12,6 +12,13 @@ using Catch::Matchers::Contains;
 
 TEST_CASE("losses") { check(losses_cases()); }
 
+TEST_CASE("losses of inputs and targets that broadcast") { check(broadcast_losses_cases()); }
+
+TEST_CASE("the mean of kl_div's batch counts the input's rows, whatever the target's") {
+  const Tensor x = Tensor::from({-1.F, -2.F}, {2, 1}), t = full({3, 2, 1}, 0.5);
+  CHECK(kl_div(x, t, {.batch_mean = true}).item() == Approx(3 * (0.5 * (std::log(0.5) + 1) + 0.5 * (std::log(0.5) + 2)) / 2));
+}
+
 TEST_CASE("bce_with_logits of large logits neither overflows nor loses its gradient") {
   const Tensor x = Tensor::from({200.f, -200.f, 200.f, -200.f}), t = Tensor::from({1.f, 0.f, 0.f, 1.f});
   CHECK(bce_with_logits(x, t, Reduction::none).to_vector<float>() == std::vector<float>{0, 0, 200, 200});
@@ -25,7 +32,12 @@ TEST_CASE("the gradient of l1_loss is 0 where input and target are equal") {
 }
 
 TEST_CASE("losses refuse wrong inputs") {
-  CHECK_THROWS_WITH(mse_loss(zeros({2, 3}), zeros({3})), Contains("mse_loss: input f32[2, 3] and target f32[3] differ in shape"));
+  CHECK_THROWS_WITH(mse_loss(zeros({2, 3}), zeros({2})), "mse_loss: shapes [2, 3] and [2] cannot be broadcast together");
+  CHECK_THROWS_WITH(bce(zeros({2, 3}), zeros({3})), Contains("bce: input f32[2, 3] and target f32[3] differ in shape"));
+  CHECK_THROWS_AS(bce_with_logits(zeros({2, 3}), zeros({3})), ShapeError);
+  CHECK_THROWS_AS(focal_loss(zeros({2, 3}), zeros({3})), ShapeError);
+  CHECK_THROWS_WITH(soft_margin_loss(zeros({3}), zeros({2, 3})),
+                    "soft_margin_loss: target f32[2, 3] does not broadcast to input f32[3]");
   CHECK_THROWS_AS(l1_loss(zeros({2}), zeros({2}, Dtype::f16)), DtypeError);
   CHECK_THROWS_AS(bce_with_logits(zeros({2}), zeros({2}), Reduction::mean, zeros({2, 2})), ShapeError);
 }

@@ -11,6 +11,25 @@ using Catch::Matchers::Contains;
 
 TEST_CASE("losses with margins") { check(margin_losses_cases()); }
 
+TEST_CASE("losses with margins broadcast dimensions of 1") {
+  const Tensor a = Tensor::from({0.3F, -0.7F, 0.2F, 0.9F, -0.4F, 0.6F}, {2, 3}), row = Tensor::from({{0.5F, 0.1F, -0.8F}});
+  const Tensor all = expand(row, {2, 3}), signs = Tensor::from({1.F, -1.F});
+  const auto same = [&](const auto& loss) {
+    const Tensor got = loss(row), want = loss(all);
+    compare("losses", to_array(got), to_array(want), 1e-6);
+    for (const auto& x : {a, row})
+      compare("gradient", to_array(gradients(sum(got), {x})[0]), to_array(gradients(sum(want), {x})[0]), 1e-6);
+  };
+  same([&](const Tensor& b) { return margin_ranking_loss(a, b, unsqueeze(signs, 1), 0.3, Reduction::none); });
+  same([&](const Tensor& b) { return margin_ranking_loss(b, a, full({1, 1}, -1), 0.3, Reduction::mean); });
+  same([&](const Tensor& b) { return triplet_margin_loss(a, b, b * 0.5, {.swap = true, .reduction = Reduction::none}); });
+  same([&](const Tensor& b) { return cosine_embedding_loss(a, b, signs, 0.1, Reduction::none); });
+  // The classes are those of the input.
+  const Tensor x = Tensor::from({0.5F, -1.F}, {2, 1}), labels = Tensor::from({{1.F, 0.F, 1.F}});
+  compare("losses", to_array(multilabel_soft_margin_loss(x, labels, Reduction::none)),
+          to_array(sum(bce_with_logits(expand(x, {2, 3}), expand(labels, {2, 3}), Reduction::none), {1})), 1e-6);
+}
+
 TEST_CASE("equal inputs leave the gradients of distances and cosines finite") {
   const Tensor x = Tensor::from({1.f, 2.f, 0.f, 0.f}, {2, 2});
   for (const auto& gradient : gradients(triplet_margin_loss(x, x, x), {x}))
@@ -21,7 +40,11 @@ TEST_CASE("equal inputs leave the gradients of distances and cosines finite") {
 
 TEST_CASE("losses with margins refuse wrong inputs") {
   CHECK_THROWS_WITH(margin_ranking_loss(zeros({2}), zeros({3}), zeros({2})),
-                    Contains("margin_ranking_loss") && Contains("differ in shape"));
+                    "margin_ranking_loss: shapes [2] and [3] cannot be broadcast together");
+  CHECK_THROWS_WITH(margin_ranking_loss(zeros({2, 3}), zeros({2, 3}), zeros({3})),
+                    "margin_ranking_loss: f32[2, 3] and f32[3] have different numbers of dimensions");
+  CHECK_THROWS_AS(triplet_margin_loss(zeros({2, 3}), zeros({3}), zeros({2, 3})), ShapeError);
+  CHECK_THROWS_AS(cosine_embedding_loss(zeros({2, 3}), zeros({3}), zeros({2})), ShapeError);
   CHECK_THROWS_WITH(cosine_embedding_loss(zeros({2, 3}), zeros({2, 3}), zeros({3})),
                     "cosine_embedding_loss: target f32[3] does not belong to inputs f32[2, 3]");
   CHECK_THROWS_AS(cosine_embedding_loss(zeros({2, 3, 4}), zeros({2, 3, 4}), zeros({2, 3})), ShapeError);

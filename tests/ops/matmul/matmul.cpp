@@ -1,8 +1,11 @@
 #include "tests/cases/matmul/matmul.h"
 
+#include <array>
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include "lib/ops/matmul/matmul_solvers.h"
+#include "tests/cases/elementwise/elementwise.h"
 #include "tests/ops/check.h"
 
 using namespace clnet;
@@ -35,6 +38,30 @@ TEST_CASE("linear names the shapes that do not fit") {
   CHECK_THROWS_WITH(linear(zeros({8, 3}), zeros({4, 3, 1})), Contains("[4, 3, 1]"));
   CHECK_THROWS_WITH(linear(zeros({8, 3}), zeros({4, 3}), zeros({3})), Contains("[4]") && Contains("[3]"));
   CHECK_THROWS_AS(linear(zeros({}), zeros({4, 3})), ShapeError);
+}
+
+TEST_CASE("addmm") {
+  std::vector<Case> cases;
+  for (const auto& [x, a, b] : std::vector<std::array<Shape, 3>>{
+           {{{5}, {4, 7}, {7, 5}}}, {{{4, 1}, {4, 7}, {7, 5}}}, {{{2, 4, 5}, {2, 4, 7}, {2, 7, 5}}}, {{{4}, {4, 7}, {7}}}})
+    for (const auto& [beta, alpha] : {std::pair{1.0, 1.0}, {0.3, -1.5}})
+      cases.push_back(
+          {.name = fmt::format("addmm of {} and {} x {}, {} and {}", to_string(x), to_string(a), to_string(b), beta, alpha),
+           .inputs = {{x}, {a}, {b}},
+           .run = [beta = beta, alpha = alpha](const auto& in) -> std::vector<Tensor> {
+             return {addmm(in[0], in[1], in[2], beta, alpha)};
+           },
+           .reference = [beta = beta, alpha = alpha](const Arrays& in) -> Arrays {
+             Array y = matmul_case(in[1].shape, in[2].shape).reference({in[1], in[2]})[0];
+             const Array x = in[0];
+             return {broadcast_reference({x, y}, [=](const auto& v) { return beta * v[0] + alpha * v[1]; })};
+           }});
+  check(cases);
+  const Tensor nan = full({5}, std::numeric_limits<double>::quiet_NaN()), a = ones({4, 7}), b = ones({7, 5});
+  CHECK(addmm(nan, a, b, 0, 2).to_vector<float>() == std::vector<float>(20, 14));
+  CHECK_THROWS_WITH(addmm(zeros({2, 4, 5}), a, b), "addmm: f32[2, 4, 5] does not broadcast to the product f32[4, 5]");
+  CHECK_THROWS_WITH(addmm(zeros({4}), a, b), Contains("addmm"));
+  CHECK_THROWS_AS(addmm(zeros({5}, Dtype::f16), a, b), DtypeError);
 }
 
 TEST_CASE("outer") {

@@ -11,6 +11,23 @@ using namespace clnet::testing;
 
 TEST_CASE("standard deviations, norms and logsumexp") { check(norms_cases()); }
 
+TEST_CASE("any and all") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor x = Tensor::from({0.F, 0.F, nan, 0.F, -0.F, 0.F, 1.F, -2.F, 3.F}, {3, 3});
+  using Truth = std::vector<bool>;
+  CHECK(any(x, 1).to_vector<bool>() == Truth{true, false, true});
+  CHECK(all(x, 1).to_vector<bool>() == Truth{false, false, true});
+  CHECK(all(x, 0, true).shape() == Shape{1, 3});
+  CHECK(any(x).to_vector<bool>() == Truth{true});
+  CHECK(all(equal(x, x), 0).to_vector<bool>() == Truth{true, true, false});
+  CHECK(any(Tensor::from<std::int64_t>({0, 1LL << 40})).to_vector<bool>() == Truth{true});
+  // Of no elements.
+  CHECK(any(zeros({2, 0}), 1).to_vector<bool>() == Truth{false, false});
+  CHECK(all(zeros({2, 0}), 1).to_vector<bool>() == Truth{true, true});
+  CHECK(all(zeros({2, 0}), 0).shape() == Shape{0});
+  CHECK_THROWS_WITH(any(x, {0, -2}), "any: dimension -2 is given twice");
+}
+
 TEST_CASE("logsumexp neither overflows nor loses infinities") {
   const float inf = std::numeric_limits<float>::infinity();
   CHECK(logsumexp(Tensor::from({1000.f, 1000.f})).item<float>() == Approx(1000.693147));

@@ -19,6 +19,11 @@ inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 inline double softplus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
 inline double clamped(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
+inline double logaddexp(double x, double y) {
+  return x == y ? x + std::log(2.0) : std::fmax(x, y) + std::log1p(std::exp(-std::fabs(x - y)));
+}
+inline double xlogy(double x, double y) { return std::isnan(y) ? y : x == 0 ? 0 : x * std::log(y); }
+
 /// -(t log x + (1 - t) log(1 - x)), each logarithm at least -100.
 inline double bce(double x, double t) { return -(t * std::fmax(std::log(x), -100) + (1 - t) * std::fmax(std::log1p(-x), -100)); }
 
@@ -50,6 +55,7 @@ inline constexpr Formula formulas[] = {
     {"floor", 1, [](const double* x, const double*) { return std::floor(*x); }, true},
     {"ceil", 1, [](const double* x, const double*) { return std::ceil(*x); }, true},
     {"round", 1, [](const double* x, const double*) { return std::nearbyint(*x); }, true},
+    {"trunc", 1, [](const double* x, const double*) { return std::trunc(*x); }, true},
     {"tanh", 1, [](const double* x, const double*) { return std::tanh(*x); }},
     {"sigmoid", 1, [](const double* x, const double*) { return sigmoid(*x); }},
     {"log_sigmoid", 1, [](const double* x, const double*) { return -softplus(-*x); }},
@@ -71,6 +77,8 @@ inline constexpr Formula formulas[] = {
     {"clamp", 1, [](const double* x, const double* p) { return clamped(*x, p[0], p[1]); }, true},
     {"hardtanh", 1, [](const double* x, const double* p) { return clamped(*x, p[0], p[1]); }, true},
     {"is_nan", 1, [](const double* x, const double*) { return double(std::isnan(*x)); }, true},
+    {"nan_to_num", 1, [](const double* x, const double* p) {
+       return std::isnan(*x) ? p[0] : !std::isinf(*x) ? *x : *x > 0 ? p[1] : p[2]; }, true},
     {"logical_not", 1, [](const double* x, const double*) { return double(*x == 0); }, true},
     {"add", 2, [](const double* x, const double*) { return x[0] + x[1]; }},
     {"sub", 2, [](const double* x, const double*) { return x[0] - x[1]; }},
@@ -79,6 +87,9 @@ inline constexpr Formula formulas[] = {
     {"pow", 2, [](const double* x, const double*) { return std::pow(x[0], x[1]); }},
     {"fmod", 2, [](const double* x, const double*) { return std::fmod(x[0], x[1]); }},
     {"atan2", 2, [](const double* x, const double*) { return std::atan2(x[0], x[1]); }},
+    {"hypot", 2, [](const double* x, const double*) { return std::hypot(x[0], x[1]); }},
+    {"logaddexp", 2, [](const double* x, const double*) { return logaddexp(x[0], x[1]); }},
+    {"xlogy", 2, [](const double* x, const double*) { return xlogy(x[0], x[1]); }},
     {"maximum", 2, [](const double* x, const double*) { return x[0] > x[1] || std::isnan(x[0]) ? x[0] : x[1]; }, true},
     {"minimum", 2, [](const double* x, const double*) { return x[0] < x[1] || std::isnan(x[0]) ? x[0] : x[1]; }, true},
     {"equal", 2, [](const double* x, const double*) { return double(x[0] == x[1]); }, true},

@@ -16,10 +16,15 @@ inline Array reduced(const Array& losses, Reduction reduction) {
   return Array({}, {reduction == Reduction::sum ? total : total / static_cast<double>(losses.numel())});
 }
 
+/// Inputs of one shape, or broadcast to one.
 template <class Loss>
 Array elementwise_loss(const Array& a, const Array& b, Reduction reduction, const Loss& loss) {
-  Array losses(a.shape);
-  for (std::int64_t i = 0; i < a.numel(); ++i) losses[i] = loss(i, a[i], b[i]);
+  Array losses(broadcast(a.shape, b.shape, "reference"));
+  const auto of_a = broadcast_positions(a.shape, losses.shape), of_b = broadcast_positions(b.shape, losses.shape);
+  for (std::int64_t i = 0; i < losses.numel(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    losses[i] = loss(i, a[of_a[at]], b[of_b[at]]);
+  }
   return reduced(losses, reduction);
 }
 

@@ -1,0 +1,81 @@
+// cumprod, as a linear recurrence: its gradient is one from the other end, which divides by nothing.
+#include <algorithm>
+
+#include "clnet/error.h"
+#include "clnet/ops.h"
+#include "lib/exec/record/recorder.h"
+#include "lib/graph/op.h"
+#include "lib/graph/require.h"
+#include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/index/index_add.h"
+#include "lib/ops/wide.h"
+
+namespace clnet {
+
+namespace ops {
+
+namespace {
+
+/// y[i] = a[i] y[i - 1] + b[i] along a dimension, y[0] being b[0]; `backwards`: from the other end. Inputs a, b of one shape;
+/// f32, or i64, which has no gradient.
+class LinearScan : public Op {
+ public:
+  LinearScan(int dim, bool backwards) : dim_(dim), backwards_(backwards) {}
+  std::string_view name() const override { return "linear_scan"; }
+  Precision precision() const override { return Precision::full; }
+  Fields fields() const override { return {{"dim", std::int64_t{dim_}}, {"backwards", backwards_}}; }
+
+  Specs infer(const Specs& inputs) const override { return {inputs[1]}; }
+
+  Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const override {
+    // y[i] counts in itself and, a[i + 1] times, in what follows. The first a is read by nobody, here as well.
+    const auto& y = outputs[0];
+    const auto last = y.size(dim_) - 1;
+    const Tensor next = roll(inputs[0], {backwards_ ? 1 : -1}, dim_);
+    const Tensor all = apply(std::make_shared<LinearScan>(dim_, !backwards_), {next, gradients[0]});
+    std::vector<std::int64_t> before(static_cast<std::size_t>(y.rank())), after = before;
+    (backwards_ ? after : before)[static_cast<std::size_t>(dim_)] = 1;
+    const Tensor previous = backwards_ ? slice(y, dim_, 1) : slice(y, dim_, 0, last);
+    return {all * pad(previous, before, after), all};
+  }
+
+  void lower(exec::Recorder& recorder) const override {
+    const auto& spec = recorder.spec(recorder.output());
+    if (spec.shape.numel() == 0) return;
+    const auto length = spec.shape[dim_], lines = spec.shape.numel() / length;
+    std::int64_t inner = 1;
+    for (int d = dim_ + 1; d < spec.shape.rank(); ++d) inner *= spec.shape[d];
+    // No more steps at once than llvmpipe's loops reach.
+    constexpr std::int64_t most = 50000;
+    for (std::int64_t begin = 0; begin < length; begin += most) {
+      auto& launch = recorder.kernel("linear_scan", "linear_scan").in("a", recorder.input(0)).in("b", recorder.input(1));
+      if (spec.dtype == Dtype::i64) launch.define("WHOLE", 1);
+      begin == 0 ? launch.out("y", recorder.output()) : launch.inout("y", recorder.output());
+      launch.args({lines, length, inner}).arg(backwards_).args({begin, std::min(begin + most, length)});
+      launch.range({lines}, {64}).detail(to_string(spec.shape));
+    }
+  }
+
+ private:
+  int dim_;
+  bool backwards_;
+};
+
+}  // namespace
+
+}  // namespace ops
+
+Tensor cumprod(const Tensor& x, int dim) {
+  require_defined("cumprod", {{"x", x}});
+  const int at = require_line("cumprod", x.shape(), dim);
+  const Tensor line = ops::as_line(x), factors = is_floating(x.dtype()) ? ops::wide(line) : cast(line, Dtype::i64);
+  std::vector<std::int64_t> places(static_cast<std::size_t>(line.rank()), 1);
+  places[static_cast<std::size_t>(at)] = line.size(at);
+  const Tensor first = equal(reshape(arange(line.size(at)), Shape(places)), 0.0);
+  const Tensor start = where(first, factors, ops::scalar_like(0, factors));
+  return reshape(cast(apply(std::make_shared<ops::LinearScan>(at, false), {factors, start}),
+                      is_floating(x.dtype()) ? x.dtype() : Dtype::i64),
+                 x.shape());
+}
+
+}  // namespace clnet

@@ -1,0 +1,33 @@
+// Cases of cumprod.
+#pragma once
+
+#include <fmt/format.h>
+
+#include "tests/reference/reduce/cumprod.h"
+
+namespace clnet::testing {
+
+inline std::vector<Case> cumprod_cases() {
+  std::vector<Case> cases;
+  const auto add = [&](const Shape& shape, int dim, double low, double high) {
+    cases.push_back({.name = fmt::format("cumprod of {} along {}", to_string(shape), dim),
+                     .inputs = {{shape, low, high}},
+                     .run = [=](const std::vector<Tensor>& in) { return std::vector{cumprod(in[0], dim)}; },
+                     .reference = [=](const Arrays& in) { return Arrays{reference::cumprod(in[0], shape.normalize(dim))}; },
+                     // A rounding for each factor.
+                     .slack = 4});
+  };
+  add({7}, 0, -1.5, 1.5);
+  add({1}, 0, -1.5, 1.5);
+  add({3, 0}, 1, 0.5, 1.5);
+  for (int dim : {0, 1, 2}) add({3, 5, 6}, dim, -1.5, 1.5);
+  add({2, 70}, -1, 0.9, 1.1);
+  cases.push_back({.name = "cumprod of whole numbers",
+                   .inputs = {{{3, 7, 2}, -9, 9, Dtype::i32}},
+                   .run = [](const std::vector<Tensor>& in) { return std::vector{cumprod(in[0], 1)}; },
+                   .reference = [](const Arrays& in) { return Arrays{reference::cumprod(in[0], 1)}; },
+                   .gradient = false});
+  return cases;
+}
+
+}  // namespace clnet::testing
