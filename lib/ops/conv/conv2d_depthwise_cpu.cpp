@@ -122,6 +122,7 @@ void conv2d_depthwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorde
   auto& launch = recorder.kernel("conv2d_depthwise_cpu", "conv2d_depthwise_cpu").define("VW", width);
   launch.define("KH", p.kh).define("KW", p.kw).define("STEP", planes.step).define("VECTORS", s.vectors).define("GROUP", s.group);
   if (backward) launch.define("FLIP", 1);
+  if (planes.step == 1 && strips == 1) launch.define("FRAMED", 1);
   launch.in("x", backward ? p.y : p.x).in("w", p.weight);
   if (p.has_bias()) launch.in("bias", p.bias).define("BIAS", 1);
   launch.out("y", backward ? p.x : p.y)

@@ -228,11 +228,12 @@ TEST_CASE(
   check(
       "atan2", atan2(x, y), [](double rise, double run) { return std::atan2(rise, run); }, 6);
   check(
-      "hypot", hypot(x, y), [](double a, double b) { return std::hypot(a, b); }, 3);
-  check(
-      "xlogy", xlogy(x, y), [](double a, double b) { return std::isnan(b) ? b
-                                                            : a == 0      ? 0
-                                                                          : a * std::log(b); }, 4);
+      "hypot", hypot(x, y), [](double leg, double other) { return std::hypot(leg, other); }, 3);
+  const auto times_log = [](double times, double of) {
+    if (std::isnan(of)) return of;
+    return times == 0 ? 0 : times * std::log(of);
+  };
+  check("xlogy", xlogy(x, y), times_log, 4);
   check(
       "fmod", fmod(x, y), [](double value, double of) { return std::fmod(value, of); }, 0);
 }

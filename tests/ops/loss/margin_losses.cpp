@@ -12,7 +12,7 @@ using Catch::Matchers::Contains;
 TEST_CASE("losses with margins") { check(margin_losses_cases()); }
 
 TEST_CASE("losses with margins broadcast dimensions of 1") {
-  const Tensor a = Tensor::from({0.3F, -0.7F, 0.2F, 0.9F, -0.4F, 0.6F}, {2, 3}), row = Tensor::from({{0.5F, 0.1F, -0.8F}});
+  const Tensor a = Tensor::from({0.3F, -0.7F, 0.2F, 0.9F, -0.4F, 0.6F}, {2, 3}), row = Tensor::from({0.5F, 0.1F, -0.8F}, {1, 3});
   const Tensor all = expand(row, {2, 3}), signs = Tensor::from({1.F, -1.F});
   const auto same = [&](const auto& loss) {
     const Tensor got = loss(row), want = loss(all);
@@ -25,7 +25,7 @@ TEST_CASE("losses with margins broadcast dimensions of 1") {
   same([&](const Tensor& b) { return triplet_margin_loss(a, b, b * 0.5, {.swap = true, .reduction = Reduction::none}); });
   same([&](const Tensor& b) { return cosine_embedding_loss(a, b, signs, 0.1, Reduction::none); });
   // The classes are those of the input.
-  const Tensor x = Tensor::from({0.5F, -1.F}, {2, 1}), labels = Tensor::from({{1.F, 0.F, 1.F}});
+  const Tensor x = Tensor::from({0.5F, -1.F}, {2, 1}), labels = Tensor::from({1.F, 0.F, 1.F}, {1, 3});
   compare("losses", to_array(multilabel_soft_margin_loss(x, labels, Reduction::none)),
           to_array(sum(bce_with_logits(expand(x, {2, 3}), expand(labels, {2, 3}), Reduction::none), {1})), 1e-6);
 }

@@ -53,8 +53,7 @@ TEST_CASE("addmm") {
            },
            .reference = [beta = beta, alpha = alpha](const Arrays& in) -> Arrays {
              Array y = matmul_case(in[1].shape, in[2].shape).reference({in[1], in[2]})[0];
-             const Array x = in[0];
-             return {broadcast_reference({x, y}, [=](const auto& v) { return beta * v[0] + alpha * v[1]; })};
+             return {broadcast_reference({in[0], y}, [=](const auto& v) { return beta * v[0] + alpha * v[1]; })};
            }});
   check(cases);
   const Tensor nan = full({5}, std::numeric_limits<double>::quiet_NaN()), a = ones({4, 7}), b = ones({7, 5});
