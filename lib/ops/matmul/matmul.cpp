@@ -190,6 +190,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
 
 Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, double beta, double alpha) {
   require_defined("addmm", {{"x", x}, {"a", a}, {"b", b}});
+  ops::require_floating("addmm", x.spec());
   ops::require_same_dtype("addmm", x.spec(), a.spec());
   Tensor result = matmul(a, b);
   if (broadcast(x.shape(), result.shape(), "addmm") != result.shape())

@@ -56,7 +56,8 @@ TEST_CASE("hypot, logaddexp, xlogy and nan_to_num at zeros and infinities, as in
   CHECK(values(hypot(Tensor::from({3.F}), 4.0)) == Floats{5});
   const Tensor c = Tensor::from({inf, -inf, -inf, 500.F}), d = Tensor::from({inf, -inf, 1.F, -500.F});
   CHECK(values(logaddexp(c, d)) == Floats{inf, -inf, 1, 500});
-  CHECK(slopes(slice(logaddexp(c, d), 0, 2), c) == Floats{0, 0, 0, 1});
+  const Tensor last = slice(c, 0, 2);
+  CHECK(slopes(logaddexp(last, slice(d, 0, 2)), last) == Floats{0, 1});
   const Tensor e = Tensor::from({0.F, 0.F, 0.F, 2.F}), f = Tensor::from({0.F, nan, -1.F, 1.F});
   CHECK(values(xlogy(e, f))[0] == 0);
   CHECK(std::isnan(values(xlogy(e, f))[1]));
