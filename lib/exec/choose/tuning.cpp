@@ -52,7 +52,8 @@ Specs specs_of(const Tensors& tensors) {
   return specs;
 }
 
-/// The operation says so itself: a user's kernel may have any name. What works on whole numbers alone keeps what the model chooses.
+/// The operation says so itself: a user's kernel may have any name. What works on whole numbers alone keeps what the model
+/// chooses.
 bool is_tunable(const Node& node) {
   if (!node.op->tuned_batches() || node.outputs[0].shape.numel() == 0) return false;
   if (std::none_of(node.inputs.begin(), node.inputs.end(), [](const Tensor& input) { return is_floating(input.dtype()); }))

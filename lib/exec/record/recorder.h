@@ -304,8 +304,9 @@ class CLNET_API Recorder {
   /// kernel ends its parameters with EPILOGUE_PARAMETERS and stores EPILOGUE(value, index, channel); see kernels/epilogue.clh.
   /// Element i of the output is of channel i / inner % channels. When several launches store parts of the output, all say so.
   void epilogue(Launch& launch, std::int64_t channels, std::int64_t inner);
-  /// Lets what follows the operation `which` of a pass before its last one (see Op::lower_pass) be done by its launch, whose kernel has
-  /// the defines `name`_BODY, of one value and its channel, `name`_PARAMETERS and `name`_ARGUMENTS, where anything follows.
+  /// Lets what follows the operation `which` of a pass before its last one (see Op::lower_pass) be done by its launch, whose
+  /// kernel has the defines `name`_BODY, of one value and its channel, `name`_PARAMETERS and `name`_ARGUMENTS, where anything
+  /// follows.
   void inner_epilogue(Launch& launch, std::size_t which, std::string_view name, std::int64_t channels, std::int64_t inner);
   /// Lets the launch compute the elements of IN(name) itself where they are made elementwise for this operation only; nothing
   /// where they are not. Called when all other arguments are set, before epilogue(): see kernels/prologue.clh.

@@ -82,7 +82,7 @@ TEST_CASE("losses by element refuse wrong options") {
 
 TEST_CASE("global_norm and clipping by other norms than the Euclidean one") {
   const auto infinity = std::numeric_limits<double>::infinity();
-  const Tensor a = Tensor::from({3.F, -4.F, 0.F}), b = Tensor::from({{12.F}});
+  const Tensor a = Tensor::from({3.F, -4.F, 0.F}), b = Tensor::from({12.F});
   CHECK(global_norm({a, b}, 1).item() == 19);
   CHECK(global_norm({a, b}, infinity).item() == 12);
   CHECK(global_norm({a, b}, 0).item() == 3);
