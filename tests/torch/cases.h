@@ -35,6 +35,9 @@ Results y(const Tensor& value);
 /// Several results: y1, y2, ... or from y0 on, as the case has them.
 Results pieces(const Given& in, const std::vector<Tensor>& values);
 
+/// An operation with values and indices along a dimension, of which a scalar is a line of one element.
+Operation of_lines(const Operation& operation);
+
 /// Of what an operation might be, where the case has no attributes that say it: the one nearest to the wanted y and, among
 /// those that are equally near, to the wanted gradients.
 Tensor chosen(const Given& in, const std::vector<std::function<Tensor()>>& candidates);

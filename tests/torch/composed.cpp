@@ -106,7 +106,7 @@ void add_rearranged(Operations& operations) {
     };
     return Results{{{"y", one(ordered.values)}, {"values", one(ordered.values)}, {"indices", one(ordered.indices)}}, {}};
   };
-  operations["median"] = middle;
+  operations["median"] = of_lines(middle);
 }
 
 }  // namespace

@@ -57,20 +57,20 @@ Operation running_extreme(bool greatest) {
 }
 
 void add_order(Operations& operations) {
-  operations["cummax"] = running_extreme(true);
-  operations["cummin"] = running_extreme(false);
+  operations["cummax"] = of_lines(running_extreme(true));
+  operations["cummin"] = of_lines(running_extreme(false));
   operations["logcumsumexp"] = [](const Given& in) {
     const auto x = in[first];
     const int dim = in.dim(0);
     const Tensor most = max(stop_gradient(x), dim, true);
     return y(log(cumsum(exp(x - most), dim)) + most);
   };
-  operations["kthvalue"] = [](const Given& in) {
+  operations["kthvalue"] = of_lines([](const Given& in) {
     const int dim = in.dim(-1);
     const auto k = static_cast<std::int64_t>(in.parameter(0, "k", 1));
     return at_places(in[first], dim, narrow(argsort(in[first], dim), dim, k - 1, 1), in.flag("keepdim"));
-  };
-  operations["mode"] = [](const Given& in) {
+  });
+  operations["mode"] = of_lines([](const Given& in) {
     const auto x = in[first];
     const int dim = in.dim(-1);
     const Tensor ordered = sort(x, dim).values;
@@ -81,7 +81,7 @@ void add_order(Operations& operations) {
     // The last of those that are equal.
     const Tensor place = argmax(flip(cast(equal(x, often), Dtype::i32), dim), dim, true);
     return at_places(x, dim, static_cast<double>(x.size(dim) - 1) - place, in.flag("keepdim"));
-  };
+  });
   operations["quantile"] = [](const Given& in) {
     const auto dims = in.dims();
     const auto x = dims ? in[first] : reshape(in[first], {in[first].numel()});

@@ -57,9 +57,10 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
   require_defined("cosine_embedding_loss", {{"a", a}, {"b", b}, {"target", target}});
   require_one_rank("cosine_embedding_loss", a, b);
   ops::require_same_dtype("cosine_embedding_loss", a.spec(), target.spec());
-  const auto one_or = [](std::int64_t extent, std::int64_t other) { return extent == 1 || other == 1 || extent == other; };
+  // A target for each row; one row of both inputs, or one target, serves all.
+  const auto rows = [&] { return broadcast(a.shape(), b.shape(), "cosine_embedding_loss")[0]; };
   if (a.rank() < 1 || a.rank() > 2 || target.rank() != a.rank() - 1 ||
-      (a.rank() == 2 && !(one_or(target.size(0), a.size(0)) && one_or(target.size(0), b.size(0)))))
+      (a.rank() == 2 && target.size(0) != rows() && target.size(0) != 1 && rows() != 1))
     throw ShapeError(fmt::format("cosine_embedding_loss: target {} does not belong to inputs {}", to_string(target.spec()),
                                  to_string(a.spec())));
   const Tensor x = wide(a), y = wide(b), t = wide(target), zero = ops::scalar_like(0, x);

@@ -192,6 +192,7 @@ Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, double beta, dou
   require_defined("addmm", {{"x", x}, {"a", a}, {"b", b}});
   ops::require_floating("addmm", x.spec());
   ops::require_same_dtype("addmm", x.spec(), a.spec());
+  ops::require_same_dtype("addmm", a.spec(), b.spec());
   Tensor result = matmul(a, b);
   if (broadcast(x.shape(), result.shape(), "addmm") != result.shape())
     throw ShapeError(

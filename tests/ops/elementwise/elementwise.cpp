@@ -56,8 +56,8 @@ TEST_CASE("hypot, logaddexp, xlogy and nan_to_num at zeros and infinities, as in
   CHECK(values(hypot(Tensor::from({3.F}), 4.0)) == Floats{5});
   const Tensor c = Tensor::from({inf, -inf, -inf, 500.F}), d = Tensor::from({inf, -inf, 1.F, -500.F});
   CHECK(values(logaddexp(c, d)) == Floats{inf, -inf, 1, 500});
-  const Tensor last = slice(c, 0, 2);
-  CHECK(slopes(logaddexp(last, slice(d, 0, 2)), last) == Floats{0, 1});
+  const auto by_c = slopes(logaddexp(c, d), c);
+  CHECK((std::isnan(by_c[0]) && std::isnan(by_c[1]) && by_c[2] == 0 && by_c[3] == 1));
   const Tensor e = Tensor::from({0.F, 0.F, 0.F, 2.F}), f = Tensor::from({0.F, nan, -1.F, 1.F});
   CHECK(values(xlogy(e, f))[0] == 0);
   CHECK(std::isnan(values(xlogy(e, f))[1]));

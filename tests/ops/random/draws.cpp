@@ -260,7 +260,7 @@ TEST_CASE("losses of signs and of several classes") {
   CHECK(rows[1] == Approx((2 * 30.0 + 4 * 40.0) / 2));
   CHECK(multilabel_soft_margin_loss(x, labels).item<float>() ==
         Approx(mean(bce_with_logits(x, labels, Reduction::none)).item<float>()));
-  CHECK_THROWS_AS(soft_margin_loss(x, ones({2})), ShapeError);
+  CHECK_THROWS_AS(soft_margin_loss(x, ones({3})), ShapeError);
   CHECK_THROWS_AS(multilabel_soft_margin_loss(ones({}), ones({})), ShapeError);
 }
 
