@@ -1,23 +1,12 @@
 // What PyTorch has as one function and clnet leaves to its user: made of the operations that there are.
+#include "tests/torch/composed.h"
+
 #include <cmath>
 #include <numbers>
-
-#include "tests/torch/cases.h"
 
 namespace clnet::torch {
 
 namespace {
-
-const Names first{"x", "a", "input", "self", "x1", "input1"}, second{"b", "other", "y", "x2", "input2"};
-
-template <class Function>
-Operation unary(Function function) {
-  return [function](const Given& in) { return y(function(in[first])); };
-}
-template <class Function>
-Operation binary(Function function) {
-  return [function](const Given& in) { return y(function(in[first], in[second])); };
-}
 
 void add_functions(Operations& operations) {
   operations["identity"] = unary([](const Tensor& x) { return x * 1.0; });

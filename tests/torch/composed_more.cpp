@@ -7,23 +7,13 @@
 #include <numbers>
 #include <numeric>
 
-#include "tests/torch/cases.h"
+#include "tests/torch/composed.h"
 
 namespace clnet::torch {
 
 namespace {
 
-const Names first{"x", "a", "input", "self", "x1", "input1"}, second{"b", "other", "y", "x2", "input2"};
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-template <class Function>
-Operation unary(Function function) {
-  return [function](const Given& in) { return y(function(in[first])); };
-}
-template <class Function>
-Operation binary(Function function) {
-  return [function](const Given& in) { return y(function(in[first], in[second])); };
-}
 
 /// The values at these places of lines along `dim`, and where they are.
 Results at_places(const Tensor& x, int dim, const Tensor& places, bool keepdim = true) {
