@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <filesystem>
 #include <future>
 #include <map>
 #include <set>
@@ -182,6 +183,18 @@ TEST_CASE("reductions, losses, copies and adding at indices are measured last") 
   CHECK(tuned(tuning, {sum(targets)}).empty());
   const Tensor whole = zeros({50, 3}, Dtype::i32).detach();
   CHECK(tuned(tuning, {index_add(whole, 0, targets, zeros({40, 3}, Dtype::i32).detach())}).empty());
+}
+
+TEST_CASE("a view, which nothing computes, is no problem to be measured") {
+  const test::Folder folder;
+  const auto path = folder / "tuning.json";
+  Tuning tuning(TuningFile(path.string(), "device"), 600);
+  const Tensor y = transpose(ones({3, 1, 40}).detach(), 0, 1) * 2.0;
+  const auto work = work_of(y);
+  REQUIRE(std::any_of(work.nodes.begin(), work.nodes.end(), [](const auto& node) { return node->op->name() == "permute"; }));
+  tuning.tune(work, *Device::current().context(), [](std::span<const Tensor>) { FAIL_CHECK("nothing is to be measured"); });
+  // What was looked at is written down.
+  CHECK_FALSE(std::filesystem::exists(path));
 }
 
 TEST_CASE("operations of several outputs are measured by the list that they share, products and attention first") {

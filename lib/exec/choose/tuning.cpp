@@ -53,9 +53,9 @@ Specs specs_of(const Tensors& tensors) {
 }
 
 /// The operation says so itself: a user's kernel may have any name. What works on whole numbers alone keeps what the model
-/// chooses.
+/// chooses, and a view is never computed.
 bool is_tunable(const Node& node) {
-  if (!node.op->tuned_batches() || node.outputs[0].shape.numel() == 0) return false;
+  if (!node.op->tuned_batches() || node.outputs[0].shape.numel() == 0 || node.op->alias(specs_of(node.inputs), 0)) return false;
   if (std::none_of(node.inputs.begin(), node.inputs.end(), [](const Tensor& input) { return is_floating(input.dtype()); }))
     return false;
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Tensor& input) {
