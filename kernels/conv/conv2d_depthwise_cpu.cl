@@ -20,6 +20,19 @@ static inline void zero_row(local float *restrict target, const int pitch) {
   for (int i = 0; i < pitch + KW; i += VW) *(local any_vector *)(target + i) = (VFLOAT)(0.0f);
 }
 
+// A row of `columns` elements from `first` on. What the last vector has beyond it becomes zeros, where zeros or the next row belong.
+static inline void copy_row(IN(x), const int first, const int elements, const int columns, local float *restrict target) {
+  VINT lane;
+  #pragma unroll
+  for (int l = 0; l < VW; ++l) lane[l] = l;
+  int i = 0;
+  for (; i + VW <= columns; i += VW) *(local any_vector *)(target + i) = VLOAD(x, first + i);
+  if (i < columns && first + i <= elements - VW)
+    *(local any_vector *)(target + i) = select((VFLOAT)(0.0f), VLOAD(x, first + i), lane < (VINT)(columns - i));
+  else
+    SELDOM for (; i < columns; ++i) target[i] = LOAD(x, first + i);
+}
+
 // Row `row` of the window from the `columns` elements at `first`, behind `left` zeros.
 static inline void stage_row(IN(x), const int first, const int elements, const int columns, const int left, const int pitch,
                              const int part, const int row, local float *restrict staged) {
@@ -27,13 +40,8 @@ static inline void stage_row(IN(x), const int first, const int elements, const i
   local float *restrict target = staged + row * pitch;
   SELDOM for (int i = 0; i < left; ++i) target[i] = 0;
   target += left;
-  int i = 0;
-  for (; i + VW <= columns; i += VW) *(local any_vector *)(target + i) = VLOAD(x, first + i);
-  if (i < columns && first + i <= elements - VW)
-    *(local any_vector *)(target + i) = VLOAD(x, first + i);
-  else
-    SELDOM for (; i < columns; ++i) target[i] = LOAD(x, first + i);
-  SELDOM for (i = columns; i < pitch; ++i) target[i] = 0;
+  copy_row(x_base, x_offset, first, elements, columns, target);
+  SELDOM for (int i = columns; i < pitch; ++i) target[i] = 0;
 #else
   local float *restrict even = PART(staged, row % STEP, left % STEP) + row / STEP * pitch + left / STEP;
   local float *restrict odd = PART(staged, row % STEP, 1 - left % STEP) + row / STEP * pitch + (left + 1) / STEP;
@@ -50,21 +58,6 @@ static inline void stage_row(IN(x), const int first, const int elements, const i
   SELDOM for (i = columns / 2; i < pitch - (left + 1) / STEP; ++i) odd[i] = 0;
 #endif
 }
-
-#ifdef FRAMED
-// The same in a window whose zeros are there: what the last vector has beyond the row becomes zeros, where zeros or the next row belong.
-static inline void frame_row(IN(x), const int first, const int elements, const int columns, local float *restrict target) {
-  VINT lane;
-  #pragma unroll
-  for (int l = 0; l < VW; ++l) lane[l] = l;
-  int i = 0;
-  for (; i + VW <= columns; i += VW) *(local any_vector *)(target + i) = VLOAD(x, first + i);
-  if (i < columns && first + i <= elements - VW)
-    *(local any_vector *)(target + i) = select((VFLOAT)(0.0f), VLOAD(x, first + i), lane < (VINT)(columns - i));
-  else
-    SELDOM for (; i < columns; ++i) target[i] = LOAD(x, first + i);
-}
-#endif
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_cpu(
     IN(x), IN(w),
@@ -96,7 +89,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_cpu(
 #endif
 #ifdef FRAMED
     for (int row = 0; row < min(H, PH + KH - 1 - top); ++row)
-      frame_row(x_base, x_offset, (plane * H + row) * W, planes * H * W, columns, staged + (row + top) * pitch + left);
+      copy_row(x_base, x_offset, (plane * H + row) * W, planes * H * W, columns, staged + (row + top) * pitch + left);
 #else
     for (int row = 0; row < (blocks * VECTORS * GROUP - 1) * STEP + KH; ++row) {
       const int from = source + row;

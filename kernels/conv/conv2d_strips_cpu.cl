@@ -12,12 +12,24 @@
 
 #define LANES1 (VW * VECTORS1)
 
-// Sums of a tile that begin with the bias, if there is one.
-static inline void begin_sums(VFLOAT sum[TILE1][VECTORS1],
+// Biases of the first and of the second one among parameters and arguments, where there are any.
 #ifdef BIAS1
-                              IN(bias1),
+#define BIAS1_PARAMETER IN(bias1),
+#define BIAS1_ARGUMENT bias1_base, bias1_offset,
+#else
+#define BIAS1_PARAMETER
+#define BIAS1_ARGUMENT
 #endif
-                              const int channel) {
+#ifdef BIAS2
+#define BIAS2_PARAMETER IN(bias2),
+#define BIAS2_ARGUMENT bias2_base, bias2_offset,
+#else
+#define BIAS2_PARAMETER
+#define BIAS2_ARGUMENT
+#endif
+
+// Sums of a tile that begin with the bias, if there is one.
+static inline void begin_sums(VFLOAT sum[TILE1][VECTORS1], BIAS1_PARAMETER const int channel) {
   #pragma unroll
   for (int v = 0; v < VECTORS1; ++v) {
     VFLOAT start = (VFLOAT)(0.0f);
@@ -46,20 +58,14 @@ static inline void begin_sums(VFLOAT sum[TILE1][VECTORS1],
 // less than a tile left of a row, some are made twice.
 static inline void expand(const local float *restrict seen, const int columns, const int size, const int ins,
                           const global float *restrict panel,
-#ifdef BIAS1
-                          IN(bias1),
-#endif
+                          BIAS1_PARAMETER
                           const int rows, const int W, const int pitch, const int part, local float *restrict expanded,
                           const int channel INNER1_PARAMETERS) {
   for (int row = 0; row < rows; ++row)
     for (int column = 0; column < W; column += TILE1) {
       const int at = min(column, W - TILE1);
       VFLOAT sum[TILE1][VECTORS1];
-#ifdef BIAS1
-      begin_sums(sum, bias1_base, bias1_offset, channel);
-#else
-      begin_sums(sum, channel);
-#endif
+      begin_sums(sum, BIAS1_ARGUMENT channel);
       const global float *restrict weights = panel;
       for (int s = 0; s < TAPS_H; ++s)
         for (int t = 0; t < TAPS_W; ++t) {
@@ -80,19 +86,13 @@ static inline void expand(const local float *restrict seen, const int columns, c
 // The first one, of `total` pixels from element `source` of x on, whose planes have `pixels`, to `expanded`, where rows are
 // `pitch` vectors long and vectors of channels `part` floats apart. With less than a tile left, some are made twice.
 static inline void expand(IN(x), const int source, const int pixels, const int ins, const global float *restrict panel,
-#ifdef BIAS1
-                          IN(bias1),
-#endif
+                          BIAS1_PARAMETER
                           const int total, const int W, const int pitch, const int part, local float *restrict expanded,
                           const int channel INNER1_PARAMETERS) {
   for (int p = 0; p < total; p += TILE1) {
     const int at = min(p, total - TILE1);
     VFLOAT sum[TILE1][VECTORS1];
-#ifdef BIAS1
-    begin_sums(sum, bias1_base, bias1_offset, channel);
-#else
-    begin_sums(sum, channel);
-#endif
+    begin_sums(sum, BIAS1_ARGUMENT channel);
     const global float *restrict pixel = PTR(x) + source + at;
     const global float *restrict weights = panel;
     for (int k = 0; k < ins; ++k, pixel += pixels, weights += LANES1) ADD_PRODUCTS(sum, pixel, 1, weights)
@@ -117,9 +117,7 @@ static inline void expand(IN(x), const int source, const int pixels, const int i
 
 // The second one, of a vector of channels: `rows` rows of OW.
 static inline void filter(const local float *restrict expanded, const global float *restrict taps,
-#ifdef BIAS2
-                          IN(bias2),
-#endif
+                          BIAS2_PARAMETER
                           const int rows, const int OW, const int pitch, local float *restrict made,
                           const int channel INNER2_PARAMETERS) {
   VFLOAT weights[KH * KW], start = (VFLOAT)(0.0f);
@@ -194,15 +192,7 @@ static inline void project(const local float *restrict made, const int part, con
 }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_strips_cpu(
-    IN(x), IN(w1),
-#ifdef BIAS1
-    IN(bias1),
-#endif
-    IN(w2),
-#ifdef BIAS2
-    IN(bias2),
-#endif
-    IN(w3),
+    IN(x), IN(w1), BIAS1_PARAMETER IN(w2), BIAS2_PARAMETER IN(w3),
 #ifdef BIAS
     IN(bias),
 #endif
@@ -233,9 +223,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_strips_cpu(
 #else
     expand(x_base, x_offset, n * ins * pixels_in + (source + first) * W, pixels_in, ins, PTR(w1) + panel * ins * LANES1,
 #endif
-#ifdef BIAS1
-           bias1_base, bias1_offset,
-#endif
+           BIAS1_ARGUMENT
 #ifdef TAPS_H
            last - first,
 #else
@@ -245,10 +233,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_strips_cpu(
     for (int v = 0; v < VECTORS1; ++v) {
       const int vector = panel * VECTORS1 + v;
       filter(expanded + v * part, PTR(w2) + vector * (KH * KW * VW),
-#ifdef BIAS2
-             bias2_base, bias2_offset,
-#endif
-             rows, OW, pitch, made + vector * pixels * VW, vector * VW INNER2_ARGUMENTS);
+             BIAS2_ARGUMENT rows, OW, pitch, made + vector * pixels * VW, vector * VW INNER2_ARGUMENTS);
     }
   }
   for (int panel = 0; panel * LANES < outs; ++panel)

@@ -24,8 +24,6 @@ CLNET_API int require_dim(std::string_view op, const Tensor& x, int dim);
 /// The same for operations along a line, to which a scalar is a line of one element: dimensions 0 and -1 are 0 of it, as in
 /// PyTorch.
 CLNET_API int require_line(std::string_view op, const Shape& shape, int dim);
-/// How many elements a line along such a dimension has.
-inline std::int64_t line_extent(const Shape& shape, int dim) { return shape.rank() == 0 ? 1 : shape[dim]; }
 /// Throws DtypeError naming the operation where a position given as a tensor is not one i32 or i64.
 CLNET_API void require_start(std::string_view op, const Tensor& start);
 /// require_defined() for each of several, "tensors[2]".

@@ -24,9 +24,8 @@ struct AttentionOptions {
 /// softmax(scale q k^T + mask) v for q {..., heads, queries, width}, k {..., heads, keys, width}, v {..., heads, keys, width of
 /// v}: {..., heads, queries, width of v}. {length, width} is one head. k and v may have fewer heads, of which q's number is a
 /// multiple: head h of q then looks at head h / (heads of q / heads of k). What is before the heads broadcasts, and so does one
-/// head of q; no mask makes more of them. A query that may look at nothing gets 0, and no
-/// gradient comes from it. All in one floating dtype, a floating mask also in f32; computed in f32. Throws ShapeError or
-/// DtypeError where they do not fit.
+/// head of q; no mask makes more of them. A query that may look at nothing gets 0, and no gradient comes from it. All in one
+/// floating dtype, a floating mask also in f32; computed in f32. Throws ShapeError or DtypeError where they do not fit.
 CLNET_API Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                               const AttentionOptions& options = {});
 

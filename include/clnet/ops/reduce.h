@@ -39,7 +39,7 @@ CLNET_API Tensor sum_to(const Tensor& x, const Shape& shape);
 /// Running sums along a dimension: y[..., i, ...] = x[..., 0, ...] + ... + x[..., i, ...]. Floating dtypes, whose
 /// sums are in float; those of integers and bool are i64. Throws ShapeError when there is no such dimension.
 CLNET_API Tensor cumsum(const Tensor& x, int dim);
-/// Running products, in float. Floating dtypes; derivatives of any order are right with any number of zeros.
+/// Running products, dtypes as of cumsum(). Derivatives of any order are right with any number of zeros.
 CLNET_API Tensor cumprod(const Tensor& x, int dim);
 
 /// The norm of all tensors' elements together, which gradient clipping uses; p as of norm().

@@ -219,9 +219,8 @@ class Printer {
     launch.detail(to_string(shape)).flops(static_cast<double>(shape.numel()) * static_cast<double>(kernel_.steps.size()));
   }
 
-  /// How many elements that follow one another a work-item may compute: as many as 16 bytes hold,
-  /// where each load walks along the innermost loop by single elements, from multiples of as many on, or stays where it is. 1:
-  /// not so.
+  /// How many elements that follow one another a work-item may compute: as many as 16 bytes hold, where each load walks along
+  /// the innermost loop by single elements, from multiples of as many on, or stays where it is. 1: not so.
   std::int64_t fitting_lanes() const {
     // A GPU executes some 150 instructions while its memory moves the 8 bytes of an element that is read and written: what takes
     // more does not wait for memory. Fewer work-items than this on each unit leave units idle. And lanes lie in registers.

@@ -202,12 +202,10 @@ class Conv2d : public ConvOp {
   void lower_pass(std::span<const Node* const> chain, exec::Recorder& recorder) const override {
     auto strips = strips_of(chain).value();
     std::size_t next = 0;
-    for (auto* part : {&strips.expansion, &strips.depthwise, &strips.projection}) {
-      const auto& inputs = chain[part == &strips.expansion ? 0 : part == &strips.depthwise ? 1 : 2]->inputs;
-      part->x = recorder.input(next);
-      part->weight = recorder.input(next + 1);
-      if (inputs.size() == 3) part->bias = recorder.input(next + 2);
-      next += inputs.size();
+    for (auto* part : strips.parts()) {
+      part->x = recorder.input(next++);
+      part->weight = recorder.input(next++);
+      if (part->has_bias()) part->bias = recorder.input(next++);
     }
     strips.projection.y = recorder.output();
     strips_solvers.lower(strips, recorder.device(), recorder);
@@ -238,7 +236,7 @@ class Conv2d : public ConvOp {
   /// Nothing where they are other operations, too.
   static std::optional<Conv2dStrips> strips_of(std::span<const Node* const> chain) {
     Conv2dStrips result;
-    Problem* parts[] = {&result.expansion, &result.depthwise, &result.projection};
+    const auto parts = result.parts();
     for (std::size_t k = 0; k < chain.size(); ++k) {
       const auto* conv = dynamic_cast<const Conv2d*>(chain[k]->op.get());
       if (!conv) return std::nullopt;

@@ -1,6 +1,7 @@
 // Convolutions that follow one another in one pass, whose results in between nobody else reads: a small one, depthwise, 1x1.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@ namespace clnet::ops {
 struct Conv2dStrips {
   Conv2dProblem expansion, depthwise, projection;
 
+  std::array<Conv2dProblem*, 3> parts() { return {&expansion, &depthwise, &projection}; }
   double flops() const { return expansion.flops() + depthwise.flops() + projection.flops(); }
   std::string text() const;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "lib/ops/conv/conv2d_cpu.h"
 #include "lib/ops/conv/conv2d_strips.h"
@@ -97,9 +98,10 @@ std::vector<Strip> strips(const Conv2dStrips& p, const DeviceInfo& device) {
   const auto width = vector_width(device);
   for (const std::int64_t vectors : {3, 2, 1}) {
     if (p.expansion.o % (vectors * width) != 0) continue;
+    std::int64_t tried = 0;
     for (std::int64_t count = 1; count <= p.depthwise.oh; ++count) {
       const auto rows = ceil_div(p.depthwise.oh, count);
-      if (count > 1 && !result.empty() && result.back().vectors == vectors && result.back().rows == rows) continue;
+      if (std::exchange(tried, rows) == rows) continue;
       if (const Strip strip(p, width, vectors, rows); strip.floats() <= limit(device)) result.push_back(strip);
     }
   }

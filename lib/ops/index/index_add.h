@@ -9,8 +9,6 @@ namespace clnet::ops {
 
 /// Throws DtypeError unless they are i32 or i64.
 void require_indices(std::string_view op, const Tensor& indices);
-/// A scalar as a line of one element.
-Tensor as_line(const Tensor& x);
 /// Zeros of `shape` with x's elements added where index_select (gather: gather) along `dim` would find them.
 Tensor added_at(const Tensor& x, int dim, const Tensor& indices, bool gather, const Shape& shape);
 

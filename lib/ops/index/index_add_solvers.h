@@ -11,6 +11,7 @@
 #include "clnet/shape.h"
 #include "lib/exec/choose/config.h"
 #include "lib/exec/record/recorder.h"
+#include "lib/ops/lines.h"
 
 namespace clnet::ops {
 
@@ -21,7 +22,8 @@ struct Picking {
   bool gather = false;
 
   Picking(const Shape& x, int dim, const Shape& indices, bool per_place) : gather(per_place) {
-    for (int d = 0; d < x.rank(); ++d) (d < dim ? outer : d > dim ? inner : extent) *= x[d];
+    const Lines lines(x, dim);
+    outer = lines.outer, extent = lines.extent, inner = lines.inner;
     picks = per_place ? indices[dim] : indices.numel();
   }
 };

@@ -11,6 +11,7 @@
 #include "lib/graph/require.h"
 #include "lib/ops/index/index_add.h"
 #include "lib/ops/index/index_add_solvers.h"
+#include "lib/ops/lines.h"
 #include "lib/ops/rows.h"
 #include "lib/ops/shape/strided_copy.h"
 
@@ -196,8 +197,6 @@ void require_indices(std::string_view op, const Tensor& indices) {
   if (indices.dtype() != Dtype::i32 && indices.dtype() != Dtype::i64)
     throw DtypeError(fmt::format("{}: indices must be i32 or i64, got {}", op, to_string(indices.spec())));
 }
-
-Tensor as_line(const Tensor& x) { return x.rank() == 0 ? reshape(x, Shape{1}) : x; }
 
 Tensor added_at(const Tensor& x, int dim, const Tensor& indices, bool gather, const Shape& shape) {
   return apply(std::make_shared<IndexAdd>(dim, gather, shape), {x, indices});

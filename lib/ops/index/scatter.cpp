@@ -12,6 +12,7 @@
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/index/index_add.h"
+#include "lib/ops/lines.h"
 #include "lib/ops/wide.h"
 
 namespace clnet {
@@ -31,15 +32,15 @@ class LastPicks : public Op {
   Tensors vjp(const Tensors&, const Tensors&, const Tensors&) const override { return Tensors(1); }
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
-    const PickLines lines(shape, dim_);
-    const auto picks = shape[dim_], all = lines.count * extent_;
+    const Lines lines(shape, dim_);
+    const auto picks = lines.extent, all = lines.count() * extent_;
     recorder.kernel("last_picks", "last_picks").define("FILL", 1).out("y", recorder.output()).args({all}).range({all}, {64});
     in_pieces(picks, [&](std::int64_t begin, std::int64_t end) {
       recorder.kernel("last_picks", "last_picks")
           .in("indices", recorder.input(0))
           .inout("y", recorder.output())
-          .args({lines.count, picks, extent_, lines.inner, begin, end})
-          .range({lines.count}, {64})
+          .args({lines.count(), picks, extent_, lines.inner, begin, end})
+          .range({lines.count()}, {64})
           .detail(fmt::format("{} of {}", picks, extent_));
     });
   }

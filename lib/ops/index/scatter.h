@@ -1,7 +1,6 @@
 // What the functions that scatter have in common.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -22,23 +21,5 @@ Tensor summable(std::string_view op, const Tensor& x);
 Tensor padded(const Tensor& part, const Shape& shape, double value);
 /// Which pick of its line comes last to each of `extent` places along `dim`; -1: none.
 Tensor last_picks(const Tensor& indices, int dim, std::int64_t extent);
-
-/// Lines along a dimension: how many there are, and elements from one of a line to the next.
-struct PickLines {
-  std::int64_t count = 1, inner = 1;
-
-  PickLines(const Shape& shape, int dim) {
-    for (int d = 0; d < shape.rank(); ++d)
-      if (d != dim) count *= shape[d];
-    for (int d = dim + 1; d < shape.rank(); ++d) inner *= shape[d];
-  }
-};
-
-/// launch(begin, end) for no more picks at once than llvmpipe's loops reach.
-template <class Launch>
-void in_pieces(std::int64_t picks, const Launch& launch) {
-  constexpr std::int64_t most = 50000;
-  for (std::int64_t begin = 0; begin < picks; begin += most) launch(begin, std::min(begin + most, picks));
-}
 
 }  // namespace clnet::ops

@@ -9,6 +9,7 @@
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/index/index_add.h"
 #include "lib/ops/index/scatter.h"
+#include "lib/ops/lines.h"
 #include "lib/ops/vanishing.h"
 
 namespace clnet {
@@ -58,8 +59,8 @@ class ScatterReduce : public Op {
 
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
-    const PickLines lines(shape, dim_);
-    const auto picks = recorder.spec(recorder.input(1)).shape[dim_], extent = shape[dim_], all = shape.numel();
+    const Lines lines(shape, dim_);
+    const auto picks = recorder.spec(recorder.input(1)).shape[dim_], all = shape.numel();
     recorder.kernel("scatter_reduce", "scatter_reduce")
         .define("FILL", 1)
         .in("x", recorder.input(0))
@@ -74,9 +75,9 @@ class ScatterReduce : public Op {
         launch.in("indices", recorder.input(1))
             .in("source", recorder.input(2))
             .inout("y", recorder.output())
-            .args({lines.count, picks, extent, lines.inner, begin, end})
-            .range({lines.count}, {64})
-            .detail(fmt::format("{} of {}", picks, extent));
+            .args({lines.count(), picks, lines.extent, lines.inner, begin, end})
+            .range({lines.count()}, {64})
+            .detail(fmt::format("{} of {}", picks, lines.extent));
       });
     };
     if (!own_) pass(true);

@@ -7,6 +7,7 @@
 #include "lib/exec/record/recorder.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
+#include "lib/ops/lines.h"
 
 namespace clnet {
 
@@ -76,9 +77,8 @@ class Argsort : public Op {
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
     if (shape.numel() == 0) return;
-    SortProblem problem{recorder.input(0), recorder.output(), 1, shape[dim_], 1, descending_};
-    for (int d = dim_ + 1; d < shape.rank(); ++d) problem.inner *= shape[d];
-    problem.lines = shape.numel() / problem.extent;
+    const Lines lines(shape, dim_);
+    const SortProblem problem{recorder.input(0), recorder.output(), lines.count(), lines.extent, lines.inner, descending_};
     solvers.lower(problem, recorder.device(), recorder);
   }
 

@@ -9,6 +9,7 @@
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/group.h"
+#include "lib/ops/lines.h"
 #include "lib/ops/loops.h"
 #include "lib/ops/rows.h"
 #include "lib/ops/wide.h"
@@ -126,11 +127,13 @@ const exec::SolverList<SoftmaxProblem> solvers{
 
 void Softmax::lower(exec::Recorder& recorder) const {
   const auto& shape = recorder.spec(recorder.input(0)).shape;
-  const int dim = require_line(name(), shape, dim_);
-  SoftmaxProblem problem{
-      .logarithm = logarithm_, .x = recorder.input(0), .y = recorder.output(), .axis = line_extent(shape, dim)};
-  for (int d = 0; d < dim; ++d) problem.outer *= shape[d];
-  for (int d = dim + 1; d < shape.rank(); ++d) problem.inner *= shape[d];
+  const Lines lines(shape, require_line(name(), shape, dim_));
+  const SoftmaxProblem problem{.logarithm = logarithm_,
+                               .x = recorder.input(0),
+                               .y = recorder.output(),
+                               .outer = lines.outer,
+                               .axis = lines.extent,
+                               .inner = lines.inner};
   solvers.lower(problem, recorder.device(), recorder);
 }
 

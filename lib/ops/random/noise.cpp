@@ -7,6 +7,7 @@
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/lines.h"
 #include "lib/ops/wide.h"
 
 namespace clnet {
@@ -84,7 +85,7 @@ Tensor gumbel_softmax(const Tensor& logits, double tau, bool hard, int dim) {
   const int at = require_line("gumbel_softmax", logits.shape(), dim);
   const Tensor soft = softmax((ops::wide(logits) - log(exponential(logits.shape()))) / tau, at);
   if (!hard) return cast(soft, logits.dtype());
-  const auto extent = line_extent(logits.shape(), at);
+  const auto extent = ops::Lines(logits.shape(), at).extent;
   std::vector<std::int64_t> extents(static_cast<std::size_t>(logits.rank()), 1);
   if (!extents.empty()) extents[static_cast<std::size_t>(at)] = extent;
   const Tensor chosen = equal(argmax(soft, at, true), reshape(arange(extent), Shape(extents)));

@@ -1,13 +1,11 @@
 // cumprod, as a linear recurrence: its gradient is one from the other end, which divides by nothing.
-#include <algorithm>
-
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/exec/record/recorder.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
-#include "lib/ops/index/index_add.h"
+#include "lib/ops/lines.h"
 #include "lib/ops/wide.h"
 
 namespace clnet {
@@ -42,18 +40,14 @@ class LinearScan : public Op {
   void lower(exec::Recorder& recorder) const override {
     const auto& spec = recorder.spec(recorder.output());
     if (spec.shape.numel() == 0) return;
-    const auto length = spec.shape[dim_], lines = spec.shape.numel() / length;
-    std::int64_t inner = 1;
-    for (int d = dim_ + 1; d < spec.shape.rank(); ++d) inner *= spec.shape[d];
-    // No more steps at once than llvmpipe's loops reach.
-    constexpr std::int64_t most = 50000;
-    for (std::int64_t begin = 0; begin < length; begin += most) {
+    const Lines lines(spec.shape, dim_);
+    in_pieces(lines.extent, [&](std::int64_t begin, std::int64_t end) {
       auto& launch = recorder.kernel("linear_scan", "linear_scan").in("a", recorder.input(0)).in("b", recorder.input(1));
       if (spec.dtype == Dtype::i64) launch.define("WHOLE", 1);
       begin == 0 ? launch.out("y", recorder.output()) : launch.inout("y", recorder.output());
-      launch.args({lines, length, inner}).arg(backwards_).args({begin, std::min(begin + most, length)});
-      launch.range({lines}, {64}).detail(to_string(spec.shape));
-    }
+      launch.args({lines.count(), lines.extent, lines.inner}).arg(backwards_).args({begin, end});
+      launch.range({lines.count()}, {64}).detail(to_string(spec.shape));
+    });
   }
 
  private:

@@ -8,6 +8,7 @@
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/lines.h"
 
 namespace clnet {
 
@@ -62,12 +63,9 @@ class Cumsum : public Op {
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
     if (shape.numel() == 0) return;
-    const int dim = require_line(name(), shape, dim_);
-    CumsumProblem p{recorder.input(0), recorder.output(), 1, line_extent(shape, dim), 1, backwards_};
+    const Lines lines(shape, require_line(name(), shape, dim_));
+    CumsumProblem p{recorder.input(0), recorder.output(), lines.count(), lines.extent, lines.inner, backwards_};
     p.whole = recorder.spec(recorder.output()).dtype == Dtype::i64;
-    for (int d = 0; d < shape.rank(); ++d)
-      if (d != dim) p.lines *= shape[d];
-    for (int d = dim + 1; d < shape.rank(); ++d) p.inner *= shape[d];
     solvers.lower(p, recorder.device(), recorder);
   }
 

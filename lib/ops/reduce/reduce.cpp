@@ -9,6 +9,7 @@
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/lines.h"
 #include "lib/ops/vanishing.h"
 #include "lib/ops/wide.h"
 
@@ -189,14 +190,14 @@ class ArgReduce : public Op {
 
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
-    const int dim = require_line(name(), shape, dim_);
-    ArgReduceProblem problem{.greatest = greatest_,
-                             .x = recorder.input(0),
-                             .y = recorder.output(),
-                             .reduce = line_extent(shape, dim),
-                             .dtype = recorder.spec(recorder.input(0)).dtype};
-    for (int d = 0; d < dim; ++d) problem.outer *= shape[d];
-    for (int d = dim + 1; d < shape.rank(); ++d) problem.inner *= shape[d];
+    const Lines lines(shape, require_line(name(), shape, dim_));
+    const ArgReduceProblem problem{.greatest = greatest_,
+                                   .x = recorder.input(0),
+                                   .y = recorder.output(),
+                                   .outer = lines.outer,
+                                   .reduce = lines.extent,
+                                   .inner = lines.inner,
+                                   .dtype = recorder.spec(recorder.input(0)).dtype};
     record_arg_reduce(problem, recorder);
   }
 
