@@ -114,8 +114,8 @@ void add_order(Operations& operations) {
   };
   operations["bincount"] = [](const Given& in) {
     const auto x = in[{"x", "input", "idx"}], weights = in[{"weights", "weight"}];
-    const auto count = in.outputs.at("y").numel();
-    in.restated("minlength");
+    const auto least = in.integer("minlength", 0);
+    const auto count = x.numel() == 0 ? least : std::max(least, max(x).item<std::int64_t>() + 1);
     return y(scatter_add(zeros({count}), 0, x, weights.defined() ? weights : ones(x.shape())));
   };
 }
