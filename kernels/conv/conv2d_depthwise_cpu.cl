@@ -1,8 +1,7 @@
 // Depthwise convolution for CPUs: every plane has a small kernel of its own, {KH, KW} with steps STEP. A work-item makes a strip of RB rows
 // of several planes, one after the other: its window is staged with zeros around it, VECTORS vectors of sums are made at a time while
 // each vector of the window is loaded once, and what they make lies in one piece, so that only its end is finished by single
-// elements. A vector is GROUP rows of a plane: two where they are narrow. FRAMED: strips are whole planes with steps of 1, and the zeros
-// around them stay where they are from plane to plane.
+// elements. A vector is GROUP rows of a plane: two where they are narrow.
 #include "conv2d_slices.clh"
 #include "vector.clh"
 #include "epilogue.clh"
@@ -20,27 +19,23 @@ static inline void zero_row(local float *restrict target, const int pitch) {
   for (int i = 0; i < pitch + KW; i += VW) *(local any_vector *)(target + i) = (VFLOAT)(0.0f);
 }
 
-// A row of `columns` elements from `first` on. What the last vector has beyond it becomes zeros, where zeros or the next row belong.
-static inline void copy_row(IN(x), const int first, const int elements, const int columns, local float *restrict target) {
-  VINT lane;
-  #pragma unroll
-  for (int l = 0; l < VW; ++l) lane[l] = l;
-  int i = 0;
-  for (; i + VW <= columns; i += VW) *(local any_vector *)(target + i) = VLOAD(x, first + i);
-  if (i < columns && first + i <= elements - VW)
-    *(local any_vector *)(target + i) = select((VFLOAT)(0.0f), VLOAD(x, first + i), lane < (VINT)(columns - i));
-  else
-    SELDOM for (; i < columns; ++i) target[i] = LOAD(x, first + i);
-}
-
-// Row `row` of the window from the `columns` elements at `first`, behind `left` zeros.
+// Row `row` of the window from the `columns` elements at `first`, behind `left` zeros. What the last vector has beyond them becomes
+// zeros, where zeros or the next row belong.
 static inline void stage_row(IN(x), const int first, const int elements, const int columns, const int left, const int pitch,
                              const int part, const int row, local float *restrict staged) {
 #if STEP == 1
   local float *restrict target = staged + row * pitch;
   SELDOM for (int i = 0; i < left; ++i) target[i] = 0;
   target += left;
-  copy_row(x_base, x_offset, first, elements, columns, target);
+  VINT lane;
+  #pragma unroll
+  for (int l = 0; l < VW; ++l) lane[l] = l;
+  int c = 0;
+  for (; c + VW <= columns; c += VW) *(local any_vector *)(target + c) = VLOAD(x, first + c);
+  if (c < columns && first + c <= elements - VW)
+    *(local any_vector *)(target + c) = select((VFLOAT)(0.0f), VLOAD(x, first + c), lane < (VINT)(columns - c));
+  else
+    SELDOM for (; c < columns; ++c) target[c] = LOAD(x, first + c);
   SELDOM for (int i = columns; i < pitch; ++i) target[i] = 0;
 #else
   local float *restrict even = PART(staged, row % STEP, left % STEP) + row / STEP * pitch + left / STEP;
@@ -70,9 +65,6 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_cpu(
   const int row0 = (int)get_global_id(0) * RB, rows = min(RB, PH - row0);
   const int blocks = (rows + VECTORS * GROUP - 1) / (VECTORS * GROUP), source = row0 * STEP - top;
   const int plane0 = (int)get_global_id(1) * block, plane1 = plane0 + min(block, planes - plane0);
-#ifdef FRAMED
-  SELDOM for (int i = 0; i < part; ++i) staged[i] = 0;
-#endif
   for (int plane = plane0; plane < plane1; ++plane) {
     const int channel = plane % channels;
     float weights[KH * KW];
@@ -87,10 +79,6 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_cpu(
 #ifdef BIAS
     start = (VFLOAT)(LOAD(bias, channel));
 #endif
-#ifdef FRAMED
-    for (int row = 0; row < min(H, PH + KH - 1 - top); ++row)
-      copy_row(x_base, x_offset, (plane * H + row) * W, planes * H * W, columns, staged + (row + top) * pitch + left);
-#else
     for (int row = 0; row < (blocks * VECTORS * GROUP - 1) * STEP + KH; ++row) {
       const int from = source + row;
       if (from >= 0 && from < H)
@@ -99,7 +87,6 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_cpu(
         #pragma unroll
         for (int rest = 0; rest < STEP; ++rest) zero_row(PART(staged, row % STEP, rest) + row / STEP * pitch, pitch);
     }
-#endif
     for (int r = 0; r < blocks * VECTORS * GROUP; r += VECTORS * GROUP)
       for (int column = 0; column < PW; column += VW) {
         // The last vector of a row covers the one before, if there is one.

@@ -1,4 +1,4 @@
-// Depthwise convolutions with small kernels, for CPUs (kernels/conv/conv2d_depthwise_cpu.cl).
+// Depthwise convolutions with small kernels, for CPUs (kernels/conv/conv2d_depthwise_cpu.cl and conv2d_depthwise_small_cpu.cl).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +17,19 @@ struct Planes {
 Planes planes_of(const Conv2dProblem& p, bool backward) {
   if (backward) return {p.oh, p.ow, p.h, p.w, p.kh - 1 - p.top, p.kw - 1 - p.left, 1};
   return {p.h, p.w, p.oh, p.ow, p.top, p.left, p.stride.height};
+}
+
+/// Planes of few rows and vectors are all unrolled.
+constexpr std::int64_t most_unrolled = 16;
+
+/// Whole rows of a plane in a vector.
+std::int64_t rows_of_vector(const Planes& planes, std::int64_t width) { return std::max<std::int64_t>(1, width / planes.w); }
+
+/// Whether planes are made in one piece without being staged. Several rows to a vector are unrolled, as their masks differ.
+bool in_one_piece(const Planes& planes, std::int64_t kw, std::int64_t width, std::int64_t window) {
+  const auto rows = rows_of_vector(planes, width);
+  return planes.step == 1 && planes.w == planes.pw && planes.w >= kw && planes.ph * planes.w <= (window << 10) / 8 &&
+         (rows == 1 || ceil_div(planes.ph, rows) <= most_unrolled);
 }
 
 /// What is staged and summed at a time, as the kernel calls it.
@@ -117,12 +130,33 @@ void conv2d_depthwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorde
   const auto& device = recorder.device();
   const auto width = recorder.config()["lanes"];
   const auto s = cut(p, planes, width, recorder.config()["window"], recorder.config()["vectors"]);
-  const auto strips = ceil_div(planes.ph, s.rows), count = p.n * p.c;
+  const auto count = p.n * p.c;
+  if (in_one_piece(planes, p.kw, width, recorder.config()["window"])) {
+    const auto rows = rows_of_vector(planes, width), down = ceil_div(planes.ph, rows), vectors = std::min(s.vectors, down);
+    const auto block = std::max<std::int64_t>(1, count / (4 * wanted_items(device)));
+    auto& launch = recorder.kernel("conv2d_depthwise_small_cpu", "conv2d_depthwise_small_cpu").define("VW", width);
+    launch.define("KH", p.kh).define("KW", p.kw).define("H", planes.h).define("W", planes.w).define("PH", planes.ph);
+    launch.define("TOP", planes.top).define("LEFT", planes.left).define("ROWS", rows).define("VECTORS", vectors);
+    if (down * ceil_div(planes.w, width) <= most_unrolled) launch.define("UNROLLED", 1);
+    if (backward) launch.define("FLIP", 1);
+    launch.in("x", backward ? p.y : p.x).in("w", p.weight);
+    if (p.has_bias()) launch.in("bias", p.bias).define("BIAS", 1);
+    launch.out("y", backward ? p.x : p.y)
+        .args({count, p.c, block})
+        .local_memory(static_cast<std::size_t>((planes.h + rows) * planes.w + width + 2 * p.kw) * 4)
+        .local_memory(static_cast<std::size_t>(down * rows * planes.w + width) * 4)
+        .range({ceil_div(count, block)}, {1})
+        .flops(p.flops())
+        .detail(p.text());
+    pass_slices(launch, p);
+    recorder.epilogue(launch, p.c, p.slices * planes.ph * planes.pw);
+    return;
+  }
+  const auto strips = ceil_div(planes.ph, s.rows);
   const auto block = std::max<std::int64_t>(1, count * strips / (4 * wanted_items(device)));
   auto& launch = recorder.kernel("conv2d_depthwise_cpu", "conv2d_depthwise_cpu").define("VW", width);
   launch.define("KH", p.kh).define("KW", p.kw).define("STEP", planes.step).define("VECTORS", s.vectors).define("GROUP", s.group);
   if (backward) launch.define("FLIP", 1);
-  if (planes.step == 1 && strips == 1) launch.define("FRAMED", 1);
   launch.in("x", backward ? p.y : p.x).in("w", p.weight);
   if (p.has_bias()) launch.in("bias", p.bias).define("BIAS", 1);
   launch.out("y", backward ? p.x : p.y)
