@@ -135,8 +135,8 @@ std::vector<exec::Solver<Conv2dProblem>> candidates() {
   return {
       {"cpu_pointwise", refuse<pass, conv2d_pointwise_cpu_rejects>, record<pass, conv2d_pointwise_cpu>,
        refuse<pass, conv2d_pointwise_cpu_declines>, list_configs<pass, conv2d_pointwise_cpu_configs>},
-      {"cpu_depthwise", refuse<pass, conv2d_depthwise_cpu_rejects>, record<pass, conv2d_depthwise_cpu>,
-       refuse<pass, conv2d_depthwise_cpu_declines>, list_configs<pass, conv2d_depthwise_cpu_configs>},
+      {"cpu_depthwise", refuse<pass, conv2d_depthwise_cpu_rejects>, record<pass, conv2d_depthwise_cpu>, nullptr,
+       list_configs<pass, conv2d_depthwise_cpu_configs>},
       {"cpu_planes", refuse<pass, conv2d_planes_cpu_rejects>, record<pass, conv2d_planes_cpu>,
        refuse<pass, conv2d_planes_cpu_declines>, list_configs<pass, conv2d_planes_cpu_configs>},
       {"cpu_winograd", refuse<pass, conv2d_winograd_cpu_rejects>, record<pass, conv2d_winograd_cpu>,

@@ -81,9 +81,8 @@ std::optional<std::string> conv2d_winograd_cpu_declines(const Conv2dProblem& pro
 std::vector<exec::Config> conv2d_winograd_cpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_winograd_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
-/// A small kernel for each plane with all of its taps in registers, for CPUs: see kernels/conv/conv2d_depthwise_cpu.cl.
+/// A small kernel for each plane with all of its taps in registers, for CPUs: see kernels/conv/conv2d_depthwise_cpu.clh.
 std::optional<std::string> conv2d_depthwise_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
-std::optional<std::string> conv2d_depthwise_cpu_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 std::vector<exec::Config> conv2d_depthwise_cpu_configs(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_depthwise_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 

@@ -133,6 +133,12 @@ inline constexpr std::int64_t first_level = (20 << 10) / 4, cache_line = 16;
 std::int64_t conv3d_cpu_floats(const Conv2dProblem& problem, Conv2dPass pass, const Tile& tile, const DeviceInfo& device);
 void conv3d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
+/// The gradient of the weight of a 1x1 convolution of which `conv2d_pointwise_cpu_rejects` says nothing else.
+std::optional<std::string> conv2d_pointwise_weights_cpu_rejects(const Conv2dProblem& problem, const DeviceInfo& device);
+std::optional<std::string> conv2d_pointwise_weights_cpu_declines(const Conv2dProblem& problem);
+std::vector<exec::Config> conv2d_pointwise_weights_cpu_configs(const Conv2dProblem& problem, const DeviceInfo& device);
+void conv2d_pointwise_weights_cpu(const Conv2dProblem& problem, exec::Recorder& recorder);
+
 /// Winograd's gradient of the weight, of a problem of which `conv2d_winograd_cpu_rejects` says nothing else.
 std::optional<std::string> conv2d_winograd_weights_cpu_rejects(const Conv2dProblem& problem, const DeviceInfo& device);
 std::optional<std::string> conv2d_winograd_weights_cpu_declines(const Conv2dProblem& problem, const DeviceInfo& device);

@@ -61,18 +61,19 @@ exec::Config config_of(const PixelTile& tile, std::int64_t strips, std::int64_t 
 
 std::optional<std::string> conv2d_pointwise_cpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
   if (!device.prefers_vector_kernels) return "the device is no CPU with vectors";
-  if (pass == Conv2dPass::backward_weights) return "the weight's gradient sums over pixels";
   if (p.kh != 1 || p.kw != 1) return "the kernel is not 1x1";
   if (p.slices > 1) return "the images are slices of volumes";
   if (p.stride.height != 1 || p.stride.width != 1) return "the stride is not 1";
   if (p.oh != p.h || p.ow != p.w || p.top != 0 || p.left != 0) return "the input is padded";
   if (p.n == 0 || p.c == 0 || p.o == 0 || p.pixels() == 0) return "nothing to compute";
+  if (pass == Conv2dPass::backward_weights) return conv2d_pointwise_weights_cpu_rejects(p, device);
   if (const auto floats = channels(p, pass).in * 2 * vector_width(device); floats > scratch(device))
     return fmt::format("its smallest block takes {} KiB of local memory", floats / 256);
   return std::nullopt;
 }
 
 std::optional<std::string> conv2d_pointwise_cpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  if (pass == Conv2dPass::backward_weights) return conv2d_pointwise_weights_cpu_declines(p);
   const auto outs = channels(p, pass).out;
   const auto width = vector_width(device), panel = tiles(width).front().outs;
   // Measured: 7x7 pixels fill three quarters of the vectors, and take as long or longer than by vectors of channels.
@@ -82,6 +83,7 @@ std::optional<std::string> conv2d_pointwise_cpu_declines(const Conv2dProblem& p,
 }
 
 std::vector<exec::Config> conv2d_pointwise_cpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  if (pass == Conv2dPass::backward_weights) return conv2d_pointwise_weights_cpu_configs(p, device);
   const auto [ins, outs] = channels(p, pass);
   std::vector<exec::Config> result;
   for (const auto width : vector_widths(device)) {
@@ -105,6 +107,7 @@ std::vector<exec::Config> conv2d_pointwise_cpu_configs(const Conv2dProblem& p, C
 }
 
 void conv2d_pointwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
+  if (pass == Conv2dPass::backward_weights) return conv2d_pointwise_weights_cpu(p, recorder);
   const bool backward = pass == Conv2dPass::backward_data;
   const auto [ins, outs] = channels(p, pass);
   const PixelTile tile(recorder.config());

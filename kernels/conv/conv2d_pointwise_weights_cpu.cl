@@ -1,0 +1,67 @@
+// The gradient {O, C} of the weight of a 1x1 convolution, for CPUs: the product of the gradients and the inputs of all pixels, which are rows
+// of P of both. Lanes are pixels, so that nothing is packed: OUTS rows of gradients by INS rows of inputs have their sums in registers,
+// whose lanes are added up after `chunk` pixels of each of `group` images, as that takes as long as some hundred pixels. Those of `ins`
+// inputs stay in the second-level cache meanwhile. A work-item sums `outs` outputs over `images` images: part of y {parts, O, C}.
+#include "vector.clh"
+
+// Vectors of the sums of a tile, one in each lane.
+#define TILE_VECTORS ((OUTS * INS + VW - 1) / VW)
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_pointwise_weights_cpu(
+    IN(x), IN(g), OUT(y), const int N, const int C, const int O, const int P, const int images, const int outs, const int ins,
+    const int group, const int chunk, local float *restrict sums) {
+  const int out0 = (int)get_global_id(0) * outs, out1 = out0 + min(outs, O - out0), across = (C + INS - 1) / INS;
+  const int part = (int)get_global_id(1), n0 = part * images, n1 = n0 + min(images, N - n0);
+  for (int i = 0; i < (out1 - out0 + OUTS - 1) / OUTS * across * TILE_VECTORS; ++i)
+    *(local any_vector *)(sums + i * VW) = (VFLOAT)(0.0f);
+  VINT lane;
+  #pragma unroll
+  for (int l = 0; l < VW; ++l) lane[l] = l;
+  for (int first_image = n0; first_image < n1; first_image += group)
+    for (int c0 = 0; c0 < C; c0 += ins)
+      for (int first = 0; first < P; first += chunk) {
+        const int last = first + min(chunk, P - first), last_image = first_image + min(group, n1 - first_image);
+        for (int o = out0; o < out1; o += OUTS)
+          for (int c = c0; c < min(c0 + ins, C); c += INS) {
+            VFLOAT sum[TILE_VECTORS * VW], gradients[OUTS];
+            #pragma unroll
+            for (int k = 0; k < TILE_VECTORS * VW; ++k) sum[k] = (VFLOAT)(0.0f);
+            for (int n = first_image; n < last_image; ++n) {
+              // The last tile covers the one before.
+              const int gradient = (n * O + min(o, O - OUTS)) * P, source = (n * C + min(c, C - INS)) * P;
+              int p = first;
+              for (; p + VW <= last; p += VW) {
+                #pragma unroll
+                for (int i = 0; i < OUTS; ++i) gradients[i] = VLOAD(g, gradient + i * P + p);
+                #pragma unroll
+                for (int j = 0; j < INS; ++j) {
+                  const VFLOAT pixels = VLOAD(x, source + j * P + p);
+                  #pragma unroll
+                  for (int i = 0; i < OUTS; ++i) sum[i * INS + j] = fma(gradients[i], pixels, sum[i * INS + j]);
+                }
+              }
+              if (p == last) continue;
+              // The last whole vector, without the pixels that were counted.
+              const VINT mask = lane >= VW - (last - p);
+              p = last - VW;
+              #pragma unroll
+              for (int i = 0; i < OUTS; ++i) gradients[i] = VAS_FLOAT(VAS_INT(VLOAD(g, gradient + i * P + p)) & mask);
+              #pragma unroll
+              for (int j = 0; j < INS; ++j) {
+                const VFLOAT pixels = VAS_FLOAT(VAS_INT(VLOAD(x, source + j * P + p)) & mask);
+                #pragma unroll
+                for (int i = 0; i < OUTS; ++i) sum[i * INS + j] = fma(gradients[i], pixels, sum[i * INS + j]);
+              }
+            }
+            local float *tile = sums + ((o - out0) / OUTS * across + c / INS) * (TILE_VECTORS * VW);
+            #pragma unroll
+            for (int t = 0; t < TILE_VECTORS; ++t) *(local any_vector *)(tile + t * VW) += clnet_lanes_sums(sum + t * VW);
+          }
+      }
+  for (int o = out0; o < out1; ++o)
+    for (int c = 0; c < C; ++c) {
+      const int o_tile = (o - out0) / OUTS * OUTS + out0, c_tile = c / INS * INS;
+      const local float *tile = sums + ((o - out0) / OUTS * across + c / INS) * (TILE_VECTORS * VW);
+      STORE(y, (part * O + o) * C + c, tile[(o - min(o_tile, O - OUTS)) * INS + c - min(c_tile, C - INS)]);
+    }
+}
