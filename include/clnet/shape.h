@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -57,5 +58,10 @@ struct Spec {
 
 /// "f32[2, 3]".
 CLNET_API std::string to_string(const Spec& spec);
+
+// As to_string() has them: std::cout << x.shape().
+CLNET_API std::ostream& operator<<(std::ostream& out, const Shape& shape);
+CLNET_API std::ostream& operator<<(std::ostream& out, const Spec& spec);
+CLNET_API std::ostream& operator<<(std::ostream& out, Dtype dtype);
 
 }  // namespace clnet

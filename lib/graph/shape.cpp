@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <ostream>
 
 #include "clnet/error.h"
 
@@ -53,5 +54,9 @@ Shape broadcast(const Shape& a, const Shape& b, std::string_view what) {
 }
 
 std::string to_string(const Spec& spec) { return fmt::format("{}{}", to_string(spec.dtype), to_string(spec.shape)); }
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_string(shape); }
+std::ostream& operator<<(std::ostream& out, const Spec& spec) { return out << to_string(spec); }
+std::ostream& operator<<(std::ostream& out, Dtype dtype) { return out << to_string(dtype); }
 
 }  // namespace clnet

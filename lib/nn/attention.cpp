@@ -4,11 +4,15 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <vector>
 
+#include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/nn/init.h"
 #include "clnet/ops.h"
+#include "lib/exec/record/value.h"
+#include "lib/exec/record/work.h"
 #include "lib/graph/require.h"
 #include "lib/nn/layer.h"
 #include "lib/ops/attention/attention.h"
@@ -215,7 +219,13 @@ KVCache MultiheadAttention::cache(std::int64_t batch, std::int64_t capacity, Dty
 }
 
 KVCache MultiheadAttention::room(std::int64_t batch, std::int64_t capacity, Dtype dtype) const {
-  const auto part = [&] { return Parameter(zeros({batch, heads_, capacity, embed_dim_ / heads_}, dtype)); };
+  // Where the weights are, if they are on a device: the first step() sets what nothing else has placed yet.
+  const auto weight = std::dynamic_pointer_cast<exec::DeviceValue>(exec::value_of(parameters().front().second));
+  const auto part = [&] {
+    const Tensor empty = zeros({batch, heads_, capacity, embed_dim_ / heads_}, dtype);
+    if (weight) clnet::eval(std::vector{empty}, Device(weight->device));
+    return Parameter(empty);
+  };
   return {part(), part()};
 }
 

@@ -37,16 +37,17 @@ void write_product(const Folder& folder, const std::string& op, float out, float
               {"grad.a", Tensor::from({grad})}});
 }
 
-/// What train_reference reads of a network: fc1(4,3) bn1(3) tanh bn2(3) fc2(3,2), two steps of SGD.
+/// What train_reference reads of a network: fc1(4,3) bn1(3) tanh bn2(3) fc2(3,2), two steps of SGD. Or with a last layer that has
+/// no bias, and its name in full.
 class Curve {
  public:
-  Curve() {
+  explicit Curve(bool last_bias = true) : last_bias_(last_bias) {
     manual_seed(1);
     std::vector<std::uint8_t> images;
     for (int i = 0; i < 2 * 8 * 4; ++i) images.push_back(static_cast<std::uint8_t>(i * i * 37 % 251));
     const Tensor all = Tensor::from(images, {2, 8, 2, 2}), labels = Tensor::from(std::vector<std::int64_t>(16, 1), {2, 8});
     batches = {{"images", all}, {"labels", labels}};
-    Layers model;
+    Layers model(last_bias);
     init = values(model);
     optim::SGD sgd(model, {.learning_rate = 0.05});
     for (std::int64_t step = 0; step < 2; ++step) {
@@ -71,9 +72,9 @@ class Curve {
          {std::pair{"init", init}, {"grads_step0", gradients}, {"batches", batches}, {"final_sgd", last}})
       io::save_safetensors(folder / "net" / (std::string(name) + ".safetensors"), tensors);
     std::ofstream(folder / "net" / "losses.json") << fmt::format(
-        R"({{"description": "flatten fc1(4,3) bn1(3) tanh bn2(3) fc2(3,2); cross-entropy mean", "runs": {{"sgd": {{
+        R"({{"description": "flatten fc1(4,3) bn1(3) tanh bn2(3) {}; cross-entropy mean", "runs": {{"sgd": {{
             "optimizer": "SGD lr .05", "loss_float64": [{}, {}], "suggested_tol_first5": 1e-5, "suggested_tol_all": 1e-5}}}}}})",
-        losses[0], losses[1]);
+        last_bias_ ? "fc2(3,2)" : "linear2(3,2,nobias)", losses[0], losses[1]);
     return reference(TRAIN_REFERENCE, folder.path());
   }
 
@@ -81,10 +82,14 @@ class Curve {
   std::vector<double> losses;
 
  private:
+  bool last_bias_;
+
   struct Layers : nn::Module {
-    nn::Linear fc1{4, 3}, fc2{3, 2};
+    nn::Linear fc1{4, 3}, fc2;
     nn::BatchNorm1d bn1{3}, bn2{3};
-    Layers() { add("fc1", fc1), add("bn1", bn1), add("bn2", bn2), add("fc2", fc2); }
+    explicit Layers(bool last_bias) : fc2{3, 2, last_bias} {
+      add("fc1", fc1), add("bn1", bn1), add("bn2", bn2), add(last_bias ? "fc2" : "linear2", fc2);
+    }
     Tensor forward(const Tensor& x) override { return fc2(bn2(tanh(bn1(fc1(x))))); }
   };
   static io::StateDict values(const nn::Module& model) {
@@ -123,6 +128,12 @@ TEST_CASE("training agrees with PyTorch's reference curves") {
   INFO(outcome.out << outcome.err);
   CHECK(outcome.code == 0);
   CHECK(outcome.out.find("\n18 passed, 0 failed\n") != std::string::npos);
+}
+
+TEST_CASE("train_reference takes layers without biases, and names in full") {
+  const auto outcome = Curve(false).outcome();
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.out == "passed net: first gradients\npassed net: sgd\n2 passed, 0 failed\n");
 }
 
 TEST_CASE("train_reference knows which biases have no effect, and what holds them") {

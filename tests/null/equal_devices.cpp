@@ -1,6 +1,7 @@
 // A machine with two devices of one name: errors say which is meant.
 #include <catch2/catch.hpp>
 #include <string>
+#include <vector>
 
 #include "clnet/clnet.h"
 #include "clnet/opencl.h"
@@ -49,4 +50,21 @@ TEST_CASE("values of two equal devices in one operation: the error tells the dev
 
   CHECK((copy_to(a, second) + b).to_vector<float>().size() == 3);
   CHECK((a * 2.0).to_vector<float>().size() == 3);
+}
+
+TEST_CASE("a cache of attention is where the layer is, on whatever device others are made") {
+  const test::Variable two("NULL_OPENCL_DEVICES", "2");
+  REQUIRE(Device::list().size() == 2);
+  const Device second = Device::find("0:1");
+  REQUIRE_FALSE(Device::current() == second);
+  nn::MultiheadAttention layer(8, 2, {.batch_first = true});
+  layer.eval();
+  layer.to(second);
+  const Tensor x = copy_to(Tensor::from(std::vector<float>(8, 1), {1, 1, 8}), second);
+  auto cache = layer.cache(1, 4);
+  for (int i = 0; i < 2; ++i) CHECK_NOTHROW(layer.step(x, cache).eval());
+
+  models::CharGpt model(3, {.layers = 1, .width = 8, .heads = 2, .context = 4});
+  model.to(second);
+  CHECK_NOTHROW(model.reader()(std::vector<std::int32_t>{0, 1}).eval());
 }

@@ -16,7 +16,8 @@ using Floats = std::vector<float>;
 
 Floats values(const Tensor& x) { return x.to_vector<float>(); }
 
-std::string printed(const Tensor& x) {
+template <class T>
+std::string printed(const T& x) {
   std::ostringstream out;
   out << x;
   return out.str();
@@ -133,6 +134,14 @@ TEST_CASE("parts of a tensor, as Python has them") {
   CHECK_THROWS_WITH((x[{{}, {2, 0, -1}}]), "x[...]: the step must be at least 1, not -1, in dimension 1 of f32[2, 3, 4]");
   CHECK_THROWS_WITH((x[{{0, 2, 0}}]), Catch::StartsWith("x[...]: the step must be at least 1, not 0"));
   CHECK_THROWS_WITH((x[{0, 0, 0, 0}]), "x[...]: 4 parts for f32[2, 3, 4]");
+}
+
+TEST_CASE("shapes and dtypes are printed, too") {
+  const Tensor x = zeros({2, 3}, Dtype::bf16);
+  CHECK(printed(x.shape()) == "[2, 3]");
+  CHECK(printed(Shape{}) == "[]");
+  CHECK(printed(x.dtype()) == "bf16");
+  CHECK(printed(x.spec()) == "bf16[2, 3]");
 }
 
 TEST_CASE("tensors are printed as in PyTorch, and shortened") {

@@ -199,7 +199,7 @@ const std::vector<Names> names{
     {"randperm", "randperm", ""},
     {"reciprocal", "reciprocal", "Reciprocal"},
     {"relu", "relu", "Relu"},
-    {"relu6", "relu6", ""},
+    {"relu6", "relu6", "Clip"},
     {"repeat", "Tensor.repeat", ""},
     {"repeat_interleave", "repeat_interleave", ""},
     {"reshape", "reshape", "Reshape"},
@@ -355,6 +355,10 @@ std::map<std::string, std::string> dtypes_taken() {
       if ((*match)[i + 2].str().find("refused") == std::string::npos) taken.push_back(kinds[i]);
     result.emplace((*match)[1], taken.size() == kinds.size() ? "all" : fmt::format("{}", fmt::join(taken, ", ")));
   }
+  // What the page says in words.
+  result.emplace("relu6", result.at("hardtanh"));
+  result.emplace("randint", "integers");
+  result.emplace("randperm", "i64");
   return result;
 }
 
@@ -385,12 +389,9 @@ std::string document() {
       "one\n"
       "  kernel, or is made of others.\n\n"
       "| operation | PyTorch | ONNX | gradient | dtypes | solvers |\n|---|---|---|---|---|---|\n";
-  for (const auto& [ours, torch, onnx] : names) {
-    const auto types = taken.find(ours);
+  for (const auto& [ours, torch, onnx] : names)
     text += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", ours, torch.empty() ? "" : "`" + torch + "`",
-                        onnx.empty() ? "" : "`" + onnx + "`", gradient_of(ours), types == taken.end() ? "" : types->second,
-                        solvers_of(ours));
-  }
+                        onnx.empty() ? "" : "`" + onnx + "`", gradient_of(ours), taken.at(ours), solvers_of(ours));
   return text;
 }
 

@@ -92,11 +92,23 @@ class Normalized : public nn::BatchNorm2d {
   }
 };
 
-bool is(const Word& word, const std::string& kind) { return word.name.starts_with(kind); }
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+/// Whether it is a layer or function of that kind, under one of its names.
+bool is(const Word& word, const std::string& kind) {
+  static const std::map<std::string, std::string> in_full{
+      {"bn", "batchnorm"}, {"gn", "groupnorm"}, {"ln", "layernorm"}, {"fc", "linear"}};
+  const auto name = lower(word.name);
+  const auto full = in_full.find(kind);
+  return name.starts_with(kind) || (full != in_full.end() && name.starts_with(full->second));
+}
 
 /// The options that both directions have.
 template <class Options>
-Options convolution(const Word& word) {
+Options convolution(const Word& word, bool bias) {
   Options options;
   options.in_channels = word.number(0);
   options.out_channels = word.number(1);
@@ -104,11 +116,14 @@ Options convolution(const Word& word) {
   options.stride = word.letter('s', 1);
   options.padding = word.letter('p', 0);
   options.groups = word.letter('g', 1);
-  options.bias = word.letter('b', 1) != 0;
+  options.bias = bias;
   return options;
 }
 
-void append(Described& network, const Word& word) {
+/// `weights` tells what a layer has, as a bias.
+void append(Described& network, const Word& word, const Named& weights) {
+  const auto has = [&](const std::string& name) { return weights.contains(name); };
+  const bool bias = has(word.name + ".bias");
   static const std::map<std::string, std::function<Tensor(const Tensor&)>> functions{
       {"flatten", [](const Tensor& x) { return flatten(x); }},
       {"identity", [](const Tensor& x) { return x; }},
@@ -128,25 +143,32 @@ void append(Described& network, const Word& word) {
     return network.append([=](const Tensor& x) { return avg_pool2d(x, size, {.stride = stride, .padding = padding}); });
   }
   if (is(word, "convt") || is(word, "deconv"))
-    return network.append(word.name, nn::ConvTranspose2d{convolution<nn::ConvTranspose2dOptions>(word)});
+    return network.append(word.name, nn::ConvTranspose2d{convolution<nn::ConvTranspose2dOptions>(word, bias)});
   if (is(word, "conv")) {
-    auto options = convolution<nn::Conv2dOptions>(word);
+    auto options = convolution<nn::Conv2dOptions>(word, bias);
     options.dilation = word.letter('d', 1);
     return network.append(word.name, nn::Conv2d{options});
   }
-  if (is(word, "bn")) return network.append(word.name, Normalized{word.number(0)});
-  if (is(word, "gn")) return network.append(word.name, nn::GroupNorm{word.number(0), word.number(1)});
-  if (is(word, "ln")) return network.append(word.name, nn::LayerNorm{{word.number(0)}});
-  if (is(word, "fc")) return network.append(word.name, nn::Linear{word.number(0), word.number(1)});
-  if (is(word, "LSTM") || is(word, "GRU") || is(word, "RNN")) {
+  const bool affine = has(word.name + ".weight");
+  if (is(word, "bn")) {
+    const bool tracked = has(word.name + ".running_mean");
+    return network.append(word.name, Normalized{word.number(0), {.affine = affine, .track_running_stats = tracked}});
+  }
+  if (is(word, "gn")) return network.append(word.name, nn::GroupNorm{word.number(0), word.number(1), 1e-5, affine});
+  if (is(word, "ln")) return network.append(word.name, nn::LayerNorm{{word.number(0)}, 1e-5, affine, bias});
+  if (is(word, "fc")) return network.append(word.name, nn::Linear{word.number(0), word.number(1), bias});
+  if (is(word, "lstm") || is(word, "gru") || is(word, "rnn")) {
     // {N, T, width}; a lower-case name, as PyTorch's modules have.
+    const auto name = lower(word.name);
     const nn::RecurrentOptions options{.input_size = word.number(0),
                                        .hidden_size = word.number(1),
                                        .num_layers = word.numbers.size() > 2 ? word.number(2) : 1,
-                                       .batch_first = true};
-    if (is(word, "LSTM")) return network.append("lstm", nn::LSTM{options});
-    if (is(word, "GRU")) return network.append("gru", nn::GRU{options});
-    return network.append("rnn", nn::RNN{options});
+                                       .bias = has(name + ".bias_ih_l0"),
+                                       .batch_first = true,
+                                       .bidirectional = has(name + ".weight_ih_l0_reverse")};
+    if (is(word, "lstm")) return network.append(name, nn::LSTM{options});
+    if (is(word, "gru")) return network.append(name, nn::GRU{options});
+    return network.append(name, nn::RNN{options});
   }
   if (is(word, "emb")) return network.append(word.name, nn::Embedding{word.number(0), word.number(1)});
   // Any function of one tensor, as torch_reference knows it: gelu(tanh) is gelu_tanh there.
@@ -160,9 +182,9 @@ void append(Described& network, const Word& word) {
 
 }  // namespace
 
-std::unique_ptr<nn::Module> network(const std::string& description) {
+std::unique_ptr<nn::Module> network(const std::string& description, const Named& weights) {
   auto result = std::make_unique<Described>();
-  for (const auto& word : words(description)) append(*result, word);
+  for (const auto& word : words(description)) append(*result, word, weights);
   return result;
 }
 

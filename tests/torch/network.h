@@ -12,8 +12,8 @@
 namespace clnet::torch {
 
 /// What stands before the first semicolon; a word that is not known throws Failed, now or in its forward pass. A recurrent layer
-/// reads {N, T, width}.
-std::unique_ptr<nn::Module> network(const std::string& description);
+/// reads {N, T, width}. What a layer of that description may have or lack, as a bias, the names of `weights` tell.
+std::unique_ptr<nn::Module> network(const std::string& description, const Named& weights);
 /// The biases that a batch normalisation behind them subtracts again, at most with pooling in between: on them the loss does not
 /// depend. By the name of the running mean that holds them.
 std::map<std::string, std::string> biases_without_effect(const std::string& description);

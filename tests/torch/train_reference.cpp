@@ -65,7 +65,7 @@ struct Reference {
     if (!std::regex_search(text, match, known)) throw Failed("another loss than the mean cross-entropy: " + text);
     of_logarithms = match[1] == "nll";
     if (match[4].matched) smoothing = std::stod(match[4]);
-    auto result = network(text);
+    auto result = network(text, init);
     result->load_state({init.begin(), init.end()});
     idle = biases_without_effect(text);
     std::erase_if(idle, [&](const auto& entry) { return !gradients.contains(entry.second); });

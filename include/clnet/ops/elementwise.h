@@ -47,7 +47,7 @@ CLNET_BINARY(operator/)
 CLNET_BINARY(pow)
 /// Of floating values; the remainder of a / b with a's sign, as in C.
 CLNET_BINARY(fmod)
-/// Of floating values; the angle of the point (b, a), from -pi to pi.
+/// Of floating values; the angle of the point (b, a), from -pi to pi. The origin takes no gradient.
 CLNET_BINARY(atan2)
 /// Of floating values; sqrt(a^2 + b^2) without overflow.
 CLNET_BINARY(hypot)

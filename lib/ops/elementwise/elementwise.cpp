@@ -217,7 +217,9 @@ const Row fmod_row{"fmod", 2, Takes::floats, false, "clnet_fmod(a, b)", [](const
                      return both(t, [&] { return t.g; }, of_b);
                    }};
 const Row atan2_row{"atan2", 2, Takes::floats, false, "clnet_atan2(a, b)", [](const At& t) {
-                      const Tensor scaled = t.g / (square(t.a) + square(t.b));
+                      // The origin has no angle, and no gradient, as in PyTorch.
+                      const Tensor squares = square(t.a) + square(t.b);
+                      const Tensor scaled = t.g / where(equal(squares, 0.0), std::numeric_limits<double>::infinity(), squares);
                       return both(t, [&] { return scaled * t.b; }, [&] { return -scaled * t.a; });
                     }};
 

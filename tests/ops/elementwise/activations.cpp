@@ -42,6 +42,14 @@ TEST_CASE("fmod and atan2 take numbers on either side, and all quadrants") {
     CHECK(angles[i] == Approx(want).epsilon(1e-6));
 }
 
+TEST_CASE("atan2 takes no gradient at the origin") {
+  const Tensor a = Tensor::from({0.f, 0.f, 3.f}), b = Tensor::from({0.f, 2.f, 4.f});
+  const auto slopes = gradients(sum(atan2(a, b)), {a, b});
+  CHECK(slopes[0].to_vector<float>() == std::vector<float>{0, 0.5f, 0.16f});
+  CHECK(slopes[1].to_vector<float>() == std::vector<float>{0, 0, -0.12f});
+  CHECK(gradients(sum(square(slopes[0])), {a})[0].to_vector<float>()[0] == 0);
+}
+
 TEST_CASE("activations of several operations refuse wrong inputs") {
   CHECK_THROWS_WITH(prelu(zeros({2, 3}), zeros({2})),
                     Contains("prelu: weight f32[2] is neither one number nor one for each channel"));
