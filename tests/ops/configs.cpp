@@ -338,6 +338,12 @@ TEST_CASE("all configurations of adding at indices") {
     const Tensor of_picks = slice(g, 0, 0, picks.numel()).detach();
     check_choices(
         "index_add", [&] { return gradients(sum(embedding(picks, table) * of_picks), {table})[0]; }, 1e-5);
+    for (const auto dtype : {Dtype::i32, Dtype::i64}) {
+      INFO(to_string(dtype));
+      const Tensor whole = cast(of_picks * 9.0, dtype).detach();
+      check_choices(
+          "index_add", [&] { return cast(index_add(zeros({37, 5}, dtype), 0, picks, whole), Dtype::f32); }, 0);
+    }
   }
   const Tensor x = random({3, 20, 4}), at = indices({3, 900, 4}, 20), h = random({3, 900, 4}, Dtype::f16);
   check_choices(
