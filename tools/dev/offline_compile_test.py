@@ -9,7 +9,7 @@ import unittest.mock
 
 from offline_compile import Programs, compile_all, compile_errors, kind, period, worst
 from offline_limits import KernelLimit, Limits, Step, problems
-from offline_loops import Loop, amd_loops, below_bars, hottest, nvidia_loop
+from offline_loops import Loop, amd_loops, below_bars, hottest, nvidia_loop, units_below_bars
 from offline_targets import TARGETS, Compilers, Failed, Kernel, options_of, read_amd, read_intel, read_ptxas, required_groups, with_groups
 
 RECORDED = """\
@@ -335,6 +335,14 @@ pad:
             self.assertIn("sm_86: matmul_gpu: " + part, lines[0])
         self.assertEqual(below_bars("gfx1100", "matmul_gpu", dataclasses.replace(good, registers=144)), [])
         self.assertEqual(len(below_bars("sm_86", "matmul_gpu", Kernel(20))), 1)
+
+    def test_bars_of_matrix_units(self):
+        tile = "matmul_gpu_matrix_units:128x128x32:64x32"
+        self.assertEqual(units_below_bars("sm_86", tile, KernelLimit(168, 33)), [])
+        self.assertEqual(units_below_bars("sm_86", tile, KernelLimit(169, 33)), [f"sm_86: {tile}: 169 registers, 168 at most are wanted"])
+        self.assertEqual(units_below_bars("sm_86", tile, KernelLimit(126, 33, spills=8)), [f"sm_86: {tile}: spills 8 bytes"])
+        self.assertEqual(units_below_bars("sm_75", tile, KernelLimit(170, 25)), [])
+        self.assertEqual(units_below_bars("sm_86", "matmul_gpu:128x128x8:8x8", KernelLimit(169, 16)), [])
 
 
 if __name__ == "__main__":
