@@ -77,7 +77,7 @@ std::vector<std::string_view> capabilities(const DeviceInfo& info) {
 std::string matrix_units(const DeviceInfo& info) {
   std::string states;
   for (const auto& [element, state] : clnet::ocl::matrix_unit_states(info))
-    states += fmt::format("{}{} {}", states.empty() ? "" : ", ", clnet::ocl::to_string(element), state);
+    states += fmt::format("{}{} ({})", states.empty() ? "" : ", ", clnet::ocl::to_string(element), state);
   if (states.empty()) return info.matrix_units ? "of a kind that clnet does not know" : "none";
   return fmt::format("{}: {}", clnet::ocl::matrix_unit(info)->name, states);
 }
