@@ -15,6 +15,7 @@
 #include "clnet/version.h"
 #include "lib/base/env.h"
 #include "lib/cl/devices.h"
+#include "lib/cl/matrix_units.h"
 #include "lib/cl/quirks.h"
 #include "lib/cl/sub_groups.h"
 #include "lib/exec/choose/device_class.h"
@@ -73,6 +74,14 @@ std::vector<std::string_view> capabilities(const DeviceInfo& info) {
   return names;
 }
 
+std::string matrix_units(const DeviceInfo& info) {
+  std::string states;
+  for (const auto& [element, state] : clnet::ocl::matrix_unit_states(info))
+    states += fmt::format("{}{} ({})", states.empty() ? "" : ", ", clnet::ocl::to_string(element), state);
+  if (states.empty()) return info.matrix_units ? "of a kind that clnet does not know" : "none";
+  return fmt::format("{}: {}", clnet::ocl::matrix_unit(info)->name, states);
+}
+
 void print(const DeviceInfo& info, bool chosen) {
   fmt::print("\n{}:{}  {}{}\n", info.platform_index, info.device_index, info.name, chosen ? "  (default)" : "");
   const auto row = [](std::string_view name, const std::string& value) { fmt::print("     {:<16} {}\n", name, value); };
@@ -88,8 +97,9 @@ void print(const DeviceInfo& info, bool chosen) {
   if (!info.generation.empty() || info.sub_group_size > 0) {
     const auto exchange = clnet::ocl::claimed_sub_groups(info);
     row("generation",
-        fmt::format("{}, sub-groups of {}{}, {}matrix units", info.generation.empty() ? "not told" : info.generation,
-                    info.sub_group_size, exchange ? fmt::format(" ({})", *exchange) : "", info.matrix_units ? "" : "no "));
+        fmt::format("{}, sub-groups of {}{}", info.generation.empty() ? "not told" : info.generation, info.sub_group_size,
+                    exchange ? fmt::format(" ({}: {})", *exchange, clnet::ocl::sub_groups_state(info)) : ""));
+    row("matrix units", matrix_units(info));
   }
   row("float vector",
       fmt::format("{} wide, kernels for {}", info.native_float_width, info.prefers_vector_kernels ? "CPUs" : "GPUs"));
@@ -106,6 +116,8 @@ void print(const DeviceInfo& info, bool chosen) {
 }
 
 ordered_json to_json(const DeviceInfo& info, bool chosen) {
+  ordered_json units = ordered_json::object();
+  for (const auto& [element, state] : clnet::ocl::matrix_unit_states(info)) units[clnet::ocl::to_string(element)] = state;
   return {{"selector", fmt::format("{}:{}", info.platform_index, info.device_index)},
           {"default", chosen},
           {"name", info.name},
@@ -125,8 +137,12 @@ ordered_json to_json(const DeviceInfo& info, bool chosen) {
           {"cache_line", info.cache_line},
           {"generation", info.generation},
           {"sub_group_size", info.sub_group_size},
+          {"smallest_sub_group", info.smallest_sub_group},
           {"sub_groups", clnet::ocl::claimed_sub_groups(info).value_or("")},
+          {"sub_groups_state", clnet::ocl::sub_groups_state(info)},
           {"matrix_units", info.matrix_units},
+          {"matrix_unit", units.empty() ? "" : clnet::ocl::matrix_unit(info)->name},
+          {"matrix_unit_states", units},
           {"class", clnet::exec::device_class(info).name},
           {"base_address_alignment", info.base_address_alignment},
           {"native_float_width", info.native_float_width},

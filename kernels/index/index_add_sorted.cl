@@ -89,7 +89,7 @@ kernel void index_add_sorted(IN(g), IN(rows), IN(order), OUT(sums), const int co
   if (at >= count) return;
   const int i = REMAINDER(at, inner), rest = at / inner, begin = REMAINDER(rest, chunks) * chunk, o = rest / chunks;
   const int sorted = LINE(o, i) * picks, row = LOAD(rows, sorted + begin);
-  float sum = 0;
+  VALUE(g) sum = 0;
   if (row < extent && LOAD(rows, sorted + begin + chunk - 1) == row) SUM(sum, begin, begin + chunk);
   STORE(sums, at, sum);
 }
@@ -103,7 +103,7 @@ kernel void index_add_sorted(IN(g), IN(order), IN(starts), IN(sums), OUT(y), con
   const int sorted = LINE(o, i) * picks, place = LINE(o, i) * (extent + 1) + row;
   const int begin = LOAD(starts, place), end = LOAD(starts, place + 1);
   const int first_chunk = (begin + chunk - 1) / chunk, last_chunk = end / chunk, first_end = min(first_chunk * chunk, end);
-  float sum = 0, rest_sum = 0;
+  VALUE(g) sum = 0, rest_sum = 0;
   SUM(sum, begin, first_end);
   for (int whole = first_chunk; whole < last_chunk; ++whole) sum += LOAD(sums, (o * chunks + whole) * inner + i);
   SUM(rest_sum, max(first_end, last_chunk * chunk), end);

@@ -112,13 +112,43 @@ struct Temporary {
 
 /// Makes and locks a new one. A name that is taken is left to its owner: processes of other machines, or in containers, that
 /// write to the same folder may have the same number.
-Temporary create(const fs::path& path, const fs::path& target) {
+Temporary make_temporary(const fs::path& path, const fs::path& target) {
   static std::atomic<unsigned> counter{0};
   for (;;) {
     Temporary made{target.parent_path() / fmt::format("{}{}-{}", temporary_stem(target), ::getpid(), counter++), nullptr};
     made.lock = std::make_unique<Locked>(made.path, true);
     if (made.lock->in_place()) return made;
     if (const int code = made.lock->error(); code != 0 && code != EEXIST) fail(path, "cannot be written", code);
+  }
+}
+
+/// Writes a temporary file beside the target, which `put` then gives the target's name.
+template <class Write, class Put>
+void write_beside(const fs::path& path, const fs::path& target, const Write& write, const Put& put) {
+  std::error_code code;
+  remove_stale(target);
+  const auto [temporary, lock] = make_temporary(path, target);
+  std::ofstream out;
+  try {
+    errno = 0;
+    out.open(temporary, std::ios::binary | std::ios::trunc);
+    if (!out) fail(path, "cannot be written", errno);
+    write(out);
+    errno = 0;
+    out.close();
+    if (!out) fail(path, "cannot be written", errno ? errno : EIO);
+    sync(temporary, O_RDONLY);
+    put(temporary);
+  } catch (...) {
+    out.close();
+    fs::remove(temporary, code);
+    throw;
+  }
+  const fs::path folder = target.parent_path();
+  try {
+    sync(folder.empty() ? fs::path(".") : folder, O_RDONLY | O_DIRECTORY);
+  } catch (const FileError&) {
+    // A folder that may be written but not read: the file is in place all the same.
   }
 }
 
@@ -153,35 +183,28 @@ void replace(const fs::path& path, const std::function<void(std::ostream&)>& wri
   if (type != fs::file_type::regular && type != fs::file_type::not_found) {
     throw FileError(fmt::format("{}: is not a regular file and cannot be replaced", path.string()));
   }
-  remove_stale(target);
-  const auto [temporary, lock] = create(path, target);
-  std::ofstream out;
-  try {
-    errno = 0;
-    out.open(temporary, std::ios::binary | std::ios::trunc);
-    if (!out) fail(path, "cannot be written", errno);
-    write(out);
-    errno = 0;
-    out.close();
-    if (!out) fail(path, "cannot be written", errno ? errno : EIO);
-    sync(temporary, O_RDONLY);
+  write_beside(path, target, write, [&](const fs::path& temporary) {
     fs::rename(temporary, target, code);
     if (code) fail(path, "cannot be replaced", code.value());
-  } catch (...) {
-    out.close();
-    fs::remove(temporary, code);
-    throw;
-  }
-  const fs::path folder = target.parent_path();
-  try {
-    sync(folder.empty() ? fs::path(".") : folder, O_RDONLY | O_DIRECTORY);
-  } catch (const FileError&) {
-    // A folder that may be written but not read: the file is in place all the same.
-  }
+  });
 }
 
 void replace(const fs::path& path, std::string_view content) {
   replace(path, [&](std::ostream& out) { out.write(content.data(), static_cast<std::streamsize>(content.size())); });
+}
+
+bool create(const fs::path& path, std::string_view content) {
+  const fs::path target = behind_links(path);
+  bool made = true;
+  const auto write = [&](std::ostream& out) { out.write(content.data(), static_cast<std::streamsize>(content.size())); };
+  write_beside(path, target, write, [&](const fs::path& temporary) {
+    // Unlike a new name, a second one is refused where there is a file.
+    made = ::link(temporary.c_str(), target.c_str()) == 0;
+    if (!made && errno != EEXIST) fail(path, "cannot be written", errno);
+    std::error_code ignored;
+    fs::remove(temporary, ignored);
+  });
+  return made;
 }
 
 }  // namespace clnet::file

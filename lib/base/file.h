@@ -20,5 +20,7 @@ CLNET_API std::string read(const std::filesystem::path& path, std::uint64_t limi
 /// removes the temporary file on any failure; what a killed process left behind goes with the next write.
 CLNET_API void replace(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write);
 CLNET_API void replace(const std::filesystem::path& path, std::string_view content);
+/// Writes it in the same way where there is no such file; says whether it did. Of several processes that try, one does.
+CLNET_API bool create(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace clnet::file

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "clnet/error.h"
@@ -90,6 +91,21 @@ std::vector<std::string> defines_of(const MatrixUnit& unit, UnitElement element)
 
 std::optional<std::string> matrix_units_file(const DeviceInfo& device, UnitElement element) {
   return trial_file(device, trial_name(element));
+}
+
+std::vector<std::pair<UnitElement, std::string>> matrix_unit_states(const DeviceInfo& device) {
+  std::vector<std::pair<UnitElement, std::string>> result;
+  const auto unit = matrix_unit(device);
+  if (!unit || unit->name == emulated.name) return result;
+  for (const auto element : {UnitElement::f16, UnitElement::bf16, UnitElement::tf32}) {
+    std::string state(missing(device, *unit, element));
+    if (state.empty()) {
+      const auto fault = kept_fault(device, trial_name(element));
+      state = !fault ? "not tried yet" : fault->empty() ? "work" : *fault;
+    }
+    result.emplace_back(element, std::move(state));
+  }
+  return result;
 }
 
 std::optional<std::string> matrix_unit_refusal(const DeviceInfo& device, UnitElement element) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "clnet/device.h"
@@ -37,6 +38,10 @@ CLNET_API std::vector<std::string> defines_of(const MatrixUnit& unit, UnitElemen
 /// is kept in the cache folder for this device, driver and state of clnet's kernels. Where nothing is computed (the null driver)
 /// and for devices that are not here the claim counts. Several threads may ask.
 CLNET_API std::optional<std::string> matrix_unit_refusal(const DeviceInfo& device, UnitElement element);
+
+/// What is known of them without trying, for people, by the elements: "work", "not tried yet", or why not. Empty where the device
+/// has none that clnet knows.
+CLNET_API std::vector<std::pair<UnitElement, std::string>> matrix_unit_states(const DeviceInfo& device);
 
 /// The file in which it is kept; nothing without a cache folder.
 CLNET_API std::optional<std::string> matrix_units_file(const DeviceInfo& device, UnitElement element);

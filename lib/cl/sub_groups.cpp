@@ -45,6 +45,12 @@ std::optional<std::string_view> sub_groups(const DeviceInfo& device) {
   return fault.empty() ? way : std::nullopt;
 }
 
+std::string sub_groups_state(const DeviceInfo& device) {
+  if (!claimed_sub_groups(device)) return "";
+  const auto fault = kept_fault(device, file_name);
+  return !fault ? "not tried yet" : fault->empty() ? "work" : *fault;
+}
+
 std::optional<std::string> sub_groups_file(const DeviceInfo& device) { return trial_file(device, file_name); }
 
 std::string try_sub_groups(const ::cl::Device& device, const DeviceInfo& info, std::string_view way) {

@@ -17,6 +17,9 @@ CLNET_API std::optional<std::string_view> claimed_sub_groups(const DeviceInfo& d
 /// The same where it works: tried at the first question, as fault_of() does (lib/cl/trial.h).
 CLNET_API std::optional<std::string_view> sub_groups(const DeviceInfo& device);
 
+/// What is known of them without trying, for people: "work", "not tried yet", or why not. Empty where none is claimed.
+CLNET_API std::string sub_groups_state(const DeviceInfo& device);
+
 /// The file in which what came of it is kept; nothing without a cache folder.
 CLNET_API std::optional<std::string> sub_groups_file(const DeviceInfo& device);
 

@@ -125,6 +125,12 @@ std::string fault_of(const DeviceInfo& device, const Trial& trial) {
   return found->second;
 }
 
+std::optional<std::string> kept_fault(const DeviceInfo& device, std::string_view name) {
+  const auto path = trial_file(device, name);
+  if (!path) return std::nullopt;
+  return known_fault({.what = name, .name = std::string(name), .claim = {}, .run = {}}, *path, device);
+}
+
 std::optional<std::string> trial_file(const DeviceInfo& device, std::string_view name) {
   const auto folder = env::cache_folder();
   if (!folder) return std::nullopt;

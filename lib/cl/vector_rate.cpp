@@ -29,20 +29,6 @@ constexpr std::uint64_t largest_file = 1 << 16;
 
 std::string name_of(const DeviceInfo& device) { return fmt::format("{} | {}", device.name, device.driver_version); }
 
-void keep(const DeviceInfo& device, VectorRate rate) {
-  const auto path = vector_rate_file(device);
-  if (!path) return;
-  try {
-    std::error_code code;
-    std::filesystem::create_directories(std::filesystem::path(*path).parent_path(), code);
-    file::replace(*path, json{{"for", name_of(device)}, {"16 lanes", rate == VectorRate::full ? "full" : "half"}}.dump(
-                             1, ' ', false, json::error_handler_t::replace) +
-                             "\n");
-  } catch (const FileError& error) {
-    logging::print(logging::Level::plan, "how fast vectors are is not kept on disk: {}", error.what());
-  }
-}
-
 VectorRate measured(const DeviceInfo& device) {
   for (const auto& candidate : candidates()) {
     const auto& info = candidate.info;
@@ -85,6 +71,25 @@ std::optional<VectorRate> known_vector_rate(const DeviceInfo& device) {
   return std::nullopt;
 }
 
+VectorRate kept_vector_rate(const DeviceInfo& device, VectorRate measured) {
+  const auto path = vector_rate_file(device);
+  if (!path || measured == VectorRate::not_measured) return VectorRate::not_measured;
+  const auto content = json{{"for", name_of(device)}, {"16 lanes", measured == VectorRate::full ? "full" : "half"}}.dump(
+                           1, ' ', false, json::error_handler_t::replace) +
+                       "\n";
+  try {
+    std::error_code code;
+    std::filesystem::create_directories(std::filesystem::path(*path).parent_path(), code);
+    if (file::create(*path, content)) return measured;
+    if (const auto first = known_vector_rate(device)) return *first;
+    file::replace(*path, content);  // it is damaged
+    return measured;
+  } catch (const FileError& error) {
+    logging::print(logging::Level::plan, "how fast vectors are cannot be kept on disk, and is not used: {}", error.what());
+    return VectorRate::not_measured;
+  }
+}
+
 VectorRate vector_rate(const DeviceInfo& device) {
   if (!device.prefers_vector_kernels || device.native_float_width < 16) return VectorRate::not_measured;
   // Never destroyed: at exit another thread may still plan.
@@ -94,10 +99,7 @@ VectorRate vector_rate(const DeviceInfo& device) {
   const std::lock_guard lock(mutex);
   if (const auto found = rates.find(key); found != rates.end()) return found->second;
   auto rate = known_vector_rate(device);
-  if (!rate) {
-    rate = measured(device);
-    if (*rate != VectorRate::not_measured) keep(device, *rate);
-  }
+  if (!rate) rate = vector_rate_file(device) ? kept_vector_rate(device, measured(device)) : VectorRate::not_measured;
   return rates[key] = *rate;
 }
 

@@ -11,12 +11,14 @@
 namespace clnet::ocl {
 
 /// What an instruction on 16 lanes costs: as much as one on 8, or as two. not_measured: the device has no such vectors, computes
-/// nothing (the null driver), is not here, or is too slow to be measured (simulators).
+/// nothing (the null driver), is not here, or is too slow to be measured (simulators); or nothing that was measured can be kept.
 enum class VectorRate : std::uint8_t { not_measured, full, half };
 
 /// Measured, in some milliseconds, when it is first asked for, and kept in the cache folder for this device and driver before
-/// anything is made of it: noise changes no later run. Several threads may ask.
+/// anything is made of it: noise changes no later run, nor one beside it. Several threads and processes may ask.
 CLNET_API VectorRate vector_rate(const DeviceInfo& device);
+/// Keeps what was measured, and says what is kept then: another process may have been first. not_measured: nothing is.
+CLNET_API VectorRate kept_vector_rate(const DeviceInfo& device, VectorRate measured);
 /// What was measured before.
 CLNET_API std::optional<VectorRate> known_vector_rate(const DeviceInfo& device);
 /// The file in which it is kept; nothing without a cache folder.

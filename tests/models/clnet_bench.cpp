@@ -53,6 +53,29 @@ TEST_CASE("clnet-bench lists the items that comparisons are made of") {
     CHECK_THAT(outcome.out, Contains(std::string(name) + "\n"));
 }
 
+TEST_CASE("who chose a solver, in which configuration and instead of which others, is told") {
+  const clnet::test::Folder folder;
+  const auto chosen = [&](std::vector<std::string> environment) {
+    environment.insert(environment.end(), {"CLNET_DEBUG=3", "CLNET_CACHE_DIR=" + (folder / "cache").string()});
+    const auto outcome = bench(folder, {"matmul-256", "--seconds", "0.01"}, environment);
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    std::istringstream lines(outcome.err);
+    std::string result;
+    for (std::string line; std::getline(lines, line);)
+      if (line.find("matmul: solver ") != std::string::npos && line.find("refuses") == std::string::npos) result = line;
+    return result;
+  };
+  const auto by_model = chosen({});
+  CHECK_THAT(by_model, Contains("}; instead of {"));
+  CHECK_THAT(by_model, !Contains("measured") && !Contains("forced"));
+  CHECK_THAT(chosen({"CLNET_SOLVER=matmul:gpu{m=16}"}), Contains("matmul: solver gpu{m=16,") && Contains(", as is forced"));
+  CHECK_THAT(chosen({"CLNET_SOLVER=matmul:direct"}), Contains("matmul: solver direct, as is forced"));
+  chosen({"CLNET_TUNE=1"});
+  CHECK_THAT(chosen({}), Contains(", as was measured"));
+  CHECK_THAT(chosen({"CLNET_SOLVER=matmul:direct"}), Contains("matmul: solver direct, as is forced"));
+}
+
 TEST_CASE("clnet-bench names each item once, and patterns choose among them") {
   const clnet::test::Folder folder;
   const auto all = bench(folder, {"--list"});

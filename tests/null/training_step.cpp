@@ -5,11 +5,15 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "clnet/clnet.h"
+#include "lib/base/file.h"
 #include "lib/cl/matrix_units.h"
 #include "lib/cl/opencl.h"
+#include "lib/cl/quirk_file.h"
 #include "lib/cl/sub_groups.h"
 #include "lib/exec/statistics.h"
 #include "tests/null_opencl/counts.h"
@@ -95,6 +99,40 @@ TEST_CASE("where nothing is computed a device has the sub-groups that it claims,
                                           : "none"));
   CHECK(counted().builds == builds);
   CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("what is kept of matrix units and sub-groups is told without trying") {
+  const test::Folder folder;
+  const test::Variable cache("CLNET_CACHE_DIR", folder.path().c_str());
+  const auto& info = Device::current().info();
+  const auto builds = counted().builds;
+  const auto units = [&] {
+    std::map<ocl::UnitElement, std::string> states;
+    for (const auto& [element, state] : ocl::matrix_unit_states(info)) states[element] = state;
+    return states;
+  };
+  const auto keep = [&](const std::string& path, const char* fault) {
+    file::replace(path, R"({"for": ")" + ocl::identity(info) + R"(", "fault": ")" + fault + "\"}");
+  };
+  const bool known = info.type == DeviceType::gpu && ocl::matrix_unit(info);
+  CHECK(units().empty() == !known);
+  if (known) {
+    const auto f16 = ocl::UnitElement::f16;
+    CHECK(units()[f16] == "not tried yet");
+    keep(ocl::matrix_units_file(info, f16).value(), "");
+    CHECK(units()[f16] == "work");
+    keep(ocl::matrix_units_file(info, f16).value(), "a product is wrong");
+    CHECK(units()[f16] == "a product is wrong");
+    // Only NVIDIA's from sm_80 on multiply it.
+    CHECK((units()[ocl::UnitElement::tf32] == "not tried yet") == (info.generation == "sm_86"));
+  }
+  const bool together = ocl::claimed_sub_groups(info).has_value();
+  CHECK(ocl::sub_groups_state(info) == (together ? "not tried yet" : ""));
+  if (together) {
+    keep(ocl::sub_groups_file(info).value(), "");
+    CHECK(ocl::sub_groups_state(info) == "work");
+  }
+  CHECK(counted().builds == builds);
 }
 
 TEST_CASE("memory is counted by the driver as by the library") {

@@ -165,17 +165,22 @@ TEST_CASE("what is likely is measured first, and another is taken only where it 
   CHECK(std::set<std::string>(measured.begin(), measured.end()) == std::set<std::string>{likely, "direct"});
 }
 
-TEST_CASE("reductions, losses, copies and adding at indices are measured last") {
+TEST_CASE("reductions, losses, pools, copies and adding at indices are measured last") {
   const test::Folder folder;
   Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 600);
   const Tensor x = ones({40, 30}).detach(), w = ones({50, 30}).detach(), targets = zeros({40}, Dtype::i32).detach();
   const Tensor words = embedding(targets, w);
   const Tensor loss =
       cross_entropy(x * 2.0, targets) + sum(max(x * 3.0, {0})) + sum(transpose(x, 0, 1) * 2.0) + sum(words * words);
+  const Tensor image = ones({3, 2, 20, 40}).detach();
+  const Tensor pooled = sum(avg_pool2d(image * 2.0, 3, {.stride = 2})) + sum(max_pool2d(image * 3.0, 2));
   auto wanted = gradients(loss, {x, w});
+  for (auto& gradient : gradients(pooled, {image})) wanted.push_back(std::move(gradient));
+  wanted.push_back(pooled);
   wanted.push_back(argmax(x * 5.0, 0));
   const auto known = tuned(tuning, wanted);
-  for (const char* op : {"cross_entropy", "cross_entropy_backward", "max", "argmax", "permute", "index_add"}) {
+  for (const char* op : {"cross_entropy", "cross_entropy_backward", "max", "argmax", "permute", "index_add", "avg_pool2d",
+                         "avg_pool2d_backward", "max_pool2d"}) {
     INFO(op);
     CHECK(known.contains(op));
   }

@@ -70,3 +70,21 @@ TEST_CASE("vector rate: what cannot be measured is taken for the slower") {
   CHECK(exec::device_class(info).name == "cpu-16-half");
   CHECK(std::filesystem::is_empty(folder.path()));
 }
+
+TEST_CASE("vector rate: of what several processes measure the first counts, and what is kept nowhere does not") {
+  const test::Folder folder;
+  const test::Variable cache("CLNET_CACHE_DIR", (folder.path() / "deeper").c_str());
+  auto info = Device::current().info();
+  info.name = "measured by two";
+  CHECK(kept_vector_rate(info, VectorRate::not_measured) == VectorRate::not_measured);
+  CHECK(!std::filesystem::exists(vector_rate_file(info).value()));
+  CHECK(kept_vector_rate(info, VectorRate::half) == VectorRate::half);
+  CHECK(kept_vector_rate(info, VectorRate::full) == VectorRate::half);
+  CHECK(known_vector_rate(info) == VectorRate::half);
+  file::replace(vector_rate_file(info).value(), "{");
+  CHECK(kept_vector_rate(info, VectorRate::full) == VectorRate::full);
+  CHECK(known_vector_rate(info) == VectorRate::full);
+  file::replace(folder.path() / "file", "");
+  const test::Variable nowhere("CLNET_CACHE_DIR", (folder.path() / "file/cache").c_str());
+  CHECK(kept_vector_rate(info, VectorRate::full) == VectorRate::not_measured);
+}

@@ -116,6 +116,9 @@ TEST_CASE("all configurations of products") {
       "matmul", [&] { return relu(linear(x, w, bias)); }, 1e-5);
   check_choices(
       "matmul", [&] { return matmul(x, transposed(y)); }, 1e-5);
+  const Tensor tall = random({70, 1}), row = random({1, 45});
+  check_choices(
+      "matmul", [&] { return matmul(tall, row); }, 1e-6);
   const Tensor wide = random({5, 5000}), high = random({5000, 9});
   check_choices(
       "matmul", [&] { return matmul(wide, high) + 1.0; }, 1e-5);
@@ -328,6 +331,32 @@ TEST_CASE("all configurations of elementwise kernels") {
   }
 }
 
+TEST_CASE("all configurations of pooling") {
+  manual_seed(14);
+  struct Sizes {
+    Shape x;
+    Pair kernel, stride = 1;
+    Padding padding = 0;
+  };
+  // Rows of whole vectors, some with a rest, and narrow ones.
+  for (const auto& sizes : std::vector<Sizes>{{{2, 3, 20, 70}, 3, 2, 1},
+                                              {{2, 3, 16, 64}, 2, 2},
+                                              {{1, 2, 21, 45}, 3, 1, 1},
+                                              {{3, 2, 9, 11}, {2, 3}, {2, 1}},
+                                              {{2, 2, 40, 31}, {9, 5}, 3}}) {
+    INFO(to_string(sizes.x));
+    const Tensor x = random(sizes.x);
+    const auto averages = [&] { return avg_pool2d(x, sizes.kernel, {.stride = sizes.stride, .padding = sizes.padding}); };
+    const Tensor g = random(averages().shape());
+    check_choices(
+        "max_pool2d", [&] { return max_pool2d(x, sizes.kernel, {.stride = sizes.stride, .padding = sizes.padding}); }, 0, 2);
+    check_choices(
+        "avg_pool2d", [&] { return relu(averages()); }, 1e-5, 2);
+    check_choices(
+        "avg_pool2d_backward", [&] { return gradients(sum(averages() * g), {x})[0]; }, 1e-5, 2);
+  }
+}
+
 TEST_CASE("all configurations of adding at indices") {
   manual_seed(12);
   const auto indices = [](const Shape& shape, double below) { return cast(rand(shape) * below, Dtype::i32).detach(); };
@@ -338,6 +367,16 @@ TEST_CASE("all configurations of adding at indices") {
     const Tensor of_picks = slice(g, 0, 0, picks.numel()).detach();
     check_choices(
         "index_add", [&] { return gradients(sum(embedding(picks, table) * of_picks), {table})[0]; }, 1e-5);
+    for (const auto dtype : {Dtype::i32, Dtype::i64}) {
+      INFO(to_string(dtype));
+      const Tensor whole = cast(of_picks * 9.0, dtype).detach();
+      check_choices(
+          "index_add",
+          [&] {
+            return cast(index_add(zeros({37, 5}, dtype), 0, picks, whole), Dtype::f32);
+          },
+          0);
+    }
   }
   const Tensor x = random({3, 20, 4}), at = indices({3, 900, 4}, 20), h = random({3, 900, 4}, Dtype::f16);
   check_choices(

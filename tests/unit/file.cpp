@@ -11,9 +11,12 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <fstream>
+#include <future>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "clnet/error.h"
 #include "tests/support/temporary.h"
@@ -54,6 +57,24 @@ TEST_CASE("a failure in the middle leaves the old file and no other") {
   CHECK_THROWS_AS(file::replace(path, [](std::ostream& out) { out.setstate(std::ios::failbit); }), FileError);
   CHECK(file::read(path, 100) == "old");
   CHECK(entries(folder.path()) == 1);
+}
+
+TEST_CASE("a file is created where there is none, by one of several") {
+  const clnet::test::Folder folder;
+  const auto path = folder / "file";
+  CHECK(file::create(path, "first"));
+  CHECK_FALSE(file::create(path, "second"));
+  CHECK(file::read(path, 100) == "first");
+  CHECK_THROWS_AS(file::create(folder / "missing/file", "x"), FileError);
+  std::vector<std::future<bool>> made;
+  for (int i = 0; i < 8; ++i)
+    made.push_back(std::async(std::launch::async, [&, i] { return file::create(folder / "other", std::to_string(i)); }));
+  int first = -1;
+  for (int i = 0; i < 8; ++i)
+    if (made[static_cast<std::size_t>(i)].get()) CHECK(std::exchange(first, i) == -1);
+  CHECK(file::read(folder / "other", 100) == std::to_string(first));
+  // No temporary files are left.
+  CHECK(entries(folder.path()) == 2);
 }
 
 TEST_CASE("the target of a link is replaced, not the link") {

@@ -29,7 +29,7 @@ import sys
 import tempfile
 
 from offline_limits import KernelLimit, Limits, Step, problems
-from offline_loops import REGISTERS, below_bars
+from offline_loops import REGISTERS, below_bars, units_below_bars
 from offline_targets import TARGETS, Compilers, Failed, Kernel
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -297,6 +297,7 @@ def main():
                 failures += wrong
                 kernels = worst(part, results, own)
                 cells.update({(name, target.name): kernel for name, kernel in kernels.items()})
+                failures += [line for name, kernel in kernels.items() for line in units_below_bars(target.name, name, kernel)]
                 if part is parts[1]:
                     found.others_targets.append(target.name)
                 count = sum(isinstance(result, str) for result in results.values())

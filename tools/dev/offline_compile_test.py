@@ -5,11 +5,12 @@ import dataclasses
 import pathlib
 import tempfile
 import unittest
+import unittest.mock
 
 from offline_compile import Programs, compile_all, compile_errors, kind, period, worst
 from offline_limits import KernelLimit, Limits, Step, problems
-from offline_loops import Loop, amd_loops, below_bars, hottest, nvidia_loop
-from offline_targets import TARGETS, Failed, Kernel, options_of, read_amd, read_intel, read_ptxas, required_groups, with_groups
+from offline_loops import Loop, amd_loops, below_bars, hottest, nvidia_loop, units_below_bars
+from offline_targets import TARGETS, Compilers, Failed, Kernel, options_of, read_amd, read_intel, read_ptxas, required_groups, with_groups
 
 RECORDED = """\
 # a comment
@@ -138,6 +139,22 @@ class Compiler:
         if "wrong" in text:
             raise Failed("/tmp/x/program.cl:7:1: error: use of undeclared identifier 'wrong'\nmore")
         return {"softmax_gpu": Kernel(20, 0, 100), "fused_add_mul": Kernel(30, len(text) // 100, 50)}
+
+
+class Missing(unittest.TestCase):
+    def test_without_ptxas_nothing_is_compiled(self):
+        with tempfile.TemporaryDirectory() as root:
+            (pathlib.Path(root) / "unpacked").mkdir()
+            (pathlib.Path(root) / "unpacked/clang-19").write_text("1:19.1.7-3~deb12u1")
+            with unittest.mock.patch("shutil.which", return_value=None), unittest.mock.patch("os.access", return_value=False):
+                with self.assertRaisesRegex(Failed, "there is no ptxas"):
+                    Compilers(root).version("nvidia")
+
+    def test_without_a_compiler_programs_do_not_compile(self):
+        with tempfile.TemporaryDirectory() as root:
+            for target in ("gfx1100", "spirv"):
+                with self.assertRaisesRegex(Failed, "clang-.. is not there"):
+                    Compilers(root).compile(TARGETS[target], "kernel void f() {}", {})
 
 
 class Compiling(unittest.TestCase):
@@ -318,6 +335,14 @@ pad:
             self.assertIn("sm_86: matmul_gpu: " + part, lines[0])
         self.assertEqual(below_bars("gfx1100", "matmul_gpu", dataclasses.replace(good, registers=144)), [])
         self.assertEqual(len(below_bars("sm_86", "matmul_gpu", Kernel(20))), 1)
+
+    def test_bars_of_matrix_units(self):
+        tile = "matmul_gpu_matrix_units:128x128x32:64x32"
+        self.assertEqual(units_below_bars("sm_86", tile, KernelLimit(168, 33)), [])
+        self.assertEqual(units_below_bars("sm_86", tile, KernelLimit(169, 33)), [f"sm_86: {tile}: 169 registers, 168 at most are wanted"])
+        self.assertEqual(units_below_bars("sm_86", tile, KernelLimit(126, 33, spills=8)), [f"sm_86: {tile}: spills 8 bytes"])
+        self.assertEqual(units_below_bars("sm_75", tile, KernelLimit(170, 25)), [])
+        self.assertEqual(units_below_bars("sm_86", "matmul_gpu:128x128x8:8x8", KernelLimit(169, 16)), [])
 
 
 if __name__ == "__main__":

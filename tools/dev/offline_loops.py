@@ -26,6 +26,22 @@ SHARE, PER_WORD = 0.75, 4
 REGISTERS = {"sm_86": 128, "gfx1100": 144}
 
 
+# Of tiles of products by NVIDIA's matrix units.
+UNITS_TARGET, UNITS_REGISTERS = "sm_86", 168
+
+
+def units_below_bars(target, kind, kernel):
+    """The same of a product's tile by matrix units, of whose loop nothing is counted."""
+    if target != UNITS_TARGET or not kind.startswith("matmul_gpu_matrix_units:"):
+        return []
+    where, wrong = f"{target}: {kind}", []
+    if kernel.registers > UNITS_REGISTERS:
+        wrong.append(f"{where}: {kernel.registers} registers, {UNITS_REGISTERS} at most are wanted")
+    if kernel.spills:
+        wrong.append(f"{where}: spills {kernel.spills} bytes")
+    return wrong
+
+
 def below_bars(target, kind, kernel):
     """A line for each bar that a compiled kernel misses; `kernel` is an offline_targets.Kernel."""
     where, wrong = f"{target}: {kind}", []

@@ -159,7 +159,8 @@ class SolverList {
       const bool broken = is_broken(device, op_, found->name) && found != &solvers_.back();
       if (!reason && broken && forced->measured) reason = broken_text;
       if (!reason) {
-        if (forced->exact) return chosen(*found, wanted);
+        const std::string_view why = forced->measured ? ", as was measured" : ", as is forced";
+        if (forced->exact) return chosen(*found, wanted, {}, why);
         const auto configs = configs_of(*found, problem, device);
         const auto agrees = [&](const Config& config) { return config.agrees(wanted); };
         auto config = std::find_if(configs.begin(), configs.end(), agrees);
@@ -168,7 +169,7 @@ class SolverList {
         if (config != configs.end()) {
           if (broken && !forced->strict)
             logging::warn_once(fmt::format("{}: forced solver {} {}", op_, found->name, broken_text));
-          return chosen(*found, *config);
+          return chosen(*found, *config, configs, why);
         }
         std::string has;
         for (const auto& other : configs) has += " " + other.text();
@@ -183,7 +184,10 @@ class SolverList {
       if (!reason && solver.declines) reason = solver.declines(problem, device);
       // The oracle is all that is left.
       if (!reason && &solver != &solvers_.back() && is_broken(device, op_, solver.name)) reason = broken_text;
-      if (!reason) return chosen(solver, configs_of(solver, problem, device)[0]);
+      if (!reason) {
+        const auto configs = configs_of(solver, problem, device);
+        return chosen(solver, configs[0], configs, "");
+      }
       logging::print(logging::Level::solver, "{}: solver {} refuses: {}", op_, solver.name, *reason);
     }
     throw Unsupported(fmt::format("{}: no solver takes this problem", op_));
@@ -196,8 +200,14 @@ class SolverList {
     return solver.configs ? solver.configs(problem, device) : std::vector<Config>(1);
   }
 
-  Chosen chosen(const Solver<Problem>& solver, const Config& config) const {
-    logging::print(logging::Level::solver, "{}: solver {}{}", op_, solver.name, config.text());
+  Chosen chosen(const Solver<Problem>& solver, const Config& config, const std::vector<Config>& of, std::string_view why) const {
+    if (logging::enabled(logging::Level::solver)) {
+      std::string others;
+      for (const auto& other : of)
+        if (other.text() != config.text()) others += " " + other.text();
+      logging::write(fmt::format("{}: solver {}{}{}{}{}", op_, solver.name, config.text(), why,
+                                 others.empty() ? "" : "; instead of", others));
+    }
     return {&solver, config};
   }
 

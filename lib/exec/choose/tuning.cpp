@@ -116,6 +116,15 @@ double tolerance_of(Dtype dtype) {
   return rounds_f32() ? 3e-3 : 1e-4;
 }
 
+template <class Integer>
+void copy_integers(const std::vector<std::byte>& bytes, float* to, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    Integer value = 0;
+    std::memcpy(&value, &bytes[i * sizeof value], sizeof value);
+    to[i] = static_cast<float>(value);
+  }
+}
+
 void add_values(std::vector<float>& result, const Tensor& tensor, ocl::Context& device) {
   const auto held = value_of(tensor);
   const auto& value = dynamic_cast<const DeviceValue&>(*held);
@@ -127,14 +136,8 @@ void add_values(std::vector<float>& result, const Tensor& tensor, ocl::Context& 
     std::memcpy(result.data() + begin, bytes.data(), bytes.size());
     return;
   }
-  if (tensor.dtype() == Dtype::i64) {
-    for (std::size_t i = 0; i < count; ++i) {
-      std::int64_t index = 0;
-      std::memcpy(&index, &bytes[8 * i], 8);
-      result[begin + i] = static_cast<float>(index);
-    }
-    return;
-  }
+  if (tensor.dtype() == Dtype::i64) return copy_integers<std::int64_t>(bytes, result.data() + begin, count);
+  if (tensor.dtype() == Dtype::i32) return copy_integers<std::int32_t>(bytes, result.data() + begin, count);
   for (std::size_t i = 0; i < count; ++i) {
     std::uint16_t bits = 0;
     std::memcpy(&bits, &bytes[2 * i], 2);

@@ -74,7 +74,9 @@ std::optional<std::string> conv2d_winograd_weights_cpu_declines(const Conv2dProb
 }
 
 std::vector<exec::Config> conv2d_winograd_weights_cpu_configs(const DeviceInfo& device) {
-  return {{{"lanes", vector_width(device)}}};
+  std::vector<exec::Config> result;
+  for (const auto lanes : vector_widths(device)) result.push_back({{"lanes", lanes}});
+  return result;
 }
 
 void conv2d_winograd_weights_cpu(const Conv2dProblem& p, exec::Recorder& recorder) {

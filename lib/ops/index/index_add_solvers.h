@@ -34,6 +34,11 @@ struct IndexAddProblem {
   Dtype dtype = Dtype::f32;
 };
 
+/// What is summed in memory: f32, integers in their own.
+inline Dtype sum_dtype(const IndexAddProblem& problem) {
+  return problem.dtype == Dtype::f16 || problem.dtype == Dtype::bf16 ? Dtype::f32 : problem.dtype;
+}
+
 /// Blocks of rows, for each of which the solver "blocks" reads all indices.
 inline std::int64_t index_add_blocks(const IndexAddProblem& problem, const DeviceInfo& device) {
   return std::max<std::int64_t>(1, (device.prefers_vector_kernels ? 4 : 16) * device.compute_units / problem.picking.outer);

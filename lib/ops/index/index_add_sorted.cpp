@@ -57,7 +57,6 @@ Sorted sort_indices(const IndexAddProblem& p, exec::Recorder& recorder) {
 }  // namespace
 
 std::optional<std::string> index_add_sorted_rejects(const IndexAddProblem& p, const DeviceInfo&) {
-  if (!is_floating(p.dtype)) return "its sums are of floating numbers";
   const auto& [outer, extent, picks, inner, gather] = p.picking;
   if (outer == 0 || extent == 0 || picks == 0 || inner == 0) return "there is nothing to add";
   return std::nullopt;
@@ -99,7 +98,7 @@ void index_add_sorted(const IndexAddProblem& p, exec::Recorder& recorder) {
       .args({all, extent, picks})
       .range({extent + 1, all}, {64, 1})
       .detail(fmt::format("{} of {}", extent, picks));
-  const auto sums = chunks > 0 ? recorder.temporary({Shape{outer, chunks, inner}, Dtype::f32}) : sorted.rows;
+  const auto sums = chunks > 0 ? recorder.temporary({Shape{outer, chunks, inner}, sum_dtype(p)}) : sorted.rows;
   if (chunks > 0) {
     auto& launch = recorder.kernel("index_add_sorted", "index_add_sorted").define("CHUNKS", 1);
     if (gather) launch.define("GATHER", 1);

@@ -35,13 +35,12 @@ std::vector<exec::Config> blocks_configs(const IndexAddProblem& p, const DeviceI
   return result;
 }
 
-/// Rows in blocks, as many as are configured: the indices are read once per block instead of once per element. Sums in memory,
-/// so in f32 (integers: in their own).
+/// Rows in blocks, as many as are configured: the indices are read once per block instead of once per element. Sums in memory.
 void lower_blocks(const IndexAddProblem& p, exec::Recorder& recorder) {
   const auto& [outer, extent, picks, inner, gather] = p.picking;
   const auto& device = recorder.device();
-  const bool narrow = p.dtype == Dtype::f16 || p.dtype == Dtype::bf16;
-  const auto wide = narrow ? Dtype::f32 : p.dtype;
+  const auto wide = sum_dtype(p);
+  const bool narrow = wide != p.dtype;
   const Shape shape{outer, extent, inner};
   const auto sums = narrow ? recorder.temporary({shape, wide}) : p.y;
   // On a CPU the compiler makes vectors of a work-item's columns; on a GPU work-items are the columns.

@@ -17,7 +17,7 @@ std::optional<std::string> matmul_outer_cpu_declines(const MatmulProblem& p, con
 void matmul_outer_cpu(const MatmulProblem& p, exec::Recorder& recorder) {
   const auto tall = rows_per_item(p.m, p.n, std::int64_t{1} << 18, recorder.device());
   auto& launch = recorder.kernel("matmul_outer_cpu", "matmul_outer_cpu")
-                     .define("VW", vector_width(recorder.device()))
+                     .define("VW", recorder.config()["lanes"])
                      .in("a", p.a)
                      .in("b", p.b)
                      .in("bias", p.bias.value_or(p.a))

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/ops/loops.h"
+#include "lib/ops/rows.h"
 
 namespace clnet::ops {
 
@@ -30,7 +31,7 @@ void matmul_direct(const MatmulProblem& problem, exec::Recorder& recorder) {
 const exec::SolverList<MatmulProblem>& matmul_solvers() {
   static const exec::SolverList<MatmulProblem> list(
       "matmul",
-      {{"cpu_outer", matmul_outer_cpu_rejects, matmul_outer_cpu, matmul_outer_cpu_declines},
+      {{"cpu_outer", matmul_outer_cpu_rejects, matmul_outer_cpu, matmul_outer_cpu_declines, lane_configs<MatmulProblem>},
        {"cpu_packed", matmul_packed_cpu_rejects, matmul_packed_cpu, matmul_packed_cpu_declines, matmul_packed_cpu_configs},
        {"cpu_skinny", matmul_skinny_cpu_rejects, matmul_skinny_cpu, matmul_skinny_cpu_declines, matmul_skinny_cpu_configs},
        {"cpu", matmul_cpu_rejects, matmul_cpu, nullptr, matmul_cpu_configs},

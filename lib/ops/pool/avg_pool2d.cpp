@@ -35,7 +35,7 @@ exec::Launch& launch_of(const AvgPool2dProblem& p, exec::Recorder& recorder, std
 }
 /// The same for the kernels for CPUs, which have both directions and vectors.
 exec::Launch& launch_on_cpu(const AvgPool2dProblem& p, exec::Recorder& recorder, std::string_view kernel) {
-  auto& launch = launch_of(p, recorder, kernel).define("VW", vector_width(recorder.device())).in("x", p.from).out("y", p.to);
+  auto& launch = launch_of(p, recorder, kernel).define("VW", recorder.config()["lanes"]).in("x", p.from).out("y", p.to);
   if (p.backward) launch.define("BACKWARD", 1);
   return launch;
 }
@@ -72,7 +72,7 @@ std::optional<std::string> rejects_windows(const AvgPool2dProblem& p, const Devi
 void lower_windows(const AvgPool2dProblem& p, exec::Recorder& recorder) {
   const auto& device = recorder.device();
   const auto block = block_of(p, device);
-  const auto lanes = vector_width(device);
+  const auto lanes = recorder.config()["lanes"];
   auto& launch = launch_on_cpu(p, recorder, "avg_pool2d_windows_cpu");
   launch_pool(launch, p.windows, p.planes, p.height(), p.width(), pool_rows(p.planes, p.height(), device), false);
   launch.arg(block.results)
@@ -86,9 +86,9 @@ struct Strips {
   std::int64_t rows = 1;               ///< whole vectors of results, if there are enough
   std::int64_t pitch = 0, floats = 0;  ///< of a row of sums; altogether
 };
-Strips cut(const AvgPool2dProblem& p, const DeviceInfo& device) {
+Strips cut(const AvgPool2dProblem& p, std::int64_t lanes) {
   const auto& windows = p.windows;
-  const auto lanes = vector_width(device), margin = 2 * (lanes + windows.kernel.width);
+  const auto margin = 2 * (lanes + windows.kernel.width);
   Strips s;
   s.rows = std::min(p.height(), lanes / std::gcd(p.width(), lanes));
   s.pitch = std::max(windows.w, windows.out_w) + margin;
@@ -106,18 +106,20 @@ std::optional<std::string> rejects_strips(const AvgPool2dProblem& p, const Devic
   // Windows that begin behind the input, or end before it, see no row of sums.
   if (left >= kernel || (windows.out_w - 1) * stride - left > windows.w || windows.w - windows.out_w * stride + left > kernel)
     return "its padding is as wide as the window";
-  if (cut(p, device).floats > static_cast<std::int64_t>(device.local_memory) / 4) return "its rows do not fit into local memory";
+  if (cut(p, vector_width(device)).floats > static_cast<std::int64_t>(device.local_memory) / 4)
+    return "its rows do not fit into local memory";
   return std::nullopt;
 }
 
 void lower_strips(const AvgPool2dProblem& p, exec::Recorder& recorder) {
   const auto& device = recorder.device();
   const auto& windows = p.windows;
-  const auto s = cut(p, device);
+  const auto lanes = recorder.config()["lanes"];
+  const auto s = cut(p, lanes);
   const auto strips = p.planes * ceil_div(p.height(), s.rows);
   const auto block = std::max<std::int64_t>(1, strips / (16 * static_cast<std::int64_t>(device.compute_units)));
   auto& launch = launch_on_cpu(p, recorder, "avg_pool2d_cpu");
-  if (p.width() % vector_width(device) == 0) launch.define("WHOLE", 1);
+  if (p.width() % lanes == 0) launch.define("WHOLE", 1);
   define_windows(launch, windows);
   launch.args({p.planes, s.rows, block, windows.h, windows.w, windows.out_h, windows.out_w, s.pitch})
       .local_memory(static_cast<std::size_t>(2 * s.pitch) * 4)
@@ -130,8 +132,8 @@ void lower_strips(const AvgPool2dProblem& p, exec::Recorder& recorder) {
 
 exec::SolverList<AvgPool2dProblem> make_solvers(std::string_view op) {
   return {op,
-          {{"strips_cpu", rejects_strips, lower_strips},
-           {"windows_cpu", rejects_windows, lower_windows},
+          {{"strips_cpu", rejects_strips, lower_strips, nullptr, lane_configs<AvgPool2dProblem>},
+           {"windows_cpu", rejects_windows, lower_windows, nullptr, lane_configs<AvgPool2dProblem>},
            {"direct", exec::accepts_everything<AvgPool2dProblem>, lower_direct}}};
 }
 
@@ -145,6 +147,8 @@ class AvgPool2d : public Op {
       : windows_(windows), include_pad_(include_pad), divisor_(divisor), backward_(backward) {}
   std::string_view name() const override { return backward_ ? "avg_pool2d_backward" : "avg_pool2d"; }
   bool takes_epilogue() const override { return true; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0}; }
+  bool tuned_last() const override { return true; }
   Fields fields() const override {
     auto result = windows_.fields();
     result.emplace_back("count_include_pad", include_pad_);

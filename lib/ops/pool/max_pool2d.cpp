@@ -7,6 +7,7 @@
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/loops.h"
 #include "lib/ops/pool/pool_axes.h"
+#include "lib/ops/rows.h"
 
 namespace clnet {
 
@@ -27,12 +28,13 @@ struct MaxPool2dBackwardProblem {
   Dtype dtype = Dtype::f32;
 };
 
+/// `rows` of a work-item; 0: it has one result.
 void lower_forward(const MaxPool2dProblem& p, exec::Recorder& recorder, std::int64_t rows) {
   auto& launch = recorder.kernel("max_pool2d", "max_pool2d").in("x", p.x).out("y", p.y).out("index", p.index);
   const bool fixed = launch_pool(launch, p.windows, p.planes, p.windows.out_h, p.windows.out_w, rows);
-  const auto width = pool_vector_width(p.windows, recorder.device());
-  if (!fixed || width == 0) return;
-  launch.define("VW", width);
+  const auto lanes = recorder.config().value("lanes", 1);
+  if (!fixed || lanes == 1) return;
+  launch.define("VW", lanes);
   constexpr std::int64_t longest_kept = 1024;  // in arrays of the first-level cache
   const auto &y = recorder.spec(p.y), &index = recorder.spec(p.index);
   if (rows > 0 && y.dtype == Dtype::f32 && p.windows.out_w <= longest_kept &&
@@ -46,12 +48,23 @@ void lower_backward(const MaxPool2dBackwardProblem& p, exec::Recorder& recorder,
   recorder.epilogue(launch, 1, p.planes * p.windows.h * p.windows.w);
 }
 
+/// Results that are made at a time.
+std::vector<exec::Config> rows_configs(const MaxPool2dProblem& p, const DeviceInfo& device) {
+  std::vector<exec::Config> result;
+  for (const auto widest : vector_widths(device)) {
+    const auto lanes = std::max<std::int64_t>(pool_vector_width(p.windows, widest), 1);
+    if (result.empty() || result.back()["lanes"] != lanes) result.push_back({{"lanes", lanes}});
+  }
+  return result;
+}
+
 const exec::SolverList<MaxPool2dProblem> forward_solvers{
     "max_pool2d",
     {{"rows_cpu", [](const MaxPool2dProblem&, const DeviceInfo& device) { return needs_vector_cpu(device); },
       [](const MaxPool2dProblem& p, exec::Recorder& recorder) {
         lower_forward(p, recorder, pool_rows(p.planes, p.windows.out_h, recorder.device()));
-      }},
+      },
+      nullptr, rows_configs},
      {"direct", exec::accepts_everything<MaxPool2dProblem>,
       [](const MaxPool2dProblem& p, exec::Recorder& recorder) { lower_forward(p, recorder, 0); }}}};
 
@@ -103,6 +116,8 @@ class MaxPool2d : public Op {
  public:
   explicit MaxPool2d(PoolWindows windows) : windows_(windows) {}
   std::string_view name() const override { return "max_pool2d"; }
+  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0}; }
+  bool tuned_last() const override { return true; }
   Fields fields() const override { return windows_.fields(); }
 
   Specs infer(const Specs& inputs) const override {

@@ -57,12 +57,12 @@ std::int64_t pool_rows(std::int64_t planes, std::int64_t height, const DeviceInf
   return std::max<std::int64_t>(1, (height + bands - 1) / bands);
 }
 
-std::int64_t pool_vector_width(const PoolWindows& p, const DeviceInfo& device) {
+std::int64_t pool_vector_width(const PoolWindows& p, std::int64_t widest) {
   const auto reach = (p.kernel.width - 1) * p.dilation.width, stride = p.stride.width, left = p.padding.left;
   if (p.adaptive || stride > 2 || reach + 1 < stride || p.w + left <= reach) return 0;
   const auto first = ceil_div(left, stride), last = std::min((p.w + left - reach - 1) / stride + 1, p.out_w);
   for (std::int64_t width : {16, 8, 4})
-    if (width <= device.native_float_width && width <= last - first) return width;
+    if (width <= widest && width <= last - first) return width;
   return 0;
 }
 

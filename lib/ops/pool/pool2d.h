@@ -36,9 +36,9 @@ bool launch_pool(exec::Launch& launch, const PoolWindows& windows, std::int64_t 
 void define_windows(exec::Launch& launch, const PoolWindows& windows);
 /// Whether loops over a window's elements are worth unrolling.
 bool few_taps(const PoolWindows& windows);
-/// Outputs of a row that a kernel by rows takes at once (kernels/pool/pool2d_rows.clh): at most those whose windows lie inside
-/// the row. 0: one by one.
-std::int64_t pool_vector_width(const PoolWindows& windows, const DeviceInfo& device);
+/// Outputs of a row that a kernel by rows takes at once (kernels/pool/pool2d_rows.clh), `widest` at most: those whose windows lie
+/// inside the row. 0: one by one.
+std::int64_t pool_vector_width(const PoolWindows& windows, std::int64_t widest);
 /// Iterations of a work-item that makes one element from its window, or one gradient from the windows that cover its element.
 std::int64_t window_elements(const PoolWindows& windows);
 std::int64_t covering_windows(const PoolWindows& windows);
