@@ -19,10 +19,15 @@ struct SumTile {
   explicit SumTile(const exec::Config& config) : width(config["lanes"]), outs(config["outs"]), ins(config["ins"]) {}
 };
 
-/// What fits into 32 registers or 16, with the values that are multiplied.
-std::vector<SumTile> tiles(std::int64_t width) {
-  if (width == 16) return {{16, 4, 6}, {16, 5, 5}, {16, 3, 8}, {16, 2, 12}, {16, 1, 1}};
-  return {{width, 3, 4}, {width, 2, 6}, {width, 4, 3}, {width, 1, 1}};
+/// What fits into 32 registers or 16, with the values that are multiplied, and has no more outputs and inputs than there are.
+std::vector<SumTile> tiles(const Conv2dProblem& p, std::int64_t width) {
+  std::vector<SumTile> result;
+  if (width == 16)
+    result = {{16, 4, 6}, {16, 5, 5}, {16, 3, 8}, {16, 2, 12}, {16, 6, 3}, {16, 8, 2}, {16, 12, 1}, {16, 1, 12}, {16, 1, 1}};
+  else
+    result = {{width, 3, 4}, {width, 2, 6}, {width, 4, 2}, {width, 6, 1}, {width, 1, 6}, {width, 1, 1}};
+  std::erase_if(result, [&](const SumTile& tile) { return tile.outs > p.o || tile.ins > p.c; });
+  return result;
 }
 
 /// Cycles per vector of pixels by a model: multiply-adds, and loads that the caches feed half as fast.
@@ -70,7 +75,7 @@ std::optional<std::string> conv2d_pointwise_weights_cpu_rejects(const Conv2dProb
   if (p.groups != 1) return "it has groups";
   const auto width = vector_width(device);
   if (p.pixels() < width) return "the pixels of an image fill no vector";
-  if (const auto floats = cut(p, tiles(width).front(), likely_chunk, device).floats; floats > scratch(device))
+  if (const auto floats = cut(p, tiles(p, width).front(), likely_chunk, device).floats; floats > scratch(device))
     return fmt::format("its smallest block takes {} KiB of local memory", floats / 256);
   return std::nullopt;
 }
@@ -89,7 +94,7 @@ std::vector<exec::Config> conv2d_pointwise_weights_cpu_configs(const Conv2dProbl
       result.push_back({{"lanes", tile.width}, {"outs", tile.outs}, {"ins", tile.ins}, {"chunk", chunk}});
   };
   for (const auto width : vector_widths(device)) {
-    auto found = tiles(width);
+    auto found = tiles(p, width);
     std::stable_sort(found.begin(), found.end(),
                      [&](const SumTile& a, const SumTile& b) { return cost(p, a, device) < cost(p, b, device); });
     for (const auto& tile : found) add(tile, likely_chunk);

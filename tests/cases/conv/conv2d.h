@@ -95,6 +95,10 @@ inline std::vector<Conv2dConfig> conv2d_configs() {
       {{1, 2, 3, 3}, 2, 3, {.padding = 4}},
       // 1x1 with a stride: most of the input takes no part.
       {{2, 9, 5, 7}, 10, 1, {.stride = 2}, false},
+      {{3, 11, 9, 7}, 13, 1},
+      {{2, 2, 5, 4}, 9, 1, {}, false},
+      {{5, 14, 25, 21}, 1, 1},
+      {{1, 5, 60, 61}, 6, 1},
       // An empty batch.
       {{0, 3, 4, 4}, 2, 3},
       // Larger than one tile, block or chunk of a solver.
