@@ -17,8 +17,8 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_cpu(
     const int y_left, const int y_step_h, const int y_step_w, const int x_step_h, const int x_step_w, const int taps_h,
     const int taps_w, const int top, const int left, const int tap_step_h, const int tap_step_w, const int first_h,
     const int first_w, const int kernel_step_h, const int kernel_step_w, const int RB, const int rows, const int columns,
-    const int pitch, local float *restrict staged, local int *restrict offsets, local float *restrict weights
-        SLICES_PARAMETER EPILOGUE_PARAMETERS) {
+    const int pitch, local float *restrict staged, local int *restrict offsets, local int *restrict places,
+    local float *restrict weights SLICES_PARAMETER EPILOGUE_PARAMETERS) {
   const int row0 = (int)get_global_id(0) * RB, height = min(RB, PH - row0);
   const int group = (int)get_global_id(1), n = (int)get_global_id(2);
   const int up = min(0, (taps_h - 1) * tap_step_h), before = min(0, (taps_w - 1) * tap_step_w);
@@ -29,9 +29,11 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_cpu(
     stage_plane(x_base, x_offset, ((n * groups + group) * ins + i) * H * W, H, W, row0 * x_step_h + top + up, left + before,
                 staged + i * window, rows, columns, x_step_w, pitch);
     SELDOM for (int s = 0; s < taps_h; ++s)
-      SELDOM for (int t = 0; t < taps_w; ++t)
-        offsets[i * taps + s * taps_w + t] =
-            i * window + (s * tap_step_h - up) * pitch + staged_column(t * tap_step_w - before, x_step_w, pitch);
+      SELDOM for (int t = 0; t < taps_w; ++t) {
+        const int k = i * taps + s * taps_w + t;
+        offsets[k] = i * window + (s * tap_step_h - up) * pitch + staged_column(t * tap_step_w - before, x_step_w, pitch);
+        places[k] = i * in_stride + (first_h + s * kernel_step_h) * KW + first_w + t * kernel_step_w;
+      }
   }
   for (int o0 = 0; o0 < outs; o0 += OUTS) {
     float start[OUTS];
@@ -42,12 +44,8 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_cpu(
 #ifdef BIAS
       start[o] = LOAD(bias, group * outs + out);
 #endif
-      SELDOM for (int i = 0; i < ins; ++i)
-        SELDOM for (int s = 0; s < taps_h; ++s)
-          SELDOM for (int t = 0; t < taps_w; ++t)
-            weights[(i * taps + s * taps_w + t) * OUTS + o] =
-                LOAD(w, group * group_stride + out * out_stride + i * in_stride + (first_h + s * kernel_step_h) * KW + first_w +
-                            t * kernel_step_w);
+      const int filter = group * group_stride + out * out_stride;
+      SELDOM for (int k = 0; k < count; ++k) weights[k * OUTS + o] = LOAD(w, filter + places[k]);
     }
     for (int r = 0; r < height; r += ROWS)
       for (int j = 0; j < PW; j += COLUMNS * VW) {

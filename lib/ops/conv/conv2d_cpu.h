@@ -129,6 +129,21 @@ inline constexpr std::int64_t wanted_pixels = 224;
 /// Weights of a panel and a cache line of each channel share the first-level cache; in floats.
 inline constexpr std::int64_t first_level = (20 << 10) / 4, cache_line = 16;
 
+/// KiB of a staged window of one plane: small enough for the first-level cache.
+inline constexpr std::int64_t planes_window = 20;
+
+/// Columns of a window, sorted by their remainder by the step.
+inline std::int64_t row_pitch(const Axis& horizontal) {
+  return ceil_div(horizontal.window(horizontal.count), horizontal.source_step) * horizontal.source_step;
+}
+
+/// As many rows of `planes` planes as fit so many KiB, but some in any case.
+inline std::int64_t rows_of(const Axis& vertical, std::int64_t pitch, std::int64_t planes, std::int64_t window) {
+  constexpr std::int64_t some = 8;
+  const auto most = ((window << 10) / 4 / (pitch * planes) - vertical.window(1)) / vertical.source_step + 1;
+  return even_piece(vertical.count, std::max(some, most));
+}
+
 /// kernels/conv/conv3d_cpu.cl. Floats of local memory that a work-item has with this tile.
 std::int64_t conv3d_cpu_floats(const Conv2dProblem& problem, Conv2dPass pass, const Tile& tile, const DeviceInfo& device);
 void conv3d_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
@@ -138,6 +153,12 @@ std::optional<std::string> conv2d_pointwise_weights_cpu_rejects(const Conv2dProb
 std::optional<std::string> conv2d_pointwise_weights_cpu_declines(const Conv2dProblem& problem);
 std::vector<exec::Config> conv2d_pointwise_weights_cpu_configs(const Conv2dProblem& problem, const DeviceInfo& device);
 void conv2d_pointwise_weights_cpu(const Conv2dProblem& problem, exec::Recorder& recorder);
+
+/// The gradient of the weight, of a problem of few input channels of which `conv2d_planes_cpu_rejects` says nothing else.
+std::optional<std::string> conv2d_few_weights_cpu_rejects(const Conv2dProblem& problem, const DeviceInfo& device);
+std::optional<std::string> conv2d_few_weights_cpu_declines(const Conv2dProblem& problem, const DeviceInfo& device);
+std::vector<exec::Config> conv2d_few_weights_cpu_configs(const Conv2dProblem& problem, const DeviceInfo& device);
+void conv2d_few_weights_cpu(const Conv2dProblem& problem, exec::Recorder& recorder);
 
 /// Winograd's gradient of the weight, of a problem of which `conv2d_winograd_cpu_rejects` says nothing else.
 std::optional<std::string> conv2d_winograd_weights_cpu_rejects(const Conv2dProblem& problem, const DeviceInfo& device);

@@ -10,21 +10,6 @@ namespace clnet::ops {
 
 namespace {
 
-/// KiB of a staged window of one plane: small enough for the first-level cache.
-constexpr std::int64_t likely_window = 20;
-
-/// Columns of a window, sorted by their remainder by the step.
-std::int64_t row_pitch(const Axis& horizontal) {
-  return ceil_div(horizontal.window(horizontal.count), horizontal.source_step) * horizontal.source_step;
-}
-
-/// As many rows of `planes` planes as fit so many KiB, but some in any case.
-std::int64_t rows_of(const Axis& vertical, std::int64_t pitch, std::int64_t planes, std::int64_t window) {
-  constexpr std::int64_t some = 8;
-  const auto most = ((window << 10) / 4 / (pitch * planes) - vertical.window(1)) / vertical.source_step + 1;
-  return even_piece(vertical.count, std::max(some, most));
-}
-
 /// Sums in registers: vectors under each other and side by side, of so many targets.
 struct Sums {
   std::int64_t lanes, rows, columns, outs;
@@ -33,15 +18,24 @@ struct Sums {
   Sums(std::int64_t width, std::int64_t high, std::int64_t wide, std::int64_t targets)
       : lanes(width), rows(high), columns(wide), outs(targets) {}
 };
-constexpr std::int64_t most_outs = 6, most_columns = 4;
+constexpr std::int64_t most_outs = 8, most_columns = 4;
 
-/// Twelve sums, or twice as many where there are 32 registers.
+/// Twelve sums where there are 16 registers; with 32 those that cut the targets evenly, of 8 times two and 6 times four.
 std::vector<Sums> choices(std::int64_t outs, const DeviceInfo& device) {
-  const std::int64_t targets = outs < 4 ? 1 : most_outs, vectors = (targets == 1 ? 4 : 2) * (vector_width(device) == 16 ? 2 : 1);
+  const bool many = vector_width(device) == 16;
+  struct Block {
+    std::int64_t targets, vectors;
+  };
+  std::vector<Block> blocks{{6, many ? 4 : 2}};
+  if (outs < 4)
+    blocks = {{1, many ? 8 : 4}};
+  else if (many)
+    blocks.insert(blocks.begin(), {8, 2});
   std::vector<Sums> result;
   for (const auto width : vector_widths(device))
-    for (auto columns = std::min(vectors, most_columns); columns >= 1; columns /= 2)
-      result.emplace_back(width, vectors / columns, columns, targets);
+    for (const auto [targets, vectors] : blocks)
+      for (auto columns = std::min(vectors, most_columns); columns >= 1; columns /= 2)
+        result.emplace_back(width, vectors / columns, columns, targets);
   return result;
 }
 
@@ -51,7 +45,7 @@ double cost(const Conv2dProblem& p, bool backward, const Sums& sums, const exec:
   const auto ins = backward ? p.group_out() : p.group_in(), outs = backward ? p.group_in() : p.group_out();
   double cycles = 0;
   for (const auto& [v, h] : grids(p, backward)) {
-    const auto block = rows_of(v, row_pitch(h), ins, likely_window),
+    const auto block = rows_of(v, row_pitch(h), ins, planes_window),
                tiles = ceil_div(v.count, block) * ceil_div(block, sums.rows);
     const auto across = ceil_div(h.count, sums.columns * sums.lanes), rest = h.target_step == 1 ? h.count % sums.lanes : h.count;
     const auto terms = static_cast<double>(sums.rows * sums.columns * sums.outs * ins * v.taps * h.taps);
@@ -88,6 +82,7 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
       .args({rows_block, rows, h.window(h.count), pitch})
       .local_memory(bytes(ins * rows * pitch + sums.columns * sums.lanes))
       .local_memory(bytes(taps))
+      .local_memory(bytes(taps))
       .local_memory(bytes(taps * sums.outs))
       .range({ceil_div(v.count, rows_block), p.groups, p.n}, {1, 1, 1})
       .flops(2.0 * static_cast<double>(p.n * p.groups * outs * v.count * h.count) * static_cast<double>(ins * v.taps * h.taps))
@@ -97,6 +92,12 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
     recorder.epilogue(launch, p.groups * outs, p.slices * target.height * target.width);
   else
     recorder.decline_epilogue();
+}
+
+/// Whether the gradient of the weight sums tiles of several filters by their weights; lower_weights sums one filter at a time, of
+/// one plane.
+bool sums_filters(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  return pass == Conv2dPass::backward_weights && (p.group_in() > 1 || p.group_out() >= vector_width(device));
 }
 
 struct WeightBlocks {
@@ -152,7 +153,7 @@ std::int64_t floats_of(const Conv2dProblem& p, Conv2dPass pass, std::int64_t win
   std::int64_t result = 0;
   for (const auto& [v, h] : grids(p, backward)) {
     const auto pitch = row_pitch(h), rows = v.window(rows_of(v, pitch, ins, window));
-    result = std::max(result, ins * (rows * pitch + (1 + most_outs) * v.taps * h.taps));
+    result = std::max(result, ins * (rows * pitch + (2 + most_outs) * v.taps * h.taps));
   }
   return result + beyond;
 }
@@ -163,10 +164,10 @@ std::vector<std::int64_t> other_windows(const Conv2dProblem& p, Conv2dPass pass,
   const auto ins = pass == Conv2dPass::backward_weights ? 1 : backward ? p.group_out() : p.group_in();
   const auto all = grids(p, backward);
   std::vector<std::int64_t> result;
-  for (const auto window : {likely_window / 2, likely_window * 2}) {
+  for (const auto window : {planes_window / 2, planes_window * 2}) {
     const bool differs = std::any_of(all.begin(), all.end(), [&](const Grid& grid) {
       const auto rows = [&](std::int64_t kib) { return rows_of(grid.vertical, row_pitch(grid.horizontal), ins, kib); };
-      return rows(window) != rows(likely_window);
+      return rows(window) != rows(planes_window);
     });
     if (differs && floats_of(p, pass, window, device) <= scratch(device)) result.push_back(window);
   }
@@ -178,10 +179,8 @@ std::vector<std::int64_t> other_windows(const Conv2dProblem& p, Conv2dPass pass,
 std::optional<std::string> conv2d_planes_cpu_rejects(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
   if (!device.prefers_vector_kernels) return "the device is no CPU with vectors";
   if (p.n == 0 || p.group_out() == 0) return "nothing to compute";
-  if (pass == Conv2dPass::backward_weights && p.group_in() > 1) return "not depthwise";
-  if (pass == Conv2dPass::backward_weights && p.group_out() >= vector_width(device))
-    return "so many outputs of each input fill the vectors of the general kernel";
-  const auto floats = floats_of(p, pass, likely_window, device);
+  if (sums_filters(p, pass, device)) return conv2d_few_weights_cpu_rejects(p, device);
+  const auto floats = floats_of(p, pass, planes_window, device);
   if (floats > scratch(device)) return fmt::format("its smallest block takes {} KiB of local memory", floats / 256);
   return std::nullopt;
 }
@@ -189,6 +188,7 @@ std::optional<std::string> conv2d_planes_cpu_rejects(const Conv2dProblem& p, Con
 std::optional<std::string> conv2d_planes_cpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
   constexpr std::int64_t few = 4, most_idle = 8;
   const auto [sources, targets] = channels(p, pass);
+  if (sums_filters(p, pass, device)) return conv2d_few_weights_cpu_declines(p, device);
   if (pass == Conv2dPass::backward_weights || sources <= few) return std::nullopt;
   // So few targets leave most lanes of the other kernel idle.
   if (targets * most_idle <= vector_width(device)) return std::nullopt;
@@ -196,13 +196,14 @@ std::optional<std::string> conv2d_planes_cpu_declines(const Conv2dProblem& p, Co
 }
 
 std::vector<exec::Config> conv2d_planes_cpu_configs(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
+  if (sums_filters(p, pass, device)) return conv2d_few_weights_cpu_configs(p, device);
   const auto& kind = exec::device_class(device);
   std::vector<exec::Config> result;
   if (pass == Conv2dPass::backward_weights) {
     auto widths = vector_widths(device);
     const auto row = [&](auto lanes) { return static_cast<double>(ceil_div(p.ow, lanes)) * kind.instruction(lanes); };
     std::stable_sort(widths.begin(), widths.end(), [&](auto a, auto b) { return row(a) < row(b); });
-    for (const auto width : widths) result.push_back({{"lanes", width}, {"window", likely_window}});
+    for (const auto width : widths) result.push_back({{"lanes", width}, {"window", planes_window}});
     for (const auto window : other_windows(p, pass, device)) result.push_back({{"lanes", widths.front()}, {"window", window}});
     return result;
   }
@@ -214,12 +215,13 @@ std::vector<exec::Config> conv2d_planes_cpu_configs(const Conv2dProblem& p, Conv
     result.push_back(
         {{"lanes", sums.lanes}, {"rows", sums.rows}, {"columns", sums.columns}, {"outs", sums.outs}, {"window", window}});
   };
-  for (const auto& sums : found) add(sums, likely_window);
+  for (const auto& sums : found) add(sums, planes_window);
   for (const auto window : other_windows(p, pass, device)) add(found.front(), window);
   return result;
 }
 
 void conv2d_planes_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder) {
+  if (sums_filters(problem, pass, recorder.device())) return conv2d_few_weights_cpu(problem, recorder);
   if (pass == Conv2dPass::backward_weights) return lower_weights(problem, recorder);
   const bool backward = pass == Conv2dPass::backward_data;
   for (const auto& grid : grids(problem, backward)) lower_grid(problem, backward, grid, recorder);

@@ -64,6 +64,29 @@ TEST_CASE("conv2d: the weight's gradient over parts of the batch, by Winograd wi
   compare("sums", gradient("cpu_winograd"), gradient("cpu"), 1e-5);
 }
 
+TEST_CASE("conv2d: the weight's gradient of few channels by vectors of pixels is that by vectors of channels") {
+  if (!Device::current().info().prefers_vector_kernels) return test::skip("solvers for CPUs");
+  // Ends of rows, filters and weights that fill no tile, steps, groups, and filters that threads or local memory share.
+  const Conv2dOptions dense{.padding = 1}, strided{.stride = {2, 2}, .padding = {3, 3}}, wide{.padding = 2, .dilation = {2, 2}},
+      grouped{.stride = {1, 2}, .padding = 1, .groups = 2};
+  for (const auto& [shape, filters, kernel, options] :
+       {std::tuple{Shape{9, 3, 37, 41}, 64, 3, dense}, std::tuple{Shape{1, 3, 70, 64}, 20, 3, dense},
+        std::tuple{Shape{2, 3, 61, 67}, 64, 7, strided}, std::tuple{Shape{3, 1, 28, 28}, 32, 3, wide},
+        std::tuple{Shape{2, 4, 30, 63}, 14, 3, grouped}}) {
+    const Tensor x = make_tensor(shape, 1), weight = zeros({filters, shape[1] / options.groups, kernel, kernel});
+    const Tensor y = conv2d(x, weight, {}, options), g = make_tensor(y.shape(), 2);
+    const auto gradient = [&](const char* solver) {
+      const exec::ForceSolver force("conv2d_backward_weights", solver);
+      const std::vector<Tensor> outputs{conv2d(x, weight, {}, options)}, with{g}, inputs{weight};
+      return to_array(gradients(outputs, with, inputs)[0]);
+    };
+    const auto want = gradient("cpu");
+    for (const auto* solver : {"cpu_planes", "cpu_planes{outs=2}", "cpu_planes{window=10}"})
+      compare(solver, gradient(solver), want, 1e-5);
+    if (Device::current().info().native_float_width >= 16) compare("half", gradient("cpu_planes{lanes=8}"), want, 1e-5);
+  }
+}
+
 TEST_CASE("conv2d: what an earlier launch left in local memory is not seen") {
   const Tensor large = make_tensor({2, 3, 60, 100}, 1) * 1e6, filters = make_tensor({3, 1, 3, 3}, 2);
   for (const auto& [shape, kernel, padding] : {std::tuple{Shape{5, 2, 1, 1}, 3, 2},
