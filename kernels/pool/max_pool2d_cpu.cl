@@ -1,7 +1,8 @@
 // Max pooling for CPUs, by windows of a few elements: the largest of a window's elements in each row of the input, all along the row,
 // and then the largest of the rows that it sees. So rows are read one after the other, as hardware fetches them ahead, and once for
-// all windows that see them. Elements win as in max_pool2d.cl. A work-item makes `rows` rows of a plane, in blocks of at most BLOCK
-// outputs. INDICES: somebody asks where the elements lie. STREAM: results are stored past the caches.
+// all windows that see them. SHORT: rows are short, share nothing and have no padding, so that all stays in registers. Elements win as in
+// max_pool2d.cl. A work-item makes `rows` rows of a plane, in blocks of at most BLOCK outputs. INDICES: somebody asks where the
+// elements lie. STREAM: results are stored past the caches.
 #include "pool2d.clh"
 #include "pool2d_rows.clh"
 #include "stream.clh"
@@ -25,6 +26,37 @@ typedef VINT any_places __attribute__((aligned(4)));
 #define PLACES_AT(p) (*(local any_places *)(p))
 #define TAKES(value, largest) (((value) > (largest)) | ((value) != (value)))
 
+// The largest of each window's columns for VW windows of a row, of which the first begins at x[at] and has the place `here`.
+static inline VFLOAT along_vector(IN(x), const int at WITH_INDICES(, const int here, VINT *place)) {
+  VFLOAT largest = COLUMN(at, 0);
+  WITH_INDICES(VINT tap = 0;)
+#pragma unroll
+  for (int j = 1; j < KERNEL_W; ++j) {
+    const VFLOAT value = COLUMN(at, j * DILATION_W);
+    const VINT take = TAKES(value, largest);
+    largest = select(largest, value, take);
+    WITH_INDICES(tap = select(tap, (VINT)(j * DILATION_W), take);)
+  }
+  WITH_INDICES(*place = LANES * STRIDE_W + tap + here;)
+  return largest;
+}
+
+#ifdef SHORT
+// The largest of such rows.
+static inline VFLOAT of_window(IN(x), const int from, const int w WITH_INDICES(, const int here, VINT *place)) {
+  VFLOAT largest = along_vector(x_base, x_offset, from WITH_INDICES(, here, place));
+#pragma unroll
+  for (int i = 1; i < KERNEL_H; ++i) {
+    const int row = i * DILATION_H * w;
+    WITH_INDICES(VINT at;)
+    const VFLOAT value = along_vector(x_base, x_offset, from + row WITH_INDICES(, here + row, &at));
+    const VINT take = TAKES(value, largest);
+    largest = select(largest, value, take);
+    WITH_INDICES(*place = select(*place, at, take);)
+  }
+  return largest;
+}
+#else
 // best[0..] = the largest of windows first..last - 1 in the row from x[from] on, whose first element has the place `here` in its plane.
 static inline void along_row(IN(x), const int from, const int here, const int first, const int last, const int w, const int out_w,
                              const int none, local float *restrict best WITH_INDICES(, local int *restrict places)) {
@@ -33,17 +65,9 @@ static inline void along_row(IN(x), const int from, const int here, const int fi
   while (ow < last) {
     if (ow >= inner_first && ow < inner_last && inner_last - inner_first >= VW) {
       const int column = min(ow, inner_last - VW), start = column * STRIDE_W - LEFT;  // the last vector overlaps another
-      VFLOAT largest = COLUMN(from + start, 0);
-      WITH_INDICES(VINT tap = 0;)
-#pragma unroll
-      for (int j = 1; j < KERNEL_W; ++j) {
-        const VFLOAT value = COLUMN(from + start, j * DILATION_W);
-        const VINT take = TAKES(value, largest);
-        largest = select(largest, value, take);
-        WITH_INDICES(tap = select(tap, (VINT)(j * DILATION_W), take);)
-      }
-      AT(best + column - first) = largest;
-      WITH_INDICES(PLACES_AT(places + column - first) = LANES * STRIDE_W + tap + (here + start);)
+      WITH_INDICES(VINT place;)
+      AT(best + column - first) = along_vector(x_base, x_offset, from + start WITH_INDICES(, here + start, &place));
+      WITH_INDICES(PLACES_AT(places + column - first) = place;)
       ow = column + VW;
       continue;
     }
@@ -78,6 +102,7 @@ static inline VFLOAT of_rows(local const float *restrict best, const int *begins
   WITH_INDICES(*place = at;)
   return largest;
 }
+#endif
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void max_pool2d_cpu(IN(x), OUT(y) WITH_INDICES(, OUT(index)), const int planes,
                                                                           POOL_PARAMETERS, const int pitch,
@@ -88,11 +113,14 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void max_pool2d_cpu(IN(x),
   const int length = min(BLOCK, out_w);
   for (int block = 0; block < out_w; block += length) {
     const int begin = min(block, out_w - length);  // the last block overlaps another
+#ifndef SHORT
     // Rows of the input that are there, each where that of the same number was whose place it takes.
     int there[KERNEL_H], begins[KERNEL_H];
 #pragma unroll
     for (int i = 0; i < KERNEL_H; ++i) there[i] = -1;
+#endif
     for (int oh = first; oh < last; ++oh) {
+#ifndef SHORT
       int count = 0;
       for (int i = 0; i < KERNEL_H; ++i) {
         const int ih = START_H(oh) + i * DILATION_H;
@@ -113,6 +141,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void max_pool2d_cpu(IN(x),
       }
       // A row once more changes nothing.
       for (; count < KERNEL_H; ++count) begins[count] = begins[count - 1];
+#endif
       const int to = (plane * out_h + oh) * out_w + begin;
 #ifdef STREAM
       float made[BLOCK];
@@ -121,7 +150,12 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void max_pool2d_cpu(IN(x),
       for (int c = 0; c < length; c += VW) {
         const int column = min(c, length - VW);
         WITH_INDICES(VINT place;)
+#ifdef SHORT
+        const int here = START_H(oh) * w + (begin + column) * STRIDE_W;
+        const VFLOAT largest = of_window(x_base, x_offset, plane * h * w + here, w WITH_INDICES(, here, &place));
+#else
         const VFLOAT largest = of_rows(best, begins, column WITH_INDICES(, places, &place));
+#endif
 #ifdef STREAM
         *(any_vector *)(made + column) = largest;
         WITH_INDICES(*(any_places *)(made_places + column) = place;)

@@ -2,7 +2,6 @@
 // plane, for the gradient.
 #include <algorithm>
 
-#include "lib/exec/choose/past_caches.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/loops.h"
@@ -55,11 +54,13 @@ void lower_strips(const MaxPool2dProblem& p, exec::Recorder& recorder) {
     results += recorder.spec(p.index).bytes();
   }
   launch_pool(launch, p.windows, p.planes, p.windows.out_h, p.windows.out_w, pool_rows(p.planes, p.windows.out_h, device));
+  constexpr std::int64_t short_row = 64;
+  if (p.windows.inside() && p.windows.kernel.height <= p.windows.stride.height && p.windows.w <= short_row)
+    launch.define("SHORT", 1);
   launch.define("VW", lanes).define("BLOCK", block).arg(pitch).local_memory(bytes);
   if (p.indexed) launch.local_memory(bytes);
-  // What passes through the caches takes half as much of results with it.
-  results = std::max(results, recorder.spec(p.x).bytes() / 2);
-  if (recorder.spec(p.y).dtype == Dtype::f32 && exec::past_caches(device, results)) launch.define("STREAM", 1);
+  if (recorder.spec(p.y).dtype == Dtype::f32 && stored_past_caches(results, recorder.spec(p.x).bytes(), device))
+    launch.define("STREAM", 1);
 }
 
 void lower_forward(const MaxPool2dProblem& p, exec::Recorder& recorder, std::int64_t rows) {
