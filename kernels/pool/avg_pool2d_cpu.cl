@@ -1,6 +1,7 @@
 // Average pooling and its gradient for CPUs, strides 1 and 2, no dilation: a row of sums down the windows, then sums along it, in whole
 // vectors. A work-item makes `strips` of `rows` rows, of one plane after the other. BACKWARD: x are gradients {out_h, out_w}, y those
 // of the input {h, w}.
+// ROW_BY_ROW: the last of the rows that a window sees is read after the others, as hardware fetches ahead along one row.
 #include "avg_pool2d_cpu.clh"
 
 #ifdef BACKWARD
@@ -68,11 +69,6 @@
 // A result is made as soon as its sums are, so many results later, so that reading and writing overlap. With stride 1 the sums are
 // read while they are still on their way to the cache, and it does not pay.
 #define LAG ((KERNEL_W + VW - 2) / VW * VW)
-#endif
-
-// Of two new rows of the input the first one is read before the second, as hardware fetches ahead along one row.
-#if !defined(BACKWARD) && STRIDE_H == 2
-#define ROW_BY_ROW
 #endif
 
 // A vector of each of `count` rows from x[at] on, added up, most often `usual` ones. TALL: what most windows see.

@@ -121,6 +121,9 @@ void lower_strips(const AvgPool2dProblem& p, exec::Recorder& recorder) {
     launch.define("WHOLE", 1);
     if (stored_past_caches(recorder.spec(p.to).bytes(), recorder.spec(p.from).bytes(), device)) launch.define("STREAM", 1);
   }
+  // Short rows are fetched as one.
+  constexpr std::int64_t long_row = 256;
+  if (!p.backward && windows.stride.height == 2 && windows.w >= long_row) launch.define("ROW_BY_ROW", 1);
   define_windows(launch, windows);
   launch.args({p.planes, s.rows, block, windows.h, windows.w, windows.out_h, windows.out_w, s.pitch})
       .local_memory(static_cast<std::size_t>(3 * s.pitch) * 4)
