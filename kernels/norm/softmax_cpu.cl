@@ -1,8 +1,24 @@
 // Explicit vectors: along the row where inner is 1, else across columns.
+#define POWER power
+#define ONE 0x1p64f
 #include "softmax.clh"
 #include "vector.clh"
 #include "epilogue.clh"
 #include "prologue.clh"
+
+// e^x 2^64 for x up to 0, as clnet_exp: nothing is denormal then.
+static inline VFLOAT power(const VFLOAT value) {
+  const VFLOAT x = value < -104.0f ? (VFLOAT)(-104.0f) : value;
+  // In the last bits is n + 64 + 127, the exponent of 2^(n + 64).
+  const VFLOAT shifted = x * 1.44269504f + 12583103.0f, n = shifted - 12583103.0f;
+  const VFLOAT r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  const VFLOAT rest = ((((1.9875691500e-4f * r + 1.3981999507e-3f) * r + 8.3334519073e-3f) * r + 4.1665795894e-2f) * r +
+                       1.6666665459e-1f) * r + 5.0000001201e-1f;
+  return (rest * (r * r) + r + 1.0f) * VAS_FLOAT(VAS_INT(shifted) << 23);
+}
+
+// The larger one, and `a` where b is NaN: its power is NaN, and so are then all results.
+static inline VFLOAT larger(const VFLOAT a, const VFLOAT b) { return b > a ? b : a; }
 
 kernel void softmax_rows(IN(x), OUT(y), const int rows, const int length, const int rows_per_item
                          PROLOGUE_PARAMETERS EPILOGUE_PARAMETERS) {
@@ -13,14 +29,14 @@ kernel void softmax_rows(IN(x), OUT(y), const int rows, const int length, const 
     VFLOAT tail = (VFLOAT)(-INFINITY);
     if (rest) VLOAD_PART(tail, x, first + whole, rest, -INFINITY);
     VFLOAT lanes = tail;
-    for (int i = 0; i < whole; i += VW) lanes = fmax(lanes, VLOAD(x, first + i));
+    for (int i = 0; i < whole; i += VW) lanes = larger(lanes, VLOAD(x, first + i));
     const float most = clnet_lanes_max(lanes);
-    VFLOAT sum = rest ? exp(tail - most) : (VFLOAT)(0.0f);
+    VFLOAT sum = rest ? POWER(tail - most) : (VFLOAT)(0.0f);
     for (int block = 0; block < whole; block = BLOCK_END(block, CLNET_BLOCK * VW, whole)) {
       const int end = BLOCK_END(block, CLNET_BLOCK * VW, whole);
       VFLOAT part = (VFLOAT)(0.0f);
       for (int i = block; i < end; i += VW) {
-        const VFLOAT e = exp(VLOAD(x, first + i) - most);
+        const VFLOAT e = POWER(VLOAD(x, first + i) - most);
         part += e;
 #if KEEP_EXP
         VSTORE(y, first + i, e);
@@ -50,11 +66,11 @@ kernel void softmax_columns(IN(x), OUT(y), const int axis, const int inner PROLO
   const int first = item / blocks * axis * inner + column;
   VFLOAT most = (VFLOAT)(-INFINITY), sum = (VFLOAT)(0.0f);
   if (width == VW) {
-    for (int i = 0; i < axis; ++i) most = fmax(most, VLOAD(x, first + i * inner));
+    for (int i = 0; i < axis; ++i) most = larger(most, VLOAD(x, first + i * inner));
     for (int block = 0; block < axis; block = BLOCK_END(block, CLNET_BLOCK, axis)) {
       const int end = BLOCK_END(block, CLNET_BLOCK, axis);
       VFLOAT part = (VFLOAT)(0.0f);
-      for (int i = block; i < end; ++i) part += exp(VLOAD(x, first + i * inner) - most);
+      for (int i = block; i < end; ++i) part += POWER(VLOAD(x, first + i * inner) - most);
       sum += part;
     }
     const VFLOAT scale = SCALE(sum);
@@ -66,14 +82,14 @@ kernel void softmax_columns(IN(x), OUT(y), const int axis, const int inner PROLO
     VFLOAT value;
     for (int i = 0; i < axis; ++i) {
       VLOAD_PART(value, x, first + i * inner, width, 0.0f);
-      most = fmax(most, value);
+      most = larger(most, value);
     }
     for (int block = 0; block < axis; block = BLOCK_END(block, CLNET_BLOCK, axis)) {
       const int end = BLOCK_END(block, CLNET_BLOCK, axis);
       VFLOAT part = (VFLOAT)(0.0f);
       for (int i = block; i < end; ++i) {
         VLOAD_PART(value, x, first + i * inner, width, 0.0f);
-        part += exp(value - most);
+        part += POWER(value - most);
       }
       sum += part;
     }

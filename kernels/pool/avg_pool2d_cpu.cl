@@ -1,6 +1,7 @@
 // Average pooling and its gradient for CPUs, strides 1 and 2, no dilation: a row of sums down the windows, then sums along it, in whole
 // vectors. A work-item makes `strips` of `rows` rows, of one plane after the other. BACKWARD: x are gradients {out_h, out_w}, y those
 // of the input {h, w}.
+// ROW_BY_ROW: the last of the rows that a window sees is read after the others, as hardware fetches ahead along one row.
 #include "avg_pool2d_cpu.clh"
 
 #ifdef BACKWARD
@@ -40,9 +41,16 @@
 #define FINAL SHARE
 #endif
 
-// WHOLE: rows are whole vectors and stored at once, else by way of `made`, where they lie in one piece.
+// WHOLE: rows are whole vectors and stored at once (STREAM: past the caches), else by way of `made`, where they lie in one piece.
 #ifdef WHOLE
-#define PUT(p, values) VSTORE(y, p, VEPILOGUE(values, p, 0, 0))
+#define PUT(p, values)                               \
+  do {                                               \
+    const VFLOAT final_ = VEPILOGUE(values, p, 0, 0); \
+    if (streams)                                     \
+      VSTREAM(y, p, final_);                         \
+    else                                             \
+      VSTORE(y, p, final_);                          \
+  } while (0)
 #else
 #define PUT(p, values) AT(p) = values
 #endif
@@ -63,17 +71,17 @@
 #define LAG ((KERNEL_W + VW - 2) / VW * VW)
 #endif
 
-// A vector of each of `count` rows from x[at] on, added up. TALL: what most windows see.
+// A vector of each of `count` rows from x[at] on, added up, most often `usual` ones. TALL: what most windows see.
 #ifdef BACKWARD
 #define TALL ((KERNEL_H + STRIDE_H - 1) / STRIDE_H)
 #else
 #define TALL KERNEL_H
 #endif
-static inline VFLOAT column_sums(IN(x), const int at, const int count, const int width) {
+static inline VFLOAT column_sums(IN(x), const int at, const int count, const int width, const int usual) {
   VFLOAT sum = 0;
-  if (count == TALL) {
+  if (count == usual) {
 #pragma unroll
-    for (int row = 0; row < TALL; ++row) sum += VLOAD(x, at + row * width);
+    for (int row = 0; row < usual; ++row) sum += VLOAD(x, at + row * width);
   } else {
     SELDOM for (int row = 0; row < count; ++row) sum += VLOAD(x, at + row * width);
   }
@@ -82,7 +90,7 @@ static inline VFLOAT column_sums(IN(x), const int at, const int count, const int
 
 // The same of a row's last n columns, which may be the end of x.
 static inline VFLOAT last_column_sums(IN(x), const int at, const int count, const int width, const int n, const int elements) {
-  if (at + (count - 1) * width <= elements - VW) return column_sums(x_base, x_offset, at, count, width);
+  if (at + (count - 1) * width <= elements - VW) return column_sums(x_base, x_offset, at, count, width, TALL);
   VFLOAT sum = 0;
   SELDOM for (int row = 0; row < count; ++row) {
     VFLOAT values;
@@ -107,7 +115,11 @@ static inline VFLOAT window_sums(local const float *restrict sums, const int pit
 }
 #endif
 
-#define COLUMN_SUMS(c) column_sums(x_base, x_offset, at + (c), count, SOURCE_W)
+#ifdef ROW_BY_ROW
+#define COLUMN_SUMS(c) (AT(upper + (c)) + VLOAD(x, at + (count - 1) * SOURCE_W + (c)))
+#else
+#define COLUMN_SUMS(c) column_sums(x_base, x_offset, at + (c), count, SOURCE_W, TALL)
+#endif
 #define LAST_COLUMN_SUMS(c) last_column_sums(x_base, x_offset, at + (c), count, SOURCE_W, SOURCE_W - (c), elements)
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void avg_pool2d_cpu(IN(x), OUT(y), const int planes, const int rows, const int block,
@@ -115,6 +127,11 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void avg_pool2d_cpu(IN(x),
                                                                           const int pitch, local float *restrict sums,
                                                                           local float *restrict columns,
                                                                           local float *restrict made EPILOGUE_PARAMETERS) {
+#ifdef STREAM
+  const bool streams = STREAMS(PTR(y));
+#else
+  const bool streams = false;
+#endif
   const int strips = (RESULT_H + rows - 1) / rows, elements = planes * SOURCE_H * SOURCE_W;
   const int strip0 = (int)get_global_id(0) * block, strip1 = min(strip0 + block, planes * strips);
 #ifndef UNIFORM
@@ -125,6 +142,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void avg_pool2d_cpu(IN(x),
   local float *restrict others = sums + pitch;
   SELDOM for (int i = 0; i < BEFORE; ++i) others[i] = 0;
   local float *restrict even = (LEFT % 2 ? others : sums) + LEFT / 2, *restrict odd = (LEFT % 2 ? sums : others) + (LEFT + 1) / 2;
+#endif
+#ifdef ROW_BY_ROW
+  local float *restrict upper = sums + 2 * pitch;
 #endif
   for (int strip = strip0; strip < strip1; ++strip) {
     const int plane = strip / strips, row0 = REMAINDER(strip, strips) * rows, row1 = min(row0 + rows, RESULT_H);
@@ -137,6 +157,10 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void avg_pool2d_cpu(IN(x),
       local float *restrict target = made + (row - row0) * RESULT_W;
 #endif
       int c = 0, j = 0;
+#ifdef ROW_BY_ROW
+      for (; c + VW <= SOURCE_W; c += VW) AT(upper + c) = column_sums(x_base, x_offset, at + c, count - 1, SOURCE_W, TALL - 1);
+      c = 0;
+#endif
 #ifdef APART
       for (; c + 2 * VW <= SOURCE_W; c += 2 * VW) {
         const VFLOAT a = COLUMN_SUMS(c), b = COLUMN_SUMS(c + VW);
@@ -202,4 +226,5 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void avg_pool2d_cpu(IN(x),
     PUT_BLOCK((plane * RESULT_H + row0) * RESULT_W, made, (row1 - row0) * RESULT_W);
 #endif
   }
+  STREAMED();
 }

@@ -15,6 +15,15 @@
 #endif
 #define STEPS 16
 #define BLOCKS 32
+// The four vectors that are added up at once lie side by side, or, with FAR, in four parts of a long row: hardware fetches more ahead
+// of four streams than of one, but not before it has got to know them.
+#ifdef FAR
+#define APART part_length
+#define NEXT VW
+#else
+#define APART VW
+#define NEXT (4 * VW)
+#endif
 
 static inline acc_t lanes(const VACC vector) {
   acc_t values[VW];
@@ -36,14 +45,15 @@ kernel void reduce_rows(IN(x), OUT(y), const int rows, const int length, const i
     int i = 0;
     if (count >= VW) {
       VACC sum = (VACC)(IDENTITY);
-      while (i + 4 * STEPS * VW <= count) {
+      const int steps = count / (4 * STEPS * VW), part_length = steps * STEPS * VW;
+      for (int step = 0; step < steps;) {
         VACC part = (VACC)(IDENTITY);
-        for (int n = 0; n < BLOCKS && i + 4 * STEPS * VW <= count; ++n, i += 4 * STEPS * VW) {
-          VACC a = VACC_LOAD(x, first + i), b = VACC_LOAD(x, first + i + VW), c = VACC_LOAD(x, first + i + 2 * VW),
-               d = VACC_LOAD(x, first + i + 3 * VW);
-          for (int k = 4 * VW; k < 4 * STEPS * VW; k += 4 * VW) {
-            const VACC e = VACC_LOAD(x, first + i + k), f = VACC_LOAD(x, first + i + k + VW),
-                       g = VACC_LOAD(x, first + i + k + 2 * VW), h = VACC_LOAD(x, first + i + k + 3 * VW);
+        const int stop = BLOCK_END(step, BLOCKS, steps);
+        for (; step < stop; ++step) {
+          const int p = first + step * STEPS * NEXT, q = p + APART, r = q + APART, s = r + APART;
+          VACC a = VACC_LOAD(x, p), b = VACC_LOAD(x, q), c = VACC_LOAD(x, r), d = VACC_LOAD(x, s);
+          for (int k = NEXT; k < STEPS * NEXT; k += NEXT) {
+            const VACC e = VACC_LOAD(x, p + k), f = VACC_LOAD(x, q + k), g = VACC_LOAD(x, r + k), h = VACC_LOAD(x, s + k);
             a = VCOMBINE(a, e);
             b = VCOMBINE(b, f);
             c = VCOMBINE(c, g);
@@ -56,6 +66,7 @@ kernel void reduce_rows(IN(x), OUT(y), const int rows, const int length, const i
         }
         sum = VCOMBINE(sum, part);
       }
+      i = 4 * part_length;
       for (; i + VW <= count; i += VW) {
         const VACC a = VACC_LOAD(x, first + i);
         sum = VCOMBINE(sum, a);

@@ -146,6 +146,27 @@ class Joined {
   std::map<Key, Place> places_;
 };
 
+/// Which outputs of nodes are read, asked for, or to be kept where they are written.
+class Read {
+ public:
+  Read(const Work& work, const Returned& returned) {
+    for (const auto& node : returned.nodes)
+      for (const auto& input : node->inputs) add(input);
+    for (const auto& tensor : returned.wanted) add(tensor);
+    for (const auto& result : work.kept) add(work.tensor(result));
+  }
+  std::set<std::size_t> unread(const Node& node) const {
+    std::set<std::size_t> result;
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      if (read_.count({&node, static_cast<int>(i)}) == 0) result.insert(i);
+    return result;
+  }
+
+ private:
+  void add(const Tensor& tensor) { read_.emplace(tensor.node().get(), tensor.output()); }
+  std::set<std::pair<const Node*, int>> read_;
+};
+
 class ReusesOf : public Reuses {
  public:
   ReusesOf(Readers& readers, const Node& node) : readers_(readers), node_(node) {}
@@ -172,6 +193,7 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
   const auto groups = fuse(to_return.nodes, to_return.wanted, device);
   const Joined joined(groups, to_return.wanted);
   const Passes passes(groups, to_return.wanted, device);
+  const Read read(work, to_return);
   Readers readers(to_return.nodes);
   const std::function<ValueId(const Tensor&)> id_of_made = [&](const Tensor& output) {
     if (ids.contains(output)) return ids.at(output);  // its memory was needed for what it joins
@@ -241,6 +263,7 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
       Recorder recorder(recording, device, std::move(node_in), head_ids, epilogue ? &*epilogue : nullptr,
                         prologue ? &*prologue : nullptr, &reuses);
       recorder.set_inner_epilogues(std::move(inner_epilogues));
+      recorder.set_unread(read.unread(*group.node));
       std::optional<PreferSolver> prefer;
       const auto packed = tuning ? readers.packed(*group.node) : Packed::once;
       if (auto solver = tuning && chain.empty() ? tuning->choice(*group.node, packed) : std::nullopt)

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -263,6 +264,8 @@ class CLNET_API Recorder {
         prologue_(prologue),
         reuses_(reuses) {}
 
+  /// Outputs that nothing reads or keeps.
+  void set_unread(std::set<std::size_t> unread) { unread_ = std::move(unread); }
   /// For the last operation of a pass: what follows those before it, each of which may be null.
   void set_inner_epilogues(std::vector<Epilogue*> inner) { inner_epilogues_ = std::move(inner); }
 
@@ -275,6 +278,8 @@ class CLNET_API Recorder {
   std::size_t input_count() const { return inputs_.size(); }
   Ref input(std::size_t index) const { return {inputs_.at(index), 0}; }
   Ref output(std::size_t index = 0) const { return {outputs_.at(index), 0}; }
+  /// Whether anything reads the output or keeps it. One of several that nothing does need not be written.
+  bool needs_output(std::size_t index) const { return unread_.count(index) == 0; }
   const Spec& spec(Ref ref) const { return recording_.value(ref.value).spec; }
   /// Whether the input's elements lie from there on, as an operation whose inputs it joins has given them their place.
   bool is_there(std::size_t input, Ref place) const;
@@ -324,6 +329,7 @@ class CLNET_API Recorder {
   Recording& recording_;
   const DeviceInfo& device_;
   std::vector<ValueId> inputs_, outputs_;
+  std::set<std::size_t> unread_;
   Epilogue* epilogue_;
   std::vector<Epilogue*> inner_epilogues_;
   Prologue* prologue_;

@@ -84,7 +84,7 @@ void lower_windows(const AvgPool2dProblem& p, exec::Recorder& recorder) {
 /// What a work-item of avg_pool2d_cpu.cl takes at a time, and has in local memory.
 struct Strips {
   std::int64_t rows = 1;               ///< whole vectors of results, if there are enough
-  std::int64_t pitch = 0, floats = 0;  ///< of a row of sums; altogether
+  std::int64_t pitch = 0, floats = 0;  ///< of a row of sums (three, and one of counts); altogether
 };
 Strips cut(const AvgPool2dProblem& p, std::int64_t lanes) {
   const auto& windows = p.windows;
@@ -92,7 +92,7 @@ Strips cut(const AvgPool2dProblem& p, std::int64_t lanes) {
   Strips s;
   s.rows = std::min(p.height(), lanes / std::gcd(p.width(), lanes));
   s.pitch = std::max(windows.w, windows.out_w) + margin;
-  s.floats = 3 * s.pitch + s.rows * p.width() + margin;
+  s.floats = 4 * s.pitch + s.rows * p.width() + margin;
   return s;
 }
 
@@ -119,12 +119,18 @@ void lower_strips(const AvgPool2dProblem& p, exec::Recorder& recorder) {
   const auto strips = p.planes * ceil_div(p.height(), s.rows);
   const auto block = std::max<std::int64_t>(1, strips / (16 * static_cast<std::int64_t>(device.compute_units)));
   auto& launch = launch_on_cpu(p, recorder, "avg_pool2d_cpu");
-  if (p.width() % lanes == 0) launch.define("WHOLE", 1);
+  if (p.width() % lanes == 0) {
+    launch.define("WHOLE", 1);
+    if (stored_past_caches(recorder.spec(p.to).bytes(), recorder.spec(p.from).bytes(), device)) launch.define("STREAM", 1);
+  }
+  // Short rows are fetched as one.
+  constexpr std::int64_t long_row = 256;
+  if (!p.backward && windows.stride.height == 2 && windows.w >= long_row) launch.define("ROW_BY_ROW", 1);
   define_windows(launch, windows);
   launch.args({p.planes, s.rows, block, windows.h, windows.w, windows.out_h, windows.out_w, s.pitch})
-      .local_memory(static_cast<std::size_t>(2 * s.pitch) * 4)
+      .local_memory(static_cast<std::size_t>(3 * s.pitch) * 4)
       .local_memory(static_cast<std::size_t>(s.pitch) * 4)
-      .local_memory(static_cast<std::size_t>(s.floats - 3 * s.pitch) * 4)
+      .local_memory(static_cast<std::size_t>(s.floats - 4 * s.pitch) * 4)
       .range({ceil_div(strips, block)}, {1})
       .detail(windows.text(p.planes));
   recorder.epilogue(launch, 1, p.results());

@@ -2,7 +2,6 @@
 // plane, for the gradient.
 #include <algorithm>
 
-#include "lib/exec/choose/past_caches.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/loops.h"
@@ -17,6 +16,7 @@ namespace {
 
 struct MaxPool2dProblem {
   exec::Ref x, y, index;
+  bool indexed = true;  ///< whether anybody asks for `index`
   std::int64_t planes = 0;
   PoolWindows windows;
 };
@@ -28,18 +28,46 @@ struct MaxPool2dBackwardProblem {
   Dtype dtype = Dtype::f32;
 };
 
-/// `rows` of a work-item; 0: it has one result.
+/// Outputs of a row that a work-item of max_pool2d_cpu.cl makes at a time, in arrays of the first-level cache.
+std::int64_t block_of(const MaxPool2dProblem& p, std::int64_t lanes, const DeviceInfo& device) {
+  constexpr std::int64_t most = 1024;
+  const auto room = static_cast<std::int64_t>(device.local_memory) / 16;
+  return std::min({most, p.windows.out_w, room / p.windows.kernel.height - lanes});
+}
+
+std::optional<std::string> rejects_strips(const MaxPool2dProblem& p, const DeviceInfo& device) {
+  if (auto refusal = needs_vector_cpu(device)) return refusal;
+  if (!few_taps(p.windows)) return "its windows are not small";
+  const auto lanes = pool_vector_width(p.windows, vector_width(device));
+  if (lanes == 0) return "too few of its windows lie inside a row, or not 1 or 2 columns apart";
+  if (block_of(p, lanes, device) < lanes) return "its rows do not fit into local memory";
+  return std::nullopt;
+}
+
+void lower_strips(const MaxPool2dProblem& p, exec::Recorder& recorder) {
+  const auto& device = recorder.device();
+  auto& launch = recorder.kernel("max_pool2d_cpu", "max_pool2d_cpu").in("x", p.x).out("y", p.y);
+  const auto lanes = recorder.config()["lanes"], block = block_of(p, lanes, device), pitch = block + lanes;
+  const auto bytes = static_cast<std::size_t>(p.windows.kernel.height * pitch) * 4;
+  auto results = recorder.spec(p.y).bytes();
+  if (p.indexed) {
+    launch.define("INDICES", 1).out("index", p.index);
+    results += recorder.spec(p.index).bytes();
+  }
+  launch_pool(launch, p.windows, p.planes, p.windows.out_h, p.windows.out_w, pool_rows(p.planes, p.windows.out_h, device));
+  constexpr std::int64_t short_row = 64;
+  if (p.windows.inside() && p.windows.kernel.height <= p.windows.stride.height && p.windows.w <= short_row)
+    launch.define("SHORT", 1);
+  launch.define("VW", lanes).define("BLOCK", block).arg(pitch).local_memory(bytes);
+  if (p.indexed) launch.local_memory(bytes);
+  if (recorder.spec(p.y).dtype == Dtype::f32 && stored_past_caches(results, recorder.spec(p.x).bytes(), device))
+    launch.define("STREAM", 1);
+}
+
 void lower_forward(const MaxPool2dProblem& p, exec::Recorder& recorder, std::int64_t rows) {
-  auto& launch = recorder.kernel("max_pool2d", "max_pool2d").in("x", p.x).out("y", p.y).out("index", p.index);
-  const bool fixed = launch_pool(launch, p.windows, p.planes, p.windows.out_h, p.windows.out_w, rows);
-  const auto lanes = recorder.config().value("lanes", 1);
-  if (!fixed || lanes == 1) return;
-  launch.define("VW", lanes);
-  constexpr std::int64_t longest_kept = 1024;  // in arrays of the first-level cache
-  const auto &y = recorder.spec(p.y), &index = recorder.spec(p.index);
-  if (rows > 0 && y.dtype == Dtype::f32 && p.windows.out_w <= longest_kept &&
-      exec::past_caches(recorder.device(), y.bytes() + index.bytes()))
-    launch.define("STREAM", longest_kept);
+  auto& launch = recorder.kernel("max_pool2d", "max_pool2d").in("x", p.x).out("y", p.y);
+  if (p.indexed) launch.define("INDICES", 1).out("index", p.index);
+  launch_pool(launch, p.windows, p.planes, p.windows.out_h, p.windows.out_w, rows);
 }
 
 void lower_backward(const MaxPool2dBackwardProblem& p, exec::Recorder& recorder, std::int64_t rows) {
@@ -49,22 +77,22 @@ void lower_backward(const MaxPool2dBackwardProblem& p, exec::Recorder& recorder,
 }
 
 /// Results that are made at a time.
-std::vector<exec::Config> rows_configs(const MaxPool2dProblem& p, const DeviceInfo& device) {
+std::vector<exec::Config> strips_configs(const MaxPool2dProblem& p, const DeviceInfo& device) {
   std::vector<exec::Config> result;
   for (const auto widest : vector_widths(device)) {
-    const auto lanes = std::max<std::int64_t>(pool_vector_width(p.windows, widest), 1);
-    if (result.empty() || result.back()["lanes"] != lanes) result.push_back({{"lanes", lanes}});
+    const auto lanes = pool_vector_width(p.windows, widest);
+    if (lanes > 0 && (result.empty() || result.back()["lanes"] != lanes)) result.push_back({{"lanes", lanes}});
   }
   return result;
 }
 
 const exec::SolverList<MaxPool2dProblem> forward_solvers{
     "max_pool2d",
-    {{"rows_cpu", [](const MaxPool2dProblem&, const DeviceInfo& device) { return needs_vector_cpu(device); },
+    {{"strips_cpu", rejects_strips, lower_strips, nullptr, strips_configs},
+     {"rows_cpu", [](const MaxPool2dProblem&, const DeviceInfo& device) { return needs_vector_cpu(device); },
       [](const MaxPool2dProblem& p, exec::Recorder& recorder) {
         lower_forward(p, recorder, pool_rows(p.planes, p.windows.out_h, recorder.device()));
-      },
-      nullptr, rows_configs},
+      }},
      {"direct", exec::accepts_everything<MaxPool2dProblem>,
       [](const MaxPool2dProblem& p, exec::Recorder& recorder) { lower_forward(p, recorder, 0); }}}};
 
@@ -131,8 +159,9 @@ class MaxPool2d : public Op {
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
     require_loops(name(), window_elements(windows_), recorder.device());
-    forward_solvers.lower({recorder.input(0), recorder.output(0), recorder.output(1), shape[0] * shape[1], windows_},
-                          recorder.device(), recorder);
+    forward_solvers.lower(
+        {recorder.input(0), recorder.output(0), recorder.output(1), recorder.needs_output(1), shape[0] * shape[1], windows_},
+        recorder.device(), recorder);
   }
 
  private:

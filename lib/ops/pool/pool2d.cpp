@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "lib/exec/choose/past_caches.h"
 #include "lib/ops/rows.h"
 
 namespace clnet::ops {
@@ -55,6 +56,10 @@ std::optional<std::string> needs_vector_cpu(const DeviceInfo& device) {
 std::int64_t pool_rows(std::int64_t planes, std::int64_t height, const DeviceInfo& device) {
   const auto bands = std::max<std::int64_t>(1, 8 * device.compute_units / std::max<std::int64_t>(1, planes));
   return std::max<std::int64_t>(1, (height + bands - 1) / bands);
+}
+
+bool stored_past_caches(std::int64_t results, std::int64_t input, const DeviceInfo& device) {
+  return exec::past_caches(device, std::max(results, input / 2));
 }
 
 std::int64_t pool_vector_width(const PoolWindows& p, std::int64_t widest) {

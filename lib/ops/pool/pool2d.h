@@ -44,6 +44,9 @@ std::int64_t window_elements(const PoolWindows& windows);
 std::int64_t covering_windows(const PoolWindows& windows);
 /// Rows of a grid per work-item: whole planes where there are enough of them to keep the device's cores busy.
 std::int64_t pool_rows(std::int64_t planes, std::int64_t height, const DeviceInfo& device);
+/// Whether results of so many bytes are better stored past the caches: they are as large as those, or what they are made of,
+/// which passes through them, is twice as large and would push them out.
+bool stored_past_caches(std::int64_t results, std::int64_t input, const DeviceInfo& device);
 /// The refusal of the solvers by rows.
 std::optional<std::string> needs_vector_cpu(const DeviceInfo& device);
 

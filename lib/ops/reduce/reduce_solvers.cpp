@@ -86,14 +86,17 @@ void cpu_lower(const ReduceProblem& problem, Recorder& recorder) {
   const auto parts = stages(problem, chunks, recorder);
   auto& kernel = launch(problem, recorder, "reduce_cpu", problem.inner == 1 ? "reduce_rows" : "reduce_columns");
   kernel.define("VW", width).in("x", parts.first.x).out("y", parts.first.y);
-  if (problem.inner == 1)
+  constexpr std::int64_t long_row = 65536;
+  if (problem.inner == 1) {
+    if (std::min(chunk, problem.reduce) >= long_row) kernel.define("FAR", 1);
     kernel.args({problem.outer, problem.reduce, chunk, chunks, per_item})
         .arg_float(parts.first.scale)
         .range({ceil_div(problem.outer, per_item) * chunks}, {1});
-  else
+  } else {
     kernel.args({problem.outer, problem.reduce, problem.inner, chunk, chunks, per_item})
         .arg_float(parts.first.scale)
         .range({ceil_div(problem.outer, per_item) * chunks * ceil_div(problem.inner, 4 * width)}, {1});
+  }
   fuse(kernel, problem, parts.first, recorder);
   if (chunks > 1) cpu_lower(parts.second, recorder);
 }

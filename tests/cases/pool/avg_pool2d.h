@@ -23,6 +23,7 @@ inline std::vector<Case> avg_pool2d_cases() {
                 .reference = [=](const Arrays& in) { return Arrays{pool2d_reference(in[0], v, h, false)}; }};
   };
   return {
+      make("3x3 stride 2 padding 1, long rows", {1, 2, 7, 320}, 3, {.stride = 2, .padding = 1}),
       make("2x2", {2, 8, 8, 8}, 2, {}),
       make("2x2, ceil", {1, 2, 7, 7}, 2, {.ceil_mode = true}),
       make("4x4 stride 3 padding 2, ceil", {1, 2, 6, 6}, 4, {.stride = 3, .padding = 2, .ceil_mode = true}),

@@ -27,6 +27,64 @@ TEST_CASE("max_pool2d: NaN wins, the first of equals takes the gradient, -infini
   CHECK(dx.to_vector<float>() == std::vector<float>{1, 0, 1, 0, 0, 0, 0, 0});
 }
 
+TEST_CASE("max_pool2d: every solver takes the same elements") {
+  const float nan = std::nanf("");
+  const auto filled = [&](const Shape& shape) {
+    std::vector<float> values(static_cast<std::size_t>(shape.numel()));
+    std::uint32_t state = 1;
+    for (auto& value : values) {
+      state = state * 1664525 + 1013904223;
+      const auto draw = state >> 24;
+      value = draw < 4 ? nan : draw < 40 ? -INFINITY : static_cast<float>(draw % 5);
+    }
+    return Tensor::from(values, shape);
+  };
+  const auto same = [](const Tensor& a, const Tensor& b) {
+    const auto x = a.to_vector<float>(), y = b.to_vector<float>();
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                      [](float p, float q) { return p == q || (std::isnan(p) && std::isnan(q)); });
+  };
+  struct Pool {
+    Shape shape;
+    Pair kernel;
+    MaxPool2dOptions options;
+  };
+  const std::vector<Pool> pools{{{2, 3, 9, 66}, 3, {.stride = 2, .padding = 1}},
+                                {{1, 3, 8, 40}, 2, {}},
+                                {{1, 2, 7, 37}, {4, 3}, {.stride = 1, .padding = {2, 1}}},
+                                {{1, 2, 11, 45}, 3, {.stride = Pair{3, 2}, .padding = 1, .dilation = {2, 1}, .ceil_mode = true}},
+                                {{1, 2, 5, 2300}, 2, {}},
+                                {{1, 1, 4, 1500}, {2, 3}, {.stride = 1, .padding = {0, 1}}}};
+  for (const auto& [shape, kernel, options] : pools) {
+    INFO(to_string(shape));
+    const auto x = filled(shape);
+    const auto expected = [&, &kernel = kernel, &options = options] {
+      const exec::ForceSolver direct("max_pool2d", "direct");
+      const auto found = max_pool2d_with_indices(x, kernel, options);
+      eval({found.y, found.indices});
+      return found;
+    }();
+    const auto both = max_pool2d_with_indices(x, kernel, options);
+    eval({both.y, both.indices});
+    CHECK(same(both.y, expected.y));
+    CHECK(both.indices.to_vector<std::int32_t>() == expected.indices.to_vector<std::int32_t>());
+    CHECK(same(max_pool2d(x, kernel, options), expected.y));
+  }
+}
+
+TEST_CASE("max_pool2d's places are there when they are asked for after its values") {
+  const auto x = Tensor::from<float>({1, 2, 8, 4, 5, 6, 7, 3}, {1, 1, 2, 4});
+  for (int run = 0; run < 3; ++run) {
+    const auto [y, indices] = max_pool2d_with_indices(x, 2);
+    CHECK(y.to_vector<float>() == std::vector<float>{6, 8});
+    CHECK(indices.to_vector<std::int32_t>() == std::vector<std::int32_t>{5, 2});
+    const auto z = square(max_pool2d(x, 2));
+    CHECK(z.to_vector<float>() == std::vector<float>{36, 64});
+    const auto dx = gradients(sum(z), {x})[0];
+    CHECK(dx.to_vector<float>() == std::vector<float>{0, 0, 16, 0, 0, 12, 0, 0});
+  }
+}
+
 TEST_CASE("max_pool2d's gradient has a gradient") {
   const auto x = Tensor::from<float>({1, 2, 8, 4, 5, 6, 7, 3}, {1, 1, 2, 4}), g = full({1, 1, 1, 2}, 3);
   const auto again = Tensor::from<float>({1, 2, 3, 4, 5, 6, 7, 8}, {1, 1, 2, 4});
