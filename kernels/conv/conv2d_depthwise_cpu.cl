@@ -11,89 +11,71 @@
 
 #ifdef BIAS
 #define BIAS_PARAMETER IN(bias),
-#define BIAS_ARGUMENT bias_base, bias_offset,
 #define START(channel) LOAD(bias, channel)
 #else
 #define BIAS_PARAMETER
-#define BIAS_ARGUMENT
 #define START(channel) 0.0f
 #endif
-
-static __attribute__((always_inline)) inline void make_strip(IN(x), IN(w), BIAS_PARAMETER OUT(y), const int row0, const int plane,
-                                                             const int channels, const bool is_staged,
-                                                             const local float *restrict staged, const int staged_first,
-                                                             local float *restrict made SLICES_PARAMETER EPILOGUE_PARAMETERS) {
-  const int channel = plane % channels;
-  float weights[KH * KW];
-  #pragma unroll
-  for (int k = 0; k < KH * KW; ++k)
-#ifdef FLIP
-    weights[k] = LOAD(w, channel * (KH * KW) + KH * KW - 1 - k);
-#else
-    weights[k] = LOAD(w, channel * (KH * KW) + k);
-#endif
-#ifdef UNROLLED
-  #pragma unroll
-#else
-  SELDOM
-#endif
-  for (int v0 = 0; v0 < DOWN; v0 += VECTORS)
-    #pragma unroll
-    for (int a = 0; a < ACROSS; ++a) {
-      const int column = COLUMN(a);
-      VFLOAT sum[VECTORS];
-      #pragma unroll
-      for (int v = 0; v < VECTORS; ++v) sum[v] = (VFLOAT)(START(channel));
-      #pragma unroll
-      for (int q = 0; q < (VECTORS - 1) * ROWS * STEP + KH; ++q) {
-        const int row = (row0 + v0 * ROWS) * STEP + q - TOP;
-        if (row > -ROWS && row < H) {
-          VFLOAT pixels[KW];
-          load_taps(x_base, x_offset, is_staged, staged, staged_first, (plane * H + row) * W + column * STEP - LEFT, pixels);
-          #pragma unroll
-          for (int t = 0; t < KW; ++t) {
-            const VFLOAT own = VAS_FLOAT(VAS_INT(pixels[t]) & inside(row, column, t - LEFT));
-            #pragma unroll
-            for (int v = 0; v < VECTORS; ++v) {
-              const int s = q - v * ROWS * STEP;
-              if (s >= 0 && s < KH) sum[v] = fma((VFLOAT)(weights[s * KW + t]), own, sum[v]);
-            }
-          }
-        }
-      }
-      #pragma unroll
-      for (int v = 0; v < VECTORS; ++v)
-        if (v0 + v < DOWN) *(local any_vector *)(made + (v0 + v) * (ROWS * OW) + column) = sum[v];
-    }
-  const int first = (Y_PLANE(plane / channels, channel, channels) * OH + row0) * OW, count = min(STRIP, OH - row0) * OW;
-  int i = 0;
-  for (; i + VW <= count; i += VW) VSTORE(y, first + i, VEPILOGUE(*(const local any_vector *)(made + i), first + i, channel, 0));
-  SELDOM for (; i < count; ++i) STORE(y, first + i, EPILOGUE(made[i], first + i, channel));
-}
 
 // Of a plane, with what vectors may hold around it: where the source of a strip begins and ends.
 #define FIRST(row0) (max((row0)*STEP - TOP, 0) * W - BEFORE)
 #define LAST(row0) (min((row0)*STEP - TOP + SEEN, H) * W + BEHIND)
 
-#define MAKE_STRIP(is_staged) \
-  make_strip(x_base, x_offset, w_base, w_offset, BIAS_ARGUMENT y_base, y_offset, row0, plane, channels, is_staged, staged, first, \
-             made SLICES_ARGUMENT EPILOGUE_ARGUMENTS)
-
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_cpu(
-    IN(x), IN(w), BIAS_PARAMETER OUT(y), const int planes, const int channels, const int block, local float *restrict staged,
+    IN(x), IN(w), BIAS_PARAMETER OUT(y), const int planes, const int channels, const int block,
     local float *restrict made SLICES_PARAMETER EPILOGUE_PARAMETERS) {
   const int strip0 = (int)get_global_id(0) * block, strip1 = strip0 + min(block, planes * STRIPS - strip0);
   for (int strip = strip0; strip < strip1; ++strip) {
-    const int plane = strip / STRIPS, row0 = strip % STRIPS * STRIP, first = plane * (H * W) + FIRST(row0);
-    if (first >= 0 && plane * (H * W) + LAST(row0) <= planes * (H * W)) MAKE_STRIP(false);
-  }
-  // In a loop of their own, as compilers would make one of both ways.
-  SELDOM for (int strip = strip0; strip < strip1; ++strip) {
-    const int plane = strip / STRIPS, row0 = strip % STRIPS * STRIP;
-    const int first = plane * (H * W) + FIRST(row0), last = plane * (H * W) + LAST(row0);
-    if (first < 0 || last > planes * (H * W)) {
-      stage(x_base, x_offset, first, last, planes * (H * W), staged);
-      MAKE_STRIP(true);
+    const int plane = strip / STRIPS, row0 = strip % STRIPS * STRIP, channel = plane % channels, source = plane * (H * W);
+    float weights[KH * KW];
+    #pragma unroll
+    for (int k = 0; k < KH * KW; ++k)
+#ifdef FLIP
+      weights[k] = LOAD(w, channel * (KH * KW) + KH * KW - 1 - k);
+#else
+      weights[k] = LOAD(w, channel * (KH * KW) + k);
+#endif
+    const int first = (Y_PLANE(plane / channels, channel, channels) * OH + row0) * OW, count = min(STRIP, OH - row0) * OW;
+    if (source + FIRST(row0) < 0 || source + LAST(row0) > planes * (H * W)) {
+      SELDOM for (int i = 0; i < count; ++i) {
+        float sum = START(channel);
+        SELDOM for (int k = 0; k < KH * KW; ++k) {
+          const int row = (row0 + i / OW) * STEP + k / KW - TOP, column = i % OW * STEP + k % KW - LEFT;
+          if (row >= 0 && row < H && column >= 0 && column < W) sum = fma(weights[k], LOAD(x, source + row * W + column), sum);
+        }
+        STORE(y, first + i, EPILOGUE(sum, first + i, channel));
+      }
+      continue;
     }
+    VECTOR_LOOP for (int v0 = 0; v0 < DOWN; v0 += VECTORS)
+      _Pragma("unroll") for (int kind = 0; kind < KINDS; ++kind) VECTOR_LOOP for (int a = KIND_BEGIN(kind); a < KIND_END(kind); ++a) {
+        const int column = KIND_COLUMN(kind, a);
+        VFLOAT sum[VECTORS];
+        #pragma unroll
+        for (int v = 0; v < VECTORS; ++v) sum[v] = (VFLOAT)(START(channel));
+        #pragma unroll
+        for (int q = 0; q < (VECTORS - 1) * ROWS * STEP + KH; ++q) {
+          const int row = (row0 + v0 * ROWS) * STEP + q - TOP;
+          if (row > -ROWS && row < H) {
+            VFLOAT pixels[KW];
+            load_taps(x_base, x_offset, source + row * W + column * STEP - LEFT, pixels);
+            #pragma unroll
+            for (int t = 0; t < KW; ++t) {
+              const VFLOAT own = SEES_INSIDE(kind) ? pixels[t] : VAS_FLOAT(VAS_INT(pixels[t]) & inside(row, column, t - LEFT));
+              #pragma unroll
+              for (int v = 0; v < VECTORS; ++v) {
+                const int s = q - v * ROWS * STEP;
+                if (s >= 0 && s < KH) sum[v] = fma((VFLOAT)(weights[s * KW + t]), own, sum[v]);
+              }
+            }
+          }
+        }
+        #pragma unroll
+        for (int v = 0; v < VECTORS; ++v)
+          if (v0 + v < DOWN) *(local any_vector *)(made + (v0 + v) * (ROWS * OW) + column) = sum[v];
+      }
+    int i = 0;
+    for (; i + VW <= count; i += VW) VSTORE(y, first + i, VEPILOGUE(*(const local any_vector *)(made + i), first + i, channel, 0));
+    SELDOM for (; i < count; ++i) STORE(y, first + i, EPILOGUE(made[i], first + i, channel));
   }
 }

@@ -25,7 +25,7 @@ Planes planes_of(const Conv2dProblem& p, Conv2dPass pass) {
 /// What is summed at a time, as the kernels call it.
 struct Strips {
   std::int64_t vector_rows, vectors;  ///< a vector of sums is so many rows
-  std::int64_t rows, staged, made;    ///< of a work-item; floats in local memory
+  std::int64_t rows, seen, made;      ///< of a strip; floats of its source, and in local memory
   bool unrolled;
 };
 
@@ -53,9 +53,9 @@ Strips cut(const Conv2dProblem& p, Conv2dPass pass, std::int64_t width, std::int
     const auto seen = planes.scatters ? rows / 2 + p.kh : (rows - 1) * planes.step + p.kh;
     const auto row = planes.scatters ? 2 * planes.ow : planes.ow;
     s.rows = rows;
-    s.staged = std::min(seen, planes.h) * planes.w + s.vector_rows * planes.w + planes.step * width + 2 * p.kw;
+    s.seen = std::min(seen, planes.h) * planes.w;
     s.made = (ceil_div(rows, s.vector_rows) * s.vector_rows) * row + 2 * width;
-    return s.staged + s.made <= (window << 10) / 4;
+    return s.seen + s.made <= (window << 10) / 4;
   };
   s.vector_rows = std::max<std::int64_t>(1, width / planes.w);
   const bool may_unroll = !planes.scatters && ceil_div(planes.oh, s.vector_rows) * across <= most_unrolled;
@@ -96,9 +96,9 @@ std::optional<std::string> conv2d_depthwise_cpu_rejects(const Conv2dProblem& p, 
   if (planes.top < 0 || planes.left < 0) return "its padding is negative";
   const auto right = (p.ow - 1) * p.stride.width + p.kw - p.left - p.w;
   if (std::max(p.left, right) >= p.kw) return "its padding is as wide as the kernel";
-  const auto s = cut(p, pass, vector_width(device), likely_window);
-  if (s.staged + s.made > scratch(device))
-    return fmt::format("its smallest strip takes {} KiB of local memory", (s.staged + s.made) / 256);
+  if (pass == Conv2dPass::backward_weights) return std::nullopt;
+  if (const auto floats = cut(p, pass, vector_width(device), likely_window).made; floats > scratch(device))
+    return fmt::format("its smallest strip takes {} KiB of local memory", floats / 256);
   return std::nullopt;
 }
 
@@ -109,8 +109,8 @@ std::vector<exec::Config> conv2d_depthwise_cpu_configs(const Conv2dProblem& p, C
   // Rows that fit half a vector.
   if (planes.ow <= 8) std::reverse(widths.begin(), widths.end());
   const auto add = [&](std::int64_t width, std::int64_t vectors, std::int64_t window) {
-    const auto s = cut(p, pass, width, window, vectors);
-    if (s.staged + s.made <= scratch(device)) result.push_back({{"lanes", width}, {"vectors", vectors}, {"window", window}});
+    const bool fits = pass == Conv2dPass::backward_weights || cut(p, pass, width, window, vectors).made <= scratch(device);
+    if (fits) result.push_back({{"lanes", width}, {"vectors", vectors}, {"window", window}});
   };
   for (const auto width : widths) add(width, cut(p, pass, width, likely_window).vectors, likely_window);
   const auto first = widths.front();
@@ -147,8 +147,6 @@ void conv2d_depthwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorde
         .in("g", p.y)
         .out("y", sums)
         .args({p.n, p.c, images})
-        .local_memory(static_cast<std::size_t>(s.staged) * 4)
-        .local_memory(static_cast<std::size_t>(s.made) * 4)
         .range({p.c, parts}, {1, 1})
         .flops(p.flops())
         .detail(p.text());
@@ -166,7 +164,6 @@ void conv2d_depthwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorde
   if (p.has_bias()) launch.in("bias", p.bias).define("BIAS", 1);
   launch.out("y", backward ? p.x : p.y)
       .args({p.n * p.c, p.c, block})
-      .local_memory(static_cast<std::size_t>(s.staged) * 4)
       .local_memory(static_cast<std::size_t>(s.made) * 4)
       .range({ceil_div(p.n * p.c * strips, block)}, {1})
       .flops(p.flops())
