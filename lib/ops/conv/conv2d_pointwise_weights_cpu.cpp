@@ -62,7 +62,7 @@ Blocks cut(const Conv2dProblem& p, const SumTile& tile, std::int64_t chunk, cons
   b.outs = even_piece(all, most) * tile.outs;
   b.floats = b.outs / tile.outs * row;
   b.group = std::clamp<std::int64_t>(chunk / p.pixels(), 1, b.images);
-  // Whole vectors, but for the last chunk, which is no shorter than one.
+  // Whole vectors, but for the last chunk.
   const auto vectors = p.pixels() / tile.width, pieces = ceil_div(p.pixels(), chunk);
   b.chunk = pieces == 1 ? p.pixels() : ceil_div(vectors, pieces) * tile.width;
   b.ins = even_piece(ceil_div(p.c, tile.ins), (most_inputs << 10) / 4 / (b.group * b.chunk * tile.ins)) * tile.ins;
