@@ -74,8 +74,6 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_cpu(
         for (int v = 0; v < VECTORS; ++v)
           if (v0 + v < DOWN) *(local any_vector *)(made + (v0 + v) * (ROWS * OW) + column) = sum[v];
       }
-    int i = 0;
-    for (; i + VW <= count; i += VW) VSTORE(y, first + i, VEPILOGUE(*(const local any_vector *)(made + i), first + i, channel, 0));
-    SELDOM for (; i < count; ++i) STORE(y, first + i, EPILOGUE(made[i], first + i, channel));
+    STORE_MADE(first, count, channel);
   }
 }

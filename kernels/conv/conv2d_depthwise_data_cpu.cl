@@ -36,7 +36,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_data
     SELDOM for (int row_of_two = 0; row_of_two < STRIP; row_of_two += 2)
       #pragma unroll
       for (int odd = 0; odd < 2; ++odd)
-        VECTOR_LOOP for (int a = 0; a < ACROSS; ++a) {
+        SELDOM for (int a = 0; a < ACROSS; ++a) {
           VFLOAT sum[2] = {(VFLOAT)(0.0f), (VFLOAT)(0.0f)};
           #pragma unroll
           for (int s = 0; s < KH; ++s) {
@@ -59,8 +59,6 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_data
           columns.odd = sum[1].hi;
           *(local any_vector *)(target + VW) = columns;
         }
-    int i = 0;
-    for (; i + VW <= count; i += VW) VSTORE(y, first + i, VEPILOGUE(*(const local any_vector *)(made + i), first + i, channel, 0));
-    SELDOM for (; i < count; ++i) STORE(y, first + i, EPILOGUE(made[i], first + i, channel));
+    STORE_MADE(first, count, channel);
   }
 }

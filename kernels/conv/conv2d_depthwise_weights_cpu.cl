@@ -9,9 +9,9 @@
 // `below` rows sees the source.
 static inline VINT counted(const int row, const int a, const int below, const int shift) {
 #if ROWS > 1
-  return (lanes() < ROWS * W) & (row + lanes() / W < OH) & inside(row + below, 0, shift);
+  return (clnet_lanes() < ROWS * W) & (row + clnet_lanes() / W < OH) & inside(row + below, 0, shift);
 #else
-  const VINT o = COLUMN(a) + lanes();
+  const VINT o = COLUMN(a) + clnet_lanes();
   return (o < OW) & (o >= a * VW) & inside(row + below, COLUMN(a), shift);
 #endif
 }

@@ -26,9 +26,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_few_backward_w
   const int window = rows * pitch, weights = CG * KH * KW, blocks = (weights + TAPS - 1) / TAPS;
   const int whole = OW / VW * VW;
   // The last vector of a row ends with the row; lanes that the one before has are zeros.
-  float mask[VW];
-  SELDOM for (int i = 0; i < VW; ++i) mask[i] = as_float(i < VW - OW % VW ? 0 : -1);
-  const VINT rest = VAS_INT(*(any_vector *)mask);
+  const VINT rest = clnet_lanes() >= VW - OW % VW;
 
   SELDOM for (int k = 0; k < blocks * TAPS; ++k) {
     // Past the last weight, tiles repeat it.

@@ -14,9 +14,6 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_pointwise_weig
   const int part = (int)get_global_id(1), n0 = part * images, n1 = n0 + min(images, N - n0);
   for (int i = 0; i < (out1 - out0 + OUTS - 1) / OUTS * across * TILE_VECTORS; ++i)
     *(local any_vector *)(sums + i * VW) = (VFLOAT)(0.0f);
-  VINT lane;
-  #pragma unroll
-  for (int l = 0; l < VW; ++l) lane[l] = l;
   for (int first_image = n0; first_image < n1; first_image += group)
     for (int c0 = 0; c0 < C; c0 += ins)
       for (int first = 0; first < P; first += chunk) {
@@ -42,7 +39,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_pointwise_weig
               }
               if (p == last) continue;
               // The last whole vector, without the pixels that were counted.
-              const VINT mask = lane >= VW - (last - p);
+              const VINT mask = clnet_lanes() >= VW - (last - p);
               p = last - VW;
               #pragma unroll
               for (int i = 0; i < OUTS; ++i) gradients[i] = VAS_FLOAT(VAS_INT(VLOAD(g, gradient + i * P + p)) & mask);

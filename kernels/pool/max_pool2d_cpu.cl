@@ -7,14 +7,6 @@
 #include "pool2d_rows.clh"
 #include "stream.clh"
 
-#if VW == 16
-#define LANES (VINT)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
-#elif VW == 8
-#define LANES (VINT)(0, 1, 2, 3, 4, 5, 6, 7)
-#else
-#define LANES (VINT)(0, 1, 2, 3)
-#endif
-
 #ifdef INDICES
 #define WITH_INDICES(...) __VA_ARGS__
 #else
@@ -37,7 +29,7 @@ static inline VFLOAT along_vector(IN(x), const int at WITH_INDICES(, const int h
     largest = select(largest, value, take);
     WITH_INDICES(tap = select(tap, (VINT)(j * DILATION_W), take);)
   }
-  WITH_INDICES(*place = LANES * STRIDE_W + tap + here;)
+  WITH_INDICES(*place = clnet_lanes() * STRIDE_W + tap + here;)
   return largest;
 }
 

@@ -100,13 +100,12 @@ void define_windows(exec::Launch& launch, const PoolWindows& p) {
   for (const auto& [name, size] : sizes_of(p)) launch.define(name, size);
 }
 
-bool launch_pool(exec::Launch& launch, const PoolWindows& p, std::int64_t planes, std::int64_t height, std::int64_t width,
+void launch_pool(exec::Launch& launch, const PoolWindows& p, std::int64_t planes, std::int64_t height, std::int64_t width,
                  std::int64_t rows, bool unroll) {
   launch.args({planes, rows, p.h, p.w, p.out_h, p.out_w});
   if (p.adaptive) launch.define("ADAPTIVE", 1);
   // Large windows gain nothing from unrolling, and global pooling would make a program per image size.
-  const bool fixed = unroll && rows > 0 && few_taps(p);
-  if (fixed) {
+  if (unroll && rows > 0 && few_taps(p)) {
     define_windows(launch, p);
   } else {
     if (p.inside()) launch.define("INSIDE", 1);
@@ -117,7 +116,6 @@ bool launch_pool(exec::Launch& launch, const PoolWindows& p, std::int64_t planes
   else
     launch.range({height * width, planes}, {64, 1});
   launch.detail(p.text(planes));
-  return fixed;
 }
 
 }  // namespace clnet::ops

@@ -30,7 +30,7 @@ struct PoolWindows {
 /// What is left of a pooling kernel's launch after its buffers: sizes as arguments, or as defines where they make the loops
 /// unroll; and the range, over the elements of a grid of `height` x `width` in each plane. Not 0: a work-item makes that many
 /// rows of the grid.
-bool launch_pool(exec::Launch& launch, const PoolWindows& windows, std::int64_t planes, std::int64_t height, std::int64_t width,
+void launch_pool(exec::Launch& launch, const PoolWindows& windows, std::int64_t planes, std::int64_t height, std::int64_t width,
                  std::int64_t rows, bool unroll = true);
 /// The windows' sizes as defines.
 void define_windows(exec::Launch& launch, const PoolWindows& windows);
