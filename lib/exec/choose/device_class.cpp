@@ -61,20 +61,18 @@ constexpr DeviceClass intel(std::string_view name, std::string_view what, int en
           .units = engines};
 }
 
+constexpr DeviceClass cpu(std::string_view name, std::string_view what, double lanes_8, double lanes_16) {
+  // GPUs' tiles run here where they are asked for by name, and the size of the product is to decide then, too.
+  return {.name = name, .what = what, .lanes_4 = 0.5, .lanes_8 = lanes_8, .lanes_16 = lanes_16, .tiles = by_instructions};
+}
+
 // Cores start two instructions on vectors in a cycle, or one that is as wide as both.
 constexpr std::array classes{
-    DeviceClass{.name = "cpu-4", .what = "CPUs with vectors of 4 floats: SSE, NEON", .lanes_4 = 0.5},
-    DeviceClass{.name = "cpu-8", .what = "CPUs with vectors of 8 floats: AVX2", .lanes_4 = 0.5, .lanes_8 = 0.5},
-    DeviceClass{.name = "cpu-16-half",
-                .what = "CPUs that run vectors of 16 floats in two halves: AVX-512 on Zen 4, or what the compiler splits",
-                .lanes_4 = 0.5,
-                .lanes_8 = 0.5,
-                .lanes_16 = 1},
-    DeviceClass{.name = "cpu-16-full",
-                .what = "CPUs that run vectors of 16 floats as fast as those of 8: AVX-512 on servers of Intel's, Zen 5",
-                .lanes_4 = 0.5,
-                .lanes_8 = 0.5,
-                .lanes_16 = 0.5},
+    cpu("cpu-4", "CPUs with vectors of 4 floats: SSE, NEON", 0, 0),
+    cpu("cpu-8", "CPUs with vectors of 8 floats: AVX2", 0.5, 0),
+    cpu("cpu-16-half", "CPUs that run vectors of 16 floats in two halves: AVX-512 on Zen 4, or what the compiler splits", 0.5, 1),
+    cpu("cpu-16-full", "CPUs that run vectors of 16 floats as fast as those of 8: AVX-512 on servers of Intel's, Zen 5", 0.5,
+        0.5),
     nvidia("nvidia-sm50", "NVIDIA's GPUs before sm_70: Maxwell, Pascal", 128, 96, 133),
     nvidia("nvidia-sm70", "NVIDIA's sm_70 and sm_72: Volta", 64, 96, 133),
     nvidia("nvidia-sm75", "NVIDIA's sm_75: Turing", 64, 64, 133),

@@ -18,7 +18,7 @@ struct DeviceClass {
   std::string_view what;  ///< which devices are of it
   /// CPUs: what an instruction on so many lanes costs, in cycles; 0 where there are none.
   double lanes_4 = 0, lanes_8 = 0, lanes_16 = 0;
-  /// GPUs: multiply-adds among the instructions of a tile's loop, with which part of the peak it runs where nothing else bounds
+  /// Multiply-adds among the instructions of a GPU's tile's loop, with which part of the peak it runs where nothing else bounds
   /// it.
   std::array<double, gemm_tiles> tiles{};
   /// GPUs, for all below: words of local memory that a unit reads in the time of a multiply-add that it could do.
