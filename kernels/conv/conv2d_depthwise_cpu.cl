@@ -5,9 +5,9 @@
 #include "conv2d_depthwise_cpu.clh"
 #include "epilogue.clh"
 
-// Vectors of sums below one another, and rows of the source that they see.
+// Vectors of sums below one another, and rows of the source that they see, VECTORS at a time: also those that are more than DOWN.
 #define DOWN ((STRIP + ROWS - 1) / ROWS)
-#define SEEN ((STRIP - 1) * STEP + KH)
+#define SEEN (((DOWN + VECTORS - 1) / VECTORS * VECTORS * ROWS - 1) * STEP + KH)
 
 #ifdef BIAS
 #define BIAS_PARAMETER IN(bias),
@@ -36,7 +36,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_cpu(
       weights[k] = LOAD(w, channel * (KH * KW) + k);
 #endif
     const int first = (Y_PLANE(plane / channels, channel, channels) * OH + row0) * OW, count = min(STRIP, OH - row0) * OW;
-    if (source + FIRST(row0) < 0 || source + LAST(row0) > planes * (H * W)) {
+    if (source + FIRST(row0) < 0 || planes * (H * W) - source < LAST(row0)) {
       SELDOM for (int i = 0; i < count; ++i) {
         float sum = START(channel);
         SELDOM for (int k = 0; k < KH * KW; ++k) {

@@ -21,7 +21,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_data
     for (int k = 0; k < KH * KW; ++k) weights[k] = LOAD(w, channel * (KH * KW) + k);
     const int first = (Y_PLANE(plane / channels, channel, channels) * RESULT_H + row0) * RESULT_W;
     const int count = min(STRIP, RESULT_H - row0) * RESULT_W;
-    if (source + FIRST(row0) < 0 || source + LAST(row0) > planes * (H * W)) {
+    if (source + FIRST(row0) < 0 || planes * (H * W) - source < LAST(row0)) {
       SELDOM for (int i = 0; i < count; ++i) {
         float sum = 0;
         SELDOM for (int k = 0; k < KH * KW; ++k) {

@@ -28,7 +28,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_weig
   for (int n = n0; n < n1; ++n) {
     const int plane = n * channels + channel, source = plane * (H * W), gradient = plane * (OH * OW);
     const int before = source - BEFORE, behind = planes * (H * W) - (source + H * W + BEHIND);
-    if (before < 0 || behind < 0 || gradient + OH * OW + VW > planes * (OH * OW)) {
+    if (before < 0 || behind < 0 || planes * (OH * OW) - gradient < OH * OW + VW) {
       SELDOM for (int i = 0; i < OH * OW; ++i)
         SELDOM for (int k = 0; k < KH * KW; ++k) {
           const int row = i / OW * STEP + k / KW - TOP, column = i % OW * STEP + k % KW - LEFT;
