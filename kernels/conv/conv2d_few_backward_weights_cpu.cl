@@ -3,13 +3,13 @@
 // OUTS filters by TAPS weights of each in registers. Its sums are one part of y {parts, o, c, kh, kw}. Rows have VW pixels or more.
 #include "conv2d_planes_cpu.clh"
 
-// OUTS vectors of the output's gradient times TAPS vectors of pixels, `column` pixels into row r. `part` is done to the gradient.
+// OUTS vectors of the output's gradient times TAPS vectors of pixels, `column` pixels into row r. `part` is done to both: zero times infinity is none.
 #define STEP(column, part)                                                                                \
   {                                                                                                       \
     VFLOAT gradient_[OUTS];                                                                               \
     _Pragma("unroll") for (int o_ = 0; o_ < OUTS; ++o_) gradient_[o_] = part(VLOAD(g, filter[o_] + r * OW + (column))); \
     _Pragma("unroll") for (int t_ = 0; t_ < TAPS; ++t_) {                                                 \
-      const VFLOAT pixels_ = *(const local any_vector *)(point[t_] + r * SH * pitch + (column));          \
+      const VFLOAT pixels_ = part(*(const local any_vector *)(point[t_] + r * SH * pitch + (column)));    \
       _Pragma("unroll") for (int o_ = 0; o_ < OUTS; ++o_) sum[t_][o_] = fma(gradient_[o_], pixels_, sum[t_][o_]); \
     }                                                                                                     \
   }

@@ -64,6 +64,31 @@ TEST_CASE("conv2d: the weight's gradient over parts of the batch, by Winograd wi
   compare("sums", gradient("cpu_winograd"), gradient("cpu"), 1e-5);
 }
 
+TEST_CASE("conv2d: an infinite pixel makes infinite gradients of weights, also where a vector covers another one") {
+  if (!Device::current().info().prefers_vector_kernels) return test::skip("solvers for CPUs");
+  struct Sizes {
+    const char* solver;
+    Shape x, weight;
+    Conv2dOptions options;
+  };
+  for (const auto& [solver, shape, filter, options] :
+       {Sizes{"cpu_planes", {1, 2, 3, 27}, {9, 2, 3, 3}, {.padding = 1}}, Sizes{"cpu_pointwise", {1, 2, 3, 27}, {9, 2, 1, 1}, {}},
+        Sizes{"cpu_depthwise", {3, 2, 5, 27}, {2, 1, 3, 3}, {.padding = 1, .groups = 2}}}) {
+    INFO(solver);
+    // In the middle row, of the last image.
+    Array pixels(shape);
+    for (auto& value : pixels.values) value = 1;
+    for (int column = 1; column < 26; ++column) pixels.at({shape[0] - 1, 1, shape[2] / 2, column}) = INFINITY;
+    const Tensor x = to_tensor(pixels, Dtype::f32), weight = zeros(filter), g = ones(conv2d(x, weight, {}, options).shape());
+    const auto gradient = [&](const char* forced) {
+      const exec::ForceSolver force("conv2d_backward_weights", forced);
+      const std::vector<Tensor> outputs{conv2d(x, weight, {}, options)}, with{g}, inputs{weight};
+      return gradients(outputs, with, inputs)[0].to_vector<float>();
+    };
+    CHECK(gradient(solver) == gradient("direct"));
+  }
+}
+
 TEST_CASE("conv2d: the weight's gradient of few channels by vectors of pixels is that by vectors of channels") {
   if (!Device::current().info().prefers_vector_kernels) return test::skip("solvers for CPUs");
   // Ends of rows, filters and weights that fill no tile, steps, groups, and filters that threads or local memory share.
