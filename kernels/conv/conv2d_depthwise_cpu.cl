@@ -47,8 +47,8 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_cpu(
       }
       continue;
     }
-    VECTOR_LOOP for (int v0 = 0; v0 < DOWN; v0 += VECTORS)
-      _Pragma("unroll") for (int kind = 0; kind < KINDS; ++kind) VECTOR_LOOP for (int a = KIND_BEGIN(kind); a < KIND_END(kind); ++a) {
+    PLANE_LOOP for (int v0 = 0; v0 < DOWN; v0 += VECTORS)
+      _Pragma("unroll") for (int kind = 0; kind < KINDS; ++kind) PLANE_LOOP for (int a = KIND_BEGIN(kind); a < KIND_END(kind); ++a) {
         const int column = KIND_COLUMN(kind, a);
         VFLOAT sum[VECTORS];
         #pragma unroll
