@@ -34,10 +34,10 @@ from offline_targets import TARGETS, Compilers, Failed, Kernel
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMITS = ROOT / "tools/dev/offline_limits.txt"
-NETWORKS = ("resnet18-train-b16", "resnet18-infer-b1", "mobilenetv2-train-b16", "lenet5-train-b32", "unet-128-train-b4",
-            "char-gpt-train-b32", "char-gpt-train-b32-f16", "matmul-2048-f16", "vit-tiny-infer-b8", "lstm-128-gradient-b32", "gru-128-gradient-b32",
-            "resnet50-train-b8", "resnet50-infer-b16", "vgg16-infer-b16", "resnet18-train-b16-f16", "cnn-train-b64", "cnn-infer-b64", "keras-cnn-train-b64",
-            "keras-cnn-infer-b64")
+# Items of clnet-bench that are networks, in whatever sizes of batches, and a product by matrix units. Others launch what one of these
+# does: -compiled is -infer by compile(), and -forward of images is -infer without the copies from and to the host.
+NETWORK = re.compile(r"\S+-(train|infer|generate|gradient)-b\d+(-f16)?|(lstm|gru)-\d+-forward-b\d+|(lstm-by-hand|attention-step)-\d+-t\d+-b\d+|"
+                     r"matmul-2048-f16")
 # Products by the ways in which operands lie and convolutions of 3x3, in the largest tile: their loops have bars (offline_loops.py).
 LOOPS = ("matmul-2048", "linear-3136-128-b64-forward", "linear-3136-128-b64-backward-weights", "conv-256-256-14-b16-*")
 LARGEST = ",".join(f"{op}:gpu{{m=128,n=128}}" for op in ("matmul", "conv2d", "conv2d_backward_data", "conv2d_backward_weights"))
@@ -104,6 +104,12 @@ def on_null_driver(build, device, **variables):
     others = {name: value for name, value in os.environ.items() if not name.startswith("CLNET_")}
     return {**others, "OCL_ICD_VENDORS": str(build / "tests/null_opencl.icd"), "NULL_OPENCL_DEVICE": device, "CLNET_CACHE": "off",
             "CLNET_TUNE": "off", "CLNET_QUIRKS": "off", **variables}
+
+
+def networks_of(build):
+    """All that clnet-bench has."""
+    items = subprocess.run([build / "tools/clnet-bench", "--list"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    return [item for item in items if NETWORK.fullmatch(item)]
 
 
 def run_network(build, device, network, folder):
@@ -236,7 +242,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", type=pathlib.Path, metavar="FOLDER", help="programs that are dumped already, instead of the networks'")
     parser.add_argument("--targets", default="all", help="of " + ",".join(TARGETS) + " (default: all)")
-    parser.add_argument("--networks", default=",".join(NETWORKS), help="items of clnet-bench")
+    parser.add_argument("--networks", help="items of clnet-bench (default: all that are networks)")
     parser.add_argument("--operations", action="store_true", help="the operation tests' programs, too: they must compile without spills")
     parser.add_argument("--device", help="of the null driver, for all targets (default: each target's own)")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="where clnet is built")
@@ -249,20 +255,25 @@ def arguments():
     if unknown:
         parser.error(f"there is no target {unknown[0]}; there are {', '.join(TARGETS)}")
     chosen.targets = list(TARGETS.values()) if chosen.targets == "all" else [TARGETS[name] for name in chosen.targets.split(",")]
-    chosen.networks = [] if chosen.folders else chosen.networks.split(",")
     chosen.build = chosen.build.resolve()
-    needed = ["tests/null_opencl.icd", *["tools/clnet-bench"] * bool(chosen.networks), *["tests/clnet-op-tests"] * chosen.operations]
+    needed = ["tests/null_opencl.icd", *["tools/clnet-bench"] * (not chosen.folders), *["tests/clnet-op-tests"] * chosen.operations]
     missing = [file for file in needed if not (chosen.build / file).exists()]
-    if missing and (chosen.networks or chosen.operations):
+    if missing and (not chosen.folders or chosen.operations):
         parser.error(f"{chosen.build} has no {missing[0]}: build it first")
+    if chosen.folders:
+        chosen.networks = []
+    else:
+        chosen.networks = chosen.networks.split(",") if chosen.networks else networks_of(chosen.build)
     return chosen
 
 
 def dump(options, device, folder, found):
     """The programs of the networks, whose steps go to `found`, and all others."""
     networks, others = Programs(), Programs()
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        steps = pool.map(lambda network: run_network(options.build, device, network, folder / network), options.networks)
+        found.steps.update({(network, device): step for network, step in zip(options.networks, steps)})
     for network in options.networks:
-        found.steps[network, device] = run_network(options.build, device, network, folder / network)
         networks.add(folder / network)
     if options.operations:
         run_operations(options.build, device, folder / "operations")

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 import unittest.mock
 
-from offline_compile import Programs, compile_all, compile_errors, kind, period, worst
+from offline_compile import NETWORK, Programs, compile_all, compile_errors, kind, period, worst
 from offline_limits import KernelLimit, Limits, Step, problems
 from offline_loops import Loop, amd_loops, below_bars, hottest, nvidia_loop, units_below_bars
 from offline_targets import TARGETS, Compilers, Failed, Kernel, options_of, read_amd, read_intel, read_ptxas, required_groups, with_groups
@@ -201,6 +201,19 @@ class Compiling(unittest.TestCase):
         self.assertEqual(kind("conv2d_depthwise_gpu", "#define DATA 1\n", {"conv2d_depthwise_gpu"}), "conv2d_depthwise_gpu:data")
         self.assertEqual(kind("pad", "", {"pad"}), "pad")
         self.assertEqual(kind("fused_mul", "", {"pad"}), "generated")
+
+
+class Networks(unittest.TestCase):
+    def test_items_that_are_networks(self):
+        for item in ("keras-cnn-infer-b1", "resnet18-train-b16-f16", "gru-512-forward-b32", "lstm-128-gradient-b32", "lstm-by-hand-128-t200-b32",
+                     "char-gpt-generate-b1", "attention-step-768-t1024-b1", "matmul-2048-f16"):
+            self.assertTrue(NETWORK.fullmatch(item), item)
+
+    def test_items_that_are_not_or_launch_what_another_does(self):
+        for item in ("resnet18-forward-b16", "resnet18-infer-b1-compiled", "lstm-by-hand-128-t200-b32-compiled", "matmul-2048",
+                     "linear-512-1000-b16-backward-data", "batch-norm-64-56-b16-train", "conv1d-64-64-1024-k3-s1-b16-train", "adam-25m",
+                     "embedding-50000-512-b8192-backward"):
+            self.assertFalse(NETWORK.fullmatch(item), item)
 
 
 class Steps(unittest.TestCase):
