@@ -3,7 +3,7 @@
 // OUTS filters by TAPS weights of each in registers. Its sums are one part of y {parts, o, c, kh, kw}. Rows have VW pixels or more.
 #include "conv2d_planes_cpu.clh"
 
-// OUTS vectors of the output's gradient times TAPS vectors of pixels, `column` pixels into row r. `part` is done to both: zero times infinity is none.
+// OUTS vectors of the output's gradient times TAPS vectors of pixels, `column` pixels into row r. `part` is done to both, as 0 times infinity is NaN.
 #define STEP(column, part)                                                                                \
   {                                                                                                       \
     VFLOAT gradient_[OUTS];                                                                               \
