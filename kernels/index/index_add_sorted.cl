@@ -6,6 +6,7 @@
 //   STARTS   where the picks of each row begin
 //   CHUNKS   the sum of each `chunk` of sorted picks that has one row only: no row takes many steps, even if it has all picks
 //   else     y: of each row its picks and chunks
+// With PROD, MAX or MIN they are reduced so, not added up, and start from x where that counts (OWN) or no picks come.
 #include "clnet.clh"
 
 #ifdef GATHER
@@ -78,9 +79,33 @@ kernel void index_add_sorted(IN(rows), OUT(starts), const int lines, const int e
 }
 
 #else
+#define CLNET_LEAST_f32 (-INFINITY)
+#define CLNET_LEAST_i32 INT_MIN
+#define CLNET_LEAST_i64 LONG_MIN
+#define CLNET_MOST_f32 INFINITY
+#define CLNET_MOST_i32 INT_MAX
+#define CLNET_MOST_i64 LONG_MAX
+// NaN stays.
+#if defined(PROD)
+#define NONE 1
+#define JOIN(a, b) ((a) * (b))
+#elif defined(MAX)
+#define NONE CLNET_CAT(CLNET_LEAST_, TYPE_g)
+#define JOIN(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))
+#elif defined(MIN)
+#define NONE CLNET_CAT(CLNET_MOST_, TYPE_g)
+#define JOIN(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))
+#else
+#define NONE 0
+#define JOIN(a, b) ((a) + (b))
+#endif
+
 // The sum of the sorted picks from `begin` to `end`.
 #define SUM(sum, begin, end) \
-  for (int j_ = (begin); j_ < (end); ++j_) sum += LOAD(g, (o * picks + LOAD(order, sorted + j_)) * inner + i)
+  for (int j_ = (begin); j_ < (end); ++j_) { \
+    const VALUE(g) pick_ = LOAD(g, (o * picks + LOAD(order, sorted + j_)) * inner + i); \
+    sum = JOIN(sum, pick_); \
+  }
 
 #ifdef CHUNKS
 kernel void index_add_sorted(IN(g), IN(rows), IN(order), OUT(sums), const int count, const int extent, const int picks,
@@ -89,13 +114,17 @@ kernel void index_add_sorted(IN(g), IN(rows), IN(order), OUT(sums), const int co
   if (at >= count) return;
   const int i = REMAINDER(at, inner), rest = at / inner, begin = REMAINDER(rest, chunks) * chunk, o = rest / chunks;
   const int sorted = LINE(o, i) * picks, row = LOAD(rows, sorted + begin);
-  VALUE(g) sum = 0;
+  VALUE(g) sum = NONE;
   if (row < extent && LOAD(rows, sorted + begin + chunk - 1) == row) SUM(sum, begin, begin + chunk);
   STORE(sums, at, sum);
 }
 
 #else
-kernel void index_add_sorted(IN(g), IN(order), IN(starts), IN(sums), OUT(y), const int count, const int extent, const int picks,
+kernel void index_add_sorted(
+#ifdef OWN
+                             IN(x),
+#endif
+                             IN(g), IN(order), IN(starts), IN(sums), OUT(y), const int count, const int extent, const int picks,
                              const int inner, const int chunk, const int chunks) {
   const int at = (int)get_global_id(0);
   if (at >= count) return;
@@ -103,11 +132,17 @@ kernel void index_add_sorted(IN(g), IN(order), IN(starts), IN(sums), OUT(y), con
   const int sorted = LINE(o, i) * picks, place = LINE(o, i) * (extent + 1) + row;
   const int begin = LOAD(starts, place), end = LOAD(starts, place + 1);
   const int first_chunk = (begin + chunk - 1) / chunk, last_chunk = end / chunk, first_end = min(first_chunk * chunk, end);
-  VALUE(g) sum = 0, rest_sum = 0;
+  VALUE(g) sum = NONE, rest_sum = NONE;
+#ifdef OWN
+  if (OWN || begin == end) sum = LOAD(x, at);
+#endif
   SUM(sum, begin, first_end);
-  for (int whole = first_chunk; whole < last_chunk; ++whole) sum += LOAD(sums, (o * chunks + whole) * inner + i);
+  for (int whole = first_chunk; whole < last_chunk; ++whole) {
+    const VALUE(g) ahead = LOAD(sums, (o * chunks + whole) * inner + i);
+    sum = JOIN(sum, ahead);
+  }
   SUM(rest_sum, max(first_end, last_chunk * chunk), end);
-  STORE(y, at, sum + rest_sum);
+  STORE(y, at, JOIN(sum, rest_sum));
 }
 #endif
 #endif

@@ -424,6 +424,23 @@ TEST_CASE("all configurations of adding at indices") {
       "index_add", [&] { return gradients(sum(cast(gather(x, 1, at), Dtype::f16) * h), {x})[0]; }, 1e-5);
 }
 
+TEST_CASE("all configurations of scattering and reducing") {
+  manual_seed(14);
+  for (const std::int64_t picks : {70, 1500}) {
+    INFO(picks);
+    const Tensor x = random({3, 20, 4}), at = cast(rand({3, picks, 4}) * 21.0, Dtype::i32).detach(),
+                 source = random({3, picks, 4});
+    check_choices(
+        "last_picks", [&] { return scatter(x, 1, at, source); }, 0);
+    for (const auto reduction : {ScatterReduction::amin, ScatterReduction::amax})
+      check_choices(
+          "scatter_reduce", [&] { return scatter_reduce(x, 1, at, source, reduction, reduction == ScatterReduction::amax); }, 0);
+    const Tensor near_one = exp(source * 0.1).detach();
+    check_choices(
+        "scatter_reduce", [&] { return scatter_reduce(x, 1, at, near_one, ScatterReduction::prod); }, 1e-5);
+  }
+}
+
 TEST_CASE("all configurations of softmax") {
   manual_seed(8);
   for (const auto& [shape, dim] : {std::pair{Shape{5, 3000}, 1}, {Shape{37, 300}, 1}, {Shape{3, 40, 70}, 1}}) {
@@ -613,7 +630,9 @@ TEST_CASE("GPUs transpose matrices through local memory") {
   CHECK(kernels_on_gpu(permute(random({20, 30, 40}), {2, 1, 0})) == Kernels{"strided_copy"});
 }
 
-TEST_CASE("GPUs have kernels of their own for depthwise convolutions, those of 3x3 and for adding at many indices") {
+TEST_CASE(
+    "GPUs have kernels of their own for depthwise convolutions, those of 3x3, and for adding, reducing and placing at many "
+    "indices") {
   using Kernels = std::vector<std::string>;
   const std::string depthwise = "conv2d_depthwise_gpu", add = "index_add_sorted";
   const Tensor x = random({16, 32, 112, 112}), w = random({32, 1, 3, 3}), wide = random({16, 576, 14, 14}),
@@ -642,6 +661,18 @@ TEST_CASE("GPUs have kernels of their own for depthwise convolutions, those of 3
   const auto count = [&](const Kernels& kernels) { return std::count(kernels.begin(), kernels.end(), add); };
   CHECK(count(gradient(32'768)) == 6);
   CHECK(count(gradient(100)) == 0);
+
+  // Few lines, and so many that each has a work-item.
+  const auto largest = [&](std::int64_t lines, std::int64_t picks) {
+    const Tensor at = zeros({lines, picks}, Dtype::i32), source = ones({lines, picks});
+    return kernels_on_gpu(scatter_reduce(zeros({lines, 10}), 1, at, source, ScatterReduction::amax));
+  };
+  CHECK(count(largest(8, 1000)) == 5);
+  CHECK(largest(8, 64).back() == "scatter_reduce");
+  CHECK(largest(100'000, 100).back() == "scatter_reduce");
+  const auto placed = kernels_on_gpu(scatter(zeros({10}), 0, zeros({1000}, Dtype::i32), ones({1000})));
+  CHECK(count(placed) == 3);
+  CHECK(std::count(placed.begin(), placed.end(), "last_picks") == 1);
 }
 
 TEST_CASE("a configuration that a problem does not have is refused") {

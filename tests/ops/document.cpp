@@ -328,6 +328,7 @@ const std::map<std::string, std::string> solved_by{
     {"permute", "strided_copy"},
     {"prod", "reduce"},
     {"rnn_layer", "recurrent"},
+    {"scatter", "last_picks"},
     {"scaled_dot_product_attention", "attention"},
     {"softmin", "softmax"},
     {"sort", "argsort"},

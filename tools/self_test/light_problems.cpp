@@ -206,6 +206,30 @@ Problem index_add_problem(std::int64_t words, std::int64_t width, std::int64_t p
   return result;
 }
 
+/// The last of the picks that come to a place stays there, or the largest of them and what was there.
+Problem scatter_problem(const Lines& lines, std::int64_t picks, bool largest) {
+  const Shape shape{lines.outer, lines.axis, lines.inner}, picked{lines.outer, picks, lines.inner};
+  Problem result{.op = largest ? "scatter_reduce" : "last_picks",
+                 .name = (largest ? "scatter_reduce to " : "scatter to ") + to_string(shape) + " along 1",
+                 .inputs = {{shape}, {picked, 0, static_cast<double>(lines.axis - 1), Dtype::i32}, {picked}}};
+  result.run = [=](const auto& t) {
+    return std::vector{largest ? scatter_reduce(t[0], 1, t[1], t[2], ScatterReduction::amax) : scatter(t[0], 1, t[1], t[2])};
+  };
+  result.reference = [=](const auto& v) {
+    Values y = v[0];
+    const Lines from{lines.outer, picks, lines.inner};
+    from.each([&](auto o, auto i) {
+      for (std::int64_t p = 0; p < picks; ++p) {
+        double& place = y[lines(o, static_cast<std::int64_t>(v[1][from(o, p, i)]), i)];
+        const double value = v[2][from(o, p, i)];
+        place = largest ? std::max(place, value) : value;
+      }
+    });
+    return std::vector<Values>{y};
+  };
+  return result;
+}
+
 /// Many are equal, and keep their order.
 Problem argsort_problem(const Lines& lines) {
   const Shape shape{lines.outer, lines.axis, lines.inner};
@@ -423,6 +447,8 @@ std::vector<Problem> make_row_problems(bool full) {
                               argmax_problem({3, 50, 20}),
                               transpose_problem({3, 40, 33}, true),
                               transpose_problem({9, 8, 20}, false),
+                              scatter_problem({2, 20, 3}, 100, false),
+                              scatter_problem({2, 20, 3}, 100, true),
                               argsort_problem({4, 100, 1}),
                               argsort_problem({2, 40, 3}),
                               resample_problem(3, 5, 9),
@@ -447,6 +473,7 @@ std::vector<Problem> make_row_problems(bool full) {
     result.push_back(cross_entropy_problem(3, 5000, true));
     result.push_back(index_add_problem(5, 100, 2000));
     result.push_back(transpose_problem({1, 300, 200}, true));
+    for (const bool largest : {false, true}) result.push_back(scatter_problem({1, 7, 1}, 3000, largest));
     result.push_back(argsort_problem({1, 3000, 1}));
     result.push_back(resample_problem(2, 70, 130));
     result.push_back(ctc_problem(80, 2, 30, 35));

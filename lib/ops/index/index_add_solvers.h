@@ -1,4 +1,4 @@
-// Adding at indices: the problem that its solvers share.
+// Adding at indices, or reducing: the problem that the solvers share, and sorting indices.
 #pragma once
 
 #include <algorithm>
@@ -32,6 +32,11 @@ struct IndexAddProblem {
   exec::Ref g, indices, y;
   Picking picking;
   Dtype dtype = Dtype::f32;
+  /// scatter_reduce's: PROD, MAX or MIN of g's elements in place of their sum, of y's shape x where there are none, and `own`:
+  /// x's element counts everywhere.
+  const char* reduction = nullptr;
+  exec::Ref x{};
+  bool own = true;
 };
 
 /// What is summed in memory: f32, integers in their own.
@@ -49,5 +54,16 @@ std::optional<std::string> index_add_sorted_rejects(const IndexAddProblem& probl
 std::optional<std::string> index_add_sorted_declines(const IndexAddProblem& problem, const DeviceInfo& device);
 std::vector<exec::Config> index_add_sorted_configs(const IndexAddProblem& problem, const DeviceInfo& device);
 void index_add_sorted(const IndexAddProblem& problem, exec::Recorder& recorder);
+
+/// Of each line of indices: the rows that its picks go to, in order; which picks they are, those of the same row as they come;
+/// and where each row's begin.
+struct SortedIndices {
+  exec::Ref rows, order, starts;
+};
+/// By the recorder's configuration, one of sorting_configs().
+SortedIndices sort_indices(exec::Ref indices, const Picking& picking, exec::Recorder& recorder);
+std::vector<exec::Config> sorting_configs(const Picking& picking, const DeviceInfo& device);
+/// Why a work-item for each line of gathered indices, which takes them one after the other, is likely to be faster.
+std::optional<std::string> sorting_declines(const Picking& picking, const DeviceInfo& device);
 
 }  // namespace clnet::ops

@@ -7,11 +7,13 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/exec/choose/solver.h"
 #include "lib/exec/record/recorder.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/index/index_add.h"
+#include "lib/ops/index/index_add_solvers.h"
 #include "lib/ops/lines.h"
 #include "lib/ops/wide.h"
 
@@ -20,6 +22,52 @@ namespace clnet {
 namespace ops {
 
 namespace {
+
+struct LastPicksProblem {
+  exec::Ref indices, y;
+  Picking picking;
+};
+
+void lower_sorted(const LastPicksProblem& p, exec::Recorder& recorder) {
+  const auto& [outer, extent, picks, inner, gather] = p.picking;
+  const auto sorted = sort_indices(p.indices, p.picking, recorder);
+  const auto all = outer * extent * inner;
+  recorder.kernel("last_picks", "last_picks")
+      .define("SORTED", 1)
+      .in("order", sorted.order)
+      .in("starts", sorted.starts)
+      .out("y", p.y)
+      .args({all, extent, picks, inner})
+      .range({all}, {64})
+      .detail(fmt::format("{} of {}", picks, extent));
+}
+
+/// A work-item for each line, which takes its picks one after the other.
+void lower_lines(const LastPicksProblem& p, exec::Recorder& recorder) {
+  const auto& by = p.picking;
+  const auto lines = by.outer * by.inner, all = lines * by.extent;
+  recorder.kernel("last_picks", "last_picks").define("FILL", 1).out("y", p.y).args({all}).range({all}, {64});
+  in_pieces(by.picks, [&](std::int64_t begin, std::int64_t end) {
+    recorder.kernel("last_picks", "last_picks")
+        .in("indices", p.indices)
+        .inout("y", p.y)
+        .args({lines, by.picks, by.extent, by.inner, begin, end})
+        .range({lines}, {64})
+        .detail(fmt::format("{} of {}", by.picks, by.extent));
+  });
+}
+
+const exec::SolverList<LastPicksProblem> solvers{
+    "last_picks",
+    {{"sorted",
+      [](const LastPicksProblem& p, const DeviceInfo&) -> std::optional<std::string> {
+        if (p.picking.outer * p.picking.inner * p.picking.extent == 0) return "there are no places";
+        return std::nullopt;
+      },
+      lower_sorted, [](const LastPicksProblem& p, const DeviceInfo& device) { return sorting_declines(p.picking, device); },
+      [](const LastPicksProblem& p, const DeviceInfo& device) { return sorting_configs(p.picking, device); },
+      exec::MadeFor::gpus},
+     {"lines", exec::accepts_everything<LastPicksProblem>, lower_lines}}};
 
 /// Which pick of its line comes last to each of `extent` places along a dimension; -1: none. Input: indices.
 class LastPicks : public Op {
@@ -32,17 +80,8 @@ class LastPicks : public Op {
   Tensors vjp(const Tensors&, const Tensors&, const Tensors&) const override { return Tensors(1); }
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
-    const Lines lines(shape, dim_);
-    const auto picks = lines.extent, all = lines.count() * extent_;
-    recorder.kernel("last_picks", "last_picks").define("FILL", 1).out("y", recorder.output()).args({all}).range({all}, {64});
-    in_pieces(picks, [&](std::int64_t begin, std::int64_t end) {
-      recorder.kernel("last_picks", "last_picks")
-          .in("indices", recorder.input(0))
-          .inout("y", recorder.output())
-          .args({lines.count(), picks, extent_, lines.inner, begin, end})
-          .range({lines.count()}, {64})
-          .detail(fmt::format("{} of {}", picks, extent_));
-    });
+    solvers.lower({recorder.input(0), recorder.output(), Picking(shape.with(dim_, extent_), dim_, shape, true)},
+                  recorder.device(), recorder);
   }
 
  private:

@@ -3,11 +3,13 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/exec/choose/solver.h"
 #include "lib/exec/record/recorder.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/index/index_add.h"
+#include "lib/ops/index/index_add_solvers.h"
 #include "lib/ops/index/scatter.h"
 #include "lib/ops/lines.h"
 #include "lib/ops/vanishing.h"
@@ -17,6 +19,34 @@ namespace clnet {
 namespace ops {
 
 namespace {
+
+/// A work-item for each line, which takes its picks one after the other.
+void lower_lines(const IndexAddProblem& p, exec::Recorder& recorder) {
+  const auto& by = p.picking;
+  const auto lines = by.outer * by.inner, all = lines * by.extent;
+  recorder.kernel("scatter_reduce", "scatter_reduce").define("FILL", 1).in("x", p.x).out("y", p.y).args({all}).range({all}, {64});
+  const auto pass = [&](bool first) {
+    in_pieces(by.picks, [&](std::int64_t begin, std::int64_t end) {
+      auto& launch = recorder.kernel("scatter_reduce", "scatter_reduce").define(p.reduction, 1);
+      if (first) launch.define("FIRST", 1);
+      launch.in("indices", p.indices)
+          .in("source", p.g)
+          .inout("y", p.y)
+          .args({lines, by.picks, by.extent, by.inner, begin, end})
+          .range({lines}, {64})
+          .detail(fmt::format("{} of {}", by.picks, by.extent));
+    });
+  };
+  if (!p.own) pass(true);
+  pass(false);
+}
+
+const exec::SolverList<IndexAddProblem> solvers{
+    "scatter_reduce",
+    {{"sorted", index_add_sorted_rejects, index_add_sorted,
+      [](const IndexAddProblem& p, const DeviceInfo& device) { return sorting_declines(p.picking, device); },
+      index_add_sorted_configs, exec::MadeFor::gpus},
+     {"lines", exec::accepts_everything<IndexAddProblem>, lower_lines}}};
 
 /// prod, amax or amin. Inputs: x, indices, source, of one shape outside the dimension; f32, or integers.
 class ScatterReduce : public Op {
@@ -58,30 +88,14 @@ class ScatterReduce : public Op {
   }
 
   void lower(exec::Recorder& recorder) const override {
-    const auto& shape = recorder.spec(recorder.input(0)).shape;
-    const Lines lines(shape, dim_);
-    const auto picks = recorder.spec(recorder.input(1)).shape[dim_], all = shape.numel();
-    recorder.kernel("scatter_reduce", "scatter_reduce")
-        .define("FILL", 1)
-        .in("x", recorder.input(0))
-        .out("y", recorder.output())
-        .args({all})
-        .range({all}, {64});
-    const auto* const kind = reduction_ == ScatterReduction::prod ? "PROD" : reduction_ == ScatterReduction::amax ? "MAX" : "MIN";
-    const auto pass = [&](bool first) {
-      in_pieces(picks, [&](std::int64_t begin, std::int64_t end) {
-        auto& launch = recorder.kernel("scatter_reduce", "scatter_reduce").define(kind, 1);
-        if (first) launch.define("FIRST", 1);
-        launch.in("indices", recorder.input(1))
-            .in("source", recorder.input(2))
-            .inout("y", recorder.output())
-            .args({lines.count(), picks, lines.extent, lines.inner, begin, end})
-            .range({lines.count()}, {64})
-            .detail(fmt::format("{} of {}", picks, lines.extent));
-      });
-    };
-    if (!own_) pass(true);
-    pass(false);
+    const auto& x = recorder.spec(recorder.input(0));
+    solvers.lower({recorder.input(2), recorder.input(1), recorder.output(),
+                   Picking(x.shape, dim_, recorder.spec(recorder.input(1)).shape, true), x.dtype,
+                   reduction_ == ScatterReduction::prod   ? "PROD"
+                   : reduction_ == ScatterReduction::amax ? "MAX"
+                                                          : "MIN",
+                   recorder.input(0), own_},
+                  recorder.device(), recorder);
   }
 
  private:

@@ -10,7 +10,7 @@ using namespace clnet;
 using namespace clnet::testing;
 using Catch::Matchers::Contains;
 
-TEST_CASE("scatter, scatter_add and index_add") { check(scatter_cases(), {"index_add"}); }
+TEST_CASE("scatter, scatter_add and index_add") { check(scatter_cases(), {"index_add", "scatter_reduce", "last_picks"}); }
 
 TEST_CASE("scatter moves whole numbers and truth values") {
   const Tensor indices = Tensor::from<std::int32_t>({2, 0});
@@ -120,6 +120,41 @@ TEST_CASE("scatter of more picks than a launch takes") {
   CHECK(scatter(zeros({2}), 0, numbers - numbers, source).to_vector<float>() == std::vector<float>{count - 1, 0});
   CHECK(scatter(zeros({2, 0}), 1, zeros({2, 3}, Dtype::i32), ones({2, 3})).shape() == Shape{2, 0});
   CHECK(scatter(zeros({2, 0}), 1, zeros({2, 3}, Dtype::i32), ones({2, 3})).to_vector<float>().empty());
+}
+
+TEST_CASE("each solver reduces and places NaN, the ends of types, and picks for two rounds of merging") {
+  using R = ScatterReduction;
+  const Tensor indices = Tensor::from<std::int32_t>({0, 0, 1}), source = Tensor::from({1.F, NAN, 2.F});
+  constexpr std::int64_t count = 5000;
+  const Tensor numbers = arange(count, 0, 1, Dtype::i32), many = cast(numbers, Dtype::f32);
+  const auto probe = [&] { scatter_reduce(ones({2}), 0, indices, source, R::amax).eval(); };
+  with_each_solver("scatter_reduce", probe, [&] {
+    for (auto reduction : {R::amax, R::amin, R::prod}) {
+      const auto y = scatter_reduce(ones({2}), 0, indices, source, reduction).to_vector<float>();
+      CHECK(std::isnan(y[0]));
+      CHECK_FALSE(std::isnan(y[1]));
+    }
+    const auto whole = Tensor::from<std::int64_t>({-3, 1LL << 40, 5}),
+               ends = Tensor::from<std::int64_t>({INT64_MIN, INT64_MIN, 7});
+    CHECK(scatter_reduce(zeros({2}, Dtype::i64), 0, indices, whole, R::prod, false).to_vector<std::int64_t>() ==
+          std::vector<std::int64_t>{-3 * (1LL << 40), 5});
+    CHECK(scatter_reduce(ones({2}, Dtype::i64), 0, indices, ends, R::amax, false).to_vector<std::int64_t>() ==
+          std::vector<std::int64_t>{INT64_MIN, 7});
+    CHECK(scatter_reduce(zeros({2}), 0, indices, full({3}, INFINITY), R::amin, false).to_vector<float>() ==
+          std::vector<float>{INFINITY, INFINITY});
+    for (bool own : {true, false}) {
+      CHECK(scatter_reduce(ones({2}, Dtype::i32), 0, numbers - numbers, numbers, R::amax, own).to_vector<std::int32_t>() ==
+            std::vector<std::int32_t>{count - 1, 1});
+      CHECK(scatter_reduce(ones({2}, Dtype::i32), 0, numbers - numbers, numbers, R::amin, own).to_vector<std::int32_t>() ==
+            std::vector<std::int32_t>{0, 1});
+    }
+  });
+  with_each_solver(
+      "last_picks", [&] { scatter(zeros({2}), 0, zeros({1}, Dtype::i32), ones({1})).eval(); },
+      [&] {
+        CHECK(sum(abs(scatter(zeros({count}), 0, flip(numbers, {0}), flip(many, {0})) - many)).item<float>() == 0);
+        CHECK(scatter(zeros({2}), 0, numbers - numbers, many).to_vector<float>() == std::vector<float>{count - 1, 0});
+      });
 }
 
 TEST_CASE("adding at many indices, most of them the same, some out of range") {
