@@ -54,22 +54,30 @@
 
 #else
 
-// b is {k, n}: lanes hold columns. Of a vector the first `skipped` lanes are another block's.
-#define STORE_LANES(i, j, vector, skipped)                                                                          \
-  float lanes[VW];                                                                                                  \
-  CLNET_CAT(vstore, VW)(vector, 0, lanes);                                                                          \
-  SELDOM for (int lane = skipped; lane < VW; ++lane)                                                                \
-    store(c_base, c_offset, bias_base, bias_offset, has_bias, INDEX(i, (j) + lane), COLUMN(i, (j) + lane),          \
-          lanes[lane] EPILOGUE_ARGUMENTS);
+// b is {k, n}: lanes hold columns. One loop stores a block's vectors: a copy for each, with the epilogue, takes the compiler longer than
+// the sums. Of the last vector the first `skipped` lanes are another block's.
+#define STORE_LANES(count, skipped)                                                                                 \
+  SELDOM for (int r = 0; r < min(ROWS, i1 - i); ++r) SELDOM for (int lane = skipped; lane < (count) * VW; ++lane)   \
+      store(c_base, c_offset, bias_base, bias_offset, has_bias, INDEX(i + r, j + lane), COLUMN(i + r, j + lane),    \
+            made[r][lane] EPILOGUE_ARGUMENTS);
 #ifdef SWAPPED
-#define STORE_VECTOR(i, j, vector) STORE_LANES(i, j, vector, 0)
+#define STORE_VECTORS(count) STORE_LANES(count, 0)
+#define STORE_LAST(count) STORE_LANES(count, first)
 #else
-#define STORE_VECTOR(i, j, vector)                                                                                  \
-  const int column = j, index = INDEX(i, column);                                                                   \
-  const VFLOAT value = has_bias ? vector + VLOAD(bias, column) : vector;                                            \
-  VSTORE(c, index, VEPILOGUE(value, index, column, 1));
+#define STORE_VECTORS(count)                                                                                        \
+  SELDOM for (int r = 0; r < min(ROWS, i1 - i); ++r) SELDOM for (int q = 0; q < (count); ++q) {                     \
+    const int column = j + q * VW, index = INDEX(i + r, column);                                                    \
+    const VFLOAT sum = CLNET_CAT(vload, VW)(q, made[r]), value = has_bias ? sum + VLOAD(bias, column) : sum;        \
+    VSTORE(c, index, VEPILOGUE(value, index, column, 1));                                                           \
+  }
+#define STORE_LAST(count)                                                                                           \
+  if (first > 0) {                                                                                                  \
+    STORE_LANES(count, first)                                                                                       \
+  } else {                                                                                                          \
+    STORE_VECTORS(count)                                                                                            \
+  }
 #endif
-#define BLOCK_OF(count, STORE_ONE)                                                                                  \
+#define BLOCK_OF(count, STORE_BLOCK)                                                                                \
     for (int i = i0; i < i1; i += ROWS) {                                                                           \
       VFLOAT total[ROWS][count] = {{(VFLOAT)(0.0f)}}, lost[ROWS][count] = {{(VFLOAT)(0.0f)}};                       \
       for (int block = 0; block < k; block = BLOCK_END(block, CLNET_BLOCK, k)) {                                    \
@@ -87,27 +95,19 @@
         }                                                                                                           \
         ADD_BLOCKS(ROWS, count)                                                                                     \
       }                                                                                                             \
-      _Pragma("unroll") for (int r = 0; r < ROWS; ++r) {                                                            \
-        if (i + r >= i1) continue;                                                                                  \
-        _Pragma("unroll") for (int q = 0; q < (count); ++q) {                                                       \
-          STORE_ONE(i + r, j + q * VW, total[r][q])                                                                 \
-        }                                                                                                           \
-      }                                                                                                             \
+      float made[ROWS][(count) * VW];                                                                               \
+      _Pragma("unroll") for (int r = 0; r < ROWS; ++r) _Pragma("unroll") for (int q = 0; q < (count); ++q)          \
+          CLNET_CAT(vstore, VW)(total[r][q], q, made[r]);                                                           \
+      STORE_BLOCK(count)                                                                                            \
     }
-#define STORE_SINGLE(i, j, vector)                                                                                  \
-  if (first > 0) {                                                                                                  \
-    STORE_LANES(i, j, vector, first)                                                                                \
-  } else {                                                                                                          \
-    STORE_VECTOR(i, j, vector)                                                                                      \
-  }
 #define MULTIPLY                                                                                                    \
   int j = j0;                                                                                                       \
-  for (; j + COLUMNS * VW <= j1; j += COLUMNS * VW) BLOCK_OF(COLUMNS, STORE_VECTOR)                                 \
+  for (; j + COLUMNS * VW <= j1; j += COLUMNS * VW) BLOCK_OF(COLUMNS, STORE_VECTORS)                                \
   /* The last vector begins among the columns before it, wherever in c they are. */                                 \
   for (int next = j; next < j1 && j1 >= VW; next = j + VW) {                                                        \
     j = min(next, j1 - VW);                                                                                         \
     const int first = next - j;                                                                                     \
-    BLOCK_OF(1, STORE_SINGLE)                                                                                       \
+    BLOCK_OF(1, STORE_LAST)                                                                                         \
   }                                                                                                                 \
   SELDOM for (; j < j1 && j1 < VW; ++j) SELDOM for (int i = i0; i < i1; ++i) {                                      \
     float value = 0, lost = 0;                                                                                      \
