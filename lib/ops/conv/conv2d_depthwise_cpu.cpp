@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "lib/exec/choose/device_class.h"
 #include "lib/ops/conv/conv2d_cpu.h"
 
 namespace clnet::ops {
@@ -106,8 +107,11 @@ std::vector<exec::Config> conv2d_depthwise_cpu_configs(const Conv2dProblem& p, C
   std::vector<exec::Config> result;
   const auto planes = planes_of(p, pass);
   auto widths = vector_widths(device);
-  // Rows that fit half a vector.
-  if (planes.ow <= 8) std::reverse(widths.begin(), widths.end());
+  // Rows that fit half a vector; and longer ones than a vector, if a wide one takes as long as its halves: taps lie at odd
+  // places, where every load of a wide one reads two lines of the cache.
+  const auto& kind = exec::device_class(device);
+  const bool in_halves = widths.front() == 16 && kind.instruction(16) >= 2 * kind.instruction(8);
+  if (planes.ow <= 8 || (in_halves && planes.ow > 16)) std::reverse(widths.begin(), widths.end());
   const auto add = [&](std::int64_t width, std::int64_t vectors, std::int64_t window) {
     const bool fits = pass == Conv2dPass::backward_weights || cut(p, pass, width, window, vectors).made <= scratch(device);
     if (fits) result.push_back({{"lanes", width}, {"vectors", vectors}, {"window", window}});
