@@ -12,6 +12,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_backwar
   const int group = (int)get_global_id(0), part = (int)get_global_id(1);
   const int n0 = part * images, n1 = BLOCK_END(n0, images, N);
   const int taps = KH * KW, padded_taps = (taps + TAPS - 1) / TAPS * TAPS, g_pitch = (OW + VW - 1) / VW * VW;
+  const VINT rest = clnet_lanes() < OW % VW;
   for (int k = 0; k < padded_taps; ++k) {
     const int tap = min(k, taps - 1);
     offsets[k] = tap / KW * DH * pitch + staged_column(tap % KW * DW, SW, pitch);
@@ -39,13 +40,21 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_backwar
             sum[t] = (VFLOAT)(0.0f);
             point[t] = staged + offsets[k + t];
           }
-          for (int r = 0; r < height; ++r)
-            for (int j = 0, at = r * SH * pitch; j < OW; j += VW, at += VW) {
-              // Beyond the row the gradient is zero.
-              const VFLOAT gradient = *(const local any_vector *)(staged_g + r * g_pitch + j);
+          for (int r = 0; r < height; ++r) {
+            const local float *gradients = staged_g + r * g_pitch;
+            int j = 0, at = r * SH * pitch;
+            for (; j + VW <= OW; j += VW, at += VW) {
+              const VFLOAT gradient = *(const local any_vector *)(gradients + j);
               #pragma unroll
               for (int t = 0; t < TAPS; ++t) sum[t] = fma(gradient, *(const local any_vector *)(point[t] + at), sum[t]);
             }
+            if (j == OW) continue;
+            // Beyond the row the gradient is zero, and so must be pixels, as zero times infinity is none.
+            const VFLOAT gradient = *(const local any_vector *)(gradients + j);
+            #pragma unroll
+            for (int t = 0; t < TAPS; ++t)
+              sum[t] = fma(gradient, VAS_FLOAT(VAS_INT(*(const local any_vector *)(point[t] + at)) & rest), sum[t]);
+          }
           #pragma unroll
           for (int t = 0; t < TAPS; ++t) tap_sums[t] += sum[t];
         }
