@@ -6,7 +6,7 @@
 //   STARTS   where the picks of each row begin
 //   CHUNKS   the sum of each `chunk` of sorted picks that has one row only: no row takes many steps, even if it has all picks
 //   else     y: of each row its picks and chunks
-// With PROD, MAX or MIN they are reduced so, not added up, and start from x where that counts (OWN) or no picks come.
+// KIND (combine.clh) says how they are made one; but for sums, they start from x where that counts (OWN) or no picks come.
 #include "clnet.clh"
 
 #ifdef GATHER
@@ -79,32 +79,22 @@ kernel void index_add_sorted(IN(rows), OUT(starts), const int lines, const int e
 }
 
 #else
+#include "combine.clh"
+
 #define CLNET_LEAST_f32 (-INFINITY)
 #define CLNET_LEAST_i32 INT_MIN
 #define CLNET_LEAST_i64 LONG_MIN
-#define CLNET_MOST_f32 INFINITY
-#define CLNET_MOST_i32 INT_MAX
-#define CLNET_MOST_i64 LONG_MAX
-// NaN stays.
-#if defined(PROD)
-#define NONE 1
-#define JOIN(a, b) ((a) * (b))
-#elif defined(MAX)
-#define NONE CLNET_CAT(CLNET_LEAST_, TYPE_g)
-#define JOIN(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))
-#elif defined(MIN)
-#define NONE CLNET_CAT(CLNET_MOST_, TYPE_g)
-#define JOIN(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))
-#else
-#define NONE 0
-#define JOIN(a, b) ((a) + (b))
-#endif
+#define CLNET_GREATEST_f32 INFINITY
+#define CLNET_GREATEST_i32 INT_MAX
+#define CLNET_GREATEST_i64 LONG_MAX
+#define LEAST CLNET_CAT(CLNET_LEAST_, TYPE_g)
+#define GREATEST CLNET_CAT(CLNET_GREATEST_, TYPE_g)
 
 // The sum of the sorted picks from `begin` to `end`.
 #define SUM(sum, begin, end) \
   for (int j_ = (begin); j_ < (end); ++j_) { \
     const VALUE(g) pick_ = LOAD(g, (o * picks + LOAD(order, sorted + j_)) * inner + i); \
-    sum = JOIN(sum, pick_); \
+    sum = COMBINE(sum, pick_); \
   }
 
 #ifdef CHUNKS
@@ -114,7 +104,7 @@ kernel void index_add_sorted(IN(g), IN(rows), IN(order), OUT(sums), const int co
   if (at >= count) return;
   const int i = REMAINDER(at, inner), rest = at / inner, begin = REMAINDER(rest, chunks) * chunk, o = rest / chunks;
   const int sorted = LINE(o, i) * picks, row = LOAD(rows, sorted + begin);
-  VALUE(g) sum = NONE;
+  VALUE(g) sum = IDENTITY;
   if (row < extent && LOAD(rows, sorted + begin + chunk - 1) == row) SUM(sum, begin, begin + chunk);
   STORE(sums, at, sum);
 }
@@ -132,17 +122,17 @@ kernel void index_add_sorted(
   const int sorted = LINE(o, i) * picks, place = LINE(o, i) * (extent + 1) + row;
   const int begin = LOAD(starts, place), end = LOAD(starts, place + 1);
   const int first_chunk = (begin + chunk - 1) / chunk, last_chunk = end / chunk, first_end = min(first_chunk * chunk, end);
-  VALUE(g) sum = NONE, rest_sum = NONE;
+  VALUE(g) sum = IDENTITY, rest_sum = IDENTITY;
 #ifdef OWN
   if (OWN || begin == end) sum = LOAD(x, at);
 #endif
   SUM(sum, begin, first_end);
   for (int whole = first_chunk; whole < last_chunk; ++whole) {
     const VALUE(g) ahead = LOAD(sums, (o * chunks + whole) * inner + i);
-    sum = JOIN(sum, ahead);
+    sum = COMBINE(sum, ahead);
   }
   SUM(rest_sum, max(first_end, last_chunk * chunk), end);
-  STORE(y, at, JOIN(sum, rest_sum));
+  STORE(y, at, COMBINE(sum, rest_sum));
 }
 #endif
 #endif

@@ -12,6 +12,7 @@
 #include "lib/exec/choose/config.h"
 #include "lib/exec/record/recorder.h"
 #include "lib/ops/lines.h"
+#include "lib/ops/reduce/reduce.h"
 
 namespace clnet::ops {
 
@@ -32,9 +33,8 @@ struct IndexAddProblem {
   exec::Ref g, indices, y;
   Picking picking;
   Dtype dtype = Dtype::f32;
-  /// scatter_reduce's: PROD, MAX or MIN of g's elements in place of their sum, of y's shape x where there are none, and `own`:
-  /// x's element counts everywhere.
-  const char* reduction = nullptr;
+  /// scatter_reduce's, which are no sums: x, of y's shape, is there where no elements come, and with `own` it counts everywhere.
+  ReduceKind kind = ReduceKind::sum;
   exec::Ref x{};
   bool own = true;
 };

@@ -110,13 +110,12 @@ std::vector<exec::Config> index_add_sorted_configs(const IndexAddProblem& p, con
 
 void index_add_sorted(const IndexAddProblem& p, exec::Recorder& recorder) {
   const auto& [outer, extent, picks, inner, gather] = p.picking;
-  const auto chunk = recorder.config()["chunk"], chunks = picks / chunk;
+  const auto chunk = recorder.config()["chunk"], chunks = picks / chunk, kind = static_cast<std::int64_t>(p.kind);
   const auto sorted = sort_indices(p.indices, p.picking, recorder);
   const auto sums = chunks > 0 ? recorder.temporary({Shape{outer, chunks, inner}, sum_dtype(p)}) : sorted.rows;
   if (chunks > 0) {
-    auto& launch = recorder.kernel("index_add_sorted", "index_add_sorted").define("CHUNKS", 1);
+    auto& launch = recorder.kernel("index_add_sorted", "index_add_sorted").define("CHUNKS", 1).define("KIND", kind);
     if (gather) launch.define("GATHER", 1);
-    if (p.reduction) launch.define(p.reduction, 1);
     launch.in("g", p.g)
         .in("rows", sorted.rows)
         .in("order", sorted.order)
@@ -125,9 +124,9 @@ void index_add_sorted(const IndexAddProblem& p, exec::Recorder& recorder) {
         .range({outer * chunks * inner}, {64})
         .detail(fmt::format("{} in chunks of {}", picks, chunk));
   }
-  auto& launch = recorder.kernel("index_add_sorted", "index_add_sorted");
+  auto& launch = recorder.kernel("index_add_sorted", "index_add_sorted").define("KIND", kind);
   if (gather) launch.define("GATHER", 1);
-  if (p.reduction) launch.define(p.reduction, 1).define("OWN", p.own ? 1 : 0).in("x", p.x);
+  if (p.kind != ReduceKind::sum) launch.define("OWN", p.own ? 1 : 0).in("x", p.x);
   launch.in("g", p.g)
       .in("order", sorted.order)
       .in("starts", sorted.starts)

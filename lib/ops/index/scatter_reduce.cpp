@@ -27,7 +27,7 @@ void lower_lines(const IndexAddProblem& p, exec::Recorder& recorder) {
   recorder.kernel("scatter_reduce", "scatter_reduce").define("FILL", 1).in("x", p.x).out("y", p.y).args({all}).range({all}, {64});
   const auto pass = [&](bool first) {
     in_pieces(by.picks, [&](std::int64_t begin, std::int64_t end) {
-      auto& launch = recorder.kernel("scatter_reduce", "scatter_reduce").define(p.reduction, 1);
+      auto& launch = recorder.kernel("scatter_reduce", "scatter_reduce").define("KIND", static_cast<std::int64_t>(p.kind));
       if (first) launch.define("FIRST", 1);
       launch.in("indices", p.indices)
           .in("source", p.g)
@@ -91,9 +91,9 @@ class ScatterReduce : public Op {
     const auto& x = recorder.spec(recorder.input(0));
     solvers.lower({recorder.input(2), recorder.input(1), recorder.output(),
                    Picking(x.shape, dim_, recorder.spec(recorder.input(1)).shape, true), x.dtype,
-                   reduction_ == ScatterReduction::prod   ? "PROD"
-                   : reduction_ == ScatterReduction::amax ? "MAX"
-                                                          : "MIN",
+                   reduction_ == ScatterReduction::prod   ? ReduceKind::prod
+                   : reduction_ == ScatterReduction::amax ? ReduceKind::max
+                                                          : ReduceKind::min,
                    recorder.input(0), own_},
                   recorder.device(), recorder);
   }

@@ -11,7 +11,7 @@
 
 namespace clnet::ops {
 
-/// The numbers are those of KIND in kernels/reduce/reduce.clh.
+/// The numbers are those of KIND in kernels/combine.clh.
 enum class ReduceKind : std::uint8_t { sum, prod, max, min };
 
 /// y[outer][inner] of x[outer][reduce][inner], multiplied by `scale` where the values are floating.
