@@ -49,7 +49,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_backwar
               for (int t = 0; t < TAPS; ++t) sum[t] = fma(gradient, *(const local any_vector *)(point[t] + at), sum[t]);
             }
             if (j == OW) continue;
-            // Beyond the row the gradient is zero, and so must be pixels, as zero times infinity is none.
+            // Beyond the row the gradient is zero, and so must be pixels, as 0 times infinity is NaN.
             const VFLOAT gradient = *(const local any_vector *)(gradients + j);
             #pragma unroll
             for (int t = 0; t < TAPS; ++t)

@@ -109,9 +109,11 @@ std::vector<exec::Config> conv2d_depthwise_cpu_configs(const Conv2dProblem& p, C
   auto widths = vector_widths(device);
   // Rows that fit half a vector; and longer ones than a vector, if a wide one takes as long as its halves: taps lie at odd
   // places, where every load of a wide one reads two lines of the cache.
-  const auto& kind = exec::device_class(device);
-  const bool in_halves = widths.front() == 16 && kind.instruction(16) >= 2 * kind.instruction(8);
-  if (planes.ow <= 8 || (in_halves && planes.ow > 16)) std::reverse(widths.begin(), widths.end());
+  const auto in_halves = [&] {
+    const auto& kind = exec::device_class(device);
+    return kind.instruction(16) >= 2 * kind.instruction(8);
+  };
+  if (planes.ow <= 8 || (planes.ow > 16 && in_halves())) std::reverse(widths.begin(), widths.end());
   const auto add = [&](std::int64_t width, std::int64_t vectors, std::int64_t window) {
     const bool fits = pass == Conv2dPass::backward_weights || cut(p, pass, width, window, vectors).made <= scratch(device);
     if (fits) result.push_back({{"lanes", width}, {"vectors", vectors}, {"window", window}});
