@@ -199,6 +199,11 @@ TEST_CASE("all configurations of convolutions") {
       {{3, 70, 6, 5}, {37, 70, 3, 3}, {.padding = 1}},
       // Pixels of several strips, outputs of several panels.
       {{1, 7, 21, 19}, {40, 7, 1, 1}, {}},
+      // Steps that leave rows of vectors, elements one by one, and whole rows in between.
+      {{2, 19, 27, 39}, {40, 19, 1, 1}, {.stride = 2}},
+      {{2, 5, 9, 70}, {6, 5, 1, 1}, {.stride = {2, 3}}},
+      {{1, 6, 20, 33}, {8, 3, 1, 1}, {.stride = {1, 2}, .groups = 2}},
+      {{1, 6, 20, 17}, {8, 6, 1, 1}, {.stride = {4, 1}, .padding = {0, 0, 3, 0}}},
       // Rows of whole vectors, and a rest.
       {{2, 1, 13, 75}, {8, 1, 3, 3}, {.padding = 1}},
       {{2, 2, 21, 77}, {2, 1, 3, 5}, {.padding = {1, 2}, .groups = 2}},
@@ -233,6 +238,7 @@ TEST_CASE("all configurations of convolutions read nothing behind their tensors"
       {{1, 3, 7, 5}, {3, 1, 3, 4}, {.padding = {1, 2, 1, 1}, .groups = 3}},
       {{2, 2, 33, 1}, {2, 1, 5, 1}, {.padding = {2, 0, 2, 0}, .groups = 2}},
       {{2, 7, 5, 7}, {5, 7, 1, 1}, {}},
+      {{2, 5, 9, 39}, {6, 5, 1, 1}, {.stride = 2}},
       {{2, 3, 9, 41}, {10, 3, 3, 5}, {.stride = {1, 2}, .padding = {1, 2}}},
   };
   for (const auto& sizes : all) {

@@ -119,29 +119,42 @@ void record(const Conv2dProblem& problem, exec::Recorder& recorder) {
 template <Conv2dPass pass>
 void record_cpu(const Conv2dProblem& problem, exec::Recorder& recorder) {
   if (conv3d_cpu_serves(problem, pass, recorder.device())) return conv2d_cpu(problem, pass, recorder);
-  record<pass, conv2d_cpu>(problem, recorder);
+  record<pass, conv2d_cpu>(conv2d_pick_cpu(problem, pass, recorder), recorder);
+}
+template <Conv2dPass pass>
+void record_pointwise_cpu(const Conv2dProblem& problem, exec::Recorder& recorder) {
+  record<pass, conv2d_pointwise_cpu>(conv2d_pick_cpu(problem, pass, recorder), recorder);
 }
 template <Conv2dPass pass, std::optional<std::string> (*rejects)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
 std::optional<std::string> refuse(const Conv2dProblem& problem, const DeviceInfo& device) {
   return rejects(problem, pass, device);
 }
+/// Of a solver for CPUs that is given what a 1x1 convolution sees.
+template <Conv2dPass pass, std::optional<std::string> (*rejects)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
+std::optional<std::string> refuse_seen(const Conv2dProblem& problem, const DeviceInfo& device) {
+  return rejects(conv2d_seen(problem, pass), pass, device);
+}
 template <Conv2dPass pass, std::vector<exec::Config> (*configs)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
 std::vector<exec::Config> list_configs(const Conv2dProblem& problem, const DeviceInfo& device) {
   return configs(problem, pass, device);
+}
+template <Conv2dPass pass, std::vector<exec::Config> (*configs)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
+std::vector<exec::Config> list_seen_configs(const Conv2dProblem& problem, const DeviceInfo& device) {
+  return configs(conv2d_seen(problem, pass), pass, device);
 }
 
 template <Conv2dPass pass>
 std::vector<exec::Solver<Conv2dProblem>> candidates() {
   return {
-      {"cpu_pointwise", refuse<pass, conv2d_pointwise_cpu_rejects>, record<pass, conv2d_pointwise_cpu>,
-       refuse<pass, conv2d_pointwise_cpu_declines>, list_configs<pass, conv2d_pointwise_cpu_configs>},
+      {"cpu_pointwise", refuse_seen<pass, conv2d_pointwise_cpu_rejects>, record_pointwise_cpu<pass>,
+       refuse_seen<pass, conv2d_pointwise_cpu_declines>, list_seen_configs<pass, conv2d_pointwise_cpu_configs>},
       {"cpu_depthwise", refuse<pass, conv2d_depthwise_cpu_rejects>, record<pass, conv2d_depthwise_cpu>, nullptr,
        list_configs<pass, conv2d_depthwise_cpu_configs>},
       {"cpu_planes", refuse<pass, conv2d_planes_cpu_rejects>, record<pass, conv2d_planes_cpu>,
        refuse<pass, conv2d_planes_cpu_declines>, list_configs<pass, conv2d_planes_cpu_configs>},
       {"cpu_winograd", refuse<pass, conv2d_winograd_cpu_rejects>, record<pass, conv2d_winograd_cpu>,
        refuse<pass, conv2d_winograd_cpu_declines>, list_configs<pass, conv2d_winograd_cpu_configs>},
-      {"cpu", refuse<pass, conv2d_cpu_rejects>, record_cpu<pass>, nullptr, list_configs<pass, conv2d_cpu_configs>},
+      {"cpu", refuse_seen<pass, conv2d_cpu_rejects>, record_cpu<pass>, nullptr, list_seen_configs<pass, conv2d_cpu_configs>},
       {"gpu_depthwise", refuse<pass, conv2d_depthwise_gpu_rejects>, record<pass, conv2d_depthwise_gpu>,
        refuse<pass, conv2d_depthwise_gpu_declines>, list_configs<pass, conv2d_depthwise_gpu_configs>, exec::MadeFor::gpus},
       {"gpu_matrix_units_packed", refuse<pass, conv2d_gpu_matrix_units_packed_rejects>,

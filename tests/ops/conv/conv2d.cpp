@@ -113,6 +113,21 @@ TEST_CASE("conv2d: the weight's gradient of few channels by vectors of pixels is
   }
 }
 
+TEST_CASE("conv2d: what a 1x1 convolution with steps sees is copied in its dtype") {
+  for (const auto dtype : {Dtype::f16, Dtype::bf16}) {
+    const Tensor x = cast(make_tensor({2, 5, 9, 39}, 1), dtype), weight = cast(make_tensor({6, 5, 1, 1}, 2), dtype);
+    const auto y = [&] { return to_array(cast(conv2d(x, weight, {}, {.stride = 2}), Dtype::f32)); };
+    Array want;
+    {
+      const exec::ForceSolver force("conv2d", "direct");
+      want = y();
+    }
+    with_each_solver(
+        "conv2d", [&] { conv2d(x, weight, {}, {.stride = 2}).eval(); },
+        [&] { compare("1x1 by 2", y(), want, dtype == Dtype::f16 ? 1e-3 : 8e-3); });
+  }
+}
+
 TEST_CASE("conv2d: what an earlier launch left in local memory is not seen") {
   const Tensor large = make_tensor({2, 3, 60, 100}, 1) * 1e6, filters = make_tensor({3, 1, 3, 3}, 2);
   for (const auto& [shape, kernel, padding] : {std::tuple{Shape{5, 2, 1, 1}, 3, 2},
