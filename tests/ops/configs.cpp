@@ -12,6 +12,7 @@
 #include "lib/exec/statistics.h"
 #include "lib/graph/op.h"
 #include "lib/ops/attention/attention.h"
+#include "lib/ops/optimize/optimizer_update.h"
 #include "tests/ops/check.h"
 #include "tests/support/guarded.h"
 #include "tests/support/skip.h"
@@ -401,6 +402,28 @@ TEST_CASE("all configurations of pooling") {
         "avg_pool2d", [&] { return relu(averages()); }, 1e-5, 2);
     check_choices(
         "avg_pool2d_backward", [&] { return gradients(sum(averages() * g), {x})[0]; }, 1e-5, 2);
+  }
+}
+
+TEST_CASE("all configurations of an optimizer's steps") {
+  manual_seed(15);
+  for (const auto dtype : {Dtype::f32, Dtype::bf16}) {
+    const auto tensors = [&](std::int64_t count) {
+      return ops::UpdateTensors{random({count}, dtype), random({count}, dtype), {random({count}), rand({count}).detach()}};
+    };
+    // Whole chunks, a rest, and less than a vector.
+    const std::vector<ops::UpdateTensors> all{tensors(3), tensors(32768), tensors(9001)};
+    const auto number = [](double value) { return Tensor::scalar(value); };
+    check_choices(
+        "optimizer_update",
+        [&] {
+          const auto updated = ops::optimizer_update(ops::UpdateRule::adam, all, {0.01, 0.95, 1e-3, false},
+                                                     {number(0.1), number(0.99), number(1.5), number(0.9), number(0.1), {}});
+          Tensors flat;
+          for (const auto& x : updated) flat.push_back(cast(x, Dtype::f32));
+          return concat(flat, 0);
+        },
+        dtype == Dtype::f32 ? 1e-6 : 1e-2, 2);
   }
 }
 

@@ -1,8 +1,9 @@
-// Operations on rows (reductions, softmax, normalisation, losses), on elements, and on places.
+// Operations on rows (reductions, softmax, normalisation, losses), on elements, and on places; an optimizer's step.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 
+#include "lib/ops/optimize/optimizer_update.h"
 #include "tools/self_test/problem.h"
 
 namespace clnet::tools {
@@ -253,6 +254,33 @@ Problem argsort_problem(const Lines& lines) {
   return result;
 }
 
+/// A step of Adam.
+Problem optimizer_problem(std::int64_t count) {
+  constexpr double rate = 0.1, shrink = 0.99, scale = 1.5, beta1 = 0.9, beta2 = 0.95, eps = 1e-3, decay = 0.01;
+  const Input values{{count}}, squares{{count}, 0, 1};
+  Problem result{.op = "optimizer_update",
+                 .name = "a step of Adam on " + to_string(Shape{count}),
+                 .inputs = {values, values, values, squares}};
+  result.narrow = false;
+  result.run = [](const auto& t) {
+    const auto number = [](double value) { return Tensor::scalar(value); };
+    return ops::optimizer_update(ops::UpdateRule::adam, {{t[0], t[1], {t[2], t[3]}}}, {decay, beta2, eps, false},
+                                 {number(rate), number(shrink), number(scale), number(beta1), number(1 - beta1)});
+  };
+  result.reference = [](const auto& v) {
+    std::vector<Values> y(3);
+    for (std::size_t i = 0; i < v[0].size(); ++i) {
+      const double slope = v[1][i] + decay * v[0][i], mean = beta1 * v[2][i] + (1 - beta1) * slope;
+      const double square = beta2 * v[3][i] + (1 - beta2) * slope * slope;
+      y[0].push_back(v[0][i] * shrink - rate * mean / (std::sqrt(square) * scale + eps));
+      y[1].push_back(mean);
+      y[2].push_back(square);
+    }
+    return y;
+  };
+  return result;
+}
+
 /// Planes twice as high and wide.
 Problem resample_problem(std::int64_t planes, std::int64_t height, std::int64_t width) {
   Problem result{.op = "resample",
@@ -451,6 +479,7 @@ std::vector<Problem> make_row_problems(bool full) {
                               scatter_problem({2, 20, 3}, 100, true),
                               argsort_problem({4, 100, 1}),
                               argsort_problem({2, 40, 3}),
+                              optimizer_problem(1003),
                               resample_problem(3, 5, 9),
                               ctc_problem(12, 3, 6, 4)};
   for (const auto& reducer : reducers)
@@ -475,6 +504,7 @@ std::vector<Problem> make_row_problems(bool full) {
     result.push_back(transpose_problem({1, 300, 200}, true));
     for (const bool largest : {false, true}) result.push_back(scatter_problem({1, 7, 1}, 3000, largest));
     result.push_back(argsort_problem({1, 3000, 1}));
+    result.push_back(optimizer_problem(40000));
     result.push_back(resample_problem(2, 70, 130));
     result.push_back(ctc_problem(80, 2, 30, 35));
   }

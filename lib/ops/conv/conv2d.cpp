@@ -91,7 +91,7 @@ class ConvOp : public Op {
 // A solver's functions for one of the three.
 
 /// Of a solver that knows images only: volumes are unfolded for it, or folded from what it makes.
-template <Conv2dPass pass, void (*lower)(const Conv2dProblem&, Conv2dPass, exec::Recorder&)>
+template <Conv2dPass pass, Conv2dRecord lower>
 void record(const Conv2dProblem& problem, exec::Recorder& recorder) {
   if (!problem.volume) return lower(problem, pass, recorder);
   auto images = problem;
@@ -116,23 +116,24 @@ void record(const Conv2dProblem& problem, exec::Recorder& recorder) {
   lower(images, pass, recorder);
   record_fold_depth(images.x, problem.x, *problem.volume, recorder);
 }
+/// Of a solver for CPUs that is given what a 1x1 convolution sees.
+template <Conv2dPass pass, Conv2dRecord lower>
+void record_seen(const Conv2dProblem& problem, exec::Recorder& recorder) {
+  if (problem.volume) return record<pass, lower>(problem, recorder);
+  conv2d_of_seen_cpu(problem, pass, lower, recorder);
+}
 template <Conv2dPass pass>
 void record_cpu(const Conv2dProblem& problem, exec::Recorder& recorder) {
   if (conv3d_cpu_serves(problem, pass, recorder.device())) return conv2d_cpu(problem, pass, recorder);
-  record<pass, conv2d_cpu>(conv2d_pick_cpu(problem, pass, recorder), recorder);
-}
-template <Conv2dPass pass>
-void record_pointwise_cpu(const Conv2dProblem& problem, exec::Recorder& recorder) {
-  record<pass, conv2d_pointwise_cpu>(conv2d_pick_cpu(problem, pass, recorder), recorder);
+  record_seen<pass, conv2d_cpu>(problem, recorder);
 }
 template <Conv2dPass pass, std::optional<std::string> (*rejects)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
 std::optional<std::string> refuse(const Conv2dProblem& problem, const DeviceInfo& device) {
   return rejects(problem, pass, device);
 }
-/// Of a solver for CPUs that is given what a 1x1 convolution sees.
 template <Conv2dPass pass, std::optional<std::string> (*rejects)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
 std::optional<std::string> refuse_seen(const Conv2dProblem& problem, const DeviceInfo& device) {
-  return rejects(conv2d_seen(problem, pass), pass, device);
+  return rejects(conv2d_seen(problem), pass, device);
 }
 template <Conv2dPass pass, std::vector<exec::Config> (*configs)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
 std::vector<exec::Config> list_configs(const Conv2dProblem& problem, const DeviceInfo& device) {
@@ -140,13 +141,13 @@ std::vector<exec::Config> list_configs(const Conv2dProblem& problem, const Devic
 }
 template <Conv2dPass pass, std::vector<exec::Config> (*configs)(const Conv2dProblem&, Conv2dPass, const DeviceInfo&)>
 std::vector<exec::Config> list_seen_configs(const Conv2dProblem& problem, const DeviceInfo& device) {
-  return configs(conv2d_seen(problem, pass), pass, device);
+  return configs(conv2d_seen(problem), pass, device);
 }
 
 template <Conv2dPass pass>
 std::vector<exec::Solver<Conv2dProblem>> candidates() {
   return {
-      {"cpu_pointwise", refuse_seen<pass, conv2d_pointwise_cpu_rejects>, record_pointwise_cpu<pass>,
+      {"cpu_pointwise", refuse_seen<pass, conv2d_pointwise_cpu_rejects>, record_seen<pass, conv2d_pointwise_cpu>,
        refuse_seen<pass, conv2d_pointwise_cpu_declines>, list_seen_configs<pass, conv2d_pointwise_cpu_configs>},
       {"cpu_depthwise", refuse<pass, conv2d_depthwise_cpu_rejects>, record<pass, conv2d_depthwise_cpu>, nullptr,
        list_configs<pass, conv2d_depthwise_cpu_configs>},

@@ -67,11 +67,11 @@ void conv2d_direct(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder
 std::optional<std::string> conv2d_im2col_rejects(const Conv2dProblem& problem, const DeviceInfo& device);
 void conv2d_im2col(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 
-/// A 1x1 convolution with steps, inside its input, as the one without that it is of what it sees; any other problem, and the
-/// gradient of the input, as it is.
-Conv2dProblem conv2d_seen(const Conv2dProblem& problem, Conv2dPass pass);
-/// The same with x, which is copied.
-Conv2dProblem conv2d_pick_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+/// A 1x1 convolution with steps, inside its input, as the one without that it is of what it sees; any other problem as it is.
+Conv2dProblem conv2d_seen(const Conv2dProblem& problem);
+/// Records that one, with copies of what is seen before or after.
+using Conv2dRecord = void (*)(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
+void conv2d_of_seen_cpu(const Conv2dProblem& problem, Conv2dPass pass, Conv2dRecord record, exec::Recorder& recorder);
 
 /// Direct convolution with explicit vectors, for CPUs.
 std::optional<std::string> conv2d_cpu_rejects(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);

@@ -92,21 +92,23 @@ std::int64_t limit(const DeviceInfo& device) {
   return std::min<std::int64_t>(strip_limit, static_cast<std::int64_t>(device.local_memory) / 4);
 }
 
-/// The strips that fit into the caches, those first that keep the threads busy with the fewest rows made twice.
+/// The strips that fit into the caches: of the device's own lanes first, as fewer were a tenth slower even where 16 run in
+/// halves, and of these those that keep the threads busy with the fewest rows made twice.
 std::vector<Strip> strips(const Conv2dStrips& p, const DeviceInfo& device) {
   std::vector<Strip> result;
-  const auto width = vector_width(device);
-  for (const std::int64_t vectors : {3, 2, 1}) {
-    if (p.expansion.o % (vectors * width) != 0) continue;
-    std::int64_t tried = 0;
-    for (std::int64_t count = 1; count <= p.depthwise.oh; ++count) {
-      const auto rows = ceil_div(p.depthwise.oh, count);
-      if (std::exchange(tried, rows) == rows) continue;
-      if (const Strip strip(p, width, vectors, rows); strip.floats() <= limit(device)) result.push_back(strip);
+  for (const auto width : vector_widths(device))
+    for (const std::int64_t vectors : {3, 2, 1}) {
+      if (p.expansion.o % (vectors * width) != 0) continue;
+      std::int64_t tried = 0;
+      for (std::int64_t count = 1; count <= p.depthwise.oh; ++count) {
+        const auto rows = ceil_div(p.depthwise.oh, count);
+        if (std::exchange(tried, rows) == rows) continue;
+        if (const Strip strip(p, width, vectors, rows); strip.floats() <= limit(device)) result.push_back(strip);
+      }
     }
-  }
-  std::stable_sort(result.begin(), result.end(),
-                   [&](const Strip& a, const Strip& b) { return a.cost(p, device) < b.cost(p, device); });
+  std::stable_sort(result.begin(), result.end(), [&](const Strip& a, const Strip& b) {
+    return a.width != b.width ? a.width > b.width : a.cost(p, device) < b.cost(p, device);
+  });
   return result;
 }
 
@@ -164,10 +166,14 @@ std::optional<std::string> conv2d_strips_cpu_declines(const Conv2dStrips& p, con
 }
 
 std::vector<exec::Config> conv2d_strips_cpu_configs(const Conv2dStrips& p, const DeviceInfo& device) {
-  constexpr std::size_t most = 8;
+  constexpr std::int64_t most = 8, of_fewer_lanes = 2;
   std::vector<exec::Config> result;
-  for (const auto& strip : strips(p, device))
-    if (result.size() < most) result.push_back({{"lanes", strip.width}, {"vectors", strip.vectors}, {"rows", strip.rows}});
+  std::int64_t width = 0, left = 0;
+  for (const auto& strip : strips(p, device)) {
+    if (strip.width != width) left = strip.width == vector_width(device) ? most : of_fewer_lanes;
+    width = strip.width;
+    if (left-- > 0) result.push_back({{"lanes", strip.width}, {"vectors", strip.vectors}, {"rows", strip.rows}});
+  }
   return result;
 }
 

@@ -9,6 +9,7 @@
 
 #include "clnet/error.h"
 #include "lib/exec/choose/past_caches.h"
+#include "lib/exec/choose/solver.h"
 #include "lib/exec/record/recorder.h"
 #include "lib/ops/rows.h"
 
@@ -26,6 +27,16 @@ int state_count(UpdateRule rule) {
 }
 
 namespace {
+
+class OptimizerUpdate;
+
+/// Parameters of one launch: of the operation's those of these numbers, which have so many elements.
+struct UpdateProblem {
+  const OptimizerUpdate* update = nullptr;
+  std::vector<std::size_t> which;
+  std::int64_t elements = 0;
+};
+const exec::SolverList<UpdateProblem>& update_solvers();
 
 class OptimizerUpdate : public Op {
  public:
@@ -69,11 +80,10 @@ class OptimizerUpdate : public Op {
     // 48 for the rest, and as much for scalars in buffers. A function in SPIR-V takes 255 arguments; a buffer is two of them.
     const auto buffers = 3 + 2 * states(), bytes = 16 * buffers + 8, room = r.device().max_parameter_size - (gated_ ? 96 : 48);
     const auto most = std::clamp<std::size_t>(std::min(room / bytes, (255 - 16) / (2 * buffers + 2)), 1, 16);
-    struct Batch {
-      std::vector<std::size_t> which;
-      std::int64_t elements = 0;
+    std::map<std::pair<Dtype, Dtype>, UpdateProblem> batches;
+    const auto launch = [&](const UpdateProblem& batch) {
+      if (!batch.which.empty()) update_solvers().lower({this, batch.which, batch.elements}, r.device(), r);
     };
-    std::map<std::pair<Dtype, Dtype>, Batch> batches;
     for (std::size_t k = 0; k < (r.input_count() - scalars()) / (2 + states()); ++k) {
       r.expect_change(parameter(r, k));
       const auto& spec = r.spec(parameter(r, k));
@@ -81,46 +91,27 @@ class OptimizerUpdate : public Op {
       auto& batch = batches[{spec.dtype, r.spec(gradient(r, k)).dtype}];
       // The kernel's work-items are counted in 32 bits over all of a launch's tensors.
       if (batch.which.size() == most || batch.elements + spec.shape.numel() > std::numeric_limits<std::int32_t>::max())
-        lower_batch(r, std::exchange(batch, {}).which);
+        launch(std::exchange(batch, {}));
       batch.which.push_back(k);
       batch.elements += spec.shape.numel();
     }
-    for (const auto& [dtypes, batch] : batches)
-      if (!batch.which.empty()) lower_batch(r, batch.which);
+    for (const auto& [dtypes, batch] : batches) launch(batch);
   }
 
- private:
-  /// Elements per work-item on CPUs: enough to be worth starting one.
-  static constexpr std::int64_t chunk = 4096;
-
-  std::size_t scalars() const { return gated_ ? 6 : 5; }
-  std::size_t states() const { return static_cast<std::size_t>(state_count(rule_)); }
-  exec::Ref parameter(const exec::Recorder& r, std::size_t k) const { return r.input(scalars() + k * (2 + states())); }
-  exec::Ref gradient(const exec::Recorder& r, std::size_t k) const { return r.input(scalars() + k * (2 + states()) + 1); }
-
-  /// Of all launches: who reads them comes after the last one.
-  std::int64_t result_bytes(const exec::Recorder& r) const {
-    std::int64_t bytes = 0;
-    for (std::size_t k = 0; k < (r.input_count() - scalars()) / (2 + states()); ++k)
-      for (std::size_t i = 0; i <= states(); ++i) bytes += r.spec(r.output(k * (1 + states()) + i)).bytes();
-    return bytes;
-  }
-
-  void lower_batch(exec::Recorder& r, const std::vector<std::size_t>& batch) const {
+  /// A work-item takes `chunk` elements as vectors, or `lanes` of them, which are loaded and stored as one.
+  void lower_batch(exec::Recorder& r, const UpdateProblem& batch) const {
     constexpr std::string_view names[] = {"m", "v"};
-    const bool vectors = r.device().prefers_vector_kernels;
-    std::int64_t items = 0, elements = 0;
-    for (const auto k : batch) elements += r.spec(parameter(r, k)).shape.numel();
-    // On GPUs 16 bytes of state at a time, as long as there are two waves of work-items or more for each unit.
-    const std::int64_t lanes = !vectors && elements / 4 >= 64 * std::int64_t{r.device().compute_units} ? 4 : 1;
+    const auto lanes = r.config()["lanes"], chunk = r.config().value("chunk", 0);
+    std::int64_t items = 0;
     auto& launch = r.kernel("optimizer_update", "optimizer_update");
-    launch.define("RULE", static_cast<std::int64_t>(rule_)).define("COUNT", static_cast<std::int64_t>(batch.size()));
-    launch.define("VW", vectors ? vector_width(r.device()) : 1).define("CHUNK", chunk);
-    if (lanes > 1) launch.define("LANES", lanes);
+    launch.define("RULE", static_cast<std::int64_t>(rule_)).define("COUNT", static_cast<std::int64_t>(batch.which.size()));
+    launch.define("VW", chunk > 0 ? lanes : 1);
+    if (chunk > 0) launch.define("CHUNK", chunk);
+    if (chunk == 0 && lanes > 1) launch.define("LANES", lanes);
     if (exec::past_caches(r.device(), result_bytes(r))) launch.define("STREAM", 1);
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      const auto first_in = scalars() + batch[i] * (2 + states()), first_out = batch[i] * (1 + states());
-      const auto count = r.spec(r.input(first_in)).shape.numel(), its_items = ceil_div(count, vectors ? chunk : lanes);
+    for (std::size_t i = 0; i < batch.which.size(); ++i) {
+      const auto first_in = scalars() + batch.which[i] * (2 + states()), first_out = batch.which[i] * (1 + states());
+      const auto count = r.spec(r.input(first_in)).shape.numel(), its_items = ceil_div(count, chunk > 0 ? chunk : lanes);
       launch.in(fmt::format("p{}", i), r.input(first_in)).in(fmt::format("g{}", i), r.input(first_in + 1));
       launch.out(fmt::format("new_p{}", i), r.output(first_out));
       for (std::size_t s = 0; s < states(); ++s)
@@ -144,14 +135,49 @@ class OptimizerUpdate : public Op {
     if (gated_) launch.define("GATED", 1).in("finite", r.input(5));
     for (double constant : {constants_.decay, constants_.beta2, 1 - constants_.beta2, constants_.eps})
       launch.arg_float(static_cast<float>(constant));
-    launch.arg(constants_.nesterov).range({items}, {vectors ? 1 : group_size(r.device())});
-    launch.flops(12.0 * static_cast<double>(elements)).detail(fmt::format("{} parameters", batch.size()));
+    launch.arg(constants_.nesterov).range({items}, {chunk > 0 ? 1 : group_size(r.device())});
+    launch.flops(12.0 * static_cast<double>(batch.elements)).detail(fmt::format("{} parameters", batch.which.size()));
+  }
+
+ private:
+  std::size_t scalars() const { return gated_ ? 6 : 5; }
+  std::size_t states() const { return static_cast<std::size_t>(state_count(rule_)); }
+  exec::Ref parameter(const exec::Recorder& r, std::size_t k) const { return r.input(scalars() + k * (2 + states())); }
+  exec::Ref gradient(const exec::Recorder& r, std::size_t k) const { return r.input(scalars() + k * (2 + states()) + 1); }
+
+  /// Of all launches: who reads them comes after the last one.
+  std::int64_t result_bytes(const exec::Recorder& r) const {
+    std::int64_t bytes = 0;
+    for (std::size_t k = 0; k < (r.input_count() - scalars()) / (2 + states()); ++k)
+      for (std::size_t i = 0; i <= states(); ++i) bytes += r.spec(r.output(k * (1 + states()) + i)).bytes();
+    return bytes;
   }
 
   UpdateRule rule_;
   UpdateConstants constants_;
   bool gated_;
 };
+
+void lower_update(const UpdateProblem& p, exec::Recorder& recorder) { p.update->lower_batch(recorder, p); }
+
+/// Elements per work-item on CPUs: enough to be worth starting one.
+std::vector<exec::Config> chunk_configs(const UpdateProblem&, const DeviceInfo& device) {
+  std::vector<exec::Config> result;
+  for (const auto lanes : vector_widths(device)) result.push_back({{"lanes", lanes}, {"chunk", 4096}});
+  result.push_back({{"lanes", vector_width(device)}, {"chunk", 16384}});
+  return result;
+}
+/// 16 bytes of state at a time, as long as there are two waves of work-items or more for each unit.
+std::vector<exec::Config> element_configs(const UpdateProblem& p, const DeviceInfo& device) {
+  const bool many = p.elements / 4 >= 64 * std::int64_t{device.compute_units};
+  return {{{"lanes", many ? 4 : 1}}, {{"lanes", many ? 1 : 4}}};
+}
+
+const exec::SolverList<UpdateProblem> solvers{
+    "optimizer_update",
+    {{"chunks_cpu", needs_vectors<UpdateProblem>, lower_update, nullptr, chunk_configs},
+     {"direct", exec::accepts_everything<UpdateProblem>, lower_update, nullptr, element_configs}}};
+const exec::SolverList<UpdateProblem>& update_solvers() { return solvers; }
 
 }  // namespace
 

@@ -74,11 +74,15 @@ void lower_windows(const AvgPool2dProblem& p, exec::Recorder& recorder) {
   const auto block = block_of(p, device);
   const auto lanes = recorder.config()["lanes"];
   auto& launch = launch_on_cpu(p, recorder, "avg_pool2d_windows_cpu");
-  launch_pool(launch, p.windows, p.planes, p.height(), p.width(), pool_rows(p.planes, p.height(), device), false);
+  launch_pool(launch, p.windows, p.planes, p.height(), p.width(), recorder.config()["rows"], false);
   launch.arg(block.results)
       .local_memory(static_cast<std::size_t>(block.columns + lanes) * 4)
       .local_memory(static_cast<std::size_t>(block.results + lanes) * 4);
   recorder.epilogue(launch, 1, p.results());
+}
+
+std::vector<exec::Config> windows_configs(const AvgPool2dProblem& p, const DeviceInfo& device) {
+  return pool_configs(pool_rows(p.planes, p.height(), device), vector_widths(device));
 }
 
 /// What a work-item of avg_pool2d_cpu.cl takes at a time, and has in local memory.
@@ -116,8 +120,7 @@ void lower_strips(const AvgPool2dProblem& p, exec::Recorder& recorder) {
   const auto& windows = p.windows;
   const auto lanes = recorder.config()["lanes"];
   const auto s = cut(p, lanes);
-  const auto strips = p.planes * ceil_div(p.height(), s.rows);
-  const auto block = std::max<std::int64_t>(1, strips / (16 * static_cast<std::int64_t>(device.compute_units)));
+  const auto strips = p.planes * ceil_div(p.height(), s.rows), block = recorder.config()["strips"];
   auto& launch = launch_on_cpu(p, recorder, "avg_pool2d_cpu");
   if (p.width() % lanes == 0) {
     launch.define("WHOLE", 1);
@@ -136,10 +139,24 @@ void lower_strips(const AvgPool2dProblem& p, exec::Recorder& recorder) {
   recorder.epilogue(launch, 1, p.results());
 }
 
+/// Strips of a work-item: so few that all cores are busy to the end.
+std::vector<exec::Config> strips_configs(const AvgPool2dProblem& p, const DeviceInfo& device) {
+  std::vector<exec::Config> result;
+  for (const auto lanes : vector_widths(device)) {
+    const auto all = p.planes * ceil_div(p.height(), cut(p, lanes).rows);
+    const auto strips = [&](std::int64_t items) { return std::max<std::int64_t>(1, all / (items * device.compute_units)); };
+    result.push_back({{"lanes", lanes}, {"strips", strips(16)}});
+    if (lanes != vector_width(device)) continue;
+    for (const auto items : {4, 64})
+      if (strips(items) != strips(16)) result.push_back({{"lanes", lanes}, {"strips", strips(items)}});
+  }
+  return result;
+}
+
 exec::SolverList<AvgPool2dProblem> make_solvers(std::string_view op) {
   return {op,
-          {{"strips_cpu", rejects_strips, lower_strips, nullptr, lane_configs<AvgPool2dProblem>},
-           {"windows_cpu", rejects_windows, lower_windows, nullptr, lane_configs<AvgPool2dProblem>},
+          {{"strips_cpu", rejects_strips, lower_strips, nullptr, strips_configs},
+           {"windows_cpu", rejects_windows, lower_windows, nullptr, windows_configs},
            {"direct", exec::accepts_everything<AvgPool2dProblem>, lower_direct}}};
 }
 

@@ -54,7 +54,7 @@ void lower_strips(const MaxPool2dProblem& p, exec::Recorder& recorder) {
     launch.define("INDICES", 1).out("index", p.index);
     results += recorder.spec(p.index).bytes();
   }
-  launch_pool(launch, p.windows, p.planes, p.windows.out_h, p.windows.out_w, pool_rows(p.planes, p.windows.out_h, device));
+  launch_pool(launch, p.windows, p.planes, p.windows.out_h, p.windows.out_w, recorder.config()["rows"]);
   constexpr std::int64_t short_row = 64;
   if (p.windows.inside() && p.windows.kernel.height <= p.windows.stride.height && p.windows.w <= short_row)
     launch.define("SHORT", 1);
@@ -76,23 +76,24 @@ void lower_backward(const MaxPool2dBackwardProblem& p, exec::Recorder& recorder,
   recorder.epilogue(launch, 1, p.planes * p.windows.h * p.windows.w);
 }
 
-/// Results that are made at a time.
+std::vector<exec::Config> rows_configs(const MaxPool2dProblem& p, const DeviceInfo& device) {
+  return pool_configs(pool_rows(p.planes, p.windows.out_h, device));
+}
+/// Lanes: results that are made at a time.
 std::vector<exec::Config> strips_configs(const MaxPool2dProblem& p, const DeviceInfo& device) {
-  std::vector<exec::Config> result;
-  for (const auto widest : vector_widths(device)) {
-    const auto lanes = pool_vector_width(p.windows, widest);
-    if (lanes > 0 && (result.empty() || result.back()["lanes"] != lanes)) result.push_back({{"lanes", lanes}});
-  }
-  return result;
+  std::vector<std::int64_t> widths;
+  for (const auto widest : vector_widths(device))
+    if (const auto lanes = pool_vector_width(p.windows, widest); lanes > 0 && (widths.empty() || widths.back() != lanes))
+      widths.push_back(lanes);
+  return pool_configs(pool_rows(p.planes, p.windows.out_h, device), widths);
 }
 
 const exec::SolverList<MaxPool2dProblem> forward_solvers{
     "max_pool2d",
     {{"strips_cpu", rejects_strips, lower_strips, nullptr, strips_configs},
      {"rows_cpu", [](const MaxPool2dProblem&, const DeviceInfo& device) { return needs_vector_cpu(device); },
-      [](const MaxPool2dProblem& p, exec::Recorder& recorder) {
-        lower_forward(p, recorder, pool_rows(p.planes, p.windows.out_h, recorder.device()));
-      }},
+      [](const MaxPool2dProblem& p, exec::Recorder& recorder) { lower_forward(p, recorder, recorder.config()["rows"]); }, nullptr,
+      rows_configs},
      {"direct", exec::accepts_everything<MaxPool2dProblem>,
       [](const MaxPool2dProblem& p, exec::Recorder& recorder) { lower_forward(p, recorder, 0); }}}};
 

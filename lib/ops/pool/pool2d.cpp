@@ -53,9 +53,26 @@ std::optional<std::string> needs_vector_cpu(const DeviceInfo& device) {
   return "one work-item for many elements is for CPUs with vectors";
 }
 
-std::int64_t pool_rows(std::int64_t planes, std::int64_t height, const DeviceInfo& device) {
+std::vector<std::int64_t> pool_rows(std::int64_t planes, std::int64_t height, const DeviceInfo& device) {
   const auto bands = std::max<std::int64_t>(1, 8 * device.compute_units / std::max<std::int64_t>(1, planes));
-  return std::max<std::int64_t>(1, (height + bands - 1) / bands);
+  std::vector<std::int64_t> result;
+  for (const auto other : {bands, 2 * bands, bands / 2})
+    if (const auto rows = std::max<std::int64_t>(1, ceil_div(height, std::max<std::int64_t>(1, other)));
+        std::find(result.begin(), result.end(), rows) == result.end())
+      result.push_back(rows);
+  return result;
+}
+
+std::vector<exec::Config> pool_configs(const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& lanes) {
+  std::vector<exec::Config> result;
+  for (const auto width : lanes) result.push_back({{"lanes", width}, {"rows", rows.front()}});
+  for (const auto count : rows) {
+    if (lanes.empty())
+      result.push_back({{"rows", count}});
+    else if (count != rows.front())
+      result.push_back({{"lanes", lanes.front()}, {"rows", count}});
+  }
+  return result;
 }
 
 bool stored_past_caches(std::int64_t results, std::int64_t input, const DeviceInfo& device) {

@@ -4,8 +4,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "clnet/ops.h"
+#include "lib/exec/choose/config.h"
 #include "lib/exec/record/recorder.h"
 #include "lib/graph/op.h"
 
@@ -42,8 +44,11 @@ std::int64_t pool_vector_width(const PoolWindows& windows, std::int64_t widest);
 /// Iterations of a work-item that makes one element from its window, or one gradient from the windows that cover its element.
 std::int64_t window_elements(const PoolWindows& windows);
 std::int64_t covering_windows(const PoolWindows& windows);
-/// Rows of a grid per work-item: whole planes where there are enough of them to keep the device's cores busy.
-std::int64_t pool_rows(std::int64_t planes, std::int64_t height, const DeviceInfo& device);
+/// Rows of a grid per work-item, to choose from: whole planes where there are enough of them to keep the device's cores busy;
+/// half as many, and twice.
+std::vector<std::int64_t> pool_rows(std::int64_t planes, std::int64_t height, const DeviceInfo& device);
+/// Configurations of so many rows, and of so many lanes each with the first of these.
+std::vector<exec::Config> pool_configs(const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& lanes = {});
 /// Whether results of so many bytes are better stored past the caches: they are as large as those, or what they are made of,
 /// which passes through them, is twice as large and would push them out.
 bool stored_past_caches(std::int64_t results, std::int64_t input, const DeviceInfo& device);

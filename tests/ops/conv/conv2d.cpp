@@ -128,6 +128,24 @@ TEST_CASE("conv2d: what a 1x1 convolution with steps sees is copied in its dtype
   }
 }
 
+TEST_CASE("conv2d: between what a 1x1 convolution with steps sees are zeros, for what its gradient is joined with, too") {
+  // Rows and columns beyond the last window, and steps that leave elements one by one.
+  for (const auto& [shape, stride] :
+       {std::pair{Shape{2, 5, 12, 72}, Pair(2)}, {{1, 4, 9, 35}, {3, 2}}, {{1, 4, 7, 40}, {1, 3}}}) {
+    const Tensor z = make_tensor(shape, 1), weight = make_tensor({6, shape[1], 1, 1}, 2);
+    const auto y = [&] { return conv2d(leaky_relu(z), weight, {}, {.stride = stride}); };
+    const Tensor g = make_tensor(y().shape(), 3);
+    const auto gradient = [&] { return gradients(sum(y() * g), {z})[0]; };
+    Array want;
+    {
+      const exec::ForceSolver force("conv2d_backward_data", "direct");
+      want = to_array(gradient());
+    }
+    with_each_solver(
+        "conv2d_backward_data", [&] { gradient().eval(); }, [&] { compare("1x1", to_array(gradient()), want, 1e-5); });
+  }
+}
+
 TEST_CASE("conv2d: what an earlier launch left in local memory is not seen") {
   const Tensor large = make_tensor({2, 3, 60, 100}, 1) * 1e6, filters = make_tensor({3, 1, 3, 3}, 2);
   for (const auto& [shape, kernel, padding] : {std::tuple{Shape{5, 2, 1, 1}, 3, 2},
