@@ -427,6 +427,26 @@ TEST_CASE("all configurations of an optimizer's steps") {
   }
 }
 
+TEST_CASE("an optimizer's steps take memory that begins anywhere") {
+  manual_seed(16);
+  // Ends of pages, so that it begins at no multiple of a vector.
+  constexpr std::int64_t count = 20001;
+  const test::Guarded parameter(random({count}).to_vector<float>()), gradient(random({count}).to_vector<float>());
+  const ops::UpdateTensors tensors{parameter.tensor({count}), gradient.tensor({count}), {}};
+  const auto updated = [&](const char* solver) {
+    const exec::ForceSolver force("optimizer_update", solver);
+    const auto number = [](double value) { return Tensor::scalar(value); };
+    return ops::optimizer_update(ops::UpdateRule::sgd, {tensors}, {0.01, 0, 0, false},
+                                 {number(0.1), number(0.99), number(1), number(0), number(1), {}})[0]
+        .to_vector<float>();
+  };
+  if (!Device::current().info().prefers_vector_kernels) return test::skip("solvers for CPUs");
+  const auto vectors = updated("chunks_cpu"), elements = updated("direct");
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < vectors.size(); ++i) wrong += std::abs(vectors[i] - elements[i]) <= 1e-6F ? 0 : 1;
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("all configurations of adding at indices") {
   manual_seed(12);
   const auto indices = [](const Shape& shape, double below) { return cast(rand(shape) * below, Dtype::i32).detach(); };

@@ -216,6 +216,7 @@ Problem strips_problem(std::int64_t n, std::int64_t c, std::int64_t h, std::int6
 std::vector<Problem> make_conv2d_problems(bool full) {
   std::vector<ConvShape> shapes{{2, 16, 12, 12, 32, 3, {.padding = 1}},
                                 {2, 32, 9, 9, 16, 1, {}},
+                                {2, 8, 9, 41, 16, 1, {.stride = 2}},
                                 {2, 16, 14, 14, 16, 3, {.padding = 1, .groups = 16}},
                                 {1, 8, 15, 13, 20, 5, {.stride = 2, .padding = 2}}};
   if (full) {

@@ -167,8 +167,10 @@ std::vector<exec::Config> chunk_configs(const UpdateProblem&, const DeviceInfo& 
   result.push_back({{"lanes", vector_width(device)}, {"chunk", 16384}});
   return result;
 }
-/// 16 bytes of state at a time, as long as there are two waves of work-items or more for each unit.
+/// 16 bytes of state at a time, as long as there are two waves of work-items or more for each unit. On CPUs a buffer may begin
+/// anywhere, as memory of the user's.
 std::vector<exec::Config> element_configs(const UpdateProblem& p, const DeviceInfo& device) {
+  if (device.type == DeviceType::cpu && device.prefers_vector_kernels) return {{{"lanes", 1}}};
   const bool many = p.elements / 4 >= 64 * std::int64_t{device.compute_units};
   return {{{"lanes", many ? 4 : 1}}, {{"lanes", many ? 1 : 4}}};
 }
