@@ -9,16 +9,11 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_pick_cpu(IN(x)
   for (int plane = first; plane < last; ++plane)
     for (int r = 0; r < OH; ++r) {
       const int from = (plane * H + r * SH) * W, to = (plane * OH + r) * OW;
-      // The last vector ends with the row.
-      if (SW == 1 && OW >= VW) {
+      if (SW <= 2 && OW >= VW) {
         for (int i = 0; i < OW; i += VW) {
-          const int j = min(i, OW - VW);
-          VSTORE(y, to + j, VLOAD(x, from + j));
-        }
-      } else if (SW == 2 && OW >= VW) {
-        for (int i = 0; i < OW; i += VW) {
-          const int j = min(i, OW - VW);
-          VSTORE(y, to + j, (VFLOAT)(VLOAD(x, from + 2 * j).even, VLOAD(x, from + 2 * j + VW - 1).odd));
+          // The last vector ends with the row.
+          const int j = min(i, OW - VW), at = from + j * SW;
+          VSTORE(y, to + j, SW == 1 ? VLOAD(x, at) : (VFLOAT)(VLOAD(x, at).even, VLOAD(x, at + VW - 1).odd));
         }
       } else {
         SELDOM for (int i = 0; i < OW; ++i) STORE(y, to + i, LOAD(x, from + i * SW));

@@ -92,23 +92,20 @@ std::int64_t limit(const DeviceInfo& device) {
   return std::min<std::int64_t>(strip_limit, static_cast<std::int64_t>(device.local_memory) / 4);
 }
 
-/// The strips that fit into the caches: of the device's own lanes first, as fewer were a tenth slower even where 16 run in
-/// halves, and of these those that keep the threads busy with the fewest rows made twice.
-std::vector<Strip> strips(const Conv2dStrips& p, const DeviceInfo& device) {
+/// The strips of so many lanes that fit into the caches, those first that keep the threads busy with the fewest rows made twice.
+std::vector<Strip> strips(const Conv2dStrips& p, std::int64_t width, const DeviceInfo& device) {
   std::vector<Strip> result;
-  for (const auto width : vector_widths(device))
-    for (const std::int64_t vectors : {3, 2, 1}) {
-      if (p.expansion.o % (vectors * width) != 0) continue;
-      std::int64_t tried = 0;
-      for (std::int64_t count = 1; count <= p.depthwise.oh; ++count) {
-        const auto rows = ceil_div(p.depthwise.oh, count);
-        if (std::exchange(tried, rows) == rows) continue;
-        if (const Strip strip(p, width, vectors, rows); strip.floats() <= limit(device)) result.push_back(strip);
-      }
+  for (const std::int64_t vectors : {3, 2, 1}) {
+    if (p.expansion.o % (vectors * width) != 0) continue;
+    std::int64_t tried = 0;
+    for (std::int64_t count = 1; count <= p.depthwise.oh; ++count) {
+      const auto rows = ceil_div(p.depthwise.oh, count);
+      if (std::exchange(tried, rows) == rows) continue;
+      if (const Strip strip(p, width, vectors, rows); strip.floats() <= limit(device)) result.push_back(strip);
     }
-  std::stable_sort(result.begin(), result.end(), [&](const Strip& a, const Strip& b) {
-    return a.width != b.width ? a.width > b.width : a.cost(p, device) < b.cost(p, device);
-  });
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [&](const Strip& a, const Strip& b) { return a.cost(p, device) < b.cost(p, device); });
   return result;
 }
 
@@ -152,7 +149,7 @@ std::optional<std::string> conv2d_strips_cpu_rejects(const Conv2dStrips& p, cons
   if (d.kh > 7 || d.kw > 7) return "its taps do not fit into the registers";
   if (e.c * e.kh * e.kw > 256) return "the sums of the first one are long";
   if (p.expansion.o % vector_width(device) != 0) return "its channels are not whole vectors";
-  if (strips(p, device).empty()) return "not even one row of all channels fits into the caches";
+  if (strips(p, vector_width(device), device).empty()) return "not even one row of all channels fits into the caches";
   return std::nullopt;
 }
 
@@ -160,19 +157,19 @@ std::optional<std::string> conv2d_strips_cpu_declines(const Conv2dStrips& p, con
   if (p.depthwise.kh * p.depthwise.kw > 9) return "it was measured with 3x3 only";
   // Apart, the three take about twice as long, if there is work for all threads.
   const auto threads = static_cast<double>(device.compute_units);
-  if (strips(p, device).front().cost(p, device) * threads > 1.5 * p.flops() / 2)
+  if (strips(p, vector_width(device), device).front().cost(p, device) * threads > 1.5 * p.flops() / 2)
     return "for so many threads its strips are few, or so low that most rows of the first one are made twice";
   return std::nullopt;
 }
 
 std::vector<exec::Config> conv2d_strips_cpu_configs(const Conv2dStrips& p, const DeviceInfo& device) {
-  constexpr std::int64_t most = 8, of_fewer_lanes = 2;
+  // Measured: fewer lanes take a tenth longer even where 16 run in halves.
+  constexpr std::size_t most = 8, of_fewer_lanes = 2;
   std::vector<exec::Config> result;
-  std::int64_t width = 0, left = 0;
-  for (const auto& strip : strips(p, device)) {
-    if (strip.width != width) left = strip.width == vector_width(device) ? most : of_fewer_lanes;
-    width = strip.width;
-    if (left-- > 0) result.push_back({{"lanes", strip.width}, {"vectors", strip.vectors}, {"rows", strip.rows}});
+  for (const auto width : vector_widths(device)) {
+    auto left = width == vector_width(device) ? most : of_fewer_lanes;
+    for (const auto& strip : strips(p, width, device))
+      if (left > 0) --left, result.push_back({{"lanes", width}, {"vectors", strip.vectors}, {"rows", strip.rows}});
   }
   return result;
 }
