@@ -11,6 +11,7 @@
 #include "lib/cl/context.h"
 #include "lib/exec/effects.h"
 #include "lib/exec/plan/placement.h"
+#include "lib/exec/record/narrow.h"
 #include "lib/exec/record/record.h"
 #include "lib/exec/record/value.h"
 
@@ -104,7 +105,8 @@ std::string memory_report(std::span<const Tensor> results) {
   exec::Effects effects(results);
   exec::Collector collector;
   for (auto fresh = collector.add(results); effects.add(fresh);) fresh = collector.add(effects.wanted());
-  const auto work = exec::private_copy(collector.work());
+  auto work = exec::private_copy(collector.work());
+  exec::narrow(work);
   const auto device = Device::current().context();
   exec::Recording recording;
   const auto ids = exec::record(work, work.wanted, device->info(), recording);

@@ -86,6 +86,14 @@ class CLNET_API Op {
   /// in the input. expr() is "a" then.
   virtual std::optional<Window> window(const Specs& inputs) const;
 
+  /// The window of an input, as long as `window`, from which and all of the other inputs the operation makes that window of its
+  /// only output.
+  struct Part {
+    std::size_t input = 0;
+    Window window;
+  };
+  virtual std::optional<Part> part(const Specs& inputs, const Window& window) const;
+
   /// Whether the only output is the elements of the inputs, one input's after the other's. Inputs may then be computed in its
   /// memory: lower() asks Recorder::is_there() which are.
   virtual bool joins_inputs(const Specs& inputs) const;

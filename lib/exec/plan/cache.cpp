@@ -11,6 +11,7 @@
 #include "lib/base/log.h"
 #include "lib/exec/plan/key.h"
 #include "lib/exec/plan/recompute.h"
+#include "lib/exec/record/narrow.h"
 #include "lib/exec/record/record.h"
 
 namespace clnet::exec {
@@ -73,6 +74,7 @@ std::shared_ptr<Plan> PlanCache::plan(const Work& work, ocl::Context& device, co
   made = true;
   auto own = private_copy(work);
   own.kept = kept;
+  narrow(own);
   tuning_.tune(own, device, evaluate);
   // Some drivers must not be called by two threads at once.
   const auto alone = device.info().thread_safe ? std::unique_lock<std::recursive_mutex>() : device.lock();

@@ -94,6 +94,13 @@ class Matmul : public Op {
     return {options_.transpose_a ? 0 : 1, options_.transpose_b ? 1 : 0};
   }
 
+  /// Columns are made of the second factor's.
+  std::optional<Part> part(const Specs& inputs, const Window& window) const override {
+    const auto rank = infer(inputs)[0].shape.rank(), of_b = inputs[1].shape.rank();
+    if (inputs.size() != 2 || window.dim != rank - 1) return std::nullopt;
+    return Part{1, {options_.transpose_b ? of_b - 2 : of_b - 1, window.start}};
+  }
+
   bool takes_epilogue() const override { return true; }
   void lower(exec::Recorder& recorder) const override {
     const auto &a = recorder.spec(recorder.input(0)), &b = recorder.spec(recorder.input(1)),
