@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@
 
 namespace clnet {
 
-/// A list of extents, each at least 0. The empty shape is a scalar (one element).
+/// A list of extents, each at least 0. The empty shape is a scalar (one element). Copies share it.
 class CLNET_API Shape {
  public:
   Shape() = default;
@@ -20,24 +21,26 @@ class CLNET_API Shape {
   /// Throws ShapeError for a negative extent and for more than 2^31 - 1 elements, which no kernel can index.
   explicit Shape(std::vector<std::int64_t> extents);
 
-  int rank() const { return static_cast<int>(extents_.size()); }
+  int rank() const { return static_cast<int>(extents().size()); }
   /// The extent of a dimension; negative counts from the end. Throws ShapeError when out of range.
-  std::int64_t operator[](int dim) const { return extents_[static_cast<std::size_t>(normalize(dim))]; }
+  std::int64_t operator[](int dim) const { return extents()[static_cast<std::size_t>(normalize(dim))]; }
   /// The number of elements.
   std::int64_t numel() const { return numel_; }
-  const std::vector<std::int64_t>& extents() const { return extents_; }
-  std::vector<std::int64_t>::const_iterator begin() const { return extents_.begin(); }
-  std::vector<std::int64_t>::const_iterator end() const { return extents_.end(); }
+  const std::vector<std::int64_t>& extents() const { return extents_ ? *extents_ : none(); }
+  std::vector<std::int64_t>::const_iterator begin() const { return extents().begin(); }
+  std::vector<std::int64_t>::const_iterator end() const { return extents().end(); }
 
   /// A dimension from -rank..rank-1 as 0..rank-1. Throws ShapeError when out of range.
   int normalize(int dim) const;
   /// The same shape with one extent replaced.
   Shape with(int dim, std::int64_t extent) const;
 
-  bool operator==(const Shape& other) const = default;
+  bool operator==(const Shape& other) const { return extents_ == other.extents_ || extents() == other.extents(); }
 
  private:
-  std::vector<std::int64_t> extents_;
+  static const std::vector<std::int64_t>& none();
+
+  std::shared_ptr<const std::vector<std::int64_t>> extents_;  ///< null: there are none
   std::int64_t numel_ = 1;
 };
 

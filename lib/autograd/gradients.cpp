@@ -174,6 +174,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
   for (const auto& node : order) on_path.insert(node.get());
   Recomputed recomputed;
   Joints joints;
+  Tensors results, incoming;
   for (auto node = order.rbegin(); node != order.rend(); ++node) {
     const auto found = arrived.find(node->get());
     if (found == arrived.end() || is_leaf(**node)) continue;
@@ -181,15 +182,15 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
     const auto from = differentiated(**node);
     for (const auto& input : from) needed = needed || on_path.count(input.node().get());
     if (!needed) continue;
-    Tensors results;
+    results.clear();
     for (std::size_t i = 0; i < (*node)->outputs.size(); ++i) results.emplace_back(*node, static_cast<int>(i));
     const InScope scope(std::make_shared<Scope>(Scope{(*node)->scope, {}, (*node)->op}));
-    Tensors arrivals;
-    for (auto& slot : found->second) arrivals.push_back(slot.empty() ? Tensor{} : slot.total(joints));
+    incoming.clear();
+    for (auto& slot : found->second) incoming.push_back(slot.empty() ? Tensor{} : slot.total(joints));
     const bool as_it_is = (*node)->checkpoint == 0 && from.data() == (*node)->inputs.data();
     const auto flows =
-        as_it_is ? (*node)->op->vjp((*node)->inputs, results, arrivals)
-                 : (*node)->op->vjp(recomputed.in_place_of(from, **node), recomputed.in_place_of(results, **node), arrivals);
+        as_it_is ? (*node)->op->vjp((*node)->inputs, results, incoming)
+                 : (*node)->op->vjp(recomputed.in_place_of(from, **node), recomputed.in_place_of(results, **node), incoming);
     for (std::size_t i = 0; i < flows.size(); ++i) {
       const auto& input = from[i];
       if (flows[i].defined() && is_floating(input.dtype()) && on_path.count(input.node().get()))

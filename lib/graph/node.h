@@ -79,12 +79,24 @@ class ValueSlot {
   std::shared_ptr<Value> value_;
 };
 
+/// A slot per output; the first is where the node is, as most nodes have no other.
+class ValueSlots {
+ public:
+  explicit ValueSlots(std::size_t count) : more_(count > 1 ? std::make_unique<ValueSlot[]>(count - 1) : nullptr) {}
+  ValueSlot& operator[](std::size_t output) { return output == 0 ? first_ : more_[output - 1]; }
+  const ValueSlot& operator[](std::size_t output) const { return output == 0 ? first_ : more_[output - 1]; }
+
+ private:
+  ValueSlot first_;
+  std::unique_ptr<ValueSlot[]> more_;
+};
+
 struct CLNET_API Node {
   std::shared_ptr<const Op> op;  ///< empty: a leaf
   Tensors inputs;
   Specs outputs;
   std::vector<std::optional<Alias>> aliases;  ///< one per output, as Op::alias says; empty where the outputs are computed
-  std::vector<ValueSlot> values;              ///< one per output; empty until evaluated
+  ValueSlots values;                          ///< one per output; empty until evaluated
   const std::uint64_t sequence;               ///< grows from node to node: the order in which the program asked for them
   std::uint64_t checkpoint = 0;               ///< the call of checkpoint() that made it; 0: none
   std::uint64_t slot = 0;  ///< the slot that it is a value of (lib/graph/slot.h): a leaf for gradients; 0: none

@@ -11,14 +11,21 @@
 
 namespace clnet {
 
-Shape::Shape(std::vector<std::int64_t> extents) : extents_(std::move(extents)) {
+const std::vector<std::int64_t>& Shape::none() {
+  static const std::vector<std::int64_t> empty;
+  return empty;
+}
+
+Shape::Shape(std::vector<std::int64_t> list) {
+  if (list.empty()) return;
+  extents_ = std::make_shared<const std::vector<std::int64_t>>(std::move(list));
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   bool empty = false;
-  for (auto extent : extents_) {
+  for (auto extent : extents()) {
     if (extent < 0) throw ShapeError(fmt::format("shape {}: extents must not be negative", to_string(*this)));
     empty = empty || extent == 0;
   }
-  for (auto extent : extents_) {
+  for (auto extent : extents()) {
     if (empty) break;
     if (extent > most / numel_)
       throw ShapeError(fmt::format("shape {}: more than {} elements in one tensor", to_string(*this), most));
@@ -34,14 +41,17 @@ int Shape::normalize(int dim) const {
 }
 
 Shape Shape::with(int dim, std::int64_t extent) const {
-  auto extents = extents_;
-  extents[static_cast<std::size_t>(normalize(dim))] = extent;
-  return Shape(std::move(extents));
+  const auto at = static_cast<std::size_t>(normalize(dim));
+  if (extents()[at] == extent) return *this;
+  auto changed = extents();
+  changed[at] = extent;
+  return Shape(std::move(changed));
 }
 
 std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape.extents(), ", ")); }
 
 Shape broadcast(const Shape& a, const Shape& b, std::string_view what) {
+  if (a == b) return a;
   const int rank = std::max(a.rank(), b.rank());
   std::vector<std::int64_t> extents(static_cast<std::size_t>(rank));
   for (int i = 1; i <= rank; ++i) {

@@ -19,8 +19,9 @@ constexpr std::size_t most_kernels = 48, most_parameter_bytes = 1000, most_scala
 /// The kernel counts tasks, and groups that find none left, in 32 bits.
 constexpr std::int64_t most_tasks = std::int64_t{1} << 30;
 
-/// A launch that takes longer, in microseconds, does not feel what its command costs.
-constexpr double longest = 200;
+/// A launch that takes longer, in microseconds, does not feel what its command costs. Nor does a chain: one that loses a thread to
+/// somebody else, as to the host that builds the next step's graph, has it again in the next.
+constexpr double longest = 200, longest_chain = 4000;
 
 struct LessKernel {
   bool operator()(const Launch* a, const Launch* b) const {
@@ -141,7 +142,7 @@ class Finder {
     std::int64_t tasks = 1;
     for (auto size : launch.global()) tasks *= static_cast<std::int64_t>(size);
     if (entry.kernel >= most_kernels || parameters.bytes() > most_parameter_bytes || local > device_.local_memory ||
-        tasks > most_tasks - tasks_) {
+        tasks > most_tasks - tasks_ || open_->microseconds > longest_chain) {
       open_->bases.resize(std::get<0>(before));
       open_->scalars.resize(std::get<1>(before));
       open_->values.resize(std::get<2>(before));

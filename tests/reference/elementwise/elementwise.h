@@ -58,6 +58,8 @@ inline constexpr Formula formulas[] = {
     {"trunc", 1, [](const double* x, const double*) { return std::trunc(*x); }, true},
     {"tanh", 1, [](const double* x, const double*) { return std::tanh(*x); }},
     {"sigmoid", 1, [](const double* x, const double*) { return sigmoid(*x); }},
+    {"tanh_gradient", 2, [](const double* x, const double*) { return x[0] * (1 - x[1] * x[1]); }},
+    {"sigmoid_gradient", 2, [](const double* x, const double*) { return x[0] * x[1] * (1 - x[1]); }},
     {"log_sigmoid", 1, [](const double* x, const double*) { return -softplus(-*x); }},
     {"relu", 1, [](const double* x, const double*) { return *x < 0 ? 0 : *x; }, true},
     {"leaky_relu", 1, [](const double* x, const double* p) { return *x > 0 ? *x : p[0] * *x; }},
