@@ -198,6 +198,29 @@ TEST_CASE("a chain without room for a launch ends before it") {
   }
 }
 
+TEST_CASE("a chain ends after a while, so that whoever left it comes back") {
+  Program p;
+  constexpr std::size_t launches = 60;
+  constexpr double flops = 18e6;  // 150 microseconds on two units
+  Ref last = p.leaf();
+  for (std::size_t i = 0; i < launches; ++i) {
+    const Ref next = p.value();
+    p.launch().in("x", last).out("y", next).flops(flops);
+    last = next;
+  }
+  const auto [chains, programs, microseconds] = p.chains(last);
+  CHECK(microseconds > 8500);
+  REQUIRE(chains.size() == 3);
+  CHECK(programs.size() == 1);
+  std::size_t entries = 0;
+  for (const auto& chain : chains) {
+    CHECK(chain.first == entries);
+    CHECK(chain.microseconds < 4500);
+    entries += chain.entries.size();
+  }
+  CHECK(entries == launches);
+}
+
 TEST_CASE("equal kernels are one, and empty launches none") {
   Program p;
   const Ref x = p.leaf(), s = p.leaf(true), a = p.value(), b = p.value(), c = p.value();

@@ -126,6 +126,6 @@ class Collector {
 
 /// The same work over nodes of its own, which no other thread sees: in those a leaf has a value and nothing else has one, for as
 /// long as it takes to make a plan.
-Work private_copy(const Work& work);
+CLNET_API Work private_copy(const Work& work);
 
 }  // namespace clnet::exec

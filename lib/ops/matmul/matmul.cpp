@@ -96,9 +96,9 @@ class Matmul : public Op {
 
   /// Columns are made of the second factor's.
   std::optional<Part> part(const Specs& inputs, const Window& window) const override {
-    const auto rank = infer(inputs)[0].shape.rank(), of_b = inputs[1].shape.rank();
-    if (inputs.size() != 2 || window.dim != rank - 1) return std::nullopt;
-    return Part{1, {options_.transpose_b ? of_b - 2 : of_b - 1, window.start}};
+    const auto rank = inputs[1].shape.rank();
+    if (inputs.size() != 2 || window.dim != std::max(inputs[0].shape.rank(), rank) - 1) return std::nullopt;
+    return Part{1, {options_.transpose_b ? rank - 2 : rank - 1, window.start}};
   }
 
   bool takes_epilogue() const override { return true; }

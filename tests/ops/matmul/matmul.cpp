@@ -3,6 +3,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <limits>
+#include <tuple>
 
 #include "lib/ops/matmul/matmul_solvers.h"
 #include "tests/cases/elementwise/elementwise.h"
@@ -15,6 +16,24 @@ using Catch::Matchers::Contains;
 TEST_CASE("matmul") { check(matmul_cases(), {"matmul"}); }
 
 TEST_CASE("matmul broadcasts leading dimensions in any order") { check(broadcast_matmul_cases(), {"matmul"}); }
+
+TEST_CASE("a part of a product that nothing else reads") {
+  const auto dtype = GENERATE(Dtype::f32, Dtype::f16);
+  const auto [m, n, k] = GENERATE(std::tuple{32, 256, 96}, std::tuple{5, 67, 33}, std::tuple{1, 40, 7});
+  const Tensor a = cast(rand({m, k}) - 0.5, dtype).detach(), b = cast(rand({n, k}) - 0.5, dtype).detach();
+  const std::int64_t start = n / 3, stop = start + n / 2;
+  const Tensor part = slice(matmul(a, b, {.transpose_a = false, .transpose_b = true}), 1, start, stop);
+  const auto values = (part * 2.0 + 1.0).to_vector<double>(), x = a.to_vector<double>(), y = b.to_vector<double>();
+  REQUIRE(values.size() == static_cast<std::size_t>(m * (stop - start)));
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = start; j < stop; ++j) {
+      double sum = 0;
+      for (std::int64_t l = 0; l < k; ++l)
+        sum += x[static_cast<std::size_t>(i * k + l)] * y[static_cast<std::size_t>(j * k + l)];
+      CHECK(values[static_cast<std::size_t>(i * (stop - start) + j - start)] ==
+            Approx(sum * 2 + 1).margin(dtype == Dtype::f32 ? 1e-4 : 2e-2));
+    }
+}
 
 TEST_CASE("matmul names both shapes that do not fit") {
   CHECK_THROWS_AS(matmul(zeros({2, 3}), zeros({4, 5})), ShapeError);

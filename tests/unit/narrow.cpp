@@ -1,0 +1,86 @@
+// Products of which one part alone is read.
+#include "lib/exec/record/narrow.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "clnet/clnet.h"
+
+using namespace clnet;
+using namespace clnet::exec;
+
+namespace {
+
+/// A leaf that lies on no device.
+struct Somewhere : Value {};
+Tensor leaf(const Shape& shape) { return make_leaf({shape, Dtype::f32}, std::make_shared<Somewhere>()); }
+
+Work narrowed(const std::vector<Tensor>& wanted) {
+  auto work = private_copy(collect(wanted));
+  narrow(work);
+  return work;
+}
+
+/// The names and outputs of the nodes that are computed, one after the other.
+std::string computed(const Work& work) {
+  std::string text;
+  for (const auto& node : work.nodes)
+    if (!node->is_view()) text += std::string(node->op->name()) + ' ' + to_string(node->outputs[0].shape) + ' ';
+  return text;
+}
+
+const MatmulOptions second_transposed{.transpose_a = false, .transpose_b = true};
+
+}  // namespace
+
+TEST_CASE("columns of a product are a product with a range of its second factor") {
+  const Tensor a = leaf({32, 64}), b = leaf({48, 64});
+  const Tensor part = slice(matmul(a, b, second_transposed), 1, 16, 40);
+  const auto work = narrowed({part});
+  REQUIRE(computed(work) == "matmul [32, 24] ");
+  const auto& product = *work.wanted[0].node();
+  CHECK(product.inputs[0].same(work.leaves[0]));
+  const auto range = root_of(product.inputs[1]);
+  CHECK(range.tensor.same(work.leaves[1]));
+  CHECK(range.offset == 16 * 64);
+  CHECK(product.inputs[1].shape() == Shape{24, 64});
+}
+
+TEST_CASE("a part of a part's product, and what else reads it") {
+  const Tensor a = leaf({32, 64}), b = leaf({96, 64}), c = leaf({64, 48});
+  const Tensor first = slice(matmul(a, b, second_transposed), 1, 48, 96);
+  const Tensor second = slice(matmul(first, c, second_transposed), 1, 0, 32);
+  const auto work = narrowed({second, exp(first)});
+  CHECK(computed(work) == "matmul [32, 48] matmul [32, 32] exp [32, 48] ");
+}
+
+TEST_CASE("gradients of a joined input of which one part needs none") {
+  const Tensor x = leaf({32, 64}), h = leaf({32, 64}), w = leaf({128, 256});
+  const auto text = computed(narrowed(gradients(sum(matmul(concat({x, exp(h)}, 1), w)), {h})));
+  CHECK(text.find("matmul [32, 64]") != std::string::npos);
+  CHECK(text.find("matmul [32, 128]") == std::string::npos);
+}
+
+TEST_CASE("products that stay whole") {
+  const Tensor a = leaf({32, 64}), b = leaf({48, 64});
+  const Tensor product = matmul(a, b, second_transposed);
+  const auto part = [&](std::int64_t start, std::int64_t stop) { return slice(product, 1, start, stop); };
+  SECTION("as others read more") { CHECK(computed(narrowed({part(0, 24), part(24, 48)})).find("[32, 48]") != std::string::npos); }
+  SECTION("as all of it is asked for") { CHECK(computed(narrowed({part(0, 24), product})).find("[32, 48]") != std::string::npos); }
+  SECTION("as all of it is kept") {
+    auto work = private_copy(collect(std::vector{part(0, 24)}));
+    work.kept.push_back({0, 0});
+    narrow(work);
+    CHECK(computed(work).find("matmul [32, 48]") != std::string::npos);
+  }
+  SECTION("as most of it is read") { CHECK(computed(narrowed({part(0, 40)})).find("matmul [32, 48]") != std::string::npos); }
+  SECTION("as the part is no range of the factor") {
+    const Tensor columns = slice(matmul(a, leaf({64, 48})), 1, 0, 24);
+    CHECK(computed(narrowed({columns})).find("matmul [32, 48]") != std::string::npos);
+  }
+  SECTION("as it is of a batch") {
+    const Tensor columns = slice(matmul(leaf({2, 32, 64}), leaf({2, 48, 64}), second_transposed), 2, 0, 24);
+    CHECK(computed(narrowed({columns})).find("matmul [2, 32, 48]") != std::string::npos);
+  }
+}
