@@ -105,8 +105,9 @@ std::string memory_report(std::span<const Tensor> results) {
   exec::Effects effects(results);
   exec::Collector collector;
   for (auto fresh = collector.add(results); effects.add(fresh);) fresh = collector.add(effects.wanted());
-  auto work = exec::private_copy(collector.work());
-  exec::narrow(work);
+  const auto given = exec::private_copy(collector.work());
+  const exec::Narrowed narrowed(given);
+  const auto& work = narrowed.work();
   const auto device = Device::current().context();
   exec::Recording recording;
   const auto ids = exec::record(work, work.wanted, device->info(), recording);

@@ -1,6 +1,7 @@
 // Products of which one part alone is read.
 #include "lib/exec/record/narrow.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -17,9 +18,8 @@ struct Somewhere : Value {};
 Tensor leaf(const Shape& shape) { return make_leaf({shape, Dtype::f32}, std::make_shared<Somewhere>()); }
 
 Work narrowed(const std::vector<Tensor>& wanted) {
-  auto work = private_copy(collect(wanted));
-  narrow(work);
-  return work;
+  const auto work = collect(wanted);
+  return Narrowed(work).work();
 }
 
 /// The names and outputs of the nodes that are computed, one after the other.
@@ -28,6 +28,31 @@ std::string computed(const Work& work) {
   for (const auto& node : work.nodes)
     if (!node->is_view()) text += std::string(node->op->name()) + ' ' + to_string(node->outputs[0].shape) + ' ';
   return text;
+}
+
+TEST_CASE("the given work's outputs, as they are there") {
+  const Tensor a = leaf({32, 64}), b = exp(leaf({96, 64}));
+  const Tensor product = matmul(a, b, {.transpose_a = false, .transpose_b = true});
+  const Tensor part = slice(product, 1, 0, 48), other = exp(leaf({5})), result = tanh(part) + 1.0;
+  auto work = collect(std::vector{result, other});
+  const auto place = [&](const Tensor& tensor) {
+    return static_cast<std::uint32_t>(std::find(work.nodes.begin(), work.nodes.end(), tensor.node()) - work.nodes.begin());
+  };
+  work.kept = {{place(part), 0}, {place(other), 0}};
+  const Narrowed narrowed(work);
+  const auto& less = narrowed.work();
+  CHECK(!narrowed.at(place(product), 0).defined());
+  CHECK(narrowed.at(place(part), 0).shape() == Shape{32, 48});
+  CHECK(narrowed.at(place(part), 0).node()->op->name() == "matmul");
+  REQUIRE(less.kept.size() == 2);
+  CHECK(less.tensor(less.kept[0]).same(narrowed.at(place(part), 0)));
+  CHECK(less.tensor(less.kept[1]).same(narrowed.at(place(other), 0)));
+  // The product stays where it was, so that its factors live no longer than before.
+  const auto at = [&](const Tensor& tensor) { return std::find(less.nodes.begin(), less.nodes.end(), tensor.node()); };
+  CHECK(at(narrowed.at(place(part), 0)) < at(narrowed.at(place(other), 0)));
+  // What was given is as before.
+  CHECK(part.node()->inputs[0].same(product));
+  CHECK(product.node()->inputs[1].same(b));
 }
 
 const MatmulOptions second_transposed{.transpose_a = false, .transpose_b = true};
@@ -67,12 +92,13 @@ TEST_CASE("products that stay whole") {
   const Tensor product = matmul(a, b, second_transposed);
   const auto part = [&](std::int64_t start, std::int64_t stop) { return slice(product, 1, start, stop); };
   SECTION("as others read more") { CHECK(computed(narrowed({part(0, 24), part(24, 48)})).find("[32, 48]") != std::string::npos); }
-  SECTION("as all of it is asked for") { CHECK(computed(narrowed({part(0, 24), product})).find("[32, 48]") != std::string::npos); }
+  SECTION("as all of it is asked for") {
+    CHECK(computed(narrowed({part(0, 24), product})).find("[32, 48]") != std::string::npos);
+  }
   SECTION("as all of it is kept") {
-    auto work = private_copy(collect(std::vector{part(0, 24)}));
+    auto work = collect(std::vector{part(0, 24)});
     work.kept.push_back({0, 0});
-    narrow(work);
-    CHECK(computed(work).find("matmul [32, 48]") != std::string::npos);
+    CHECK(computed(Narrowed(work).work()).find("matmul [32, 48]") != std::string::npos);
   }
   SECTION("as most of it is read") { CHECK(computed(narrowed({part(0, 40)})).find("matmul [32, 48]") != std::string::npos); }
   SECTION("as the part is no range of the factor") {

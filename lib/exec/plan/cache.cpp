@@ -74,8 +74,7 @@ std::shared_ptr<Plan> PlanCache::plan(const Work& work, ocl::Context& device, co
   made = true;
   auto own = private_copy(work);
   own.kept = kept;
-  narrow(own);
-  tuning_.tune(own, device, evaluate);
+  tuning_.tune(Narrowed(own).work(), device, evaluate);
   // Some drivers must not be called by two threads at once.
   const auto alone = device.info().thread_safe ? std::unique_lock<std::recursive_mutex>() : device.lock();
   auto entry = build(std::move(key), own, device);
@@ -192,23 +191,28 @@ class Written {
 
 std::shared_ptr<Plan> PlanCache::make(const Work& work, ocl::Context& device, bool keeps, bool caches) const {
   Recording recording;
-  const auto ids = record(work, work.wanted, device.info(), recording, &tuning_);
+  const Narrowed narrowed(work);
+  const auto& less = narrowed.work();
+  const auto ids = record(less, less.wanted, device.info(), recording, &tuning_);
   std::vector<ValueId> results;
-  for (const auto& tensor : work.wanted) results.push_back(ids.at(tensor));
+  for (const auto& tensor : less.wanted) results.push_back(ids.at(tensor));
   Plan::Besides besides;
   Written written(recording, ids);
-  for (const auto& node : work.nodes) {
+  for (std::size_t k = 0; k < work.nodes.size(); ++k) {
     bool any = false;
-    for (std::size_t i = 0; i < node->outputs.size(); ++i) any = any || written.has(Tensor(node, static_cast<int>(i)));
+    for (int i = 0; i < static_cast<int>(work.nodes[k]->outputs.size()); ++i) {
+      const auto tensor = narrowed.at(k, i);
+      any = any || (tensor.defined() && written.has(tensor));
+    }
     besides.written.push_back(any);
   }
-  for (const auto& tensor : work.wanted) written.hold(tensor);
-  for (const auto& result : work.kept) written.hold(work.tensor(result));
+  for (const auto& tensor : less.wanted) written.hold(tensor);
+  for (const auto& result : less.kept) written.hold(less.tensor(result));
   if (keeps)
-    for (const auto& result : work.kept)
-      if (const auto value = written.value(work.tensor(result))) {
+    for (std::size_t i = 0; i < work.kept.size(); ++i)
+      if (const auto value = written.value(less.tensor(less.kept[i]))) {
         results.push_back(*value);
-        besides.kept.push_back(result);
+        besides.kept.push_back(work.kept[i]);
       }
   const bool reuses = reuse_enabled();
   auto plan =

@@ -2,12 +2,29 @@
 // input needs none.
 #pragma once
 
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "clnet/export.h"
 #include "lib/exec/record/work.h"
 
 namespace clnet::exec {
 
-/// Replaces nodes of a private copy of work (see private_copy()): what made the whole becomes a view of its inputs, and what read
-/// the part makes it. Each keeps its place among the nodes. `work.kept` is kept as it is.
-CLNET_API void narrow(Work& work);
+/// A work with less to compute, over nodes of its own where there is any of it: in the place of what made a whole there is what
+/// makes the part, of a range of one of its inputs, and what read the part is gone.
+class CLNET_API Narrowed {
+ public:
+  explicit Narrowed(const Work& work);
+
+  const Work& work() const { return narrowed_ ? *narrowed_ : given_; }
+  /// What an output of the given work's nodes is there; undefined: it is not made.
+  Tensor at(std::size_t node, int output) const;
+
+ private:
+  const Work& given_;
+  std::optional<Work> narrowed_;
+  std::vector<std::shared_ptr<Node>> at_;  ///< by the given work's nodes; empty: they are the same
+};
 
 }  // namespace clnet::exec

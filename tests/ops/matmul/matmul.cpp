@@ -28,8 +28,7 @@ TEST_CASE("a part of a product that nothing else reads") {
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t j = start; j < stop; ++j) {
       double sum = 0;
-      for (std::int64_t l = 0; l < k; ++l)
-        sum += x[static_cast<std::size_t>(i * k + l)] * y[static_cast<std::size_t>(j * k + l)];
+      for (std::int64_t l = 0; l < k; ++l) sum += x[static_cast<std::size_t>(i * k + l)] * y[static_cast<std::size_t>(j * k + l)];
       CHECK(values[static_cast<std::size_t>(i * (stop - start) + j - start)] ==
             Approx(sum * 2 + 1).margin(dtype == Dtype::f32 ? 1e-4 : 2e-2));
     }
