@@ -19,8 +19,8 @@ constexpr std::size_t most_kernels = 48, most_parameter_bytes = 1000, most_scala
 /// The kernel counts tasks, and groups that find none left, in 32 bits.
 constexpr std::int64_t most_tasks = std::int64_t{1} << 30;
 
-/// A launch that takes longer, in microseconds, does not feel what its command costs. Nor does a chain: one that loses a thread to
-/// somebody else, as to the host that builds the next step's graph, has it again in the next.
+/// A launch that takes longer, in microseconds, does not feel what its command costs. Nor does a chain: one that loses a thread
+/// to somebody else, as to the host that builds the next step's graph, has it again in the next.
 constexpr double longest = 200, longest_chain = 4000;
 
 struct LessKernel {
