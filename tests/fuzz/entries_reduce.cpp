@@ -175,17 +175,18 @@ std::vector<std::int64_t> some_leading(Generator& g, std::vector<std::int64_t> b
 
 /// Some columns, which are all that is made of the product where nothing else comes to read it.
 bool add_columns(Generator& g) {
-  const auto a = g.floating(2, 2);
-  const auto rows = g.shape_of(a)[0], inner = g.shape_of(a)[1];
+  const auto a = g.floating(4, 2);
+  const auto& shape = g.shape_of(a);
+  const auto inner = shape[-1], rows = shape.numel() / std::max<std::int64_t>(inner, 1);
   const auto columns = g.choose().of<std::int64_t>({32, 66, 96});
   if (!g.fits(rows * columns) || !g.fits(inner * columns) || rows * columns * inner > 200000) return false;
   const auto b = g.of_shape({columns, inner}, g.dtype_of(a));
   const auto start = g.choose().of<std::int64_t>({0, 5, columns / 2}),
              stop = start + g.choose().of<std::int64_t>({16, columns / 2});
   g.add(
-      "matmul", fmt::format("slice(matmul($0, $1, {{false, true}}), 1, {}, {})", start, stop), {a, b},
+      "matmul", fmt::format("slice(matmul($0, $1, {{false, true}}), -1, {}, {})", start, stop), {a, b},
       [start, stop](const Tensors& in) {
-        return slice(matmul(in[0], in[1], {.transpose_a = false, .transpose_b = true}), 1, start, stop);
+        return slice(matmul(in[0], in[1], {.transpose_a = false, .transpose_b = true}), -1, start, stop);
       },
       product_range(g, a, b, inner));
   return true;
