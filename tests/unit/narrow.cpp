@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "clnet/clnet.h"
@@ -85,6 +86,19 @@ TEST_CASE("gradients of a joined input of which one part needs none") {
   const auto text = computed(narrowed(gradients(sum(matmul(concat({x, exp(h)}, 1), w)), {h})));
   CHECK(text.find("matmul [32, 64]") != std::string::npos);
   CHECK(text.find("matmul [32, 128]") == std::string::npos);
+}
+
+TEST_CASE("what planning makes is no operation of the program's") {
+  const Tensor part = slice(matmul(leaf({32, 64}), leaf({48, 64}), second_transposed), 1, 0, 24);
+  const auto work = collect(std::vector{part});
+  // CLNET_EAGER would evaluate it at once.
+  static int told;
+  told = 0;
+  const auto before = std::exchange(node_made, [](const Tensor&) { ++told; });
+  const Narrowed narrowed(work);
+  node_made = before;
+  CHECK(told == 0);
+  CHECK(computed(narrowed.work()) == "matmul [32, 24] ");
 }
 
 TEST_CASE("products that stay whole") {
