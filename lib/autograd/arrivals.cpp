@@ -28,12 +28,6 @@ struct Term {
   bool is_less_to_keep() const { return elements_read() <= made.numel(); }
 };
 
-Specs specs_of(const Tensors& tensors) {
-  Specs specs;
-  for (const auto& tensor : tensors) specs.push_back(tensor.spec());
-  return specs;
-}
-
 std::optional<Term> term_of(const Tensor& gradient) {
   const Tensor made = source_of(gradient);
   const auto& node = *made.node();

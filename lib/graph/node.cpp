@@ -35,16 +35,12 @@ void Op::lower_pass(std::span<const Node* const>, exec::Recorder&) const {
   throw Unsupported(fmt::format("{}: ends no pass", name()));
 }
 
-namespace {
-
 Specs specs_of(const Tensors& tensors) {
   Specs specs;
   specs.reserve(tensors.size());
   for (const auto& tensor : tensors) specs.push_back(tensor.spec());
   return specs;
 }
-
-}  // namespace
 
 Node::Node(std::shared_ptr<const Op> operation, Tensors in, Specs out)
     : op(std::move(operation)),

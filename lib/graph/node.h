@@ -125,6 +125,8 @@ struct CLNET_API Node {
   void find_aliases(const Specs& input_specs);
 };
 
+CLNET_API Specs specs_of(const Tensors& tensors);
+
 /// What gradients flow to from a node with an operation: its inputs, or Op::differentiated().
 CLNET_API std::span<const Tensor> differentiated(const Node& node);
 

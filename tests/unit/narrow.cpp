@@ -31,10 +31,14 @@ std::string computed(const Work& work) {
   return text;
 }
 
+const MatmulOptions second_transposed{.transpose_a = false, .transpose_b = true};
+
+}  // namespace
+
 TEST_CASE("the given work's outputs, as they are there") {
   const Tensor a = leaf({32, 64}), b = exp(leaf({96, 64}));
-  const Tensor product = matmul(a, b, {.transpose_a = false, .transpose_b = true});
-  const Tensor part = slice(product, 1, 0, 48), other = exp(leaf({5})), result = tanh(part) + 1.0;
+  const Tensor product = matmul(a, b, second_transposed), other = exp(leaf({5})), part = slice(product, 1, 0, 48),
+               result = tanh(part) + 1.0;
   auto work = collect(std::vector{result, other});
   const auto place = [&](const Tensor& tensor) {
     return static_cast<std::uint32_t>(std::find(work.nodes.begin(), work.nodes.end(), tensor.node()) - work.nodes.begin());
@@ -55,10 +59,6 @@ TEST_CASE("the given work's outputs, as they are there") {
   CHECK(part.node()->inputs[0].same(product));
   CHECK(product.node()->inputs[1].same(b));
 }
-
-const MatmulOptions second_transposed{.transpose_a = false, .transpose_b = true};
-
-}  // namespace
 
 TEST_CASE("columns of a product are a product with a range of its second factor") {
   const Tensor a = leaf({32, 64}), b = leaf({48, 64});

@@ -46,12 +46,6 @@ std::optional<double> budget() {
   return seconds;
 }
 
-Specs specs_of(const Tensors& tensors) {
-  Specs specs;
-  for (const auto& tensor : tensors) specs.push_back(tensor.spec());
-  return specs;
-}
-
 /// The operation says so itself: a user's kernel may have any name. What works on whole numbers alone keeps what the model
 /// chooses, and a view is never computed.
 bool is_tunable(const Node& node) {

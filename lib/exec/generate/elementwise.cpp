@@ -13,18 +13,8 @@
 
 namespace clnet::exec {
 
-namespace {
-
-Specs input_specs(const Node& node) {
-  Specs specs;
-  for (const auto& input : node.inputs) specs.push_back(input.spec());
-  return specs;
-}
-
-}  // namespace
-
-std::string expression_of(const Node& node) { return node.op->expr(input_specs(node)); }
-std::optional<Window> window_of(const Node& node) { return node.op->window(input_specs(node)); }
+std::string expression_of(const Node& node) { return node.op->expr(specs_of(node.inputs)); }
+std::optional<Window> window_of(const Node& node) { return node.op->window(specs_of(node.inputs)); }
 
 std::string_view value_type(Dtype dtype) {
   switch (dtype) {

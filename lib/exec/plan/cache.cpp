@@ -11,7 +11,6 @@
 #include "lib/base/log.h"
 #include "lib/exec/plan/key.h"
 #include "lib/exec/plan/recompute.h"
-#include "lib/exec/record/narrow.h"
 #include "lib/exec/record/record.h"
 
 namespace clnet::exec {
@@ -74,10 +73,11 @@ std::shared_ptr<Plan> PlanCache::plan(const Work& work, ocl::Context& device, co
   made = true;
   auto own = private_copy(work);
   own.kept = kept;
-  tuning_.tune(Narrowed(own).work(), device, evaluate);
+  const Narrowed narrowed(own);
+  tuning_.tune(narrowed.work(), device, evaluate);
   // Some drivers must not be called by two threads at once.
   const auto alone = device.info().thread_safe ? std::unique_lock<std::recursive_mutex>() : device.lock();
-  auto entry = build(std::move(key), own, device);
+  auto entry = build(std::move(key), narrowed, device);
   entry.plan->set_structure(structure);
   auto plan = entry.plan;
   insert(std::move(entry));
@@ -107,20 +107,21 @@ void PlanCache::insert(Entry entry) {
   entries_.pop_back();
 }
 
-PlanCache::Entry PlanCache::build(std::string key, const Work& work, ocl::Context& device) {
+PlanCache::Entry PlanCache::build(std::string key, const Narrowed& narrowed, ocl::Context& device) {
+  const auto& work = narrowed.given();
   const auto start = std::chrono::steady_clock::now();
   const bool explain = logging::enabled(logging::Level::plan);
   auto description = explain ? describe(work) : std::vector<std::string>{};
   const auto why = explain ? reason(description) : std::string();
 
   const auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
-  auto plan = make(work, device);
+  auto plan = make(narrowed, device);
   if (!fits(*plan, device)) {
     // Keeping values costs memory; computing values twice costs time in every run.
-    if (!plan->besides().kept.empty()) plan = make(work, device, false);
-    if (!fits(*plan, device) && plan->cached_bytes() > 0) plan = make(work, device, false, false);
+    if (!plan->besides().kept.empty()) plan = make(narrowed, device, false);
+    if (!fits(*plan, device) && plan->cached_bytes() > 0) plan = make(narrowed, device, false, false);
     const auto again = fits(*plan, device) ? Recomputing{} : recompute(work);
-    auto smaller = again.repeated ? make(again.work, device, false, false) : nullptr;
+    auto smaller = again.repeated ? make(Narrowed(again.work), device, false, false) : nullptr;
     const bool is_smaller = smaller && smaller->planned_bytes() < plan->planned_bytes();
     if (is_smaller) {
       logging::print(logging::Level::plan,
@@ -189,10 +190,9 @@ class Written {
 
 }  // namespace
 
-std::shared_ptr<Plan> PlanCache::make(const Work& work, ocl::Context& device, bool keeps, bool caches) const {
+std::shared_ptr<Plan> PlanCache::make(const Narrowed& narrowed, ocl::Context& device, bool keeps, bool caches) const {
   Recording recording;
-  const Narrowed narrowed(work);
-  const auto& less = narrowed.work();
+  const auto &work = narrowed.given(), &less = narrowed.work();
   const auto ids = record(less, less.wanted, device.info(), recording, &tuning_);
   std::vector<ValueId> results;
   for (const auto& tensor : less.wanted) results.push_back(ids.at(tensor));

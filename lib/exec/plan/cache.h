@@ -13,6 +13,7 @@
 #include "lib/exec/choose/tuning.h"
 #include "lib/exec/plan/kept.h"
 #include "lib/exec/plan/plan.h"
+#include "lib/exec/record/narrow.h"
 #include "lib/exec/record/work.h"
 
 namespace clnet::exec {
@@ -58,8 +59,8 @@ class CLNET_API PlanCache : public ocl::Context::Extension {
   /// With the mutex held; null where there is none but `failed`, which is dropped.
   std::shared_ptr<Plan> find(const std::string& key, const Plan* failed);
   void insert(Entry entry);
-  Entry build(std::string key, const Work& work, ocl::Context& device);
-  std::shared_ptr<Plan> make(const Work& work, ocl::Context& device, bool keeps = true, bool caches = true) const;
+  Entry build(std::string key, const Narrowed& narrowed, ocl::Context& device);
+  std::shared_ptr<Plan> make(const Narrowed& narrowed, ocl::Context& device, bool keeps = true, bool caches = true) const;
   void evict(std::size_t bytes);
   /// Whether its memory is to be had, as far as one can say now.
   bool fits(const Plan& plan, ocl::Context& device);

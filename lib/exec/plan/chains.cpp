@@ -271,8 +271,8 @@ Chains find_chains(const Recording& recording, const Placement& placement, const
 std::vector<std::uint64_t> chain_list(const Recording& recording, const Chain& chain, const std::vector<std::uint64_t>& values,
                                       const std::vector<bool>& left_out, std::size_t groups) {
   // Whoever waits for longer than some of what all of it takes waits for a thread that has no core.
-  constexpr double cycles = 2500, least = 100, most = 3000;  // of a microsecond; and microseconds
-  const auto patience = static_cast<std::uint64_t>(cycles * std::clamp(chain.microseconds / 8, least, most));
+  constexpr double cycles = 2500, least = 100;  // of a microsecond; and microseconds
+  const auto patience = static_cast<std::uint64_t>(cycles * std::max(chain.microseconds / 8, least));
   std::vector<std::uint64_t> list{0, groups, patience, values.size() + 1, 0};
   list.insert(list.end(), values.begin(), values.end());
   std::uint64_t tasks = 0, after = 0;

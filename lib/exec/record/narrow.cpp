@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "lib/exec/fuse/fusion.h"
+#include "lib/exec/generate/elementwise.h"
 
 namespace clnet::exec {
 
@@ -45,12 +46,11 @@ std::optional<Part> part_of(const Work& work, std::size_t reader) {
   const auto& whole = node.inputs[0];
   const auto& maker = *whole.node();
   if (!maker.op || maker.outputs.size() != 1 || value_of(whole)) return std::nullopt;
-  const auto window = node.op->window({whole.spec()});
+  const auto window = window_of(node);
   if (!window) return std::nullopt;
   const auto count = node.outputs[0].shape[window->dim];
   if (count == 0 || !is_less(count, whole.size(window->dim))) return std::nullopt;
-  Specs specs;
-  for (const auto& input : maker.inputs) specs.push_back(input.spec());
+  const auto specs = specs_of(maker.inputs);
   const auto part = maker.op->part(specs, *window);
   if (!part) return std::nullopt;
   const auto& from = specs[part->input].shape;

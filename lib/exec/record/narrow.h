@@ -12,11 +12,12 @@
 namespace clnet::exec {
 
 /// A work with less to compute, over nodes of its own where there is any of it: in the place of what made a whole there is what
-/// makes the part, of a range of one of its inputs, and what read the part is gone.
+/// makes the part, of a range of one of its inputs, and what read the part is gone. What is given must outlive it.
 class CLNET_API Narrowed {
  public:
   explicit Narrowed(const Work& work);
 
+  const Work& given() const { return given_; }
   const Work& work() const { return narrowed_ ? *narrowed_ : given_; }
   /// What an output of the given work's nodes is there; undefined: it is not made.
   Tensor at(std::size_t node, int output) const;

@@ -118,9 +118,7 @@ class Joined {
     for (auto at = groups.rbegin(); at != groups.rend(); ++at) {
       const auto& group = *at;
       if (!group.node || group.kernel || group.before) continue;
-      Specs specs;
-      for (const auto& input : group.node->inputs) specs.push_back(input.spec());
-      if (!group.node->op->joins_inputs(specs)) continue;
+      if (!group.node->op->joins_inputs(specs_of(group.node->inputs))) continue;
       const auto* outer = find(Tensor(group.node, 0));
       auto place = outer ? *outer : Place{group.node, 0};
       for (const auto& input : group.node->inputs) {

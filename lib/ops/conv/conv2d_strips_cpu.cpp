@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "lib/ops/conv/conv2d_cpu.h"
@@ -167,9 +168,10 @@ std::vector<exec::Config> conv2d_strips_cpu_configs(const Conv2dStrips& p, const
   constexpr std::size_t most = 8, of_fewer_lanes = 2;
   std::vector<exec::Config> result;
   for (const auto width : vector_widths(device)) {
-    auto left = width == vector_width(device) ? most : of_fewer_lanes;
-    for (const auto& strip : strips(p, width, device))
-      if (left > 0) --left, result.push_back({{"lanes", width}, {"vectors", strip.vectors}, {"rows", strip.rows}});
+    const auto all = strips(p, width, device);
+    const auto count = std::min(all.size(), width == vector_width(device) ? most : of_fewer_lanes);
+    for (const auto& strip : std::span(all).first(count))
+      result.push_back({{"lanes", width}, {"vectors", strip.vectors}, {"rows", strip.rows}});
   }
   return result;
 }

@@ -66,8 +66,7 @@ std::shared_ptr<const NumberValue> number_of(const Tensor& tensor) {
   return node && !node->op ? std::dynamic_pointer_cast<const NumberValue>(node->values[0].get()) : nullptr;
 }
 
-/// An operation of its own for the gradient by the output.
-Tensor gradient_of(const Row& row, const At& at);
+Tensor binary(const Row& row, const Tensor& a, const Tensor& b);
 
 /// Beyond it the gradients of activations are 0 or 1 in f32, and at infinity their formulas would be 0 * infinity.
 Tensor near_zero(const Tensor& x) { return clamp(x, -1e3, 1e3); }
@@ -107,9 +106,9 @@ const Row sigmoid_gradient_row{"sigmoid_gradient", 2, Takes::floats, false, "a *
                                  return Tensors{t.g * t.b * (1.0 - t.b), t.g * t.a * (1.0 - t.b * 2.0)};
                                }};
 const Row tanh_row{"tanh", 1, Takes::floats, false, "clnet_tanh(a)",
-                   [](const At& t) { return Tensors{gradient_of(tanh_gradient_row, t)}; }};
+                   [](const At& t) { return Tensors{binary(tanh_gradient_row, t.g, t.y)}; }};
 const Row sigmoid_row{"sigmoid", 1, Takes::floats, false, "clnet_sigmoid(a)",
-                      [](const At& t) { return Tensors{gradient_of(sigmoid_gradient_row, t)}; }};
+                      [](const At& t) { return Tensors{binary(sigmoid_gradient_row, t.g, t.y)}; }};
 const Row log_sigmoid_row{"log_sigmoid", 1, Takes::floats, false, "fmin(a, 0.0f) - clnet_log1p(clnet_exp(-fabs(a)))",
                           [](const At& t) { return Tensors{t.g * sigmoid(-t.a)}; }, Steps::several, Precision::full};
 const Row relu_row{"relu", 1, Takes::numbers, false, "a < 0 ? 0 : a",
@@ -408,8 +407,6 @@ Tensor binary(const Row& row, double a, const Tensor& b) {
   require_defined(row.name, {{"b", b}});
   return binary(row, number_beside(row, b, a, true), b);
 }
-
-Tensor gradient_of(const Row& row, const At& at) { return binary(row, at.g, at.y); }
 
 class Where : public Op {
  public:
