@@ -223,12 +223,20 @@ Peak measure_peak() {
         .scalar("steps", static_cast<double>(steps));
   };
   const Tensor half = Tensor::from({0.5F});
-  const Kernel copy("copy", R"(kernel void copy(IN(x), OUT(y), const int chunk) {
+  // A CPU copies long pieces, a GPU one access to memory of each work-item beside its neighbours'.
+  const Kernel copy("copy", info.prefers_vector_kernels ? R"(kernel void copy(IN(x), OUT(y), const int chunk) {
       const int first = (int)get_global_id(0) * chunk;
       for (int i = first; i < first + chunk; i += 16) vstore16(vload16(0, PTR(x) + i), 0, PTR(y) + i);
+    })"
+                                                        : R"(kernel void copy(IN(x), OUT(y), const int chunk) {
+      const int i = (int)get_global_id(0);
+      ((global float4 *)PTR(y))[i] = ((global const float4 *)PTR(x))[i];
     })");
-  // Buffers well beyond the caches. A GPU wants short pieces for neighbouring work-items.
-  const std::int64_t count = 32 << 20, chunk = info.prefers_vector_kernels ? 1 << 16 : 16;
+  // Buffers well beyond the caches, which are 50 MB and more on large GPUs; so large that a launch's latency does not count.
+  constexpr std::int64_t mib = 1 << 20;
+  const auto fits = static_cast<std::int64_t>(info.global_memory / 64);
+  const std::int64_t bytes = info.prefers_vector_kernels ? 128 * mib : std::clamp(fits / mib, std::int64_t{128}, std::int64_t{1024}) * mib;
+  const std::int64_t count = bytes / 4, chunk = info.prefers_vector_kernels ? 1 << 16 : 4;
   const auto whole = copy.range({count / chunk}, {}).scalar("chunk", static_cast<double>(chunk));
   const Tensor x = zeros({count});
   eval({half, x});

@@ -7,10 +7,10 @@
 
 #if BIASED
 #define BY_BIAS_PARAMETER OUT(by_bias),
-#define PUT_BIAS(...) __VA_ARGS__
+#define PUT_BIAS(text) text
 #else
 #define BY_BIAS_PARAMETER
-#define PUT_BIAS(...)
+#define PUT_BIAS(text)
 #endif
 
 #if VW > 1

@@ -4,12 +4,12 @@
 #include "pool2d.clh"
 
 #ifdef INDICES
-#define WITH_INDICES(...) __VA_ARGS__
+#define WITH_INDICES(text) text
 #else
-#define WITH_INDICES(...)
+#define WITH_INDICES(text)
 #endif
 
-kernel void max_pool2d(IN(x), OUT(y) WITH_INDICES(, OUT(index)), const int planes, POOL_PARAMETERS) {
+kernel void max_pool2d(IN(x), OUT(y) WITH_INDICES(COMMA OUT(index)), const int planes, POOL_PARAMETERS) {
   const int none = h * w;
 #ifdef ROWS
   const int plane = (int)get_global_id(1), first = (int)get_global_id(0) * rows, last = BLOCK_END(first, rows, out_h);

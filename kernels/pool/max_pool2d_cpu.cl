@@ -8,9 +8,9 @@
 #include "stream.clh"
 
 #ifdef INDICES
-#define WITH_INDICES(...) __VA_ARGS__
+#define WITH_INDICES(text) text
 #else
-#define WITH_INDICES(...)
+#define WITH_INDICES(text)
 #endif
 
 typedef VINT any_places __attribute__((aligned(4)));
@@ -19,7 +19,7 @@ typedef VINT any_places __attribute__((aligned(4)));
 #define TAKES(value, largest) (((value) > (largest)) | ((value) != (value)))
 
 // The largest of each window's columns for VW windows of a row, of which the first begins at x[at] and has the place `here`.
-static inline VFLOAT along_vector(IN(x), const int at WITH_INDICES(, const int here, VINT *place)) {
+static inline VFLOAT along_vector(IN(x), const int at WITH_INDICES(COMMA const int here COMMA VINT *place)) {
   VFLOAT largest = COLUMN(at, 0);
   WITH_INDICES(VINT tap = 0;)
 #pragma unroll
@@ -35,13 +35,13 @@ static inline VFLOAT along_vector(IN(x), const int at WITH_INDICES(, const int h
 
 #ifdef SHORT
 // The largest of such rows.
-static inline VFLOAT of_window(IN(x), const int from, const int w WITH_INDICES(, const int here, VINT *place)) {
-  VFLOAT largest = along_vector(x_base, x_offset, from WITH_INDICES(, here, place));
+static inline VFLOAT of_window(IN(x), const int from, const int w WITH_INDICES(COMMA const int here COMMA VINT *place)) {
+  VFLOAT largest = along_vector(x_base, x_offset, from WITH_INDICES(COMMA here COMMA place));
 #pragma unroll
   for (int i = 1; i < KERNEL_H; ++i) {
     const int row = i * DILATION_H * w;
     WITH_INDICES(VINT at;)
-    const VFLOAT value = along_vector(x_base, x_offset, from + row WITH_INDICES(, here + row, &at));
+    const VFLOAT value = along_vector(x_base, x_offset, from + row WITH_INDICES(COMMA here + row COMMA &at));
     const VINT take = TAKES(value, largest);
     largest = select(largest, value, take);
     WITH_INDICES(*place = select(*place, at, take);)
@@ -51,14 +51,14 @@ static inline VFLOAT of_window(IN(x), const int from, const int w WITH_INDICES(,
 #else
 // best[0..] = the largest of windows first..last - 1 in the row from x[from] on, whose first element has the place `here` in its plane.
 static inline void along_row(IN(x), const int from, const int here, const int first, const int last, const int w, const int out_w,
-                             const int none, local float *restrict best WITH_INDICES(, local int *restrict places)) {
+                             const int none, local float *restrict best WITH_INDICES(COMMA local int *restrict places)) {
   const int inner_first = max(INNER_FIRST, first), inner_last = min(INNER_LAST, last);
   int ow = first;
   while (ow < last) {
     if (ow >= inner_first && ow < inner_last && inner_last - inner_first >= VW) {
       const int column = min(ow, inner_last - VW), start = column * STRIDE_W - LEFT;  // the last vector overlaps another
       WITH_INDICES(VINT place;)
-      AT(best + column - first) = along_vector(x_base, x_offset, from + start WITH_INDICES(, here + start, &place));
+      AT(best + column - first) = along_vector(x_base, x_offset, from + start WITH_INDICES(COMMA here + start COMMA &place));
       WITH_INDICES(PLACES_AT(places + column - first) = place;)
       ow = column + VW;
       continue;
@@ -81,7 +81,7 @@ static inline void along_row(IN(x), const int from, const int here, const int fi
 
 // The largest of such rows, which begin at best[begins[..]], in a vector of windows.
 static inline VFLOAT of_rows(local const float *restrict best, const int *begins,
-                             const int column WITH_INDICES(, local const int *restrict places, VINT *place)) {
+                             const int column WITH_INDICES(COMMA local const int *restrict places COMMA VINT *place)) {
   VFLOAT largest = AT(best + begins[0] + column);
   WITH_INDICES(VINT at = PLACES_AT(places + begins[0] + column);)
 #pragma unroll
@@ -96,10 +96,10 @@ static inline VFLOAT of_rows(local const float *restrict best, const int *begins
 }
 #endif
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void max_pool2d_cpu(IN(x), OUT(y) WITH_INDICES(, OUT(index)), const int planes,
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void max_pool2d_cpu(IN(x), OUT(y) WITH_INDICES(COMMA OUT(index)), const int planes,
                                                                           POOL_PARAMETERS, const int pitch,
                                                                           local float *restrict best
-                                                                          WITH_INDICES(, local int *restrict places)) {
+                                                                          WITH_INDICES(COMMA local int *restrict places)) {
   const int none = h * w, plane = (int)get_global_id(1), first = (int)get_global_id(0) * rows, last = BLOCK_END(first, rows, out_h);
   if (plane >= planes) return;
   const int length = min(BLOCK, out_w);
@@ -122,7 +122,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void max_pool2d_cpu(IN(x),
         if (there[slot] == ih) continue;
         there[slot] = ih;
         along_row(x_base, x_offset, (plane * h + ih) * w, ih * w, begin, begin + length, w, out_w, none,
-                  best + row WITH_INDICES(, places + row));
+                  best + row WITH_INDICES(COMMA places + row));
       }
       if (count == 0) {
         there[0] = -1, begins[count++] = 0;
@@ -144,9 +144,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void max_pool2d_cpu(IN(x),
         WITH_INDICES(VINT place;)
 #ifdef SHORT
         const int here = START_H(oh) * w + (begin + column) * STRIDE_W;
-        const VFLOAT largest = of_window(x_base, x_offset, plane * h * w + here, w WITH_INDICES(, here, &place));
+        const VFLOAT largest = of_window(x_base, x_offset, plane * h * w + here, w WITH_INDICES(COMMA here COMMA &place));
 #else
-        const VFLOAT largest = of_rows(best, begins, column WITH_INDICES(, places, &place));
+        const VFLOAT largest = of_rows(best, begins, column WITH_INDICES(COMMA places COMMA &place));
 #endif
 #ifdef STREAM
         *(any_vector *)(made + column) = largest;

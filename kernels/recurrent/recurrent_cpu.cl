@@ -124,8 +124,8 @@ static inline void multiply_some(const global float *const a[ROWS], const global
 #if !BACKWARD
 
 __attribute__((reqd_work_group_size(1, 1, 1))) kernel void recurrent_cpu(
-    IN_SHARED(x), IN_SHARED(h0), LSTM(IN_SHARED(c0), ) IN(packed), GRU(IN(bias), ) LENGTHS_PARAMETER OUT_SHARED(y), OUT(h)
-    LSTM(, OUT(c)) GATED(, OUT_SHARED(gates), OUT_SHARED(cells)), const int reverse, const int steps, const int batch,
+    IN_SHARED(x), IN_SHARED(h0), LSTM(IN_SHARED(c0) COMMA) IN(packed), GRU(IN(bias) COMMA) LENGTHS_PARAMETER OUT_SHARED(y), OUT(h)
+    LSTM(COMMA OUT(c)) GATED(COMMA OUT_SHARED(gates) COMMA OUT_SHARED(cells)), const int reverse, const int steps, const int batch,
     const int hidden, const int rows_each) {
   const int first = (int)get_global_id(0) * rows_each, end = min(batch, first + rows_each), width = GATES * hidden;
   for (int step = 0; step < steps; ++step) {
@@ -204,8 +204,9 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void recurrent_cpu(
 
 // dh0 and dc0 hold what has arrived at the states between steps beside the product; `dproduct` is dgates but for a GRU.
 __attribute__((reqd_work_group_size(1, 1, 1))) kernel void recurrent_backward_cpu(
-    IN(dy), IN(dh), LSTM(IN(dc), IN_SHARED(c0), ) GRU(IN_SHARED(y), IN_SHARED(h0), ) GATED(IN(gates), IN_SHARED(cells)) SIMPLE(IN(y)),
-    IN(packed), LENGTHS_PARAMETER OUT_SHARED(dh0) LSTM(, OUT(dc0)), OUT_SHARED(dgates) GRU(, OUT_SHARED(dproduct)),
+    IN(dy), IN(dh), LSTM(IN(dc) COMMA IN_SHARED(c0) COMMA) GRU(IN_SHARED(y) COMMA IN_SHARED(h0) COMMA)
+    GATED(IN(gates) COMMA IN_SHARED(cells)) SIMPLE(IN(y)),
+    IN(packed), LENGTHS_PARAMETER OUT_SHARED(dh0) LSTM(COMMA OUT(dc0)), OUT_SHARED(dgates) GRU(COMMA OUT_SHARED(dproduct)),
     const int reverse, const int steps, const int batch, const int hidden, const int rows_each) {
   const int first = (int)get_global_id(0) * rows_each, end = min(batch, first + rows_each), width = GATES * hidden;
 #if CELL == GRU_CELL

@@ -16,8 +16,8 @@ static inline float product(const global float *a, const global float *w, const 
 #if !BACKWARD && !LAST
 
 // Step t after step `prior`, which is -1 at first: x, y, gates and cells are those of step t, h_prior and c_prior of that one.
-kernel void recurrent_step(IN_SHARED(x), IN(h_prior), IN(h0), LSTM(IN(c_prior), IN(c0), ) IN(weight), GRU(IN(bias), )
-                           LENGTHS_PARAMETER OUT(y) GATED(, OUT_SHARED(gates), OUT(cells)), const int t, const int prior,
+kernel void recurrent_step(IN_SHARED(x), IN(h_prior), IN(h0), LSTM(IN(c_prior) COMMA IN(c0) COMMA) IN(weight), GRU(IN(bias) COMMA)
+                           LENGTHS_PARAMETER OUT(y) GATED(COMMA OUT_SHARED(gates) COMMA OUT(cells)), const int t, const int prior,
                            const int steps, const int batch, const int hidden) {
   const int j = (int)get_global_id(0), n = (int)get_global_id(1);
   if (j >= hidden || n >= batch) return;
@@ -74,9 +74,10 @@ kernel void recurrent_last(IN(states), IN(initial), LENGTHS_PARAMETER OUT(last),
 
 // Step t, before which the recurrence went through step `prior` (-1: t was its first), and this kernel through one whose
 // gradients before the product are `after`; all but dh, dc and what is initial are those of step t or `prior`.
-kernel void recurrent_backward_step(IN(dy), IN(dh), LSTM(IN(dc), IN(c_prior), IN(c0), ) GRU(IN(h_prior), IN(h0), )
-                                    GATED(IN(gates), IN(cells)) SIMPLE(IN(y)), IN(after), IN(weight), LENGTHS_PARAMETER
-                                    OUT(dh0) LSTM(, OUT(dc0)), OUT(dgates) GRU(, OUT(dproduct)), const int t, const int prior,
+kernel void recurrent_backward_step(IN(dy), IN(dh), LSTM(IN(dc) COMMA IN(c_prior) COMMA IN(c0) COMMA)
+                                    GRU(IN(h_prior) COMMA IN(h0) COMMA)
+                                    GATED(IN(gates) COMMA IN(cells)) SIMPLE(IN(y)), IN(after), IN(weight), LENGTHS_PARAMETER
+                                    OUT(dh0) LSTM(COMMA OUT(dc0)), OUT(dgates) GRU(COMMA OUT(dproduct)), const int t, const int prior,
                                     const int begins, const int steps, const int batch, const int hidden) {
   const int j = (int)get_global_id(0), n = (int)get_global_id(1);
   if (j >= hidden || n >= batch) return;

@@ -1,10 +1,9 @@
-// The index of the first largest (smallest) element of x[outer][reduce][inner] along its middle dimension.
+// The index of the first largest (smallest) element of each chunk of x[outer][reduce][inner] along its middle dimension.
 #include "arg_reduce.clh"
 
-#if !FINISH
-// Of each chunk: the value and where it is.
-kernel void arg_chunks(IN(x), OUT(best), OUT(where), const int outputs, const int reduce, const int inner, const int chunk,
-                       const int chunks) {
+// The value and where it is.
+kernel void arg_chunks(IN(x), EARLIER_PARAMETER OUT(best), OUT(where), const int outputs, const int reduce, const int inner,
+                       const int chunk, const int chunks) {
   const int output = (int)get_global_id(0);
   if (output >= outputs) return;
   const int column = REMAINDER(output, inner), from = REMAINDER(output / inner, chunks) * chunk, outer = output / inner / chunks;
@@ -19,24 +18,5 @@ kernel void arg_chunks(IN(x), OUT(best), OUT(where), const int outputs, const in
     }
   }
   STORE(best, output, value);
-  STORE(where, output, found);
+  STORE(where, output, ORIGIN(first + found * inner, found));
 }
-
-#else
-// The best of the chunks.
-kernel void arg_finish(IN(best), IN(where), OUT(y), const int outputs, const int inner, const int chunks) {
-  const int output = (int)get_global_id(0);
-  if (output >= outputs) return;
-  const int first = output / inner * chunks * inner + REMAINDER(output, inner);
-  int found = LOAD(where, first);
-  VALUE(best) value = LOAD(best, first);
-  for (int i = 1; i < chunks; ++i) {
-    const VALUE(best) candidate = LOAD(best, first + i * inner);
-    if (BETTER(candidate, value)) {
-      value = candidate;
-      found = LOAD(where, first + i * inner);
-    }
-  }
-  STORE(y, output, found);
-}
-#endif

@@ -187,41 +187,42 @@ const exec::SolverList<ReduceProblem> solvers{
      {"gpu", exec::accepts_everything<ReduceProblem>, gpu_lower, nullptr, gpu_configs},
      {"direct", exec::accepts_everything<ReduceProblem>, direct_lower}}};
 
-// ---- Indices
-// -------------------------------------------------------------------------------------------------------------------
+// ---- Indices ----------------------------------------------------------------------------------------------------------------
 
-/// Where the first stage puts the best of each chunk, and its place: that of the only one is the result.
-struct ArgPartials {
-  Ref best, where;
+/// What a stage compares: of a later one the best of chunks, of which `earlier` says where in their rows they were.
+struct ArgStage {
+  Ref x;
+  std::optional<Ref> earlier;
+  std::int64_t reduce = 1;
 };
-ArgPartials arg_partials(const ArgReduceProblem& problem, std::int64_t chunks, Recorder& recorder) {
+
+/// The launch of a stage over x[outer][reduce][inner] in chunks, which leaves the next one's.
+Launch& arg_launch(const ArgReduceProblem& problem, ArgStage& stage, std::int64_t chunks, Recorder& recorder,
+                   std::string_view program, std::string_view function) {
   const auto items = problem.outer * chunks * problem.inner;
   const Ref best = recorder.temporary({{items}, accumulator(problem.dtype)});
-  return {best, chunks > 1 ? recorder.temporary({{items}, Dtype::i32}) : problem.y};
+  const Ref where = chunks > 1 ? recorder.temporary({{items}, Dtype::i32}) : problem.y;
+  auto& launch = recorder.kernel(program, function)
+                     .define("GREATEST", problem.greatest ? 1 : 0)
+                     .define("FINISH", stage.earlier ? 1 : 0)
+                     .in("x", stage.x);
+  if (stage.earlier) launch.in("earlier", *stage.earlier);
+  launch.out("best", best).out("where", where).detail(fmt::format("[{}, {}, {}]", problem.outer, stage.reduce, problem.inner));
+  stage = {best, where, chunks};
+  return launch;
 }
 
-void lower_arg_finish(const ArgReduceProblem& problem, const ArgPartials& partials, std::int64_t chunks, Recorder& recorder) {
-  if (chunks == 1) return;
-  const auto outputs = problem.outer * problem.inner;
-  recorder.kernel("arg_reduce", "arg_finish")
-      .define("FINISH", 1)
-      .define("GREATEST", problem.greatest ? 1 : 0)
-      .in("best", partials.best)
-      .in("where", partials.where)
-      .out("y", problem.y)
-      .args({outputs, problem.inner, chunks})
-      .range({outputs}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
-}
-
-/// The first stage, of x[outer][reduce][inner] in chunks.
-Launch& arg_launch(const ArgReduceProblem& problem, const ArgPartials& partials, Recorder& recorder, std::string_view program,
-                   std::string_view function) {
-  return recorder.kernel(program, function)
-      .define("GREATEST", problem.greatest ? 1 : 0)
-      .in("x", problem.x)
-      .out("best", partials.best)
-      .out("where", partials.where)
-      .detail(fmt::format("[{}, {}, {}]", problem.outer, problem.reduce, problem.inner));
+/// A work-item for each chunk, and stages until one is left.
+void lower_arg_chunks(const ArgReduceProblem& problem, ArgStage stage, std::int64_t wanted, Recorder& recorder) {
+  constexpr std::int64_t finish_length = 256;
+  do {
+    std::int64_t chunk = 0;
+    const auto reduce = stage.reduce, chunks = divide(reduce, 1, wanted, chunk), items = problem.outer * chunks * problem.inner;
+    arg_launch(problem, stage, chunks, recorder, "arg_reduce", "arg_chunks")
+        .args({items, reduce, problem.inner, chunk, chunks})
+        .range({items}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
+    wanted = ceil_div(chunks, finish_length);
+  } while (stage.reduce > 1);
 }
 
 std::optional<std::string> arg_cpu_rejects(const ArgReduceProblem& problem, const DeviceInfo& device) {
@@ -238,25 +239,57 @@ void arg_cpu_lower(const ArgReduceProblem& problem, Recorder& recorder) {
   const auto wanted_tasks = std::clamp<std::int64_t>(problem.outer * problem.reduce / task_elements, 1, tasks);
   std::int64_t chunk = 0;
   const auto chunks = divide(problem.reduce, 64 * width, ceil_div(wanted_tasks, std::max<std::int64_t>(problem.outer, 1)), chunk);
-  const auto partials = arg_partials(problem, chunks, recorder);
   const auto outputs = problem.outer * chunks, per_item = std::max<std::int64_t>(1, ceil_div(outputs, wanted_tasks));
-  arg_launch(problem, partials, recorder, "arg_reduce_cpu", "arg_rows")
+  ArgStage stage{problem.x, std::nullopt, problem.reduce};
+  arg_launch(problem, stage, chunks, recorder, "arg_reduce_cpu", "arg_rows")
       .define("VW", width)
       .args({outputs, problem.reduce, chunk, chunks, per_item})
       .range({ceil_div(outputs, per_item)}, {1});
-  lower_arg_finish(problem, partials, chunks, recorder);
+  if (chunks > 1) lower_arg_chunks(problem, stage, 1, recorder);
 }
 
-void lower_arg_chunks(const ArgReduceProblem& problem, std::int64_t wanted, Recorder& recorder) {
-  std::int64_t chunk = 0;
-  const auto chunks = divide(problem.reduce, 1, wanted, chunk), items = problem.outer * chunks * problem.inner;
-  const auto partials = arg_partials(problem, chunks, recorder);
-  arg_launch(problem, partials, recorder, "arg_reduce", "arg_chunks")
-      .define("FINISH", 0)
-      .args({items, problem.reduce, problem.inner, chunk, chunks})
-      .range({items}, {std::min<std::int64_t>(64, group_size(recorder.device()))});
-  lower_arg_finish(problem, partials, chunks, recorder);
+// Groups compare along rows.
+
+std::optional<std::string> arg_gpu_rejects(const ArgReduceProblem& problem, const DeviceInfo&) {
+  if (problem.inner != 1) return "what is compared does not lie in one piece";
+  return std::nullopt;
 }
+
+std::optional<std::string> arg_gpu_declines(const ArgReduceProblem&, const DeviceInfo& device) {
+  if (device.prefers_vector_kernels) return "the device prefers vector kernels";
+  return std::nullopt;
+}
+
+/// As many chunks as keep the device busy, and so few elements that loops end on llvmpipe, too.
+std::int64_t arg_row_chunks(const ArgReduceProblem& problem, std::int64_t threads, const DeviceInfo& device, std::int64_t& chunk) {
+  const std::int64_t wanted_items = std::int64_t{2048} * device.compute_units;
+  const auto busy = ceil_div(wanted_items, std::max<std::int64_t>(problem.outer, 1) * threads);
+  return divide(problem.reduce, 16 * threads, std::max(busy, problem.reduce / (16384 * threads)), chunk);
+}
+
+std::vector<exec::Config> arg_gpu_configs(const ArgReduceProblem& problem, const DeviceInfo& device) {
+  return row_configs(problem.reduce, device, Exchange::never);
+}
+
+void arg_gpu_lower(const ArgReduceProblem& problem, Recorder& recorder) {
+  const auto group = recorder.config()["group"];
+  auto threads = recorder.config()["threads"];
+  ArgStage stage{problem.x, std::nullopt, problem.reduce};
+  do {
+    const auto reduce = stage.reduce;
+    auto part = problem;
+    part.reduce = reduce;
+    std::int64_t chunk = 0;
+    const auto chunks = arg_row_chunks(part, threads, recorder.device(), chunk);
+    arg_launch(problem, stage, chunks, recorder, "arg_reduce_gpu", "arg_rows")
+        .define("GROUP", group)
+        .args({problem.outer, reduce, chunk, chunks, threads})
+        .range({ceil_div(problem.outer * chunks, group / threads) * group}, {group});
+    threads = threads_per_row(chunks, group);
+  } while (stage.reduce > 1);
+}
+
+// A work-item for each chunk.
 
 /// So that loops end on llvmpipe, too.
 std::int64_t fewest_parts(const ArgReduceProblem& problem) { return ceil_div(problem.reduce, 32768); }
@@ -272,15 +305,18 @@ std::vector<exec::Config> arg_chunked_configs(const ArgReduceProblem& problem, c
 }
 
 void arg_chunked_lower(const ArgReduceProblem& problem, Recorder& recorder) {
-  lower_arg_chunks(problem, recorder.config()["parts"], recorder);
+  lower_arg_chunks(problem, {problem.x, std::nullopt, problem.reduce}, recorder.config()["parts"], recorder);
 }
 
 const exec::SolverList<ArgReduceProblem> arg_solvers{
     "arg_reduce",
     {{"cpu", arg_cpu_rejects, arg_cpu_lower, nullptr, lane_configs<ArgReduceProblem>},
+     {"gpu", arg_gpu_rejects, arg_gpu_lower, arg_gpu_declines, arg_gpu_configs},
      {"chunked", exec::accepts_everything<ArgReduceProblem>, arg_chunked_lower, nullptr, arg_chunked_configs},
      {"direct", exec::accepts_everything<ArgReduceProblem>,
-      [](const ArgReduceProblem& problem, Recorder& recorder) { lower_arg_chunks(problem, fewest_parts(problem), recorder); }}}};
+      [](const ArgReduceProblem& problem, Recorder& recorder) {
+        lower_arg_chunks(problem, {problem.x, std::nullopt, problem.reduce}, fewest_parts(problem), recorder);
+      }}}};
 
 }  // namespace
 
