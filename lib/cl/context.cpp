@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "lib/base/env.h"
@@ -230,15 +231,24 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
         queue.enqueueNDRangeKernel(kernel, offset, size, local, waits(), marked ? &event : event_for(event));
       });
     };
-    for (int attempts = failing == Failing::tried_again ? 4 : 1; attempts > 0; --attempts) {
+    // NVIDIA's driver takes memory when a kernel first uses it, so that any launch may be the one that finds none.
+    bool lacks_memory = false;
+    for (int attempts = 4; attempts > 0; --attempts) {
       try {
-        checked(what, enqueue);
+        checked(what, [&] {
+          try {
+            enqueue();
+          } catch (const cl::Error& error) {
+            lacks_memory = error.err() == CL_MEM_OBJECT_ALLOCATION_FAILURE;
+            throw;
+          }
+        });
         break;
       } catch (const DeviceError& error) {
         // What is done gives back what the driver may lack, and so does what is kept for speed only. What is held back would
         // never be.
         open_gate();
-        if (attempts == 1 || gate_.is_stuck()) throw;
+        if (attempts == 1 || gate_.is_stuck() || (failing == Failing::told && !lacks_memory)) throw;
         logging::print(logging::Level::plan, "{}: it is tried again", error.what());
         clFinish(queue_->get()());
         memory_->trim();
@@ -275,7 +285,8 @@ void Context::settle() {
   [[maybe_unused]] static const int registered = std::atexit(finish_all);
 }
 
-void Context::write(const Buffer& target, std::size_t offset, const void* source, std::size_t bytes) {
+void Context::write(const Buffer& target, std::size_t offset, const void* source, std::size_t bytes,
+                    std::shared_ptr<const void> owner) {
   if (bytes == 0) return;
   require_drivers();
   const auto what = [&] { return fmt::format("write of {} bytes at {} into {}", bytes, offset, target.bytes()); };
@@ -289,16 +300,20 @@ void Context::write(const Buffer& target, std::size_t offset, const void* source
                                    before ? &before->front()() : nullptr, profiler_->enabled() ? &event() : nullptr);
       });
       if (code != CL_SUCCESS) throw cl::Error(code, "clEnqueueFillBuffer");
-    } else if (bytes <= largest_copied_write) {
+    } else if (owner || bytes <= largest_copied_write) {
       if (in_flight_.bytes() + bytes > most_copied()) require_open();
       in_flight_.make_room(bytes, most_copied());
-      InFlight::Bytes copy(new (std::nothrow) std::byte[bytes]);
-      if (!copy) throw DeviceError(fmt::format("write of {} bytes: no host memory", bytes));
-      std::memcpy(copy.get(), source, bytes);
+      if (!owner) {
+        std::shared_ptr<std::byte[]> copy(new (std::nothrow) std::byte[bytes]);
+        if (!copy) throw DeviceError(fmt::format("write of {} bytes: no host memory", bytes));
+        std::memcpy(copy.get(), source, bytes);
+        source = copy.get();
+        owner = std::move(copy);
+      }
       queue_->with([&](const cl::CommandQueue& queue) {
-        queue.enqueueWriteBuffer(target.memory(), CL_FALSE, offset, bytes, copy.get(), waits(), &event);
+        queue.enqueueWriteBuffer(target.memory(), CL_FALSE, offset, bytes, source, waits(), &event);
       });
-      in_flight_.hold(event, std::move(copy), bytes);
+      in_flight_.hold(event, std::move(owner), bytes);
     } else {
       require_open();
       const auto its_queue = queue_->with([&](const cl::CommandQueue& queue) {
@@ -336,6 +351,15 @@ void Context::read(const Buffer& source, std::size_t offset, void* target, std::
   checked(what, [&] {
     gate_.require_open();
     cl::Event event;
+    if (has_quirk(info_, "nvidia-reads")) {
+      queue_->with([&](const cl::CommandQueue& queue) {
+        queue.enqueueReadBuffer(source.memory(), CL_TRUE, offset, bytes, target, nullptr, event_for(event));
+      });
+      launches_read_.store(launches(), std::memory_order_relaxed);
+      in_flight_.collect();
+      profile(event, {"read", "", static_cast<double>(bytes), 0});
+      return;
+    }
     const auto queue = enqueue_read(*queue_, source, offset, target, bytes, event);
     enqueued();
     const bool is_short = is_short_call();

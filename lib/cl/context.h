@@ -68,8 +68,10 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
               Failing failing = Failing::told);
 
   /// Copies from the host, after the work enqueued before; returns when `source` may be reused, without waiting for that work
-  /// unless the data are large or many such copies wait already (an eighth of the memory limit).
-  void write(const Buffer& target, std::size_t offset, const void* source, std::size_t bytes);
+  /// unless the data are large or many such copies wait already (an eighth of the memory limit). With an `owner`, which keeps
+  /// `source` as it is, nothing is copied aside, however large.
+  void write(const Buffer& target, std::size_t offset, const void* source, std::size_t bytes,
+             std::shared_ptr<const void> owner = {});
   /// Waits for the work enqueued before and copies to the host. When it throws, nothing is written to `target` any more.
   void read(const Buffer& source, std::size_t offset, void* target, std::size_t bytes);
   /// A read that goes on beside the caller, after the work enqueued before.

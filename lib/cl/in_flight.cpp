@@ -90,7 +90,7 @@ InFlight::~InFlight() {
     } else if (is_over(entry.event)) {
       continue;
     }
-    [[maybe_unused]] const auto* left = entry.data.release();
+    [[maybe_unused]] const auto* left = new Bytes(std::move(entry.data));
   }
 }
 

@@ -23,7 +23,7 @@ CLNET_API void wait_until_over(const cl::CommandQueue& queue, const cl::Event& e
 
 class CLNET_API InFlight {
  public:
-  using Bytes = std::unique_ptr<std::byte[]>;
+  using Bytes = std::shared_ptr<const void>;
 
   /// Waits until `bytes` more fit under `most` together with the copies that commands still read.
   void make_room(std::size_t bytes, std::size_t most);

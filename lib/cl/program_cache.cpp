@@ -1,7 +1,9 @@
 #include "lib/cl/program_cache.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <future>
 #include <mutex>
 #include <optional>
@@ -55,6 +57,23 @@ std::string without_includes(const std::string& text) {
   std::size_t defines = 0;
   while (text.compare(defines, 8, "#define ") == 0) defines = text.find('\n', defines) + 1;
   return text.substr(0, defines) + text.substr(users + 1);
+}
+
+/// NVIDIA's compiler counts the lines of all that it is given ("<kernel>:418:3: error: ..."): those of a user's kernel get its name
+/// and the numbers that #line gives them.
+std::string with_users_lines(std::string log, const std::string& text) {
+  constexpr std::string_view place = "<kernel>:";
+  const auto directive = text.rfind("\n#line 1 \"");
+  if (directive == std::string::npos) return log;
+  const auto name = directive + 10, name_end = text.find('"', name);
+  // The directive's own line is the first that does not count.
+  const auto before = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(directive), '\n') + 2;
+  for (auto at = log.find(place); at != std::string::npos; at = log.find(place, at + 1)) {
+    const auto digits = at + place.size(), end = log.find_first_not_of("0123456789", digits);
+    const auto line = std::atol(log.c_str() + digits);
+    if (line > before) log.replace(at, end - at, fmt::format("{}:{}", text.substr(name, name_end - name), line - before));
+  }
+  return log;
 }
 
 std::optional<DiskCache> disk_cache(const DeviceInfo& info) {
@@ -169,7 +188,8 @@ struct ProgramCache::State {
       }
       while (!compiler_log.empty() && (compiler_log.back() == '\0' || compiler_log.back() == '\n')) compiler_log.pop_back();
       throw BuildError(fmt::format("program {} does not compile for {}: {}\n{}\nThe source, as compiled with {}:\n{}", name,
-                                   device.getInfo<CL_DEVICE_NAME>(), error_name(error.err()), compiler_log, options,
+                                   device.getInfo<CL_DEVICE_NAME>(), error_name(error.err()),
+                                   with_users_lines(std::move(compiler_log), text), options,
                                    numbered(without_includes(text))));
     }
     return program;

@@ -56,7 +56,7 @@ std::shared_ptr<DeviceValue> place(const std::shared_ptr<ocl::Context>& device, 
   }
   const auto& host = dynamic_cast<const HostValue&>(*value);
   auto buffer = device->memory().allocate(std::max<std::size_t>(1, host.bytes.size()), [&] { return to_string(leaf.spec()); });
-  if (!host.bytes.empty()) device->write(*buffer, 0, host.bytes.data(), host.bytes.size());
+  if (!host.bytes.empty()) device->write(*buffer, 0, host.bytes.data(), host.bytes.size(), value);
   auto placed = std::make_shared<DeviceValue>(device, std::move(buffer), 0);
   if (!is_host_scalar(leaf, value.get())) slot.exchange(value.get(), placed);
   return placed;

@@ -48,8 +48,8 @@ Tensor Tensor::scalar(double value, Dtype dtype) {
 Tensor Tensor::from_bytes(const void* data, std::size_t bytes, const Spec& spec) {
   if (bytes != static_cast<std::size_t>(spec.bytes()))
     throw ShapeError(fmt::format("Tensor::from: {} bytes given, but {} takes {}", bytes, to_string(spec), spec.bytes()));
-  std::vector<std::byte> content(bytes);
-  if (bytes != 0) std::memcpy(content.data(), data, bytes);
+  const auto* first = static_cast<const std::byte*>(data);
+  std::vector<std::byte> content(first, first + bytes);
   return make_leaf(spec, std::make_shared<HostValue>(std::move(content)));
 }
 

@@ -386,6 +386,8 @@ TEST_CASE("all configurations of pooling") {
     Pair kernel, stride = 1;
     Padding padding = 0;
   };
+  // A GPU without vectors has one way of each.
+  const std::size_t least = Device::current().info().prefers_vector_kernels ? 2 : 1;
   // Rows of whole vectors, some with a rest, and narrow ones.
   for (const auto& sizes : std::vector<Sizes>{{{2, 3, 20, 70}, 3, 2, 1},
                                               {{2, 3, 16, 64}, 2, 2},
@@ -397,11 +399,11 @@ TEST_CASE("all configurations of pooling") {
     const auto averages = [&] { return avg_pool2d(x, sizes.kernel, {.stride = sizes.stride, .padding = sizes.padding}); };
     const Tensor g = random(averages().shape());
     check_choices(
-        "max_pool2d", [&] { return max_pool2d(x, sizes.kernel, {.stride = sizes.stride, .padding = sizes.padding}); }, 0, 2);
+        "max_pool2d", [&] { return max_pool2d(x, sizes.kernel, {.stride = sizes.stride, .padding = sizes.padding}); }, 0, least);
     check_choices(
-        "avg_pool2d", [&] { return relu(averages()); }, 1e-5, 2);
+        "avg_pool2d", [&] { return relu(averages()); }, 1e-5, least);
     check_choices(
-        "avg_pool2d_backward", [&] { return gradients(sum(averages() * g), {x})[0]; }, 1e-5, 2);
+        "avg_pool2d_backward", [&] { return gradients(sum(averages() * g), {x})[0]; }, 1e-5, least);
   }
 }
 
