@@ -1,4 +1,5 @@
 #define LANES 4
+#define ROUND_EACH 1
 #define TYPE_x0 f32
 #define TYPE_x1 f32
 #define TYPE_y0 f32

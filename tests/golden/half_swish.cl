@@ -1,4 +1,5 @@
 #define LANES 8
+#define ROUND_EACH 1
 #define TYPE_s0 f32
 #define TYPE_x0 f16
 #define TYPE_y0 f16

@@ -1,3 +1,4 @@
+#define ROUND_EACH 1
 #define TYPE_x0 f32
 #define TYPE_x1 f32
 #define TYPE_x2 f32
