@@ -32,6 +32,7 @@ constexpr std::array table{
     Known{"rtx3090", "sm_86", "nvidia-sm86", 32, 0, true, "mma_sm80", "shfl", 82},
     Known{"rtx4090", "sm_89", "nvidia-sm86", 32, 0, true, "mma_sm80", "shfl", 128},
     Known{"h100", "sm_90", "nvidia-sm90", 32, 0, true, "mma_sm80", "shfl", 114},
+    Known{"h200", "sm_90", "nvidia-sm90", 32, 0, true, "mma_sm80", "shfl", 132},
     Known{"rtx5090", "sm_120", "nvidia-sm86", 32, 0, true, "mma_sm80", "shfl", 170},
     Known{"mi50", "gfx906", "amd-gcn", 64, 0, false, "", "bpermute64", 60},
     Known{"mi210", "gfx90a", "amd-cdna", 64, 0, true, "mfma", "bpermute64", 104},

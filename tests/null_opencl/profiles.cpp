@@ -146,6 +146,7 @@ constexpr std::array profiles{
     nvidia("rtx4090", "NVIDIA GeForce RTX 4090", 128, 2520, 24 * gib, 8, 9),
     nvidia("a100", "NVIDIA A100-PCIE-40GB", 108, 1410, 40 * gib, 8, 0),
     nvidia("h100", "NVIDIA H100 PCIe", 114, 1755, 80 * gib, 9, 0),
+    nvidia("h200", "NVIDIA H200", 132, 1980, 140 * gib, 9, 0),
     nvidia("rtx5090", "NVIDIA GeForce RTX 5090", 170, 2407, 32 * gib, 12, 0),
     amd("mi50", "gfx906:sramecc+:xnack-", "AMD Instinct MI50", 60, 1725, 16 * gib, 64),
     amd("mi210", "gfx90a:sramecc+:xnack-", "AMD Instinct MI210", 104, 1700, 64 * gib, 64),
