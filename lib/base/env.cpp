@@ -50,6 +50,11 @@ constexpr std::array variables{
     Variable{"CLNET_BUILD_PROCESSES", "1 to 64",
              "processes that compile a plan's kernels where the driver compiles one at a time; unset: the cores, 8 at most",
              check_processes},
+    Variable{
+        "CLNET_COMPILE_APART", "0 | 1",
+        "1: kernels are first compiled in processes of their own, and one that crashes the driver's compiler there is not used; "
+        "unset: for drivers whose compiler is known to crash",
+        check_flag},
     Variable{"CLNET_KERNEL_DIR", "a folder", "kernel files here take the place of the built-in ones of the same name",
              check_folder},
     Variable{"CLNET_DEBUG", "0 to 4",
