@@ -182,4 +182,23 @@ std::optional<std::string> pocl_cache_folder() {
   return std::nullopt;
 }
 
+std::vector<DriverCache> driver_caches() {
+  const auto value = [](const char* name) {
+    const char* text = std::getenv(name);
+    return text && *text ? std::string(text) : std::string();
+  };
+  const auto home = value("HOME"), xdg = value("XDG_CACHE_HOME");
+  const auto caches = !xdg.empty() ? xdg : home.empty() ? std::string() : home + "/.cache";
+  std::vector<DriverCache> result;
+  const auto add = [&](const char* driver, const char* variable, const std::string& own, const std::string& usual) {
+    if (const auto& folder = own.empty() ? usual : own; !folder.empty()) result.push_back({driver, variable, folder});
+  };
+  add("NVIDIA", "CUDA_CACHE_PATH", value("CUDA_CACHE_PATH"), home.empty() ? "" : home + "/.nv/ComputeCache");
+  const auto mesa = value("MESA_SHADER_CACHE_DIR");
+  add("Mesa", "MESA_SHADER_CACHE_DIR", mesa.empty() ? "" : mesa + "/mesa_shader_cache",
+      caches.empty() ? "" : caches + "/mesa_shader_cache");
+  add("Intel", "NEO_CACHE_DIR", value("NEO_CACHE_DIR"), caches.empty() ? "" : caches + "/neo_compiler_cache");
+  return result;
+}
+
 }  // namespace clnet::env
