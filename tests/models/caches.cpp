@@ -121,3 +121,31 @@ TEST_CASE("clnet-info --prepare refuses what it cannot compile") {
   CHECK(caches.info({"--clear"}).code == 2);
   CHECK(caches.info({"--cache", "--prepare", "cnn"}).code == 2);
 }
+
+TEST_CASE("clnet-bench counts an item's programs, and measures the first step of a process that finds none") {
+  const Caches caches;
+  const auto bench = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), CLNET_BENCH);
+    arguments.insert(arguments.end(), {"--json", "out.json"});
+    const auto outcome = Process(caches.folder.path(), arguments, caches.environment).wait();
+    INFO(outcome.out << outcome.err);
+    REQUIRE(outcome.code == 0);
+    return nlohmann::json::parse(content(caches.folder / "out.json"))[0];
+  };
+  const auto counted = bench({"--programs", "elementwise-mish-1m"});
+  CHECK(counted["name"] == "elementwise-mish-1m");
+  CHECK(counted["programs"] >= 1);
+  CHECK(bench({"--programs", "elementwise-mish-1m"}) == counted);
+  const auto cold = bench({"--cold", "elementwise-mish-1m"});
+  CHECK(cold["programs"] >= 1);
+  CHECK(cold["warm_s"] > 0);
+  CHECK(cold["cold_s"] > cold["warm_s"]);
+
+  const auto code = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), CLNET_BENCH);
+    return Process(caches.folder.path(), arguments, caches.environment).wait().code;
+  };
+  CHECK(code({"--programs"}) == 2);
+  CHECK(code({"--cold", "no-such-item"}) == 2);
+  CHECK(code({"--cold", "--programs", "adam-25m"}) == 2);
+}
