@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "clnet/device.h"
+#include "clnet/error.h"
 #include "clnet/version.h"
 #include "lib/base/env.h"
 #include "lib/cl/devices.h"
@@ -19,7 +21,9 @@
 #include "lib/cl/quirks.h"
 #include "lib/cl/sub_groups.h"
 #include "lib/exec/choose/device_class.h"
+#include "tools/caches.h"
 #include "tools/help.h"
+#include "tools/prepare.h"
 #include "tools/self_test/check.h"
 
 namespace {
@@ -210,11 +214,47 @@ int report(bool environment, bool json) {
   return 0;
 }
 
+std::string plural(std::uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+/// Returns the exit code.
+int show_caches(bool clear, bool json) {
+  const auto removed = clear ? clnet::tools::clear_caches() : 0;
+  const auto caches = clnet::tools::caches();
+  if (json) {
+    ordered_json result{{"caches", ordered_json::array()}};
+    for (const auto& cache : caches)
+      result["caches"].push_back({{"whose", cache.whose},
+                                  {"variable", cache.variable},
+                                  {"folder", cache.folder.string()},
+                                  {"programs", cache.programs},
+                                  {"kernels", cache.kernels},
+                                  {"other_files", cache.others},
+                                  {"bytes", cache.bytes},
+                                  {"clears", cache.clears}});
+    if (clear) result["removed"] = removed;
+    fmt::print("{}\n", result.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+    return 0;
+  }
+  if (clear) fmt::print("removed {} files and folders\n", removed);
+  for (const auto& cache : caches) {
+    std::string holds = plural(cache.programs, "program");
+    if (cache.kernels > 0) holds += ", " + plural(cache.kernels, "kernel");
+    if (cache.others > 0) holds += ", " + plural(cache.others, "file") + " of what was measured and found";
+    fmt::print("{:<7} {}  ({})\n        {}, {}{}\n", cache.whose, cache.folder.string(), cache.variable, holds, size(cache.bytes),
+               cache.clears ? "" : "; --clear leaves it alone");
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Lists the OpenCL devices that clnet can use, what they can do, and the versions in use; or tests one.\n"
+      "Lists the OpenCL devices that clnet can use, what they can do, and the versions in use; tests one; compiles ahead; shows "
+      "what "
+      "is kept on disk.\n"
       "Exit code: 0; 1 when there is no device, or none that CLNET_DEVICE fits; 2 for wrong options.\n"
       "Exit code of --self-test: 0 when the device is good; 1 when something is broken; 2 for wrong options; 3 when it could not "
       "be "
@@ -239,13 +279,31 @@ int main(int argc, char** argv) {
                  "run so many checks at a time; without it one for each core, at most 4, for a CPU, and one for other devices")
       ->check(CLI::Range(1, 64))
       ->type_name("N");
+  bool cache = false, clear = false;
+  // What stands behind --prepare is another program's.
+  const auto first = std::find(argv, argv + argc, std::string_view("--prepare"));
+  const bool prepares = first != argv + argc;
+  const std::vector<std::string> ahead(prepares ? first + 1 : first, argv + argc);
+  std::string in_help;
+  auto* show = app.add_flag("--cache", cache, "where compiled programs are kept, clnet's and the drivers', and how many");
+  app.add_flag("--clear", clear,
+               "first remove those of clnet and of PoCL, while no program uses them; what clnet measured and found stays")
+      ->needs(show);
+  app.add_option(
+         "--prepare", in_help,
+         "compile what clnet-train needs for NETWORK with its defaults, NETWORK:CxHxW:BATCH for other images, or what PROGRAM "
+         "does when it is run with the words behind it; the last option")
+      ->type_name("NETWORK|PROGRAM ...");
   // How the self-test calls itself.
   app.add_option("--self-test-worker", worker)->group("");
   app.set_version_flag("--version", std::string(clnet::version()));
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(first - argv), argv);
+    if (prepares && ahead.empty()) throw CLI::ValidationError("--prepare: expected the name of a network, or a program");
     if (!test && worker < 0 && (options.full || !options.device.empty() || !options.only.empty() || options.jobs > 0))
       throw CLI::ValidationError("--full, --device, --only and --jobs belong to --self-test");
+    if (static_cast<int>(test) + static_cast<int>(cache) + static_cast<int>(prepares) > 1)
+      throw CLI::ValidationError("--self-test, --cache and --prepare are different things to do");
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
@@ -257,6 +315,8 @@ int main(int argc, char** argv) {
       clnet::Device::set_default(clnet::Device::find(options.device));
       return clnet::tools::run_checks(worker, {options.full}, options.only);
     }
+    if (cache) return show_caches(clear, json);
+    if (prepares) return clnet::tools::prepare(ahead);
     options.json = json;
     return test ? clnet::tools::self_test(options) : report(environment, json);
   } catch (const std::exception& error) {

@@ -247,7 +247,8 @@ constexpr const char* examples = R"(Examples:
   clnet-train --model char-gpt --sample 500 --prompt "ROMEO:"
       writes, with the weights that this saved
 
-Ctrl-C ends training after the current step and saves weights and checkpoint.
+The first run of a network on a machine compiles its kernels, which may take a minute; later ones find them on disk.
+Ctrl-C ends training after the current step and saves weights and checkpoint; before the first step it ends at once.
 Exit code: 0; 1 when something is missing, damaged or fails; 2 for wrong options; 130 after Ctrl-C.)";
 
 }  // namespace

@@ -63,8 +63,10 @@ struct FitOptions {
   std::function<void(std::int64_t steps, std::int64_t epochs)> on_start = nullptr;
   /// Called before a checkpoint is written: what on_step and on_epoch recorded and the checkpoint covers should be safe by then.
   std::function<void()> before_checkpoint = nullptr;
-  bool progress = true;   ///< a line on stderr that is redrawn on a terminal, a line per epoch otherwise
-  bool interrupt = true;  ///< Ctrl-C (SIGINT) and SIGTERM end training after the current step; a second one ends the process
+  bool progress = true;  ///< a line on stderr that is redrawn on a terminal, a line per epoch otherwise
+  /// Ctrl-C (SIGINT) and SIGTERM end training after the current step; a second one ends the process. Before the first step, of
+  /// which nothing is lost, compiling is cancelled; a process that is still busy 0.6 seconds later ends as by the signal.
+  bool interrupt = true;
 };
 
 struct FitResult {

@@ -8,6 +8,7 @@
 #include "clnet/autocast.h"
 #include "clnet/error.h"
 #include "clnet/train.h"
+#include "lib/cl/compile_watch.h"
 #include "lib/train/checkpoint.h"
 #include "lib/train/evaluate.h"
 #include "lib/train/interrupt.h"
@@ -69,7 +70,7 @@ class Fit {
   FitResult run() {
     const nn::KeptModes kept(model_);
     if (!model_.training()) model_.train();
-    const Interrupt interrupt(options_.interrupt);
+    Interrupt interrupt(options_.interrupt);
     interrupt_ = &interrupt;
     if (checkpoint_ && options_.resume && checkpoint_->exists()) at_ = checkpoint_->load(model_, optimizer_);
     if (options_.on_start) options_.on_start(at_.steps, at_.epochs);
@@ -77,20 +78,33 @@ class Fit {
     Progress progress(options_.progress, epochs, options_.steps > 0 ? options_.steps : epochs * epoch_length_,
                       dataset_.is_text() ? Unit{"characters", dataset_.sample_shape[0]} : Unit{"images", 1});
     progress_ = &progress;
-
-    while (!done()) {
-      if (!epoch()) {
-        result_.interrupted = true;
-        save();
-        break;
-      }
-      if (at_.epoch_steps > 0) break;  // cut short by the number of steps
+    // Who cancels compiling before the first step, or while validating, leaves nothing half done.
+    const ocl::CompileWatch watch([&](std::size_t compiled, std::size_t total) {
+      progress.compiling(compiled, total);
+      return !(cancelled_ = interrupt.requested() && (!begun_ || validating_));
+    });
+    try {
+      train();
+    } catch (const Error&) {
+      if (!cancelled_) throw;
+      result_.interrupted = true;
     }
     result_.steps = at_.steps;
     return std::move(result_);
   }
 
  private:
+  void train() {
+    while (!done()) {
+      if (!epoch()) {
+        result_.interrupted = true;
+        if (begun_) save();
+        break;
+      }
+      if (at_.epoch_steps > 0) break;  // cut short by the number of steps
+    }
+  }
+
   static bool has_momentum(const optim::Optimizer& optimizer) {
     for (std::size_t group = 0; group < optimizer.groups(); ++group)
       if (optimizer.momentum(group)) return true;
@@ -150,10 +164,7 @@ class Fit {
     // Going on later from here, with more steps allowed, must not see an epoch that ended early.
     if (!whole) save();
     if (options_.validation) {
-      progress_->validating();
-      const Autocast cast(options_.precision);
-      metrics.validation =
-          evaluate(model_, *options_.validation, options_.batch_size, options_.loss, [&] { return interrupt_->requested(); });
+      metrics.validation = validate();
       if (!metrics.validation) return false;
     }
     metrics.seconds = seconds_since(start);
@@ -168,6 +179,22 @@ class Fit {
     result_.epochs.push_back(metrics);
     if (whole) save();
     return true;
+  }
+
+  /// Nothing when interrupted.
+  std::optional<Evaluation> validate() {
+    progress_->validating();
+    const Autocast cast(options_.precision);
+    validating_ = true;
+    std::optional<Evaluation> result;
+    try {
+      result =
+          evaluate(model_, *options_.validation, options_.batch_size, options_.loss, [&] { return interrupt_->requested(); });
+    } catch (const Error&) {
+      if (!cancelled_) throw;
+    }
+    validating_ = false;
+    return result;
   }
 
   void watch(double loss) {
@@ -218,6 +245,7 @@ class Fit {
     for (const auto& tensor : std::exchange(waiting_, {})) {
       const double loss = tensor.item<double>();
       ++step;
+      if (!std::exchange(begun_, true)) interrupt_->begun();
       if (!std::isfinite(loss))
         throw Error(fmt::format("train::fit: the loss is {} at step {}; a lower learning rate may help", loss, step));
       at_.epoch_loss += loss;
@@ -243,13 +271,15 @@ class Fit {
   optim::Optimizer optimizer_;
   std::optional<Checkpoint> checkpoint_;
   std::int64_t epoch_length_ = 1;
-  const Interrupt* interrupt_ = nullptr;
+  Interrupt* interrupt_ = nullptr;
   Progress* progress_ = nullptr;
 
   Position at_;
   std::int64_t images_ = 0;      ///< of the present call of epoch()
   std::vector<Tensor> waiting_;  ///< losses not read yet
   ReadingPace pace_;
+  bool begun_ = false;  ///< a step of this call is made
+  bool validating_ = false, cancelled_ = false;
   FitResult result_;
 };
 

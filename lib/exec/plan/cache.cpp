@@ -1,14 +1,19 @@
 #include "lib/exec/plan/cache.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <limits>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
+#include "clnet/error.h"
 #include "lib/base/log.h"
+#include "lib/exec/choose/solver.h"
+#include "lib/exec/fuse/fusion.h"
 #include "lib/exec/plan/key.h"
 #include "lib/exec/plan/recompute.h"
 #include "lib/exec/record/record.h"
@@ -191,6 +196,40 @@ class Written {
 }  // namespace
 
 std::shared_ptr<Plan> PlanCache::make(const Narrowed& narrowed, ocl::Context& device, bool keeps, bool caches) const {
+  std::vector<Maker> avoided;
+  std::optional<NoFusion> no_fusion;
+  std::string crash;
+  const auto without_fusion = [&] {
+    if (no_fusion || !fusion_enabled()) return false;
+    logging::warn_once(fmt::format("{}: each operation gets a kernel of its own", crash));
+    no_fusion.emplace();
+    avoided.clear();  // the parts are others
+    return true;
+  };
+  for (;;) {
+    const AvoidSolvers avoid(avoided);
+    try {
+      return make_once(narrowed, device, keeps, caches);
+    } catch (const KernelsCrash& error) {
+      crash = error.what();
+      std::set<std::string> solvers;
+      for (const auto& maker : error.makers()) {
+        if (maker.op.empty() || std::find(avoided.begin(), avoided.end(), maker) != avoided.end()) continue;
+        avoided.push_back(maker);
+        solvers.insert(fmt::format("{}:{}", maker.op, maker.solver));
+      }
+      if (!solvers.empty())
+        logging::warn_once(fmt::format("{}: without {} there", crash, fmt::join(solvers, ", ")));
+      else if (!without_fusion())
+        throw;
+    } catch (const Unsupported& error) {
+      if (avoided.empty()) throw;
+      if (!without_fusion()) throw DeviceError(fmt::format("{}; {}", crash, error.what()));
+    }
+  }
+}
+
+std::shared_ptr<Plan> PlanCache::make_once(const Narrowed& narrowed, ocl::Context& device, bool keeps, bool caches) const {
   Recording recording;
   const auto &work = narrowed.given(), &less = narrowed.work();
   const auto ids = record(less, less.wanted, device.info(), recording, &tuning_);
