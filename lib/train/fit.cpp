@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "clnet/autocast.h"
@@ -62,6 +63,7 @@ class Fit {
                                                           .dataset = dataset_checksum(dataset),
                                                           .normalization = normalization_text(dataset),
                                                           .augmentation = augmentation_text(options.augmentation),
+                                                          .planned_steps = planned_steps(),
                                                           .rate = options.schedule,
                                                           .momentum = options.momentum});
   }
@@ -74,7 +76,7 @@ class Fit {
     if (checkpoint_ && options_.resume && checkpoint_->exists()) at_ = checkpoint_->load(model_, optimizer_);
     if (options_.on_start) options_.on_start(at_.steps, at_.epochs);
     const auto epochs = options_.steps > 0 ? batches_per_epoch(options_.steps, epoch_length_) : options_.epochs;
-    Progress progress(options_.progress, epochs, options_.steps > 0 ? options_.steps : epochs * epoch_length_,
+    Progress progress(options_.progress, epochs, planned_steps(),
                       dataset_.is_text() ? Unit{"characters", dataset_.sample_shape[0]} : Unit{"images", 1});
     progress_ = &progress;
 
@@ -115,6 +117,9 @@ class Fit {
     return o;
   }
 
+  /// Since the start of training.
+  std::int64_t planned_steps() const { return options_.steps > 0 ? options_.steps : options_.epochs * epoch_length_; }
+
   bool done() {
     if (options_.early_stopping > 0 && at_.stale_epochs >= options_.early_stopping) {
       result_.stopped_early = true;
@@ -136,8 +141,8 @@ class Fit {
   bool epoch() {
     const auto start = Clock::now();
     images_ = 0;
-    const auto first_step = at_.steps;
-    if (!steps(start, first_step)) return false;
+    rate_from_here(start);
+    if (!steps()) return false;
     const auto training = seconds_since(start);
 
     EpochMetrics metrics{.epoch = at_.epochs + 1,
@@ -179,7 +184,7 @@ class Fit {
     }
   }
 
-  bool steps(Clock::time_point start, std::int64_t first_step) {
+  bool steps() {
     if (enough_steps()) return true;
     for (const auto& [images, labels] : data::batches(dataset_, {.batch_size = options_.batch_size,
                                                                 .shuffle = options_.shuffle,
@@ -192,7 +197,7 @@ class Fit {
       const bool checkpoint_due = options_.checkpoint_steps > 0 && at_.steps % options_.checkpoint_steps == 0;
       if (waiting_.size() >= pace_.group() || interrupted || enough || checkpoint_due) {
         read_losses();
-        show(start, first_step);
+        show();
       }
       if (interrupted) return false;
       if (checkpoint_due) save();
@@ -226,15 +231,25 @@ class Fit {
     pace_.was_read();
   }
 
-  void show(Clock::time_point start, std::int64_t first_step) {
-    const double seconds = seconds_since(start);
+  /// The speed that is shown counts from here.
+  void rate_from_here(Clock::time_point now) {
+    rate_start_ = now;
+    rate_steps_ = at_.steps;
+    rate_images_ = images_;
+  }
+
+  void show() {
+    // The first step plans and compiles: it says nothing of the others' speed.
+    const bool first = std::exchange(first_, false);
+    const double seconds = first ? std::numeric_limits<double>::infinity() : seconds_since(rate_start_);
     progress_->step({.epoch = at_.epochs + 1,
                      .steps = at_.steps,
                      .epoch_steps = at_.epoch_steps,
-                     .epoch_length = epoch_length_,
+                     .epoch_length = std::min(epoch_length_, planned_steps() - (at_.steps - at_.epoch_steps)),
                      .loss = at_.epoch_loss / static_cast<double>(at_.epoch_steps),
-                     .images_per_second = static_cast<double>(images_) / seconds,
-                     .steps_per_second = static_cast<double>(at_.steps - first_step) / seconds});
+                     .images_per_second = static_cast<double>(images_ - rate_images_) / seconds,
+                     .steps_per_second = static_cast<double>(at_.steps - rate_steps_) / seconds});
+    if (first) rate_from_here(Clock::now());
   }
 
   nn::Module& model_;
@@ -247,8 +262,11 @@ class Fit {
   Progress* progress_ = nullptr;
 
   Position at_;
-  std::int64_t images_ = 0;      ///< of the present call of epoch()
-  std::vector<Tensor> waiting_;  ///< losses not read yet
+  std::int64_t images_ = 0;  ///< of the present call of epoch()
+  bool first_ = true;        ///< no step has been shown yet
+  Clock::time_point rate_start_;
+  std::int64_t rate_steps_ = 0, rate_images_ = 0;  ///< those made before
+  std::vector<Tensor> waiting_;                    ///< losses not read yet
   ReadingPace pace_;
   FitResult result_;
 };
