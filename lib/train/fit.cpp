@@ -9,6 +9,8 @@
 #include "clnet/autocast.h"
 #include "clnet/error.h"
 #include "clnet/train.h"
+#include "lib/base/log.h"
+#include "lib/nn/modes.h"
 #include "lib/train/checkpoint.h"
 #include "lib/train/evaluate.h"
 #include "lib/train/interrupt.h"
@@ -70,7 +72,7 @@ class Fit {
 
   FitResult run() {
     const nn::KeptModes kept(model_);
-    if (!model_.training()) model_.train();
+    if (nn::Modes::all_in_inference(model_)) train_unfrozen();
     const Interrupt interrupt(options_.interrupt);
     interrupt_ = &interrupt;
     if (checkpoint_ && options_.resume && checkpoint_->exists()) at_ = checkpoint_->load(model_, optimizer_);
@@ -119,6 +121,14 @@ class Fit {
 
   /// Since the start of training.
   std::int64_t planned_steps() const { return options_.steps > 0 ? options_.steps : options_.epochs * epoch_length_; }
+
+  void train_unfrozen() {
+    const auto left = nn::Modes::train_unfrozen(model_);
+    logging::print(logging::Level::warning,
+                   "train::fit: the whole model is in inference mode: what has trainable parameters is in training mode while it "
+                   "is trained{}",
+                   left == 0 ? "" : fmt::format("; {} frozen layer{} in inference mode", left, left == 1 ? " stays" : "s stay"));
+  }
 
   bool done() {
     if (options_.early_stopping > 0 && at_.stale_epochs >= options_.early_stopping) {

@@ -122,11 +122,51 @@ TEST_CASE("fit and accuracy leave every part in the mode that it was given") {
   CHECK(model.child("3").training());
   CHECK_FALSE(model.child("1").training());
 
-  // A model in inference mode is trained as a whole.
+  // A model in inference mode of which nothing is frozen is trained as a whole.
   model.eval();
-  train::fit(model, points, options);
+  const auto said = clnet::test::written_on_stderr([&] { train::fit(model, points, options); });
+  CHECK(said ==
+        "clnet: train::fit: the whole model is in inference mode: what has trainable parameters is in training mode while it is "
+        "trained\n");
   CHECK(mean() != before);
   CHECK_FALSE(model.child("0").training());
+}
+
+TEST_CASE("fit leaves frozen parts of a model in inference mode as they are") {
+  const auto points = make_points(24);
+  // Which parts saw a step in training mode.
+  struct Watched : nn::Sequential {
+    explicit Watched(const nn::Sequential& parts) : nn::Sequential(parts) {}
+    std::vector<bool> trained;
+    Tensor forward(const Tensor& x) override {
+      trained.clear();
+      for (const auto* name : {"0", "0.1", "0.3", "1", "1.1", "1.2"}) trained.push_back(child(name).training());
+      return nn::Sequential::forward(x);
+    }
+  };
+  Watched model(nn::Sequential{nn::Sequential{nn::Linear{4, 8}, nn::BatchNorm1d{8}, relu, nn::Dropout{0.5}},
+                               nn::Sequential{nn::Linear{8, 8}, nn::Dropout{0.25}, nn::BatchNorm1d{8}, nn::Linear{8, 3}}});
+  model.child("0").freeze();
+  const auto state_of = [&](const std::string& name) { return model.parameter(name).value().to_vector<float>(); };
+  const auto train = [&] {
+    train::FitOptions options{.epochs = 2, .batch_size = 8, .optimizer = optim::SGD(model, {.learning_rate = 1e-2})};
+    options.progress = false;
+    return clnet::test::written_on_stderr([&] { train::fit(model, points, options); });
+  };
+  const auto frozen_mean = state_of("0.1.running_mean"), mean = state_of("1.2.running_mean"), weight = state_of("1.3.weight");
+
+  model.eval();
+  CHECK_THAT(train(), Catch::EndsWith("while it is trained; 2 frozen layers stay in inference mode\n"));
+  CHECK(model.trained == std::vector<bool>{false, false, false, true, true, true});
+  CHECK(state_of("0.1.running_mean") == frozen_mean);
+  CHECK(state_of("1.2.running_mean") != mean);
+  CHECK(state_of("1.3.weight") != weight);
+  CHECK_FALSE(model.child("1.2").training());
+
+  // One part in training mode says what is meant, whatever the module that holds it is in.
+  model.child("1.1").train();
+  CHECK(train().empty());
+  CHECK(model.trained == std::vector<bool>{false, false, false, false, true, false});
 }
 
 TEST_CASE("fit: a run that is given more steps goes on by the schedule for all of them") {
