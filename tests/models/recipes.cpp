@@ -166,6 +166,7 @@ void two_optimizers() {
   auto d_adam = optim::Adam{critic}, g_adam = optim::Adam{generator};
 #include <recipes/two_optimizers_several_losses_1.inc>
   CHECK((d_adam.steps() == 1 && g_adam.steps() == 1));
+  CHECK(of_real.shape() == of_fake.shape());
 }
 
 void groups() {
