@@ -19,10 +19,10 @@ struct Evaluation {
   double accuracy = 0;  ///< share of labels whose outputs are largest at the label, 0..1; NaN where numbers are to be predicted
 };
 /// In inference mode; the model and each of its parts get the modes back that they had. The loss is cross-entropy, or the mean
-/// squared error of targets. Throws Error for an empty dataset and ShapeError when the model's output is not {n, classes},
-/// {n, length, classes} of a text, {n, classes, ...label_shape} (or classes last) of several labels, {n, ...target_shape} of
-/// targets. Where both dimensions could be the classes', they are the last one for a label_shape of one dimension, else the
-/// second.
+/// squared error of targets. Throws Error for an empty dataset and a label of a class that the model does not have, and
+/// ShapeError when the model's output is not {n, classes}, {n, length, classes} of a text, {n, classes, ...label_shape} (or
+/// classes last) of several labels, {n, ...target_shape} of targets. Where both dimensions could be the classes', they are the
+/// last one for a label_shape of one dimension, else the second.
 CLNET_API Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size = 256);
 CLNET_API double accuracy(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size = 256);
 

@@ -52,8 +52,11 @@ class ReadingPace {
 class Fit {
  public:
   Fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options)
-      : model_(model), dataset_(dataset), options_(checked(model, dataset, options)), optimizer_(options.optimizer) {
-    if (!options_.loss) options_.loss = default_loss(dataset);
+      : model_(model),
+        dataset_(dataset),
+        options_(checked(model, dataset, options)),
+        optimizer_(options.optimizer),
+        loss_(options.loss ? options.loss : default_loss(dataset)) {
     if (options.precision == Dtype::f16 && !optimizer_.loss_scale().defined()) optimizer_.set_loss_scale();
     epoch_length_ = batches_per_epoch(dataset.size(), options.batch_size);
     if (!options.checkpoint.empty())
@@ -222,7 +225,8 @@ class Fit {
     const Autocast cast(options_.precision);
     const auto output = model_(images);
     require_fitting(output, labels);
-    waiting_.push_back(optimizer_.step(options_.loss(output, labels)));
+    if (first_ && !options_.loss) require_classes(output, labels, dataset_);
+    waiting_.push_back(optimizer_.step(loss_(output, labels)));
     ++at_.steps;
     ++at_.epoch_steps;
     images_ += labels.size(0);
@@ -266,6 +270,7 @@ class Fit {
   const data::Dataset& dataset_;
   FitOptions options_;
   optim::Optimizer optimizer_;
+  Loss loss_;
   std::optional<Checkpoint> checkpoint_;
   std::int64_t epoch_length_ = 1;
   const Interrupt* interrupt_ = nullptr;

@@ -169,6 +169,24 @@ TEST_CASE("fit leaves frozen parts of a model in inference mode as they are") {
   CHECK(model.trained == std::vector<bool>{false, false, false, false, true, false});
 }
 
+TEST_CASE("fit and evaluate name a label of a class that the model does not have") {
+  auto points = make_points(24);
+  nn::Sequential model{nn::Linear{4, 2}};
+  const train::FitOptions options{.batch_size = 8, .optimizer = optim::SGD(model, {}), .progress = false};
+  CHECK_THROWS_WITH(train::fit(model, points, options), "train: label 2 of sample 2 is no class, and the model gives 2 classes");
+  CHECK_THROWS_WITH(train::evaluate(model, points), Catch::Contains("label 2 of sample 2 is no class"));
+  // To a loss of one's own labels may be anything.
+  train::FitOptions own = options;
+  own.loss = [](const Tensor& output, const Tensor& labels) {
+    return mse_loss(output, stack({cast(labels, Dtype::f32), cast(labels, Dtype::f32)}, 1));
+  };
+  own.validation = points;
+  CHECK_NOTHROW(train::fit(model, points, own));
+  // Classes of which there is no sample do no harm.
+  for (auto& label : points.labels) label = label % 2;
+  CHECK_NOTHROW(train::fit(model, points, options));
+}
+
 TEST_CASE("fit: a run that is given more steps goes on by the schedule for all of them") {
   const auto points = make_points(24);
   const clnet::test::Folder folder;
