@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "clnet/device.h"
@@ -23,6 +24,7 @@
 #include "lib/exec/choose/device_class.h"
 #include "tools/caches.h"
 #include "tools/help.h"
+#include "tools/options_fault.h"
 #include "tools/prepare.h"
 #include "tools/self_test/check.h"
 
@@ -88,7 +90,9 @@ std::string matrix_units(const DeviceInfo& info) {
 
 void print(const DeviceInfo& info, bool chosen) {
   fmt::print("\n{}:{}  {}{}\n", info.platform_index, info.device_index, info.name, chosen ? "  (default)" : "");
-  const auto row = [](std::string_view name, const std::string& value) { fmt::print("     {:<16} {}\n", name, value); };
+  const auto row = [](std::string_view name, const std::string& value) {
+    for (const auto& line : clnet::tools::lines_of(value, 100)) fmt::print("     {:<16} {}\n", std::exchange(name, ""), line);
+  };
   row("type", fmt::format("{}, vendor {}", type_name(info.type), info.vendor));
   row("platform", info.platform);
   row("driver", fmt::format("{}, {}", info.driver_version, info.device_version));
@@ -307,7 +311,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "clnet-info: {} (see --help)\n", error.what());
+    fmt::print(stderr, "clnet-info: {} (see --help)\n", clnet::tools::fault_of(app, error));
     return 2;
   }
   try {

@@ -29,8 +29,8 @@ class Progress {
   struct Now {
     std::int64_t epoch = 1, steps = 0;  ///< steps: since the start of training
     std::int64_t epoch_steps = 0, epoch_length = 1;
-    double loss = 0;  ///< mean of the epoch so far
-    double images_per_second = 0, steps_per_second = 0;
+    double loss = 0;                                     ///< mean of the epoch so far
+    double images_per_second = 0, steps_per_second = 0;  ///< 0: not known yet
   };
   void step(const Now& now);
   void validating();

@@ -2,6 +2,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
+#include <string>
 
 #include "tests/models/process.h"
 #include "tests/support/temporary.h"
@@ -165,4 +167,22 @@ TEST_CASE("the self-test refuses what makes no sense, and tells what it cannot k
   CHECK(code({"--self-test"}, {"OCL_ICD_VENDORS=/nonexistent"}) == 3);
   folder.write("file", "");
   CHECK(code({"--self-test", "--only", "index_add"}, {"CLNET_CACHE_DIR=" + (folder / "file/cache").string()}) == 3);
+}
+
+TEST_CASE("clnet-info's lines fit on a screen, and an unknown option is named") {
+  const clnet::test::Folder folder;
+  const auto listed = Process(folder.path(), {CLNET_INFO}).wait();
+  INFO(listed.out);
+  CHECK(listed.code == 0);
+  std::istringstream lines(listed.out);
+  std::string before;
+  bool continued = false;
+  for (std::string line; std::getline(lines, line); before = line) {
+    CHECK(line.size() <= 122);
+    continued = continued || (before.starts_with("     quirk") && line.starts_with(std::string(22, ' ')));
+  }
+  if (listed.out.find("pocl-affinity") != std::string::npos) CHECK(continued);
+  const auto refused = Process(folder.path(), {CLNET_INFO, "--jsn"}).wait();
+  CHECK(refused.code == 2);
+  CHECK(refused.err == "clnet-info: there is no option --jsn; did you mean --json? (see --help)\n");
 }
