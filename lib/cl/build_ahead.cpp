@@ -365,10 +365,15 @@ BuildProcesses build_processes(const DeviceInfo& device) {
     std::error_code code;
     if (folder) std::filesystem::create_directories(*folder, code);
   }
-  if (!is_writable(folder)) return result;
   // Every plan asks.
   static const auto& program = *new std::string(program_beside_library());
-  if (program.empty() || ::access(program.c_str(), X_OK) != 0) return result;
+  if (!is_writable(folder) || program.empty() || ::access(program.c_str(), X_OK) != 0) {
+    if (apart)
+      logging::warn_once(
+          "kernels are compiled in this process, which one may end that crashes the driver's compiler: there is no program "
+          "clnet-build-kernels beside the library, or no cache folder that can be written");
+    return result;
+  }
   result.apart = apart;
   result.program = program;
   result.folder = *folder;

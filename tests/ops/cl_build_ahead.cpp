@@ -203,6 +203,22 @@ TEST_CASE("building ahead: apart, each kernel is tried, however few there are an
   CHECK(processes.noted() == 2);
 }
 
+TEST_CASE("building ahead: apart needs a place for its notes, the driver's or clnet's") {
+  const auto device = Device::current().info();
+  if (build_processes(device).program.empty()) return test::skip("a driver that compiles several kernels at once");
+  const test::Folder own;
+  const test::Variable apart("CLNET_COMPILE_APART", "1"), count("CLNET_BUILD_PROCESSES", "1");
+  CHECK(build_processes(device).apart);
+  const test::Variable pocl("POCL_KERNEL_CACHE", "0"), cache("CLNET_CACHE_DIR", (own / "new").c_str());
+  const auto here = build_processes(device);
+  CHECK(here.apart);
+  CHECK(notes_file(here) == (own / "new/clnet-kernels").string());
+  const test::Variable nowhere("CLNET_CACHE_DIR", "/proc/none");
+  CHECK_FALSE(build_processes(device).apart);
+  const test::Variable off("CLNET_COMPILE_APART", "0");
+  CHECK_FALSE(build_processes(device).apart);
+}
+
 TEST_CASE("building ahead: who asked hears how far it has come, and may end it") {
   const auto device = Device::current().info();
   Processes processes(device);

@@ -195,13 +195,25 @@ class Written {
 
 }  // namespace
 
+namespace {
+
+void tell_of_crash(const std::string& crash, const std::vector<Maker>& avoided, bool unfused) {
+  std::set<std::string> instead;
+  for (const auto& maker : avoided) instead.insert(fmt::format("without {}:{} there", maker.op, maker.solver));
+  if (unfused) instead.insert("each operation gets a kernel of its own");
+  logging::warn_once(fmt::format("{}: {}", crash, fmt::join(instead, ", ")));
+}
+
+}  // namespace
+
 std::shared_ptr<Plan> PlanCache::make(const Narrowed& narrowed, ocl::Context& device, bool keeps, bool caches) const {
   std::vector<Maker> avoided;
   std::optional<NoFusion> no_fusion;
+  std::set<std::string> kernels;
   std::string crash;
-  const auto without_fusion = [&] {
+  /// Whether there is another way.
+  const auto try_without_fusion = [&] {
     if (no_fusion || !fusion_enabled()) return false;
-    logging::warn_once(fmt::format("{}: each operation gets a kernel of its own", crash));
     no_fusion.emplace();
     avoided.clear();  // the parts are others
     return true;
@@ -209,22 +221,19 @@ std::shared_ptr<Plan> PlanCache::make(const Narrowed& narrowed, ocl::Context& de
   for (;;) {
     const AvoidSolvers avoid(avoided);
     try {
-      return make_once(narrowed, device, keeps, caches);
+      auto plan = make_once(narrowed, device, keeps, caches);
+      if (!crash.empty()) tell_of_crash(crash, avoided, no_fusion.has_value());
+      return plan;
     } catch (const KernelsCrash& error) {
-      crash = error.what();
-      std::set<std::string> solvers;
-      for (const auto& maker : error.makers()) {
-        if (maker.op.empty() || std::find(avoided.begin(), avoided.end(), maker) != avoided.end()) continue;
-        avoided.push_back(maker);
-        solvers.insert(fmt::format("{}:{}", maker.op, maker.solver));
-      }
-      if (!solvers.empty())
-        logging::warn_once(fmt::format("{}: without {} there", crash, fmt::join(solvers, ", ")));
-      else if (!without_fusion())
-        throw;
+      kernels.insert(error.kernels().begin(), error.kernels().end());
+      crash = KernelsCrash::text(kernels, error.compiler());
+      const auto known = avoided.size();
+      for (const auto& maker : error.makers())
+        if (!maker.op.empty() && std::find(avoided.begin(), avoided.end(), maker) == avoided.end()) avoided.push_back(maker);
+      if (avoided.size() == known && !try_without_fusion()) throw;
     } catch (const Unsupported& error) {
       if (avoided.empty()) throw;
-      if (!without_fusion()) throw DeviceError(fmt::format("{}; {}", crash, error.what()));
+      if (!try_without_fusion()) throw DeviceError(fmt::format("{}; {}", crash, error.what()));
     }
   }
 }

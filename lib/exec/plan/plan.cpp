@@ -33,6 +33,16 @@ namespace {
 
 }  // namespace
 
+KernelsCrash::KernelsCrash(std::set<std::string> kernels, std::string compiler, std::vector<Maker> makers)
+    : DeviceError(text(kernels, compiler)),
+      kernels_(std::move(kernels)),
+      compiler_(std::move(compiler)),
+      makers_(std::move(makers)) {}
+
+std::string KernelsCrash::text(const std::set<std::string>& kernels, const std::string& compiler) {
+  return fmt::format("{} crash{} {}", fmt::join(kernels, ", "), kernels.size() == 1 ? "es" : "", compiler);
+}
+
 Plan::Plan(Recording recording, std::vector<ValueId> keep, ocl::Context& device, const Placing& placing)
     : recording_(std::move(recording)), keep_(std::move(keep)), placement_(place(recording_, keep_, placing)) {
   build(device);
@@ -79,9 +89,10 @@ void refuse_crashing(const DeviceInfo& info, const std::vector<ocl::KernelToBuil
     names.insert(kernels[i].function);
   }
   if (!makers.empty())
-    throw KernelsCrash(fmt::format("{} crashes the compiler of {} {}, as {} notes", fmt::join(names, ", "), info.platform,
-                                   info.driver_version, ocl::notes_file(processes)),
-                       std::move(makers));
+    throw KernelsCrash(
+        std::move(names),
+        fmt::format("the compiler of {} {}, as {} notes", info.platform, info.driver_version, ocl::notes_file(processes)),
+        std::move(makers));
 }
 
 /// By several threads where the driver allows it. `built` is called on this one, several times a second, with how many are; what

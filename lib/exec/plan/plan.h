@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,10 +37,16 @@ class LostInPlace : public DeviceError {
 /// Kernels that crash the driver's compiler, with those that recorded them.
 class KernelsCrash : public DeviceError {
  public:
-  KernelsCrash(const std::string& text, std::vector<Maker> makers) : DeviceError(text), makers_(std::move(makers)) {}
+  /// `compiler`: whose, and where that is noted.
+  KernelsCrash(std::set<std::string> kernels, std::string compiler, std::vector<Maker> makers);
+  static std::string text(const std::set<std::string>& kernels, const std::string& compiler);
+  const std::set<std::string>& kernels() const { return kernels_; }
+  const std::string& compiler() const { return compiler_; }
   const std::vector<Maker>& makers() const { return makers_; }
 
  private:
+  std::set<std::string> kernels_;
+  std::string compiler_;
   std::vector<Maker> makers_;
 };
 
