@@ -36,8 +36,10 @@ int main() try {
   const auto real = ones({batch, 1}), made_up = zeros({batch, 1});
   for (int step = 0; step < steps; ++step) {
     const auto fake = generator(randn({batch, noise}));
-    const auto d_loss =
-        d_adam.step(bce_with_logits(critic(real_points(random)), real) + bce_with_logits(critic(fake.detach()), made_up));
+    // Statements, as each call may have effects: C++ leaves open which operand of + comes first.
+    const auto of_real = bce_with_logits(critic(real_points(random)), real);
+    const auto of_fake = bce_with_logits(critic(fake.detach()), made_up);
+    const auto d_loss = d_adam.step(of_real + of_fake);
     const auto g_loss = g_adam.step(bce_with_logits(critic(fake), real));
     if (step % 250 == 0 || step + 1 == steps)
       std::cout << "step " << step << ": critic " << d_loss.item() << ", generator " << g_loss.item() << '\n';

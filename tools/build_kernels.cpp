@@ -1,21 +1,26 @@
-// clnet-build-kernels PLATFORM DEVICE: a process of build_ahead (lib/cl/build_ahead.h), which compiles kernels into the driver's
-// cache on disk. Descriptor 3 has the jobs in JSON, 4 the numbers of those to do; 5 takes twice the number of one that is begun,
-// and one more when it is done.
+// clnet-build-kernels PLATFORM DEVICE NUMBER: a process of build_ahead (lib/cl/build_ahead.h), one of several, which compiles
+// kernels into the driver's cache on disk. Descriptor 3 has the jobs in JSON, 4 the numbers of those to do; 5 takes a word for
+// each kernel that is begun, and another for how it ended.
+#include <dlfcn.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/cl/opencl.h"
@@ -56,15 +61,64 @@ class Zeros {
   void* memory_;
 };
 
-bool say(std::uint32_t what) { return ::write(5, &what, sizeof what) == sizeof what; }
+enum class BuildWord : std::uint8_t { begun, done, refused };
+std::uint32_t own_number = 0;
+std::atomic<std::uint32_t> current{0};  ///< the kernel that is being compiled or run
+
+bool say(BuildWord what) {
+  const std::uint32_t word = current << 8 | own_number << 2 | static_cast<std::uint32_t>(what);
+  return ::write(5, &word, sizeof word) == sizeof word;
+}
+
+/// The instruction that a signal came at; null where it is not known.
+void* instruction(const void* context) {
+  [[maybe_unused]] const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  return reinterpret_cast<void*>(machine.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+  return reinterpret_cast<void*>(machine.pc);
+#else
+  return nullptr;
+#endif
+}
+
+/// A kernel that only runs into trouble on zeros has been compiled: that is no crash of the compiler. Its code lies in an object
+/// that the driver made and loaded, not in a library of the system.
+extern "C" void on_fault(int signal, siginfo_t*, void* context) {
+  Dl_info object{};
+  if (void* at = instruction(context); at && ::dladdr(at, &object) != 0 && object.dli_fname) {
+    const std::string_view path = object.dli_fname, name = path.substr(path.rfind('/') + 1);
+    if (name.ends_with(".so") && !name.starts_with("lib")) {
+      say(BuildWord::refused);
+      std::_Exit(0);
+    }
+  }
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
 
 class Builder {
  public:
   explicit Builder(const cl::Device& device) : device_(device), context_(device), queue_(context_, device) {}
 
-  void build(const json& job) {
-    const auto program = first_that_builds(job.at("builds"));
-    for (const auto& kernel : job.at("kernels")) run(program, kernel);
+  /// False when nobody listens any more.
+  bool build(const json& job) {
+    std::optional<cl::Program> program;
+    current = job.at("first").get<std::uint32_t>();
+    for (const auto& kernel : job.at("kernels")) {
+      if (!say(BuildWord::begun)) return false;
+      bool well = true;
+      try {
+        if (!program) program = first_that_builds(job.at("builds"));
+        run(*program, kernel);
+      } catch (const std::exception&) {
+        // Whoever needs it says what is wrong with it.
+        well = false;
+      }
+      if (!say(well ? BuildWord::done : BuildWord::refused)) return false;
+      ++current;
+    }
+    return true;
   }
 
  private:
@@ -80,7 +134,7 @@ class Builder {
     throw std::runtime_error("does not compile");
   }
 
-  /// The first group, on zeros.
+  /// The first group, or as many as are wanted, on zeros.
   void run(const cl::Program& program, const json& text) {
     cl::Kernel kernel(program, text.at("function").get<std::string>().c_str());
     std::vector<std::unique_ptr<Zeros>> zeros;
@@ -107,12 +161,16 @@ class Builder {
       }
     }
     const auto local = text.at("local").get<std::vector<std::size_t>>();
-    const auto size = [&](std::size_t axis) { return axis < local.size() ? local[axis] : 1; };
-    const auto group = local.size() == 1   ? cl::NDRange(size(0))
-                       : local.size() == 2 ? cl::NDRange(size(0), size(1))
-                                           : cl::NDRange(size(0), size(1), size(2));
-    queue_.enqueueNDRangeKernel(kernel, cl::NullRange, group, group);
+    auto global = text.at("global").get<std::vector<std::size_t>>();
+    if (global.empty()) global = local;
+    queue_.enqueueNDRangeKernel(kernel, cl::NullRange, range(global), range(local));
     queue_.finish();
+  }
+
+  static cl::NDRange range(const std::vector<std::size_t>& sizes) {
+    if (sizes.size() == 1) return {sizes[0]};
+    if (sizes.size() == 2) return {sizes[0], sizes[1]};
+    return {sizes.at(0), sizes.at(1), sizes.at(2)};
   }
 
   cl::Device device_;
@@ -123,7 +181,8 @@ class Builder {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc != 3) return 2;
+  if (argc != 4) return 2;
+  own_number = static_cast<std::uint32_t>(std::stoul(argv[3])) & 63U;
   // Nobody waits for it when the program that asked for it is gone, and a kernel that crashes on zeros leaves no trace.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   pollfd listener{5, 0, 0};
@@ -132,6 +191,9 @@ int main(int argc, char** argv) try {
   ::signal(SIGCHLD, SIG_DFL);
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
+  struct sigaction action {};
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_SIGINFO;
   const auto text = json::parse(content(3));
   const auto& jobs = text.at("jobs");
   std::vector<cl::Platform> platforms;
@@ -142,14 +204,9 @@ int main(int argc, char** argv) try {
   // A wrapped device may stand at no place of its own.
   if (device.getInfo<CL_DEVICE_NAME>().find(text.at("device").get<std::string>()) == std::string::npos) return 1;
   Builder builder(device);
-  for (std::uint32_t number = 0; ::read(4, &number, sizeof number) == sizeof number;) {
-    if (!say(2 * number)) break;
-    try {
-      builder.build(jobs.at(number));
-      if (!say(2 * number + 1)) break;
-    } catch (const std::exception&) {
-      // Whoever needs it says what is wrong with it.
-    }
+  // Drivers have put their own handlers by now.
+  for (const int signal : {SIGSEGV, SIGBUS, SIGILL}) ::sigaction(signal, &action, nullptr);
+  for (std::uint32_t number = 0; ::read(4, &number, sizeof number) == sizeof number && builder.build(jobs.at(number));) {
   }
   // Drivers take their time with taking themselves apart.
   std::_Exit(0);

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -18,8 +19,10 @@
 #include "clnet/error.h"
 #include "clnet/version.h"
 #include "lib/base/file.h"
+#include "tools/bench_cold.h"
 #include "tools/bench_items.h"
 #include "tools/help.h"
+#include "tools/options_fault.h"
 
 namespace {
 
@@ -29,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   std::vector<std::string> names, compare;
   std::string json, device;
-  bool list = false, tune = false;
+  bool list = false, tune = false, programs = false, cold = false, first_step = false;
   double seconds = 2;
 };
 
@@ -126,19 +129,26 @@ void compare(const std::string& before, const std::string& after) {
   }
 }
 
+void use(const std::string& device) {
+  if (!device.empty()) clnet::Device::set_default(clnet::Device::find(device));
+}
+
 void bench(const Options& options) {
   const auto chosen = choose(options.names);
   constexpr const char* day = "86400";  // as long as it takes
   if (options.tune) ::setenv("CLNET_TUNE", day, 1);
-  if (!options.device.empty()) clnet::Device::set_default(clnet::Device::find(options.device));
+  use(options.device);
   const auto peak = clnet::bench::measure_peak();
   fmt::print("{}: {:.1f} GFLOP/s in registers, {:.1f} GB/s copied\n", clnet::Device::current().info().name, peak.flops / 1e9,
              peak.bytes / 1e9);
   ordered_json results = ordered_json::array();
+  bool above_peak = false;
   for (const auto& item : chosen) {
     const auto result = measure(item, options.seconds);
     fmt::print("{:<40} median {:10.4f} ms  best {:10.4f} ms{}\n", item.name, result.median * 1e3, result.best * 1e3,
                rate(item, result, peak));
+    const auto percent = [&](double work, double at_most) { return std::lround(100 * work / result.median / at_most); };
+    above_peak = above_peak || percent(item.flops, peak.flops) > 100 || percent(item.bytes, peak.bytes) > 100;
     std::fflush(stdout);
     results.push_back({{"name", item.name},
                        {"median_ms", result.median * 1e3},
@@ -148,8 +158,37 @@ void bench(const Options& options) {
     // after each item, so that an interrupted run leaves what it measured
     if (!options.json.empty()) clnet::file::replace(options.json, results.dump(2) + "\n");
   }
+  if (above_peak)
+    fmt::print(
+        "above 100 %: the plain method's arithmetic is counted, of which Winograd's convolutions need less; and data that "
+        "stay in caches move faster than copied ones\n");
   // The trace of CLNET_TRACE, where one is wanted: an error now, not a line at exit.
   clnet::Device::current().stop_trace();
+}
+
+/// How many programs an item needs, in a process of its own.
+void count_programs(const Options& options) {
+  ordered_json results = ordered_json::array();
+  for (const auto& item : choose(options.names)) {
+    const auto programs = clnet::bench::first_step(item.name, options.device).programs;
+    fmt::print("{:<40} {:4} programs\n", item.name, programs);
+    std::fflush(stdout);
+    results.push_back({{"name", item.name}, {"programs", programs}});
+  }
+  if (!options.json.empty()) clnet::file::replace(options.json, results.dump(2) + "\n");
+}
+
+/// How long the first step of a new process takes that finds nothing compiled, and that of the next one.
+void measure_cold(const Options& options) {
+  ordered_json results = ordered_json::array();
+  for (const auto& item : choose(options.names)) {
+    const auto [cold, warm] = clnet::bench::first_steps(item.name, options.device);
+    fmt::print("{:<40} first step cold {:7.2f} s  warm {:7.2f} s  {:4} programs\n", item.name, cold.seconds, warm.seconds,
+               cold.programs);
+    std::fflush(stdout);
+    results.push_back({{"name", item.name}, {"cold_s", cold.seconds}, {"warm_s", warm.seconds}, {"programs", cold.programs}});
+    if (!options.json.empty()) clnet::file::replace(options.json, results.dump(2) + "\n");
+  }
 }
 
 constexpr const char* examples = R"(Items:
@@ -170,12 +209,15 @@ constexpr const char* examples = R"(Items:
   char-gpt-train-bB                the same of a GPT over characters: 4 layers, 128 wide, 4 heads, context 64
 Operations have their inputs on the device, and several runs share one wait. Per item: the median and the best time,
 arithmetic and traffic (inputs read once, results written once), and what part they are of the device's peak, which is
-measured first. Training counts each layer three times.
+measured first. The arithmetic is the plain method's: Winograd's convolutions need less, and may pass 100 %, as traffic may
+that stays in caches. Training counts each layer three times.
 
 Examples:
   clnet-bench matmul-1024 'conv-64-64-56-*'
   clnet-bench 'resnet18-*' --json before.json
   clnet-bench --compare before.json after.json
+  clnet-bench --cold cnn-train-b256 unet-128-train-b4
+      the first step of a program that nobody has run on this machine
   CLNET_SOLVER=conv2d:direct clnet-bench conv-64-64-56-b16-forward
       the same with a solver of one's own choice
 Exit code: 0; 1 when something is missing, damaged or fails; 2 for wrong names and options.)";
@@ -191,12 +233,26 @@ int main(int argc, char** argv) {
   app.add_option("name", options.names, "items to measure; * stands for any characters (default: all, which takes long)")
       ->type_name("");
   auto* list = app.add_flag("--list", options.list, "print the names of the items, or of those that names ask for");
-  auto* json = app.add_option("--json", options.json, "write {name, median_ms, best_ms, work, unit} of each item to this file")
+  auto* programs = app.add_flag("--programs", options.programs, "count the programs that each item needs, and measure nothing")
+                       ->excludes(list);
+  auto* cold =
+      app.add_flag("--cold", options.cold,
+                   "measure from the start of a process to the end of its first step, with nothing compiled on disk; and once "
+                   "more with what that has compiled")
+          ->excludes(list)
+          ->excludes(programs);
+  // How --cold calls this program.
+  app.add_flag("--first-step", options.first_step)->group("");
+  auto* json = app.add_option("--json", options.json,
+                              "write {name, median_ms, best_ms, work, unit} of each item to this file, or what "
+                              "else was measured")
                    ->type_name("FILE");
   app.add_option("--compare", options.compare, "print the ratios of the medians in two such files, and measure nothing")
       ->expected(2)
       ->type_name("FILE FILE")
       ->excludes(list)
+      ->excludes(programs)
+      ->excludes(cold)
       ->excludes(json);
   app.add_flag("--tune", options.tune,
                "first measure the solvers of each item's operations, and remember the fastest (docs/tuning.md)");
@@ -205,14 +261,23 @@ int main(int argc, char** argv) {
                  "gpu, cpu, accelerator, platform:device as in 0:1, or a part of a name; clnet-info lists them (default: "
                  "CLNET_DEVICE, else the best GPU, else the CPU)")
       ->type_name("WHICH");
-  // What is measured runs often: see docs/architecture.md, "Chains".
-  ::setenv("CLNET_CHAINS", "now", 0);
   try {
     app.parse(argc, argv);
+    if ((options.programs || options.cold) && options.names.empty())
+      throw CLI::ValidationError("--programs and --cold want names of items");
+    // What is measured runs often: see docs/architecture.md, "Chains".
+    if (!options.programs && !options.cold && !options.first_step) ::setenv("CLNET_CHAINS", "now", 0);
     if (options.list) {
       for (const auto& item : choose(options.names)) fmt::print("{}\n", item.name);
     } else if (!options.compare.empty()) {
       compare(options.compare[0], options.compare[1]);
+    } else if (options.programs) {
+      count_programs(options);
+    } else if (options.cold) {
+      measure_cold(options);
+    } else if (options.first_step) {
+      use(options.device);
+      clnet::bench::make_first_step(choose(options.names).at(0));
     } else {
       bench(options);
     }
@@ -220,7 +285,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "clnet-bench: {}\n", error.what());
+    fmt::print(stderr, "clnet-bench: {}\n", clnet::tools::fault_of(app, error));
     return 2;
   } catch (const std::exception& error) {
     fmt::print(stderr, "clnet-bench: {}\n", error.what());

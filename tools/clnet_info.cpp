@@ -3,15 +3,18 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "clnet/device.h"
+#include "clnet/error.h"
 #include "clnet/version.h"
 #include "lib/base/env.h"
 #include "lib/cl/devices.h"
@@ -19,7 +22,10 @@
 #include "lib/cl/quirks.h"
 #include "lib/cl/sub_groups.h"
 #include "lib/exec/choose/device_class.h"
+#include "tools/caches.h"
 #include "tools/help.h"
+#include "tools/options_fault.h"
+#include "tools/prepare.h"
 #include "tools/self_test/check.h"
 
 namespace {
@@ -84,7 +90,9 @@ std::string matrix_units(const DeviceInfo& info) {
 
 void print(const DeviceInfo& info, bool chosen) {
   fmt::print("\n{}:{}  {}{}\n", info.platform_index, info.device_index, info.name, chosen ? "  (default)" : "");
-  const auto row = [](std::string_view name, const std::string& value) { fmt::print("     {:<16} {}\n", name, value); };
+  const auto row = [](std::string_view name, const std::string& value) {
+    for (const auto& line : clnet::tools::lines_of(value, 100)) fmt::print("     {:<16} {}\n", std::exchange(name, ""), line);
+  };
   row("type", fmt::format("{}, vendor {}", type_name(info.type), info.vendor));
   row("platform", info.platform);
   row("driver", fmt::format("{}, {}", info.driver_version, info.device_version));
@@ -210,11 +218,47 @@ int report(bool environment, bool json) {
   return 0;
 }
 
+std::string plural(std::uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+/// Returns the exit code.
+int show_caches(bool clear, bool json) {
+  const auto removed = clear ? clnet::tools::clear_caches() : 0;
+  const auto caches = clnet::tools::caches();
+  if (json) {
+    ordered_json result{{"caches", ordered_json::array()}};
+    for (const auto& cache : caches)
+      result["caches"].push_back({{"whose", cache.whose},
+                                  {"variable", cache.variable},
+                                  {"folder", cache.folder.string()},
+                                  {"programs", cache.programs},
+                                  {"kernels", cache.kernels},
+                                  {"other_files", cache.others},
+                                  {"bytes", cache.bytes},
+                                  {"clears", cache.clears}});
+    if (clear) result["removed"] = removed;
+    fmt::print("{}\n", result.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+    return 0;
+  }
+  if (clear) fmt::print("removed {} files and folders\n", removed);
+  for (const auto& cache : caches) {
+    std::string holds = plural(cache.programs, "program");
+    if (cache.kernels > 0) holds += ", " + plural(cache.kernels, "kernel");
+    if (cache.others > 0) holds += ", " + plural(cache.others, "file") + " of what was measured and found";
+    fmt::print("{:<7} {}  ({})\n        {}, {}{}\n", cache.whose, cache.folder.string(), cache.variable, holds, size(cache.bytes),
+               cache.clears ? "" : "; --clear leaves it alone");
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Lists the OpenCL devices that clnet can use, what they can do, and the versions in use; or tests one.\n"
+      "Lists the OpenCL devices that clnet can use, what they can do, and the versions in use; tests one; compiles ahead; shows "
+      "what "
+      "is kept on disk.\n"
       "Exit code: 0; 1 when there is no device, or none that CLNET_DEVICE fits; 2 for wrong options.\n"
       "Exit code of --self-test: 0 when the device is good; 1 when something is broken; 2 for wrong options; 3 when it could not "
       "be "
@@ -239,17 +283,35 @@ int main(int argc, char** argv) {
                  "run so many checks at a time; without it one for each core, at most 4, for a CPU, and one for other devices")
       ->check(CLI::Range(1, 64))
       ->type_name("N");
+  bool cache = false, clear = false;
+  // What stands behind --prepare is another program's.
+  const auto first = std::find(argv, argv + argc, std::string_view("--prepare"));
+  const bool prepares = first != argv + argc;
+  const std::vector<std::string> ahead(prepares ? first + 1 : first, argv + argc);
+  std::string in_help;
+  auto* show = app.add_flag("--cache", cache, "where compiled programs are kept, clnet's and the drivers', and how many");
+  app.add_flag("--clear", clear,
+               "first remove those of clnet and of PoCL, while no program uses them; what clnet measured and found stays")
+      ->needs(show);
+  app.add_option(
+         "--prepare", in_help,
+         "compile what clnet-train needs for NETWORK with its defaults, NETWORK:CxHxW:BATCH for other images, or what PROGRAM "
+         "does when it is run with the words behind it; the last option")
+      ->type_name("NETWORK|PROGRAM ...");
   // How the self-test calls itself.
   app.add_option("--self-test-worker", worker)->group("");
   app.set_version_flag("--version", std::string(clnet::version()));
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(first - argv), argv);
+    if (prepares && ahead.empty()) throw CLI::ValidationError("--prepare: expected the name of a network, or a program");
     if (!test && worker < 0 && (options.full || !options.device.empty() || !options.only.empty() || options.jobs > 0))
       throw CLI::ValidationError("--full, --device, --only and --jobs belong to --self-test");
+    if (static_cast<int>(test) + static_cast<int>(cache) + static_cast<int>(prepares) > 1)
+      throw CLI::ValidationError("--self-test, --cache and --prepare are different things to do");
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "clnet-info: {} (see --help)\n", error.what());
+    fmt::print(stderr, "clnet-info: {} (see --help)\n", clnet::tools::fault_of(app, error));
     return 2;
   }
   try {
@@ -257,6 +319,8 @@ int main(int argc, char** argv) {
       clnet::Device::set_default(clnet::Device::find(options.device));
       return clnet::tools::run_checks(worker, {options.full}, options.only);
     }
+    if (cache) return show_caches(clear, json);
+    if (prepares) return clnet::tools::prepare(ahead);
     options.json = json;
     return test ? clnet::tools::self_test(options) : report(environment, json);
   } catch (const std::exception& error) {

@@ -16,6 +16,7 @@
 #include "clnet/models.h"
 #include "clnet/version.h"
 #include "tools/help.h"
+#include "tools/options_fault.h"
 
 namespace clnet::tools {
 
@@ -150,7 +151,9 @@ void define(CLI::App& app, TrainOptions& o) {
   option(group, "--checkpoint-steps", o.checkpoint_steps, "N", "write it every N steps as well")
       ->check(count())
       ->needs(checkpoint);
-  app.add_flag("--resume", o.resume, "go on from the checkpoint, where there is one, as if training had not stopped")
+  app.add_flag("--resume", o.resume,
+               "go on from the checkpoint, where there is one, as if training had not stopped; more --epochs or --steps than "
+               "before go on by the schedule for all of them")
       ->group(group)
       ->needs(checkpoint);
   option(group, "--log", o.log, "FILE", "a JSON object per step and per epoch, one a line; --resume continues it")
@@ -247,7 +250,8 @@ constexpr const char* examples = R"(Examples:
   clnet-train --model char-gpt --sample 500 --prompt "ROMEO:"
       writes, with the weights that this saved
 
-Ctrl-C ends training after the current step and saves weights and checkpoint.
+The first run of a network on a machine compiles its kernels, which may take a minute; later ones find them on disk.
+Ctrl-C ends training after the current step and saves weights and checkpoint; before the first step it ends at once.
 Exit code: 0; 1 when something is missing, damaged or fails; 2 for wrong options; 130 after Ctrl-C.)";
 
 }  // namespace
@@ -271,7 +275,7 @@ std::optional<int> parse(int argc, char** argv, TrainOptions& options) {
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "clnet-train: {} (see --help)\n", error.what());
+    fmt::print(stderr, "clnet-train: {} (see --help)\n", fault_of(app, error));
     return 2;
   }
   return std::nullopt;

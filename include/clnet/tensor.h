@@ -72,6 +72,12 @@ class CLNET_API Tensor {
  public:
   /// No tensor; only assigning to it, defined() and destroying it are allowed.
   Tensor() = default;
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  // Not to a temporary: `x[0] = y` would set a handle that is gone at once, and leave x as it was.
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
+  ~Tensor() = default;
   /// A scalar (shape []) of dtype f32, so that numbers may stand where an operation takes a tensor.
   static Tensor scalar(double value, Dtype dtype = Dtype::f32);
 
@@ -137,7 +143,7 @@ class CLNET_API Tensor {
 
   /// A part: x[2] is an element of the first dimension, x[{1, {}, {0, 5}, {0, 10, 2}}] is Python's x[1, :, 0:5, 0:10:2].
   /// Dimensions that are not given are taken whole. Throws ShapeError for too many dimensions and for an element that is not
-  /// there.
+  /// there. A part cannot be assigned to, as values never change: slice_update() gives x with another part in its place.
   ///
   /// Of a tensor whose value is known, as a data set, other elements and ranges (without a step) make no other plan. Of a
   /// parameter, or a tensor that is still to be computed, a part is a view where it can be, and another one makes another plan;

@@ -19,10 +19,10 @@ struct Evaluation {
   double accuracy = 0;  ///< share of labels whose outputs are largest at the label, 0..1; NaN where numbers are to be predicted
 };
 /// In inference mode; the model and each of its parts get the modes back that they had. The loss is cross-entropy, or the mean
-/// squared error of targets. Throws Error for an empty dataset and ShapeError when the model's output is not {n, classes},
-/// {n, length, classes} of a text, {n, classes, ...label_shape} (or classes last) of several labels, {n, ...target_shape} of
-/// targets. Where both dimensions could be the classes', they are the last one for a label_shape of one dimension, else the
-/// second.
+/// squared error of targets. Throws Error for an empty dataset and a label of a class that the model does not have, and
+/// ShapeError when the model's output is not {n, classes}, {n, length, classes} of a text, {n, classes, ...label_shape} (or
+/// classes last) of several labels, {n, ...target_shape} of targets. Where both dimensions could be the classes', they are the
+/// last one for a label_shape of one dimension, else the second.
 CLNET_API Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size = 256);
 CLNET_API double accuracy(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size = 256);
 
@@ -54,7 +54,7 @@ struct FitOptions {
 
   std::filesystem::path checkpoint = {};  ///< a folder for checkpoint.safetensors, written after every epoch and at an interrupt
   std::int64_t checkpoint_steps = 0;      ///< and after every so many steps; 0: not
-  bool resume = false;                    ///< go on from the checkpoint when there is one
+  bool resume = false;  ///< go on from the checkpoint when there is one, to the epochs or steps that are given now
 
   /// Called for each step in order, with its loss, a little after it was made; and after each epoch.
   std::function<void(std::int64_t step, double loss)> on_step = nullptr;
@@ -63,8 +63,10 @@ struct FitOptions {
   std::function<void(std::int64_t steps, std::int64_t epochs)> on_start = nullptr;
   /// Called before a checkpoint is written: what on_step and on_epoch recorded and the checkpoint covers should be safe by then.
   std::function<void()> before_checkpoint = nullptr;
-  bool progress = true;   ///< a line on stderr that is redrawn on a terminal, a line per epoch otherwise
-  bool interrupt = true;  ///< Ctrl-C (SIGINT) and SIGTERM end training after the current step; a second one ends the process
+  bool progress = true;  ///< a line on stderr that is redrawn on a terminal, a line per epoch otherwise
+  /// Ctrl-C (SIGINT) and SIGTERM end training after the current step; a second one ends the process. Before the first step, of
+  /// which nothing is lost, compiling is cancelled; a process that is still busy 0.6 seconds later ends as by the signal.
+  bool interrupt = true;
 };
 
 struct FitResult {
@@ -74,13 +76,18 @@ struct FitResult {
   bool stopped_early = false;
 };
 
-/// Trains `model`, whose output is as evaluate() says, with `options.optimizer`
-/// (made for it; Error otherwise). A model in training mode is trained in the modes that its parts have, so one that eval() was
-/// called for, as a frozen body with batch normalisation, stays in inference mode; of a model in inference mode, all is trained.
-/// Modes are restored afterwards. Resuming from a checkpoint gives the numbers of a run that was never stopped. Throws Error for
-/// options that make no sense and when the loss is no longer a finite number; FileError, before anything is trained, for a
-/// checkpoint that is damaged, of another model or of another run (batch size, seed, precision, samples, normalisation,
-/// augmentation, learning rates and momenta so far), and when its folder cannot be made or written to.
+/// Trains `model`, whose output is as evaluate() says, with `options.optimizer` (made for it; Error otherwise). The model is
+/// trained in the modes that its parts have, so one that eval() was called for, as a frozen body with batch normalisation, stays
+/// in inference mode. If all of the model is in inference mode, what has a parameter that is not frozen is trained in training
+/// mode, with the parts without parameters in it, and a line on stderr says so; parts that are all frozen stay as they are. Modes
+/// are restored afterwards.
+///
+/// Resuming from a checkpoint gives the numbers of a run that was never stopped. One that is given more epochs or steps than it
+/// had goes on, too: by the schedules for all of these, from the step where it is, which a line on stderr says where they differ.
+///
+/// Throws Error for options that make no sense and when the loss is no longer a finite number; FileError, before anything is
+/// trained, for a checkpoint that is damaged, of another model or of another run (batch size, seed, precision, samples,
+/// normalisation, augmentation, learning rates and momenta so far), and when its folder cannot be made or written to.
 CLNET_API FitResult fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options);
 
 }  // namespace clnet::train

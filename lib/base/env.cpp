@@ -50,6 +50,11 @@ constexpr std::array variables{
     Variable{"CLNET_BUILD_PROCESSES", "1 to 64",
              "processes that compile a plan's kernels where the driver compiles one at a time; unset: the cores, 8 at most",
              check_processes},
+    Variable{
+        "CLNET_COMPILE_APART", "0 | 1",
+        "1: kernels are first compiled in processes of their own, and one that crashes the driver's compiler there is not used; "
+        "unset: for drivers whose compiler is known to crash",
+        check_flag},
     Variable{"CLNET_KERNEL_DIR", "a folder", "kernel files here take the place of the built-in ones of the same name",
              check_folder},
     Variable{"CLNET_DEBUG", "0 to 4",
@@ -175,6 +180,25 @@ std::optional<std::string> pocl_cache_folder() {
   if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg) return std::string(xdg) + "/pocl/kcache";
   if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/pocl/kcache";
   return std::nullopt;
+}
+
+std::vector<DriverCache> driver_caches() {
+  const auto value = [](const char* name) {
+    const char* text = std::getenv(name);
+    return text && *text ? std::string(text) : std::string();
+  };
+  const auto home = value("HOME"), xdg = value("XDG_CACHE_HOME");
+  const auto caches = !xdg.empty() ? xdg : home.empty() ? std::string() : home + "/.cache";
+  std::vector<DriverCache> result;
+  const auto add = [&](const char* driver, const char* variable, const std::string& own, const std::string& usual) {
+    if (const auto& folder = own.empty() ? usual : own; !folder.empty()) result.push_back({driver, variable, folder});
+  };
+  add("NVIDIA", "CUDA_CACHE_PATH", value("CUDA_CACHE_PATH"), home.empty() ? "" : home + "/.nv/ComputeCache");
+  const auto mesa = value("MESA_SHADER_CACHE_DIR");
+  add("Mesa", "MESA_SHADER_CACHE_DIR", mesa.empty() ? "" : mesa + "/mesa_shader_cache",
+      caches.empty() ? "" : caches + "/mesa_shader_cache");
+  add("Intel", "NEO_CACHE_DIR", value("NEO_CACHE_DIR"), caches.empty() ? "" : caches + "/neo_compiler_cache");
+  return result;
 }
 
 }  // namespace clnet::env

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "clnet/export.h"
 
@@ -40,5 +41,10 @@ CLNET_API std::optional<std::size_t> bytes(std::string_view name);
 CLNET_API std::optional<std::string> cache_folder();
 /// Where PoCL keeps what it compiled; nothing where it keeps nothing.
 CLNET_API std::optional<std::string> pocl_cache_folder();
+/// Where another driver keeps what it compiled, and the variable that says so.
+struct DriverCache {
+  std::string driver, variable, folder;
+};
+CLNET_API std::vector<DriverCache> driver_caches();
 
 }  // namespace clnet::env

@@ -21,6 +21,7 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <stop_token>
@@ -81,7 +82,7 @@ bool put(int descriptor, std::string_view text) {
 /// thread may ask and add.
 class Notes {
  public:
-  explicit Notes(const std::string& folder) : path_(folder + "/clnet-kernels") {
+  explicit Notes(const std::string& path) : path_(path) {
     try {
       std::istringstream file(file::read(path_, largest_notes));
       for (std::string line; std::getline(file, line);) known_.insert(std::move(line));
@@ -91,37 +92,36 @@ class Notes {
       std::filesystem::remove(path_, code);
     }
   }
-  bool has(const std::string& kernel) const {
+  /// A crash is final, and whoever compiled a kernel may do so again where another could not.
+  Noted of(const std::string& kernel) const {
     const std::lock_guard lock(mutex_);
-    return known_.contains(kernel) || known_.contains(kernel + failed);
-  }
-  bool compiled(const std::string& kernel) const {
-    const std::lock_guard lock(mutex_);
-    return known_.contains(kernel);
+    for (const auto end : {Noted::crashed, Noted::compiled, Noted::failed})
+      if (known_.contains(kernel + suffix(end))) return end;
+    return Noted::nothing;
   }
   /// In one write, so that lines of several processes do not mix.
-  void add(const std::vector<std::string>& kernels, bool well) {
+  void add(const std::string& kernel, Noted end) {
     const std::lock_guard lock(mutex_);
-    std::string lines;
-    for (const auto& kernel : kernels) lines += *known_.insert(well ? kernel : kernel + failed).first + '\n';
+    const auto line = *known_.insert(kernel + suffix(end)).first + '\n';
     const Descriptor file(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666));
-    if (file.number() >= 0) put(file.number(), lines);
+    if (file.number() >= 0) put(file.number(), line);
   }
 
  private:
-  static constexpr const char* failed = " failed";
+  static const char* suffix(Noted end) { return end == Noted::compiled ? "" : end == Noted::failed ? " failed" : " crashed"; }
 
   std::string path_;
   mutable std::mutex mutex_;
   std::set<std::string> known_;
 };
 
-/// Those of a folder, read once.
-Notes& notes_in(const std::string& folder) {
+/// Those for such processes, read once.
+Notes& notes_of(const BuildProcesses& processes) {
   static std::mutex mutex;
   static auto& all = *new std::map<std::string, Notes>;
+  const auto path = notes_file(processes);
   const std::lock_guard lock(mutex);
-  return all.try_emplace(folder, folder).first->second;
+  return all.try_emplace(path, path).first->second;
 }
 
 /// The kernels of one program, which one process compiles.
@@ -129,6 +129,19 @@ struct Job {
   json text;
   std::vector<std::string> kernels;  ///< for Notes
   std::size_t size = 0;              ///< of its source
+};
+
+/// What the processes say, as bits of a number: BuildWord in tools/build_kernels.cpp.
+struct Said {
+  enum class What : std::uint8_t { begun, done, refused };
+  std::uint32_t kernel, process;
+  What what;
+
+  static std::optional<Said> parse(std::uint32_t word, std::size_t kernels) {
+    const Said said{word >> 8, word >> 2 & 63U, static_cast<What>(word & 3U)};
+    if (said.kernel >= kernels || (word & 3U) > 2) return std::nullopt;
+    return said;
+  }
 };
 
 struct SameProgram {
@@ -160,7 +173,10 @@ std::string note_of(const std::string& state, const KernelToBuild& kernel) {
   Hash note;
   note.add(state).add(kernel.program.name).add(kernel.program.source);
   for (const auto& [name, value] : kernel.program.defines) note.add(name).add(value);
-  return note.add(kernel.function).add(fmt::format("{}", fmt::join(kernel.local, " "))).hex();
+  note.add(kernel.function).add(fmt::format("{}", fmt::join(kernel.local, " ")));
+  // Which code drivers make may depend on whether a range is large, not on how large.
+  if (!kernel.global.empty()) note.add("large");
+  return note.hex();
 }
 
 std::vector<Job> jobs_of(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const Notes& notes) {
@@ -168,7 +184,7 @@ std::vector<Job> jobs_of(const DeviceInfo& device, const std::vector<KernelToBui
   std::map<const KernelToBuild*, Job, SameProgram> jobs;
   for (const auto& kernel : kernels) {
     auto note = note_of(state, kernel);
-    if (notes.has(note)) continue;
+    if (notes.of(note) != Noted::nothing) continue;
     auto& job = jobs[&kernel];
     if (job.kernels.empty()) {
       job.text = {{"builds", json::array()}, {"kernels", json::array()}};
@@ -179,7 +195,8 @@ std::vector<Job> jobs_of(const DeviceInfo& device, const std::vector<KernelToBui
     }
     if (std::find(job.kernels.begin(), job.kernels.end(), note) != job.kernels.end()) continue;
     job.kernels.push_back(std::move(note));
-    job.text["kernels"].push_back({{"function", kernel.function}, {"local", kernel.local}, {"arguments", arguments_of(kernel)}});
+    job.text["kernels"].push_back(
+        {{"function", kernel.function}, {"local", kernel.local}, {"global", kernel.global}, {"arguments", arguments_of(kernel)}});
   }
   std::vector<Job> result;
   for (auto& [program, job] : jobs) result.push_back(std::move(job));
@@ -189,10 +206,11 @@ std::vector<Job> jobs_of(const DeviceInfo& device, const std::vector<KernelToBui
 }
 
 /// Descriptors by which a process finds its work: the device's name and the jobs' texts, then the numbers of those to do, which
-/// the processes share, and where it says which are begun and done.
+/// the processes share, and where it says which kernels are begun and done.
 constexpr std::array<int, 3> places{3, 4, 5};
 
-std::int64_t spawn(const std::string& program, const DeviceInfo& device, const std::array<int, 3>& descriptors) {
+std::int64_t spawn(const std::string& program, const DeviceInfo& device, std::int64_t number,
+                   const std::array<int, 3>& descriptors) {
   posix_spawn_file_actions_t actions;
   if (::posix_spawn_file_actions_init(&actions) != 0) return -1;
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
@@ -203,10 +221,17 @@ std::int64_t spawn(const std::string& program, const DeviceInfo& device, const s
   ::posix_spawn_file_actions_addclosefrom_np(&actions, places.back() + 1);
 #endif
 #endif
-  std::array<std::string, 3> words{program, std::to_string(device.platform_index), std::to_string(device.device_index)};
-  std::array<char*, 4> arguments{words[0].data(), words[1].data(), words[2].data(), nullptr};
+  // Ctrl-C is the host's to answer: who ends by it would look as if a kernel had crashed it.
+  posix_spawnattr_t attributes;
+  if (::posix_spawnattr_init(&attributes) != 0) return -1;
+  ::posix_spawnattr_setpgroup(&attributes, 0);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  std::array<std::string, 4> words{program, std::to_string(device.platform_index), std::to_string(device.device_index),
+                                   std::to_string(number)};
+  std::array<char*, 5> arguments{words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
   pid_t process = -1;
-  const int failure = ::posix_spawn(&process, program.c_str(), &actions, nullptr, arguments.data(), environ);
+  const int failure = ::posix_spawn(&process, program.c_str(), &actions, &attributes, arguments.data(), environ);
+  ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   return failure == 0 ? process : -1;
 }
@@ -217,14 +242,22 @@ std::pair<Descriptor, Descriptor> pipe() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
+/// Whether what waitpid() tells is the end by a fault of its own, not by somebody's wish.
+bool is_crash(int status) {
+  if (WIFEXITED(status)) return WEXITSTATUS(status) != 0;
+  const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  return signal == SIGABRT || signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
+         signal == SIGTRAP || signal == SIGSYS;
+}
+
 /// Those that run, which are killed at the end.
 class Children {
  public:
   Children() = default;
   ~Children() {
-    for (const auto process : running_) {
-      ::kill(process, SIGKILL);
-      while (::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
+    for (const auto& child : running_) {
+      ::kill(child.process, SIGKILL);
+      while (::waitpid(child.process, nullptr, 0) < 0 && errno == EINTR) {
       }
     }
   }
@@ -232,51 +265,78 @@ class Children {
   Children& operator=(const Children&) = delete;
 
   void add(std::int64_t process) {
-    running_.push_back(static_cast<pid_t>(process));
+    running_.push_back({static_cast<pid_t>(process), static_cast<std::uint32_t>(count_)});
     ++count_;
   }
   std::int64_t count() const { return count_; }
   /// Whether any still runs. The others are forgotten: the host itself may wait for them, and others get their numbers.
   bool any() {
-    std::erase_if(running_, [](pid_t process) { return ::waitpid(process, nullptr, WNOHANG) != 0; });
+    std::erase_if(running_, [&](const Child& child) {
+      int status = 0;
+      const auto ended = ::waitpid(child.process, &status, WNOHANG);
+      // Where the host waits for its children itself, nobody tells how this one ended.
+      if (ended < 0 || (ended > 0 && is_crash(status))) crashed_.insert(child.number);
+      return ended != 0;
+    });
     return !running_.empty();
   }
+  bool crashed(std::uint32_t number) const { return crashed_.contains(number); }
 
  private:
-  std::vector<pid_t> running_;
+  struct Child {
+    pid_t process;
+    std::uint32_t number;
+  };
+  std::vector<Child> running_;
+  std::set<std::uint32_t> crashed_;
   std::int64_t count_ = 0;
 };
 
-/// Notes what the processes say is done until all of them have ended or nothing more comes: how many kernels. What they began
-/// and did not end is noted, too: who crashes or hangs does so once.
-std::size_t follow(int done, const std::vector<Job>& jobs, Notes& notes, Children& children, std::chrono::seconds patience,
-                   const std::stop_token& stop) {
+/// How many kernels the processes have compiled, and how many are noted by now, in whatever way they ended.
+struct Followed {
+  std::size_t compiled = 0, noted = 0;
+};
+
+/// Notes what the processes say is done until all of them have ended or nothing more comes. What they began and did not end is
+/// noted, too: who crashes or hangs does so once.
+Followed follow(int done, const std::vector<std::string>& kernels, Notes& notes, Children& children,
+                std::chrono::seconds patience, const std::stop_token& stop, const BuildProgress& progress) {
   using Clock = std::chrono::steady_clock;
-  std::size_t kernels = 0;
-  std::set<std::size_t> begun;
+  Followed result;
+  std::map<std::uint32_t, std::uint32_t> begun;  // the process by kernel
+  bool hung = false;
   for (auto last = Clock::now();;) {
     // The end of the pipe tells only where no process that the host forked meanwhile holds it open.
     const bool running = children.any();
     pollfd waiting{done, POLLIN, 0};
     const int ready = ::poll(&waiting, 1, running ? 100 : 0);
     if (ready < 0 && errno == EINTR) continue;
-    if (stop.stop_requested()) return kernels;
+    if (stop.stop_requested()) return result;
+    if (progress) progress(result.noted);
     if (ready == 0 && running && Clock::now() - last < patience) continue;
-    std::uint32_t said = 0;
-    const auto size = ready > 0 ? ::read(done, &said, sizeof said) : 0;
+    hung = ready == 0 && running;
+    std::uint32_t word = 0;
+    const auto size = ready > 0 ? ::read(done, &word, sizeof word) : 0;
     if (size < 0 && errno == EINTR) continue;
-    const std::size_t job = said / 2;
-    if (size != sizeof said || job >= jobs.size()) break;
+    const auto said = size == sizeof word ? Said::parse(word, kernels.size()) : std::nullopt;
+    if (!said) break;
     last = Clock::now();
-    if (said % 2 == 0) {
-      begun.insert(job);
-    } else if (begun.erase(job) != 0) {
-      notes.add(jobs[job].kernels, true);
-      kernels += jobs[job].kernels.size();
+    if (said->what == Said::What::begun) {
+      begun.emplace(said->kernel, said->process);
+    } else if (begun.erase(said->kernel) != 0) {
+      const bool well = said->what == Said::What::done;
+      notes.add(kernels[said->kernel], well ? Noted::compiled : Noted::failed);
+      ++result.noted;
+      if (well) ++result.compiled;
     }
   }
-  for (const auto job : begun) notes.add(jobs[job].kernels, false);
-  return kernels;
+  // Their output may have ended before they did.
+  for (int i = 0; i < 20 && !hung && children.any(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  for (const auto& [kernel, process] : begun) {
+    notes.add(kernels[kernel], children.crashed(process) ? Noted::crashed : Noted::failed);
+    ++result.noted;
+  }
+  return result;
 }
 
 /// Empty where the library's own place is not known.
@@ -288,16 +348,33 @@ std::string program_beside_library() {
   return code ? std::string() : (library.parent_path() / "clnet" / "clnet-build-kernels").string();
 }
 
+bool is_writable(const std::optional<std::string>& folder) { return folder && ::access(folder->c_str(), W_OK) == 0; }
+
 }  // namespace
+
+std::string notes_file(const BuildProcesses& processes) { return processes.folder + "/clnet-kernels"; }
 
 BuildProcesses build_processes(const DeviceInfo& device) {
   BuildProcesses result;
-  if (!has_quirk(device, "pocl-builds")) return result;
-  const auto folder = env::pocl_cache_folder();
-  if (!folder || ::access(folder->c_str(), W_OK) != 0) return result;
+  const bool apart = env::flag("CLNET_COMPILE_APART", has_quirk(device, "compiler-aborts"));
+  const bool builds = has_quirk(device, "pocl-builds");
+  if (!apart && !builds) return result;
+  auto folder = builds ? env::pocl_cache_folder() : std::nullopt;
+  if (apart && !is_writable(folder)) {
+    folder = env::cache_folder();
+    std::error_code code;
+    if (folder) std::filesystem::create_directories(*folder, code);
+  }
   // Every plan asks.
   static const auto& program = *new std::string(program_beside_library());
-  if (program.empty() || ::access(program.c_str(), X_OK) != 0) return result;
+  if (!is_writable(folder) || program.empty() || ::access(program.c_str(), X_OK) != 0) {
+    if (apart)
+      logging::warn_once(
+          "kernels are compiled in this process, which one may end that crashes the driver's compiler: there is no program "
+          "clnet-build-kernels beside the library, or no cache folder that can be written");
+    return result;
+  }
+  result.apart = apart;
   result.program = program;
   result.folder = *folder;
   static const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
@@ -308,15 +385,16 @@ BuildProcesses build_processes(const DeviceInfo& device) {
 namespace {
 
 /// Gives the jobs to so many processes, at most.
-std::size_t give(const DeviceInfo& device, const std::vector<Job>& jobs, std::int64_t most, const BuildProcesses& processes,
-                 const std::stop_token& stop) {
+Followed give(const DeviceInfo& device, std::vector<Job> jobs, std::int64_t most, const BuildProcesses& processes,
+              const std::stop_token& stop, const BuildProgress& progress) {
   const auto start = std::chrono::steady_clock::now();
-  std::size_t wanted = 0;
-  for (const auto& job : jobs) wanted += job.kernels.size();
+  std::vector<std::string> kernels;
   json text{{"device", device.name}, {"jobs", json::array()}};
   std::string numbers;
   for (std::uint32_t i = 0; i < jobs.size(); ++i) {
-    text["jobs"].push_back(jobs[i].text);
+    jobs[i].text["first"] = kernels.size();
+    kernels.insert(kernels.end(), jobs[i].kernels.begin(), jobs[i].kernels.end());
+    text["jobs"].push_back(std::move(jobs[i].text));
     numbers.append(reinterpret_cast<const char*>(&i), sizeof i);
   }
   const Descriptor texts(::memfd_create("clnet-kernels", MFD_CLOEXEC));
@@ -325,42 +403,59 @@ std::size_t give(const DeviceInfo& device, const std::vector<Job>& jobs, std::in
   // More numbers than a pipe holds would wait for a reader.
   if (texts.number() < 0 || orders.number() < 0 || done.number() < 0 || numbers.size() > 60000 ||
       !put(texts.number(), text.dump(-1, ' ', false, json::error_handler_t::replace)) || !put(order.number(), numbers))
-    return 0;
+    return {};
   order.close();
 
   Children children;
   const auto count = std::min(most, static_cast<std::int64_t>(jobs.size()));
   while (children.count() < count) {
-    const auto process = spawn(processes.program, device, {texts.number(), orders.number(), say.number()});
+    const auto process = spawn(processes.program, device, children.count(), {texts.number(), orders.number(), say.number()});
     if (process < 0) break;
     children.add(process);
   }
   say.close();
-  const auto built = follow(done.number(), jobs, notes_in(processes.folder), children, processes.patience, stop);
-  logging::print(logging::Level::plan, "{} of {} kernels compiled by {} processes in {:.0f} ms", built, wanted, children.count(),
-                 std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
-  return built;
+  const auto result = follow(done.number(), kernels, notes_of(processes), children, processes.patience, stop, progress);
+  logging::print(logging::Level::plan, "{} of {} kernels compiled by {} processes in {:.0f} ms", result.compiled, kernels.size(),
+                 children.count(), std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  return result;
 }
 
 }  // namespace
 
-std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes) {
-  if (processes.count <= 1 || kernels.size() < fewest) return 0;
+std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes,
+                        const BuildProgress& progress) {
+  if (!processes.apart && (processes.count <= 1 || kernels.size() < fewest)) return 0;
   // One plan at a time: the next one may want the same kernels.
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  const auto jobs = jobs_of(device, kernels, notes_in(processes.folder));
-  std::size_t wanted = 0;
-  for (const auto& job : jobs) wanted += job.kernels.size();
-  if (jobs.size() < 2 || wanted < fewest) return 0;
-  return give(device, jobs, processes.count, processes, {});
+  static auto& turn = *new std::timed_mutex;
+  std::unique_lock lock(turn, std::defer_lock);
+  while (!lock.try_lock_for(std::chrono::milliseconds(50)))
+    if (progress) progress(0);
+  for (Followed all;;) {
+    auto jobs = jobs_of(device, kernels, notes_of(processes));
+    std::size_t wanted = 0;
+    for (const auto& job : jobs) wanted += job.kernels.size();
+    if (jobs.empty() || (!processes.apart && (jobs.size() < 2 || wanted < fewest))) return all.compiled;
+    const auto before = all.noted;
+    const auto [compiled, noted] = give(device, std::move(jobs), processes.count, processes, {},
+                                        progress ? [&](std::size_t done) { progress(before + done); } : BuildProgress{});
+    all.compiled += compiled;
+    all.noted += noted;
+    // Those of a program whose first kernel crashed are still to be tried.
+    if (!processes.apart || noted == 0) return all.compiled;
+  }
 }
 
 bool is_built(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes) {
+  const auto all = noted(device, kernels, processes);
+  return std::all_of(all.begin(), all.end(), [](Noted end) { return end == Noted::compiled; });
+}
+
+std::vector<Noted> noted(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes) {
   const auto state = identity(device);
-  const auto& notes = notes_in(processes.folder);
-  return std::all_of(kernels.begin(), kernels.end(),
-                     [&](const KernelToBuild& kernel) { return notes.compiled(note_of(state, kernel)); });
+  const auto& notes = notes_of(processes);
+  std::vector<Noted> result;
+  for (const auto& kernel : kernels) result.push_back(notes.of(note_of(state, kernel)));
+  return result;
 }
 
 struct BuildBeside::State {
@@ -378,8 +473,8 @@ BuildBeside::BuildBeside(const DeviceInfo& device, std::vector<KernelToBuild> ke
       std::unique_lock lock(turn, std::defer_lock);
       while (!lock.try_lock_for(std::chrono::milliseconds(50)))
         if (stop.stop_requested()) return;
-      if (const auto jobs = jobs_of(device, kernels, notes_in(processes.folder)); !jobs.empty())
-        give(device, jobs, 1, processes, stop);
+      if (auto jobs = jobs_of(device, kernels, notes_of(processes)); !jobs.empty())
+        give(device, std::move(jobs), 1, processes, stop, {});
     } catch (const std::exception& error) {
       logging::print(logging::Level::plan, "kernels are not compiled beside the program: {}", error.what());
     }
@@ -393,7 +488,13 @@ bool BuildBeside::done() const { return state_->done; }
 #else
 
 BuildProcesses build_processes(const DeviceInfo&) { return {}; }
-std::size_t build_ahead(const DeviceInfo&, const std::vector<KernelToBuild>&, const BuildProcesses&) { return 0; }
+std::size_t build_ahead(const DeviceInfo&, const std::vector<KernelToBuild>&, const BuildProcesses&, const BuildProgress&) {
+  return 0;
+}
+std::vector<Noted> noted(const DeviceInfo&, const std::vector<KernelToBuild>& kernels, const BuildProcesses&) {
+  return std::vector<Noted>(kernels.size());
+}
+std::string notes_file(const BuildProcesses&) { return {}; }
 bool is_built(const DeviceInfo&, const std::vector<KernelToBuild>&, const BuildProcesses&) { return false; }
 struct BuildBeside::State {};
 BuildBeside::BuildBeside(const DeviceInfo&, std::vector<KernelToBuild>, BuildProcesses) {}

@@ -1,10 +1,11 @@
-// Kernels compiled before their first launch by several processes, for drivers that compile one at a time in a process and keep
-// what they compiled on disk (the quirk pocl-builds).
+// Kernels compiled before their first launch by several processes: for drivers that compile one at a time in a process and keep
+// what they compiled on disk (the quirk pocl-builds), and for drivers whose compiler may end the process (compiler-aborts).
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <variant>
@@ -34,6 +35,7 @@ struct KernelToBuild {
   std::string function;
   std::vector<std::size_t> local;
   std::vector<Argument> arguments;
+  std::vector<std::size_t> global = {};  ///< work-items to run; none: one group
 };
 
 /// How the processes are made; what is not given is found.
@@ -41,17 +43,28 @@ struct BuildProcesses {
   std::string program;  ///< clnet-build-kernels
   std::string folder;   ///< where the driver keeps what it compiled; which kernels are there is noted in a file of clnet's
   std::int64_t count = 1;
+  bool apart = false;  ///< the driver's compiler may end its process: no kernel is compiled elsewhere before it was here
   std::chrono::seconds patience{60};  ///< without a program built; they are killed then
 };
 
-/// The processes for a device; a count of 1 where they are of no use: drivers that need none, one core, no cache on disk, no
-/// program (it stands in the folder `clnet` beside the library), or CLNET_BUILD_PROCESSES=1.
+/// The processes for a device; a count of 1, and not `apart`, where they are of no use: drivers that need none, one core, no
+/// cache on disk, no program (it stands in the folder `clnet` beside the library), or CLNET_BUILD_PROCESSES=1.
 CLNET_API BuildProcesses build_processes(const DeviceInfo& device);
+
+/// Told several times a second how many of the kernels the processes are through with. What it throws ends them.
+using BuildProgress = std::function<void(std::size_t done)>;
 
 /// Has those kernels compiled that were not before, unless they are too few for the effort: how many the processes compiled.
 /// Whatever goes wrong there costs time only, as the driver compiles in this process what is missing.
 CLNET_API std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels,
-                                  const BuildProcesses& processes);
+                                  const BuildProcesses& processes, const BuildProgress& progress = {});
+
+/// What is noted there of a kernel, by processes of this program or earlier ones.
+enum class Noted : std::uint8_t { nothing, compiled, failed, crashed };
+CLNET_API std::vector<Noted> noted(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels,
+                                   const BuildProcesses& processes);
+/// The file with the notes.
+CLNET_API std::string notes_file(const BuildProcesses& processes);
 
 /// Whether processes have compiled all of them, as far as is noted there: none has failed.
 CLNET_API bool is_built(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes);

@@ -248,6 +248,13 @@ cl::Kernel ProgramCache::kernel(const ProgramSource& program, const std::string&
 
 void ProgramCache::prepare(const ProgramSource& program) { state_->program(program, key_of(program)); }
 
+bool ProgramCache::has(const ProgramSource& program) const {
+  const auto key = key_of(program);
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->entries.find(key);
+  return found != state_->entries.end() && found->second.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
 std::uint64_t ProgramCache::built() const { return state_->built; }
 std::uint64_t ProgramCache::loaded() const { return state_->loaded; }
 

@@ -47,6 +47,8 @@ class CLNET_API ProgramCache {
   cl::Kernel kernel(const ProgramSource& program, const std::string& function);
   /// Builds without making a kernel; several threads may build different programs at once.
   void prepare(const ProgramSource& program);
+  /// Whether it is there: neither kernel() nor prepare() would wait for a compiler.
+  bool has(const ProgramSource& program) const;
   /// Programs built from source, and loaded from disk, so far.
   std::uint64_t built() const;
   std::uint64_t loaded() const;

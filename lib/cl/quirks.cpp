@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace clnet::ocl {
 
@@ -14,6 +15,13 @@ bool pocl_basic(const DeviceInfo& info) {
   return pocl(info) && (info.name.starts_with("basic") || info.name.starts_with("cpu-minimal"));
 }
 bool pocl_workers(const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu && !pocl_basic(info); }
+
+/// The number before the first point of its version; 0 where there is none.
+int pocl_release(const DeviceInfo& info) {
+  int release = 0;
+  std::from_chars(info.driver_version.data(), info.driver_version.data() + info.driver_version.size(), release);
+  return release;
+}
 
 constexpr std::array table{
     Quirk{"pocl-local-memory",
@@ -30,6 +38,11 @@ constexpr std::array table{
         "compiles one kernel at a time in a process: several processes compile those of a plan into its cache on disk before the "
         "first run",
         [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu; }, [](DeviceInfo&) {}},
+    Quirk{"compiler-aborts",
+          "with LLVM 18 the compiler ends the process over some kernels (pocl#1608): new kernels are compiled in other processes "
+          "first, and what crashes one is not used (CLNET_COMPILE_APART)",
+          [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu && pocl_release(info) >= 5; },
+          [](DeviceInfo&) {}},
     Quirk{"pocl-wakes",
           "each command wakes all worker threads, which take the cores from the host that is about to enqueue the next: the "
           "commands of a short plan are held back until the last of them is enqueued",

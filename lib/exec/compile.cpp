@@ -10,6 +10,7 @@
 
 #include "clnet/autocast.h"
 #include "clnet/error.h"
+#include "lib/cl/compile_watch.h"
 #include "lib/exec/anomaly.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/effects.h"
@@ -270,5 +271,7 @@ std::size_t CompiledCalls::graphs() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->graphs.size();
 }
+
+void on_compile(std::function<bool(std::size_t done, std::size_t total)> told) { ocl::watch_compiling(std::move(told)); }
 
 }  // namespace clnet

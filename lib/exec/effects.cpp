@@ -111,7 +111,7 @@ void Effects::commit(const std::function<std::shared_ptr<Value>(const Tensor&)>&
   }
   // From here on nothing throws.
   for (std::size_t i = 0; i < changes_.size(); ++i) changes_[i].slot->value = std::move(leaves[i]);
-  for (const auto& effect : effects_) effect->update = nullptr;
+  for (const auto& effect : effects_) effect->finish();
 }
 
 }  // namespace clnet::exec

@@ -18,7 +18,15 @@ Tensor make_leaf(const Slot& slot, Spec spec, std::shared_ptr<Value> value) {
   return leaf;
 }
 
-Effect::Effect(std::weak_ptr<Slot> of, int node_output, Update what)
-    : order(effects_made++), slot(std::move(of)), output(node_output), update(std::move(what)) {}
+Effect::Effect(const std::shared_ptr<Slot>& of, int node_output, Update what)
+    : order(effects_made++), slot(of), output(node_output), update(std::move(what)) {
+  ++of->awaited;
+}
+
+void Effect::finish() {
+  update = nullptr;
+  if (!awaited_.exchange(false)) return;
+  if (const auto changed = slot.lock()) --changed->awaited;
+}
 
 }  // namespace clnet

@@ -22,9 +22,10 @@ struct CLNET_API Slot {
   Slot(const Slot&) = delete;
   Slot& operator=(const Slot&) = delete;
 
-  const std::uint64_t id;           ///< never 0, never used again
-  Tensor value;                     ///< the present one
-  std::atomic<bool> frozen{false};  ///< optimizers leave it as it is
+  const std::uint64_t id;                ///< never 0, never used again
+  Tensor value;                          ///< the present one
+  std::atomic<bool> frozen{false};       ///< optimizers leave it as it is
+  std::atomic<std::int64_t> awaited{0};  ///< effects on it that are written down, and neither done nor dropped
 };
 
 /// A fresh leaf of the slot.
@@ -35,12 +36,20 @@ CLNET_API Tensor make_leaf(const Slot& slot, Spec spec, std::shared_ptr<Value> v
 struct CLNET_API Effect {
   using Update = std::function<Tensor(const Tensor& now, const Tensor& value)>;
 
-  Effect(std::weak_ptr<Slot> slot, int output, Update update);
+  Effect(const std::shared_ptr<Slot>& slot, int output, Update update);
+  ~Effect() { finish(); }
+  Effect(const Effect&) = delete;
+  Effect& operator=(const Effect&) = delete;
+  /// It is done, and will not be again.
+  void finish();
 
   const std::uint64_t order;  ///< grows from effect to effect: that of the program
   const std::weak_ptr<Slot> slot;
   const int output;
   Update update;  ///< the slot's new value from its present one and the node's output; empty: done
+
+ private:
+  std::atomic<bool> awaited_{true};  ///< counted by the slot
 };
 
 }  // namespace clnet

@@ -12,6 +12,7 @@
 #include "clnet/ops/norm.h"
 #include "lib/graph/require.h"
 #include "lib/nn/layer.h"
+#include "lib/ops/loss/labels.h"
 
 namespace clnet::nn {
 
@@ -20,8 +21,8 @@ namespace {
 constexpr const char* layer = "AdaptiveLogSoftmaxWithLoss";
 
 AdaptiveLogSoftmaxOptions checked(const AdaptiveLogSoftmaxOptions& options) {
-  require_positive(layer, "in_features", options.in_features);
-  require_positive(layer, "n_classes", options.n_classes);
+  require_given(layer, "in_features", options.in_features);
+  require_given(layer, "n_classes", options.n_classes);
   const auto& cutoffs = options.cutoffs;
   const bool ascending = std::adjacent_find(cutoffs.begin(), cutoffs.end(), std::greater_equal{}) == cutoffs.end();
   if (cutoffs.empty() || !ascending || cutoffs.front() < 1 || cutoffs.back() >= options.n_classes)
@@ -79,6 +80,7 @@ AdaptiveLogSoftmaxResult AdaptiveLogSoftmaxWithLoss::of_targets(const Tensor& x,
     throw DtypeError(fmt::format("{}: targets must be i32 or i64, got {}", layer, to_string(target.spec())));
   if (target.rank() != x.rank() - 1 || (x.rank() == 2 && target.size(0) != x.size(0)))
     throw ShapeError(fmt::format("{}: target {} does not fit x {}", layer, to_string(target.spec()), to_string(x.spec())));
+  ops::require_classes(layer, target, options_.n_classes);
   const Tensor classes = cast(target, Dtype::i64);
   const auto number = [](std::int64_t value) { return Tensor::scalar(static_cast<double>(value), Dtype::i64); };
   const auto picked = [](const Tensor& values, const Tensor& places) {

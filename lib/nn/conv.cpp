@@ -32,11 +32,11 @@ std::string conv_text(const char* name, const Options& o) {
 
 template <class Options>
 Tensor conv_weight(const char* name, const Options& o, std::int64_t outer, std::int64_t inner) {
-  require_positive(name, "in_channels", o.in_channels);
-  require_positive(name, "out_channels", o.out_channels);
+  require_given(name, "in_channels", o.in_channels);
+  require_given(name, "out_channels", o.out_channels);
   require_positive(name, "groups", o.groups);
   const auto kernel = ops::by_axis(o.kernel_size);
-  require_positive(name, "kernel_size", *std::min_element(kernel.begin(), kernel.end()));
+  require_given(name, "kernel_size", *std::min_element(kernel.begin(), kernel.end()));
   if (o.in_channels % o.groups != 0 || o.out_channels % o.groups != 0)
     throw Error(fmt::format("{}: in_channels {} and out_channels {} must be divisible by groups {}", name, o.in_channels,
                             o.out_channels, o.groups));

@@ -11,8 +11,11 @@
 #include "clnet/ops/norm.h"
 #include "clnet/ops/reduce.h"
 #include "clnet/ops/shape.h"
+#include "lib/base/log.h"
 #include "lib/exec/record/work.h"
 #include "lib/graph/capture.h"
+#include "lib/graph/scope.h"
+#include "lib/graph/slot.h"
 #include "lib/nn/layer.h"
 
 namespace clnet::nn {
@@ -32,6 +35,16 @@ Tensor one_more(const Tensor& count) {
 
 Tensor filled(const Shape& shape, float value) {
   return Tensor::from(std::vector<float>(static_cast<std::size_t>(shape.numel()), value), shape);
+}
+
+/// Inference reads the statistics that are there, whatever was written down before it.
+void warn_if_awaited(const Module& layer, const Parameter& statistics) {
+  if (statistics.slot()->awaited == 0) return;
+  const auto where = to_string(scope_now());
+  logging::warn_once(
+      fmt::format("{}{}: is called in inference mode while a call in training mode is not computed yet: it sees the running "
+                  "statistics from before that; evaluate what was made of the call in training mode first",
+                  where.empty() ? "" : where + ": ", layer.kind()));
 }
 
 /// Throws unless x ends with the dimensions of `shape`.
@@ -59,7 +72,10 @@ BatchNorm::BatchNorm(std::int64_t num_features, const BatchNormOptions& options)
 
 Tensor BatchNorm::forward(const Tensor& x) {
   const Tensor weight = value_or_none(weight_), bias = value_or_none(bias_);
-  if (!training() && mean_) return batch_norm_inference(x, *mean_, *var_, weight, bias, options_.eps);
+  if (!training() && mean_) {
+    warn_if_awaited(*this, *mean_);
+    return batch_norm_inference(x, *mean_, *var_, weight, bias, options_.eps);
+  }
   const auto result = batch_norm_training(x, weight, bias, options_.eps);
   if (training() && mean_) {
     // The count comes first, for those after it to know; all are of one node, and so of one evaluation.
@@ -127,7 +143,10 @@ Tensor InstanceNorm::forward(const Tensor& x) {
                                  to_string(x.spec())));
   const Tensor weight = value_or_none(weight_), bias = value_or_none(bias_);
   if (!mean_ || x.numel() == 0) return instance_norm(x, weight, bias, options_.eps);
-  if (!training()) return batch_norm_inference(x, *mean_, *var_, weight, bias, options_.eps);
+  if (!training()) {
+    warn_if_awaited(*this, *mean_);
+    return batch_norm_inference(x, *mean_, *var_, weight, bias, options_.eps);
+  }
   // Each channel of each sample is a channel of one sample, so that output and statistics are of one operation.
   const auto samples = x.size(0), channels = features_;
   const auto of_all = [&](const Tensor& t) { return t.defined() ? tile(t, {samples}) : t; };

@@ -22,8 +22,8 @@ Tensor initial(const Shape& shape, std::int64_t hidden) {
 
 /// The extents of a layer's weights in gates times width.
 void require_sizes(const char* name, std::int64_t gates, std::int64_t input, std::int64_t hidden) {
-  require_positive(name, "input_size", input);
-  require_positive(name, "hidden_size", hidden);
+  require_given(name, "input_size", input);
+  require_given(name, "hidden_size", hidden);
   constexpr std::int64_t most = std::int64_t{1} << 30;
   if (input > most || hidden > most / gates)
     throw Error(fmt::format("{}: input_size {} or hidden_size {} is too large", name, input, hidden));

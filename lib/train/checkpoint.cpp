@@ -64,6 +64,11 @@ std::string so_far(const std::function<double(std::int64_t step)>& schedule, std
   return fmt::format("{}, {}, {}", exact(schedule(0)), exact(schedule((steps - 1) / 2)), exact(schedule(steps - 1)));
 }
 
+/// Whether both begin alike, as a schedule for fewer steps and the same one for more do.
+bool begin_alike(std::string_view a, std::string_view b) {
+  return a != without_schedule && b != without_schedule && a.substr(0, a.find(',')) == b.substr(0, b.find(','));
+}
+
 /// Reads a checkpoint's metadata; every fault names the file.
 class Reader {
  public:
@@ -203,6 +208,7 @@ void Checkpoint::save(const Position& position, const nn::Module& model, const o
                     {"dataset", settings_.dataset},
                     {"normalization", settings_.normalization},
                     {"augmentation", settings_.augmentation},
+                    {"planned steps", std::to_string(settings_.planned_steps)},
                     {"rates", so_far(settings_.rate, position.steps)},
                     {"momenta", so_far(settings_.momentum, position.steps)},
                     {"solvers", exec::PlanCache::of(*Device::current().context()).choices()}};
@@ -243,10 +249,23 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
                     .best_loss = std::nullopt,
                     .stale_epochs = reader.integer<std::int64_t>("stale epochs")};
   if (content.metadata.contains("best loss")) position.best_loss = reader.real("best loss");
-  reader.require_same_text("rates", so_far(settings_.rate, position.steps), "another schedule of the learning rate");
   // Checkpoints from before momenta had schedules do not speak of them.
   content.metadata.try_emplace("momenta", without_schedule);
-  reader.require_same_text("momenta", so_far(settings_.momentum, position.steps), "another schedule of the momentum");
+  // Those from before a plan could grow do not speak of it, and keep to their schedule.
+  const auto planned =
+      content.metadata.contains("planned steps") ? reader.integer<std::int64_t>("planned steps") : settings_.planned_steps;
+  const auto follow = [&](const std::string& key, const auto& schedule, std::string_view name) {
+    const auto now = so_far(schedule, position.steps);
+    if (reader.text(key) == now) return;
+    if (settings_.planned_steps <= planned || !begin_alike(reader.text(key), now))
+      reader.fail(
+          fmt::format("was made with another schedule of the {}; it goes on only with the same, or with more steps", name));
+    logging::warn_once(
+        fmt::format("{}: {} steps were planned, and now {}: from step {} on the {} is that of a schedule for all of them",
+                    path_.string(), planned, settings_.planned_steps, position.steps, name));
+  };
+  follow("rates", settings_.rate, "learning rate");
+  follow("momenta", settings_.momentum, "momentum");
   const auto solvers = content.metadata.find("solvers");
   const RandomState random{reader.integer<std::uint64_t>("random seed"), reader.integer<std::uint64_t>("random offset")};
   const auto per_epoch = batches_per_epoch(settings_.samples, settings_.batch_size);

@@ -26,7 +26,7 @@ struct Position {
   std::int64_t stale_epochs = 0;    ///< since the best one
 };
 
-/// What must be the same for the numbers to be the same.
+/// What must be the same for the numbers to be the same. Only schedules may differ, where more steps are planned than before.
 struct RunSettings {
   std::int64_t batch_size = 0, samples = 0;
   bool shuffle = true;
@@ -35,6 +35,7 @@ struct RunSettings {
   std::string dataset = {};        ///< a check sum of its samples and labels
   std::string normalization = {};  ///< means and deviations
   std::string augmentation = {};
+  std::int64_t planned_steps = 0;                               ///< in all; more than before is another plan for the same run
   std::function<double(std::int64_t step)> rate = nullptr;      ///< the learning rate's schedule, or none
   std::function<double(std::int64_t step)> momentum = nullptr;  ///< the momentum's, or none
 };

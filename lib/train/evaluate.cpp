@@ -65,6 +65,21 @@ void require_fitting(const Tensor& output, const Tensor& labels) {
                   to_string(output.shape()), to_string(labels.shape())));
 }
 
+void require_classes(const Tensor& output, const Tensor& labels, const data::Dataset& dataset) {
+  if (is_floating(labels.dtype())) return;
+  const auto classes = output.size(*class_dim(output, labels));
+  if (classes >= dataset.classes) return;
+  const auto& all = dataset.is_text() ? dataset.text : dataset.labels;
+  const auto found = std::find_if(all.begin(), all.end(), [&](std::int32_t label) { return label >= classes; });
+  if (found == all.end()) return;
+  const auto place = found - all.begin();
+  throw Error(fmt::format("train: {}, and the model gives {} classes",
+                          dataset.is_text() ? fmt::format("character {} of the text is number {}", place, *found)
+                                            : fmt::format("label {} of sample {} is no class", *found,
+                                                          place / std::max<std::int64_t>(1, labels.numel() / labels.size(0))),
+                          classes));
+}
+
 Loss default_loss(const data::Dataset& dataset) {
   if (!dataset.targets.empty())
     return [](const Tensor& output, const Tensor& targets) { return mean(square(cast(output, Dtype::f32) - targets)); };
@@ -76,9 +91,10 @@ Loss default_loss(const data::Dataset& dataset) {
   };
 }
 
-std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size, const Loss& loss,
+std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size, const Loss& own_loss,
                                    const std::function<bool()>& stop) {
   if (dataset.size() == 0) throw Error("train::evaluate: the dataset is empty");
+  const auto loss = own_loss ? own_loss : default_loss(dataset);
   const nn::KeptModes kept(model);
   model.eval();
   double loss_sum = 0, correct = 0, count = 0;
@@ -97,6 +113,7 @@ std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& datas
     if (stop()) return std::nullopt;
     const auto output = model(images);
     require_fitting(output, labels);
+    if (!own_loss && count == 0 && waiting.empty()) require_classes(output, labels, dataset);
     std::vector<Tensor> wanted{loss(output, labels)};
     if (!is_floating(labels.dtype())) wanted.push_back(count_correct(output, labels));
     if (dataset.label_shape.rank() > 0) wanted.push_back(sum(cast(greater_equal(labels, 0), Dtype::f32)));
@@ -111,7 +128,7 @@ std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& datas
 }
 
 Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size) {
-  return *evaluate(model, dataset, batch_size, default_loss(dataset), [] { return false; });
+  return *evaluate(model, dataset, batch_size, Loss{}, [] { return false; });
 }
 
 double accuracy(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size) {

@@ -17,9 +17,12 @@ Loss default_loss(const data::Dataset& dataset);
 /// Throws ShapeError unless `output` has the targets' shape, or a dimension of classes more than the labels.
 void require_fitting(const Tensor& output, const Tensor& labels);
 
-/// Loss and accuracy of `model` in inference mode over the whole dataset; nothing when `stop` said so between two batches. `loss`
-/// is the mean over a batch.
-std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size, const Loss& loss,
+/// Throws Error, naming label and sample, where the dataset has a label of a class that the model's output has no number for.
+void require_classes(const Tensor& output, const Tensor& labels, const data::Dataset& dataset);
+
+/// Loss and accuracy of `model` in inference mode over the whole dataset; nothing when `stop` said so between two batches.
+/// `own_loss` is the mean over a batch; none: default_loss(), for which labels have to be classes of the model.
+std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& dataset, std::int64_t batch_size, const Loss& own_loss,
                                    const std::function<bool()>& stop);
 
 }  // namespace clnet::train

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "clnet/autocast.h"
 #include "clnet/error.h"
 #include "clnet/train.h"
+#include "lib/base/log.h"
+#include "lib/cl/compile_watch.h"
+#include "lib/nn/modes.h"
 #include "lib/train/checkpoint.h"
 #include "lib/train/evaluate.h"
 #include "lib/train/interrupt.h"
@@ -49,8 +53,11 @@ class ReadingPace {
 class Fit {
  public:
   Fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options)
-      : model_(model), dataset_(dataset), options_(checked(model, dataset, options)), optimizer_(options.optimizer) {
-    if (!options_.loss) options_.loss = default_loss(dataset);
+      : model_(model),
+        dataset_(dataset),
+        options_(checked(model, dataset, options)),
+        optimizer_(options.optimizer),
+        loss_(options.loss ? options.loss : default_loss(dataset)) {
     if (options.precision == Dtype::f16 && !optimizer_.loss_scale().defined()) optimizer_.set_loss_scale();
     epoch_length_ = batches_per_epoch(dataset.size(), options.batch_size);
     if (!options.checkpoint.empty())
@@ -62,35 +69,49 @@ class Fit {
                                                           .dataset = dataset_checksum(dataset),
                                                           .normalization = normalization_text(dataset),
                                                           .augmentation = augmentation_text(options.augmentation),
+                                                          .planned_steps = planned_steps(),
                                                           .rate = options.schedule,
                                                           .momentum = options.momentum});
   }
 
   FitResult run() {
     const nn::KeptModes kept(model_);
-    if (!model_.training()) model_.train();
-    const Interrupt interrupt(options_.interrupt);
+    if (nn::Modes::all_in_inference(model_)) train_unfrozen();
+    Interrupt interrupt(options_.interrupt);
     interrupt_ = &interrupt;
     if (checkpoint_ && options_.resume && checkpoint_->exists()) at_ = checkpoint_->load(model_, optimizer_);
     if (options_.on_start) options_.on_start(at_.steps, at_.epochs);
     const auto epochs = options_.steps > 0 ? batches_per_epoch(options_.steps, epoch_length_) : options_.epochs;
-    Progress progress(options_.progress, epochs, options_.steps > 0 ? options_.steps : epochs * epoch_length_,
+    Progress progress(options_.progress, epochs, planned_steps(),
                       dataset_.is_text() ? Unit{"characters", dataset_.sample_shape[0]} : Unit{"images", 1});
     progress_ = &progress;
-
-    while (!done()) {
-      if (!epoch()) {
-        result_.interrupted = true;
-        save();
-        break;
-      }
-      if (at_.epoch_steps > 0) break;  // cut short by the number of steps
+    // Who cancels compiling before the first step, or while validating, leaves nothing half done.
+    const ocl::CompileWatch watch([&](std::size_t compiled, std::size_t total) {
+      progress.compiling(compiled, total);
+      return !(cancelled_ = interrupt.requested() && (!begun_ || validating_));
+    });
+    try {
+      train();
+    } catch (const Error&) {
+      if (!cancelled_) throw;
+      result_.interrupted = true;
     }
     result_.steps = at_.steps;
     return std::move(result_);
   }
 
  private:
+  void train() {
+    while (!done()) {
+      if (!epoch()) {
+        result_.interrupted = true;
+        if (begun_) save();
+        break;
+      }
+      if (at_.epoch_steps > 0) break;  // cut short by the number of steps
+    }
+  }
+
   static bool has_momentum(const optim::Optimizer& optimizer) {
     for (std::size_t group = 0; group < optimizer.groups(); ++group)
       if (optimizer.momentum(group)) return true;
@@ -115,6 +136,17 @@ class Fit {
     return o;
   }
 
+  /// Since the start of training.
+  std::int64_t planned_steps() const { return options_.steps > 0 ? options_.steps : options_.epochs * epoch_length_; }
+
+  void train_unfrozen() {
+    const auto left = nn::Modes::train_unfrozen(model_);
+    logging::print(logging::Level::warning,
+                   "train::fit: the whole model is in inference mode: what has trainable parameters is in training mode while it "
+                   "is trained{}",
+                   left == 0 ? "" : fmt::format("; {} frozen layer{} in inference mode", left, left == 1 ? " stays" : "s stay"));
+  }
+
   bool done() {
     if (options_.early_stopping > 0 && at_.stale_epochs >= options_.early_stopping) {
       result_.stopped_early = true;
@@ -136,8 +168,8 @@ class Fit {
   bool epoch() {
     const auto start = Clock::now();
     images_ = 0;
-    const auto first_step = at_.steps;
-    if (!steps(start, first_step)) return false;
+    rate_from_here(start);
+    if (!steps()) return false;
     const auto training = seconds_since(start);
 
     EpochMetrics metrics{.epoch = at_.epochs + 1,
@@ -150,10 +182,7 @@ class Fit {
     // Going on later from here, with more steps allowed, must not see an epoch that ended early.
     if (!whole) save();
     if (options_.validation) {
-      progress_->validating();
-      const Autocast cast(options_.precision);
-      metrics.validation =
-          evaluate(model_, *options_.validation, options_.batch_size, options_.loss, [&] { return interrupt_->requested(); });
+      metrics.validation = validate();
       if (!metrics.validation) return false;
     }
     metrics.seconds = seconds_since(start);
@@ -170,6 +199,22 @@ class Fit {
     return true;
   }
 
+  /// Nothing when interrupted.
+  std::optional<Evaluation> validate() {
+    progress_->validating();
+    const Autocast cast(options_.precision);
+    validating_ = true;
+    std::optional<Evaluation> result;
+    try {
+      result =
+          evaluate(model_, *options_.validation, options_.batch_size, options_.loss, [&] { return interrupt_->requested(); });
+    } catch (const Error&) {
+      if (!cancelled_) throw;
+    }
+    validating_ = false;
+    return result;
+  }
+
   void watch(double loss) {
     if (!at_.best_loss || loss < *at_.best_loss) {
       at_.best_loss = loss;
@@ -179,7 +224,7 @@ class Fit {
     }
   }
 
-  bool steps(Clock::time_point start, std::int64_t first_step) {
+  bool steps() {
     if (enough_steps()) return true;
     for (const auto& [images, labels] : data::batches(dataset_, {.batch_size = options_.batch_size,
                                                                 .shuffle = options_.shuffle,
@@ -192,7 +237,7 @@ class Fit {
       const bool checkpoint_due = options_.checkpoint_steps > 0 && at_.steps % options_.checkpoint_steps == 0;
       if (waiting_.size() >= pace_.group() || interrupted || enough || checkpoint_due) {
         read_losses();
-        show(start, first_step);
+        show();
       }
       if (interrupted) return false;
       if (checkpoint_due) save();
@@ -207,7 +252,8 @@ class Fit {
     const Autocast cast(options_.precision);
     const auto output = model_(images);
     require_fitting(output, labels);
-    waiting_.push_back(optimizer_.step(options_.loss(output, labels)));
+    if (first_ && !options_.loss) require_classes(output, labels, dataset_);
+    waiting_.push_back(optimizer_.step(loss_(output, labels)));
     ++at_.steps;
     ++at_.epoch_steps;
     images_ += labels.size(0);
@@ -218,6 +264,7 @@ class Fit {
     for (const auto& tensor : std::exchange(waiting_, {})) {
       const double loss = tensor.item<double>();
       ++step;
+      if (!std::exchange(begun_, true)) interrupt_->begun();
       if (!std::isfinite(loss))
         throw Error(fmt::format("train::fit: the loss is {} at step {}; a lower learning rate may help", loss, step));
       at_.epoch_loss += loss;
@@ -226,30 +273,46 @@ class Fit {
     pace_.was_read();
   }
 
-  void show(Clock::time_point start, std::int64_t first_step) {
-    const double seconds = seconds_since(start);
+  /// The speed that is shown counts from here.
+  void rate_from_here(Clock::time_point now) {
+    rate_start_ = now;
+    rate_steps_ = at_.steps;
+    rate_images_ = images_;
+  }
+
+  void show() {
+    // The first step plans and compiles: it says nothing of the others' speed.
+    const bool first = std::exchange(first_, false);
+    const double seconds = first ? std::numeric_limits<double>::infinity() : seconds_since(rate_start_);
     progress_->step({.epoch = at_.epochs + 1,
                      .steps = at_.steps,
                      .epoch_steps = at_.epoch_steps,
-                     .epoch_length = epoch_length_,
+                     .epoch_length = std::min(epoch_length_, planned_steps() - (at_.steps - at_.epoch_steps)),
                      .loss = at_.epoch_loss / static_cast<double>(at_.epoch_steps),
-                     .images_per_second = static_cast<double>(images_) / seconds,
-                     .steps_per_second = static_cast<double>(at_.steps - first_step) / seconds});
+                     .images_per_second = static_cast<double>(images_ - rate_images_) / seconds,
+                     .steps_per_second = static_cast<double>(at_.steps - rate_steps_) / seconds});
+    if (first) rate_from_here(Clock::now());
   }
 
   nn::Module& model_;
   const data::Dataset& dataset_;
   FitOptions options_;
   optim::Optimizer optimizer_;
+  Loss loss_;
   std::optional<Checkpoint> checkpoint_;
   std::int64_t epoch_length_ = 1;
-  const Interrupt* interrupt_ = nullptr;
+  Interrupt* interrupt_ = nullptr;
   Progress* progress_ = nullptr;
 
   Position at_;
-  std::int64_t images_ = 0;      ///< of the present call of epoch()
-  std::vector<Tensor> waiting_;  ///< losses not read yet
+  std::int64_t images_ = 0;  ///< of the present call of epoch()
+  bool first_ = true;        ///< no step has been shown yet
+  Clock::time_point rate_start_;
+  std::int64_t rate_steps_ = 0, rate_images_ = 0;  ///< those made before
+  std::vector<Tensor> waiting_;                    ///< losses not read yet
   ReadingPace pace_;
+  bool begun_ = false;  ///< a step of this call is made
+  bool validating_ = false, cancelled_ = false;
   FitResult result_;
 };
 

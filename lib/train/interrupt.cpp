@@ -1,5 +1,10 @@
 #include "lib/train/interrupt.h"
 
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <mutex>
 
@@ -7,17 +12,18 @@ namespace clnet::train {
 
 namespace {
 
-volatile std::sig_atomic_t signalled = 0;
+std::atomic<int> signalled{0};  ///< the first signal's number
+static_assert(std::atomic<int>::is_always_lock_free, "handlers may use no other");
 std::mutex mutex;  // guards what follows
-int users = 0;
+int users = 0, begun_users = 0;
 struct sigaction old_int, old_term;
 
 extern "C" void remember(int signal) {
-  if (signalled) {
+  if (signalled != 0) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
-  signalled = 1;
+  signalled = signal;
 }
 
 }  // namespace
@@ -25,24 +31,54 @@ extern "C" void remember(int signal) {
 Interrupt::Interrupt(bool on) : on_(on) {
   if (!on) return;
   const std::lock_guard lock(mutex);
-  if (users++ > 0) return;
-  signalled = 0;
-  struct sigaction action {};
-  action.sa_handler = remember;
-  action.sa_flags = SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, &old_int);
-  sigaction(SIGTERM, &action, &old_term);
+  if (users++ == 0) {
+    signalled = 0;
+    struct sigaction action {};
+    action.sa_handler = remember;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, &old_int);
+    sigaction(SIGTERM, &action, &old_term);
+  }
+  watcher_ = std::jthread([](const std::stop_token& stop) { end_in_time(stop); });
 }
 
 Interrupt::~Interrupt() {
   if (!on_) return;
+  begun();
   const std::lock_guard lock(mutex);
+  --begun_users;
   if (--users > 0) return;
   sigaction(SIGINT, &old_int, nullptr);
   sigaction(SIGTERM, &old_term, nullptr);
 }
 
+void Interrupt::begun() {
+  if (!watcher_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex);
+    ++begun_users;
+  }
+  watcher_ = {};
+}
+
 bool Interrupt::requested() const { return on_ && signalled != 0; }
+
+/// A compiler that runs in this process hears of no wish.
+void Interrupt::end_in_time(const std::stop_token& stop) {
+  using namespace std::chrono_literals;
+  constexpr auto pause = 20ms, patience = 600ms;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  for (auto waited = 0ms; !stop.stop_requested(); never.wait_for(lock, stop, pause, [] { return false; })) {
+    if (signalled == 0) continue;
+    waited += pause;
+    // Another thread's training has something to save.
+    if (waited < patience || begun_users > 0) continue;
+    const int signal = signalled;
+    std::signal(signal, SIG_DFL);
+    ::kill(::getpid(), signal);
+  }
+}
 
 }  // namespace clnet::train

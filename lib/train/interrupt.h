@@ -1,10 +1,14 @@
 // Ctrl-C and SIGTERM as a wish to end soon, while an object of this class lives.
 #pragma once
 
+#include <stop_token>
+#include <thread>
+
 namespace clnet::train {
 
-/// The first signal is remembered; a second one does what it would have done without us: it ends the process. The handlers found
-/// are put back at the end. Objects may live in several threads at once; all see the same signal.
+/// The first signal is remembered; a second one does what it would have done without us: it ends the process. So does the first
+/// one where nobody has answered it after 0.6 seconds and no training has begun yet. The handlers found are put back at the
+/// end. Objects may live in several threads at once; all see the same signal.
 class Interrupt {
  public:
   /// Does nothing unless `on`.
@@ -14,9 +18,14 @@ class Interrupt {
   Interrupt& operator=(const Interrupt&) = delete;
 
   bool requested() const;
+  /// From now on there is something to save.
+  void begun();
 
  private:
+  static void end_in_time(const std::stop_token& stop);
+
   bool on_;
+  std::jthread watcher_;
 };
 
 }  // namespace clnet::train

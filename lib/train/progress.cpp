@@ -38,7 +38,12 @@ std::size_t columns() {
 }  // namespace
 
 Progress::Progress(bool on, std::int64_t total_epochs, std::int64_t total_steps, const Unit& unit)
-    : on_(on), terminal_(on && ::isatty(STDERR_FILENO)), total_epochs_(total_epochs), total_steps_(total_steps), unit_(unit) {}
+    : on_(on),
+      terminal_(on && ::isatty(STDERR_FILENO)),
+      total_epochs_(total_epochs),
+      total_steps_(total_steps),
+      unit_(unit),
+      compile_pace_(terminal_ ? 500ms : 1000ms) {}
 
 Progress::~Progress() {
   if (drawn_ > 0) std::fputc('\n', stderr);
@@ -70,6 +75,16 @@ void Progress::step(const Now& now) {
         fmt::format("  {}  ETA {}", speed(now.images_per_second),
                     duration(static_cast<double>(std::max<std::int64_t>(total_steps_ - now.steps, 0)) / now.steps_per_second));
   draw(line);
+}
+
+void Progress::compiling(std::size_t done, std::size_t total) {
+  if (terminal_) {
+    if (!compile_pace_.is_long(done, total)) return;
+    const auto kernels = [](std::size_t count) { return static_cast<std::int64_t>(count); };
+    draw(fmt::format("{} ({} of {}) [{}]", CompilePace::text(total), done, total, bar(kernels(done), kernels(total))));
+  } else if (on_ && compile_pace_.is_news(done, total)) {
+    fmt::print(stderr, "{}\n", CompilePace::text(total));
+  }
 }
 
 void Progress::validating() {

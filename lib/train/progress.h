@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "clnet/train.h"
+#include "lib/base/compile_pace.h"
 
 namespace clnet::train {
 
@@ -28,11 +29,13 @@ class Progress {
   struct Now {
     std::int64_t epoch = 1, steps = 0;  ///< steps: since the start of training
     std::int64_t epoch_steps = 0, epoch_length = 1;
-    double loss = 0;  ///< mean of the epoch so far
-    double images_per_second = 0, steps_per_second = 0;
+    double loss = 0;                                     ///< mean of the epoch so far
+    double images_per_second = 0, steps_per_second = 0;  ///< 0: not known yet
   };
   void step(const Now& now);
   void validating();
+  /// On a terminal a line that is redrawn, once compiling takes longer than half a second; elsewhere a line after a second.
+  void compiling(std::size_t done, std::size_t total);
   void epoch(const EpochMetrics& metrics);
 
  private:
@@ -44,6 +47,7 @@ class Progress {
   Unit unit_;
   std::size_t drawn_ = 0;  ///< characters of the line on the terminal
   std::optional<std::chrono::steady_clock::time_point> last_;
+  CompilePace compile_pace_;
 };
 
 }  // namespace clnet::train

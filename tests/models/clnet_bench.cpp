@@ -76,6 +76,19 @@ TEST_CASE("who chose a solver, in which configuration and instead of which other
   CHECK_THAT(chosen({"CLNET_SOLVER=matmul:direct"}), Contains("matmul: solver direct, as is forced"));
 }
 
+TEST_CASE("clnet-bench explains what passes 100 %") {
+  const clnet::test::Folder folder;
+  CHECK_THAT(bench(folder, {"--help"}).out, Contains("Winograd's convolutions need less, and may pass 100 %"));
+  const auto outcome = bench(folder, {"conv-64-64-56-b16-forward", "matmul-256", "--seconds", "0.01"});
+  INFO(outcome.out);
+  REQUIRE(outcome.code == 0);
+  std::istringstream words(outcome.out);
+  bool above = false;
+  for (std::string word, number; words >> word; number = word)
+    if (word == "%" && std::atof(number.c_str()) > 100) above = true;
+  CHECK((outcome.out.find("\nabove 100 %: ") != std::string::npos) == above);
+}
+
 TEST_CASE("clnet-bench names each item once, and patterns choose among them") {
   const clnet::test::Folder folder;
   const auto all = bench(folder, {"--list"});

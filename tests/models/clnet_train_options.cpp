@@ -70,8 +70,12 @@ TEST_CASE("clnet-train: wrong options end with 2") {
   require_refused(2, "'linear' is not one of", {"--schedule", "linear"});
   require_refused(2, "'f64' is not one of f32, f16, bf16", {"--precision", "f64"});
   require_refused(2, "'minmax' is not one of", {"--normalize", "minmax"});
-  require_refused(2, "--unknown", {"--unknown"});
-  require_refused(2, "stray", {"stray"});
+  require_refused(2, "clnet-train: there is no option --unknown (see --help)", {"--unknown"});
+  require_refused(2, "clnet-train: there is no option --epoch; did you mean --epochs? (see --help)", {"--epoch", "1"});
+  require_refused(2, "there is no option --batchsize; did you mean --batch-size?", {"--batchsize=16", "--steps", "3"});
+  require_refused(2, "there is no option --check; did you mean --checkpoint?", {"--check", "run"});
+  require_refused(2, "there is no option --k (", {"--k"});
+  require_refused(2, "clnet-train: 'stray' is no option (see --help)", {"stray"});
   require_refused(2, "--save", {"--save"});
   require_refused(2, "--save", {"--save", ""});
   require_refused(2, "--resume requires --checkpoint", {"--resume"});

@@ -192,6 +192,16 @@ TEST_CASE("clnet-train: Ctrl-C saves and ends with 130, and --resume finishes") 
                         "run2", "--resume"})
                 .code == 0);
   CHECK(log_without_times(place.folder / "long.jsonl") == log_without_times(place.folder / "more.jsonl"));
+  // By one-cycle the rates are others, which is told.
+  const auto more = [&](const char* epochs) {
+    return place.train({"--epochs", epochs, "--checkpoint", "run3", "--resume", "--save", "last"});
+  };
+  REQUIRE(more("1").code == 0);
+  const auto second = more("2");
+  REQUIRE(second.code == 0);
+  CHECK(second.out.find("going on after step 19") != std::string::npos);
+  CHECK(second.out.find("38 steps in ") != std::string::npos);
+  CHECK(second.err.find("19 steps were planned, and now 38: from step 19 on the learning rate is") != std::string::npos);
 }
 
 TEST_CASE("clnet-train: a checkpoint of another run, a log of something else") {

@@ -1,13 +1,19 @@
 // train::fit through the API: callbacks, limits, early stopping, checkpoints, and everything that it refuses.
+#include <pty.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "clnet/clnet.h"
 #include "lib/exec/plan/cache.h"
 #include "lib/train/checkpoint.h"
+#include "tests/support/captured.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet;
@@ -116,11 +122,134 @@ TEST_CASE("fit and accuracy leave every part in the mode that it was given") {
   CHECK(model.child("3").training());
   CHECK_FALSE(model.child("1").training());
 
-  // A model in inference mode is trained as a whole.
+  // A model in inference mode of which nothing is frozen is trained as a whole.
   model.eval();
-  train::fit(model, points, options);
+  const auto said = clnet::test::written_on_stderr([&] { train::fit(model, points, options); });
+  CHECK(said ==
+        "clnet: train::fit: the whole model is in inference mode: what has trainable parameters is in training mode while it is "
+        "trained\n");
   CHECK(mean() != before);
   CHECK_FALSE(model.child("0").training());
+}
+
+TEST_CASE("fit leaves frozen parts of a model in inference mode as they are") {
+  const auto points = make_points(24);
+  // Which parts saw a step in training mode.
+  struct Watched : nn::Sequential {
+    explicit Watched(const nn::Sequential& parts) : nn::Sequential(parts) {}
+    std::vector<bool> trained;
+    Tensor forward(const Tensor& x) override {
+      trained.clear();
+      for (const auto* name : {"0", "0.1", "0.3", "1", "1.1", "1.2"}) trained.push_back(child(name).training());
+      return nn::Sequential::forward(x);
+    }
+  };
+  Watched model(nn::Sequential{nn::Sequential{nn::Linear{4, 8}, nn::BatchNorm1d{8}, relu, nn::Dropout{0.5}},
+                               nn::Sequential{nn::Linear{8, 8}, nn::Dropout{0.25}, nn::BatchNorm1d{8}, nn::Linear{8, 3}}});
+  model.child("0").freeze();
+  const auto state_of = [&](const std::string& name) { return model.parameter(name).value().to_vector<float>(); };
+  const auto train = [&] {
+    train::FitOptions options{.epochs = 2, .batch_size = 8, .optimizer = optim::SGD(model, {.learning_rate = 1e-2})};
+    options.progress = false;
+    return clnet::test::written_on_stderr([&] { train::fit(model, points, options); });
+  };
+  const auto frozen_mean = state_of("0.1.running_mean"), mean = state_of("1.2.running_mean"), weight = state_of("1.3.weight");
+
+  model.eval();
+  CHECK_THAT(train(), Catch::EndsWith("while it is trained; 2 frozen layers stay in inference mode\n"));
+  CHECK(model.trained == std::vector<bool>{false, false, false, true, true, true});
+  CHECK(state_of("0.1.running_mean") == frozen_mean);
+  CHECK(state_of("1.2.running_mean") != mean);
+  CHECK(state_of("1.3.weight") != weight);
+  CHECK_FALSE(model.child("1.2").training());
+
+  // One part in training mode says what is meant, whatever the module that holds it is in.
+  model.child("1.1").train();
+  CHECK(train().empty());
+  CHECK(model.trained == std::vector<bool>{false, false, false, false, true, false});
+}
+
+TEST_CASE("fit and evaluate name a label of a class that the model does not have") {
+  auto points = make_points(24);
+  nn::Sequential model{nn::Linear{4, 2}};
+  const train::FitOptions options{.batch_size = 8, .optimizer = optim::SGD(model, {}), .progress = false};
+  CHECK_THROWS_WITH(train::fit(model, points, options), "train: label 2 of sample 2 is no class, and the model gives 2 classes");
+  CHECK_THROWS_WITH(train::evaluate(model, points), Catch::Contains("label 2 of sample 2 is no class"));
+  // To a loss of one's own labels may be anything.
+  train::FitOptions own = options;
+  own.loss = [](const Tensor& output, const Tensor& labels) {
+    return mse_loss(output, stack({cast(labels, Dtype::f32), cast(labels, Dtype::f32)}, 1));
+  };
+  own.validation = points;
+  CHECK_NOTHROW(train::fit(model, points, own));
+  // Classes of which there is no sample do no harm.
+  for (auto& label : points.labels) label = label % 2;
+  CHECK_NOTHROW(train::fit(model, points, options));
+}
+
+TEST_CASE("fit: a run that is given more steps goes on by the schedule for all of them") {
+  const auto points = make_points(24);
+  const clnet::test::Folder folder;
+  const auto run = [&](std::int64_t epochs, double rate) {
+    auto model = make_model();
+    std::vector<std::pair<std::int64_t, double>> rates;
+    train::FitOptions options{.epochs = epochs, .batch_size = 8, .optimizer = optim::SGD(model, {.momentum = 0.9})};
+    const auto schedule = optim::one_cycle(rate, 3 * epochs);
+    options.momentum = optim::one_cycle_momentum(3 * epochs);
+    bool started = false;
+    options.schedule = [&](std::int64_t step) {
+      if (started) rates.emplace_back(step, schedule(step));
+      return schedule(step);
+    };
+    options.on_start = [&](std::int64_t, std::int64_t) { started = true; };
+    options.on_epoch = [&](const train::EpochMetrics&) { started = false; };
+    options.checkpoint = folder.path();
+    options.resume = true;
+    options.progress = false;
+    const auto result = train::fit(model, points, options);
+    return std::tuple(result.steps, result.epochs.size(), rates);
+  };
+  CHECK(std::get<0>(run(2, 0.1)) == 6);
+  // Another schedule for the same steps, or another rate for more, is another run.
+  CHECK_THROWS_WITH(run(2, 0.2), Catch::Contains("was made with another schedule of the learning rate"));
+  CHECK_THROWS_WITH(run(3, 0.2), Catch::Contains("it goes on only with the same, or with more steps"));
+  CHECK_THROWS_WITH(run(1, 0.1), Catch::Contains("another schedule"));
+  const auto said = clnet::test::written_on_stderr([&] {
+    const auto [steps, epochs, rates] = run(3, 0.1);
+    CHECK(steps == 9);
+    CHECK(epochs == 1);
+    const auto schedule = optim::one_cycle(0.1, 9);
+    CHECK(rates == std::vector<std::pair<std::int64_t, double>>{{6, schedule(6)}, {7, schedule(7)}, {8, schedule(8)}});
+  });
+  CHECK_THAT(said,
+             Catch::Contains("6 steps were planned, and now 9: from step 6 on the learning rate is that of a schedule for all"));
+  CHECK_THAT(said, Catch::Contains("from step 6 on the momentum is that of"));
+  // From here on nine are the plan.
+  CHECK(clnet::test::written_on_stderr([&] { CHECK(std::get<1>(run(3, 0.1)) == 0); }).empty());
+}
+
+TEST_CASE("fit: on a terminal the bar is as long as the steps of its epoch, and tells no speed of the first step") {
+  const auto points = make_points(80);
+  auto model = make_model();
+  int shown = -1, screen = -1;
+  REQUIRE(::openpty(&shown, &screen, nullptr, nullptr, nullptr) == 0);
+  std::fflush(stderr);
+  const int before = ::dup(STDERR_FILENO);
+  ::dup2(screen, STDERR_FILENO);
+  train::fit(model, points, {.steps = 12, .batch_size = 8, .optimizer = optim::SGD(model, {})});
+  std::fflush(stderr);
+  ::dup2(before, STDERR_FILENO);
+  ::close(before);
+  ::close(screen);
+  std::string said;
+  char buffer[4096];
+  for (ssize_t count; (count = ::read(shown, buffer, sizeof buffer)) > 0;) said.append(buffer, static_cast<std::size_t>(count));
+  ::close(shown);
+  INFO(said);
+  const auto first = said.substr(0, said.find('\r', 1));
+  CHECK_THAT(first, Catch::Contains("epoch 1/2 [") && Catch::Contains(" 1/10  loss "));
+  CHECK_THAT(first, !Catch::Contains("ETA") && !Catch::Contains("images/s"));
+  CHECK_THAT(said, Catch::Contains("epoch 2/2 [") && Catch::Contains(" 2/2  loss ") && Catch::Contains("images/s  ETA"));
 }
 
 TEST_CASE("fit: the schedule is asked for each step, and a number of steps ends it") {
@@ -558,7 +687,8 @@ TEST_CASE("fit: a checkpoint goes on only with its data, normalisation and sched
   normalised.mean.assign(4, 0.5F);
   normalised.std.assign(4, 2.0F);
   CHECK_THROWS_WITH(go_on(normalised, optim::cosine(0.1, 30), 2), Contains("normalised otherwise"));
-  CHECK_THROWS_WITH(go_on(points, optim::cosine(0.1, 40), 2), Contains("schedule"));
+  CHECK_THROWS_WITH(go_on(points, optim::cosine(0.1, 40), 1), Contains("schedule"));
+  CHECK_THROWS_WITH(go_on(points, optim::constant(0.2), 2), Contains("schedule"));
   CHECK_THROWS_WITH(go_on(points, nullptr, 2), Contains("schedule"));
   CHECK_THROWS_WITH(go_on(points, optim::cosine(0.1, 30), 2, optim::constant(0.9)), Contains("schedule of the momentum"));
   // One from before momenta had schedules.

@@ -73,9 +73,31 @@ void freezing_a_part() {
 }
 
 void replacing_a_head() {
+  manual_seed(1);
   io::save_safetensors("resnet18.safetensors", models::make("resnet18", {3, 224, 224}, 1000)->state());
+  // Seven kinds of small photos, each of one colour of its own and some noise.
+  std::vector<float> pixels;
+  std::vector<std::int32_t> kinds;
+  for (std::int32_t i = 0; i < 28; ++i) {
+    kinds.push_back(i % 7);
+    for (std::int32_t channel = 0; channel < 3; ++channel)
+      for (std::int32_t pixel = 0; pixel < 32 * 32; ++pixel)
+        pixels.push_back(((i % 7 + 1) >> channel & 1 ? 1.0F : -1.0F) + 0.2F * static_cast<float>(std::sin(i * 31 + pixel)));
+  }
+  const auto photos = data::from_arrays(pixels, {3, 32, 32}, kinds, 7);
+  const auto saved = io::load_safetensors("resnet18.safetensors").tensors;
 #include <recipes/replacing_a_head_1.inc>
   CHECK(net->parameter("fc.weight").value().shape() == Shape{7, 512});
+  // The body is what it was, its running statistics and counts, too.
+  const auto trained = net->state();
+  REQUIRE(trained.size() == saved.size());
+  const auto values = [](const Tensor& x) { return x.to_vector<float>(); };
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    INFO(saved[i].first);
+    REQUIRE(trained[i].first == saved[i].first);
+    if (!saved[i].first.starts_with("fc.")) CHECK(values(trained[i].second) == values(saved[i].second));
+  }
+  CHECK(train::accuracy(*net, photos) == 1);
 }
 
 void tying_weights() {
@@ -144,6 +166,7 @@ void two_optimizers() {
   auto d_adam = optim::Adam{critic}, g_adam = optim::Adam{generator};
 #include <recipes/two_optimizers_several_losses_1.inc>
   CHECK((d_adam.steps() == 1 && g_adam.steps() == 1));
+  CHECK(of_real.shape() == of_fake.shape());
 }
 
 void groups() {

@@ -1,9 +1,12 @@
 // What users type: operators, numbers in the place of tensors, parts, printing.
 #include <array>
 #include <catch2/catch.hpp>
+#include <concepts>
 #include <functional>
 #include <numeric>
 #include <sstream>
+#include <type_traits>
+#include <vector>
 
 #include "clnet/clnet.h"
 #include "lib/exec/statistics.h"
@@ -23,7 +26,35 @@ std::string printed(const T& x) {
   return out.str();
 }
 
+template <class T>
+concept AssignsToElement = requires(T x, const Tensor& y) {
+  x[0] = y;
+};
+template <class T>
+concept AssignsToPart = requires(T x, const Tensor& y) {
+  x[{0, {1, 2}}] = y;
+};
+template <class T>
+concept AddsToElement = requires(T x) {
+  x[0] += 1.0;
+};
+
 }  // namespace
+
+TEST_CASE("parts of tensors and of modules, which are handles that are gone at once, cannot be assigned to") {
+  // std::vector shows that the concepts can be met.
+  static_assert(AssignsToElement<std::vector<Tensor>> && AddsToElement<std::vector<double>>);
+  static_assert(!AssignsToElement<Tensor> && !AssignsToPart<Tensor> && !AddsToElement<Tensor>);
+  static_assert(std::is_assignable_v<Tensor&, const Tensor&> && std::is_assignable_v<Tensor&, Tensor>);
+  static_assert(!std::is_assignable_v<Tensor, const Tensor&> && !std::is_assignable_v<Tensor, Tensor>);
+  static_assert(std::is_assignable_v<nn::Parameter&, const nn::Parameter&>);
+  static_assert(!std::is_assignable_v<nn::Parameter, const nn::Parameter&>, "model.parameter(a) = model.parameter(b)");
+  static_assert(!std::is_assignable_v<nn::Module, const nn::Module&>, "model.child(a) = model.child(b)");
+  static_assert(std::copyable<Tensor> && std::is_nothrow_move_constructible_v<Tensor> && std::is_nothrow_swappable_v<Tensor>);
+  Tensor x = ones({2, 3});
+  x = slice_update(x, 0, 0, zeros({1, 3}));
+  CHECK(values(x) == Floats{0, 0, 0, 1, 1, 1});
+}
 
 TEST_CASE("tensors are made from what is at hand") {
   CHECK(Tensor::from({1.0, 2.5}).spec() == Spec{{2}, Dtype::f32});

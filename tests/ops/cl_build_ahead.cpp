@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "clnet/error.h"
 #include "clnet/kernel.h"
 #include "clnet/tensor.h"
 #include "lib/cl/build_ahead.h"
@@ -142,17 +143,100 @@ TEST_CASE("building ahead: processes that fail or hang cost time only") {
   CHECK(build_ahead(device, kernels, processes) == 0);
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
   // One that began a kernel and hangs, or crashes, does so once.
-  processes.program = script(folder, R"(printf '\002\000\000\000' >&5; exec sleep 100)").string();
+  processes.program = script(folder, R"([ $3 = 0 ] && printf '\000\001\000\000' >&5; exec sleep 100)").string();
   CHECK(build_ahead(device, kernels, processes) == 0);
   CHECK(processes.noted() == 1);
   processes.program =
-      script(folder, R"(mkdir "$0.said" && printf '\000\000\000\000\001\000\000\000\002\000\000\000' >&5; exit 3)").string();
+      script(folder, R"([ $3 = 0 ] && printf '\000\000\000\000\001\000\000\000\000\001\000\000' >&5; exit 3)").string();
   CHECK(build_ahead(device, kernels, processes) == 1);
   CHECK(processes.noted() == 3);
+  const auto ends = noted(device, kernels, processes);
+  CHECK(std::count(ends.begin(), ends.end(), Noted::compiled) == 1);
+  CHECK(std::count(ends.begin(), ends.end(), Noted::failed) == 1);
+  CHECK(std::count(ends.begin(), ends.end(), Noted::crashed) == 1);
+  CHECK(std::count(ends.begin(), ends.end(), Noted::nothing) == 2);
   // A folder that takes no notes.
   Processes silent(device);
   silent.folder = "/proc/none";
   CHECK(build_ahead(device, several(), silent) == 5);
+}
+
+TEST_CASE("building ahead: only a process that ended by a fault of its own has crashed") {
+  const auto device = Device::current().info();
+  if (build_processes(device).program.empty()) return test::skip("a driver that compiles several kernels at once");
+  const auto end_of = [&](const std::string& end) {
+    const test::Folder folder;
+    Processes processes(device);
+    processes.program = script(folder, R"([ $3 = 1 ] && printf '\004\000\000\000' >&5; )" + end).string();
+    const auto kernels = several();
+    build_ahead(device, kernels, processes);
+    const auto ends = noted(device, kernels, processes);
+    REQUIRE(std::count(ends.begin(), ends.end(), Noted::nothing) == 4);
+    return *std::find_if(ends.begin(), ends.end(), [](Noted noted) { return noted != Noted::nothing; });
+  };
+  CHECK(end_of("kill -ABRT $$") == Noted::crashed);
+  CHECK(end_of("kill -SEGV $$") == Noted::crashed);
+  CHECK(end_of("exit 1") == Noted::crashed);
+  CHECK(end_of("kill -KILL $$") == Noted::failed);
+  CHECK(end_of("kill -INT $$") == Noted::failed);
+  // Of the other process it is no fault.
+  CHECK(end_of("[ $3 = 1 ] && exit 0; exit 1") == Noted::failed);
+}
+
+TEST_CASE("building ahead: apart, each kernel is tried, however few there are and whatever crashes before") {
+  const auto device = Device::current().info();
+  Processes processes(device);
+  if (processes.program.empty()) return test::skip("a driver that compiles several kernels at once");
+  processes.apart = true;
+  processes.count = 1;
+  const test::Folder folder;
+  std::vector<KernelToBuild> kernels{fresh("one", "x[at] = by;"), fresh("two", "x[at] = 2 * by;")};
+  kernels[0].program.source += kernels[1].program.source;
+  kernels[1].program = kernels[0].program;
+  // The first process ends over the first of them.
+  processes.program = script(folder, "mkdir \"$0.crashed\" || exec " + build_processes(device).program +
+                                         R"( "$@"; printf '\000\000\000\000' >&5; kill -ABRT $$)")
+                          .string();
+  CHECK(build_ahead(device, kernels, processes) == 1);
+  CHECK(noted(device, kernels, processes) == std::vector{Noted::crashed, Noted::compiled});
+  CHECK(build_ahead(device, kernels, processes) == 0);
+  CHECK(processes.noted() == 2);
+}
+
+TEST_CASE("building ahead: apart needs a place for its notes, the driver's or clnet's") {
+  const auto device = Device::current().info();
+  if (build_processes(device).program.empty()) return test::skip("a driver that compiles several kernels at once");
+  const test::Folder own;
+  const test::Variable apart("CLNET_COMPILE_APART", "1"), count("CLNET_BUILD_PROCESSES", "1");
+  CHECK(build_processes(device).apart);
+  const test::Variable pocl("POCL_KERNEL_CACHE", "0"), cache("CLNET_CACHE_DIR", (own / "new").c_str());
+  const auto here = build_processes(device);
+  CHECK(here.apart);
+  CHECK(notes_file(here) == (own / "new/clnet-kernels").string());
+  const test::Variable nowhere("CLNET_CACHE_DIR", "/proc/none");
+  CHECK_FALSE(build_processes(device).apart);
+  const test::Variable off("CLNET_COMPILE_APART", "0");
+  CHECK_FALSE(build_processes(device).apart);
+}
+
+TEST_CASE("building ahead: who asked hears how far it has come, and may end it") {
+  const auto device = Device::current().info();
+  Processes processes(device);
+  if (processes.program.empty()) return test::skip("a driver that compiles several kernels at once");
+  std::vector<std::size_t> told;
+  CHECK(build_ahead(device, several(), processes, [&](std::size_t done) { told.push_back(done); }) == 5);
+  CHECK(std::is_sorted(told.begin(), told.end()));
+  CHECK(told.front() == 0);
+  CHECK(told.back() >= 4);
+  const test::Folder folder;
+  processes.program = script(folder, "exec sleep 100").string();
+  const auto start = std::chrono::steady_clock::now();
+  const auto ends = [&](std::size_t) {
+    if (std::chrono::steady_clock::now() - start > std::chrono::milliseconds(300)) throw Error("enough");
+  };
+  CHECK_THROWS_WITH(build_ahead(device, several(), processes, ends), "enough");
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(3));
+  CHECK(processes.noted() == 5);
 }
 
 TEST_CASE("building ahead: the end of the processes is seen, whoever holds their pipe or waits for them") {

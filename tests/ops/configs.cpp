@@ -107,7 +107,7 @@ Tensor random(const Shape& shape, Dtype dtype = Dtype::f32) { return cast(randn(
 
 }  // namespace
 
-TEST_CASE("all configurations of products") {
+TEST_CASE("all configurations of products", "[long]") {
   manual_seed(1);
   const auto transposed = [](const Tensor& x) { return transpose(x, -1, -2); };
   const Tensor a = random({67, 45}), b = random({45, 131}), at = random({45, 67}), bt = random({131, 45});
@@ -165,7 +165,7 @@ TEST_CASE("sums that have no room beside one another are made in rounds") {
   }
 }
 
-TEST_CASE("all configurations of convolutions in strips") {
+TEST_CASE("all configurations of convolutions in strips", "[long]") {
   if (!Device::current().info().prefers_vector_kernels) return test::skip("the device is no CPU with vectors");
   manual_seed(12);
   const Tensor x = random({2, 7, 25, 18}), image = random({2, 3, 31, 26}), first = random({96, 7, 1, 1}),
@@ -181,7 +181,7 @@ TEST_CASE("all configurations of convolutions in strips") {
           1e-5);
 }
 
-TEST_CASE("all configurations of convolutions") {
+TEST_CASE("all configurations of convolutions", "[long]") {
   manual_seed(2);
   struct Sizes {
     Shape x, weight;
@@ -225,7 +225,7 @@ TEST_CASE("all configurations of convolutions") {
   }
 }
 
-TEST_CASE("all configurations of convolutions read nothing behind their tensors") {
+TEST_CASE("all configurations of convolutions read nothing behind their tensors", "[long]") {
   manual_seed(14);
   struct Sizes {
     Shape x, weight;
@@ -263,14 +263,14 @@ TEST_CASE("all configurations of convolutions read nothing behind their tensors"
   }
 }
 
-TEST_CASE("all configurations of transposed convolutions of lines, by pieces of rows") {
+TEST_CASE("all configurations of transposed convolutions of lines, by pieces of rows", "[long]") {
   manual_seed(5);
   const Tensor x = random({2, 9, 460}), w = random({9, 18, 5}), scale = random({18, 1});
   check_choices(
       "conv2d_backward_data", [&] { return relu(conv_transpose1d(x, w, {}, {.stride = 2, .padding = 1})) * scale; }, 1e-5);
 }
 
-TEST_CASE("all configurations of convolutions of volumes") {
+TEST_CASE("all configurations of convolutions of volumes", "[long]") {
   manual_seed(4);
   struct Sizes {
     Shape x, weight;
@@ -545,7 +545,7 @@ TEST_CASE("all configurations of normalisation") {
   }
 }
 
-TEST_CASE("all configurations of recurrences") {
+TEST_CASE("all configurations of recurrences", "[long]") {
   if (!Device::current().info().prefers_vector_kernels) return test::skip("nothing varies in solvers for GPUs");
   manual_seed(10);
   const std::int64_t steps = 3, batch = 13, hidden = 70;
@@ -569,7 +569,7 @@ TEST_CASE("all configurations of recurrences") {
   }
 }
 
-TEST_CASE("all configurations of attention") {
+TEST_CASE("all configurations of attention", "[long]") {
   manual_seed(5);
   struct Sizes {
     Shape q, k, v;

@@ -3,10 +3,12 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <functional>
 
 #include "clnet/clnet.h"
 #include "lib/exec/statistics.h"
 #include "lib/graph/node.h"
+#include "tests/support/captured.h"
 
 using namespace clnet;
 
@@ -308,6 +310,44 @@ TEST_CASE("a step that is computed twice in part to save memory counts a batch o
     const auto a = got[i].second.value().to_vector<float>(), b = want[i].second.value().to_vector<float>();
     for (std::size_t c = 0; c < a.size(); ++c) CHECK(a[c] == Approx(b[c]).margin(1e-5));
   }
+}
+
+TEST_CASE("inference that is written down before training is computed is told, as it sees old statistics") {
+  using clnet::test::written_on_stderr;
+  Net net;
+  const Tensor x = images(4, 3);
+  const auto told = [&](const std::function<void()>& f) {
+    net.train();
+    return written_on_stderr([&] {
+      f();
+      net.eval();
+      net(x);
+    });
+  };
+  CHECK(told([&] { eval({net(x)}); }).empty());
+  CHECK(told([&] { (void)net(x); }).empty());  // dropped, and so never
+  const auto trained = compile([&](const Tensor& of) { return loss_of(net, of); });
+  CHECK(told([&] { (void)trained(x).item(); }).empty());
+
+  const auto seen = batches_seen(net);
+  Tensor waiting;
+  CHECK(told([&] { waiting = net(x); }) ==
+        "clnet: norm: BatchNorm2d(3): is called in inference mode while a call in training mode is not computed yet: it sees the "
+        "running statistics from before that; evaluate what was made of the call in training mode first\n");
+  waiting.eval();
+  CHECK(batches_seen(net) == seen + 1);
+
+  // A copy of the model awaits nothing, and a gradient's copies of the pass count with it.
+  Tensor loss = checkpoint([&] {
+    net.train();
+    return loss_of(net, x);
+  });
+  eval(nn::gradients(loss, net.parameters()));
+  CHECK(told([] {}).empty());
+  nn::InstanceNorm2d tracked(2, {.track_running_stats = true});
+  waiting = tracked(x);
+  tracked.eval();
+  CHECK(written_on_stderr([&] { tracked(x); }).starts_with("clnet: InstanceNorm2d"));
 }
 
 TEST_CASE("a parameter follows what users compute, too") {

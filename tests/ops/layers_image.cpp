@@ -39,8 +39,21 @@ TEST_CASE("layers of convolution of lines and volumes") {
   CHECK(parameter(back3, "weight").shape() == Shape{4, 1, 2, 2, 2});
   same("ConvTranspose3d", back3(volume),
        conv_transpose3d(volume, parameter(back3, "weight"), parameter(back3, "bias"), {.stride = 2, .groups = 2}));
-  CHECK_THROWS_WITH((nn::Conv3d{{.in_channels = 4, .out_channels = 3, .groups = 2}}), Contains("must be divisible by groups 2"));
-  CHECK_THROWS_WITH((nn::Conv1d{{.kernel_size = 0}}), "Conv1d: kernel_size must be at least 1, not 0");
+  CHECK_THROWS_WITH((nn::Conv3d{{.in_channels = 4, .out_channels = 3, .kernel_size = 1, .groups = 2}}),
+                    Contains("must be divisible by groups 2"));
+}
+
+TEST_CASE("convolutions name the size that was not given") {
+  CHECK_THROWS_WITH((nn::Conv2d{{.in_channels = 3, .out_channels = 4}}), "Conv2d: kernel_size is needed, and must be at least 1");
+  CHECK_THROWS_WITH((nn::Conv3d{{.in_channels = 3, .kernel_size = 2}}), "Conv3d: out_channels is needed, and must be at least 1");
+  CHECK_THROWS_WITH((nn::Conv1d{{.out_channels = 4, .kernel_size = 3}}), "Conv1d: in_channels is needed, and must be at least 1");
+  CHECK_THROWS_WITH((nn::ConvTranspose1d{{.in_channels = 3, .out_channels = 4}}),
+                    "ConvTranspose1d: kernel_size is needed, and must be at least 1");
+  CHECK_THROWS_WITH((nn::ConvTranspose2d{{}}), "ConvTranspose2d: in_channels is needed, and must be at least 1");
+  CHECK_THROWS_WITH((nn::ConvTranspose3d{{.in_channels = 3, .out_channels = 4}}),
+                    "ConvTranspose3d: kernel_size is needed, and must be at least 1");
+  CHECK_THROWS_WITH((nn::Conv2d{{.in_channels = 3, .out_channels = 4, .kernel_size = {3, -1}}}),
+                    "Conv2d: kernel_size must be at least 1, not -1");
 }
 
 TEST_CASE("initial values of convolutions are within 1 / sqrt(fan_in)") {

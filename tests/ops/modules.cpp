@@ -49,7 +49,7 @@ TEST_CASE("a Sequential takes layers, functions by name, lambdas and whole model
   auto whole = nn::Sequential{models::make("mlp", {1, 4, 4}, 5), nn::Linear{5, 2}, relu};
   CHECK(whole(zeros({2, 1, 4, 4})).shape() == Shape{2, 2});
   CHECK(whole.children() == Names{"0", "1"});
-  auto nested = nn::Sequential{net, net};
+  auto nested = nn::Sequential{net, nn::tied(net)};
   CHECK(nested.children() == Names{"0", "1"});
   CHECK(nested.parameters().size() == 2);
   const auto same = nn::Sequential{net};

@@ -71,6 +71,16 @@ TEST_CASE("quirks are recognised by what a device says, and are noted") {
   CHECK(pocl.caches_programs);
   CHECK(pocl.quirks.size() == 6);
 
+  // PoCL's compiler has its version.
+  for (const auto& [version, aborts] : {std::pair("3.1+debian", false), std::pair("5.0", true), std::pair("6.0+debian", true),
+                                        std::pair("10.1", true), std::pair("", false)}) {
+    DeviceInfo other = device(0, 0, DeviceType::cpu, "cpu-haswell", 4);
+    other.platform = "Portable Computing Language";
+    other.driver_version = version;
+    apply_quirks(other);
+    CHECK(has_quirk(other, "compiler-aborts") == aborts);
+  }
+
   DeviceInfo llvmpipe = device(0, 0, DeviceType::cpu, "llvmpipe (LLVM 15.0.6, 256 bits)", 8);
   llvmpipe.native_float_width = 8;
   llvmpipe.prefers_vector_kernels = true;

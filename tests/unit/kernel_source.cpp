@@ -67,6 +67,14 @@ TEST_CASE("all kernels have their includes where they are needed") {
   }
 }
 
+TEST_CASE("no kernel has a variadic macro, which NVIDIA's compiler refuses") {
+  for (const auto& file : embedded_files()) {
+    INFO(file.name);
+    CHECK(std::string_view(file.text).find("__VA_ARGS__") == std::string_view::npos);
+    CHECK(std::string_view(file.text).find("...)") == std::string_view::npos);
+  }
+}
+
 TEST_CASE("embedded files are those of kernels/, and the folder on disk comes first") {
   const test::Variable none("CLNET_KERNEL_DIR", nullptr);
   std::map<std::string, std::string> on_disk;

@@ -232,7 +232,8 @@ class Speaker {
   int descriptor_;
 };
 
-CheckResult attempt(const Check& check) {
+/// `lost` becomes whether the device itself failed: after a fault, drivers of GPUs fail whatever follows.
+CheckResult attempt(const Check& check, bool& lost) {
   const auto first_line = [longest = std::size_t{300}](std::string_view text) {
     return std::string(text.substr(0, std::min(text.find('\n'), longest)));
   };
@@ -240,6 +241,9 @@ CheckResult attempt(const Check& check) {
     return check.run();
   } catch (const Unsupported& refusal) {
     return {check.solver.empty() ? Verdict::fails : Verdict::refuses, first_line(refusal.what())};
+  } catch (const DeviceError& error) {
+    lost = true;
+    return {Verdict::fails, first_line(error.what())};
   } catch (const std::exception& error) {
     return {Verdict::fails, first_line(error.what())};
   }
@@ -277,11 +281,15 @@ int run_checks(int descriptor, Depth depth, const std::string& only) {
   const auto checks = make_checks(Device::current().info(), depth, only);
   for (std::size_t number; std::cin >> number;) {
     speaker.say({{"begin", number}});
-    const auto result = attempt(checks.at(number));
+    bool lost = false;
+    const auto result = attempt(checks.at(number), lost);
     speaker.say({{"end", number},
                  {"verdict", static_cast<int>(result.verdict)},
                  {"detail", result.detail},
-                 {"milliseconds", result.milliseconds}});
+                 {"milliseconds", result.milliseconds},
+                 {"lost", lost}});
+    // The next check begins in a process whose device is as it should be.
+    if (lost) break;
   }
   return 0;
 }

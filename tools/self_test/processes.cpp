@@ -219,6 +219,7 @@ class Crew {
     std::optional<std::size_t> check{};  ///< which it was given last and has not done
     std::optional<std::size_t> last{};   ///< which it has done last
     bool running = false;                ///< it has begun with `check`
+    bool lost = false;                   ///< its device has failed, and it ends
     Clock::time_point heard{};
   };
 
@@ -296,7 +297,10 @@ class Crew {
       const bool speaks = ready[k++].revents != 0;
       const bool ended = speaks && !member.worker->take();
       while (auto line = member.worker->line()) hear(member, json::parse(*line));
-      if (ended) {
+      if (member.lost) {
+        member.worker.reset();
+        member.lost = false;
+      } else if (ended) {
         lose(member, member.worker->wait(false));
       } else if (member.check && Clock::now() - member.heard >= patience_) {
         const auto ending = member.worker->wait(true);
@@ -312,6 +316,9 @@ class Crew {
     findings_.results.at(said["end"].get<std::size_t>()) = {
         static_cast<Verdict>(said["verdict"].get<int>()), said["detail"].get<std::string>(), said["milliseconds"].get<double>()};
     member.last = member.check;
+    member.lost = said["lost"].get<bool>();
+    const auto& check = checks_[*member.check];
+    if (member.lost && !check.solver.empty()) without_.push_back(check.op + ":" + check.solver);
     member.check.reset();
     member.running = false;
   }

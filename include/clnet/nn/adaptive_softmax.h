@@ -31,7 +31,8 @@ struct AdaptiveLogSoftmaxResult {
 class CLNET_API AdaptiveLogSoftmaxWithLoss : public Module {
  public:
   explicit AdaptiveLogSoftmaxWithLoss(const AdaptiveLogSoftmaxOptions& options);
-  /// x {batch, in_features} and integer targets {batch}, or {in_features} and {}. A target that is no class gives NaN.
+  /// x {batch, in_features} and integer targets {batch}, or {in_features} and {}. A target that is no class is an Error or
+  /// NaN, as of cross_entropy().
   AdaptiveLogSoftmaxResult operator()(const Tensor& x, const Tensor& target) {
     return called(*this, [&](auto& self) { return self.of_targets(x, target); });
   }

@@ -13,7 +13,8 @@
 
 namespace clnet::nn {
 
-/// What the layers of convolution have in common: parameters weight and bias.
+/// What the layers of convolution have in common: parameters weight and bias. They throw Error, naming it, where a size that is
+/// needed was not given, is not positive, or does not fit the others.
 class CLNET_API Convolution : public Module {
  public:
   Tensor forward(const Tensor& x) override;
@@ -31,8 +32,8 @@ class CLNET_API Convolution : public Module {
 };
 
 struct Conv1dOptions {
-  std::int64_t in_channels = 1, out_channels = 1;
-  std::int64_t kernel_size = 1;
+  std::int64_t in_channels = 0, out_channels = 0;  ///< needed
+  std::int64_t kernel_size = 0;                    ///< needed
   std::int64_t stride = 1;
   Padding1d padding = 0;
   std::int64_t dilation = 1;
@@ -47,8 +48,8 @@ class CLNET_API Conv1d : public Convolution {
 };
 
 struct Conv2dOptions {
-  std::int64_t in_channels = 1, out_channels = 1;
-  Pair kernel_size = 1;
+  std::int64_t in_channels = 0, out_channels = 0;  ///< needed
+  Pair kernel_size = 0;                            ///< needed
   Pair stride = 1;
   Padding padding = 0;
   Pair dilation = 1;
@@ -63,8 +64,8 @@ class CLNET_API Conv2d : public Convolution {
 };
 
 struct Conv3dOptions {
-  std::int64_t in_channels = 1, out_channels = 1;
-  Triple kernel_size = 1;
+  std::int64_t in_channels = 0, out_channels = 0;  ///< needed
+  Triple kernel_size = 0;                          ///< needed
   Triple stride = 1;
   Padding3d padding = 0;
   Triple dilation = 1;
@@ -79,8 +80,8 @@ class CLNET_API Conv3d : public Convolution {
 };
 
 struct ConvTranspose1dOptions {
-  std::int64_t in_channels = 1, out_channels = 1;
-  std::int64_t kernel_size = 1;
+  std::int64_t in_channels = 0, out_channels = 0;  ///< needed
+  std::int64_t kernel_size = 0;                    ///< needed
   std::int64_t stride = 1;
   Padding1d padding = 0;
   std::int64_t output_padding = 0;
@@ -95,8 +96,8 @@ class CLNET_API ConvTranspose1d : public Convolution {
 };
 
 struct ConvTranspose2dOptions {
-  std::int64_t in_channels = 1, out_channels = 1;
-  Pair kernel_size = 1;
+  std::int64_t in_channels = 0, out_channels = 0;  ///< needed
+  Pair kernel_size = 0;                            ///< needed
   Pair stride = 1;
   Padding padding = 0;
   Pair output_padding = 0;
@@ -111,8 +112,8 @@ class CLNET_API ConvTranspose2d : public Convolution {
 };
 
 struct ConvTranspose3dOptions {
-  std::int64_t in_channels = 1, out_channels = 1;
-  Triple kernel_size = 1;
+  std::int64_t in_channels = 0, out_channels = 0;  ///< needed
+  Triple kernel_size = 0;                          ///< needed
   Triple stride = 1;
   Padding3d padding = 0;
   Triple output_padding = 0;

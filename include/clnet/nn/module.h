@@ -25,8 +25,11 @@ class Device;
 
 namespace clnet::nn {
 
+class Modes;
+class Module;
 class Step;
 struct Clones;
+CLNET_API void allow_several_names(const Module& module);
 
 struct LoadOptions {
   bool strict = true;           ///< names that are missing or unknown are errors
@@ -49,6 +52,23 @@ struct LoadResult {
 ///   };
 class CLNET_API Module {
  public:
+  /// For the library: while it lives, this thread runs what the module computes. Warns where another module does so and this one
+  /// was never added to any.
+  class CLNET_API Call {
+   public:
+    explicit Call(const Module& module);
+    ~Call();
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+   private:
+    friend class Module;
+    void warn_if_unnamed() const;
+
+    const Module& module_;
+    const Call* outer_;
+  };
+
   virtual ~Module() = default;
   /// What the module does with one input. A module of several inputs has functions of its own for them instead. Throws
   /// Unsupported where it is not defined.
@@ -120,8 +140,11 @@ class CLNET_API Module {
   /// The same parameter under one more name (tied weights), here or in another module.
   Parameter add_parameter(const std::string& name, const Parameter& shared);
   Parameter add_buffer(const std::string& name, const Parameter& shared);
-  /// A child may be added to several modules, and several times: its parameters count once. Throws Error when it is this module
-  /// or contains it.
+  /// A child may be added to several modules, and several times: its parameters count once. That it gets a second name within
+  /// this module brings a warning, unless it is tied(). Throws Error when it is this module or contains it.
+  ///
+  /// What forward() calls has to be added: else nothing trains, saves or moves it. The first such call brings a warning, unless
+  /// all of its parameters are frozen or it has neither parameters nor buffers nor a use for the mode.
   void add(const std::string& name, const Module& child);
 
   /// Calls f(layer) or, where replace() has put another in its place, f of that one: in a scope of the module's name, which
@@ -143,11 +166,14 @@ class CLNET_API Module {
  private:
   friend class Cloning;
   friend class KeptModes;
+  friend class Modes;
+  friend void allow_several_names(const Module& module);
   struct State;
   explicit Module(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
   template <class F>
   auto in_scope(const F& f) const {
+    const Call call(*this);
     const NamedScope scope(known_as());
     try {
       return f();
@@ -165,6 +191,8 @@ class CLNET_API Module {
   /// What the names of parts refer to.
   const std::shared_ptr<State>& present() const;
   static void require_held(const Clones& clones);
+  void warn_if_unreached() const;
+  void warn_of_second_name(const std::string& name, const std::shared_ptr<State>& added) const;
 
   std::shared_ptr<State> state_;
 };
@@ -208,6 +236,14 @@ void clone(const Module&) = delete;  // its class is not known: no copy of what 
 
 template <class T>
 concept Layer = std::derived_from<std::remove_cvref_t<T>, Module>;
+
+/// The same layer, which may be added under several names from then on, without a warning: its parameters are meant to be shared.
+///   add("encoder", words); add("decoder", nn::tied(words));
+template <Layer L>
+const L& tied(const L& layer) {
+  allow_several_names(layer);
+  return layer;
+}
 
 class Sequential;
 

@@ -20,6 +20,10 @@ struct BatchNormOptions {
 };
 /// Parameters weight and bias {C}; buffers running_mean, running_var {C} and num_batches_tracked. In training the buffers change
 /// when the result of the forward pass is computed, along with it and exactly once. (In PyTorch the call alone changes them.)
+/// So a call in inference mode sees old statistics where a call in training mode was written down before it and is not computed
+/// yet: it warns once, and evaluating the first call's result before the second call helps. Two calls in one expression, as
+/// loss(net(a)) + loss(net(b)), change the statistics in the order in which the compiler calls them, which C++ leaves open: write
+/// statements.
 class CLNET_API BatchNorm : public Module {
  public:
   Tensor forward(const Tensor& x) override;

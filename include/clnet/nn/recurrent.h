@@ -13,7 +13,8 @@
 namespace clnet::nn {
 
 struct RecurrentOptions {
-  std::int64_t input_size = 1, hidden_size = 1, num_layers = 1;
+  std::int64_t input_size = 0, hidden_size = 0;  ///< needed: Error without
+  std::int64_t num_layers = 1;
   Nonlinearity nonlinearity = Nonlinearity::tanh;  ///< of an RNN
   bool bias = true;
   bool batch_first = false;    ///< x is {N, T, I}, and the output accordingly

@@ -31,6 +31,9 @@ CLNET_API Tensor eye(std::int64_t rows, std::int64_t columns = -1, Dtype dtype =
 // Both operands have the same dtype. A number beside a tensor is weak: with a floating tensor it takes part as f32, and the
 // result has the tensor's dtype; an integer tensor keeps its dtype beside a whole number that the dtype holds (bool becomes i64)
 // and becomes f32 beside any other. Comparisons of integers with numbers are exact. docs/dtypes.md has all dtypes and errors.
+//
+// C++ leaves open which operand is computed first. That matters where both have effects, as models in training mode have (running
+// statistics, dropout's numbers): write `const Tensor a = net(x); const Tensor b = net(y);`, and then a + b.
 
 CLNET_API Tensor cast(const Tensor& x, Dtype dtype);
 
@@ -144,6 +147,7 @@ inline Tensor hardtanh(const Tensor& x) { return hardtanh(x, -1, 1); }
 CLNET_API Tensor softplus(const Tensor& x, double beta, double threshold = 20);
 inline Tensor softplus(const Tensor& x) { return softplus(x, 1, 20); }
 CLNET_API Tensor softsign(const Tensor& x);
+/// As of hardtanh() and relu6(), the gradient is 0 at the bounds.
 CLNET_API Tensor clamp(const Tensor& x, double low, double high = std::numeric_limits<double>::infinity());
 CLNET_API Tensor is_nan(const Tensor& x);
 /// Numbers in place of NaN and the infinities; for those, the largest and the smallest of the dtype where none is given.

@@ -15,7 +15,8 @@ struct CrossEntropyOptions {
   double label_smoothing = 0;
   Reduction reduction = Reduction::mean;  ///< mean: divided by the summed weights of the targets that count
 };
-/// logits {N, C, ...}, targets i32 or i64 {N, ...}. A target that is neither ignore_index nor a class gives NaN. Targets of a
+/// logits {N, C, ...}, targets i32 or i64 {N, ...}. A target that is neither ignore_index nor a class is an Error that names it
+/// and its sample where the targets are in host memory still, as Tensor::from() leaves them; elsewhere it gives NaN. Targets of a
 /// floating dtype are probabilities of the logits' shape; ignore_index does not apply then, and the mean divides by the rows.
 /// Logits {C} are one sample, with a target {} or {C}.
 CLNET_API Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options);
@@ -109,7 +110,7 @@ struct MultiMarginOptions {
   Reduction reduction = Reduction::mean;
 };
 /// Scores {N, C} or {C} and classes i32 or i64 {N} or {}: the sum over all other classes i of max(0, margin - x[y] + x[i])^p,
-/// times weight[y], divided by C. A target that is no class gives NaN.
+/// times weight[y], divided by C. A target that is no class is an Error or NaN, as of cross_entropy().
 CLNET_API Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiMarginOptions& options);
 CLNET_API Tensor multi_margin_loss(const Tensor& input, const Tensor& target);
 /// Scores {N, C} or {C}, and of their shape the classes of each, i32 or i64, in front; a negative one ends them. The sum over

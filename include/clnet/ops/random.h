@@ -8,7 +8,9 @@
 
 namespace clnet {
 
-/// Seeds the process's generator, from which rand(), randn(), dropout() and initialisers take their random offsets.
+/// Seeds the process's generator, from which rand(), randn(), dropout() and initialisers take their random offsets, each when it
+/// is called. C++ leaves open which operand of `f(x) + g(x)`, or which argument, is called first: where both draw, write
+/// statements, for compilers to agree.
 CLNET_API void manual_seed(std::uint64_t seed);
 /// The generator's seed and next offset: what a checkpoint keeps.
 struct RandomState {

@@ -26,6 +26,8 @@ struct ForcedHere {
 thread_local std::vector<ForcedHere> forced_here;
 thread_local std::vector<std::pair<std::string, Choice>> preferred_here;
 thread_local ListChoices* lister = nullptr;
+thread_local const std::vector<Maker>* avoided_here = nullptr;
+thread_local std::optional<std::size_t> part_here;
 
 /// The next item of a list with commas, those between braces aside, and takes it away.
 std::string next_item(std::string_view& text) {
@@ -94,10 +96,27 @@ PreferSolver::PreferSolver(std::string op, Choice choice) { preferred_here.empla
 PreferSolver::~PreferSolver() { preferred_here.pop_back(); }
 
 Configured::Configured(Recorder& recorder, std::string_view op, std::string_view solver, const Config& config)
-    : recorder_(recorder), outer_(std::exchange(recorder.config_, &config)) {
+    : recorder_(recorder),
+      outer_(std::exchange(recorder.config_, &config)),
+      outer_pen_(std::exchange(recorder.pen_, recorder.chosen_.size())) {
   recorder.chosen_.emplace_back(op, Choice{std::string(solver), config});
 }
-Configured::~Configured() { recorder_.config_ = outer_; }
+Configured::~Configured() {
+  recorder_.config_ = outer_;
+  recorder_.pen_ = outer_pen_;
+}
+
+AvoidSolvers::AvoidSolvers(const std::vector<Maker>& makers) : outer_(std::exchange(avoided_here, &makers)) {}
+AvoidSolvers::~AvoidSolvers() { avoided_here = outer_; }
+
+InPart::InPart(std::size_t part) : outer_(std::exchange(part_here, part)) {}
+InPart::~InPart() { part_here = outer_; }
+
+bool is_avoided(std::string_view op, std::string_view solver) {
+  return avoided_here && std::any_of(avoided_here->begin(), avoided_here->end(), [&](const Maker& maker) {
+           return maker.op == op && maker.solver == solver && (!part_here || maker.part == *part_here);
+         });
+}
 
 ListChoices::ListChoices() : outer_(std::exchange(lister, this)) {}
 ListChoices::~ListChoices() { lister = outer_; }

@@ -20,6 +20,7 @@
 namespace clnet::exec {
 
 class Recorder;
+struct Maker;
 
 /// Gives the pen to a solver with a configuration, and in the end back to the one around it. The recorder notes who had it.
 class CLNET_API Configured {
@@ -32,6 +33,7 @@ class CLNET_API Configured {
  private:
   Recorder& recorder_;
   const Config* outer_;
+  const std::optional<std::size_t> outer_pen_;
 };
 
 /// The devices that a solver is made for: on others it is neither chosen nor measured, but whoever asks for it by name gets it.
@@ -84,6 +86,31 @@ class PreferSolver {
   PreferSolver(const PreferSolver&) = delete;
   PreferSolver& operator=(const PreferSolver&) = delete;
 };
+
+/// Leaves solvers out, as their kernels crash the driver's compiler: each in its part of what is recorded on this thread, and
+/// outside of all parts. In the object's lifetime, and as long as the list is.
+class AvoidSolvers {
+ public:
+  explicit AvoidSolvers(const std::vector<Maker>& makers);
+  ~AvoidSolvers();
+  AvoidSolvers(const AvoidSolvers&) = delete;
+  AvoidSolvers& operator=(const AvoidSolvers&) = delete;
+
+ private:
+  const std::vector<Maker>* outer_;
+};
+/// The part that is recorded on this thread while it lives.
+class InPart {
+ public:
+  explicit InPart(std::size_t part);
+  ~InPart();
+  InPart(const InPart&) = delete;
+  InPart& operator=(const InPart&) = delete;
+
+ private:
+  std::optional<std::size_t> outer_;
+};
+CLNET_API bool is_avoided(std::string_view op, std::string_view solver);
 
 /// Notes, as Choice::text(), what could be chosen for the operations recorded in its lifetime on this thread: every configuration
 /// of every solver that does not refuse, each solver's default first.
@@ -158,6 +185,7 @@ class SolverList {
       auto reason = found->rejects(problem, device);
       const bool broken = is_broken(device, op_, found->name) && found != &solvers_.back();
       if (!reason && broken && forced->measured) reason = broken_text;
+      if (!reason && is_avoided(op_, found->name)) reason = crash_text;
       if (!reason) {
         const std::string_view why = forced->measured ? ", as was measured" : ", as is forced";
         if (forced->exact) return chosen(*found, wanted, {}, why);
@@ -184,6 +212,7 @@ class SolverList {
       if (!reason && solver.declines) reason = solver.declines(problem, device);
       // The oracle is all that is left.
       if (!reason && &solver != &solvers_.back() && is_broken(device, op_, solver.name)) reason = broken_text;
+      if (!reason && is_avoided(op_, solver.name)) reason = crash_text;
       if (!reason) {
         const auto configs = configs_of(solver, problem, device);
         return chosen(solver, configs[0], configs, "");
@@ -195,6 +224,7 @@ class SolverList {
 
  private:
   static constexpr std::string_view broken_text = "is wrong on this device, as clnet-info --self-test found";
+  static constexpr std::string_view crash_text = "a kernel of it crashes the driver's compiler";
 
   static std::vector<Config> configs_of(const Solver<Problem>& solver, const Problem& problem, const DeviceInfo& device) {
     return solver.configs ? solver.configs(problem, device) : std::vector<Config>(1);

@@ -1,14 +1,19 @@
 #include "lib/exec/plan/cache.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <limits>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
+#include "clnet/error.h"
 #include "lib/base/log.h"
+#include "lib/exec/choose/solver.h"
+#include "lib/exec/fuse/fusion.h"
 #include "lib/exec/plan/key.h"
 #include "lib/exec/plan/recompute.h"
 #include "lib/exec/record/record.h"
@@ -190,7 +195,50 @@ class Written {
 
 }  // namespace
 
+namespace {
+
+void tell_of_crash(const std::string& crash, const std::vector<Maker>& avoided, bool unfused) {
+  std::set<std::string> instead;
+  for (const auto& maker : avoided) instead.insert(fmt::format("without {}:{} there", maker.op, maker.solver));
+  if (unfused) instead.insert("each operation gets a kernel of its own");
+  logging::warn_once(fmt::format("{}: {}", crash, fmt::join(instead, ", ")));
+}
+
+}  // namespace
+
 std::shared_ptr<Plan> PlanCache::make(const Narrowed& narrowed, ocl::Context& device, bool keeps, bool caches) const {
+  std::vector<Maker> avoided;
+  std::optional<NoFusion> no_fusion;
+  std::set<std::string> kernels;
+  std::string crash;
+  /// Whether there is another way.
+  const auto try_without_fusion = [&] {
+    if (no_fusion || !fusion_enabled()) return false;
+    no_fusion.emplace();
+    avoided.clear();  // the parts are others
+    return true;
+  };
+  for (;;) {
+    const AvoidSolvers avoid(avoided);
+    try {
+      auto plan = make_once(narrowed, device, keeps, caches);
+      if (!crash.empty()) tell_of_crash(crash, avoided, no_fusion.has_value());
+      return plan;
+    } catch (const KernelsCrash& error) {
+      kernels.insert(error.kernels().begin(), error.kernels().end());
+      crash = KernelsCrash::text(kernels, error.compiler());
+      const auto known = avoided.size();
+      for (const auto& maker : error.makers())
+        if (!maker.op.empty() && std::find(avoided.begin(), avoided.end(), maker) == avoided.end()) avoided.push_back(maker);
+      if (avoided.size() == known && !try_without_fusion()) throw;
+    } catch (const Unsupported& error) {
+      if (avoided.empty()) throw;
+      if (!try_without_fusion()) throw DeviceError(fmt::format("{}; {}", crash, error.what()));
+    }
+  }
+}
+
+std::shared_ptr<Plan> PlanCache::make_once(const Narrowed& narrowed, ocl::Context& device, bool keeps, bool caches) const {
   Recording recording;
   const auto &work = narrowed.given(), &less = narrowed.work();
   const auto ids = record(less, less.wanted, device.info(), recording, &tuning_);

@@ -60,7 +60,9 @@ class CLNET_API PlanCache : public ocl::Context::Extension {
   std::shared_ptr<Plan> find(const std::string& key, const Plan* failed);
   void insert(Entry entry);
   Entry build(std::string key, const Narrowed& narrowed, ocl::Context& device);
+  /// By other solvers, and without fusion, where kernels crash the driver's compiler.
   std::shared_ptr<Plan> make(const Narrowed& narrowed, ocl::Context& device, bool keeps = true, bool caches = true) const;
+  std::shared_ptr<Plan> make_once(const Narrowed& narrowed, ocl::Context& device, bool keeps, bool caches) const;
   void evict(std::size_t bytes);
   /// Whether its memory is to be had, as far as one can say now.
   bool fits(const Plan& plan, ocl::Context& device);

@@ -74,11 +74,13 @@ bool ChainCommands::ready(const Recording& recording, const Placement& placement
     state_ = State::none;
     return false;
   }
+  const auto processes = ocl::build_processes(device.info());
   if (how != ChainMode::on) {
-    make(device);
+    if (processes.apart) ocl::build_ahead(device.info(), to_build(), processes);
+    state_ = State::none;
+    if (!processes.apart || ocl::is_built(device.info(), to_build(), processes)) make(device);
     return state_ == State::ready;
   }
-  const auto processes = ocl::build_processes(device.info());
   if (processes.count <= 1) {
     state_ = State::none;
   } else if (runs_ == runs_to_look && ocl::is_built(device.info(), to_build(), processes)) {

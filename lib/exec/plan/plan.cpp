@@ -1,9 +1,11 @@
 #include "lib/exec/plan/plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -13,6 +15,7 @@
 #include <tuple>
 
 #include "clnet/error.h"
+#include "lib/cl/compile_watch.h"
 #include "lib/cl/quirks.h"
 
 namespace clnet::exec {
@@ -30,9 +33,19 @@ namespace {
 
 }  // namespace
 
+KernelsCrash::KernelsCrash(std::set<std::string> kernels, std::string compiler, std::vector<Maker> makers)
+    : DeviceError(text(kernels, compiler)),
+      kernels_(std::move(kernels)),
+      compiler_(std::move(compiler)),
+      makers_(std::move(makers)) {}
+
+std::string KernelsCrash::text(const std::set<std::string>& kernels, const std::string& compiler) {
+  return fmt::format("{} crash{} {}", fmt::join(kernels, ", "), kernels.size() == 1 ? "es" : "", compiler);
+}
+
 Plan::Plan(Recording recording, std::vector<ValueId> keep, ocl::Context& device, const Placing& placing)
     : recording_(std::move(recording)), keep_(std::move(keep)), placement_(place(recording_, keep_, placing)) {
-  build_programs(device);
+  build(device);
   steps_.resize(recording_.commands().size());
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     auto& step = steps_[i];
@@ -47,8 +60,106 @@ Plan::Plan(Recording recording, std::vector<ValueId> keep, ocl::Context& device,
   }
 }
 
-ocl::KernelToBuild Plan::to_build(const Launch& launch) const {
+namespace {
+
+/// From so many on in a dimension PoCL compiles a kernel in another way.
+constexpr std::size_t large_range = 65535;
+
+bool is_large(const Launch& launch) {
+  return std::any_of(launch.global().begin(), launch.global().end(), [](auto size) { return size >= large_range; });
+}
+bool is_empty(const Launch& launch) {
+  return std::any_of(launch.global().begin(), launch.global().end(), [](auto size) { return size == 0; });
+}
+/// Of a range that is large where the launch's is, and no larger than it need be.
+std::size_t large_size(const Launch& launch, std::size_t axis) {
+  const auto group = launch.local()[axis];
+  return launch.global()[axis] < large_range ? group : (large_range + group - 1) / group * group;
+}
+
+/// Throws KernelsCrash where a kernel is noted as one that crashes the compiler.
+void refuse_crashing(const DeviceInfo& info, const std::vector<ocl::KernelToBuild>& kernels,
+                     const std::vector<const Launch*>& launches, const ocl::BuildProcesses& processes) {
+  std::vector<Maker> makers;
+  std::set<std::string> names;
+  const auto noted = ocl::noted(info, kernels, processes);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    if (noted[i] != ocl::Noted::crashed) continue;
+    makers.push_back(launches[i]->maker());
+    names.insert(kernels[i].function);
+  }
+  if (!makers.empty())
+    throw KernelsCrash(
+        std::move(names),
+        fmt::format("the compiler of {} {}, as {} notes", info.platform, info.driver_version, ocl::notes_file(processes)),
+        std::move(makers));
+}
+
+/// By several threads where the driver allows it. `built` is called on this one, several times a second, with how many are; what
+/// it throws ends this when the programs under way are built.
+void build_programs(ocl::Context& device, const std::vector<const ocl::ProgramSource*>& programs,
+                    const std::function<void(std::size_t)>& built) {
+  std::size_t next = 0, done = 0;
+  std::exception_ptr failure;
+  std::mutex mutex;
+  std::condition_variable changed;
+  const auto build = [&](std::size_t i) {
+    std::exception_ptr thrown;
+    try {
+      device.programs().prepare(*programs[i]);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    const std::lock_guard lock(mutex);
+    if (!failure) failure = thrown;
+    ++done;
+    changed.notify_one();
+  };
+  const auto threads =
+      device.info().thread_safe ? std::min<std::size_t>(programs.size(), std::thread::hardware_concurrency()) : 1;
+  if (threads <= 1) {
+    for (; next < programs.size(); ++next) {
+      build(next);
+      built(next + 1);
+    }
+  } else {
+    std::vector<std::jthread> helpers;
+    for (std::size_t i = 0; i < threads; ++i)
+      helpers.emplace_back([&] {
+        for (;;) {
+          std::unique_lock lock(mutex);
+          if (next >= programs.size()) return;
+          const auto mine = next++;
+          lock.unlock();
+          build(mine);
+        }
+      });
+    std::unique_lock lock(mutex);
+    while (done < programs.size()) {
+      changed.wait_for(lock, std::chrono::milliseconds(100));
+      const auto so_far = done;
+      lock.unlock();
+      try {
+        built(so_far);
+      } catch (...) {
+        lock.lock();
+        next = programs.size();
+        throw;
+      }
+      lock.lock();
+    }
+    lock.unlock();
+    built(programs.size());
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
+ocl::KernelToBuild Plan::to_build(const Launch& launch, bool large) const {
   ocl::KernelToBuild kernel{launch.program(), launch.function(), launch.local(), {}};
+  if (large)
+    for (std::size_t axis = 0; axis < launch.local().size(); ++axis) kernel.global.push_back(large_size(launch, axis));
   for (const auto& arg : launch.arguments()) {
     if (const auto* buffer = std::get_if<BufferArg>(&arg)) {
       const auto& info = recording_.value(buffer->ref.value);
@@ -71,57 +182,43 @@ ocl::KernelToBuild Plan::to_build(const Launch& launch) const {
   return kernel;
 }
 
-void Plan::build_ahead(ocl::Context& device) const {
+void Plan::build(ocl::Context& device) const {
   const auto processes = ocl::build_processes(device.info());
-  if (processes.count <= 1) return;
-  // A user's kernel may never end on zeros. Where a range is large, PoCL compiles the kernel in another way than for the one
-  // group that is run ahead.
-  const auto fits = [](const Launch& launch) {
-    return !launch.program().users() && !launch.local().empty() &&
-           std::all_of(launch.global().begin(), launch.global().end(), [](auto size) { return size > 0 && size < 65535; });
+  const auto key = [](const Launch& launch) {
+    return std::tuple(std::tie(launch.program(), launch.function(), launch.local()), is_large(launch));
   };
-  const auto less = [](const Launch* a, const Launch* b) {
-    const auto key = [](const Launch& launch) { return std::tie(launch.program(), launch.function(), launch.local()); };
-    return key(*a) < key(*b);
-  };
-  std::set<const Launch*, decltype(less)> different(less);
-  std::vector<ocl::KernelToBuild> kernels;
-  for (const auto& command : recording_.commands()) {
-    const auto* launch = std::get_if<Launch>(&command);
-    if (launch && fits(*launch) && different.insert(launch).second) kernels.push_back(to_build(*launch));
-  }
-  ocl::build_ahead(device.info(), kernels, processes);
-}
+  const auto less = [&](const Launch* a, const Launch* b) { return key(*a) < key(*b); };
+  std::set<const Launch*, decltype(less)> launches(less);
+  for (const auto& command : recording_.commands())
+    if (const auto* launch = std::get_if<Launch>(&command)) launches.insert(launch);
 
-void Plan::build_programs(ocl::Context& device) const {
-  build_ahead(device);
-  const auto less = [](const ocl::ProgramSource* a, const ocl::ProgramSource* b) { return *a < *b; };
-  std::set<const ocl::ProgramSource*, decltype(less)> different(less);
+  std::vector<ocl::KernelToBuild> ahead;
+  std::vector<const Launch*> ahead_of;
   std::vector<const ocl::ProgramSource*> programs;
-  for (const auto& command : recording_.commands()) {
-    const auto* launch = std::get_if<Launch>(&command);
-    if (launch && different.insert(&launch->program()).second) programs.push_back(&launch->program());
-  }
-  std::atomic<std::size_t> next{0};
-  std::exception_ptr failure;
-  std::mutex mutex;
-  const auto build = [&] {
-    for (std::size_t i; (i = next++) < programs.size();) {
-      try {
-        device.programs().prepare(*programs[i]);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!failure) failure = std::current_exception();
-      }
+  std::size_t total = 0;
+  for (const auto* launch : launches) {
+    const bool is_there = device.programs().has(launch->program());
+    // A user's kernel may never end on zeros. Where a range is large, PoCL compiles the kernel in another way than for the one
+    // group that is run ahead; where that is compiled elsewhere to see whether it can be, as large a range is run.
+    if ((processes.apart || (processes.count > 1 && !is_large(*launch))) && !launch->program().users() &&
+        !launch->local().empty() && !is_empty(*launch)) {
+      ahead.push_back(to_build(*launch, is_large(*launch)));
+      ahead_of.push_back(launch);
+    } else if (!is_there) {
+      ++total;
     }
-  };
-  const auto threads =
-      device.info().thread_safe ? std::min<std::size_t>(programs.size(), std::thread::hardware_concurrency()) : 1;
-  std::vector<std::jthread> helpers;
-  for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(build);
-  build();
-  helpers.clear();
-  if (failure) std::rethrow_exception(failure);
+    // Sorted by program.
+    if (!is_there && (programs.empty() || *programs.back() != launch->program())) programs.push_back(&launch->program());
+  }
+  if (!ahead.empty()) {
+    const auto noted = ocl::noted(device.info(), ahead, processes);
+    total += static_cast<std::size_t>(std::count(noted.begin(), noted.end(), ocl::Noted::nothing));
+  }
+  const ocl::Compiling compiling(total);
+  std::size_t done = 0;
+  ocl::build_ahead(device.info(), ahead, processes, [&](std::size_t noted) { compiling.tell(done = std::min(noted, total)); });
+  if (processes.apart) refuse_crashing(device.info(), ahead, ahead_of, processes);
+  build_programs(device, programs, [&](std::size_t built) { compiling.tell(done + (total - done) * built / programs.size()); });
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,10 +34,26 @@ class LostInPlace : public DeviceError {
   using DeviceError::DeviceError;
 };
 
+/// Kernels that crash the driver's compiler, with those that recorded them.
+class KernelsCrash : public DeviceError {
+ public:
+  /// `compiler`: whose, and where that is noted.
+  KernelsCrash(std::set<std::string> kernels, std::string compiler, std::vector<Maker> makers);
+  static std::string text(const std::set<std::string>& kernels, const std::string& compiler);
+  const std::set<std::string>& kernels() const { return kernels_; }
+  const std::string& compiler() const { return compiler_; }
+  const std::vector<Maker>& makers() const { return makers_; }
+
+ private:
+  std::set<std::string> kernels_;
+  std::string compiler_;
+  std::vector<Maker> makers_;
+};
+
 class Plan {
  public:
   /// Places the recording's values and builds its programs. The first values of the recording are its leaves, and `keep` are the
-  /// values to return. Throws what a build throws.
+  /// values to return. Throws what a build throws, KernelsCrash before one would end the process.
   Plan(Recording recording, std::vector<ValueId> keep, ocl::Context& device, const Placing& placing);
 
   /// What a run has made.
@@ -116,9 +133,8 @@ class Plan {
   };
 
   std::size_t root(ValueId id) const { return static_cast<std::size_t>(recording_.value(id).root); }
-  ocl::KernelToBuild to_build(const Launch& launch) const;
-  void build_ahead(ocl::Context& device) const;
-  void build_programs(ocl::Context& device) const;
+  ocl::KernelToBuild to_build(const Launch& launch, bool large) const;
+  void build(ocl::Context& device) const;
   void prepare(const Launch& launch, Step& step, ocl::Context& device);
   std::size_t bytes_at(Home home) const;
   std::string what() const;

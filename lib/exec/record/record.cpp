@@ -228,6 +228,8 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
     const auto& group = groups[k];
     Tensors heads;
     recording.enter((group.node ? group.node : group.outputs[0].node())->scope);
+    recording.enter_part(k);
+    const InPart in_part(k);
     if (group.node)
       for (std::size_t i = 0; i < group.node->outputs.size(); ++i) heads.emplace_back(group.node, static_cast<int>(i));
     const auto start = recording.commands().size();

@@ -185,9 +185,19 @@ Ref Recorder::cached(Spec spec, Ref source) {
   return {id, 0};
 }
 
+Launch& Recorder::add(ocl::ProgramSource program, std::string_view function) {
+  recording_.commands_.push_back(Launch(&recording_, std::move(program), std::string(function)));
+  auto& launch = std::get<Launch>(recording_.commands_.back());
+  launch.maker_.part = recording_.part_;
+  if (pen_) {
+    launch.maker_.op = chosen_[*pen_].first;
+    launch.maker_.solver = chosen_[*pen_].second.solver;
+  }
+  return launch;
+}
+
 Launch& Recorder::kernel(std::string_view program, std::string_view function) {
-  recording_.commands_.push_back(Launch(&recording_, {std::string(program), {}, {}}, std::string(function)));
-  return std::get<Launch>(recording_.commands_.back());
+  return add({std::string(program), {}, {}}, function);
 }
 
 Launch& Recorder::generated(std::string_view title, std::string source, std::string_view function) {
@@ -197,8 +207,7 @@ Launch& Recorder::generated(std::string_view title, std::string source, std::str
 }
 
 Launch& Recorder::custom(std::string_view title, std::string source, std::string_view function) {
-  recording_.commands_.push_back(Launch(&recording_, {std::string(title), std::move(source), {}}, std::string(function)));
-  return std::get<Launch>(recording_.commands_.back());
+  return add({std::string(title), std::move(source), {}}, function);
 }
 
 void Recorder::host(HostCall call) { recording_.commands_.emplace_back(std::move(call)); }

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -53,6 +54,14 @@ struct LocalArg {
 using Arg = std::variant<BufferArg, ScalarArg, LocalArg, std::int32_t, float>;
 
 class Recording;
+
+/// Whose a launch is: the part of the recording that it belongs to, and the solver that recorded it, if any did.
+struct Maker {
+  std::size_t part = 0;
+  std::string op = {}, solver = {};
+
+  bool operator==(const Maker&) const = default;
+};
 
 /// One kernel launch. Arguments are given in the order of the kernel's parameters.
 class CLNET_API Launch {
@@ -108,6 +117,7 @@ class CLNET_API Launch {
   double moved_bytes() const { return moved_bytes_; }
   const std::string& detail_text() const { return detail_; }
   const ScopePtr& scope() const { return scope_; }
+  const Maker& maker() const { return maker_; }
   /// When the launch is made: always, or as its output lies; see unless_in_place().
   enum class When : std::uint8_t { always, apart, in_place };
   When when() const { return when_; }
@@ -127,6 +137,7 @@ class CLNET_API Launch {
   double flops_ = 0, moved_bytes_ = -1;
   std::string detail_;
   ScopePtr scope_;
+  Maker maker_;
   When when_ = When::always;
   ValueId in_question_ = -1;
 };
@@ -184,6 +195,8 @@ class CLNET_API Recording {
   /// Whatever is added from now on is made in this scope of the program.
   void enter(ScopePtr scope) { scope_ = std::move(scope); }
   const ScopePtr& scope() const { return scope_; }
+  /// The same of a part: what is recorded alike each time the same work is.
+  void enter_part(std::size_t part) { part_ = part; }
   /// Makes `view` the same memory as `base` from an element on. Dtypes must be of the same size.
   void alias(ValueId view, Ref base);
   /// The leaf will be another one next time, as a trained weight is: keeping what is made of it would only cost memory.
@@ -211,6 +224,7 @@ class CLNET_API Recording {
   std::vector<ValueId> changing_;
   std::vector<Command> commands_;
   ScopePtr scope_;
+  std::size_t part_ = 0;
 };
 
 /// For how long what an operation packs of an input (Op::packed_input()) serves.
@@ -326,6 +340,8 @@ class CLNET_API Recorder {
   bool host_scalar(std::size_t input) const;
 
  private:
+  Launch& add(ocl::ProgramSource program, std::string_view function);
+
   Recording& recording_;
   const DeviceInfo& device_;
   std::vector<ValueId> inputs_, outputs_;
@@ -338,6 +354,7 @@ class CLNET_API Recorder {
   bool epilogue_joined_ = false;
   const Config* config_ = nullptr;
   std::vector<std::pair<std::string, Choice>> chosen_;
+  std::optional<std::size_t> pen_;  ///< which of these records now
 };
 
 }  // namespace clnet::exec

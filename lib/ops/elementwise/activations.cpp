@@ -41,7 +41,7 @@ Tensor softshrink(const Tensor& x, double lambda) {
   require_defined("softshrink", {{"x", x}});
   ops::require_floating("softshrink", x.spec());
   if (!(lambda >= 0)) throw Error(fmt::format("softshrink: lambda {} is not 0 or more", lambda));
-  return x - clamp(x, -lambda, lambda);
+  return where(less_equal(abs(x), lambda), scalar_like(0, x), x - clamp(x, -lambda, lambda));
 }
 
 Tensor tanhshrink(const Tensor& x) {

@@ -68,6 +68,15 @@ std::shared_ptr<const NumberValue> number_of(const Tensor& tensor) {
 
 Tensor binary(const Row& row, const Tensor& a, const Tensor& b);
 
+/// Whether f16 and bf16 have the number, as they have 0, 1 and 6.
+bool exact_in_halves(float value) {
+  constexpr int digits = 8;
+  constexpr float least = 0x1p-14F, most = 65504;
+  int exponent = 0;
+  const float scaled = std::ldexp(std::frexp(value, &exponent), digits);
+  return value == 0 || (std::abs(value) >= least && std::abs(value) <= most && scaled == std::floor(scaled));
+}
+
 /// Beyond it the gradients of activations are 0 or 1 in f32, and at infinity their formulas would be 0 * infinity.
 Tensor near_zero(const Tensor& x) { return clamp(x, -1e3, 1e3); }
 
@@ -152,8 +161,8 @@ const Row mish_row{"mish", 1, Takes::floats, false, "clnet_mish(a)", [](const At
                      return Tensors{t.g * (soft + a * sigmoid(a) * (1.0 - square(soft)))};
                    }};
 const Row hardswish_row{"hardswish", 1, Takes::floats, false, "a <= -3.0f ? 0.0f : a >= 3.0f ? a : a * (a + 3.0f) / 6.0f", [](const At& t) {
-                          const Tensor middle = where(less_equal(t.a, 3.0), t.a / 3.0 + 0.5, ops::scalar_like(1, t.a));
-                          return Tensors{t.g * where(less(t.a, -3.0), ops::scalar_like(0, t.a), middle)};
+                          const Tensor middle = where(less(t.a, 3.0), t.a / 3.0 + 0.5, ops::scalar_like(1, t.a));
+                          return Tensors{t.g * where(less_equal(t.a, -3.0), ops::scalar_like(0, t.a), middle)};
                         }};
 const Row hardsigmoid_row{"hardsigmoid", 1, Takes::floats, false, "a <= -3.0f ? 0.0f : a >= 3.0f ? 1.0f : (a + 3.0f) / 6.0f", [](const At& t) {
                             const Tensor inside = logical_and(greater(t.a, -3.0), less(t.a, 3.0));
@@ -166,11 +175,18 @@ const Row softplus_row{"softplus", 1, Takes::floats, false, "a * p0 > p1 ? a : c
 const Row softsign_row{"softsign", 1, Takes::floats, false, "fabs(a) > 1e9f ? (a > 0 ? 1.0f : -1.0f) : a / (1.0f + fabs(a))",
                        [](const At& t) { return Tensors{t.g / square(abs(t.a) + 1.0)}; }};
 const Row clamp_row{"clamp", 1, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
-                      const Tensor inside = logical_and(greater_equal(t.a, double{t.p[0]}), less_equal(t.a, double{t.p[1]}));
+                      // An infinite bound is none: an infinite element lies within.
+                      const Tensor above = std::isinf(t.p[0]) ? Tensor{} : greater(t.a, double{t.p[0]});
+                      const Tensor below = std::isinf(t.p[1]) ? Tensor{} : less(t.a, double{t.p[1]});
+                      if (!above.defined() && !below.defined()) return Tensors{t.g};
+                      const Tensor inside = !above.defined() ? below : !below.defined() ? above : logical_and(above, below);
                       return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
                     }, Steps::one};
 const Row hardtanh_row{"hardtanh", 1, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
-                         const Tensor inside = logical_and(greater(t.y, double{t.p[0]}), less(t.y, double{t.p[1]}));
+                         // The output tells, and the input need not be kept, unless the dtype rounds a bound.
+                         const bool exact = t.a.dtype() == Dtype::f32 || (exact_in_halves(t.p[0]) && exact_in_halves(t.p[1]));
+                         const Tensor& x = exact ? t.y : t.a;
+                         const Tensor inside = logical_and(greater(x, double{t.p[0]}), less(x, double{t.p[1]}));
                          return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
                        }, Steps::one};
 const Row is_nan_row{"is_nan", 1, Takes::floats, true, "isnan(a) ? 1 : 0", nullptr};

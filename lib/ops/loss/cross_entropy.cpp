@@ -10,6 +10,7 @@
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/group.h"
+#include "lib/ops/loss/labels.h"
 #include "lib/ops/rows.h"
 #include "lib/ops/wide.h"
 
@@ -298,8 +299,10 @@ class CrossEntropyRows : public Op {
 /// -sum over the classes of weight * target * log_softmax, with the target mixed with 1 / C.
 Tensor cross_entropy_of_probabilities(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
   if (targets.shape() != logits.shape() || logits.rank() < 2)
-    throw ShapeError(fmt::format("cross_entropy: probabilities {} must have the shape of logits {{N, C, ...}}, got {}",
-                                 to_string(targets.shape()), to_string(logits.spec())));
+    throw ShapeError(fmt::format(
+        "cross_entropy: targets {} of a floating dtype are probabilities, of the shape of logits {{N, C, ...}}, which are {}; "
+        "labels are i32 or i64",
+        to_string(targets.spec()), to_string(logits.spec())));
   const auto classes = logits.size(1);
   Tensor wanted = cast(targets, Dtype::f32);
   if (options.label_smoothing > 0)
@@ -339,6 +342,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
   std::vector<Tensor> inputs{logits, targets};
   if (options.weight.defined()) inputs.push_back(options.weight);
   const auto rows = apply_all(std::make_shared<ops::CrossEntropyRows>(rows_options), std::move(inputs));
+  ops::require_classes("cross_entropy", targets, logits.size(1), options.ignore_index);
   switch (options.reduction) {
     case Reduction::none: return ops::rounded(rows[0], logits.dtype());
     case Reduction::sum: return ops::rounded(sum(rows[0]), logits.dtype());

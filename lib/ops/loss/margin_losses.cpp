@@ -6,6 +6,7 @@
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
 #include "lib/ops/index/index_add.h"
+#include "lib/ops/loss/labels.h"
 #include "lib/ops/loss/reduced.h"
 #include "lib/ops/wide.h"
 
@@ -18,7 +19,7 @@ using ops::wide;
 namespace {
 
 /// max(x, 0), with PyTorch's gradient of 1 at 0: what lies on the margin moves.
-Tensor hinge(const Tensor& x) { return clamp(x, 0); }
+Tensor hinge(const Tensor& x) { return where(less(x, 0.0), ops::scalar_like(0, x), x); }
 
 /// Shapes that broadcast, but for dimensions that are missing.
 void require_one_rank(std::string_view op, const Tensor& a, const Tensor& b) {
@@ -86,6 +87,7 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiM
     return options.reduction == Reduction::none ? squeeze(row, 0) : row;
   }
   const auto classes = input.size(1);
+  ops::require_classes(op, target, classes);
   const Tensor x = wide(input), own = class_or_none(unsqueeze(target, 1), classes);
   const Tensor beyond = relu(x - gather(x, 1, own) + options.margin), costs = options.p == 2 ? square(beyond) : beyond;
   const Tensor others = not_equal(own, arange(classes, 0, 1, target.dtype()));

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 namespace faults {
@@ -78,6 +79,16 @@ cl_int fails(int index) {
   return true;
 }();
 
+/// For kernels of the names that FAULT_ABORT lists the process ends, as by a compiler that aborts.
+const char* compiled(const char* name) {
+  static const std::string fatal = [] {
+    const char* names = std::getenv("FAULT_ABORT");
+    return names ? "," + std::string(names) + "," : std::string();
+  }();
+  if (!fatal.empty() && name && fatal.find("," + std::string(name) + ",") != std::string::npos) std::abort();
+  return name;
+}
+
 }  // namespace
 
 std::span<const Call> calls() { return table; }
@@ -145,7 +156,8 @@ STATUS_CALL(clBuildProgram,
             (cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
              void (*notify)(cl_program, void*), void* data),
             (program, count, devices, options, notify, data))
-OBJECT_CALL(cl_kernel, clCreateKernel, (cl_program program, const char* name, cl_int* code), (program, name, code))
+OBJECT_CALL(cl_kernel, clCreateKernel, (cl_program program, const char* name, cl_int* code),
+            (program, faults::compiled(name), code))
 STATUS_CALL(clGetKernelWorkGroupInfo,
             (cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what, size_t room, void* target, size_t* needed),
             (kernel, device, what, room, target, needed))

@@ -1,5 +1,6 @@
 // A layer between a program and OpenCL that fails calls: linked before the ICD loader, or preloaded into any program, as in
 //   FAULT_CALL=clCreateBuffer FAULT_NUMBER=3 FAULT_CODE=-4 LD_PRELOAD=build/tests/libopencl_faults.so clnet-train ...
+// FAULT_ABORT=NAME,NAME ends each process that makes a kernel of such a name, as a compiler does that aborts over it.
 #pragma once
 
 #include <span>

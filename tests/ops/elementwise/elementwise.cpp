@@ -43,6 +43,31 @@ TEST_CASE("NaN and infinities pass as in PyTorch") {
   CHECK(s[2] == 0.0F);
 }
 
+TEST_CASE("gradients exactly at the bounds are PyTorch 2.15's") {
+  using Floats = std::vector<float>;
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const auto dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
+    INFO(to_string(dtype));
+    const auto slopes = [&](const std::function<Tensor(const Tensor&)>& f, const Floats& at) {
+      const Tensor x = cast(Tensor::from(at), dtype);
+      return gradients(sum(f(x)), {x})[0].to_vector<float>();
+    };
+    const auto clamped = [](const Tensor& x) { return clamp(x, -1, 2); };
+    CHECK(slopes(clamped, {-1.5F, -1, -0.5F, 1.5F, 2, 2.5F}) == Floats{0, 0, 1, 1, 0, 0});
+    CHECK(slopes([](const Tensor& x) { return clamp(x, 0.5); }, {0.25F, 0.5F, 0.75F, inf}) == Floats{0, 0, 1, 1});
+    CHECK(slopes([](const Tensor& x) { return clamp(x, -std::numeric_limits<double>::infinity(), 0.5); },
+                 {-inf, 0.25F, 0.5F, 0.75F}) == Floats{1, 1, 0, 0});
+    CHECK(slopes([](const Tensor& x) { return hardtanh(x, -1, 2); }, {-1, -0.5F, 1.5F, 2}) == Floats{0, 1, 1, 0});
+    CHECK(slopes([](const Tensor& x) { return relu6(x); }, {-1, 0, 3, 6, 7}) == Floats{0, 0, 1, 0, 0});
+    CHECK(slopes([](const Tensor& x) { return hardswish(x); }, {-3.5F, -3, 0, 3, 3.5F}) == Floats{0, 0, 0.5F, 1, 1});
+    CHECK(slopes([](const Tensor& x) { return hardsigmoid(x); }, {-3, 3}) == Floats{0, 0});
+    CHECK(slopes([](const Tensor& x) { return softshrink(x, 0.5); }, {-1, -0.5F, 0.25F, 0.5F, 1}) == Floats{1, 0, 0, 0, 1});
+    // A bound that the dtype rounds: what was clamped to it is outside.
+    CHECK(slopes([](const Tensor& x) { return clamp(x, 0.3, 0.7); }, {-1, 0.5F, 1}) == Floats{0, 1, 0});
+    CHECK(slopes([](const Tensor& x) { return hardtanh(x, 0.3, 0.7); }, {-1, 0.5F, 1}) == Floats{0, 1, 0});
+  }
+}
+
 TEST_CASE("hypot, logaddexp, xlogy and nan_to_num at zeros and infinities, as in PyTorch") {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
   const float most = std::numeric_limits<float>::max();

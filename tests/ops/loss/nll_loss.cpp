@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "clnet/device.h"
 #include "tests/ops/check.h"
 
 using namespace clnet;
@@ -19,13 +20,14 @@ TEST_CASE("nll_loss of log_softmax is cross_entropy") {
   for (std::size_t i = 0; i < da.size(); ++i) CHECK(da[i] == Approx(db[i]).margin(1e-7));
 }
 
-TEST_CASE("nll_loss takes one sample, gives NaN for what is no class, and ignores in the mean, too") {
+TEST_CASE("nll_loss takes one sample, gives NaN for what is no class on the device, and ignores in the mean, too") {
   const Tensor one = Tensor::from({-1.f, -2.f, -3.f});
   CHECK(nll_loss(one, Tensor::scalar(2, Dtype::i64)).item<float>() == 3);
   CHECK(nll_loss(one, Tensor::scalar(2, Dtype::i64), {.reduction = Reduction::none}).shape() == Shape{});
   const Tensor x = Tensor::from({-1.f, -2.f, -3.f, -4.f, -5.f, -6.f}, {2, 3});
   for (std::int64_t wrong : {-1, 3, 7}) {
-    const auto losses = nll_loss(x, Tensor::from<std::int64_t>({1, wrong}), {.reduction = Reduction::none});
+    const Tensor targets = copy_to(Tensor::from<std::int64_t>({1, wrong}), Device::current());
+    const auto losses = nll_loss(x, targets, {.reduction = Reduction::none});
     const auto values = losses.to_vector<float>();
     CHECK(values[0] == 2);
     CHECK(std::isnan(values[1]));

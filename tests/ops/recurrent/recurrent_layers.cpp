@@ -185,11 +185,15 @@ TEST_CASE("dropout between recurrent layers, in training only") {
 }
 
 TEST_CASE("recurrent layers refuse what makes no sense") {
-  CHECK_THROWS_WITH(nn::RNN({.input_size = 0}), "RNN: input_size must be at least 1, not 0");
-  CHECK_THROWS_WITH(nn::GRU({.hidden_size = 2, .proj_size = 1}), "GRU: proj_size is for an LSTM only");
-  CHECK_THROWS_WITH(nn::LSTM({.hidden_size = 2, .proj_size = 2}), Contains("proj_size must be from 0 to hidden_size - 1"));
-  CHECK_THROWS_WITH(nn::LSTM({.dropout = std::nan("")}), Contains("LSTM: dropout must be from 0 to 1"));
-  CHECK_THROWS_AS(nn::LSTM({.hidden_size = std::int64_t{1} << 60}), Error);
+  CHECK_THROWS_WITH(nn::RNN({.hidden_size = 4}), "RNN: input_size is needed, and must be at least 1");
+  CHECK_THROWS_WITH(nn::LSTM({.input_size = 8}), "LSTM: hidden_size is needed, and must be at least 1");
+  CHECK_THROWS_WITH(nn::GRU({.input_size = 8, .hidden_size = -2}), "GRU: hidden_size must be at least 1, not -2");
+  CHECK_THROWS_WITH(nn::GRU({.input_size = 1, .hidden_size = 2, .proj_size = 1}), "GRU: proj_size is for an LSTM only");
+  CHECK_THROWS_WITH(nn::LSTM({.input_size = 1, .hidden_size = 2, .proj_size = 2}),
+                    Contains("proj_size must be from 0 to hidden_size - 1"));
+  CHECK_THROWS_WITH(nn::LSTM({.input_size = 1, .hidden_size = 1, .dropout = std::nan("")}),
+                    Contains("LSTM: dropout must be from 0 to 1"));
+  CHECK_THROWS_WITH(nn::LSTM({.input_size = 1, .hidden_size = std::int64_t{1} << 60}), Contains("is too large"));
   nn::GRU gru({.input_size = 3, .hidden_size = 4});
   CHECK_THROWS_WITH(gru(zeros({5, 2, 2})), "GRU: x must be [T, N, 3] or [T, 3], got f32[5, 2, 2]");
   CHECK_THROWS_WITH(gru(zeros({5, 2, 3}), zeros({1, 3, 4})), Contains("GRU: h0 must have shape [1, 2, 4]"));

@@ -1,0 +1,55 @@
+#include "lib/cl/compile_watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "clnet/error.h"
+
+namespace clnet::ocl {
+
+namespace {
+
+thread_local CompileWatch* innermost = nullptr;
+
+struct Everyone {
+  std::mutex mutex;
+  std::shared_ptr<const CompileTold> told;
+};
+Everyone& everyone() {
+  static auto& it = *new Everyone;
+  return it;
+}
+
+}  // namespace
+
+CompileWatch::CompileWatch(CompileTold told) : told_(std::move(told)), outer_(std::exchange(innermost, this)) {}
+CompileWatch::~CompileWatch() { innermost = outer_; }
+
+void watch_compiling(CompileTold told) {
+  auto next = told ? std::make_shared<const CompileTold>(std::move(told)) : nullptr;
+  auto& all = everyone();
+  const std::lock_guard lock(all.mutex);
+  all.told.swap(next);
+}
+
+Compiling::Compiling(std::size_t total) : total_(total) { tell(0); }
+
+void Compiling::tell(std::size_t done) const {
+  if (total_ == 0) return;
+  done = std::min(done, total_);
+  std::shared_ptr<const CompileTold> told;
+  {
+    auto& all = everyone();
+    const std::lock_guard lock(all.mutex);
+    told = all.told;
+  }
+  bool goes_on = !told || (*told)(done, total_);
+  for (const auto* watch = innermost; watch; watch = watch->outer_) goes_on = watch->told_(done, total_) && goes_on;
+  if (!goes_on) throw Error(fmt::format("compiling was cancelled after {} of {} kernels", done, total_));
+}
+
+}  // namespace clnet::ocl

@@ -1,0 +1,45 @@
+// Who is told how far compiling has come, and may end it: a thread's own watches, and whoever on_compile() (clnet/compile.h)
+// named.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "clnet/export.h"
+
+namespace clnet::ocl {
+
+/// Of `total` kernels so many are compiled; false ends it.
+using CompileTold = std::function<bool(std::size_t done, std::size_t total)>;
+
+/// Told of what this thread compiles while it lives.
+class CLNET_API CompileWatch {
+ public:
+  explicit CompileWatch(CompileTold told);
+  ~CompileWatch();
+  CompileWatch(const CompileWatch&) = delete;
+  CompileWatch& operator=(const CompileWatch&) = delete;
+
+ private:
+  friend class Compiling;
+  CompileTold told_;
+  CompileWatch* outer_;
+};
+
+/// Told of what any thread compiles from now on; null: nobody.
+void watch_compiling(CompileTold told);
+
+/// The compiling of a plan's new kernels. Nobody hears of none.
+class CLNET_API Compiling {
+ public:
+  /// Tells that none of so many is compiled yet.
+  explicit Compiling(std::size_t total);
+  /// That so many are. Throws Error when somebody wants it to end; so does the constructor.
+  void tell(std::size_t done) const;
+  std::size_t total() const { return total_; }
+
+ private:
+  std::size_t total_;
+};
+
+}  // namespace clnet::ocl

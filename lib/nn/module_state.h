@@ -1,0 +1,184 @@
+// What handles of a module share.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "clnet/error.h"
+#include "clnet/nn/module.h"
+#include "lib/graph/capture.h"
+#include "lib/graph/slot.h"
+#include "lib/nn/cloning.h"
+
+namespace clnet::nn {
+
+struct Module::State {
+  enum class Kind : std::uint8_t { parameter, buffer, unsaved };
+
+  NamedParameters parameters, buffers, unsaved;
+  std::vector<std::pair<std::string, std::shared_ptr<State>>> children;
+  bool training = true;
+  bool tied = false;                          ///< may have several names: see tied()
+  std::string known_as;                       ///< the name under which it was added first
+  std::vector<std::weak_ptr<State>> parents;  ///< whose child it is
+  /// What replace() has put here: its state, its call, and itself. A handle of the child knows this state only.
+  std::shared_ptr<State> successor;
+  std::function<Tensor(const Tensor&)> successor_call;
+  std::function<Module*()> successor_layer;
+
+  /// In a function that compile() runs, its graph holds for the modes that it finds, and each call leaves those that it sets.
+  static bool mode(const std::shared_ptr<State>& state) {
+    const bool on = state->training;
+    if (auto* capture = capturing(); capture && !capture->settings.contains(state.get()))
+      capture->conditions.emplace_back([state, on] { return state->training == on; });
+    return on;
+  }
+  static void set_mode(const std::shared_ptr<State>& state, bool on) {
+    state->training = on;
+    if (auto* capture = capturing()) capture->settings[state.get()] = [state, on] { state->training = on; };
+  }
+
+  /// What stands for this state now.
+  static const std::shared_ptr<State>& present(const std::shared_ptr<State>& state) {
+    const auto* at = &state;
+    while ((*at)->successor) at = &(*at)->successor;
+    return *at;
+  }
+
+  /// The same; in a function that compile() runs, its graph holds as long as that does.
+  static const std::shared_ptr<State>& noted_present(const std::shared_ptr<State>& state) {
+    const auto& found = present(state);
+    if (auto* capture = capturing()) capture->conditions.emplace_back([state, was = found] { return present(state) == was; });
+    return found;
+  }
+
+  /// The copy that belongs to the clone that is being made, or the state itself where none is.
+  static std::shared_ptr<State> copy_of(const std::shared_ptr<State>& state) {
+    auto* cloning = cloning_now();
+    if (!cloning || !state) return state;
+    auto& known = cloning->states[state.get()];
+    if (known.second) return std::static_pointer_cast<State>(known.second);
+    const auto copy = std::make_shared<State>();
+    known = {state, copy};
+    // Parameters copy themselves.
+    copy->parameters = state->parameters;
+    copy->buffers = state->buffers;
+    copy->unsaved = state->unsaved;
+    for (const auto& [name, child] : state->children) {
+      copy->children.emplace_back(name, copy_of(child));
+      const auto& part = copy->children.back().second;
+      part->parents.push_back(copy);
+      if (child->successor && child->successor->is_child_of(state)) part->successor->parents.push_back(copy);
+    }
+    copy->training = state->training;
+    copy->tied = state->tied;
+    copy->known_as = state->known_as;
+    copy->successor = copy_of(state->successor);
+    copy->successor_call = state->successor_call;
+    copy->successor_layer = state->successor_layer;
+    return copy;
+  }
+
+  bool is_part() const {
+    return std::any_of(parents.begin(), parents.end(), [](const auto& parent) { return !parent.expired(); });
+  }
+
+  bool is_child_of(const std::shared_ptr<State>& parent) const {
+    return std::any_of(parents.begin(), parents.end(), [&](const auto& candidate) { return candidate.lock() == parent; });
+  }
+
+  /// Is a child of `parent` from now on.
+  void join(const std::shared_ptr<State>& parent, const std::string& name) {
+    std::erase_if(parents, [](const auto& one) { return one.expired(); });
+    if (parents.empty()) known_as = name;
+    parents.push_back(parent);
+  }
+  void leave(const std::shared_ptr<State>& parent) {
+    const auto found =
+        std::find_if(parents.begin(), parents.end(), [&](const auto& candidate) { return candidate.lock() == parent; });
+    if (found != parents.end()) parents.erase(found);
+    if (!is_part()) known_as.clear();
+  }
+
+  bool has_own() const { return !parameters.empty() || !buffers.empty() || !unsaved.empty(); }
+
+  void require_free(const std::string& name) const {
+    if (successor) throw Error(fmt::format("module: '{}' has been replaced, and cannot get a '{}'", known_as, name));
+    if (name.empty() || name.find('.') != std::string::npos)
+      throw Error(fmt::format("module: '{}' is no name: it is empty or has a dot in it", name));
+    const auto taken = [&](const auto& list) {
+      return std::any_of(list.begin(), list.end(), [&](const auto& entry) { return entry.first == name; });
+    };
+    if (taken(parameters) || taken(buffers) || taken(unsaved) || taken(children))
+      throw Error(fmt::format("module: the name '{}' is used twice", name));
+  }
+
+  /// Every parameter and buffer in PyTorch's order, with its full name.
+  void visit(const std::string& prefix, const std::function<void(const std::string&, const Parameter&, Kind)>& see) const {
+    for (const auto& [name, parameter] : parameters) see(prefix + name, parameter, Kind::parameter);
+    for (const auto& [name, buffer] : buffers) see(prefix + name, buffer, Kind::buffer);
+    for (const auto& [name, buffer] : unsaved) see(prefix + name, buffer, Kind::unsaved);
+    for (const auto& [name, child] : children) present(child)->visit(prefix + name + '.', see);
+  }
+
+  /// Parameters or buffers, each under its first name.
+  NamedParameters slots(bool buffers_wanted) const {
+    NamedParameters result;
+    std::unordered_set<const Slot*> seen;
+    visit("", [&](const auto& name, const auto& parameter, Kind kind) {
+      if ((kind != Kind::parameter) == buffers_wanted && seen.insert(parameter.slot().get()).second)
+        result.emplace_back(name, parameter);
+    });
+    return result;
+  }
+
+  /// Whether it is the other one or leads to it.
+  bool contains(const State& other) const {
+    std::unordered_set<const State*> seen;
+    std::vector<const State*> open{this};
+    while (!open.empty()) {
+      const auto* state = open.back();
+      open.pop_back();
+      if (state == &other) return true;
+      if (!seen.insert(state).second) continue;
+      if (state->successor) open.push_back(state->successor.get());
+      for (const auto& [name, child] : state->children) open.push_back(child.get());
+    }
+    return false;
+  }
+
+  /// This and all within it; what has several names, several times.
+  template <class See>
+  static void each(const std::shared_ptr<State>& state, const See& see) {
+    see(state);
+    for (const auto& [name, child] : state->children) each(noted_present(child), see);
+  }
+
+  /// Where a path of names leads: the child that was added there, and whose child it is. Nothing where there is none.
+  struct Place {
+    std::shared_ptr<State> parent, child;
+  };
+  static Place find(std::shared_ptr<State> state, std::string_view path) {
+    for (;;) {
+      const auto dot = path.find('.');
+      const auto first = path.substr(0, dot);
+      const auto& all = state->children;
+      const auto found = std::find_if(all.begin(), all.end(), [&](const auto& entry) { return entry.first == first; });
+      if (found == all.end()) return {};
+      if (dot == std::string_view::npos) return {state, found->second};
+      state = present(found->second);
+      path = path.substr(dot + 1);
+    }
+  }
+};
+
+}  // namespace clnet::nn

@@ -1,0 +1,15 @@
+// What modules say of themselves.
+#pragma once
+
+#include <string>
+
+#include "clnet/nn/module.h"
+
+namespace clnet::nn {
+
+/// kind(), or the name of the module's class where that says nothing.
+std::string class_name(const Module& module);
+/// Tells a summary that this thread makes, if any, of a layer's output.
+void note_for_summary(const void* state, const Module& module, const Tensor& output);
+
+}  // namespace clnet::nn

@@ -1,0 +1,101 @@
+// What is called without a name, and what has several.
+#include <cxxabi.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <typeinfo>
+#include <unordered_map>
+
+#include "lib/base/log.h"
+#include "lib/nn/module_state.h"
+#include "lib/nn/module_text.h"
+
+namespace clnet::nn {
+
+namespace {
+
+/// The calls of modules that this thread is in, the innermost first.
+thread_local const Module::Call* calls = nullptr;
+
+/// A name of C++ without the namespaces and functions that it lies in.
+std::string unqualified(const std::string& name) {
+  int depth = 0;
+  for (std::size_t i = name.size(); i-- > 1;) {
+    if (name[i] == '>' || name[i] == ')') ++depth;
+    if (name[i] == '<' || name[i] == '(') --depth;
+    if (depth == 0 && name[i] == ':') return name.substr(i + 1);
+  }
+  return name;
+}
+
+}  // namespace
+
+std::string class_name(const Module& module) {
+  auto kind = module.kind();
+  if (kind != "Module") return kind;
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(typeid(module).name(), nullptr, nullptr, &status),
+                                                         &std::free);
+  return name ? unqualified(name.get()) : kind;
+}
+
+Module::Call::Call(const Module& module) : module_(module), outer_(calls) {
+  if (outer_ && !module.state_->is_part()) warn_if_unnamed();
+  calls = this;
+}
+
+void Module::Call::warn_if_unnamed() const {
+  bool all_frozen = true, has_parameters = false, has_buffers = false;
+  module_.state_->visit("", [&](const auto&, const Parameter& parameter, State::Kind kind) {
+    (kind == State::Kind::parameter ? has_parameters : has_buffers) = true;
+    if (kind == State::Kind::parameter) all_frozen = all_frozen && parameter.frozen();
+  });
+  if (has_parameters ? all_frozen : !has_buffers) return;
+  logging::warn_once(
+      fmt::format("{}: its forward() calls a {} that was never added to a module, so that nothing trains, saves or moves it; "
+                  "add(\"name\", it) in the constructor, or freeze() it where that is meant",
+                  class_name(outer_->module_), class_name(module_)));
+}
+
+Module::Call::~Call() { calls = outer_; }
+
+void Module::warn_if_unreached() const {
+  if (!calls || !calls->outer_ || calls->module_.state_ != state_ || state_->is_part()) return;
+  logging::warn_once(
+      fmt::format("{}: its forward() calls a {} that was never added to a module, so that train() and eval() do not reach it; "
+                  "add(\"name\", it) in the constructor",
+                  class_name(calls->outer_->module_), class_name(*this)));
+}
+
+void Module::warn_of_second_name(const std::string& name, const std::shared_ptr<State>& added) const {
+  // What lies here and in `added` has two parents, or is within something that has.
+  bool may_be_here = added->is_part();
+  State::each(added, [&](const auto& state) { may_be_here = may_be_here || state->parents.size() > 1; });
+  if (!may_be_here) return;
+  std::unordered_map<const State*, std::string> known;
+  const auto& here = *present();
+  const std::function<void(const State&, const std::string&)> learn = [&](const State& state, const std::string& path) {
+    if (state.has_own()) known.emplace(&state, path);
+    for (const auto& [own, child] : state.children) learn(*State::present(child), path.empty() ? own : path + '.' + own);
+  };
+  for (const auto& [own, child] : here.children)
+    if (own != name) learn(*State::present(child), own);
+  std::optional<std::pair<std::string, std::string>> found;
+  const std::function<void(const State&, const std::string&)> look = [&](const State& state, const std::string& path) {
+    if (found || state.tied) return;
+    if (const auto before = known.find(&state); before != known.end()) found.emplace(path, before->second);
+    for (const auto& [own, child] : state.children) look(*State::present(child), path + '.' + own);
+  };
+  look(*State::present(added), name);
+  if (!found) return;
+  logging::warn_once(
+      fmt::format("{}: '{}' is the same layer as '{}', with the same parameters, as copies of modules are; nn::clone() makes one "
+                  "of its own, and nn::tied() says that it is meant",
+                  class_name(*this), found->first, found->second));
+}
+
+void allow_several_names(const Module& module) { module.present()->tied = true; }
+
+}  // namespace clnet::nn

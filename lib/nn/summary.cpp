@@ -1,0 +1,61 @@
+#include <fmt/format.h>
+
+#include <functional>
+#include <map>
+
+#include "clnet/nn.h"
+#include "clnet/ops.h"
+#include "lib/nn/module_state.h"
+#include "lib/nn/module_text.h"
+
+namespace clnet::nn {
+
+namespace {
+
+/// What summary() collects while it runs a model without computing anything.
+struct Line {
+  const void* module;
+  std::string kind;
+  Shape output;
+};
+thread_local std::vector<Line>* tracing = nullptr;
+
+}  // namespace
+
+void note_for_summary(const void* state, const Module& module, const Tensor& output) {
+  if (tracing) tracing->push_back({state, module.kind(), output.shape()});
+}
+
+std::string Module::summary(const Shape& input, Dtype dtype) {
+  std::map<const void*, std::string> names;
+  std::map<const void*, std::int64_t> counts;
+  std::map<const void*, bool> inner;
+  const std::function<void(const State&, const std::string&)> name_all = [&](const State& state, const std::string& name) {
+    if (!names.emplace(&state, name).second) return;  // it has another name, too
+    inner[&state] = !state.children.empty();
+    for (const auto& [own, parameter] : state.parameters) counts[&state] += parameter.value().numel();
+    for (const auto& [own, child] : state.children) name_all(*State::present(child), name.empty() ? own : name + '.' + own);
+  };
+  name_all(*present(), "");
+
+  std::vector<Line> lines;
+  {
+    const KeptModes kept(*this);
+    struct Restore {
+      std::vector<Line>* outer;
+      ~Restore() { tracing = outer; }
+    } restore{tracing};
+    train(false);  // a forward pass must not touch running statistics
+    tracing = &lines;
+    (*this)(zeros(input, dtype));
+  }
+
+  std::string text = fmt::format("{:<24} {:<52} {:<22} {:>12}\n", "name", "layer", "output", "parameters");
+  for (const auto& line : lines)
+    if (!inner[line.module])
+      text += fmt::format("{:<24} {:<52} {:<22} {:>12}\n", names[line.module], line.kind, to_string(line.output),
+                          counts[line.module]);
+  return text + fmt::format("{} parameters\n", parameter_count());
+}
+
+}  // namespace clnet::nn

@@ -1,0 +1,88 @@
+// on_compile(): who is told what compiles, and what an evaluation leaves behind that was cancelled.
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "clnet/clnet.h"
+
+using namespace clnet;
+
+namespace {
+
+/// A kernel that nobody compiled before, which doubles.
+Kernel fresh() {
+  static int count = 0;
+  const auto name =
+      "twice" + std::to_string(std::chrono::steady_clock::now().time_since_epoch().count()) + "_" + std::to_string(++count);
+  return {name, "kernel void " + name + "(IN(x), OUT(y)) { const size_t i = get_global_id(0); STORE(y, i, 2 * LOAD(x, i)); }"};
+}
+
+/// Told by on_compile() while it lives.
+struct Told {
+  std::vector<std::pair<std::size_t, std::size_t>> calls;
+  std::vector<std::thread::id> threads;
+  bool goes_on = true;
+
+  Told() {
+    on_compile([this](std::size_t done, std::size_t total) {
+      calls.emplace_back(done, total);
+      threads.push_back(std::this_thread::get_id());
+      return goes_on;
+    });
+  }
+  ~Told() { on_compile({}); }
+  Told(const Told&) = delete;
+  Told& operator=(const Told&) = delete;
+};
+
+}  // namespace
+
+TEST_CASE("on_compile tells of new kernels, on the thread that evaluates, and of none that is there") {
+  const auto x = Tensor::from<float>({1, 2, 3});
+  const auto twice = fresh();
+  const auto compute = [&] { return twice.range({3}, {1})(x).to_vector<float>(); };
+  Told told;
+  CHECK(compute() == std::vector<float>{2, 4, 6});
+  REQUIRE(told.calls.size() >= 2);
+  CHECK(told.calls.front() == std::pair<std::size_t, std::size_t>(0, 1));
+  CHECK(told.calls.back() == std::pair<std::size_t, std::size_t>(1, 1));
+  for (const auto& thread : told.threads) CHECK(thread == std::this_thread::get_id());
+  told.calls.clear();
+  CHECK(compute() == std::vector<float>{2, 4, 6});
+  CHECK(told.calls.empty());
+}
+
+TEST_CASE("an evaluation whose compiling is cancelled changes nothing, and may be made again") {
+  manual_seed(3);
+  nn::Sequential model{nn::Linear{3, 4}, nn::BatchNorm1d{4}, nn::Linear{4, 1}};
+  optim::Adam adam{model};
+  const auto state = [&] {
+    std::vector<std::vector<float>> values;
+    for (const auto& [name, tensor] : model.state()) values.push_back(cast(tensor, Dtype::f32).to_vector<float>());
+    return values;
+  };
+  const auto x = Tensor::from<float>({1, 2, 3, 4, 5, 7}, {2, 3});
+  const auto twice = fresh();
+  const auto step = [&] { return adam.step(mean(square(model(reshape(twice.range({6}, {1})(x), {2, 3}))))).item<float>(); };
+  const auto before = state();
+  Told told;
+  told.goes_on = false;
+  CHECK_THROWS_WITH(step(), Catch::Matchers::StartsWith("compiling was cancelled after 0 of "));
+  CHECK(told.calls.size() == 1);
+  CHECK(state() == before);
+  told.goes_on = true;
+  CHECK(step() > 0);
+  CHECK(state() != before);
+}
+
+TEST_CASE("what a function given to on_compile throws leaves the evaluation") {
+  const auto x = Tensor::from<float>({1});
+  const auto twice = fresh();
+  on_compile([](std::size_t, std::size_t) -> bool { throw Error("not today"); });
+  CHECK_THROWS_WITH(twice.range({1}, {1})(x).eval(), Catch::Matchers::Contains("not today"));
+  on_compile({});
+  CHECK(twice.range({1}, {1})(x).item<float>() == 2);
+}

@@ -1,0 +1,110 @@
+#include "tools/caches.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <system_error>
+
+#include "clnet/error.h"
+#include "lib/base/env.h"
+
+namespace clnet::tools {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* own_program = ".clnet-program";
+constexpr const char* notes = "clnet-kernels";
+
+/// Calls function(file, bytes) for each file below the folder that can be seen.
+template <class Function>
+void for_each_file(const fs::path& folder, const Function& function) {
+  std::error_code code;
+  for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, code), end; !code && at != end;
+       at.increment(code)) {
+    std::error_code ignored;
+    if (at->is_symlink(ignored) || !at->is_regular_file(ignored)) continue;
+    const auto bytes = at->file_size(ignored);
+    if (!ignored) function(at->path(), bytes);
+  }
+}
+
+Cache own_cache(const fs::path& folder) {
+  Cache cache{.whose = "clnet", .variable = "CLNET_CACHE_DIR", .folder = folder, .clears = true};
+  for_each_file(folder, [&](const fs::path& file, std::uint64_t bytes) {
+    ++(file.extension() == own_program ? cache.programs : cache.others);
+    cache.bytes += bytes;
+  });
+  return cache;
+}
+
+Cache pocl_cache(const fs::path& folder) {
+  Cache cache{.whose = "PoCL", .variable = "POCL_CACHE_DIR", .folder = folder, .clears = true};
+  for_each_file(folder, [&](const fs::path& file, std::uint64_t bytes) {
+    if (file.filename() == "program.bc") ++cache.programs;
+    if (file.extension() == ".so") ++cache.kernels;
+    cache.bytes += bytes;
+  });
+  return cache;
+}
+
+/// A folder of programs whose names begin alike, or what a process left behind.
+bool is_pocls(const fs::path& entry) {
+  const auto name = entry.filename().string();
+  const bool pair = name.size() == 2 && std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c); });
+  return pair || name.starts_with("temp") || name == notes;
+}
+
+}  // namespace
+
+std::vector<Cache> caches() {
+  std::vector<Cache> result;
+  if (const auto folder = env::cache_folder()) result.push_back(own_cache(*folder));
+  if (const auto folder = env::pocl_cache_folder()) result.push_back(pocl_cache(*folder));
+  for (const auto& driver : env::driver_caches()) {
+    std::error_code code;
+    if (!fs::is_directory(driver.folder, code)) continue;
+    Cache cache{.whose = driver.driver, .variable = driver.variable, .folder = driver.folder};
+    for_each_file(cache.folder, [&](const fs::path&, std::uint64_t bytes) {
+      ++cache.programs;
+      cache.bytes += bytes;
+    });
+    result.push_back(std::move(cache));
+  }
+  return result;
+}
+
+std::uint64_t cached_programs() {
+  std::uint64_t sum = 0;
+  for (const auto& cache : caches()) sum += cache.programs;
+  return sum;
+}
+
+std::uint64_t clear_caches() {
+  std::uint64_t removed = 0;
+  const auto remove = [&](const fs::path& path) {
+    std::error_code code;
+    const auto count = fs::remove_all(path, code);
+    if (code) throw FileError(fmt::format("{}: cannot be removed: {}", path.string(), code.message()));
+    removed += count;
+  };
+  for (const auto& cache : caches()) {
+    if (!cache.clears) continue;
+    std::error_code code;
+    std::vector<fs::path> chosen;
+    if (cache.whose == "PoCL") {
+      for (fs::directory_iterator at(cache.folder, code), end; !code && at != end; at.increment(code))
+        if (is_pocls(at->path())) chosen.push_back(at->path());
+    } else {
+      for_each_file(cache.folder, [&](const fs::path& file, std::uint64_t) {
+        if (file.extension() == own_program || file.filename() == notes) chosen.push_back(file);
+      });
+    }
+    for (const auto& path : chosen) remove(path);
+  }
+  return removed;
+}
+
+}  // namespace clnet::tools
