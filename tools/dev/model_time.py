@@ -16,7 +16,7 @@ long as the longest of
     launch      what the queue takes for the smallest kernel
 
 The parameters are those of a study of an earlier clnet, whose times the model repeats (model_time_test.py), and of docs/performance.md
-("Kernels for GPUs") for the kernels that came later. Nothing was measured on a GPU: they change only when one is. What caches spare or
+("Kernels for GPUs") for the kernels that came later; only those of the H200 were measured. What caches spare or
 lose, and that two launches may overlap, the model does not know. The upload of a batch runs beside the kernels and is told apart, as is
 the host's work for a run (with the batch's copy), which is of this machine and build.
 """
