@@ -235,7 +235,8 @@ Peak measure_peak() {
   // Buffers well beyond the caches, which are 50 MB and more on large GPUs; so large that a launch's latency does not count.
   constexpr std::int64_t mib = 1 << 20;
   const auto fits = static_cast<std::int64_t>(info.global_memory / 64);
-  const std::int64_t bytes = info.prefers_vector_kernels ? 128 * mib : std::clamp(fits / mib, std::int64_t{128}, std::int64_t{1024}) * mib;
+  const std::int64_t bytes =
+      info.prefers_vector_kernels ? 128 * mib : std::clamp(fits / mib, std::int64_t{128}, std::int64_t{1024}) * mib;
   const std::int64_t count = bytes / 4, chunk = info.prefers_vector_kernels ? 1 << 16 : 4;
   const auto whole = copy.range({count / chunk}, {}).scalar("chunk", static_cast<double>(chunk));
   const Tensor x = zeros({count});

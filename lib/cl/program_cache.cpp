@@ -59,8 +59,8 @@ std::string without_includes(const std::string& text) {
   return text.substr(0, defines) + text.substr(users + 1);
 }
 
-/// NVIDIA's compiler counts the lines of all that it is given ("<kernel>:418:3: error: ..."): those of a user's kernel get its name
-/// and the numbers that #line gives them.
+/// NVIDIA's compiler counts the lines of all that it is given ("<kernel>:418:3: error: ..."): those of a user's kernel get its
+/// name and the numbers that #line gives them.
 std::string with_users_lines(std::string log, const std::string& text) {
   constexpr std::string_view place = "<kernel>:";
   const auto directive = text.rfind("\n#line 1 \"");
@@ -189,8 +189,7 @@ struct ProgramCache::State {
       while (!compiler_log.empty() && (compiler_log.back() == '\0' || compiler_log.back() == '\n')) compiler_log.pop_back();
       throw BuildError(fmt::format("program {} does not compile for {}: {}\n{}\nThe source, as compiled with {}:\n{}", name,
                                    device.getInfo<CL_DEVICE_NAME>(), error_name(error.err()),
-                                   with_users_lines(std::move(compiler_log), text), options,
-                                   numbered(without_includes(text))));
+                                   with_users_lines(std::move(compiler_log), text), options, numbered(without_includes(text))));
     }
     return program;
   }

@@ -67,10 +67,11 @@ constexpr std::array table{
           "launches are enqueued in pieces",
           [](const DeviceInfo& info) { return contains(info.platform, "NVIDIA CUDA"); },
           [](DeviceInfo& info) { info.max_groups_across = 65535; }},
-    Quirk{"nvidia-reads",
-          "a read into ordinary memory that does not block takes 52 microseconds instead of 17, as another thread copies: clnet's "
-          "reads block",
-          [](const DeviceInfo& info) { return contains(info.platform, "NVIDIA CUDA"); }, [](DeviceInfo&) {}},
+    Quirk{
+        "nvidia-reads",
+        "a read into ordinary memory that does not block takes 52 microseconds instead of 17, as another thread copies: clnet's "
+        "reads block",
+        [](const DeviceInfo& info) { return contains(info.platform, "NVIDIA CUDA"); }, [](DeviceInfo&) {}},
     Quirk{"pocl-declarations",
           "PoCL 3.1 reads a header of 18,000 lines for every program, twice, which is most of the time that building takes: "
           "clnet's kernels are built with declarations of their own (kernels/builtins.clh)",

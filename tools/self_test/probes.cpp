@@ -15,8 +15,8 @@ Kernel::Outputs one_output(std::int64_t count, Dtype dtype) {
   return [=](const std::vector<Spec>&) { return std::vector{Spec{{count}, dtype}}; };
 }
 
-/// Every work-item of one group reads what its neighbour wrote before a barrier. The kernel asks for the size: NVIDIA allows 256 to
-/// others.
+/// Every work-item of one group reads what its neighbour wrote before a barrier. The kernel asks for the size: NVIDIA allows 256
+/// to others.
 CheckResult work_group(std::int64_t size) {
   const Kernel kernel("neighbours", fmt::format(R"(
 kernel __attribute__((reqd_work_group_size({0}, 1, 1))) void neighbours(OUT(y)) {{

@@ -179,7 +179,8 @@ class Contest {
         // One that is so much slower on one image is not worth the wait.
         trial.seconds = small_time * batch_ > 10 * best ? small_time * batch_ : measured();
         best = std::min(best, trial.seconds);
-        logging::print(logging::Level::plan, "tuning: {}: {:.1f} us by {}", problem_text(node_, packed_), trial.seconds * 1e6, solver);
+        logging::print(logging::Level::plan, "tuning: {}: {:.1f} us by {}", problem_text(node_, packed_), trial.seconds * 1e6,
+                       solver);
         trials.push_back(std::move(trial));
       } catch (const Unsupported& refusal) {
         logging::print(logging::Level::solver, "tuning: {}", refusal.what());

@@ -261,7 +261,8 @@ std::optional<std::string> arg_gpu_declines(const ArgReduceProblem&, const Devic
 }
 
 /// As many chunks as keep the device busy, and so few elements that loops end on llvmpipe, too.
-std::int64_t arg_row_chunks(const ArgReduceProblem& problem, std::int64_t threads, const DeviceInfo& device, std::int64_t& chunk) {
+std::int64_t arg_row_chunks(const ArgReduceProblem& problem, std::int64_t threads, const DeviceInfo& device,
+                            std::int64_t& chunk) {
   const std::int64_t wanted_items = std::int64_t{2048} * device.compute_units;
   const auto busy = ceil_div(wanted_items, std::max<std::int64_t>(problem.outer, 1) * threads);
   return divide(problem.reduce, 16 * threads, std::max(busy, problem.reduce / (16384 * threads)), chunk);
@@ -313,8 +314,7 @@ const exec::SolverList<ArgReduceProblem> arg_solvers{
     {{"cpu", arg_cpu_rejects, arg_cpu_lower, nullptr, lane_configs<ArgReduceProblem>},
      {"gpu", arg_gpu_rejects, arg_gpu_lower, arg_gpu_declines, arg_gpu_configs},
      {"chunked", exec::accepts_everything<ArgReduceProblem>, arg_chunked_lower, nullptr, arg_chunked_configs},
-     {"direct", exec::accepts_everything<ArgReduceProblem>,
-      [](const ArgReduceProblem& problem, Recorder& recorder) {
+     {"direct", exec::accepts_everything<ArgReduceProblem>, [](const ArgReduceProblem& problem, Recorder& recorder) {
         lower_arg_chunks(problem, {problem.x, std::nullopt, problem.reduce}, fewest_parts(problem), recorder);
       }}}};
 
