@@ -13,6 +13,10 @@ namespace clnet::bench {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
 std::int64_t out_size(const Conv& c) { return (c.size - 1) / c.stride + 1; }
 double flops(const Conv& c) {
   return 2.0 * static_cast<double>(c.n * c.out * out_size(c) * out_size(c)) *
@@ -147,10 +151,10 @@ double seconds(const Run& run, int times) {
   device.finish();
   double best = 1e30;
   for (int i = 0; i < times; ++i) {
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     run();
     device.finish();
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    best = std::min(best, since(start));
   }
   return best;
 }
@@ -195,6 +199,27 @@ std::vector<Item> items() {
   return list;
 }
 
+Result measure(const Item& item, double budget) {
+  const auto run = item.prepare();
+  const auto device = Device::current();
+  for (int i = 0; i < 3; ++i) run();
+  device.finish();
+  auto start = Clock::now();
+  run();
+  device.finish();
+  const int runs = std::max(1, static_cast<int>(0.02 / std::max(since(start), 1e-6)));
+  std::vector<double> samples;
+  const auto begin = Clock::now();
+  while (samples.size() < 5 || (since(begin) < budget && samples.size() < 1000)) {
+    start = Clock::now();
+    for (int i = 0; i < runs; ++i) run();
+    device.finish();
+    samples.push_back(since(start) / runs);
+  }
+  std::sort(samples.begin(), samples.end());
+  return {samples[samples.size() / 2], samples.front()};
+}
+
 Peak measure_peak() {
   const auto device = Device::current();
   const auto& info = device.info();
@@ -235,7 +260,8 @@ Peak measure_peak() {
   // Buffers well beyond the caches, which are 50 MB and more on large GPUs; so large that a launch's latency does not count.
   constexpr std::int64_t mib = 1 << 20;
   const auto fits = static_cast<std::int64_t>(info.global_memory / 64);
-  const std::int64_t bytes = info.prefers_vector_kernels ? 128 * mib : std::clamp(fits / mib, std::int64_t{128}, std::int64_t{1024}) * mib;
+  const std::int64_t bytes =
+      info.prefers_vector_kernels ? 128 * mib : std::clamp(fits / mib, std::int64_t{128}, std::int64_t{1024}) * mib;
   const std::int64_t count = bytes / 4, chunk = info.prefers_vector_kernels ? 1 << 16 : 4;
   const auto whole = copy.range({count / chunk}, {}).scalar("chunk", static_cast<double>(chunk));
   const Tensor x = zeros({count});
