@@ -13,6 +13,10 @@ namespace clnet::bench {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
 std::int64_t out_size(const Conv& c) { return (c.size - 1) / c.stride + 1; }
 double flops(const Conv& c) {
   return 2.0 * static_cast<double>(c.n * c.out * out_size(c) * out_size(c)) *
@@ -147,10 +151,10 @@ double seconds(const Run& run, int times) {
   device.finish();
   double best = 1e30;
   for (int i = 0; i < times; ++i) {
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     run();
     device.finish();
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    best = std::min(best, since(start));
   }
   return best;
 }
@@ -193,6 +197,27 @@ std::vector<Item> items() {
   }
   for (auto& item : model_items()) list.push_back(std::move(item));
   return list;
+}
+
+Result measure(const Item& item, double budget) {
+  const auto run = item.prepare();
+  const auto device = Device::current();
+  for (int i = 0; i < 3; ++i) run();
+  device.finish();
+  auto start = Clock::now();
+  run();
+  device.finish();
+  const int runs = std::max(1, static_cast<int>(0.02 / std::max(since(start), 1e-6)));
+  std::vector<double> samples;
+  const auto begin = Clock::now();
+  while (samples.size() < 5 || (since(begin) < budget && samples.size() < 1000)) {
+    start = Clock::now();
+    for (int i = 0; i < runs; ++i) run();
+    device.finish();
+    samples.push_back(since(start) / runs);
+  }
+  std::sort(samples.begin(), samples.end());
+  return {samples[samples.size() / 2], samples.front()};
 }
 
 Peak measure_peak() {

@@ -24,6 +24,12 @@ std::vector<Item> items();
 std::vector<Item> memory_items();
 std::vector<Item> model_items();
 
+struct Result {
+  double median, best;  ///< seconds
+};
+/// Runs the item for about `budget` seconds: three runs to warm up, then samples of at least 20 ms each, at least five of them.
+Result measure(const Item& item, double budget);
+
 /// The device's own limits, measured: multiply-adds of registers in FLOP/s, and copying of large buffers in bytes/s (read plus
 /// written).
 struct Peak {

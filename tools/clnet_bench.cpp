@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -27,7 +26,6 @@
 namespace {
 
 using nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
 
 struct Options {
   std::vector<std::string> names, compare;
@@ -36,33 +34,7 @@ struct Options {
   double seconds = 2;
 };
 
-struct Result {
-  double median, best;  ///< seconds
-};
-
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-/// Runs for about `budget` seconds: three runs to warm up, then samples of at least 20 ms each, at least five of them.
-Result measure(const clnet::bench::Item& item, double budget) {
-  const auto run = item.prepare();
-  const auto device = clnet::Device::current();
-  for (int i = 0; i < 3; ++i) run();
-  device.finish();
-  auto start = Clock::now();
-  run();
-  device.finish();
-  const int runs = std::max(1, static_cast<int>(0.02 / std::max(since(start), 1e-6)));
-  std::vector<double> samples;
-  const auto begin = Clock::now();
-  while (samples.size() < 5 || (since(begin) < budget && samples.size() < 1000)) {
-    start = Clock::now();
-    for (int i = 0; i < runs; ++i) run();
-    device.finish();
-    samples.push_back(since(start) / runs);
-  }
-  std::sort(samples.begin(), samples.end());
-  return {samples[samples.size() / 2], samples.front()};
-}
+using clnet::bench::Result;
 
 /// What was reached, and how much of the device's measured peak that is.
 std::string rate(const clnet::bench::Item& item, const Result& result, const clnet::bench::Peak& peak) {
@@ -144,7 +116,7 @@ void bench(const Options& options) {
   ordered_json results = ordered_json::array();
   bool above_peak = false;
   for (const auto& item : chosen) {
-    const auto result = measure(item, options.seconds);
+    const auto result = clnet::bench::measure(item, options.seconds);
     fmt::print("{:<40} median {:10.4f} ms  best {:10.4f} ms{}\n", item.name, result.median * 1e3, result.best * 1e3,
                rate(item, result, peak));
     const auto percent = [&](double work, double at_most) { return std::lround(100 * work / result.median / at_most); };

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -26,6 +27,7 @@
 #include "tools/help.h"
 #include "tools/options_fault.h"
 #include "tools/prepare.h"
+#include "tools/report.h"
 #include "tools/self_test/check.h"
 
 namespace {
@@ -188,6 +190,22 @@ ordered_json environment_json() {
   return result;
 }
 
+ordered_json versions() { return {{"clnet", clnet::version()}, {"clblast", clblast()}, {"loader", loader()}}; }
+
+/// Returns the exit code.
+int report_to(const std::string& path, const std::string& wanted) {
+  const auto devices = clnet::Device::list();
+  const auto selector = wanted.empty() ? clnet::env::text("CLNET_DEVICE").value_or("") : wanted;
+  const int chosen = clnet::ocl::choose(devices, selector);
+  if (chosen < 0) throw clnet::DeviceError(fmt::format("no device fits '{}'; clnet-info lists what there is", selector));
+  const auto& info = devices[static_cast<std::size_t>(chosen)];
+  ordered_json result{{"report", clnet::tools::report_version}};
+  result.update(versions());
+  result["device"] = to_json(info, true);
+  clnet::tools::write_report(path, std::move(result), fmt::format("{}:{}", info.platform_index, info.device_index));
+  return 0;
+}
+
 /// Returns the exit code.
 int report(bool environment, bool json) {
   const std::vector<DeviceInfo> devices = clnet::Device::list();
@@ -195,8 +213,8 @@ int report(bool environment, bool json) {
   const auto selector = clnet::env::text("CLNET_DEVICE");
   const int chosen = clnet::ocl::choose(devices, selector.value_or(""));
   if (json) {
-    ordered_json result{
-        {"clnet", clnet::version()}, {"clblast", clblast()}, {"loader", loader()}, {"devices", ordered_json::array()}};
+    ordered_json result = versions();
+    result["devices"] = ordered_json::array();
     for (std::size_t i = 0; i < devices.size(); ++i)
       result["devices"].push_back(to_json(devices[i], static_cast<int>(i) == chosen));
     if (environment) result["environment"] = environment_json();
@@ -256,8 +274,8 @@ int show_caches(bool clear, bool json) {
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Lists the OpenCL devices that clnet can use, what they can do, and the versions in use; tests one; compiles ahead; shows "
-      "what "
+      "Lists the OpenCL devices that clnet can use, what they can do, and the versions in use; tests one; reports on one; "
+      "compiles ahead; shows what "
       "is kept on disk.\n"
       "Exit code: 0; 1 when there is no device, or none that CLNET_DEVICE fits; 2 for wrong options.\n"
       "Exit code of --self-test: 0 when the device is good; 1 when something is broken; 2 for wrong options; 3 when it could not "
@@ -276,7 +294,7 @@ int main(int argc, char** argv) {
                    "its limits, and keep what is broken, so that clnet does not use it on this device");
   auto* full = app.add_flag("--full", options.full, "more shapes, types and repetitions: some minutes");
   app.add_flag("--quick", quick, "under a minute on a good device; the default")->excludes(full)->needs(self_test);
-  app.add_option("--device", options.device, "the device to test: gpu, cpu, accelerator, 0:1 or a part of its name")
+  app.add_option("--device", options.device, "the device to test or report on: gpu, cpu, accelerator, 0:1 or a part of its name")
       ->type_name("D");
   app.add_option("--only", options.only, "test only the solvers of this operation")->type_name("OP");
   app.add_option("--jobs", options.jobs,
@@ -298,16 +316,27 @@ int main(int argc, char** argv) {
          "compile what clnet-train needs for NETWORK with its defaults, NETWORK:CxHxW:BATCH for other images, or what PROGRAM "
          "does when it is run with the words behind it; the last option")
       ->type_name("NETWORK|PROGRAM ...");
-  // How the self-test calls itself.
+  std::string report_file;
+  app.add_option("--report", report_file,
+                 "write to this file what others may want to know of a device: what it is, the quick self-test, the times of ten "
+                 "of clnet-bench's items; some minutes, docs/devices.md says where to send it")
+      ->type_name("FILE");
+  // How the self-test and the report call themselves.
+  int first_item = -1;
   app.add_option("--self-test-worker", worker)->group("");
+  app.add_option("--report-items", first_item)->group("");
   app.set_version_flag("--version", std::string(clnet::version()));
   try {
     app.parse(static_cast<int>(first - argv), argv);
     if (prepares && ahead.empty()) throw CLI::ValidationError("--prepare: expected the name of a network, or a program");
-    if (!test && worker < 0 && (options.full || !options.device.empty() || !options.only.empty() || options.jobs > 0))
-      throw CLI::ValidationError("--full, --device, --only and --jobs belong to --self-test");
-    if (static_cast<int>(test) + static_cast<int>(cache) + static_cast<int>(prepares) > 1)
-      throw CLI::ValidationError("--self-test, --cache and --prepare are different things to do");
+    const bool reports = !report_file.empty() || first_item >= 0;
+    if (!test && worker < 0 && (options.full || !options.only.empty() || options.jobs > 0))
+      throw CLI::ValidationError("--full, --only and --jobs belong to --self-test");
+    if (!test && worker < 0 && !reports && !options.device.empty())
+      throw CLI::ValidationError("--device belongs to --self-test and --report");
+    if (static_cast<int>(test) + static_cast<int>(cache) + static_cast<int>(prepares) + static_cast<int>(!report_file.empty()) >
+        1)
+      throw CLI::ValidationError("--self-test, --report, --cache and --prepare are different things to do");
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
@@ -319,6 +348,14 @@ int main(int argc, char** argv) {
       clnet::Device::set_default(clnet::Device::find(options.device));
       return clnet::tools::run_checks(worker, {options.full}, options.only);
     }
+    if (first_item >= 0) {
+      // As clnet-bench does: what is measured runs often.
+      ::setenv("CLNET_CHAINS", "now", 0);
+      clnet::Device::set_default(clnet::Device::find(options.device));
+      clnet::tools::measure_for_report(first_item);
+      return 0;
+    }
+    if (!report_file.empty()) return report_to(report_file, options.device);
     if (cache) return show_caches(clear, json);
     if (prepares) return clnet::tools::prepare(ahead);
     options.json = json;

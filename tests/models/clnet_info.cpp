@@ -1,4 +1,4 @@
-// clnet-info --self-test: what is broken is named, kept, and not used from then on.
+// clnet-info --self-test: what is broken is named, kept, and not used from then on. And --report: what others are sent.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -172,12 +172,62 @@ TEST_CASE("the self-test refuses what makes no sense, and tells what it cannot k
   CHECK(code({"--full"}) == 2);
   CHECK(code({"--self-test", "--full", "--quick"}) == 2);
   CHECK(code({"--jobs", "2"}) == 2);
+  CHECK(code({"--device", "cpu"}) == 2);
+  CHECK(code({"--report", "file", "--self-test"}) == 2);
+  CHECK(code({"--report", "file", "--device", "no such device"}) == 1);
+  CHECK(code({"--report", (folder / "nowhere/file").string()},
+             {std::string("OCL_ICD_VENDORS=") + NULL_ICD, "NULL_OPENCL_DEVICE=h200"}) == 1);
   CHECK(code({"--self-test", "--jobs", "0"}) == 2);
   CHECK(code({"--self-test", "--only", "cooking"}) == 3);
   CHECK(code({"--self-test", "--device", "no such device"}) == 3);
   CHECK(code({"--self-test"}, {"OCL_ICD_VENDORS=/nonexistent"}) == 3);
   folder.write("file", "");
   CHECK(code({"--self-test", "--only", "index_add"}, {"CLNET_CACHE_DIR=" + (folder / "file/cache").string()}) == 3);
+}
+
+TEST_CASE("a report tells device, self-test and ten times, and nothing of who sends it") {
+  const clnet::test::Folder folder;
+  const auto outcome = Process(folder.path(), {CLNET_INFO, "--report", "report.json"},
+                               {std::string("OCL_ICD_VENDORS=") + NULL_ICD, "NULL_OPENCL_DEVICE=h200",
+                                "CLNET_CACHE_DIR=" + (folder / "cache").string()})
+                           .wait();
+  INFO(outcome.out << outcome.err);
+  REQUIRE(outcome.code == 0);
+  const auto text = content(folder / "report.json");
+  CHECK(text.find(folder.path().string()) == std::string::npos);
+  const auto report = nlohmann::json::parse(text);
+  CHECK(report["report"] == 1);
+  CHECK(report["complete"] == true);
+  CHECK(report["device"]["name"] == "NVIDIA H200");
+  CHECK(report["variables"][0] == "CLNET_CACHE_DIR");
+  CHECK(report["self_test"]["run"] == report["self_test"]["checks"]);
+  // The null driver computes nothing.
+  CHECK(report["self_test"]["broken"].size() > 10);
+  CHECK(report["bench"]["gflops_in_registers"] > 0);
+  REQUIRE(report["bench"]["items"].size() == 10);
+  for (const auto& item : report["bench"]["items"]) {
+    INFO(item.dump());
+    CHECK(item.value("median_ms", 0.0) > 0);
+  }
+}
+
+TEST_CASE("a report is complete where an item ends its process") {
+  const clnet::test::Folder folder;
+  const auto outcome = Process(folder.path(), {CLNET_INFO, "--report", "report.json"},
+                               {std::string("OCL_ICD_VENDORS=") + NULL_ICD, "NULL_OPENCL_DEVICE=h200",
+                                "CLNET_CACHE_DIR=" + (folder / "cache").string(), std::string("LD_PRELOAD=") + OPENCL_FAULTS,
+                                "FAULT_ABORT=gelu_erf_elementwise"})
+                           .wait();
+  INFO(outcome.out << outcome.err);
+  REQUIRE(outcome.code == 0);
+  const auto report = nlohmann::json::parse(content(folder / "report.json"));
+  CHECK(report["complete"] == true);
+  REQUIRE(report["bench"]["items"].size() == 10);
+  for (const auto& item : report["bench"]["items"]) {
+    INFO(item.dump());
+    CHECK(item.contains("median_ms") == (item["name"] != "elementwise-gelu-1m"));
+    if (item.contains("error")) CHECK(item["error"] == "ended the process: Aborted");
+  }
 }
 
 TEST_CASE("clnet-info's lines fit on a screen, and an unknown option is named") {

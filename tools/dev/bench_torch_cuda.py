@@ -105,8 +105,6 @@ class Bench:
         if item is None:
             raise ValueError("peers/items.py does not know it")
         work.training = functools.partial(self.training, dtype)
-        # Each call asks for a default device, which takes time: only where the work makes tensors as it runs.
-        makes_tensors = item.kind in ("random", "generation")
         torch.set_default_device(self.device)
         task = work.work_of(item, "pytorch")
         if dtype and isinstance(task, work.Step) and item.what != "train":
@@ -115,8 +113,13 @@ class Bench:
         for layout in (torch.contiguous_format, torch.channels_last) if task.layouts else (torch.contiguous_format,):
             torch.set_default_device(self.device)
             run = self.prepared(task, layout, dtype)
-            if not makes_tensors:
+            # Each call asks for a default device, which takes time: only where the work makes tensors as it runs.
+            if item.kind not in ("random", "generation"):
                 torch.set_default_device(None)
+                try:
+                    run()
+                except RuntimeError:
+                    torch.set_default_device(self.device)
             found.append(self.sample(run))
         return min(found)
 

@@ -298,13 +298,14 @@ step_bench() {
 }
 
 step_pytorch() {
-  local status=0
+  local status=0 also=$tf32
+  [ -z "$only_items" ] || also=''
   if [ -z "$python" ] || ! bounded 60 "$python" -c 'import torch' 2>/dev/null; then
     note "PyTorch: is not here"
     return
   fi
   # shellcheck disable=SC2086  # lists of words
-  bounded 125 "$python" "$here/bench_torch_cuda.py" --tf32 "${only_items:-$tf32}" --json "$logs/pytorch.jsonl" $networks $operations >"$logs/pytorch.log" 2>&1 || status=$?
+  bounded 125 "$python" "$here/bench_torch_cuda.py" --tf32 "$also" --json "$logs/pytorch.jsonl" $networks $operations >"$logs/pytorch.log" 2>&1 || status=$?
   note "PyTorch: exit code $status, $(grep -c median_ms "$logs/pytorch.jsonl") times; $(grep -m 1 '^PyTorch' "$logs/pytorch.log")"
 }
 
@@ -367,6 +368,8 @@ step_others() {
   tests clnet-fault-tests faults 20
   tests clnet-unit-tests units 15
   tests clnet-model-tests models 25 fit language process torch_cases
+  clnet 40 "$from/tools/clnet-info" --report "$out/report.json" >"$logs/report.log" 2>&1
+  note "clnet-info --report: exit code $?"
   train train 25 5
 }
 
@@ -460,6 +463,7 @@ rehearse() {
 ^mode plan
 ^life_exit: exit code 0
 ^clnet-fault-tests: [1-9]
+^clnet-info --report: exit code (0|124)
 ^\| matmul-512 \| [0-9]
 WANTED
   [ "$(find "$folder/out" -name '*.tar.?z' -size +0 | wc -l)" -ge 2 ] || fail "logs or traces are missing"
