@@ -148,8 +148,9 @@ archive() {
   local to=$out/$1.tar.gz how='gzip -6' most
   command -v xz >/dev/null && how='xz -T0 -2' to=$out/$1.tar.xz
   [ -n "$(ls -A "$work/$1")" ] || return 0
-  for most in 1G 4M 100k; do
-    find "$work/$1" -type f -size "-$most" -printf "$1/%P\n" | tar -C "$work" -cf - -T - | $how >"$work/part"
+  # In bytes: find rounds sizes up to whole units.
+  for most in 1000000000 4000000 100000; do
+    find "$work/$1" -type f -size "-${most}c" -printf "$1/%P\n" | tar -C "$work" -cf - -T - | $how >"$work/part"
     if [ "$(stat -c %s "$work/part")" -le 15000000 ]; then
       mv "$work/part" "$to"
       return
@@ -467,6 +468,7 @@ rehearse() {
 ^\| matmul-512 \| [0-9]
 WANTED
   [ "$(find "$folder/out" -name '*.tar.?z' -size +0 | wc -l)" -ge 2 ] || fail "logs or traces are missing"
+  tar -tf "$folder"/out/logs.tar.?z | grep -q '^logs/smoke.log$' || fail "the archive of logs lacks what was logged"
   [ "$(find "$folder/out" -type f | wc -l)" -le 8 ] || fail "there are more than 8 files of results"
   ! grep -E 'Killed|Terminated|line [0-9]+:' "$folder/log" || fail "bash speaks of ended processes"
   echo "rehearsed in $SECONDS s: $(grep -c '^-- ' "$summary") steps"

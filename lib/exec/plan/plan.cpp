@@ -231,6 +231,10 @@ std::vector<std::size_t> allowed_group(const Launch& launch, const ::cl::Kernel&
   if (items() <= 1 || ocl::has_quirk(device.info(), "rusticl-kernel-groups")) return local;
   const auto& program = launch.program();
   const bool fixed = program.defines.count("GROUP") != 0 || program.users();
+  // A kernel takes the size that it was built for (reqd_work_group_size), though NVIDIA's driver says 256 of all.
+  const auto asked = ocl::checked(
+      launch.function(), [&] { return kernel.getWorkGroupInfo<CL_KERNEL_COMPILE_WORK_GROUP_SIZE>(device.device()); });
+  if (asked[0] * asked[1] * asked[2] == items()) return local;
   const auto most =
       ocl::checked(launch.function(), [&] { return kernel.getWorkGroupInfo<CL_KERNEL_WORK_GROUP_SIZE>(device.device()); });
   while (items() > most) {
