@@ -50,11 +50,12 @@ Cache pocl_cache(const fs::path& folder) {
   return cache;
 }
 
-/// A folder of programs whose names begin alike, or what a process left behind.
+/// A folder of programs whose names begin alike (two capital letters), or what a process left behind.
 bool is_pocls(const fs::path& entry) {
   const auto name = entry.filename().string();
-  const bool pair = name.size() == 2 && std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c); });
-  return pair || name.starts_with("temp") || name == notes;
+  std::error_code code;
+  const bool pair = name.size() == 2 && std::all_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'P'; });
+  return (pair && fs::is_directory(entry, code)) || name.starts_with("tempfile") || name == notes;
 }
 
 }  // namespace

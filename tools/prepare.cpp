@@ -61,6 +61,12 @@ std::optional<Network> network_of(const std::string& word) {
     network.image = Shape{number(sizes[0], word), number(sizes[1], word), number(sizes[2], word)};
   }
   if (parts.size() > 2) network.batch = number(parts[2], word);
+  constexpr double most_values = 1 << 28;
+  const auto& image = network.image;
+  const auto batch = static_cast<double>(network.batch.value_or(256));
+  double values = batch;
+  for (int d = 0; d < image.rank(); ++d) values *= static_cast<double>(image[d]);
+  if (values > most_values) throw Error(fmt::format("--prepare {}: a batch of {} such images is too large", word, batch));
   return network;
 }
 

@@ -441,6 +441,10 @@ std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuil
     all.compiled += compiled;
     all.noted += noted;
     // Those of a program whose first kernel crashed are still to be tried.
+    if (processes.apart && noted == 0)
+      logging::warn_once(
+          "kernels are compiled in this process, which ends when the driver's compiler crashes: clnet-build-kernels compiles "
+          "nothing for this device");
     if (!processes.apart || noted == 0) return all.compiled;
   }
 }

@@ -7,8 +7,6 @@
 #include <mutex>
 #include <utility>
 
-#include "clnet/error.h"
-
 namespace clnet::ocl {
 
 namespace {
@@ -49,7 +47,7 @@ void Compiling::tell(std::size_t done) const {
   }
   bool goes_on = !told || (*told)(done, total_);
   for (const auto* watch = innermost; watch; watch = watch->outer_) goes_on = watch->told_(done, total_) && goes_on;
-  if (!goes_on) throw Error(fmt::format("compiling was cancelled after {} of {} kernels", done, total_));
+  if (!goes_on) throw CompilingCancelled(fmt::format("compiling was cancelled after {} of {} kernels", done, total_));
 }
 
 }  // namespace clnet::ocl

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 
+#include "clnet/error.h"
 #include "clnet/export.h"
 
 namespace clnet::ocl {
@@ -29,12 +30,18 @@ class CLNET_API CompileWatch {
 /// Told of what any thread compiles from now on; null: nobody.
 void watch_compiling(CompileTold told);
 
+/// What Compiling throws when somebody wants it to end.
+class CLNET_API CompilingCancelled : public Error {
+ public:
+  using Error::Error;
+};
+
 /// The compiling of a plan's new kernels. Nobody hears of none.
 class CLNET_API Compiling {
  public:
   /// Tells that none of so many is compiled yet.
   explicit Compiling(std::size_t total);
-  /// That so many are. Throws Error when somebody wants it to end; so does the constructor.
+  /// That so many are. Throws CompilingCancelled when somebody wants it to end; so does the constructor.
   void tell(std::size_t done) const;
   std::size_t total() const { return total_; }
 

@@ -300,7 +300,7 @@ void Context::write(const Buffer& target, std::size_t offset, const void* source
                                    before ? &before->front()() : nullptr, profiler_->enabled() ? &event() : nullptr);
       });
       if (code != CL_SUCCESS) throw cl::Error(code, "clEnqueueFillBuffer");
-    } else if (owner || bytes <= largest_copied_write) {
+    } else if (bytes <= (owner ? most_copied() : largest_copied_write)) {
       if (in_flight_.bytes() + bytes > most_copied()) require_open();
       in_flight_.make_room(bytes, most_copied());
       if (!owner) {
@@ -352,9 +352,7 @@ void Context::read(const Buffer& source, std::size_t offset, void* target, std::
     gate_.require_open();
     cl::Event event;
     if (has_quirk(info_, "nvidia-reads")) {
-      queue_->with([&](const cl::CommandQueue& queue) {
-        queue.enqueueReadBuffer(source.memory(), CL_TRUE, offset, bytes, target, nullptr, event_for(event));
-      });
+      queue_->get().enqueueReadBuffer(source.memory(), CL_TRUE, offset, bytes, target, nullptr, event_for(event));
       launches_read_.store(launches(), std::memory_order_relaxed);
       in_flight_.collect();
       profile(event, {"read", "", static_cast<double>(bytes), 0});

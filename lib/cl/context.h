@@ -69,7 +69,7 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
 
   /// Copies from the host, after the work enqueued before; returns when `source` may be reused, without waiting for that work
   /// unless the data are large or many such copies wait already (an eighth of the memory limit). With an `owner`, which keeps
-  /// `source` as it is, nothing is copied aside, however large.
+  /// `source` as it is, nothing is copied aside.
   void write(const Buffer& target, std::size_t offset, const void* source, std::size_t bytes,
              std::shared_ptr<const void> owner = {});
   /// Waits for the work enqueued before and copies to the host. When it throws, nothing is written to `target` any more.

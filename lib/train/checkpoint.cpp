@@ -6,6 +6,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <span>
 #include <string>
@@ -64,9 +65,14 @@ std::string so_far(const std::function<double(std::int64_t step)>& schedule, std
   return fmt::format("{}, {}, {}", exact(schedule(0)), exact(schedule((steps - 1) / 2)), exact(schedule(steps - 1)));
 }
 
-/// Whether both begin alike, as a schedule for fewer steps and the same one for more do.
+/// Whether both begin alike, as a schedule for fewer steps and the same one for more do: not quite with the same rate, where a
+/// warm-up comes first.
 bool begin_alike(std::string_view a, std::string_view b) {
-  return a != without_schedule && b != without_schedule && a.substr(0, a.find(',')) == b.substr(0, b.find(','));
+  constexpr double most = 1.5;
+  if (a == without_schedule || b == without_schedule) return false;
+  const double first = std::strtod(std::string(a).c_str(), nullptr), other = std::strtod(std::string(b).c_str(), nullptr);
+  return first == other ||
+         (first * other > 0 && std::abs(first) <= most * std::abs(other) && std::abs(other) <= most * std::abs(first));
 }
 
 /// Reads a checkpoint's metadata; every fault names the file.

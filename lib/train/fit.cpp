@@ -209,7 +209,8 @@ class Fit {
       result =
           evaluate(model_, *options_.validation, options_.batch_size, options_.loss, [&] { return interrupt_->requested(); });
     } catch (const Error&) {
-      if (!cancelled_) throw;
+      // What fails after this, as saving may, is no cancelling.
+      if (!std::exchange(cancelled_, false)) throw;
     }
     validating_ = false;
     return result;

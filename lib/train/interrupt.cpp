@@ -7,6 +7,8 @@
 #include <condition_variable>
 #include <csignal>
 #include <mutex>
+#include <system_error>
+#include <utility>
 
 namespace clnet::train {
 
@@ -40,7 +42,11 @@ Interrupt::Interrupt(bool on) : on_(on) {
     sigaction(SIGINT, &action, &old_int);
     sigaction(SIGTERM, &action, &old_term);
   }
-  watcher_ = std::jthread([](const std::stop_token& stop) { end_in_time(stop); });
+  try {
+    watcher_ = std::jthread([](const std::stop_token& stop) { end_in_time(stop); });
+  } catch (const std::system_error&) {
+    // A host may have no thread left: then a compiler is waited for.
+  }
 }
 
 Interrupt::~Interrupt() {
@@ -54,7 +60,7 @@ Interrupt::~Interrupt() {
 }
 
 void Interrupt::begun() {
-  if (!watcher_.joinable()) return;
+  if (!on_ || std::exchange(begun_, true)) return;
   {
     const std::lock_guard lock(mutex);
     ++begun_users;
@@ -71,10 +77,12 @@ void Interrupt::end_in_time(const std::stop_token& stop) {
   std::condition_variable_any never;
   std::unique_lock lock(mutex);
   for (auto waited = 0ms; !stop.stop_requested(); never.wait_for(lock, stop, pause, [] { return false; })) {
-    if (signalled == 0) continue;
-    waited += pause;
-    // Another thread's training has something to save.
-    if (waited < patience || begun_users > 0) continue;
+    // Another thread's training has something to save, and its caller may have, too.
+    if (signalled == 0 || begun_users > 0) {
+      waited = 0ms;
+      continue;
+    }
+    if ((waited += pause) < patience) continue;
     const int signal = signalled;
     std::signal(signal, SIG_DFL);
     ::kill(::getpid(), signal);

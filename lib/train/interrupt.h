@@ -24,7 +24,7 @@ class Interrupt {
  private:
   static void end_in_time(const std::stop_token& stop);
 
-  bool on_;
+  bool on_, begun_ = false;
   std::jthread watcher_;
 };
 

@@ -16,7 +16,8 @@ struct Unit {
   std::int64_t per_sample;
 };
 
-/// On a terminal one line that is redrawn ten times a second at most; elsewhere nothing but a line per epoch.
+/// On a terminal one line that is redrawn ten times a second at most; elsewhere a line per epoch, and one where compiling takes
+/// long.
 class Progress {
  public:
   /// `total_steps` counts from the start of training; `total_epochs` is 0 when not known.

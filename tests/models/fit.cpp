@@ -228,6 +228,22 @@ TEST_CASE("fit: a run that is given more steps goes on by the schedule for all o
   CHECK(clnet::test::written_on_stderr([&] { CHECK(std::get<1>(run(3, 0.1)) == 0); }).empty());
 }
 
+TEST_CASE("fit: a run with a warm-up goes on with more steps, too") {
+  const auto points = make_points(24);
+  const clnet::test::Folder folder;
+  const auto run = [&](std::int64_t epochs) {
+    auto model = make_model();
+    train::FitOptions options{.epochs = epochs, .batch_size = 8, .optimizer = optim::SGD(model, {})};
+    options.schedule = optim::warm_up(2, optim::cosine(0.1, 3 * epochs));
+    options.checkpoint = folder.path();
+    options.resume = true;
+    options.progress = false;
+    return train::fit(model, points, options).steps;
+  };
+  CHECK(run(2) == 6);
+  CHECK_THAT(clnet::test::written_on_stderr([&] { CHECK(run(4) == 12); }), Catch::Contains("6 steps were planned, and now 12"));
+}
+
 TEST_CASE("fit: on a terminal the bar is as long as the steps of its epoch, and tells no speed of the first step") {
   const auto points = make_points(80);
   auto model = make_model();

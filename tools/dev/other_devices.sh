@@ -18,7 +18,7 @@ run_tests() {
     return
   fi
   [ $# -gt 0 ] || set -- -L ops
-  ctest --test-dir build --output-on-failure --no-tests=error -j "$(nproc)" "$@"
+  ctest --test-dir build --output-on-failure --no-tests=error -j "$(nproc)" -LE nightly "$@"
   awk '/^[0-9]+ skipped: / { n = $1; $1 = ""; count[$0] += n } END { for (why in count) print count[why] why }' \
     build/Testing/Temporary/LastTest.log | sort -rn
 }

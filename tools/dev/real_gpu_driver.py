@@ -81,7 +81,7 @@ kernel void k(global float *x) { const half h = (half)x[0]; x[1] = h * h + h; }"
     ("f32 atomics", r"""kernel void k(global float *x) { float r;
   __asm__ volatile("atom.global.add.f32 %0, [%1], %2;" : "=f"(r) : "l"(x), "f"(1.0f)); }"""),
     ("a limit on registers", "kernel void k(global float *x) { x[0] = 1; }", "-cl-nv-maxrregcount=128"),
-    # Hopper's own matrix instruction; not of the 22.
+    # Hopper's own matrix instruction, for sm_90a alone.
     ("wgmma", r"""kernel void k(global float *x, const ulong a) { float s[4] = {0};
   __asm__ volatile("{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.fence.sync.aligned; "
     "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, %4, p, 1, 1, 0, 0; "

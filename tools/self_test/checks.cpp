@@ -242,7 +242,11 @@ CheckResult attempt(const Check& check, bool& lost) {
   } catch (const Unsupported& refusal) {
     return {check.solver.empty() ? Verdict::fails : Verdict::refuses, first_line(refusal.what())};
   } catch (const DeviceError& error) {
-    lost = true;
+    try {
+      Device::current().finish();
+    } catch (const std::exception&) {
+      lost = true;
+    }
     return {Verdict::fails, first_line(error.what())};
   } catch (const std::exception& error) {
     return {Verdict::fails, first_line(error.what())};

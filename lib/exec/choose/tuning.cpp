@@ -15,6 +15,7 @@
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
 #include "lib/base/log.h"
+#include "lib/cl/compile_watch.h"
 #include "lib/cl/quirk_file.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/plan/cache.h"
@@ -182,6 +183,8 @@ class Contest {
         logging::print(logging::Level::plan, "tuning: {}: {:.1f} us by {}", problem_text(node_, packed_), trial.seconds * 1e6,
                        solver);
         trials.push_back(std::move(trial));
+      } catch (const ocl::CompilingCancelled&) {
+        throw;
       } catch (const Unsupported& refusal) {
         logging::print(logging::Level::solver, "tuning: {}", refusal.what());
       } catch (const Error& failure) {

@@ -218,6 +218,8 @@ void Plan::build(ocl::Context& device) const {
   std::size_t done = 0;
   ocl::build_ahead(device.info(), ahead, processes, [&](std::size_t noted) { compiling.tell(done = std::min(noted, total)); });
   if (processes.apart) refuse_crashing(device.info(), ahead, ahead_of, processes);
+  // Also where the first run compiles them: who was told of the first hears of the last.
+  if (programs.empty()) compiling.tell(total);
   build_programs(device, programs, [&](std::size_t built) { compiling.tell(done + (total - done) * built / programs.size()); });
 }
 
@@ -232,8 +234,8 @@ std::vector<std::size_t> allowed_group(const Launch& launch, const ::cl::Kernel&
   const auto& program = launch.program();
   const bool fixed = program.defines.count("GROUP") != 0 || program.users();
   // A kernel takes the size that it was built for (reqd_work_group_size), though NVIDIA's driver says 256 of all.
-  const auto asked = ocl::checked(
-      launch.function(), [&] { return kernel.getWorkGroupInfo<CL_KERNEL_COMPILE_WORK_GROUP_SIZE>(device.device()); });
+  const auto asked = ocl::checked(launch.function(),
+                                  [&] { return kernel.getWorkGroupInfo<CL_KERNEL_COMPILE_WORK_GROUP_SIZE>(device.device()); });
   if (asked[0] * asked[1] * asked[2] == items()) return local;
   const auto most =
       ocl::checked(launch.function(), [&] { return kernel.getWorkGroupInfo<CL_KERNEL_WORK_GROUP_SIZE>(device.device()); });

@@ -23,3 +23,5 @@ inline StringContainsMatcher Contains(const std::string& part, CaseSensitive sen
 }  // namespace Matchers
 using namespace Matchers;
 }  // namespace Catch
+
+using Catch::Approx;
