@@ -118,9 +118,11 @@ kernel void attention_pack_panels(IN(x), OUT(packed), const int length, const in
 #define STORE_SUM(r) STORE(sums, row0 + (r), sum[r] == 0.0f ? INFINITY : most[r] + log(sum[r]));
 
 #ifdef ATTENTION_CPU
-kernel void attention_cpu(IN(q), IN(k_panels), IN(v), OUT(y), OUT(sums), const int panels, const int blocks, const int lines,
-                          const int blocks_per_item, ATTENTION_PARAMETERS) {
-  const int begin = (int)get_global_id(0) * blocks_per_item, end = BLOCK_END(begin, blocks_per_item, blocks * lines);
+#define PARAMETERS                                                                                                  \
+  IN(q), IN(k_panels), IN(v), OUT(y), OUT(sums), INT(panels), INT(blocks), INT(lines), INT(blocks_per_item),        \
+  ATTENTION_PARAMETERS
+WORK_ITEM void attention_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int begin = id0 * blocks_per_item, end = BLOCK_END(begin, blocks_per_item, blocks * lines);
   for (int block = begin; block < end; ++block) {
     const int line = block / blocks, i0 = REMAINDER(block, blocks) * ROWS, row0 = line * queries + i0;
     const int first_key = line / group * keys, first_panel = line / group * panels * VW * width, first = MASK_LINE(line);
@@ -149,12 +151,18 @@ kernel void attention_cpu(IN(q), IN(k_panels), IN(v), OUT(y), OUT(sums), const i
     }
   }
 }
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void attention_cpu(PARAMETERS) {
+#include "arguments.clh"
+  attention_cpu_item(IDS, PARAMETERS);
+}
 #endif
 
-// Few queries, ROWS in all: each key is read once, as it lies in memory, and there is nothing to pack but rows shorter than a
+// Few queries, ROWS at most: each key is read once, as it lies in memory, and there is nothing to pack but rows shorter than a
 // vector. The last vector of others ends with its row, and has elements of the one before. The products of VW keys are summed by
 // transposing them.
 #ifdef ATTENTION_FEW_CPU
+#include "rows.clh"
 #define VECTOR_OF(stride, u) min((u) * VW, (stride) - VW)
 
 #if MASK == 1
@@ -168,24 +176,26 @@ static bool is_hidden(IN(mask), const int first, const int mask_query, const int
 #define HIDDEN(j) false
 #endif
 
-// n vectors of the results from vector u0 on: weights times rows first_row.. of v.
-#define FEW_SUMS(n, u0, first_row, count)                                                                              \
-  {                                                                                                                    \
-    VFLOAT part[ROWS][n];                                                                                              \
-    UNROLL for (int r = 0; r < ROWS; ++r) UNROLL for (int u = 0; u < n; ++u) part[r][u] = total[r][(u0) + u];          \
-    for (int c = 0; c < (count); ++c) {                                                                                \
-      const int at = ((first_row) + c) * v_stride;                                                                     \
-      UNROLL for (int u = 0; u < n; ++u) {                                                                             \
-        const VFLOAT of = VLOAD(v, at + VECTOR_OF(v_stride, (u0) + u));                                                \
-        UNROLL for (int r = 0; r < ROWS; ++r) part[r][u] = fma((VFLOAT)(tile[r][c]), of, part[r][u]);                  \
-      }                                                                                                                \
+// n vectors of the results of `rows` queries from vector u0 on: weights times rows of v, `count` from key j0 on.
+#define FEW_SUMS(rows, n)                                                                                              \
+  VFLOAT part[rows][n];                                                                                                \
+  UNROLL for (int r = 0; r < rows; ++r) UNROLL for (int u = 0; u < n; ++u) part[r][u] = total[r][u0 + u];              \
+  for (int c = 0; c < count; ++c) {                                                                                    \
+    const int at = (first_key + j0 + c) * v_stride;                                                                    \
+    UNROLL for (int u = 0; u < n; ++u) {                                                                               \
+      const VFLOAT of = VLOAD(v, at + VECTOR_OF(v_stride, u0 + u));                                                    \
+      UNROLL for (int r = 0; r < rows; ++r) part[r][u] = fma((VFLOAT)(tile[r][c]), of, part[r][u]);                    \
     }                                                                                                                  \
-    UNROLL for (int r = 0; r < ROWS; ++r) UNROLL for (int u = 0; u < n; ++u) total[r][(u0) + u] = part[r][u];          \
-  }
+  }                                                                                                                    \
+  UNROLL for (int r = 0; r < rows; ++r) UNROLL for (int u = 0; u < n; ++u) total[r][u0 + u] = part[r][u];
+#define FEW_SUMS_OF_4(rows) FEW_SUMS(rows, 4)
+#define FEW_SUMS_OF_1(rows) FEW_SUMS(rows, 1)
 
-kernel WIDE_KERNEL void attention_few_cpu(IN(q), IN(k), IN(v), OUT(y), OUT(sums), const int lines, const int lines_per_item,
-                                          const int k_stride, const int v_stride, ATTENTION_PARAMETERS) {
-  const int begin = (int)get_global_id(0) * lines_per_item, end = BLOCK_END(begin, lines_per_item, lines);
+#define PARAMETERS                                                                                                  \
+  IN(q), IN(k), IN(v), OUT(y), OUT(sums), INT(lines), INT(lines_per_item), INT(k_stride), INT(v_stride),            \
+  ATTENTION_PARAMETERS
+WORK_ITEM void attention_few_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int begin = id0 * lines_per_item, end = BLOCK_END(begin, lines_per_item, lines);
   for (int line = begin; line < end; ++line) {
     const int row0 = line * queries, first_key = line / group * keys, first = MASK_LINE(line);
     // Keys behind a cache's length, and before a window.
@@ -195,7 +205,7 @@ kernel WIDE_KERNEL void attention_few_cpu(IN(q), IN(k), IN(v), OUT(y), OUT(sums)
     while (from < limit && HIDDEN(from)) ++from;
     float own[ROWS][WIDTH * VW], most[ROWS], sum[ROWS];
     VFLOAT total[ROWS][VALUES];
-    for (int r = 0; r < ROWS; ++r) {
+    for (int r = 0; r < queries; ++r) {
       for (int u = 0; u < WIDTH; ++u)
         for (int lane = 0; lane < VW; ++lane) {
           const int d = VECTOR_OF(k_stride, u) + lane;
@@ -209,7 +219,7 @@ kernel WIDE_KERNEL void attention_few_cpu(IN(q), IN(k), IN(v), OUT(y), OUT(sums)
       const int count = min(TILE, limit - j0), whole = (count + VW - 1) / VW * VW;
       float tile[ROWS][TILE];
       for (int c = 0; c < whole; c += VW)
-        for (int r = 0; r < ROWS; ++r) {
+        for (int r = 0; r < queries; ++r) {
           VFLOAT part[VW];
           UNROLL for (int lane = 0; lane < VW; ++lane) {
             const int at = (first_key + min(j0 + c + lane, limit - 1)) * k_stride;
@@ -221,11 +231,11 @@ kernel WIDE_KERNEL void attention_few_cpu(IN(q), IN(k), IN(v), OUT(y), OUT(sums)
           UNROLL for (int lane = 1; lane < VW; ++lane) part[0] += part[lane];
           CLNET_CAT(vstore, VW)(part[0], 0, &tile[r][c]);
         }
-      for (int r = 0; r < ROWS; ++r) WEIGH_TILE(r, r)
-      for (int first_of = 0; first_of + 3 < VALUES; first_of += 4) FEW_SUMS(4, first_of, first_key + j0, count)
-      for (int last_of = VALUES / 4 * 4; last_of < VALUES; ++last_of) FEW_SUMS(1, last_of, first_key + j0, count)
+      for (int r = 0; r < queries; ++r) WEIGH_TILE(r, r)
+      for (int u0 = 0; u0 + 3 < VALUES; u0 += 4) WITH_ROWS(queries, FEW_SUMS_OF_4)
+      for (int u0 = VALUES / 4 * 4; u0 < VALUES; ++u0) WITH_ROWS(queries, FEW_SUMS_OF_1)
     }
-    for (int r = 0; r < ROWS; ++r) {
+    for (int r = 0; r < queries; ++r) {
       const int row = (row0 + r) * value_width;
       for (int u = 0; u < VALUES; ++u) {
         const VFLOAT value = total[r][u] * INVERSE_SUM(r);
@@ -236,6 +246,11 @@ kernel WIDE_KERNEL void attention_few_cpu(IN(q), IN(k), IN(v), OUT(y), OUT(sums)
       STORE_SUM(r)
     }
   }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void attention_few_cpu(PARAMETERS) {
+#include "arguments.clh"
+  attention_few_cpu_item(IDS, PARAMETERS);
 }
 #endif
 
@@ -266,10 +281,11 @@ kernel WIDE_KERNEL void attention_few_cpu(IN(q), IN(k), IN(v), OUT(y), OUT(sums)
   const VINT name = CLNET_CAT(vload, VW)(0, name##_of);
 
 #ifdef ATTENTION_QUERIES_BACKWARD_CPU
-kernel void attention_queries_backward_cpu(IN(q), IN(k_panels), IN(v_panels), IN(k), IN(g), IN(sums), IN(delta), OUT(dq),
-                                           const int panels, const int blocks, const int lines, const int blocks_per_item,
-                                           ATTENTION_PARAMETERS) {
-  const int begin = (int)get_global_id(0) * blocks_per_item, end = BLOCK_END(begin, blocks_per_item, blocks * lines);
+#define PARAMETERS                                                                                                  \
+  IN(q), IN(k_panels), IN(v_panels), IN(k), IN(g), IN(sums), IN(delta), OUT(dq), INT(panels), INT(blocks),          \
+  INT(lines), INT(blocks_per_item), ATTENTION_PARAMETERS
+WORK_ITEM void attention_queries_backward_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int begin = id0 * blocks_per_item, end = BLOCK_END(begin, blocks_per_item, blocks * lines);
   LANES(lanes)
   for (int block = begin; block < end; ++block) {
     const int line = block / blocks, i0 = REMAINDER(block, blocks) * ROWS, row0 = line * queries + i0;
@@ -302,14 +318,20 @@ kernel void attention_queries_backward_cpu(IN(q), IN(k_panels), IN(v_panels), IN
     for (int r = 0; r < rows; ++r) STORE_ROW(dq, row0 + r, width, WIDTH, total[r], scale)
   }
 }
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void attention_queries_backward_cpu(PARAMETERS) {
+#include "arguments.clh"
+  attention_queries_backward_cpu_item(IDS, PARAMETERS);
+}
 #endif
 
 // Rows are keys here, and columns the queries of all lines that share them.
 #ifdef ATTENTION_KEYS_BACKWARD_CPU
-kernel void attention_keys_backward_cpu(IN(k), IN(v), IN(q_panels), IN(g_panels), IN(q), IN(g), IN(sums), IN(delta), OUT(dk),
-                                        OUT(dv), const int panels, const int blocks, const int lines,
-                                        const int blocks_per_item, ATTENTION_PARAMETERS) {
-  const int begin = (int)get_global_id(0) * blocks_per_item, end = BLOCK_END(begin, blocks_per_item, blocks * lines);
+#define PARAMETERS                                                                                                  \
+  IN(k), IN(v), IN(q_panels), IN(g_panels), IN(q), IN(g), IN(sums), IN(delta), OUT(dk), OUT(dv), INT(panels),       \
+  INT(blocks), INT(lines), INT(blocks_per_item), ATTENTION_PARAMETERS
+WORK_ITEM void attention_keys_backward_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int begin = id0 * blocks_per_item, end = BLOCK_END(begin, blocks_per_item, blocks * lines);
   LANES(lanes)
   for (int block = begin; block < end; ++block) {
     const int key_line = block / blocks, j0 = REMAINDER(block, blocks) * ROWS, row0 = key_line * keys + j0;
@@ -357,5 +379,10 @@ kernel void attention_keys_backward_cpu(IN(k), IN(v), IN(q_panels), IN(g_panels)
       STORE_ROW(dv, row0 + r, value_width, VALUES, total_v[r], 1.0f)
     }
   }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void attention_keys_backward_cpu(PARAMETERS) {
+#include "arguments.clh"
+  attention_keys_backward_cpu_item(IDS, PARAMETERS);
 }
 #endif

@@ -1,6 +1,7 @@
 // The gradient of a convolution's weight for CPUs. A work-item sums CB input channels by PB panels of LANES output channels
 // over `images` images: it stages a window of the inputs, and RB rows (or WB columns of one) of the output's gradient with the channels side by side,
 // and sums tiles of TILE weights in registers. Its sums are one part of y {parts, o, c, kh, kw}.
+#include "item.clh"
 #include "conv2d_stage_cpu.clh"
 #include "conv2d_store_cpu.clh"
 
@@ -25,14 +26,14 @@ static inline void stage_lanes(IN(g), const int first, const int stride, const i
     SELDOM for (int lane = 0; lane < VW; ++lane) target[i * LANES + lane] = lane < lanes ? LOAD(g, first + lane * stride + i) : 0.0f;
 }
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_backward_weights_cpu(
-    IN(x), IN(g), OUT(y), const int N, const int images, const int groups, const int CG, const int H, const int W, const int OG,
-    const int KH, const int KW, const int OH, const int OW, const int SH, const int SW, const int PT, const int PL, const int DH,
-    const int DW, const int RB, const int WB, const int PB, const int CB, const int rows, const int columns, const int pitch,
-    local float *restrict sums, local float *restrict staged, local float *restrict panel_g) {
-  const int panel0 = (int)get_global_id(0) * PB, panel1 = min((OG + LANES - 1) / LANES, panel0 + PB);
-  const int c0 = (int)get_global_id(1) * CB, channels = min(CB, CG - c0);
-  const int part = (int)get_global_id(2) / groups, group = (int)get_global_id(2) % groups;
+#define PARAMETERS                                                                                                  \
+  IN(x), IN(g), OUT(y), INT(N), INT(images), INT(groups), INT(CG), INT(H), INT(W), INT(OG), INT(KH), INT(KW),       \
+  INT(OH), INT(OW), INT(SH), INT(SW), INT(PT), INT(PL), INT(DH), INT(DW), INT(RB), INT(WB), INT(PB), INT(CB),       \
+  INT(rows), INT(columns), INT(pitch), LOCAL(float, sums), LOCAL(float, staged), LOCAL(float, panel_g)
+WORK_ITEM void conv2d_backward_weights_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int panel0 = id0 * PB, panel1 = min((OG + LANES - 1) / LANES, panel0 + PB);
+  const int c0 = id1 * CB, channels = min(CB, CG - c0);
+  const int part = id2 / groups, group = id2 % groups;
   const int taps = KH * KW, weights = channels * taps, tiles = (weights + TILE - 1) / TILE;
   const int panel_size = (tiles * TILE + VW) * LANES;
   const int n0 = part * images, n1 = BLOCK_END(n0, images, N);
@@ -86,4 +87,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_backward_weigh
       store_planes(y_base, y_offset, sums + (panel - panel0) * panel_size + v * VW, LANES, weights, min(VW, OG - o),
                    ((part * groups + group) * OG + o) * CG * taps + c0 * taps, CG * taps, 0, (VFLOAT)(0.0f));
     }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_backward_weights_cpu(PARAMETERS) {
+#include "arguments.clh"
+  conv2d_backward_weights_cpu_item(IDS, PARAMETERS);
 }

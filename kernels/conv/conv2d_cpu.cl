@@ -4,6 +4,7 @@
 // Output pixel (i, j) of the grid {PH, PW} lies at (y_top + i * y_step_h, y_left + j * y_step_w) of y's plane, and its tap (s, t)
 // reads x at (i * x_step_h + top + s * tap_step_h, j * x_step_w + left + t * tap_step_w). The gradient of a strided convolution's
 // input is one such grid for each remainder of a position by the stride.
+#include "item.clh"
 #include "conv2d_slices.clh"
 #include "conv2d_stage_cpu.clh"
 #include "conv2d_store_cpu.clh"
@@ -26,20 +27,17 @@ static inline void store_panel(OUT(y), const local float *restrict sums, const i
   }
 }
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_cpu(
-    IN(x), IN(w),
-#ifdef BIAS
-    IN(bias),
-#endif
-    OUT(y), const int N, const int images, const int groups, const int CG, const int H, const int W, const int OG, const int YH,
-    const int YW, const int PH, const int all_columns, const int y_top, const int y_left, const int y_step_h, const int y_step_w,
-    const int x_step_h, const int x_step_w, const int taps_h, const int taps_w, const int top, const int left,
-    const int tap_step_h, const int tap_step_w, const int RB, const int WB, const int PB, const int CB, const int rows, const int columns,
-    const int pitch, local float *restrict sums, local float *restrict staged SLICES_PARAMETER EPILOGUE_PARAMETERS) {
-  const int panels = (OG + LANES - 1) / LANES, panel0 = (int)get_global_id(0) * PB, panel1 = min(panels, panel0 + PB);
-  const int pieces = (all_columns + WB - 1) / WB, row0 = (int)get_global_id(1) / pieces * RB, height = min(RB, PH - row0);
-  const int column0 = REMAINDER((int)get_global_id(1), pieces) * WB, PW = min(WB, all_columns - column0);
-  const int n0 = (int)get_global_id(2) / groups * images, n1 = BLOCK_END(n0, images, N), group = (int)get_global_id(2) % groups;
+#define PARAMETERS                                                                                                  \
+  IN(x), IN(w), BIAS_PARAMETER OUT(y), INT(N), INT(images), INT(groups), INT(CG), INT(H), INT(W), INT(OG),          \
+  INT(YH), INT(YW), INT(PH), INT(all_columns), INT(y_top), INT(y_left), INT(y_step_h), INT(y_step_w),               \
+  INT(x_step_h), INT(x_step_w), INT(taps_h), INT(taps_w), INT(top), INT(left), INT(tap_step_h), INT(tap_step_w),    \
+  INT(RB), INT(WB), INT(PB), INT(CB), INT(rows), INT(columns), INT(pitch), LOCAL(float, sums),                      \
+  LOCAL(float, staged) SLICES_PARAMETER EPILOGUE_PARAMETERS
+WORK_ITEM void conv2d_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int panels = (OG + LANES - 1) / LANES, panel0 = id0 * PB, panel1 = min(panels, panel0 + PB);
+  const int pieces = (all_columns + WB - 1) / WB, row0 = id1 / pieces * RB, height = min(RB, PH - row0);
+  const int column0 = REMAINDER(id1, pieces) * WB, PW = min(WB, all_columns - column0);
+  const int n0 = id2 / groups * images, n1 = BLOCK_END(n0, images, N), group = id2 % groups;
   const int image_pixels = height * PW, pixels = (n1 - n0) * image_pixels, tiles = (pixels + TILE - 1) / TILE;
   // With one block of channels a panel's sums are done before the next panel begins.
   const int panel_size = CB < CG ? (tiles * TILE + VW) * LANES : 0;
@@ -100,4 +98,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_cpu(
       }
     }
   }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_cpu(PARAMETERS) {
+#include "arguments.clh"
+  conv2d_cpu_item(IDS, PARAMETERS);
 }

@@ -1,6 +1,7 @@
 // Depthwise convolution of planes {H, W} to {OH, OW} with steps STEP, for CPUs. A work-item makes `block` strips of STRIP rows,
 // VECTORS vectors of sums at a time, while each vector of the source is loaded once. What it makes of a plane lies in one piece, so that
 // each element is stored once, and only the end by single elements; what a vector has beyond its row is made good by the next.
+#include "item.clh"
 #include "conv2d_slices.clh"
 #include "conv2d_depthwise_cpu.clh"
 #include "epilogue.clh"
@@ -10,10 +11,8 @@
 #define SEEN (((DOWN + VECTORS - 1) / VECTORS * VECTORS * ROWS - 1) * STEP + KH)
 
 #ifdef BIAS
-#define BIAS_PARAMETER IN(bias),
 #define START(channel) LOAD(bias, channel)
 #else
-#define BIAS_PARAMETER
 #define START(channel) 0.0f
 #endif
 
@@ -21,10 +20,11 @@
 #define FIRST(row0) (max((row0)*STEP - TOP, 0) * W - BEFORE)
 #define LAST(row0) (min((row0)*STEP - TOP + SEEN, H) * W + BEHIND)
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_cpu(
-    IN(x), IN(w), BIAS_PARAMETER OUT(y), const int planes, const int channels, const int block,
-    local float *restrict made SLICES_PARAMETER EPILOGUE_PARAMETERS) {
-  const int strip0 = (int)get_global_id(0) * block, strip1 = strip0 + min(block, planes * STRIPS - strip0);
+#define PARAMETERS                                                                                                  \
+  IN(x), IN(w), BIAS_PARAMETER OUT(y), INT(planes), INT(channels), INT(block), LOCAL(float, made)                   \
+  SLICES_PARAMETER EPILOGUE_PARAMETERS
+WORK_ITEM void conv2d_depthwise_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int strip0 = id0 * block, strip1 = strip0 + min(block, planes * STRIPS - strip0);
   for (int strip = strip0; strip < strip1; ++strip) {
     const int plane = strip / STRIPS, row0 = strip % STRIPS * STRIP, channel = plane % channels, source = plane * (H * W);
     float weights[KH * KW];
@@ -76,4 +76,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_cpu(
       }
     STORE_MADE(first, count, channel);
   }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_cpu(PARAMETERS) {
+#include "arguments.clh"
+  conv2d_depthwise_cpu_item(IDS, PARAMETERS);
 }

@@ -2,6 +2,7 @@
 // source {H, W} here. Every second row and column has the same taps: the OW columns are pairs of the result's, whose two vectors are
 // put together at last. A work-item makes `block` strips of STRIP rows (an even number); what a vector has beyond its row is
 // made good by the next.
+#include "item.clh"
 #include "conv2d_slices.clh"
 #include "conv2d_depthwise_cpu.clh"
 #include "epilogue.clh"
@@ -10,10 +11,11 @@
 #define FIRST(row0) (max(((row0) + TOP - KH) / 2, 0) * W - BEFORE)
 #define LAST(row0) (min(((row0) + STRIP + TOP) / 2 + 1, H) * W + BEHIND)
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_data_cpu(
-    IN(x), IN(w), OUT(y), const int planes, const int channels, const int block,
-    local float *restrict made SLICES_PARAMETER EPILOGUE_PARAMETERS) {
-  const int strip0 = (int)get_global_id(0) * block, strip1 = strip0 + min(block, planes * STRIPS - strip0);
+#define PARAMETERS                                                                                                  \
+  IN(x), IN(w), OUT(y), INT(planes), INT(channels), INT(block), LOCAL(float, made) SLICES_PARAMETER                 \
+  EPILOGUE_PARAMETERS
+WORK_ITEM void conv2d_depthwise_data_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int strip0 = id0 * block, strip1 = strip0 + min(block, planes * STRIPS - strip0);
   for (int strip = strip0; strip < strip1; ++strip) {
     const int plane = strip / STRIPS, row0 = strip % STRIPS * STRIP, channel = plane % channels, source = plane * (H * W);
     float weights[KH * KW];
@@ -61,4 +63,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_data
         }
     STORE_MADE(first, count, channel);
   }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_data_cpu(PARAMETERS) {
+#include "arguments.clh"
+  conv2d_depthwise_data_cpu_item(IDS, PARAMETERS);
 }

@@ -1,6 +1,7 @@
 // The gradient {channels, KH, KW} of the weight of a depthwise convolution of planes {H, W} to {OH, OW} with steps STEP, for CPUs. A
 // work-item sums one channel over `images` images: part of y {parts, channels, KH, KW}. TAP_ROWS rows of taps have their sums in registers, with VECTORS
 // vectors of the result's gradient, while each vector of the source is loaded once.
+#include "item.clh"
 #include "conv2d_depthwise_cpu.clh"
 
 #define DOWN ((OH + ROWS - 1) / ROWS)
@@ -16,9 +17,10 @@ static inline VINT counted(const int row, const int a, const int below, const in
 #endif
 }
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_weights_cpu(
-    IN(x), IN(g), OUT(y), const int N, const int channels, const int images) {
-  const int channel = (int)get_global_id(0), part = (int)get_global_id(1), planes = N * channels;
+#define PARAMETERS                                                                                                  \
+  IN(x), IN(g), OUT(y), INT(N), INT(channels), INT(images)
+WORK_ITEM void conv2d_depthwise_weights_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int channel = id0, part = id1, planes = N * channels;
   const int n0 = part * images, n1 = n0 + min(images, N - n0);
   VFLOAT total[KH * KW];
   float rest[KH * KW];
@@ -77,4 +79,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_weig
   }
   #pragma unroll
   for (int k = 0; k < KH * KW; ++k) STORE(y, (part * channels + channel) * (KH * KW) + k, clnet_lanes_sum(total[k]) + rest[k]);
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_depthwise_weights_cpu(PARAMETERS) {
+#include "arguments.clh"
+  conv2d_depthwise_weights_cpu_item(IDS, PARAMETERS);
 }

@@ -1,6 +1,7 @@
 // The gradient of the weight of a convolution of few input channels for CPUs: vectors hold pixels of a row, so that the output's gradient is read
 // where it lies. A work-item sums OB filters of a group over `images` images: it stages a strip of RB rows' windows of the CG source planes, and sums
 // OUTS filters by TAPS weights of each in registers. Its sums are one part of y {parts, o, c, kh, kw}. Rows have VW pixels or more.
+#include "item.clh"
 #include "conv2d_planes_cpu.clh"
 
 // OUTS vectors of the output's gradient times TAPS vectors of pixels, `column` pixels into row r. `part` is done to both, as 0 times infinity is NaN.
@@ -16,12 +17,12 @@
 #define ALL(vector) vector
 #define REST(vector) VAS_FLOAT(VAS_INT(vector) & rest)
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_few_backward_weights_cpu(
-    IN(x), IN(g), OUT(y), const int N, const int images, const int groups, const int CG, const int OG, const int OB, const int H, const int W,
-    const int KH, const int KW, const int OH, const int OW, const int SH, const int SW, const int PT, const int PL, const int DH,
-    const int DW, const int RB, const int rows, const int columns, const int pitch, local float *restrict staged,
-    local int *restrict offsets, local float *restrict sums) {
-  const int group = (int)get_global_id(0), part = (int)get_global_id(1), first = (int)get_global_id(2) * OB, last = min(OG, first + OB);
+#define PARAMETERS                                                                                                  \
+  IN(x), IN(g), OUT(y), INT(N), INT(images), INT(groups), INT(CG), INT(OG), INT(OB), INT(H), INT(W), INT(KH),       \
+  INT(KW), INT(OH), INT(OW), INT(SH), INT(SW), INT(PT), INT(PL), INT(DH), INT(DW), INT(RB), INT(rows),              \
+  INT(columns), INT(pitch), LOCAL(float, staged), LOCAL(int, offsets), LOCAL(float, sums)
+WORK_ITEM void conv2d_few_backward_weights_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int group = id0, part = id1, first = id2 * OB, last = min(OG, first + OB);
   const int n0 = part * images, n1 = BLOCK_END(n0, images, N);
   const int window = rows * pitch, weights = CG * KH * KW, blocks = (weights + TAPS - 1) / TAPS;
   const int whole = OW / VW * VW;
@@ -77,4 +78,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_few_backward_w
       STORE(y, ((part * groups + group) * OG + o) * weights + k,
             clnet_lanes_sum(*(const local any_vector *)(sums + (tile * (OUTS * TAPS) + at) * VW)));
     }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_few_backward_weights_cpu(PARAMETERS) {
+#include "arguments.clh"
+  conv2d_few_backward_weights_cpu_item(IDS, PARAMETERS);
 }

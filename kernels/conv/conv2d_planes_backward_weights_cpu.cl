@@ -1,15 +1,16 @@
 // The gradient of a depthwise convolution's weight for CPUs: a work-item sums one group over `images` images, TAPS taps at a
 // time. Its sums are one part of y {parts, o, kh, kw}.
+#include "item.clh"
 #include "conv2d_planes_cpu.clh"
 
 #define TAPS 4
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_backward_weights_cpu(
-    IN(x), IN(g), OUT(y), const int N, const int images, const int groups, const int OG, const int H, const int W, const int KH,
-    const int KW, const int OH, const int OW, const int SH, const int SW, const int PT, const int PL, const int DH, const int DW,
-    const int RB, const int rows, const int columns, const int pitch, local float *restrict staged,
-    local float *restrict staged_g, local int *restrict offsets, local float *restrict sums) {
-  const int group = (int)get_global_id(0), part = (int)get_global_id(1);
+#define PARAMETERS                                                                                                  \
+  IN(x), IN(g), OUT(y), INT(N), INT(images), INT(groups), INT(OG), INT(H), INT(W), INT(KH), INT(KW), INT(OH),       \
+  INT(OW), INT(SH), INT(SW), INT(PT), INT(PL), INT(DH), INT(DW), INT(RB), INT(rows), INT(columns), INT(pitch),      \
+  LOCAL(float, staged), LOCAL(float, staged_g), LOCAL(int, offsets), LOCAL(float, sums)
+WORK_ITEM void conv2d_planes_backward_weights_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int group = id0, part = id1;
   const int n0 = part * images, n1 = BLOCK_END(n0, images, N);
   const int taps = KH * KW, padded_taps = (taps + TAPS - 1) / TAPS * TAPS, g_pitch = (OW + VW - 1) / VW * VW;
   const VINT rest = clnet_lanes() < OW % VW;
@@ -65,4 +66,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_backwar
     for (int k = 0; k < taps; ++k)
       STORE(y, ((part * groups + group) * OG + o) * taps + k,
             clnet_lanes_sum(*(const local any_vector *)(sums + (o * padded_taps + k) * VW)));
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_backward_weights_cpu(PARAMETERS) {
+#include "arguments.clh"
+  conv2d_planes_backward_weights_cpu_item(IDS, PARAMETERS);
 }

@@ -1,26 +1,23 @@
 // Convolution of few channels for CPUs, and the gradient of its input: vectors hold pixels of one plane. Every group has `ins` source
 // planes and `outs` target planes. A work-item makes RB rows of a group's targets: OUTS of them at a time, ROWS x COLUMNS vectors of
 // each. Grids and taps are conv2d_cpu's. With BLOCKS, for more taps than hardly anybody has, they are summed in blocks.
+#include "item.clh"
 #include "conv2d_planes_cpu.clh"
 #include "conv2d_slices.clh"
 #include "epilogue.clh"
 
 #define VECTORS (ROWS * COLUMNS)
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_cpu(
-    IN(x), IN(w),
-#ifdef BIAS
-    IN(bias),
-#endif
-    OUT(y), const int groups, const int ins, const int outs, const int in_stride, const int out_stride, const int group_stride,
-    const int KW, const int H, const int W, const int YH, const int YW, const int PH, const int PW, const int y_top,
-    const int y_left, const int y_step_h, const int y_step_w, const int x_step_h, const int x_step_w, const int taps_h,
-    const int taps_w, const int top, const int left, const int tap_step_h, const int tap_step_w, const int first_h,
-    const int first_w, const int kernel_step_h, const int kernel_step_w, const int RB, const int rows, const int columns,
-    const int pitch, local float *restrict staged, local int *restrict offsets, local int *restrict places,
-    local float *restrict weights SLICES_PARAMETER EPILOGUE_PARAMETERS) {
-  const int row0 = (int)get_global_id(0) * RB, height = min(RB, PH - row0);
-  const int group = (int)get_global_id(1), n = (int)get_global_id(2);
+#define PARAMETERS                                                                                                  \
+  IN(x), IN(w), BIAS_PARAMETER OUT(y), INT(groups), INT(ins), INT(outs), INT(in_stride), INT(out_stride),           \
+  INT(group_stride), INT(KW), INT(H), INT(W), INT(YH), INT(YW), INT(PH), INT(PW), INT(y_top), INT(y_left),          \
+  INT(y_step_h), INT(y_step_w), INT(x_step_h), INT(x_step_w), INT(taps_h), INT(taps_w), INT(top), INT(left),        \
+  INT(tap_step_h), INT(tap_step_w), INT(first_h), INT(first_w), INT(kernel_step_h), INT(kernel_step_w), INT(RB),    \
+  INT(rows), INT(columns), INT(pitch), LOCAL(float, staged), LOCAL(int, offsets), LOCAL(int, places),               \
+  LOCAL(float, weights) SLICES_PARAMETER EPILOGUE_PARAMETERS
+WORK_ITEM void conv2d_planes_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int row0 = id0 * RB, height = min(RB, PH - row0);
+  const int group = id1, n = id2;
   const int up = min(0, (taps_h - 1) * tap_step_h), before = min(0, (taps_w - 1) * tap_step_w);
   const int window = rows * pitch, taps = taps_h * taps_w, count = ins * taps, plane = Y_PLANES * YH * YW;
 
@@ -121,4 +118,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_cpu(
           }
       }
   }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes_cpu(PARAMETERS) {
+#include "arguments.clh"
+  conv2d_planes_cpu_item(IDS, PARAMETERS);
 }

@@ -1,6 +1,7 @@
 // 1x1 convolution for CPUs, and the gradient of its input, as a matrix product: vectors hold pixels, which are stored where they
 // belong. A work-item stages STRIP pixels at a time of all inputs, for `strips` strips, and makes `panels` panels of OUTS outputs
 // of them. w is packed by conv2d_cpu_pack: {group, panel, input, output}.
+#include "item.clh"
 #include "vector.clh"
 #include "epilogue.clh"
 
@@ -77,22 +78,19 @@ static __attribute__((always_inline)) inline void make_strip(global STORAGE(y) *
     }
 }
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_pointwise_cpu(
-    IN(x), IN(w),
-#ifdef BIAS
-    IN(bias),
-#endif
-    OUT(y), const int groups, const int ins, const int outs, const int pixels, const int all_panels, const int strips,
-    const int panels, local float *restrict staged EPILOGUE_PARAMETERS) {
-  const int first = (int)get_global_id(0) * strips * STRIP, width = min(strips * STRIP, pixels - first);
-  const int panel0 = (int)get_global_id(1) * panels, panel1 = BLOCK_END(panel0, panels, all_panels);
-  const int plane = (int)get_global_id(2), group = plane % groups;
+#define PARAMETERS                                                                                                  \
+  IN(x), IN(w), BIAS_PARAMETER OUT(y), INT(planes), INT(groups), INT(ins), INT(outs), INT(pixels),                  \
+  INT(all_panels), INT(strips), INT(panels), LOCAL(float, staged) EPILOGUE_PARAMETERS
+WORK_ITEM void conv2d_pointwise_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int first = id0 * strips * STRIP, width = min(strips * STRIP, pixels - first);
+  const int panel0 = id1 * panels, panel1 = BLOCK_END(panel0, panels, all_panels);
+  const int plane = id2, group = plane % groups;
   const int whole = width / STRIP * STRIP, rest = width - whole;
 
   // The last strip is filled up with what follows in memory, which nobody looks at, or at the end with nothing.
   for (int k = 0; k < ins; ++k) {
     const int source = (plane * ins + k) * pixels + first;
-    const int staging = (int)get_global_size(2) * ins * pixels - source < width + STRIP ? whole : width;
+    const int staging = planes * ins * pixels - source < width + STRIP ? whole : width;
     local float *restrict target = staged + k * STRIP;
     for (int j = 0; j < staging; j += STRIP) {
       #pragma unroll
@@ -120,4 +118,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_pointwise_cpu(
       make_strip(y_base, y_offset, 1, staged + whole * ins + j - whole, weights, start, ins, pixels, at + j, valid, min(VW, width - j),
                  group * outs + out EPILOGUE_ARGUMENTS);
   }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_pointwise_cpu(PARAMETERS) {
+#include "arguments.clh"
+  conv2d_pointwise_cpu_item(IDS, PARAMETERS);
 }

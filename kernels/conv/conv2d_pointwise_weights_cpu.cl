@@ -2,16 +2,18 @@
 // of P of both. Lanes are pixels, so that nothing is packed: OUTS rows of gradients by INS rows of inputs have their sums in registers,
 // whose lanes are added up after `chunk` pixels of each of `group` images, as that takes as long as some hundred pixels. Those of `ins`
 // inputs stay in the second-level cache meanwhile. A work-item sums `outs` outputs over `images` images: part of y {parts, O, C}.
+#include "item.clh"
 #include "vector.clh"
 
 // Vectors of the sums of a tile, one in each lane.
 #define TILE_VECTORS ((OUTS * INS + VW - 1) / VW)
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_pointwise_weights_cpu(
-    IN(x), IN(g), OUT(y), const int N, const int C, const int O, const int P, const int images, const int outs, const int ins,
-    const int group, const int chunk, local float *restrict sums) {
-  const int out0 = (int)get_global_id(0) * outs, out1 = out0 + min(outs, O - out0), across = (C + INS - 1) / INS;
-  const int part = (int)get_global_id(1), n0 = part * images, n1 = n0 + min(images, N - n0);
+#define PARAMETERS                                                                                                  \
+  IN(x), IN(g), OUT(y), INT(N), INT(C), INT(O), INT(P), INT(images), INT(outs), INT(ins), INT(group),               \
+  INT(chunk), LOCAL(float, sums)
+WORK_ITEM void conv2d_pointwise_weights_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int out0 = id0 * outs, out1 = out0 + min(outs, O - out0), across = (C + INS - 1) / INS;
+  const int part = id1, n0 = part * images, n1 = n0 + min(images, N - n0);
   for (int i = 0; i < (out1 - out0 + OUTS - 1) / OUTS * across * TILE_VECTORS; ++i)
     *(local any_vector *)(sums + i * VW) = (VFLOAT)(0.0f);
   for (int first_image = n0; first_image < n1; first_image += group)
@@ -61,4 +63,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_pointwise_weig
       const local float *tile = sums + ((o - out0) / OUTS * across + c / INS) * (TILE_VECTORS * VW);
       STORE(y, (part * O + o) * C + c, tile[(o - min(o_tile, O - OUTS)) * INS + c - min(c_tile, C - INS)]);
     }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_pointwise_weights_cpu(PARAMETERS) {
+#include "arguments.clh"
+  conv2d_pointwise_weights_cpu_item(IDS, PARAMETERS);
 }

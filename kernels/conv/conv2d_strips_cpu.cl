@@ -6,6 +6,7 @@
 // lane}.
 //
 // The first groups are empty: PoCL's first thread takes one and its share of all of them at once, which would be both of two.
+#include "item.clh"
 #include "conv2d_inner_epilogues.clh"
 #include "conv2d_stage_cpu.clh"
 #include "conv2d_store_cpu.clh"
@@ -191,23 +192,20 @@ static inline void project(const local float *restrict made, const int part, con
   }
 }
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_strips_cpu(
-    IN(x), IN(w1), BIAS1_PARAMETER IN(w2), BIAS2_PARAMETER IN(w3),
-#ifdef BIAS
-    IN(bias),
-#endif
-    OUT(y), const int ins, const int H, const int W, const int channels, const int OH, const int OW, const int outs, const int top,
-    const int left, const int RB, const int pitch, const int block, local float *restrict expanded, local float *restrict made,
-    local float *restrict sums,
 #ifdef TAPS_H
-    const int seen_h, const int seen_w, const int seen_top, const int seen_left, const int seen_rows, const int seen_columns,
-    const int seen_size, local float *restrict seen
+#define SEEN_PARAMETERS INT(seen_h), INT(seen_w), INT(seen_top), INT(seen_left), INT(seen_rows), INT(seen_columns), INT(seen_size), LOCAL(float, seen)
 #else
-    const int pixels_in
+#define SEEN_PARAMETERS INT(pixels_in)
 #endif
-        INNER1_PARAMETERS INNER2_PARAMETERS EPILOGUE_PARAMETERS) {
-  if (get_global_id(2) == 0) return;
-  const int n = (int)get_global_id(1), row0 = (int)get_global_id(0) * RB, rows = min(RB, OH - row0), pixels = rows * OW;
+
+#define PARAMETERS                                                                                                  \
+  IN(x), IN(w1), BIAS1_PARAMETER IN(w2), BIAS2_PARAMETER IN(w3), BIAS_PARAMETER OUT(y), INT(ins), INT(H),           \
+  INT(W), INT(channels), INT(OH), INT(OW), INT(outs), INT(top), INT(left), INT(RB), INT(pitch), INT(block),         \
+  LOCAL(float, expanded), LOCAL(float, made), LOCAL(float, sums), SEEN_PARAMETERS INNER1_PARAMETERS                 \
+  INNER2_PARAMETERS EPILOGUE_PARAMETERS
+WORK_ITEM void conv2d_strips_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  if (id2 == 0) return;
+  const int n = id1, row0 = id0 * RB, rows = min(RB, OH - row0), pixels = rows * OW;
   // The window that these rows see, and those of its rows that lie in the image.
   const int source = row0 * STEP - top, part = ((RB - 1) * STEP + KH) * pitch * VW;
   const int first = max(0, -source), last = min((rows - 1) * STEP + KH, H - source);
@@ -247,4 +245,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_strips_cpu(
                      start EPILOGUE_ARGUMENTS);
       }
     }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_strips_cpu(PARAMETERS) {
+#include "arguments.clh"
+  conv2d_strips_cpu_item(IDS, PARAMETERS);
 }

@@ -2,6 +2,7 @@
 // all rows) and PB panels of LANES output channels: it transforms its inputs (or finds them transformed, without FUSED),
 // multiplies {tile, channel} by {channel, lane} for each of the 36 products with register tiles of TILE tiles, and transforms the
 // sums to pixels.
+#include "item.clh"
 #include "conv2d_slices.clh"
 #include "conv2d_store_cpu.clh"
 #include "conv2d_winograd_cpu.clh"
@@ -9,27 +10,21 @@
 #ifdef FUSED
 #include "conv2d_winograd_tiles_cpu.clh"
 #define VALUES local
+#define FUSED_PARAMETERS , LOCAL(float, values), LOCAL(float, staged)
 TRANSFORM_TILES(local)
 #else
 #define VALUES global
+#define FUSED_PARAMETERS
 #endif
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_winograd_cpu(
-    IN(x), IN(w),
-#ifdef BIAS
-    IN(bias),
-#endif
-    OUT(y), const int N, const int images, const int C, const int H, const int W, const int O, const int YH, const int YW,
-    const int TH, const int TW, const int RB, const int PB, const int top, const int left, const int pitch, const int step,
-    local float *restrict products, local float *restrict pixels
-#ifdef FUSED
-    ,
-    local float *restrict values, local float *restrict staged
-#endif
-        SLICES_PARAMETER EPILOGUE_PARAMETERS) {
-  const int panels = (O + LANES - 1) / LANES, panel0 = (int)get_global_id(0) * PB, panel1 = min(panels, panel0 + PB);
-  const int tile_row0 = (int)get_global_id(1) * RB, tile_rows = min(RB, TH - tile_row0);
-  const int n0 = (int)get_global_id(2) * images, n1 = BLOCK_END(n0, images, N);
+#define PARAMETERS                                                                                                  \
+  IN(x), IN(w), BIAS_PARAMETER OUT(y), INT(N), INT(images), INT(C), INT(H), INT(W), INT(O), INT(YH), INT(YW),       \
+  INT(TH), INT(TW), INT(RB), INT(PB), INT(top), INT(left), INT(pitch), INT(step), LOCAL(float, products),           \
+  LOCAL(float, pixels) FUSED_PARAMETERS SLICES_PARAMETER EPILOGUE_PARAMETERS
+WORK_ITEM void conv2d_winograd_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int panels = (O + LANES - 1) / LANES, panel0 = id0 * PB, panel1 = min(panels, panel0 + PB);
+  const int tile_row0 = id1 * RB, tile_rows = min(RB, TH - tile_row0);
+  const int n0 = id2 * images, n1 = BLOCK_END(n0, images, N);
   const int image_tiles = tile_rows * TW, tiles = (n1 - n0) * image_tiles;
   const int row0 = tile_row0 * TILE_OUT, height = min(TILE_OUT * tile_rows, YH - row0);
 #ifdef FUSED
@@ -91,4 +86,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_winograd_cpu(
                      start EPILOGUE_ARGUMENTS);
       }
   }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_winograd_cpu(PARAMETERS) {
+#include "arguments.clh"
+  conv2d_winograd_cpu_item(IDS, PARAMETERS);
 }

@@ -1,12 +1,14 @@
 // The output's gradient x {N, O, H, W} in tiles of 4x4, transformed for the weight's gradient: values {product, tile, channel}, as
 // conv2d_winograd_input_cpu makes them of the inputs. Work-items: blocks of RB rows of tiles, images, vectors of channels.
+#include "item.clh"
 #include "conv2d_winograd_tiles_cpu.clh"
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_winograd_gradient_cpu(
-    IN(x), OUT(values), const int O, const int H, const int W, const int TH, const int TW, const int RB, const int pitch,
-    const int step, local float *restrict staged) {
-  const int tile_row0 = (int)get_global_id(0) * RB, tile_rows = min(RB, TH - tile_row0), n = (int)get_global_id(1);
-  const int o0 = (int)get_global_id(2) * VW, columns = TILE_OUT * TW, row0 = tile_row0 * TILE_OUT;
+#define PARAMETERS                                                                                                  \
+  IN(x), OUT(values), INT(O), INT(H), INT(W), INT(TH), INT(TW), INT(RB), INT(pitch), INT(step),                     \
+  LOCAL(float, staged)
+WORK_ITEM void conv2d_winograd_gradient_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int tile_row0 = id0 * RB, tile_rows = min(RB, TH - tile_row0), n = id1;
+  const int o0 = id2 * VW, columns = TILE_OUT * TW, row0 = tile_row0 * TILE_OUT;
   clear(staged, tile_rows * TILE_OUT * columns * VW);
   stage_channels(x_base, x_offset, (n * O + o0) * H * W, H * W, min(VW, O - o0), W, row0, min(H, row0 + tile_rows * TILE_OUT),
                  staged, columns);
@@ -25,4 +27,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_winograd_gradi
         for (int r = 0; r < TILE_IN; ++r) *(global any_vector *)(to + (r * TILE_IN + s) * pitch) = u[r];
       }
     }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_winograd_gradient_cpu(PARAMETERS) {
+#include "arguments.clh"
+  conv2d_winograd_gradient_cpu_item(IDS, PARAMETERS);
 }

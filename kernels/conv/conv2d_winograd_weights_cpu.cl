@@ -1,12 +1,12 @@
 // The weight's gradient y {O, C, 3, 3} from the products of transformed gradients and inputs, summed over tiles: x {part, product, o,
 // lane}, `pitch` from one product to the next, `size` from one part to the next and `lanes` channels to a row. Work-items: `rows` outputs.
+#include "item.clh"
 #include "conv2d_winograd_cpu.clh"
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_winograd_weights_cpu(IN(x), OUT(y), const int O, const int C,
-                                                                                      const int lanes, const int pitch,
-                                                                                      const int parts, const int size,
-                                                                                      const int rows) {
-  const int o0 = (int)get_global_id(0) * rows, o1 = BLOCK_END(o0, rows, O);
+#define PARAMETERS                                                                                                  \
+  IN(x), OUT(y), INT(O), INT(C), INT(lanes), INT(pitch), INT(parts), INT(size), INT(rows)
+WORK_ITEM void conv2d_winograd_weights_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int o0 = id0 * rows, o1 = BLOCK_END(o0, rows, O);
   for (int o = o0; o < o1; ++o)
     for (int c = 0; c < C; c += VW) {
       VFLOAT t[3][TILE_IN];
@@ -38,4 +38,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_winograd_weigh
         for (int k = 0; k < 9; ++k) STORE(y, to + lane * 9 + k, w[k][lane]);
       }
     }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_winograd_weights_cpu(PARAMETERS) {
+#include "arguments.clh"
+  conv2d_winograd_weights_cpu_item(IDS, PARAMETERS);
 }

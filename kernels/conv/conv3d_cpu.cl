@@ -3,27 +3,24 @@
 // together, of `images` slices of one phase along the depth (several only when RB is all rows), and of PB panels of LANES output channels: it
 // stages the windows of CB terms at a time, each an input channel at a tap along the depth, and sums tiles of TILE elements of one
 // phase in registers. Slices outside of the volume are left out.
+#include "item.clh"
 #include "conv2d_stage_cpu.clh"
 #include "conv2d_store_cpu.clh"
 #include "conv3d_cpu.clh"
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv3d_cpu(
-    IN(x), IN(w),
-#ifdef BIAS
-    IN(bias),
-#endif
-    OUT(y), const int N, const int images, const int groups, const int C, const int OG, const int XD, const int XH, const int XW,
-    const int YD, const int YH, const int YW, const int KD, const int KH, const int KW, const int SD, const int SH, const int SW,
-    const int PD, const int PH, const int PW, const int DD, const int DH, const int DW, const int step_d, const int step_h,
-    const int step_w, const int F, const int top, const int left, const int RB, const int WB, const int PB, const int CB,
-    const int rows, const int columns, const int pitch, const int panel_size, local float *restrict sums,
-    local float *restrict staged, local int *restrict offsets EPILOGUE_PARAMETERS) {
-  const int panels = (OG + LANES - 1) / LANES, panel0 = (int)get_global_id(0) * PB, panel1 = min(panels, panel0 + PB);
+#define PARAMETERS                                                                                                  \
+  IN(x), IN(w), BIAS_PARAMETER OUT(y), INT(N), INT(images), INT(groups), INT(C), INT(OG), INT(XD), INT(XH),         \
+  INT(XW), INT(YD), INT(YH), INT(YW), INT(KD), INT(KH), INT(KW), INT(SD), INT(SH), INT(SW), INT(PD), INT(PH),       \
+  INT(PW), INT(DD), INT(DH), INT(DW), INT(step_d), INT(step_h), INT(step_w), INT(F), INT(top), INT(left),           \
+  INT(RB), INT(WB), INT(PB), INT(CB), INT(rows), INT(columns), INT(pitch), INT(panel_size), LOCAL(float, sums),     \
+  LOCAL(float, staged), LOCAL(int, offsets) EPILOGUE_PARAMETERS
+WORK_ITEM void conv3d_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int panels = (OG + LANES - 1) / LANES, panel0 = id0 * PB, panel1 = min(panels, panel0 + PB);
   const int all_columns = (YW + TARGET_STEP(SW) - 1) / TARGET_STEP(SW), pieces = (all_columns + WB - 1) / WB;
-  const int row0 = (int)get_global_id(1) / pieces * RB, column0 = REMAINDER((int)get_global_id(1), pieces) * WB;
+  const int row0 = id1 / pieces * RB, column0 = REMAINDER(id1, pieces) * WB;
   const int y_row = row0 * TARGET_STEP(SH), height = min(YH - y_row, RB * TARGET_STEP(SH));
   const int y_column = column0 * TARGET_STEP(SW), width = min(YW - y_column, WB * TARGET_STEP(SW));
-  const int group = (int)get_global_id(2) % groups, block = (int)get_global_id(2) / groups;
+  const int group = id2 % groups, block = id2 / groups;
   const int phase = block % PHASES(SD, YD), slices = (YD - phase + TARGET_STEP(SD) - 1) / TARGET_STEP(SD);
   const int n0 = block / PHASES(SD, YD) * images, n1 = BLOCK_END(n0, images, N * slices);
   if (n0 >= n1) return;
@@ -151,4 +148,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv3d_cpu(
     }
     first += CB;
   } while (first < term1);
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv3d_cpu(PARAMETERS) {
+#include "arguments.clh"
+  conv3d_cpu_item(IDS, PARAMETERS);
 }

@@ -1,6 +1,8 @@
 // Matrix products for CPUs. A work-item computes one tile of the result: block after block along k it packs its rows of a and its
-// columns of b into local memory, as panels of ROWS rows and of COLUMNS columns, and multiplies panel by panel with the sums in
-// registers. Packing makes every transposition alike, and memory is then read in order.
+// columns of b into local memory, as panels of `panel_rows` rows, ROWS at most, and of COLUMNS columns, and multiplies panel by panel with the
+// sums in registers. Packing makes every transposition alike, and memory is then read in order.
+#include "item.clh"
+#include "rows.clh"
 #include "transpose.clh"
 #include "epilogue.clh"
 
@@ -19,7 +21,7 @@ static inline void pack_across(const global storage *restrict source, const int 
   for (; k + VW <= depth; k += VW) {
     VECTOR x[VW];
     #pragma unroll
-    for (int i = 0; i < VW; ++i) x[i] = i < lanes ? LOAD_VECTOR(source + min(i, valid - 1) * stride + k) : (VECTOR)(0.0f);
+    for (int i = 0; i < VW; ++i) x[i] = LOAD_VECTOR(source + min(i, valid - 1) * stride + k);
     TRANSPOSE(x)
     #pragma unroll
     for (int i = 0; i < VW; ++i) *(local any_vector *)(target + (k + i) * step) = x[i];
@@ -39,39 +41,42 @@ static inline void pack_along(const global storage *restrict source, const int s
       SELDOM for (int i = 0; i < lanes; ++i) target[k * step + i] = LOAD_ONE(source, k * stride + min(i, readable - 1));
 }
 
-// One panel of a times one panel of b; adds what `c` holds, or the bias at the first block along k. After the last block the
-// epilogue follows; `index` and `column` are those of the first element.
+// The sums of `count` rows, to c, where what it holds is added, or at its edge, to `edge`. Of an even number the last row may be none of c.
+#define SUM_ROWS(count)                                                                                             \
+  VECTOR sum[count][VECTORS];                                                                                       \
+  _Pragma("unroll") for (int i = 0; i < count; ++i) _Pragma("unroll") for (int v = 0; v < VECTORS; ++v)             \
+      sum[i][v] = (VECTOR)(0.0f);                                                                                   \
+  for (int k = 0; k < depth; ++k) {                                                                                 \
+    VECTOR right[VECTORS];                                                                                          \
+    _Pragma("unroll") for (int v = 0; v < VECTORS; ++v) right[v] = ((const local VECTOR *)b)[k * VECTORS + v];      \
+    _Pragma("unroll") for (int i = 0; i < count; ++i) {                                                             \
+      const VECTOR left = (VECTOR)(a[k * count + i]);                                                               \
+      _Pragma("unroll") for (int v = 0; v < VECTORS; ++v) sum[i][v] += left * right[v];                             \
+    }                                                                                                               \
+  }                                                                                                                 \
+  if (columns == COLUMNS) {                                                                                         \
+    _Pragma("unroll") for (int i = 0; i < count; ++i) if (i < count - 1 || rows == count)                           \
+        _Pragma("unroll") for (int v = 0; v < VECTORS; ++v) {                                                       \
+      global any_vector *target = (global any_vector *)(c + i * stride + v * VW);                                   \
+      *target = sum[i][v] + (first ? bias[v] : *target);                                                            \
+    }                                                                                                               \
+  } else {                                                                                                          \
+    _Pragma("unroll") for (int i = 0; i < count; ++i) _Pragma("unroll") for (int v = 0; v < VECTORS; ++v)           \
+        *(any_vector *)(edge[i] + v * VW) = sum[i][v];                                                              \
+  }
+
+// One panel of a, of ROWS_MADE(rows) rows, times one panel of b; adds what `c` holds, or the bias at the first block along k. After the last
+// block the epilogue follows; `index` and `column` are those of the first element.
 static inline void multiply(const local float *restrict a, const local float *restrict b, const int depth, global float *restrict c,
                      const int stride, const int rows, const int columns, const bool first, const bool last, const int index,
                      const int column, const VECTOR bias[VECTORS] EPILOGUE_PARAMETERS) {
-  VECTOR sum[ROWS][VECTORS];
-  #pragma unroll
-  for (int i = 0; i < ROWS; ++i)
-    #pragma unroll
-    for (int v = 0; v < VECTORS; ++v) sum[i][v] = (VECTOR)(0.0f);
-  for (int k = 0; k < depth; ++k) {
-    VECTOR right[VECTORS];
-    #pragma unroll
-    for (int v = 0; v < VECTORS; ++v) right[v] = ((const local VECTOR *)b)[k * VECTORS + v];
-    #pragma unroll
-    for (int i = 0; i < ROWS; ++i) {
-      const VECTOR left = (VECTOR)(a[k * ROWS + i]);
-      #pragma unroll
-      for (int v = 0; v < VECTORS; ++v) sum[i][v] += left * right[v];
-    }
-  }
-  if (rows == ROWS && columns == COLUMNS) {
-    #pragma unroll
-    for (int i = 0; i < ROWS; ++i)
-      #pragma unroll
-      for (int v = 0; v < VECTORS; ++v) {
-        global any_vector *target = (global any_vector *)(c + i * stride + v * VW);
-        *target = sum[i][v] + (first ? bias[v] : *target);
-      }
+  float edge[ROWS][COLUMNS];
+  WITH_ROWS(ROWS_MADE(rows), SUM_ROWS)
+  if (columns == COLUMNS) {
 #ifdef EPILOGUE_BODY
     // Once in the machine code: compilers take three times as long for one per row.
     if (last)
-      SELDOM for (int i = 0; i < ROWS; ++i) {
+      SELDOM for (int i = 0; i < rows; ++i) {
         #pragma unroll
         for (int v = 0; v < VECTORS; ++v) {
           global any_vector *target = (global any_vector *)(c + i * stride + v * VW);
@@ -81,13 +86,9 @@ static inline void multiply(const local float *restrict a, const local float *re
 #endif
     return;
   }
-  float edge[ROWS][COLUMNS], edge_bias[COLUMNS];
+  float edge_bias[COLUMNS];
   #pragma unroll
-  for (int v = 0; v < VECTORS; ++v) {
-    *(any_vector *)(edge_bias + v * VW) = bias[v];
-    #pragma unroll
-    for (int i = 0; i < ROWS; ++i) *(any_vector *)(edge[i] + v * VW) = sum[i][v];
-  }
+  for (int v = 0; v < VECTORS; ++v) *(any_vector *)(edge_bias + v * VW) = bias[v];
   SELDOM for (int i = 0; i < rows; ++i)
     SELDOM for (int j = 0; j < columns; ++j) {
       const int at = i * stride + j;
@@ -97,12 +98,13 @@ static inline void multiply(const local float *restrict a, const local float *re
 }
 
 // c is f32. k is cut into parts of `part` elements, whose results follow one another in c (part_stride apart).
-__attribute__((reqd_work_group_size(1, 1, 1))) kernel void matmul_cpu(
-    IN(a), IN(b), IN(bias), OUT(c), const int has_bias, const int m, const int n, const int all_k, const int transpose_a,
-    const int transpose_b, const int a_batch, const int b_batch, const int c_batch, const int tile_m, const int tile_n,
-    const int block, const int part, const int parts, const int part_stride, local float *restrict packed EPILOGUE_PARAMETERS) {
-  const int batch = (int)get_global_id(2) / parts, which = (int)get_global_id(2) % parts;
-  const int m0 = (int)get_global_id(1) * tile_m, n0 = (int)get_global_id(0) * tile_n;
+#define PARAMETERS                                                                                                  \
+  IN(a), IN(b), IN(bias), OUT(c), INT(has_bias), INT(m), INT(n), INT(all_k), INT(transpose_a), INT(transpose_b),    \
+  INT(a_batch), INT(b_batch), INT(c_batch), INT(tile_m), INT(tile_n), INT(block), INT(part), INT(parts),            \
+  INT(part_stride), INT(panel_rows), LOCAL(float, packed) EPILOGUE_PARAMETERS
+WORK_ITEM void matmul_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int batch = id2 / parts, which = id2 % parts;
+  const int m0 = id1 * tile_m, n0 = id0 * tile_n;
   const int height = min(tile_m, m - m0), width = min(tile_n, n - n0);
   const int begin = which * part, end = min(all_k, begin + part);
   const int lda = transpose_a ? m : all_k, ldb = transpose_b ? all_k : n;
@@ -122,12 +124,13 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void matmul_cpu(
       else
         pack_along(from_b + k0 * ldb + n0 + j, ldb, VW, n - n0 - j, depth, target, COLUMNS);
     }
-    for (int i = 0; i < height; i += ROWS) {
+    for (int i = 0; i < height; i += panel_rows) {
+      const int rows = min(panel_rows, height - i), made = ROWS_MADE(rows);
       local float *restrict target = packed_a + i * depth;
       if (transpose_a)
-        pack_along(from_a + k0 * lda + m0 + i, lda, ROWS, m - m0 - i, depth, target, ROWS);
+        pack_along(from_a + k0 * lda + m0 + i, lda, made, m - m0 - i, depth, target, made);
       else
-        pack_across(from_a + (m0 + i) * lda + k0, lda, ROWS, min(ROWS, height - i), depth, target, ROWS);
+        pack_across(from_a + (m0 + i) * lda + k0, lda, made, rows, depth, target, made);
     }
     for (int j = 0; j < width; j += COLUMNS) {
       VECTOR start[VECTORS];
@@ -140,10 +143,15 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void matmul_cpu(
           start[v] = *(any_vector *)lanes;
         }
       }
-      for (int i = 0; i < height; i += ROWS)
-        multiply(packed_a + i * depth, packed_b + j * depth, depth, to + i * n + j, n, min(ROWS, height - i),
+      for (int i = 0; i < height; i += panel_rows)
+        multiply(packed_a + i * depth, packed_b + j * depth, depth, to + i * n + j, n, min(panel_rows, height - i),
                  min(COLUMNS, width - j), k0 == begin, k0 + block >= end, start_index + i * n + j, n0 + j,
                  start EPILOGUE_ARGUMENTS);
     }
   }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cpu(PARAMETERS) {
+#include "arguments.clh"
+  matmul_cpu_item(IDS, PARAMETERS);
 }

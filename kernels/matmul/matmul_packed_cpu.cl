@@ -1,65 +1,70 @@
 // Matrix products for CPUs with b in panels (matmul_pack_cpu.cl) and a as it lies. A work-item makes `chunk` columns, whole panels, of
-// `tall` rows, a block of ROWS rows and a panel at a time.
+// `tall` rows, a block of `rows` rows, ROWS at most, and a panel at a time.
+#include "item.clh"
+#include "rows.clh"
 #include "vector.clh"
 #include "epilogue.clh"
 
 #define WIDTH (VW * COLUMNS)
 
-__attribute__((reqd_work_group_size(1, 1, 1))) kernel void matmul_packed_cpu(
-    IN(a), IN(b), IN(bias), OUT(c), const int has_bias, const int m, const int n, const int k, const int a_row, const int a_step,
-    const int chunk, const int tall EPILOGUE_PARAMETERS) {
-  const int j0 = (int)get_global_id(0) * chunk, j1 = BLOCK_END(j0, chunk, n);
-  const int i0 = (int)get_global_id(1) * tall, i1 = BLOCK_END(i0, tall, m);
+#define SUM_ROWS(count)                                                                                             \
+  VFLOAT part[count][COLUMNS];                                                                                      \
+  _Pragma("unroll") for (int r = 0; r < count; ++r) _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q)             \
+      part[r][q] = (VFLOAT)(0.0f);                                                                                  \
+  for (int t = block; t < end; ++t) {                                                                               \
+    VFLOAT right[COLUMNS];                                                                                          \
+    _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q)                                                             \
+        right[q] = *(const global any_vector *)(panel + t * WIDTH + q * VW);                                        \
+    _Pragma("unroll") for (int r = 0; r < count; ++r) {                                                             \
+      const VFLOAT left = (VFLOAT)(LOAD(a, (i + r) * a_row + t * a_step));                                          \
+      _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q) part[r][q] = fma(left, right[q], part[r][q]);             \
+    }                                                                                                               \
+  }                                                                                                                 \
+  _Pragma("unroll") for (int r = 0; r < count; ++r) _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q)             \
+      sum[r][q] = part[r][q];
+
+#define PARAMETERS                                                                                                  \
+  IN(a), IN(b), IN(bias), OUT(c), INT(has_bias), INT(m), INT(n), INT(k), INT(a_row), INT(a_step), INT(chunk),       \
+  INT(tall), INT(rows) EPILOGUE_PARAMETERS
+WORK_ITEM void matmul_packed_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int j0 = id0 * chunk, j1 = BLOCK_END(j0, chunk, n);
+  const int i0 = id1 * tall, i1 = BLOCK_END(i0, tall, m);
   for (int j = j0; j < j1; j += WIDTH) {
     const global float *restrict panel = PTR(b) + j * k;
-    for (int i = i0; i < i1; i += ROWS) {
-      VFLOAT total[ROWS][COLUMNS] = {{(VFLOAT)(0.0f)}}, lost[ROWS][COLUMNS] = {{(VFLOAT)(0.0f)}};
-      for (int block = 0; block < k; block = BLOCK_END(block, CLNET_BLOCK, k)) {
-        VFLOAT sum[ROWS][COLUMNS];
+    for (int i = i0; i < i1; i += rows) {
+      const int here = min(rows, i1 - i);
+      // Beside the sums of a block of terms, those of the blocks before.
+      VFLOAT sum[ROWS][COLUMNS], total[ROWS][COLUMNS], lost[ROWS][COLUMNS];
+      SELDOM for (int r = 0; r < here; ++r)
         #pragma unroll
-        for (int r = 0; r < ROWS; ++r)
-          #pragma unroll
-          for (int q = 0; q < COLUMNS; ++q) sum[r][q] = (VFLOAT)(0.0f);
-        const int end = BLOCK_END(block, CLNET_BLOCK, k);
-        for (int t = block; t < end; ++t) {
-          VFLOAT right[COLUMNS];
-          #pragma unroll
-          for (int q = 0; q < COLUMNS; ++q) right[q] = *(const global any_vector *)(panel + t * WIDTH + q * VW);
-          #pragma unroll
-          for (int r = 0; r < ROWS; ++r) {
-            const VFLOAT left = (VFLOAT)(LOAD(a, min(i + r, i1 - 1) * a_row + t * a_step));
-            #pragma unroll
-            for (int q = 0; q < COLUMNS; ++q) sum[r][q] = fma(left, right[q], sum[r][q]);
-          }
-        }
-        #pragma unroll
-        for (int r = 0; r < ROWS; ++r)
+        for (int q = 0; q < COLUMNS; ++q) total[r][q] = lost[r][q] = (VFLOAT)(0.0f);
+      for (int block = 0, end; block < k; block = end) {
+        end = BLOCK_END(block, CLNET_BLOCK, k);
+        WITH_ROWS(here, SUM_ROWS)
+        SELDOM for (int r = 0; r < here; ++r)
           #pragma unroll
           for (int q = 0; q < COLUMNS; ++q) ADD_BLOCK(VFLOAT, total[r][q], lost[r][q], sum[r][q]);
       }
-#ifdef EPILOGUE_BODY
       // Once in the machine code, which compilers take long for otherwise.
-      #define EACH SELDOM
-#else
-      #define EACH _Pragma("unroll")
-#endif
-      EACH for (int r = 0; r < ROWS; ++r) {
-        if (i + r >= i1) continue;
-        EACH for (int q = 0; q < COLUMNS; ++q) {
+      SELDOM for (int r = 0; r < here; ++r)
+        SELDOM for (int q = 0; q < COLUMNS; ++q) {
           const int column = j + q * VW, index = (i + r) * n + column;
           if (column + VW <= n) {
             const VFLOAT value = has_bias ? total[r][q] + VLOAD(bias, column) : total[r][q];
             VSTORE(c, index, VEPILOGUE(value, index, column, 1));
           } else {
-            float lanes[VW];
-            CLNET_CAT(vstore, VW)(total[r][q], 0, lanes);
+            const float *lanes = (const float *)&total[r][q];
             SELDOM for (int lane = 0; lane < n - column; ++lane) {
               const float value = has_bias ? lanes[lane] + LOAD(bias, column + lane) : lanes[lane];
               STORE(c, index + lane, EPILOGUE(value, index + lane, column + lane));
             }
           }
         }
-      }
     }
   }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_packed_cpu(PARAMETERS) {
+#include "arguments.clh"
+  matmul_packed_cpu_item(IDS, PARAMETERS);
 }

@@ -1,6 +1,8 @@
 // Matrix products of few rows for CPUs: b is read as it lies and nothing is packed, as nothing would be used often enough. A
-// work-item makes `chunk` columns of `tall` rows, a block of ROWS rows and COLUMNS vectors or columns at a time. SWAPPED: a and b
+// work-item makes `chunk` columns of `tall` rows, a block of `rows` rows, ROWS at most, and COLUMNS vectors or columns at a time. SWAPPED: a and b
 // are those of the transposed product, so that its few rows are the columns of c.
+#include "item.clh"
+#include "rows.clh"
 #include "vector.clh"
 #include "epilogue.clh"
 
@@ -13,42 +15,49 @@
 #define COLUMN(i, j) (j)
 #endif
 
-// The sums of a block to those of the blocks before.
-#define ADD_BLOCKS(rows, columns)                                                                                   \
-  _Pragma("unroll") for (int r = 0; r < (rows); ++r) _Pragma("unroll") for (int q = 0; q < (columns); ++q)          \
-      ADD_BLOCK(VFLOAT, total[r][q], lost[r][q], sum[r][q]);
+// Beside the sums of a block of terms, those of the blocks before. One loop adds for all numbers of rows: there are more sums than registers.
+#define BEGIN_SUMS(columns)                                                                                         \
+  VFLOAT sum[ROWS][columns], total[ROWS][columns], lost[ROWS][columns];                                             \
+  SELDOM for (int r = 0; r < here; ++r)                                                                             \
+    _Pragma("unroll") for (int q = 0; q < (columns); ++q) total[r][q] = lost[r][q] = (VFLOAT)(0.0f);
+#define ADD_SUMS(columns)                                                                                           \
+  SELDOM for (int r = 0; r < here; ++r)                                                                             \
+    _Pragma("unroll") for (int q = 0; q < (columns); ++q) ADD_BLOCK(VFLOAT, total[r][q], lost[r][q], sum[r][q]);
 
 #ifdef TRANSPOSED
 
 // b is {n, k}, and a's rows lie along k as well: lanes hold elements of the sums.
+#define SUM_ROWS(count)                                                                                             \
+  VFLOAT part[count][COLUMNS];                                                                                      \
+  _Pragma("unroll") for (int r = 0; r < count; ++r) _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q)             \
+      part[r][q] = (VFLOAT)(0.0f);                                                                                  \
+  for (int t = block; t < end; t += VW) {                                                                           \
+    VFLOAT left[count];                                                                                             \
+    _Pragma("unroll") for (int r = 0; r < count; ++r) left[r] = VLOAD(a, a0 + (i + r) * a_row + t);                 \
+    _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q) {                                                           \
+      const VFLOAT right = VLOAD(b, b0 + min(j + q, j1 - 1) * k + t);                                               \
+      _Pragma("unroll") for (int r = 0; r < count; ++r) part[r][q] = fma(left[r], right, part[r][q]);               \
+    }                                                                                                               \
+  }                                                                                                                 \
+  _Pragma("unroll") for (int r = 0; r < count; ++r) _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q)             \
+      sum[r][q] = part[r][q];
 #define MULTIPLY                                                                                                    \
+  const int whole = k / VW * VW;                                                                                    \
   for (int j = j0; j < j1; j += COLUMNS)                                                                            \
-    for (int i = i0; i < i1; i += ROWS) {                                                                           \
-      VFLOAT total[ROWS][COLUMNS] = {{(VFLOAT)(0.0f)}}, lost[ROWS][COLUMNS] = {{(VFLOAT)(0.0f)}};                   \
-      const int whole = k / VW * VW;                                                                                \
-      for (int block = 0; block < whole; block = BLOCK_END(block, CLNET_BLOCK * VW, whole)) {                       \
-        VFLOAT sum[ROWS][COLUMNS];                                                                                  \
-        _Pragma("unroll") for (int r = 0; r < ROWS; ++r) _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q)        \
-            sum[r][q] = (VFLOAT)(0.0f);                                                                             \
-        const int end = BLOCK_END(block, CLNET_BLOCK * VW, whole);                                                  \
-        for (int t = block; t < end; t += VW) {                                                                     \
-          VFLOAT left[ROWS];                                                                                        \
-          _Pragma("unroll") for (int r = 0; r < ROWS; ++r) left[r] = VLOAD(a, a0 + min(i + r, i1 - 1) * a_row + t); \
-          _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q) {                                                     \
-            const VFLOAT right = VLOAD(b, b0 + min(j + q, j1 - 1) * k + t);                                         \
-            _Pragma("unroll") for (int r = 0; r < ROWS; ++r) sum[r][q] = fma(left[r], right, sum[r][q]);            \
-          }                                                                                                         \
-        }                                                                                                           \
-        ADD_BLOCKS(ROWS, COLUMNS)                                                                                   \
+    for (int i = i0; i < i1; i += rows) {                                                                           \
+      const int here = min(rows, i1 - i);                                                                           \
+      BEGIN_SUMS(COLUMNS)                                                                                           \
+      for (int block = 0, end; block < whole; block = end) {                                                        \
+        end = BLOCK_END(block, CLNET_BLOCK * VW, whole);                                                            \
+        WITH_ROWS(here, SUM_ROWS)                                                                                   \
+        ADD_SUMS(COLUMNS)                                                                                           \
       }                                                                                                             \
-      float value[ROWS][COLUMNS];                                                                                   \
-      _Pragma("unroll") for (int r = 0; r < ROWS; ++r) _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q)          \
-          value[r][q] = clnet_lanes_sum(total[r][q]);                                                               \
-      SELDOM for (int r = 0; r < min(ROWS, i1 - i); ++r) SELDOM for (int q = 0; q < min(COLUMNS, j1 - j); ++q) {    \
+      SELDOM for (int r = 0; r < here; ++r) SELDOM for (int q = 0; q < min(COLUMNS, j1 - j); ++q) {                 \
+        float value = clnet_lanes_sum(total[r][q]);                                                                 \
         SELDOM for (int s = whole; s < k; ++s)                                                                      \
-          value[r][q] += LOAD(a, a0 + (i + r) * a_row + s) * LOAD(b, b0 + (j + q) * k + s);                         \
+          value += LOAD(a, a0 + (i + r) * a_row + s) * LOAD(b, b0 + (j + q) * k + s);                               \
         store(c_base, c_offset, bias_base, bias_offset, has_bias, INDEX(i + r, j + q), COLUMN(i + r, j + q),        \
-              value[r][q] EPILOGUE_ARGUMENTS);                                                                      \
+              value EPILOGUE_ARGUMENTS);                                                                            \
       }                                                                                                             \
     }
 
@@ -57,17 +66,17 @@
 // b is {k, n}: lanes hold columns. One loop stores a block's vectors: a copy for each, with the epilogue, takes the compiler longer than
 // the sums. Of the last vector the first `skipped` lanes are another block's.
 #define STORE_LANES(count, skipped)                                                                                 \
-  SELDOM for (int r = 0; r < min(ROWS, i1 - i); ++r) SELDOM for (int lane = skipped; lane < (count) * VW; ++lane)   \
+  SELDOM for (int r = 0; r < here; ++r) SELDOM for (int lane = skipped; lane < (count) * VW; ++lane)                \
       store(c_base, c_offset, bias_base, bias_offset, has_bias, INDEX(i + r, j + lane), COLUMN(i + r, j + lane),    \
-            made[r][lane] EPILOGUE_ARGUMENTS);
+            ((const float *)total[r])[lane] EPILOGUE_ARGUMENTS);
 #ifdef SWAPPED
 #define STORE_VECTORS(count) STORE_LANES(count, 0)
 #define STORE_LAST(count) STORE_LANES(count, first)
 #else
 #define STORE_VECTORS(count)                                                                                        \
-  SELDOM for (int r = 0; r < min(ROWS, i1 - i); ++r) SELDOM for (int q = 0; q < (count); ++q) {                     \
+  SELDOM for (int r = 0; r < here; ++r) SELDOM for (int q = 0; q < (count); ++q) {                                  \
     const int column = j + q * VW, index = INDEX(i + r, column);                                                    \
-    const VFLOAT sum = CLNET_CAT(vload, VW)(q, made[r]), value = has_bias ? sum + VLOAD(bias, column) : sum;        \
+    const VFLOAT made = total[r][q], value = has_bias ? made + VLOAD(bias, column) : made;                          \
     VSTORE(c, index, VEPILOGUE(value, index, column, 1));                                                           \
   }
 #define STORE_LAST(count)                                                                                           \
@@ -77,44 +86,48 @@
     STORE_VECTORS(count)                                                                                            \
   }
 #endif
-#define BLOCK_OF(count, STORE_BLOCK)                                                                                \
-    for (int i = i0; i < i1; i += ROWS) {                                                                           \
-      VFLOAT total[ROWS][count] = {{(VFLOAT)(0.0f)}}, lost[ROWS][count] = {{(VFLOAT)(0.0f)}};                       \
-      for (int block = 0; block < k; block = BLOCK_END(block, CLNET_BLOCK, k)) {                                    \
-        VFLOAT sum[ROWS][count];                                                                                    \
-        _Pragma("unroll") for (int r = 0; r < ROWS; ++r) _Pragma("unroll") for (int q = 0; q < (count); ++q)        \
-            sum[r][q] = (VFLOAT)(0.0f);                                                                             \
-        const int end = BLOCK_END(block, CLNET_BLOCK, k);                                                           \
-        for (int t = block; t < end; ++t) {                                                                         \
-          VFLOAT right[count];                                                                                      \
-          _Pragma("unroll") for (int q = 0; q < (count); ++q) right[q] = VLOAD(b, b0 + t * n + j + q * VW);         \
-          _Pragma("unroll") for (int r = 0; r < ROWS; ++r) {                                                        \
-            const VFLOAT left = (VFLOAT)(LOAD(a, a0 + min(i + r, i1 - 1) * a_row + t * a_step));                    \
-            _Pragma("unroll") for (int q = 0; q < (count); ++q) sum[r][q] = fma(left, right[q], sum[r][q]);         \
-          }                                                                                                         \
-        }                                                                                                           \
-        ADD_BLOCKS(ROWS, count)                                                                                     \
+#define SUM_ROWS_OF(height, count)                                                                                  \
+  VFLOAT part[height][count];                                                                                       \
+  _Pragma("unroll") for (int r = 0; r < height; ++r) _Pragma("unroll") for (int q = 0; q < (count); ++q)            \
+      part[r][q] = (VFLOAT)(0.0f);                                                                                  \
+  for (int t = block; t < end; ++t) {                                                                               \
+    VFLOAT right[count];                                                                                            \
+    _Pragma("unroll") for (int q = 0; q < (count); ++q) right[q] = VLOAD(b, b0 + t * n + j + q * VW);               \
+    _Pragma("unroll") for (int r = 0; r < height; ++r) {                                                            \
+      const VFLOAT left = (VFLOAT)(LOAD(a, a0 + (i + r) * a_row + t * a_step));                                     \
+      _Pragma("unroll") for (int q = 0; q < (count); ++q) part[r][q] = fma(left, right[q], part[r][q]);             \
+    }                                                                                                               \
+  }                                                                                                                 \
+  _Pragma("unroll") for (int r = 0; r < height; ++r) _Pragma("unroll") for (int q = 0; q < (count); ++q)            \
+      sum[r][q] = part[r][q];
+#define SUM_ROWS(count) SUM_ROWS_OF(count, COLUMNS)
+#define SUM_ROWS_OF_ONE_VECTOR(count) SUM_ROWS_OF(count, 1)
+#define BLOCK_OF(SUM, count, STORE_BLOCK)                                                                           \
+    for (int i = i0; i < i1; i += rows) {                                                                           \
+      const int here = min(rows, i1 - i);                                                                           \
+      BEGIN_SUMS(count)                                                                                             \
+      for (int block = 0, end; block < k; block = end) {                                                            \
+        end = BLOCK_END(block, CLNET_BLOCK, k);                                                                     \
+        WITH_ROWS(here, SUM)                                                                                        \
+        ADD_SUMS(count)                                                                                             \
       }                                                                                                             \
-      float made[ROWS][(count) * VW];                                                                               \
-      _Pragma("unroll") for (int r = 0; r < ROWS; ++r) _Pragma("unroll") for (int q = 0; q < (count); ++q)          \
-          CLNET_CAT(vstore, VW)(total[r][q], q, made[r]);                                                           \
       STORE_BLOCK(count)                                                                                            \
     }
 #define MULTIPLY                                                                                                    \
   int j = j0;                                                                                                       \
-  for (; j + COLUMNS * VW <= j1; j += COLUMNS * VW) BLOCK_OF(COLUMNS, STORE_VECTORS)                                \
+  for (; j + COLUMNS * VW <= j1; j += COLUMNS * VW) BLOCK_OF(SUM_ROWS, COLUMNS, STORE_VECTORS)                      \
   /* The last vector begins among the columns before it, wherever in c they are. */                                 \
   for (int next = j; next < j1 && j1 >= VW; next = j + VW) {                                                        \
     j = min(next, j1 - VW);                                                                                         \
     const int first = next - j;                                                                                     \
-    BLOCK_OF(1, STORE_LAST)                                                                                         \
+    BLOCK_OF(SUM_ROWS_OF_ONE_VECTOR, 1, STORE_LAST)                                                                 \
   }                                                                                                                 \
   SELDOM for (; j < j1 && j1 < VW; ++j) SELDOM for (int i = i0; i < i1; ++i) {                                      \
     float value = 0, lost = 0;                                                                                      \
     SELDOM for (int block = 0; block < k; block = BLOCK_END(block, CLNET_BLOCK, k)) {                               \
       const int end = BLOCK_END(block, CLNET_BLOCK, k);                                                             \
       float sum = 0;                                                                                                \
-      SELDOM for (int t = block; t < end; ++t) sum += LOAD(a, a0 + i * a_row + t * a_step) * LOAD(b, b0 + t * n + j); \
+      SELDOM for (int t = block; t < end; ++t) sum += LOAD(a, a0 + i * a_row + t * a_step) * LOAD(b, b0 + t * n + j);\
       ADD_BLOCK(float, value, lost, sum);                                                                           \
     }                                                                                                               \
     store(c_base, c_offset, bias_base, bias_offset, has_bias, INDEX(i, j), COLUMN(i, j), value EPILOGUE_ARGUMENTS); \
@@ -127,11 +140,17 @@ static inline void store(OUT(c), IN(bias), const int has_bias, const int index, 
   STORE(c, index, EPILOGUE(result, index, column));
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1))) kernel void matmul_skinny_cpu(
-    IN(a), IN(b), IN(bias), OUT(c), const int has_bias, const int m, const int n, const int k, const int a_row, const int a_step,
-    const int a_batch, const int b_batch, const int c_batch, const int chunk, const int tall EPILOGUE_PARAMETERS) {
-  const int j0 = (int)get_global_id(0) * chunk, j1 = BLOCK_END(j0, chunk, n), batch = (int)get_global_id(2);
-  const int i0 = (int)get_global_id(1) * tall, i1 = BLOCK_END(i0, tall, m);
+#define PARAMETERS                                                                                                  \
+  IN(a), IN(b), IN(bias), OUT(c), INT(has_bias), INT(m), INT(n), INT(k), INT(a_row), INT(a_step), INT(a_batch),     \
+  INT(b_batch), INT(c_batch), INT(chunk), INT(tall), INT(rows) EPILOGUE_PARAMETERS
+WORK_ITEM void matmul_skinny_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int j0 = id0 * chunk, j1 = BLOCK_END(j0, chunk, n), batch = id2;
+  const int i0 = id1 * tall, i1 = BLOCK_END(i0, tall, m);
   const int a0 = batch * a_batch, b0 = batch * b_batch, c0 = batch * c_batch;
   MULTIPLY
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_skinny_cpu(PARAMETERS) {
+#include "arguments.clh"
+  matmul_skinny_cpu_item(IDS, PARAMETERS);
 }

@@ -1,6 +1,7 @@
 // Recurrences on CPUs: a work-item takes some sequences through all steps. A panel of weights, read from the outer caches once per
 // step, meets block after block of ROWS sequences, whose sums for all gates of UNITS vectors of states go from registers through the
 // activations: all vectors at a time, or SPAN of them where registers are few.
+#include "item.clh"
 #include "recurrent.clh"
 #include "transpose.clh"
 
@@ -123,11 +124,12 @@ static inline void multiply_some(const global float *const a[ROWS], const global
 
 #if !BACKWARD
 
-__attribute__((reqd_work_group_size(1, 1, 1))) kernel void recurrent_cpu(
-    IN_SHARED(x), IN_SHARED(h0), LSTM(IN_SHARED(c0) COMMA) IN(packed), GRU(IN(bias) COMMA) LENGTHS_PARAMETER OUT_SHARED(y), OUT(h)
-    LSTM(COMMA OUT(c)) GATED(COMMA OUT_SHARED(gates) COMMA OUT_SHARED(cells)), const int reverse, const int steps, const int batch,
-    const int hidden, const int rows_each) {
-  const int first = (int)get_global_id(0) * rows_each, end = min(batch, first + rows_each), width = GATES * hidden;
+#define PARAMETERS                                                                                                  \
+  IN_SHARED(x), IN_SHARED(h0), LSTM(IN_SHARED(c0) COMMA) IN(packed), GRU(IN(bias) COMMA) LENGTHS_PARAMETER          \
+  OUT_SHARED(y), OUT(h) LSTM(COMMA OUT(c)) GATED(COMMA OUT_SHARED(gates) COMMA OUT_SHARED(cells)), INT(reverse),    \
+  INT(steps), INT(batch), INT(hidden), INT(rows_each)
+WORK_ITEM void recurrent_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int first = id0 * rows_each, end = min(batch, first + rows_each), width = GATES * hidden;
   for (int step = 0; step < steps; ++step) {
     const int t = reverse ? steps - 1 - step : step, prior = reverse ? t + 1 : t - 1;
     for (int j = 0; j < hidden; j += LANES)
@@ -200,15 +202,21 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void recurrent_cpu(
   }
 }
 
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void recurrent_cpu(PARAMETERS) {
+#include "arguments.clh"
+  recurrent_cpu_item(IDS, PARAMETERS);
+}
+
 #else
 
 // dh0 and dc0 hold what has arrived at the states between steps beside the product; `dproduct` is dgates but for a GRU.
-__attribute__((reqd_work_group_size(1, 1, 1))) kernel void recurrent_backward_cpu(
-    IN(dy), IN(dh), LSTM(IN(dc) COMMA IN_SHARED(c0) COMMA) GRU(IN_SHARED(y) COMMA IN_SHARED(h0) COMMA)
-    GATED(IN(gates) COMMA IN_SHARED(cells)) SIMPLE(IN(y)),
-    IN(packed), LENGTHS_PARAMETER OUT_SHARED(dh0) LSTM(COMMA OUT(dc0)), OUT_SHARED(dgates) GRU(COMMA OUT_SHARED(dproduct)),
-    const int reverse, const int steps, const int batch, const int hidden, const int rows_each) {
-  const int first = (int)get_global_id(0) * rows_each, end = min(batch, first + rows_each), width = GATES * hidden;
+#define PARAMETERS                                                                                                  \
+  IN(dy), IN(dh), LSTM(IN(dc) COMMA IN_SHARED(c0) COMMA) GRU(IN_SHARED(y) COMMA IN_SHARED(h0) COMMA)                \
+  GATED(IN(gates) COMMA IN_SHARED(cells)) SIMPLE(IN(y)), IN(packed), LENGTHS_PARAMETER OUT_SHARED(dh0)              \
+  LSTM(COMMA OUT(dc0)), OUT_SHARED(dgates) GRU(COMMA OUT_SHARED(dproduct)), INT(reverse), INT(steps),               \
+  INT(batch), INT(hidden), INT(rows_each)
+WORK_ITEM void recurrent_backward_cpu_item(ID_PARAMETERS, PARAMETERS) {
+  const int first = id0 * rows_each, end = min(batch, first + rows_each), width = GATES * hidden;
 #if CELL == GRU_CELL
   const global float *products = PTR(dproduct);
 #else
@@ -290,6 +298,11 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void recurrent_backward_cp
           }
       }
   }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void recurrent_backward_cpu(PARAMETERS) {
+#include "arguments.clh"
+  recurrent_backward_cpu_item(IDS, PARAMETERS);
 }
 
 #endif

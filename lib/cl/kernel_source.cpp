@@ -42,6 +42,17 @@ std::string_view included(const Directive& directive) {
   return end == std::string_view::npos ? std::string_view() : directive.rest.substr(1, end - 1);
 }
 
+/// Whether a file begins by undefining: it gives names another meaning from there on, wherever it is included.
+bool undefines(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const Directive directive = directive_of(text.substr(0, end));
+    if (!directive.name.empty()) return directive.name == "undef";
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return false;
+}
+
 /// The branches of conditionals that a line lies in, outermost first, each with a number of its own.
 using Branches = std::vector<int>;
 
@@ -94,6 +105,7 @@ class Resolver {
       if (!text) throw Unsupported(fmt::format("kernel {} includes \"{}\", and there is no such file", title, name));
       places_.emplace(name, branches_);
       append(name, *text);
+      if (undefines(*text)) places_.erase(std::string(name));
       return;
     }
     const auto& first = place->second;

@@ -24,9 +24,9 @@ CLNET_API std::optional<std::string> kernel_file(std::string_view name);
 /// The text of a kernel file with its #includes resolved: `name` without ".cl". Throws Unsupported when missing.
 CLNET_API std::string kernel_source(std::string_view name);
 
-/// `source` with every `#include "x.clh"` replaced by that file's text, each file once. OpenCL compilers disagree about include
-/// paths, so none is asked. Throws Unsupported, naming both files, when one is missing, and when one's text stands under a
-/// conditional and is included again outside of it, where it would be missing.
+/// `source` with every `#include "x.clh"` replaced by that file's text, each file once, and one that begins by undefining each
+/// time. OpenCL compilers disagree about include paths, so none is asked. Throws Unsupported, naming both files, when one is
+/// missing, and when one's text stands under a conditional and is included again outside of it, where it would be missing.
 CLNET_API std::string resolve_includes(std::string_view title, std::string_view source);
 
 }  // namespace clnet::ocl

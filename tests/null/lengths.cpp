@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "clnet/clnet.h"
+#include "clnet/opencl.h"
 #include "lib/cl/context.h"
+#include "lib/cl/opencl.h"
 #include "lib/exec/statistics.h"
 
 using namespace clnet;
@@ -39,6 +41,43 @@ void check_rounds(const std::vector<std::int64_t>& lengths, const std::function<
   for (const auto length : lengths) step(length);
   CHECK(made().plans == second.plans);
   CHECK(made().programs == second.programs);
+}
+
+/// A context of its own is the default while it lives, which has no programs yet.
+class Fresh {
+ public:
+  Fresh() {
+    const cl::Device device(opencl::device_id(before_), true);
+    context_ = cl::Context(device);
+    queue_ = cl::CommandQueue(context_, device);
+    Device::set_default(opencl::wrap(context_(), device(), queue_()));
+  }
+  ~Fresh() { Device::set_default(before_); }
+  Fresh(const Fresh&) = delete;
+  Fresh& operator=(const Fresh&) = delete;
+
+ private:
+  Device before_ = Device::current();
+  cl::Context context_;
+  cl::CommandQueue queue_;
+};
+
+/// Lengths 1 to 64 in a mixed order, from a long one on: at most two sets of programs, one for few rows and one for many, of
+/// which the shortest bring the second.
+void check_two_sets(const std::function<void(std::int64_t length)>& step) {
+  REQUIRE(made().programs == 0);
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t i = 0; i < 64; ++i) lengths.push_back(1 + (i * 37 + 40) % 64);
+  step(lengths.front());
+  const auto set = made().programs;
+  for (const auto length : {1, 2, 3}) step(length);
+  const auto both = made().programs;
+  for (const auto length : lengths) step(length);
+  const auto all = made().programs;
+  INFO(set << " programs for one length, " << both << " with the shortest, " << all << " for all");
+  CHECK(set > 0);
+  CHECK(both <= 2 * set);
+  CHECK(all <= 2 * set);
 }
 
 struct Network : nn::Module {
@@ -88,4 +127,35 @@ TEST_CASE("a training step of a recurrence that is written by hand with ten leng
         (void)adam.step(sum(steps(input({length, 8, Steps::width})))).item<float>();
       },
       unpacked);
+}
+
+TEST_CASE("attention, forward and in training, with lengths 1 to 64") {
+  const Fresh fresh;
+  nn::TransformerEncoderLayer layer{64, 4, {.dim_feedforward = 128, .dropout = 0, .batch_first = true}};
+  SECTION("forward") {
+    layer.eval();
+    check_two_sets([&](std::int64_t length) { layer(input({4, length, 64})).eval(); });
+  }
+  SECTION("training") {
+    optim::Adam adam{layer, {.learning_rate = 1e-3}};
+    check_two_sets([&](std::int64_t length) { (void)adam.step(mean(square(layer(input({4, length, 64}))))).item<float>(); });
+  }
+}
+
+TEST_CASE("a recurrence in training with lengths 1 to 64") {
+  const Fresh fresh;
+  nn::LSTM lstm({.input_size = 32, .hidden_size = 48, .num_layers = 2});
+  optim::Adam adam{lstm, {.learning_rate = 1e-3}};
+  check_two_sets([&](std::int64_t length) { (void)adam.step(mean(lstm(input({length, 4, 32})))).item<float>(); });
+}
+
+TEST_CASE("decoding by concatenation up to length 64") {
+  const Fresh fresh;
+  nn::TransformerEncoderLayer layer{64, 4, {.dim_feedforward = 128, .batch_first = true}};
+  layer.eval();
+  const auto step = [&](std::int64_t length) {
+    const auto y = layer(input({1, length, 64}));
+    concat({input({1, length, 64}), slice(y, 1, length - 1, length)}, 1).eval();
+  };
+  check_two_sets(step);
 }

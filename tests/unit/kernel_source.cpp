@@ -23,6 +23,16 @@ TEST_CASE("includes are put in place, each file once") {
         "// #include \"none.clh\"\n#include <system.h>\nint includes;\n");
 }
 
+TEST_CASE("a file that begins by undefining is put in each place") {
+  const clnet::test::Folder folder;
+  const test::Variable kernels("CLNET_KERNEL_DIR", folder.path().c_str());
+  file::replace(folder / "again.clh", "// Why.\n#undef A\n");
+  CHECK(resolve_includes("t", "#if X\n#include \"again.clh\"\n#else\n#include \"again.clh\"\n#endif") ==
+        "#if X\n// Why.\n#undef A\n#else\n// Why.\n#undef A\n#endif\n");
+  file::replace(folder / "again.clh", "#undef A\n#include \"again.clh\"\n");
+  CHECK(resolve_includes("t", "#include \"again.clh\"") == "#undef A\n");
+}
+
 TEST_CASE("files that include each other end") {
   const clnet::test::Folder folder;
   const test::Variable kernels("CLNET_KERNEL_DIR", folder.path().c_str());

@@ -108,7 +108,7 @@ void attention_cpu_few(const AttentionProblem& p, exec::Recorder& recorder) {
   const auto rows = p.key_lines() * p.keys;
   const auto k = cpu.at_least_a_vector(p.k, rows, p.width), v = cpu.at_least_a_vector(p.v, rows, p.value_width);
   const auto per_item = std::clamp<std::int64_t>(p.lines() / (std::int64_t{8} * recorder.device().compute_units), 1, 8);
-  auto& launch = cpu.tiled("attention_few_cpu").define("ROWS", p.queries);
+  auto& launch = cpu.tiled("attention_few_cpu").define("ROWS", most_of_few);
   p.add_to(launch.in("q", p.q)
                .in("k", k)
                .in("v", v)

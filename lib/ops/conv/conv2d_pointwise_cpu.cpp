@@ -128,7 +128,7 @@ void conv2d_pointwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorde
   launch.in("x", backward ? p.y : p.x).in("w", packed);
   if (p.has_bias()) launch.in("bias", p.bias).define("BIAS", 1);
   launch.out("y", backward ? p.x : p.y)
-      .args({p.groups, ins, outs, p.pixels(), b.all_panels, b.strips, b.panels})
+      .args({p.n * p.groups, p.groups, ins, outs, p.pixels(), b.all_panels, b.strips, b.panels})
       .local_memory(static_cast<std::size_t>(b.strips * tile.strip() * ins) * 4)
       .range({ceil_div(b.all_strips, b.strips), ceil_div(b.all_panels, b.panels), p.n * p.groups}, {1, 1, 1})
       .flops(p.flops())

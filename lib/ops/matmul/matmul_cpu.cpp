@@ -23,11 +23,12 @@ RegisterTile register_tile(std::int64_t width) {
   return {4, 3};
 }
 
-/// The same for m rows: lower where much of the last panel would be empty otherwise, as with a batch of 16 or 32.
+/// The same for m rows: lower where much of the last panel would be empty otherwise, as with a batch of 16 or 32. Of more than 6
+/// rows kernels/rows.clh has the even numbers only.
 RegisterTile register_tile(std::int64_t width, std::int64_t m) {
   auto tile = register_tile(width);
-  const auto panels = std::max<std::int64_t>(1, ceil_div(m, tile.rows));
-  if (8 * panels * tile.rows > 9 * m) tile.rows = std::max<std::int64_t>(1, ceil_div(m, panels));
+  const auto panels = std::max<std::int64_t>(1, ceil_div(m, tile.rows)), step = std::int64_t{tile.rows > 6 ? 2 : 1};
+  if (8 * panels * tile.rows > 9 * m) tile.rows = std::max<std::int64_t>(1, ceil_div(ceil_div(m, panels), step)) * step;
   return tile;
 }
 
@@ -143,7 +144,7 @@ void matmul_cpu(const MatmulProblem& p, exec::Recorder& recorder) {
   const auto bias = p.bias.value_or(p.a);
   auto& product = recorder.kernel("matmul_cpu", "matmul_cpu");
   product.define("VW", width)
-      .define("ROWS", rows)
+      .define("ROWS", register_tile(width).rows)
       .define("VECTORS", vectors)
       .in("a", p.a)
       .in("b", p.b)
@@ -154,7 +155,7 @@ void matmul_cpu(const MatmulProblem& p, exec::Recorder& recorder) {
       .args({p.m, p.n, p.k})
       .args({p.transpose_a, p.transpose_b})
       .args({p.stride_a, p.stride_b, second ? p.m * p.n : p.stride_c})
-      .args({tiling.m, tiling.n, depth, part, parts, elements})
+      .args({tiling.m, tiling.n, depth, part, parts, elements, rows})
       .local_memory(static_cast<std::size_t>(local_floats(tiling.m, tiling.n, depth, width)) * sizeof(float))
       .range({ceil_div(p.n, tiling.n), ceil_div(p.m, tiling.m), p.batch * parts}, {1, 1, 1})
       .flops(p.flops())

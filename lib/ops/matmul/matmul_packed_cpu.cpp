@@ -21,17 +21,12 @@ constexpr std::int64_t many = 4;
 
 bool is_shared(const MatmulProblem& p) { return p.reuse.kept || p.reuse.alike >= many; }
 
-/// Of at most 20 sums with 16 lanes, where more rows cost registers for their addresses; else as many as fill the registers.
-/// Padding decides.
-RegisterTile tile_of(const MatmulProblem& p, std::int64_t width) {
-  if (p.m < 4) return {p.m, 4};
-  const auto tiles = width == 16  ? std::vector<RegisterTile>{{5, 4}, {4, 4}}
-                     : width == 8 ? std::vector<RegisterTile>{{6, 2}, {4, 3}, {5, 2}}
-                                  : std::vector<RegisterTile>{{4, 3}, {5, 2}};
-  const auto cost = [&](const RegisterTile& t) {
-    return ceil_div(p.m, t.rows) * ceil_div(p.n, t.vectors * width) * (2 * t.rows * t.vectors + t.vectors);
-  };
-  return *std::min_element(tiles.begin(), tiles.end(), [&](const auto& x, const auto& y) { return cost(x) < cost(y); });
+/// Of at most 20 sums with 16 lanes, where more rows cost registers for their addresses; else of as many as hide how long an
+/// addition takes. Few rows have panels of their own there, as reading those is most of their work; all others share theirs.
+RegisterTile largest_tile(std::int64_t m, std::int64_t width) {
+  if (width == 16) return {5, 4};
+  if (m < 4) return {3, 4};
+  return width == 8 ? RegisterTile{6, 2} : RegisterTile{4, 3};
 }
 
 /// b as panels of columns, in f32.
@@ -78,8 +73,8 @@ std::optional<std::string> matmul_packed_cpu_declines(const MatmulProblem& p, co
 std::vector<exec::Config> matmul_packed_cpu_configs(const MatmulProblem& p, const DeviceInfo& device) {
   std::vector<exec::Config> result;
   for (const auto width : vector_widths(device)) {
-    const auto [rows, vectors] = tile_of(p, width);
-    result.push_back({{"lanes", width}, {"rows", rows}, {"vectors", vectors}});
+    const auto [rows, vectors] = largest_tile(p.m, width);
+    result.push_back({{"lanes", width}, {"rows", ceil_div(p.m, ceil_div(p.m, rows))}, {"vectors", vectors}});
   }
   return result;
 }
@@ -94,7 +89,7 @@ void matmul_packed_cpu(const MatmulProblem& p, exec::Recorder& recorder) {
   const auto tall = ceil_div(ceil_div(p.m, std::max<std::int64_t>(1, wanted / across)), rows) * rows;
   auto& launch = recorder.kernel("matmul_packed_cpu", "matmul_packed_cpu");
   launch.define("VW", width)
-      .define("ROWS", rows)
+      .define("ROWS", largest_tile(p.m, width).rows)
       .define("COLUMNS", vectors)
       .in("a", p.a)
       .in("b", panels)
@@ -104,7 +99,7 @@ void matmul_packed_cpu(const MatmulProblem& p, exec::Recorder& recorder) {
   launch.arg(p.bias.has_value())
       .args({p.m, p.n, p.k})
       .args({p.transpose_a ? 1 : p.k, p.transpose_a ? p.m : 1})
-      .args({chunk, tall})
+      .args({chunk, tall, rows})
       .range({across, ceil_div(p.m, tall)}, {1, 1})
       .flops(p.flops())
       .detail(p.text());

@@ -30,6 +30,9 @@ Tile least_padded(std::int64_t m) {
   return cost(four) < cost(five) ? four : five;
 }
 
+/// Of a block in whatever configuration, for which kernels are made.
+std::int64_t most_rows(std::int64_t width, bool transpose_b) { return width < 16 ? 3 : transpose_b ? 4 : 5; }
+
 /// The columns are few and the rows are not: the product is made of the transposed ones, in which they are rows.
 bool is_swapped(const MatmulProblem& p) { return p.m > most && p.n <= most; }
 
@@ -109,7 +112,7 @@ void matmul_skinny_cpu(const MatmulProblem& problem, exec::Recorder& recorder) {
   const auto tall = ceil_div(ceil_div(p.m, std::max<std::int64_t>(1, wanted / (p.batch * across))), rows) * rows;
   auto& launch = recorder.kernel("matmul_skinny_cpu", "matmul_skinny_cpu");
   launch.define("VW", width)
-      .define("ROWS", rows)
+      .define("ROWS", most_rows(width, p.transpose_b))
       .define("COLUMNS", vectors)
       .in("a", p.a)
       .in("b", p.b)
@@ -121,7 +124,7 @@ void matmul_skinny_cpu(const MatmulProblem& problem, exec::Recorder& recorder) {
   launch.arg(p.bias.has_value())
       .args({p.m, p.n, p.k})
       .args({p.transpose_a ? 1 : p.k, p.transpose_a ? p.m : 1})
-      .args({p.stride_a, p.stride_b, p.stride_c, chunk, tall})
+      .args({p.stride_a, p.stride_b, p.stride_c, chunk, tall, rows})
       .range({across, ceil_div(p.m, tall), p.batch}, {1, 1, 1})
       .flops(p.flops())
       .detail(p.text());
