@@ -104,9 +104,11 @@ Compiled<F> compile(F f) {
 /// From now on `told` hears how far compiling has come wherever this process makes a device ready for a graph that it has not
 /// computed before: how many of the kernels that are new to this machine are compiled, first 0 and at last all of them, several
 /// times a second where the driver allows it. Kernels that only a driver's own cache on disk knows count, too, and are soon done.
+/// Nobody is called where nothing is new to this machine.
 /// When it returns false, the evaluation ends: it throws Error, nothing has changed, and what compiled is kept for the next time.
-/// It is called on the thread that evaluates, on several at once where several do, and must not evaluate or set on_compile
-/// itself. What it throws leaves the evaluation likewise. An empty function ends it.
+/// It is called on the thread that evaluates, on several at once where several do, and must not evaluate, which throws Error, or
+/// set on_compile itself. What it throws leaves the evaluation likewise, as an Error that has its text. An empty function ends
+/// it.
 CLNET_API void on_compile(std::function<bool(std::size_t done, std::size_t total)> told);
 
 }  // namespace clnet

@@ -12,6 +12,7 @@ namespace clnet::ocl {
 namespace {
 
 thread_local CompileWatch* innermost = nullptr;
+thread_local bool telling = false;
 
 struct Everyone {
   std::mutex mutex;
@@ -26,6 +27,10 @@ Everyone& everyone() {
 
 CompileWatch::CompileWatch(CompileTold told) : told_(std::move(told)), outer_(std::exchange(innermost, this)) {}
 CompileWatch::~CompileWatch() { innermost = outer_; }
+
+void require_not_telling() {
+  if (telling) throw Error("eval: what on_compile() calls must not evaluate");
+}
 
 void watch_compiling(CompileTold told) {
   auto next = told ? std::make_shared<const CompileTold>(std::move(told)) : nullptr;
@@ -45,6 +50,10 @@ void Compiling::tell(std::size_t done) const {
     const std::lock_guard lock(all.mutex);
     told = all.told;
   }
+  struct Telling {
+    bool outer = std::exchange(telling, true);
+    ~Telling() { telling = outer; }
+  } const now;
   bool goes_on = !told || (*told)(done, total_);
   for (const auto* watch = innermost; watch; watch = watch->outer_) goes_on = watch->told_(done, total_) && goes_on;
   if (!goes_on) throw CompilingCancelled(fmt::format("compiling was cancelled after {} of {} kernels", done, total_));

@@ -27,6 +27,9 @@ class CLNET_API CompileWatch {
   CompileWatch* outer_;
 };
 
+/// Throws Error when this thread is telling somebody: who compiles holds what another evaluation would wait for.
+void require_not_telling();
+
 /// Told of what any thread compiles from now on; null: nobody.
 void watch_compiling(CompileTold told);
 

@@ -242,6 +242,7 @@ std::vector<Tensor> CompiledCalls::call(const Function& f, const std::vector<Ten
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (!inputs[i].defined()) throw Error(fmt::format("compile: input {} is an undefined tensor", i));
   if (capturing()) return f(inputs);
+  ocl::require_not_telling();
   if (exec::is_looking_for_anomaly()) {
     const auto results = f(inputs);
     eval(results);

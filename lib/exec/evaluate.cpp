@@ -12,6 +12,7 @@
 #include "clnet/error.h"
 #include "clnet/tensor.h"
 #include "lib/base/env.h"
+#include "lib/cl/compile_watch.h"
 #include "lib/cl/lifetime.h"
 #include "lib/exec/anomaly.h"
 #include "lib/exec/effects.h"
@@ -97,6 +98,7 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
 void execute(const Work& work, std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values,
              const std::shared_ptr<ocl::Context>& device, std::shared_ptr<Plan>& plan,
              const std::function<void(const Results&)>& finish) {
+  ocl::require_not_telling();
   auto& cache = PlanCache::of(*device);
   bool made = false, first_chains = false;
   const auto measure = [&](std::span<const Tensor> trials) { evaluate(trials, device); };

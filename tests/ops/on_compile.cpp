@@ -86,3 +86,39 @@ TEST_CASE("what a function given to on_compile throws leaves the evaluation") {
   on_compile({});
   CHECK(twice.range({1}, {1})(x).item<float>() == 2);
 }
+
+TEST_CASE("a function given to on_compile that evaluates gets an error, and does not wait for itself") {
+  const auto x = Tensor::from<float>({1});
+  const auto twice = fresh();
+  const auto known = x + 1;
+  CHECK(known.item<float>() == 2);
+  float seen = 0;
+  on_compile([&](std::size_t, std::size_t) {
+    seen = known.item<float>();
+    return (x * 3).item<float>() > 0;
+  });
+  CHECK_THROWS_WITH(twice.range({1}, {1})(x).eval(), Catch::Matchers::Contains("what on_compile() calls must not evaluate"));
+  on_compile({});
+  CHECK(seen == 2);
+  CHECK((twice.range({1}, {1})(x) + x * 3).item<float>() == 5);
+}
+
+TEST_CASE("nor may a function given to on_compile call a compiled function, be it the one that compiles") {
+  const auto x = Tensor::from<float>({1});
+  const auto twice = fresh(), other = fresh();
+  const auto compiled = compile([&](const Tensor& v) { return twice.range({1}, {1})(v); });
+  const auto second = compile([&](const Tensor& v) { return other.range({1}, {1})(v); });
+  for (const auto* called : {&compiled, static_cast<decltype(&compiled)>(nullptr)}) {
+    on_compile([&](std::size_t, std::size_t) {
+      if (called)
+        (void)(*called)(x);
+      else
+        (void)second(x);
+      return true;
+    });
+    CHECK_THROWS_WITH(compiled(x), Catch::Matchers::Contains("what on_compile() calls must not evaluate"));
+    on_compile({});
+  }
+  CHECK(compiled(x).item<float>() == 2);
+  CHECK(second(x).item<float>() == 2);
+}
