@@ -47,7 +47,10 @@ Tensor Tensor::scalar(double value, Dtype dtype) {
 
 Tensor Tensor::from_bytes(const void* data, std::size_t bytes, const Spec& spec) {
   if (bytes != static_cast<std::size_t>(spec.bytes()))
-    throw ShapeError(fmt::format("Tensor::from: {} bytes given, but {} takes {}", bytes, to_string(spec), spec.bytes()));
+    throw ShapeError(bytes % size_of(spec.dtype) == 0
+                         ? fmt::format("Tensor::from: {} elements given, but {} has {}", bytes / size_of(spec.dtype),
+                                       to_string(spec), spec.shape.numel())
+                         : fmt::format("Tensor::from: {} bytes given, but {} takes {}", bytes, to_string(spec), spec.bytes()));
   const auto* first = static_cast<const std::byte*>(data);
   std::vector<std::byte> content(first, first + bytes);
   return make_leaf(spec, std::make_shared<HostValue>(std::move(content)));

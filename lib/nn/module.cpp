@@ -25,6 +25,15 @@ bool equal_values(const Tensor& a, const Tensor& b) {
   return left == right;
 }
 
+/// What there is instead of a name that there is not.
+std::string instead(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 8;
+  if (names.empty()) return "; there are none";
+  const std::vector<std::string> first(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), most)));
+  return fmt::format("; there {} {}{}", names.size() == 1 ? "is" : "are", fmt::join(first, ", "),
+                     names.size() > most ? fmt::format(" and {} more", names.size() - most) : "");
+}
+
 }  // namespace
 
 Module::Module() : state_(std::make_shared<State>()) {}
@@ -69,10 +78,12 @@ void Module::fail_as_replaced(const Module& other) const {
 
 Parameter Module::parameter(const std::string& name) const {
   const Parameter* found = nullptr;
+  std::vector<std::string> names;
   present()->visit("", [&](const auto& full_name, const auto& parameter, auto) {
     if (full_name == name) found = &parameter;
+    names.push_back(full_name);
   });
-  if (!found) throw Error(fmt::format("module: there is no parameter or buffer '{}'", name));
+  if (!found) throw Error(fmt::format("module: there is no parameter or buffer '{}'{}", name, instead(names)));
   return *found;
 }
 
@@ -84,7 +95,7 @@ std::vector<std::string> Module::children() const {
 
 Module Module::child(const std::string& name) const {
   const auto place = State::find(present(), name);
-  if (!place.child) throw Error(fmt::format("module: there is no child '{}'", name));
+  if (!place.child) throw Error(fmt::format("module: there is no child '{}'{}", name, instead(children())));
   return Module(place.child);
 }
 
@@ -104,7 +115,7 @@ struct Function : Module {
 void Module::replace(const std::string& name, const Step& step) {
   if (!step.module_) return replace(name, Function(step.call_));
   const auto [parent, child] = State::find(present(), name);
-  if (!child) throw Error(fmt::format("module: there is no child '{}' to replace", name));
+  if (!child) throw Error(fmt::format("module: there is no child '{}' to replace{}", name, instead(children())));
   const auto layer = step.module_()->state_;
   if (layer != child && (layer->contains(*present()) || layer->contains(*child)))
     throw Error(fmt::format("module: what is to replace '{}' is the module itself or contains it", name));

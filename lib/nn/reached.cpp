@@ -63,10 +63,15 @@ std::vector<Tensor> reached_leaves(std::string_view optimizer, const Tensor& los
   }
   const auto leaves = leaves_of(optimizer, loss, moving);
   if (std::none_of(leaves.begin(), leaves.end(), [](const Tensor& leaf) { return leaf.defined(); })) {
+    if (moving.empty() && !parameters.empty())
+      throw Error(fmt::format("{}: all of its {} parameters are frozen ({} is the first)", optimizer, parameters.size(),
+                              parameters[0].first));
     const auto frozen = parameters.size() - moving.size();
-    throw Error(fmt::format("{}: the loss depends on none of its {} parameters{}{}; it may be another model's", optimizer,
-                            parameters.size(), parameters.empty() ? "" : fmt::format(" ({} is the first)", parameters[0].first),
-                            frozen == 0 ? "" : fmt::format(" but perhaps {} frozen ones", frozen)));
+    throw Error(fmt::format(
+        "{}: the loss depends on none of its {} parameters{}{}; it may be another model's, or come from a compiled function, "
+        "through which no gradient flows",
+        optimizer, parameters.size(), parameters.empty() ? "" : fmt::format(" ({} is the first)", parameters[0].first),
+        frozen == 0 ? "" : fmt::format(" but perhaps {} frozen ones", frozen)));
   }
   std::vector<Tensor> result(parameters.size());
   for (std::size_t i = 0; i < places.size(); ++i) result[places[i]] = leaves[i];

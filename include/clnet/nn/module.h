@@ -71,7 +71,8 @@ class CLNET_API Module {
 
   virtual ~Module() = default;
   /// What the module does with one input. A module of several inputs has functions of its own for them instead. Throws
-  /// Unsupported where it is not defined.
+  /// Unsupported where it is not defined. Call the module, not this: a layer whose forward() is called has no name in errors, is
+  /// not replaced by replace(), and brings no warning where it was never added.
   virtual Tensor forward(const Tensor& x);
   /// forward(), or that of what replace() has put here. Errors that are thrown on the way say in which layer: "in layer1.conv2:
   /// ".

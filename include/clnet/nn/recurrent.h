@@ -50,8 +50,8 @@ class CLNET_API Recurrent : public Module {
 };
 
 /// x {T, N, input_size}, or {T, input_size} without a batch. Called with initial states h0 {layers * directions, N, hidden_size}
-/// (undefined: zeros) it returns the final ones, too; `lengths` i32 or i64 {N}: the steps that each sequence has, as in
-/// RecurrentOptions of clnet/ops/recurrent.h (PyTorch's packed sequences).
+/// (undefined: zeros) it returns the final ones, too; `lengths` i32 or i64 {N}: the steps that each sequence has (PyTorch's
+/// packed sequences), T at most: more count as T.
 class CLNET_API RNN : public Recurrent {
  public:
   explicit RNN(const RecurrentOptions& options) : Recurrent("RNN", 1, options) {}
