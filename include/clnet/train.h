@@ -87,7 +87,8 @@ struct FitResult {
 ///
 /// Throws Error for options that make no sense and when the loss is no longer a finite number; FileError, before anything is
 /// trained, for a checkpoint that is damaged, of another model or of another run (batch size, seed, precision, samples,
-/// normalisation, augmentation, learning rates and momenta so far), and when its folder cannot be made or written to.
+/// normalisation, augmentation, momenta and scheduled learning rates so far), and when its folder cannot be made or written to.
+/// Without a schedule the checkpoint's own learning rate stays.
 CLNET_API FitResult fit(nn::Module& model, const data::Dataset& dataset, const FitOptions& options);
 
 }  // namespace clnet::train

@@ -197,6 +197,10 @@ void a_gradient_of_your_own() {
 #include <recipes/a_gradient_of_your_own_1.inc>
   CHECK(rounded.to_vector<float>() == std::vector<float>{0, 2});
   CHECK(gradients(sum(rounded * rounded), {x})[0].to_vector<float>() == std::vector<float>{0, 4});
+
+#include <recipes/a_gradient_of_your_own_2.inc>
+  CHECK(doubled({x}).to_vector<float>() == std::vector<float>{0.8F, 3.2F});
+  CHECK(check_gradients([&](const std::vector<Tensor>& in) { return doubled(in); }, {x}).passed);
 }
 
 void generating_text() {
