@@ -73,9 +73,12 @@ constexpr std::array table{
         "reads block",
         [](const DeviceInfo& info) { return contains(info.platform, "NVIDIA CUDA"); }, [](DeviceInfo&) {}},
     Quirk{"pocl-declarations",
-          "PoCL 3.1 reads a header of 18,000 lines for every program, twice, which is most of the time that building takes: "
-          "clnet's kernels are built with declarations of their own (kernels/builtins.clh)",
-          [](const DeviceInfo& info) { return pocl(info) && info.driver_version.starts_with("3.1"); }, [](DeviceInfo&) {}},
+          "reads a header of 18,000 lines for every program, which is much of the time that building takes: clnet's kernels are "
+          "built with declarations of their own (kernels/builtins.clh), on the versions this was tried on, 3.1 and 6.0",
+          [](const DeviceInfo& info) {
+            return pocl(info) && (info.driver_version.starts_with("3.1") || info.driver_version.starts_with("6.0"));
+          },
+          [](DeviceInfo&) {}},
     Quirk{"llvmpipe-scalar",
           "reports a CPU but runs one work-item per SIMD lane: vector kernels crawl there and one gave wrong results, so kernels "
           "for GPUs are used",

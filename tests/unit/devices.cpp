@@ -71,14 +71,19 @@ TEST_CASE("quirks are recognised by what a device says, and are noted") {
   CHECK(pocl.caches_programs);
   CHECK(pocl.quirks.size() == 6);
 
-  // PoCL's compiler has its version.
-  for (const auto& [version, aborts] : {std::pair("3.1+debian", false), std::pair("5.0", true), std::pair("6.0+debian", true),
-                                        std::pair("10.1", true), std::pair("", false)}) {
+  // PoCL's compiler and its header have their versions.
+  struct Version {
+    const char* driver;
+    bool aborts, declarations;
+  };
+  for (const auto& version : {Version{"3.1+debian", false, true}, Version{"5.0", true, false}, Version{"6.0+debian", true, true},
+                              Version{"10.1", true, false}, Version{"", false, false}}) {
     DeviceInfo other = device(0, 0, DeviceType::cpu, "cpu-haswell", 4);
     other.platform = "Portable Computing Language";
-    other.driver_version = version;
+    other.driver_version = version.driver;
     apply_quirks(other);
-    CHECK(has_quirk(other, "compiler-aborts") == aborts);
+    CHECK(has_quirk(other, "compiler-aborts") == version.aborts);
+    CHECK(has_quirk(other, "pocl-declarations") == version.declarations);
   }
 
   DeviceInfo llvmpipe = device(0, 0, DeviceType::cpu, "llvmpipe (LLVM 15.0.6, 256 bits)", 8);
