@@ -20,10 +20,11 @@ kernel void attention_sums(IN(q), IN(k), OUT(sums), const int rows, ATTENTION_PA
     DOT(product, q, row * width, k, (first_key + j) * width, width)
     most = fmax(most, SCORE(product, first, i, j));
   }
+  // Not 0 by a condition on the score: LLVM 18 in PoCL 6.0 aborts over that.
+  const float base = most == -INFINITY ? 0.0f : most;
   for (int j = 0; j < SEEN_KEYS(i); ++j) {
     DOT(product, q, row * width, k, (first_key + j) * width, width)
-    const float score = SCORE(product, first, i, j), term = score == -INFINITY ? 0.0f : exp(score - most);
-    ADD_BLOCK(float, sum, lost, term);
+    ADD_BLOCK(float, sum, lost, exp(SCORE(product, first, i, j) - base));
   }
   STORE(sums, row, sum == 0.0f ? INFINITY : most + log(sum));
 }
