@@ -79,6 +79,11 @@ constexpr std::array table{
             return pocl(info) && (info.driver_version.starts_with("3.1") || info.driver_version.starts_with("6.0"));
           },
           [](DeviceInfo&) {}},
+    Quirk{"pocl-attention",
+          "PoCL 6 does not make the same machine code of attention's kernel for GPUs each time, and some of it is wrong: it is "
+          "refused there",
+          [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu && pocl_release(info) == 6; },
+          [](DeviceInfo&) {}},
     Quirk{"llvmpipe-scalar",
           "reports a CPU but runs one work-item per SIMD lane: vector kernels crawl there and one gave wrong results, so kernels "
           "for GPUs are used",
