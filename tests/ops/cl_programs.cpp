@@ -150,12 +150,18 @@ TEST_CASE("a kernel that a program does not have is an error that names both") {
 TEST_CASE("a kernel that would need more local memory than there is does not get to a driver that aborts") {
   const auto& info = Device::current().info();
   if (!has_quirk(info, "pocl-local-memory")) return clnet::test::skip("only PoCL aborts there");
-  const ProgramSource large{"large",
-                            "kernel void f(global float* x) { local float t[N]; const uint i = get_local_id(0); t[i] = x[i];"
-                            "barrier(CLK_LOCAL_MEM_FENCE); x[i] = t[N - 1 - i]; }",
-                            {{"N", std::to_string(info.local_memory / 4 + 1)}}};
+  const auto program = [](const char* name, std::size_t count) {
+    return ProgramSource{name,
+                         "kernel void f(global float* x) { local float t[N]; const uint i = get_local_id(0); t[i] = x[i];"
+                         "barrier(CLK_LOCAL_MEM_FENCE); x[i] = t[N - 1 - i]; }",
+                         {{"N", std::to_string(count)}}};
+  };
   ProgramCache programs = fresh();
-  CHECK_THROWS_WITH(programs.kernel(large, "f"), Catch::Contains("kernel f of program large uses"));
+  const auto small = programs.kernel(program("small", 64), "f");
+  const auto told = small.getWorkGroupInfo<CL_KERNEL_LOCAL_MEM_SIZE>(Device::current().context()->device());
+  if (told == 0) return clnet::test::skip("PoCL 6.0 does not tell how much a kernel uses");
+  CHECK_THROWS_WITH(programs.kernel(program("large", info.local_memory / 4 + 1), "f"),
+                    Catch::Contains("kernel f of program large uses"));
 }
 
 TEST_CASE("a kernel file on disk is used, with its includes") {
