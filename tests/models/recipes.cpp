@@ -268,7 +268,7 @@ TEST_CASE("the recipes of docs/training.md work as they stand there") {
       {{"groups_schedules_clipping_1"}, groups},
       {{"groups_schedules_clipping_2"}, cycles_of_momenta},
       {{"an_optimizer_of_your_own_1"}, an_optimizer_of_your_own},
-      {{"a_gradient_of_your_own_1"}, a_gradient_of_your_own},
+      {{"a_gradient_of_your_own_1", "a_gradient_of_your_own_2"}, a_gradient_of_your_own},
       {{"generating_text_1"}, generating_text},
       {{"looking_for_a_fault_1", "looking_for_a_fault_2"}, looking_for_a_fault},
       {{"what_is_computed_once_1"}, what_is_computed_once},
