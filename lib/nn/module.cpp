@@ -78,13 +78,13 @@ void Module::fail_as_replaced(const Module& other) const {
 
 Parameter Module::parameter(const std::string& name) const {
   const Parameter* found = nullptr;
-  std::vector<std::string> names;
   present()->visit("", [&](const auto& full_name, const auto& parameter, auto) {
     if (full_name == name) found = &parameter;
-    names.push_back(full_name);
   });
-  if (!found) throw Error(fmt::format("module: there is no parameter or buffer '{}'{}", name, instead(names)));
-  return *found;
+  if (found) return *found;
+  std::vector<std::string> names;
+  present()->visit("", [&](const auto& full_name, const auto&, auto) { names.push_back(full_name); });
+  throw Error(fmt::format("module: there is no parameter or buffer '{}'{}", name, instead(names)));
 }
 
 std::vector<std::string> Module::children() const {

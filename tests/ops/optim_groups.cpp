@@ -167,7 +167,7 @@ TEST_CASE("frozen parameters are never touched") {
   CHECK(gradients(model.loss(), {model.b})[0].to_vector<float>() == before);
 
   model.freeze();
-  CHECK_THROWS_WITH(optimizer.step(model.loss()), Catch::Contains("all of its 2 parameters are frozen"));
+  CHECK_THROWS_WITH(optimizer.step(model.loss()), "AdamW: all of its 2 parameters are frozen (a is the first)");
   model.freeze(false);
   optimizer.accumulate(model.loss());
   model.b.freeze();
