@@ -28,26 +28,33 @@ WORK_ITEM void conv2d_pointwise_weights_cpu_item(ID_PARAMETERS, PARAMETERS) {
             for (int n = first_image; n < last_image; ++n) {
               // The last tile covers the one before.
               const int gradient = (n * O + min(o, O - OUTS)) * P, source = (n * C + min(c, C - INS)) * P;
-              int p = first;
-              for (; p + VW <= last; p += VW) {
+              const global STORAGE(g) *to[OUTS];
+              const global STORAGE(x) *from[INS];
+              #pragma unroll
+              for (int i = 0; i < OUTS; ++i) to[i] = PTR(g) + gradient + i * P;
+              #pragma unroll
+              for (int j = 0; j < INS; ++j) from[j] = PTR(x) + source + j * P;
+              size_t at = first;
+              for (; at + VW <= (size_t)last; at += VW) {
                 #pragma unroll
-                for (int i = 0; i < OUTS; ++i) gradients[i] = VLOAD(g, gradient + i * P + p);
+                for (int i = 0; i < OUTS; ++i) gradients[i] = VLOAD_AT(g, to[i] + at);
                 #pragma unroll
                 for (int j = 0; j < INS; ++j) {
-                  const VFLOAT pixels = VLOAD(x, source + j * P + p);
+                  const VFLOAT pixels = VLOAD_AT(x, from[j] + at);
                   #pragma unroll
                   for (int i = 0; i < OUTS; ++i) sum[i * INS + j] = fma(gradients[i], pixels, sum[i * INS + j]);
                 }
               }
-              if (p == last) continue;
+              const int rest = last - (int)at;
+              if (rest == 0) continue;
               // The last whole vector, without the pixels that were counted.
-              const VINT mask = clnet_lanes() >= VW - (last - p);
-              p = last - VW;
+              const VINT mask = clnet_lanes() >= VW - rest;
+              at = last - VW;
               #pragma unroll
-              for (int i = 0; i < OUTS; ++i) gradients[i] = VAS_FLOAT(VAS_INT(VLOAD(g, gradient + i * P + p)) & mask);
+              for (int i = 0; i < OUTS; ++i) gradients[i] = VAS_FLOAT(VAS_INT(VLOAD_AT(g, to[i] + at)) & mask);
               #pragma unroll
               for (int j = 0; j < INS; ++j) {
-                const VFLOAT pixels = VAS_FLOAT(VAS_INT(VLOAD(x, source + j * P + p)) & mask);
+                const VFLOAT pixels = VAS_FLOAT(VAS_INT(VLOAD_AT(x, from[j] + at)) & mask);
                 #pragma unroll
                 for (int i = 0; i < OUTS; ++i) sum[i * INS + j] = fma(gradients[i], pixels, sum[i * INS + j]);
               }

@@ -1,6 +1,6 @@
-// Matrix products for CPUs. A work-item computes one tile of the result: block after block along k it packs its rows of a and its
-// columns of b into local memory, as panels of `panel_rows` rows, ROWS at most, and of COLUMNS columns, and multiplies panel by panel with the
-// sums in registers. Packing makes every transposition alike, and memory is then read in order.
+// Matrix products for CPUs. A work-item computes one tile of the result: block after block along k it packs its columns of b into local
+// memory, and after them `pass_m` of its rows of a at a time, as panels of COLUMNS columns and of `panel_rows` rows, ROWS at most, and
+// multiplies panel by panel with the sums in registers. Packing makes every transposition alike, and memory is then read in order.
 #include "item.clh"
 #include "rows.clh"
 #include "transpose.clh"
@@ -41,8 +41,20 @@ static inline void pack_along(const global storage *restrict source, const int s
       SELDOM for (int i = 0; i < lanes; ++i) target[k * step + i] = LOAD_ONE(source, k * stride + min(i, readable - 1));
 }
 
+// The same of four panels side by side, whose rows are whole lines of memory: rows are often 4 KB apart, and few of such lines stay in
+// the caches until their next vector is wanted.
+#define WIDE (4 * COLUMNS)
+static inline void pack_wide(const global storage *restrict source, const int stride, const int depth, local float *restrict target) {
+  for (int k = 0; k < depth; ++k) {
+    #pragma unroll
+    for (int v = 0; v < 4 * VECTORS; ++v)
+      *(local any_vector *)(target + v / VECTORS * COLUMNS * depth + k * COLUMNS + v % VECTORS * VW) = LOAD_VECTOR(source + k * stride + v * VW);
+  }
+}
+
 // The sums of `count` rows, to c, where what it holds is added, or at its edge, to `edge`. Of an even number the last row may be none of c.
 #define SUM_ROWS(count)                                                                                             \
+  _Pragma("unroll") for (int i = 0; i < count; ++i) FETCH_LINE(c + i * stride);                                     \
   VECTOR sum[count][VECTORS];                                                                                       \
   _Pragma("unroll") for (int i = 0; i < count; ++i) _Pragma("unroll") for (int v = 0; v < VECTORS; ++v)             \
       sum[i][v] = (VECTOR)(0.0f);                                                                                   \
@@ -101,7 +113,7 @@ static inline void multiply(const local float *restrict a, const local float *re
 #define PARAMETERS                                                                                                  \
   IN(a), IN(b), IN(bias), OUT(c), INT(has_bias), INT(m), INT(n), INT(all_k), INT(transpose_a), INT(transpose_b),    \
   INT(a_batch), INT(b_batch), INT(c_batch), INT(tile_m), INT(tile_n), INT(block), INT(part), INT(parts),            \
-  INT(part_stride), INT(panel_rows), LOCAL(float, packed) EPILOGUE_PARAMETERS
+  INT(part_stride), INT(panel_rows), INT(pass_m), LOCAL(float, packed) EPILOGUE_PARAMETERS
 WORK_ITEM void matmul_cpu_item(ID_PARAMETERS, PARAMETERS) {
   const int batch = id2 / parts, which = id2 % parts;
   const int m0 = id1 * tile_m, n0 = id0 * tile_n;
@@ -116,7 +128,10 @@ WORK_ITEM void matmul_cpu_item(ID_PARAMETERS, PARAMETERS) {
 
   for (int k0 = begin; k0 == begin || k0 < end; k0 += block) {
     const int depth = min(block, end - k0);
-    for (int j = 0; j < width; j += VW) {
+    int j = 0;
+    if (!transpose_b)
+      for (; j + WIDE <= width; j += WIDE) pack_wide(from_b + k0 * ldb + n0 + j, ldb, depth, packed_b + j * depth);
+    for (; j < width; j += VW) {
       const int panel = j / COLUMNS * COLUMNS;
       local float *restrict target = packed_b + panel * depth + (j - panel);
       if (transpose_b)
@@ -124,29 +139,32 @@ WORK_ITEM void matmul_cpu_item(ID_PARAMETERS, PARAMETERS) {
       else
         pack_along(from_b + k0 * ldb + n0 + j, ldb, VW, n - n0 - j, depth, target, COLUMNS);
     }
-    for (int i = 0; i < height; i += panel_rows) {
-      const int rows = min(panel_rows, height - i), made = ROWS_MADE(rows);
-      local float *restrict target = packed_a + i * depth;
-      if (transpose_a)
-        pack_along(from_a + k0 * lda + m0 + i, lda, made, m - m0 - i, depth, target, made);
-      else
-        pack_across(from_a + (m0 + i) * lda + k0, lda, made, rows, depth, target, made);
-    }
-    for (int j = 0; j < width; j += COLUMNS) {
-      VECTOR start[VECTORS];
-      #pragma unroll
-      for (int v = 0; v < VECTORS; ++v) {
-        start[v] = (VECTOR)(0.0f);
-        if (has_bias && k0 == begin) {
-          float lanes[VW];
-          SELDOM for (int l = 0; l < VW; ++l) lanes[l] = LOAD(bias, min(n0 + j + v * VW + l, n - 1));
-          start[v] = *(any_vector *)lanes;
-        }
+    for (int from = 0; from < height; from += pass_m) {
+      const int end_row = min(height, from + pass_m);
+      for (int i = from; i < end_row; i += panel_rows) {
+        const int rows = min(panel_rows, end_row - i), made = ROWS_MADE(rows);
+        local float *restrict target = packed_a + (i - from) * depth;
+        if (transpose_a)
+          pack_along(from_a + k0 * lda + m0 + i, lda, made, m - m0 - i, depth, target, made);
+        else
+          pack_across(from_a + (m0 + i) * lda + k0, lda, made, rows, depth, target, made);
       }
-      for (int i = 0; i < height; i += panel_rows)
-        multiply(packed_a + i * depth, packed_b + j * depth, depth, to + i * n + j, n, min(panel_rows, height - i),
-                 min(COLUMNS, width - j), k0 == begin, k0 + block >= end, start_index + i * n + j, n0 + j,
-                 start EPILOGUE_ARGUMENTS);
+      for (int j = 0; j < width; j += COLUMNS) {
+        VECTOR start[VECTORS];
+        #pragma unroll
+        for (int v = 0; v < VECTORS; ++v) {
+          start[v] = (VECTOR)(0.0f);
+          if (has_bias && k0 == begin) {
+            float lanes[VW];
+            SELDOM for (int l = 0; l < VW; ++l) lanes[l] = LOAD(bias, min(n0 + j + v * VW + l, n - 1));
+            start[v] = *(any_vector *)lanes;
+          }
+        }
+        for (int i = from; i < end_row; i += panel_rows)
+          multiply(packed_a + (i - from) * depth, packed_b + j * depth, depth, to + i * n + j, n, min(panel_rows, end_row - i),
+                   min(COLUMNS, width - j), k0 == begin, k0 + block >= end, start_index + i * n + j, n0 + j,
+                   start EPILOGUE_ARGUMENTS);
+      }
     }
   }
 }

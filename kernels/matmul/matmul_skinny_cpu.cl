@@ -31,11 +31,15 @@
   VFLOAT part[count][COLUMNS];                                                                                      \
   _Pragma("unroll") for (int r = 0; r < count; ++r) _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q)             \
       part[r][q] = (VFLOAT)(0.0f);                                                                                  \
-  for (int t = block; t < end; t += VW) {                                                                           \
+  const global STORAGE(a) *from_a[count];                                                                           \
+  const global STORAGE(b) *from_b[COLUMNS];                                                                         \
+  _Pragma("unroll") for (int r = 0; r < count; ++r) from_a[r] = PTR(a) + a0 + (i + r) * a_row;                      \
+  _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q) from_b[q] = PTR(b) + b0 + min(j + q, j1 - 1) * k;             \
+  for (size_t t = block; t < (size_t)end; t += VW) {                                                                \
     VFLOAT left[count];                                                                                             \
-    _Pragma("unroll") for (int r = 0; r < count; ++r) left[r] = VLOAD(a, a0 + (i + r) * a_row + t);                 \
+    _Pragma("unroll") for (int r = 0; r < count; ++r) left[r] = VLOAD_AT(a, from_a[r] + t);                         \
     _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q) {                                                           \
-      const VFLOAT right = VLOAD(b, b0 + min(j + q, j1 - 1) * k + t);                                               \
+      const VFLOAT right = VLOAD_AT(b, from_b[q] + t);                                                              \
       _Pragma("unroll") for (int r = 0; r < count; ++r) part[r][q] = fma(left[r], right, part[r][q]);               \
     }                                                                                                               \
   }                                                                                                                 \
@@ -90,11 +94,14 @@
   VFLOAT part[height][count];                                                                                       \
   _Pragma("unroll") for (int r = 0; r < height; ++r) _Pragma("unroll") for (int q = 0; q < (count); ++q)            \
       part[r][q] = (VFLOAT)(0.0f);                                                                                  \
-  for (int t = block; t < end; ++t) {                                                                               \
+  const global STORAGE(a) *from_a = PTR(a) + a0 + i * a_row + block * a_step;                                       \
+  const global STORAGE(b) *from_b = PTR(b) + b0 + block * n + j;                                                    \
+  const size_t next_row = a_row, next_a = a_step, next_b = n;                                                       \
+  for (int t = block; t < end; ++t, from_a += next_a, from_b += next_b) {                                           \
     VFLOAT right[count];                                                                                            \
-    _Pragma("unroll") for (int q = 0; q < (count); ++q) right[q] = VLOAD(b, b0 + t * n + j + q * VW);               \
+    _Pragma("unroll") for (int q = 0; q < (count); ++q) right[q] = VLOAD_AT(b, from_b + q * VW);                    \
     _Pragma("unroll") for (int r = 0; r < height; ++r) {                                                            \
-      const VFLOAT left = (VFLOAT)(LOAD(a, a0 + (i + r) * a_row + t * a_step));                                     \
+      const VFLOAT left = (VFLOAT)(LOAD_AT(a, from_a + r * next_row));                                              \
       _Pragma("unroll") for (int q = 0; q < (count); ++q) part[r][q] = fma(left, right[q], part[r][q]);             \
     }                                                                                                               \
   }                                                                                                                 \

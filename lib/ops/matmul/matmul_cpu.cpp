@@ -48,9 +48,13 @@ std::int64_t even(std::int64_t extent, std::int64_t most, std::int64_t panel) {
   return ceil_div(ceil_div(extent, ceil_div(extent, most)), panel) * panel;
 }
 
+/// Rows of a tile that are packed at once, of panels of `rows`: so many that they stay in the second-level cache while panels of b
+/// come by.
+std::int64_t pass_rows(std::int64_t tile_m, std::int64_t rows) { return even(tile_m, 40 * rows, rows); }
+
 /// Floats of local memory: panels of both inputs, and what a last whole vector writes beyond.
-std::int64_t local_floats(std::int64_t tile_m, std::int64_t tile_n, std::int64_t depth, std::int64_t width) {
-  return (tile_m + tile_n) * depth + width;
+std::int64_t local_floats(std::int64_t tile_m, std::int64_t tile_n, std::int64_t rows, std::int64_t depth, std::int64_t width) {
+  return (pass_rows(tile_m, rows) + tile_n) * depth + width;
 }
 
 /// The `count` fastest by a model in cycles per core, from measurements on Zen 3: two multiply-adds of vectors per cycle;
@@ -72,11 +76,11 @@ std::vector<Tiling> best_tilings(const MatmulProblem& p, const DeviceInfo& devic
   };
   for (std::int64_t parts = fewest; parts <= most && (parts == fewest || p.k / parts >= 64); parts *= 2) {
     const auto part = static_cast<double>(ceil_div(std::max<std::int64_t>(p.k, 1), parts));
-    for (const std::int64_t m_panels : {1, 2, 4, 8, 12, 16, 20, 24, 32, 40}) {
+    for (const std::int64_t m_panels : {1, 2, 4, 8, 12, 16, 20, 24, 32, 40, 56, 80, 112, 160}) {
       const auto m = even(p.m, m_panels * rows, rows);
-      for (const std::int64_t n_panels : {1, 2, 3, 4, 6, 8, 12, 16, 24}) {
+      for (const std::int64_t n_panels : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48}) {
         const auto n = even(p.n, n_panels * columns, columns);
-        if (local_floats(m, n, depth, width) > room) continue;
+        if (local_floats(m, n, rows, depth, width) > room) continue;
         const auto tiles = ceil_div(p.m, m) * ceil_div(p.n, n) * p.batch * parts;
         const auto area = static_cast<double>(m * n), lanes = static_cast<double>(width);
         const double per_tile = part * (area / (2 * lanes) + 5.6 * static_cast<double>(m + n) / lanes) +
@@ -100,7 +104,7 @@ std::optional<std::string> matmul_cpu_rejects(const MatmulProblem& problem, cons
   if (auto reason = needs_vectors(problem, device)) return reason;
   const auto width = vector_width(device);
   const auto [rows, vectors] = register_tile(width);
-  if (local_floats(rows, width * vectors, block, width) * 4 > static_cast<std::int64_t>(device.local_memory))
+  if (local_floats(rows, width * vectors, rows, block, width) * 4 > static_cast<std::int64_t>(device.local_memory))
     return "the device's local memory does not hold two panels";
   return std::nullopt;
 }
@@ -124,7 +128,7 @@ std::vector<exec::Config> matmul_cpu_configs(const MatmulProblem& p, const Devic
     if (width != own) continue;
     const auto part = ceil_div(p.k, tilings[0].parts);
     if (part > small_block) add(tilings[0], small_block);
-    if (part > block && local_floats(tilings[0].m, tilings[0].n, std::min(large_block, part), width) * 4 <=
+    if (part > block && local_floats(tilings[0].m, tilings[0].n, rows, std::min(large_block, part), width) * 4 <=
                             static_cast<std::int64_t>(device.local_memory))
       add(tilings[0], large_block);
   }
@@ -155,8 +159,8 @@ void matmul_cpu(const MatmulProblem& p, exec::Recorder& recorder) {
       .args({p.m, p.n, p.k})
       .args({p.transpose_a, p.transpose_b})
       .args({p.stride_a, p.stride_b, second ? p.m * p.n : p.stride_c})
-      .args({tiling.m, tiling.n, depth, part, parts, elements, rows})
-      .local_memory(static_cast<std::size_t>(local_floats(tiling.m, tiling.n, depth, width)) * sizeof(float))
+      .args({tiling.m, tiling.n, depth, part, parts, elements, rows, pass_rows(tiling.m, rows)})
+      .local_memory(static_cast<std::size_t>(local_floats(tiling.m, tiling.n, rows, depth, width)) * sizeof(float))
       .range({ceil_div(p.n, tiling.n), ceil_div(p.m, tiling.m), p.batch * parts}, {1, 1, 1})
       .flops(p.flops())
       .detail(fmt::format("{} in {}x{}x{}", p.text(), tiling.m, tiling.n, part));
