@@ -21,7 +21,7 @@
     }                                                                                                               \
   }                                                                                                                 \
   _Pragma("unroll") for (int r = 0; r < count; ++r) _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q)             \
-      sum[r][q] = part[r][q];
+      sums[r][q] = part[r][q];
 
 #define PARAMETERS                                                                                                  \
   IN(a), IN(b), IN(bias), OUT(c), INT(has_bias), INT(m), INT(n), INT(k), INT(a_row), INT(a_step), INT(chunk),       \
@@ -33,17 +33,20 @@ WORK_ITEM void matmul_packed_cpu_item(ID_PARAMETERS, PARAMETERS) {
     const global float *restrict panel = PTR(b) + j * k;
     for (int i = i0; i < i1; i += rows) {
       const int here = min(rows, i1 - i);
-      // Beside the sums of a block of terms, those of the blocks before.
+      // Beside the sums of a block of terms, those of the blocks before. The first block's need no addition.
       VFLOAT sum[ROWS][COLUMNS], total[ROWS][COLUMNS], lost[ROWS][COLUMNS];
-      SELDOM for (int r = 0; r < here; ++r)
-        #pragma unroll
-        for (int q = 0; q < COLUMNS; ++q) total[r][q] = lost[r][q] = (VFLOAT)(0.0f);
       for (int block = 0, end; block < k; block = end) {
         end = BLOCK_END(block, CLNET_BLOCK, k);
+        VFLOAT(*sums)[COLUMNS] = block == 0 ? total : sum;
         WITH_ROWS(here, SUM_ROWS)
-        SELDOM for (int r = 0; r < here; ++r)
-          #pragma unroll
-          for (int q = 0; q < COLUMNS; ++q) ADD_BLOCK(VFLOAT, total[r][q], lost[r][q], sum[r][q]);
+        if (block == 0 && end < k)
+          SELDOM for (int r = 0; r < here; ++r)
+            #pragma unroll
+            for (int q = 0; q < COLUMNS; ++q) lost[r][q] = (VFLOAT)(0.0f);
+        if (block > 0)
+          SELDOM for (int r = 0; r < here; ++r)
+            #pragma unroll
+            for (int q = 0; q < COLUMNS; ++q) ADD_BLOCK(VFLOAT, total[r][q], lost[r][q], sum[r][q]);
       }
       // Once in the machine code, which compilers take long for otherwise.
       SELDOM for (int r = 0; r < here; ++r)

@@ -15,14 +15,24 @@
 #define COLUMN(i, j) (j)
 #endif
 
-// Beside the sums of a block of terms, those of the blocks before. One loop adds for all numbers of rows: there are more sums than registers.
-#define BEGIN_SUMS(columns)                                                                                         \
+// Beside the sums of a block of terms, those of the blocks before: the first block's need no addition. One loop adds for all numbers of
+// rows: there are more sums than registers.
+#define SUM_BLOCKS(SUM, columns, length, count)                                                                     \
   VFLOAT sum[ROWS][columns], total[ROWS][columns], lost[ROWS][columns];                                             \
-  SELDOM for (int r = 0; r < here; ++r)                                                                             \
-    _Pragma("unroll") for (int q = 0; q < (columns); ++q) total[r][q] = lost[r][q] = (VFLOAT)(0.0f);
-#define ADD_SUMS(columns)                                                                                           \
-  SELDOM for (int r = 0; r < here; ++r)                                                                             \
-    _Pragma("unroll") for (int q = 0; q < (columns); ++q) ADD_BLOCK(VFLOAT, total[r][q], lost[r][q], sum[r][q]);
+  if ((count) == 0)                                                                                                 \
+    SELDOM for (int r = 0; r < here; ++r)                                                                           \
+      _Pragma("unroll") for (int q = 0; q < (columns); ++q) total[r][q] = (VFLOAT)(0.0f);                           \
+  for (int block = 0, end; block < (count); block = end) {                                                          \
+    end = BLOCK_END(block, length, count);                                                                          \
+    VFLOAT(*sums)[columns] = block == 0 ? total : sum;                                                              \
+    WITH_ROWS(here, SUM)                                                                                            \
+    if (block == 0 && end < (count))                                                                                \
+      SELDOM for (int r = 0; r < here; ++r)                                                                         \
+        _Pragma("unroll") for (int q = 0; q < (columns); ++q) lost[r][q] = (VFLOAT)(0.0f);                          \
+    if (block > 0)                                                                                                  \
+      SELDOM for (int r = 0; r < here; ++r)                                                                         \
+        _Pragma("unroll") for (int q = 0; q < (columns); ++q) ADD_BLOCK(VFLOAT, total[r][q], lost[r][q], sum[r][q]);\
+  }
 
 #ifdef TRANSPOSED
 
@@ -44,18 +54,13 @@
     }                                                                                                               \
   }                                                                                                                 \
   _Pragma("unroll") for (int r = 0; r < count; ++r) _Pragma("unroll") for (int q = 0; q < COLUMNS; ++q)             \
-      sum[r][q] = part[r][q];
+      sums[r][q] = part[r][q];
 #define MULTIPLY                                                                                                    \
   const int whole = k / VW * VW;                                                                                    \
   for (int j = j0; j < j1; j += COLUMNS)                                                                            \
     for (int i = i0; i < i1; i += rows) {                                                                           \
       const int here = min(rows, i1 - i);                                                                           \
-      BEGIN_SUMS(COLUMNS)                                                                                           \
-      for (int block = 0, end; block < whole; block = end) {                                                        \
-        end = BLOCK_END(block, CLNET_BLOCK * VW, whole);                                                            \
-        WITH_ROWS(here, SUM_ROWS)                                                                                   \
-        ADD_SUMS(COLUMNS)                                                                                           \
-      }                                                                                                             \
+      SUM_BLOCKS(SUM_ROWS, COLUMNS, CLNET_BLOCK * VW, whole)                                                        \
       SELDOM for (int r = 0; r < here; ++r) SELDOM for (int q = 0; q < min(COLUMNS, j1 - j); ++q) {                 \
         float value = clnet_lanes_sum(total[r][q]);                                                                 \
         SELDOM for (int s = whole; s < k; ++s)                                                                      \
@@ -106,18 +111,13 @@
     }                                                                                                               \
   }                                                                                                                 \
   _Pragma("unroll") for (int r = 0; r < height; ++r) _Pragma("unroll") for (int q = 0; q < (count); ++q)            \
-      sum[r][q] = part[r][q];
+      sums[r][q] = part[r][q];
 #define SUM_ROWS(count) SUM_ROWS_OF(count, COLUMNS)
 #define SUM_ROWS_OF_ONE_VECTOR(count) SUM_ROWS_OF(count, 1)
 #define BLOCK_OF(SUM, count, STORE_BLOCK)                                                                           \
     for (int i = i0; i < i1; i += rows) {                                                                           \
       const int here = min(rows, i1 - i);                                                                           \
-      BEGIN_SUMS(count)                                                                                             \
-      for (int block = 0, end; block < k; block = end) {                                                            \
-        end = BLOCK_END(block, CLNET_BLOCK, k);                                                                     \
-        WITH_ROWS(here, SUM)                                                                                        \
-        ADD_SUMS(count)                                                                                             \
-      }                                                                                                             \
+      SUM_BLOCKS(SUM, count, CLNET_BLOCK, k)                                                                        \
       STORE_BLOCK(count)                                                                                            \
     }
 #define MULTIPLY                                                                                                    \

@@ -48,8 +48,8 @@ std::int64_t even(std::int64_t extent, std::int64_t most, std::int64_t panel) {
   return ceil_div(ceil_div(extent, ceil_div(extent, most)), panel) * panel;
 }
 
-/// Rows of a tile that are packed at once, of panels of `rows`: so many that they stay in the second-level cache while panels of b
-/// come by.
+/// Rows of a tile that are packed at once, of panels of `rows`: so many that they stay in the second-level cache while panels of
+/// b come by.
 std::int64_t pass_rows(std::int64_t tile_m, std::int64_t rows) { return even(tile_m, 40 * rows, rows); }
 
 /// Floats of local memory: panels of both inputs, and what a last whole vector writes beyond.

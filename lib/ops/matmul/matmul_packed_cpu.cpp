@@ -29,6 +29,16 @@ RegisterTile largest_tile(std::int64_t m, std::int64_t width) {
   return width == 8 ? RegisterTile{6, 2} : RegisterTile{4, 3};
 }
 
+/// Of so many panels, how many a work-item makes, that of about `wanted` the most that a core makes are the fewest.
+std::int64_t panels_each(std::int64_t panels, std::int64_t wanted, std::int64_t cores) {
+  const auto fewest = ceil_div(panels, wanted);
+  auto best = fewest;
+  const auto longest = [&](std::int64_t each) { return ceil_div(ceil_div(panels, each), cores) * each; };
+  for (auto each = fewest + 1; each <= 2 * fewest; ++each)
+    if (longest(each) < longest(best)) best = each;
+  return best;
+}
+
 /// b as panels of columns, in f32.
 exec::Ref packed(const MatmulProblem& p, std::int64_t width, std::int64_t columns, exec::Recorder& recorder) {
   const auto panels = ceil_div(p.n, columns);
@@ -84,8 +94,8 @@ void matmul_packed_cpu(const MatmulProblem& p, exec::Recorder& recorder) {
   const auto width = config["lanes"], rows = config["rows"], vectors = config["vectors"], unit = width * vectors;
   const auto panels = packed(p, width, unit, recorder);
   // Four per core, first along the columns.
-  const auto wanted = std::int64_t{4} * recorder.device().compute_units;
-  const auto chunk = ceil_div(ceil_div(p.n, wanted), unit) * unit, across = ceil_div(p.n, chunk);
+  const auto cores = std::max<std::int64_t>(recorder.device().compute_units, 1), wanted = 4 * cores;
+  const auto chunk = panels_each(ceil_div(p.n, unit), wanted, cores) * unit, across = ceil_div(p.n, chunk);
   const auto tall = ceil_div(ceil_div(p.m, std::max<std::int64_t>(1, wanted / across)), rows) * rows;
   auto& launch = recorder.kernel("matmul_packed_cpu", "matmul_packed_cpu");
   launch.define("VW", width)
