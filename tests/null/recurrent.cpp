@@ -38,8 +38,8 @@ TEST_CASE("a recurrent layer of few states is as many launches for any number of
     const auto few = launches(gates, 128, 10), many = launches(gates, 128, 50);
     CHECK(few.forward < 10);
     CHECK(few.backward < 20);
-    CHECK(many.forward == few.forward);
-    // Their weights' gradients may be sums of parts.
+    // Products over all steps may be sums of parts.
+    CHECK(many.forward < few.forward + 5);
     CHECK(many.backward < few.backward + 10);
   }
 }
@@ -47,7 +47,9 @@ TEST_CASE("a recurrent layer of few states is as many launches for any number of
 TEST_CASE("a recurrent layer of many states is a launch per step on GPUs") {
   const auto few = launches(4, 512, 10), many = launches(4, 512, 50);
   const std::uint64_t more = Device::current().info().type == DeviceType::gpu ? 40 : 0;
-  CHECK(many.forward == few.forward + more);
+  // Products over all steps may be sums of parts.
+  CHECK(many.forward < few.forward + more + 5);
+  CHECK(many.forward + 5 > few.forward + more);
   CHECK(many.backward < few.backward + more + 10);
   CHECK(many.backward + 10 > few.backward + more);
 }
