@@ -587,6 +587,20 @@ TEST_CASE("all configurations of recurrences", "[long]") {
   }
 }
 
+TEST_CASE("recurrences whose sums have more than a block", "[long]") {
+  manual_seed(11);
+  const std::int64_t batch = 2, hidden = 260;
+  const Tensor x = random({2, batch, 3}), g = random({2, batch, hidden});
+  const RecurrentWeights w{random({3 * hidden, 3}), random({3 * hidden, hidden}) * 0.1, {}, {}, {}};
+  check_choices(
+      "recurrent",
+      [&] {
+        const Tensor y = gru_layer(x, {}, w).output;
+        return concat({flatten(y, 0), flatten(gradients(sum(y * g), {x})[0], 0)}, 0);
+      },
+      1e-5, 3, "gpu");
+}
+
 TEST_CASE("all configurations of attention", "[long]") {
   manual_seed(5);
   struct Sizes {
