@@ -75,12 +75,10 @@ kernel void recurrent_gpu_begin(IN(h0), OUT(state), const int batch) {
 #define STATES_AT(q) (*(const STATE_SPACE float4 *)(from + (q) * SPLIT * CHUNK * ROWS))
 #define WEIGHTS_AT(q, j) (*(const global float4 *)(weights + ((q) * SPLIT * CHUNK + (j)) * COLUMNS))
 // Chunks whose loads are asked for together: fewer where registers hold weights.
-#if EACH == 4
-#define UNROLLED _Pragma("unroll 8")
-#elif EACH == 2 || KEPT == 0
-#define UNROLLED _Pragma("unroll 4")
-#else
+#if EACH == 1 && KEPT > 0
 #define UNROLLED _Pragma("unroll 2")
+#else
+#define UNROLLED _Pragma("unroll 4")
 #endif
 
 // Where an item's share of the weights begins, of all that its group has, and its rows.

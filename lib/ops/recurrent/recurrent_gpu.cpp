@@ -250,7 +250,7 @@ std::vector<exec::Config> configs_recurrent_gpu(const RecurrentProblem& p, const
   };
   // The same ones for both ways. Rows and terms whose weights are kept: sums of rows take registers, too.
   using Pair = std::pair<std::int64_t, std::int64_t>;
-  constexpr std::array wholes{Pair{1, 40}, Pair{1, 24}, Pair{1, 0}, Pair{2, 20}, Pair{2, 0}, Pair{4, 16}, Pair{4, 0}};
+  constexpr std::array wholes{Pair{1, 36}, Pair{1, 20}, Pair{1, 0}, Pair{2, 20}, Pair{2, 0}, Pair{4, 16}, Pair{4, 0}};
   for (const auto& [rows, kept] : wholes) {
     // Of more rows than there are some would be idle.
     if (rows > 1 && rows >= 2 * p.batch) continue;
