@@ -548,27 +548,57 @@ TEST_CASE("all configurations of normalisation") {
 }
 
 TEST_CASE("all configurations of recurrences", "[long]") {
-  if (!Device::current().info().prefers_vector_kernels) return test::skip("nothing varies in solvers for GPUs");
   manual_seed(10);
   const std::int64_t steps = 3, batch = 13, hidden = 70;
-  const Tensor h0 = random({batch, hidden}), c0 = random({batch, hidden}), g = random({steps, batch, hidden});
-  for (const std::int64_t gates : {1, 3, 4}) {
-    INFO(gates << " gates");
+  const Tensor h0 = random({batch, hidden}), c0 = random({batch, hidden}), g = random({steps, batch, hidden}),
+               last = random({batch, hidden});
+  // Sequences of no step, of some and of all.
+  std::vector<std::int64_t> lengths(batch);
+  for (std::size_t i = 0; i < lengths.size(); ++i) lengths[i] = static_cast<std::int64_t>(i) % (steps + 1);
+  const RecurrentOptions plain, reverse{.reverse = true, .lengths = Tensor::from(lengths)};
+  for (const std::int64_t gates : {1, 2, 3, 4}) {
     const Tensor x = random({steps, batch, 9});
-    const RecurrentWeights w{random({gates * hidden, 9}), random({gates * hidden, hidden}) * 0.1, {}, {}, {}};
-    const auto layer = [&] {
-      if (gates == 4) return lstm_layer(x, h0, c0, w).output;
-      return gates == 3 ? gru_layer(x, h0, w).output : rnn_layer(x, h0, w, Nonlinearity::tanh).output;
-    };
-    check_choices(
-        "recurrent",
-        [&] {
-          const Tensor y = layer();
-          const auto all = gradients(sum(y * g), {x, h0});
-          return concat({flatten(y, 0), flatten(all[0], 0), flatten(all[1], 0)}, 0);
-        },
-        1e-5);
+    const auto rows = (gates == 2 ? 1 : gates) * hidden;  // 2: relu instead of tanh
+    const RecurrentWeights w{random({rows, 9}), random({rows, hidden}) * 0.1, {}, {}, {}};
+    for (const auto& options : {plain, reverse}) {
+      INFO(gates << " gates" << (options.reverse ? " in reverse" : ""));
+      const auto all = [&](const Tensor& y, const Tensor& h, const Tensor& c) {
+        Tensor loss = sum(y * g) + sum(h * last);
+        if (c.defined()) loss = loss + sum(c * g);
+        auto values =
+            gradients(loss, c.defined() ? std::vector<Tensor>{x, h0, w.weight_hh, c0} : std::vector<Tensor>{x, h0, w.weight_hh});
+        values.insert(values.end(), {y, h});
+        for (auto& value : values) value = flatten(value, 0);
+        return concat(values, 0);
+      };
+      check_choices(
+          "recurrent",
+          [&] {
+            if (gates == 4) {
+              const auto result = lstm_layer(x, h0, c0, w, options);
+              return all(result.output, result.h, result.c);
+            }
+            const auto nonlinearity = gates == 2 ? Nonlinearity::relu : Nonlinearity::tanh;
+            const auto result = gates == 3 ? gru_layer(x, h0, w, options) : rnn_layer(x, h0, w, nonlinearity, options);
+            return all(result.output, result.h, {});
+          },
+          1e-5);
+    }
   }
+}
+
+TEST_CASE("recurrences whose sums have more than a block", "[long]") {
+  manual_seed(11);
+  const std::int64_t batch = 2, hidden = 260;
+  const Tensor x = random({2, batch, 3}), g = random({2, batch, hidden});
+  const RecurrentWeights w{random({3 * hidden, 3}), random({3 * hidden, hidden}) * 0.1, {}, {}, {}};
+  check_choices(
+      "recurrent",
+      [&] {
+        const Tensor y = gru_layer(x, {}, w).output;
+        return concat({flatten(y, 0), flatten(gradients(sum(y * g), {x})[0], 0)}, 0);
+      },
+      1e-5, 3, "gpu");
 }
 
 TEST_CASE("all configurations of attention", "[long]") {

@@ -8,24 +8,19 @@
 
 namespace clnet::ops {
 
-namespace {
+std::string RecurrentProblem::text() const {
+  return fmt::format("{}{} {}x{}x{}", to_string(kind.cell), backward ? " backward" : "", steps, batch, hidden);
+}
 
-bool gated(const RecurrentProblem& p) { return p.kind.cell == Cell::lstm || p.kind.cell == Cell::gru; }
-
-exec::Launch& launch(const RecurrentProblem& p, exec::Recorder& recorder, std::string_view program, std::string_view function) {
+exec::Launch& recurrent_launch(const RecurrentProblem& p, exec::Recorder& recorder, std::string_view program,
+                               std::string_view function) {
   return recorder.kernel(program, function)
       .define("CELL", static_cast<std::int64_t>(p.kind.cell))
       .define("BACKWARD", p.backward)
       .define("LENGTHS", p.lengths.has_value());
 }
 
-double flops(const RecurrentProblem& p) {
-  return 2.0 * static_cast<double>(p.batch) * static_cast<double>(p.width()) * static_cast<double>(p.hidden);
-}
-
-std::string text(const RecurrentProblem& p) {
-  return fmt::format("{}{} {}x{}x{}", to_string(p.kind.cell), p.backward ? " backward" : "", p.steps, p.batch, p.hidden);
-}
+namespace {
 
 /// How a work-item holds sums: ROWS sequences by gates by UNITS vectors, of which it makes SPAN at a time.
 struct Tile {
@@ -87,13 +82,14 @@ void cpu_lower(const RecurrentProblem& p, exec::Recorder& recorder) {
       .out("packed", packed)
       .arg(p.hidden)
       .range({tile.panels, gate_count(p.kind.cell)}, {1, 1});
-  const bool lstm = p.kind.cell == Cell::lstm, gru = p.kind.cell == Cell::gru;
-  auto& steps = configure(launch(p, recorder, "recurrent_cpu", p.backward ? "recurrent_backward_cpu" : "recurrent_cpu"), false);
+  const bool lstm = p.lstm(), gru = p.gru();
+  auto& steps =
+      configure(recurrent_launch(p, recorder, "recurrent_cpu", p.backward ? "recurrent_backward_cpu" : "recurrent_cpu"), false);
   if (p.backward) {
     steps.in("dy", p.dy).in("dh", p.dh);
     if (lstm) steps.in("dc", p.dc).in("c0", p.c0);
     if (gru) steps.in("y", p.y).in("h0", p.h0);
-    if (gated(p))
+    if (p.gated())
       steps.in("gates", p.gates).in("cells", p.cells);
     else
       steps.in("y", p.y);
@@ -112,12 +108,12 @@ void cpu_lower(const RecurrentProblem& p, exec::Recorder& recorder) {
     if (p.lengths) steps.in("lengths", *p.lengths);
     steps.out("y", p.y).out("h", p.h);
     if (lstm) steps.out("c", p.c);
-    if (gated(p)) steps.out("gates", p.gates).out("cells", p.cells);
+    if (p.gated()) steps.out("gates", p.gates).out("cells", p.cells);
   }
   steps.args({p.kind.reverse, p.steps, p.batch, p.hidden, tile.rows_each})
       .range({ceil_div(p.batch, tile.rows_each)}, {1})
-      .flops(flops(p) * static_cast<double>(p.steps))
-      .detail(fmt::format("{} in {} rows", text(p), tile.rows));
+      .flops(p.flops() * static_cast<double>(p.steps))
+      .detail(fmt::format("{} in {} rows", p.text(), tile.rows));
 }
 
 /// A launch per step.
@@ -132,27 +128,27 @@ class Direct {
       part(step, "x", p_.x, t, p_.width(), exec::Access::same_element);
       state(step, "h_prior", p_.y, p_.h0, prior);
       step.in("h0", p_.h0);
-      if (lstm()) {
+      if (p_.lstm()) {
         state(step, "c_prior", p_.cells, p_.c0, prior);
         step.in("c0", p_.c0);
       }
       step.in("weight", p_.weight);
-      if (gru()) step.in("bias", p_.bias);
+      if (p_.gru()) step.in("bias", p_.bias);
       if (p_.lengths) step.in("lengths", *p_.lengths);
       part_out(step, "y", p_.y, t, p_.hidden);
-      if (gated(p_)) {
+      if (p_.gated()) {
         part_out(step, "gates", p_.gates, t, p_.width());
         part_out(step, "cells", p_.cells, t, p_.hidden);
       }
-      step.args({t, prior, p_.steps, p_.batch, p_.hidden}).flops(flops(p_)).detail(text(p_));
+      step.args({t, prior, p_.steps, p_.batch, p_.hidden}).flops(p_.flops()).detail(p_.text());
       range(step);
     }
     last(p_.y, p_.h0, p_.h);
-    if (lstm()) last(p_.cells, p_.c0, p_.c);
+    if (p_.lstm()) last(p_.cells, p_.c0, p_.c);
   }
 
   void backward() {
-    const auto products = gru() ? p_.dproduct : p_.dgates;
+    const auto products = p_.gru() ? p_.dproduct : p_.dgates;
     std::int64_t after = 0;
     for (std::int64_t i = 0; i < p_.steps; ++i) {
       const auto t = p_.kind.reverse ? i : p_.steps - 1 - i;
@@ -163,16 +159,16 @@ class Direct {
       auto& step = start("recurrent_backward_step");
       part(step, "dy", p_.dy, t, p_.hidden);
       step.in("dh", p_.dh);
-      if (lstm()) {
+      if (p_.lstm()) {
         step.in("dc", p_.dc);
         state(step, "c_prior", p_.cells, p_.c0, prior);
         step.in("c0", p_.c0);
       }
-      if (gru()) {
+      if (p_.gru()) {
         state(step, "h_prior", p_.y, p_.h0, prior);
         step.in("h0", p_.h0);
       }
-      if (gated(p_)) {
+      if (p_.gated()) {
         part(step, "gates", p_.gates, t, p_.width());
         part(step, "cells", p_.cells, t, p_.hidden);
       } else {
@@ -186,10 +182,10 @@ class Direct {
       step.in("weight", p_.weight);
       if (p_.lengths) step.in("lengths", *p_.lengths);
       carry(step, "dh0", p_.dh0);
-      if (lstm()) carry(step, "dc0", p_.dc0);
+      if (p_.lstm()) carry(step, "dc0", p_.dc0);
       part_out(step, "dgates", p_.dgates, t, p_.width());
-      if (gru()) part_out(step, "dproduct", p_.dproduct, t, p_.width());
-      step.args({t, prior, i == 0, p_.steps, p_.batch, p_.hidden}).flops(flops(p_)).detail(text(p_));
+      if (p_.gru()) part_out(step, "dproduct", p_.dproduct, t, p_.width());
+      step.args({t, prior, i == 0, p_.steps, p_.batch, p_.hidden}).flops(p_.flops()).detail(p_.text());
       range(step);
       after = t;
     }
@@ -200,10 +196,8 @@ class Direct {
   }
 
  private:
-  bool lstm() const { return p_.kind.cell == Cell::lstm; }
-  bool gru() const { return p_.kind.cell == Cell::gru; }
   exec::Launch& start(std::string_view function, bool last = false) {
-    return launch(p_, recorder_, "recurrent_direct", function).define("LAST", last);
+    return recurrent_launch(p_, recorder_, "recurrent_direct", function).define("LAST", last);
   }
   void part(exec::Launch& step, const char* name, exec::Ref all, std::int64_t t, std::int64_t width,
             exec::Access access = exec::Access::any) const {
@@ -245,6 +239,7 @@ const exec::SolverList<RecurrentProblem>& recurrent_solvers() {
   static const exec::SolverList<RecurrentProblem> solvers{
       "recurrent",
       {{"cpu", needs_vectors<RecurrentProblem>, cpu_lower, nullptr, cpu_configs},
+       {"gpu", rejects_recurrent_gpu, lower_recurrent_gpu, nullptr, configs_recurrent_gpu, exec::MadeFor::gpus},
        {"direct", exec::accepts_everything<RecurrentProblem>, direct_lower}}};
   return solvers;
 }

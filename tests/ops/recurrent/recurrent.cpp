@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
+#include "lib/exec/choose/solver.h"
 #include "lib/exec/statistics.h"
 #include "tests/ops/check.h"
 
@@ -28,6 +29,15 @@ TEST_CASE("rnn_layer") {
 }
 TEST_CASE("lstm_layer") { check(recurrent_cases("lstm"), {"recurrent"}); }
 TEST_CASE("gru_layer") { check(recurrent_cases("gru"), {"recurrent"}); }
+TEST_CASE("recurrent layers of a launch per step") {
+  const exec::ForceSolver force("recurrent", "gpu{whole=0}");
+  for (const auto* cell : {"tanh", "relu", "lstm", "gru"}) {
+    auto cases = recurrent_cases(cell);
+    // Those with a projection have no solver.
+    cases.resize(7);
+    check(cases);
+  }
+}
 TEST_CASE("rnn_cell, lstm_cell and gru_cell") { check(recurrent_cell_cases()); }
 
 TEST_CASE("a recurrent layer is the loop of its cell, with first and second derivatives") {
