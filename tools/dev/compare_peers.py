@@ -185,6 +185,8 @@ def main():
     versions, missing = started(able, options.threads)
     device = default_device(options.bench)
     if options.ledger:
+        if device["type"].lower() != "cpu":
+            sys.exit(f"--ledger: {device['name']} is no CPU, where the peers compute; tools/dev/ledger.py gpu takes what real_gpu.sh measured")
         os.environ["CLNET_TUNE"] = "off"
     ours, theirs, problems, load = measure(options, list(versions))
     rounds = f"{options.rounds} interleaved round" + ("s" if options.rounds > 1 else "")

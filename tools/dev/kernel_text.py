@@ -87,7 +87,7 @@ def declared(tokens):
 def is_function(tokens):
     """Whether a piece that just closed a bracket is complete: a structure or a table goes on to its semicolon."""
     head = tokens[:tokens.index("{")]
-    return "(" in head and "=" not in head and head[0] != "typedef"
+    return "(" in head and "=" not in head
 
 
 def chunks_of(text):

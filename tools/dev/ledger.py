@@ -3,8 +3,10 @@
 
   tools/dev/ledger.py page [--check]      writes docs/ledger.md and the table in docs/performance.md; --check: fails if they differ
   tools/dev/ledger.py old CLASS           names the items of a class that have entries older than the last change of what clnet takes
+  tools/dev/ledger.py gpu SUMMARY CLASS   enters what real_gpu.sh measured beside PyTorch on a GPU, from its summary.txt
 
-tools/dev/compare_peers.py --ledger writes the entries. An entry has the ratio of one peer's time by clnet's for one item of clnet-bench
+tools/dev/compare_peers.py --ledger writes the entries of CPUs. Those of a GPU get the hash of what clnet takes on the null driver's device
+of that name (--build names a build with it, which is asked for each item), or none where there is no such device. An entry has the ratio of one peer's time by clnet's for one item of clnet-bench
 on one class of machines: above 1, clnet is faster. Its hash is of the solvers and configurations that clnet took, and of their kernels'
 text without names and comments (kernel_text.py). An entry without a hash counts as old, and so does one whose kernels have changed since.
 What the host does around the kernels, and the code that it generates, is not in the hash of today: docs/performance.md says more.
@@ -20,7 +22,7 @@ import sys
 from kernel_text import Kernels
 from peers.items import KINDS, parse
 from peers.table import TITLES, replace_between_marks
-from peers.taken import hash_of
+from peers.taken import hash_of, log_of, taken_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "bench/ledger"
@@ -295,15 +297,68 @@ def run_old(root, name):
     print("\n".join(old_items(read(folder, name), Kernels(root / "kernels"))))
 
 
+def gpu_entries(text, taken):
+    """The entries that a summary.txt of real_gpu.sh has. taken(item): what clnet takes for it there, or None."""
+    about = re.search(r"== clnet ([0-9a-z.-]+), (\d{4}-\d\d-\d\d)T", text)
+    peer = re.search(r"PyTorch (\d[\w.+]*), CUDA", text)
+    driver = re.search(r"MiB, ([\d.]+), ", text)
+    rows = re.findall(r"^\| ([a-z][\w.-]*) \| ([\d.]+) \| ([\d.]+) \| [\d.]+ \|", text, re.M)
+    if not about or not peer or not rows:
+        raise ValueError("is no summary.txt of real_gpu.sh with clnet's commit, PyTorch's version and a table of both's times")
+    found, entries = {}, []
+    for item, ours, theirs in rows:
+        ours, theirs = float(ours), float(theirs)
+        if not ours or not theirs:  # shorter than the table's digits
+            continue
+        what = taken(item)
+        if what:
+            found[hash_of(what)] = what
+        entries.append({"item": item, "peer": "pytorch-cuda", "ratio": round(theirs / ours, 3), "rounds": 1, "date": about[2],
+                        "commit": about[1], "cpu": None, "versions": {"driver": driver and driver[1], "pytorch-cuda": peer[1]},
+                        "hash": hash_of(what) if what else None, "clnet_ms": ours, "peer_ms": theirs})
+    return entries, found
+
+
+def taken_on_null_driver(build, device, kernels):
+    """A function that tells what clnet takes for an item on the null driver's device; None where it has none of that name."""
+    variables = {"OCL_ICD_VENDORS": str(build / "tests/null_opencl.icd"), "NULL_OPENCL_DEVICE": device, "CLNET_CACHE": "off",
+                 "CLNET_TUNE": "off", "CLNET_QUIRKS": "off"}
+    bench = build / "tools/clnet-bench"
+    if not bench.exists():
+        raise ValueError(f"there is no {bench}: --build names a build")
+    try:
+        log_of(str(bench), "matmul-64-b64", variables)
+    except RuntimeError:
+        return lambda item: None
+    return lambda item: taken_of(item, log_of(str(bench), item, variables), kernels)
+
+
+def run_gpu(root, summary, name, build):
+    folder, path = root / "bench/ledger", pathlib.Path(summary)
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
+        sys.exit(f"'{name}' is no name of a class: small letters, digits and - between them")
+    try:
+        entries, taken = gpu_entries(path.read_text(), taken_on_null_driver(build, name, Kernels(root / "kernels")))
+    except (OSError, ValueError, RuntimeError) as problem:
+        sys.exit(f"{path}: {problem}")
+    print(f"entered into {write(folder, merged(read(folder, name), entries, taken))}: {len(entries)} ratios, {len(taken)} hashes")
+
+
 def main(arguments=None, root=ROOT):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("page").add_argument("--check", action="store_true")
     commands.add_parser("old").add_argument("name", metavar="CLASS")
+    gpu = commands.add_parser("gpu")
+    gpu.add_argument("summary", metavar="SUMMARY")
+    gpu.add_argument("name", metavar="CLASS")
+    gpu.add_argument("--build", default=root / "build", type=pathlib.Path, metavar="FOLDER")
     options = parser.parse_args(arguments)
     try:
         if options.command == "page":
             run_page(root, options.check)
+        elif options.command == "gpu":
+            run_gpu(root, options.summary, options.name, options.build)
         else:
             run_old(root, options.name)
     except ValueError as problem:

@@ -22,7 +22,7 @@ kernel void product(IN(a), OUT(b), const int count) {
 #ifdef LONG
     add_tile(b, LOAD(a, SIDE(i)));
 #else
-    b[i] = fmax(a[i], 1.0f);
+    b[i] = fmax(a[i], 1.0f) * WIDTH + HEIGHT;
 #endif
   }
 }
@@ -31,7 +31,7 @@ TILE = """// A tile.
 #ifndef CLNET_TILE_CLH
 #define CLNET_TILE_CLH
 #include "common.clh"
-static inline void add_tile(global float *b, const float value) { b[0] += scaled(value); }
+static inline void add_tile(global float *b, const float value) { b[WIDTH] += scaled(value) * SCALE_OF(tile); }
 static inline float unused(const float value) { return value * 3.0f; }
 #endif
 """
@@ -42,6 +42,8 @@ COMMON = """#ifndef CLNET_COMMON_CLH
 #define LOAD_f32(p, i) ((p)[i])
 #define LOAD_f16(p, i) vload_half(i, p)
 #define LOAD(p, i) CAT(LOAD_, TYPE)(p, i)
+#define SCALE_OF(x) x##_scale
+#define tile_scale 2.0f
 static inline float scaled(const float value) { return value * 0.5f; }
 static inline float logistic(const float value) { return 1.0f / (1.0f + exp(-value)); }
 typedef struct {
@@ -107,9 +109,13 @@ class Texts(unittest.TestCase):
                 "a file's name": {"name": "multiply"},
                 "a header's name": {"header": "block.clh", "tile": TILE.replace("TILE", "BLOCK"),
                                     "kernel": KERNEL.replace("tile.clh", "block.clh")},
+                "a macro's parameter": {"common": COMMON.replace("SCALE_OF(x) x##", "SCALE_OF(l) l##")},
+                "a header's guard": {"tile": TILE.replace("#ifndef CLNET_TILE_CLH\n#define CLNET_TILE_CLH\n", "").replace("#endif\n", "")},
                 "what it does not call": {"tile": TILE.replace("3.0f", "4.0f")},
                 "what nobody calls in all headers": {"common": COMMON.replace("1.0f / (", "2.0f / (")},
-                "another order of definitions": {"common": COMMON.replace("#endif", "") + "#define EXTRA 1\n#endif\n"},
+                "another order of definitions": {"common": "\n".join(COMMON.split("\n")[:2] + COMMON.split("\n")[2:11][::-1] +
+                                                                  COMMON.split("\n")[11:])},
+                "another definition": {"common": COMMON + "#define EXTRA 1\n"},
                 "a line that goes on": {"kernel": KERNEL.replace("SIDE(x) ((x)", "SIDE(x) \\\n  ((x)")}}.items():
             with self.subTest(what):
                 self.assertEqual(self.after(**texts), self.before)
@@ -126,6 +132,8 @@ class Texts(unittest.TestCase):
                 "what it calls": {"tile": TILE.replace("+= scaled", "-= scaled")},
                 "what that calls": {"common": COMMON.replace("value * 0.5f", "value * 0.25f")},
                 "a macro with parts as its name": {"common": COMMON.replace("((p)[i])", "((p)[(i) + 1])")},
+                "which of the host's defines": {"tile": TILE.replace("WIDTH", "HEIGHT")},
+                "what a name's end leads to": {"common": COMMON.replace("2.0f", "3.0f")},
                 "a header's macro": {"common": COMMON.replace("global const float *x", "global const float *restrict x")}}.items():
             with self.subTest(what):
                 self.assertNotEqual(self.after(**texts), self.before)
@@ -133,9 +141,10 @@ class Texts(unittest.TestCase):
     def test_pieces(self):
         names = [chunk.names for chunk in chunks_of(COMMON + "MAKE(a, b)\n#pragma unroll\nconstant float table[2] = {1, 2};\n"
                                                     "typedef float word __attribute__((aligned(4)));\n"
-                                                    "__attribute__((always_inline)) static float f(int x) { if (x) { return g(x); } }\n")]
-        self.assertEqual(names, [("IN",), ("OUT",), ("LOAD_f32",), ("LOAD_f16",), ("LOAD",), ("scaled",), ("logistic",), ("range",),
-                                 ("MAKE", "a", "b"), (), ("table",), ("word",), ("f",)])
+                                                    "__attribute__((always_inline)) static float f(int x) { if (x) { return g(x); } }\n"
+                                                    "void g(int x) {\n#ifdef A\n  if (x) {\n#else\n  if (!x) {\n#endif\n  }\n}\nvoid h() {}\n")]
+        self.assertEqual(names, [("IN",), ("OUT",), ("LOAD_f32",), ("LOAD_f16",), ("LOAD",), ("SCALE_OF",), ("tile_scale",), ("scaled",),
+                                 ("logistic",), ("range",), ("MAKE", "a", "b"), (), ("table",), ("word",), ("f",), ("g",), ("h",)])
 
     def test_all_kernels_are_read(self):
         """No function of the tree is lost in another's piece: each header's is a definition of its own."""
@@ -272,6 +281,45 @@ class Classes(unittest.TestCase):
         for name, wanted in (("NVIDIA H100 80GB HBM3", "h100"), ("NVIDIA H200", "h200"), ("NVIDIA GeForce RTX 3090", "rtx-3090"),
                              ("AMD Radeon RX 7900 XTX", "rx-7900-xtx"), ("Intel(R) Arc(TM) A770 Graphics", "arc-a770")):
             self.expect(wanted, name=name, type="GPU", platform="a GPU's", **{"class": "other"})
+
+
+class Gpus(unittest.TestCase):
+    SUMMARY = """== clnet c88c0af-dirty, 2026-11-26T10:00:00Z, all steps, budget 600 s, 15 at a time
+NVIDIA H100 80GB HBM3, 81559 MiB, 580.159.04, 1980 MHz, 700.00 W
+PyTorch: exit code 0, 3 times; PyTorch 2.11.0+cu128, CUDA 12.8, on NVIDIA H100 80GB HBM3
+
+| item | clnet ms | PyTorch ms | ratio | clnet TF32 | PyTorch TF32 | ratio |
+|---|---|---|---|---|---|---|
+| matmul-1024 | 0.090 | 0.057 | 0.63 | 0.050 | 0.030 | 0.60 |
+| resnet18-infer-b1 | 1.000 | 1.500 | 1.50 | – | – | – |
+| softmax-4096-1000 | 0.017 | – | – | – | – | – |
+| tiny | 0.000 | 0.001 | 9.00 | – | – | – |
+"""
+
+    def test_entries(self):
+        what = {"solvers": ["matmul:gpu{m=128}"], "kernels": {"matmul_gpu.cl": "0"}}
+        entries, taken = ledger.gpu_entries(self.SUMMARY, {"matmul-1024": what}.get)
+        self.assertEqual([(entry["item"], entry["ratio"], entry["hash"]) for entry in entries],
+                         [("matmul-1024", 0.633, hash_of(what)), ("resnet18-infer-b1", 1.5, None)])
+        self.assertEqual(taken, {hash_of(what): what})
+        self.assertEqual({key: entries[0][key] for key in ("peer", "commit", "date", "versions")},
+                         {"peer": "pytorch-cuda", "commit": "c88c0af-dirty", "date": "2026-11-26",
+                          "versions": {"driver": "580.159.04", "pytorch-cuda": "2.11.0+cu128"}})
+        for entry in entries:
+            self.assertIsNone(ledger.problem_of_entry(entry, taken))
+
+    def test_what_is_no_summary(self):
+        for text in ("", self.SUMMARY.replace("== clnet", "clnet"), self.SUMMARY.partition("| matmul")[0], self.SUMMARY.replace(", CUDA", "")):
+            with self.assertRaises(ValueError):
+                ledger.gpu_entries(text, lambda item: None)
+
+    def test_wrong_arguments(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "kernels").mkdir()
+            for arguments, wanted in ((["no_such_file", "h100"], "no_such_file"), (["summary", "H 100"], "'H 100' is no name of a class")):
+                with self.assertRaises(SystemExit) as end:
+                    ledger.main(["gpu", *arguments, "--build", folder], pathlib.Path(folder))
+                self.assertIn(wanted, str(end.exception.code))
 
 
 class Pages(unittest.TestCase):

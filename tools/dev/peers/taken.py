@@ -17,10 +17,10 @@ FILLING = re.compile(r"(fused_)?randn?_")
 NUMBERED = re.compile(r" *\d+ \| (.*)")
 
 
-def log_of(bench, name):
-    """What a process says that makes the item's first steps, and nothing else."""
+def log_of(bench, name, variables=None):
+    """What a process says that makes the item's first steps, and nothing else; variables are of its environment besides."""
     # Chains put kernels together that are in the log one by one, too.
-    environment = {**os.environ, "CLNET_DEBUG": "4", "CLNET_CHAINS": "off"}
+    environment = {**os.environ, **(variables or {}), "CLNET_DEBUG": "4", "CLNET_CHAINS": "off"}
     # Into a file: threads that write long texts into a pipe at the same time would mix them.
     with tempfile.TemporaryFile("a+", errors="replace") as file:
         done = subprocess.run([bench, "--programs", name], stdout=subprocess.DEVNULL, stderr=file, env=environment)
