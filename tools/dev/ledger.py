@@ -6,10 +6,11 @@
   tools/dev/ledger.py gpu SUMMARY CLASS   enters what real_gpu.sh measured beside PyTorch on a GPU, from its summary.txt
 
 tools/dev/compare_peers.py --ledger writes the entries of CPUs. Those of a GPU get the hash of what clnet takes on the null driver's device
-of that name (--build names a build with it, which is asked for each item), or none where there is no such device. An entry has the ratio of one peer's time by clnet's for one item of clnet-bench
-on one class of machines: above 1, clnet is faster. Its hash is of the solvers and configurations that clnet took, and of their kernels'
-text without names and comments (kernel_text.py). An entry without a hash counts as old, and so does one whose kernels have changed since.
-What the host does around the kernels, and the code that it generates, is not in the hash of today: docs/performance.md says more.
+of that name (--build names a build with it, which is asked for each item), or none where there is no such device. An entry has the ratio
+of one peer's time by clnet's for one item of clnet-bench on one class of machines: above 1, clnet is faster. Its hash is of the solvers
+and configurations that clnet took, and of their kernels' text without names and comments (kernel_text.py). An entry without a hash counts
+as old, and so does one whose kernels have changed since. What the host does around the kernels, and the code that it generates, is not in
+the hash of today: docs/performance.md says more.
 """
 import argparse
 import dataclasses
@@ -127,7 +128,8 @@ def read(folder, name):
 def read_all(folder):
     """Ledgers by class, in the order of the columns."""
     names = [path.stem for path in sorted(pathlib.Path(folder).glob("*.json"))]
-    return {name: read(folder, name) for name in sorted(names, key=lambda name: (list(CLASSES).index(name) if name in CLASSES else 99, name))}
+    known = list(CLASSES)
+    return {name: read(folder, name) for name in sorted(names, key=lambda name: (known.index(name) if name in known else len(known), name))}
 
 
 def text_of(ledger):
