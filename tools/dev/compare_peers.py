@@ -1,38 +1,46 @@
 #!/usr/bin/env python3
-"""Measures items of clnet-bench and the same work in PyTorch, torch.compile and onnxruntime, in turn, and prints the ratios as a table.
+"""Measures items of clnet-bench and the same work in PyTorch, torch.compile, onnxruntime and OpenVINO, in turn, and prints the ratios.
 
-  tools/dev/compare_peers.py [--peers pytorch,loop,compiled,onnxruntime] [--rounds 3] [--seconds 1] [--threads N] [--cpu] [--json FILE]
-                             [--write docs/performance.md] [item...]
+  tools/dev/compare_peers.py [--peers pytorch,loop,compiled,onnxruntime,openvino] [--rounds 3] [--seconds 1] [--threads N] [--cpu]
+                             [--json FILE] [item...] [--ledger [FOLDER]]
 
-Needs build/tools/clnet-bench (--bench names another), and for the Python that runs it torch, for onnxruntime also onnx and onnxscript: a
-virtual environment with the registry's newest (pip install torch onnx onnxruntime onnxscript), or Debian's python3-torch and
-/usr/bin/python3 for PyTorch alone. torch.compile needs a C++ compiler. Peers that cannot run here are named in the table's head, items
-that a peer cannot run are "–".
+Needs build/tools/clnet-bench (--bench names another), and for the Python that runs it torch, for onnxruntime and OpenVINO also onnx and
+onnxscript: a virtual environment with the registry's newest (pip install torch onnx onnxscript onnxruntime openvino), or Debian's
+python3-torch and /usr/bin/python3 for PyTorch alone. torch.compile needs a C++ compiler. Peers that cannot run here are named in the
+table's head, items that a peer cannot run are "–".
 
 Each peer runs in processes of its own with its best settings: OPENBLAS_CORETYPE and the like unset, the OpenMP build of OpenBLAS first
 on the library path where there is one, as many threads as cores, a heap that is kept. PyTorch counts with the fastest of its layouts:
 plain, channels_last and, for inference, oneDNN's own with packed weights; torch.compile with the first two and with packed weights, its
-compiling not in the measurement; onnxruntime with all of its optimizations of the exported module, NumPy arrays in and out, after its
-values were found equal to PyTorch's. lstm-by-hand stands beside PyTorch's own LSTM and, as "loop", beside the same operations written in
-PyTorch. Where other programs load the machine, spinning threads lose many times over, which flatters clnet: the peers also get threads
-that sleep while they wait (the better of both counts), the ratio of the best times stands beside that of the medians, and the table
-says how loaded the machine was. A ratio is the peer's time by clnet's: above 1, clnet is faster.
+compiling not in the measurement; onnxruntime with all of its optimizations of the exported module, and OpenVINO with its hint for
+latency, in f32, NumPy arrays in and out, after their values were found equal to PyTorch's. lstm-by-hand stands beside PyTorch's own LSTM
+and, as "loop", beside the same operations written in PyTorch. Where other programs load the machine, spinning threads lose many times
+over, which flatters clnet: the peers also get threads that sleep while they wait (the better of both counts), the ratio of the best
+times stands beside that of the medians, and the table says how loaded the machine was. A ratio is the peer's time by clnet's: above 1,
+clnet is faster.
 
 Items are those of clnet-bench --list; without names all of BARS are measured. --cpu adds the CPU time of all threads of the peers'
-processes per run. --write replaces what is between <!-- ratios --> and <!-- end of ratios --> in a file, --json writes the median, best
-and CPU time of every round.
+processes per run. --ledger puts the ratios into the ledger (bench/ledger, or FOLDER) as entries of the class of machine at hand, with
+what clnet took, and without what was tuned here; tools/dev/ledger.py page then renews the pages. --json writes the median, best and CPU
+time of every round.
 """
 import argparse
+import datetime
 import json
 import os
+import platform
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
 
+import ledger
+from kernel_text import Kernels
 from peers.items import PEERS, can_run, parse
 from peers.processes import ask, measure_clnet, measure_peer, worker
-from peers.table import TITLES, replace_between_marks, summary, table
+from peers.table import TITLES, ratios_of, summary, table
+from peers.taken import DECIDING, hash_of, log_of, taken_of
 
 BARS = """matmul-1024 conv-3-64-224-b16-forward
 conv-64-64-56-b16-forward conv-64-64-56-b16-backward-data conv-64-64-56-b16-backward-weights
@@ -44,17 +52,29 @@ keras-cnn-train-b32 keras-cnn-train-b128 cnn-train-b64 cnn-train-b256
 resnet18-infer-b1 resnet18-infer-b16 resnet18-train-b16 mobilenetv2-infer-b16 mobilenetv2-train-b16""".split()
 
 
-def device(bench):
+def default_device(bench):
     """What clnet runs on, by the clnet-info beside clnet-bench."""
     done = subprocess.run([os.path.join(os.path.dirname(bench), "clnet-info"), "--json"], check=True, stdout=subprocess.PIPE)
-    found = next(d for d in json.loads(done.stdout)["devices"] if d["default"])
-    return f'{found["platform"]} {found["driver_version"]}, {found["native_float_width"]} floats wide'
+    return next(d for d in json.loads(done.stdout)["devices"] if d["default"])
+
+
+def driver(device):
+    return f'{device["platform"]} {device["driver_version"]}'
+
+
+def processor():
+    with open("/proc/cpuinfo") as file:
+        found = re.search(r"model name\s*: (.*)", file.read())
+    return found[1] if found else platform.machine()
 
 
 def commit():
-    done = subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(__file__)), "describe", "--always", "--dirty"],
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    return done.stdout.decode().strip() or "(no git)"
+    """The commit that is checked out, and whether anything but what --ledger and its pages write was changed since."""
+    def git(*arguments):
+        return subprocess.run(["git", "-C", str(ledger.ROOT), *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    found = git("rev-parse", "--short", "HEAD").stdout.strip()
+    changed = git("diff", "--quiet", "HEAD", "--", ".", ":!bench/ledger", ":!docs").returncode
+    return found + ("-dirty" if changed else "") if found else "(no git)"
 
 
 def started(peers, threads):
@@ -79,12 +99,14 @@ def options_of(arguments):
     parser.add_argument("--bench", default="build/tools/clnet-bench")
     parser.add_argument("--cpu", action="store_true", help="show the peers' CPU times, too")
     parser.add_argument("--json")
-    parser.add_argument("--write")
+    parser.add_argument("--ledger", nargs="?", const=str(ledger.FOLDER), metavar="FOLDER")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     parser.add_argument("--models", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.worker:
         return options
+    if options.ledger and parse(options.ledger):  # an item behind --ledger is no folder
+        options.items, options.ledger = [options.ledger] + options.items, str(ledger.FOLDER)
     options.items = options.items or BARS
     options.peers = options.peers.split(",")
     for peer in options.peers:
@@ -93,6 +115,9 @@ def options_of(arguments):
     for name in options.items:
         if not parse(name):
             parser.error(f"there is no item named '{name}' here; clnet-bench --list prints clnet's, BARS in this file those compared")
+    decided = [name for name in DECIDING if os.environ.get(name)]
+    if options.ledger and decided:
+        parser.error(f"--ledger: {decided[0]} is set, and an entry is of what clnet does by itself")
     return options
 
 
@@ -117,6 +142,38 @@ def measure(options, peers):
     return ours, theirs, problems, load
 
 
+def entries_of(options, ours, theirs, taken, common):
+    """What --ledger enters: for each item and peer that was measured. taken: name -> what clnet took; common: what all entries say."""
+    entries = []
+    for name in options.items:
+        for peer, measured in theirs.items():
+            if name not in measured:
+                continue
+            ratios, best = ratios_of(ours[name], measured[name])
+
+            def median(sides):
+                return round(statistics.median(times[0] for times in sides), 4)
+            entries.append({"item": name, "peer": peer, "ratio": round(statistics.median(ratios), 3), "rounds": len(ratios), **common,
+                            "versions": {"driver": common["versions"]["driver"], peer: common["versions"][peer]},
+                            "hash": hash_of(taken[name]), "best": round(best, 3), "spread": [round(ratios[0], 3), round(ratios[-1], 3)],
+                            "clnet_ms": median(ours[name]), "peer_ms": median(measured[name]), "seconds": options.seconds,
+                            "threads": options.threads})
+    return entries
+
+
+def enter(options, device, versions, ours, theirs):
+    """Writes the ledger of the class at hand; its path."""
+    name = ledger.class_of(device, platform.machine())
+    kernels = Kernels(ledger.ROOT / "kernels")
+    measured = [item for item in options.items if any(item in of_peer for of_peer in theirs.values())]
+    taken = {item: taken_of(item, log_of(options.bench, item), kernels) for item in measured}
+    common = {"date": datetime.date.today().isoformat(), "commit": commit(), "cpu": processor(),
+              "versions": {"driver": driver(device), **versions}}
+    entries = entries_of(options, ours, theirs, taken, common)
+    return ledger.write(options.ledger, ledger.merged(ledger.read(options.ledger, name), entries,
+                                                      {hash_of(what): what for what in taken.values()}))
+
+
 def main():
     options = options_of(sys.argv[1:])
     if options.worker:
@@ -126,12 +183,16 @@ def main():
         sys.exit(f"{options.bench} knows no item named {', '.join(unknown)}; --list prints the names")
     able = [peer for peer in options.peers if any(can_run(peer, parse(name)) for name in options.items)]
     versions, missing = started(able, options.threads)
+    device = default_device(options.bench)
+    if options.ledger:
+        if device["type"].lower() != "cpu":
+            sys.exit(f"--ledger: {device['name']} is no CPU, where the peers compute; tools/dev/ledger.py gpu takes what real_gpu.sh measured")
+        os.environ["CLNET_TUNE"] = "off"
     ours, theirs, problems, load = measure(options, list(versions))
-    with open("/proc/cpuinfo") as file:
-        model = re.search(r"model name\s*: (.*)", file.read())[1]
     rounds = f"{options.rounds} interleaved round" + ("s" if options.rounds > 1 else "")
     measured = "; ".join(f"{TITLES[peer]} {version}" for peer, version in versions.items())
-    lines = [f"{model}, {options.threads} threads; clnet {commit()} on {device(options.bench)}; {measured or 'no peer'}; "
+    lines = [f"{processor()}, {options.threads} threads; clnet {commit()} on {driver(device)}, {device['native_float_width']} floats wide; "
+             f"{measured or 'no peer'}; "
              f"medians of {rounds} of {options.seconds:g} s per item and side; "
              f"load average while measuring {min(load):.1f} to {max(load):.1f}.", ""]
     for line in missing:
@@ -151,15 +212,11 @@ def main():
             results.append(result)
         with open(options.json, "w") as file:
             json.dump(results, file, indent=1)
-    if options.write:
-        with open(options.write) as file:
-            text = file.read()
+    if options.ledger:
         try:
-            text = replace_between_marks(text, lines)
-        except ValueError as problem:
-            sys.exit(f"{options.write}: {problem}")
-        with open(options.write, "w") as file:
-            file.write(text)
+            print(f"entered into {enter(options, device, versions, ours, theirs)}")
+        except (RuntimeError, ValueError) as problem:
+            sys.exit(f"--ledger: {problem}")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import unittest.mock
 
 import compare_peers
 from peers.items import can_run, parse
-from peers.processes import ANSWER, ask, best_environment
+from peers.processes import ANSWER, ask, best_environment, measure_peer
 from peers.table import ratios_of, replace_between_marks, summary, table
 
 
@@ -76,12 +76,12 @@ class Names(unittest.TestCase):
     def test_who_can_run_what(self):
         def able(name):
             return [peer for peer in compare_peers.PEERS if can_run(peer, parse(name))]
-        self.assertEqual(able("resnet18-infer-b1"), ["pytorch", "compiled", "onnxruntime"])
-        self.assertEqual(able("maxpool2s2-64-112-b16-forward"), ["pytorch", "compiled", "onnxruntime"])
+        self.assertEqual(able("resnet18-infer-b1"), ["pytorch", "compiled", "onnxruntime", "openvino"])
+        self.assertEqual(able("maxpool2s2-64-112-b16-forward"), ["pytorch", "compiled", "onnxruntime", "openvino"])
         self.assertEqual(able("maxpool2s2-64-112-b16-backward"), ["pytorch", "compiled"])
         self.assertEqual(able("resnet18-train-b16"), ["pytorch", "compiled"])
         self.assertEqual(able("conv-3-64-224-b16-backward-data"), ["pytorch", "compiled"])
-        self.assertEqual(able("lstm-128-forward-b32"), ["pytorch", "onnxruntime"])
+        self.assertEqual(able("lstm-128-forward-b32"), ["pytorch", "onnxruntime", "openvino"])
         self.assertEqual(able("lstm-by-hand-128-t200-b32"), ["pytorch", "loop"])
         self.assertEqual(able("char-gpt-generate-b1"), ["pytorch"])
         self.assertEqual(able("dropout-1m"), ["pytorch", "compiled"])
@@ -119,10 +119,10 @@ class Tables(unittest.TestCase):
         self.assertNotIn("onnxruntime", summary(self.ours, self.theirs | {"onnxruntime": {}}))
 
     def test_marks(self):
-        self.assertEqual(replace_between_marks("x\n<!-- ratios -->\nold\n<!-- end of ratios -->\ny", ["new"]),
+        self.assertEqual(replace_between_marks("x\n<!-- ratios -->\nold\n<!-- end of ratios -->\ny", "ratios", ["new"]),
                          "x\n<!-- ratios -->\nnew\n<!-- end of ratios -->\ny")
         with self.assertRaises(ValueError):
-            replace_between_marks("nothing", ["new"])
+            replace_between_marks("x\n<!-- ratios -->\n<!-- end of ratios -->\ny", "other", ["new"])
 
 
 class Processes(unittest.TestCase):
@@ -150,6 +150,25 @@ class Processes(unittest.TestCase):
         problem = self.answer("import sys; print('no memory', file=sys.stderr); sys.exit(3)")["problem"]
         self.assertEqual(problem, "its process ended with 3: no memory")
 
+    def test_exported_modules(self):
+        """Both peers that compute exported modules get one file, which is made once and whose fault is theirs."""
+        tasks = []
+
+        def answers(folder, problem):
+            def asked(script, task, threads, *arguments, policy=None):
+                tasks.append(task)
+                if task != "export":
+                    return {"mlp-infer-b1": {"ms": [2.0, 1.0, 3.0]}}
+                if not problem:
+                    pathlib.Path(folder, "mlp-infer-b1.onnx").touch()
+                return {"mlp-infer-b1": {"problem": problem} if problem else {}}
+            return asked
+        for problem, wanted in ((None, {"ms": [2.0, 1.0, 3.0]}), ("no such operation", {"problem": "no such operation"})):
+            with tempfile.TemporaryDirectory() as folder, unittest.mock.patch("peers.processes.ask", answers(folder, problem)):
+                for peer in ("onnxruntime", "openvino"):
+                    self.assertEqual(measure_peer("script", peer, "mlp-infer-b1", 1, 1, folder), wanted)
+        self.assertEqual(tasks, ["export", *["onnxruntime"] * 2, *["openvino"] * 2, "export", "export"])
+
     def test_a_peer_that_is_missing(self):
         with unittest.mock.patch.object(compare_peers, "ask", return_value={"problem": "ModuleNotFoundError: No module named 'torch'"}):
             versions, missing = compare_peers.started(["compiled"], 1)
@@ -168,6 +187,31 @@ class CommandLine(unittest.TestCase):
             with contextlib.redirect_stderr(said), self.assertRaises(SystemExit):
                 compare_peers.options_of(arguments)
             self.assertIn(wanted, said.getvalue())
+
+    def test_the_ledger(self):
+        for arguments, items, folder in ((["--ledger"], compare_peers.BARS, str(compare_peers.ledger.FOLDER)),
+                                         (["--ledger", "matmul-64", "adam-25m"], ["matmul-64", "adam-25m"], str(compare_peers.ledger.FOLDER)),
+                                         (["matmul-64", "--ledger", "folder"], ["matmul-64"], "folder")):
+            options = compare_peers.options_of(arguments)
+            self.assertEqual((options.items, options.ledger), (items, folder))
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said), unittest.mock.patch.dict(os.environ, {"CLNET_SOLVER": "matmul:direct"}):
+            compare_peers.options_of(["matmul-64"])
+            with self.assertRaises(SystemExit):
+                compare_peers.options_of(["matmul-64", "--ledger"])
+        self.assertIn("--ledger: CLNET_SOLVER is set", said.getvalue())
+
+    def test_entries(self):
+        options = compare_peers.options_of(["matmul-64", "matmul-128", "--seconds", "0.5", "--threads", "2"])
+        taken = {"matmul-64": {"solvers": ["matmul:cpu{lanes=8}"], "kernels": {"matmul_cpu.cl": "0"}}}
+        common = {"date": "2026-11-26", "commit": "abc", "cpu": "a CPU", "versions": {"driver": "PoCL 3", "pytorch": "2", "openvino": "1"}}
+        (entry,) = compare_peers.entries_of(options, {name: [[2.0, 1.0], [4.0, 2.0]] for name in options.items},
+                                            {"pytorch": {"matmul-64": [[6.0, 3.0, 9.0], [4.0, 2.0, 7.0]]}, "openvino": {}}, taken, common)
+        self.assertEqual(entry, {
+            "item": "matmul-64", "peer": "pytorch", "ratio": 2.0, "rounds": 2, "date": "2026-11-26", "commit": "abc", "cpu": "a CPU",
+            "versions": {"driver": "PoCL 3", "pytorch": "2"}, "hash": compare_peers.hash_of(taken["matmul-64"]), "best": 2.0,
+            "spread": [1.0, 3.0], "clnet_ms": 3.0, "peer_ms": 5.0, "seconds": 0.5, "threads": 2})
+        self.assertIsNone(compare_peers.ledger.problem_of_entry(entry, {entry["hash"]: taken["matmul-64"]}))
 
     def test_a_peer_and_items_that_fail(self):
         """What one peer cannot do leaves the others' columns, and is measured no further."""

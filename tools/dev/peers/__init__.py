@@ -1,1 +1,1 @@
-"""What compare_peers.py measures beside clnet: PyTorch, torch.compile and onnxruntime."""
+"""What compare_peers.py measures beside clnet: PyTorch, torch.compile, onnxruntime and OpenVINO."""

@@ -2,7 +2,9 @@
 import dataclasses
 import re
 
-PEERS = "pytorch", "loop", "compiled", "onnxruntime"
+# Of these compute what PyTorch exports.
+EXPORTED = "onnxruntime", "openvino"
+PEERS = "pytorch", "loop", "compiled", *EXPORTED
 
 KINDS = {kind: re.compile(f"(?:{pattern})$") for kind, pattern in {
     "matmul": r"matmul-(?P<m>\d+)(x(?P<n>\d+)x(?P<k>\d+))?(-b(?P<batch>\d+))?",
@@ -58,13 +60,13 @@ def parse(name):
 
 
 def can_run(peer, item):
-    """Whether a peer does such work at all: onnxruntime only computes forward, with random numbers of its own (its values are compared),
-    and torch.compile leaves recurrences to PyTorch, as the steps of training do optimizers. The loop in PyTorch is there for the
+    """Whether a peer does such work at all: what computes exported modules only computes forward, with random numbers of its own (values
+    are compared), and torch.compile leaves recurrences to PyTorch, as the steps of training do optimizers. The loop in PyTorch is there for the
     recurrence by hand, which PyTorch's users would leave to its own layer."""
     if peer == "loop":
         return item.kind == "by-hand"
     if peer == "compiled":
         return item.kind not in ("recurrent", "by-hand", "generation", "optimizer")
-    if peer == "onnxruntime":
+    if peer in EXPORTED:
         return item.kind not in ("by-hand", "generation", "random", "optimizer") and item.what in (None, "forward", "infer")
     return True

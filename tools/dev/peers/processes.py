@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-from peers.items import parse
+from peers.items import EXPORTED, parse
 
 # Threads that spin while they wait, and threads that sleep; the better of both counts.
 POLICIES = {}, {"OMP_WAIT_POLICY": "passive"}
@@ -70,9 +70,9 @@ def worker(task, names, seconds, threads, folder):
 
 
 def start(peer):
-    if peer == "onnxruntime":
-        from peers import onnx_runs
-        return onnx_runs.start()
+    if peer in EXPORTED:
+        from peers import exported
+        return exported.start(peer)
     from peers import pytorch_runs
     return pytorch_runs.start(peer)
 
@@ -80,12 +80,12 @@ def start(peer):
 def perform(task, item, seconds, threads, folder):
     from peers.timing import best_of, sample
     if task == "export":
-        from peers import onnx_runs
-        onnx_runs.export(item, folder, threads)
+        from peers import exported
+        exported.export(item, folder)
         return {}
-    if task == "onnxruntime":
-        from peers import onnx_runs
-        found = onnx_runs.runs(item, folder, threads)
+    if task in EXPORTED:
+        from peers import exported
+        found = exported.runs(task, item, folder, threads)
     else:
         import torch
         from peers import pytorch_runs
@@ -97,7 +97,7 @@ def perform(task, item, seconds, threads, folder):
 def measure_peer(script, peer, name, seconds, threads, folder):
     """{"ms": [median, best, CPU time]}, or {"problem": text}; folder keeps exported models for the rounds to come."""
     arguments = ["--seconds", str(seconds), "--models", folder, name]
-    if peer == "onnxruntime" and not os.path.exists(os.path.join(folder, name + ".onnx")):
+    if peer in EXPORTED and not os.path.exists(os.path.join(folder, name + ".onnx")):
         done = ask(script, "export", threads, *arguments)
         problem = done.get("problem") or done[name].get("problem")
         if problem:

@@ -1,7 +1,9 @@
 """The table of compare_peers.py, from what was measured."""
 import statistics
 
-TITLES = {"pytorch": "PyTorch", "loop": "the same loop in PyTorch", "compiled": "torch.compile", "onnxruntime": "onnxruntime"}
+# PyTorch on a GPU is measured there by bench_torch_cuda.py.
+TITLES = {"pytorch": "PyTorch", "pytorch-cuda": "PyTorch (CUDA)", "loop": "the same loop in PyTorch", "compiled": "torch.compile",
+          "onnxruntime": "onnxruntime", "openvino": "OpenVINO"}
 
 
 def ratios_of(ours, theirs):
@@ -44,9 +46,9 @@ def summary(ours, theirs):
     return "Smallest ratios: " + "; ".join(parts) + "." if parts else "No peer measured anything."
 
 
-def replace_between_marks(text, lines):
-    """The text with the lines between its marks; raises ValueError where it has none."""
-    first, last = "<!-- ratios -->", "<!-- end of ratios -->"
+def replace_between_marks(text, name, lines):
+    """The text with the lines between its marks of a name; raises ValueError where it has none."""
+    first, last = f"<!-- {name} -->", f"<!-- end of {name} -->"
     if first not in text or last not in text:
         raise ValueError(f"has no {first} ... {last}")
     return text[:text.index(first) + len(first)] + "\n" + "\n".join(lines) + "\n" + text[text.index(last):]
