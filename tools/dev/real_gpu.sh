@@ -369,7 +369,7 @@ step_others() {
   done
   tests clnet-fault-tests faults 20
   tests clnet-unit-tests units 15
-  tests clnet-model-tests models 25 fit language process torch_cases
+  tests clnet-model-tests models 25 fit language torch_cases
   clnet 40 "$from/tools/clnet-info" --report "$out/report.json" >"$logs/report.log" 2>&1
   note "clnet-info --report: exit code $?"
   train train 25 5
