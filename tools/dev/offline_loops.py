@@ -56,12 +56,16 @@ def below_bars(target, kind, kernel):
     return wrong
 
 
-def hottest(operations, branches):
-    """The innermost loop with the most multiply-adds, else operations. `branches`: from an index in `operations` back to an earlier one."""
+def innermost(branches):
+    """Where the innermost loops begin and end, the first ones first. `branches`: from an index back to an earlier one."""
     spans = {(to, at) for at, to in branches if to <= at}
-    inner = [span for span in spans if not any(other != span and span[0] <= other[0] and other[1] <= span[1] for other in spans)]
+    return sorted(span for span in spans if not any(other != span and span[0] <= other[0] and other[1] <= span[1] for other in spans))
+
+
+def hottest(operations, branches):
+    """The innermost loop with the most multiply-adds, else operations. `branches` are between indices in `operations`."""
     loops = []
-    for begin, end in inner:
+    for begin, end in innermost(branches):
         loop = Loop()
         for operation in operations[begin:end + 1]:
             loop.add(operation)
@@ -69,7 +73,31 @@ def hottest(operations, branches):
     return max(loops, key=lambda loop: (loop.multiply_adds, loop.operations), default=None)
 
 
-# AMD: LLVM's assembly.
+# LLVM's assembly.
+
+
+def functions(assembly, comment, jump):
+    """Name, instructions as (text, comments) and branches of each function. `jump` matches an instruction, whose first group is a label."""
+    for name, body in re.findall(r"^(\w+):[^\n]*\n(.*?)^\.Lfunc_end\d+:", assembly, re.M | re.S):
+        instructions, labels, jumps = [], {}, []
+        for line in body.splitlines():
+            text, _, note = line.partition(comment)
+            text = text.strip()
+            label = re.match(r"(\.L\w+):", text)
+            if label:
+                labels[label[1]] = len(instructions)
+            elif text and not text.startswith("."):
+                to = re.match(jump, text)
+                if to:
+                    jumps.append((len(instructions), to[1]))
+                instructions.append((text, note))
+            elif not text and instructions:
+                # What does not fit on its line.
+                instructions[-1] = (instructions[-1][0], instructions[-1][1] + note)
+        yield name, instructions, [(at, labels[to]) for at, to in jumps if to in labels]
+
+
+# AMD.
 
 AMD_LOCAL = re.compile(r"ds_(?:load|read)(2)?(?:_2addr)?(?:st64|_stride64)?_[bui](\d+)")
 
@@ -87,21 +115,9 @@ def amd_operation(line):
 
 def amd_loops(assembly):
     """Kernel -> its hottest loop, of all functions in the assembly."""
-    found = {}
-    for name, body in re.findall(r"^(\w+):[^\n]*\n(.*?)^\.Lfunc_end\d+:", assembly, re.M | re.S):
-        operations, labels, jumps = [], {}, []
-        for line in body.splitlines():
-            line = line.split(";")[0].strip()
-            label = re.match(r"(\.L\w+):", line)
-            if label:
-                labels[label[1]] = len(operations)
-            elif line and not line.startswith("."):
-                jump = re.match(r"s_c?branch\w*\s+(\.L\w+)", line)
-                if jump:
-                    jumps.append((len(operations), jump[1]))
-                operations.append(amd_operation(line))
-        found[name] = hottest(operations, [(at, labels[to]) for at, to in jumps if to in labels])
-    return found
+    jump = r"s_c?branch\w*\s+(\.L\w+)"
+    return {name: hottest([amd_operation(text) for text, _ in instructions], branches)
+            for name, instructions, branches in functions(assembly, ";", jump)}
 
 
 # NVIDIA: machine code of sm_70 to sm_89 and from sm_90 on. 16 bytes are an instruction, whose lowest 9 bits say what it does (found by

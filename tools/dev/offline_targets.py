@@ -111,6 +111,9 @@ class Kernel:
 class Compilers:
     """`root` is where tools/dev/offline_compilers.sh unpacked."""
 
+    kernel = Kernel
+    readers = tuple(pathlib.Path(__file__).with_name(name) for name in ("offline_targets.py", "offline_loops.py"))
+
     def __init__(self, root):
         self.root = pathlib.Path(root) / "root"
         self.libraries = self.root / "usr/lib/x86_64-linux-gnu"
