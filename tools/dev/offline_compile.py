@@ -190,6 +190,12 @@ def kind(kernel, text, own):
     return ":".join([kernel, *tile, *flags])
 
 
+def unpacked(targets):
+    """Where the targets' compilers are."""
+    script = [ROOT / "tools/dev/offline_compilers.sh", *sorted({target.maker for target in targets})]
+    return pathlib.Path(subprocess.run(script, stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
+
+
 def compile_all(programs, target, compilers, cache, jobs):
     """Hash -> kernels by name, or the message of what failed."""
     # What reads the compilers' words decides, too.
@@ -301,8 +307,7 @@ def dump(options, device, folder, found):
 
 def main():
     options = arguments()
-    makers = sorted({target.maker for target in options.targets})
-    folder = subprocess.run([ROOT / "tools/dev/offline_compilers.sh", *makers], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    folder = unpacked(options.targets)
     compilers = Compilers(folder)
     own = own_kernels()
     found, failures, programs, loops = Limits(), [], {}, {}
@@ -318,7 +323,7 @@ def main():
             for part, cells, what in zip(parts, (found.kernels, found.others), ("networks", "others")):
                 if not part.texts:
                     continue
-                results = compile_all(part, target, compilers, pathlib.Path(folder) / "results", options.jobs)
+                results = compile_all(part, target, compilers, folder / "results", options.jobs)
                 wrong = compile_errors(target, results)
                 failures += wrong
                 kernels = worst(part, results, own)
@@ -331,7 +336,7 @@ def main():
                       f"{sum(kernel.spills > 0 for kernel in kernels.values())} of {len(kernels)} kinds of kernels spill", flush=True)
             if options.networks and target.name in REGISTERS:
                 hot = run_loops(options.build, device, pathlib.Path(temporary) / f"loops-{target.name}").of(target)
-                results = compile_all(hot, target, compilers, pathlib.Path(folder) / "results", options.jobs)
+                results = compile_all(hot, target, compilers, folder / "results", options.jobs)
                 kernels, missed = bars(hot, results, own, target)
                 failures += compile_errors(target, results) + missed
                 loops.update({(name, target.name): kernel for name, kernel in kernels.items()})

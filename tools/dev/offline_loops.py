@@ -56,16 +56,12 @@ def below_bars(target, kind, kernel):
     return wrong
 
 
-def innermost(branches):
-    """Where the innermost loops begin and end, the first ones first. `branches`: from an index back to an earlier one."""
-    spans = {(to, at) for at, to in branches if to <= at}
-    return sorted(span for span in spans if not any(other != span and span[0] <= other[0] and other[1] <= span[1] for other in spans))
-
-
 def hottest(operations, branches):
-    """The innermost loop with the most multiply-adds, else operations. `branches` are between indices in `operations`."""
+    """The innermost loop with the most multiply-adds, else operations. `branches`: from an index in `operations` back to an earlier one."""
+    spans = {(to, at) for at, to in branches if to <= at}
+    inner = [span for span in spans if not any(other != span and span[0] <= other[0] and other[1] <= span[1] for other in spans)]
     loops = []
-    for begin, end in innermost(branches):
+    for begin, end in inner:
         loop = Loop()
         for operation in operations[begin:end + 1]:
             loop.add(operation)
@@ -76,25 +72,31 @@ def hottest(operations, branches):
 # LLVM's assembly.
 
 
-def functions(assembly, comment, jump):
-    """Name, instructions as (text, comments) and branches of each function. `jump` matches an instruction, whose first group is a label."""
+@dataclasses.dataclass
+class Block:
+    label: str = ""
+    note: str = ""  # comments at its head, which tell the loop that it is in
+    instructions: list = dataclasses.field(default_factory=list)  # texts and their comments
+
+
+def functions(assembly, comment):
+    """Name -> blocks of each function."""
+    found = {}
     for name, body in re.findall(r"^(\w+):[^\n]*\n(.*?)^\.Lfunc_end\d+:", assembly, re.M | re.S):
-        instructions, labels, jumps = [], {}, []
+        blocks = found[name] = [Block()]
         for line in body.splitlines():
-            text, _, note = line.partition(comment)
-            text = text.strip()
-            label = re.match(r"(\.L\w+):", text)
-            if label:
-                labels[label[1]] = len(instructions)
-            elif text and not text.startswith("."):
-                to = re.match(jump, text)
-                if to:
-                    jumps.append((len(instructions), to[1]))
-                instructions.append((text, note))
-            elif not text and instructions:
-                # What does not fit on its line.
-                instructions[-1] = (instructions[-1][0], instructions[-1][1] + note)
-        yield name, instructions, [(at, labels[to]) for at, to in jumps if to in labels]
+            head = re.match(rf"(?:\.L(\w+)|{comment} %bb\.\d+):(.*)", line)
+            text, _, note = (head[2] if head else line).partition(comment)
+            if head:
+                blocks.append(Block(head[1] or "", note))
+            elif text.strip() and not text.strip().startswith("."):
+                blocks[-1].instructions.append((text.strip(), note))
+            elif blocks[-1].instructions and not text.strip():
+                # What does not fit on the line before.
+                blocks[-1].instructions[-1] = (blocks[-1].instructions[-1][0], blocks[-1].instructions[-1][1] + note)
+            else:
+                blocks[-1].note += note
+    return found
 
 
 # AMD.
@@ -115,9 +117,18 @@ def amd_operation(line):
 
 def amd_loops(assembly):
     """Kernel -> its hottest loop, of all functions in the assembly."""
-    jump = r"s_c?branch\w*\s+(\.L\w+)"
-    return {name: hottest([amd_operation(text) for text, _ in instructions], branches)
-            for name, instructions, branches in functions(assembly, ";", jump)}
+    found = {}
+    for name, blocks in functions(assembly, ";").items():
+        operations, labels, jumps = [], {}, []
+        for block in blocks:
+            labels[block.label] = len(operations)
+            for text, _ in block.instructions:
+                jump = re.match(r"s_c?branch\w*\s+\.L(\w+)", text)
+                if jump:
+                    jumps.append((len(operations), jump[1]))
+                operations.append(amd_operation(text))
+        found[name] = hottest(operations, [(at, labels[to]) for at, to in jumps if to in labels])
+    return found
 
 
 # NVIDIA: machine code of sm_70 to sm_89 and from sm_90 on. 16 bytes are an instruction, whose lowest 9 bits say what it does (found by

@@ -140,7 +140,8 @@ class Compilers:
 
     def version(self, maker):
         """Of the compilers that decide about registers."""
-        packages = {"nvidia": ["clang-19"], "amd": ["clang-19", "rocm-device-libs"], "intel": ["libigc1"], "spirv": ["llvm-spirv-14"]}[maker]
+        packages = {"nvidia": ["clang-19"], "amd": ["clang-19", "rocm-device-libs"], "intel": ["libigc1"], "spirv": ["llvm-spirv-14"],
+                    "cpu": ["clang-15"], "cpu-new": ["clang-19"]}[maker]
         versions = [f"{package} {self._unpacked(package)}" for package in packages]
         if maker == "nvidia":
             versions.append("ptxas " + re.search(r"V([\d.]+)", self.run([self.ptxas, "--version"]))[1])
