@@ -86,7 +86,8 @@ class Limits:
         return Limits(tables["kernel"], versions)
 
     def table(self):
-        return table_of("kernel", texts({key: limit for key, limit in self.kernels.items() if limit}))
+        cells = {key: limit for key, limit in self.kernels.items() if limit}
+        return table_of("kernel", texts(cells), [target for target in TARGETS if any(target == column for _, column in cells)])
 
     def text(self):
         return limits_text(HEAD, [self.table()], self.versions)

@@ -54,7 +54,7 @@ class LoopUse:
 
     multiply_adds: int = 0  # instructions, in f32
     lanes: int = 0  # of the narrowest of them
-    sums: int = 0  # registers that they add to and nothing else writes
+    sums: int = 0  # those that add to what stays from one time to the next: nothing else writes it
     memory: int = 0  # loads and stores
     spills: int = 0  # of these, those that are there because registers ran out
     registers: int = 0  # of vectors
@@ -77,7 +77,7 @@ class Instruction:
     memory: int = 0
     lanes: int = 0  # of a multiply-add
     adds_to: str = ""  # the register, where that is what it multiplies nothing with
-    written: tuple = ()
+    written: tuple = ()  # but for reloads and copies: a sum that is spilled or goes from register to register stays one
     registers: tuple = ()
     spills: int = 0
 
@@ -105,7 +105,8 @@ def x86_instruction(text, note):
         found.memory = 2 if "(" in given[-1] and not name.startswith(X86_STORES + X86_READS) else 1
     target = X86_VECTOR.match(given[-1]) if given else None
     if target:
-        found.written = (target[2],)
+        kept = name.startswith("vmov") and (found.spills or not found.memory)
+        found.written = () if kept else (target[2],)
         if re.fullmatch(r"vfn?m(add|sub)(132|213|231)[ps]s", name):
             found.lanes = 1 if name.endswith("ss") else X86_LANES[target[1]]
             found.adds_to = target[2] if "231" in name else ""
@@ -121,7 +122,8 @@ def arm_instruction(text, note):
         found.memory = 2 if name in ("ldp", "stp", "ldnp", "stnp") else 1
     found.spills = found.memory if SPILL.search(note) else 0
     if given and not name.startswith("st"):
-        found.written = tuple(re.findall(vectors, rest if name.startswith("ld") else given[0]))
+        loads = name.startswith("ld")
+        found.written = () if found.spills and loads or name == "mov" else tuple(re.findall(vectors, rest if loads else given[0]))
         target = re.match(r"v(\d+)\.(\d)s", given[0])
         if name in ("fmla", "fmls") and target:
             found.adds_to, found.lanes = target[1], int(target[2])
@@ -133,7 +135,7 @@ def arm_instruction(text, note):
 def loop_use(instructions):
     adds = [instruction for instruction in instructions if instruction.lanes]
     others = {register for instruction in instructions for register in instruction.written if register != instruction.adds_to}
-    return LoopUse(len(adds), min((add.lanes for add in adds), default=0), len({add.adds_to for add in adds if add.adds_to} - others),
+    return LoopUse(len(adds), min((add.lanes for add in adds), default=0), sum(add.adds_to not in others | {""} for add in adds),
                    sum(instruction.memory for instruction in instructions), sum(instruction.spills for instruction in instructions),
                    len({register for instruction in instructions for register in instruction.registers}))
 
@@ -156,13 +158,13 @@ def loops_of(assembly, is_arm):
 
 
 def kernels_of(assembly, is_arm, names):
-    """Those of a program, of which one's loops may be in NAME_item. The hot loop holds the most sums in registers, else multiplies and
-    adds most. It is an innermost one, if one of these has vectors."""
+    """Those of a program, of which one's loops may be in NAME_item. The hot loop multiplies and adds most, of those that
+    add to sums for a third or more (some that are spilled look like others), if there are such, and of innermost ones, if there are vectors in these."""
     loops, found = loops_of(assembly, is_arm), {}
     for name in loops.keys() & names:
         inner, outer = (sum((loops.get(function, ([], []))[i] for function in (name, name + "_item")), []) for i in (0, 1))
         vectors = [loop for loop in inner if loop.lanes > 1] or [loop for loop in outer if loop.lanes > 1]
-        own = sorted(vectors or inner, key=lambda loop: (loop.sums, loop.multiply_adds))
+        own = sorted(vectors or inner, key=lambda loop: (3 * loop.sums >= loop.multiply_adds, loop.multiply_adds))
         hot = own.pop() if own else LoopUse()
         found[name] = CpuKernel(hot.multiply_adds, hot.lanes, hot.memory, hot.spills, hot.registers,
                                 max((loop.spills for loop in own), default=0))
