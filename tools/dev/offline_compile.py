@@ -30,7 +30,7 @@ import tempfile
 
 from offline_limits import KernelLimit, Limits, Step, problems
 from offline_loops import REGISTERS, below_bars, units_below_bars
-from offline_targets import TARGETS, Compilers, Failed, Kernel
+from offline_targets import TARGETS, Compilers, Failed
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMITS = ROOT / "tools/dev/offline_limits.txt"
@@ -106,10 +106,10 @@ def on_null_driver(build, device, **variables):
             "CLNET_TUNE": "off", "CLNET_QUIRKS": "off", **variables}
 
 
-def networks_of(build):
-    """All that clnet-bench has."""
+def items_of(build, wanted=NETWORK):
+    """What clnet-bench has: all networks, or what else is wanted."""
     items = subprocess.run([build / "tools/clnet-bench", "--list"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
-    return [item for item in items if NETWORK.fullmatch(item)]
+    return [item for item in items if wanted.fullmatch(item)]
 
 
 def run_network(build, device, network, folder):
@@ -130,14 +130,19 @@ def run_network(build, device, network, folder):
     raise Failed(f"{network} on {device}: no two steps are the same")
 
 
+def run_items(build, device, items, folder, **variables):
+    """Dumps the programs of clnet-bench's items."""
+    done = subprocess.run([build / "tools/clnet-bench", *items, "--seconds", "0.01"], capture_output=True, text=True,
+                          env=on_null_driver(build, device, NULL_OPENCL_DUMP=str(folder), **variables))
+    if done.returncode:
+        raise Failed(f"{', '.join(items)} on {device}: {done.stderr.strip()}")
+
+
 def run_loops(build, device, folder):
     """Dumps the programs whose loops have bars."""
     programs = Programs()
     for name, items, solvers in (("loops", LOOPS, LARGEST), ("packed", PACKED_LOOPS, LARGEST_PACKED)):
-        done = subprocess.run([build / "tools/clnet-bench", *items, "--seconds", "0.01"], capture_output=True, text=True,
-                              env=on_null_driver(build, device, NULL_OPENCL_DUMP=str(folder / name), CLNET_SOLVER=solvers))
-        if done.returncode:
-            raise Failed(f"{', '.join(items)} on {device}: {done.stderr.strip()}")
+        run_items(build, device, items, folder / name, CLNET_SOLVER=solvers)
         programs.add(folder / name)
     programs.texts = {name: text for name, text in programs.texts.items() if re.search(r"^#define TM 128\n", text, re.M) and "#define RM " in text}
     return programs
@@ -185,10 +190,16 @@ def kind(kernel, text, own):
     return ":".join([kernel, *tile, *flags])
 
 
+def unpacked(targets):
+    """Where the targets' compilers are."""
+    script = [ROOT / "tools/dev/offline_compilers.sh", *sorted({target.maker for target in targets})]
+    return pathlib.Path(subprocess.run(script, stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
+
+
 def compile_all(programs, target, compilers, cache, jobs):
     """Hash -> kernels by name, or the message of what failed."""
     # What reads the compilers' words decides, too.
-    version = compilers.version(target.maker) + hashlib.sha256((ROOT / "tools/dev/offline_targets.py").read_bytes()).hexdigest()
+    version = compilers.version(target.maker) + hashlib.sha256(b"".join(path.read_bytes() for path in compilers.readers)).hexdigest()
 
     def one(item):
         name, text = item
@@ -196,7 +207,7 @@ def compile_all(programs, target, compilers, cache, jobs):
         key = hashlib.sha256(repr((target.name, version, text, sorted(groups.items()))).encode()).hexdigest()
         path = cache / key[:2] / key
         try:
-            return name, {kernel: Kernel(*values) for kernel, values in json.loads(path.read_text()).items()}
+            return name, {kernel: compilers.kernel(*values) for kernel, values in json.loads(path.read_text()).items()}
         except (OSError, ValueError, TypeError):
             pass  # not there, or damaged
         try:
@@ -238,33 +249,43 @@ def worst(programs, results, own):
     return found
 
 
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def common_arguments(description, targets, limits):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", type=pathlib.Path, metavar="FOLDER", help="programs that are dumped already, instead of the networks'")
-    parser.add_argument("--targets", default="all", help="of " + ",".join(TARGETS) + " (default: all)")
+    parser.add_argument("--targets", default="all", help="of " + ",".join(targets) + " (default: all)")
     parser.add_argument("--networks", help="items of clnet-bench (default: all that are networks)")
-    parser.add_argument("--operations", action="store_true", help="the operation tests' programs, too: they must compile without spills")
     parser.add_argument("--device", help="of the null driver, for all targets (default: each target's own)")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="where clnet is built")
-    parser.add_argument("--limits", type=pathlib.Path, default=LIMITS, metavar="FILE", help="what is recorded (default: offline_limits.txt)")
+    parser.add_argument("--limits", type=pathlib.Path, default=limits, metavar="FILE", help=f"what is recorded (default: {limits.name})")
     parser.add_argument("--write-limits", action="store_true", help="record what was found instead of what was, of these targets and devices")
     parser.add_argument("--table", action="store_true", help="print what was found in the form of the limits")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    return parser
+
+
+def parsed(parser, targets, also_runs=()):
+    """The arguments, with targets and networks by name. `also_runs`: (option, program of the build that it needs)."""
     chosen = parser.parse_args()
-    unknown = [name for name in chosen.targets.split(",") if name not in TARGETS and name != "all"]
+    unknown = [name for name in chosen.targets.split(",") if name not in targets and name != "all"]
     if unknown:
-        parser.error(f"there is no target {unknown[0]}; there are {', '.join(TARGETS)}")
-    chosen.targets = list(TARGETS.values()) if chosen.targets == "all" else [TARGETS[name] for name in chosen.targets.split(",")]
+        parser.error(f"there is no target {unknown[0]}; there are {', '.join(targets)}")
+    chosen.targets = list(targets.values()) if chosen.targets == "all" else [targets[name] for name in chosen.targets.split(",")]
     chosen.build = chosen.build.resolve()
-    needed = ["tests/null_opencl.icd", *["tools/clnet-bench"] * (not chosen.folders), *["tests/clnet-op-tests"] * chosen.operations]
-    missing = [file for file in needed if not (chosen.build / file).exists()]
-    if missing and (not chosen.folders or chosen.operations):
+    runs = [program for option, program in also_runs if getattr(chosen, option)] + ["tools/clnet-bench"] * (not chosen.folders)
+    missing = [file for file in ["tests/null_opencl.icd", *runs] if not (chosen.build / file).exists()]
+    if missing and runs:
         parser.error(f"{chosen.build} has no {missing[0]}: build it first")
     if chosen.folders:
         chosen.networks = []
     else:
-        chosen.networks = chosen.networks.split(",") if chosen.networks else networks_of(chosen.build)
+        chosen.networks = chosen.networks.split(",") if chosen.networks else items_of(chosen.build)
     return chosen
+
+
+def arguments():
+    parser = common_arguments(__doc__, TARGETS, LIMITS)
+    parser.add_argument("--operations", action="store_true", help="the operation tests' programs, too: they must compile without spills")
+    return parsed(parser, TARGETS, [("operations", "tests/clnet-op-tests")])
 
 
 def dump(options, device, folder, found):
@@ -286,8 +307,7 @@ def dump(options, device, folder, found):
 
 def main():
     options = arguments()
-    makers = sorted({target.maker for target in options.targets})
-    folder = subprocess.run([ROOT / "tools/dev/offline_compilers.sh", *makers], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    folder = unpacked(options.targets)
     compilers = Compilers(folder)
     own = own_kernels()
     found, failures, programs, loops = Limits(), [], {}, {}
@@ -303,7 +323,7 @@ def main():
             for part, cells, what in zip(parts, (found.kernels, found.others), ("networks", "others")):
                 if not part.texts:
                     continue
-                results = compile_all(part, target, compilers, pathlib.Path(folder) / "results", options.jobs)
+                results = compile_all(part, target, compilers, folder / "results", options.jobs)
                 wrong = compile_errors(target, results)
                 failures += wrong
                 kernels = worst(part, results, own)
@@ -316,7 +336,7 @@ def main():
                       f"{sum(kernel.spills > 0 for kernel in kernels.values())} of {len(kernels)} kinds of kernels spill", flush=True)
             if options.networks and target.name in REGISTERS:
                 hot = run_loops(options.build, device, pathlib.Path(temporary) / f"loops-{target.name}").of(target)
-                results = compile_all(hot, target, compilers, pathlib.Path(folder) / "results", options.jobs)
+                results = compile_all(hot, target, compilers, folder / "results", options.jobs)
                 kernels, missed = bars(hot, results, own, target)
                 failures += compile_errors(target, results) + missed
                 loops.update({(name, target.name): kernel for name, kernel in kernels.items()})

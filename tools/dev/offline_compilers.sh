@@ -1,6 +1,7 @@
 #!/bin/sh
-# Unpacks the compilers that tools/dev/offline_compile.py needs for some targets, and prints the folder:
-#   tools/dev/offline_compilers.sh nvidia amd intel spirv      all of them: 159 MB to download on a bare Debian 12
+# Unpacks the compilers that tools/dev/offline_compile.py and cpu_loops.py need for some targets, and prints the folder:
+#   tools/dev/offline_compilers.sh nvidia amd intel spirv      all of GPUs: 159 MB to download on a bare Debian 12
+#   tools/dev/offline_compilers.sh cpu cpu-new                 of CPUs
 # Nothing is installed: an installed libclc-19 would drive out Mesa's OpenCL, and Intel's OpenCL would be one more device. Packages come
 # from Debian (apt-get download), ptxas from PyPI where CUDA's toolkit is not here, and libraries only where they are not installed. The
 # folder is CLNET_OFFLINE_DIR, else clnet-offline in the user's cache; each package is unpacked once.
@@ -13,6 +14,10 @@ clang19() {
   tools="$tools clang-19 libclang-common-19-dev"
   libraries="$libraries libllvm19 libclang-cpp19"
 }
+clang15() {
+  tools="$tools clang-15 libclang-common-15-dev"
+  libraries="$libraries libllvm15 libclang-cpp15"
+}
 clang14() {
   libraries="$libraries libllvm14 libclang-cpp14 libllvmspirvlib14"
 }
@@ -20,10 +25,12 @@ for target in "$@"; do
   case $target in
     nvidia) clang19; tools="$tools libclc-19" ;;
     amd) clang19; tools="$tools rocm-device-libs" ;;
+    cpu) clang15 ;;
+    cpu-new) clang19 ;;
     # ocloc is in intel-opencl-icd, and the compiler that it calls in the others.
     intel) clang14; tools="$tools intel-opencl-icd libigc1 libigdfcl1 libopencl-clang14 libigdgmm12" ;;
     spirv) clang14; tools="$tools clang-14 libclang-common-14-dev llvm-spirv-14 spirv-tools" ;;
-    *) sed -n '3s/^# *//p' "$0" >&2; exit 2 ;;
+    *) sed -n '3,4s/^# *//p' "$0" >&2; exit 2 ;;
   esac
 done
 # With what these need in turn, and a system without them may lack.

@@ -75,51 +75,70 @@ class Limits:
 
     @staticmethod
     def parse(text):
-        limits, columns = Limits(), []
-        tables = {"network": (limits.steps, Step.parse), "kernel": (limits.kernels, KernelLimit.parse),
-                  "spilling": (limits.others, lambda cell: KernelLimit(0, spills=int(cell)))}
-        for line in text.splitlines():
-            words = line.split()
-            if not words or words[0] == "#":
-                continue
-            if words[0] == "compilers":
-                limits.versions[words[1]] = " ".join(words[2:])
-            elif words[0] in tables:
-                columns, (into, read) = words[1:], tables[words[0]]
-                if words[0] == "spilling":
-                    limits.others_targets = columns
-            else:
-                into.update({(words[0], column): read(cell) for column, cell in zip(columns, words[1:]) if cell != "-"})
-        return limits
+        tables, columns, versions = read_tables(text, {"network": Step.parse, "kernel": KernelLimit.parse,
+                                                       "spilling": lambda cell: KernelLimit(0, spills=int(cell))})
+        return Limits(tables["network"], tables["kernel"], tables["spilling"], columns["spilling"], versions)
 
     def text(self):
         spilling = {key: str(kernel.spills) for key, kernel in self.others.items() if kernel.spills}
-        tables = [_table("network", _texts(self.steps)), _table("kernel", _texts(self.kernels)), _table("spilling", spilling, self.others_targets)]
-        tables.append("".join(f"compilers {target:8} {version}\n" for target, version in self.versions.items()))
-        return HEAD + "".join("\n" + table for table in tables if table)
+        tables = [table_of("network", texts(self.steps)), table_of("kernel", texts(self.kernels)), table_of("spilling", spilling, self.others_targets)]
+        return limits_text(HEAD, tables, self.versions)
 
     def table(self):
         """All that was found, for people: also of other programs."""
-        tables = [_table("network", _texts(self.steps)), _table("kernel", _texts(self.kernels)), _table("others", _texts(self.others))]
+        tables = [table_of("network", texts(self.steps)), table_of("kernel", texts(self.kernels)), table_of("others", texts(self.others))]
         return "\n".join(table for table in tables if table)
 
     def replace(self, found):
         """Takes over all columns that were found; the others stay, and all stay where they are."""
         for mine, new in ((self.steps, found.steps), (self.kernels, found.kernels), (self.others, found.others)):
-            columns = {*(column for _, column in new), *(found.others_targets if mine is self.others else [])}
-            order = list(dict.fromkeys(column for _, column in [*mine, *new]))
-            kept = {key: cell for key, cell in mine.items() if key[1] not in columns}
-            mine.clear()
-            mine.update(sorted({**kept, **new}.items(), key=lambda item: order.index(item[0][1])))
+            take_over(mine, new, found.others_targets if mine is self.others else [])
         self.others_targets += [target for target in found.others_targets if target not in self.others_targets]
         self.versions.update(found.versions)
 
 
-def _texts(cells):
+def read_tables(text, readers):
+    """The tables of a file by the first word of their heads, (row, column) -> what a reader makes of the cell; their columns; compilers of targets."""
+    tables, columns, versions, into = {head: {} for head in readers}, {head: [] for head in readers}, {}, ""
+    for line in text.splitlines():
+        words = line.split()
+        if not words or words[0] == "#":
+            continue
+        if words[0] == "compilers":
+            versions[words[1]] = " ".join(words[2:])
+        elif words[0] in tables:
+            into = words[0]
+            columns[into] = words[1:]
+        else:
+            tables[into].update({(words[0], column): readers[into](cell) for column, cell in zip(columns[into], words[1:]) if cell != "-"})
+    return tables, columns, versions
+
+
+def limits_text(head, tables, versions):
+    compilers = "".join(f"compilers {target:8} {version}\n" for target, version in versions.items())
+    return head + "".join("\n" + table for table in [*tables, compilers] if table)
+
+
+def take_over(mine, new, also=()):
+    """New cells for old, column by column, of those that are new or `also` named; columns stay in their order."""
+    columns = {*(column for _, column in new), *also}
+    order = list(dict.fromkeys(column for _, column in [*mine, *new]))
+    kept = {key: cell for key, cell in mine.items() if key[1] not in columns}
+    mine.clear()
+    mine.update(sorted({**kept, **new}.items(), key=lambda item: order.index(item[0][1])))
+
+
+def other_versions(found, recorded):
+    """A line for each target whose compilers are not those of the records."""
+    return [f"{target}: compiled by {version}; recorded with {recorded[target]}" for target, version in found.items()
+            if recorded.get(target, version) != version]
+
+
+def texts(cells):
     return {key: cell.text() for key, cell in cells.items()}
 
 
-def _table(head, cells, columns=()):
+def table_of(head, cells, columns=()):
     columns = list(columns) or list(dict.fromkeys(column for _, column in cells))
     if not columns:
         return ""
@@ -161,10 +180,7 @@ def problems(found, recorded):
     for (kernel, target), result in found.others.items():
         if target in recorded.others_targets:
             lines += _spills(f"{target}: {kernel} of other programs", result, recorded.others.get((kernel, target)))
-    for target, version in found.versions.items():
-        if lines and recorded.versions.get(target, version) != version:
-            lines.append(f"{target}: compiled by {version}; recorded with {recorded.versions[target]}")
-    return lines
+    return lines + (other_versions(found.versions, recorded.versions) if lines else [])
 
 
 def _spills(where, result, limit):

@@ -69,7 +69,37 @@ def hottest(operations, branches):
     return max(loops, key=lambda loop: (loop.multiply_adds, loop.operations), default=None)
 
 
-# AMD: LLVM's assembly.
+# LLVM's assembly.
+
+
+@dataclasses.dataclass
+class Block:
+    label: str = ""
+    note: str = ""  # comments at its head, which tell the loop that it is in
+    instructions: list = dataclasses.field(default_factory=list)  # texts and their comments
+
+
+def functions(assembly, comment):
+    """Name -> blocks of each function."""
+    found = {}
+    for name, body in re.findall(r"^(\w+):[^\n]*\n(.*?)^\.Lfunc_end\d+:", assembly, re.M | re.S):
+        blocks = found[name] = [Block()]
+        for line in body.splitlines():
+            head = re.match(rf"(?:\.L(\w+)|{comment} %bb\.\d+):(.*)", line)
+            text, _, note = (head[2] if head else line).partition(comment)
+            if head:
+                blocks.append(Block(head[1] or "", note))
+            elif text.strip() and not text.strip().startswith("."):
+                blocks[-1].instructions.append((text.strip(), note))
+            elif blocks[-1].instructions and not text.strip():
+                # What does not fit on the line before.
+                blocks[-1].instructions[-1] = (blocks[-1].instructions[-1][0], blocks[-1].instructions[-1][1] + note)
+            else:
+                blocks[-1].note += note
+    return found
+
+
+# AMD.
 
 AMD_LOCAL = re.compile(r"ds_(?:load|read)(2)?(?:_2addr)?(?:st64|_stride64)?_[bui](\d+)")
 
@@ -88,18 +118,15 @@ def amd_operation(line):
 def amd_loops(assembly):
     """Kernel -> its hottest loop, of all functions in the assembly."""
     found = {}
-    for name, body in re.findall(r"^(\w+):[^\n]*\n(.*?)^\.Lfunc_end\d+:", assembly, re.M | re.S):
+    for name, blocks in functions(assembly, ";").items():
         operations, labels, jumps = [], {}, []
-        for line in body.splitlines():
-            line = line.split(";")[0].strip()
-            label = re.match(r"(\.L\w+):", line)
-            if label:
-                labels[label[1]] = len(operations)
-            elif line and not line.startswith("."):
-                jump = re.match(r"s_c?branch\w*\s+(\.L\w+)", line)
+        for block in blocks:
+            labels[block.label] = len(operations)
+            for text, _ in block.instructions:
+                jump = re.match(r"s_c?branch\w*\s+\.L(\w+)", text)
                 if jump:
                     jumps.append((len(operations), jump[1]))
-                operations.append(amd_operation(line))
+                operations.append(amd_operation(text))
         found[name] = hottest(operations, [(at, labels[to]) for at, to in jumps if to in labels])
     return found
 

@@ -111,6 +111,9 @@ class Kernel:
 class Compilers:
     """`root` is where tools/dev/offline_compilers.sh unpacked."""
 
+    kernel = Kernel
+    readers = tuple(pathlib.Path(__file__).with_name(name) for name in ("offline_targets.py", "offline_loops.py"))
+
     def __init__(self, root):
         self.root = pathlib.Path(root) / "root"
         self.libraries = self.root / "usr/lib/x86_64-linux-gnu"
@@ -137,7 +140,8 @@ class Compilers:
 
     def version(self, maker):
         """Of the compilers that decide about registers."""
-        packages = {"nvidia": ["clang-19"], "amd": ["clang-19", "rocm-device-libs"], "intel": ["libigc1"], "spirv": ["llvm-spirv-14"]}[maker]
+        packages = {"nvidia": ["clang-19"], "amd": ["clang-19", "rocm-device-libs"], "intel": ["libigc1"], "spirv": ["llvm-spirv-14"],
+                    "cpu": ["clang-15"], "cpu-new": ["clang-19"]}[maker]
         versions = [f"{package} {self._unpacked(package)}" for package in packages]
         if maker == "nvidia":
             versions.append("ptxas " + re.search(r"V([\d.]+)", self.run([self.ptxas, "--version"]))[1])
