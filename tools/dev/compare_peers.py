@@ -29,6 +29,7 @@ import datetime
 import json
 import os
 import platform
+import signal
 import re
 import statistics
 import subprocess
@@ -122,23 +123,39 @@ def options_of(arguments):
 
 
 def measure(options, peers):
-    """Sides of clnet and of each peer, their problems, and the loads: all in turn in each round."""
+    """Sides of clnet and of each peer, their problems, and the loads: all in turn in each round. Interrupted, it leaves out the round
+    that was under way, if it was not the first."""
     ours, theirs, problems, load = {}, {peer: {} for peer in peers}, {}, []
+
+    def one_round(folder):
+        of_clnet, of_peers = {}, {}
+        for name in options.items:
+            load.append(os.getloadavg()[0])
+            print(name, file=sys.stderr)
+            of_clnet[name] = measure_clnet(options.bench, name, options.seconds)
+            for peer in peers:
+                if (peer, name) in problems or not can_run(peer, parse(name)):
+                    continue
+                result = measure_peer(__file__, peer, name, options.seconds, options.threads, folder)
+                if "problem" in result:
+                    problems[peer, name] = result["problem"]
+                    theirs[peer].pop(name, None)
+                else:
+                    of_peers[peer, name] = result["ms"]
+        for name, times in of_clnet.items():
+            ours.setdefault(name, []).append(times)
+        for (peer, name), times in of_peers.items():
+            theirs[peer].setdefault(name, []).append(times)
+
     with tempfile.TemporaryDirectory() as folder:
-        for _ in range(options.rounds):
-            for name in options.items:
-                load.append(os.getloadavg()[0])
-                print(name, file=sys.stderr)
-                ours.setdefault(name, []).append(measure_clnet(options.bench, name, options.seconds))
-                for peer in peers:
-                    if (peer, name) in problems or not can_run(peer, parse(name)):
-                        continue
-                    result = measure_peer(__file__, peer, name, options.seconds, options.threads, folder)
-                    if "problem" in result:
-                        problems[peer, name] = result["problem"]
-                        theirs[peer].pop(name, None)
-                    else:
-                        theirs[peer].setdefault(name, []).append(result["ms"])
+        for number in range(options.rounds):
+            try:
+                one_round(folder)
+            except KeyboardInterrupt:
+                if number == 0:
+                    raise
+                print(f"interrupted: {number} of {options.rounds} rounds count", file=sys.stderr)
+                break
     return ours, theirs, problems, load
 
 
@@ -178,6 +195,7 @@ def main():
     options = options_of(sys.argv[1:])
     if options.worker:
         return worker(options.worker, options.items, options.seconds, options.threads, options.models)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     known = subprocess.run([options.bench, "--list"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()
     if unknown := [name for name in options.items if name not in known]:
         sys.exit(f"{options.bench} knows no item named {', '.join(unknown)}; --list prints the names")
@@ -189,7 +207,8 @@ def main():
             sys.exit(f"--ledger: {device['name']} is no CPU, where the peers compute; tools/dev/ledger.py gpu takes what real_gpu.sh measured")
         os.environ["CLNET_TUNE"] = "off"
     ours, theirs, problems, load = measure(options, list(versions))
-    rounds = f"{options.rounds} interleaved round" + ("s" if options.rounds > 1 else "")
+    done = max(map(len, ours.values()))
+    rounds = f"{done} interleaved round" + ("s" if done > 1 else "")
     measured = "; ".join(f"{TITLES[peer]} {version}" for peer, version in versions.items())
     lines = [f"{processor()}, {options.threads} threads; clnet {commit()} on {driver(device)}, {device['native_float_width']} floats wide; "
              f"{measured or 'no peer'}; "
