@@ -2,8 +2,8 @@
 // new ones. RULE chooses the formula, so that the program of one optimizer holds no other's code. Formulas: PyTorch's documentation
 // of torch.optim; rates and bias corrections are computed in double on the host, or, RATE_COMPUTED and SECOND_SCALE_COMPUTED, were
 // computed on the device, where GATED keeps all values of a step that is not made. beta1_rest and beta2_rest are what is left to
-// 1. VW above 1: work-items take chunks, as vectors. STREAM: results are stored past the caches. LANES above 1: so many elements
-// each, which are loaded and stored as one.
+// 1. VW above 1: work-items take chunks, as vectors. STREAM: new values are stored past the caches, STREAM_STATES: the state, too, which
+// mostly lies where the old one was. LANES above 1: so many elements each, which are loaded and stored as one.
 #include "vector.clh"
 #if LANES > 1
 #include "lanes.clh"
@@ -79,10 +79,10 @@
 #define WRITE_LANES(pointer, like) CLNET_CAT(CLNET_STORE_LANES_, TYPE_##like)(pointer + first, pointer##_lanes);
 #define NO_LANES(pointer, like)
 
-#define STEP(REAL, GET, PUT)   \
-  {                            \
-    BEGIN(REAL, GET)           \
-    FORMULA(REAL, GET, PUT)    \
+#define STEP(REAL, GET, PUT, PUT_STATE)         \
+  {                                             \
+    BEGIN(REAL, GET)                            \
+    FORMULA(REAL, GET, PUT_STATE)               \
     PUT(new_p, new_p0, i, NEXT(value, value_)); \
   }
 
@@ -256,14 +256,20 @@ kernel void optimizer_update(PARAMETERS(0)
   int i = item * CHUNK;
   const int end = BLOCK_END(i, CHUNK, n);
 #ifdef STREAM
+#ifdef STREAM_STATES
+#define STREAM_STATE STREAM_VECTOR
 #define AND_STREAMS(pointer, like) &&STREAMS(pointer)
+#else
+#define STREAM_STATE PUT_VECTOR
+#define AND_STREAMS(pointer, like)
+#endif
   if (STREAMS(new_p) FOR_STATE(NO_LANES, AND_STREAMS)) {
-    for (; i + VW <= end; i += VW) STEP(VFLOAT, GET_VECTOR, STREAM_VECTOR)
+    for (; i + VW <= end; i += VW) STEP(VFLOAT, GET_VECTOR, STREAM_VECTOR, STREAM_STATE)
     STREAMED();
   }
 #endif
-  for (; i + VW <= end; i += VW) STEP(VFLOAT, GET_VECTOR, PUT_VECTOR)
-  SELDOM for (; i < end; ++i) STEP(float, GET_ONE, PUT_ONE)
+  for (; i + VW <= end; i += VW) STEP(VFLOAT, GET_VECTOR, PUT_VECTOR, PUT_VECTOR)
+  SELDOM for (; i < end; ++i) STEP(float, GET_ONE, PUT_ONE, PUT_ONE)
 #elif LANES > 1
   const int first = item * LANES, count = min(LANES, n - first);
   if (ALIGNED(offsets) && count == LANES) {
@@ -272,15 +278,15 @@ kernel void optimizer_update(PARAMETERS(0)
     NEW_LANES(new_p, new_p0)
     FOR_STATE(READ_LANES, NEW_LANES)
 #pragma unroll
-    for (int i = 0; i < LANES; ++i) STEP(float, GET_LANE, PUT_LANE)
+    for (int i = 0; i < LANES; ++i) STEP(float, GET_LANE, PUT_LANE, PUT_LANE)
     WRITE_LANES(new_p, new_p0)
     FOR_STATE(NO_LANES, WRITE_LANES)
   } else {
 #pragma unroll 1
-    for (int i = first; i < first + count; ++i) STEP(float, GET_ONE, PUT_ONE)
+    for (int i = first; i < first + count; ++i) STEP(float, GET_ONE, PUT_ONE, PUT_ONE)
   }
 #else
   const int i = item;
-  STEP(float, GET_ONE, PUT_ONE)
+  STEP(float, GET_ONE, PUT_ONE, PUT_ONE)
 #endif
 }

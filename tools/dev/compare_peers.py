@@ -2,7 +2,7 @@
 """Measures items of clnet-bench and the same work in PyTorch, torch.compile, onnxruntime and OpenVINO, in turn, and prints the ratios.
 
   tools/dev/compare_peers.py [--peers pytorch,loop,compiled,onnxruntime,openvino] [--rounds 3] [--seconds 1] [--threads N] [--cpu]
-                             [--json FILE] [item...] [--ledger [FOLDER]]
+                             [--avx2] [--json FILE] [item...] [--ledger [FOLDER]]
 
 Needs build/tools/clnet-bench (--bench names another), and for the Python that runs it torch, for onnxruntime and OpenVINO also onnx and
 onnxscript: a virtual environment with the registry's newest (pip install torch onnx onnxscript onnxruntime openvino), or Debian's
@@ -21,8 +21,9 @@ clnet is faster.
 
 Items are those of clnet-bench --list; without names all of BARS are measured. --cpu adds the CPU time of all threads of the peers'
 processes per run. --ledger puts the ratios into the ledger (bench/ledger, or FOLDER) as entries of the class of machine at hand, with
-what clnet took, and without what was tuned here; tools/dev/ledger.py page then renews the pages. --json writes the median, best and CPU
-time of every round.
+what clnet took, and without what was tuned here; tools/dev/ledger.py page then renews the pages. --avx2 keeps clnet and the peers to AVX2
+on a CPU with AVX-512, which is a class of its own, and leaves out onnxruntime, which nothing keeps from AVX-512. --json writes the median,
+best and CPU time of every round.
 """
 import argparse
 import datetime
@@ -39,7 +40,7 @@ import tempfile
 import ledger
 from kernel_text import Kernels
 from peers.items import PEERS, can_run, parse
-from peers.processes import ask, measure_clnet, measure_peer, worker
+from peers.processes import AVX2, ask, measure_clnet, measure_peer, worker
 from peers.table import TITLES, ratios_of, summary, table
 from peers.taken import DECIDING, hash_of, log_of, taken_of
 
@@ -53,29 +54,46 @@ keras-cnn-train-b32 keras-cnn-train-b128 cnn-train-b64 cnn-train-b256
 resnet18-infer-b1 resnet18-infer-b16 resnet18-train-b16 mobilenetv2-infer-b16 mobilenetv2-train-b16""".split()
 
 
+# What keeps clnet to AVX2, and PoCL with the code that it compiles.
+CLNET_AVX2 = {"CLNET_VECTOR_WIDTH": "8", "POCL_KERNELLIB_NAME": "avx2"}
+
+
+def output_of(*command):
+    """What a program of the build prints; ends with one line where it does not run."""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+    except OSError as problem:
+        sys.exit(f"{command[0]}: {problem.strerror}; build clnet, or name another clnet-bench by --bench")
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        sys.exit(f"{' '.join(command)} ended with {done.returncode}: {last}")
+    return done.stdout
+
+
 def default_device(bench):
     """What clnet runs on, by the clnet-info beside clnet-bench."""
-    done = subprocess.run([os.path.join(os.path.dirname(bench), "clnet-info"), "--json"], check=True, stdout=subprocess.PIPE)
-    return next(d for d in json.loads(done.stdout)["devices"] if d["default"])
+    found = json.loads(output_of(os.path.join(os.path.dirname(bench), "clnet-info"), "--json"))["devices"]
+    device = next((device for device in found if device["default"]), None)
+    return device or sys.exit("clnet-info names no default device among " + (", ".join(device["name"] for device in found) or "none"))
 
 
 def driver(device):
     return f'{device["platform"]} {device["driver_version"]}'
 
 
-def processor():
+def cpu_says(key):
+    """A field of /proc/cpuinfo; empty where it has none."""
     with open("/proc/cpuinfo") as file:
-        found = re.search(r"model name\s*: (.*)", file.read())
-    return found[1] if found else platform.machine()
+        found = re.search(rf"{key}\s*: (.*)", file.read())
+    return found[1] if found else ""
 
 
-def commit():
-    """The commit that is checked out, and whether anything but what --ledger and its pages write was changed since."""
-    def git(*arguments):
-        return subprocess.run(["git", "-C", str(ledger.ROOT), *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    found = git("rev-parse", "--short", "HEAD").stdout.strip()
-    changed = git("diff", "--quiet", "HEAD", "--", ".", ":!bench/ledger", ":!docs").returncode
-    return found + ("-dirty" if changed else "") if found else "(no git)"
+def processor():
+    return cpu_says("model name") or platform.machine()
+
+
+def has_avx512():
+    return "avx512f" in cpu_says("flags").split()
 
 
 def started(peers, threads):
@@ -99,6 +117,7 @@ def options_of(arguments):
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--bench", default="build/tools/clnet-bench")
     parser.add_argument("--cpu", action="store_true", help="show the peers' CPU times, too")
+    parser.add_argument("--avx2", action="store_true", help="keep all to AVX2, on a CPU with AVX-512")
     parser.add_argument("--json")
     parser.add_argument("--ledger", nargs="?", const=str(ledger.FOLDER), metavar="FOLDER")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
@@ -108,6 +127,11 @@ def options_of(arguments):
         return options
     if options.ledger and parse(options.ledger):  # an item behind --ledger is no folder
         options.items, options.ledger = [options.ledger] + options.items, str(ledger.FOLDER)
+    if options.ledger and not os.path.isdir(options.ledger) and options.ledger != str(ledger.FOLDER):
+        parser.error(f"--ledger: '{options.ledger}' is no folder and no item")
+    for name in ("rounds", "seconds", "threads"):
+        if not getattr(options, name) > 0:
+            parser.error(f"--{name}: {getattr(options, name)} is not above 0")
     options.items = options.items or BARS
     options.peers = options.peers.split(",")
     for peer in options.peers:
@@ -136,7 +160,8 @@ def measure(options, peers):
             for peer in peers:
                 if (peer, name) in problems or not can_run(peer, parse(name)):
                     continue
-                result = measure_peer(__file__, peer, name, options.seconds, options.threads, folder)
+                result = measure_peer(__file__, peer, name, options.seconds, options.threads, folder,
+                                      AVX2 if options.avx2 else {})
                 if "problem" in result:
                     problems[peer, name] = result["problem"]
                     theirs[peer].pop(name, None)
@@ -178,39 +203,68 @@ def entries_of(options, ours, theirs, taken, common):
     return entries
 
 
-def enter(options, device, versions, ours, theirs):
+def enter(options, machine, device, versions, ours, theirs):
     """Writes the ledger of the class at hand; its path."""
-    name = ledger.class_of(device, platform.machine())
     kernels = Kernels(ledger.ROOT / "kernels")
     measured = [item for item in options.items if any(item in of_peer for of_peer in theirs.values())]
     taken = {item: taken_of(item, log_of(options.bench, item), kernels) for item in measured}
-    common = {"date": datetime.date.today().isoformat(), "commit": commit(), "cpu": processor(),
+    common = {"date": datetime.date.today().isoformat(), "commit": ledger.commit(), "cpu": processor(),
               "versions": {"driver": driver(device), **versions}}
     entries = entries_of(options, ours, theirs, taken, common)
-    return ledger.write(options.ledger, ledger.merged(ledger.read(options.ledger, name), entries,
+    return ledger.write(options.ledger, ledger.merged(ledger.read(options.ledger, machine), entries,
                                                       {hash_of(what): what for what in taken.values()}))
 
 
-def main():
-    options = options_of(sys.argv[1:])
-    if options.worker:
-        return worker(options.worker, options.items, options.seconds, options.threads, options.models)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    known = subprocess.run([options.bench, "--list"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+def write_json(options, versions, ours, theirs):
+    results = []
+    for name in options.items:
+        result = {"name": name, "clnet_median_best_ms": ours[name]}
+        for peer in versions:
+            if name in theirs[peer]:
+                result[peer + "_median_best_ms"] = [times[:2] for times in theirs[peer][name]]
+                result[peer + "_cpu_ms"] = [times[2] for times in theirs[peer][name]]
+        results.append(result)
+    with open(options.json, "w") as file:
+        json.dump(results, file, indent=1)
+
+
+def prepared(options):
+    """The device and its class, after all that can be wrong before measuring."""
+    if options.avx2:
+        if not has_avx512():
+            sys.exit("--avx2: this CPU has no AVX-512 to be kept from; measure without --avx2")
+        os.environ.update(CLNET_AVX2)
+    known = output_of(options.bench, "--list").split()
     if unknown := [name for name in options.items if name not in known]:
         sys.exit(f"{options.bench} knows no item named {', '.join(unknown)}; --list prints the names")
-    able = [peer for peer in options.peers if any(can_run(peer, parse(name)) for name in options.items)]
-    versions, missing = started(able, options.threads)
     device = default_device(options.bench)
+    machine = ledger.class_of(device, platform.machine(), has_avx512())
+    if options.avx2 and machine != "avx2-on-avx512":
+        sys.exit(f"--avx2: {device['name']} on {device['platform']} is not kept to AVX2 so, but of class {machine}")
     if options.ledger:
         if device["type"].lower() != "cpu":
             sys.exit(f"--ledger: {device['name']} is no CPU, where the peers compute; tools/dev/ledger.py gpu takes what real_gpu.sh measured")
+        try:
+            ledger.read(options.ledger, machine)
+        except ValueError as problem:
+            sys.exit(f"--ledger: {problem}")
         os.environ["CLNET_TUNE"] = "off"
+    return device, machine
+
+
+def compare(options):
+    device, machine = prepared(options)
+    able = [peer for peer in options.peers if any(can_run(peer, parse(item)) for item in options.items)]
+    free = [peer for peer in able if options.avx2 and peer == "onnxruntime"]
+    versions, missing = started([peer for peer in able if peer not in free], options.threads)
+    missing += [f"{TITLES[peer]} is left out: nothing keeps it to AVX2" for peer in free]
     ours, theirs, problems, load = measure(options, list(versions))
     done = max(map(len, ours.values()))
     rounds = f"{done} interleaved round" + ("s" if done > 1 else "")
     measured = "; ".join(f"{TITLES[peer]} {version}" for peer, version in versions.items())
-    lines = [f"{processor()}, {options.threads} threads; clnet {commit()} on {driver(device)}, {device['native_float_width']} floats wide; "
+    limit = ", kept to AVX2" if options.avx2 else ""
+    lines = [f"{processor()}{limit}, {options.threads} threads; "
+             f"clnet {ledger.commit()} on {driver(device)}, {device['native_float_width']} floats wide; "
              f"{measured or 'no peer'}; "
              f"medians of {rounds} of {options.seconds:g} s per item and side; "
              f"load average while measuring {min(load):.1f} to {max(load):.1f}.", ""]
@@ -220,22 +274,31 @@ def main():
     for (peer, name), problem in problems.items():
         lines += ["", f"{TITLES[peer]} does not run `{name}`: {problem}"]
     print("\n".join(lines))
-    if options.json:
-        results = []
-        for name in options.items:
-            result = {"name": name, "clnet_median_best_ms": ours[name]}
-            for peer in versions:
-                if name in theirs[peer]:
-                    result[peer + "_median_best_ms"] = [times[:2] for times in theirs[peer][name]]
-                    result[peer + "_cpu_ms"] = [times[2] for times in theirs[peer][name]]
-            results.append(result)
-        with open(options.json, "w") as file:
-            json.dump(results, file, indent=1)
+    failures = []
     if options.ledger:
         try:
-            print(f"entered into {enter(options, device, versions, ours, theirs)}")
-        except (RuntimeError, ValueError) as problem:
-            sys.exit(f"--ledger: {problem}")
+            print(f"entered into {enter(options, machine, device, versions, ours, theirs)}")
+        except (OSError, RuntimeError, ValueError) as problem:
+            failures.append(f"--ledger: {problem}")
+    if options.json:
+        try:
+            write_json(options, versions, ours, theirs)
+        except OSError as problem:
+            failures.append(f"--json: {problem}")
+    if failures:
+        sys.exit("\n".join(failures))
+
+
+def main(arguments=None):
+    options = options_of(arguments)
+    if options.worker:
+        return worker(options.worker, options.items, options.seconds, options.threads, options.models)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        compare(options)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import json
 import os
 import pathlib
 import tempfile
@@ -152,12 +153,13 @@ class Processes(unittest.TestCase):
 
     def test_exported_modules(self):
         """Both peers that compute exported modules get one file, which is made once and whose fault is theirs."""
-        tasks = []
+        tasks, limits = [], {"ATEN_CPU_CAPABILITY": "avx2"}
 
         def answers(folder, problem):
             def asked(script, task, threads, *arguments, policy=None):
                 tasks.append(task)
                 if task != "export":
+                    self.assertEqual(policy["ATEN_CPU_CAPABILITY"], "avx2")
                     return {"mlp-infer-b1": {"ms": [2.0, 1.0, 3.0]}}
                 if not problem:
                     pathlib.Path(folder, "mlp-infer-b1.onnx").touch()
@@ -166,7 +168,7 @@ class Processes(unittest.TestCase):
         for problem, wanted in ((None, {"ms": [2.0, 1.0, 3.0]}), ("no such operation", {"problem": "no such operation"})):
             with tempfile.TemporaryDirectory() as folder, unittest.mock.patch("peers.processes.ask", answers(folder, problem)):
                 for peer in ("onnxruntime", "openvino"):
-                    self.assertEqual(measure_peer("script", peer, "mlp-infer-b1", 1, 1, folder), wanted)
+                    self.assertEqual(measure_peer("script", peer, "mlp-infer-b1", 1, 1, folder, limits), wanted)
         self.assertEqual(tasks, ["export", *["onnxruntime"] * 2, *["openvino"] * 2, "export", "export"])
 
     def test_a_peer_that_is_missing(self):
@@ -182,16 +184,22 @@ class CommandLine(unittest.TestCase):
 
     def test_wrong_names(self):
         for arguments, wanted in ((["--peers", "pytorch,caffe"], "there is no peer 'caffe'"),
-                                  (["no-item"], "there is no item named 'no-item'")):
+                                  (["no-item"], "there is no item named 'no-item'"),
+                                  (["--rounds", "0"], "--rounds: 0 is not above 0"),
+                                  (["--seconds", "nan"], "--seconds: nan is not above 0"),
+                                  (["--ledger", "no_such_folder"], "--ledger: 'no_such_folder' is no folder and no item"),
+                                  (["--ledger", *"nothing of avx2 is old".split()], "--ledger: 'nothing' is no folder and no item")):
             said = io.StringIO()
             with contextlib.redirect_stderr(said), self.assertRaises(SystemExit):
                 compare_peers.options_of(arguments)
             self.assertIn(wanted, said.getvalue())
 
     def test_the_ledger(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
         for arguments, items, folder in ((["--ledger"], compare_peers.BARS, str(compare_peers.ledger.FOLDER)),
                                          (["--ledger", "matmul-64", "adam-25m"], ["matmul-64", "adam-25m"], str(compare_peers.ledger.FOLDER)),
-                                         (["matmul-64", "--ledger", "folder"], ["matmul-64"], "folder")):
+                                         (["matmul-64", "--ledger", folder.name], ["matmul-64"], folder.name)):
             options = compare_peers.options_of(arguments)
             self.assertEqual((options.items, options.ledger), (items, folder))
         said = io.StringIO()
@@ -227,6 +235,81 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(problems, {("compiled", "matmul-64"): "no"})
         self.assertEqual(asked.count(("compiled", "matmul-64")), 1)
         self.assertNotIn(("compiled", "char-gpt-generate-b1"), asked)
+
+
+class Ends(unittest.TestCase):
+    """How a comparison ends: a line on what is wrong, before anything is measured where it can be known before."""
+    DEVICE = {"name": "cpu-haswell", "type": "CPU", "class": "cpu-8", "platform": "Portable Computing Language", "driver_version": "3.1",
+              "native_float_width": 8, "default": True}
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder, self.measured = pathlib.Path(folder.name), 0
+
+    def build(self, device=None, list_="echo matmul-64"):
+        """A build of two scripts; the path of its clnet-bench."""
+        devices = json.dumps({"devices": [{**self.DEVICE, **(device or {})}]})
+        for name, script in (("clnet-bench", list_), ("clnet-info", f"echo '{devices}'")):
+            (self.folder / name).write_text(f"#!/bin/sh\n{script}\n")
+            (self.folder / name).chmod(0o755)
+        return str(self.folder / "clnet-bench")
+
+    def end(self, *arguments, avx512=False, measure=lambda *_: [1.0, 1.0]):
+        """Exit status, and what was said on both streams and to exit."""
+        def counted(*others):
+            self.measured += 1
+            return measure(*others)
+        said, status = io.StringIO(), 0
+        with unittest.mock.patch.multiple(compare_peers, measure_clnet=counted, measure_peer=lambda *_: {"ms": [2.0, 1.0, 3.0]},
+                                          started=lambda peers, threads: ({peer: "1" for peer in peers}, []), has_avx512=lambda: avx512,
+                                          log_of=unittest.mock.Mock(side_effect=RuntimeError("no log"))), \
+                unittest.mock.patch.dict(os.environ), unittest.mock.patch("signal.signal"), \
+                contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            try:
+                compare_peers.main(["matmul-64", "--rounds", "2", *arguments])
+            except SystemExit as end:
+                status = end.code if isinstance(end.code, int) else 1
+                said.write("" if isinstance(end.code, int) else end.code)
+        return status, said.getvalue()
+
+    def fails_before_measuring(self, wanted, *arguments, **fields):
+        status, said = self.end(*arguments, **fields)
+        self.assertEqual((status, self.measured, said.count("\n")), (1, 0, 0), said)
+        self.assertIn(wanted, said)
+
+    def test_builds(self):
+        self.fails_before_measuring("clnet-bench: No such file or directory; build clnet", "--bench", str(self.folder / "clnet-bench"))
+        self.fails_before_measuring("ended with 3: no OpenCL device", "--bench", self.build(list_="echo no OpenCL device >&2; exit 3"))
+        self.fails_before_measuring("names no default device among cpu-haswell", "--bench", self.build({"default": False}))
+
+    def test_ledgers(self):
+        (self.folder / "avx2.json").write_text("[]")
+        self.fails_before_measuring("avx2.json: is not of format 1", "--bench", self.build(), "--ledger", str(self.folder))
+
+    def test_avx2(self):
+        bench = self.build()
+        self.fails_before_measuring("--avx2: this CPU has no AVX-512", "--bench", bench, "--avx2")
+        self.fails_before_measuring("but of class avx512-half", "--bench", self.build({"class": "cpu-16-half"}), "--avx2", avx512=True)
+        seen = {}
+        said = self.end("--bench", self.build(), "--avx2", avx512=True,
+                        measure=lambda *_: seen.update(os.environ) or [1.0, 1.0])[1]
+        self.assertEqual((seen["CLNET_VECTOR_WIDTH"], seen["POCL_KERNELLIB_NAME"]), ("8", "avx2"))
+        self.assertIn("kept to AVX2", said)
+        self.assertIn("onnxruntime is left out", said)
+
+    def test_an_interrupt(self):
+        self.assertEqual(self.end("--bench", self.build(), measure=unittest.mock.Mock(side_effect=KeyboardInterrupt)),
+                         (130, "matmul-64\ninterrupted\n"))
+
+    def test_what_cannot_be_written(self):
+        """Neither keeps the other from being written."""
+        path = self.folder / "times.json"
+        status, said = self.end("--bench", self.build(), "--ledger", str(self.folder), "--json", str(path))
+        self.assertEqual((status, path.exists()), (1, True))
+        self.assertTrue(said.endswith("--ledger: no log"), said)
+        status, said = self.end("--bench", self.build(), "--json", str(self.folder))
+        self.assertTrue(status == 1 and "--json: " in said, said)
 
 
 if __name__ == "__main__":

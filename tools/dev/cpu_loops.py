@@ -10,7 +10,8 @@
 The programs are those that a build's clnet-bench makes on the null driver, which claims to be a CPU with vectors as wide as the target's;
 of these the products, convolutions, recurrences, attention and optimizers. clang compiles them with PoCL's flags.
 A line and exit code 1 for: a program that does not compile; a kernel whose hot loop has more loads and stores for each multiply-add, more
-registers or more spills than recorded, or narrower vectors; more spills in another of its loops that multiply and add.
+registers or more spills than recorded, or narrower vectors; more spills in another of its loops that multiply and add; with --all, recorded
+kinds of kernels that are not there any more.
 What was compiled before is not compiled again (CLNET_OFFLINE_DIR, else the user's cache). docs/devices.md says more.
 """
 
@@ -24,7 +25,7 @@ import tempfile
 
 from cpu_targets import TARGETS, CpuCompiler, kernel_names
 from offline_compile import Programs, common_arguments, compile_all, compile_errors, items_of, parsed, run_items, unpacked
-from offline_limits import limits_text, other_versions, read_tables, table_of, take_over, texts
+from offline_limits import cell_numbers, limits_text, other_versions, read_limits, read_tables, table_of, take_over, texts
 from offline_targets import Failed
 
 LIMITS = pathlib.Path(__file__).with_name("cpu_limits.txt")
@@ -71,8 +72,7 @@ class LoopLimit:
 
     @staticmethod
     def parse(text):
-        memory, *numbers = re.fullmatch(r"([\d.]+)/(\d+)x(\d+)(?:/(\d+))?(?:\+(\d+))?", text).groups(default="0")
-        return LoopLimit(float(memory), *map(int, numbers))
+        return LoopLimit(*cell_numbers(r"(\d+\.\d+)/(\d+)x(\d+)(?:/(\d+))?(?:\+(\d+))?", text))
 
 
 @dataclasses.dataclass
@@ -106,7 +106,7 @@ def problems(found, recorded):
             lines += [f"{where}: no loop multiplies and adds any more"] if limit else []
             continue
         if limit is None:
-            lines.append(f"{where}: is not recorded (--write-limits)")
+            lines.append(f"{where}: is not recorded (--all --write-limits)")
             continue
         if result.memory > limit.memory:
             lines.append(f"{where}: {result.memory:.2f} loads and stores for each multiply-add of the hot loop, {limit.memory:.2f} are recorded")
@@ -119,6 +119,17 @@ def problems(found, recorded):
         if result.other_spills > limit.other_spills:
             lines.append(f"{where}: {result.other_spills} spills in another loop, {limit.other_spills} are recorded")
     return lines + (other_versions(found.versions, recorded.versions) if lines else [])
+
+
+def gone(found, recorded):
+    """A line for each target with recorded kinds of kernels that a whole run did not find: under another name a kind may be worse unseen."""
+    lines = []
+    for target in found.versions:
+        kinds = sorted(name for name, column in recorded.kernels.keys() - found.kernels.keys() if column == target)
+        if kinds:
+            rest = f" and {len(kinds) - 3} more" if len(kinds) > 3 else ""
+            lines.append(f"{target}: recorded, but not found any more (--all --write-limits): {', '.join(kinds[:3])}{rest}")
+    return lines
 
 
 def kind(kernel, text):
@@ -137,14 +148,13 @@ def kind(kernel, text):
 
 
 def hot_programs(programs, every):
-    """Those with a kernel that counts; the longest of each kind, or every one."""
-    hot, kinds = Programs(), {}
+    """Those with a kernel that counts; every one, or of each kind the longest."""
+    hot, kinds = Programs(), set()
     for name, text in sorted(programs.texts.items(), key=lambda item: (-len(item[1]), item[0])):
-        kernels = kernel_names(text)
-        if any(HOT.match(kernel) for kernel in kernels):
-            same = kinds.setdefault(tuple(kind(kernel, text) for kernel in sorted(kernels)), name)
-            if every or same == name:
-                hot.texts[name] = text
+        own = {kind(kernel, text) for kernel in kernel_names(text) if HOT.match(kernel)}
+        if own and (every or not own <= kinds):
+            hot.texts[name] = text
+        kinds |= own
     return hot
 
 
@@ -173,8 +183,9 @@ def dump(options, device, folder):
 def main():
     parser = common_arguments(__doc__, TARGETS, LIMITS)
     parser.add_argument("--all", action="store_true", help="every program, and those of single products, convolutions and optimizers")
-    options = parsed(parser, TARGETS)
+    options = parsed(parser, TARGETS, every="all")
     options.all &= not options.folders
+    recorded = read_limits(options.limits, Limits.parse, may_lack=options.write_limits)
     folder = unpacked(options.targets)
     compiler, found, failures, programs = CpuCompiler(folder), Limits(), [], {}
     with tempfile.TemporaryDirectory() as temporary:
@@ -183,20 +194,19 @@ def main():
             if device not in programs:
                 programs[device] = hot_programs(dump(options, device, pathlib.Path(temporary) / device), options.all or options.folders)
             results = compile_all(programs[device], target, compiler, folder / "results", options.jobs)
-            failures += compile_errors(target, results)
+            failures += compile_errors(target, results) if results else [f"{target.name}: there are no programs to compile"]
             kernels = worst(programs[device], results)
             found.kernels.update({(name, target.name): kernel for name, kernel in kernels.items()})
             found.versions[target.name] = compiler.version(target.maker)
             hot = [kernel for kernel in kernels.values() if kernel]
             print(f"{target.name:15} {len(results):4} programs ({device}): {sum(isinstance(result, str) for result in results.values())} do not compile, "
                   f"{sum(kernel.spills > 0 for kernel in hot)} of {len(hot)} kinds of hot loops spill", flush=True)
-    recorded = Limits.parse(options.limits.read_text()) if options.limits.exists() else Limits()
     if options.write_limits:
         recorded.replace(found)
         options.limits.write_text(recorded.text())
         print(f"written: {options.limits}")
     else:
-        failures += problems(found, recorded)
+        failures += problems(found, recorded) + (gone(found, recorded) if options.whole else [])
     if options.table:
         print(found.table())
     for failure in failures:

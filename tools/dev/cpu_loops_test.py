@@ -11,7 +11,7 @@ import unittest
 import unittest.mock
 
 import cpu_loops
-from cpu_loops import Limits, LoopLimit, hot_programs, kind, problems, worst
+from cpu_loops import Limits, LoopLimit, gone, hot_programs, kind, problems, worst
 from cpu_targets import (LINKED, PROGRAM, TARGETS, CpuCompiler, CpuKernel, LoopUse, arm_instruction, kernel_names, kernels_of, loops_of, operands,
                          with_library, x86_instruction)
 from offline_compile import Programs, compile_all, compile_errors
@@ -186,7 +186,25 @@ class Records(unittest.TestCase):
     def test_a_loop_that_is_gone_and_one_that_is_new(self):
         self.expect(("conv2d_cpu{lanes=8}", "znver3"), None, "znver3: conv2d_cpu{lanes=8}: no loop multiplies and adds any more")
         self.expect(("pack{lanes=8}", "znver3"), None)
-        self.expect(("conv2d_cpu{lanes=16}", "arm64"), "0.67/15x8", "arm64: conv2d_cpu{lanes=16}: is not recorded (--write-limits)")
+        self.expect(("conv2d_cpu{lanes=16}", "arm64"), "0.67/15x8", "arm64: conv2d_cpu{lanes=16}: is not recorded (--all --write-limits)")
+
+    def test_recorded_kinds_that_are_gone(self):
+        found, recorded = Limits.parse(RECORDED), Limits.parse(RECORDED)
+        found.versions = {"znver3": "clang-15 15.0.6"}
+        self.assertEqual(gone(found, recorded), [])
+        del found.kernels["conv2d_cpu{lanes=8}", "znver3"], found.kernels["conv2d_cpu{lanes=8}", "arm64"]
+        self.assertEqual(gone(found, recorded), ["znver3: recorded, but not found any more (--all --write-limits): conv2d_cpu{lanes=8}"])
+        recorded.kernels.update({(name, "znver3"): LoopLimit(1, 1, 8) for name in "abcd"})
+        self.assertEqual(gone(found, recorded), ["znver3: recorded, but not found any more (--all --write-limits): a, b, c and 2 more"])
+
+    def test_lines_that_are_no_limits(self):
+        head = "# x\nkernel znver3 arm64\n"
+        for text, wanted in ((head + "k{} 0.67/15 -", "line 3: k{}: '0.67/15' is no limit"), ("k{} 0.67/15x8", "line 1: k{} has 1 cells, and the head above it 0"),
+                             (head + "k{} 0.67/15x8", "line 3: k{} has 1 cells, and the head above it 2"),
+                             (head + "compilers", "line 3: compilers has 0 cells, and the head above it 2")):
+            with self.assertRaises(ValueError) as raised:
+                Limits.parse(text)
+            self.assertEqual(str(raised.exception), wanted)
 
     def test_another_compiler_is_named_where_something_failed(self):
         found, recorded = Limits.parse(RECORDED), Limits.parse(RECORDED)
@@ -229,8 +247,10 @@ class Kinds(unittest.TestCase):
         programs = Programs()
         programs.texts = {"a": "#define VW 8\n" + KERNEL, "b": "#define VW 8\n" + KERNEL + "longer", "c": "#define VW 4\n" + KERNEL,
                           "d": KERNEL.replace("matmul_cpu", "softmax_cpu")}
-        self.assertEqual(set(hot_programs(programs, False).texts), {"b", "c"})
-        self.assertEqual(set(hot_programs(programs, True).texts), {"a", "b", "c"})
+        both = "#define VW 2\n" + KERNEL + KERNEL.replace("matmul_cpu", "conv2d_cpu")
+        programs.texts.update(both=both, one="#define VW 2\n" + KERNEL)
+        self.assertEqual(set(hot_programs(programs, False).texts), {"b", "c", "both"})
+        self.assertEqual(set(hot_programs(programs, True).texts), {"a", "b", "c", "both", "one"})
 
 
 class Compiling(unittest.TestCase):
@@ -284,19 +304,55 @@ class Compiling(unittest.TestCase):
             with self.assertRaisesRegex(Failed, "llvm-15/bin/clang is not there"):
                 CpuCompiler(root).compile(TARGETS["znver3"], KERNEL, {})
 
-    def test_the_whole_names_what_exceeds(self):
+    def whole(self, *options, program="#define VW 8\n" + KERNEL, found=CpuKernel(3, 8, 5, 3, 5), given=True):
+        """What cpu_loops.py says, of a folder with a program where one is given, and its exit code."""
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as said:
             path = pathlib.Path(folder)
-            (path / "a.cl").write_text("#define VW 8\n" + KERNEL)
+            (path / "a.cl").write_text(program)
             limits = path / "limits.txt"
-            limits.write_text("kernel znver3\nmatmul_cpu{lanes=8} 1.67/5x8/2\n")
-            command = ["cpu_loops", "--targets", "znver3", "--limits", str(limits), "--jobs", "1", folder]
-            kernels = {"matmul_cpu": CpuKernel(3, 8, 5, 3, 5)}
+            limits.write_text("kernel znver3\nmatmul_cpu{lanes=8} 1.67/5x8/2\ngone{} 1.67/5x8\n")
+            command = ["cpu_loops", "--targets", "znver3", "--limits", str(limits), "--jobs", "1", *options, *[folder] * given]
             with unittest.mock.patch("sys.argv", command), unittest.mock.patch("cpu_loops.unpacked", return_value=path), self.clang(path), \
-                 unittest.mock.patch.object(CpuCompiler, "compile", lambda *_: kernels):
-                self.assertEqual(cpu_loops.main(), 1)
-        self.assertIn("FAILED znver3: matmul_cpu{lanes=8}: 3 spills in the hot loop, 2 are recorded", said.getvalue())
-        self.assertNotIn("1.67 are recorded", said.getvalue())
+                 unittest.mock.patch.object(CpuCompiler, "compile", lambda *_: {"matmul_cpu": found}):
+                code = cpu_loops.main()
+        return said.getvalue(), code
+
+    def test_the_whole_names_what_exceeds(self):
+        said, code = self.whole()
+        self.assertEqual(code, 1)
+        self.assertIn("FAILED znver3: matmul_cpu{lanes=8}: 3 spills in the hot loop, 2 are recorded", said)
+        self.assertNotIn("1.67 are recorded", said)
+
+    def test_kinds_that_a_part_lacks_are_not_gone(self):
+        for options in ((), ("--all",)):
+            said, code = self.whole(*options, found=CpuKernel(3, 8, 5, 2, 5))
+            self.assertEqual((code, "FAILED" in said), (0, False), said)
+
+    def test_with_all_kinds_that_are_gone_fail(self):
+        with tempfile.TemporaryDirectory() as build:
+            for file in ("tests/null_opencl.icd", "tools/clnet-bench"):
+                (pathlib.Path(build) / file).parent.mkdir()
+                (pathlib.Path(build) / file).touch()
+            programs = Programs()
+            programs.texts = {"a": "#define VW 8\n" + KERNEL}
+            with unittest.mock.patch("offline_compile.items_of", return_value=["x"]), unittest.mock.patch("cpu_loops.dump", return_value=programs):
+                for options, failed in (([], []), (["--all"], ["FAILED znver3: recorded, but not found any more (--all --write-limits): gone{}"])):
+                    said, code = self.whole("--build", build, *options, found=CpuKernel(3, 8, 5, 2, 5), given=False)
+                    self.assertEqual((code, said.splitlines()[1:]), (len(failed), failed))
+
+    def test_without_programs_nothing_is_checked(self):
+        said, code = self.whole(program=KERNEL.replace("matmul_cpu", "softmax_cpu"))
+        self.assertEqual((code, said.splitlines()[1:]), (1, ["FAILED znver3: there are no programs to compile"]))
+
+    def test_what_is_refused(self):
+        for options, wanted in ((["--write-limits"], "--write-limits needs --all, without FOLDER, --networks and --device"),
+                                (["--write-limits", "--all", "."], "--write-limits needs --all"),
+                                (["--write-limits", "--all", "--networks", "x"], "--write-limits needs --all"),
+                                (["--write-limits", "--all", "--device", "cpu4"], "--write-limits needs --all"),
+                                (["--jobs", "0", "."], "--jobs is 0, and 1 at least"), (["/nowhere"], "there is no folder /nowhere")):
+            with unittest.mock.patch("sys.argv", ["cpu_loops", *options]), contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(SystemExit):
+                cpu_loops.main()
+            self.assertIn("error: " + wanted, said.getvalue())
 
 
 if __name__ == "__main__":

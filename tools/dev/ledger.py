@@ -6,18 +6,20 @@
   tools/dev/ledger.py gpu SUMMARY CLASS   enters what real_gpu.sh measured beside PyTorch on a GPU, from its summary.txt
 
 tools/dev/compare_peers.py --ledger writes the entries of CPUs. Those of a GPU get the hash of what clnet takes on the null driver's device
-of that name (--build names a build with it, which is asked for each item), or none where there is no such device. An entry has the ratio
-of one peer's time by clnet's for one item of clnet-bench on one class of machines: above 1, clnet is faster. Its hash is of the solvers
-and configurations that clnet took, and of their kernels' text without names and comments (kernel_text.py). An entry without a hash counts
-as old, and so does one whose kernels have changed since. What the host does around the kernels, and the code that it generates, is not in
-the hash of today: docs/performance.md says more.
+of that name (--build names a build with it, which is asked for each item). They get none where there is no such device, or where another
+commit than the measured one is checked out. An entry has the ratio of one peer's time by clnet's for one item of clnet-bench on one class
+of machines: above 1, clnet is faster. Its hash is of the solvers and configurations that clnet took, and of their kernels' text without
+names and comments (kernel_text.py). An entry without a hash counts as old, and so does one whose kernels have changed since. No hash
+covers what the host does around the kernels, or the code that it generates: docs/performance.md says more.
 """
 import argparse
 import dataclasses
+import datetime
 import json
 import os
 import pathlib
 import re
+import subprocess
 import sys
 
 from kernel_text import Kernels
@@ -32,6 +34,7 @@ FORMAT = 1
 FIELDS = ("item", "peer", "ratio", "rounds", "date", "commit", "cpu", "versions", "hash")
 MORE = ("best", "spread", "clnet_ms", "peer_ms", "seconds", "threads", "note")
 NUMBERS = ("ratio", "best", "clnet_ms", "peer_ms", "rounds", "seconds", "threads")
+TEXTS = ("commit", "cpu", "note")
 MARK = "°"
 
 
@@ -45,13 +48,15 @@ class Class:
 NOT, IN_PART = "not by measurement: ", "in part by measurement: "
 # Columns of the pages. Who ships a class's defaults by measurement on it says so here.
 CLASSES = {
-    "avx2": Class("cpu-8", "x86-64 CPUs with AVX2, 8 lanes, by PoCL", IN_PART + "products and recurrences on a Zen 3"),
-    "avx512-half": Class("cpu-16-half", "AVX-512 in two halves (Zen 4), by PoCL", "by measurement on a Zen 4"),
+    "avx2": Class("cpu-8", "x86-64 CPUs with AVX2, 8 lanes, by PoCL",
+                  IN_PART + "products, recurrences and Adam's stores into the caches on a Zen 3"),
+    "avx2-on-avx512": Class("cpu-8", "CPUs with AVX-512 that are kept to AVX2, by PoCL", NOT + "as `avx2`"),
+    "avx512-half": Class("cpu-16-half", "AVX-512 in two halves (Zen 4), by PoCL", IN_PART + "products and convolutions on a Zen 4"),
     "avx512-full": Class("cpu-16-full", "AVX-512 at full rate, by PoCL", IN_PART + "what `avx512-half` has in common with it"),
     "sse": Class("cpu-4", "x86-64 CPUs without AVX2, 4 lanes, by PoCL", NOT + "those of 8 lanes, by fewer registers"),
     "neon": Class("cpu-4", "64-bit ARM CPUs, 4 lanes, by PoCL", NOT + "as `sse`, and none was at hand"),
     "llvmpipe": Class("other", "Mesa's rusticl on a CPU", NOT + "it is there for tests"),
-    "h200": Class("nvidia-sm90", "NVIDIA H200", NOT + "by models and compilers' output; ten items were tuned to see what that costs"),
+    "h200": Class("nvidia-sm90", "NVIDIA H200", IN_PART + "`recurrent:gpu` on an H200"),
     "h100": Class("nvidia-sm90", "NVIDIA H100", NOT + "by models and compilers' output"),
 }
 OTHER = Class("", "", NOT + "by models and compilers' output")
@@ -80,7 +85,7 @@ def problem_of(ledger, name):
     if not isinstance(ledger.get("entries"), list) or not isinstance(ledger.get("taken"), dict):
         return 'has no "entries" or no "taken"'
     for hash, taken in ledger["taken"].items():
-        if not isinstance(taken, dict) or set(taken) != {"solvers", "kernels"} or hash_of(taken) != hash:
+        if not is_taken(taken) or hash_of(taken) != hash:
             return f"has a hash {hash} that is not of what stands beside it"
     seen = set()
     for entry in ledger["entries"]:
@@ -92,21 +97,46 @@ def problem_of(ledger, name):
     return None
 
 
+def is_taken(value):
+    return (isinstance(value, dict) and set(value) == {"solvers", "kernels"} and isinstance(value["solvers"], list)
+            and isinstance(value["kernels"], dict) and all(isinstance(text, str) for text in [*value["solvers"], *value["kernels"].values()]))
+
+
+def is_number(value):
+    """A finite one, that can be printed."""
+    return type(value) in (int, float) and abs(value) < 1e15
+
+
+def is_date(value):
+    try:
+        return bool(re.fullmatch(r"\d{4}-\d\d-\d\d", value) and datetime.date.fromisoformat(value))
+    except (TypeError, ValueError):
+        return False
+
+
 def problem_of_entry(entry, taken):
     if not isinstance(entry, dict) or not set(FIELDS) <= set(entry):
         return "lacks a field"
     if unknown := set(entry) - set(FIELDS) - set(MORE):
         return f"has a field '{min(unknown)}' that nobody knows"
-    if entry["peer"] not in TITLES:
+    if not isinstance(entry["item"], str) or not re.fullmatch(r"[a-z][a-zA-Z0-9.-]*", entry["item"]):
+        return "names no item"
+    if entry["peer"] not in list(TITLES):
         return "names no peer"
-    if not isinstance(entry["ratio"], (int, float)) or not entry["ratio"] > 0:
+    if not is_number(entry["ratio"]) or not entry["ratio"] > 0:
         return "has no ratio above 0"
-    for key in NUMBERS:
-        if not isinstance(entry.get(key), (int, float, type(None))):
-            return f"has a {key} that is no number"
-    if entry["date"] is not None and not re.fullmatch(r"\d{4}-\d\d-\d\d", str(entry["date"])):
+    for keys, fits, what in ((NUMBERS, is_number, "number"), (TEXTS, lambda value: isinstance(value, str), "text")):
+        for key in keys:
+            if entry.get(key) is not None and not fits(entry[key]):
+                return f"has a {key} that is no {what}"
+    spread, versions = entry.get("spread"), entry["versions"]
+    if spread is not None and not (isinstance(spread, list) and len(spread) == 2 and all(map(is_number, spread))):
+        return "has a spread that is no two numbers"
+    if versions is not None and not (isinstance(versions, dict) and all(isinstance(text, (str, type(None))) for text in versions.values())):
+        return "has versions that are no texts by name"
+    if entry["date"] is not None and not is_date(entry["date"]):
         return "has a date that is not YYYY-MM-DD"
-    if entry["hash"] is not None and entry["hash"] not in taken:
+    if entry["hash"] is not None and entry["hash"] not in list(taken):
         return "has a hash of nothing"
     return None
 
@@ -114,10 +144,12 @@ def problem_of_entry(entry, taken):
 def read(folder, name):
     """The ledger of a class, which may be empty; raises ValueError where the file is none."""
     path = pathlib.Path(folder) / f"{name}.json"
-    if not path.exists():
-        return empty(name)
     try:
         ledger = json.loads(path.read_text())
+    except FileNotFoundError:
+        return empty(name)
+    except OSError as problem:
+        raise ValueError(f"{path}: {problem.strerror}") from None
     except ValueError as problem:
         raise ValueError(f"{path}: {problem}") from None
     if problem := problem_of(ledger, name):
@@ -172,8 +204,8 @@ def order(entry):
     return kind, name, list(TITLES).index(entry["peer"])
 
 
-def class_of(found, machine):
-    """The class of what clnet-info --json says of a device, on a machine of platform.machine()'s kind."""
+def class_of(found, machine, avx512=False):
+    """The class of what clnet-info --json says of a device, on a machine of platform.machine()'s kind, with or without AVX-512."""
     if "llvmpipe" in found["name"].lower():
         return "llvmpipe"
     if found["type"].lower() == "cpu":
@@ -181,10 +213,35 @@ def class_of(found, machine):
             return "neon"
         names = [name for name, known in CLASSES.items() if known.model == found["class"] and found["class"].startswith("cpu-")]
         name = names[0] if names else "cpu-other"
+        if name == "avx2" and avx512:
+            name = "avx2-on-avx512"
         return name if found["platform"] == "Portable Computing Language" else f"{name}-{found['platform'].split()[0].lower()}"
     words = re.sub(r"\b(nvidia|geforce|tesla|quadro|amd|radeon|intel|graphics|corporation|\d+ ?gb|hbm\w*|sxm\w*|pcie)\b|\((r|tm)\)", " ",
                    found["name"].lower())
     return "-".join(re.findall(r"[a-z0-9]+", words)) or found["class"]
+
+
+def is_of_cpus(name):
+    """Whether it is the name of a class that is not a GPU's, with or without a platform behind it."""
+    cpus = ["cpu"] + [known for known in CLASSES if not CLASSES[known].model.startswith(("nvidia", "amd", "intel"))]
+    return any(name == cpu or name.startswith(cpu + "-") for cpu in cpus)
+
+
+def git(root, *arguments):
+    return subprocess.run(["git", "-C", str(root), *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def commit(root=ROOT):
+    """The commit that is checked out, and whether anything but what --ledger and its pages write was changed since."""
+    found = git(root, "rev-parse", "--short", "HEAD").stdout.strip()
+    changed = git(root, "diff", "--quiet", "HEAD", "--", ".", ":!bench/ledger", ":!docs").returncode
+    return found + ("-dirty" if changed else "") if found else "(no git)"
+
+
+def is_checked_out(named, root):
+    """Whether git describe --dirty's name of a commit is of the one that is checked out, clean."""
+    wanted = git(root, "rev-parse", "--quiet", "--verify", named + "^{commit}").stdout
+    return bool(wanted) and wanted == git(root, "rev-parse", "HEAD").stdout and not commit(root).endswith("-dirty")
 
 
 def is_old(entry, ledger, kernels):
@@ -295,43 +352,51 @@ def run_old(root, name):
     folder = root / "bench/ledger"
     if not (folder / f"{name}.json").exists():
         known = ", ".join(path.stem for path in sorted(folder.glob("*.json")))
-        sys.exit(f"there is no class '{name}' in {folder}; there are: {known}")
-    print("\n".join(old_items(read(folder, name), Kernels(root / "kernels"))))
+        raise ValueError(f"there is no class '{name}' in {folder}; there are: {known}")
+    items = old_items(read(folder, name), Kernels(root / "kernels"))
+    if not items:
+        raise ValueError(f"nothing of {name} is old")
+    print("\n".join(items))
+
+
+ABOUT = re.compile(r"== clnet (\w[\w.-]*), (\d{4}-\d\d-\d\d)T")
 
 
 def gpu_entries(text, taken):
     """The entries that a summary.txt of real_gpu.sh has. taken(item): what clnet takes for it there, or None."""
-    about = re.search(r"== clnet ([0-9a-z.-]+), (\d{4}-\d\d-\d\d)T", text)
+    about = ABOUT.search(text)
     peer = re.search(r"PyTorch (\d[\w.+]*), CUDA", text)
     driver = re.search(r"MiB, ([\d.]+), ", text)
-    rows = re.findall(r"^\| ([a-z][\w.-]*) \| ([\d.]+) \| ([\d.]+) \| [\d.]+ \|", text, re.M)
+    rows = re.findall(r"^\| ([a-z][\w.-]*) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|", text, re.M)
     if not about or not peer or not rows:
         raise ValueError("is no summary.txt of real_gpu.sh with clnet's commit, PyTorch's version and a table of both's times")
     found, entries = {}, []
-    for item, ours, theirs in rows:
-        ours, theirs = float(ours), float(theirs)
-        if not ours or not theirs:  # shorter than the table's digits
+    for item, *numbers in rows:
+        ours, theirs, ratio = map(float, numbers)
+        if not ours or not theirs or not ratio:  # shorter than the table's digits
             continue
         what = taken(item)
         if what:
             found[hash_of(what)] = what
-        entries.append({"item": item, "peer": "pytorch-cuda", "ratio": round(theirs / ours, 3), "rounds": 1, "date": about[2],
-                        "commit": about[1], "cpu": None, "versions": {"driver": driver and driver[1], "pytorch-cuda": peer[1]},
+        entries.append({"item": item, "peer": "pytorch-cuda", "ratio": ratio, "rounds": 1, "date": about[2], "commit": about[1],
+                        "cpu": None, "versions": {"driver": driver and driver[1], "pytorch-cuda": peer[1]},
                         "hash": hash_of(what) if what else None, "clnet_ms": ours, "peer_ms": theirs})
     return entries, found
 
 
 def taken_on_null_driver(build, device, kernels):
-    """A function that tells what clnet takes for an item on the null driver's device; None where it has none of that name."""
-    variables = {"OCL_ICD_VENDORS": str(build / "tests/null_opencl.icd"), "NULL_OPENCL_DEVICE": device, "CLNET_CACHE": "off",
-                 "CLNET_TUNE": "off", "CLNET_QUIRKS": "off"}
-    bench = build / "tools/clnet-bench"
+    """A function that tells what clnet takes for an item on the null driver's device; raises RuntimeError where there is none."""
+    bench, driver = build / "tools/clnet-bench", build / "tests/null_opencl.icd"
     if not bench.exists():
         raise ValueError(f"there is no {bench}: --build names a build")
+    if not driver.exists():
+        raise RuntimeError(f"there is no {driver}, the null driver")
+    variables = {"OCL_ICD_VENDORS": str(driver), "NULL_OPENCL_DEVICE": device, "CLNET_CACHE": "off", "CLNET_TUNE": "off",
+                 "CLNET_QUIRKS": "off"}
     try:
         log_of(str(bench), "matmul-64-b64", variables)
-    except RuntimeError:
-        return lambda item: None
+    except RuntimeError as problem:
+        raise RuntimeError(f"the null driver runs no device '{device}': {problem}") from None
     return lambda item: taken_of(item, log_of(str(bench), item, variables), kernels)
 
 
@@ -339,11 +404,24 @@ def run_gpu(root, summary, name, build):
     folder, path = root / "bench/ledger", pathlib.Path(summary)
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
         sys.exit(f"'{name}' is no name of a class: small letters, digits and - between them")
+    if is_of_cpus(name):
+        sys.exit(f"'{name}' is no class of GPUs: tools/dev/compare_peers.py --ledger enters what CPUs do")
     try:
-        entries, taken = gpu_entries(path.read_text(), taken_on_null_driver(build, name, Kernels(root / "kernels")))
+        text = path.read_text()
+        about, taken, why = ABOUT.search(text), lambda item: None, None
+        if about and not is_checked_out(about[1], root):
+            why = f"{about[1]}, which was measured, is not what is checked out, or files have changed since"
+        elif about:
+            try:
+                taken = taken_on_null_driver(build, name, Kernels(root / "kernels"))
+            except RuntimeError as problem:
+                why = problem
+        entries, found = gpu_entries(text, taken)
     except (OSError, ValueError, RuntimeError) as problem:
         sys.exit(f"{path}: {problem}")
-    print(f"entered into {write(folder, merged(read(folder, name), entries, taken))}: {len(entries)} ratios, {len(taken)} hashes")
+    if why:
+        print(f"no hashes, so that the entries count as old: {why}")
+    print(f"entered into {write(folder, merged(read(folder, name), entries, found))}: {len(entries)} ratios, {len(found)} hashes")
 
 
 def main(arguments=None, root=ROOT):
@@ -363,8 +441,12 @@ def main(arguments=None, root=ROOT):
             run_gpu(root, options.summary, options.name, options.build)
         else:
             run_old(root, options.name)
-    except ValueError as problem:
-        sys.exit(str(problem))
+    except (OSError, ValueError) as problem:
+        if options.command != "old":
+            sys.exit(str(problem))
+        # Where items are expected, so that --ledger $(tools/dev/ledger.py old CLASS) fails, and does not measure everything.
+        print(problem)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,10 @@ import io
 import json
 import pathlib
 import shutil
+import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 import ledger
 from kernel_text import Kernels, chunks_of
@@ -251,25 +253,43 @@ class Files(unittest.TestCase):
         wrong("that is not of what stands beside it", lambda book: book["taken"][self.hash]["solvers"].append("reduce:direct"))
         wrong("has a hash of nothing", lambda book: book["taken"].clear())
         wrong("has no ratio above 0", lambda book: book["entries"][0].update(ratio=0))
+        wrong("has no ratio above 0", lambda book: book["entries"][0].update(ratio=float("inf")))
+        wrong("has no ratio above 0", lambda book: book["entries"][0].update(ratio=True))
         wrong("has a rounds that is no number", lambda book: book["entries"][0].update(rounds="two"))
+        wrong("has a cpu that is no text", lambda book: book["entries"][0].update(cpu=8))
+        wrong("has a spread that is no two numbers", lambda book: book["entries"][0].update(spread=[1, "two"]))
+        wrong("has versions that are no texts", lambda book: book["entries"][0].update(versions={"driver": 3}))
+        wrong("names no item", lambda book: book["entries"][0].update(item=["matmul-64"]))
+        wrong("names no peer", lambda book: book["entries"][0].update(peer=[]))
+        wrong("has a hash of nothing", lambda book: book["entries"][0].update(hash={}))
+        wrong("a date that is not YYYY-MM-DD", lambda book: book["entries"][0].update(date="2026-13-45"))
+        wrong("a date that is not YYYY-MM-DD", lambda book: book["entries"][0].update(date=20261126))
+        wrong("that is not of what stands beside it", lambda book: book["taken"][self.hash].update(solvers=[1]))
         wrong("a date that is not YYYY-MM-DD", lambda book: book["entries"][0].update(date="yesterday"))
         wrong("names no peer", lambda book: book["entries"][0].update(peer="caffe"))
         wrong("lacks a field", lambda book: book["entries"][0].pop("cpu"))
         wrong("a field 'colour' that nobody knows", lambda book: book["entries"][0].update(colour=1))
         wrong("two entries of matmul-64 beside pytorch", lambda book: book["entries"].append(entry_of("matmul-64")))
-        (pathlib.Path(self.folder) / "avx2.json").write_text("{")
-        with self.assertRaises(ValueError):
+        path = pathlib.Path(self.folder) / "avx2.json"
+        path.write_text("{")
+        with self.assertRaisesRegex(ValueError, "avx2.json: Expecting"):
+            ledger.read(self.folder, "avx2")
+        path.unlink()
+        path.mkdir()
+        with self.assertRaisesRegex(ValueError, "avx2.json: Is a directory$"):
             ledger.read(self.folder, "avx2")
 
 
 class Classes(unittest.TestCase):
-    def expect(self, wanted, machine="x86_64", **found):
+    def expect(self, wanted, machine="x86_64", avx512=False, **found):
         device = {"name": "cpu-haswell", "type": "CPU", "class": "cpu-8", "platform": "Portable Computing Language", **found}
-        self.assertEqual(ledger.class_of(device, machine), wanted)
+        self.assertEqual(ledger.class_of(device, machine, avx512), wanted)
+        self.assertEqual(ledger.is_of_cpus(wanted), device["type"] == "CPU")
 
     def test_cpus(self):
         self.expect("avx2")
-        self.expect("avx512-half", **{"class": "cpu-16-half"})
+        self.expect("avx2-on-avx512", avx512=True)
+        self.expect("avx512-half", avx512=True, **{"class": "cpu-16-half"})
         self.expect("avx512-full", **{"class": "cpu-16-full"})
         self.expect("sse", **{"class": "cpu-4"})
         self.expect("neon", machine="aarch64", **{"class": "cpu-4"})
@@ -291,7 +311,7 @@ PyTorch: exit code 0, 3 times; PyTorch 2.11.0+cu128, CUDA 12.8, on NVIDIA H100 8
 | item | clnet ms | PyTorch ms | ratio | clnet TF32 | PyTorch TF32 | ratio |
 |---|---|---|---|---|---|---|
 | matmul-1024 | 0.090 | 0.057 | 0.63 | 0.050 | 0.030 | 0.60 |
-| resnet18-infer-b1 | 1.000 | 1.500 | 1.50 | – | – | – |
+| resnet18-infer-b1 | 1.000 | 1.500 | 1.51 | – | – | – |
 | softmax-4096-1000 | 0.017 | – | – | – | – | – |
 | tiny | 0.000 | 0.001 | 9.00 | – | – | – |
 """
@@ -300,7 +320,7 @@ PyTorch: exit code 0, 3 times; PyTorch 2.11.0+cu128, CUDA 12.8, on NVIDIA H100 8
         what = {"solvers": ["matmul:gpu{m=128}"], "kernels": {"matmul_gpu.cl": "0"}}
         entries, taken = ledger.gpu_entries(self.SUMMARY, {"matmul-1024": what}.get)
         self.assertEqual([(entry["item"], entry["ratio"], entry["hash"]) for entry in entries],
-                         [("matmul-1024", 0.633, hash_of(what)), ("resnet18-infer-b1", 1.5, None)])
+                         [("matmul-1024", 0.63, hash_of(what)), ("resnet18-infer-b1", 1.51, None)])
         self.assertEqual(taken, {hash_of(what): what})
         self.assertEqual({key: entries[0][key] for key in ("peer", "commit", "date", "versions")},
                          {"peer": "pytorch-cuda", "commit": "c88c0af-dirty", "date": "2026-11-26",
@@ -316,10 +336,48 @@ PyTorch: exit code 0, 3 times; PyTorch 2.11.0+cu128, CUDA 12.8, on NVIDIA H100 8
     def test_wrong_arguments(self):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "kernels").mkdir()
-            for arguments, wanted in ((["no_such_file", "h100"], "no_such_file"), (["summary", "H 100"], "'H 100' is no name of a class")):
+            for arguments, wanted in ((["no_such_file", "h100"], "no_such_file"), (["summary", "H 100"], "'H 100' is no name of a class"),
+                                      (["summary", "avx2"], "'avx2' is no class of GPUs")):
                 with self.assertRaises(SystemExit) as end:
                     ledger.main(["gpu", *arguments, "--build", folder], pathlib.Path(folder))
                 self.assertIn(wanted, str(end.exception.code))
+
+    def enter(self, root, named):
+        """What is said where a summary names a commit."""
+        (root / "summary.txt").write_text(self.SUMMARY.replace("c88c0af-dirty", named))
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            ledger.main(["gpu", str(root / "summary.txt"), "h100", "--build", str(root / "build")], root)
+        return said.getvalue()
+
+    def test_hashes_are_of_the_commit_that_was_measured(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        root = pathlib.Path(folder.name)
+
+        def git(*arguments):
+            return subprocess.run(["git", "-C", folder.name, "-c", "user.name=a", "-c", "user.email=a@b", *arguments], check=True,
+                                  stdout=subprocess.PIPE, text=True).stdout.strip()
+        Tree(root)
+        (root / "build/tools").mkdir(parents=True)
+        (root / "build/tools/clnet-bench").touch()
+        git("init", "--quiet")
+        git("add", "kernels")
+        git("commit", "--quiet", "-m", "first")
+        first = git("describe", "--always")
+        self.assertIn("null_opencl.icd, the null driver\n", self.enter(root, first), "no null driver")
+        (root / "build/tests").mkdir()
+        (root / "build/tests/null_opencl.icd").touch()
+        with unittest.mock.patch.object(ledger, "log_of", lambda *_: LOG):
+            self.assertIn("2 ratios, 1 hashes", self.enter(root, first))
+            for named in (first + "-dirty", "0123456", "unknown"):
+                self.assertIn(f"no hashes, so that the entries count as old: {named}, which was measured", self.enter(root, named))
+            (root / "kernels/common.clh").write_text(COMMON + "// The end.\n")
+            self.assertIn("2 ratios, 0 hashes", self.enter(root, first), "a file that has changed")
+            git("commit", "--quiet", "-a", "-m", "second")
+            self.assertIn("2 ratios, 0 hashes", self.enter(root, first), "another commit")
+        with unittest.mock.patch.object(ledger, "log_of", unittest.mock.Mock(side_effect=RuntimeError("no device"))):
+            self.assertIn("the null driver runs no device 'h100': no device", self.enter(root, git("describe", "--always")))
 
 
 class Pages(unittest.TestCase):
@@ -366,7 +424,11 @@ class Pages(unittest.TestCase):
 
     def test_what_is_old(self):
         self.assertEqual(self.run_main("old", "avx2"), "adam-25m\nmatmul-256\n")
-        self.assertIn("there is no class 'avx3'", self.run_main("old", "avx3"))
+        for name, wanted in (("avx3", "there is no class 'avx3'"), ("neon", "nothing of neon is old")):
+            ledger.write(self.root / "bench/ledger", ledger.empty("neon"))
+            said = self.run_main("old", name)
+            # Said where items are expected, with 1 as the exit status.
+            self.assertTrue(said.startswith(wanted) and said.endswith("\n1"), said)
 
     def test_a_page_without_marks(self):
         (self.root / "docs/performance.md").write_text("nothing\n")

@@ -193,7 +193,11 @@ def kind(kernel, text, own):
 def unpacked(targets):
     """Where the targets' compilers are."""
     script = [ROOT / "tools/dev/offline_compilers.sh", *sorted({target.maker for target in targets})]
-    return pathlib.Path(subprocess.run(script, stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
+    done = subprocess.run(script, capture_output=True, text=True)
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or [f"{script[0].name} ended with {done.returncode}"]
+        raise Failed(f"compilers could not be unpacked: {said[-1]}")
+    return pathlib.Path(done.stdout.strip())
 
 
 def compile_all(programs, target, compilers, cache, jobs):
@@ -257,15 +261,25 @@ def common_arguments(description, targets, limits):
     parser.add_argument("--device", help="of the null driver, for all targets (default: each target's own)")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="where clnet is built")
     parser.add_argument("--limits", type=pathlib.Path, default=limits, metavar="FILE", help=f"what is recorded (default: {limits.name})")
-    parser.add_argument("--write-limits", action="store_true", help="record what was found instead of what was, of these targets and devices")
+    parser.add_argument("--write-limits", action="store_true", help="record what was found instead of what was, of these targets")
     parser.add_argument("--table", action="store_true", help="print what was found in the form of the limits")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     return parser
 
 
-def parsed(parser, targets, also_runs=()):
-    """The arguments, with targets and networks by name. `also_runs`: (option, program of the build that it needs)."""
+def parsed(parser, targets, also_runs=(), every=""):
+    """The arguments, with targets and networks by name, and whether they ask for all that is recorded of these targets (`whole`).
+    `also_runs`: (option, program of the build that it needs); `every`: the option that whole runs have."""
     chosen = parser.parse_args()
+    chosen.whole = not (chosen.folders or chosen.networks or chosen.device) and (not every or getattr(chosen, every))
+    if chosen.write_limits and not chosen.whole:
+        needs = f"needs --{every}, without" if every else "goes without"
+        parser.error(f"--write-limits {needs} FOLDER, --networks and --device, as it replaces all that is recorded of a target")
+    if chosen.jobs < 1:
+        parser.error(f"--jobs is {chosen.jobs}, and 1 at least")
+    for folder in chosen.folders:
+        if not folder.is_dir():
+            parser.error(f"there is no folder {folder}")
     unknown = [name for name in chosen.targets.split(",") if name not in targets and name != "all"]
     if unknown:
         parser.error(f"there is no target {unknown[0]}; there are {', '.join(targets)}")
@@ -307,6 +321,7 @@ def dump(options, device, folder, found):
 
 def main():
     options = arguments()
+    recorded = Limits.read(options.limits, may_lack=options.write_limits)
     folder = unpacked(options.targets)
     compilers = Compilers(folder)
     own = own_kernels()
@@ -320,6 +335,7 @@ def main():
                 programs[device] = dump(options, device, dumps, found)
             found.versions[target.name] = compilers.version(target.maker)
             parts = [part.of(target) for part in programs[device]]
+            failures += [] if any(part.texts for part in parts) else [f"{target.name}: there are no programs to compile"]
             for part, cells, what in zip(parts, (found.kernels, found.others), ("networks", "others")):
                 if not part.texts:
                     continue
@@ -341,7 +357,6 @@ def main():
                 failures += compile_errors(target, results) + missed
                 loops.update({(name, target.name): kernel for name, kernel in kernels.items()})
                 print(f"{target.name:8} {len(kernels):5} hot loops, {len(missed)} bars missed", flush=True)
-    recorded = Limits.read(options.limits)
     if options.write_limits:
         recorded.replace(found)
         options.limits.write_text(recorded.text())

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Checks that offline_compile.py sees what it is there to see, without any compiler."""
 
+import contextlib
 import dataclasses
+import io
 import pathlib
+import subprocess
 import tempfile
 import unittest
 import unittest.mock
 
-from offline_compile import NETWORK, Programs, compile_all, compile_errors, kind, period, worst
+import offline_compile
+from offline_compile import NETWORK, Programs, compile_all, compile_errors, kind, period, unpacked, worst
 from offline_limits import KernelLimit, Limits, Step, problems
 from offline_loops import Loop, amd_loops, below_bars, hottest, nvidia_loop, units_below_bars
 from offline_targets import TARGETS, Compilers, Failed, Kernel, options_of, read_amd, read_intel, read_ptxas, required_groups, with_groups
@@ -125,6 +129,20 @@ class Records(unittest.TestCase):
         self.assertEqual(limits.others, {})
 
 
+    def test_a_file_that_cannot_be_read_is_one_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "limits.txt"
+            self.assertEqual(Limits.read(path, may_lack=True), Limits())
+            with self.assertRaisesRegex(SystemExit, "^\\S+/limits.txt: No such file or directory$"):
+                Limits.read(path)
+            for text, line in (("kernel sm_86\npad 128\n", "line 2: pad: '128' is no limit"), ("network rtx3090\nlenet5 35\n", "line 2: lenet5: '35' is no limit"),
+                               ("kernel dg2\npad SIMD\n", "line 2: pad: 'SIMD' is no limit"), ("spilling dg2\npad x\n", "line 2: pad: 'x' is no limit"),
+                               ("\npad 128/33\n", "line 2: pad has 1 cells, and the head above it 0"), ("compilers sm_86\n", "line 1: compilers has 1 cells")):
+                path.write_text(text)
+                with self.assertRaisesRegex(SystemExit, f"^\\S+/limits.txt: {line}"):
+                    Limits.read(path, may_lack=True)
+
+
 class Compiler:
     """Stands for the compilers."""
 
@@ -151,6 +169,28 @@ class Missing(unittest.TestCase):
             with unittest.mock.patch("shutil.which", return_value=None), unittest.mock.patch("os.access", return_value=False):
                 with self.assertRaisesRegex(Failed, "there is no ptxas"):
                     Compilers(root).version("nvidia")
+
+    def test_compilers_that_cannot_be_unpacked_are_one_line(self):
+        done = subprocess.CompletedProcess([], 100, "", "W: of no use\nE: Unable to locate package clang-15\n")
+        with unittest.mock.patch("subprocess.run", return_value=done):
+            with self.assertRaisesRegex(Failed, "^compilers could not be unpacked: E: Unable to locate package clang-15$"):
+                unpacked([TARGETS["sm_86"]])
+
+    def test_what_is_refused(self):
+        for options, wanted in ((["--write-limits", "."], "--write-limits goes without FOLDER, --networks and --device"),
+                                (["--jobs", "0", "."], "--jobs is 0, and 1 at least"), (["/nowhere"], "there is no folder /nowhere")):
+            with unittest.mock.patch("sys.argv", ["offline_compile", *options]), contextlib.redirect_stderr(io.StringIO()) as said, \
+                 self.assertRaises(SystemExit):
+                offline_compile.main()
+            self.assertIn("error: " + wanted, said.getvalue())
+
+    def test_a_folder_without_programs(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as said:
+            with unittest.mock.patch("sys.argv", ["offline_compile", "--targets", "sm_86", folder]), \
+                 unittest.mock.patch("offline_compile.unpacked", return_value=pathlib.Path(folder)), \
+                 unittest.mock.patch("offline_compile.Compilers", lambda _: Compiler()):
+                self.assertEqual(offline_compile.main(), 1)
+        self.assertEqual(said.getvalue(), "FAILED sm_86: there are no programs to compile\n")
 
     def test_without_a_compiler_programs_do_not_compile(self):
         with tempfile.TemporaryDirectory() as root:

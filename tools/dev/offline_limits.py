@@ -1,6 +1,7 @@
 """The recorded limits of offline_compile.py: a text table that people read, too."""
 
 import dataclasses
+import re
 
 MORE_REGISTERS = 8  # than recorded: what another version of a compiler may take
 
@@ -25,7 +26,7 @@ class Step:
 
     @staticmethod
     def parse(text):
-        launches, kilobytes = map(int, text.split("/"))
+        launches, kilobytes = cell_numbers(r"(\d+)/(\d+)", text)
         return Step(launches, 1000 * kilobytes)
 
 
@@ -55,10 +56,11 @@ class KernelLimit:
 
     @staticmethod
     def parse(text):
-        parts = text.split("/")
         if text.startswith("SIMD"):
-            return KernelLimit(0, None, int(parts[0][4:]), int(parts[1]) if len(parts) > 1 else 0)
-        return KernelLimit(int(parts[0]), int(parts[1]), None, int(parts[2]) if len(parts) > 2 else 0)
+            simd, spills = cell_numbers(r"SIMD(\d+)(?:/(\d+))?", text)
+            return KernelLimit(0, None, simd, spills)
+        registers, occupancy, spills = cell_numbers(r"(\d+)/(\d+)(?:/(\d+))?", text)
+        return KernelLimit(registers, occupancy, None, spills)
 
 
 @dataclasses.dataclass
@@ -70,13 +72,13 @@ class Limits:
     versions: dict = dataclasses.field(default_factory=dict)  # target -> its compilers
 
     @staticmethod
-    def read(path):
-        return Limits.parse(path.read_text()) if path.exists() else Limits()
+    def read(path, may_lack=False):
+        return read_limits(path, Limits.parse, may_lack)
 
     @staticmethod
     def parse(text):
         tables, columns, versions = read_tables(text, {"network": Step.parse, "kernel": KernelLimit.parse,
-                                                       "spilling": lambda cell: KernelLimit(0, spills=int(cell))})
+                                                       "spilling": lambda cell: KernelLimit(0, spills=cell_numbers(r"(\d+)", cell)[0])})
         return Limits(tables["network"], tables["kernel"], tables["spilling"], columns["spilling"], versions)
 
     def text(self):
@@ -97,20 +99,46 @@ class Limits:
         self.versions.update(found.versions)
 
 
+def cell_numbers(pattern, text):
+    """What a cell's parts are, by the groups of its pattern; 0 for one that is not there."""
+    match = re.fullmatch(pattern, text)
+    if not match:
+        raise ValueError(f"{text!r} is no limit")
+    return [float(part) if "." in part else int(part) for part in match.groups(default="0")]
+
+
+def read_limits(path, parse, may_lack):
+    """What a file records; nothing where it may lack and does."""
+    if may_lack and not path.exists():
+        return parse("")
+    try:
+        return parse(path.read_text())
+    except OSError as error:
+        raise SystemExit(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise SystemExit(f"{path}: {error}") from None
+
+
 def read_tables(text, readers):
-    """The tables of a file by the first word of their heads, (row, column) -> what a reader makes of the cell; their columns; compilers of targets."""
+    """The tables of a file by the first word of their heads, (row, column) -> what a reader makes of the cell; their columns; compilers of targets.
+    A ValueError names the line that is none of these."""
     tables, columns, versions, into = {head: {} for head in readers}, {head: [] for head in readers}, {}, ""
-    for line in text.splitlines():
+    for number, line in enumerate(text.splitlines(), 1):
         words = line.split()
         if not words or words[0] == "#":
             continue
-        if words[0] == "compilers":
+        if words[0] == "compilers" and len(words) > 2:
             versions[words[1]] = " ".join(words[2:])
         elif words[0] in tables:
             into = words[0]
             columns[into] = words[1:]
+        elif not into or len(words) != 1 + len(columns[into]):
+            raise ValueError(f"line {number}: {words[0]} has {len(words) - 1} cells, and the head above it {len(columns.get(into, []))}")
         else:
-            tables[into].update({(words[0], column): readers[into](cell) for column, cell in zip(columns[into], words[1:]) if cell != "-"})
+            try:
+                tables[into].update({(words[0], column): readers[into](cell) for column, cell in zip(columns[into], words[1:]) if cell != "-"})
+            except ValueError as error:
+                raise ValueError(f"line {number}: {words[0]}: {error}") from None
     return tables, columns, versions
 
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "clnet/error.h"
 #include "lib/exec/choose/device_class.h"
 #include "lib/ops/loops.h"
 #include "lib/ops/recurrent/recurrent_solvers.h"
@@ -117,7 +118,10 @@ class Gpu {
     const auto& config = recorder_.config();
     const Owned owned{
         .whole = config["whole"] != 0, .rows = config["rows"], .units = config["units"], .most_kept = config["kept"]};
-    return fitting(p_, owned, recorder_.device()).value();
+    const auto fits = fitting(p_, owned, recorder_.device());
+    // As of a configuration for another problem.
+    if (!fits) throw Unsupported("no work-group holds so many rows and units");
+    return *fits;
   }
   /// On the way back the gradient of the initial states is a step more.
   std::int64_t count() const { return p_.steps + (p_.backward ? 1 : 0); }

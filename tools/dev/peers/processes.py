@@ -11,6 +11,8 @@ from peers.items import EXPORTED, parse
 
 # Threads that spin while they wait, and threads that sleep; the better of both counts.
 POLICIES = {}, {"OMP_WAIT_POLICY": "passive"}
+# What keeps the peers to AVX2 on a CPU with AVX-512: MKL, OpenBLAS, oneDNN (OpenVINO has one, too) and PyTorch's own kernels.
+AVX2 = {"MKL_ENABLE_INSTRUCTIONS": "AVX2", "OPENBLAS_CORETYPE": "Haswell", "ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
 ANSWER = "answer of the worker: "
 
 
@@ -94,8 +96,9 @@ def perform(task, item, seconds, threads, folder):
     return {"ms": best_of([sample(run, seconds) for run in found])}
 
 
-def measure_peer(script, peer, name, seconds, threads, folder):
-    """{"ms": [median, best, CPU time]}, or {"problem": text}; folder keeps exported models for the rounds to come."""
+def measure_peer(script, peer, name, seconds, threads, folder, limits):
+    """{"ms": [median, best, CPU time]}, or {"problem": text}; folder keeps exported models for the rounds to come. limits: variables that
+    keep the peer to less than the CPU has."""
     arguments = ["--seconds", str(seconds), "--models", folder, name]
     if peer in EXPORTED and not os.path.exists(os.path.join(folder, name + ".onnx")):
         done = ask(script, "export", threads, *arguments)
@@ -104,7 +107,7 @@ def measure_peer(script, peer, name, seconds, threads, folder):
             return {"problem": problem}
     sides = []
     for policy in POLICIES:
-        done = ask(script, peer, threads, *arguments, policy=policy)
+        done = ask(script, peer, threads, *arguments, policy={**limits, **policy})
         side = done if "problem" in done else done[name]
         if "problem" in side:
             return side
