@@ -9,8 +9,6 @@
 #define COLUMNS (VW * VECTORS)
 #define VECTOR VFLOAT
 
-#define LOAD_VECTOR(p) CLNET_CAT(CLNET_VLOAD_, TYPE_a)(p, 0)
-#define LOAD_ONE(p, i) CLNET_CAT(CLNET_LOAD_, TYPE_a)(p, i)
 typedef STORAGE(a) storage;
 
 // Packs `lanes` vectors that run along k, one under the other in memory: target[k * step + lane]. Lanes from `valid` on repeat the
@@ -21,13 +19,13 @@ static inline void pack_across(const global storage *restrict source, const int 
   for (; k + VW <= depth; k += VW) {
     VECTOR x[VW];
     #pragma unroll
-    for (int i = 0; i < VW; ++i) x[i] = LOAD_VECTOR(source + min(i, valid - 1) * stride + k);
+    for (int i = 0; i < VW; ++i) x[i] = VLOAD_AT(a, source + min(i, valid - 1) * stride + k);
     TRANSPOSE(x)
     #pragma unroll
     for (int i = 0; i < VW; ++i) *(local any_vector *)(target + (k + i) * step) = x[i];
   }
   SELDOM for (; k < depth; ++k)
-    SELDOM for (int i = 0; i < lanes; ++i) target[k * step + i] = LOAD_ONE(source, min(i, valid - 1) * stride + k);
+    SELDOM for (int i = 0; i < lanes; ++i) target[k * step + i] = LOAD_AT(a, source + min(i, valid - 1) * stride + k);
 }
 
 // Packs `depth` rows of memory of which `lanes` elements are wanted: target[k * step + lane]. `readable` elements of a row may be
@@ -35,10 +33,10 @@ static inline void pack_across(const global storage *restrict source, const int 
 static inline void pack_along(const global storage *restrict source, const int stride, const int lanes, const int readable,
                        const int depth, local float *restrict target, const int step) {
   if (readable >= VW)
-    for (int k = 0; k < depth; ++k) *(local any_vector *)(target + k * step) = LOAD_VECTOR(source + k * stride);
+    for (int k = 0; k < depth; ++k) *(local any_vector *)(target + k * step) = VLOAD_AT(a, source + k * stride);
   else
     SELDOM for (int k = 0; k < depth; ++k)
-      SELDOM for (int i = 0; i < lanes; ++i) target[k * step + i] = LOAD_ONE(source, k * stride + min(i, readable - 1));
+      SELDOM for (int i = 0; i < lanes; ++i) target[k * step + i] = LOAD_AT(a, source + k * stride + min(i, readable - 1));
 }
 
 // The same of four panels side by side, whose rows are whole lines of memory: rows are often 4 KB apart, and few of such lines stay in
@@ -48,7 +46,7 @@ static inline void pack_wide(const global storage *restrict source, const int st
   for (int k = 0; k < depth; ++k) {
     #pragma unroll
     for (int v = 0; v < 4 * VECTORS; ++v)
-      *(local any_vector *)(target + v / VECTORS * COLUMNS * depth + k * COLUMNS + v % VECTORS * VW) = LOAD_VECTOR(source + k * stride + v * VW);
+      *(local any_vector *)(target + v / VECTORS * COLUMNS * depth + k * COLUMNS + v % VECTORS * VW) = VLOAD_AT(a, source + k * stride + v * VW);
   }
 }
 

@@ -1,8 +1,7 @@
 // Matrix products for CPUs with b in panels (matmul_pack_cpu.cl) and a as it lies. A work-item makes `chunk` columns, whole panels, of
 // `tall` rows, a block of `rows` rows, ROWS at most, and a panel at a time.
 #include "item.clh"
-#include "rows.clh"
-#include "vector.clh"
+#include "block_sums.clh"
 #include "epilogue.clh"
 
 #define WIDTH (VW * COLUMNS)
@@ -33,21 +32,7 @@ WORK_ITEM void matmul_packed_cpu_item(ID_PARAMETERS, PARAMETERS) {
     const global float *restrict panel = PTR(b) + j * k;
     for (int i = i0; i < i1; i += rows) {
       const int here = min(rows, i1 - i);
-      // Beside the sums of a block of terms, those of the blocks before. The first block's need no addition.
-      VFLOAT sum[ROWS][COLUMNS], total[ROWS][COLUMNS], lost[ROWS][COLUMNS];
-      for (int block = 0, end; block < k; block = end) {
-        end = BLOCK_END(block, CLNET_BLOCK, k);
-        VFLOAT(*sums)[COLUMNS] = block == 0 ? total : sum;
-        WITH_ROWS(here, SUM_ROWS)
-        if (block == 0 && end < k)
-          SELDOM for (int r = 0; r < here; ++r)
-            #pragma unroll
-            for (int q = 0; q < COLUMNS; ++q) lost[r][q] = (VFLOAT)(0.0f);
-        if (block > 0)
-          SELDOM for (int r = 0; r < here; ++r)
-            #pragma unroll
-            for (int q = 0; q < COLUMNS; ++q) ADD_BLOCK(VFLOAT, total[r][q], lost[r][q], sum[r][q]);
-      }
+      SUM_BLOCKS(SUM_ROWS, COLUMNS, CLNET_BLOCK, k)
       // Once in the machine code, which compilers take long for otherwise.
       SELDOM for (int r = 0; r < here; ++r)
         SELDOM for (int q = 0; q < COLUMNS; ++q) {

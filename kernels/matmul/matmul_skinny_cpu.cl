@@ -2,8 +2,7 @@
 // work-item makes `chunk` columns of `tall` rows, a block of `rows` rows, ROWS at most, and COLUMNS vectors or columns at a time. SWAPPED: a and b
 // are those of the transposed product, so that its few rows are the columns of c.
 #include "item.clh"
-#include "rows.clh"
-#include "vector.clh"
+#include "block_sums.clh"
 #include "epilogue.clh"
 
 // Where element (i, j) goes in c, and the column of c in which that is.
@@ -14,25 +13,6 @@
 #define INDEX(i, j) (c0 + (i) * n + (j))
 #define COLUMN(i, j) (j)
 #endif
-
-// Beside the sums of a block of terms, those of the blocks before: the first block's need no addition. One loop adds for all numbers of
-// rows: there are more sums than registers.
-#define SUM_BLOCKS(SUM, columns, length, count)                                                                     \
-  VFLOAT sum[ROWS][columns], total[ROWS][columns], lost[ROWS][columns];                                             \
-  if ((count) == 0)                                                                                                 \
-    SELDOM for (int r = 0; r < here; ++r)                                                                           \
-      _Pragma("unroll") for (int q = 0; q < (columns); ++q) total[r][q] = (VFLOAT)(0.0f);                           \
-  for (int block = 0, end; block < (count); block = end) {                                                          \
-    end = BLOCK_END(block, length, count);                                                                          \
-    VFLOAT(*sums)[columns] = block == 0 ? total : sum;                                                              \
-    WITH_ROWS(here, SUM)                                                                                            \
-    if (block == 0 && end < (count))                                                                                \
-      SELDOM for (int r = 0; r < here; ++r)                                                                         \
-        _Pragma("unroll") for (int q = 0; q < (columns); ++q) lost[r][q] = (VFLOAT)(0.0f);                          \
-    if (block > 0)                                                                                                  \
-      SELDOM for (int r = 0; r < here; ++r)                                                                         \
-        _Pragma("unroll") for (int q = 0; q < (columns); ++q) ADD_BLOCK(VFLOAT, total[r][q], lost[r][q], sum[r][q]);\
-  }
 
 #ifdef TRANSPOSED
 

@@ -24,7 +24,7 @@ import sys
 import tempfile
 
 from cpu_targets import TARGETS, CpuCompiler, kernel_names
-from offline_compile import Programs, common_arguments, compile_all, compile_errors, items_of, parsed, run_items, unpacked
+from offline_compile import Programs, common_arguments, compile_all, compile_errors, concluded, items_of, parsed, run_items, unpacked
 from offline_limits import cell_numbers, limits_text, other_versions, read_limits, read_tables, table_of, take_over, texts
 from offline_targets import Failed
 
@@ -201,17 +201,7 @@ def main():
             hot = [kernel for kernel in kernels.values() if kernel]
             print(f"{target.name:15} {len(results):4} programs ({device}): {sum(isinstance(result, str) for result in results.values())} do not compile, "
                   f"{sum(kernel.spills > 0 for kernel in hot)} of {len(hot)} kinds of hot loops spill", flush=True)
-    if options.write_limits:
-        recorded.replace(found)
-        options.limits.write_text(recorded.text())
-        print(f"written: {options.limits}")
-    else:
-        failures += problems(found, recorded) + (gone(found, recorded) if options.whole else [])
-    if options.table:
-        print(found.table())
-    for failure in failures:
-        print(f"FAILED {failure}")
-    return 1 if failures else 0
+    return concluded(options, found, recorded, failures, problems(found, recorded) + (gone(found, recorded) if options.whole else []))
 
 
 if __name__ == "__main__":

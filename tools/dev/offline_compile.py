@@ -253,6 +253,23 @@ def worst(programs, results, own):
     return found
 
 
+def concluded(options, found, recorded, failures, worse, more=()):
+    """Writes what was found, or says what of it is `worse` than recorded; with --table prints it, and `more` lines. The exit code."""
+    if options.write_limits:
+        recorded.replace(found)
+        options.limits.write_text(recorded.text())
+        print(f"written: {options.limits}")
+    else:
+        failures = failures + worse
+    if options.table:
+        print(found.table())
+        for line in more:
+            print(line)
+    for failure in failures:
+        print(f"FAILED {failure}")
+    return 1 if failures else 0
+
+
 def common_arguments(description, targets, limits):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", type=pathlib.Path, metavar="FOLDER", help="programs that are dumped already, instead of the networks'")
@@ -357,20 +374,10 @@ def main():
                 failures += compile_errors(target, results) + missed
                 loops.update({(name, target.name): kernel for name, kernel in kernels.items()})
                 print(f"{target.name:8} {len(kernels):5} hot loops, {len(missed)} bars missed", flush=True)
-    if options.write_limits:
-        recorded.replace(found)
-        options.limits.write_text(recorded.text())
-        print(f"written: {options.limits}")
-    else:
-        failures += problems(found, recorded)
-    if options.table:
-        print(found.table())
-        for (name, target), kernel in sorted(loops.items()):
-            print(f"loop of {target} {name}: {kernel.registers} registers, {kernel.multiply_adds} multiply-adds among {kernel.operations} operations "
-                  f"({kernel.multiply_adds / max(1, kernel.operations):.0%}), for {kernel.words} words of local memory")
-    for failure in failures:
-        print(f"FAILED {failure}")
-    return 1 if failures else 0
+    return concluded(options, found, recorded, failures, problems(found, recorded), [
+        f"loop of {target} {name}: {kernel.registers} registers, {kernel.multiply_adds} multiply-adds among {kernel.operations} operations "
+        f"({kernel.multiply_adds / max(1, kernel.operations):.0%}), for {kernel.words} words of local memory"
+        for (name, target), kernel in sorted(loops.items())])
 
 
 if __name__ == "__main__":

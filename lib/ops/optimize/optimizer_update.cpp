@@ -108,8 +108,9 @@ class OptimizerUpdate : public Op {
     launch.define("VW", chunk > 0 ? lanes : 1);
     if (chunk > 0) launch.define("CHUNK", chunk);
     if (chunk == 0 && lanes > 1) launch.define("LANES", lanes);
-    if (exec::past_caches(r.device(), result_bytes(r))) launch.define("STREAM", 1);
-    if (exec::past_caches_in_place(r.device(), result_bytes(r))) launch.define("STREAM_STATES", 1);
+    const auto bytes = result_bytes(r);
+    if (exec::past_caches(r.device(), bytes)) launch.define("STREAM", 1);
+    if (exec::past_caches_in_place(r.device(), bytes)) launch.define("STREAM_STATES", 1);
     for (std::size_t i = 0; i < batch.which.size(); ++i) {
       const auto first_in = scalars() + batch.which[i] * (2 + states()), first_out = batch.which[i] * (1 + states());
       const auto count = r.spec(r.input(first_in)).shape.numel(), its_items = ceil_div(count, chunk > 0 ? chunk : lanes);
