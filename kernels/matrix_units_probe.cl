@@ -15,8 +15,8 @@ UNIT_INLINE void bring(local unit_stored *to, global const unit_stored *from, co
     bring(tile_a, a, a_along_k);                                                                   \
     bring(tile_b, b, b_along_k);                                                                   \
     barrier(CLK_LOCAL_MEM_FENCE);                                                                  \
-    const unit_operand left = unit_load_a(tile_a, LONGEST_LINE, a_along_k, lane);                  \
-    const unit_operand right = unit_load_b(tile_b, LONGEST_LINE, b_along_k, lane);                 \
+    const unit_operand left = unit_load_a(tile_a, LONGEST_LINE, a_along_k, 0, 0, lane);            \
+    const unit_operand right = unit_load_b(tile_b, LONGEST_LINE, b_along_k, 0, 0, lane);           \
     float sum[UNIT_SUMS];                                                                          \
     for (int s = 0; s < UNIT_SUMS; ++s) sum[s] = (float)UNIT_ROW(lane, s);                         \
     unit_multiply(sum, left, right UNIT_ARGUMENTS);                                                \

@@ -30,6 +30,7 @@ void record_tiles(const MatmulProblem& p, exec::Recorder& recorder, const TiledK
     auto& product = recorder.kernel(kernel.name, kernel.name);
     tile.define(product);
     for (const auto& name : kernel.defines) product.define(name, 1);
+    if (kernel.stages > 0) product.define("STAGES", kernel.stages);
     if (p.transpose_a) product.define("TRANSPOSE_A", 1);
     if (p.transpose_b) product.define("TRANSPOSE_B", 1);
     if (round > 0) product.define("ADD", 1);

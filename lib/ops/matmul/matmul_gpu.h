@@ -15,7 +15,8 @@ struct TiledKernel {
   std::string_view name;  ///< of program and function
   std::int64_t items;     ///< of a group
   std::vector<std::string> defines = {};
-  std::int64_t chunk = 1;  ///< what parts of k are a multiple of
+  std::int64_t chunk = 1;   ///< what parts of k are a multiple of
+  std::int64_t stages = 0;  ///< slices in local memory, if it is told (STAGES)
 };
 
 /// Records the product in the recorder's configuration, and the sum of its parts if there are several.
