@@ -17,6 +17,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -179,6 +180,14 @@ json arguments_of(const KernelToBuild& kernel) {
   return result;
 }
 
+/// What all machine code depends on besides the kernels.
+std::string state_of(const DeviceInfo& device) {
+  auto state = identity(device);
+  for (const char* variable : {"POCL_EXTRA_BUILD_FLAGS", "POCL_WORK_GROUP_METHOD"})
+    if (const char* value = std::getenv(variable)) state += fmt::format(" | {}={}", variable, value);
+  return state;
+}
+
 /// Of a kernel with all that its machine code depends on.
 std::string note_of(const std::string& state, const KernelToBuild& kernel) {
   Hash note;
@@ -191,7 +200,7 @@ std::string note_of(const std::string& state, const KernelToBuild& kernel) {
 }
 
 std::vector<Job> jobs_of(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const Notes& notes) {
-  const auto state = identity(device);
+  const auto state = state_of(device);
   std::vector<std::pair<const KernelToBuild*, std::string>> wanted;
   for (const auto& kernel : kernels)
     if (auto note = note_of(state, kernel); notes.of(note) == Noted::nothing) wanted.emplace_back(&kernel, std::move(note));
@@ -550,7 +559,7 @@ bool is_built(const DeviceInfo& device, const std::vector<KernelToBuild>& kernel
 }
 
 std::vector<Noted> noted(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes) {
-  const auto state = identity(device);
+  const auto state = state_of(device);
   const auto& notes = notes_of(processes);
   std::vector<Noted> result;
   for (const auto& kernel : kernels) result.push_back(notes.of(note_of(state, kernel)));

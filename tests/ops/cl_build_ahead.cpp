@@ -249,6 +249,16 @@ TEST_CASE("building ahead: apart, processes wait for the next plan, and are made
   CHECK(processes.noted() == 30);
 }
 
+TEST_CASE("building ahead: what is compiled with other flags of the driver's is noted apart") {
+  const auto device = Device::current().info();
+  Processes processes(device);
+  if (processes.program.empty()) return test::skip("a driver that compiles several kernels at once");
+  const auto kernels = several();
+  CHECK(build_ahead(device, kernels, processes) == 5);
+  const test::Variable flags("POCL_EXTRA_BUILD_FLAGS", "-DOTHER");
+  CHECK(noted(device, kernels, processes) == std::vector<Noted>(5, Noted::nothing));
+}
+
 TEST_CASE("building ahead: apart needs a place for its notes, the driver's or clnet's") {
   const auto device = Device::current().info();
   if (build_processes(device).program.empty()) return test::skip("a driver that compiles several kernels at once");
