@@ -47,6 +47,7 @@ std::vector<KernelToBuild> several() {
 struct Processes : BuildProcesses {
   explicit Processes(const DeviceInfo& device) : BuildProcesses(build_processes(device)) {
     count = 2;
+    apart = false;
     folder = notes.path();
   }
   fs::path file() const { return fs::path(folder) / "clnet-kernels"; }
