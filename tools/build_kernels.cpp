@@ -1,17 +1,18 @@
-// clnet-build-kernels PLATFORM DEVICE NUMBER: a process of build_ahead (lib/cl/build_ahead.h), one of several, which compiles
-// kernels into the driver's cache on disk. Descriptor 3 has the jobs in JSON, 4 the numbers of those to do; 5 takes a word for
-// each kernel that is begun, and another for how it ended.
+// clnet-build-kernels PLATFORM DEVICE NUMBER NAME: a process of build_ahead (lib/cl/build_ahead.h), one of several, which
+// compiles kernels into the driver's cache on disk. Descriptor 3 has the jobs in JSON, 4 tells where those to do lie; 5 takes a
+// word for each kernel that is begun, and another for how it ended. It ends with the program that started it, when 4 does, or
+// when nothing came from there for some seconds.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -21,6 +22,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "lib/cl/opencl.h"
@@ -29,17 +31,37 @@ namespace {
 
 using nlohmann::json;
 
-std::string content(int descriptor) {
-  struct stat state {};
-  if (::fstat(descriptor, &state) != 0) return {};
-  std::string text(static_cast<std::size_t>(state.st_size), '\0');
-  std::size_t read = 0;
-  while (read < text.size()) {
-    const auto size = ::pread(descriptor, text.data() + read, text.size() - read, static_cast<off_t>(read));
-    if (size <= 0) return {};
-    read += static_cast<std::size_t>(size);
+struct BuildOrder {
+  std::uint64_t at = 0, bytes = 0;
+};
+
+/// The next job; nothing when there are to be no more.
+std::optional<json> next_job() {
+  constexpr int patience = 10'000;
+  for (;;) {
+    pollfd orders{4, POLLIN, 0};
+    if (::poll(&orders, 1, patience) <= 0) return std::nullopt;
+    BuildOrder order;
+    const auto size = ::read(4, &order, sizeof order);
+    // Another process was faster.
+    if (size < 0 && errno == EAGAIN) continue;
+    if (size != sizeof order) return std::nullopt;
+    std::string text(order.bytes, '\0');
+    for (std::size_t read = 0; read < text.size();) {
+      const auto part = ::pread(3, text.data() + read, text.size() - read, static_cast<off_t>(order.at + read));
+      if (part <= 0) return std::nullopt;
+      read += static_cast<std::size_t>(part);
+    }
+    return json::parse(text);
   }
-  return text;
+}
+
+/// Nobody waits for it when the program that asked for it is gone. A child of that program may hold the pipe.
+void end_with(pid_t parent) {
+  pollfd listener{5, 0, 0};
+  while (::poll(&listener, 1, 500) == 0 && ::getppid() == parent) {
+  }
+  std::_Exit(0);
 }
 
 /// Zeros that take memory only where a kernel writes.
@@ -181,33 +203,30 @@ class Builder {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc != 4) return 2;
+  if (argc != 5) return 2;
   own_number = static_cast<std::uint32_t>(std::stoul(argv[3])) & 63U;
-  // Nobody waits for it when the program that asked for it is gone, and a kernel that crashes on zeros leaves no trace.
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  pollfd listener{5, 0, 0};
-  if (::poll(&listener, 1, 0) != 0) return 1;
+  std::thread(end_with, ::getppid()).detach();
+  // Who waits for an order must not miss that there are to be no more.
+  ::fcntl(4, F_SETFL, O_NONBLOCK);
   // Compilers wait for the linkers that they start, which a host that ignores its children's ends would have them miss.
   ::signal(SIGCHLD, SIG_DFL);
+  // A kernel that crashes on zeros leaves no trace.
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
   struct sigaction action {};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO;
-  const auto text = json::parse(content(3));
-  const auto& jobs = text.at("jobs");
   std::vector<cl::Platform> platforms;
   cl::Platform::get(&platforms);
   std::vector<cl::Device> devices;
   platforms.at(std::stoul(argv[1])).getDevices(CL_DEVICE_TYPE_ALL, &devices);
   const auto& device = devices.at(std::stoul(argv[2]));
   // A wrapped device may stand at no place of its own.
-  if (device.getInfo<CL_DEVICE_NAME>().find(text.at("device").get<std::string>()) == std::string::npos) return 1;
+  if (device.getInfo<CL_DEVICE_NAME>().find(argv[4]) == std::string::npos) return 1;
   Builder builder(device);
   // Drivers have put their own handlers by now.
   for (const int signal : {SIGSEGV, SIGBUS, SIGILL}) ::sigaction(signal, &action, nullptr);
-  for (std::uint32_t number = 0; ::read(4, &number, sizeof number) == sizeof number && builder.build(jobs.at(number));) {
-  }
+  for (auto job = next_job(); job && builder.build(*job);) job = next_job();
   // Drivers take their time with taking themselves apart.
   std::_Exit(0);
 } catch (const std::exception&) {

@@ -17,6 +17,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -26,6 +27,7 @@
 #include <sstream>
 #include <stop_token>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "clnet/error.h"
@@ -106,13 +108,22 @@ class Notes {
     const Descriptor file(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666));
     if (file.number() >= 0) put(file.number(), line);
   }
+  /// Whether it has ended a process for the first time that this program knows of: that may have been for other reasons.
+  bool deserves_another_try(const std::string& kernel) {
+    const std::lock_guard lock(mutex_);
+    return suspects_.insert(kernel).second;
+  }
+  bool is_suspect(const std::string& kernel) const {
+    const std::lock_guard lock(mutex_);
+    return suspects_.contains(kernel);
+  }
 
  private:
   static const char* suffix(Noted end) { return end == Noted::compiled ? "" : end == Noted::failed ? " failed" : " crashed"; }
 
   std::string path_;
   mutable std::mutex mutex_;
-  std::set<std::string> known_;
+  std::set<std::string> known_, suspects_;
 };
 
 /// Those for such processes, read once.
@@ -129,6 +140,7 @@ struct Job {
   json text;
   std::vector<std::string> kernels;  ///< for Notes
   std::size_t size = 0;              ///< of its source
+  bool suspect = false;              ///< its first kernel is
 };
 
 /// What the processes say, as bits of a number: BuildWord in tools/build_kernels.cpp.
@@ -168,6 +180,14 @@ json arguments_of(const KernelToBuild& kernel) {
   return result;
 }
 
+/// What all machine code depends on besides the kernels.
+std::string state_of(const DeviceInfo& device) {
+  auto state = identity(device);
+  for (const char* variable : {"POCL_EXTRA_BUILD_FLAGS", "POCL_WORK_GROUP_METHOD"})
+    if (const char* value = std::getenv(variable)) state += fmt::format(" | {}={}", variable, value);
+  return state;
+}
+
 /// Of a kernel with all that its machine code depends on.
 std::string note_of(const std::string& state, const KernelToBuild& kernel) {
   Hash note;
@@ -180,33 +200,49 @@ std::string note_of(const std::string& state, const KernelToBuild& kernel) {
 }
 
 std::vector<Job> jobs_of(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const Notes& notes) {
-  const auto state = identity(device);
+  const auto state = state_of(device);
+  std::vector<std::pair<const KernelToBuild*, std::string>> wanted;
+  for (const auto& kernel : kernels)
+    if (auto note = note_of(state, kernel); notes.of(note) == Noted::nothing) wanted.emplace_back(&kernel, std::move(note));
+  // In a process that has done nothing else, what ended another one shows whether it was to blame.
+  const auto others =
+      std::stable_partition(wanted.begin(), wanted.end(), [&](const auto& kernel) { return notes.is_suspect(kernel.second); });
   std::map<const KernelToBuild*, Job, SameProgram> jobs;
-  for (const auto& kernel : kernels) {
-    auto note = note_of(state, kernel);
-    if (notes.of(note) != Noted::nothing) continue;
-    auto& job = jobs[&kernel];
+  for (auto at = wanted.begin(); at != wanted.end(); ++at) {
+    auto& [kernel, note] = *at;
+    auto& job = jobs[kernel];
     if (job.kernels.empty()) {
+      job.suspect = at < others;
       job.text = {{"builds", json::array()}, {"kernels", json::array()}};
-      for (const auto& [text, options] : ways_to_build(kernel.program, device)) {
+      for (const auto& [text, options] : ways_to_build(kernel->program, device)) {
         job.size = text.size();
         job.text["builds"].push_back({{"source", text}, {"options", options}});
       }
     }
     if (std::find(job.kernels.begin(), job.kernels.end(), note) != job.kernels.end()) continue;
     job.kernels.push_back(std::move(note));
-    job.text["kernels"].push_back(
-        {{"function", kernel.function}, {"local", kernel.local}, {"global", kernel.global}, {"arguments", arguments_of(kernel)}});
+    job.text["kernels"].push_back({{"function", kernel->function},
+                                   {"local", kernel->local},
+                                   {"global", kernel->global},
+                                   {"arguments", arguments_of(*kernel)}});
   }
   std::vector<Job> result;
   for (auto& [program, job] : jobs) result.push_back(std::move(job));
-  // The long ones first: nobody should begin one when the others are about to end.
-  std::stable_sort(result.begin(), result.end(), [](const Job& a, const Job& b) { return a.size > b.size; });
+  // Then the long ones: nobody should begin one when the others are about to end.
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Job& a, const Job& b) { return std::tie(a.suspect, a.size) > std::tie(b.suspect, b.size); });
   return result;
 }
 
-/// Descriptors by which a process finds its work: the device's name and the jobs' texts, then the numbers of those to do, which
-/// the processes share, and where it says which kernels are begun and done.
+/// Where the text of a job lies in the memory that the processes read: BuildOrder in tools/build_kernels.cpp.
+struct Order {
+  std::uint64_t at = 0, bytes = 0;
+};
+/// More than a pipe holds would wait for a reader.
+constexpr std::size_t most_orders = 3000;
+
+/// Descriptors by which a process finds its work: the jobs' texts, then the orders, which the processes share, and where it says
+/// which kernels are begun and done.
 constexpr std::array<int, 3> places{3, 4, 5};
 
 std::int64_t spawn(const std::string& program, const DeviceInfo& device, std::int64_t number,
@@ -226,9 +262,9 @@ std::int64_t spawn(const std::string& program, const DeviceInfo& device, std::in
   if (::posix_spawnattr_init(&attributes) != 0) return -1;
   ::posix_spawnattr_setpgroup(&attributes, 0);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  std::array<std::string, 4> words{program, std::to_string(device.platform_index), std::to_string(device.device_index),
-                                   std::to_string(number)};
-  std::array<char*, 5> arguments{words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
+  std::array<std::string, 5> words{program, std::to_string(device.platform_index), std::to_string(device.device_index),
+                                   std::to_string(number), device.name};
+  std::array<char*, 6> arguments{words[0].data(), words[1].data(), words[2].data(), words[3].data(), words[4].data(), nullptr};
   pid_t process = -1;
   const int failure = ::posix_spawn(&process, program.c_str(), &actions, &attributes, arguments.data(), environ);
   ::posix_spawnattr_destroy(&attributes);
@@ -269,8 +305,8 @@ class Children {
     ++count_;
   }
   std::int64_t count() const { return count_; }
-  /// Whether any still runs. The others are forgotten: the host itself may wait for them, and others get their numbers.
-  bool any() {
+  /// How many still run. The others are forgotten: the host itself may wait for them, and others get their numbers.
+  std::int64_t running() {
     std::erase_if(running_, [&](const Child& child) {
       int status = 0;
       const auto ended = ::waitpid(child.process, &status, WNOHANG);
@@ -278,7 +314,7 @@ class Children {
       if (ended < 0 || (ended > 0 && is_crash(status))) crashed_.insert(child.number);
       return ended != 0;
     });
-    return !running_.empty();
+    return static_cast<std::int64_t>(running_.size());
   }
   bool crashed(std::uint32_t number) const { return crashed_.contains(number); }
 
@@ -292,51 +328,122 @@ class Children {
   std::int64_t count_ = 0;
 };
 
-/// How many kernels the processes have compiled, and how many are noted by now, in whatever way they ended.
+/// What came of the kernels that were given to processes.
 struct Followed {
   std::size_t compiled = 0, noted = 0;
+  bool tries_again = false;  ///< some are to be tried once more before anything is noted of them
+  bool all = false;          ///< the processes said how each of them ended, and wait for more
 };
 
-/// Notes what the processes say is done until all of them have ended or nothing more comes. What they began and did not end is
-/// noted, too: who crashes or hangs does so once.
-Followed follow(int done, const std::vector<std::string>& kernels, Notes& notes, Children& children,
-                std::chrono::seconds patience, const std::stop_token& stop, const BuildProgress& progress) {
-  using Clock = std::chrono::steady_clock;
-  Followed result;
-  std::map<std::uint32_t, std::uint32_t> begun;  // the process by kernel
-  bool hung = false;
-  for (auto last = Clock::now();;) {
-    // The end of the pipe tells only where no process that the host forked meanwhile holds it open.
-    const bool running = children.any();
-    pollfd waiting{done, POLLIN, 0};
-    const int ready = ::poll(&waiting, 1, running ? 100 : 0);
-    if (ready < 0 && errno == EINTR) continue;
-    if (stop.stop_requested()) return result;
-    if (progress) progress(result.noted);
-    if (ready == 0 && running && Clock::now() - last < patience) continue;
-    hung = ready == 0 && running;
-    std::uint32_t word = 0;
-    const auto size = ready > 0 ? ::read(done, &word, sizeof word) : 0;
-    if (size < 0 && errno == EINTR) continue;
-    const auto said = size == sizeof word ? Said::parse(word, kernels.size()) : std::nullopt;
-    if (!said) break;
-    last = Clock::now();
-    if (said->what == Said::What::begun) {
-      begun.emplace(said->kernel, said->process);
-    } else if (begun.erase(said->kernel) != 0) {
-      const bool well = said->what == Said::What::done;
-      notes.add(kernels[said->kernel], well ? Noted::compiled : Noted::failed);
-      ++result.noted;
-      if (well) ++result.compiled;
+/// Processes that take jobs until they have waited for long, or this ends.
+class Workers {
+ public:
+  Workers(const DeviceInfo& device, const BuildProcesses& processes, std::int64_t count) : processes_(processes) {
+    if (texts_.number() < 0 || orders_.first.number() < 0 || words_.first.number() < 0) return;
+    while (children_.count() < count) {
+      const auto process =
+          spawn(processes.program, device, children_.count(), {texts_.number(), orders_.first.number(), words_.second.number()});
+      if (process < 0) break;
+      children_.add(process);
     }
+    words_.second.close();
   }
-  // Their output may have ended before they did.
-  for (int i = 0; i < 20 && !hung && children.any(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  for (const auto& [kernel, process] : begun) {
-    notes.add(kernels[kernel], children.crashed(process) ? Noted::crashed : Noted::failed);
-    ++result.noted;
+
+  std::int64_t count() const { return children_.count(); }
+  /// Whether none of so many has ended.
+  bool wait(std::int64_t wanted) { return children_.count() >= wanted && children_.running() == children_.count(); }
+
+  /// Has these done, and notes how they end.
+  Followed give(std::vector<Job> jobs, Notes& notes, const std::stop_token& stop, const BuildProgress& progress) {
+    std::vector<std::string> kernels;
+    std::string texts, orders;
+    for (auto& job : jobs) {
+      job.text["first"] = kernels.size();
+      kernels.insert(kernels.end(), job.kernels.begin(), job.kernels.end());
+      const auto text = job.text.dump(-1, ' ', false, json::error_handler_t::replace);
+      const Order order{texts.size(), text.size()};
+      texts += text;
+      orders.append(reinterpret_cast<const char*>(&order), sizeof order);
+    }
+    if (count() == 0 || ::ftruncate(texts_.number(), 0) != 0 || ::lseek(texts_.number(), 0, SEEK_SET) != 0 ||
+        !put(texts_.number(), texts) || !put(orders_.second.number(), orders))
+      return {};
+    return follow(kernels, notes, stop, progress);
   }
-  return result;
+
+ private:
+  /// Until all kernels have ended, all processes have, or nothing more comes. What was begun and did not end is noted, too: who
+  /// crashes or hangs does so once, or twice where the first time may have been for other reasons.
+  Followed follow(const std::vector<std::string>& kernels, Notes& notes, const std::stop_token& stop,
+                  const BuildProgress& progress) {
+    constexpr std::chrono::milliseconds tick{100};
+    Followed result;
+    std::map<std::uint32_t, std::uint32_t> begun;  // the process by kernel
+    bool hung = false;
+    // Not by the clock: where all processes were stopped for a while, nobody hangs.
+    std::chrono::milliseconds silent{0};
+    for (auto left = kernels.size(); left > 0;) {
+      // The end of the pipe tells only where no process that the host forked meanwhile holds it open.
+      const auto running = children_.running();
+      // What else the one that ended was to do nobody knows: the others do what is left, and end.
+      if (running < count()) orders_.second.close();
+      pollfd waiting{words_.first.number(), POLLIN, 0};
+      const int ready = ::poll(&waiting, 1, running > 0 ? static_cast<int>(tick.count()) : 0);
+      if (ready < 0 && errno == EINTR) continue;
+      if (stop.stop_requested()) return result;
+      if (progress) progress(result.noted);
+      if (ready == 0 && running > 0 && (silent += tick) < processes_.patience) continue;
+      hung = ready == 0 && running > 0;
+      std::uint32_t word = 0;
+      const auto size = ready > 0 ? ::read(words_.first.number(), &word, sizeof word) : 0;
+      if (size < 0 && errno == EINTR) continue;
+      const auto said = size == sizeof word ? Said::parse(word, kernels.size()) : std::nullopt;
+      if (!said) break;
+      silent = {};
+      if (said->what == Said::What::begun) {
+        begun.emplace(said->kernel, said->process);
+      } else if (begun.erase(said->kernel) != 0) {
+        const bool well = said->what == Said::What::done;
+        notes.add(kernels[said->kernel], well ? Noted::compiled : Noted::failed);
+        ++result.noted;
+        if (well) ++result.compiled;
+        result.all = --left == 0;
+      }
+    }
+    if (result.all) return result;
+    // Their output may have ended before they did.
+    for (int i = 0; i < 20 && !hung && children_.running() > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    for (const auto& [kernel, process] : begun) {
+      if (processes_.apart && !hung && notes.deserves_another_try(kernels[kernel])) {
+        result.tries_again = true;
+        continue;
+      }
+      notes.add(kernels[kernel], children_.crashed(process) ? Noted::crashed : Noted::failed);
+      ++result.noted;
+    }
+    return result;
+  }
+
+  const BuildProcesses processes_;
+  const Descriptor texts_{::memfd_create("clnet-kernels", MFD_CLOEXEC)};
+  // Its reading end stays open, too: who orders something of processes that have ended gets no signal.
+  std::pair<Descriptor, Descriptor> orders_ = pipe(), words_ = pipe();
+  Children children_;
+};
+
+/// Those that wait for the next plan, by what they were made for; and whose turn it is.
+struct Kept {
+  std::timed_mutex turn;
+  std::map<std::string, std::unique_ptr<Workers>> workers;
+};
+
+Kept& kept() {
+  static auto& instance = *new Kept;
+  return instance;
+}
+
+std::unique_ptr<Workers>& kept_for(const DeviceInfo& device, const BuildProcesses& processes) {
+  return kept().workers[fmt::format("{} {} {} {}", device.platform_index, device.device_index, processes.program, device.name)];
 }
 
 /// Empty where the library's own place is not known.
@@ -384,40 +491,37 @@ BuildProcesses build_processes(const DeviceInfo& device) {
 
 namespace {
 
-/// Gives the jobs to so many processes, at most.
-Followed give(const DeviceInfo& device, std::vector<Job> jobs, std::int64_t most, const BuildProcesses& processes,
-              const std::stop_token& stop, const BuildProgress& progress) {
-  const auto start = std::chrono::steady_clock::now();
-  std::vector<std::string> kernels;
-  json text{{"device", device.name}, {"jobs", json::array()}};
-  std::string numbers;
-  for (std::uint32_t i = 0; i < jobs.size(); ++i) {
-    jobs[i].text["first"] = kernels.size();
-    kernels.insert(kernels.end(), jobs[i].kernels.begin(), jobs[i].kernels.end());
-    text["jobs"].push_back(std::move(jobs[i].text));
-    numbers.append(reinterpret_cast<const char*>(&i), sizeof i);
+/// Has so many processes compile the kernels, whose jobs these are: how many of them are. `keep`: where those are that have
+/// waited since the last time, and wait for the next; null: they end.
+std::size_t compile(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, std::vector<Job> jobs, std::int64_t most,
+                    const BuildProcesses& processes, std::unique_ptr<Workers>* keep, const std::stop_token& stop,
+                    const BuildProgress& progress) {
+  auto& notes = notes_of(processes);
+  std::size_t compiled = 0, noted = 0;
+  for (; !jobs.empty() && !stop.stop_requested(); jobs = jobs_of(device, kernels, notes)) {
+    if (jobs.size() > most_orders) jobs.resize(most_orders);
+    const auto start = std::chrono::steady_clock::now();
+    const auto count = std::min(most, static_cast<std::int64_t>(jobs.size()));
+    std::unique_ptr<Workers> workers = keep ? std::move(*keep) : nullptr;
+    // One that does not know a kernel yet is a fair judge of what ended another.
+    const bool waited = workers && !jobs.front().suspect && workers->wait(count);
+    if (!waited) {
+      workers.reset();
+      workers = std::make_unique<Workers>(device, processes, count);
+    }
+    const auto before = noted;
+    const auto said = workers->give(std::move(jobs), notes, stop,
+                                    progress ? [&](std::size_t done) { progress(before + done); } : BuildProgress{});
+    compiled += said.compiled;
+    noted += said.noted;
+    logging::print(logging::Level::plan, "{} of {} new kernels compiled by {} {} in {:.0f} ms", said.compiled, said.noted,
+                   workers->count(), waited ? "processes that waited" : "processes",
+                   std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    if (keep && said.all) *keep = std::move(workers);
+    // Those of a program whose first kernel crashed are still to be tried, and what processes missed that ended meanwhile.
+    if (!processes.apart || (said.noted == 0 && !said.tries_again && !waited)) break;
   }
-  const Descriptor texts(::memfd_create("clnet-kernels", MFD_CLOEXEC));
-  auto [orders, order] = pipe();
-  auto [done, say] = pipe();
-  // More numbers than a pipe holds would wait for a reader.
-  if (texts.number() < 0 || orders.number() < 0 || done.number() < 0 || numbers.size() > 60000 ||
-      !put(texts.number(), text.dump(-1, ' ', false, json::error_handler_t::replace)) || !put(order.number(), numbers))
-    return {};
-  order.close();
-
-  Children children;
-  const auto count = std::min(most, static_cast<std::int64_t>(jobs.size()));
-  while (children.count() < count) {
-    const auto process = spawn(processes.program, device, children.count(), {texts.number(), orders.number(), say.number()});
-    if (process < 0) break;
-    children.add(process);
-  }
-  say.close();
-  const auto result = follow(done.number(), kernels, notes_of(processes), children, processes.patience, stop, progress);
-  logging::print(logging::Level::plan, "{} of {} kernels compiled by {} processes in {:.0f} ms", result.compiled, kernels.size(),
-                 children.count(), std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
-  return result;
+  return compiled;
 }
 
 }  // namespace
@@ -426,27 +530,27 @@ std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuil
                         const BuildProgress& progress) {
   if (!processes.apart && (processes.count <= 1 || kernels.size() < fewest)) return 0;
   // One plan at a time: the next one may want the same kernels.
-  static auto& turn = *new std::timed_mutex;
-  std::unique_lock lock(turn, std::defer_lock);
+  std::unique_lock lock(kept().turn, std::defer_lock);
   while (!lock.try_lock_for(std::chrono::milliseconds(50)))
     if (progress) progress(0);
-  for (Followed all;;) {
-    auto jobs = jobs_of(device, kernels, notes_of(processes));
-    std::size_t wanted = 0;
-    for (const auto& job : jobs) wanted += job.kernels.size();
-    if (jobs.empty() || (!processes.apart && (jobs.size() < 2 || wanted < fewest))) return all.compiled;
-    const auto before = all.noted;
-    const auto [compiled, noted] = give(device, std::move(jobs), processes.count, processes, {},
-                                        progress ? [&](std::size_t done) { progress(before + done); } : BuildProgress{});
-    all.compiled += compiled;
-    all.noted += noted;
-    // Those of a program whose first kernel crashed are still to be tried.
-    if (processes.apart && noted == 0)
-      logging::warn_once(
-          "kernels are compiled in this process, which ends when the driver's compiler crashes: clnet-build-kernels compiles "
-          "nothing for this device");
-    if (!processes.apart || noted == 0) return all.compiled;
-  }
+  auto jobs = jobs_of(device, kernels, notes_of(processes));
+  std::size_t wanted = 0;
+  for (const auto& job : jobs) wanted += job.kernels.size();
+  if (!processes.apart && (jobs.size() < 2 || wanted < fewest)) return 0;
+  const auto compiled = compile(device, kernels, std::move(jobs), processes.count, processes,
+                                processes.apart ? &kept_for(device, processes) : nullptr, {}, progress);
+  if (!processes.apart) return compiled;
+  const auto ends = noted(device, kernels, processes);
+  if (std::find(ends.begin(), ends.end(), Noted::nothing) != ends.end())
+    logging::warn_once(
+        "kernels are compiled in this process, which ends when the driver's compiler crashes: clnet-build-kernels compiles "
+        "nothing for this device");
+  return compiled;
+}
+
+void end_build_processes() {
+  // Whoever is at it ends them, or they see that this process has ended.
+  if (const std::unique_lock lock(kept().turn, std::try_to_lock); lock) kept().workers.clear();
 }
 
 bool is_built(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes) {
@@ -455,7 +559,7 @@ bool is_built(const DeviceInfo& device, const std::vector<KernelToBuild>& kernel
 }
 
 std::vector<Noted> noted(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes) {
-  const auto state = identity(device);
+  const auto state = state_of(device);
   const auto& notes = notes_of(processes);
   std::vector<Noted> result;
   for (const auto& kernel : kernels) result.push_back(notes.of(note_of(state, kernel)));
@@ -477,8 +581,7 @@ BuildBeside::BuildBeside(const DeviceInfo& device, std::vector<KernelToBuild> ke
       std::unique_lock lock(turn, std::defer_lock);
       while (!lock.try_lock_for(std::chrono::milliseconds(50)))
         if (stop.stop_requested()) return;
-      if (auto jobs = jobs_of(device, kernels, notes_of(processes)); !jobs.empty())
-        give(device, std::move(jobs), 1, processes, stop, {});
+      compile(device, kernels, jobs_of(device, kernels, notes_of(processes)), 1, processes, nullptr, stop, {});
     } catch (const std::exception& error) {
       logging::print(logging::Level::plan, "kernels are not compiled beside the program: {}", error.what());
     }
@@ -498,6 +601,7 @@ std::size_t build_ahead(const DeviceInfo&, const std::vector<KernelToBuild>&, co
 std::vector<Noted> noted(const DeviceInfo&, const std::vector<KernelToBuild>& kernels, const BuildProcesses&) {
   return std::vector<Noted>(kernels.size());
 }
+void end_build_processes() {}
 std::string notes_file(const BuildProcesses&) { return {}; }
 bool is_built(const DeviceInfo&, const std::vector<KernelToBuild>&, const BuildProcesses&) { return false; }
 struct BuildBeside::State {};

@@ -55,9 +55,13 @@ CLNET_API BuildProcesses build_processes(const DeviceInfo& device);
 using BuildProgress = std::function<void(std::size_t done)>;
 
 /// Has those kernels compiled that were not before, unless they are too few for the effort: how many the processes compiled.
-/// Whatever goes wrong there costs time only, as the driver compiles in this process what is missing.
+/// Whatever goes wrong there costs time only, as the driver compiles in this process what is missing. Where they compile apart
+/// the processes wait some seconds for the next plan.
 CLNET_API std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels,
                                   const BuildProcesses& processes, const BuildProgress& progress = {});
+
+/// Ends those that wait. Called while the process ends, or the library is unloaded.
+void end_build_processes();
 
 /// What is noted there of a kernel, by processes of this program or earlier ones.
 enum class Noted : std::uint8_t { nothing, compiled, failed, crashed };

@@ -11,6 +11,7 @@
 
 #include "lib/base/env.h"
 #include "lib/base/log.h"
+#include "lib/cl/build_ahead.h"
 #include "lib/cl/lifetime.h"
 #include "lib/cl/pieces.h"
 #include "lib/cl/quirks.h"
@@ -64,6 +65,7 @@ void finish_all() {
   }
   TraceFile::tell_failures();
   end_drivers();
+  end_build_processes();
 }
 
 /// With the registry's mutex held.

@@ -109,7 +109,7 @@ TEST_CASE("clnet-train: before the first step Ctrl-C ends it within a second, pr
 TEST_CASE("clnet-train: before the first step Ctrl-C ends a compiler in its own process") {
   if (!compiles_in_processes()) return skip("a driver whose compiler takes long");
   const Machine machine;
-  const auto variables = machine.environment({"CLNET_BUILD_PROCESSES=1"});
+  const auto variables = machine.environment({"CLNET_BUILD_PROCESSES=1", "CLNET_COMPILE_APART=0"});
   Process process(machine.folder.path(), machine.command("cnn"), variables);
   // PoCL compiles kernels as the first step runs, where nobody can be told to end; two were run before, to measure vectors.
   REQUIRE(wait_until([&] { return machine.compiled() >= 4; }));

@@ -47,6 +47,7 @@ std::vector<KernelToBuild> several() {
 struct Processes : BuildProcesses {
   explicit Processes(const DeviceInfo& device) : BuildProcesses(build_processes(device)) {
     count = 2;
+    apart = false;
     folder = notes.path();
   }
   fs::path file() const { return fs::path(folder) / "clnet-kernels"; }
@@ -189,18 +190,74 @@ TEST_CASE("building ahead: apart, each kernel is tried, however few there are an
   if (processes.program.empty()) return test::skip("a driver that compiles several kernels at once");
   processes.apart = true;
   processes.count = 1;
+  const auto program = processes.program;
+  const auto two = [] {
+    std::vector<KernelToBuild> kernels{fresh("one", "x[at] = by;"), fresh("two", "x[at] = 2 * by;")};
+    kernels[0].program.source += kernels[1].program.source;
+    kernels[1].program = kernels[0].program;
+    return kernels;
+  };
+  // So many processes end over the first kernel of them that they are given.
+  const auto crashing = [&](const test::Folder& folder, int times) {
+    return script(folder, "echo >>\"$0.starts\"; [ $(wc -l <\"$0.starts\") -le " + std::to_string(times) + " ] || exec " +
+                              program + R"( "$@"; printf '\000\000\000\000' >&5; kill -ABRT $$)")
+        .string();
+  };
+  {
+    const test::Folder folder;
+    processes.program = crashing(folder, 1);
+    const auto kernels = two();
+    // A process may end for other reasons: nothing is noted of the first time.
+    CHECK(build_ahead(device, kernels, processes) == 2);
+    CHECK(noted(device, kernels, processes) == std::vector{Noted::compiled, Noted::compiled});
+  }
   const test::Folder folder;
-  std::vector<KernelToBuild> kernels{fresh("one", "x[at] = by;"), fresh("two", "x[at] = 2 * by;")};
-  kernels[0].program.source += kernels[1].program.source;
-  kernels[1].program = kernels[0].program;
-  // The first process ends over the first of them.
-  processes.program = script(folder, "mkdir \"$0.crashed\" || exec " + build_processes(device).program +
-                                         R"( "$@"; printf '\000\000\000\000' >&5; kill -ABRT $$)")
-                          .string();
+  processes.program = crashing(folder, 2);
+  const auto kernels = two();
   CHECK(build_ahead(device, kernels, processes) == 1);
   CHECK(noted(device, kernels, processes) == std::vector{Noted::crashed, Noted::compiled});
   CHECK(build_ahead(device, kernels, processes) == 0);
-  CHECK(processes.noted() == 2);
+  CHECK(processes.noted() == 4);
+}
+
+TEST_CASE("building ahead: apart, processes wait for the next plan, and are made anew where one has ended") {
+  const auto device = Device::current().info();
+  Processes processes(device);
+  if (processes.program.empty()) return test::skip("a driver that compiles several kernels at once");
+  processes.apart = true;
+  processes.count = 1;
+  const test::Folder folder;
+  const auto starts = folder / "starts";
+  processes.program = script(folder, "echo $$ >>" + starts.string() + "; exec " + processes.program + " \"$@\"").string();
+  const auto started = [&] {
+    std::ifstream file(starts);
+    std::vector<pid_t> result;
+    for (pid_t process = 0; file >> process;) result.push_back(process);
+    return result;
+  };
+  for (int plan = 0; plan < 3; ++plan) CHECK(build_ahead(device, several(), processes) == 5);
+  REQUIRE(started().size() == 1);
+  // Somebody ends it while it waits.
+  REQUIRE(::kill(started()[0], SIGKILL) == 0);
+  CHECK(build_ahead(device, several(), processes) == 5);
+  CHECK(started().size() == 2);
+  // One that is needed for more makes room for two.
+  processes.count = 2;
+  CHECK(build_ahead(device, several(), processes) == 5);
+  CHECK(started().size() == 4);
+  CHECK(build_ahead(device, several(), processes) == 5);
+  CHECK(started().size() == 4);
+  CHECK(processes.noted() == 30);
+}
+
+TEST_CASE("building ahead: what is compiled with other flags of the driver's is noted apart") {
+  const auto device = Device::current().info();
+  Processes processes(device);
+  if (processes.program.empty()) return test::skip("a driver that compiles several kernels at once");
+  const auto kernels = several();
+  CHECK(build_ahead(device, kernels, processes) == 5);
+  const test::Variable flags("POCL_EXTRA_BUILD_FLAGS", "-DOTHER");
+  CHECK(noted(device, kernels, processes) == std::vector<Noted>(5, Noted::nothing));
 }
 
 TEST_CASE("building ahead: apart needs a place for its notes, the driver's or clnet's") {

@@ -1,12 +1,16 @@
 // Every configuration of every solver computes what the oracle does.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "clnet/clnet.h"
+#include "lib/cl/quirks.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/record/record.h"
 #include "lib/exec/statistics.h"
@@ -45,6 +49,23 @@ std::vector<std::string> choices(const std::string& op, const Program& program) 
   return result;
 }
 
+/// What the program computes; nothing, told and counted, where the driver's compiler ends its process over a kernel of the
+/// choice. On other drivers that is a failure.
+std::optional<std::vector<float>> values_by(const std::string& op, const exec::Choice& choice, const Program& program) {
+  const exec::ForceSolver force(op, choice);
+  try {
+    return program().to_vector<float>();
+  } catch (const DeviceError& error) {
+    const bool known = ocl::has_quirk(Device::current().info(), "compiler-aborts");
+    if (!known || std::string(error.what()).find(" the compiler of ") == std::string::npos) throw;
+    test::skip("the driver's compiler ends its process over a kernel", fmt::format("{}:{}: {}", op, choice.text(), error.what()));
+    return std::nullopt;
+  }
+}
+
+/// A driver that fails over more than one in ten has another fault.
+std::size_t most_left_out(std::size_t choices) { return (choices + 9) / 10; }
+
 /// Of those whose solver's name begins so.
 void check_choices(const std::string& op, const Program& program, double tolerance, std::size_t least = 3,
                    const std::string& beginning = {}) {
@@ -59,6 +80,7 @@ void check_choices(const std::string& op, const Program& program, double toleran
   CHECK(all.size() >= least);
   const auto solver_of = [](const std::string& choice) { return choice.substr(0, choice.find('{')); };
   std::size_t number = 0;  // among those of its solver
+  std::size_t checked = 0, left_out = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& choice = all[i];
     number = i > 0 && solver_of(choice) == solver_of(all[i - 1]) ? number + 1 : 0;
@@ -67,16 +89,18 @@ void check_choices(const std::string& op, const Program& program, double toleran
     // In a sample, of each solver the first, every third and the last.
     if (number % 3 != 0 && !last && !testing::all_wanted()) continue;
     INFO(op << ":" << choice);
-    const exec::ForceSolver force(op, exec::Choice::parse(choice));
-    const auto values = program().to_vector<float>();
-    REQUIRE(values.size() == expected.size());
+    const auto values = values_by(op, exec::Choice::parse(choice), program);
+    ++(values ? checked : left_out);
+    if (!values) continue;
+    REQUIRE(values->size() == expected.size());
     std::size_t wrong = 0;
-    for (std::size_t k = 0; k < values.size(); ++k) {
-      const auto error = std::abs(static_cast<double>(values[k]) - static_cast<double>(expected[k]));
+    for (std::size_t k = 0; k < expected.size(); ++k) {
+      const auto error = std::abs(static_cast<double>((*values)[k]) - static_cast<double>(expected[k]));
       if (!(error <= tolerance * largest)) ++wrong;
     }
     CHECK(wrong == 0);
   }
+  CHECK(left_out <= most_left_out(checked + left_out));
 }
 
 /// The kernels that a GPU of 82 units would run.
@@ -658,6 +682,7 @@ TEST_CASE("gradients of strided convolutions run the taps that each phase has, i
       {{1, 4, 2, 3}, {24, 4, 3, 3}, {.stride = 4, .padding = 1}, {16, 18, 27}},
   };
   manual_seed(4);
+  std::size_t left_out = 0;
   for (const auto& sizes : all) {
     const Tensor x = random(sizes.x), w = random(sizes.weight);
     const Tensor g = random(conv2d(x, w, {}, sizes.options).shape());
@@ -673,17 +698,21 @@ TEST_CASE("gradients of strided convolutions run the taps that each phase has, i
       const auto parts = std::int64_t{1} << i;
       for (const std::string solver : {"gpu", "gpu_packed"}) {
         INFO(to_string(sizes.x) << " by " << to_string(sizes.weight) << " in " << parts << " by " << solver);
-        const exec::ForceSolver force(
-            "conv2d_backward_data",
-            exec::Choice{solver, {{"m", 16}, {"n", 16}, {"k", 8}, {"rows", 2}, {"columns", 2}, {"parts", parts}}});
+        const exec::Choice choice{solver, {{"m", 16}, {"n", 16}, {"k", 8}, {"rows", 2}, {"columns", 2}, {"parts", parts}}};
+        const exec::ForceSolver force("conv2d_backward_data", choice);
         // Parts of packed weights are of whole slices.
         if (solver == "gpu") CHECK(products_of(gradient()) == sizes.products[i]);
-        const auto values = gradient().to_vector<float>();
-        REQUIRE(values.size() == expected.size());
-        for (std::size_t at = 0; at < values.size(); ++at) REQUIRE(values[at] == Approx(expected[at]).margin(1e-4));
+        const auto values = values_by("conv2d_backward_data", choice, gradient);
+        if (!values) {
+          ++left_out;
+          continue;
+        }
+        REQUIRE(values->size() == expected.size());
+        for (std::size_t at = 0; at < expected.size(); ++at) REQUIRE((*values)[at] == Approx(expected[at]).margin(1e-4));
       }
     }
   }
+  CHECK(left_out <= most_left_out(6 * all.size()));
 }
 
 TEST_CASE("GPUs have weights in the order of their tiles in inference, and where one packing serves enough work") {
