@@ -1,11 +1,16 @@
 #include "lib/cl/vector_rate.h"
 
 #include <fmt/format.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -18,6 +23,7 @@
 #include "lib/cl/check.h"
 #include "lib/cl/devices.h"
 #include "lib/cl/program_cache.h"
+#include "lib/cl/quirks.h"
 
 namespace clnet::ocl {
 
@@ -29,12 +35,52 @@ constexpr std::uint64_t largest_file = 1 << 16;
 
 std::string name_of(const DeviceInfo& device) { return fmt::format("{} | {}", device.name, device.driver_version); }
 
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// `seconds` runs as many steps on vectors of 8 or of 16 as hide how long a call takes.
+VectorRate by_best_times(const std::function<double(std::size_t which)>& seconds) {
+  std::array<double, 2> best{1e9, 1e9};
+  for (int round = 0; round < 5; ++round)
+    for (std::size_t which = 0; which < 2; ++which) best[which] = std::min(best[which], seconds(which));
+  logging::print(logging::Level::plan, "vectors of 16 lanes take {:.2f} times as long as vectors of 8", best[1] / best[0]);
+  return best[1] < 1.4 * best[0] ? VectorRate::full : VectorRate::half;
+}
+
+constexpr int many_steps = 1 << 18;
+
+#ifdef __x86_64__
+// kernels/vector_rate_probe.cl says why ten chains.
+#define MULTIPLY(name, target_of_it, lanes, filled, fma, add, store)                                               \
+  __attribute__((target(target_of_it))) float name(float factor, int steps) {                                      \
+    const lanes by = filled(factor);                                                                               \
+    lanes a = filled(1), b = filled(2), c = filled(3), d = filled(4), e = filled(5), f = filled(6), g = filled(7), \
+          h = filled(8), i = filled(9), j = filled(10);                                                            \
+    for (int k = 0; k < steps; ++k) {                                                                              \
+      a = fma(a, by, by), b = fma(b, by, by), c = fma(c, by, by), d = fma(d, by, by), e = fma(e, by, by);          \
+      f = fma(f, by, by), g = fma(g, by, by), h = fma(h, by, by), i = fma(i, by, by), j = fma(j, by, by);          \
+    }                                                                                                              \
+    const lanes sum = add(add(add(add(a, b), add(c, d)), add(add(e, f), add(g, h))), add(i, j));                   \
+    std::array<float, 16> values{};                                                                                \
+    store(values.data(), sum);                                                                                     \
+    return values[0];                                                                                              \
+  }
+
+MULTIPLY(multiply_8, "avx,fma", __m256, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_add_ps, _mm256_storeu_ps)
+MULTIPLY(multiply_16, "avx512f", __m512, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_add_ps, _mm512_storeu_ps)
+#undef MULTIPLY
+#endif
+
 VectorRate measured(const DeviceInfo& device) {
   for (const auto& candidate : candidates()) {
     const auto& info = candidate.info;
     if (info.platform_index != device.platform_index || info.device_index != device.device_index || info.name != device.name)
       continue;
     try {
+      // PoCL's kernels run in this process: its own instructions tell as much, and there is no kernel to compile.
+      if (has_quirk(info, "pocl-builds"))
+        if (const auto own = measure_own_vectors(); own != VectorRate::not_measured) return own;
       return measure_vector_rate(candidate.device, info);
     } catch (const Error& error) {
       logging::print(logging::Level::plan, "how fast vectors are could not be measured: {}", error.what());
@@ -103,8 +149,24 @@ VectorRate vector_rate(const DeviceInfo& device) {
   return rates[key] = *rate;
 }
 
+VectorRate measure_own_vectors() {
+#ifdef __x86_64__
+  if (!__builtin_cpu_supports("avx512f")) return VectorRate::not_measured;
+  float computed = 0;
+  const auto rate = by_best_times([&](std::size_t which) {
+    // Not known to the compiler, which would leave the loop out.
+    volatile float factor = 0.5F;
+    const auto start = Clock::now();
+    computed += which == 0 ? multiply_8(factor, many_steps) : multiply_16(factor, many_steps);
+    return seconds_since(start);
+  });
+  return std::isnormal(computed) ? rate : VectorRate::not_measured;
+#else
+  return VectorRate::not_measured;
+#endif
+}
+
 VectorRate measure_vector_rate(const ::cl::Device& device, const DeviceInfo& info) {
-  using Clock = std::chrono::steady_clock;
   return checked(fmt::format("measuring the vectors of {}", info.name), [&] {
     const ::cl::Context context(device);
     const ::cl::CommandQueue queue(context, device);
@@ -122,24 +184,19 @@ VectorRate measure_vector_rate(const ::cl::Device& device, const DeviceInfo& inf
       const auto start = Clock::now();
       queue.enqueueNDRangeKernel(kernel, ::cl::NullRange, ::cl::NDRange(1), ::cl::NDRange(1));
       queue.finish();
-      return std::chrono::duration<double>(Clock::now() - start).count();
+      return seconds_since(start);
     };
     float zero = 0, computed = 0;
     queue.enqueueWriteBuffer(sum, true, 0, sizeof zero, &zero);
     // The first run may compile; a simulator would not end with as many steps as a core does in a millisecond.
-    constexpr int few = 256, many = 1 << 18;
-    std::array<double, 2> best{1e9, 1e9};
+    constexpr int few = 256;
     for (auto& kernel : kernels) seconds(kernel, 1);
     double short_run = 1e9;
     for (int attempt = 0; attempt < 5 && short_run > 1e-3; ++attempt) short_run = std::min(short_run, seconds(kernels[0], few));
     if (short_run > 1e-3) return VectorRate::not_measured;
-    for (int round = 0; round < 5; ++round)
-      for (std::size_t which = 0; which < 2; ++which) best[which] = std::min(best[which], seconds(kernels[which], many));
+    const auto rate = by_best_times([&](std::size_t which) { return seconds(kernels[which], many_steps); });
     queue.enqueueReadBuffer(sum, true, 0, sizeof computed, &computed);
-    if (computed == 0) return VectorRate::not_measured;
-    const auto rate = best[1] < 1.4 * best[0] ? VectorRate::full : VectorRate::half;
-    logging::print(logging::Level::plan, "vectors of 16 lanes take {:.2f} times as long as vectors of 8", best[1] / best[0]);
-    return rate;
+    return computed == 0 ? VectorRate::not_measured : rate;
   });
 }
 

@@ -23,7 +23,9 @@ CLNET_API VectorRate kept_vector_rate(const DeviceInfo& device, VectorRate measu
 CLNET_API std::optional<VectorRate> known_vector_rate(const DeviceInfo& device);
 /// The file in which it is kept; nothing without a cache folder.
 CLNET_API std::optional<std::string> vector_rate_file(const DeviceInfo& device);
-/// Throws DeviceError where the device fails.
+/// By a kernel. Throws DeviceError where the device fails.
 CLNET_API VectorRate measure_vector_rate(const ::cl::Device& device, const DeviceInfo& info);
+/// By instructions of this process, in some milliseconds. not_measured: its cores have no such vectors.
+CLNET_API VectorRate measure_own_vectors();
 
 }  // namespace clnet::ocl

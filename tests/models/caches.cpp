@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/models/process.h"
+#include "tests/support/skip.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet::test;
@@ -148,4 +149,22 @@ TEST_CASE("clnet-bench counts an item's programs, and measures the first step of
   CHECK(code({"--programs"}) == 2);
   CHECK(code({"--cold", "no-such-item"}) == 2);
   CHECK(code({"--cold", "--programs", "adam-25m"}) == 2);
+}
+
+TEST_CASE("how fast vectors are is measured without a kernel where PoCL runs them") {
+  const Caches caches;
+  // Its lanes depend on it.
+  const auto outcome =
+      Process(caches.folder.path(), {CLNET_BENCH, "--programs", "depthwise-192-28-b16-forward"}, caches.environment).wait();
+  INFO(outcome.out << outcome.err);
+  REQUIRE(outcome.code == 0);
+  std::size_t kept = 0, probes = 0, kernels = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(caches.folder.path())) {
+    const auto name = entry.path().filename().string();
+    kept += name.starts_with("vector-rate-");
+    probes += name == "multiply_16";
+    kernels += name.starts_with("conv2d_depthwise");
+  }
+  if (kept == 0 || kernels == 0) return skip("PoCL on vectors of 16 lanes");
+  CHECK(probes == 0);
 }

@@ -131,6 +131,22 @@ TEST_CASE("a training step of a recurrence that is written by hand with ten leng
       unpacked);
 }
 
+TEST_CASE("a recurrence that is written by hand, whose gradients are sums of the steps', with lengths 1 to 64") {
+  const Fresh fresh;
+  Steps steps;
+  optim::Adam adam{steps, {.learning_rate = 1e-3}};
+  const auto step = [&](std::int64_t length) {
+    // What a step multiplies with a weight is larger than the weight: its gradient is not kept for one product of all.
+    (void)adam.step(sum(steps(input({length, 64, Steps::width})))).item<float>();
+  };
+  // Every number of sums in a piece.
+  for (const auto length : {1, 2, 3, 4, 5, 6, 8, 32}) step(length);
+  const auto few = made().programs;
+  for (std::int64_t length = 1; length <= 64; ++length) step(length);
+  INFO(few << " programs for few lengths, " << made().programs << " for all");
+  CHECK(made().programs == few);
+}
+
 TEST_CASE("attention, forward and in training, with lengths 1 to 64") {
   const Fresh fresh;
   nn::TransformerEncoderLayer layer{64, 4, {.dim_feedforward = 128, .dropout = 0, .batch_first = true}};

@@ -165,11 +165,38 @@ TEST_CASE("small results that nothing depends on share kernels") {
 }
 
 TEST_CASE("kernels have at most 32 buffers and stay within the parameters' limit") {
-  Tensor sum_of_many = leaf({100});
-  for (int k = 0; k < 60; ++k) sum_of_many = sum_of_many + leaf({100});
-  const auto recording = recorded({sum_of_many});
+  Tensor product_of_many = leaf({100});
+  for (int k = 0; k < 60; ++k) product_of_many = product_of_many * leaf({100});
+  const auto recording = recorded({product_of_many});
   CHECK(recording.commands().size() == 2);
   for (const auto& command : recording.commands()) CHECK(std::get<Launch>(command).arguments().size() <= 34);
+}
+
+TEST_CASE("sums of any number of values share a few kernels") {
+  const auto sizes = [](int count) {
+    Tensor total = leaf({100});
+    for (int k = 0; k < count; ++k) total = total + leaf({100});
+    std::vector<std::size_t> result;
+    const auto recording = recorded({total});
+    for (const auto& command : recording.commands()) {
+      const auto& arguments = std::get<Launch>(command).arguments();
+      result.push_back(static_cast<std::size_t>(std::count_if(
+          arguments.begin(), arguments.end(), [](const auto& argument) { return std::holds_alternative<BufferArg>(argument); })));
+    }
+    return result;
+  };
+  using Sizes = std::vector<std::size_t>;
+  // One more than the sums is read, and one is written.
+  for (std::size_t count : {1, 2, 3, 4}) CHECK(sizes(static_cast<int>(count)) == Sizes{count + 2});
+  CHECK(sizes(5) == Sizes{6, 3});
+  CHECK(sizes(60) == Sizes{18, 18, 18, 10, 6});
+  CHECK(sizes(64) == Sizes{18, 18, 18, 18});
+  // What somebody reads in between ends a chain.
+  Tensor first = leaf({100});
+  for (int k = 0; k < 4; ++k) first = first + leaf({100});
+  Tensor second = first;
+  for (int k = 0; k < 4; ++k) second = second + leaf({100});
+  CHECK(functions(recorded({first, second})).size() == 1);
 }
 
 TEST_CASE("no index of a generated kernel exceeds an int, up to the largest tensor") {

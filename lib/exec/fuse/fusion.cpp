@@ -26,6 +26,8 @@ constexpr std::size_t most_nodes = 64, most_buffers = 32, most_loops = 4, most_e
 // Several functions within another kernel's tile (the gradient of gelu) are no faster than in a pass of their own.
 constexpr int most_epilogue_cost = 40;
 constexpr std::int64_t most_joined_elements = 1 << 16;
+// Chains of more sums than the first are cut into pieces of at most the second.
+constexpr std::size_t most_whole_sums = 4, most_sums = 16;
 
 thread_local int disabled_here = 0;
 
@@ -38,6 +40,7 @@ class Fusion {
 
   std::vector<Group> operator()() {
     if (fusion_enabled()) {
+      cut_sums();
       for (Index k = 0; k < grouping_.count(); ++k)
         if (grouping_.elementwise(k)) join_producers(k);
       grouping_.find_written();
@@ -78,12 +81,50 @@ class Fusion {
     return result;
   }
 
+  /// Whether it adds two values that are as large as their sum.
+  bool is_sum(Index k) const {
+    const auto& node = *grouping_.node(k);
+    return grouping_.elementwise(k) && node.op->name() == "add" && node.inputs[0].shape() == node.inputs[1].shape();
+  }
+
+  /// Finds chains of sums, as of the gradients of many steps, and cuts long ones into 16, 8, 4, 2 and one: any number of steps
+  /// has the same few programs.
+  void cut_sums() {
+    std::vector<Index> sums_before(grouping_.count(), none);
+    std::vector<bool> goes_on(grouping_.count(), false);
+    for (Index k = 0; k < grouping_.count(); ++k) {
+      if (!is_sum(k)) continue;
+      const auto& sources = grouping_.reads(k);
+      const auto before = std::find_if(sources.begin(), sources.end(), [&](Index source) {
+        return is_sum(source) && !grouping_.kept(source) && grouping_.readers(source).size() == 1 &&
+               grouping_.elements(source) == grouping_.elements(k);
+      });
+      if (before == sources.end()) continue;
+      sums_before[k] = *before;
+      goes_on[*before] = true;
+    }
+    std::vector<Index> chain;
+    for (Index last = 0; last < grouping_.count(); ++last) {
+      if (goes_on[last] || sums_before[last] == none) continue;
+      chain.clear();
+      for (Index k = last; k != none; k = sums_before[k]) chain.push_back(k);
+      count_planning(chain.size());
+      if (chain.size() <= most_whole_sums) continue;
+      std::size_t left = chain.size();
+      for (std::size_t piece = most_sums; left > 0; left -= piece) {
+        while (piece > left) piece /= 2;
+        if (left != chain.size()) cut_from_[chain[left - 1]] = chain[left];
+      }
+    }
+  }
+
   /// Makes one group of an operation's and those of the operations that it reads, where that is possible.
   void join_producers(Index k) {
     const auto elements = grouping_.elements(k);
     if (elements == 0) return;
     for (auto source : grouping_.reads(k)) {
       const Index mine = grouping_.home(k), other = grouping_.home(source);
+      if (const auto cut = cut_from_.find(k); cut != cut_from_.end() && cut->second == source) continue;
       if (mine == other || !grouping_.elementwise(source) || grouping_.elements(source) != elements) continue;
       if (grouping_.group(mine).members.size() + grouping_.group(other).members.size() > most_nodes) continue;
       const auto joint = grouping_.joint(other, mine);
@@ -261,6 +302,7 @@ class Fusion {
   Grouping grouping_;
   std::span<const Tensor> wanted_;
   const std::size_t parameter_limit_;
+  std::map<Index, Index> cut_from_;  ///< the first sum of a piece and the last of the one before
 };
 
 }  // namespace
