@@ -31,12 +31,13 @@ TEST_CASE("vector rate: what is measured is what a file keeps") {
 TEST_CASE("vector rate: the process's own instructions and a kernel tell the same") {
   const auto context = Device::current().context();
   const auto& info = context->info();
-  const auto own = measure_own_vectors();
-  if (own == VectorRate::not_measured || info.type != DeviceType::cpu || info.native_float_width < 16)
+  if (measure_own_vectors() == VectorRate::not_measured || info.type != DeviceType::cpu || info.native_float_width < 16)
     return test::skip("vectors of 16 lanes");
-  // A thread that loses its core in all rounds measures that.
-  const auto by_kernel = [&] { return measure_vector_rate(context->device(), info); };
-  CHECK((own == by_kernel() || measure_own_vectors() == by_kernel()));
+  // A thread that loses its core in all rounds measures that, beside other tests more than once.
+  int agreed = 0;
+  for (int trial = 0; trial < 10 && agreed == 0; ++trial)
+    agreed += measure_own_vectors() == measure_vector_rate(context->device(), info);
+  CHECK(agreed == 1);
 }
 
 TEST_CASE("vector rate: the file decides, if it is whole and of this driver") {

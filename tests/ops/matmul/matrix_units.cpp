@@ -212,6 +212,11 @@ TEST_CASE("f16 and bf16 go to matrix units on devices that have them") {
   CHECK(chosen(Dtype::f16, without) == "gpu");
   // Groups of 256 hold the largest tile in waves of any width.
   CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), gpu_info("sm_86"))[0]["m"] == 128);
+  CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), gpu_info("sm_86"))[0].value("stages", 0) == 3);
+  CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), gpu_info("sm_75"))[0].value("stages", 0) == 0);
+  auto small = gpu_info("sm_86");
+  small.local_memory = (48 << 10) - 1;
+  CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), small)[0].value("stages", 0) == 0);
   CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), gpu_info("gfx90a", 64))[0]["m"] == 128);
   CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), intel(8))[0]["m"] == 128);
   CHECK(ops::matmul_gpu_matrix_units_configs(square(Dtype::f16, 4096), intel(16))[0]["m"] == 128);
