@@ -187,7 +187,7 @@ TEST_CASE("sums of any number of values share a few kernels") {
   };
   using Sizes = std::vector<std::size_t>;
   // One more than the sums is read, and one is written.
-  for (std::size_t count : {1, 2, 3, 4}) CHECK(sizes(static_cast<int>(count)) == Sizes{count + 2});
+  for (const int count : {1, 2, 3, 4}) CHECK(sizes(count) == Sizes{static_cast<std::size_t>(count) + 2});
   CHECK(sizes(5) == Sizes{6, 3});
   CHECK(sizes(60) == Sizes{18, 18, 18, 10, 6});
   CHECK(sizes(64) == Sizes{18, 18, 18, 18});
