@@ -21,6 +21,7 @@ TEST_CASE("vector rate: what is measured is what a file keeps") {
   }
   const test::Folder folder;
   const test::Variable cache("CLNET_CACHE_DIR", folder.path().c_str());
+  const test::Variable optimised("POCL_EXTRA_BUILD_FLAGS", nullptr);
   CHECK(!known_vector_rate(info));
   const auto measured = measure_vector_rate(context->device(), info);
   // A process asks once.
@@ -33,6 +34,7 @@ TEST_CASE("vector rate: the process's own instructions and a kernel tell the sam
   const auto& info = context->info();
   if (measure_own_vectors() == VectorRate::not_measured || info.type != DeviceType::cpu || info.native_float_width < 16)
     return test::skip("vectors of 16 lanes");
+  const test::Variable optimised("POCL_EXTRA_BUILD_FLAGS", nullptr);
   // A thread that loses its core in all rounds measures that, beside other tests more than once.
   int agreed = 0;
   for (int trial = 0; trial < 10 && agreed == 0; ++trial)
