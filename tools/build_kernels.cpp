@@ -16,12 +16,14 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -117,6 +119,16 @@ extern "C" void on_fault(int signal, siginfo_t*, void* context) {
   }
   ::signal(signal, SIG_DFL);
   ::raise(signal);
+}
+
+/// Has Clang, in drivers that use it, find tools/kernel_linker.sh before other linkers.
+void use_own_linker() {
+  std::error_code code;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", code);
+  if (code) return;
+  auto folders = (program.parent_path() / "linker").string();
+  if (const char* others = std::getenv("COMPILER_PATH"); others && *others) folders = std::string(others) + ':' + folders;
+  ::setenv("COMPILER_PATH", folders.c_str(), 1);
 }
 
 class Builder {
@@ -216,6 +228,7 @@ int main(int argc, char** argv) try {
   struct sigaction action {};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO;
+  use_own_linker();
   std::vector<cl::Platform> platforms;
   cl::Platform::get(&platforms);
   std::vector<cl::Device> devices;

@@ -6,7 +6,7 @@
 #include "conv2d_store_cpu.clh"
 
 // target[i * LANES + lane] = g[first + lane * stride + i] for lanes below `lanes`; the others become 0.
-static inline void stage_lanes(IN(g), const int first, const int stride, const int count, const int lanes,
+PART void stage_lanes(IN(g), const int first, const int stride, const int count, const int lanes,
                         local float *restrict target) {
   int i = 0;
   for (; i + VW <= count; i += VW) {

@@ -137,6 +137,7 @@ Notes& notes_of(const BuildProcesses& processes) {
 
 /// The kernels of one program, which one process compiles.
 struct Job {
+  const ProgramSource* program = nullptr;
   json text;
   std::vector<std::string> kernels;  ///< for Notes
   std::size_t size = 0;              ///< of its source
@@ -212,6 +213,7 @@ std::vector<Job> jobs_of(const DeviceInfo& device, const std::vector<KernelToBui
     auto& [kernel, note] = *at;
     auto& job = jobs[kernel];
     if (job.kernels.empty()) {
+      job.program = &kernel->program;
       job.suspect = at < others;
       job.text = {{"builds", json::array()}, {"kernels", json::array()}};
       for (const auto& [text, options] : ways_to_build(kernel->program, device)) {
@@ -335,6 +337,29 @@ struct Followed {
   bool all = false;          ///< the processes said how each of them ended, and wait for more
 };
 
+/// Who is told what while the processes compile.
+struct Told {
+  BuildProgress progress;
+  ProgramBuilt built;
+};
+
+/// What the processes are to compile.
+struct Kernels {
+  struct Program {
+    const ProgramSource* source = nullptr;
+    std::size_t left = 0;  ///< how many of its kernels are not compiled
+  };
+  std::vector<std::string> notes;
+  std::vector<std::size_t> program_of;  ///< of each kernel, among the programs
+  std::vector<Program> programs;
+
+  void add(const Job& job) {
+    notes.insert(notes.end(), job.kernels.begin(), job.kernels.end());
+    program_of.resize(notes.size(), programs.size());
+    programs.push_back({job.program, job.kernels.size()});
+  }
+};
+
 /// Processes that take jobs until they have waited for long, or this ends.
 class Workers {
  public:
@@ -354,12 +379,12 @@ class Workers {
   bool wait(std::int64_t wanted) { return children_.count() >= wanted && children_.running() == children_.count(); }
 
   /// Has these done, and notes how they end.
-  Followed give(std::vector<Job> jobs, Notes& notes, const std::stop_token& stop, const BuildProgress& progress) {
-    std::vector<std::string> kernels;
+  Followed give(std::vector<Job> jobs, Notes& notes, const std::stop_token& stop, const Told& told) {
+    Kernels kernels;
     std::string texts, orders;
     for (auto& job : jobs) {
-      job.text["first"] = kernels.size();
-      kernels.insert(kernels.end(), job.kernels.begin(), job.kernels.end());
+      job.text["first"] = kernels.notes.size();
+      kernels.add(job);
       const auto text = job.text.dump(-1, ' ', false, json::error_handler_t::replace);
       const Order order{texts.size(), text.size()};
       texts += text;
@@ -368,21 +393,20 @@ class Workers {
     if (count() == 0 || ::ftruncate(texts_.number(), 0) != 0 || ::lseek(texts_.number(), 0, SEEK_SET) != 0 ||
         !put(texts_.number(), texts) || !put(orders_.second.number(), orders))
       return {};
-    return follow(kernels, notes, stop, progress);
+    return follow(std::move(kernels), notes, stop, told);
   }
 
  private:
   /// Until all kernels have ended, all processes have, or nothing more comes. What was begun and did not end is noted, too: who
   /// crashes or hangs does so once, or twice where the first time may have been for other reasons.
-  Followed follow(const std::vector<std::string>& kernels, Notes& notes, const std::stop_token& stop,
-                  const BuildProgress& progress) {
+  Followed follow(Kernels kernels, Notes& notes, const std::stop_token& stop, const Told& told) {
     constexpr std::chrono::milliseconds tick{100};
     Followed result;
     std::map<std::uint32_t, std::uint32_t> begun;  // the process by kernel
     bool hung = false;
     // Not by the clock: where all processes were stopped for a while, nobody hangs.
     std::chrono::milliseconds silent{0};
-    for (auto left = kernels.size(); left > 0;) {
+    for (auto left = kernels.notes.size(); left > 0;) {
       // The end of the pipe tells only where no process that the host forked meanwhile holds it open.
       const auto running = children_.running();
       // What else the one that ended was to do nobody knows: the others do what is left, and end.
@@ -391,22 +415,26 @@ class Workers {
       const int ready = ::poll(&waiting, 1, running > 0 ? static_cast<int>(tick.count()) : 0);
       if (ready < 0 && errno == EINTR) continue;
       if (stop.stop_requested()) return result;
-      if (progress) progress(result.noted);
+      if (told.progress) told.progress(result.noted);
       if (ready == 0 && running > 0 && (silent += tick) < processes_.patience) continue;
       hung = ready == 0 && running > 0;
       std::uint32_t word = 0;
       const auto size = ready > 0 ? ::read(words_.first.number(), &word, sizeof word) : 0;
       if (size < 0 && errno == EINTR) continue;
-      const auto said = size == sizeof word ? Said::parse(word, kernels.size()) : std::nullopt;
+      const auto said = size == sizeof word ? Said::parse(word, kernels.notes.size()) : std::nullopt;
       if (!said) break;
       silent = {};
       if (said->what == Said::What::begun) {
         begun.emplace(said->kernel, said->process);
       } else if (begun.erase(said->kernel) != 0) {
         const bool well = said->what == Said::What::done;
-        notes.add(kernels[said->kernel], well ? Noted::compiled : Noted::failed);
+        notes.add(kernels.notes[said->kernel], well ? Noted::compiled : Noted::failed);
         ++result.noted;
-        if (well) ++result.compiled;
+        if (well) {
+          ++result.compiled;
+          auto& program = kernels.programs[kernels.program_of[said->kernel]];
+          if (--program.left == 0 && told.built) told.built(*program.source);
+        }
         result.all = --left == 0;
       }
     }
@@ -414,11 +442,11 @@ class Workers {
     // Their output may have ended before they did.
     for (int i = 0; i < 20 && !hung && children_.running() > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     for (const auto& [kernel, process] : begun) {
-      if (processes_.apart && !hung && notes.deserves_another_try(kernels[kernel])) {
+      if (processes_.apart && !hung && notes.deserves_another_try(kernels.notes[kernel])) {
         result.tries_again = true;
         continue;
       }
-      notes.add(kernels[kernel], children_.crashed(process) ? Noted::crashed : Noted::failed);
+      notes.add(kernels.notes[kernel], children_.crashed(process) ? Noted::crashed : Noted::failed);
       ++result.noted;
     }
     return result;
@@ -495,7 +523,7 @@ namespace {
 /// waited since the last time, and wait for the next; null: they end.
 std::size_t compile(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, std::vector<Job> jobs, std::int64_t most,
                     const BuildProcesses& processes, std::unique_ptr<Workers>* keep, const std::stop_token& stop,
-                    const BuildProgress& progress) {
+                    const Told& told) {
   auto& notes = notes_of(processes);
   std::size_t compiled = 0, noted = 0;
   for (; !jobs.empty() && !stop.stop_requested(); jobs = jobs_of(device, kernels, notes)) {
@@ -510,8 +538,8 @@ std::size_t compile(const DeviceInfo& device, const std::vector<KernelToBuild>& 
       workers = std::make_unique<Workers>(device, processes, count);
     }
     const auto before = noted;
-    const auto said = workers->give(std::move(jobs), notes, stop,
-                                    progress ? [&](std::size_t done) { progress(before + done); } : BuildProgress{});
+    const auto progress = told.progress ? [&](std::size_t done) { told.progress(before + done); } : BuildProgress{};
+    const auto said = workers->give(std::move(jobs), notes, stop, {progress, told.built});
     compiled += said.compiled;
     noted += said.noted;
     logging::print(logging::Level::plan, "{} of {} new kernels compiled by {} {} in {:.0f} ms", said.compiled, said.noted,
@@ -527,7 +555,7 @@ std::size_t compile(const DeviceInfo& device, const std::vector<KernelToBuild>& 
 }  // namespace
 
 std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes,
-                        const BuildProgress& progress) {
+                        const BuildProgress& progress, const ProgramBuilt& built) {
   if (!processes.apart && (processes.count <= 1 || kernels.size() < fewest)) return 0;
   // One plan at a time: the next one may want the same kernels.
   std::unique_lock lock(kept().turn, std::defer_lock);
@@ -538,7 +566,7 @@ std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuil
   for (const auto& job : jobs) wanted += job.kernels.size();
   if (!processes.apart && (jobs.size() < 2 || wanted < fewest)) return 0;
   const auto compiled = compile(device, kernels, std::move(jobs), processes.count, processes,
-                                processes.apart ? &kept_for(device, processes) : nullptr, {}, progress);
+                                processes.apart ? &kept_for(device, processes) : nullptr, {}, {progress, built});
   if (!processes.apart) return compiled;
   const auto ends = noted(device, kernels, processes);
   if (std::find(ends.begin(), ends.end(), Noted::nothing) != ends.end())
@@ -595,7 +623,8 @@ bool BuildBeside::done() const { return state_->done; }
 #else
 
 BuildProcesses build_processes(const DeviceInfo&) { return {}; }
-std::size_t build_ahead(const DeviceInfo&, const std::vector<KernelToBuild>&, const BuildProcesses&, const BuildProgress&) {
+std::size_t build_ahead(const DeviceInfo&, const std::vector<KernelToBuild>&, const BuildProcesses&, const BuildProgress&,
+                        const ProgramBuilt&) {
   return 0;
 }
 std::vector<Noted> noted(const DeviceInfo&, const std::vector<KernelToBuild>& kernels, const BuildProcesses&) {

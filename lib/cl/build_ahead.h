@@ -54,11 +54,15 @@ CLNET_API BuildProcesses build_processes(const DeviceInfo& device);
 /// Told several times a second how many of the kernels the processes are through with. What it throws ends them.
 using BuildProgress = std::function<void(std::size_t done)>;
 
+/// Told of each program, on the same thread, when all of its kernels are compiled.
+using ProgramBuilt = std::function<void(const ProgramSource& program)>;
+
 /// Has those kernels compiled that were not before, unless they are too few for the effort: how many the processes compiled.
 /// Whatever goes wrong there costs time only, as the driver compiles in this process what is missing. Where they compile apart
 /// the processes wait some seconds for the next plan.
 CLNET_API std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels,
-                                  const BuildProcesses& processes, const BuildProgress& progress = {});
+                                  const BuildProcesses& processes, const BuildProgress& progress = {},
+                                  const ProgramBuilt& built = {});
 
 /// Ends those that wait. Called while the process ends, or the library is unloaded.
 void end_build_processes();

@@ -68,6 +68,23 @@ fs::path script(const test::Folder& folder, const std::string& text) {
   return path;
 }
 
+/// What a kernel of the name "one" writes at its place 3 by 1 and 7.
+std::int32_t value_of(const KernelToBuild& built) {
+  const auto context = Device::current().context();
+  const BufferPtr out = context->memory().allocate(64, "out");
+  context->fill(*out, 0, out->bytes(), 0);
+  cl::Kernel kernel = context->programs().kernel(built.program, "one");
+  kernel.setArg(0, out->memory());
+  kernel.setArg(1, cl_ulong{3});
+  kernel.setArg(2, cl_int{1});
+  kernel.setArg(3, 7.0F);
+  kernel.setArg(4, 16, nullptr);
+  context->launch(kernel, cl::NDRange(1), cl::NDRange(1), {"one", "", 4, 0});
+  std::int32_t value = 0;
+  context->read(*out, 12, &value, 4);
+  return value;
+}
+
 /// Whether it is done within the time that a busy machine takes.
 bool ends(const BuildBeside& beside) {
   const auto begun = std::chrono::steady_clock::now();
@@ -103,6 +120,23 @@ TEST_CASE("building ahead: each kernel once, whatever becomes of the others") {
   CHECK(build_ahead(device, kernels, processes) == 0);
 }
 
+TEST_CASE("building ahead: each program is told once, with the last of its kernels") {
+  const auto device = Device::current().info();
+  Processes processes(device);
+  if (processes.program.empty()) return test::skip("a driver that compiles several kernels at once");
+  auto kernels = several();
+  kernels.push_back(kernels.front());
+  kernels.back().local = {2};
+  std::vector<std::string> told;
+  const auto built = [&](const ProgramSource& program) { told.push_back(program.name); };
+  CHECK(build_ahead(device, kernels, processes, {}, built) == 6);
+  std::sort(told.begin(), told.end());
+  CHECK(told == std::vector<std::string>{"five", "four", "one", "three", "two"});
+  told.clear();
+  CHECK(build_ahead(device, kernels, processes, {}, built) == 0);
+  CHECK(told.empty());
+}
+
 TEST_CASE("building ahead: what it compiled is what runs") {
   const auto device = Device::current().info();
   Processes processes(device);
@@ -110,20 +144,19 @@ TEST_CASE("building ahead: what it compiled is what runs") {
   auto kernels = several();
   REQUIRE(build_ahead(device, kernels, processes) == 5);
 
-  const auto context = Device::current().context();
-  const BufferPtr out = context->memory().allocate(64, "out");
-  context->fill(*out, 0, out->bytes(), 0);
-  cl::Kernel kernel = context->programs().kernel(kernels[0].program, "one");
-  kernel.setArg(0, out->memory());
-  kernel.setArg(1, cl_ulong{3});
-  kernel.setArg(2, cl_int{1});
-  kernel.setArg(3, 7.0F);
-  kernel.setArg(4, 16, nullptr);
-  context->launch(kernel, cl::NDRange(1), cl::NDRange(1), {"one", "", 4, 0});
-  int value = 0;
-  context->read(*out, 12, &value, 4);
   const auto stamp = static_cast<std::int32_t>(std::stoll(kernels[0].program.defines["STAMP"]));
-  CHECK(value == static_cast<std::int32_t>(static_cast<std::uint32_t>(stamp) + 7U));
+  CHECK(value_of(kernels[0]) == static_cast<std::int32_t>(static_cast<std::uint32_t>(stamp) + 7U));
+}
+
+TEST_CASE("building ahead: kernels that need a library of the system are linked with it") {
+  const auto device = Device::current().info();
+  Processes processes(device);
+  if (processes.program.empty()) return test::skip("a driver that compiles several kernels at once");
+  auto kernels = several();
+  // Compilers fill the array by memset().
+  kernels[0] = fresh("one", "int many[500] = {0}; many[by] = 6; many[(int)at] += 1; x[at] = many[by] + many[3] + many[(int)f];");
+  CHECK(build_ahead(device, kernels, processes) == 5);
+  CHECK(value_of(kernels[0]) == 7);
 }
 
 TEST_CASE("building ahead: processes that fail or hang cost time only") {

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <thread>
 #include <tuple>
@@ -154,6 +156,39 @@ void build_programs(ocl::Context& device, const std::vector<const ocl::ProgramSo
   if (failure) std::rethrow_exception(failure);
 }
 
+/// A thread that reads programs while other processes compile the next ones: a driver takes its time for that, too.
+class ReadBeside {
+ public:
+  explicit ReadBeside(ocl::Context& device) : thread_([this, &device](const std::stop_token& stop) { read(device, stop); }) {}
+
+  void add(const ocl::ProgramSource& program) {
+    const std::lock_guard lock(mutex_);
+    programs_.push_back(&program);
+    changed_.notify_one();
+  }
+
+ private:
+  void read(ocl::Context& device, const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    while (changed_.wait(lock, stop, [&] { return !programs_.empty(); }) && !stop.stop_requested()) {
+      const auto* program = programs_.front();
+      programs_.pop_front();
+      lock.unlock();
+      try {
+        device.programs().prepare(*program);
+      } catch (const std::exception&) {
+        // Whoever needs it says what is wrong with it.
+      }
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<const ocl::ProgramSource*> programs_;
+  std::jthread thread_;  ///< the last, as it uses the others
+};
+
 }  // namespace
 
 ocl::KernelToBuild Plan::to_build(const Launch& launch, bool large) const {
@@ -216,7 +251,16 @@ void Plan::build(ocl::Context& device) const {
   }
   const ocl::Compiling compiling(total);
   std::size_t done = 0;
-  ocl::build_ahead(device.info(), ahead, processes, [&](std::size_t noted) { compiling.tell(done = std::min(noted, total)); });
+  {
+    std::optional<ReadBeside> reader;
+    ocl::build_ahead(
+        device.info(), ahead, processes, [&](std::size_t noted) { compiling.tell(done = std::min(noted, total)); },
+        [&](const ocl::ProgramSource& program) {
+          if (!device.info().thread_safe) return;
+          if (!reader) reader.emplace(device);
+          reader->add(program);
+        });
+  }
   if (processes.apart) refuse_crashing(device.info(), ahead, ahead_of, processes);
   // Also where the first run compiles them: who was told of the first hears of the last.
   if (programs.empty()) compiling.tell(total);
