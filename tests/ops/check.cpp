@@ -130,8 +130,8 @@ bool small_enough(const Case& example) {
   return elements <= std::stoll(limit);
 }
 
-/// `solver`: the one of `op` that is forced; empty: those that the device chooses.
-void check_all(const std::vector<Case>& cases, const std::string& op = {}, const std::string& solver = {}) {
+/// How many runs there were, of cases and dtypes. `solver`: the one of `op` that is forced; empty: those that the device chooses.
+std::size_t check_all(const std::vector<Case>& cases, const std::string& op = {}, const std::string& solver = {}) {
   ForcedRuns runs;
   for (std::size_t index = 0; index < cases.size(); ++index) {
     const auto& example = cases[index];
@@ -162,21 +162,23 @@ void check_all(const std::vector<Case>& cases, const std::string& op = {}, const
   }
   // By solver: one that always crashes is a small part of all.
   runs.check();
+  return runs.ran();
 }
 
 }  // namespace
 
 void check(const std::vector<Case>& cases, const std::vector<std::string>& solver_ops) {
   const auto kernels_before = exec::statistics().kernels;
-  check_all(cases);
+  auto ran = check_all(cases);
   for (const auto& op : solver_ops) {
     const auto names = exec::solver_names(op);
     REQUIRE_FALSE(names.empty());
     for (const auto& name : names) {
       const exec::ForceSolver force(op, name);
-      check_all(cases, op, name);
+      ran += check_all(cases, op, name);
     }
   }
+  if (ran == 0) return clnet::test::skip("all cases are left out");
   CHECK(exec::statistics().kernels > kernels_before);
 }
 

@@ -26,6 +26,7 @@ class ForcedRuns {
  public:
   /// Whether `run` ran, with a solver of `op` forced. What else it throws is thrown, and counts for nothing.
   bool run(const std::string& op, const std::string& what, const std::function<void()>& run);
+  std::size_t ran() const { return ran_; }
   /// Fails the test case where more than one in ten, rounded up, was left out: such a driver has another fault.
   void check() const;
 
