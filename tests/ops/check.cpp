@@ -121,6 +121,12 @@ void check_gradient(const Case& example, const std::string& where) {
   }
 }
 
+std::size_t sum_of(const std::map<std::string, std::size_t>& counts) {
+  std::size_t sum = 0;
+  for (const auto& [name, count] : counts) sum += count;
+  return sum;
+}
+
 /// CLNET_TEST_ELEMENTS=n leaves out cases with more elements in their inputs, for devices that are simulated.
 bool small_enough(const Case& example) {
   static const char* limit = std::getenv("CLNET_TEST_ELEMENTS");
@@ -130,9 +136,8 @@ bool small_enough(const Case& example) {
   return elements <= std::stoll(limit);
 }
 
-/// How many runs there were, of cases and dtypes. `solver`: the one of `op` that is forced; empty: those that the device chooses.
-std::size_t check_all(const std::vector<Case>& cases, const std::string& op = {}, const std::string& solver = {}) {
-  ForcedRuns runs;
+/// `solver`: the one of `op` that is forced; empty: those that the device chooses.
+void check_all(const std::vector<Case>& cases, ForcedRuns& runs, const std::string& op = {}, const std::string& solver = {}) {
   for (std::size_t index = 0; index < cases.size(); ++index) {
     const auto& example = cases[index];
     if (!small_enough(example)) {
@@ -160,23 +165,25 @@ std::size_t check_all(const std::vector<Case>& cases, const std::string& op = {}
         unless_refused(what, [&] { check_forward(example, dtype, what); });
       }
   }
-  // By solver: one that always crashes is a small part of all.
-  runs.check();
-  return runs.ran();
 }
 
 }  // namespace
 
 void check(const std::vector<Case>& cases, const std::vector<std::string>& solver_ops) {
   const auto kernels_before = exec::statistics().kernels;
-  auto ran = check_all(cases);
+  ForcedRuns chosen;
+  check_all(cases, chosen);
+  auto ran = chosen.ran();
   for (const auto& op : solver_ops) {
     const auto names = exec::solver_names(op);
     REQUIRE_FALSE(names.empty());
+    ForcedRuns runs;
     for (const auto& name : names) {
       const exec::ForceSolver force(op, name);
-      ran += check_all(cases, op, name);
+      check_all(cases, runs, op, name);
     }
+    runs.check();
+    ran += runs.ran();
   }
   if (ran == 0) return clnet::test::skip("all cases are left out");
   CHECK(exec::statistics().kernels > kernels_before);
@@ -193,21 +200,31 @@ bool is_known_crash(const Error& error, const std::string& op, const DeviceInfo&
 }
 
 bool ForcedRuns::run(const std::string& op, const std::string& what, const std::function<void()>& run) {
+  const auto forced = exec::forced_solver(op);
+  const auto solver = forced ? op + ":" + forced->choice.solver : std::string();
   try {
     run();
   } catch (const DeviceError& error) {
     if (!is_known_crash(error, op, Device::current().info())) throw;
     clnet::test::skip("the driver's compiler ends its process over a kernel", fmt::format("{}: {}", what, error.what()));
-    ++left_out_;
+    ++left_out_[solver];
     return false;
   }
-  ++ran_;
+  ++ran_[solver];
   return true;
 }
 
+std::size_t ForcedRuns::ran() const { return sum_of(ran_); }
+
 void ForcedRuns::check() const {
-  INFO(left_out_ << " left out, " << ran_ << " ran");
-  CHECK(left_out_ <= (ran_ + left_out_ + 9) / 10);
+  const auto left_out = sum_of(left_out_);
+  INFO(left_out << " left out, " << ran() << " ran");
+  CHECK(left_out <= (ran() + left_out + 9) / 10);
+  for (const auto& [solver, count] : left_out_) {
+    if (count == 1) continue;
+    INFO("all " << count << " runs of " << solver << " were left out");
+    CHECK(ran_.contains(solver));
+  }
 }
 
 Tensor to_tensor(Array& array, Dtype dtype) {
