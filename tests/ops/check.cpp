@@ -1,5 +1,7 @@
 #include "tests/ops/check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -8,6 +10,7 @@
 #include <random>
 #include <string_view>
 
+#include "lib/cl/quirks.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/statistics.h"
 #include "tests/support/skip.h"
@@ -118,6 +121,12 @@ void check_gradient(const Case& example, const std::string& where) {
   }
 }
 
+std::size_t sum_of(const std::map<std::string, std::size_t>& counts) {
+  std::size_t sum = 0;
+  for (const auto& [name, count] : counts) sum += count;
+  return sum;
+}
+
 /// CLNET_TEST_ELEMENTS=n leaves out cases with more elements in their inputs, for devices that are simulated.
 bool small_enough(const Case& example) {
   static const char* limit = std::getenv("CLNET_TEST_ELEMENTS");
@@ -127,31 +136,34 @@ bool small_enough(const Case& example) {
   return elements <= std::stoll(limit);
 }
 
-void check_all(const std::vector<Case>& cases, const std::string& solver) {
+/// `solver`: the one of `op` that is forced; empty: those that the device chooses.
+void check_all(const std::vector<Case>& cases, ForcedRuns& runs, const std::string& op = {}, const std::string& solver = {}) {
   for (std::size_t index = 0; index < cases.size(); ++index) {
     const auto& example = cases[index];
     if (!small_enough(example)) {
       clnet::test::skip("more elements than CLNET_TEST_ELEMENTS", example.name);
       continue;
     }
-    const auto where = example.name + (solver.empty() ? "" : " by " + solver);
+    const auto where = example.name + (solver.empty() ? "" : fmt::format(" by {}:{}", op, solver));
     INFO(where);
     // A solver may refuse some dtypes.
-    const auto unless_refused = [&](const auto& check) {
+    const auto unless_refused = [&](const std::string& what, const auto& check) {
       try {
-        check();
+        runs.run(op, what, check);
       } catch (const Unsupported& refusal) {
         if (solver.empty()) throw;
         clnet::test::skip(refusal.what(), where);
       }
     };
-    unless_refused([&] {
+    unless_refused(where, [&] {
       check_forward(example, Dtype::f32, where + " in f32");
       if (example.gradient) check_gradient(example, where);
     });
     if (example.all_dtypes)
-      for (auto dtype : sampled_dtypes(index))
-        unless_refused([&] { check_forward(example, dtype, where + " in " + std::string(to_string(dtype))); });
+      for (auto dtype : sampled_dtypes(index)) {
+        const auto what = fmt::format("{} in {}", where, to_string(dtype));
+        unless_refused(what, [&] { check_forward(example, dtype, what); });
+      }
   }
 }
 
@@ -159,16 +171,60 @@ void check_all(const std::vector<Case>& cases, const std::string& solver) {
 
 void check(const std::vector<Case>& cases, const std::vector<std::string>& solver_ops) {
   const auto kernels_before = exec::statistics().kernels;
-  check_all(cases, "");
+  ForcedRuns chosen;
+  check_all(cases, chosen);
+  auto ran = chosen.ran();
   for (const auto& op : solver_ops) {
     const auto names = exec::solver_names(op);
     REQUIRE_FALSE(names.empty());
+    ForcedRuns runs;
     for (const auto& name : names) {
       const exec::ForceSolver force(op, name);
-      check_all(cases, op + ":" + name);
+      check_all(cases, runs, op, name);
     }
+    runs.check();
+    ran += runs.ran();
   }
+  if (ran == 0) return clnet::test::skip("all cases are left out");
   CHECK(exec::statistics().kernels > kernels_before);
+}
+
+bool is_known_crash(const Error& error, const std::string& op, const DeviceInfo& device) {
+  const auto forced = exec::forced_solver(op);
+  if (!forced || !forced->strict || !ocl::has_quirk(device, "compiler-aborts")) return false;
+  const std::string_view text = error.what();
+  // The second half says that it was not another solver's kernel.
+  return text.find(" the compiler of ") != std::string_view::npos &&
+         text.ends_with(
+             fmt::format("; {}: solver {} refuses: a kernel of it crashes the driver's compiler", op, forced->choice.solver));
+}
+
+bool ForcedRuns::run(const std::string& op, const std::string& what, const std::function<void()>& run) {
+  const auto forced = exec::forced_solver(op);
+  const auto solver = forced ? op + ":" + forced->choice.solver : std::string();
+  try {
+    run();
+  } catch (const DeviceError& error) {
+    if (!is_known_crash(error, op, Device::current().info())) throw;
+    clnet::test::skip("the driver's compiler ends its process over a kernel", fmt::format("{}: {}", what, error.what()));
+    ++left_out_[solver];
+    return false;
+  }
+  ++ran_[solver];
+  return true;
+}
+
+std::size_t ForcedRuns::ran() const { return sum_of(ran_); }
+
+void ForcedRuns::check() const {
+  const auto left_out = sum_of(left_out_);
+  INFO(left_out << " left out, " << ran() << " ran");
+  CHECK(left_out <= (ran() + left_out + 9) / 10);
+  for (const auto& [solver, count] : left_out_) {
+    if (count == 1) continue;
+    INFO("all " << count << " runs of " << solver << " were left out");
+    CHECK(ran_.contains(solver));
+  }
 }
 
 Tensor to_tensor(Array& array, Dtype dtype) {

@@ -1,9 +1,14 @@
 // Runs the cases of an operation: every solver, every dtype, gradients against finite differences of the reference.
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "clnet/device.h"
+#include "clnet/error.h"
 #include "tests/cases/case.h"
 
 namespace clnet::testing {
@@ -11,6 +16,25 @@ namespace clnet::testing {
 /// Fails the current Catch test case for every mismatch. `solver_op` names the operation whose solvers are forced one after the
 /// other (several: their names); empty: the operation has one way only.
 void check(const std::vector<Case>& cases, const std::vector<std::string>& solver_ops = {});
+
+/// Whether it says that a kernel of the solver that a ForceSolver asks for in `op` crashes the compiler of a driver that is known
+/// for that (quirk compiler-aborts).
+bool is_known_crash(const Error& error, const std::string& op, const DeviceInfo& device);
+
+/// Runs by forced solvers. What a driver's compiler is known to crash over is left out and told; where a device chooses the
+/// solver itself that is a failure.
+class ForcedRuns {
+ public:
+  /// Whether `run` ran, with a solver of `op` forced. What else it throws is thrown, and counts for nothing.
+  bool run(const std::string& op, const std::string& what, const std::function<void()>& run);
+  std::size_t ran() const;
+  /// Fails the test case where more than one in ten, rounded up, was left out, or all of several by one solver: such a
+  /// driver has another fault.
+  void check() const;
+
+ private:
+  std::map<std::string, std::size_t> ran_, left_out_;  // by solver
+};
 
 /// A tensor from an array, rounded to the dtype; the array is rounded too.
 Tensor to_tensor(Array& array, Dtype dtype);

@@ -5,12 +5,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "clnet/clnet.h"
-#include "lib/cl/quirks.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/record/record.h"
 #include "lib/exec/statistics.h"
@@ -49,23 +47,6 @@ std::vector<std::string> choices(const std::string& op, const Program& program) 
   return result;
 }
 
-/// What the program computes; nothing, told and counted, where the driver's compiler ends its process over a kernel of the
-/// choice. On other drivers that is a failure.
-std::optional<std::vector<float>> values_by(const std::string& op, const exec::Choice& choice, const Program& program) {
-  const exec::ForceSolver force(op, choice);
-  try {
-    return program().to_vector<float>();
-  } catch (const DeviceError& error) {
-    const bool known = ocl::has_quirk(Device::current().info(), "compiler-aborts");
-    if (!known || std::string(error.what()).find(" the compiler of ") == std::string::npos) throw;
-    test::skip("the driver's compiler ends its process over a kernel", fmt::format("{}:{}: {}", op, choice.text(), error.what()));
-    return std::nullopt;
-  }
-}
-
-/// A driver that fails over more than one in ten has another fault.
-std::size_t most_left_out(std::size_t choices) { return (choices + 9) / 10; }
-
 /// Of those whose solver's name begins so.
 void check_choices(const std::string& op, const Program& program, double tolerance, std::size_t least = 3,
                    const std::string& beginning = {}) {
@@ -80,7 +61,7 @@ void check_choices(const std::string& op, const Program& program, double toleran
   CHECK(all.size() >= least);
   const auto solver_of = [](const std::string& choice) { return choice.substr(0, choice.find('{')); };
   std::size_t number = 0;  // among those of its solver
-  std::size_t checked = 0, left_out = 0;
+  testing::ForcedRuns runs;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& choice = all[i];
     number = i > 0 && solver_of(choice) == solver_of(all[i - 1]) ? number + 1 : 0;
@@ -89,18 +70,18 @@ void check_choices(const std::string& op, const Program& program, double toleran
     // In a sample, of each solver the first, every third and the last.
     if (number % 3 != 0 && !last && !testing::all_wanted()) continue;
     INFO(op << ":" << choice);
-    const auto values = values_by(op, exec::Choice::parse(choice), program);
-    ++(values ? checked : left_out);
-    if (!values) continue;
-    REQUIRE(values->size() == expected.size());
+    const exec::ForceSolver force(op, exec::Choice::parse(choice));
+    std::vector<float> values;
+    if (!runs.run(op, op + ":" + choice, [&] { values = program().to_vector<float>(); })) continue;
+    REQUIRE(values.size() == expected.size());
     std::size_t wrong = 0;
     for (std::size_t k = 0; k < expected.size(); ++k) {
-      const auto error = std::abs(static_cast<double>((*values)[k]) - static_cast<double>(expected[k]));
+      const auto error = std::abs(static_cast<double>(values[k]) - static_cast<double>(expected[k]));
       if (!(error <= tolerance * largest)) ++wrong;
     }
     CHECK(wrong == 0);
   }
-  CHECK(left_out <= most_left_out(checked + left_out));
+  runs.check();
 }
 
 /// The kernels that a GPU of 82 units would run.
@@ -682,7 +663,7 @@ TEST_CASE("gradients of strided convolutions run the taps that each phase has, i
       {{1, 4, 2, 3}, {24, 4, 3, 3}, {.stride = 4, .padding = 1}, {16, 18, 27}},
   };
   manual_seed(4);
-  std::size_t left_out = 0;
+  testing::ForcedRuns runs;
   for (const auto& sizes : all) {
     const Tensor x = random(sizes.x), w = random(sizes.weight);
     const Tensor g = random(conv2d(x, w, {}, sizes.options).shape());
@@ -702,17 +683,14 @@ TEST_CASE("gradients of strided convolutions run the taps that each phase has, i
         const exec::ForceSolver force("conv2d_backward_data", choice);
         // Parts of packed weights are of whole slices.
         if (solver == "gpu") CHECK(products_of(gradient()) == sizes.products[i]);
-        const auto values = values_by("conv2d_backward_data", choice, gradient);
-        if (!values) {
-          ++left_out;
-          continue;
-        }
-        REQUIRE(values->size() == expected.size());
-        for (std::size_t at = 0; at < expected.size(); ++at) REQUIRE((*values)[at] == Approx(expected[at]).margin(1e-4));
+        std::vector<float> values;
+        if (!runs.run("conv2d_backward_data", choice.text(), [&] { values = gradient().to_vector<float>(); })) continue;
+        REQUIRE(values.size() == expected.size());
+        for (std::size_t at = 0; at < expected.size(); ++at) REQUIRE(values[at] == Approx(expected[at]).margin(1e-4));
       }
     }
   }
-  CHECK(left_out <= most_left_out(6 * all.size()));
+  runs.check();
 }
 
 TEST_CASE("GPUs have weights in the order of their tiles in inference, and where one packing serves enough work") {
