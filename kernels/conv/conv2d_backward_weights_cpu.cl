@@ -7,7 +7,7 @@
 
 // target[i * LANES + lane] = g[first + lane * stride + i] for lanes below `lanes`; the others become 0.
 PART void stage_lanes(IN(g), const int first, const int stride, const int count, const int lanes,
-                        local float *restrict target) {
+                      local float *restrict target) {
   int i = 0;
   for (; i + VW <= count; i += VW) {
     VFLOAT block[VW];

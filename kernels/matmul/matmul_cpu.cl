@@ -14,7 +14,7 @@ typedef STORAGE(a) storage;
 // Packs `lanes` vectors that run along k, one under the other in memory: target[k * step + lane]. Lanes from `valid` on repeat the
 // last one, as nobody looks at their sums. Vectors are stored whole: what comes after the last lane is overwritten or unused.
 PART void pack_across(const global storage *restrict source, const int stride, const int lanes, const int valid,
-                        const int depth, local float *restrict target, const int step) {
+                      const int depth, local float *restrict target, const int step) {
   int k = 0;
   for (; k + VW <= depth; k += VW) {
     VECTOR x[VW];
@@ -31,7 +31,7 @@ PART void pack_across(const global storage *restrict source, const int stride, c
 // Packs `depth` rows of memory of which `lanes` elements are wanted: target[k * step + lane]. `readable` elements of a row may be
 // read, the last of them stands for those that are missing.
 PART void pack_along(const global storage *restrict source, const int stride, const int lanes, const int readable,
-                       const int depth, local float *restrict target, const int step) {
+                     const int depth, local float *restrict target, const int step) {
   if (readable >= VW)
     for (int k = 0; k < depth; ++k) *(local any_vector *)(target + k * step) = VLOAD_AT(a, source + k * stride);
   else
