@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #endif
@@ -369,6 +370,8 @@ class Workers {
       const auto process =
           spawn(processes.program, device, children_.count(), {texts_.number(), orders_.first.number(), words_.second.number()});
       if (process < 0) break;
+      constexpr int lowest = 19;
+      if (processes.idle) ::setpriority(PRIO_PROCESS, static_cast<id_t>(process), lowest);
       children_.add(process);
     }
     words_.second.close();
@@ -604,9 +607,10 @@ BuildBeside::BuildBeside(const DeviceInfo& device, std::vector<KernelToBuild> ke
   state_->thread = std::jthread([state = state_.get(), device, kernels = std::move(kernels),
                                  processes = std::move(processes)](const std::stop_token& stop) {
     try {
-      // One process at a time, however many plans ask: the next one may want what this one compiles.
-      static auto& turn = *new std::timed_mutex;
-      std::unique_lock lock(turn, std::defer_lock);
+      // One process at a time, however many plans ask: the next one may want what this one compiles. Nobody waits for an idle
+      // one.
+      static auto &turn = *new std::timed_mutex, &idle_turn = *new std::timed_mutex;
+      std::unique_lock lock(processes.idle ? idle_turn : turn, std::defer_lock);
       while (!lock.try_lock_for(std::chrono::milliseconds(50)))
         if (stop.stop_requested()) return;
       compile(device, kernels, jobs_of(device, kernels, notes_of(processes)), 1, processes, nullptr, stop, {});

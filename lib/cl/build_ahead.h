@@ -44,6 +44,7 @@ struct BuildProcesses {
   std::string folder;   ///< where the driver keeps what it compiled; which kernels are there is noted in a file of clnet's
   std::int64_t count = 1;
   bool apart = false;  ///< the driver's compiler may end its process: no kernel is compiled elsewhere before it was here
+  bool idle = false;   ///< they run when nothing else does
   std::chrono::seconds patience{60};  ///< without a program built; they are killed then
 };
 

@@ -111,7 +111,8 @@ struct ProgramCache::State {
   std::optional<DiskCache> disk;
   std::mutex mutex;
   std::unordered_map<std::string, std::shared_future<cl::Program>> entries;
-  std::atomic<std::uint64_t> built{0}, loaded{0};
+  std::map<std::string, ProgramSource> foreseen;  ///< that nobody has asked for
+  std::atomic<std::uint64_t> built{0}, loaded{0}, unforeseen{0};
 
   /// The program of a key, built by the first thread that asks; the others wait for it. A failure is not remembered.
   cl::Program program(const ProgramSource& source, const std::string& key) {
@@ -124,6 +125,7 @@ struct ProgramCache::State {
         return future.get();
       }
       entries[key] = promise.get_future().share();
+      if (foreseen.erase(key) == 0) ++unforeseen;
     }
     try {
       cl::Program result = make(source);
@@ -254,6 +256,20 @@ bool ProgramCache::has(const ProgramSource& program) const {
   return found != state_->entries.end() && found->second.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
+void ProgramCache::foresee(const ProgramSource& program) {
+  auto key = key_of(program);
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->entries.contains(key)) state_->foreseen.emplace(std::move(key), program);
+}
+
+std::vector<ProgramSource> ProgramCache::foreseen() const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<ProgramSource> result;
+  for (const auto& [key, program] : state_->foreseen) result.push_back(program);
+  return result;
+}
+
+std::uint64_t ProgramCache::unforeseen() const { return state_->unforeseen; }
 std::uint64_t ProgramCache::built() const { return state_->built; }
 std::uint64_t ProgramCache::loaded() const { return state_->loaded; }
 

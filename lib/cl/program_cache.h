@@ -49,6 +49,12 @@ class CLNET_API ProgramCache {
   void prepare(const ProgramSource& program);
   /// Whether it is there: neither kernel() nor prepare() would wait for a compiler.
   bool has(const ProgramSource& program) const;
+  /// Notes a program that nobody needs yet, but somebody is likely to.
+  void foresee(const ProgramSource& program);
+  /// Those of them that are not there.
+  std::vector<ProgramSource> foreseen() const;
+  /// How many others were asked for.
+  std::uint64_t unforeseen() const;
   /// Programs built from source, and loaded from disk, so far.
   std::uint64_t built() const;
   std::uint64_t loaded() const;

@@ -131,6 +131,7 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
     plan = cache.plan(work, *device, measure, made, plan.get());
     run();
   }
+  if (made) cache.build_beside(*device);
   if (first_chains || made) device->settle();
 
   ++counters.evaluations;

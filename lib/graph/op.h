@@ -131,6 +131,12 @@ class CLNET_API Op {
   /// Whether it takes so little of a plan's time that others are measured first.
   virtual bool tuned_last() const { return false; }
 
+  /// The lengths of sequences among its inputs' extents: another batch may have others.
+  virtual std::vector<std::int64_t> lengths(const Specs&) const { return {}; }
+  /// Graph over stand-ins of what the program would ask for in its place if sequences of length `from` had length `to`, where
+  /// lower() does not foresee that itself (Recorder::foresee). Also asked of views, as others may not be.
+  virtual Tensors at_length(const Specs& inputs, std::int64_t from, std::int64_t to) const;
+
   /// Records the launches that compute the outputs.
   virtual void lower(exec::Recorder& recorder) const;
 

@@ -423,6 +423,24 @@ TEST_CASE("one process at a time compiles beside the program") {
   CHECK_FALSE(fs::exists(two));
 }
 
+TEST_CASE("what nobody waits for is compiled at the lowest priority") {
+  auto context = Device::current().context();
+  const auto& device = context->info();
+  if (build_processes(device).program.empty()) return test::skip("a driver that compiles several kernels at once");
+  Processes processes(device);
+  const test::Folder folder;
+  const auto told = (folder / "nice").string();
+  processes.program = script(folder, "sleep 0.3; nice > " + told).string();
+  processes.idle = true;
+  {
+    const BuildBeside beside(device, several(), processes);
+    CHECK(ends(beside));
+  }
+  int nice = 0;
+  std::ifstream(told) >> nice;
+  CHECK(nice == 19);
+}
+
 TEST_CASE("what is compiled beside the program ends with whoever asked for it") {
   auto context = Device::current().context();
   const auto& device = context->info();

@@ -206,7 +206,7 @@ void tell_of_crash(const std::string& crash, const std::vector<Maker>& avoided, 
 
 }  // namespace
 
-std::shared_ptr<Plan> PlanCache::make(const Narrowed& narrowed, ocl::Context& device, bool keeps, bool caches) const {
+std::shared_ptr<Plan> PlanCache::make(const Narrowed& narrowed, ocl::Context& device, bool keeps, bool caches) {
   std::vector<Maker> avoided;
   std::optional<NoFusion> no_fusion;
   std::set<std::string> kernels;
@@ -238,9 +238,30 @@ std::shared_ptr<Plan> PlanCache::make(const Narrowed& narrowed, ocl::Context& de
   }
 }
 
-std::shared_ptr<Plan> PlanCache::make_once(const Narrowed& narrowed, ocl::Context& device, bool keeps, bool caches) const {
+std::vector<std::int64_t> PlanCache::lengths_to_foresee(const Work& work) {
+  // What is measured or forced says nothing of what others will be.
+  if (!forced_solvers().empty()) return {};
+  auto lengths = lengths_of(work);
+  if (lengths.empty()) return {};
+  const auto kind = kind_of(work);
+  const std::lock_guard lock(mutex_);
+  return foreseen_.contains(kind) ? std::vector<std::int64_t>{} : lengths;
+}
+
+void PlanCache::build_beside(ocl::Context& device) {
+  const std::lock_guard lock(mutex_);
+  beside_.start(device);
+}
+
+bool PlanCache::is_built_beside() const {
+  const std::lock_guard lock(mutex_);
+  return beside_.done();
+}
+
+std::shared_ptr<Plan> PlanCache::make_once(const Narrowed& narrowed, ocl::Context& device, bool keeps, bool caches) {
   Recording recording;
   const auto &work = narrowed.given(), &less = narrowed.work();
+  recording.set_lengths(lengths_to_foresee(less));
   const auto ids = record(less, less.wanted, device.info(), recording, &tuning_);
   std::vector<ValueId> results;
   for (const auto& tensor : less.wanted) results.push_back(ids.at(tensor));
@@ -262,11 +283,19 @@ std::shared_ptr<Plan> PlanCache::make_once(const Narrowed& narrowed, ocl::Contex
         results.push_back(*value);
         besides.kept.push_back(work.kept[i]);
       }
+  const bool foresees = !recording.lengths().empty();
+  auto others = foresees ? foreseen(less, recording, device.info()) : std::vector<ocl::KernelToBuild>{};
   const bool reuses = reuse_enabled();
   auto plan =
       std::make_shared<Plan>(std::move(recording), std::move(results), device,
                              Placing{device.info().reuses_buffers && reuses, caches && reuses, device.info().max_allocation});
   plan->set_besides(std::move(besides));
+  for (const auto& kernel : others) device.programs().foresee(kernel.program);
+  if (foresees) {
+    const std::lock_guard lock(mutex_);
+    foreseen_.insert(kind_of(less));
+    beside_.add(std::move(others));
+  }
   return plan;
 }
 

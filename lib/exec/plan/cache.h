@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <list>
 #include <mutex>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -11,6 +12,7 @@
 
 #include "lib/cl/context.h"
 #include "lib/exec/choose/tuning.h"
+#include "lib/exec/plan/foresight.h"
 #include "lib/exec/plan/kept.h"
 #include "lib/exec/plan/plan.h"
 #include "lib/exec/record/narrow.h"
@@ -35,6 +37,10 @@ class CLNET_API PlanCache : public ocl::Context::Extension {
                              const Plan* failed = nullptr);
   /// Whether a plan that was made when there was more memory may be made again to take less.
   bool may_shrink(const Plan& plan, ocl::Context& device) { return !plan.is_shrunk() && !fits(plan, device); }
+  /// To be called when the first run of a plan is enqueued.
+  void build_beside(ocl::Context& device);
+  /// Whether nothing is built beside the program.
+  bool is_built_beside() const;
   /// With the context's lock held.
   Arena& arena() { return arena_; }
   CachedValues& cached() { return cached_; }
@@ -61,8 +67,10 @@ class CLNET_API PlanCache : public ocl::Context::Extension {
   void insert(Entry entry);
   Entry build(std::string key, const Narrowed& narrowed, ocl::Context& device);
   /// By other solvers, and without fusion, where kernels crash the driver's compiler.
-  std::shared_ptr<Plan> make(const Narrowed& narrowed, ocl::Context& device, bool keeps = true, bool caches = true) const;
-  std::shared_ptr<Plan> make_once(const Narrowed& narrowed, ocl::Context& device, bool keeps, bool caches) const;
+  std::shared_ptr<Plan> make(const Narrowed& narrowed, ocl::Context& device, bool keeps = true, bool caches = true);
+  std::shared_ptr<Plan> make_once(const Narrowed& narrowed, ocl::Context& device, bool keeps, bool caches);
+  /// The lengths of the work's sequences, if no work of its kind was recorded before.
+  std::vector<std::int64_t> lengths_to_foresee(const Work& work);
   void evict(std::size_t bytes);
   /// Whether its memory is to be had, as far as one can say now.
   bool fits(const Plan& plan, ocl::Context& device);
@@ -77,6 +85,8 @@ class CLNET_API PlanCache : public ocl::Context::Extension {
   CachedValues cached_;
   KeptValues kept_;
   Tuning tuning_;
+  std::set<std::string> foreseen_;  ///< the kinds of works that were recorded with their lengths
+  BuildsBeside beside_;
 };
 
 }  // namespace clnet::exec

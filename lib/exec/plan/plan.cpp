@@ -19,6 +19,7 @@
 #include "clnet/error.h"
 #include "lib/cl/compile_watch.h"
 #include "lib/cl/quirks.h"
+#include "lib/exec/plan/foresight.h"
 
 namespace clnet::exec {
 
@@ -63,21 +64,6 @@ Plan::Plan(Recording recording, std::vector<ValueId> keep, ocl::Context& device,
 }
 
 namespace {
-
-/// From so many on in a dimension PoCL compiles a kernel in another way.
-constexpr std::size_t large_range = 65535;
-
-bool is_large(const Launch& launch) {
-  return std::any_of(launch.global().begin(), launch.global().end(), [](auto size) { return size >= large_range; });
-}
-bool is_empty(const Launch& launch) {
-  return std::any_of(launch.global().begin(), launch.global().end(), [](auto size) { return size == 0; });
-}
-/// Of a range that is large where the launch's is, and no larger than it need be.
-std::size_t large_size(const Launch& launch, std::size_t axis) {
-  const auto group = launch.local()[axis];
-  return launch.global()[axis] < large_range ? group : (large_range + group - 1) / group * group;
-}
 
 /// Throws KernelsCrash where a kernel is noted as one that crashes the compiler.
 void refuse_crashing(const DeviceInfo& info, const std::vector<ocl::KernelToBuild>& kernels,
@@ -191,32 +177,6 @@ class ReadBeside {
 
 }  // namespace
 
-ocl::KernelToBuild Plan::to_build(const Launch& launch, bool large) const {
-  ocl::KernelToBuild kernel{launch.program(), launch.function(), launch.local(), {}};
-  if (large)
-    for (std::size_t axis = 0; axis < launch.local().size(); ++axis) kernel.global.push_back(large_size(launch, axis));
-  for (const auto& arg : launch.arguments()) {
-    if (const auto* buffer = std::get_if<BufferArg>(&arg)) {
-      const auto& info = recording_.value(buffer->ref.value);
-      kernel.arguments.emplace_back(ocl::KernelToBuild::Buffer{stored_bytes(recording_.value(info.root).spec)});
-      kernel.arguments.emplace_back(static_cast<std::uint64_t>(info.offset + buffer->ref.offset));
-    } else if (const auto* scalar = std::get_if<ScalarArg>(&arg)) {
-      const auto dtype = recording_.value(scalar->value).spec.dtype;
-      // A kernel takes f16 and bf16 scalars as float; one, as some kernels divide by it.
-      constexpr std::uint64_t one = 0x3f800000;
-      kernel.arguments.emplace_back(is_floating(dtype) ? ocl::KernelToBuild::Scalar{sizeof(float), one}
-                                                       : ocl::KernelToBuild::Scalar{size_of(dtype), 1});
-    } else if (const auto* local = std::get_if<LocalArg>(&arg)) {
-      kernel.arguments.emplace_back(ocl::KernelToBuild::Local{local->bytes});
-    } else if (const auto* integer = std::get_if<std::int32_t>(&arg)) {
-      kernel.arguments.emplace_back(*integer);
-    } else {
-      kernel.arguments.emplace_back(std::get<float>(arg));
-    }
-  }
-  return kernel;
-}
-
 void Plan::build(ocl::Context& device) const {
   const auto processes = ocl::build_processes(device.info());
   const auto key = [](const Launch& launch) {
@@ -237,13 +197,26 @@ void Plan::build(ocl::Context& device) const {
     // group that is run ahead; where that is compiled elsewhere to see whether it can be, as large a range is run.
     if ((processes.apart || (processes.count > 1 && !is_large(*launch))) && !launch->program().users() &&
         !launch->local().empty() && !is_empty(*launch)) {
-      ahead.push_back(to_build(*launch, is_large(*launch)));
+      ahead.push_back(to_build(recording_, *launch));
       ahead_of.push_back(launch);
     } else if (!is_there) {
       ++total;
     }
     // Sorted by program.
     if (!is_there && (programs.empty() || *programs.back() != launch->program())) programs.push_back(&launch->program());
+  }
+  // Of two sets of programs the second comes at once. Where compiling takes processes they are at it (BuildsBeside).
+  const auto foreseen = processes.apart || ocl::has_quirk(device.info(), "pocl-builds") ? std::vector<ocl::ProgramSource>{}
+                                                                                        : device.programs().foreseen();
+  const auto is_foreseen = [&](const auto* program) {
+    return std::find(foreseen.begin(), foreseen.end(), *program) != foreseen.end();
+  };
+  if (std::any_of(programs.begin(), programs.end(), is_foreseen)) {
+    const auto own = programs;
+    for (const auto& program : foreseen)
+      if (std::none_of(own.begin(), own.end(), [&](const auto* other) { return *other == program; }))
+        programs.push_back(&program);
+    total += programs.size() - own.size();
   }
   if (!ahead.empty()) {
     const auto noted = ocl::noted(device.info(), ahead, processes);

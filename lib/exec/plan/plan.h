@@ -133,7 +133,6 @@ class Plan {
   };
 
   std::size_t root(ValueId id) const { return static_cast<std::size_t>(recording_.value(id).root); }
-  ocl::KernelToBuild to_build(const Launch& launch, bool large) const;
   void build(ocl::Context& device) const;
   void prepare(const Launch& launch, Step& step, ocl::Context& device);
   std::size_t bytes_at(Home home) const;

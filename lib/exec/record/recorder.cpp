@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "clnet/error.h"
+#include "lib/base/log.h"
 
 namespace clnet::exec {
 
@@ -215,6 +216,35 @@ void Recorder::host(HostCall call) { recording_.commands_.emplace_back(std::move
 void Recorder::epilogue(Launch& launch, std::int64_t channels, std::int64_t inner) {
   epilogue_answered_ = true;
   if (epilogue_ && epilogue_->join(launch, channels, inner)) epilogue_joined_ = true;
+}
+
+void Recorder::foresee(std::string problem, std::int64_t extent, const std::function<void(std::int64_t)>& lower) {
+  auto& commands = recording_.commands_;
+  if (recording_.lengths_.empty() || commands.empty()) return;
+  const auto* own = std::get_if<Launch>(&commands.back());
+  if (!own || !recording_.asked_.emplace(own->program(), std::move(problem)).second) return;
+  std::set<std::int64_t> others;
+  for (const auto from : recording_.lengths_)
+    if (extent % from == 0)
+      for (const auto to : foreseen_lengths) others.insert(extent / from * to);
+  others.erase(extent);
+  const auto first = static_cast<std::ptrdiff_t>(commands.size());
+  const auto chosen = chosen_.size();
+  const bool answered = epilogue_answered_, joined = epilogue_joined_;
+  for (const auto other : others) {
+    try {
+      lower(other);
+    } catch (const Unsupported& error) {
+      logging::print(logging::Level::solver, "not foreseen: {}", error.what());
+    }
+    for (auto at = commands.begin() + first; at != commands.end(); ++at)
+      if (auto* launch = std::get_if<Launch>(&*at))
+        recording_.foreseen_.push_back({std::move(*launch), std::max<std::int64_t>(1, (other + extent - 1) / extent)});
+    commands.erase(commands.begin() + first, commands.end());
+  }
+  chosen_.erase(chosen_.begin() + static_cast<std::ptrdiff_t>(chosen), chosen_.end());
+  epilogue_answered_ = answered;
+  epilogue_joined_ = joined;
 }
 
 void Recorder::inner_epilogue(Launch& launch, std::size_t which, std::string_view name, std::int64_t channels,

@@ -211,6 +211,15 @@ class CLNET_API Recording {
   const ValueInfo& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
   std::size_t value_count() const { return values_.size(); }
   const std::vector<Command>& commands() const { return commands_; }
+  /// The lengths of its sequences, where it is to be foreseen what others would need (Recorder::foresee).
+  void set_lengths(std::vector<std::int64_t> lengths) { lengths_ = std::move(lengths); }
+  const std::vector<std::int64_t>& lengths() const { return lengths_; }
+  /// A launch of a work with other lengths.
+  struct Foreseen {
+    Launch launch;
+    std::int64_t growth;  ///< by what its buffers may have to be larger than their values are here
+  };
+  const std::vector<Foreseen>& foreseen() const { return foreseen_; }
   /// Whether a command from `first` on reads or writes the value, or a view of it.
   bool uses(std::size_t first, ValueId id) const;
   /// Moves the commands from `middle` on before those from `first` on.
@@ -223,9 +232,15 @@ class CLNET_API Recording {
   std::deque<ValueInfo> values_;  // operations hold references to specs while they add values
   std::vector<ValueId> changing_;
   std::vector<Command> commands_;
+  std::vector<std::int64_t> lengths_;
+  std::vector<Foreseen> foreseen_;
+  std::set<std::pair<ocl::ProgramSource, std::string>> asked_;  ///< what was foreseen of, by what it was recorded as
   ScopePtr scope_;
   std::size_t part_ = 0;
 };
+
+/// The lengths of which it is foreseen what they need, in any plan: what solvers choose by changes between them.
+inline constexpr std::array<std::int64_t, 7> foreseen_lengths{1, 2, 4, 8, 16, 32, 64};
 
 /// For how long what an operation packs of an input (Op::packed_input()) serves.
 enum class Packed : std::uint8_t {
@@ -330,6 +345,9 @@ class CLNET_API Recorder {
   /// Lets the launch compute the elements of IN(name) itself where they are made elementwise for this operation only; nothing
   /// where they are not. Called when all other arguments are set, before epilogue(): see kernels/prologue.clh.
   void prologue(Launch& launch, std::string_view name);
+  /// Called when all is recorded: records into nowhere what `problem` would be if an extent, which is a multiple of a sequence's
+  /// length, were another one, so that its programs are known before it comes. `lower` is given such extents.
+  void foresee(std::string problem, std::int64_t extent, const std::function<void(std::int64_t)>& lower);
   /// Says that this way of computing the output cannot end with what follows: its kernels are a library's, say.
   void decline_epilogue() { epilogue_answered_ = true; }
   /// Whether there is an epilogue or a prologue that lower() has neither joined nor declined.

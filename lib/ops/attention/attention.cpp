@@ -11,9 +11,12 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/graph/autocast.h"
+#include "lib/graph/node.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/gradients_through.h"
 #include "lib/ops/random/random.h"
+#include "lib/ops/stand_in.h"
 #include "lib/ops/wide.h"
 
 namespace clnet {
@@ -84,6 +87,41 @@ Shape grouped(const Tensor& q, const Tensor& k) {
   return q.rank() < 3 ? shape : shape.with(-3, heads(k));
 }
 
+AttentionKind kind_of(const Attention& a) {
+  return {.q = a.q.spec(),
+          .k = a.k.spec(),
+          .v = a.v.spec(),
+          .mask = a.mask.defined() ? std::optional(a.mask.spec()) : std::nullopt,
+          .causal = a.causal,
+          .scale = a.scale,
+          .dropout = a.dropout};
+}
+
+/// The result of attention that is made up of other operations, or the gradient that arrives there: the product's elements in
+/// another shape.
+class Composed : public Op {
+ public:
+  Composed(AttentionKind kind, Shape shape, bool backward = false)
+      : kind_(std::move(kind)), shape_(std::move(shape)), backward_(backward) {}
+  std::string_view name() const override { return "composed_attention"; }
+  Precision precision() const override { return Precision::own; }
+  Fields fields() const override { return {{"shape", shape_.extents()}, {"backward", backward_}}; }
+  Specs infer(const Specs& inputs) const override { return {{shape_, inputs[0].dtype}}; }
+  std::optional<Alias> alias(const Specs&, std::size_t) const override { return Alias{}; }
+  Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
+    return {apply(std::make_shared<Composed>(kind_, inputs[0].shape(), true), {gradients[0]})};
+  }
+  std::vector<std::int64_t> lengths(const Specs&) const override { return kind_.lengths(); }
+  Tensors at_length(const Specs&, std::int64_t from, std::int64_t to) const override {
+    return kind_.at_length(from, to, backward_);
+  }
+
+ private:
+  const AttentionKind kind_;
+  const Shape shape_;
+  const bool backward_;
+};
+
 }  // namespace
 
 Attention checked_attention(const Tensor& given_q, const Tensor& given_k, const Tensor& given_v,
@@ -148,7 +186,52 @@ Tensor composed_attention(const Attention& a) {
   if (a.seed.defined()) weights = dropout_by(weights, a.dropout, {a.seed, a.offset});
   const Tensor values = wide(a.v);
   const auto shape = replaced(a.q, a.queries(), a.v.size(-1));
-  return cast(reshape(matmul(reshape(weights, grouped(weights, a.k)), values), shape), a.q.dtype());
+  const Tensor y = matmul(reshape(weights, grouped(weights, a.k)), values);
+  return cast(apply(std::make_shared<Composed>(kind_of(a), shape), {y}), a.q.dtype());
+}
+
+namespace {
+
+/// All scores at once where those of a head stay in a cache, or rows are longer than solvers hold them: products and softmax of
+/// their own are as fast there. But only as long as those of all heads need little memory, and where they are worth so many
+/// kernels: a character that is written looks at few keys, and a step at those that its cache has, not at all its room.
+bool is_composed(const Attention& a) {
+  constexpr double few_scores = 128 * 128, most_scores = 1 << 26, fewest_scores = 1 << 12;
+  constexpr std::int64_t widest = 256;
+  const double scores = static_cast<double>(a.queries()) * static_cast<double>(a.keys());
+  const Tensor &q = a.q, &v = a.v;
+  const bool cannot_stream = q.size(-1) == 0 || v.size(-1) == 0 || q.numel() == 0 || a.dropout == 1;
+  const double all_scores = cannot_stream ? 0 : static_cast<double>(q.numel() / q.size(-1) / q.size(-2)) * scores;
+  const bool broad = q.size(-1) > widest || v.size(-1) > widest;
+  return cannot_stream ||
+         (all_scores <= most_scores && (broad || (scores <= few_scores && all_scores > fewest_scores && !a.start.defined())));
+}
+
+Tensor composed_or_streaming(const Attention& a) { return is_composed(a) ? composed_attention(a) : streaming_attention(a); }
+
+}  // namespace
+
+Tensors AttentionKind::at_length(std::int64_t from, std::int64_t to, bool gradients) const {
+  const auto resized = [&](const Spec& spec, int dim, std::int64_t length) {
+    return spec.shape[dim] == length && length == from ? Spec{spec.shape.with(dim, to), spec.dtype} : spec;
+  };
+  const auto queries = q.shape[-2], keys = k.shape[-2];
+  Attention a{.q = stand_in(resized(q, -2, queries)),
+              .k = stand_in(resized(k, -2, keys)),
+              .v = stand_in(resized(v, -2, keys)),
+              .causal = causal,
+              .scale = scale,
+              .dropout = dropout};
+  if (mask) {
+    auto spec = resized(*mask, -1, keys);
+    // One row for all queries stays one.
+    if (spec.shape.rank() > 1 && queries > 1) spec = resized(spec, -2, queries);
+    a.mask = stand_in(spec);
+  }
+  if (dropout > 0) a.seed = Tensor::scalar(0, Dtype::i64), a.offset = Tensor::scalar(0, Dtype::i64);
+  const auto first = Node::next_sequence();
+  const auto y = composed_or_streaming(a);
+  return gradients ? gradients_through({y}, {stand_in(y.spec())}, {a.q, a.k, a.v}, first) : Tensors{y};
 }
 
 }  // namespace ops
@@ -159,20 +242,7 @@ Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, c
       ops::checked_attention(autocast_to_product(queries), autocast_to_product(keys), autocast_to_product(values), options);
   // Scores stay f32 between the two products, as they do in the solvers' registers.
   const Autocast as_written(Dtype::f32);
-  // All scores at once where those of a head stay in a cache, or rows are longer than solvers hold them: products and softmax of
-  // their own are as fast there. But only as long as those of all heads need little memory, and where they are worth so many
-  // kernels: a character that is written looks at few keys, and a step at those that its cache has, not at all its room.
-  constexpr double few_scores = 128 * 128, most_scores = 1 << 26, fewest_scores = 1 << 12;
-  constexpr std::int64_t widest = 256;
-  const double scores = static_cast<double>(attention.queries()) * static_cast<double>(attention.keys());
-  const Tensor &q = attention.q, &v = attention.v;
-  const bool cannot_stream = q.size(-1) == 0 || v.size(-1) == 0 || q.numel() == 0 || options.dropout == 1;
-  const double all_scores = cannot_stream ? 0 : static_cast<double>(q.numel() / q.size(-1) / q.size(-2)) * scores;
-  const bool broad = q.size(-1) > widest || v.size(-1) > widest;
-  const bool composed =
-      cannot_stream || (all_scores <= most_scores &&
-                        (broad || (scores <= few_scores && all_scores > fewest_scores && !attention.start.defined())));
-  return composed ? ops::composed_attention(attention) : ops::streaming_attention(attention);
+  return ops::composed_or_streaming(attention);
 }
 
 }  // namespace clnet

@@ -1,7 +1,12 @@
 // Attention in all its parts, for the library's own floors.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <vector>
+
 #include "clnet/ops/attention.h"
+#include "lib/graph/op.h"
 
 namespace clnet::ops {
 
@@ -17,6 +22,18 @@ struct Attention {
 
   std::int64_t queries() const { return q.size(-2); }
   std::int64_t keys() const { return k.size(-2); }
+};
+
+/// What tells one attention from others besides values.
+struct AttentionKind {
+  Spec q, k, v;
+  std::optional<Spec> mask = {};
+  bool causal = false;
+  double scale = 1, dropout = 0;
+
+  std::vector<std::int64_t> lengths() const { return {q.shape[-2], k.shape[-2]}; }
+  /// It, or its gradients, over stand-ins where sequences of length `from` are as long as `to`.
+  Tensors at_length(std::int64_t from, std::int64_t to, bool gradients) const;
 };
 
 /// Checks the arguments, and draws the dropped weights' random source where there are any.

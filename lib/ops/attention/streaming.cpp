@@ -37,6 +37,29 @@ struct Options {
     if (started) a.start = inputs[end - extras() + (masked ? 1 : 0)];
     return a;
   }
+  std::vector<std::int64_t> lengths(const Specs& inputs) const { return {inputs[0].shape[2], inputs[1].shape[2]}; }
+  /// Nothing where the place among the keys is a value's, as such a cache has its room for good.
+  Tensors at_length(const Specs& inputs, std::int64_t from, std::int64_t to, bool gradients) const {
+    if (started) return {};
+    const AttentionKind kind{.q = inputs[0],
+                             .k = inputs[1],
+                             .v = inputs[2],
+                             .mask = masked ? std::optional(inputs[inputs.size() - extras()]) : std::nullopt,
+                             .causal = causal,
+                             .scale = scale,
+                             .dropout = dropout};
+    return kind.at_length(from, to, gradients);
+  }
+  /// Records the problem, and foresees it with as many queries as others have.
+  static void lower(const AttentionProblem& p, exec::Recorder& recorder) {
+    attention_solvers().lower(p, recorder.device(), recorder);
+    recorder.foresee({}, p.queries, [&](std::int64_t queries) {
+      auto other = p;
+      other.queries = queries;
+      if (p.keys == p.queries) other.keys = queries;
+      attention_solvers().lower(other, recorder.device(), recorder);
+    });
+  }
   AttentionProblem problem(const exec::Recorder& recorder) const {
     const auto shape = [&](std::size_t input) -> const Shape& { return recorder.spec(recorder.input(input)).shape; };
     const auto &q = shape(0), &k = shape(1), &v = shape(2);
@@ -116,6 +139,10 @@ class AttentionBackward : public Op {
   std::string_view name() const override { return "attention_backward"; }
   std::string_view solver_list() const override { return "attention"; }
   std::optional<std::vector<std::size_t>> tuned_batches() const override { return options_.batches(6); }
+  std::vector<std::int64_t> lengths(const Specs& inputs) const override { return options_.lengths(inputs); }
+  Tensors at_length(const Specs& inputs, std::int64_t from, std::int64_t to) const override {
+    return options_.at_length(inputs, from, to, true);
+  }
   Fields fields() const override { return options_.fields(); }
   Specs infer(const Specs& inputs) const override { return {inputs[0], inputs[1], inputs[2]}; }
 
@@ -154,7 +181,7 @@ class AttentionBackward : public Op {
     p.dq = recorder.output(0);
     p.dk = recorder.output(1);
     p.dv = recorder.output(2);
-    attention_solvers().lower(p, recorder.device(), recorder);
+    Options::lower(p, recorder);
   }
 
  private:
@@ -168,6 +195,10 @@ class AttentionOp : public Op {
   explicit AttentionOp(const Options& options) : options_(options) {}
   std::string_view name() const override { return "attention"; }
   std::optional<std::vector<std::size_t>> tuned_batches() const override { return options_.batches(3); }
+  std::vector<std::int64_t> lengths(const Specs& inputs) const override { return options_.lengths(inputs); }
+  Tensors at_length(const Specs& inputs, std::int64_t from, std::int64_t to) const override {
+    return options_.at_length(inputs, from, to, false);
+  }
   Precision precision() const override { return Precision::own; }
   Fields fields() const override { return options_.fields(); }
   Specs infer(const Specs& inputs) const override {
@@ -193,7 +224,7 @@ class AttentionOp : public Op {
     auto p = options_.problem(recorder);
     p.y = recorder.output(0);
     p.sums = recorder.output(1);
-    attention_solvers().lower(p, recorder.device(), recorder);
+    Options::lower(p, recorder);
   }
 
  private:

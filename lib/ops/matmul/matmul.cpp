@@ -135,6 +135,15 @@ class Matmul : public Op {
       dims.erase(longest);
     }
     lower(problem, dims, recorder);
+    // What lies first in a's memory are the rows of one tensor, of which sequences have as many as they are long. Products of
+    // a batch are attention's, which foresees them.
+    if (problem.batch > 1 || !dims.empty()) return;
+    const auto rows = options_.transpose_a ? &MatmulProblem::k : &MatmulProblem::m;
+    recorder.foresee(problem.text(), problem.*rows, [&](std::int64_t extent) {
+      auto other = problem;
+      other.*rows = extent;
+      lower(other, {}, recorder);
+    });
   }
 
  private:

@@ -29,6 +29,7 @@ class RecurrentOp : public Op {
   /// Steps are the batch: of many with random weights the states' rounding would be all that is seen.
   std::int64_t tuned_unit() const override { return 2; }
   std::optional<std::int64_t> tuned_indices(const Specs& inputs) const override { return inputs[0].shape[0] + 1; }
+  std::vector<std::int64_t> lengths(const Specs& inputs) const override { return {inputs[0].shape[0]}; }
 
  protected:
   bool lstm() const { return kind_.cell == Cell::lstm; }

@@ -9,6 +9,7 @@
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
 #include "lib/ops/shape/strided_copy.h"
+#include "lib/ops/stand_in.h"
 
 namespace clnet {
 
@@ -35,6 +36,14 @@ class Permute : public Op {
   }
   std::optional<Alias> alias(const Specs& inputs, std::size_t) const override {
     return keeps_order(inputs[0].shape) ? std::optional(Alias{}) : std::nullopt;
+  }
+  /// A dimension of one element moves for nothing.
+  Tensors at_length(const Specs& inputs, std::int64_t from, std::int64_t to) const override {
+    Tensors result;
+    const auto& [shape, dtype] = inputs[0];
+    for (int dim = 0; dim < shape.rank(); ++dim)
+      if (shape[dim] == from) result.push_back(permute(ops::stand_in({shape.with(dim, to), dtype}), dims_));
+    return result;
   }
   void lower(exec::Recorder& recorder) const override {
     const auto& from = recorder.spec(recorder.input(0)).shape;

@@ -1,0 +1,47 @@
+// Which programs a work would need if its sequences had other lengths: known with its first plan.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/cl/build_ahead.h"
+#include "lib/cl/context.h"
+#include "lib/exec/record/recorder.h"
+#include "lib/exec/record/work.h"
+
+namespace clnet::exec {
+
+/// What a process needs to compile a launch's kernel. Buffers are made so many times as large as their values.
+ocl::KernelToBuild to_build(const Recording& recording, const Launch& launch, std::int64_t growth = 1);
+/// From so many work-items on in a dimension PoCL compiles a kernel in another way.
+bool is_large(const Launch& launch);
+bool is_empty(const Launch& launch);
+
+/// The lengths of the work's sequences, if it has any: of what attention and recurrences go along. Networks of images and rows
+/// have none, and nothing is foreseen for them.
+std::vector<std::int64_t> lengths_of(const Work& work);
+/// What works that differ in their lengths only have in common.
+std::string kind_of(const Work& work);
+
+/// The kernels of the work with other lengths that its recording does not have: those of solvers that it would choose, and those
+/// of attention made in the other way. `recording` has its lengths.
+std::vector<ocl::KernelToBuild> foreseen(const Work& work, const Recording& recording, const DeviceInfo& device);
+
+/// What was foreseen and is compiled while plans run: by a process at the lowest priority where the driver compiles one kernel
+/// at a time. Other drivers build all of them at once with the first plan that needs one (Plan::build).
+class BuildsBeside {
+ public:
+  void add(std::vector<ocl::KernelToBuild> kernels);
+  /// To be called when a plan's first run is enqueued.
+  void start(ocl::Context& device);
+  /// Whether there is nothing under way.
+  bool done() const;
+
+ private:
+  std::vector<ocl::KernelToBuild> waiting_;
+  std::vector<std::unique_ptr<ocl::BuildBeside>> running_;
+};
+
+}  // namespace clnet::exec
