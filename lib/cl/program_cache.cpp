@@ -93,7 +93,9 @@ std::string full_source(const ProgramSource& program) {
 }
 
 std::vector<std::pair<std::string, std::string>> ways_to_build(const ProgramSource& program, const DeviceInfo& device) {
-  const std::string text = full_source(program);
+  // OpenCL has vload_half without cl_khr_fp16, too, but not every compiler has; and PoCL's is a call for each number.
+  const bool by_hand = !device.fp16 && !has_quirk(device, "nvidia-halves");
+  const std::string text = (by_hand ? "#define CLNET_HALVES_BY_HAND\n" : "") + full_source(program);
   std::vector<std::pair<std::string, std::string>> ways;
   if (program.defines.contains(std::string(large_register_file))) return {{text, large_options}};
   if (has_quirk(device, "pocl-declarations") && !program.users())

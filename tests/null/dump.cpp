@@ -10,6 +10,20 @@
 
 using namespace clnet;
 
+namespace {
+
+/// The only program in a folder.
+std::string only_program(const std::filesystem::path& folder, std::string& name) {
+  std::vector<std::filesystem::path> programs;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".cl") programs.push_back(entry.path());
+  REQUIRE(programs.size() == 1);
+  name = programs[0].stem().string();
+  return file::read(programs[0].string(), 1 << 20);
+}
+
+}  // namespace
+
 TEST_CASE("the null driver dumps programs with their options, and launches") {
   const test::Folder folder;
   const Tensor x = ones({100}).detach();
@@ -23,13 +37,23 @@ TEST_CASE("the null driver dumps programs with their options, and launches") {
     for (int run = 0; run < 2; ++run) twice(x).eval();
   }
   twice(x).eval();
-  std::vector<std::filesystem::path> programs;
-  for (const auto& entry : std::filesystem::directory_iterator(folder / "out"))
-    if (entry.path().extension() == ".cl") programs.push_back(entry.path());
-  REQUIRE(programs.size() == 1);
-  const std::string text = file::read(programs[0].string(), 1 << 20);
+  std::string name;
+  const std::string text = only_program(folder / "out", name);
   CHECK(text.rfind("// -cl-std=CL1.2", 0) == 0);
   CHECK_THAT(text, Catch::Contains("STORE(y, i, 2 * LOAD(x, i));"));
-  const std::string line = programs[0].stem().string() + " dumped_twice 112x1x1 16x1x1 0 -\n";
+  const std::string line = name + " dumped_twice 112x1x1 16x1x1 0 -\n";
   CHECK(file::read((folder / "out" / "launches").string(), 1 << 20) == line + line);
+}
+
+TEST_CASE("without cl_khr_fp16 kernels convert halves by hand, but for NVIDIA's compiler, which has vload_half") {
+  const test::Folder folder;
+  const Tensor x = ones({100}, Dtype::f16).detach();
+  {
+    const test::Variable dump("NULL_OPENCL_DUMP", (folder / "out").c_str());
+    relu(x).eval();
+  }
+  const auto info = Device::current().info();
+  std::string name;
+  const bool by_hand = only_program(folder / "out", name).find("#define CLNET_HALVES_BY_HAND\n") != std::string::npos;
+  CHECK(by_hand == (!info.fp16 && info.platform != "NVIDIA CUDA"));
 }

@@ -12,7 +12,7 @@ import unittest.mock
 
 import cpu_loops
 from cpu_loops import Limits, LoopLimit, gone, hot_programs, kind, problems, worst
-from cpu_targets import (LINKED, PROGRAM, TARGETS, CpuCompiler, CpuKernel, LoopUse, arm_instruction, kernel_names, kernels_of, loops_of, operands,
+from cpu_targets import (LINKED, PROGRAM, TARGETS, CpuCompiler, CpuKernel, LoopUse, arm_instruction, functions_of, kernel_names, kernels_of, operands,
                          with_library, x86_instruction)
 from offline_compile import Programs, compile_all, compile_errors
 from offline_targets import Failed
@@ -109,23 +109,32 @@ compilers znver3   clang 15.0.6
 
 class Assembly(unittest.TestCase):
     def test_x86(self):
-        inner, outer = loops_of(X86, False)["matmul_cpu_item"]
-        self.assertEqual(inner, [LoopUse(multiply_adds=3, lanes=8, sums=3, memory=5, spills=3, registers=5)])
-        self.assertEqual(outer, [LoopUse(multiply_adds=2, lanes=8, sums=1, memory=2, spills=2, registers=3)])
+        item = functions_of(X86, False)["matmul_cpu_item"]
+        self.assertEqual(item.inner, [LoopUse(multiply_adds=3, lanes=8, sums=3, memory=5, spills=3, registers=5)])
+        self.assertEqual(item.outer, [LoopUse(multiply_adds=2, lanes=8, sums=1, memory=2, spills=2, registers=3)])
 
     def test_arm(self):
-        inner, outer = loops_of(ARM, True)["matmul_cpu"]
-        self.assertEqual(inner, [LoopUse(multiply_adds=4, lanes=2, sums=4, memory=6, spills=3, registers=7)])
-        self.assertEqual(outer, [])
+        kernel = functions_of(ARM, True)["matmul_cpu"]
+        self.assertEqual(kernel.inner, [LoopUse(multiply_adds=4, lanes=2, sums=4, memory=6, spills=3, registers=7)])
+        self.assertEqual(kernel.outer, [])
 
-    def test_a_kernels_loops_are_in_its_item(self):
+    def test_a_kernels_loops_are_in_what_it_calls(self):
         self.assertEqual(kernels_of(X86, False, {"matmul_cpu", "matmul_cpu_sum"}), {"matmul_cpu": CpuKernel(3, 8, 5, 3, 5)})
+        for call in ("callq\tmatmul_cpu_item", "bl\tmatmul_cpu_item", "b\tmatmul_cpu_item"):
+            called = X86.replace("jmp\tmatmul_cpu_item ", call + " ")
+            self.assertEqual(functions_of(called, False)["matmul_cpu"].calls, {"matmul_cpu_item"}, call)
+
+    def test_what_is_called_calls_others(self):
+        parts = TWO_LOOPS.replace("k:", "part:") + X86.replace("\tretq", "\tcallq\tpart\n\tcallq\tmatmul_cpu\n\tcallq\texpf@PLT\n\tretq")
+        self.assertEqual(functions_of(parts, False)["matmul_cpu_item"].calls, {"part", "matmul_cpu"})
+        self.assertEqual(kernels_of(parts, False, {"matmul_cpu"})["matmul_cpu"], CpuKernel(3, 8, 5, 3, 5, other_spills=1))
 
     def test_the_hot_loop_holds_sums(self):
         self.assertEqual(kernels_of(TWO_LOOPS, False, {"k"}), {"k": CpuKernel(1, 16, 1, 0, 2, other_spills=1)})
 
     def test_a_hot_loop_that_spills_some_sums_is_still_it(self):
         spilled = TWO_LOOPS + X86.replace("matmul_cpu_item", "k_item").replace("\tleaq\t64(%rbx), %rbx", "\tvmovaps\t%ymm1, %ymm4\n\tvmovaps\t%ymm2, %ymm1")
+        spilled = spilled.replace("k:\n", "k:\n\tcallq\tk_item\n", 1)
         self.assertEqual(kernels_of(spilled, False, {"k"})["k"], CpuKernel(3, 8, 5, 3, 5, other_spills=1))
 
     def test_without_vectors_in_innermost_loops_those_around_count(self):

@@ -140,12 +140,24 @@ def loop_use(instructions):
                    len({register for instruction in instructions for register in instruction.registers}))
 
 
-def loops_of(assembly, is_arm):
-    """Function -> its loops that multiply and add: the innermost ones, and the others without those that they hold. LLVM tells of each block
-    in which loop it is."""
+# What calls or jumps to another function, as x86 and ARM write it.
+CALL = re.compile(r"(?:callq?|jmpq?|bl|b)\t([\w.]+)")
+
+
+@dataclasses.dataclass
+class Function:
+    """What is counted of a function: its loops that multiply and add, the innermost ones and the others without those that they hold."""
+
+    inner: list
+    outer: list
+    calls: set  # the program's functions
+
+
+def functions_of(assembly, is_arm):
+    """Name -> Function. LLVM tells of each block in which loop it is."""
     read, comment = (arm_instruction, "//") if is_arm else (x86_instruction, "#")
-    found = {}
-    for name, blocks in functions(assembly, comment).items():
+    texts, found = functions(assembly, comment), {}
+    for name, blocks in texts.items():
         inner, outer, loop_of = {}, {}, {}
         for block in blocks:
             if "Loop Header: Depth" in block.note:
@@ -153,16 +165,30 @@ def loops_of(assembly, is_arm):
         for block in blocks:
             within = re.search(r"in Loop: Header=(\w+)", block.note)
             loop_of.get(block.label if block.label in loop_of else within and within[1], []).extend(read(*words) for words in block.instructions)
-        found[name] = tuple([use for use in map(loop_use, loops.values()) if use.multiply_adds] for loops in (inner, outer))
+        uses = [[use for use in map(loop_use, loops.values()) if use.multiply_adds] for loops in (inner, outer)]
+        called = {call[1] for block in blocks for text, _ in block.instructions if (call := CALL.match(text))}
+        found[name] = Function(*uses, called & texts.keys() - {name})
     return found
 
 
+def with_called(functions, name):
+    """The function and all that it calls, in one order."""
+    found, left = [], [name]
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.append(name)
+            left += sorted(functions[name].calls)
+    return [functions[name] for name in found]
+
+
 def kernels_of(assembly, is_arm, names):
-    """Those of a program, of which one's loops may be in NAME_item. The hot loop multiplies and adds most, of those that
-    add to sums for a third or more (some that are spilled look like others), if there are such, and of innermost ones, if there are vectors in these."""
-    loops, found = loops_of(assembly, is_arm), {}
-    for name in loops.keys() & names:
-        inner, outer = (sum((loops.get(function, ([], []))[i] for function in (name, name + "_item")), []) for i in (0, 1))
+    """Those of a program, with the loops of the functions that they call. The hot loop multiplies and adds most, of those that add to sums
+    for a third or more (some that are spilled look like others), if there are such, and of innermost ones, if there are vectors in these."""
+    functions, found = functions_of(assembly, is_arm), {}
+    for name in functions.keys() & names:
+        own = with_called(functions, name)
+        inner, outer = [loop for function in own for loop in function.inner], [loop for function in own for loop in function.outer]
         vectors = [loop for loop in inner if loop.lanes > 1] or [loop for loop in outer if loop.lanes > 1]
         own = sorted(vectors or inner, key=lambda loop: (3 * loop.sums >= loop.multiply_adds, loop.multiply_adds))
         hot = own.pop() if own else LoopUse()
