@@ -139,6 +139,51 @@ Item char_gpt_generation() {
           }};
 }
 
+/// What examples/translation.cpp trains: a Transformer with encoder and decoder, for lines of eight words.
+struct Translator : nn::Module {
+  static constexpr std::int64_t width = 32, layers = 2, length = 8, words = 32;
+  nn::Embedding source{words, width}, target{words, width};
+  nn::Transformer transformer{width, 4, layers, layers, {.dim_feedforward = 4 * width, .dropout = 0, .batch_first = true}};
+  nn::Linear head{width, words};
+  Tensor positions = sinusoidal_positions(length, width);
+
+  Translator() {
+    add("source", source);
+    add("target", target);
+    add("transformer", transformer);
+    add("head", head);
+  }
+  Tensor operator()(const Tensor& from, const Tensor& to) {
+    const nn::AttentionMasks padding{.key_padding_mask = equal(from, 0)};
+    return head(transformer(source(from) + positions, target(to) + positions,
+                            {.source = padding, .target = {.is_causal = true}, .memory = padding}));
+  }
+};
+
+/// A step of AdamW on sentences in the host's memory, of which the last word is padding.
+Item translation_training() {
+  constexpr std::int64_t batch = 64, width = Translator::width, length = Translator::length, words = Translator::words;
+  // Of each word: products of attention and of what follows it in a layer of the encoder and one of the decoder, then the head.
+  constexpr double macs = Translator::layers * (12.0 + 16.0) * width * width + Translator::layers * 6.0 * length * width +
+                          static_cast<double>(width * words);
+  constexpr double work = 3 * 2 * macs * batch * length;
+  return {"translation-train-b64", work, "FLOP", work, 0, []() -> Run {
+            const auto model = std::make_shared<Translator>();
+            const auto optimizer = std::make_shared<optim::AdamW>(*model, optim::AdamWOptions{.clip_norm = 1});
+            std::vector<std::int64_t> from(batch * length), to(from.size()), next(from.size());
+            for (std::size_t i = 0; i < from.size(); ++i) {
+              const bool last = i % length == length - 1;
+              from[i] = last ? 0 : 1 + static_cast<std::int64_t>(i * i % (words - 1));
+              to[i] = 1 + static_cast<std::int64_t>(i % (words - 1));
+              next[i] = last ? 0 : 1 + static_cast<std::int64_t>((i + 1) % (words - 1));
+            }
+            return [=] {
+              const auto logits = (*model)(Tensor::from(from, {batch, length}), Tensor::from(to, {batch, length}));
+              optimizer->step(cross_entropy(flatten(logits, 0, 1), Tensor::from(next, {batch * length}), {.ignore_index = 0}));
+            };
+          }};
+}
+
 /// Causal attention of one new position to all before it, whose keys and values are in a cache with room for a whole context.
 Item attention_steps() {
   constexpr std::int64_t width = 768, heads = 12, capacity = 1024, steps = 64;
@@ -320,6 +365,7 @@ std::vector<Item> model_items() {
   for (bool compiled : {false, true}) list.push_back(recurrence_by_hand(compiled));
   for (const auto dtype : {Dtype::f32, Dtype::f16}) list.push_back(char_gpt_training(32, dtype));
   list.push_back(char_gpt_generation());
+  list.push_back(translation_training());
   list.push_back(attention_steps());
   for (std::int64_t batch : {1, 8}) list.push_back(vision_transformer(batch));
   list.push_back(unet_training(4));

@@ -72,10 +72,11 @@ constexpr std::array table{
         "a read into ordinary memory that does not block takes 52 microseconds instead of 17, as another thread copies: clnet's "
         "reads block",
         [](const DeviceInfo& info) { return contains(info.platform, "NVIDIA CUDA"); }, [](DeviceInfo&) {}},
-    Quirk{"nvidia-halves",
-          "does not report cl_khr_fp16 and has vload_half nevertheless, in one instruction: kernels call it, where others without "
-          "the extension convert halves by hand",
-          [](const DeviceInfo& info) { return contains(info.platform, "NVIDIA CUDA"); }, [](DeviceInfo&) {}},
+    Quirk{
+        "nvidia-halves",
+        "does not report cl_khr_fp16 and has vload_half nevertheless, in one instruction: kernels call it, where others without "
+        "the extension convert halves by hand",
+        [](const DeviceInfo& info) { return contains(info.platform, "NVIDIA CUDA"); }, [](DeviceInfo&) {}},
     Quirk{"pocl-declarations",
           "reads a header of 18,000 lines for every program, which is much of the time that building takes: clnet's kernels are "
           "built with declarations of their own (kernels/builtins.clh), on the versions this was tried on, 3.1 and 6.0",
