@@ -184,6 +184,30 @@ Item translation_training() {
           }};
 }
 
+/// A step of Adam on three layers of LSTM and a head, on sequences in the host's memory.
+Item deep_lstm_step() {
+  constexpr std::int64_t layers = 3, width = 500, steps = 32, batch = 32;
+  constexpr double work = 3 * 2 * 8.0 * layers * width * width * steps * batch;
+  struct Deep : nn::Module {
+    nn::LSTM lstm{nn::RecurrentOptions{.input_size = width, .hidden_size = width, .num_layers = layers}};
+    nn::Linear head{width, 1};
+    Deep() {
+      add("lstm", lstm);
+      add("head", head);
+    }
+    Tensor forward(const Tensor& x) override { return head(slice(lstm(x), 0, -1)); }
+  };
+  return {"lstm-3x500-step-b32", work, "FLOP", work, 0, []() -> Run {
+            const auto model = std::make_shared<Deep>();
+            const auto optimizer = std::make_shared<optim::Adam>(*model);
+            const std::vector<float> x(static_cast<std::size_t>(steps * batch * width), 0.5F);
+            return [=] {
+              const auto y = (*model)(Tensor::from(x, {steps, batch, width}));
+              optimizer->step(mse_loss(y, ones(y.shape())));
+            };
+          }};
+}
+
 /// Causal attention of one new position to all before it, whose keys and values are in a cache with room for a whole context.
 Item attention_steps() {
   constexpr std::int64_t width = 768, heads = 12, capacity = 1024, steps = 64;
@@ -366,6 +390,7 @@ std::vector<Item> model_items() {
   for (const auto dtype : {Dtype::f32, Dtype::f16}) list.push_back(char_gpt_training(32, dtype));
   list.push_back(char_gpt_generation());
   list.push_back(translation_training());
+  list.push_back(deep_lstm_step());
   list.push_back(attention_steps());
   for (std::int64_t batch : {1, 8}) list.push_back(vision_transformer(batch));
   list.push_back(unet_training(4));

@@ -50,12 +50,34 @@ Cache pocl_cache(const fs::path& folder) {
   return cache;
 }
 
-/// A folder of programs whose names begin alike (two capital letters), or what a process left behind.
-bool is_pocls(const fs::path& entry) {
+bool is_of_letters(const fs::path& entry, std::size_t least) {
   const auto name = entry.filename().string();
+  return name.size() >= least && std::all_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'P'; });
+}
+
+/// What of PoCL's cache is PoCL's: folders of programs, which lie by the first two letters of their hash, in those of the other
+/// letters; and what a process left behind.
+std::vector<fs::path> entries_of_pocl(const fs::path& cache) {
+  constexpr std::size_t letters_of_a_hash = 30;
+  std::vector<fs::path> result;
   std::error_code code;
-  const bool pair = name.size() == 2 && std::all_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'P'; });
-  return (pair && fs::is_directory(entry, code)) || name.starts_with("tempfile") || name == notes;
+  for (fs::directory_iterator at(cache, code), end; !code && at != end; at.increment(code)) {
+    const auto name = at->path().filename().string();
+    if (name.starts_with("tempfile") || name == notes) result.push_back(at->path());
+    if (name.size() != 2 || !is_of_letters(at->path(), 2) || !fs::is_directory(at->symlink_status(code))) continue;
+    bool others = false;
+    const auto before = result.size();
+    for (fs::directory_iterator program(at->path(), code), last; !code && program != last; program.increment(code)) {
+      if (is_of_letters(program->path(), letters_of_a_hash) && fs::is_directory(program->symlink_status(code)))
+        result.push_back(program->path());
+      else
+        others = true;
+    }
+    if (others) continue;
+    result.resize(before);
+    result.push_back(at->path());
+  }
+  return result;
 }
 
 }  // namespace
@@ -93,11 +115,9 @@ std::uint64_t clear_caches() {
   };
   for (const auto& cache : caches()) {
     if (!cache.clears) continue;
-    std::error_code code;
     std::vector<fs::path> chosen;
     if (cache.whose == "PoCL") {
-      for (fs::directory_iterator at(cache.folder, code), end; !code && at != end; at.increment(code))
-        if (is_pocls(at->path())) chosen.push_back(at->path());
+      chosen = entries_of_pocl(cache.folder);
     } else {
       for_each_file(cache.folder, [&](const fs::path& file, std::uint64_t) {
         if (file.extension() == own_program || file.filename() == notes) chosen.push_back(file);

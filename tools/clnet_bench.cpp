@@ -22,6 +22,7 @@
 #include "tools/bench_items.h"
 #include "tools/help.h"
 #include "tools/options_fault.h"
+#include "tools/tell_compiling.h"
 
 namespace {
 
@@ -110,6 +111,7 @@ void bench(const Options& options) {
   constexpr const char* day = "86400";  // as long as it takes
   if (options.tune) ::setenv("CLNET_TUNE", day, 1);
   use(options.device);
+  clnet::tools::tell_of_compiling(stderr);
   const auto peak = clnet::bench::measure_peak();
   fmt::print("{}: {:.1f} GFLOP/s in registers, {:.1f} GB/s copied\n", clnet::Device::current().info().name, peak.flops / 1e9,
              peak.bytes / 1e9);
@@ -179,6 +181,8 @@ constexpr const char* examples = R"(Items:
   NET-infer-bB                     the same from the host's memory to the host's memory; -compiled: by compile()
   NET-train-bB                     a whole training step from the host's memory to updated weights
   char-gpt-train-bB                the same of a GPT over characters: 4 layers, 128 wide, 4 heads, context 64
+  translation-train-bB             the same of a Transformer with encoder and decoder, 32 wide, for lines of 8 words
+  lstm-3x500-step-bB               the same of three layers of LSTM, 500 wide, on sequences of 32
 Operations have their inputs on the device, and several runs share one wait. Per item: the median and the best time,
 arithmetic and traffic (inputs read once, results written once), and what part they are of the device's peak, which is
 measured first. The arithmetic is the plain method's: Winograd's convolutions need less, and may pass 100 %, as traffic may
@@ -235,6 +239,7 @@ int main(int argc, char** argv) {
       ->type_name("WHICH");
   try {
     app.parse(argc, argv);
+    if (json->count() > 0 && options.json.empty()) throw CLI::ValidationError("--json: the name is empty");
     if ((options.programs || options.cold) && options.names.empty())
       throw CLI::ValidationError("--programs and --cold want names of items");
     // What is measured runs often: see docs/architecture.md, "Chains".

@@ -197,6 +197,7 @@ int report_to(const std::string& path, const std::string& wanted) {
   const auto devices = clnet::Device::list();
   const auto selector = wanted.empty() ? clnet::env::text("CLNET_DEVICE").value_or("") : wanted;
   const int chosen = clnet::ocl::choose(devices, selector);
+  if (devices.empty()) throw clnet::DeviceError(clnet::ocl::no_device_text());
   if (chosen < 0) throw clnet::DeviceError(fmt::format("no device fits '{}'; clnet-info lists what there is", selector));
   const auto& info = devices[static_cast<std::size_t>(chosen)];
   ordered_json result{{"report", clnet::tools::report_version}};
@@ -226,7 +227,7 @@ int report(bool environment, bool json) {
   }
   std::fflush(stdout);
   if (devices.empty()) {
-    fmt::print(stderr, "clnet-info: no OpenCL device found: install a driver, such as the package pocl-opencl-icd for CPUs\n");
+    fmt::print(stderr, "clnet-info: {}\n", clnet::ocl::no_device_text());
     return 1;
   }
   if (chosen < 0) {
@@ -329,6 +330,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(static_cast<int>(first - argv), argv);
     if (prepares && ahead.empty()) throw CLI::ValidationError("--prepare: expected the name of a network, or a program");
+    if (app.count("--report") > 0 && report_file.empty()) throw CLI::ValidationError("--report: the name is empty");
     const bool reports = !report_file.empty() || first_item >= 0;
     if (!test && worker < 0 && (options.full || !options.only.empty() || options.jobs > 0))
       throw CLI::ValidationError("--full, --only and --jobs belong to --self-test");
@@ -359,7 +361,9 @@ int main(int argc, char** argv) {
     if (cache) return show_caches(clear, json);
     if (prepares) return clnet::tools::prepare(ahead);
     options.json = json;
-    return test ? clnet::tools::self_test(options) : report(environment, json);
+    const int code = test ? clnet::tools::self_test(options) : report(environment, json);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) throw clnet::FileError("stdout cannot be written");
+    return code;
   } catch (const std::exception& error) {
     fmt::print(stderr, "clnet-info: {}\n", error.what());
     return test ? 3 : 1;

@@ -12,12 +12,12 @@
 #include <string>
 
 #include "clnet/clnet.h"
-#include "lib/base/compile_pace.h"
 #include "lib/base/file.h"
 #include "tools/clnet_train_log.h"
 #include "tools/clnet_train_options.h"
 #include "tools/clnet_train_text.h"
 #include "tools/plot.h"
+#include "tools/tell_compiling.h"
 
 namespace {
 
@@ -173,17 +173,6 @@ class Trace {
   bool completed_ = false;
 };
 
-/// Tells those who read a log, or wait for the first character, what takes so long. On terminals fit() draws a bar.
-void tell_of_compiling(std::FILE* file) {
-  on_compile([file, pace = CompilePace(std::chrono::seconds(1))](std::size_t done, std::size_t total) mutable {
-    if (pace.is_news(done, total)) {
-      fmt::print(file, "{}\n", CompilePace::text(total));
-      std::fflush(file);
-    }
-    return true;
-  });
-}
-
 void say(const std::string& line) {
   fmt::print("{}\n", line);
   std::fflush(stdout);
@@ -213,7 +202,7 @@ int run(const TrainOptions& o) {
   const auto device = o.device.empty() ? Device::current() : Device::find(o.device);
   Device::set_default(device);
   if (o.sample) {
-    tell_of_compiling(stderr);
+    tools::tell_of_compiling(stderr);
     tools::write_sample(o);
     return 0;
   }
@@ -256,7 +245,7 @@ int run(const TrainOptions& o) {
   fit.checkpoint_steps = o.checkpoint_steps;
   fit.resume = o.resume;
   fit.progress = ::isatty(STDERR_FILENO);
-  if (!fit.progress) tell_of_compiling(stdout);
+  if (!fit.progress) tools::tell_of_compiling(stdout);
   std::int64_t steps_before = 0;
   fit.on_start = [&](std::int64_t steps, std::int64_t) {
     steps_before = steps;

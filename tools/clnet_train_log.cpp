@@ -75,13 +75,23 @@ void TrainLog::start(std::int64_t steps, std::int64_t epochs, Curves& curves) {
   // A pipe or /dev/stdout cannot be cut.
   std::error_code code;
   const auto type = fs::status(path_, code).type();
-  if (type == fs::file_type::regular || type == fs::file_type::not_found)
-    file::replace(path_, steps > 0 && type == fs::file_type::regular ? covered(path_, steps, epochs, curves) : std::string());
+  const bool is_file = type == fs::file_type::regular || type == fs::file_type::not_found;
+  // Of a run that ends before its first step an older log stays.
+  if (is_file && steps == 0) return;
+  if (is_file) file::replace(path_, type == fs::file_type::regular ? covered(path_, steps, epochs, curves) : std::string());
+  open();
+}
+
+void TrainLog::open() {
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (descriptor_ < 0) fail(path_, "cannot be opened", errno);
 }
 
 void TrainLog::write(const std::string& line) {
+  if (descriptor_ < 0) {
+    file::replace(path_, std::string());
+    open();
+  }
   std::size_t done = 0;
   while (done < line.size()) {
     const auto count = ::write(descriptor_, line.data() + done, line.size() - done);
@@ -105,6 +115,7 @@ void TrainLog::epoch(const train::EpochMetrics& m) {
 }
 
 void TrainLog::sync() {
+  if (descriptor_ < 0) return;
   if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) fail(path_, "cannot be synced", errno);
 }
 

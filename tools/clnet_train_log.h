@@ -33,9 +33,9 @@ class TrainLog {
   TrainLog(const TrainLog&) = delete;
   TrainLog& operator=(const TrainLog&) = delete;
 
-  /// Cuts the file back to its first `steps` steps and `epochs` epochs, which are added to `curves`, and opens it. Nothing of it
-  /// is kept when there are none. Throws FileError, and leaves the file alone, when something else is in it that would have to be
-  /// kept.
+  /// Cuts the file back to its first `steps` steps and `epochs` epochs, which are added to `curves`, and opens it. When there are
+  /// none, the first line that is written replaces what was in it. Throws FileError, and leaves the file alone, when something
+  /// else is in it that would have to be kept.
   void start(std::int64_t steps, std::int64_t epochs, Curves& curves);
   /// Lines reach the operating system at once, so that they outlive the process.
   void step(const Curves::Step& step);
@@ -44,6 +44,7 @@ class TrainLog {
   void sync();
 
  private:
+  void open();
   void write(const std::string& line);
   std::filesystem::path path_;
   std::string unit_;

@@ -5,11 +5,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "clnet/error.h"
@@ -186,6 +189,23 @@ void complete(TrainOptions& o) {
   if (o.save.empty()) o.save = fmt::format("clnet-{}.safetensors", o.model);
 }
 
+/// Two of the files that are written, if they are one: the later would replace the earlier.
+std::string file_of_two(const TrainOptions& o) {
+  const std::array<std::pair<const char*, const std::string*>, 5> files{
+      {{"--save", &o.save}, {"--checkpoint", &o.checkpoint}, {"--log", &o.log}, {"--plot", &o.plot}, {"--trace", &o.trace}}};
+  const auto place = [](const std::string& file) {
+    std::error_code code;
+    const auto path = std::filesystem::weakly_canonical(std::filesystem::absolute(file), code);
+    return code ? std::filesystem::path(file) : path;
+  };
+  for (std::size_t i = 0; i < files.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (!files[i].second->empty() && !files[j].second->empty() && place(*files[i].second) == place(*files[j].second) &&
+          !std::filesystem::is_character_file(*files[i].second))
+        return fmt::format("{} and {}: both are {}", files[j].first, files[i].first, *files[i].second);
+  return {};
+}
+
 /// What one option alone cannot tell. The text of the fault; empty when there is none.
 std::string contradiction(const TrainOptions& o) {
   std::string fault;
@@ -214,6 +234,7 @@ std::string contradiction(const TrainOptions& o) {
   if (o.sample && !writes) return fmt::format("--sample: {} writes nothing; use char-lstm or char-gpt", o.model);
   if (o.prompt && !writes) return fmt::format("--prompt: {} writes nothing; use char-lstm or char-gpt", o.model);
   if (o.temperature && !writes) return fmt::format("--temperature: {} writes nothing; use char-lstm or char-gpt", o.model);
+  if (const auto shared = file_of_two(o); !shared.empty()) return shared;
   if (o.context && !writes) return fmt::format("--context: is for texts, not for {}", o.model);
   if (o.normalize != "none" && writes) return fmt::format("--normalize: is for images, not for {}", o.model);
   return {};

@@ -16,10 +16,13 @@
 
 #include "clnet/clnet.h"
 #include "tools/caches.h"
+#include "tools/tell_compiling.h"
 
 namespace clnet::tools {
 
 namespace {
+
+constexpr int interrupted = 130;
 
 struct Network {
   std::string name;
@@ -78,15 +81,16 @@ data::Dataset images(const Network& network, std::int64_t last) {
                            std::vector<std::int32_t>(static_cast<std::size_t>(count)), classes);
 }
 
-/// What clnet-train computes by default, but that nothing is saved.
-void train(nn::Module& model, const data::Dataset& training, const data::Dataset& validation, std::int64_t batch) {
+/// What clnet-train computes by default, but that nothing is saved. False: it was interrupted.
+bool train(nn::Module& model, const data::Dataset& training, const data::Dataset& validation, std::int64_t batch) {
   train::FitOptions fit{.epochs = 1, .batch_size = batch, .optimizer = optim::make("adam", model, {.learning_rate = 1e-3})};
   fit.validation = validation;
   fit.progress = ::isatty(STDERR_FILENO);
-  train::fit(model, training, fit);
+  return !train::fit(model, training, fit).interrupted;
 }
 
-void compile_network(const Network& network) {
+/// False: it was interrupted.
+bool compile_network(const Network& network) {
   manual_seed(1);
   if (!models::is_language_model(network.name)) {
     // Fashion-MNIST's 60,000 and 10,000 images leave so many for the last batch.
@@ -94,15 +98,20 @@ void compile_network(const Network& network) {
     const auto model = models::make(network.name, network.image, training.classes);
     return train(*model, training, validation, network.batch.value_or(128));
   }
-  constexpr std::int64_t context = 64, batch = 32, characters = 65;
+  constexpr std::int64_t context = 64, batch = 32, characters = 65, training_last = 5, validation_last = 14;
   std::string alphabet, text;
   for (char c = ' '; std::ssize(alphabet) < characters; ++c) alphabet += c;
-  while (std::ssize(text) < (batch + 1) * context + 1) text += alphabet;
-  const auto set = data::from_text(text, alphabet, context);
+  while (std::ssize(text) < 2 * batch * context) text += alphabet;
+  // Of the plays of Shakespeare nine tenths and one leave so many for the last batch.
+  const auto lines = [&](std::int64_t last) {
+    return data::from_text(text.substr(0, static_cast<std::size_t>((batch + last) * context + 1)), alphabet, context);
+  };
   const auto model = models::make_language_model(network.name, context, characters);
-  train(*model, set, set, batch);
+  if (!train(*model, lines(training_last), lines(validation_last), batch)) return false;
+  // As much as clnet-train shows, which is more than the context.
   const std::int32_t prompt = 0;
-  models::generate(*model, std::span(&prompt, 1), {.count = 2});
+  models::generate(*model, std::span(&prompt, 1), {});
+  return true;
 }
 
 int run_program(const std::vector<std::string>& words) {
@@ -138,17 +147,22 @@ int prepare(const std::vector<std::string>& words) {
   const auto start = std::chrono::steady_clock::now();
   const auto network = words.size() == 1 ? network_of(words[0]) : std::nullopt;
   int code = 0;
-  if (network)
-    compile_network(*network);
-  else
+  if (network) {
+    if (!::isatty(STDERR_FILENO)) tell_of_compiling(stderr);
+    code = compile_network(*network) ? 0 : interrupted;
+  } else {
     code = run_program(words);
+  }
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const auto after = cached_programs();
   if (after > before)
     fmt::print("{}: {} new programs, in {:.1f} s\n", words[0], after - before, seconds);
   else
     fmt::print("{}: no program was new, in {:.1f} s\n", words[0], seconds);
-  if (code != 0) fmt::print(stderr, "clnet-info: {} ended with {}\n", words[0], code);
+  if (network && code == interrupted)
+    fmt::print(stderr, "clnet-info: interrupted before {} was prepared\n", words[0]);
+  else if (code != 0)
+    fmt::print(stderr, "clnet-info: {} ended with {}\n", words[0], code);
   return code;
 }
 

@@ -216,7 +216,7 @@ std::vector<Job> jobs_of(const DeviceInfo& device, const std::vector<KernelToBui
     if (job.kernels.empty()) {
       job.program = &kernel->program;
       job.suspect = at < others;
-      job.text = {{"builds", json::array()}, {"kernels", json::array()}};
+      job.text = {{"builds", json::array()}, {"kernels", json::array()}, {"runs", !kernel->program.users()}};
       for (const auto& [text, options] : ways_to_build(kernel->program, device)) {
         job.size = text.size();
         job.text["builds"].push_back({{"source", text}, {"options", options}});

@@ -43,8 +43,7 @@ Device open(std::string_view selector, std::string_view asked) {
     throw DeviceError(fmt::format("{}no OpenCL device can be used: {}", asked, fmt::join(failures, "; ")));
   }
   if (candidates.empty()) {
-    throw DeviceError(
-        fmt::format("{}no OpenCL device found: install a driver, such as the package pocl-opencl-icd for CPUs", asked));
+    throw DeviceError(fmt::format("{}{}", asked, ocl::no_device_text()));
   }
   std::string there;
   for (const auto& [device, info] : candidates) {

@@ -1,10 +1,15 @@
 #include "lib/cl/devices.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <sstream>
+#include <system_error>
 #include <tuple>
 
 #include "lib/base/env.h"
@@ -163,6 +168,19 @@ std::vector<Candidate> candidates(std::vector<std::string>* failures) {
     }
   }
   return found;
+}
+
+std::string no_device_text() {
+  std::string text = "no OpenCL device found: install a driver, such as the package pocl-opencl-icd for CPUs";
+  const auto folder = env::pocl_cache_folder();
+  std::error_code code;
+  if (folder && (!std::filesystem::create_directories(*folder, code) && code)) {
+    text +=
+        fmt::format("; PoCL has none where its cache folder cannot be made: {} (POCL_CACHE_DIR): {}", *folder, code.message());
+  } else if (folder && ::access(folder->c_str(), W_OK) != 0) {
+    text += fmt::format("; PoCL has none where its cache folder cannot be written: {} (POCL_CACHE_DIR)", *folder);
+  }
+  return text;
 }
 
 int choose(const std::vector<DeviceInfo>& devices, std::string_view selector) {

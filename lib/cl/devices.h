@@ -23,6 +23,9 @@ CLNET_API std::vector<Candidate> candidates(std::vector<std::string>* failures =
 /// What a device says, corrected by the quirk table. Throws DeviceError when it does not answer.
 CLNET_API DeviceInfo describe(const cl::Device& device);
 
+/// What to say where there is none at all, and why that may be.
+CLNET_API std::string no_device_text();
+
 /// The index of the one that `selector` means (empty: the best), or -1.
 CLNET_API int choose(const std::vector<DeviceInfo>& devices, std::string_view selector);
 

@@ -127,10 +127,11 @@ class Batches::Iterator::Worker {
     extents.insert(extents.end(), dataset_.sample_shape.begin(), dataset_.sample_shape.end());
     if (dataset_.is_text()) {
       const Spec spec{Shape(std::move(extents)), Dtype::i32};
+      std::vector<std::byte> next(static_cast<std::size_t>(spec.bytes()));
+      gather_.next_characters(indices, shift_, reinterpret_cast<std::int32_t*>(next.data()));
       return {
           exec::upload(spec, device_, [&](void* out) { gather_.characters(indices, shift_, static_cast<std::int32_t*>(out)); }),
-          exec::upload(spec, device_,
-                       [&](void* out) { gather_.next_characters(indices, shift_, static_cast<std::int32_t*>(out)); })};
+          exec::upload(spec, device_, std::move(next))};
     }
     const bool has_targets = !dataset_.targets.empty();
     std::vector<std::int64_t> label_extents{static_cast<std::int64_t>(indices.size())};
@@ -155,13 +156,13 @@ class Batches::Iterator::Worker {
       for (std::size_t i = 0; i < indices.size(); ++i)
         augmenter_(indices[i], {part(all, i), part(std::span(labels), i), part(std::span(targets), i)});
     });
-    batch.labels =
-        exec::upload({Shape(std::move(label_extents)), has_targets ? Dtype::f32 : Dtype::i32}, device_, [&](void* out) {
-          if (has_targets)
-            std::copy(targets.begin(), targets.end(), static_cast<float*>(out));
-          else
-            std::copy(labels.begin(), labels.end(), static_cast<std::int32_t*>(out));
-        });
+    const auto bytes = std::as_bytes(std::span(labels));
+    if (has_targets)
+      batch.labels = exec::upload({Shape(std::move(label_extents)), Dtype::f32}, device_,
+                                  [&](void* out) { std::copy(targets.begin(), targets.end(), static_cast<float*>(out)); });
+    else
+      batch.labels = exec::upload({Shape(std::move(label_extents)), Dtype::i32}, device_,
+                                  std::vector<std::byte>(bytes.begin(), bytes.end()));
     return batch;
   }
 

@@ -55,10 +55,12 @@ std::shared_ptr<DeviceValue> place(const std::shared_ptr<ocl::Context>& device, 
     require_there(*placed, leaf.spec());
     return placed;
   }
-  const auto& host = dynamic_cast<const HostValue&>(*value);
-  auto buffer = device->memory().allocate(std::max<std::size_t>(1, host.bytes.size()), [&] { return to_string(leaf.spec()); });
-  if (!host.bytes.empty()) device->write(*buffer, 0, host.bytes.data(), host.bytes.size(), value);
+  const auto host = std::dynamic_pointer_cast<const HostValue>(value);
+  const auto& bytes = host->bytes;
+  auto buffer = device->memory().allocate(std::max<std::size_t>(1, bytes.size()), [&] { return to_string(leaf.spec()); });
+  if (!bytes.empty()) device->write(*buffer, 0, bytes.data(), bytes.size(), value);
   auto placed = std::make_shared<DeviceValue>(device, std::move(buffer), 0);
+  placed->keep(leaf.spec(), host);
   if (!is_host_scalar(leaf, value.get())) slot.exchange(value.get(), placed);
   return placed;
 }
@@ -282,6 +284,15 @@ std::shared_ptr<Value> evaluated(const Tensor& tensor) {
 Tensor upload(const Spec& spec, const Device& device, const std::function<void(void*)>& fill) {
   auto buffer = device.context()->upload(std::max<std::size_t>(1, static_cast<std::size_t>(spec.bytes())), to_string(spec), fill);
   return make_leaf(spec, std::make_shared<DeviceValue>(device.context(), std::move(buffer), 0));
+}
+
+Tensor upload(const Spec& spec, const Device& device, std::vector<std::byte> bytes) {
+  const auto host = std::make_shared<HostValue>(std::move(bytes));
+  auto buffer = device.context()->upload(std::max<std::size_t>(1, host->bytes.size()), to_string(spec),
+                                         [&](void* out) { std::memcpy(out, host->bytes.data(), host->bytes.size()); });
+  auto placed = std::make_shared<DeviceValue>(device.context(), std::move(buffer), 0);
+  placed->keep(spec, host);
+  return make_leaf(spec, std::move(placed));
 }
 
 }  // namespace exec

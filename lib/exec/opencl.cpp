@@ -35,6 +35,7 @@ Memory buffer(const Tensor& tensor) {
   const auto value_of = [](const Tensor& t) { return std::dynamic_pointer_cast<exec::DeviceValue>(exec::evaluated(t)); };
   auto value = value_of(tensor);
   if (!value) value = value_of(copy_to(tensor, Device::current()));
+  value->is_lent = true;
   return {value->buffer->memory()(), static_cast<std::size_t>(value->offset) * size_of(tensor.dtype()), value};
 }
 

@@ -21,11 +21,14 @@ namespace clnet {
 /// What an evaluated output holds; the executor defines what that is on a device.
 struct CLNET_API Value {
   virtual ~Value() = default;
+  /// The bytes, where the host has them; null: only a device does.
+  virtual const std::byte* on_host() const { return nullptr; }
 };
 
 /// A leaf's bytes in host memory, until a device needs them.
 struct CLNET_API HostValue : Value {
   explicit HostValue(std::vector<std::byte> content) : bytes(std::move(content)) {}
+  const std::byte* on_host() const override { return bytes.data(); }
   std::vector<std::byte> bytes;
 };
 

@@ -29,19 +29,27 @@ bool Modes::all_in_inference(const Module& module) {
 std::size_t Modes::train_unfrozen(const Module& module) {
   using State = Module::State;
   using StatePtr = std::shared_ptr<State>;
-  const auto is_frozen = [](const State& state) {
-    bool any = false, all_frozen = true;
+  bool anything_frozen = false;
+  module.present()->visit("", [&](const auto&, const Parameter& parameter, State::Kind kind) {
+    anything_frozen = anything_frozen || (kind == State::Kind::parameter && parameter.frozen());
+  });
+  // Statistics of a layer without parameters belong to what is frozen, if anything is.
+  const auto is_frozen = [&](const State& state) {
+    bool any = false, all_frozen = true, has_buffers = false;
     state.visit("", [&](const auto&, const Parameter& parameter, State::Kind kind) {
-      if (kind != State::Kind::parameter) return;
+      if (kind != State::Kind::parameter) {
+        has_buffers = true;
+        return;
+      }
       any = true;
       all_frozen = all_frozen && parameter.frozen();
     });
-    return any && all_frozen;
+    return any ? all_frozen : has_buffers && anything_frozen;
   };
   std::size_t left = 0;
   const std::function<void(const StatePtr&)> look_at = [&](const StatePtr& state) {
     if (is_frozen(*state)) {
-      State::each(state, [&](const StatePtr& part) { left += part->parameters.empty() ? 0 : 1; });
+      State::each(state, [&](const StatePtr& part) { left += part->parameters.empty() && part->buffers.empty() ? 0 : 1; });
       return;
     }
     State::set_mode(state, true);

@@ -46,13 +46,17 @@ Module::Call::Call(const Module& module) : module_(module), outer_(calls) {
   calls = this;
 }
 
-void Module::Call::warn_if_unnamed() const {
+bool Module::may_move() const {
   bool all_frozen = true, has_parameters = false, has_buffers = false;
-  module_.state_->visit("", [&](const auto&, const Parameter& parameter, State::Kind kind) {
+  state_->visit("", [&](const auto&, const Parameter& parameter, State::Kind kind) {
     (kind == State::Kind::parameter ? has_parameters : has_buffers) = true;
     if (kind == State::Kind::parameter) all_frozen = all_frozen && parameter.frozen();
   });
-  if (has_parameters ? all_frozen : !has_buffers) return;
+  return has_parameters ? !all_frozen : has_buffers;
+}
+
+void Module::Call::warn_if_unnamed() const {
+  if (!module_.may_move()) return;
   logging::warn_once(
       fmt::format("{}: its forward() calls a {} that was never added to a module, so that nothing trains, saves or moves it; "
                   "add(\"name\", it) in the constructor, or freeze() it where that is meant",
@@ -62,7 +66,8 @@ void Module::Call::warn_if_unnamed() const {
 Module::Call::~Call() { calls = outer_; }
 
 void Module::warn_if_unreached() const {
-  if (!calls || !calls->outer_ || calls->module_.state_ != state_ || state_->is_part()) return;
+  // Of what may move, warn_if_unnamed() has told.
+  if (!calls || !calls->outer_ || calls->module_.state_ != state_ || state_->is_part() || may_move()) return;
   logging::warn_once(
       fmt::format("{}: its forward() calls a {} that was never added to a module, so that train() and eval() do not reach it; "
                   "add(\"name\", it) in the constructor",

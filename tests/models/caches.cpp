@@ -50,14 +50,18 @@ struct Caches {
 TEST_CASE("clnet-info shows the caches, and clears what can be compiled again") {
   const Caches caches;
   fs::create_directories(caches.folder / "CLNET_CACHE_DIR/programs");
-  fs::create_directories(caches.folder / "POCL_CACHE_DIR/AB/CD/kernel/1-1-1");
+  fs::create_directories(caches.folder / "POCL_CACHE_DIR/AB/CDOPABCDEFGHIJKLMNOPABCDEFGHIJKLMNOP/kernel/1-1-1");
   caches.folder.write("CLNET_CACHE_DIR/programs/0123.clnet-program", "program");
   caches.folder.write("CLNET_CACHE_DIR/tuning-0123.json", "measured");
   caches.folder.write("CLNET_CACHE_DIR/clnet-kernels", "noted");
-  caches.folder.write("POCL_CACHE_DIR/AB/CD/program.bc", "program");
-  caches.folder.write("POCL_CACHE_DIR/AB/CD/kernel/1-1-1/kernel.so", "kernel");
+  caches.folder.write("POCL_CACHE_DIR/AB/CDOPABCDEFGHIJKLMNOPABCDEFGHIJKLMNOP/program.bc", "program");
+  caches.folder.write("POCL_CACHE_DIR/AB/CDOPABCDEFGHIJKLMNOPABCDEFGHIJKLMNOP/kernel/1-1-1/kernel.so", "kernel");
   caches.folder.write("POCL_CACHE_DIR/clnet-kernels", "noted");
   caches.folder.write("POCL_CACHE_DIR/somebody's file", "else");
+  for (const char* folder : {"CD", "DB/HOLIDAY"}) {
+    fs::create_directories(caches.folder / "POCL_CACHE_DIR" / folder);
+    caches.folder.write(std::string("POCL_CACHE_DIR/") + folder + "/photo.jpg", "somebody's");
+  }
   caches.folder.write("CUDA_CACHE_PATH/index", "12345");
   const auto before = caches.listed()["caches"];
   // Mesa's would lie in a folder of its own within the one that is given.
@@ -78,6 +82,8 @@ TEST_CASE("clnet-info shows the caches, and clears what can be compiled again") 
   CHECK(cleared["caches"][0]["programs"] == 0);
   CHECK(cleared["caches"][1]["kernels"] == 0);
   CHECK(fs::exists(caches.folder / "CLNET_CACHE_DIR/tuning-0123.json"));
+  CHECK(fs::exists(caches.folder / "POCL_CACHE_DIR/CD/photo.jpg"));
+  CHECK(fs::exists(caches.folder / "POCL_CACHE_DIR/DB/HOLIDAY/photo.jpg"));
   CHECK_FALSE(fs::exists(caches.folder / "CLNET_CACHE_DIR/clnet-kernels"));
   CHECK_FALSE(fs::exists(caches.folder / "POCL_CACHE_DIR/clnet-kernels"));
   CHECK(fs::exists(caches.folder / "POCL_CACHE_DIR/somebody's file"));

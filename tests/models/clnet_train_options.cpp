@@ -65,6 +65,8 @@ TEST_CASE("clnet-train: wrong options end with 2") {
   require_refused(2, "--momentum", {"--optimizer", "sgd", "--momentum", "1"});
   require_refused(2, "--weight-decay", {"--weight-decay", "-1"});
   require_refused(2, "--seed", {"--seed", "-1"});
+  require_refused(2, "--save and --plot: both are same", {"--plot", "same", "--save", "same"});
+  require_refused(2, "--log and --trace: both are ./log", {"--log", "log", "--trace", "./log"});
   require_refused(2, "'perceptron' is not one of mlp, keras-cnn", {"--model", "perceptron"});
   require_refused(2, "'lbfgs' is not one of", {"--optimizer", "lbfgs"});
   require_refused(2, "'linear' is not one of", {"--schedule", "linear"});

@@ -106,6 +106,35 @@ TEST_CASE("clnet-train: before the first step Ctrl-C ends it within a second, pr
   CHECK(count(notes, "failed") + count(notes, "crashed") == 0);
 }
 
+TEST_CASE("clnet-train: a run that ends before its first step leaves an older log") {
+  if (!compiles_in_processes()) return skip("a driver that compiles several kernels at once");
+  const Machine machine;
+  machine.folder.write("log.jsonl", "an older log\n");
+  auto command = machine.command("cnn");
+  command.insert(command.end(), {"--log", "log.jsonl"});
+  const auto variables = machine.environment({"CLNET_BUILD_PROCESSES=2"});
+  Process process(machine.folder.path(), command, variables);
+  REQUIRE(wait_until([&] { return machine.builders() == 2; }));
+  process.signal(SIGINT);
+  CHECK(process.wait().code == 130);
+  CHECK(content(machine.folder / "log.jsonl") == "an older log\n");
+}
+
+TEST_CASE("clnet-info --prepare: Ctrl-C ends it, and nobody takes it for done") {
+  if (!compiles_in_processes()) return skip("a driver that compiles several kernels at once");
+  const Machine machine;
+  const auto variables = machine.environment({"CLNET_BUILD_PROCESSES=2"});
+  Process process(machine.folder.path(), {CLNET_INFO, "--prepare", "char-lstm"}, variables);
+  REQUIRE(wait_until([&] { return machine.builders() == 2; }));
+  process.signal(SIGINT);
+  const auto start = Clock::now();
+  const auto outcome = process.wait();
+  CHECK(since(start) < 2);
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 130);
+  CHECK_THAT(outcome.err, Contains("clnet-info: interrupted before char-lstm was prepared\n"));
+}
+
 TEST_CASE("clnet-train: before the first step Ctrl-C ends a compiler in its own process") {
   if (!compiles_in_processes()) return skip("a driver whose compiler takes long");
   const Machine machine;
@@ -225,4 +254,19 @@ TEST_CASE("generated kernels that crash the compiler are made anew without fusio
   CHECK(nothing.code == 1);
   CHECK_THAT(nothing.err, Contains("clnet-bench: optimizer_update crashes the compiler of ") &&
                               Contains("optimizer_update: no solver takes this problem\n"));
+}
+
+TEST_CASE("a user's kernel that crashes the compiler ends a process of its own, and is an error") {
+  const clnet::test::Folder folder;
+  for (int run = 0; run < 2; ++run) {
+    const auto outcome = Process(folder.path(), {USER_OWN_KERNEL},
+                                 {std::string("OCL_ICD_VENDORS=") + NULL_ICD, "NULL_OPENCL_DEVICE=cpu8",
+                                  "CLNET_CACHE_DIR=" + (folder / "cache").string(), "CLNET_COMPILE_APART=1", "FAULT_ABORT=snake",
+                                  std::string("LD_PRELOAD=") + OPENCL_FAULTS})
+                             .wait();
+    INFO(outcome.out << outcome.err);
+    // The program does not catch the error.
+    CHECK(outcome.code == -SIGABRT);
+    CHECK_THAT(outcome.err, Contains("what():  snake crashes the compiler of ") && Contains(" notes\n"));
+  }
 }

@@ -169,12 +169,38 @@ TEST_CASE("fit leaves frozen parts of a model in inference mode as they are") {
   CHECK(model.trained == std::vector<bool>{false, false, false, false, true, false});
 }
 
+TEST_CASE("beside frozen layers, statistics without parameters stay as they are in inference mode") {
+  const auto points = make_points(24);
+  nn::Sequential model{nn::Linear{4, 4}, nn::BatchNorm1d{4, {.affine = false}}, nn::Linear{4, 3}};
+  const auto train = [&] {
+    model.eval();
+    train::FitOptions options{.batch_size = 8, .optimizer = optim::SGD(model, {.learning_rate = 1e-2}), .progress = false};
+    return clnet::test::written_on_stderr([&] { train::fit(model, points, options); });
+  };
+  const auto mean = [&] { return model.parameter("1.running_mean").value().to_vector<float>(); };
+  const auto before = mean();
+  model.child("0").freeze();
+  CHECK_THAT(train(), Catch::EndsWith("while it is trained; 2 frozen layers stay in inference mode\n"));
+  CHECK(mean() == before);
+  model.child("0").freeze(false);
+  CHECK_THAT(train(), Catch::EndsWith("while it is trained\n"));
+  CHECK(mean() != before);
+}
+
 TEST_CASE("fit and evaluate name a label of a class that the model does not have") {
   auto points = make_points(24);
   nn::Sequential model{nn::Linear{4, 2}};
   const train::FitOptions options{.batch_size = 8, .optimizer = optim::SGD(model, {}), .progress = false};
   CHECK_THROWS_WITH(train::fit(model, points, options), "train: label 2 of sample 2 is no class, and the model gives 2 classes");
   CHECK_THROWS_WITH(train::evaluate(model, points), Catch::Contains("label 2 of sample 2 is no class"));
+  // So does a loop of one's own, and a loss that fit() is given.
+  const auto step = [&] {
+    for (const auto& [x, y] : data::batches(points, {.batch_size = 8})) cross_entropy(model(x), y).eval();
+  };
+  CHECK_THROWS_WITH(step(), "cross_entropy: label 2 of sample 2 is no class: there are 2, from 0, and ignore_index -100");
+  train::FitOptions given = options;
+  given.loss = [](const Tensor& output, const Tensor& labels) { return cross_entropy(output, labels); };
+  CHECK_THROWS_WITH(train::fit(model, points, given), Catch::Contains("is no class"));
   // To a loss of one's own labels may be anything.
   train::FitOptions own = options;
   own.loss = [](const Tensor& output, const Tensor& labels) {

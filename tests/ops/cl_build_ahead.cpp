@@ -30,7 +30,8 @@ KernelToBuild fresh(const std::string& name, const std::string& body) {
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   return {{name,
            "kernel void " + name + "(global int* x, const ulong at, const int by, const float f, local int* l) { " + body + " }",
-           {{"STAMP", std::to_string(now)}}},
+           {{"STAMP", std::to_string(now)}},
+           true},
           name,
           {1},
           {KernelToBuild::Buffer{64}, std::uint64_t{3}, std::int32_t{2}, 0.5F, KernelToBuild::Local{16}}};
@@ -366,10 +367,10 @@ TEST_CASE("building ahead: not for a device that stands elsewhere") {
   CHECK(processes.noted() == 0);
 }
 
-TEST_CASE("building ahead: users' kernels run on their own data only") {
+TEST_CASE("building ahead: users' kernels run on their own data only, also where they are compiled apart") {
   const auto device = Device::current().info();
   if (build_processes(device).program.empty()) return test::skip("a driver that compiles several kernels at once");
-  const test::Variable count("CLNET_BUILD_PROCESSES", "2");
+  const test::Variable count("CLNET_BUILD_PROCESSES", "2"), apart("CLNET_COMPILE_APART", GENERATE("0", "1"));
   const auto stamp = std::to_string(std::chrono::steady_clock::now().time_since_epoch().count() % 1000000);
   const auto x = Tensor::from<std::int32_t>({27, 97});
   std::vector<Tensor> steps;

@@ -113,10 +113,12 @@ class CLNET_API Module {
 
   /// Switches this module and its children between training (the initial mode) and inference.
   void train(bool on = true);
+  void train(const char*) = delete;  // child("name").train()
   void eval() { train(false); }
   bool training() const;
   /// Freezes the parameters of this module and its children, or lets them move again: Parameter::freeze() of each.
   void freeze(bool on = true);
+  void freeze(const char*) = delete;  // child("name").freeze()
   // clnet::eval(), which eval() would hide in a module's own functions.
   static void eval(std::span<const Tensor> tensors) { clnet::eval(tensors); }
   static void eval(std::initializer_list<Tensor> tensors) { clnet::eval(tensors); }
@@ -193,6 +195,8 @@ class CLNET_API Module {
   const std::shared_ptr<State>& present() const;
   static void require_held(const Clones& clones);
   void warn_if_unreached() const;
+  /// Whether training would change anything of it.
+  bool may_move() const;
   void warn_of_second_name(const std::string& name, const std::shared_ptr<State>& added) const;
 
   std::shared_ptr<State> state_;

@@ -45,6 +45,7 @@ class CLNET_API Parameter {
   void follow(const Tensor& value, std::function<Tensor(const Tensor& now, const Tensor& value)> update);
   /// Whether optimizers leave it as it is, under all its names; gradients() gives its gradient as before.
   void freeze(bool on = true);
+  void freeze(const char*) = delete;
   bool frozen() const;
   /// Whether both are handles of one slot.
   bool same(const Parameter& other) const { return slot_ == other.slot_; }

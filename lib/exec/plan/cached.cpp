@@ -22,6 +22,11 @@ std::size_t combined(std::size_t hash, std::uint64_t value) { return hash * 0x9E
 DeviceValue::DeviceValue(std::shared_ptr<ocl::Context> where, ocl::BufferPtr memory, std::int64_t first)
     : id(next_id()), device(std::move(where)), buffer(std::move(memory)), offset(first) {}
 
+void DeviceValue::keep(const Spec& spec, std::shared_ptr<const HostValue> from) {
+  constexpr std::size_t most_bytes = 1 << 20;
+  if ((spec.dtype == Dtype::i32 || spec.dtype == Dtype::i64) && from->bytes.size() <= most_bytes) uploaded = std::move(from);
+}
+
 DeviceValue::~DeviceValue() {
   // A forked child has the locks as its parent's threads held them, and the memory is not its own to free.
   if (has_cached_forms && !ocl::drivers_gone()) PlanCache::of(*device).cached().drop(id);

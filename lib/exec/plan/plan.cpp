@@ -193,10 +193,12 @@ void Plan::build(ocl::Context& device) const {
   std::size_t total = 0;
   for (const auto* launch : launches) {
     const bool is_there = device.programs().has(launch->program());
-    // A user's kernel may never end on zeros. Where a range is large, PoCL compiles the kernel in another way than for the one
-    // group that is run ahead; where that is compiled elsewhere to see whether it can be, as large a range is run.
-    if ((processes.apart || (processes.count > 1 && !is_large(*launch))) && !launch->program().users() &&
-        !launch->local().empty() && !is_empty(*launch)) {
+    // A user's kernel may never end on zeros: whether it compiles is seen elsewhere, but it is not run there. Where a range is
+    // large, PoCL compiles the kernel in another way than for the one group that is run ahead; where that is compiled elsewhere
+    // to see whether it can be, as large a range is run.
+    const bool users = launch->program().users();
+    if ((processes.apart || (processes.count > 1 && !is_large(*launch) && !users)) && (users || !launch->local().empty()) &&
+        !is_empty(*launch)) {
       ahead.push_back(to_build(recording_, *launch));
       ahead_of.push_back(launch);
     } else if (!is_there) {

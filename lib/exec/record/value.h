@@ -25,6 +25,15 @@ struct CLNET_API DeviceValue : Value {
   std::atomic<bool> has_cached_forms{false};
   /// Another value has been made in its memory: whoever reads it gets an error.
   std::atomic<bool> overwritten{false};
+  /// What it was uploaded from, kept of whole numbers, so that labels can be checked without waiting for the device. Set before
+  /// anyone else knows the value.
+  std::shared_ptr<const HostValue> uploaded;
+  /// The program has the memory in its hands, and may write there.
+  std::atomic<bool> is_lent{false};
+
+  const std::byte* on_host() const override { return uploaded && !is_lent ? uploaded->on_host() : nullptr; }
+  /// Keeps what it was uploaded from, if that is worth keeping.
+  void keep(const Spec& spec, std::shared_ptr<const HostValue> from);
 };
 
 /// A one-element leaf in host memory: kernels get it by value, everything else through a small buffer made on demand. A slot's is

@@ -10,7 +10,8 @@
 namespace clnet::ops {
 
 /// Throws Error where one of the labels, i32 or i64 {N, ...}, is neither a class from 0 to classes - 1 nor `ignored`: it names
-/// the label and its sample. Only labels that are in host memory are looked at: nobody waits for a device.
+/// the label and its sample. Only labels that the host knows are looked at, those of slices and casts, too: nobody waits for a
+/// device.
 void require_classes(std::string_view op, const Tensor& labels, std::int64_t classes,
                      std::optional<std::int64_t> ignored = std::nullopt);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "clnet/clnet.h"
+#include "clnet/opencl.h"
 #include "tests/ops/check.h"
 #include "tests/ops/each_solver.h"
 
@@ -61,6 +62,20 @@ TEST_CASE("losses name a label from the host that is no class, and its sample") 
   const Tensor all = Tensor::from({0, 1, 2, 9}, {4});
   CHECK_NOTHROW(cross_entropy(logits, reshape(Tensor::from({2, 0}), {2})));
   CHECK_THROWS_WITH(cross_entropy(zeros({2, 3, 2}), reshape(all, {2, 2})), Contains("label 9 of sample 1 at [1]"));
+
+  // What the host knows, it knows after an evaluation, too, and behind casts and slices.
+  sum(all).eval();
+  CHECK_THROWS_WITH(cross_entropy(zeros({4, 3}), all), Contains("label 9 of sample 3 is no class"));
+  CHECK_THROWS_WITH(cross_entropy(logits, all[{{2, 4}}]), Contains("label 9 of sample 1 is no class"));
+  CHECK_NOTHROW(cross_entropy(logits, all[{{1, 3}}]));
+  const Tensor wide = Tensor::from<std::int64_t>({0, 1, 2, 2, 1, 7, 0, 0}, {2, 4});
+  CHECK_THROWS_WITH(cross_entropy(logits, reshape(slice(cast(wide, Dtype::i32), 1, 1, 2), {2})), Contains("label 7 of sample 1"));
+  CHECK_THROWS_WITH(cross_entropy(zeros({2, 3, 2}), slice(wide, 1, 1, 4, 2)), Contains("label 7 of sample 1 at [0]"));
+  CHECK_THROWS_WITH(cross_entropy(zeros({2, 3, 2}), slice(wide, 1, 3, -5, -2)), Contains("label 7 of sample 1 at [1]"));
+  CHECK_NOTHROW(cross_entropy(zeros({2, 3, 2}), slice(wide, 1, 2, 4)));
+  // Behind what the program writes into its memory, it knows nothing.
+  (void)opencl::buffer(all);
+  CHECK(std::isnan(cross_entropy(zeros({4, 3}), all).item<float>()));
 
   // What is ignored is no fault, nor what compile() is to be called with.
   CHECK(cross_entropy(logits, Tensor::from({-100, 1})).item<float>() == Approx(std::log(3)));
