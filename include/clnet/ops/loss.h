@@ -16,8 +16,8 @@ struct CrossEntropyOptions {
   Reduction reduction = Reduction::mean;  ///< mean: divided by the summed weights of the targets that count
 };
 /// logits {N, C, ...}, targets i32 or i64 {N, ...}. A target that is neither ignore_index nor a class is an Error that names it
-/// and its sample where the host knows the targets: those of Tensor::from() and data::batches(), of up to 1 MiB once they are on a
-/// device, and casts and slices of these. Elsewhere, and as an argument of what compile() made, it gives NaN. Targets of a
+/// and its sample where the host knows the targets: those of Tensor::from() and data::batches(), of up to 1 MiB once they are on
+/// a device, and casts and slices of these. Elsewhere, and as an argument of what compile() made, it gives NaN. Targets of a
 /// floating dtype are probabilities of the logits' shape; ignore_index does not apply then, and the mean divides by the rows.
 /// Logits {C} are one sample, with a target {} or {C}.
 CLNET_API Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options);
