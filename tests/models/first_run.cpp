@@ -83,55 +83,43 @@ int count(const std::string& text, const std::string& part) {
   return found;
 }
 
+/// What becomes of a program that gets Ctrl-C while two processes compile for it: it ends within a second, and these do.
+Outcome interrupted(const Machine& machine, const std::vector<std::string>& command) {
+  const auto variables = machine.environment({"CLNET_BUILD_PROCESSES=2"});
+  Process process(machine.folder.path(), command, variables);
+  REQUIRE(wait_until([&] { return machine.builders() == 2; }));
+  process.signal(SIGINT);
+  const auto start = Clock::now();
+  auto outcome = process.wait();
+  // Twice what it must take at most on a machine that nobody else uses.
+  CHECK(since(start) < 2);
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 130);
+  CHECK(wait_until([&] { return machine.builders() == 0; }));
+  return outcome;
+}
+
 }  // namespace
 
 TEST_CASE("clnet-train: before the first step Ctrl-C ends it within a second, processes that compile included") {
   if (!compiles_in_processes()) return skip("a driver that compiles several kernels at once");
   const Machine machine;
-  const auto variables = machine.environment({"CLNET_BUILD_PROCESSES=2"});
-  Process process(machine.folder.path(), machine.command("cnn"), variables);
-  REQUIRE(wait_until([&] { return machine.builders() == 2; }));
-  process.signal(SIGINT);
-  const auto start = Clock::now();
-  const auto outcome = process.wait();
-  // Twice what it must take at most on a machine that nobody else uses.
-  CHECK(since(start) < 2);
-  INFO(outcome.out << outcome.err);
-  CHECK(outcome.code == 130);
+  machine.folder.write("log.jsonl", "an older log\n");
+  auto command = machine.command("cnn");
+  command.insert(command.end(), {"--log", "log.jsonl"});
+  const auto outcome = interrupted(machine, command);
   CHECK_THAT(outcome.out, Contains("interrupted before the first step; nothing was written"));
   CHECK_FALSE(fs::exists(machine.folder / "weights"));
-  CHECK(wait_until([&] { return machine.builders() == 0; }));
+  CHECK(content(machine.folder / "log.jsonl") == "an older log\n");
   // Nobody took the end of the processes for a kernel's fault.
   const auto notes = content(machine.folder / "pocl/clnet-kernels");
   CHECK(count(notes, "failed") + count(notes, "crashed") == 0);
 }
 
-TEST_CASE("clnet-train: a run that ends before its first step leaves an older log") {
-  if (!compiles_in_processes()) return skip("a driver that compiles several kernels at once");
-  const Machine machine;
-  machine.folder.write("log.jsonl", "an older log\n");
-  auto command = machine.command("cnn");
-  command.insert(command.end(), {"--log", "log.jsonl"});
-  const auto variables = machine.environment({"CLNET_BUILD_PROCESSES=2"});
-  Process process(machine.folder.path(), command, variables);
-  REQUIRE(wait_until([&] { return machine.builders() == 2; }));
-  process.signal(SIGINT);
-  CHECK(process.wait().code == 130);
-  CHECK(content(machine.folder / "log.jsonl") == "an older log\n");
-}
-
 TEST_CASE("clnet-info --prepare: Ctrl-C ends it, and nobody takes it for done") {
   if (!compiles_in_processes()) return skip("a driver that compiles several kernels at once");
   const Machine machine;
-  const auto variables = machine.environment({"CLNET_BUILD_PROCESSES=2"});
-  Process process(machine.folder.path(), {CLNET_INFO, "--prepare", "char-lstm"}, variables);
-  REQUIRE(wait_until([&] { return machine.builders() == 2; }));
-  process.signal(SIGINT);
-  const auto start = Clock::now();
-  const auto outcome = process.wait();
-  CHECK(since(start) < 2);
-  INFO(outcome.out << outcome.err);
-  CHECK(outcome.code == 130);
+  const auto outcome = interrupted(machine, {CLNET_INFO, "--prepare", "char-lstm"});
   CHECK_THAT(outcome.err, Contains("clnet-info: interrupted before char-lstm was prepared\n"));
 }
 
