@@ -103,8 +103,9 @@ std::optional<Numbers> computed(const Op& op, const Tensor& a, const Tensor& b, 
 std::optional<Numbers> known(const Tensor& tensor, std::int64_t first, std::int64_t count) {
   const auto dtype = tensor.dtype();
   if (dtype != Dtype::i32 && dtype != Dtype::i64) return std::nullopt;
-  const auto [root, offset] = root_of(tensor);
-  first += offset;
+  const auto range = root_of(tensor);
+  const Tensor& root = range.tensor;
+  first += range.offset;
   const auto value = exec::value_of(root);
   if (const auto* bytes = value ? value->on_host() : nullptr)
     return dtype == Dtype::i32 ? whole_numbers<std::int32_t>(bytes, first, count)
