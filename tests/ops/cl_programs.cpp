@@ -102,9 +102,9 @@ TEST_CASE("a program that does not compile is an error with log and numbered sou
       CHECK(text.find("program wrong does not compile") == 0);
       CHECK(text.find("CL_BUILD_PROGRAM_FAILURE") != std::string::npos);
       // A line more comes first where halves are converted by hand.
-      const int first = text.find("    1 | #define CLNET_HALVES_BY_HAND\n") == std::string::npos ? 1 : 2;
-      CHECK_THAT(text, Catch::Contains(fmt::format("    {} | #define A 1\n    {} | kernel void answer", first, first + 1)));
-      CHECK_THAT(text, Catch::Contains(fmt::format("    {} |   x[0] = undeclared_name;", first + 2)));
+      const int line = text.find("    1 | #define CLNET_HALVES_BY_HAND\n") == std::string::npos ? 1 : 2;
+      CHECK_THAT(text, Catch::Contains(fmt::format("    {} | #define A 1\n    {} | kernel void answer", line, line + 1)));
+      CHECK_THAT(text, Catch::Contains(fmt::format("    {} |   x[0] = undeclared_name;", line + 2)));
       // Once more than in the source: the compiler's log.
       const auto first = text.find("undeclared_name");
       CHECK(text.find("undeclared_name", first + 1) != std::string::npos);
