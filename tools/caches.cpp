@@ -60,20 +60,20 @@ bool is_of_letters(const fs::path& entry, std::size_t least) {
 std::vector<fs::path> entries_of_pocl(const fs::path& cache) {
   constexpr std::size_t letters_of_a_hash = 30;
   std::vector<fs::path> result;
-  std::error_code code;
+  std::error_code code, inner, ignored;
   for (fs::directory_iterator at(cache, code), end; !code && at != end; at.increment(code)) {
     const auto name = at->path().filename().string();
     if (name.starts_with("tempfile") || name == notes) result.push_back(at->path());
-    if (name.size() != 2 || !is_of_letters(at->path(), 2) || !fs::is_directory(at->symlink_status(code))) continue;
+    if (name.size() != 2 || !is_of_letters(at->path(), 2) || !fs::is_directory(at->symlink_status(ignored))) continue;
     bool others = false;
     const auto before = result.size();
-    for (fs::directory_iterator program(at->path(), code), last; !code && program != last; program.increment(code)) {
-      if (is_of_letters(program->path(), letters_of_a_hash) && fs::is_directory(program->symlink_status(code)))
+    for (fs::directory_iterator program(at->path(), inner), last; !inner && program != last; program.increment(inner)) {
+      if (is_of_letters(program->path(), letters_of_a_hash) && fs::is_directory(program->symlink_status(ignored)))
         result.push_back(program->path());
       else
         others = true;
     }
-    if (others) continue;
+    if (others || inner) continue;
     result.resize(before);
     result.push_back(at->path());
   }

@@ -195,13 +195,14 @@ std::string file_of_two(const TrainOptions& o) {
       {{"--save", &o.save}, {"--checkpoint", &o.checkpoint}, {"--log", &o.log}, {"--plot", &o.plot}, {"--trace", &o.trace}}};
   const auto place = [](const std::string& file) {
     std::error_code code;
-    const auto path = std::filesystem::weakly_canonical(std::filesystem::absolute(file), code);
+    const auto path = std::filesystem::weakly_canonical(std::filesystem::absolute(file, code), code);
     return code ? std::filesystem::path(file) : path;
   };
+  std::error_code ignored;
   for (std::size_t i = 0; i < files.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (!files[i].second->empty() && !files[j].second->empty() && place(*files[i].second) == place(*files[j].second) &&
-          !std::filesystem::is_character_file(*files[i].second))
+          !std::filesystem::is_character_file(*files[i].second, ignored))
         return fmt::format("{} and {}: both are {}", files[j].first, files[i].first, *files[i].second);
   return {};
 }

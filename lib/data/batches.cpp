@@ -139,7 +139,8 @@ class Batches::Iterator::Worker {
     label_extents.insert(label_extents.end(), each.begin(), each.end());
     // An augmentation changes a sample's labels along with its values.
     const auto count = indices.size() * static_cast<std::size_t>(each.numel());
-    std::vector<std::int32_t> labels(has_targets ? 0 : count);
+    std::vector<std::byte> label_bytes(has_targets ? 0 : count * sizeof(std::int32_t));
+    const std::span labels(reinterpret_cast<std::int32_t*>(label_bytes.data()), label_bytes.size() / sizeof(std::int32_t));
     std::vector<float> targets(has_targets ? count : 0);
     gather_.labels(has_targets ? std::span<const std::int64_t>{} : indices, labels.data());
     gather_.targets(has_targets ? indices : std::span<const std::int64_t>{}, targets.data());
@@ -154,15 +155,13 @@ class Batches::Iterator::Worker {
       };
       const std::span all(values, indices.size() * static_cast<std::size_t>(dataset_.sample_shape.numel()));
       for (std::size_t i = 0; i < indices.size(); ++i)
-        augmenter_(indices[i], {part(all, i), part(std::span(labels), i), part(std::span(targets), i)});
+        augmenter_(indices[i], {part(all, i), part(labels, i), part(std::span(targets), i)});
     });
-    const auto bytes = std::as_bytes(std::span(labels));
     if (has_targets)
       batch.labels = exec::upload({Shape(std::move(label_extents)), Dtype::f32}, device_,
                                   [&](void* out) { std::copy(targets.begin(), targets.end(), static_cast<float*>(out)); });
     else
-      batch.labels = exec::upload({Shape(std::move(label_extents)), Dtype::i32}, device_,
-                                  std::vector<std::byte>(bytes.begin(), bytes.end()));
+      batch.labels = exec::upload({Shape(std::move(label_extents)), Dtype::i32}, device_, std::move(label_bytes));
     return batch;
   }
 

@@ -288,11 +288,9 @@ Tensor upload(const Spec& spec, const Device& device, const std::function<void(v
 
 Tensor upload(const Spec& spec, const Device& device, std::vector<std::byte> bytes) {
   const auto host = std::make_shared<HostValue>(std::move(bytes));
-  auto buffer = device.context()->upload(std::max<std::size_t>(1, host->bytes.size()), to_string(spec),
-                                         [&](void* out) { std::memcpy(out, host->bytes.data(), host->bytes.size()); });
-  auto placed = std::make_shared<DeviceValue>(device.context(), std::move(buffer), 0);
-  placed->keep(spec, host);
-  return make_leaf(spec, std::move(placed));
+  Tensor leaf = upload(spec, device, [&](void* out) { std::memcpy(out, host->bytes.data(), host->bytes.size()); });
+  dynamic_cast<DeviceValue&>(*value_of(leaf)).keep(spec, host);
+  return leaf;
 }
 
 }  // namespace exec

@@ -29,22 +29,11 @@ bool Modes::all_in_inference(const Module& module) {
 std::size_t Modes::train_unfrozen(const Module& module) {
   using State = Module::State;
   using StatePtr = std::shared_ptr<State>;
-  bool anything_frozen = false;
-  module.present()->visit("", [&](const auto&, const Parameter& parameter, State::Kind kind) {
-    anything_frozen = anything_frozen || (kind == State::Kind::parameter && parameter.frozen());
-  });
+  const bool anything_frozen = module.present()->held().frozen;
   // Statistics of a layer without parameters belong to what is frozen, if anything is.
   const auto is_frozen = [&](const State& state) {
-    bool any = false, all_frozen = true, has_buffers = false;
-    state.visit("", [&](const auto&, const Parameter& parameter, State::Kind kind) {
-      if (kind != State::Kind::parameter) {
-        has_buffers = true;
-        return;
-      }
-      any = true;
-      all_frozen = all_frozen && parameter.frozen();
-    });
-    return any ? all_frozen : has_buffers && anything_frozen;
+    const auto held = state.held();
+    return !held.trainable && (held.frozen || (held.buffers && anything_frozen));
   };
   std::size_t left = 0;
   const std::function<void(const StatePtr&)> look_at = [&](const StatePtr& state) {

@@ -35,6 +35,18 @@ struct Module::State {
   std::function<Tensor(const Tensor&)> successor_call;
   std::function<Module*()> successor_layer;
 
+  /// What it and its children hold.
+  struct Held {
+    bool trainable = false, frozen = false, buffers = false;
+  };
+  Held held() const {
+    Held found;
+    visit("", [&](const auto&, const Parameter& parameter, Kind kind) {
+      (kind != Kind::parameter ? found.buffers : parameter.frozen() ? found.frozen : found.trainable) = true;
+    });
+    return found;
+  }
+
   /// In a function that compile() runs, its graph holds for the modes that it finds, and each call leaves those that it sets.
   static bool mode(const std::shared_ptr<State>& state) {
     const bool on = state->training;

@@ -47,12 +47,8 @@ Module::Call::Call(const Module& module) : module_(module), outer_(calls) {
 }
 
 bool Module::may_move() const {
-  bool all_frozen = true, has_parameters = false, has_buffers = false;
-  state_->visit("", [&](const auto&, const Parameter& parameter, State::Kind kind) {
-    (kind == State::Kind::parameter ? has_parameters : has_buffers) = true;
-    if (kind == State::Kind::parameter) all_frozen = all_frozen && parameter.frozen();
-  });
-  return has_parameters ? !all_frozen : has_buffers;
+  const auto held = state_->held();
+  return held.trainable || (held.buffers && !held.frozen);
 }
 
 void Module::Call::warn_if_unnamed() const {

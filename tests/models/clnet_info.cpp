@@ -247,3 +247,23 @@ TEST_CASE("clnet-info's lines fit on a screen, and an unknown option is named") 
   CHECK(refused.code == 2);
   CHECK(refused.err == "clnet-info: there is no option --jsn; did you mean --json? (see --help)\n");
 }
+
+TEST_CASE("clnet-info refuses empty names, and says why there may be no device") {
+  const clnet::test::Folder folder;
+  const auto refused = Process(folder.path(), {CLNET_INFO, "--report", ""}).wait();
+  CHECK(refused.code == 2);
+  CHECK(refused.err == "clnet-info: --report: the name is empty (see --help)\n");
+  folder.write("file", "");
+  for (const auto& [cache, text] :
+       {std::pair{"file/pocl", "; PoCL has none where its cache folder cannot be made: "},
+        std::pair{"pocl", "no OpenCL device found: install a driver, such as the package pocl-opencl-icd for CPUs\n"}}) {
+    const std::vector<std::string> environment{"OCL_ICD_VENDORS=/nonexistent", "POCL_CACHE_DIR=" + (folder / cache).string()};
+    for (const std::vector<std::string>& options : {std::vector<std::string>{}, {"--report", "report.json"}}) {
+      auto command = options;
+      command.insert(command.begin(), CLNET_INFO);
+      const auto outcome = Process(folder.path(), command, environment).wait();
+      CHECK(outcome.code == 1);
+      CHECK_THAT(outcome.err, Catch::StartsWith("clnet-info: no OpenCL device found") && Catch::Contains(text));
+    }
+  }
+}

@@ -197,8 +197,8 @@ void Plan::build(ocl::Context& device) const {
     // large, PoCL compiles the kernel in another way than for the one group that is run ahead; where that is compiled elsewhere
     // to see whether it can be, as large a range is run.
     const bool users = launch->program().users();
-    if ((processes.apart || (processes.count > 1 && !is_large(*launch) && !users)) && (users || !launch->local().empty()) &&
-        !is_empty(*launch)) {
+    const bool elsewhere = processes.apart || (processes.count > 1 && !is_large(*launch) && !users);
+    if (elsewhere && (users || !launch->local().empty()) && !is_empty(*launch)) {
       ahead.push_back(to_build(recording_, *launch));
       ahead_of.push_back(launch);
     } else if (!is_there) {

@@ -29,9 +29,15 @@ std::string place(const Shape& shape, std::int64_t index) {
 
 template <class T>
 std::vector<std::int64_t> whole_numbers(const std::byte* bytes, std::int64_t first, std::int64_t count) {
-  std::vector<T> numbers(static_cast<std::size_t>(count));
-  std::memcpy(numbers.data(), bytes + static_cast<std::size_t>(first) * sizeof(T), numbers.size() * sizeof(T));
-  return {numbers.begin(), numbers.end()};
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
+  bytes += static_cast<std::size_t>(first) * sizeof(T);
+  for (auto& number : numbers) {
+    T stored;
+    std::memcpy(&stored, bytes, sizeof stored);
+    number = stored;
+    bytes += sizeof stored;
+  }
+  return numbers;
 }
 
 std::int64_t field(const Op& op, std::string_view name) {
