@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <string>
+#include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "clnet/error.h"
 #include "lib/base/env.h"
@@ -16,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* own_program = ".clnet-program";
+constexpr const char* programs = "programs";
 constexpr const char* notes = "clnet-kernels";
 
 /// Calls function(file, bytes) for each file below the folder that can be seen.
@@ -31,10 +36,14 @@ void for_each_file(const fs::path& folder, const Function& function) {
   }
 }
 
+bool is_own_program(const fs::path& file, const fs::path& cache) {
+  return file.extension() == own_program && file.parent_path() == cache / programs;
+}
+
 Cache own_cache(const fs::path& folder) {
   Cache cache{.whose = "clnet", .variable = "CLNET_CACHE_DIR", .folder = folder, .clears = true};
   for_each_file(folder, [&](const fs::path& file, std::uint64_t bytes) {
-    ++(file.extension() == own_program ? cache.programs : cache.others);
+    ++(is_own_program(file, folder) ? cache.programs : cache.others);
     cache.bytes += bytes;
   });
   return cache;
@@ -55,6 +64,23 @@ bool is_of_letters(const fs::path& entry, std::size_t least) {
   return name.size() >= least && std::all_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'P'; });
 }
 
+bool is_file(const fs::path& path) {
+  std::error_code code;
+  return fs::is_regular_file(fs::symlink_status(path, code));
+}
+
+/// What a process of PoCL's left behind: tempfile_XXXXXX, and the same with further names for what was made from it.
+bool is_left_behind(const std::string& name) {
+  constexpr std::string_view begin = "tempfile_";
+  constexpr std::size_t random = 6;
+  const auto stem = name.substr(0, name.find('.')), more = name.substr(stem.size());
+  constexpr std::array<std::string_view, 7> endings{"", ".cl", ".cl.tmp", ".bc", ".ll", ".so", ".o"};
+  const auto is_known = [&](std::string_view ending) { return ending.empty() ? more.empty() : more.ends_with(ending); };
+  return std::any_of(endings.begin(), endings.end(), is_known) && stem.starts_with(begin) &&
+         stem.size() == begin.size() + random &&
+         std::all_of(stem.begin() + begin.size(), stem.end(), [](unsigned char c) { return std::isalnum(c) != 0; });
+}
+
 /// What of PoCL's cache is PoCL's: folders of programs, which lie by the first two letters of their hash, in those of the other
 /// letters; and what a process left behind.
 std::vector<fs::path> entries_of_pocl(const fs::path& cache) {
@@ -63,7 +89,7 @@ std::vector<fs::path> entries_of_pocl(const fs::path& cache) {
   std::error_code code, inner, ignored;
   for (fs::directory_iterator at(cache, code), end; !code && at != end; at.increment(code)) {
     const auto name = at->path().filename().string();
-    if (name.starts_with("tempfile") || name == notes) result.push_back(at->path());
+    if ((is_left_behind(name) || name == notes) && is_file(at->path())) result.push_back(at->path());
     if (name.size() != 2 || !is_of_letters(at->path(), 2) || !fs::is_directory(at->symlink_status(ignored))) continue;
     bool others = false;
     const auto before = result.size();
@@ -73,7 +99,7 @@ std::vector<fs::path> entries_of_pocl(const fs::path& cache) {
       else
         others = true;
     }
-    if (others || inner) continue;
+    if (others || inner || result.size() == before) continue;
     result.resize(before);
     result.push_back(at->path());
   }
@@ -120,8 +146,9 @@ std::uint64_t clear_caches() {
       chosen = entries_of_pocl(cache.folder);
     } else {
       for_each_file(cache.folder, [&](const fs::path& file, std::uint64_t) {
-        if (file.extension() == own_program || file.filename() == notes) chosen.push_back(file);
+        if (is_own_program(file, cache.folder)) chosen.push_back(file);
       });
+      if (is_file(cache.folder / notes)) chosen.push_back(cache.folder / notes);
     }
     for (const auto& path : chosen) remove(path);
   }

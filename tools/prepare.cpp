@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +13,7 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -122,6 +126,9 @@ int run_program(const std::vector<std::string>& words) {
   if (::pipe2(failure, O_CLOEXEC) != 0) throw Error(fmt::format("--prepare: no pipe: {}", std::strerror(errno)));
   const auto process = ::fork();
   if (process == 0) {
+#ifdef __linux__
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+#endif
     ::execvp(arguments[0], arguments.data());
     const int code = errno;
     (void)!::write(failure[1], &code, sizeof code);
@@ -131,9 +138,15 @@ int run_program(const std::vector<std::string>& words) {
   int code = process < 0 ? errno : 0;
   if (process > 0) (void)!::read(failure[0], &code, sizeof code);
   ::close(failure[0]);
+  // Ctrl-C is the program's to answer, which gets it from the terminal, too.
+  struct sigaction ignoring {
+  }, found{};
+  ignoring.sa_handler = SIG_IGN;
+  ::sigaction(SIGINT, &ignoring, &found);
   int status = 0;
   while (process > 0 && ::waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
+  ::sigaction(SIGINT, &found, nullptr);
   if (code != 0)
     throw Error(fmt::format("--prepare {}: is none of the networks {}, and cannot be run: {}", words[0],
                             fmt::join(models::names(), ", "), std::strerror(code)));

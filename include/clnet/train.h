@@ -64,8 +64,8 @@ struct FitOptions {
   /// Called before a checkpoint is written: what on_step and on_epoch recorded and the checkpoint covers should be safe by then.
   std::function<void()> before_checkpoint = nullptr;
   bool progress = true;  ///< a line on stderr that is redrawn on a terminal, a line per epoch otherwise
-  /// Ctrl-C (SIGINT) and SIGTERM end training after the current step; a second one ends the process. Before the first step, of
-  /// which nothing is lost, compiling is cancelled; a process that is still busy 0.6 seconds later ends as by the signal.
+  /// Ctrl-C (SIGINT) and SIGTERM, unless ignored, end training after the current step, and before the first one what compiles. A
+  /// second one acts as without fit(). So does the first after 0.6 busy seconds, until any fit() of the process has made a step.
   bool interrupt = true;
 };
 

@@ -207,4 +207,12 @@ bool create(const fs::path& path, std::string_view content) {
   return made;
 }
 
+void require_writable(const fs::path& folder) {
+  const auto probe = folder / ".clnet-probe";
+  remove_stale(probe);
+  const auto [temporary, lock] = make_temporary(probe, probe);
+  std::error_code ignored;
+  fs::remove(temporary, ignored);
+}
+
 }  // namespace clnet::file

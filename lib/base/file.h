@@ -23,4 +23,7 @@ CLNET_API void replace(const std::filesystem::path& path, std::string_view conte
 /// Writes it in the same way where there is no such file; says whether it did. Of several processes that try, one does.
 CLNET_API bool create(const std::filesystem::path& path, std::string_view content);
 
+/// Throws FileError where a folder takes no new file, by making one there of a name that nobody has.
+CLNET_API void require_writable(const std::filesystem::path& folder);
+
 }  // namespace clnet::file

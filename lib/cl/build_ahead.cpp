@@ -25,6 +25,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <span>
 #include <sstream>
 #include <stop_token>
 #include <thread>
@@ -241,8 +242,6 @@ std::vector<Job> jobs_of(const DeviceInfo& device, const std::vector<KernelToBui
 struct Order {
   std::uint64_t at = 0, bytes = 0;
 };
-/// More than a pipe holds would wait for a reader.
-constexpr std::size_t most_orders = 3000;
 
 /// Descriptors by which a process finds its work: the jobs' texts, then the orders, which the processes share, and where it says
 /// which kernels are begun and done.
@@ -294,6 +293,8 @@ class Children {
  public:
   Children() = default;
   ~Children() {
+    // The number of one that has ended may be another's by now.
+    running();
     for (const auto& child : running_) {
       ::kill(child.process, SIGKILL);
       while (::waitpid(child.process, nullptr, 0) < 0 && errno == EINTR) {
@@ -365,7 +366,11 @@ struct Kernels {
 class Workers {
  public:
   Workers(const DeviceInfo& device, const BuildProcesses& processes, std::int64_t count) : processes_(processes) {
-    if (texts_.number() < 0 || orders_.first.number() < 0 || words_.first.number() < 0) return;
+    if (texts_.number() < 0) return;
+    for (const auto* ends : {&orders_, &words_})
+      if (ends->first.number() < 0 || ends->second.number() < 0) return;
+    // What is more than the pipe holds waits here, not in the kernel.
+    if (::fcntl(orders_.second.number(), F_SETFL, O_NONBLOCK) != 0) return;
     while (children_.count() < count) {
       const auto process =
           spawn(processes.program, device, children_.count(), {texts_.number(), orders_.first.number(), words_.second.number()});
@@ -384,25 +389,25 @@ class Workers {
   /// Has these done, and notes how they end.
   Followed give(std::vector<Job> jobs, Notes& notes, const std::stop_token& stop, const Told& told) {
     Kernels kernels;
-    std::string texts, orders;
+    std::string texts;
+    std::vector<Order> orders;
     for (auto& job : jobs) {
       job.text["first"] = kernels.notes.size();
       kernels.add(job);
       const auto text = job.text.dump(-1, ' ', false, json::error_handler_t::replace);
-      const Order order{texts.size(), text.size()};
+      orders.push_back({texts.size(), text.size()});
       texts += text;
-      orders.append(reinterpret_cast<const char*>(&order), sizeof order);
     }
     if (count() == 0 || ::ftruncate(texts_.number(), 0) != 0 || ::lseek(texts_.number(), 0, SEEK_SET) != 0 ||
-        !put(texts_.number(), texts) || !put(orders_.second.number(), orders))
+        !put(texts_.number(), texts))
       return {};
-    return follow(std::move(kernels), notes, stop, told);
+    return follow(std::move(kernels), orders, notes, stop, told);
   }
 
  private:
   /// Until all kernels have ended, all processes have, or nothing more comes. What was begun and did not end is noted, too: who
   /// crashes or hangs does so once, or twice where the first time may have been for other reasons.
-  Followed follow(Kernels kernels, Notes& notes, const std::stop_token& stop, const Told& told) {
+  Followed follow(Kernels kernels, std::span<const Order> orders, Notes& notes, const std::stop_token& stop, const Told& told) {
     constexpr std::chrono::milliseconds tick{100};
     Followed result;
     std::map<std::uint32_t, std::uint32_t> begun;  // the process by kernel
@@ -414,6 +419,9 @@ class Workers {
       const auto running = children_.running();
       // What else the one that ended was to do nobody knows: the others do what is left, and end.
       if (running < count()) orders_.second.close();
+      // An order is written whole or not at all.
+      while (!orders.empty() && ::write(orders_.second.number(), &orders.front(), sizeof(Order)) == sizeof(Order))
+        orders = orders.subspan(1);
       pollfd waiting{words_.first.number(), POLLIN, 0};
       const int ready = ::poll(&waiting, 1, running > 0 ? static_cast<int>(tick.count()) : 0);
       if (ready < 0 && errno == EINTR) continue;
@@ -530,7 +538,6 @@ std::size_t compile(const DeviceInfo& device, const std::vector<KernelToBuild>& 
   auto& notes = notes_of(processes);
   std::size_t compiled = 0, noted = 0;
   for (; !jobs.empty() && !stop.stop_requested(); jobs = jobs_of(device, kernels, notes)) {
-    if (jobs.size() > most_orders) jobs.resize(most_orders);
     const auto start = std::chrono::steady_clock::now();
     const auto count = std::min(most, static_cast<std::int64_t>(jobs.size()));
     std::unique_ptr<Workers> workers = keep ? std::move(*keep) : nullptr;

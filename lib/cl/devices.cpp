@@ -62,6 +62,13 @@ std::string refusal(const cl::Device& device, const DeviceInfo& info) {
   if (!device.getInfo<CL_DEVICE_AVAILABLE>()) return "it is not available";
   if (!device.getInfo<CL_DEVICE_COMPILER_AVAILABLE>()) return "it has no compiler";
   if (!device.getInfo<CL_DEVICE_ENDIAN_LITTLE>()) return "it is not little-endian";
+  if (info.platform == "Portable Computing Language") {
+    // PoCL offers its devices all the same, and then fails over the first program without a reason.
+    const auto folder = env::pocl_cache_folder();
+    std::error_code code;
+    if (folder && std::filesystem::exists(*folder, code) && !std::filesystem::is_directory(*folder, code))
+      return fmt::format("its cache folder {} is no folder (POCL_CACHE_DIR)", *folder);
+  }
   return {};
 }
 

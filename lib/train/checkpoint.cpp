@@ -135,9 +135,7 @@ void prepare(const fs::path& folder) {
   fs::create_directories(folder, code);
   if (code && !fs::is_directory(folder)) throw FileError(fmt::format("{}: cannot be made: {}", folder.string(), code.message()));
   if (!fs::is_directory(folder)) throw FileError(fmt::format("{}: is not a folder", folder.string()));
-  const auto probe = folder / ".clnet-probe";
-  file::replace(probe, std::string_view{});
-  fs::remove(probe, code);
+  file::require_writable(folder);
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 
 namespace clnet::train {
 
-/// The first signal is remembered; a second one does what it would have done without us: it ends the process. So does the first
-/// one where nobody has answered it after 0.6 seconds and no training has begun yet. The handlers found are put back at the
-/// end. Objects may live in several threads at once; all see the same signal.
+/// The first signal is remembered; a second one does what it would have done without us: by default it ends the process. So does
+/// the first one where nobody has answered it after 0.6 seconds and no training of this process has begun yet. What is ignored
+/// stays so. The handlers found are put back at the end. Objects may live in several threads at once; all see the same signal.
 class Interrupt {
  public:
   /// Does nothing unless `on`.
@@ -18,13 +18,13 @@ class Interrupt {
   Interrupt& operator=(const Interrupt&) = delete;
 
   bool requested() const;
-  /// From now on there is something to save.
+  /// From now on there is something to save in this process.
   void begun();
 
  private:
   static void end_in_time(const std::stop_token& stop);
 
-  bool on_, begun_ = false;
+  bool on_;
   std::jthread watcher_;
 };
 

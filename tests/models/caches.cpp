@@ -56,20 +56,29 @@ TEST_CASE("clnet-info shows the caches, and clears what can be compiled again") 
   caches.folder.write("CLNET_CACHE_DIR/clnet-kernels", "noted");
   caches.folder.write("POCL_CACHE_DIR/AB/CDOPABCDEFGHIJKLMNOPABCDEFGHIJKLMNOP/program.bc", "program");
   caches.folder.write("POCL_CACHE_DIR/AB/CDOPABCDEFGHIJKLMNOPABCDEFGHIJKLMNOP/kernel/1-1-1/kernel.so", "kernel");
-  caches.folder.write("POCL_CACHE_DIR/clnet-kernels", "noted");
   caches.folder.write("POCL_CACHE_DIR/somebody's file", "else");
   for (const char* folder : {"CD", "DB/HOLIDAY"}) {
     fs::create_directories(caches.folder / "POCL_CACHE_DIR" / folder);
     caches.folder.write(std::string("POCL_CACHE_DIR/") + folder + "/photo.jpg", "somebody's");
   }
+  caches.folder.write("POCL_CACHE_DIR/tempfile_aB3dE9.cl", "left behind");
+  // None of these is a cache's own, whatever their names begin with.
+  const std::vector<std::string> others{"POCL_CACHE_DIR/tempfiles-of-mine/thesis", "POCL_CACHE_DIR/tempfile_2026/thesis",
+                                        "POCL_CACHE_DIR/tempfile_report.txt",      "POCL_CACHE_DIR/clnet-kernels/a.cl",
+                                        "CLNET_CACHE_DIR/work/clnet-kernels",      "CLNET_CACHE_DIR/work/my.clnet-program"};
+  for (const auto& other : others) {
+    fs::create_directories((caches.folder / other).parent_path());
+    caches.folder.write(other, "mine");
+  }
+  fs::create_directory(caches.folder / "POCL_CACHE_DIR/AC");
   caches.folder.write("CUDA_CACHE_PATH/index", "12345");
   const auto before = caches.listed()["caches"];
   // Mesa's would lie in a folder of its own within the one that is given.
   REQUIRE(before.size() == 4);
   CHECK(before[0]["whose"] == "clnet");
   CHECK(before[0]["programs"] == 1);
-  CHECK(before[0]["other_files"] == 2);
-  CHECK(before[0]["bytes"] == 7 + 8 + 5);
+  CHECK(before[0]["other_files"] == 4);
+  CHECK(before[0]["bytes"] == 7 + 8 + 5 + 4 + 4);
   CHECK(before[1]["whose"] == "PoCL");
   CHECK(before[1]["programs"] == 1);
   CHECK(before[1]["kernels"] == 1);
@@ -85,10 +94,15 @@ TEST_CASE("clnet-info shows the caches, and clears what can be compiled again") 
   CHECK(fs::exists(caches.folder / "POCL_CACHE_DIR/CD/photo.jpg"));
   CHECK(fs::exists(caches.folder / "POCL_CACHE_DIR/DB/HOLIDAY/photo.jpg"));
   CHECK_FALSE(fs::exists(caches.folder / "CLNET_CACHE_DIR/clnet-kernels"));
-  CHECK_FALSE(fs::exists(caches.folder / "POCL_CACHE_DIR/clnet-kernels"));
+  CHECK_FALSE(fs::exists(caches.folder / "POCL_CACHE_DIR/tempfile_aB3dE9.cl"));
+  for (const auto& other : others) CHECK(fs::exists(caches.folder / other));
+  CHECK(fs::exists(caches.folder / "POCL_CACHE_DIR/AC"));
   CHECK(fs::exists(caches.folder / "POCL_CACHE_DIR/somebody's file"));
   CHECK(fs::exists(caches.folder / "CUDA_CACHE_PATH/index"));
   CHECK(caches.listed({"--clear"})["removed"] == 0);
+  fs::remove_all(caches.folder / "POCL_CACHE_DIR/clnet-kernels");
+  caches.folder.write("POCL_CACHE_DIR/clnet-kernels", "noted");
+  CHECK(caches.listed({"--clear"})["removed"] == 1);
 }
 
 TEST_CASE("clnet-info compiles ahead what a network or a program needs") {

@@ -267,3 +267,13 @@ TEST_CASE("clnet-info refuses empty names, and says why there may be no device")
     }
   }
 }
+
+TEST_CASE("A cache of PoCL's that is a file is named before anything is compiled") {
+  if (clnet::Device::current().info().platform != "Portable Computing Language") return;
+  const clnet::test::Folder folder;
+  folder.write("file", "");
+  const auto file = (folder / "file").string();
+  const auto outcome = Process(folder.path(), {CLNET_INFO, "--prepare", "cnn"}, {"POCL_CACHE_DIR=" + file}).wait();
+  CHECK(outcome.code == 1);
+  CHECK_THAT(outcome.err, Catch::Contains("its cache folder " + file + " is no folder (POCL_CACHE_DIR)\n"));
+}

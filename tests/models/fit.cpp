@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <tuple>
 
 #include "clnet/clnet.h"
@@ -502,6 +504,52 @@ TEST_CASE("fit: Ctrl-C ends after the step and saves; the handlers are put back"
   losses.insert(losses.end(), second.losses.begin(), second.losses.end());
   CHECK(losses == whole.losses);
   CHECK(second.weights == whole.weights);
+}
+
+TEST_CASE("fit: a second signal is the host's, an ignored one stays ignored, and an earlier training is not lost") {
+  const auto points = make_points(24);
+  static int received = 0;
+  struct sigaction ours {
+  }, ignored{}, old_int, old_term, found;
+  ours.sa_handler = [](int) { ++received; };
+  ignored.sa_handler = SIG_IGN;
+  REQUIRE(sigaction(SIGTERM, &ours, &old_term) == 0);
+  REQUIRE(sigaction(SIGINT, &ignored, &old_int) == 0);
+  auto model = make_model();
+  train::FitOptions options{.epochs = 1, .batch_size = 4, .optimizer = optim::Adam(model)};
+  options.progress = false;
+  options.on_step = [&](std::int64_t step, double) {
+    if (step == 1) std::raise(SIGINT);
+  };
+  CHECK_FALSE(train::fit(model, points, options).interrupted);
+  REQUIRE(sigaction(SIGINT, nullptr, &found) == 0);
+  CHECK(found.sa_handler == SIG_IGN);
+
+  options.on_step = nullptr;
+  int calls = 0;
+  options.loss = [&](const Tensor& output, const Tensor& labels) {
+    if (calls++ == 0) {
+      std::raise(SIGTERM);
+      // Longer than a first training would be waited for.
+      std::this_thread::sleep_for(std::chrono::milliseconds(900));
+    }
+    return cross_entropy(output, labels);
+  };
+  const auto busy = train::fit(model, points, options);
+  CHECK(busy.interrupted);
+  CHECK(received == 0);
+
+  options.loss = nullptr;
+  options.on_step = [&](std::int64_t, double) {
+    std::raise(SIGTERM);
+    std::raise(SIGTERM);
+  };
+  CHECK(train::fit(model, points, options).interrupted);
+  CHECK(received >= 1);
+  REQUIRE(sigaction(SIGTERM, nullptr, &found) == 0);
+  CHECK(found.sa_handler == ours.sa_handler);
+  sigaction(SIGINT, &old_int, nullptr);
+  sigaction(SIGTERM, &old_term, nullptr);
 }
 
 TEST_CASE("fit: refuses what makes no sense, before training") {

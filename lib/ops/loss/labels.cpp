@@ -5,13 +5,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "clnet/error.h"
+#include "lib/exec/record/value.h"
 #include "lib/exec/record/work.h"
 
 namespace clnet::ops {
@@ -27,17 +30,16 @@ std::string place(const Shape& shape, std::int64_t index) {
   return fmt::format("sample {} at [{}]", at[0], fmt::join(at.begin() + 1, at.end(), ", "));
 }
 
+using Numbers = std::vector<std::int64_t>;
+
 template <class T>
-std::vector<std::int64_t> whole_numbers(const std::byte* bytes, std::int64_t first, std::int64_t count) {
-  std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
-  bytes += static_cast<std::size_t>(first) * sizeof(T);
-  for (auto& number : numbers) {
+Numbers whole_numbers(const std::byte* bytes, Numbers places) {
+  for (auto& place : places) {
     T stored;
-    std::memcpy(&stored, bytes, sizeof stored);
-    number = stored;
-    bytes += sizeof stored;
+    std::memcpy(&stored, bytes + static_cast<std::size_t>(place) * sizeof(T), sizeof stored);
+    place = stored;
   }
-  return numbers;
+  return places;
 }
 
 std::int64_t field(const Op& op, std::string_view name) {
@@ -46,98 +48,114 @@ std::int64_t field(const Op& op, std::string_view name) {
   throw Error(fmt::format("{} has no field {}", op.name(), name));
 }
 
-using Numbers = std::vector<std::int64_t>;
+/// As the dtype holds it, after a sum that may be too large for it.
+std::int64_t wrapped(std::uint64_t number, Dtype dtype) {
+  return dtype == Dtype::i32 ? static_cast<std::int32_t>(number) : static_cast<std::int64_t>(number);
+}
 
-std::optional<Numbers> known(const Tensor& tensor, std::int64_t first, std::int64_t count);
-std::optional<Numbers> all_known(const Tensor& tensor) { return known(tensor, 0, tensor.numel()); }
+/// Whether its memory is in the program's hands: then it may hold another thing than an operation made of its inputs.
+bool is_lent(const Value* value) {
+  const auto* device = dynamic_cast<const exec::DeviceValue*>(value);
+  return device && device->is_lent;
+}
 
-/// `count` elements, from `first` on, of those along `dim` of a tensor of shape `from` that are at these places; 0 outside of it.
-std::optional<Numbers> selected(const Tensor& from, int dim, const Numbers& places, std::int64_t first, std::int64_t count) {
-  if (places.empty() || from.numel() == 0) return std::nullopt;
-  const auto& shape = from.shape();
-  std::int64_t inner = 1;
-  for (int d = dim + 1; d < shape.rank(); ++d) inner *= shape[d];
-  // Along the outermost dimension, as of a range of a data set, only what lies between the first and the last.
-  auto [low, high] = std::pair<std::int64_t, std::int64_t>{0, shape[dim]};
-  if (inner * shape[dim] == from.numel()) {
-    const auto [least, most] = std::minmax_element(places.begin(), places.end());
-    low = std::clamp(*least, std::int64_t{0}, high);
-    high = std::clamp(*most + 1, low, high);
+/// What the host knows of integers: behind casts, slices and ranges of what it has, too.
+class Known {
+ public:
+  /// The elements of a tensor at these places, counted in its order; nothing where one is not known.
+  std::optional<Numbers> at(const Tensor& tensor, Numbers places) {
+    const auto dtype = tensor.dtype();
+    // A graph may be deep, and lead to a tensor by many ways.
+    if ((dtype != Dtype::i32 && dtype != Dtype::i64) || left_-- == 0) return std::nullopt;
+    const auto range = root_of(tensor);
+    const Tensor& root = range.tensor;
+    for (auto& place : places) place += range.offset;
+    const auto value = exec::value_of(root);
+    if (const auto* bytes = value ? value->on_host() : nullptr)
+      return dtype == Dtype::i32 ? whole_numbers<std::int32_t>(bytes, std::move(places))
+                                 : whole_numbers<std::int64_t>(bytes, std::move(places));
+    const auto& node = *root.node();
+    if (!node.op || node.inputs.empty() || is_lent(value.get())) return std::nullopt;
+    const auto name = node.op->name();
+    const auto input = [&](std::size_t i) { return Tensor(node.inputs[i]); };
+    if (name == "cast") {
+      auto numbers = at(input(0), std::move(places));
+      if (numbers)
+        for (auto& number : *numbers) number = wrapped(static_cast<std::uint64_t>(number), dtype);
+      return numbers;
+    }
+    if (name == "slice") return sliced(*node.op, input(0), root.shape(), std::move(places));
+    if (name == "index_select") return indexed(*node.op, input(0), input(1), root.shape(), std::move(places));
+    const bool is_range = name == "arange";
+    const auto fits = [&](const Tensor& part) { return part.numel() == 1 || part.shape() == root.shape(); };
+    if (is_range || (name == "add" && fits(input(0)) && fits(input(1)))) {
+      const auto of = [&](const Tensor& part) { return at(part, part.numel() == 1 ? Numbers{0} : places); };
+      const auto a = of(input(0)), b = a ? of(input(1)) : std::nullopt;
+      if (!a || !b) return std::nullopt;
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        const auto first = static_cast<std::uint64_t>((*a)[a->size() == 1 ? 0 : i]);
+        const auto second = static_cast<std::uint64_t>((*b)[b->size() == 1 ? 0 : i]);
+        places[i] = wrapped(first + (is_range ? static_cast<std::uint64_t>(places[i]) * second : second), dtype);
+      }
+      return places;
+    }
+    return std::nullopt;
   }
-  const bool is_part = low > 0 || high < shape[dim];
-  const auto all = is_part ? known(from, low * inner, (high - low) * inner) : all_known(from);
-  if (!all) return std::nullopt;
-  Numbers result;
-  const auto extent = std::ssize(places);
-  for (std::int64_t i = first; i < first + count; ++i) {
-    const auto outer = i / (extent * inner), at = places[static_cast<std::size_t>(i / inner % extent)];
-    const bool is_there = at >= low && at < high;
-    result.push_back(is_there ? (*all)[static_cast<std::size_t>((outer * (high - low) + at - low) * inner + i % inner)] : 0);
+
+ private:
+  std::optional<Numbers> sliced(const Op& op, const Tensor& from, const Shape& shape, Numbers places) {
+    const auto dim = static_cast<int>(field(op, "dim"));
+    const auto start = field(op, "start"), step = field(op, "step");
+    const Along along{shape, dim}, within{from.shape(), dim};
+    for (auto& place : places) place = within.place(along.outer(place), start + along.at(place) * step, along.inner(place));
+    return at(from, std::move(places));
   }
-  return result;
-}
 
-std::optional<Numbers> sliced(const Op& op, const Tensor& from, std::int64_t first, std::int64_t count) {
-  Numbers places;
-  for (std::int64_t i = 0; i < field(op, "count"); ++i) places.push_back(field(op, "start") + i * field(op, "step"));
-  return selected(from, static_cast<int>(field(op, "dim")), places, first, count);
-}
-
-std::optional<Numbers> indexed(const Op& op, const Tensor& from, const Tensor& index, std::int64_t first, std::int64_t count) {
-  auto places = all_known(index);
-  if (!places) return std::nullopt;
-  const auto dim = static_cast<int>(field(op, "dim"));
-  for (auto& place : *places)
-    if (place < 0) place += from.size(dim);
-  return selected(from, dim, *places, first, count);
-}
-
-/// arange(), and sums of such and of single numbers: the places of a range x[{{a, b}}].
-std::optional<Numbers> computed(const Op& op, const Tensor& a, const Tensor& b, std::int64_t first, std::int64_t count) {
-  const auto x = all_known(a), y = all_known(b);
-  if (!x || !y || x->empty() || y->empty()) return std::nullopt;
-  const auto of = [](const Numbers& numbers, std::int64_t i) {
-    return numbers[numbers.size() == 1 ? 0 : static_cast<std::size_t>(i)];
-  };
-  Numbers result;
-  for (std::int64_t i = first; i < first + count; ++i)
-    result.push_back(op.name() == "arange" ? (*x)[0] + i * (*y)[0] : of(*x, i) + of(*y, i));
-  return result;
-}
-
-/// `count` whole numbers from `first` on, as far as the host knows them, also behind casts, slices and ranges of them.
-std::optional<Numbers> known(const Tensor& tensor, std::int64_t first, std::int64_t count) {
-  const auto dtype = tensor.dtype();
-  if (dtype != Dtype::i32 && dtype != Dtype::i64) return std::nullopt;
-  const auto range = root_of(tensor);
-  const Tensor& root = range.tensor;
-  first += range.offset;
-  const auto value = exec::value_of(root);
-  if (const auto* bytes = value ? value->on_host() : nullptr)
-    return dtype == Dtype::i32 ? whole_numbers<std::int32_t>(bytes, first, count)
-                               : whole_numbers<std::int64_t>(bytes, first, count);
-  const auto& node = *root.node();
-  if (!node.op || node.inputs.empty()) return std::nullopt;
-  const auto name = node.op->name();
-  const auto input = [&](std::size_t i) { return Tensor(node.inputs[i]); };
-  if (name == "cast") {
-    auto numbers = known(input(0), first, count);
-    if (numbers && dtype == Dtype::i32)
-      for (auto& number : *numbers) number = static_cast<std::int32_t>(number);
+  /// 0 for an index outside.
+  std::optional<Numbers> indexed(const Op& op, const Tensor& from, const Tensor& index, const Shape& shape, Numbers places) {
+    if (from.numel() == 0) return std::nullopt;
+    const auto dim = static_cast<int>(field(op, "dim"));
+    const Along along{shape, dim}, within{from.shape(), dim};
+    Numbers wanted(places.size());
+    std::transform(places.begin(), places.end(), wanted.begin(), [&](std::int64_t place) { return along.at(place); });
+    auto chosen = at(index, std::move(wanted));
+    if (!chosen) return std::nullopt;
+    std::vector<bool> outside(places.size());
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      auto& row = (*chosen)[i];
+      if (row < 0) row += within.extent;
+      outside[i] = row < 0 || row >= within.extent;
+      places[i] = within.place(along.outer(places[i]), outside[i] ? 0 : row, along.inner(places[i]));
+    }
+    auto numbers = at(from, std::move(places));
+    for (std::size_t i = 0; numbers && i < outside.size(); ++i)
+      if (outside[i]) (*numbers)[i] = 0;
     return numbers;
   }
-  if (name == "slice") return sliced(*node.op, input(0), first, count);
-  if (name == "index_select") return indexed(*node.op, input(0), input(1), first, count);
-  const auto fits = [&](const Tensor& part) { return part.numel() == 1 || part.shape() == root.shape(); };
-  if (name == "arange" || (name == "add" && fits(input(0)) && fits(input(1))))
-    return computed(*node.op, input(0), input(1), first, count);
-  return std::nullopt;
-}
+
+  /// A place in a tensor as one before, at and after a dimension.
+  struct Along {
+    Along(const Shape& shape, int dim) : extent(shape[dim]) {
+      for (int d = dim + 1; d < shape.rank(); ++d) after *= shape[d];
+    }
+    std::int64_t outer(std::int64_t place) const { return place / (extent * after); }
+    std::int64_t at(std::int64_t place) const { return place / after % extent; }
+    std::int64_t inner(std::int64_t place) const { return place % after; }
+    std::int64_t place(std::int64_t outer, std::int64_t at, std::int64_t inner) const {
+      return (outer * extent + at) * after + inner;
+    }
+    std::int64_t extent, after = 1;
+  };
+
+  int left_ = 64;  ///< tensors that are still looked at
+};
 
 }  // namespace
 
 void require_classes(std::string_view op, const Tensor& labels, std::int64_t classes, std::optional<std::int64_t> ignored) {
-  const auto numbers = all_known(labels);
+  Numbers places(static_cast<std::size_t>(labels.numel()));
+  std::iota(places.begin(), places.end(), std::int64_t{0});
+  const auto numbers = Known().at(labels, std::move(places));
   if (!numbers) return;
   for (std::size_t i = 0; i < numbers->size(); ++i) {
     const auto label = (*numbers)[i];

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 
 #include "clnet/clnet.h"
 #include "clnet/opencl.h"
@@ -76,6 +77,24 @@ TEST_CASE("losses name a label from the host that is no class, and its sample") 
   // Behind what the program writes into its memory, it knows nothing.
   (void)opencl::buffer(all);
   CHECK(std::isnan(cross_entropy(zeros({4, 3}), all).item<float>()));
+  const Tensor narrowed = cast(Tensor::from<std::int64_t>({9, 9}), Dtype::i32);
+  narrowed.eval();
+  CHECK_THROWS_WITH(cross_entropy(logits, narrowed), Contains("label 9 of sample 0"));
+  (void)opencl::buffer(narrowed);
+  CHECK_NOTHROW(cross_entropy(logits, narrowed));
+
+  // Sums are as wide as the dtype, indices may count from the end, and a graph may be deep or lead to a tensor by many ways.
+  const Tensor least = Tensor::from(std::vector<std::int32_t>{std::numeric_limits<std::int32_t>::min()});
+  CHECK_NOTHROW(cross_entropy(zeros({1, 3}), least + least));
+  const Tensor places = Tensor::from<std::int64_t>({-1, 5});
+  CHECK_THROWS_WITH(cross_entropy(zeros({2, 3, 2}), index_select(wide, 1, Tensor::from<std::int64_t>({-3, 2}))),
+                    Contains("label 7 of sample 1 at [0]"));
+  CHECK_THROWS_WITH(cross_entropy(logits, index_select(reshape(wide, {8}), 0, places)), Contains("label 7 of sample 1"));
+  Tensor deep = Tensor::from({0, 1}), wider = deep;
+  for (int i = 0; i < 50'000; ++i) deep = deep + Tensor::from({0, 0});
+  for (int i = 0; i < 40; ++i) wider = wider + wider;
+  CHECK_NOTHROW(cross_entropy(logits, deep));
+  CHECK_NOTHROW(cross_entropy(logits, wider));
 
   // What is ignored is no fault, nor what compile() is to be called with.
   CHECK(cross_entropy(logits, Tensor::from({-100, 1})).item<float>() == Approx(std::log(3)));
