@@ -2,11 +2,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -74,6 +78,10 @@ FirstStep run(Caches* caches, std::vector<std::string> words) {
   const auto process = ::fork();
   if (process < 0) throw Error("no process");
   if (process == 0) {
+    // Nobody waits for it when this one is ended alone.
+#ifdef __linux__
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+#endif
     ::dup2(ends[1], STDOUT_FILENO);
     if (caches) caches->use();
     ::execv(arguments[0], arguments.data());

@@ -22,6 +22,7 @@
 #include "tools/bench_items.h"
 #include "tools/help.h"
 #include "tools/options_fault.h"
+#include "tools/output.h"
 #include "tools/tell_compiling.h"
 
 namespace {
@@ -258,6 +259,7 @@ int main(int argc, char** argv) {
     } else {
       bench(options);
     }
+    clnet::tools::require_written();
     return 0;
   } catch (const CLI::Success& success) {
     return app.exit(success);

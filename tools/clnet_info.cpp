@@ -26,6 +26,7 @@
 #include "tools/caches.h"
 #include "tools/help.h"
 #include "tools/options_fault.h"
+#include "tools/output.h"
 #include "tools/prepare.h"
 #include "tools/report.h"
 #include "tools/self_test/check.h"
@@ -336,6 +337,7 @@ int main(int argc, char** argv) {
       throw CLI::ValidationError("--full, --only and --jobs belong to --self-test");
     if (!test && worker < 0 && !reports && !options.device.empty())
       throw CLI::ValidationError("--device belongs to --self-test and --report");
+    if (prepares && json) throw CLI::ValidationError("--prepare says nothing as JSON");
     if (static_cast<int>(test) + static_cast<int>(cache) + static_cast<int>(prepares) + static_cast<int>(!report_file.empty()) >
         1)
       throw CLI::ValidationError("--self-test, --report, --cache and --prepare are different things to do");
@@ -358,11 +360,12 @@ int main(int argc, char** argv) {
       return 0;
     }
     if (!report_file.empty()) return report_to(report_file, options.device);
-    if (cache) return show_caches(clear, json);
-    if (prepares) return clnet::tools::prepare(ahead);
     options.json = json;
-    const int code = test ? clnet::tools::self_test(options) : report(environment, json);
-    if (std::fflush(stdout) != 0 || std::ferror(stdout)) throw clnet::FileError("stdout cannot be written");
+    const int code = cache      ? show_caches(clear, json)
+                     : prepares ? clnet::tools::prepare(ahead)
+                     : test     ? clnet::tools::self_test(options)
+                                : report(environment, json);
+    clnet::tools::require_written();
     return code;
   } catch (const std::exception& error) {
     fmt::print(stderr, "clnet-info: {}\n", error.what());

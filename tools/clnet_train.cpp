@@ -16,6 +16,7 @@
 #include "tools/clnet_train_log.h"
 #include "tools/clnet_train_options.h"
 #include "tools/clnet_train_text.h"
+#include "tools/output.h"
 #include "tools/plot.h"
 #include "tools/tell_compiling.h"
 
@@ -312,7 +313,9 @@ int main(int argc, char** argv) {
   TrainOptions options;
   if (const auto code = tools::parse(argc, argv, options)) return *code;
   try {
-    return run(options);
+    const int code = run(options);
+    tools::require_written();
+    return code;
   } catch (const std::exception& error) {
     fmt::print(stderr, "clnet-train: {}\n", error.what());
     return failed;

@@ -19,6 +19,7 @@
 #include <optional>
 
 #include "clnet/clnet.h"
+#include "lib/base/env.h"
 #include "tools/caches.h"
 #include "tools/tell_compiling.h"
 
@@ -158,7 +159,11 @@ int run_program(const std::vector<std::string>& words) {
 int prepare(const std::vector<std::string>& words) {
   const auto before = cached_programs();
   const auto start = std::chrono::steady_clock::now();
-  const auto network = words.size() == 1 ? network_of(words[0]) : std::nullopt;
+  const auto network = network_of(words[0]);
+  if (network && words.size() > 1)
+    throw Error(fmt::format("--prepare {}: nothing may follow the name of a network, as '{}' does", words[0], words[1]));
+  if (network && Device::current().info().platform == "Portable Computing Language" && !env::pocl_cache_folder())
+    throw Error(fmt::format("--prepare {}: PoCL keeps nothing on disk (POCL_KERNEL_CACHE)", words[0]));
   int code = 0;
   if (network) {
     if (!::isatty(STDERR_FILENO)) tell_of_compiling(stderr);

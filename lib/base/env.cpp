@@ -179,7 +179,7 @@ std::optional<std::string> pocl_cache_folder() {
   if (const char* own = std::getenv("POCL_CACHE_DIR"); own && *own) return own;
   if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg) return std::string(xdg) + "/pocl/kcache";
   if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/pocl/kcache";
-  return std::nullopt;
+  return "/tmp/pocl/kcache";
 }
 
 std::vector<DriverCache> driver_caches() {

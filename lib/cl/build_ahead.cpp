@@ -604,6 +604,13 @@ std::vector<Noted> noted(const DeviceInfo& device, const std::vector<KernelToBui
   return result;
 }
 
+void note_run(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes) {
+  const auto state = state_of(device);
+  auto& notes = notes_of(processes);
+  for (const auto& kernel : kernels)
+    if (const auto note = note_of(state, kernel); notes.of(note) == Noted::nothing) notes.add(note, Noted::compiled);
+}
+
 struct BuildBeside::State {
   std::atomic<bool> done{false};
   std::jthread thread;
@@ -642,6 +649,7 @@ std::vector<Noted> noted(const DeviceInfo&, const std::vector<KernelToBuild>& ke
   return std::vector<Noted>(kernels.size());
 }
 void end_build_processes() {}
+void note_run(const DeviceInfo&, const std::vector<KernelToBuild>&, const BuildProcesses&) {}
 std::string notes_file(const BuildProcesses&) { return {}; }
 bool is_built(const DeviceInfo&, const std::vector<KernelToBuild>&, const BuildProcesses&) { return false; }
 struct BuildBeside::State {};

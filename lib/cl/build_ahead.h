@@ -72,6 +72,8 @@ void end_build_processes();
 enum class Noted : std::uint8_t { nothing, compiled, failed, crashed };
 CLNET_API std::vector<Noted> noted(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels,
                                    const BuildProcesses& processes);
+/// Notes those that no note tells of as compiled: this process has run them.
+void note_run(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes);
 /// The file with the notes.
 CLNET_API std::string notes_file(const BuildProcesses& processes);
 

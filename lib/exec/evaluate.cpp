@@ -135,6 +135,7 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
   }
   if (made) cache.build_beside(*device);
   if (first_chains || made) device->settle();
+  if (made) plan->note_first_run(*device);
 
   ++counters.evaluations;
   counters.operations += work.nodes.size();

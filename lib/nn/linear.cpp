@@ -10,6 +10,7 @@
 #include "clnet/ops/matmul.h"
 #include "lib/graph/require.h"
 #include "lib/nn/layer.h"
+#include "lib/ops/loss/labels.h"
 
 namespace clnet::nn {
 
@@ -44,7 +45,12 @@ Embedding::Embedding(std::int64_t count, std::int64_t width, const EmbeddingOpti
         return add_parameter("weight", Tensor::from(numbers, {count, width}));
       }()) {}
 
-Tensor Embedding::forward(const Tensor& indices) { return embedding(indices, weight_, options_.padding_idx); }
+Tensor Embedding::forward(const Tensor& indices) {
+  const Tensor weight = weight_;
+  auto rows = embedding(indices, weight, options_.padding_idx);
+  ops::require_rows("Embedding", indices, weight.size(0));
+  return rows;
+}
 
 std::string Embedding::kind() const {
   const Tensor weight = weight_;

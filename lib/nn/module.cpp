@@ -215,16 +215,20 @@ Parameter Module::add_parameter(const std::string& name, const Tensor& value) { 
 Parameter Module::add_buffer(const std::string& name, const Tensor& value, bool saved) {
   if (saved) return add_buffer(name, Parameter(value));
   state_->require_free(name);
-  return state_->unsaved.emplace_back(name, Parameter(value)).second;
+  const Parameter buffer(value);
+  buffer.slot()->held = true;
+  return state_->unsaved.emplace_back(name, buffer).second;
 }
 
 Parameter Module::add_parameter(const std::string& name, const Parameter& shared) {
   state_->require_free(name);
+  shared.slot()->held = true;
   return state_->parameters.emplace_back(name, shared).second;
 }
 
 Parameter Module::add_buffer(const std::string& name, const Parameter& shared) {
   state_->require_free(name);
+  shared.slot()->held = true;
   return state_->buffers.emplace_back(name, shared).second;
 }
 

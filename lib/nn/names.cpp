@@ -18,6 +18,7 @@ namespace {
 
 /// The calls of modules that this thread is in, the innermost first.
 thread_local const Module::Call* calls = nullptr;
+thread_local const Module* innermost = nullptr;  ///< the module of the innermost call
 
 /// A name of C++ without the namespaces and functions that it lies in.
 std::string unqualified(const std::string& name) {
@@ -44,6 +45,15 @@ std::string class_name(const Module& module) {
 Module::Call::Call(const Module& module) : module_(module), outer_(calls) {
   if (outer_ && !module.state_->is_part()) warn_if_unnamed();
   calls = this;
+  innermost = &module;
+}
+
+void warn_if_in_forward() {
+  if (!innermost) return;
+  logging::warn_once(fmt::format(
+      "{}: its forward() reads a Parameter that was never added to a module, so that nothing trains, saves or moves it; "
+      "add_parameter(\"name\", it) in the constructor and set() later, or freeze() it where that is meant",
+      class_name(*innermost)));
 }
 
 bool Module::may_move() const {
@@ -59,7 +69,10 @@ void Module::Call::warn_if_unnamed() const {
                   class_name(outer_->module_), class_name(module_)));
 }
 
-Module::Call::~Call() { calls = outer_; }
+Module::Call::~Call() {
+  calls = outer_;
+  innermost = outer_ ? &outer_->module_ : nullptr;
+}
 
 void Module::warn_if_unreached() const {
   // Of what may move, warn_if_unnamed() has told.

@@ -10,6 +10,7 @@
 #include "lib/graph/node.h"
 #include "lib/graph/slot.h"
 #include "lib/nn/cloning.h"
+#include "lib/nn/module_text.h"
 #include "lib/nn/reached.h"
 #include "lib/ops/hold.h"
 
@@ -48,11 +49,13 @@ Parameter::Parameter(const Parameter& other) : slot_(other.slot_) {
     copy = std::make_shared<Slot>();
     copy->value = leaf_of(*copy, slot_->value);
     copy->frozen = slot_->frozen.load();
+    copy->held = slot_->held.load();
   }
   slot_ = copy;
 }
 
 Tensor Parameter::value() const {
+  if (!slot_->held && !slot_->frozen) warn_if_in_forward();
   if (auto* capture = capturing()) return capture->value_of(slot_);
   return slot_->value;
 }

@@ -104,6 +104,7 @@ struct Optimizer::Impl {
       for (auto& slot : more) slot.spared = spared;
     }
     groups.push_back({std::move(rule), rate, rate, std::nullopt});
+    for (const auto& slot : more) slot.parameter.slot()->held = true;
     slots.insert(slots.end(), more.begin(), more.end());
   }
 
@@ -311,6 +312,7 @@ Optimizer::Optimizer(const Parameters& parameters, std::shared_ptr<const Rule> r
 void Optimizer::add_group(const Parameters& parameters, std::shared_ptr<const Rule> rule, double learning_rate) {
   require_made("add_group");
   if (!rule) throw Error("optimizer: a group without a rule");
+  if (parameters.list().empty()) throw Error(fmt::format("{}: a group without parameters", rule->name()));
   require_positive_or_zero(rule->name(), "learning_rate", learning_rate);
   impl_->add(parameters, std::move(rule), learning_rate);
 }

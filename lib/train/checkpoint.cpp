@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 #include <zlib.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -65,14 +67,52 @@ std::string so_far(const std::function<double(std::int64_t step)>& schedule, std
   return fmt::format("{}, {}, {}", exact(schedule(0)), exact(schedule((steps - 1) / 2)), exact(schedule(steps - 1)));
 }
 
-/// Whether both begin alike, as a schedule for fewer steps and the same one for more do: not quite with the same rate, where a
-/// warm-up comes first.
-bool begin_alike(std::string_view a, std::string_view b) {
-  constexpr double most = 1.5;
-  if (a == without_schedule || b == without_schedule) return false;
-  const double first = std::strtod(std::string(a).c_str(), nullptr), other = std::strtod(std::string(b).c_str(), nullptr);
-  return first == other ||
-         (first * other > 0 && std::abs(first) <= most * std::abs(other) && std::abs(other) <= most * std::abs(first));
+std::string clipping_text(const optim::Clipping& clipping) {
+  return fmt::format("norm {}, value {}, p {}", exact(clipping.norm), exact(clipping.value), exact(clipping.p));
+}
+
+std::optional<std::array<double, 3>> numbers_of(const std::string& text) {
+  std::array<double, 3> numbers{};
+  const char* at = text.c_str();
+  for (auto& number : numbers) {
+    char* end = nullptr;
+    number = std::strtod(at, &end);
+    if (end == at) return std::nullopt;
+    at = *end == ',' ? end + 1 : end;
+  }
+  return numbers;
+}
+
+/// Whether `schedule`, for more steps than before, is as so_far() says of another that was for fewer: at the same parts of the
+/// way, between the step before and the step after, or nearly so at the same steps, as where a warm-up keeps its length. That
+/// begins at another rate where what follows it does.
+bool is_stretched(const std::string& before, std::int64_t steps, std::int64_t planned,
+                  const std::function<double(std::int64_t step)>& schedule, std::int64_t now_planned) {
+  const auto numbers = numbers_of(before);
+  if (!schedule || !numbers || steps < 1 || planned < 1) return false;
+  constexpr int most_asked = 64;
+  constexpr double slack = 0.02;
+  const auto ratio = static_cast<double>(now_planned) / static_cast<double>(planned);
+  const std::array<std::int64_t, 3> asked{0, (steps - 1) / 2, steps - 1};
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const auto place = [&](std::int64_t away) {
+      const auto step = static_cast<std::int64_t>(std::llround(static_cast<double>(asked[i] + away) * ratio));
+      return std::clamp(step, std::int64_t{0}, now_planned - 1);
+    };
+    const auto first = place(-1), last = place(1);
+    double least = INFINITY, most = -INFINITY;
+    for (int k = 0; k <= most_asked; ++k) {
+      const auto value = schedule(first + static_cast<std::int64_t>(static_cast<double>(last - first) * k / most_asked));
+      least = std::min(least, value);
+      most = std::max(most, value);
+    }
+    const double number = (*numbers)[i], allowed = slack * std::max(std::abs(least), std::abs(most));
+    const bool is_between = number >= least - allowed && number <= most + allowed;
+    const double here = schedule(asked[i]), near = i == 0 ? 1.5 : 1.1;
+    const bool is_near = number == here || (number * here > 0 && number / here <= near && here / number <= near);
+    if (!is_between && !is_near) return false;
+  }
+  return true;
 }
 
 /// Reads a checkpoint's metadata; every fault names the file.
@@ -212,6 +252,7 @@ void Checkpoint::save(const Position& position, const nn::Module& model, const o
                     {"dataset", settings_.dataset},
                     {"normalization", settings_.normalization},
                     {"augmentation", settings_.augmentation},
+                    {"clipping", clipping_text(optimizer.clipping())},
                     {"planned steps", std::to_string(settings_.planned_steps)},
                     {"rates", so_far(settings_.rate, position.steps)},
                     {"momenta", so_far(settings_.momentum, position.steps)},
@@ -245,6 +286,8 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
   // Checkpoints from before there was any do not speak of it.
   content.metadata.try_emplace("augmentation", augmentation_text({}));
   reader.require_same_text("augmentation", settings_.augmentation, "samples changed otherwise");
+  content.metadata.try_emplace("clipping", clipping_text(optimizer.clipping()));
+  reader.require_same_text("clipping", clipping_text(optimizer.clipping()), "gradients clipped otherwise");
 
   Position position{.steps = reader.integer<std::int64_t>("steps"),
                     .epochs = reader.integer<std::int64_t>("epochs"),
@@ -261,9 +304,10 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
   const auto follow = [&](const std::string& key, const auto& schedule, std::string_view name) {
     const auto now = so_far(schedule, position.steps);
     if (reader.text(key) == now) return;
-    if (settings_.planned_steps <= planned || !begin_alike(reader.text(key), now))
-      reader.fail(
-          fmt::format("was made with another schedule of the {}; it goes on only with the same, or with more steps", name));
+    const bool longer = settings_.planned_steps > planned;
+    if (!longer || !is_stretched(reader.text(key), position.steps, planned, schedule, settings_.planned_steps))
+      reader.fail(fmt::format("was made with another schedule of the {}; it goes on only with {}", name,
+                              longer ? "one that is the same at the same parts of the way" : "the same, or with more steps"));
     logging::warn_once(
         fmt::format("{}: {} steps were planned, and now {}: from step {} on the {} is that of a schedule for all of them",
                     path_.string(), planned, settings_.planned_steps, position.steps, name));

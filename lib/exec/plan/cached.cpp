@@ -24,7 +24,7 @@ DeviceValue::DeviceValue(std::shared_ptr<ocl::Context> where, ocl::BufferPtr mem
 
 void DeviceValue::keep(const Spec& spec, std::shared_ptr<const HostValue> from) {
   constexpr std::size_t most_bytes = 1 << 20;
-  if ((spec.dtype == Dtype::i32 || spec.dtype == Dtype::i64) && from->bytes.size() <= most_bytes) uploaded = std::move(from);
+  if (!is_floating(spec.dtype) && from->bytes.size() <= most_bytes) uploaded = std::move(from);
 }
 
 DeviceValue::~DeviceValue() {

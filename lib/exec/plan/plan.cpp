@@ -15,6 +15,7 @@
 #include <set>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 #include "clnet/error.h"
 #include "lib/cl/compile_watch.h"
@@ -177,7 +178,12 @@ class ReadBeside {
 
 }  // namespace
 
-void Plan::build(ocl::Context& device) const {
+void Plan::note_first_run(const ocl::Context& device) {
+  if (const auto kernels = std::exchange(compiled_by_run_, {}); !kernels.empty())
+    ocl::note_run(device.info(), kernels, ocl::build_processes(device.info()));
+}
+
+void Plan::build(ocl::Context& device) {
   const auto processes = ocl::build_processes(device.info());
   const auto key = [](const Launch& launch) {
     return std::tuple(std::tie(launch.program(), launch.function(), launch.local()), is_large(launch));
@@ -236,7 +242,10 @@ void Plan::build(ocl::Context& device) const {
           reader->add(program);
         });
   }
-  if (processes.apart) refuse_crashing(device.info(), ahead, ahead_of, processes);
+  if (processes.apart)
+    refuse_crashing(device.info(), ahead, ahead_of, processes);
+  else
+    compiled_by_run_ = std::move(ahead);
   // Also where the first run compiles them: who was told of the first hears of the last.
   if (programs.empty()) compiling.tell(total);
   build_programs(device, programs, [&](std::size_t built) { compiling.tell(done + (total - done) * built / programs.size()); });

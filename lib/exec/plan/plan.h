@@ -66,6 +66,9 @@ class Plan {
   /// that, what the driver refuses is tried again.
   Made replay(ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves);
 
+  /// To be called when the first run is done.
+  void note_first_run(const ocl::Context& device);
+
   std::size_t kernels() const { return kernels_; }
   std::size_t host_calls() const { return host_calls_; }
   /// See ChainCommands.
@@ -133,7 +136,7 @@ class Plan {
   };
 
   std::size_t root(ValueId id) const { return static_cast<std::size_t>(recording_.value(id).root); }
-  void build(ocl::Context& device) const;
+  void build(ocl::Context& device);
   void prepare(const Launch& launch, Step& step, ocl::Context& device);
   std::size_t bytes_at(Home home) const;
   std::string what() const;
@@ -143,6 +146,7 @@ class Plan {
   Placement placement_;
   std::vector<Step> steps_;
   ChainCommands chains_;
+  std::vector<ocl::KernelToBuild> compiled_by_run_;  ///< by the first one, in this process
   std::size_t kernels_ = 0, host_calls_ = 0, repeated_ = 0;
   std::uint64_t arguments_set_ = 0;
   bool shrunk_ = false;

@@ -547,6 +547,7 @@ Tensor mish(const Tensor& x) { return unary(mish_row, x); }
 Tensor hardswish(const Tensor& x) { return unary(hardswish_row, x); }
 Tensor hardsigmoid(const Tensor& x) { return unary(hardsigmoid_row, x); }
 Tensor hardtanh(const Tensor& x, double low, double high) {
+  if (!(low <= high)) throw Error(fmt::format("hardtanh: the lower bound {} is above the upper bound {}", low, high));
   return unary(hardtanh_row, x, {static_cast<float>(low), static_cast<float>(high)});
 }
 Tensor softplus(const Tensor& x, double beta, double threshold) {

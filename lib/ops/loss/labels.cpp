@@ -42,6 +42,15 @@ Numbers whole_numbers(const std::byte* bytes, Numbers places) {
   return places;
 }
 
+Numbers whole_numbers(const std::byte* bytes, Dtype dtype, Numbers places) {
+  switch (dtype) {
+    case Dtype::i64: return whole_numbers<std::int64_t>(bytes, std::move(places));
+    case Dtype::i32: return whole_numbers<std::int32_t>(bytes, std::move(places));
+    case Dtype::i8: return whole_numbers<std::int8_t>(bytes, std::move(places));
+    default: return whole_numbers<std::uint8_t>(bytes, std::move(places));
+  }
+}
+
 std::int64_t field(const Op& op, std::string_view name) {
   for (const auto& [key, value] : op.fields())
     if (key == name) return std::get<std::int64_t>(value);
@@ -50,7 +59,13 @@ std::int64_t field(const Op& op, std::string_view name) {
 
 /// As the dtype holds it, after a sum that may be too large for it.
 std::int64_t wrapped(std::uint64_t number, Dtype dtype) {
-  return dtype == Dtype::i32 ? static_cast<std::int32_t>(number) : static_cast<std::int64_t>(number);
+  switch (dtype) {
+    case Dtype::i64: return static_cast<std::int64_t>(number);
+    case Dtype::i32: return static_cast<std::int32_t>(number);
+    case Dtype::i8: return static_cast<std::int8_t>(number);
+    case Dtype::boolean: return number != 0 ? 1 : 0;
+    default: return static_cast<std::uint8_t>(number);
+  }
 }
 
 /// Whether its memory is in the program's hands: then it may hold another thing than an operation made of its inputs.
@@ -59,21 +74,19 @@ bool is_lent(const Value* value) {
   return device && device->is_lent;
 }
 
-/// What the host knows of integers: behind casts, slices and ranges of what it has, too.
+/// What the host knows of integers and bools: behind casts, slices, ranges, sums and differences of what it has, too.
 class Known {
  public:
   /// The elements of a tensor at these places, counted in its order; nothing where one is not known.
   std::optional<Numbers> at(const Tensor& tensor, Numbers places) {
     const auto dtype = tensor.dtype();
     // A graph may be deep, and lead to a tensor by many ways.
-    if ((dtype != Dtype::i32 && dtype != Dtype::i64) || left_-- == 0) return std::nullopt;
+    if (is_floating(dtype) || left_-- == 0) return std::nullopt;
     const auto range = root_of(tensor);
     const Tensor& root = range.tensor;
     for (auto& place : places) place += range.offset;
     const auto value = exec::value_of(root);
-    if (const auto* bytes = value ? value->on_host() : nullptr)
-      return dtype == Dtype::i32 ? whole_numbers<std::int32_t>(bytes, std::move(places))
-                                 : whole_numbers<std::int64_t>(bytes, std::move(places));
+    if (const auto* bytes = value ? value->on_host() : nullptr) return whole_numbers(bytes, dtype, std::move(places));
     const auto& node = *root.node();
     if (!node.op || node.inputs.empty() || is_lent(value.get())) return std::nullopt;
     const auto name = node.op->name();
@@ -86,16 +99,17 @@ class Known {
     }
     if (name == "slice") return sliced(*node.op, input(0), root.shape(), std::move(places));
     if (name == "index_select") return indexed(*node.op, input(0), input(1), root.shape(), std::move(places));
-    const bool is_range = name == "arange";
+    const bool is_range = name == "arange", is_difference = name == "sub";
     const auto fits = [&](const Tensor& part) { return part.numel() == 1 || part.shape() == root.shape(); };
-    if (is_range || (name == "add" && fits(input(0)) && fits(input(1)))) {
+    if (is_range || ((is_difference || name == "add") && fits(input(0)) && fits(input(1)))) {
       const auto of = [&](const Tensor& part) { return at(part, part.numel() == 1 ? Numbers{0} : places); };
       const auto a = of(input(0)), b = a ? of(input(1)) : std::nullopt;
       if (!a || !b) return std::nullopt;
       for (std::size_t i = 0; i < places.size(); ++i) {
         const auto first = static_cast<std::uint64_t>((*a)[a->size() == 1 ? 0 : i]);
         const auto second = static_cast<std::uint64_t>((*b)[b->size() == 1 ? 0 : i]);
-        places[i] = wrapped(first + (is_range ? static_cast<std::uint64_t>(places[i]) * second : second), dtype);
+        const auto times = is_range ? static_cast<std::uint64_t>(places[i]) : std::uint64_t{1};
+        places[i] = wrapped(is_difference ? first - second : first + times * second, dtype);
       }
       return places;
     }
@@ -150,20 +164,31 @@ class Known {
   int left_ = 64;  ///< tensors that are still looked at
 };
 
+std::optional<Numbers> all_known(const Tensor& tensor) {
+  Numbers places(static_cast<std::size_t>(tensor.numel()));
+  std::iota(places.begin(), places.end(), std::int64_t{0});
+  return Known().at(tensor, std::move(places));
+}
+
 }  // namespace
 
 void require_classes(std::string_view op, const Tensor& labels, std::int64_t classes, std::optional<std::int64_t> ignored) {
-  Numbers places(static_cast<std::size_t>(labels.numel()));
-  std::iota(places.begin(), places.end(), std::int64_t{0});
-  const auto numbers = Known().at(labels, std::move(places));
-  if (!numbers) return;
-  for (std::size_t i = 0; i < numbers->size(); ++i) {
+  const auto numbers = all_known(labels);
+  for (std::size_t i = 0; numbers && i < numbers->size(); ++i) {
     const auto label = (*numbers)[i];
     if ((label >= 0 && label < classes) || (ignored && label == *ignored)) continue;
     throw Error(fmt::format("{}: label {} of {} is no class: there are {}, from 0{}", op, label,
                             place(labels.shape(), static_cast<std::int64_t>(i)), classes,
                             ignored ? fmt::format(", and ignore_index {}", *ignored) : ""));
   }
+}
+
+void require_rows(std::string_view op, const Tensor& indices, std::int64_t rows) {
+  const auto numbers = all_known(indices);
+  for (std::size_t i = 0; numbers && i < numbers->size(); ++i)
+    if (const auto index = (*numbers)[i]; index < -rows || index >= rows)
+      throw Error(fmt::format("{}: index {} of {} is outside of the {} rows", op, index,
+                              place(indices.shape(), static_cast<std::int64_t>(i)), rows));
 }
 
 }  // namespace clnet::ops

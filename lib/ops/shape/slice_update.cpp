@@ -113,7 +113,7 @@ Tensor narrow(const Tensor& x, int dim, const Tensor& start, std::int64_t length
 Tensor narrow(const Tensor& x, int dim, std::int64_t start, std::int64_t length) {
   require_defined("narrow", {{"x", x}});
   ops::require_inside("narrow", x, dim, start, length);
-  return narrow(x, dim, Tensor::scalar(static_cast<double>(start), Dtype::i64), length);
+  return index_select(x, dim, arange(length) + Tensor::scalar(static_cast<double>(start), Dtype::i64));
 }
 
 }  // namespace clnet
