@@ -139,6 +139,7 @@ TEST_CASE("clnet-info --prepare refuses what it cannot compile") {
   refused({"cnn:1x28xa"}, 1, "'a' is not a size");
   refused({"char-gpt:1x28x28"}, 1, "takes no images");
   refused({"/bin/false"}, 1, "ended with 1");
+  refused({"mlp", "lenet5"}, 1, "nothing may follow the name of a network, as 'lenet5' does");
   CHECK(caches.info({"--clear"}).code == 2);
   CHECK(caches.info({"--cache", "--prepare", "cnn"}).code == 2);
 }

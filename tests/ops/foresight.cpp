@@ -79,6 +79,20 @@ void check_with_empty_caches(const std::string& name) {
 
 }  // namespace
 
+TEST_CASE("nobody is told of compiling where the kernels of a plan are there") {
+  if (!std::getenv("CLNET_TEST_EMPTY_CACHES"))
+    return check_with_empty_caches("nobody is told of compiling where the kernels of a plan are there");
+  const auto processes = ocl::build_processes(Device::current().info());
+  if (processes.program.empty()) return test::skip("a driver that tells nothing of what it has compiled");
+  const auto awaited_for_rows = [](std::int64_t rows) {
+    const Awaited awaited;
+    (void)sum(exp(rand({rows, 100})) * 2.0).item<float>();
+    return awaited.kernels;
+  };
+  CHECK(awaited_for_rows(3) > 0);
+  for (const std::int64_t rows : {5, 7, 11}) CHECK(awaited_for_rows(rows) == 0);
+}
+
 TEST_CASE("after the plan of a short sequence nobody waits for the kernels of long ones") {
   if (!std::getenv("CLNET_TEST_EMPTY_CACHES"))
     return check_with_empty_caches("after the plan of a short sequence nobody waits for the kernels of long ones");

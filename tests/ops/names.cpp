@@ -65,6 +65,31 @@ TEST_CASE("a layer that forward() calls and nobody added is told once") {
         "moves it; add(\"name\", it) in the constructor, or freeze() it where that is meant\n");
 }
 
+TEST_CASE("a parameter that forward() reads and no module has is told once, unless it is frozen or an optimizer's") {
+  struct Replaced : nn::Module {
+    nn::Parameter w = add_parameter("w", zeros({4, 2}));
+    Tensor forward(const Tensor& x) override { return matmul(x, w); }
+  };
+  Replaced net;
+  const auto said_after = [&](const nn::Parameter& w) {
+    return written_on_stderr([&] {
+      net.w = w;
+      net(some());
+      net(some());
+    });
+  };
+  CHECK(written_on_stderr([&] { net(some()); }).empty());
+  nn::Parameter frozen(zeros({4, 2})), optimized(zeros({4, 2}));
+  frozen.freeze();
+  const optim::SGD sgd({{{"w", optimized}}}, {});
+  CHECK(said_after(frozen).empty());
+  CHECK(said_after(optimized).empty());
+  CHECK(
+      said_after(nn::Parameter(zeros({4, 2}))) ==
+      "clnet: Replaced: its forward() reads a Parameter that was never added to a module, so that nothing trains, saves or moves "
+      "it; add_parameter(\"name\", it) in the constructor and set() later, or freeze() it where that is meant\n");
+}
+
 TEST_CASE("layers without a name whose modes or statistics matter are told, too") {
   CHECK_THAT(said_of_call<1>(nn::Dropout{0.5}), Contains("calls a Dropout(0.5) that was never added to a module, so that train() "
                                                          "and eval() do not reach it"));

@@ -129,6 +129,7 @@ TEST_CASE("groups have options of their own, and their rates go together") {
   CHECK_THROWS_WITH(optimizer.add_group({{{"c", nn::Parameter(ones({1}))}}}, {.clip_norm = 1}),
                     Catch::Contains("clipping is of all groups together"));
   CHECK_THROWS_AS(optimizer.add_group({{{"c", nn::Parameter(ones({1}, Dtype::i32))}}}, {}), DtypeError);
+  CHECK_THROWS_WITH(optimizer.add_group(nn::NamedParameters{}, {}), "SGD: a group without parameters");
   CHECK_THROWS_WITH(optimizer.add_group({{{"c", nn::Parameter(ones({1}))}}}, {.momentum = -1}), "SGD: momentum cannot be -1");
   CHECK(optimizer.groups() == 2);
   CHECK_FALSE(optimizer.made_for(Two()));

@@ -108,6 +108,7 @@ TEST_CASE("elementwise errors name the operation and both operands") {
   CHECK_THROWS_AS(logical_and(a, a), DtypeError);
   CHECK_THROWS_AS(where(a, a, a), DtypeError);
   CHECK_THROWS_AS(clamp(a, 2, 1), Error);
+  CHECK_THROWS_WITH(hardtanh(a, 1, -1), "hardtanh: the lower bound 1 is above the upper bound -1");
   CHECK_THROWS_WITH(a + Tensor{}, Contains("undefined"));
 }
 

@@ -62,6 +62,14 @@ TEST_CASE("Indices are refused by dtype and shape") {
   CHECK_THROWS_AS(one_hot(x, 3), DtypeError);
 }
 
+TEST_CASE("nn::Embedding names an index from the host that is outside of its rows") {
+  nn::Embedding layer(4, 2);
+  CHECK_THROWS_WITH(layer(Tensor::from({0, 1, 3, 4}, {2, 2})), "Embedding: index 4 of sample 1 at [1] is outside of the 4 rows");
+  CHECK_THROWS_WITH(layer(arange(6)), "Embedding: index 4 of sample 4 is outside of the 4 rows");
+  CHECK_THROWS_WITH(layer(Tensor::from<std::int64_t>({-5})), "Embedding: index -5 of sample 0 is outside of the 4 rows");
+  CHECK(layer(Tensor::from<std::int64_t>({-4, 3})).shape() == Shape{2, 2});
+}
+
 TEST_CASE("no gradient flows to the padding's row of an embedding") {
   const Tensor weight = ones({3, 2}), indices = Tensor::from({0, 1, -2, 2, 1, 0});
   const auto gradient = [&](std::optional<std::int64_t> padding) {

@@ -74,6 +74,12 @@ TEST_CASE("losses name a label from the host that is no class, and its sample") 
   CHECK_THROWS_WITH(cross_entropy(zeros({2, 3, 2}), slice(wide, 1, 1, 4, 2)), Contains("label 7 of sample 1 at [0]"));
   CHECK_THROWS_WITH(cross_entropy(zeros({2, 3, 2}), slice(wide, 1, 3, -5, -2)), Contains("label 7 of sample 1 at [1]"));
   CHECK_NOTHROW(cross_entropy(zeros({2, 3, 2}), slice(wide, 1, 2, 4)));
+  CHECK_THROWS_WITH(cross_entropy(logits, narrow(all, 0, 2, 2)), Contains("label 9 of sample 1"));
+  CHECK_THROWS_WITH(cross_entropy(logits, Tensor::from({1, 4}) - 1), Contains("label 3 of sample 1"));
+  CHECK_THROWS_WITH(cross_entropy(logits, cast(Tensor::from(std::vector<std::uint8_t>{2, 200}), Dtype::i64)),
+                    Contains("label 200 of sample 1"));
+  CHECK_THROWS_WITH(cross_entropy(logits, cast(Tensor::from(std::vector<std::int8_t>{-1, 0}), Dtype::i32)),
+                    Contains("label -1 of sample 0"));
   // Behind what the program writes into its memory, it knows nothing.
   (void)opencl::buffer(all);
   CHECK(std::isnan(cross_entropy(zeros({4, 3}), all).item<float>()));
