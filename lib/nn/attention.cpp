@@ -14,6 +14,7 @@
 #include "lib/exec/record/value.h"
 #include "lib/exec/record/work.h"
 #include "lib/graph/require.h"
+#include "lib/graph/slot.h"
 #include "lib/nn/layer.h"
 #include "lib/ops/attention/attention.h"
 #include "lib/ops/index/scatter.h"
@@ -238,6 +239,8 @@ Tensor MultiheadAttention::next(const Tensor& x, KVCache& cache) {
   if (!in_weight_) throw Error(fmt::format("{}: step() is for keys and values of embed_dim features", layer));
   if (bias_k_ || options_.add_zero_attn)
     throw Error(fmt::format("{}: step() is for attention without add_bias_kv and add_zero_attn", layer));
+  // The cache is the caller's, who sets it anew for each text.
+  cache.k.slot()->held = cache.v.slot()->held = true;
   const int batch_dim = options_.batch_first ? 0 : 1;
   const Shape room = cache.k.value().shape();
   if (x.rank() != 3 || x.size(2) != embed_dim_ || room[1] != heads_ || room[3] * heads_ != embed_dim_ ||

@@ -71,6 +71,16 @@ std::string clipping_text(const optim::Clipping& clipping) {
   return fmt::format("norm {}, value {}, p {}", exact(clipping.norm), exact(clipping.value), exact(clipping.p));
 }
 
+/// The largest of what it gave for steps made.
+double largest_so_far(const std::function<double(std::int64_t step)>& schedule, std::int64_t steps) {
+  constexpr std::int64_t most_asked = 64;
+  double largest = 0;
+  const auto asked = std::min(steps, most_asked);
+  for (std::int64_t k = 0; schedule && k < asked; ++k)
+    largest = std::max(largest, std::abs(schedule(asked == 1 ? 0 : k * (steps - 1) / (asked - 1))));
+  return largest;
+}
+
 std::optional<std::array<double, 3>> numbers_of(const std::string& text) {
   std::array<double, 3> numbers{};
   const char* at = text.c_str();
@@ -83,36 +93,38 @@ std::optional<std::array<double, 3>> numbers_of(const std::string& text) {
   return numbers;
 }
 
-/// Whether `schedule`, for more steps than before, is as so_far() says of another that was for fewer: at the same parts of the
-/// way, between the step before and the step after, or nearly so at the same steps, as where a warm-up keeps its length. That
-/// begins at another rate where what follows it does.
-bool is_stretched(const std::string& before, std::int64_t steps, std::int64_t planned,
+/// Whether `schedule`, for more steps than before, may be what so_far() says of another that was for fewer: about at the same
+/// parts of the way, as a warm-up may keep its length. Where it does, it begins at another rate, as what follows it does.
+/// `largest`: see largest_so_far(); 0 where it is not known.
+bool is_stretched(const std::string& before, double largest, std::int64_t steps, std::int64_t planned,
                   const std::function<double(std::int64_t step)>& schedule, std::int64_t now_planned) {
   const auto numbers = numbers_of(before);
   if (!schedule || !numbers || steps < 1 || planned < 1) return false;
   constexpr int most_asked = 64;
-  constexpr double slack = 0.02;
-  const auto ratio = static_cast<double>(now_planned) / static_cast<double>(planned);
+  constexpr double about = 0.15, slack = 0.1, begin = 2, top = 1.5;
   const std::array<std::int64_t, 3> asked{0, (steps - 1) / 2, steps - 1};
+  double largest_now = 0;
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    const auto place = [&](std::int64_t away) {
-      const auto step = static_cast<std::int64_t>(std::llround(static_cast<double>(asked[i] + away) * ratio));
-      return std::clamp(step, std::int64_t{0}, now_planned - 1);
+    const auto part = static_cast<double>(asked[i]) / static_cast<double>(planned);
+    const double around = std::max(about, 1 / static_cast<double>(planned));
+    const auto place = [&](double of) {
+      return std::clamp(std::llround(of * static_cast<double>(now_planned)), 0LL, static_cast<long long>(now_planned) - 1);
     };
-    const auto first = place(-1), last = place(1);
+    const auto first = place(part - around), last = place(part + around);
     double least = INFINITY, most = -INFINITY;
     for (int k = 0; k <= most_asked; ++k) {
-      const auto value = schedule(first + static_cast<std::int64_t>(static_cast<double>(last - first) * k / most_asked));
+      const auto value = schedule(first + std::llround(static_cast<double>(last - first) * k / most_asked));
       least = std::min(least, value);
       most = std::max(most, value);
     }
-    const double number = (*numbers)[i], allowed = slack * std::max(std::abs(least), std::abs(most));
+    largest_now = std::max({largest_now, std::abs(least), std::abs(most)});
+    const double number = (*numbers)[i], allowed = slack * std::max(std::abs(least), std::abs(most)), here = schedule(asked[i]);
     const bool is_between = number >= least - allowed && number <= most + allowed;
-    const double here = schedule(asked[i]), near = i == 0 ? 1.5 : 1.1;
-    const bool is_near = number == here || (number * here > 0 && number / here <= near && here / number <= near);
-    if (!is_between && !is_near) return false;
+    const bool is_begin = i == 0 && number * here > 0 && number / here <= begin && here / number <= begin;
+    if (!is_between && !is_begin) return false;
   }
-  return true;
+  // Of few steps each may be near the next; when half of the way is made, the largest has been there.
+  return largest == 0 || steps < planned / 2 || largest_now <= top * largest;
 }
 
 /// Reads a checkpoint's metadata; every fault names the file.
@@ -256,6 +268,8 @@ void Checkpoint::save(const Position& position, const nn::Module& model, const o
                     {"planned steps", std::to_string(settings_.planned_steps)},
                     {"rates", so_far(settings_.rate, position.steps)},
                     {"momenta", so_far(settings_.momentum, position.steps)},
+                    {"largest rates", exact(largest_so_far(settings_.rate, position.steps))},
+                    {"largest momenta", exact(largest_so_far(settings_.momentum, position.steps))},
                     {"solvers", exec::PlanCache::of(*Device::current().context()).choices()}};
   if (position.best_loss) metadata["best loss"] = exact(*position.best_loss);
   std::vector<Tensor> values;
@@ -305,9 +319,12 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
     const auto now = so_far(schedule, position.steps);
     if (reader.text(key) == now) return;
     const bool longer = settings_.planned_steps > planned;
-    if (!longer || !is_stretched(reader.text(key), position.steps, planned, schedule, settings_.planned_steps))
-      reader.fail(fmt::format("was made with another schedule of the {}; it goes on only with {}", name,
-                              longer ? "one that is the same at the same parts of the way" : "the same, or with more steps"));
+    const auto largest = "largest " + key;
+    if (!longer || !is_stretched(reader.text(key), content.metadata.contains(largest) ? reader.real(largest) : 0, position.steps,
+                                 planned, schedule, settings_.planned_steps))
+      reader.fail(
+          fmt::format("was made with another schedule of the {}; it goes on only with {}", name,
+                      longer ? "one that is about the same at the same parts of the way" : "the same, or with more steps"));
     logging::warn_once(
         fmt::format("{}: {} steps were planned, and now {}: from step {} on the {} is that of a schedule for all of them",
                     path_.string(), planned, settings_.planned_steps, position.steps, name));

@@ -74,7 +74,6 @@ Interrupt::~Interrupt() {
 }
 
 void Interrupt::begun() {
-  if (!on_) return;
   {
     const std::lock_guard lock(mutex);
     has_begun = true;

@@ -241,7 +241,7 @@ TEST_CASE("fit: a run that is given more steps goes on by the schedule for all o
   // Another schedule for the same steps, or another rate for more, is another run.
   CHECK_THROWS_WITH(run(2, 0.2), Catch::Contains("was made with another schedule of the learning rate"));
   CHECK_THROWS_WITH(run(3, 0.2),
-                    Catch::Contains("another schedule of the learning rate; it goes on only with one that is the same at"));
+                    Catch::Contains("another schedule of the learning rate; it goes on only with one that is about the same"));
   CHECK_THROWS_WITH(run(1, 0.1), Catch::Contains("another schedule"));
   const auto said = clnet::test::written_on_stderr([&] {
     const auto [steps, epochs, rates] = run(3, 0.1);
@@ -541,13 +541,22 @@ TEST_CASE("fit: which schedules are the same for more steps") {
       CHECK(goes_on(same, steps, same, more));
     }
   CHECK(goes_on(warm, 40, warm, 120));
+  // A warm-up of one length, which is no large part of what is shorter for it.
+  for (const std::int64_t length : {1, 5, 10, 30}) {
+    INFO("warm-up of " << length);
+    const Make after = [&](auto n) { return optim::warm_up(length, optim::cosine(0.1, n - length)); };
+    const Make beside = [&](auto n) { return optim::warm_up(length, optim::cosine(0.1, n)); };
+    if (length <= 10) CHECK(goes_on(after, 60, after, 120));
+    CHECK(goes_on(beside, 60, beside, 120));
+    CHECK(goes_on(beside, 60, beside, 70));
+  }
   CHECK_FALSE(goes_on(
       one_cycle, 3, [](auto n) { return optim::one_cycle(0.1, n); }, 8));
   CHECK_FALSE(goes_on(
       constant, 10, [](auto) { return optim::constant(0.014); }, 20));
   CHECK_FALSE(goes_on(cosine, 20, constant, 40));
   CHECK_FALSE(goes_on(
-      cosine, 20, [](auto n) { return optim::cosine(0.012, n); }, 40));
+      cosine, 20, [](auto n) { return optim::cosine(0.03, n); }, 40));
   CHECK_FALSE(goes_on(cosine, 20, cosine, 40, {.norm = 1}));
 }
 

@@ -15,7 +15,7 @@ def row(path):
     times = {item["name"]: item.get("median_ms") for item in bench.get("items", [])}
     found = f"{len(test['broken'])} of {test['run']}" if "broken" in test else test.get("error", "not run")
     cells = [report["device"]["name"], report["device"]["driver_version"], report["clnet"], found]
-    cells += ["–" if value is None else f"{value / 1e3:.2g}" for value in (bench.get("gflops_in_registers"), bench.get("gbytes_per_second_copied"))]
+    cells += ["–" if value is None else f"{value / 1e3:.1f}" if value >= 1e3 else f"{value / 1e3:.2g}" for value in (bench.get("gflops_in_registers"), bench.get("gbytes_per_second_copied"))]
     cells += ["–" if times.get(name) is None else f"{times[name]:.3f}" for name in ITEMS]
     return f"| {' | '.join(cells)} |"
 

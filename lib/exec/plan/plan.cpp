@@ -245,7 +245,9 @@ void Plan::build(ocl::Context& device) {
   if (processes.apart)
     refuse_crashing(device.info(), ahead, ahead_of, processes);
   else
-    compiled_by_run_ = std::move(ahead);
+    // Of two launches of which one is made nobody knows yet which.
+    for (std::size_t i = 0; i < ahead.size(); ++i)
+      if (ahead_of[i]->when() == Launch::When::always) compiled_by_run_.push_back(std::move(ahead[i]));
   // Also where the first run compiles them: who was told of the first hears of the last.
   if (programs.empty()) compiling.tell(total);
   build_programs(device, programs, [&](std::size_t built) { compiling.tell(done + (total - done) * built / programs.size()); });

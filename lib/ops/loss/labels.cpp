@@ -97,8 +97,8 @@ class Known {
         for (auto& number : *numbers) number = wrapped(static_cast<std::uint64_t>(number), dtype);
       return numbers;
     }
-    if (name == "slice") return sliced(*node.op, input(0), root.shape(), std::move(places));
-    if (name == "index_select") return indexed(*node.op, input(0), input(1), root.shape(), std::move(places));
+    if (name == "slice") return sliced(*node.op, input(0), std::move(places));
+    if (name == "index_select") return indexed(*node.op, input(0), input(1), std::move(places));
     const bool is_range = name == "arange", is_difference = name == "sub";
     const auto fits = [&](const Tensor& part) { return part.numel() == 1 || part.shape() == root.shape(); };
     if (is_range || ((is_difference || name == "add") && fits(input(0)) && fits(input(1)))) {
@@ -117,29 +117,45 @@ class Known {
   }
 
  private:
-  std::optional<Numbers> sliced(const Op& op, const Tensor& from, const Shape& shape, Numbers places) {
-    const auto dim = static_cast<int>(field(op, "dim"));
+  /// A place in a tensor as one before, at and after what lies between.
+  struct Along {
+    std::int64_t outer(std::int64_t place) const { return place / (extent * after); }
+    std::int64_t at(std::int64_t place) const { return place / after % extent; }
+    std::int64_t inner(std::int64_t place) const { return place % after; }
+    std::int64_t place(std::int64_t outer, std::int64_t at, std::int64_t inner) const {
+      return (outer * extent + at) * after + inner;
+    }
+    std::int64_t extent, after;
+  };
+  static Along along(const Tensor& tensor, int dim) {
+    Along result{tensor.size(dim), 1};
+    for (int d = dim + 1; d < tensor.rank(); ++d) result.after *= tensor.size(d);
+    return result;
+  }
+
+  std::optional<Numbers> sliced(const Op& op, const Tensor& from, Numbers places) {
     const auto start = field(op, "start"), step = field(op, "step");
-    const Along along{shape, dim}, within{from.shape(), dim};
-    for (auto& place : places) place = within.place(along.outer(place), start + along.at(place) * step, along.inner(place));
+    const auto there = along(from, static_cast<int>(field(op, "dim")));
+    const Along here{field(op, "count"), there.after};
+    for (auto& place : places) place = there.place(here.outer(place), start + here.at(place) * step, here.inner(place));
     return at(from, std::move(places));
   }
 
-  /// 0 for an index outside.
-  std::optional<Numbers> indexed(const Op& op, const Tensor& from, const Tensor& index, const Shape& shape, Numbers places) {
+  /// 0 for an index outside. All dimensions of the index are in the place of one.
+  std::optional<Numbers> indexed(const Op& op, const Tensor& from, const Tensor& index, Numbers places) {
     if (from.numel() == 0) return std::nullopt;
-    const auto dim = static_cast<int>(field(op, "dim"));
-    const Along along{shape, dim}, within{from.shape(), dim};
+    const auto there = along(from, static_cast<int>(field(op, "dim")));
+    const Along here{index.numel(), there.after};
     Numbers wanted(places.size());
-    std::transform(places.begin(), places.end(), wanted.begin(), [&](std::int64_t place) { return along.at(place); });
+    std::transform(places.begin(), places.end(), wanted.begin(), [&](std::int64_t place) { return here.at(place); });
     auto chosen = at(index, std::move(wanted));
     if (!chosen) return std::nullopt;
     std::vector<bool> outside(places.size());
     for (std::size_t i = 0; i < places.size(); ++i) {
       auto& row = (*chosen)[i];
-      if (row < 0) row += within.extent;
-      outside[i] = row < 0 || row >= within.extent;
-      places[i] = within.place(along.outer(places[i]), outside[i] ? 0 : row, along.inner(places[i]));
+      if (row < 0) row += there.extent;
+      outside[i] = row < 0 || row >= there.extent;
+      places[i] = there.place(here.outer(places[i]), outside[i] ? 0 : row, here.inner(places[i]));
     }
     auto numbers = at(from, std::move(places));
     for (std::size_t i = 0; numbers && i < outside.size(); ++i)
@@ -147,24 +163,12 @@ class Known {
     return numbers;
   }
 
-  /// A place in a tensor as one before, at and after a dimension.
-  struct Along {
-    Along(const Shape& shape, int dim) : extent(shape[dim]) {
-      for (int d = dim + 1; d < shape.rank(); ++d) after *= shape[d];
-    }
-    std::int64_t outer(std::int64_t place) const { return place / (extent * after); }
-    std::int64_t at(std::int64_t place) const { return place / after % extent; }
-    std::int64_t inner(std::int64_t place) const { return place % after; }
-    std::int64_t place(std::int64_t outer, std::int64_t at, std::int64_t inner) const {
-      return (outer * extent + at) * after + inner;
-    }
-    std::int64_t extent, after = 1;
-  };
-
   int left_ = 64;  ///< tensors that are still looked at
 };
 
 std::optional<Numbers> all_known(const Tensor& tensor) {
+  // Most that are large are on the device alone, which one place shows.
+  if (tensor.numel() > 0 && !Known().at(tensor, {0})) return std::nullopt;
   Numbers places(static_cast<std::size_t>(tensor.numel()));
   std::iota(places.begin(), places.end(), std::int64_t{0});
   return Known().at(tensor, std::move(places));

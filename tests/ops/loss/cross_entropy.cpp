@@ -96,6 +96,12 @@ TEST_CASE("losses name a label from the host that is no class, and its sample") 
   CHECK_THROWS_WITH(cross_entropy(zeros({2, 3, 2}), index_select(wide, 1, Tensor::from<std::int64_t>({-3, 2}))),
                     Contains("label 7 of sample 1 at [0]"));
   CHECK_THROWS_WITH(cross_entropy(logits, index_select(reshape(wide, {8}), 0, places)), Contains("label 7 of sample 1"));
+  const Tensor table = Tensor::from<std::int64_t>({0, 8}), at = Tensor::from<std::int64_t>({0, 0, 0, 1, 0, 0}, {3, 2});
+  CHECK_THROWS_WITH(cross_entropy(zeros({3, 3, 2}), index_select(table, 0, at)), Contains("label 8 of sample 1 at [1]"));
+  CHECK_THROWS_WITH(cross_entropy(zeros({3, 3, 2, 4}), index_select(wide, 0, at)), Contains("label 7 of sample 1 at [1, 1]"));
+  CHECK_THROWS_WITH(cross_entropy(zeros({3}), index_select(table, 0, Tensor::scalar(1, Dtype::i64))),
+                    Contains("label 8 of sample 0"));
+  CHECK_NOTHROW(cross_entropy(zeros({3, 3, 2}), index_select(table, 0, at - at)));
   Tensor deep = Tensor::from({0, 1}), wider = deep;
   for (int i = 0; i < 50'000; ++i) deep = deep + Tensor::from({0, 0});
   for (int i = 0; i < 40; ++i) wider = wider + wider;
