@@ -37,7 +37,7 @@ Numbers whole_numbers(const std::byte* bytes, Numbers places) {
   for (auto& place : places) {
     T stored;
     std::memcpy(&stored, bytes + static_cast<std::size_t>(place) * sizeof(T), sizeof stored);
-    place = stored;
+    place = static_cast<std::int64_t>(stored);  // NOLINT(bugprone-signed-char-misuse): i8 is a number
   }
   return places;
 }
