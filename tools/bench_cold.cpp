@@ -2,15 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -21,6 +17,7 @@
 #include "clnet/device.h"
 #include "clnet/error.h"
 #include "lib/cl/context.h"
+#include "tools/child.h"
 
 namespace clnet::bench {
 
@@ -78,10 +75,7 @@ FirstStep run(Caches* caches, std::vector<std::string> words) {
   const auto process = ::fork();
   if (process < 0) throw Error("no process");
   if (process == 0) {
-    // Nobody waits for it when this one is ended alone.
-#ifdef __linux__
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-#endif
+    tools::end_with_parent();
     ::dup2(ends[1], STDOUT_FILENO);
     if (caches) caches->use();
     ::execv(arguments[0], arguments.data());

@@ -69,7 +69,8 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(fs::symlink_status(path, code));
 }
 
-/// What a process of PoCL's left behind: tempfile_XXXXXX, and the same with further names for what was made from it.
+/// What a process of PoCL's left behind: tempfile_ and six letters or digits, and the same with endings for what was made from
+/// it.
 bool is_left_behind(const std::string& name) {
   constexpr std::string_view begin = "tempfile_";
   constexpr std::size_t random = 6;

@@ -3,9 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,7 +17,9 @@
 
 #include "clnet/clnet.h"
 #include "lib/base/env.h"
+#include "lib/cl/quirks.h"
 #include "tools/caches.h"
+#include "tools/child.h"
 #include "tools/tell_compiling.h"
 
 namespace clnet::tools {
@@ -127,9 +126,7 @@ int run_program(const std::vector<std::string>& words) {
   if (::pipe2(failure, O_CLOEXEC) != 0) throw Error(fmt::format("--prepare: no pipe: {}", std::strerror(errno)));
   const auto process = ::fork();
   if (process == 0) {
-#ifdef __linux__
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-#endif
+    end_with_parent();
     ::execvp(arguments[0], arguments.data());
     const int code = errno;
     (void)!::write(failure[1], &code, sizeof code);
@@ -162,7 +159,7 @@ int prepare(const std::vector<std::string>& words) {
   const auto network = network_of(words[0]);
   if (network && words.size() > 1)
     throw Error(fmt::format("--prepare {}: nothing may follow the name of a network, as '{}' does", words[0], words[1]));
-  if (network && Device::current().info().platform == "Portable Computing Language" && !env::pocl_cache_folder())
+  if (network && ocl::is_pocl(Device::current().info()) && !env::pocl_cache_folder())
     throw Error(fmt::format("--prepare {}: PoCL keeps nothing on disk (POCL_KERNEL_CACHE)", words[0]));
   int code = 0;
   if (network) {

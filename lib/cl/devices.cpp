@@ -62,7 +62,7 @@ std::string refusal(const cl::Device& device, const DeviceInfo& info) {
   if (!device.getInfo<CL_DEVICE_AVAILABLE>()) return "it is not available";
   if (!device.getInfo<CL_DEVICE_COMPILER_AVAILABLE>()) return "it has no compiler";
   if (!device.getInfo<CL_DEVICE_ENDIAN_LITTLE>()) return "it is not little-endian";
-  if (info.platform == "Portable Computing Language") {
+  if (is_pocl(info)) {
     // PoCL offers its devices all the same, and then fails over the first program without a reason.
     const auto folder = env::pocl_cache_folder();
     std::error_code code;

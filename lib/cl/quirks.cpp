@@ -6,15 +6,16 @@
 
 namespace clnet::ocl {
 
+bool is_pocl(const DeviceInfo& info) { return info.platform == "Portable Computing Language"; }
+
 namespace {
 
-bool pocl(const DeviceInfo& info) { return info.platform == "Portable Computing Language"; }
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 /// PoCL's driver for CPUs without threads of its own: the thread that waits runs the kernels.
 bool pocl_basic(const DeviceInfo& info) {
-  return pocl(info) && (info.name.starts_with("basic") || info.name.starts_with("cpu-minimal"));
+  return is_pocl(info) && (info.name.starts_with("basic") || info.name.starts_with("cpu-minimal"));
 }
-bool pocl_workers(const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu && !pocl_basic(info); }
+bool pocl_workers(const DeviceInfo& info) { return is_pocl(info) && info.type == DeviceType::cpu && !pocl_basic(info); }
 
 /// The number before the first point of its version; 0 where there is none.
 int pocl_release(const DeviceInfo& info) {
@@ -26,22 +27,22 @@ int pocl_release(const DeviceInfo& info) {
 constexpr std::array table{
     Quirk{"pocl-local-memory",
           "more than 1 MiB of local memory aborts the process: it is capped at that, and kernels that use more are refused",
-          [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu; },
+          [](const DeviceInfo& info) { return is_pocl(info) && info.type == DeviceType::cpu; },
           [](DeviceInfo& info) { info.local_memory = std::min(info.local_memory, std::size_t{1} << 20); }},
     Quirk{
         "pocl-exit",
         "compiles a kernel when it first runs, also while the process exits and LLVM is torn down: clnet waits for the first run "
         "of each plan",
-        [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu; }, [](DeviceInfo&) {}},
+        [](const DeviceInfo& info) { return is_pocl(info) && info.type == DeviceType::cpu; }, [](DeviceInfo&) {}},
     Quirk{
         "pocl-builds",
         "compiles one kernel at a time in a process: several processes compile those of a plan into its cache on disk before the "
         "first run",
-        [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu; }, [](DeviceInfo&) {}},
+        [](const DeviceInfo& info) { return is_pocl(info) && info.type == DeviceType::cpu; }, [](DeviceInfo&) {}},
     Quirk{"compiler-aborts",
           "with LLVM 18 the compiler ends the process over some kernels (pocl#1608): new kernels are compiled in other processes "
           "first, and what crashes one is not used (CLNET_COMPILE_APART)",
-          [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu && pocl_release(info) >= 5; },
+          [](const DeviceInfo& info) { return is_pocl(info) && info.type == DeviceType::cpu && pocl_release(info) >= 5; },
           [](DeviceInfo&) {}},
     Quirk{"pocl-wakes",
           "each command wakes all worker threads, which take the cores from the host that is about to enqueue the next: the "
@@ -60,7 +61,7 @@ constexpr std::array table{
     Quirk{"driver-caches-programs",
           "PoCL and NVIDIA keep built programs on disk themselves, and PoCL compiles an extra variant when asked for a binary: "
           "clnet's own cache stays off",
-          [](const DeviceInfo& info) { return pocl(info) || contains(info.platform, "NVIDIA CUDA"); },
+          [](const DeviceInfo& info) { return is_pocl(info) || contains(info.platform, "NVIDIA CUDA"); },
           [](DeviceInfo& info) { info.caches_programs = true; }},
     Quirk{"nvidia-groups",
           "refuses more than 65535 work-groups in a launch's second or third dimension, which OpenCL has no question for: larger "
@@ -81,13 +82,13 @@ constexpr std::array table{
           "reads a header of 18,000 lines for every program, which is much of the time that building takes: clnet's kernels are "
           "built with declarations of their own (kernels/builtins.clh), on the versions this was tried on, 3.1 and 6.0",
           [](const DeviceInfo& info) {
-            return pocl(info) && (info.driver_version.starts_with("3.1") || info.driver_version.starts_with("6.0"));
+            return is_pocl(info) && (info.driver_version.starts_with("3.1") || info.driver_version.starts_with("6.0"));
           },
           [](DeviceInfo&) {}},
     Quirk{"pocl-attention",
           "PoCL 6 does not make the same machine code of attention's kernel for GPUs each time, and some of it is wrong: it is "
           "refused there",
-          [](const DeviceInfo& info) { return pocl(info) && info.type == DeviceType::cpu && pocl_release(info) == 6; },
+          [](const DeviceInfo& info) { return is_pocl(info) && info.type == DeviceType::cpu && pocl_release(info) == 6; },
           [](DeviceInfo&) {}},
     Quirk{"llvmpipe-scalar",
           "reports a CPU but runs one work-item per SIMD lane: vector kernels crawl there and one gave wrong results, so kernels "

@@ -65,7 +65,7 @@ TEST_CASE("clnet-info shows the caches, and clears what can be compiled again") 
   // None of these is a cache's own, whatever their names begin with.
   const std::vector<std::string> others{"POCL_CACHE_DIR/tempfiles-of-mine/thesis", "POCL_CACHE_DIR/tempfile_2026/thesis",
                                         "POCL_CACHE_DIR/tempfile_report.txt",      "POCL_CACHE_DIR/clnet-kernels/a.cl",
-                                        "CLNET_CACHE_DIR/work/clnet-kernels",      "CLNET_CACHE_DIR/work/my.clnet-program"};
+                                        "CLNET_CACHE_DIR/mine/clnet-kernels",      "CLNET_CACHE_DIR/mine/my.clnet-program"};
   for (const auto& other : others) {
     fs::create_directories((caches.folder / other).parent_path());
     caches.folder.write(other, "mine");

@@ -62,10 +62,13 @@ void check_other_lengths(std::int64_t first, const std::vector<std::int64_t>& ot
   }
 }
 
-/// The test case of this name in a process of its own, with two processes to compile in and nothing on disk. The driver asks for
-/// its folder once, before a test can say another.
-void check_with_empty_caches(const std::string& name) {
+/// Does this in a process of its own, which runs the same test case, with two processes to compile in and nothing on disk. The
+/// driver asks for its folder once, before a test can say another.
+template <class F>
+void with_empty_caches(const F& f) {
+  if (std::getenv("CLNET_TEST_EMPTY_CACHES")) return f();
   const test::Folder folder;
+  const auto name = Catch::getResultCapture().getCurrentTestName();
   const auto command = "CLNET_TEST_EMPTY_CACHES=1 CLNET_BUILD_PROCESSES=2 POCL_CACHE_DIR='" + (folder / "pocl").string() +
                        "' CLNET_CACHE_DIR='" + (folder / "clnet").string() + "' '" +
                        std::filesystem::read_symlink("/proc/self/exe").string() + "' '" + name + "' >'" +
@@ -80,27 +83,23 @@ void check_with_empty_caches(const std::string& name) {
 }  // namespace
 
 TEST_CASE("nobody is told of compiling where the kernels of a plan are there") {
-  if (!std::getenv("CLNET_TEST_EMPTY_CACHES"))
-    return check_with_empty_caches("nobody is told of compiling where the kernels of a plan are there");
-  const auto processes = ocl::build_processes(Device::current().info());
-  if (processes.program.empty()) return test::skip("a driver that tells nothing of what it has compiled");
-  const auto awaited_for_rows = [](std::int64_t rows) {
-    const Awaited awaited;
-    (void)sum(exp(rand({rows, 100})) * 2.0).item<float>();
-    return awaited.kernels;
-  };
-  CHECK(awaited_for_rows(3) > 0);
-  for (const std::int64_t rows : {5, 7, 11}) CHECK(awaited_for_rows(rows) == 0);
+  with_empty_caches([] {
+    const auto processes = ocl::build_processes(Device::current().info());
+    if (processes.program.empty()) return test::skip("a driver that tells nothing of what it has compiled");
+    const auto awaited_for_rows = [](std::int64_t rows) {
+      const Awaited awaited;
+      (void)sum(exp(rand({rows, 100})) * 2.0).item<float>();
+      return awaited.kernels;
+    };
+    CHECK(awaited_for_rows(3) > 0);
+    for (const std::int64_t rows : {5, 7, 11}) CHECK(awaited_for_rows(rows) == 0);
+  });
 }
 
 TEST_CASE("after the plan of a short sequence nobody waits for the kernels of long ones") {
-  if (!std::getenv("CLNET_TEST_EMPTY_CACHES"))
-    return check_with_empty_caches("after the plan of a short sequence nobody waits for the kernels of long ones");
-  check_other_lengths(1, {4, 9, 41});
+  with_empty_caches([] { check_other_lengths(1, {4, 9, 41}); });
 }
 
 TEST_CASE("after the plan of a long sequence nobody waits for the kernels of short ones") {
-  if (!std::getenv("CLNET_TEST_EMPTY_CACHES"))
-    return check_with_empty_caches("after the plan of a long sequence nobody waits for the kernels of short ones");
-  check_other_lengths(41, {9, 4, 1});
+  with_empty_caches([] { check_other_lengths(41, {9, 4, 1}); });
 }

@@ -1,0 +1,58 @@
+// A small training that the tests of train::fit make, and what it says of itself.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "clnet/clnet.h"
+
+namespace clnet::test {
+
+/// Points around three centres.
+inline data::Dataset make_points(int count, int salt = 0) {
+  std::vector<float> samples;
+  std::vector<std::int32_t> labels;
+  for (int i = 0; i < count; ++i) {
+    const int label = (i + salt) % 3;
+    for (int k = 0; k < 4; ++k)
+      samples.push_back(static_cast<float>((k == label ? 2.0 : 0.0) + std::sin(i * 12.9898 + k * 78.233 + salt)));
+    labels.push_back(label);
+  }
+  return data::from_arrays(std::move(samples), {4}, std::move(labels), 3);
+}
+
+inline nn::Sequential make_model(std::uint64_t seed = 5) {
+  manual_seed(seed);
+  return nn::Sequential{nn::Linear{4, 16}, nn::BatchNorm1d{16}, relu, nn::Dropout{0.25}, nn::Linear{16, 3}};
+}
+
+struct Recorded {
+  std::vector<double> losses;
+  std::vector<train::EpochMetrics> epochs;
+  std::vector<std::vector<float>> weights;
+  train::FitResult result;
+};
+
+inline Recorded record(const data::Dataset& points, const data::Dataset& validation, train::FitOptions options,
+                       std::function<void(std::int64_t)> on_step = nullptr) {
+  auto model = make_model();
+  Recorded recorded;
+  options.optimizer = optim::Adam(model, {.learning_rate = 1e-2});
+  options.batch_size = 8;
+  options.validation = validation;
+  options.progress = false;
+  options.seed = 3;
+  options.on_step = [&](std::int64_t step, double loss) {
+    recorded.losses.push_back(loss);
+    if (on_step) on_step(step);
+  };
+  options.on_epoch = [&](const train::EpochMetrics& metrics) { recorded.epochs.push_back(metrics); };
+  recorded.result = train::fit(model, points, options);
+  for (const auto& [name, tensor] : model.state()) recorded.weights.push_back(tensor.to_vector<float>());
+  return recorded;
+}
+
+}  // namespace clnet::test
