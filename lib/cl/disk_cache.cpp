@@ -14,7 +14,7 @@ namespace {
 
 // A file is: magic, key length, content length, key, content, checksum of all before; numbers as 8 bytes, lowest first.
 constexpr std::string_view magic = "clnet-program-1\n";
-constexpr std::uint64_t largest_file = 256 << 20;
+constexpr std::uint64_t largest_entry = 256 << 20;
 
 void put(std::string& out, std::uint64_t number) {
   for (int i = 0; i < 8; ++i) out.push_back(static_cast<char>(static_cast<unsigned char>(number >> (8 * i))));
@@ -42,7 +42,7 @@ std::optional<std::string> DiskCache::load(std::string_view key) const {
   if (!std::filesystem::exists(file_name, code)) return std::nullopt;
   std::string text;
   try {
-    text = file::read(file_name, largest_file);
+    text = file::read(file_name, largest_entry);
   } catch (const FileError& error) {
     logging::print(logging::Level::plan, "cached program ignored: {}", error.what());
     return std::nullopt;
@@ -67,7 +67,7 @@ void DiskCache::store(std::string_view key, std::string_view content) const {
   put(text, content.size());
   text.append(key).append(content);
   put(text, checksum(text));
-  if (text.size() > largest_file) return;
+  if (text.size() > largest_entry) return;
   try {
     std::error_code code;
     std::filesystem::create_directories(folder_, code);

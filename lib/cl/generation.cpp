@@ -37,7 +37,7 @@ std::pair<std::size_t, std::size_t> sub_groups(const cl::Device& device) {
   return {*smallest, *largest};
 }
 
-bool contains(std::string_view words, std::string_view word) {
+bool has_word(std::string_view words, std::string_view word) {
   for (std::size_t at = words.find(word); at != std::string_view::npos; at = words.find(word, at + 1)) {
     const auto end = at + word.size();
     if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' ')) return true;
@@ -73,22 +73,22 @@ void describe_generation(const cl::Device& device, std::string_view extensions, 
   info.work_group_multiple = ask<std::size_t>(device, work_group_multiple);
   info.cache = ask<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
   info.cache_line = ask<cl_uint>(device, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE);
-  if (contains(extensions, "cl_nv_device_attribute_query")) {
+  if (has_word(extensions, "cl_nv_device_attribute_query")) {
     const auto major = ask<cl_uint>(device, capability_major_nv);
     if (major > 0) info.generation = fmt::format("sm_{}{}", major, ask<cl_uint>(device, capability_minor_nv));
     info.sub_group_size = ask<cl_uint>(device, warp_size_nv);
-  } else if (contains(extensions, "cl_amd_device_attribute_query")) {
+  } else if (has_word(extensions, "cl_amd_device_attribute_query")) {
     // ROCm's name of a device: gfx90a:sramecc+:xnack-.
     if (info.name.starts_with("gfx")) info.generation = info.name.substr(0, info.name.find(':'));
     info.sub_group_size = ask<cl_uint>(device, wavefront_width_amd);
-  } else if (contains(extensions, "cl_intel_required_subgroup_size")) {
+  } else if (has_word(extensions, "cl_intel_required_subgroup_size")) {
     std::tie(info.smallest_sub_group, info.sub_group_size) = sub_groups(device);
   }
-  if (contains(extensions, "cl_intel_device_attribute_query")) {
+  if (has_word(extensions, "cl_intel_device_attribute_query")) {
     // CPUs have the extension, too, and not these questions.
     if (const auto version = ask<cl_uint>(device, ip_version_intel); version > 0) info.generation = intel_generation(version);
   }
-  info.matrix_units = has_matrix_units(info.generation) || contains(extensions, "cl_intel_subgroup_matrix_multiply_accumulate");
+  info.matrix_units = has_matrix_units(info.generation) || has_word(extensions, "cl_intel_subgroup_matrix_multiply_accumulate");
 }
 
 }  // namespace clnet::ocl

@@ -16,7 +16,7 @@ namespace clnet::ocl {
 
 namespace {
 
-constexpr std::uint64_t largest_file = 16 << 20;
+constexpr std::uint64_t largest_source = 16 << 20;
 
 /// A line's directive ("ifdef") and what follows it, without the spaces between; nothing where it is none.
 struct Directive {
@@ -129,9 +129,9 @@ std::optional<std::string> kernel_file(std::string_view name) {
     // In itself or in a family's folder, as clnet's own kernels lie.
     std::error_code none;
     if (const auto path = std::filesystem::path(*folder) / name; std::filesystem::exists(path, none))
-      return file::read(path, largest_file);
+      return file::read(path, largest_source);
     for (const auto& family : std::filesystem::directory_iterator(*folder, none))
-      if (const auto path = family.path() / name; std::filesystem::exists(path, none)) return file::read(path, largest_file);
+      if (const auto path = family.path() / name; std::filesystem::exists(path, none)) return file::read(path, largest_source);
   }
   for (const EmbeddedFile& embedded : embedded_files()) {
     if (embedded.name == name) return std::string(embedded.text);

@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t largest_file = 1 << 20;
+constexpr std::uint64_t largest_quirk_file = 1 << 20;
 
 /// Kernels for CPUs depend on the width of vectors, which CLNET_VECTOR_WIDTH may change.
 std::string wide_identity(const DeviceInfo& device) {
@@ -59,7 +59,7 @@ FoundQuirks read_quirks(const std::string& path, const DeviceInfo& device) {
   std::error_code code;
   if (!std::filesystem::exists(path, code)) return result;
   try {
-    const auto content = json::parse(file::read(path, largest_file));
+    const auto content = json::parse(file::read(path, largest_quirk_file));
     if (content.at("for").get<std::string>() != wide_identity(device)) return result;
     for (const auto& entry : content.at("broken"))
       result.broken.push_back(

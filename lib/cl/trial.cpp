@@ -24,7 +24,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t largest_file = 1 << 20;
+constexpr std::uint64_t largest_trial_file = 1 << 20;
 constexpr std::string_view begun = "begun";
 /// For so long another process may be at it; then it has crashed.
 constexpr auto longest_trial = std::chrono::minutes(1);
@@ -34,7 +34,7 @@ std::optional<std::string> read_outcome(const Trial& trial, const std::string& p
   std::error_code code;
   if (!std::filesystem::exists(path, code)) return std::nullopt;
   try {
-    const auto content = json::parse(file::read(path, largest_file));
+    const auto content = json::parse(file::read(path, largest_trial_file));
     if (content.at("for").get<std::string>() != identity(device)) return std::nullopt;
     return content.at("fault").get<std::string>();
   } catch (const FileError& error) {

@@ -31,7 +31,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t largest_file = 1 << 16;
+constexpr std::uint64_t largest_rate_file = 1 << 16;
 
 std::string name_of(const DeviceInfo& device) { return fmt::format("{} | {}", device.name, device.driver_version); }
 
@@ -103,7 +103,7 @@ std::optional<VectorRate> known_vector_rate(const DeviceInfo& device) {
   std::error_code code;
   if (!path || !std::filesystem::exists(*path, code)) return std::nullopt;
   try {
-    const auto content = json::parse(file::read(*path, largest_file));
+    const auto content = json::parse(file::read(*path, largest_rate_file));
     const auto rate = content.at("16 lanes").get<std::string>();
     if (content.at("for").get<std::string>() != name_of(device)) return std::nullopt;
     if (rate == "full") return VectorRate::full;

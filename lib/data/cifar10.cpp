@@ -12,7 +12,7 @@ namespace clnet::data {
 namespace {
 
 constexpr std::size_t image_bytes = 3 * 32 * 32, record_bytes = 1 + image_bytes;
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;  ///< of one file; an original batch has 30 MB
+constexpr std::uint64_t most_batch_bytes = std::uint64_t{1} << 30;  ///< of one file; an original batch has 30 MB
 
 void append(Dataset& dataset, const InputFile& file) {
   const auto records = static_cast<std::size_t>(file.size() / record_bytes);
@@ -40,7 +40,7 @@ Dataset load_cifar10(const std::vector<std::filesystem::path>& files) {
     const auto& file = opened.emplace_back(path);
     if (file.size() == 0 || file.size() % record_bytes != 0)
       file.fail(fmt::format("has {} bytes, expected a multiple of {} (CIFAR-10's records)", file.size(), record_bytes));
-    if (file.size() > most_bytes) file.fail(fmt::format("has {} bytes, too many for a CIFAR-10 batch", file.size()));
+    if (file.size() > most_batch_bytes) file.fail(fmt::format("has {} bytes, too many for a CIFAR-10 batch", file.size()));
     records += static_cast<std::size_t>(file.size() / record_bytes);
   }
   Dataset dataset;

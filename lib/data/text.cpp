@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t most_text_bytes = std::uint64_t{1} << 30;
 constexpr int absent = -1;
 
 std::string shown(char c) {
@@ -72,7 +72,7 @@ Dataset from_text(std::string_view text, std::string_view alphabet, std::int64_t
 }
 
 Dataset load_text(const fs::path& path, Split split, std::int64_t length) {
-  const auto content = file::read(path, most_bytes);
+  const auto content = file::read(path, most_text_bytes);
   const auto fail = [&](std::string_view what) -> void { throw FileError(fmt::format("{}: {}", path.string(), what)); };
   if (content.empty()) fail("is empty");
   if (const auto zero = content.find('\0'); zero != std::string::npos) fail(fmt::format("is no text: byte {} is zero", zero));

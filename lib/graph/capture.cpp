@@ -7,10 +7,10 @@
 namespace clnet {
 
 namespace {
-thread_local Capture* now = nullptr;
+thread_local Capture* current_capture = nullptr;
 }
 
-Capture* capturing() { return now; }
+Capture* capturing() { return current_capture; }
 
 Tensor Capture::value_of(const std::shared_ptr<Slot>& slot) {
   auto& stand_in = stand_ins[slot.get()];
@@ -21,7 +21,7 @@ Tensor Capture::value_of(const std::shared_ptr<Slot>& slot) {
   return stand_in;
 }
 
-Capturing::Capturing(Capture* capture) : before_(std::exchange(now, capture)) {}
-Capturing::~Capturing() { now = before_; }
+Capturing::Capturing(Capture* capture) : before_(std::exchange(current_capture, capture)) {}
+Capturing::~Capturing() { current_capture = before_; }
 
 }  // namespace clnet

@@ -11,11 +11,11 @@ namespace clnet {
 
 namespace {
 
-thread_local ScopePtr now;
+thread_local ScopePtr current_scope;
 
 }  // namespace
 
-const ScopePtr& scope_now() { return now; }
+const ScopePtr& scope_now() { return current_scope; }
 
 std::string to_string(const ScopePtr& scope) {
   std::string path, gradient;
@@ -26,11 +26,11 @@ std::string to_string(const ScopePtr& scope) {
   return path + (path.empty() || gradient.empty() ? "" : " ") + gradient;
 }
 
-InScope::InScope(ScopePtr scope) : before_(std::exchange(now, std::move(scope))) {}
-InScope::InScope(const std::string& name) : before_(now) {
-  if (!name.empty()) now = std::make_shared<Scope>(Scope{now, name});
+InScope::InScope(ScopePtr scope) : before_(std::exchange(current_scope, std::move(scope))) {}
+InScope::InScope(const std::string& name) : before_(current_scope) {
+  if (!name.empty()) current_scope = std::make_shared<Scope>(Scope{current_scope, name});
 }
-InScope::~InScope() { now = std::move(before_); }
+InScope::~InScope() { current_scope = std::move(before_); }
 
 NamedScope::NamedScope(const std::string& name) : scope_(std::make_unique<InScope>(name)) {}
 NamedScope::~NamedScope() = default;

@@ -18,18 +18,18 @@ namespace clnet::nn {
 
 namespace {
 
-constexpr const char* layer = "AdaptiveLogSoftmaxWithLoss";
+constexpr const char* adaptive_name = "AdaptiveLogSoftmaxWithLoss";
 
 AdaptiveLogSoftmaxOptions checked(const AdaptiveLogSoftmaxOptions& options) {
-  require_given(layer, "in_features", options.in_features);
-  require_given(layer, "n_classes", options.n_classes);
+  require_given(adaptive_name, "in_features", options.in_features);
+  require_given(adaptive_name, "n_classes", options.n_classes);
   const auto& cutoffs = options.cutoffs;
   const bool ascending = std::adjacent_find(cutoffs.begin(), cutoffs.end(), std::greater_equal{}) == cutoffs.end();
   if (cutoffs.empty() || !ascending || cutoffs.front() < 1 || cutoffs.back() >= options.n_classes)
-    throw Error(fmt::format("{}: cutoffs [{}] must be one or more, ascending, from 1 to {}", layer, fmt::join(cutoffs, ", "),
-                            options.n_classes - 1));
+    throw Error(fmt::format("{}: cutoffs [{}] must be one or more, ascending, from 1 to {}", adaptive_name,
+                            fmt::join(cutoffs, ", "), options.n_classes - 1));
   if (!(options.div_value > 0) || !std::isfinite(options.div_value))
-    throw Error(fmt::format("{}: div_value {} must be above 0", layer, options.div_value));
+    throw Error(fmt::format("{}: div_value {} must be above 0", adaptive_name, options.div_value));
   return options;
 }
 
@@ -45,7 +45,7 @@ AdaptiveLogSoftmaxWithLoss::AdaptiveLogSoftmaxWithLoss(const AdaptiveLogSoftmaxO
     // Python's //, which PyTorch takes: 512 / 1.6 is rounded to 320, and 319 whole times 1.6.
     const auto width = std::round((features - std::fmod(features, times)) / times);
     if (!(width >= 1) || width > 1e9)
-      throw Error(fmt::format("{}: cluster {} would have {} features: {} divided {} times by {}", layer, cluster, width,
+      throw Error(fmt::format("{}: cluster {} would have {} features: {} divided {} times by {}", adaptive_name, cluster, width,
                               options.in_features, cluster + 1, options.div_value));
     const auto hidden = static_cast<std::int64_t>(width);
     clusters_.emplace_back(
@@ -56,10 +56,10 @@ AdaptiveLogSoftmaxWithLoss::AdaptiveLogSoftmaxWithLoss(const AdaptiveLogSoftmaxO
 }
 
 void AdaptiveLogSoftmaxWithLoss::require_input(const Tensor& x) const {
-  require_defined(layer, {{"x", x}});
+  require_defined(adaptive_name, {{"x", x}});
   if (x.rank() < 1 || x.rank() > 2 || x.size(-1) != options_.in_features)
-    throw ShapeError(fmt::format("{}: x {} is neither {{batch, {}}} nor {{{}}}", layer, to_string(x.spec()), options_.in_features,
-                                 options_.in_features));
+    throw ShapeError(fmt::format("{}: x {} is neither {{batch, {}}} nor {{{}}}", adaptive_name, to_string(x.spec()),
+                                 options_.in_features, options_.in_features));
 }
 
 Tensor AdaptiveLogSoftmaxWithLoss::forward(const Tensor& x) {
@@ -75,12 +75,13 @@ Tensor AdaptiveLogSoftmaxWithLoss::forward(const Tensor& x) {
 
 AdaptiveLogSoftmaxResult AdaptiveLogSoftmaxWithLoss::of_targets(const Tensor& x, const Tensor& target) {
   require_input(x);
-  require_defined(layer, {{"target", target}});
+  require_defined(adaptive_name, {{"target", target}});
   if (target.dtype() != Dtype::i32 && target.dtype() != Dtype::i64)
-    throw DtypeError(fmt::format("{}: targets must be i32 or i64, got {}", layer, to_string(target.spec())));
+    throw DtypeError(fmt::format("{}: targets must be i32 or i64, got {}", adaptive_name, to_string(target.spec())));
   if (target.rank() != x.rank() - 1 || (x.rank() == 2 && target.size(0) != x.size(0)))
-    throw ShapeError(fmt::format("{}: target {} does not fit x {}", layer, to_string(target.spec()), to_string(x.spec())));
-  ops::require_classes(layer, target, options_.n_classes);
+    throw ShapeError(
+        fmt::format("{}: target {} does not fit x {}", adaptive_name, to_string(target.spec()), to_string(x.spec())));
+  ops::require_classes(adaptive_name, target, options_.n_classes);
   const Tensor classes = cast(target, Dtype::i64);
   const auto number = [](std::int64_t value) { return Tensor::scalar(static_cast<double>(value), Dtype::i64); };
   const auto picked = [](const Tensor& values, const Tensor& places) {
@@ -104,7 +105,7 @@ AdaptiveLogSoftmaxResult AdaptiveLogSoftmaxWithLoss::of_targets(const Tensor& x,
 }
 
 std::string AdaptiveLogSoftmaxWithLoss::kind() const {
-  return fmt::format("{}({}, {}, cutoffs=[{}])", layer, options_.in_features, options_.n_classes,
+  return fmt::format("{}({}, {}, cutoffs=[{}])", adaptive_name, options_.in_features, options_.n_classes,
                      fmt::join(options_.cutoffs, ", "));
 }
 

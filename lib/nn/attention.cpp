@@ -23,7 +23,7 @@ namespace clnet::nn {
 
 namespace {
 
-constexpr auto layer = "MultiheadAttention";
+constexpr auto attention_name = "MultiheadAttention";
 
 void require_probability(const char* where, double p) {
   if (!(p >= 0 && p <= 1)) throw Error(fmt::format("{}: dropout must be from 0 to 1, not {}", where, p));
@@ -46,13 +46,13 @@ Tensor joined(const Tensor& a, const Tensor& b, Dtype dtype) {
 
 MultiheadAttention::MultiheadAttention(std::int64_t embed_dim, std::int64_t num_heads, const MultiheadAttentionOptions& options)
     : embed_dim_(embed_dim), heads_(num_heads), options_(options), out_([&] {
-        require_positive(layer, "embed_dim", embed_dim);
-        require_positive(layer, "num_heads", num_heads);
+        require_positive(attention_name, "embed_dim", embed_dim);
+        require_positive(attention_name, "num_heads", num_heads);
         if (embed_dim % num_heads != 0)
-          throw Error(fmt::format("{}: embed_dim {} is no multiple of {} heads", layer, embed_dim, num_heads));
+          throw Error(fmt::format("{}: embed_dim {} is no multiple of {} heads", attention_name, embed_dim, num_heads));
         if (options.kdim < 0 || options.vdim < 0)
-          throw Error(fmt::format("{}: kdim {} and vdim {} must not be negative", layer, options.kdim, options.vdim));
-        require_probability(layer, options.dropout);
+          throw Error(fmt::format("{}: kdim {} and vdim {} must not be negative", attention_name, options.kdim, options.vdim));
+        require_probability(attention_name, options.dropout);
         return Linear(embed_dim, embed_dim, options.bias);
       }()) {
   if (options_.kdim == 0) options_.kdim = embed_dim;
@@ -107,7 +107,7 @@ Tensor MultiheadAttention::mask(const AttentionMasks& masks, const Shape& scores
   const auto batch = scores[0], queries = scores[2], keys = scores[3];
   Tensor padding = masks.key_padding_mask, attention = masks.attn_mask;
   const auto fail = [](const char* what, const Tensor& mask, const Shape& want) {
-    return ShapeError(fmt::format("{}: {} {} must be {}", layer, what, to_string(mask.spec()), to_string(want)));
+    return ShapeError(fmt::format("{}: {} {} must be {}", attention_name, what, to_string(mask.spec()), to_string(want)));
   };
   if (padding.defined()) {
     const bool alone = batch == 1 && padding.shape() == Shape{keys};
@@ -122,7 +122,7 @@ Tensor MultiheadAttention::mask(const AttentionMasks& masks, const Shape& scores
   }
   for (const auto* mask : {&padding, &attention})
     if (mask->defined() && mask->dtype() != Dtype::boolean && !is_floating(mask->dtype()))
-      throw DtypeError(fmt::format("{}: masks must be bool or floating, got {}", layer, to_string(mask->spec())));
+      throw DtypeError(fmt::format("{}: masks must be bool or floating, got {}", attention_name, to_string(mask->spec())));
   const auto both = joined(padding, attention,
                            padding.defined() && is_floating(padding.dtype())       ? padding.dtype()
                            : attention.defined() && is_floating(attention.dtype()) ? attention.dtype()
@@ -132,11 +132,11 @@ Tensor MultiheadAttention::mask(const AttentionMasks& masks, const Shape& scores
 
 MultiheadAttentionResult MultiheadAttention::run(const Tensor& query, const Tensor& key, const Tensor& value,
                                                  const AttentionMasks& masks, bool weights) {
-  require_defined(layer, {{"query", query}, {"key", key}, {"value", value}});
+  require_defined(attention_name, {{"query", query}, {"key", key}, {"value", value}});
   const int rank = query.rank();
   const auto features = [&](const char* what, const Tensor& x, std::int64_t want) {
     if (x.rank() != rank || (rank != 2 && rank != 3) || x.size(-1) != want)
-      throw ShapeError(fmt::format("{}: {} {} must be {{{}, {}}} or {{length, {}}}", layer, what, to_string(x.spec()),
+      throw ShapeError(fmt::format("{}: {} {} must be {{{}, {}}} or {{length, {}}}", attention_name, what, to_string(x.spec()),
                                    options_.batch_first ? "batch, length" : "length, batch", want, want));
   };
   features("query", query, embed_dim_);
@@ -147,8 +147,8 @@ MultiheadAttentionResult MultiheadAttention::run(const Tensor& query, const Tens
   const Tensor q_in = batched(query), k_in = key.same(query) ? q_in : batched(key),
                v_in = value.same(key) ? k_in : batched(value);
   if (q_in.size(batch_dim) != k_in.size(batch_dim) || k_in.shape().with(2, 1) != v_in.shape().with(2, 1))
-    throw ShapeError(fmt::format("{}: query {}, key {} and value {} do not fit each other", layer, to_string(query.spec()),
-                                 to_string(key.spec()), to_string(value.spec())));
+    throw ShapeError(fmt::format("{}: query {}, key {} and value {} do not fit each other", attention_name,
+                                 to_string(query.spec()), to_string(key.spec()), to_string(value.spec())));
 
   const Tensor bias = value_or_none(in_bias_), in_weight = value_or_none(in_weight_);
   // Rows first..last of the three projections' weights, as one product of what is the same.
@@ -214,8 +214,8 @@ MultiheadAttentionResult MultiheadAttention::forward_with_weights(const Tensor& 
 }
 
 KVCache MultiheadAttention::cache(std::int64_t batch, std::int64_t capacity, Dtype dtype) const {
-  require_positive(layer, "the cache's batch", batch);
-  require_positive(layer, "the cache's capacity", capacity);
+  require_positive(attention_name, "the cache's batch", batch);
+  require_positive(attention_name, "the cache's capacity", capacity);
   return called(*this, [&](auto& self) { return self.room(batch, capacity, dtype); });
 }
 
@@ -235,24 +235,24 @@ Tensor MultiheadAttention::step(const Tensor& x, KVCache& cache) {
 }
 
 Tensor MultiheadAttention::next(const Tensor& x, KVCache& cache) {
-  require_defined(layer, {{"x", x}});
-  if (!in_weight_) throw Error(fmt::format("{}: step() is for keys and values of embed_dim features", layer));
+  require_defined(attention_name, {{"x", x}});
+  if (!in_weight_) throw Error(fmt::format("{}: step() is for keys and values of embed_dim features", attention_name));
   if (bias_k_ || options_.add_zero_attn)
-    throw Error(fmt::format("{}: step() is for attention without add_bias_kv and add_zero_attn", layer));
+    throw Error(fmt::format("{}: step() is for attention without add_bias_kv and add_zero_attn", attention_name));
   // The cache is the caller's, who sets it anew for each text.
   cache.k.slot()->held = cache.v.slot()->held = true;
   const int batch_dim = options_.batch_first ? 0 : 1;
   const Shape room = cache.k.value().shape();
   if (x.rank() != 3 || x.size(2) != embed_dim_ || room[1] != heads_ || room[3] * heads_ != embed_dim_ ||
       x.size(batch_dim) != room[0])
-    throw ShapeError(fmt::format("{}: x {} does not fit a cache of {}", layer, to_string(x.spec()), to_string(room)));
+    throw ShapeError(fmt::format("{}: x {} does not fit a cache of {}", attention_name, to_string(x.spec()), to_string(room)));
   if (x.dtype() != cache.k.value().dtype())
-    throw DtypeError(fmt::format("{}: x {} needs a cache of its dtype, this one is {}", layer, to_string(x.spec()),
+    throw DtypeError(fmt::format("{}: x {} needs a cache of its dtype, this one is {}", attention_name, to_string(x.spec()),
                                  to_string(cache.k.value().dtype())));
   const auto length = x.size(1 - batch_dim);
   if (cache.length < 0 || length > room[2] - cache.length)
-    throw Error(
-        fmt::format("{}: the cache of {} positions has {} and no room for {} more", layer, room[2], cache.length, length));
+    throw Error(fmt::format("{}: the cache of {} positions has {} and no room for {} more", attention_name, room[2], cache.length,
+                            length));
 
   const auto all = heads_of(linear(x, *in_weight_, value_or_none(in_bias_)), 3);
   const auto part = [&](std::int64_t i) { return squeeze(slice(all, 0, i, i + 1), 0); };

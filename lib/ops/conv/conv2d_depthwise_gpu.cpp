@@ -13,10 +13,10 @@ namespace clnet::ops {
 namespace {
 
 /// Of a group that sums a weight's gradient.
-constexpr std::int64_t items = 64;
+constexpr std::int64_t depthwise_group = 64;
 
 /// Taps in registers, and loads of an item that the compiler writes out.
-constexpr std::int64_t most_taps = 64, most_loads = 200;
+constexpr std::int64_t most_depthwise_taps = 64, most_loads = 200;
 
 /// Of both together where there is a choice: some 100 registers, as compilers begin all loads before they use the first.
 constexpr std::int64_t most_values = 80;
@@ -44,7 +44,7 @@ std::int64_t fewest_rows(const Conv2dProblem& p, Conv2dPass pass) {
 bool taps_in_registers(const Conv2dProblem& p, Conv2dPass pass) {
   constexpr std::int64_t most_rows = 8;
   const auto rows = fewest_rows(p, pass);
-  return taps(p) <= most_taps && rows <= most_rows && loads(p, pass, rows) <= most_loads;
+  return taps(p) <= most_depthwise_taps && rows <= most_rows && loads(p, pass, rows) <= most_loads;
 }
 
 /// Rows of the result that lie above the first strip's.
@@ -63,8 +63,8 @@ std::int64_t choose_parts(const Conv2dProblem& p, std::int64_t rows, const Devic
   const auto columns = p.n * strips(p, Conv2dPass::backward_weights, rows) * p.ow;
   const auto units = std::max<std::int64_t>(device.compute_units, 1);
   const auto wanted = p.o >= few_groups * units ? 1 : ceil_div(many_groups * units, p.o);
-  const auto most = std::max<std::int64_t>(1, columns / (items * least_columns));
-  return std::max(std::min(wanted, most), ceil_div(columns * rows, items * longest_gemm_sum));
+  const auto most = std::max<std::int64_t>(1, columns / (depthwise_group * least_columns));
+  return std::max(std::min(wanted, most), ceil_div(columns * rows, depthwise_group * longest_gemm_sum));
 }
 
 exec::Launch& define(exec::Launch& launch, const Conv2dProblem& p, std::int64_t rows) {
@@ -80,18 +80,19 @@ exec::Launch& define(exec::Launch& launch, const Conv2dProblem& p, std::int64_t 
       .flops(p.flops());
 }
 
-void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
+void lower_depthwise_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
   const auto rows = recorder.config()["rows"], all_strips = strips(p, Conv2dPass::backward_weights, rows);
   const auto columns = p.n * all_strips * p.ow, length = ceil_div(columns, recorder.config()["parts"]);
   const auto parts = ceil_div(columns, length);
   const auto sums = weight_sums(p, parts, recorder);
-  auto& launch = recorder.kernel("conv2d_depthwise_gpu", "conv2d_depthwise_gpu").define("WEIGHTS", 1).define("ITEMS", items);
+  auto& launch =
+      recorder.kernel("conv2d_depthwise_gpu", "conv2d_depthwise_gpu").define("WEIGHTS", 1).define("ITEMS", depthwise_group);
   define(launch, p, rows)
       .in("x", p.x)
       .in("g", p.y)
       .out("w", sums)
       .args({p.o, p.h, p.w, p.oh, p.ow, p.top, p.left, all_strips, columns, length})
-      .range({p.o * items, parts}, {items, 1})
+      .range({p.o * depthwise_group, parts}, {depthwise_group, 1})
       .detail(fmt::format("{} in {} rows, {} parts", p.text(), rows, parts));
   if (parts > 1) add_up_weight(p, sums, parts, recorder);
 }
@@ -104,9 +105,9 @@ std::optional<std::string> conv2d_depthwise_gpu_rejects(const Conv2dProblem& p, 
   if (p.top < 0 || p.left < 0) return "its padding is negative";
   if (pass == Conv2dPass::backward_weights) {
     if (!taps_in_registers(p, pass)) return "so many taps have no room in registers";
-    if (static_cast<std::int64_t>(device.max_work_group_size) < items ||
-        static_cast<std::int64_t>(device.local_memory) < taps(p) * items * 4)
-      return fmt::format("the device takes no work-group of {} with its sums in local memory", items);
+    if (static_cast<std::int64_t>(device.max_work_group_size) < depthwise_group ||
+        static_cast<std::int64_t>(device.local_memory) < taps(p) * depthwise_group * 4)
+      return fmt::format("the device takes no work-group of {} with its sums in local memory", depthwise_group);
     return std::nullopt;
   }
   const auto terms = pass == Conv2dPass::backward_data ? p.group_out() * taps(p) : taps(p);
@@ -130,7 +131,7 @@ std::vector<exec::Config> conv2d_depthwise_gpu_configs(const Conv2dProblem& p, C
   const auto cost = [&](std::int64_t rows) {
     constexpr std::int64_t loads_per_unit = 8192;
     const auto all = strips(p, pass, rows), planes = p.n * (pass == Conv2dPass::backward_data ? p.c : p.o);
-    const auto columns = weights ? items * p.o * choose_parts(p, rows, device) : planes * all * result_width(p, pass);
+    const auto columns = weights ? depthwise_group * p.o * choose_parts(p, rows, device) : planes * all * result_width(p, pass);
     const auto under_way = columns * loads(p, pass, rows);
     const auto wanted = loads_per_unit * std::max<std::int64_t>(device.compute_units, 1);
     const auto per_strip = loads(p, pass, rows) + rows + (weights ? 0 : taps(p));
@@ -150,7 +151,7 @@ std::vector<exec::Config> conv2d_depthwise_gpu_configs(const Conv2dProblem& p, C
 }
 
 void conv2d_depthwise_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder& recorder) {
-  if (pass == Conv2dPass::backward_weights) return lower_weights(p, recorder);
+  if (pass == Conv2dPass::backward_weights) return lower_depthwise_weights(p, recorder);
   const bool forward = pass == Conv2dPass::forward;
   const auto rows = recorder.config()["rows"], all_strips = strips(p, pass, rows), channels = forward ? p.o : p.c;
   const auto total = p.n * channels * all_strips * result_width(p, pass);

@@ -11,22 +11,22 @@ namespace clnet::ops {
 namespace {
 
 /// Sums in registers: `outs` filters by `taps` weights of each.
-struct Sums {
+struct FewSums {
   std::int64_t lanes, outs, taps, window;
-  Sums(std::int64_t width, std::int64_t filters, std::int64_t weights, std::int64_t kib)
+  FewSums(std::int64_t width, std::int64_t filters, std::int64_t weights, std::int64_t kib)
       : lanes(width), outs(filters), taps(weights), window(kib) {}
-  explicit Sums(const exec::Config& config) : Sums(config["lanes"], config["outs"], config["taps"], config["window"]) {}
+  explicit FewSums(const exec::Config& config) : FewSums(config["lanes"], config["outs"], config["taps"], config["window"]) {}
   exec::Config config() const { return {{"lanes", lanes}, {"outs", outs}, {"taps", taps}, {"window", window}}; }
 };
 
-struct Blocks {
+struct FewBlocks {
   std::int64_t pitch, rows_block, rows, images, parts, filters, splits, taps, staged, sums;
   std::int64_t floats() const { return staged + taps + sums; }
 };
 
-Blocks cut(const Conv2dProblem& p, const Sums& sums, const DeviceInfo& device) {
+FewBlocks cut(const Conv2dProblem& p, const FewSums& sums, const DeviceInfo& device) {
   const auto grid = grids(p, false).front();
-  Blocks b{};
+  FewBlocks b{};
   b.pitch = row_pitch(grid.horizontal);
   b.rows_block = rows_of(grid.vertical, b.pitch, p.group_in(), sums.window);
   b.rows = grid.vertical.window(b.rows_block);
@@ -45,16 +45,16 @@ Blocks cut(const Conv2dProblem& p, const Sums& sums, const DeviceInfo& device) {
 }
 
 /// Whole tiles are made, of which only a part may be wanted.
-double cost(const Conv2dProblem& p, const Sums& sums, const exec::DeviceClass& kind) {
+double cost(const Conv2dProblem& p, const FewSums& sums, const exec::DeviceClass& kind) {
   const auto filters = ceil_div(p.group_out(), sums.outs) * sums.outs,
              weights = ceil_div(p.group_in() * p.kh * p.kw, sums.taps) * sums.taps;
   return static_cast<double>(filters * weights * ceil_div(p.ow, sums.lanes)) * kind.instruction(sums.lanes);
 }
 
 /// As many sums as registers hold with a vector of each filter and one of pixels: 32 of them, or 16.
-std::vector<Sums> choices(const Conv2dProblem& p, const DeviceInfo& device) {
+std::vector<FewSums> choices(const Conv2dProblem& p, const DeviceInfo& device) {
   const bool many = vector_width(device) == 16;
-  std::vector<Sums> result;
+  std::vector<FewSums> result;
   for (const auto lanes : vector_widths(device)) {
     if (lanes > p.ow) continue;
     const auto add = [&](std::int64_t outs, std::int64_t taps) { result.emplace_back(lanes, outs, taps, planes_window); };
@@ -64,7 +64,7 @@ std::vector<Sums> choices(const Conv2dProblem& p, const DeviceInfo& device) {
   }
   const auto& kind = exec::device_class(device);
   std::stable_sort(result.begin(), result.end(),
-                   [&](const Sums& a, const Sums& b) { return cost(p, a, kind) < cost(p, b, kind); });
+                   [&](const FewSums& a, const FewSums& b) { return cost(p, a, kind) < cost(p, b, kind); });
   if (result.empty()) return result;
   for (const auto window : {planes_window / 2, planes_window * 2}) {
     result.push_back(result.front());
@@ -104,7 +104,7 @@ std::vector<exec::Config> conv2d_few_weights_cpu_configs(const Conv2dProblem& p,
 }
 
 void conv2d_few_weights_cpu(const Conv2dProblem& p, exec::Recorder& recorder) {
-  const Sums in_registers(recorder.config());
+  const FewSums in_registers(recorder.config());
   const auto b = cut(p, in_registers, recorder.device());
   const auto bytes = [](std::int64_t floats) { return static_cast<std::size_t>(floats) * 4; };
   const auto sums = weight_sums(p, b.parts, recorder);

@@ -15,7 +15,7 @@ namespace clnet::ops {
 namespace {
 
 /// Of slices: a unit's. Elements are gathered one by one, and all that an item has under way takes registers.
-constexpr std::int64_t depth = 16;
+constexpr std::int64_t unit_depth = 16;
 /// Of an item of the largest tile, on NVIDIA's (tools/dev/offline_limits.txt): weights in the order of the kernel come by 16
 /// bytes.
 constexpr std::int64_t registers = 162, registers_packed = 128;
@@ -30,7 +30,7 @@ std::vector<RatedTile> held_by(std::span<const RatedTile> tiles, std::int64_t of
 
 std::vector<exec::Config> configs(const Conv2dProblem& p, Conv2dPass pass, std::int64_t of_largest, const DeviceInfo& device) {
   // As products of matrices: memory is as slow as ever.
-  return unit_configs(p.dtype, depth, device, [&](std::span<const RatedTile> tiles) {
+  return unit_configs(p.dtype, unit_depth, device, [&](std::span<const RatedTile> tiles) {
     return gemm_configs(conv2d_extents(p, pass), held_by(tiles, of_largest, exec::device_class(device)), 64, device);
   });
 }
@@ -48,7 +48,7 @@ std::optional<std::string> conv2d_gpu_matrix_units_rejects(const Conv2dProblem& 
   if (p.dtype != Dtype::f16 && p.dtype != Dtype::bf16) return "f32 is not rounded for matrix units";
   if (auto reason = conv2d_tiles_reject(p, pass)) return reason;
   const auto unit = ocl::matrix_unit(device);
-  if (unit && unit_tiles(p.dtype, depth, *unit, device).empty())
+  if (unit && unit_tiles(p.dtype, unit_depth, *unit, device).empty())
     return fmt::format("the device takes no tile for {}: too little local memory, or too small work-groups", to_string(p.dtype));
   return ocl::matrix_unit_refusal(device, unit_element(p.dtype));
 }
@@ -73,7 +73,7 @@ std::optional<std::string> conv2d_gpu_matrix_units_packed_rejects(const Conv2dPr
   if (auto reason = conv2d_gpu_matrix_units_rejects(p, pass, device)) return reason;
   if (auto reason = packed_weight_rejects(p, pass)) return reason;
   // Places and weights together take more registers than an item has on sm_86 and sm_90.
-  if (!blocked(p, pass, {.m = 0, .n = 0, .k = depth, .rows = 0, .columns = 0})) return "each element has a tap of its own";
+  if (!blocked(p, pass, {.m = 0, .n = 0, .k = unit_depth, .rows = 0, .columns = 0})) return "each element has a tap of its own";
   return std::nullopt;
 }
 

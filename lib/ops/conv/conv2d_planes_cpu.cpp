@@ -11,17 +11,17 @@ namespace clnet::ops {
 namespace {
 
 /// Sums in registers: vectors under each other and side by side, of so many targets.
-struct Sums {
+struct PlaneSums {
   std::int64_t lanes, rows, columns, outs;
-  explicit Sums(const exec::Config& config)
+  explicit PlaneSums(const exec::Config& config)
       : lanes(config["lanes"]), rows(config["rows"]), columns(config["columns"]), outs(config["outs"]) {}
-  Sums(std::int64_t width, std::int64_t high, std::int64_t wide, std::int64_t targets)
+  PlaneSums(std::int64_t width, std::int64_t high, std::int64_t wide, std::int64_t targets)
       : lanes(width), rows(high), columns(wide), outs(targets) {}
 };
 constexpr std::int64_t most_outs = 8, most_columns = 4;
 
 /// Twelve sums where there are 16 registers; with 32 those that cut the targets evenly, of 8 times two and 6 times four.
-std::vector<Sums> choices(std::int64_t outs, const DeviceInfo& device) {
+std::vector<PlaneSums> choices(std::int64_t outs, const DeviceInfo& device) {
   const bool many = vector_width(device) == 16;
   struct Block {
     std::int64_t targets, vectors;
@@ -31,7 +31,7 @@ std::vector<Sums> choices(std::int64_t outs, const DeviceInfo& device) {
     blocks = {{1, many ? 8 : 4}};
   else if (many)
     blocks.insert(blocks.begin(), {8, 2});
-  std::vector<Sums> result;
+  std::vector<PlaneSums> result;
   for (const auto width : vector_widths(device))
     for (const auto [targets, vectors] : blocks)
       for (auto columns = std::min(vectors, most_columns); columns >= 1; columns /= 2)
@@ -40,7 +40,7 @@ std::vector<Sums> choices(std::int64_t outs, const DeviceInfo& device) {
 }
 
 /// In cycles: whole tiles, though pixels may fill them in part only, and storing what is left of a row element by element.
-double cost(const Conv2dProblem& p, bool backward, const Sums& sums, const exec::DeviceClass& kind) {
+double cost(const Conv2dProblem& p, bool backward, const PlaneSums& sums, const exec::DeviceClass& kind) {
   const double instruction = kind.instruction(sums.lanes);
   const auto ins = backward ? p.group_out() : p.group_in(), outs = backward ? p.group_in() : p.group_out();
   double cycles = 0;
@@ -55,7 +55,7 @@ double cost(const Conv2dProblem& p, bool backward, const Sums& sums, const exec:
   return cycles;
 }
 
-void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::Recorder& recorder) {
+void lower_plane_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::Recorder& recorder) {
   const auto& [v, h] = grid;
   const Pair image{p.h, p.w}, seen{p.oh, p.ow}, source = backward ? seen : image, target = backward ? image : seen;
   // The gradient of a strided convolution's input is made of several grids.
@@ -64,7 +64,7 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
   const auto pitch = row_pitch(h), rows_block = rows_of(v, pitch, ins, recorder.config()["window"]), rows = v.window(rows_block);
   const auto taps = std::max<std::int64_t>(1, ins * v.taps * h.taps);
   const auto bytes = [](std::int64_t floats) { return static_cast<std::size_t>(floats) * 4; };
-  const Sums sums(recorder.config());
+  const PlaneSums sums(recorder.config());
   auto& launch = recorder.kernel("conv2d_planes_cpu", "conv2d_planes_cpu").define("VW", sums.lanes);
   if (taps > 256) launch.define("BLOCKS", 1);  // the kernels' CLNET_BLOCK
   launch.define("ROWS", sums.rows).define("COLUMNS", sums.columns).define("OUTS", sums.outs);
@@ -94,19 +94,19 @@ void lower_grid(const Conv2dProblem& p, bool backward, const Grid& grid, exec::R
     recorder.decline_epilogue();
 }
 
-/// Whether the gradient of the weight sums tiles of several filters by their weights; lower_weights sums one filter at a time, of
-/// one plane.
+/// Whether the gradient of the weight sums tiles of several filters by their weights; lower_plane_weights sums one filter at a
+/// time, of one plane.
 bool sums_filters(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
   return pass == Conv2dPass::backward_weights && (p.group_in() > 1 || p.group_out() >= vector_width(device));
 }
 
-struct WeightBlocks {
+struct PlaneWeightBlocks {
   std::int64_t rows_block, rows, pitch, images, parts, gradient_size, taps;
 };
 
-WeightBlocks cut_weights(const Conv2dProblem& p, const Grid& grid, std::int64_t width, std::int64_t window,
-                         const DeviceInfo& device) {
-  WeightBlocks b{};
+PlaneWeightBlocks cut_weights(const Conv2dProblem& p, const Grid& grid, std::int64_t width, std::int64_t window,
+                              const DeviceInfo& device) {
+  PlaneWeightBlocks b{};
   b.pitch = row_pitch(grid.horizontal);
   b.rows_block = rows_of(grid.vertical, b.pitch, 1, window);
   b.rows = grid.vertical.window(b.rows_block);
@@ -117,7 +117,7 @@ WeightBlocks cut_weights(const Conv2dProblem& p, const Grid& grid, std::int64_t 
   return b;
 }
 
-void lower_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
+void lower_plane_weights(const Conv2dProblem& p, exec::Recorder& recorder) {
   const auto grid = grids(p, false).front();
   const auto width = recorder.config()["lanes"];
   const auto b = cut_weights(p, grid, width, recorder.config()["window"], recorder.device());
@@ -209,9 +209,10 @@ std::vector<exec::Config> conv2d_planes_cpu_configs(const Conv2dProblem& p, Conv
   }
   const bool backward = pass == Conv2dPass::backward_data;
   auto found = choices(backward ? p.group_in() : p.group_out(), device);
-  std::stable_sort(found.begin(), found.end(),
-                   [&](const Sums& a, const Sums& b) { return cost(p, backward, a, kind) < cost(p, backward, b, kind); });
-  const auto add = [&](const Sums& sums, std::int64_t window) {
+  std::stable_sort(found.begin(), found.end(), [&](const PlaneSums& a, const PlaneSums& b) {
+    return cost(p, backward, a, kind) < cost(p, backward, b, kind);
+  });
+  const auto add = [&](const PlaneSums& sums, std::int64_t window) {
     result.push_back(
         {{"lanes", sums.lanes}, {"rows", sums.rows}, {"columns", sums.columns}, {"outs", sums.outs}, {"window", window}});
   };
@@ -222,9 +223,9 @@ std::vector<exec::Config> conv2d_planes_cpu_configs(const Conv2dProblem& p, Conv
 
 void conv2d_planes_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder) {
   if (sums_filters(problem, pass, recorder.device())) return conv2d_few_weights_cpu(problem, recorder);
-  if (pass == Conv2dPass::backward_weights) return lower_weights(problem, recorder);
+  if (pass == Conv2dPass::backward_weights) return lower_plane_weights(problem, recorder);
   const bool backward = pass == Conv2dPass::backward_data;
-  for (const auto& grid : grids(problem, backward)) lower_grid(problem, backward, grid, recorder);
+  for (const auto& grid : grids(problem, backward)) lower_plane_grid(problem, backward, grid, recorder);
 }
 
 }  // namespace clnet::ops

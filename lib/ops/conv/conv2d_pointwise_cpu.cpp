@@ -36,13 +36,15 @@ double cost(const Conv2dProblem& p, std::int64_t outs, const PixelTile& tile) {
          static_cast<double>(tile.width);
 }
 
-struct Blocks {
+struct PointwiseBlocks {
   std::int64_t strips, panels;  ///< of them for one work-item
   std::int64_t all_strips, all_panels;
 };
 
-Blocks cut(const Conv2dProblem& p, std::int64_t ins, std::int64_t outs, const PixelTile& tile, const DeviceInfo& device) {
-  Blocks b{.strips = 1, .panels = 1, .all_strips = ceil_div(p.pixels(), tile.strip()), .all_panels = ceil_div(outs, tile.outs)};
+PointwiseBlocks cut(const Conv2dProblem& p, std::int64_t ins, std::int64_t outs, const PixelTile& tile,
+                    const DeviceInfo& device) {
+  PointwiseBlocks b{
+      .strips = 1, .panels = 1, .all_strips = ceil_div(p.pixels(), tile.strip()), .all_panels = ceil_div(outs, tile.outs)};
   b.strips = even_piece(b.all_strips, scratch(device) / (std::max<std::int64_t>(ins, 1) * tile.strip()));
   b.panels = b.all_panels;
   const auto items = [&] { return ceil_div(b.all_strips, b.strips) * ceil_div(b.all_panels, b.panels) * p.n * p.groups; };
@@ -111,10 +113,10 @@ void conv2d_pointwise_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorde
   const bool backward = pass == Conv2dPass::backward_data;
   const auto [ins, outs] = channels(p, pass);
   const PixelTile tile(recorder.config());
-  const Blocks b{.strips = recorder.config()["strips"],
-                 .panels = recorder.config()["panels"],
-                 .all_strips = ceil_div(p.pixels(), tile.strip()),
-                 .all_panels = ceil_div(outs, tile.outs)};
+  const PointwiseBlocks b{.strips = recorder.config()["strips"],
+                          .panels = recorder.config()["panels"],
+                          .all_strips = ceil_div(p.pixels(), tile.strip()),
+                          .all_panels = ceil_div(outs, tile.outs)};
   const auto packed = recorder.cached({Shape{p.groups * b.all_panels * ins * tile.outs}, Dtype::f32}, p.weight);
   recorder.kernel("conv2d_cpu_pack", "conv2d_cpu_pack")
       .define("LANES", tile.outs)

@@ -41,18 +41,18 @@ double cost(const Conv2dProblem& p, const SumTile& tile, const DeviceInfo& devic
 /// Floats of a tile's sums in local memory.
 std::int64_t tile_floats(const SumTile& tile) { return ceil_div(tile.outs * tile.ins, tile.width) * tile.width; }
 
-struct Blocks {
+struct PointwiseWeightBlocks {
   std::int64_t images, outs, ins, group, chunk;
   std::int64_t parts, floats;
-  bool operator==(const Blocks&) const = default;
+  bool operator==(const PointwiseWeightBlocks&) const = default;
 };
 
 /// Pixels at a time, of whose inputs so many KiB are in the second-level cache, and KiB of the sums of a work-item.
 constexpr std::int64_t likely_chunk = 3136;
 constexpr std::int64_t most_inputs = 384, most_sums = 160;
 
-Blocks cut(const Conv2dProblem& p, const SumTile& tile, std::int64_t chunk, const DeviceInfo& device) {
-  Blocks b{};
+PointwiseWeightBlocks cut(const Conv2dProblem& p, const SumTile& tile, std::int64_t chunk, const DeviceInfo& device) {
+  PointwiseWeightBlocks b{};
   // Parts of the batch that are no smaller than a chunk, and parts of the outputs.
   const auto wanted = wanted_items(device), parts = std::clamp<std::int64_t>(p.n * p.pixels() / chunk, 1, std::min(wanted, p.n));
   b.images = ceil_div(p.n, parts);

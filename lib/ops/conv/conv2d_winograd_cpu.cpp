@@ -3,16 +3,13 @@
 // before.
 #include <fmt/format.h>
 
-#include <limits>
-
 #include "lib/base/env.h"
 #include "lib/ops/conv/conv2d_cpu.h"
+#include "lib/ops/conv/winograd_cpu.h"
 
 namespace clnet::ops {
 
 namespace {
-
-constexpr std::int64_t tile_out = 4, products = 36, most_indices = std::numeric_limits<std::int32_t>::max();
 
 /// How the work is cut; RB and PB are the kernels' names for the blocks.
 struct Cut {
@@ -29,10 +26,12 @@ struct Cut {
   /// From one product's values to the next: not a multiple of a cache's way, lest the 36 fall into the same lines.
   std::int64_t pitch() const { return (ceil_div((fused ? tiles() : batch * tile_rows * tile_columns) * lanes_in, 16) | 1) * 16; }
   // Scratch memory, in floats.
-  std::int64_t products_size() const { return products * ceil_div(tiles(), tile.pixels) * tile.pixels * tile.lanes(); }
-  std::int64_t pixels_size() const { return (tile_out * rows_block * width + tile.width) * tile.width; }
-  std::int64_t staged_size() const { return (tile_out * rows_block + 2) * (tile_out * tile_columns + 2) * tile.width; }
-  std::int64_t total() const { return products_size() + pixels_size() + (fused ? products * pitch() + staged_size() : 0); }
+  std::int64_t products_size() const { return winograd_products * ceil_div(tiles(), tile.pixels) * tile.pixels * tile.lanes(); }
+  std::int64_t pixels_size() const { return (winograd_out * rows_block * width + tile.width) * tile.width; }
+  std::int64_t staged_size() const { return (winograd_out * rows_block + 2) * (winograd_out * tile_columns + 2) * tile.width; }
+  std::int64_t total() const {
+    return products_size() + pixels_size() + (fused ? winograd_products * pitch() + staged_size() : 0);
+  }
   std::int64_t items() const { return ceil_div(batch, images) * ceil_div(tile_rows, rows_block) * ceil_div(panels, panel_block); }
 };
 
@@ -76,8 +75,8 @@ Cut cut(const Conv2dProblem& p, bool backward, const Tile& tile, const DeviceInf
   c.top = backward ? 2 - p.top : p.top;
   c.left = backward ? 2 - p.left : p.left;
   c.lanes_in = ceil_div(c.in, c.tile.width) * c.tile.width;
-  c.tile_rows = ceil_div(c.height, tile_out);
-  c.tile_columns = ceil_div(c.width, tile_out);
+  c.tile_rows = ceil_div(c.height, winograd_out);
+  c.tile_columns = ceil_div(c.width, winograd_out);
   c.panels = ceil_div(c.out, c.tile.lanes());
   c.images = c.rows_block = 1;
   c.panel_block = c.panels;
@@ -98,7 +97,8 @@ Cut cut(const Conv2dProblem& p, bool backward, const Tile& tile, const DeviceInf
 
 std::vector<Tile> tiles(const Conv2dProblem& p, bool backward, const DeviceInfo& device) {
   const auto height = backward ? p.h : p.oh, width = backward ? p.w : p.ow;
-  return register_tiles(backward ? p.c : p.o, most_tiles, p.n * ceil_div(height, tile_out) * ceil_div(width, tile_out), device);
+  return register_tiles(backward ? p.c : p.o, most_tiles, p.n * ceil_div(height, winograd_out) * ceil_div(width, winograd_out),
+                        device);
 }
 
 }  // namespace
@@ -114,9 +114,9 @@ std::optional<std::string> conv2d_winograd_cpu_rejects(const Conv2dProblem& p, C
   if (pass == Conv2dPass::backward_weights) return conv2d_winograd_weights_cpu_rejects(p, device);
   const bool backward = pass == Conv2dPass::backward_data;
   const auto c = cut(p, backward, tiles(p, backward, device).front(), device);
-  if (c.top < 0 || c.left < 0 || c.left + c.source_width > tile_out * c.tile_columns + 2)
+  if (c.top < 0 || c.left < 0 || c.left + c.source_width > winograd_out * c.tile_columns + 2)
     return "the padding is larger than the kernel";
-  if (c.panels * products * c.in * c.tile.lanes() > most_indices) return "the weights are too many when transformed";
+  if (c.panels * winograd_products * c.in * c.tile.lanes() > winograd_indices) return "the weights are too many when transformed";
   if (c.total() > room(device)) return fmt::format("its smallest block takes {} KiB of local memory", c.total() / 256);
   return std::nullopt;
 }
@@ -144,7 +144,7 @@ void conv2d_winograd_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder
     return launch.define("VW", c.tile.width).define("VECTORS", c.tile.vectors).define("TILE", c.tile.pixels);
   };
 
-  const auto packed = recorder.cached({Shape{c.panels * products * c.in * c.tile.lanes()}, Dtype::f32}, p.weight);
+  const auto packed = recorder.cached({Shape{c.panels * winograd_products * c.in * c.tile.lanes()}, Dtype::f32}, p.weight);
   const auto block = even_piece(c.in, ceil_div(c.in * c.panels, wanted_items(recorder.device())));
   configure(recorder.kernel("conv2d_winograd_pack_cpu", "conv2d_winograd_pack_cpu"))
       .in("w", p.weight)
@@ -154,7 +154,7 @@ void conv2d_winograd_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder
 
   auto values = x;
   if (!c.fused) {
-    values = recorder.temporary({Shape{products * c.pitch()}, Dtype::f32});
+    values = recorder.temporary({Shape{winograd_products * c.pitch()}, Dtype::f32});
     configure(recorder.kernel("conv2d_winograd_input_cpu", "conv2d_winograd_input_cpu"))
         .in("x", x)
         .out("values", values)
@@ -175,7 +175,7 @@ void conv2d_winograd_cpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder
       .local_memory(static_cast<std::size_t>(c.pixels_size()) * 4);
   if (c.fused)
     launch.define("FUSED", 1)
-        .local_memory(static_cast<std::size_t>(products * c.pitch()) * 4)
+        .local_memory(static_cast<std::size_t>(winograd_products * c.pitch()) * 4)
         .local_memory(static_cast<std::size_t>(c.staged_size()) * 4);
   launch.range({ceil_div(c.panels, c.panel_block), ceil_div(c.tile_rows, c.rows_block), ceil_div(c.batch, c.images)}, {1, 1, 1})
       .flops(p.flops())

@@ -17,12 +17,12 @@ namespace clnet::ops {
 
 namespace {
 
-constexpr std::int64_t tile_out = 2, products = 16;
+constexpr std::int64_t tile_out_gpu = 2, products_gpu = 16;
 
 /// A work-group's tile of each of the 16 products, in the order of DeviceClass::tiles, and what the transforms leave of the speed
 /// of a product with as many sums per item: multiply-adds are 256 of 418 instructions of a slice, 128 of 284 and 128 of 314.
-constexpr std::array tiles{RatedTile{{32, 32, 4, 8, 8}, 0.74}, RatedTile{{16, 32, 4, 4, 8}, 0.60},
-                           RatedTile{{16, 16, 8, 4, 4}, 0.59}};
+constexpr std::array rated_tiles{RatedTile{{32, 32, 4, 8, 8}, 0.74}, RatedTile{{16, 32, 4, 4, 8}, 0.60},
+                                 RatedTile{{16, 16, 8, 4, 4}, 0.59}};
 
 /// Multiply-adds of a unit while memory, not a cache, moves one element: 64 to 95 by the data sheets of an H100, a 7900 XTX, a
 /// 3090.
@@ -41,17 +41,19 @@ struct Sides {
     top = 2 - top;
     left = 2 - left;
   }
-  std::int64_t tiles(std::int64_t images) const { return images * ceil_div(height, tile_out) * ceil_div(width, tile_out); }
+  std::int64_t tiles(std::int64_t images) const {
+    return images * ceil_div(height, tile_out_gpu) * ceil_div(width, tile_out_gpu);
+  }
 };
 
-std::int64_t items(const GemmTile& tile) { return products * tile.items(); }
+std::int64_t group_items(const GemmTile& tile) { return products_gpu * tile.items(); }
 /// The two slices of both operands are as large as what is exchanged, or larger.
 std::int64_t local_bytes(const GemmTile& tile) {
-  return std::max(2 * tile.k * (tile.m + tile.n), 4 * tile.m / tile.rows * tile.n) * products * 4;
+  return std::max(2 * tile.k * (tile.m + tile.n), 4 * tile.m / tile.rows * tile.n) * products_gpu * 4;
 }
 
 bool takes(const DeviceInfo& device, const GemmTile& tile) {
-  return items(tile) <= static_cast<std::int64_t>(device.max_work_group_size) &&
+  return group_items(tile) <= static_cast<std::int64_t>(device.max_work_group_size) &&
          local_bytes(tile) <= static_cast<std::int64_t>(device.local_memory);
 }
 
@@ -62,8 +64,8 @@ double cost(const Conv2dProblem& p, const Sides& s, const RatedTile& known, std:
   const auto& tile = known.tile;
   const auto groups = ceil_div(s.out, tile.m) * ceil_div(s.tiles(p.n), tile.n) * parts;
   const auto depth = ceil_div(s.in, parts) + 2 * tile.k + last_transform;
-  double result = rounds_of_groups(groups, known.held, true, device) * static_cast<double>(products * tile.m * tile.n * depth) /
-                  known.efficiency;
+  double result = rounds_of_groups(groups, known.held, true, device) *
+                  static_cast<double>(products_gpu * tile.m * tile.n * depth) / known.efficiency;
   if (parts > 1)
     result += cost_of_moving(static_cast<double>(p.n * s.out * s.height * s.width * (parts + 1)), per_element, device);
   return result;
@@ -90,9 +92,9 @@ std::vector<Rated> choices(const Conv2dProblem& p, Conv2dPass pass, const Device
   const auto& kind = exec::device_class(device);
   const auto most = most_gemm_parts(p.n * s.out * s.height * s.width);
   std::vector<Rated> result;
-  for (std::size_t i = 0; i < tiles.size(); ++i) {
-    if (!takes(device, tiles[i].tile)) continue;
-    const auto known = rated(tiles[i], kind.tiles[i], kind);
+  for (std::size_t i = 0; i < rated_tiles.size(); ++i) {
+    if (!takes(device, rated_tiles[i].tile)) continue;
+    const auto known = rated(rated_tiles[i], kind.tiles[i], kind);
     const Rated whole{cost(p, s, known, 1, device), known.tile, 1};
     auto best = whole;
     for (std::int64_t parts = 2; parts <= most && parts * 4 * known.tile.k <= s.in; ++parts)
@@ -118,18 +120,18 @@ std::optional<std::string> conv2d_winograd_gpu_rejects(const Conv2dProblem& p, C
   const auto channels = pass == Conv2dPass::forward ? p.c : p.o;
   if (channels > longest_gemm_sum) return fmt::format("sums of {} channels are made of blocks", channels);
   const auto padded = [](std::int64_t size, std::int64_t tile) { return ceil_div(size, tile) * tile; };
-  if (products * padded(p.o, 32) * padded(p.c, 32) > std::numeric_limits<std::int32_t>::max())
+  if (products_gpu * padded(p.o, 32) * padded(p.c, 32) > std::numeric_limits<std::int32_t>::max())
     return "the weights are too many when transformed";
-  if (std::none_of(tiles.begin(), tiles.end(), [&](const RatedTile& known) { return takes(device, known.tile); }))
-    return fmt::format("the device takes no work-group of {} with {} KiB of local memory", items(tiles[0].tile),
-                       local_bytes(tiles[0].tile) >> 10);
+  if (std::none_of(rated_tiles.begin(), rated_tiles.end(), [&](const RatedTile& known) { return takes(device, known.tile); }))
+    return fmt::format("the device takes no work-group of {} with {} KiB of local memory", group_items(rated_tiles[0].tile),
+                       local_bytes(rated_tiles[0].tile) >> 10);
   return std::nullopt;
 }
 
 std::optional<std::string> conv2d_winograd_gpu_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
   if (conv2d_gpu_rejects(p, pass, device)) return std::nullopt;
   // In training the weights are transformed at every step.
-  const double transform = cost_of_moving(static_cast<double>((9 + products) * p.o * p.c), per_element, device);
+  const double transform = cost_of_moving(static_cast<double>((9 + products_gpu) * p.o * p.c), per_element, device);
   if (choices(p, pass, device).front().cost + transform >= conv2d_gpu_cost(p, pass, device))
     return "its tiles and the weights' transform cost more than they save";
   return std::nullopt;
@@ -150,7 +152,7 @@ void conv2d_winograd_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder
   const auto inner = p.slices * s.height * s.width, total = p.n / p.slices * s.out * inner;
 
   const auto panels = ceil_div(s.out, tile.m), pairs = panels * tile.m * ceil_div(s.in, tile.k) * tile.k;
-  const auto packed = recorder.cached({Shape{products * pairs}, Dtype::f32}, p.weight);
+  const auto packed = recorder.cached({Shape{products_gpu * pairs}, Dtype::f32}, p.weight);
   recorder.kernel("conv2d_winograd_pack_gpu", "conv2d_winograd_pack_gpu")
       .define("TM", tile.m)
       .define("TK", tile.k)
@@ -169,7 +171,7 @@ void conv2d_winograd_gpu(const Conv2dProblem& p, Conv2dPass pass, exec::Recorder
       .out("y", target)
       .arg(p.has_bias() && cut.whole())
       .args({p.n, s.in, s.source_height, s.source_width, s.out, s.height, s.width, s.top, s.left, cut.part, total})
-      .range({panels * items(tile), ceil_div(s.tiles(p.n), tile.n), cut.parts}, {items(tile), 1, 1})
+      .range({panels * group_items(tile), ceil_div(s.tiles(p.n), tile.n), cut.parts}, {group_items(tile), 1, 1})
       .flops(p.flops())
       .detail(fmt::format("{} in {}x{}, channels in {}", p.text(), tile.m, tile.n, cut.parts));
   pass_slices(launch, p);

@@ -3,20 +3,18 @@
 // products of matrices, summed over its tiles, of which at last the weight is made.
 #include <fmt/format.h>
 
-#include <limits>
-
 #include "lib/ops/conv/conv2d_cpu.h"
+#include "lib/ops/conv/winograd_cpu.h"
 #include "lib/ops/matmul/matmul_solvers.h"
 
 namespace clnet::ops {
 
 namespace {
 
-constexpr std::int64_t tile_out = 4, products = 36, most_indices = std::numeric_limits<std::int32_t>::max();
 /// Floats of what both sides of a part become, and of the products of all parts.
 constexpr std::int64_t part_limit = 4 << 20, sums_limit = 16 << 20;
 
-struct Cut {
+struct WeightCut {
   std::int64_t width = 0, lanes_in = 0, lanes_out = 0;  ///< lanes of a vector; channels rounded up to whole vectors
   std::int64_t tile_rows = 0, tile_columns = 0;
   std::int64_t images = 1, parts = 1, rows_block = 1;
@@ -28,16 +26,17 @@ struct Cut {
   std::int64_t pitch_out() const { return pitch(images * tiles() * lanes_out); }
   std::int64_t pitch_sums() const { return pitch(lanes_in * lanes_out); }
   /// A part's sums, without what would follow the last product's.
-  std::int64_t part_sums() const { return (products - 1) * pitch_sums() + lanes_in * lanes_out; }
-  std::int64_t staged_size() const { return (tile_out * rows_block + 2) * (tile_out * tile_columns + 2) * width; }
+  std::int64_t part_sums() const { return (winograd_products - 1) * pitch_sums() + lanes_in * lanes_out; }
+  std::int64_t staged_size() const { return (winograd_out * rows_block + 2) * (winograd_out * tile_columns + 2) * width; }
 };
 
-Cut cut(const Conv2dProblem& p, std::int64_t width) {
+WeightCut cut(const Conv2dProblem& p, std::int64_t width) {
   constexpr std::int64_t staged_limit = (128 << 10) / 4;
-  Cut c{.width = width, .lanes_in = ceil_div(p.c, width) * width, .lanes_out = ceil_div(p.o, width) * width};
-  c.tile_rows = ceil_div(p.oh, tile_out);
-  c.tile_columns = ceil_div(p.ow, tile_out);
-  const auto image = products * c.tiles() * (c.lanes_in + c.lanes_out), sums = products * c.lanes_in * c.lanes_out;
+  WeightCut c{.width = width, .lanes_in = ceil_div(p.c, width) * width, .lanes_out = ceil_div(p.o, width) * width};
+  c.tile_rows = ceil_div(p.oh, winograd_out);
+  c.tile_columns = ceil_div(p.ow, winograd_out);
+  const auto image = winograd_products * c.tiles() * (c.lanes_in + c.lanes_out),
+             sums = winograd_products * c.lanes_in * c.lanes_out;
   const auto most_parts = std::max<std::int64_t>(1, sums_limit / sums);
   c.images = ceil_div(p.n, std::min(ceil_div(p.n, std::max<std::int64_t>(1, part_limit / image)), most_parts));
   c.parts = ceil_div(p.n, c.images);
@@ -55,8 +54,8 @@ Cut cut(const Conv2dProblem& p, std::int64_t width) {
 
 std::optional<std::string> conv2d_winograd_weights_cpu_rejects(const Conv2dProblem& p, const DeviceInfo& device) {
   const auto c = cut(p, vector_width(device));
-  if (p.top < 0 || p.left < 0 || p.left + p.w > tile_out * c.tile_columns + 2) return "the padding is larger than the kernel";
-  if (products * std::max({c.pitch_in(), c.pitch_out(), c.parts * c.pitch_sums()}) > most_indices)
+  if (p.top < 0 || p.left < 0 || p.left + p.w > winograd_out * c.tile_columns + 2) return "the padding is larger than the kernel";
+  if (winograd_products * std::max({c.pitch_in(), c.pitch_out(), c.parts * c.pitch_sums()}) > winograd_indices)
     return "its tiles are too many when transformed";
   if (c.staged_size() > scratch(device)) return fmt::format("its rows take {} KiB of local memory", c.staged_size() / 256);
   return std::nullopt;
@@ -65,11 +64,12 @@ std::optional<std::string> conv2d_winograd_weights_cpu_rejects(const Conv2dProbl
 std::optional<std::string> conv2d_winograd_weights_cpu_declines(const Conv2dProblem& p, const DeviceInfo& device) {
   constexpr std::int64_t few = 16;
   if (std::min(p.c, p.o) < few) return "of few channels transforms cost what products save";
-  if (2 * products * ceil_div(p.oh, tile_out) * ceil_div(p.ow, tile_out) > 9 * p.oh * p.ow)
+  if (2 * winograd_products * ceil_div(p.oh, winograd_out) * ceil_div(p.ow, winograd_out) > 9 * p.oh * p.ow)
     return "much of its tiles lies outside of the images";
   // Measured: as fast as direct sums where an image takes 58 MB, 1.8 times as fast with half of that.
   const auto c = cut(p, vector_width(device));
-  if (products * c.tiles() * (c.lanes_in + c.lanes_out) > 3 * part_limit) return "an image's tiles are beyond the caches";
+  if (winograd_products * c.tiles() * (c.lanes_in + c.lanes_out) > 3 * part_limit)
+    return "an image's tiles are beyond the caches";
   return std::nullopt;
 }
 
@@ -88,14 +88,14 @@ void conv2d_winograd_weights_cpu(const Conv2dProblem& p, exec::Recorder& recorde
   const auto sums = recorder.temporary({Shape{c.parts, c.part_sums()}, Dtype::f32});
   for (std::int64_t part = 0; part < c.parts; ++part) {
     const auto first = part * c.images, images = std::min(c.images, p.n - first);
-    const auto inputs = recorder.temporary({Shape{products, c.pitch_in()}, Dtype::f32});
+    const auto inputs = recorder.temporary({Shape{winograd_products, c.pitch_in()}, Dtype::f32});
     configure(recorder.kernel("conv2d_winograd_input_cpu", "conv2d_winograd_input_cpu"))
         .in("x", p.x.at(first * p.c * p.h * p.w))
         .out("values", inputs)
         .args({images, 1, p.c, p.h, p.w, c.tile_rows, c.tile_columns, c.rows_block, p.top, p.left, c.pitch_in(), c.lanes_in})
         .local_memory(static_cast<std::size_t>(c.staged_size()) * 4)
         .range({blocks, images, c.lanes_in / c.width}, {1, 1, 1});
-    const auto gradients = recorder.temporary({Shape{products, c.pitch_out()}, Dtype::f32});
+    const auto gradients = recorder.temporary({Shape{winograd_products, c.pitch_out()}, Dtype::f32});
     configure(recorder.kernel("conv2d_winograd_gradient_cpu", "conv2d_winograd_gradient_cpu"))
         .in("x", p.y.at(first * p.o * p.pixels()))
         .out("values", gradients)
@@ -110,7 +110,7 @@ void conv2d_winograd_weights_cpu(const Conv2dProblem& p, exec::Recorder& recorde
     product.n = c.lanes_in;
     product.k = images * c.tiles();
     product.transpose_a = true;
-    product.batch = products;
+    product.batch = winograd_products;
     product.stride_a = c.pitch_out();
     product.stride_b = c.pitch_in();
     product.stride_c = c.pitch_sums();

@@ -70,7 +70,7 @@ struct Lines {
 };
 
 /// What a work-item makes; RB, WB, PB and CB are the kernel's names for the blocks.
-struct Blocks {
+struct VolumeBlocks {
   std::int64_t panels = 1, images = 1, rows_block = 1, columns_block = 1, panel_block = 1, term_block = 1;
   std::int64_t rows = 1, columns = 1, pitch = 1;  ///< the staged windows
   std::int64_t panel_size = 0, sums_size = 0;     ///< floats of local memory
@@ -79,8 +79,8 @@ struct Blocks {
   std::int64_t total() const { return sums_size + term_block * pitch + offsets(); }
 };
 
-Blocks cut(const Conv2dProblem& p, const Lines& l, const Tile& tile, const DeviceInfo& device) {
-  Blocks b;
+VolumeBlocks cut(const Conv2dProblem& p, const Lines& l, const Tile& tile, const DeviceInfo& device) {
+  VolumeBlocks b;
   const auto &depth = l.all[0], &vertical = l.all[1], &horizontal = l.all[2];
   const auto slices = l.volumes * depth.count(), each = l.each();
   // Each phase has its own tiles, of which the last is not full.

@@ -57,7 +57,7 @@ void lower_lines(const LastPicksProblem& p, exec::Recorder& recorder) {
   });
 }
 
-const exec::SolverList<LastPicksProblem> solvers{
+const exec::SolverList<LastPicksProblem> last_picks_solvers{
     "last_picks",
     {{"sorted",
       [](const LastPicksProblem& p, const DeviceInfo&) -> std::optional<std::string> {
@@ -80,8 +80,8 @@ class LastPicks : public Op {
   Tensors vjp(const Tensors&, const Tensors&, const Tensors&) const override { return Tensors(1); }
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
-    solvers.lower({recorder.input(0), recorder.output(), Picking(shape.with(dim_, extent_), dim_, shape, true)},
-                  recorder.device(), recorder);
+    last_picks_solvers.lower({recorder.input(0), recorder.output(), Picking(shape.with(dim_, extent_), dim_, shape, true)},
+                             recorder.device(), recorder);
   }
 
  private:

@@ -41,7 +41,7 @@ void lower_lines(const IndexAddProblem& p, exec::Recorder& recorder) {
   pass(false);
 }
 
-const exec::SolverList<IndexAddProblem> solvers{
+const exec::SolverList<IndexAddProblem> scatter_add_solvers{
     "scatter_reduce",
     {{"sorted", index_add_sorted_rejects, index_add_sorted,
       [](const IndexAddProblem& p, const DeviceInfo& device) { return sorting_declines(p.picking, device); },
@@ -89,13 +89,13 @@ class ScatterReduce : public Op {
 
   void lower(exec::Recorder& recorder) const override {
     const auto& x = recorder.spec(recorder.input(0));
-    solvers.lower({recorder.input(2), recorder.input(1), recorder.output(),
-                   Picking(x.shape, dim_, recorder.spec(recorder.input(1)).shape, true), x.dtype,
-                   reduction_ == ScatterReduction::prod   ? ReduceKind::prod
-                   : reduction_ == ScatterReduction::amax ? ReduceKind::max
-                                                          : ReduceKind::min,
-                   recorder.input(0), own_},
-                  recorder.device(), recorder);
+    scatter_add_solvers.lower({recorder.input(2), recorder.input(1), recorder.output(),
+                               Picking(x.shape, dim_, recorder.spec(recorder.input(1)).shape, true), x.dtype,
+                               reduction_ == ScatterReduction::prod   ? ReduceKind::prod
+                               : reduction_ == ScatterReduction::amax ? ReduceKind::max
+                                                                      : ReduceKind::min,
+                               recorder.input(0), own_},
+                              recorder.device(), recorder);
   }
 
  private:

@@ -50,7 +50,7 @@ void lower_merges(const SortProblem& p, exec::Recorder& recorder, bool by_ranks)
   }
 }
 
-const exec::SolverList<SortProblem> solvers{
+const exec::SolverList<SortProblem> sort_solvers{
     "argsort",
     {{"merge_cpu",
       [](const SortProblem&, const DeviceInfo& device) -> std::optional<std::string> {
@@ -79,7 +79,7 @@ class Argsort : public Op {
     if (shape.numel() == 0) return;
     const Lines lines(shape, dim_);
     const SortProblem problem{recorder.input(0), recorder.output(), lines.count(), lines.extent, lines.inner, descending_};
-    solvers.lower(problem, recorder.device(), recorder);
+    sort_solvers.lower(problem, recorder.device(), recorder);
   }
 
  private:

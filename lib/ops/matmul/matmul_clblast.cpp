@@ -56,7 +56,7 @@ void clear_cache_at_exit() {
 }
 
 /// CLBlast sums all of k in one float: long sums are products of blocks of k, added up in c.
-constexpr std::int64_t block = 2048;
+constexpr std::int64_t clblast_block = 2048;
 
 void multiply(const MatmulProblem& problem, exec::HostContext& context) {
   clear_cache_at_exit();
@@ -68,8 +68,8 @@ void multiply(const MatmulProblem& problem, exec::HostContext& context) {
   const auto layout = clblast::Layout::kRowMajor;
   const auto a = transpose(problem.transpose_a), b = transpose(problem.transpose_b);
   const auto m = size(problem.m), n = size(problem.n), lda = size(problem.lda()), ldb = size(problem.ldb());
-  for (std::int64_t first = 0; first < problem.k; first += block) {
-    const auto k = size(std::min(block, problem.k - first));
+  for (std::int64_t first = 0; first < problem.k; first += clblast_block) {
+    const auto k = size(std::min(clblast_block, problem.k - first));
     const auto from_a = context.offset(problem.a) + size(problem.transpose_a ? first * problem.m : first);
     const auto from_b = context.offset(problem.b) + size(problem.transpose_b ? first : first * problem.n);
     const float beta = problem.bias || first > 0 ? 1.0F : 0.0F;

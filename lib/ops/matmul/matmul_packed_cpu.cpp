@@ -12,7 +12,7 @@ namespace clnet::ops {
 namespace {
 
 /// The sums that are in registers at once.
-struct RegisterTile {
+struct PackedTile {
   std::int64_t rows, vectors;
 };
 
@@ -23,10 +23,10 @@ bool is_shared(const MatmulProblem& p) { return p.reuse.kept || p.reuse.alike >=
 
 /// Of at most 20 sums with 16 lanes, where more rows cost registers for their addresses; else of as many as hide how long an
 /// addition takes. Few rows have panels of their own there, as reading those is most of their work; all others share theirs.
-RegisterTile largest_tile(std::int64_t m, std::int64_t width) {
+PackedTile largest_tile(std::int64_t m, std::int64_t width) {
   if (width == 16) return {5, 4};
   if (m < 4) return {3, 4};
-  return width == 8 ? RegisterTile{6, 2} : RegisterTile{4, 3};
+  return width == 8 ? PackedTile{6, 2} : PackedTile{4, 3};
 }
 
 /// Of so many panels, how many a work-item makes, that of about `wanted` the most that a core makes are the fewest.

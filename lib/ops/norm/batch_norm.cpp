@@ -252,7 +252,7 @@ void direct_lower(const BatchNormProblem& problem, exec::Recorder& recorder) {
   apply_per_element(problem, steps, recorder);
 }
 
-const exec::SolverList<BatchNormProblem> solvers{
+const exec::SolverList<BatchNormProblem> batch_norm_solvers{
     "batch_norm",
     {{"cpu", needs_vectors<BatchNormProblem>, cpu_lower, nullptr, lane_configs<BatchNormProblem>},
      {"gpu", exec::accepts_everything<BatchNormProblem>, gpu_lower, nullptr, gpu_configs},
@@ -314,7 +314,7 @@ class BatchNormBackward : public Op {
     problem.dx = recorder.output(0);
     problem.dweight = recorder.output(1);
     problem.dbias = recorder.output(2);
-    solvers.lower(problem, recorder.device(), recorder);
+    batch_norm_solvers.lower(problem, recorder.device(), recorder);
   }
 
  private:
@@ -388,7 +388,7 @@ class BatchNorm : public Op {
     problem.var = recorder.output(2);
     problem.rstd = recorder.output(3);
     problem.low = recorder.output(4);
-    solvers.lower(problem, recorder.device(), recorder);
+    batch_norm_solvers.lower(problem, recorder.device(), recorder);
   }
 
  private:

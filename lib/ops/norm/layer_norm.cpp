@@ -142,7 +142,7 @@ void direct_lower(const LayerNormProblem& problem, exec::Recorder& recorder) {
        problem, recorder);
 }
 
-const exec::SolverList<LayerNormProblem> solvers{
+const exec::SolverList<LayerNormProblem> layer_norm_solvers{
     "layer_norm",
     {{"cpu", needs_vectors<LayerNormProblem>, cpu_lower, nullptr, lane_configs<LayerNormProblem>},
      {"gpu", exec::accepts_everything<LayerNormProblem>, gpu_lower, nullptr, gpu_configs},
@@ -180,7 +180,7 @@ class LayerNormBackward : public Op {
     problem.rstd = recorder.input(3);
     if (weighted_) problem.weight = recorder.input(4);
     problem.dx = recorder.output();
-    solvers.lower(problem, recorder.device(), recorder);
+    layer_norm_solvers.lower(problem, recorder.device(), recorder);
   }
 
  private:
@@ -227,7 +227,7 @@ class LayerNormParameters : public Op {
     problem.rstd = recorder.input(3);
     problem.dweight = recorder.output(0);
     if (biased_) problem.dbias = recorder.output(1);
-    solvers.lower(problem, recorder.device(), recorder);
+    layer_norm_solvers.lower(problem, recorder.device(), recorder);
   }
 
  private:
@@ -302,7 +302,7 @@ class LayerNorm : public Op {
     problem.y = recorder.output(0);
     problem.mean = recorder.output(1);
     problem.rstd = recorder.output(2);
-    solvers.lower(problem, recorder.device(), recorder);
+    layer_norm_solvers.lower(problem, recorder.device(), recorder);
   }
 
  private:

@@ -119,7 +119,7 @@ void direct_lower(const SoftmaxProblem& problem, exec::Recorder& recorder) {
   lower_lines(problem, recorder, "softmax_direct", std::min<std::int64_t>(64, group_size(recorder.device())));
 }
 
-const exec::SolverList<SoftmaxProblem> solvers{
+const exec::SolverList<SoftmaxProblem> softmax_solvers{
     "softmax",
     {{"cpu", needs_vectors<SoftmaxProblem>, cpu_lower, nullptr, lane_configs<SoftmaxProblem>},
      {"gpu", exec::accepts_everything<SoftmaxProblem>, gpu_lower, nullptr, gpu_configs},
@@ -134,7 +134,7 @@ void Softmax::lower(exec::Recorder& recorder) const {
                                .outer = lines.outer,
                                .axis = lines.extent,
                                .inner = lines.inner};
-  solvers.lower(problem, recorder.device(), recorder);
+  softmax_solvers.lower(problem, recorder.device(), recorder);
 }
 
 }  // namespace

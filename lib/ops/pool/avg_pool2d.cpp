@@ -160,8 +160,8 @@ exec::SolverList<AvgPool2dProblem> make_solvers(std::string_view op) {
            {"direct", exec::accepts_everything<AvgPool2dProblem>, lower_direct}}};
 }
 
-const auto forward_solvers = make_solvers("avg_pool2d");
-const auto backward_solvers = make_solvers("avg_pool2d_backward");
+const auto avg_forward_solvers = make_solvers("avg_pool2d");
+const auto avg_backward_solvers = make_solvers("avg_pool2d_backward");
 
 /// The average, or its gradient: each is linear and the other's gradient.
 class AvgPool2d : public Op {
@@ -189,7 +189,7 @@ class AvgPool2d : public Op {
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
     require_loops(name(), backward_ ? covering_windows(windows_) : window_elements(windows_), recorder.device());
-    (backward_ ? backward_solvers : forward_solvers)
+    (backward_ ? avg_backward_solvers : avg_forward_solvers)
         .lower({recorder.input(0), recorder.output(), shape[0] * shape[1], windows_, include_pad_, backward_, divisor_},
                recorder.device(), recorder);
   }

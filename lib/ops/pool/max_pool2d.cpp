@@ -88,7 +88,7 @@ std::vector<exec::Config> strips_configs(const MaxPool2dProblem& p, const Device
   return pool_configs(pool_rows(p.planes, p.windows.out_h, device), widths);
 }
 
-const exec::SolverList<MaxPool2dProblem> forward_solvers{
+const exec::SolverList<MaxPool2dProblem> max_forward_solvers{
     "max_pool2d",
     {{"strips_cpu", rejects_strips, lower_strips, nullptr, strips_configs},
      {"rows_cpu", [](const MaxPool2dProblem&, const DeviceInfo& device) { return needs_vector_cpu(device); },
@@ -97,7 +97,7 @@ const exec::SolverList<MaxPool2dProblem> forward_solvers{
      {"direct", exec::accepts_everything<MaxPool2dProblem>,
       [](const MaxPool2dProblem& p, exec::Recorder& recorder) { lower_forward(p, recorder, 0); }}}};
 
-const exec::SolverList<MaxPool2dBackwardProblem> backward_solvers{
+const exec::SolverList<MaxPool2dBackwardProblem> max_backward_solvers{
     "max_pool2d_backward",
     {{"plane_cpu",
       [](const MaxPool2dBackwardProblem& p, const DeviceInfo& device) -> std::optional<std::string> {
@@ -132,9 +132,9 @@ class MaxPool2dBackward : public Op {
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
     require_loops(name(), covering_windows(windows_), recorder.device());
-    backward_solvers.lower({recorder.input(0), recorder.input(1), recorder.output(), shape[0] * shape[1], windows_,
-                            recorder.spec(recorder.output()).dtype},
-                           recorder.device(), recorder);
+    max_backward_solvers.lower({recorder.input(0), recorder.input(1), recorder.output(), shape[0] * shape[1], windows_,
+                                recorder.spec(recorder.output()).dtype},
+                               recorder.device(), recorder);
   }
 
  private:
@@ -160,7 +160,7 @@ class MaxPool2d : public Op {
   void lower(exec::Recorder& recorder) const override {
     const auto& shape = recorder.spec(recorder.input(0)).shape;
     require_loops(name(), window_elements(windows_), recorder.device());
-    forward_solvers.lower(
+    max_forward_solvers.lower(
         {recorder.input(0), recorder.output(0), recorder.output(1), recorder.needs_output(1), shape[0] * shape[1], windows_},
         recorder.device(), recorder);
   }

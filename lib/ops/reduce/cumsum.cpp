@@ -36,7 +36,7 @@ void lower_direct(const CumsumProblem& p, exec::Recorder& recorder) {
   }
 }
 
-const exec::SolverList<CumsumProblem> solvers{
+const exec::SolverList<CumsumProblem> cumsum_solvers{
     "cumsum",
     {{"gpu", rejects_cumsum_gpu, lower_cumsum_gpu, declines_cumsum_gpu, configs_cumsum_gpu, exec::MadeFor::gpus},
      {"direct", exec::accepts_everything<CumsumProblem>, lower_direct}}};
@@ -66,7 +66,7 @@ class Cumsum : public Op {
     const Lines lines(shape, require_line(name(), shape, dim_));
     CumsumProblem p{recorder.input(0), recorder.output(), lines.count(), lines.extent, lines.inner, backwards_};
     p.whole = recorder.spec(recorder.output()).dtype == Dtype::i64;
-    solvers.lower(p, recorder.device(), recorder);
+    cumsum_solvers.lower(p, recorder.device(), recorder);
   }
 
  private:

@@ -181,7 +181,7 @@ void direct_lower(const ReduceProblem& problem, Recorder& recorder) {
   if (chunks > 1) direct_lower(parts.second, recorder);
 }
 
-const exec::SolverList<ReduceProblem> solvers{
+const exec::SolverList<ReduceProblem> reduce_solvers{
     "reduce",
     {{"cpu", needs_vectors<ReduceProblem>, cpu_lower, nullptr, lane_configs<ReduceProblem>},
      {"gpu", exec::accepts_everything<ReduceProblem>, gpu_lower, nullptr, gpu_configs},
@@ -322,7 +322,7 @@ const exec::SolverList<ArgReduceProblem> arg_solvers{
 
 void record_reduce(ReduceProblem problem, Recorder& recorder) {
   problem.dtype = recorder.spec(problem.x).dtype;
-  solvers.lower(problem, recorder.device(), recorder);
+  reduce_solvers.lower(problem, recorder.device(), recorder);
 }
 
 void record_arg_reduce(const ArgReduceProblem& problem, Recorder& recorder) {
