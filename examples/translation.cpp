@@ -75,7 +75,7 @@ struct Translator : nn::Module {
   }
   /// {batch, longest} of numbers of words: the logits of the word behind each of `to`, {batch, longest, words}.
   Tensor operator()(const Tensor& from, const Tensor& to) {
-    const auto is_padding = equal(from, 0);
+    const auto is_padding = eq(from, 0);
     return head(transformer(
         source(from) + positions, target(to) + positions,
         {.source = {.key_padding_mask = is_padding}, .target = {.is_causal = true}, .memory = {.key_padding_mask = is_padding}}));

@@ -154,7 +154,7 @@ struct Translator : nn::Module {
     add("head", head);
   }
   Tensor operator()(const Tensor& from, const Tensor& to) {
-    const nn::AttentionMasks padding{.key_padding_mask = equal(from, 0)};
+    const nn::AttentionMasks padding{.key_padding_mask = eq(from, 0)};
     return head(transformer(source(from) + positions, target(to) + positions,
                             {.source = padding, .target = {.is_causal = true}, .memory = padding}));
   }

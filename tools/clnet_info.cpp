@@ -1,5 +1,4 @@
 // clnet-info: what clnet finds on this machine.
-#include <clblast.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -23,6 +22,7 @@
 #include "lib/cl/quirks.h"
 #include "lib/cl/sub_groups.h"
 #include "lib/exec/choose/device_class.h"
+#include "lib/ops/matmul/clblast.h"
 #include "tools/caches.h"
 #include "tools/help.h"
 #include "tools/options_fault.h"
@@ -69,8 +69,6 @@ std::string loader() {
   };
   return text(name) + " " + text(version);
 }
-
-std::string clblast() { return fmt::format("{}.{}.{}", CLBLAST_VERSION_MAJOR, CLBLAST_VERSION_MINOR, CLBLAST_VERSION_PATCH); }
 
 std::vector<std::string_view> capabilities(const DeviceInfo& info) {
   std::vector<std::string_view> names;
@@ -191,7 +189,9 @@ ordered_json environment_json() {
   return result;
 }
 
-ordered_json versions() { return {{"clnet", clnet::version()}, {"clblast", clblast()}, {"loader", loader()}}; }
+ordered_json versions() {
+  return {{"clnet", clnet::version()}, {"clblast", clnet::ops::clblast_version()}, {"loader", loader()}};
+}
 
 /// Returns the exit code.
 int report_to(const std::string& path, const std::string& wanted) {
@@ -222,7 +222,9 @@ int report(bool environment, bool json) {
     if (environment) result["environment"] = environment_json();
     fmt::print("{}\n", result.dump(2, ' ', false, ordered_json::error_handler_t::replace));
   } else {
-    fmt::print("clnet {}, CLBlast {}, OpenCL loader {}\n", clnet::version(), clblast(), loader());
+    const auto clblast = clnet::ops::clblast_version();
+    fmt::print("clnet {}, {}, OpenCL loader {}\n", clnet::version(), clblast.empty() ? "no CLBlast" : "CLBlast " + clblast,
+               loader());
     for (std::size_t i = 0; i < devices.size(); ++i) print(devices[i], static_cast<int>(i) == chosen);
     if (environment) print_environment();
   }

@@ -85,9 +85,11 @@ case $command in
       *" -LE "* | *" --label-exclude "*) exec ctest --test-dir build --output-on-failure --no-tests=error -j "$(nproc)" "$@" ;;
     esac
     status=0
-    ctest --test-dir build --output-on-failure --no-tests=error -j "$(nproc)" -LE nightly "$@" || status=$?
-    left_out=$(ctest --test-dir build -N -L nightly | sed -n 's/^ *Test *#[0-9]*: /, /p' | tr -d '\n')
-    [ -z "$left_out" ] || echo "quickstart: left out, as they take long: ${left_out#, }. They run with: ctest --test-dir build -L nightly"
+    ctest --test-dir build --output-on-failure --no-tests=error -j "$(nproc)" -LE 'sweep|nightly' "$@" || status=$?
+    for label in sweep nightly; do
+      left_out=$(ctest --test-dir build -N -L $label | sed -n 's/^ *Test *#[0-9]*: /, /p' | tr -d '\n')
+      [ -z "$left_out" ] || echo "quickstart: left out: ${left_out#, }. They run with: ctest --test-dir build -L $label"
+    done
     exit "$status"
     ;;
   build)

@@ -9,8 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "clnet/export.h"
-
 namespace clnet::env {
 
 struct Variable {
@@ -20,31 +18,31 @@ struct Variable {
 };
 
 /// Every variable that clnet reads.
-CLNET_API std::span<const Variable> table();
+std::span<const Variable> table();
 
 /// Throws Error for the first variable with a value that it cannot have, whatever it is that uses it. Called before devices are
 /// looked for, so that no mistake goes unnoticed.
-CLNET_API void check();
+void check();
 
 /// The value, or nothing when unset or empty. `name` must be in the table.
-CLNET_API std::optional<std::string> text(std::string_view name);
+std::optional<std::string> text(std::string_view name);
 /// Throws Error, naming variable and value, when it is not an integer from `least` to `most`.
-CLNET_API std::optional<std::int64_t> integer(std::string_view name, std::int64_t least, std::int64_t most);
+std::optional<std::int64_t> integer(std::string_view name, std::int64_t least, std::int64_t most);
 /// 0 or 1; `unset` when unset. Throws Error for anything else.
-CLNET_API bool flag(std::string_view name, bool unset = false);
+bool flag(std::string_view name, bool unset = false);
 /// One of the words, or nothing when unset. Throws Error for anything else.
-CLNET_API std::optional<std::string> word(std::string_view name, std::initializer_list<std::string_view> words);
+std::optional<std::string> word(std::string_view name, std::initializer_list<std::string_view> words);
 /// A size in bytes: `512M`, `2G`, `1000000`. Throws Error when it is not one.
-CLNET_API std::optional<std::size_t> bytes(std::string_view name);
+std::optional<std::size_t> bytes(std::string_view name);
 /// The folder for what may be lost and made again: CLNET_CACHE_DIR, else $XDG_CACHE_HOME/clnet, else ~/.cache/clnet. It need
 /// not exist. Nothing when none of the variables is set.
-CLNET_API std::optional<std::string> cache_folder();
+std::optional<std::string> cache_folder();
 /// Where PoCL keeps what it compiled; nothing where it keeps nothing.
-CLNET_API std::optional<std::string> pocl_cache_folder();
+std::optional<std::string> pocl_cache_folder();
 /// Where another driver keeps what it compiled, and the variable that says so.
 struct DriverCache {
   std::string driver, variable, folder;
 };
-CLNET_API std::vector<DriverCache> driver_caches();
+std::vector<DriverCache> driver_caches();
 
 }  // namespace clnet::env

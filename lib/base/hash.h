@@ -5,8 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "clnet/export.h"
-
 namespace clnet {
 
 class Hash {
@@ -21,7 +19,7 @@ class Hash {
   }
   std::uint64_t value() const { return state_; }
   /// 16 hexadecimal digits.
-  CLNET_API std::string hex() const;
+  std::string hex() const;
 
  private:
   void mix(unsigned char byte) { state_ = (state_ ^ byte) * 0x100000001b3ULL; }

@@ -8,11 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "clnet/export.h"
-
 namespace clnet {
 
-class CLNET_API InputFile {
+class InputFile {
  public:
   /// Throws FileError, with path and reason, when it is missing, unreadable or not a regular file.
   explicit InputFile(std::filesystem::path path);
@@ -35,6 +33,6 @@ class CLNET_API InputFile {
 };
 
 /// Text from a file, for use in a line of an error: in quotes, without control characters, cut when long.
-CLNET_API std::string in_quotes(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace clnet

@@ -6,15 +6,13 @@
 #include <string_view>
 #include <utility>
 
-#include "clnet/export.h"
-
 namespace clnet::logging {
 
 /// What CLNET_DEBUG must be at least for a line to appear.
 enum class Level { warning = 0, plan = 1, kernel = 2, solver = 3, source = 4 };
 
-CLNET_API bool enabled(Level level);
-CLNET_API void write(std::string_view line);
+bool enabled(Level level);
+void write(std::string_view line);
 
 template <class... Args>
 void print(Level level, fmt::format_string<Args...> format, Args&&... args) {
@@ -22,6 +20,6 @@ void print(Level level, fmt::format_string<Args...> format, Args&&... args) {
 }
 
 /// Something slow or worked around; each text appears once per process.
-CLNET_API void warn_once(std::string_view text);
+void warn_once(std::string_view text);
 
 }  // namespace clnet::logging

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <vector>
 
-#include "clnet/export.h"
 #include "lib/cl/opencl.h"
 
 namespace clnet::ocl {
@@ -22,7 +21,7 @@ namespace clnet::ocl {
 ///
 /// Nothing depends on it but the time that calls take. The numbers are the same, whichever thread makes them; and every function
 /// returns by itself.
-class CLNET_API Awake {
+class Awake {
  public:
   /// For drivers whose threads sleep, and run functions of the host (CL_EXEC_NATIVE_KERNEL), on their only device of `threads`
   /// threads.

@@ -485,13 +485,18 @@ std::unique_ptr<Workers>& kept_for(const DeviceInfo& device, const BuildProcesse
   return kept().workers[fmt::format("{} {} {} {}", device.platform_index, device.device_index, processes.program, device.name)];
 }
 
-/// Empty where the library's own place is not known.
-std::string program_beside_library() {
+/// clnet-build-kernels is beside the library; of a program that has the library inside, beside where that is installed or built.
+std::string find_program() {
   Dl_info here{};
   if (::dladdr(reinterpret_cast<void*>(&build_processes), &here) == 0) return {};
   std::error_code code;
-  const auto library = std::filesystem::canonical(here.dli_fname, code);
-  return code ? std::string() : (library.parent_path() / "clnet" / "clnet-build-kernels").string();
+  const auto own = std::filesystem::canonical(here.dli_fname, code);
+  if (code) return {};
+  for (const auto* folder : {".", CLNET_LIBRARIES_FROM_PROGRAMS, ".."}) {
+    const auto program = own.parent_path() / folder / "clnet" / "clnet-build-kernels";
+    if (::access(program.c_str(), X_OK) == 0) return program.lexically_normal().string();
+  }
+  return {};
 }
 
 bool is_writable(const std::optional<std::string>& folder) { return folder && ::access(folder->c_str(), W_OK) == 0; }
@@ -512,8 +517,8 @@ BuildProcesses build_processes(const DeviceInfo& device) {
     if (folder) std::filesystem::create_directories(*folder, code);
   }
   // Every plan asks.
-  static const auto& program = *new std::string(program_beside_library());
-  if (!is_writable(folder) || program.empty() || ::access(program.c_str(), X_OK) != 0) {
+  static const auto& program = *new std::string(find_program());
+  if (!is_writable(folder) || program.empty()) {
     if (apart)
       logging::warn_once(
           "kernels are compiled in this process, which one may end that crashes the driver's compiler: there is no program "

@@ -50,7 +50,7 @@ struct BuildProcesses {
 
 /// The processes for a device; a count of 1, and not `apart`, where they are of no use: drivers that need none, one core, no
 /// cache on disk, no program (it stands in the folder `clnet` beside the library), or CLNET_BUILD_PROCESSES=1.
-CLNET_API BuildProcesses build_processes(const DeviceInfo& device);
+BuildProcesses build_processes(const DeviceInfo& device);
 
 /// Told several times a second how many of the kernels the processes are through with. What it throws ends them.
 using BuildProgress = std::function<void(std::size_t done)>;
@@ -61,27 +61,25 @@ using ProgramBuilt = std::function<void(const ProgramSource& program)>;
 /// Has those kernels compiled that were not before, unless they are too few for the effort: how many the processes compiled.
 /// Whatever goes wrong there costs time only, as the driver compiles in this process what is missing. Where they compile apart
 /// the processes wait some seconds for the next plan.
-CLNET_API std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels,
-                                  const BuildProcesses& processes, const BuildProgress& progress = {},
-                                  const ProgramBuilt& built = {});
+std::size_t build_ahead(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes,
+                        const BuildProgress& progress = {}, const ProgramBuilt& built = {});
 
 /// Ends those that wait. Called while the process ends, or the library is unloaded.
 void end_build_processes();
 
 /// What is noted there of a kernel, by processes of this program or earlier ones.
 enum class Noted : std::uint8_t { nothing, compiled, failed, crashed };
-CLNET_API std::vector<Noted> noted(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels,
-                                   const BuildProcesses& processes);
+std::vector<Noted> noted(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes);
 /// Notes those that no note tells of as compiled: this process has run them.
 void note_run(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes);
 /// The file with the notes.
-CLNET_API std::string notes_file(const BuildProcesses& processes);
+std::string notes_file(const BuildProcesses& processes);
 
 /// Whether processes have compiled all of them, as far as is noted there: none has failed.
-CLNET_API bool is_built(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes);
+bool is_built(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes);
 
 /// One process that compiles kernels while this one goes on. It ends with this.
-class CLNET_API BuildBeside {
+class BuildBeside {
  public:
   BuildBeside(const DeviceInfo& device, std::vector<KernelToBuild> kernels, BuildProcesses processes);
   ~BuildBeside();

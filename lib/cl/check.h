@@ -9,16 +9,15 @@
 #include <utility>
 
 #include "clnet/error.h"
-#include "clnet/export.h"
 #include "lib/cl/opencl.h"
 
 namespace clnet::ocl {
 
 /// The name of an OpenCL error code: "CL_INVALID_KERNEL_ARGS".
-CLNET_API std::string error_name(cl_int code);
+std::string error_name(cl_int code);
 
 /// "launch of relu: CL_OUT_OF_RESOURCES from clEnqueueNDRangeKernel".
-CLNET_API DeviceError device_error(std::string_view what, const cl::Error& error);
+DeviceError device_error(std::string_view what, const cl::Error& error);
 
 /// Runs `call`; `what` says what it does, in an error's text: a text, or a function that makes it then.
 template <class What, class Call>

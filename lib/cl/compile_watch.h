@@ -6,7 +6,6 @@
 #include <functional>
 
 #include "clnet/error.h"
-#include "clnet/export.h"
 
 namespace clnet::ocl {
 
@@ -14,7 +13,7 @@ namespace clnet::ocl {
 using CompileTold = std::function<bool(std::size_t done, std::size_t total)>;
 
 /// Told of what this thread compiles while it lives.
-class CLNET_API CompileWatch {
+class CompileWatch {
  public:
   explicit CompileWatch(CompileTold told);
   ~CompileWatch();
@@ -34,13 +33,13 @@ void require_not_telling();
 void watch_compiling(CompileTold told);
 
 /// What Compiling throws when somebody wants it to end.
-class CLNET_API CompilingCancelled : public Error {
+class CompilingCancelled : public Error {
  public:
   using Error::Error;
 };
 
 /// The compiling of a plan's new kernels. Nobody hears of none.
-class CLNET_API Compiling {
+class Compiling {
  public:
   /// Tells that none of so many is compiled yet.
   explicit Compiling(std::size_t total);

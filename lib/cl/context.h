@@ -26,7 +26,7 @@ namespace clnet::ocl {
 
 class Uploader;
 
-class CLNET_API Context : public std::enable_shared_from_this<Context> {
+class Context : public std::enable_shared_from_this<Context> {
  public:
   /// The context of a device, made at the first call and shared by later ones.
   static std::shared_ptr<Context> open(const Candidate& device);
@@ -48,7 +48,7 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
 
   /// While it lives, what this thread enqueues is not begun, unless it waits for the device; with the quirk pocl-wakes only. For
   /// a few commands, under lock().
-  class CLNET_API Hold {
+  class Hold {
    public:
     explicit Hold(Context& context);
     ~Hold();
@@ -153,7 +153,7 @@ class CLNET_API Context : public std::enable_shared_from_this<Context> {
 };
 
 /// The source's buffer must live as long as this. It is over when this goes, however long that takes.
-class CLNET_API Context::Reading {
+class Context::Reading {
  public:
   ~Reading();
   Reading(const Reading&) = delete;

@@ -18,15 +18,15 @@ struct Candidate {
 /// Asks every platform; platforms without devices, and devices that cannot run clnet (OpenCL older than 1.2, no compiler), are
 /// left out with a line in the log, and with one in `failures` where a driver has failed. Throws Error when an environment
 /// variable has a value that it cannot have.
-CLNET_API std::vector<Candidate> candidates(std::vector<std::string>* failures = nullptr);
+std::vector<Candidate> candidates(std::vector<std::string>* failures = nullptr);
 
 /// What a device says, corrected by the quirk table. Throws DeviceError when it does not answer.
-CLNET_API DeviceInfo describe(const cl::Device& device);
+DeviceInfo describe(const cl::Device& device);
 
 /// What to say where there is none at all, and why that may be.
-CLNET_API std::string no_device_text();
+std::string no_device_text();
 
 /// The index of the one that `selector` means (empty: the best), or -1.
-CLNET_API int choose(const std::vector<DeviceInfo>& devices, std::string_view selector);
+int choose(const std::vector<DeviceInfo>& devices, std::string_view selector);
 
 }  // namespace clnet::ocl

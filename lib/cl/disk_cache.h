@@ -5,12 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "clnet/export.h"
-
 namespace clnet::ocl {
 
 /// The cache never fails: what it cannot read it does not find, and what it cannot write is not kept.
-class CLNET_API DiskCache {
+class DiskCache {
  public:
   /// Files go into `folder`, which is made when the first one is stored.
   explicit DiskCache(std::string folder);

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "clnet/device.h"
-#include "clnet/export.h"
 #include "lib/cl/opencl.h"
 
 namespace clnet::ocl {
@@ -15,7 +14,7 @@ namespace clnet::ocl {
 int compute_capability(std::string_view generation);
 
 /// "gen9", "xe-lp", "xe-hpg", "xe-hpc", "xe-lpg", "xe2" by CL_DEVICE_IP_VERSION_INTEL.
-CLNET_API std::string intel_generation(std::uint32_t ip_version);
+std::string intel_generation(std::uint32_t ip_version);
 
 /// Whether GPUs of this generation ("sm_86", "gfx90a") multiply matrices in units of their own; of sm_75 not all do, and it is
 /// false.

@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 
-#include "clnet/export.h"
 #include "lib/cl/opencl.h"
 
 namespace clnet::ocl {
@@ -15,13 +14,13 @@ namespace clnet::ocl {
 /// Asks for the state of a command that is about to end, for about as long as two threads that sleep take to wake up: 20 to 100
 /// microseconds on virtual machines, whose idle cores are halted. An error of
 /// the command or the driver is left to whoever waits for it then.
-CLNET_API void watch(const cl::CommandQueue& queue, const cl::Event& event);
+void watch(const cl::CommandQueue& queue, const cl::Event& event);
 
 /// Waits for a command that reads or writes memory of the host. When it throws, the command is over all the same, so that the
 /// memory may go: the driver is asked in other ways until it says so (for ten seconds; then it is taken for dead).
-CLNET_API void wait_until_over(const cl::CommandQueue& queue, const cl::Event& event);
+void wait_until_over(const cl::CommandQueue& queue, const cl::Event& event);
 
-class CLNET_API InFlight {
+class InFlight {
  public:
   using Bytes = std::shared_ptr<const void>;
 

@@ -2,16 +2,14 @@
 // begun to take them down. Then every use throws, and what is destroyed leaves its handles behind.
 #pragma once
 
-#include "clnet/export.h"
-
 namespace clnet::ocl {
 
 /// To be called before the first call of a driver: from then on a child of fork() has lost it.
 void use_drivers();
 /// Throws DeviceError, saying why, when drivers are gone.
-CLNET_API void require_drivers();
+void require_drivers();
 /// Whether handles are to be left behind.
-CLNET_API bool drivers_gone();
+bool drivers_gone();
 /// Whether this is such a child.
 bool in_forked_child();
 /// Called by exit handlers.

@@ -17,7 +17,7 @@ class MemoryPool;
 
 /// A device buffer that goes back to its pool when the last handle is gone. Kernels already enqueued may still be using it: the
 /// queue is in-order, so whatever is enqueued later on a reused buffer comes after them.
-class CLNET_API Buffer {
+class Buffer {
  public:
   const cl::Buffer& memory() const { return memory_; }
   /// Of the driver's object, which several buffers are one after the other. Never given twice in a process, as a cl_mem may be.
@@ -40,7 +40,7 @@ class CLNET_API Buffer {
 };
 using BufferPtr = std::shared_ptr<Buffer>;
 
-class CLNET_API MemoryPool {
+class MemoryPool {
   struct State;
 
  public:

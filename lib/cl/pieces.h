@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <vector>
 
-#include "clnet/export.h"
 #include "lib/cl/opencl.h"
 
 namespace clnet::ocl {
@@ -17,8 +16,8 @@ struct Piece {
 
 /// The pieces that make up `global`, none of which has more than `most` work-groups in its second or third dimension. `local` is
 /// empty where the driver chooses, which may be a group for each work-item.
-CLNET_API std::vector<Piece> pieces(const cl::NDRange& global, const cl::NDRange& local, std::size_t most);
+std::vector<Piece> pieces(const cl::NDRange& global, const cl::NDRange& local, std::size_t most);
 /// Whether there is more than one.
-CLNET_API bool in_pieces(const std::vector<std::size_t>& global, const std::vector<std::size_t>& local, std::size_t most);
+bool in_pieces(const std::vector<std::size_t>& global, const std::vector<std::size_t>& local, std::size_t most);
 
 }  // namespace clnet::ocl

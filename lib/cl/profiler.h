@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "clnet/export.h"
 #include "lib/cl/opencl.h"
 
 namespace clnet::ocl {
@@ -21,7 +20,7 @@ struct Cost {
   std::string_view scope = {};  ///< of the program, in which it was called; copied
 };
 
-class CLNET_API Profiler {
+class Profiler {
  public:
   /// `device` names the row of the trace. Throws FileError when CLNET_TRACE's file cannot be written.
   explicit Profiler(std::string_view device);

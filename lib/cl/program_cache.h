@@ -37,7 +37,7 @@ std::string full_source(const ProgramSource& program);
 /// The texts that a program may be built from and their compiler's options: where the first does not compile, the next one.
 std::vector<std::pair<std::string, std::string>> ways_to_build(const ProgramSource& program, const DeviceInfo& device);
 
-class CLNET_API ProgramCache {
+class ProgramCache {
  public:
   ProgramCache(cl::Context context, cl::Device device, const DeviceInfo& info);
   ~ProgramCache();

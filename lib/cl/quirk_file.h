@@ -24,18 +24,18 @@ struct FoundQuirks {
 };
 
 /// What findings and measurements on a device depend on: device, driver, clnet's version and the state of its kernels.
-CLNET_API std::string identity(const DeviceInfo& device);
+std::string identity(const DeviceInfo& device);
 
 /// Where a device's quirks are kept; nothing without a cache folder.
-CLNET_API std::optional<std::string> quirk_file(const DeviceInfo& device);
+std::optional<std::string> quirk_file(const DeviceInfo& device);
 /// A missing file has no quirks, nor has one of another device, driver or version; a damaged one has none either, with a warning.
-CLNET_API FoundQuirks read_quirks(const std::string& path, const DeviceInfo& device);
+FoundQuirks read_quirks(const std::string& path, const DeviceInfo& device);
 /// Replaces the file. Throws FileError.
-CLNET_API void write_quirks(const std::string& path, const DeviceInfo& device, const FoundQuirks& quirks);
+void write_quirks(const std::string& path, const DeviceInfo& device, const FoundQuirks& quirks);
 
 /// Whether CLNET_QUIRKS leaves them in force. Throws Error when it says neither on nor off.
 bool found_quirks_count();
 /// Corrects what the device said by what was found, and notes its broken solvers.
-CLNET_API void apply_found_quirks(DeviceInfo& info);
+void apply_found_quirks(DeviceInfo& info);
 
 }  // namespace clnet::ocl

@@ -15,12 +15,12 @@ struct Quirk {
   void (*work_around)(DeviceInfo&);
 };
 
-CLNET_API std::span<const Quirk> quirks();
+std::span<const Quirk> quirks();
 
 /// Corrects what the device said and notes the names of the quirks that apply in info.quirks.
-CLNET_API void apply_quirks(DeviceInfo& info);
-CLNET_API bool is_pocl(const DeviceInfo& info);
+void apply_quirks(DeviceInfo& info);
+bool is_pocl(const DeviceInfo& info);
 /// Whether the quirk of this name applies.
-CLNET_API bool has_quirk(const DeviceInfo& info, std::string_view name);
+bool has_quirk(const DeviceInfo& info, std::string_view name);
 
 }  // namespace clnet::ocl

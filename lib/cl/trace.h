@@ -8,8 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "clnet/export.h"
-
 namespace clnet::ocl {
 
 struct TraceEvent {
@@ -20,7 +18,7 @@ struct TraceEvent {
 };
 
 /// Valid JSON after every flush, also after one that fails, so that an interrupted run leaves a trace that loads.
-class CLNET_API TraceFile {
+class TraceFile {
  public:
   /// The trace of a path, shared by all devices that write to it. Throws FileError when it cannot be written.
   static std::shared_ptr<TraceFile> open(const std::string& path);

@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "clnet/device.h"
-#include "clnet/export.h"
 #include "lib/cl/opencl.h"
 #include "lib/cl/program_cache.h"
 
@@ -27,7 +26,7 @@ struct Trial {
 std::string fault_of(const DeviceInfo& device, const Trial& trial);
 
 /// What is kept of it, without trying: the fault, or empty where there was none; nothing where nobody has tried it to the end.
-CLNET_API std::optional<std::string> kept_fault(const DeviceInfo& device, std::string_view name);
+std::optional<std::string> kept_fault(const DeviceInfo& device, std::string_view name);
 
 /// The file in which it is kept, by Trial::name; nothing without a cache folder.
 std::optional<std::string> trial_file(const DeviceInfo& device, std::string_view name);

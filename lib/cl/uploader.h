@@ -7,7 +7,6 @@
 #include <mutex>
 #include <string_view>
 
-#include "clnet/export.h"
 #include "lib/cl/main_queue.h"
 #include "lib/cl/memory_pool.h"
 #include "lib/cl/opencl.h"
@@ -18,7 +17,7 @@ namespace clnet::ocl {
 /// How data reach a buffer: `mapped` where host and device share memory, through `pinned` host memory otherwise.
 enum class UploadPath { mapped, pinned };
 
-class CLNET_API Uploader {
+class Uploader {
  public:
   /// `main` is the queue of the kernels that will read the buffers.
   Uploader(const cl::Context& context, const cl::Device& device, MemoryPool& memory, Profiler& profiler,

@@ -16,16 +16,16 @@ enum class VectorRate : std::uint8_t { not_measured, full, half };
 
 /// Measured, in some milliseconds, when it is first asked for, and kept in the cache folder for this device and driver before
 /// anything is made of it: noise changes no later run, nor one beside it. Several threads and processes may ask.
-CLNET_API VectorRate vector_rate(const DeviceInfo& device);
+VectorRate vector_rate(const DeviceInfo& device);
 /// Keeps what was measured, and says what is kept then: another process may have been first. not_measured: nothing is.
-CLNET_API VectorRate kept_vector_rate(const DeviceInfo& device, VectorRate measured);
+VectorRate kept_vector_rate(const DeviceInfo& device, VectorRate measured);
 /// What was measured before.
-CLNET_API std::optional<VectorRate> known_vector_rate(const DeviceInfo& device);
+std::optional<VectorRate> known_vector_rate(const DeviceInfo& device);
 /// The file in which it is kept; nothing without a cache folder.
-CLNET_API std::optional<std::string> vector_rate_file(const DeviceInfo& device);
+std::optional<std::string> vector_rate_file(const DeviceInfo& device);
 /// By a kernel. Throws DeviceError where the device fails.
-CLNET_API VectorRate measure_vector_rate(const ::cl::Device& device, const DeviceInfo& info);
+VectorRate measure_vector_rate(const ::cl::Device& device, const DeviceInfo& info);
 /// By instructions of this process, in some milliseconds. not_measured: its cores have no such vectors.
-CLNET_API VectorRate measure_own_vectors();
+VectorRate measure_own_vectors();
 
 }  // namespace clnet::ocl

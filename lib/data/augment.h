@@ -5,15 +5,14 @@
 #include <vector>
 
 #include "clnet/data.h"
-#include "clnet/export.h"
 
 namespace clnet::data {
 
 /// Throws Error where the augmentation makes no sense for samples like these.
-CLNET_API void validate(const Augmentation& augmentation, const Dataset& dataset);
+void validate(const Augmentation& augmentation, const Dataset& dataset);
 
 /// `dataset` must be valid and outlive it.
-class CLNET_API Augmenter {
+class Augmenter {
  public:
   Augmenter(const Dataset& dataset, Augmentation augmentation, std::uint64_t seed, std::uint64_t epoch);
   /// Whether there is anything to do.

@@ -9,12 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "clnet/export.h"
 #include "lib/base/input_file.h"
 
 namespace clnet::data {
 
-class CLNET_API ByteSource {
+class ByteSource {
  public:
   explicit ByteSource(const std::filesystem::path& path);
   ~ByteSource();

@@ -6,17 +6,16 @@
 #include <vector>
 
 #include "clnet/data.h"
-#include "clnet/export.h"
 
 namespace clnet::data {
 
 /// Throws Error, naming the dataset, when its parts do not fit together: number of values, labels, channels, mean and std.
-CLNET_API void validate(const Dataset& dataset);
+void validate(const Dataset& dataset);
 /// Extent 0 of the samples, 1 for scalars.
-CLNET_API std::int64_t channels_of(const Dataset& dataset);
+std::int64_t channels_of(const Dataset& dataset);
 
 /// `dataset` must be valid and outlive it.
-class CLNET_API Gather {
+class Gather {
  public:
   explicit Gather(const Dataset& dataset);
   /// {indices.size(), ...sample_shape} floats.

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "clnet/export.h"
 #include "clnet/tensor.h"
 #include "lib/exec/record/work.h"
 #include "lib/graph/capture.h"
@@ -19,7 +18,7 @@
 namespace clnet::exec {
 
 /// Nothing is changed before commit(): an evaluation that fails leaves slots and effects as they were.
-class CLNET_API Effects {
+class Effects {
  public:
   struct Change {
     std::shared_ptr<Slot> slot;

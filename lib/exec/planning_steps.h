@@ -3,12 +3,10 @@
 
 #include <cstdint>
 
-#include "clnet/export.h"
-
 namespace clnet::exec {
 
 /// Steps of making plans on this thread so far: operations and edges looked at, elements of kernels put together, lives compared.
-CLNET_API std::uint64_t planning_steps();
+std::uint64_t planning_steps();
 void count_planning(std::uint64_t steps);
 
 }  // namespace clnet::exec

@@ -3,8 +3,6 @@
 
 #include <cstdint>
 
-#include "clnet/export.h"
-
 namespace clnet::exec {
 
 struct Statistics {
@@ -17,6 +15,6 @@ struct Statistics {
   std::uint64_t repeated = 0;  ///< nodes computed twice, in all evaluations, as there was no memory to keep their values
 };
 
-CLNET_API Statistics statistics();
+Statistics statistics();
 
 }  // namespace clnet::exec

@@ -10,9 +10,9 @@
 namespace clnet::exec {
 
 /// A leaf on the device whose content `fill` writes (spec.bytes() bytes), without waiting for the device. Any thread may call it.
-CLNET_API Tensor upload(const Spec& spec, const Device& device, const std::function<void(void*)>& fill);
+Tensor upload(const Spec& spec, const Device& device, const std::function<void(void*)>& fill);
 
 /// The same of bytes, as many as the spec's; of whole numbers the host still knows them, and losses check labels.
-CLNET_API Tensor upload(const Spec& spec, const Device& device, std::vector<std::byte> bytes);
+Tensor upload(const Spec& spec, const Device& device, std::vector<std::byte> bytes);
 
 }  // namespace clnet::exec

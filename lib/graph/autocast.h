@@ -2,19 +2,18 @@
 #pragma once
 
 #include "clnet/autocast.h"
-#include "clnet/export.h"
 #include "lib/graph/op.h"
 
 namespace clnet {
 
 /// Whether this thread is in a scope that casts.
-CLNET_API bool autocasting();
+bool autocasting();
 /// Within a scope: the inputs as Op::precision() asks for.
 void autocast(const Op& op, Tensors& inputs);
 /// Within a scope: a floating tensor as products take it; others, and undefined ones, as they are. For functions that are made of
 /// several operations.
-CLNET_API Tensor autocast_to_product(const Tensor& x);
+Tensor autocast_to_product(const Tensor& x);
 /// Converts a tensor: the operation behind cast().
-CLNET_API Tensor convert(const Tensor& x, Dtype dtype);
+Tensor convert(const Tensor& x, Dtype dtype);
 
 }  // namespace clnet

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "clnet/export.h"
 #include "lib/graph/node.h"
 
 namespace clnet {
@@ -16,7 +15,7 @@ struct Effect;
 struct Slot;
 
 /// Stands for the value of an input or a slot, which is another one in each call: what depends on it cannot be read.
-struct CLNET_API InputValue : Value {};
+struct InputValue : Value {};
 
 /// An effect of every call, on a value that is there when the call begins.
 struct CallEffect {
@@ -41,15 +40,15 @@ struct Capture {
   const std::uint64_t first = Node::next_sequence();  ///< what was written down before it is no value of a call
 
   /// What stands for the slot's value: one leaf, whoever asks.
-  CLNET_API Tensor value_of(const std::shared_ptr<Slot>& slot);
+  Tensor value_of(const std::shared_ptr<Slot>& slot);
   void add_drawn(const Tensor& leaf, std::function<Tensor()> next) { drawn.push_back({leaf, std::move(next)}); }
 };
 
 /// That of the function which this thread runs; null where there is none.
-CLNET_API Capture* capturing();
+Capture* capturing();
 
 /// Runs what this thread runs under `capture`, or under none, until it ends.
-class CLNET_API Capturing {
+class Capturing {
  public:
   explicit Capturing(Capture* capture);
   ~Capturing();

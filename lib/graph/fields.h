@@ -8,14 +8,12 @@
 #include <variant>
 #include <vector>
 
-#include "clnet/export.h"
-
 namespace clnet {
 
 using Field = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>>;
 using Fields = std::vector<std::pair<std::string_view, Field>>;
 
 /// "stride=[1, 1] groups=1".
-CLNET_API std::string to_string(const Fields& fields);
+std::string to_string(const Fields& fields);
 
 }  // namespace clnet

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "clnet/export.h"
 #include "clnet/tensor.h"
 #include "lib/graph/op.h"
 #include "lib/graph/scope.h"
@@ -19,14 +18,14 @@
 namespace clnet {
 
 /// What an evaluated output holds; the executor defines what that is on a device.
-struct CLNET_API Value {
+struct Value {
   virtual ~Value() = default;
   /// The bytes, where the host has them; null: only a device does.
   virtual const std::byte* on_host() const { return nullptr; }
 };
 
 /// A leaf's bytes in host memory, until a device needs them.
-struct CLNET_API HostValue : Value {
+struct HostValue : Value {
   explicit HostValue(std::vector<std::byte> content) : bytes(std::move(content)) {}
   const std::byte* on_host() const override { return bytes.data(); }
   std::vector<std::byte> bytes;
@@ -94,7 +93,7 @@ class ValueSlots {
   std::unique_ptr<ValueSlot[]> more_;
 };
 
-struct CLNET_API Node {
+struct Node {
   std::shared_ptr<const Op> op;  ///< empty: a leaf
   Tensors inputs;
   Specs outputs;
@@ -128,13 +127,13 @@ struct CLNET_API Node {
   void find_aliases(const Specs& input_specs);
 };
 
-CLNET_API Specs specs_of(const Tensors& tensors);
+Specs specs_of(const Tensors& tensors);
 
 /// What gradients flow to from a node with an operation: its inputs, or Op::differentiated().
-CLNET_API std::span<const Tensor> differentiated(const Node& node);
+std::span<const Tensor> differentiated(const Node& node);
 
 /// A leaf that holds a value.
-CLNET_API Tensor make_leaf(Spec spec, std::shared_ptr<Value> value);
+Tensor make_leaf(Spec spec, std::shared_ptr<Value> value);
 /// A range of another tensor's elements: as many as it is asked for, from an element on.
 struct Range {
   Tensor tensor;
@@ -142,11 +141,11 @@ struct Range {
 };
 /// The tensor in whose memory the elements of `tensor` lie, and where they begin: itself, unless it is a view without a value
 /// yet.
-CLNET_API Range root_of(const Tensor& tensor);
+Range root_of(const Tensor& tensor);
 /// The same as long as every element is meant: what `tensor` is under other shapes.
-CLNET_API Tensor source_of(const Tensor& tensor);
+Tensor source_of(const Tensor& tensor);
 
 /// What the executor wants to know of each new node (CLNET_EAGER); null: nothing.
-CLNET_API extern void (*node_made)(const Tensor& first_output);
+extern void (*node_made)(const Tensor& first_output);
 
 }  // namespace clnet

@@ -10,7 +10,7 @@
 namespace clnet {
 
 /// A leaf that stands for a C++ number beside a tensor. It is weak: the result of arithmetic takes the tensor's dtype.
-struct CLNET_API NumberValue : HostValue {
+struct NumberValue : HostValue {
   NumberValue(double number, std::vector<std::byte> content) : HostValue(std::move(content)), value(number) {}
   double value;
 };

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "clnet/export.h"
 #include "clnet/tensor.h"
 #include "lib/graph/fields.h"
 
@@ -45,7 +44,7 @@ struct Window {
   std::int64_t start = 0;
 };
 
-class CLNET_API Op {
+class Op {
  public:
   virtual ~Op() = default;
   virtual std::string_view name() const = 0;
@@ -152,8 +151,8 @@ class CLNET_API Op {
 };
 
 /// A node for the operation and its inputs: its outputs as tensors.
-CLNET_API Tensors apply_all(std::shared_ptr<const Op> op, Tensors inputs);
+Tensors apply_all(std::shared_ptr<const Op> op, Tensors inputs);
 /// The same for an operation with one output.
-CLNET_API Tensor apply(std::shared_ptr<const Op> op, Tensors inputs);
+Tensor apply(std::shared_ptr<const Op> op, Tensors inputs);
 
 }  // namespace clnet

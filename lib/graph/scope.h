@@ -4,8 +4,6 @@
 #include <memory>
 #include <string>
 
-#include "clnet/export.h"
-
 namespace clnet {
 
 class Op;
@@ -19,13 +17,13 @@ struct Scope {
 };
 
 /// The innermost scope of this thread; null where there is none.
-CLNET_API const ScopePtr& scope_now();
+const ScopePtr& scope_now();
 
 /// "layer1.conv2", with " (gradient of sqrt)" behind where it is of one; empty outside of all.
-CLNET_API std::string to_string(const ScopePtr& scope);
+std::string to_string(const ScopePtr& scope);
 
 /// Puts a scope in the place of this thread's until it ends.
-class CLNET_API InScope {
+class InScope {
  public:
   explicit InScope(ScopePtr scope);
   /// One within this thread's; without a name the same.

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 
-#include "clnet/export.h"
 #include "clnet/tensor.h"
 
 namespace clnet {
@@ -17,7 +16,7 @@ struct Value;
 /// Each value that a slot takes is a leaf of its own that knows the slot (Node::slot), so that no two slots are ever one value of
 /// the graph, and the gradient of an older value still finds its way. A value that is not computed yet is a node over the graph
 /// that makes it, and a leaf for everybody else: gradients stop there, and once evaluated it is a leaf indeed.
-struct CLNET_API Slot {
+struct Slot {
   Slot();
   Slot(const Slot&) = delete;
   Slot& operator=(const Slot&) = delete;
@@ -30,11 +29,11 @@ struct CLNET_API Slot {
 };
 
 /// A fresh leaf of the slot.
-CLNET_API Tensor make_leaf(const Slot& slot, Spec spec, std::shared_ptr<Value> value);
+Tensor make_leaf(const Slot& slot, Spec spec, std::shared_ptr<Value> value);
 
 /// What the evaluation of a node does to a slot, once: shared by the node and all its copies, of which the first to be evaluated
 /// does it. It refers to the node's output by number and to the slot weakly, so that neither keeps the other alive.
-struct CLNET_API Effect {
+struct Effect {
   using Update = std::function<Tensor(const Tensor& now, const Tensor& value)>;
 
   Effect(const std::shared_ptr<Slot>& slot, int output, Update update);

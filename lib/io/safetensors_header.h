@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "clnet/dtype.h"
-#include "clnet/export.h"
 #include "clnet/shape.h"
 #include "lib/base/input_file.h"
 
@@ -34,13 +33,13 @@ struct SafetensorsHeader {
 
 /// Checks everything there is to check without the data: JSON and its form, names, dtypes, shapes, and that the tensors fill
 /// `data_bytes` without a gap or an overlap. Throws FileError; the text does not name the file.
-CLNET_API SafetensorsHeader parse_header(std::string_view json, std::uint64_t data_bytes);
+SafetensorsHeader parse_header(std::string_view json, std::uint64_t data_bytes);
 
 /// The header of a file, checked as above and against the file's length. Throws FileError with path and reason.
-CLNET_API SafetensorsHeader read_header(const InputFile& file);
+SafetensorsHeader read_header(const InputFile& file);
 
 /// What stands before the data, the length included; the data begin at a multiple of 8. Throws Error for a name that cannot be
 /// written and for a header that is too long.
-CLNET_API std::string write_header(std::span<const StoredTensor> tensors, const std::map<std::string, std::string>& metadata);
+std::string write_header(std::span<const StoredTensor> tensors, const std::map<std::string, std::string>& metadata);
 
 }  // namespace clnet::io

@@ -5,8 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "clnet/export.h"
-
 namespace clnet::ops {
 
 struct KernelParameter {
@@ -16,6 +14,6 @@ struct KernelParameter {
 };
 
 /// The parameters of a kernel function. Throws Error, naming the kernel, when it is not there or a parameter is of another kind.
-CLNET_API std::vector<KernelParameter> kernel_parameters(std::string_view name, std::string_view source);
+std::vector<KernelParameter> kernel_parameters(std::string_view name, std::string_view source);
 
 }  // namespace clnet::ops

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 
-#include "clnet/export.h"
 #include "clnet/tensor.h"
 
 namespace clnet::optim {
@@ -27,7 +26,7 @@ struct LineSearch {
 /// the slope there is `flatter` (Nocedal and Wright 2006, algorithms 3.5 and 3.6, with the bounds of torch.optim.LBFGS); the best
 /// one seen where there is none within `most` evaluations. A loss that is no number is too high. `largest` is the direction's
 /// largest element.
-CLNET_API Reached strong_wolfe(const std::function<Reached(double distance)>& go, const Reached& start, double distance,
-                               double largest, const LineSearch& options);
+Reached strong_wolfe(const std::function<Reached(double distance)>& go, const Reached& start, double distance, double largest,
+                     const LineSearch& options);
 
 }  // namespace clnet::optim

@@ -38,7 +38,7 @@ Tensor Scaling::all_finite(const std::vector<Tensor>& gradients) {
   Tensor total = Tensor::scalar(0);
   for (const auto& gradient : gradients)
     if (gradient.defined()) total = total + sum(cast(gradient, Dtype::f32) * 0.0);
-  return equal(total, 0.0);
+  return eq(total, 0.0);
 }
 
 Scaling::Changes Scaling::after(const Tensor& finite) const {

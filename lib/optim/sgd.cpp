@@ -23,7 +23,7 @@ class DampenedSGD : public ComposedRule {
     const Tensor downhill = slope(p, g);
     const double momentum = step.momentum.value_or(momentum_), later = momentum > 0 ? 1 - dampening_ : 1;
     // Not left out where it is 1: the first step has no plan of its own.
-    const Number share = step.made.defined() ? Number(where(equal(step.made, 1.0), Tensor::scalar(1), Tensor::scalar(later)))
+    const Number share = step.made.defined() ? Number(where(eq(step.made, 1.0), Tensor::scalar(1), Tensor::scalar(later)))
                                              : Number(step.number == 1 ? 1 : later);
     const Tensor buffer = states[0] * momentum + downhill * share;
     return {p - buffer * step.rate, {kept_buffer(states[0], buffer, momentum)}};

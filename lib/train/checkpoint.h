@@ -9,7 +9,6 @@
 #include <string>
 
 #include "clnet/data.h"
-#include "clnet/export.h"
 #include "clnet/io.h"
 #include "clnet/nn.h"
 #include "clnet/optim.h"
@@ -40,10 +39,10 @@ struct RunSettings {
   std::function<double(std::int64_t step)> momentum = nullptr;  ///< the momentum's, or none
 };
 /// The settings that follow from a dataset; its content is read once.
-CLNET_API std::string dataset_checksum(const data::Dataset& dataset);
-CLNET_API std::string normalization_text(const data::Dataset& dataset);
+std::string dataset_checksum(const data::Dataset& dataset);
+std::string normalization_text(const data::Dataset& dataset);
 /// A function of the caller's own counts as any other.
-CLNET_API std::string augmentation_text(const data::Augmentation& augmentation);
+std::string augmentation_text(const data::Augmentation& augmentation);
 
 /// The last batch may be smaller.
 inline std::int64_t batches_per_epoch(std::int64_t samples, std::int64_t batch_size) {
@@ -51,9 +50,9 @@ inline std::int64_t batches_per_epoch(std::int64_t samples, std::int64_t batch_s
 }
 
 /// CRC-32 of everything in a checkpoint but itself: names, shapes, dtypes and values of all tensors and all metadata.
-CLNET_API std::string checkpoint_checksum(const io::StateDict& tensors, const std::map<std::string, std::string>& metadata);
+std::string checkpoint_checksum(const io::StateDict& tensors, const std::map<std::string, std::string>& metadata);
 
-class CLNET_API Checkpoint {
+class Checkpoint {
  public:
   /// Makes the folder where it is missing. Throws FileError when files cannot be written there.
   Checkpoint(const std::filesystem::path& folder, const RunSettings& settings);

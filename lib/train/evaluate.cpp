@@ -39,7 +39,7 @@ std::optional<int> class_dim(const Tensor& output, const Tensor& labels) {
 }
 
 Tensor count_correct(const Tensor& output, const Tensor& labels) {
-  return sum(cast(equal(argmax(output, *class_dim(output, labels)), cast(labels, Dtype::i64)), Dtype::f32));
+  return sum(cast(eq(argmax(output, *class_dim(output, labels)), cast(labels, Dtype::i64)), Dtype::f32));
 }
 
 Tensor loss_of_classes(const Tensor& output, const Tensor& labels, const CrossEntropyOptions& options) {

@@ -136,6 +136,7 @@ class FreshDevice {
   Device before_;
 };
 
+/// It computes nothing, is never behind and needs no gates.
 inline bool is_null_device() { return std::getenv("NULL_OPENCL_DEVICE") != nullptr; }
 
 /// Whether the call makes programs, which no step makes whose plan is known.

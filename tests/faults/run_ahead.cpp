@@ -1,6 +1,5 @@
 // A device that fails while the host waits for it to catch up.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <limits>
 #include <string>
 #include <thread>
@@ -9,16 +8,10 @@
 #include "clnet/clnet.h"
 #include "clnet/opencl.h"
 #include "lib/cl/context.h"
-#include "tests/faults/layer/faults.h"
+#include "tests/faults/failing.h"
 
 using namespace clnet;
-
-namespace {
-
-/// It computes nothing, is never behind and needs no gates.
-bool is_null_device() { return std::getenv("NULL_OPENCL_DEVICE") != nullptr; }
-
-}  // namespace
+using test::is_null_device;
 
 TEST_CASE("who waits for earlier kernels does not blame the latest") {
   if (is_null_device()) return;

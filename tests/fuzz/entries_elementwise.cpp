@@ -307,7 +307,7 @@ constexpr Binary binaries[] = {
      }},
     {"maximum", "", BINARY(maximum), either},
     {"minimum", "", BINARY(minimum), either},
-    {"equal", "", BINARY(equal), truth_of},
+    {"eq", "", BINARY(eq), truth_of},
     {"not_equal", "", BINARY(not_equal), truth_of},
     {"less", "", BINARY(less), truth_of},
     {"less_equal", "", BINARY(less_equal), truth_of},

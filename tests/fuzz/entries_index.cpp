@@ -8,17 +8,6 @@ namespace clnet::fuzz {
 
 namespace {
 
-Ref with_rank(Generator& g, int rank) {
-  return g.any([&](const Ref& ref) { return g.shape_of(ref).rank() >= rank; }, [&] { return g.floating(8, rank); });
-}
-
-int some_dim(Generator& g, const Ref& x) { return static_cast<int>(g.choose().below(g.shape_of(x).rank())); }
-
-Ref indices(Generator& g, std::int64_t extent, const Shape& shape) {
-  return g.leaf(shape, g.choose().of({Dtype::i32, Dtype::i64}),
-                {static_cast<double>(-std::min<std::int64_t>(extent, 2)), static_cast<double>(extent - 1)}, Fill::integers);
-}
-
 bool add_einsum(Generator& g) {
   const auto a = g.floating(4, 2);
   if (g.shape_of(a).rank() != 2) return false;
@@ -256,7 +245,7 @@ bool add_eye(Generator& g) {
 bool add_randint(Generator& g) {
   const auto shape = g.shape(static_cast<int>(g.choose().integer(0, 3)));
   const auto dtype = g.choose().of({Dtype::i64, Dtype::i32, Dtype::i8});
-  g.add("randint", fmt::format("randint(-3, 9, Shape{{{}}}, Dtype::{})", fmt::join(shape.extents(), ", "), to_string(dtype)), {},
+  g.add("randint", fmt::format("randint(-3, 9, {}, Dtype::{})", to_code(shape), to_string(dtype)), {},
         [=](const Tensors&) { return randint(-3, 9, shape, dtype); }, {-3, 8});
   return true;
 }

@@ -1,6 +1,5 @@
 // Random calls of the operations that make tensors from numbers.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "tests/fuzz/generator.h"
 
@@ -8,13 +7,11 @@ namespace clnet::fuzz {
 
 namespace {
 
-std::string extents(const Shape& shape) { return fmt::format("Shape{{{}}}", fmt::join(shape.extents(), ", ")); }
-
 bool add_made(Generator& g, std::string_view name, Tensor (*make)(const Shape&, Dtype), Range range) {
   const auto shape = g.shape(static_cast<int>(g.choose().integer(0, 3)));
   const auto dtype = g.float_dtype();
   g.add(
-      std::string(name), fmt::format("{}({}, Dtype::{})", name, extents(shape), to_string(dtype)), {},
+      std::string(name), fmt::format("{}({}, Dtype::{})", name, to_code(shape), to_string(dtype)), {},
       [=](const Tensors&) { return make(shape, dtype); }, range);
   return true;
 }
@@ -23,7 +20,7 @@ bool add_full(Generator& g) {
   const auto shape = g.shape(static_cast<int>(g.choose().integer(0, 3)));
   const auto dtype = g.float_dtype();
   const double value = g.choose().of({0.5, -1.25, 3.0});
-  g.add("full", fmt::format("full({}, {}, Dtype::{})", extents(shape), value, to_string(dtype)), {},
+  g.add("full", fmt::format("full({}, {}, Dtype::{})", to_code(shape), value, to_string(dtype)), {},
         [=](const Tensors&) { return full(shape, value, dtype); }, {value, value});
   return true;
 }

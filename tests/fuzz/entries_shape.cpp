@@ -13,13 +13,6 @@ namespace {
 
 using Amounts = std::vector<std::int64_t>;
 
-/// A value of at least `rank` dimensions, of any dtype.
-Ref with_rank(Generator& g, int rank) {
-  return g.any([&](const Ref& ref) { return g.shape_of(ref).rank() >= rank; }, [&] { return g.floating(8, rank); });
-}
-
-int some_dim(Generator& g, const Ref& x) { return static_cast<int>(g.choose().below(g.shape_of(x).rank())); }
-
 template <class T>
 std::string list(const std::vector<T>& values) {
   return fmt::format("{{{}}}", fmt::join(values, ", "));
@@ -237,13 +230,6 @@ bool add_pad(Generator& g) {
         {x}, [=](const Tensors& in) { return pad(in[0], before, after, 1, mode); },
         {std::min(range.low, 1.0), std::max(range.high, 1.0)});
   return true;
-}
-
-/// Indices for an extent: a value of whole numbers that may lie out of range, or a leaf that does not.
-Ref indices(Generator& g, std::int64_t extent, const Shape& shape) {
-  const auto dtype = g.choose().of({Dtype::i32, Dtype::i64});
-  return g.leaf(shape, dtype, {static_cast<double>(-std::min<std::int64_t>(extent, 2)), static_cast<double>(extent - 1)},
-                Fill::integers);
 }
 
 bool add_index_select(Generator& g) {

@@ -1,6 +1,5 @@
 // Random calls of convolution and pooling of lines and volumes, and of max pooling with indices.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "tests/fuzz/generator.h"
 
@@ -222,8 +221,8 @@ bool add_max_unpool(Generator& g, int axes) {
   const auto range = g.range(x);
   g.add(name,
         any ? fmt::format("{}(stop_gradient($0), $1, {})", name, kernel)
-            : fmt::format("{}($0, expand(reshape(arange({}, {}), Shape{{{}}}), Shape{{{}}}), {})", name, count, first,
-                          fmt::join(each_once.extents(), ", "), fmt::join(shape.extents(), ", "), kernel),
+            : fmt::format("{}($0, expand(reshape(arange({}, {}), {}), {}), {})", name, count, first, to_code(each_once),
+                          to_code(shape), kernel),
         inputs,
         [=](const Tensors& in) {
           const Tensor values = any ? stop_gradient(in[0]) : in[0];

@@ -393,4 +393,15 @@ void Generator::schedule() {
   }
 }
 
+Ref with_rank(Generator& g, int rank) {
+  return g.any([&](const Ref& ref) { return g.shape_of(ref).rank() >= rank; }, [&] { return g.floating(8, rank); });
+}
+
+int some_dim(Generator& g, const Ref& x) { return static_cast<int>(g.choose().below(g.shape_of(x).rank())); }
+
+Ref indices(Generator& g, std::int64_t extent, const Shape& shape) {
+  return g.leaf(shape, g.choose().of({Dtype::i32, Dtype::i64}),
+                {static_cast<double>(-std::min<std::int64_t>(extent, 2)), static_cast<double>(extent - 1)}, Fill::integers);
+}
+
 }  // namespace clnet::fuzz

@@ -109,6 +109,11 @@ struct Entry {
 };
 /// A floating value {N, C, ...} with more than one element in each channel, of elements up to 8.
 Ref with_channels(Generator& g);
+/// A value of at least `rank` dimensions, of any dtype.
+Ref with_rank(Generator& g, int rank);
+int some_dim(Generator& g, const Ref& x);
+/// A leaf of indices for an extent, some of which count from its end.
+Ref indices(Generator& g, std::int64_t extent, const Shape& shape);
 
 /// All of ops.h.
 const std::vector<Entry>& table();

@@ -31,6 +31,9 @@ struct Call {
   std::vector<std::int64_t> list(std::string_view field) const;
 };
 
+/// A scalar of i64 as bits without a sign.
+inline std::uint64_t as_unsigned(const Array& scalar) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(scalar[0])); }
+
 struct Rule {
   Arrays (*apply)(const Call& call) = nullptr;
   bool exact = false;  ///< results are inputs' values, whole numbers or truth values: nothing is computed in floating point

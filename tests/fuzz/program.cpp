@@ -119,8 +119,6 @@ Built build(const Program& program, std::uint64_t round, const Built* again) {
 
 namespace {
 
-std::string extents(const Shape& shape) { return fmt::format("{{{}}}", fmt::join(shape.extents(), ", ")); }
-
 std::string_view dtype_name(Dtype dtype) { return dtype == Dtype::boolean ? "boolean" : to_string(dtype); }
 
 std::string reference(const Program& program, const Ref& ref) {
@@ -133,7 +131,7 @@ std::string expression(const Program& program, std::size_t k) {
   const auto& step = program.steps[k];
   if (step.is_leaf()) {
     constexpr std::string_view fills[] = {"smooth", "grid", "integers"};
-    return fmt::format("leaf({{Shape{}, Dtype::{}}}, Fill::{}, {}, {}, {}u)", extents(step.leaf.spec.shape),
+    return fmt::format("leaf({{{}, Dtype::{}}}, Fill::{}, {}, {}, {}u)", to_code(step.leaf.spec.shape),
                        dtype_name(step.leaf.spec.dtype), fills[static_cast<std::size_t>(step.leaf.fill)], step.leaf.low,
                        step.leaf.high, mix(program.seed + k, 0));
   }
@@ -152,6 +150,8 @@ std::string expression(const Program& program, std::size_t k) {
 }
 
 }  // namespace
+
+std::string to_code(const Shape& shape) { return fmt::format("Shape{{{}}}", fmt::join(shape.extents(), ", ")); }
 
 std::string to_code(const Program& program) {
   std::string text = fmt::format("// seed {}\nmanual_seed({}u);\n", program.seed, program.seed);

@@ -98,5 +98,6 @@ Built build(const Program& program, std::uint64_t round, const Built* again = nu
 
 /// The program as the body of a C++ function.
 std::string to_code(const Program& program);
+std::string to_code(const Shape& shape);
 
 }  // namespace clnet::fuzz

@@ -28,21 +28,20 @@ Arrays arange(const Call& call) {
   return {y};
 }
 
-std::uint64_t whole(const Array& scalar) { return static_cast<std::uint64_t>(scalar[0]); }
-
 Arrays random_uniform(const Call& call) {
   // As many bits as the dtype holds below 1.
   const double steps = call.dtype() == Dtype::f16 ? 0x1p11 : call.dtype() == Dtype::bf16 ? 0x1p8 : 0x1p24;
   Array y(call.shape());
   for (std::int64_t i = 0; i < y.numel(); ++i)
-    y[i] = std::floor(philox_uniform(whole(call.in[0]), whole(call.in[1]), static_cast<std::uint64_t>(i)) * steps) / steps;
+    y[i] = std::floor(philox_uniform(as_unsigned(call.in[0]), as_unsigned(call.in[1]), static_cast<std::uint64_t>(i)) * steps) /
+           steps;
   return {y};
 }
 
 Arrays random_normal(const Call& call) {
   Array y(call.shape());
   for (std::int64_t i = 0; i < y.numel(); ++i)
-    y[i] = philox_normal(whole(call.in[0]), whole(call.in[1]), static_cast<std::uint64_t>(i));
+    y[i] = philox_normal(as_unsigned(call.in[0]), as_unsigned(call.in[1]), static_cast<std::uint64_t>(i));
   return {y};
 }
 
@@ -51,7 +50,7 @@ Arrays dropout(const Call& call) {
   Array y = call.in[0];
   const Array &seed = call.in[1], &offset = call.in[2];
   for (std::int64_t i = 0; i < y.numel(); ++i) {
-    const double draw = philox_uniform(whole(seed), whole(offset), static_cast<std::uint64_t>(i));
+    const double draw = philox_uniform(as_unsigned(seed), as_unsigned(offset), static_cast<std::uint64_t>(i));
     y[i] = draw < static_cast<double>(static_cast<float>(p)) ? 0 : y[i] / (1 - p);
   }
   return {y};

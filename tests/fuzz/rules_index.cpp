@@ -57,14 +57,12 @@ Arrays scatter_reduce(const Call& call) {
                                     static_cast<reference::Fold>(call.integer("reduction")), call.flag("own"))};
 }
 
-std::uint64_t whole(const Array& scalar) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(scalar[0])); }
-
 Arrays randint(const Call& call) {
   Array y(call.shape());
   for (std::int64_t i = 0; i < y.numel(); ++i) {
-    const auto bits = reference::philox(whole(call.in[0]), whole(call.in[1]), static_cast<std::uint64_t>(i));
-    const auto draw = (std::uint64_t{bits[0]} << 32 | bits[1]) % whole(call.in[3]);
-    y[i] = static_cast<double>(static_cast<std::int64_t>(whole(call.in[2]) + draw));
+    const auto bits = reference::philox(as_unsigned(call.in[0]), as_unsigned(call.in[1]), static_cast<std::uint64_t>(i));
+    const auto draw = (std::uint64_t{bits[0]} << 32 | bits[1]) % as_unsigned(call.in[3]);
+    y[i] = static_cast<double>(static_cast<std::int64_t>(as_unsigned(call.in[2]) + draw));
   }
   return {y};
 }

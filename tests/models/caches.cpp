@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/models/process.h"
+#include "tests/paths.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary.h"
 

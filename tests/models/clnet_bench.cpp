@@ -9,6 +9,7 @@
 
 #include "tests/models/process.h"
 #include "tests/models/small_disk.h"
+#include "tests/paths.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet::test;

@@ -7,6 +7,7 @@
 
 #include "clnet/device.h"
 #include "tests/models/process.h"
+#include "tests/paths.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet::test;

@@ -1,11 +1,8 @@
 // clnet-train at work, on a dataset that the test writes: what it makes, and that a run which was stopped ends like one which was
 // not.
 #include <catch2/catch.hpp>
-#include <chrono>
 #include <csignal>
-#include <functional>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "clnet/io.h"
 #include "tests/models/process.h"
@@ -30,14 +27,6 @@ struct Workplace {
     return outcome;
   }
 };
-
-bool wait_until(const std::function<bool()>& condition) {
-  for (int i = 0; i < 3000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
-}
 
 }  // namespace
 

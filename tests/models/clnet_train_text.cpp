@@ -15,9 +15,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Workplace {
+struct TextWorkplace {
   clnet::test::Folder folder;
-  Workplace() { folder.write("text.txt", sentences(6000)); }
+  TextWorkplace() { folder.write("text.txt", sentences(6000)); }
 
   Outcome train(std::vector<std::string> more, const std::string& model = "char-lstm") const {
     more.insert(more.begin(), {"--data", "text.txt", "--model", model, "--context", "16"});
@@ -38,7 +38,7 @@ struct Workplace {
 }  // namespace
 
 TEST_CASE("clnet-train: learns a text, shows samples, and writes from the weights alone") {
-  const Workplace place;
+  const TextWorkplace place;
   const auto outcome = place.train({"--steps", "120", "--log", "log.jsonl", "--plot", "curves.svg", "--prompt", "the cat"});
   INFO(outcome.out << outcome.err);
   REQUIRE(outcome.code == 0);
@@ -73,7 +73,7 @@ TEST_CASE("clnet-train: learns a text, shows samples, and writes from the weight
 }
 
 TEST_CASE("clnet-train: char-gpt is what a text is for, and writes beyond its context") {
-  const Workplace place;
+  const TextWorkplace place;
   const auto outcome = place.run({"--data", "text.txt", "--context", "16", "--batch-size", "16", "--steps", "40"});
   INFO(outcome.out << outcome.err);
   REQUIRE(outcome.code == 0);
@@ -85,7 +85,7 @@ TEST_CASE("clnet-train: char-gpt is what a text is for, and writes beyond its co
 }
 
 TEST_CASE("clnet-train: a text's training goes on as if it had not been stopped") {
-  const Workplace place;
+  const TextWorkplace place;
   const auto go = [&](const std::string& steps, const std::string& name, bool resume) {
     std::vector<std::string> options{"--steps", steps, "--schedule", "constant", "--log", name + ".jsonl", "--save", name};
     if (resume) options.insert(options.end(), {"--checkpoint", "run", "--checkpoint-steps", "7", "--resume"});
@@ -111,7 +111,7 @@ TEST_CASE("clnet-train: a text's training goes on as if it had not been stopped"
 }
 
 TEST_CASE("clnet-train: texts and options that cannot be") {
-  const Workplace place;
+  const TextWorkplace place;
   const auto& folder = place.folder;
   folder.write("short.txt", "too short");
   folder.write("empty.txt", "");
@@ -171,7 +171,7 @@ TEST_CASE("clnet-train: texts and options that cannot be") {
 TEST_CASE("clnet-train: the odd texts of the acceptance data") {
   const auto root = acceptance("bad/text");
   if (!root) return;
-  const Workplace place;
+  const TextWorkplace place;
   for (const char* name : {"empty.txt", "one_byte.txt"}) place.refuse(1, name, {"--data", *root / name, "--model", "char-lstm"});
   CHECK(place.run({"--data", *root / "no_newline_long.txt", "--model", "char-lstm", "--steps", "2"}).code == 0);
 }

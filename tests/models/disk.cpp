@@ -1,15 +1,14 @@
 // Every file that a program writes, on a disk that is full, read-only or gone: one clear line and an exit code for what was asked
 // for, no harm where it is only a cache, and nothing lost that was there before.
 #include <catch2/catch.hpp>
-#include <chrono>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
-#include <thread>
 
 #include "tests/models/process.h"
 #include "tests/models/small_disk.h"
+#include "tests/paths.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet::test;
@@ -17,9 +16,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Workplace {
+struct DiskWorkplace {
   clnet::test::Folder data, folder;
-  Workplace() {
+  DiskWorkplace() {
     write_idx_dataset(data.path(), 100, 20);
     fs::create_directory(folder / "disk");
   }
@@ -47,7 +46,7 @@ void check_refusal(const Outcome& outcome, const std::string& name) {
 }
 
 /// What clnet-train writes because it was told to.
-std::vector<std::vector<std::string>> outputs(const Workplace& place) {
+std::vector<std::vector<std::string>> outputs(const DiskWorkplace& place) {
   return {{"--save", place.disk("weights")},
           {"--checkpoint", place.disk("run")},
           {"--log", place.disk("log")},
@@ -58,7 +57,7 @@ std::vector<std::vector<std::string>> outputs(const Workplace& place) {
 }  // namespace
 
 TEST_CASE("a full disk is told in one line, and what was there stays") {
-  const Workplace place;
+  const DiskWorkplace place;
   const SmallDisk disk(place.folder / "disk", "64k");
   if (!disk.mounted()) return;
   for (const char* name : {"weights", "log", "plot", "trace"}) std::ofstream(disk.path() / name) << "old";
@@ -75,7 +74,7 @@ TEST_CASE("a full disk is told in one line, and what was there stays") {
 }
 
 TEST_CASE("a read-only disk is told before anything is trained") {
-  const Workplace place;
+  const DiskWorkplace place;
   const SmallDisk disk(place.folder / "disk", "64k");
   if (!disk.mounted()) return;
   disk.make_read_only();
@@ -98,7 +97,7 @@ TEST_CASE("a read-only disk is told before anything is trained") {
 }
 
 TEST_CASE("caches on a full or read-only disk are done without") {
-  const Workplace place;
+  const DiskWorkplace place;
   const SmallDisk disk(place.folder / "disk", "16k");
   if (!disk.mounted()) return;
   disk.fill();
@@ -112,7 +111,7 @@ TEST_CASE("caches on a full or read-only disk are done without") {
 }
 
 TEST_CASE("a folder that vanishes during training is told in one line") {
-  const Workplace place;
+  const DiskWorkplace place;
   for (const char* option : {"--save", "--checkpoint", "--plot"}) {
     fs::create_directory(place.folder / "gone");
     fs::remove(place.folder / "log");
@@ -120,8 +119,7 @@ TEST_CASE("a folder that vanishes during training is told in one line") {
     std::vector<std::string> arguments{"--epochs", "1000", "--log", "log", option, name};
     if (std::string_view(option) != "--save") arguments.insert(arguments.end(), {"--save", "weights"});
     Process process(place.folder.path(), clnet_train_command(place.arguments(arguments)));
-    for (int i = 0; i < 3000 && content(place.folder / "log").empty(); ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    (void)wait_until([&] { return !content(place.folder / "log").empty(); });
     fs::remove_all(place.folder / "gone");
     process.signal(SIGTERM);
     check_refusal(process.wait(), name);

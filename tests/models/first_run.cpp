@@ -8,14 +8,13 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <functional>
 #include <regex>
 #include <set>
-#include <thread>
 
 #include "clnet/device.h"
 #include "lib/cl/quirks.h"
 #include "tests/models/process.h"
+#include "tests/paths.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary.h"
 
@@ -66,14 +65,6 @@ struct Machine {
     return count;
   }
 };
-
-bool wait_until(const std::function<bool()>& condition) {
-  for (int i = 0; i < 6000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return false;
-}
 
 bool compiles_in_processes() { return clnet::ocl::has_quirk(clnet::Device::current().info(), "pocl-builds"); }
 

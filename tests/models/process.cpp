@@ -5,24 +5,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <stdexcept>
+#include <thread>
 
 #include "tests/idx_writer.h"
+#include "tests/paths.h"
+#include "tests/support/temporary.h"
 
 namespace clnet::test {
 
 namespace fs = std::filesystem;
-
-std::string content(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 Process::Process(const fs::path& folder, std::vector<std::string> arguments, const std::vector<std::string>& environment)
     : out_(folder / "stdout.txt"), err_(folder / "stderr.txt") {
@@ -53,6 +49,14 @@ Outcome Process::wait() {
   ::waitpid(pid_, &status, 0);
   pid_ = -1;
   return {WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status), content(out_), content(err_)};
+}
+
+bool wait_until(const std::function<bool()>& condition) {
+  for (int i = 0; i < 6000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
 }
 
 std::vector<std::string> clnet_train_command(std::vector<std::string> arguments) {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ class Process {
   pid_t pid_ = -1;
 };
 
+/// Whether the condition comes true within half a minute.
+bool wait_until(const std::function<bool()>& condition);
+
 /// clnet-train with these arguments, to its end.
 Outcome clnet_train(const std::filesystem::path& folder, std::vector<std::string> arguments,
                     const std::vector<std::string>& environment = {});
@@ -43,6 +47,5 @@ void write_idx_dataset(const std::filesystem::path& folder, int train_samples, i
 
 /// The objects of a log, without times.
 std::vector<std::string> log_without_times(const std::filesystem::path& path);
-std::string content(const std::filesystem::path& path);
 
 }  // namespace clnet::test

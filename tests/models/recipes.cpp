@@ -18,7 +18,11 @@
 using namespace clnet;
 
 // Recipes name what they make, and use names again.
+#pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wshadow=compatible-local"
+#endif
 #pragma GCC diagnostic ignored "-Wunused-variable"
 #pragma GCC diagnostic ignored "-Wunused-but-set-variable"
 
@@ -42,15 +46,15 @@ Tensor some_labels(std::int64_t count) {
 }
 
 /// The working folder while a recipe runs, which may read files there; what it prints is left out.
-class Workplace {
+class RecipeWorkplace {
  public:
-  Workplace() { std::filesystem::current_path(folder_.path()); }
-  ~Workplace() {
+  RecipeWorkplace() { std::filesystem::current_path(folder_.path()); }
+  ~RecipeWorkplace() {
     std::cout.rdbuf(screen_);
     std::filesystem::current_path(before_);
   }
-  Workplace(const Workplace&) = delete;
-  Workplace& operator=(const Workplace&) = delete;
+  RecipeWorkplace(const RecipeWorkplace&) = delete;
+  RecipeWorkplace& operator=(const RecipeWorkplace&) = delete;
   std::string printed() const { return out_.str(); }
   const test::Folder& folder() const { return folder_; }
 
@@ -206,7 +210,7 @@ void a_gradient_of_your_own() {
 void generating_text() {
   std::string text;
   for (int k = 0; k < 100; ++k) text += "ROMEO: But soft " + std::to_string(k) + '\n';
-  const Workplace here;
+  const RecipeWorkplace here;
   (void)here.folder().write("shakespeare.txt", text);
 #include <recipes/generating_text_1.inc>
   CHECK(here.printed().size() >= 500);
@@ -226,7 +230,7 @@ void looking_for_a_fault() {
     CHECK_THROWS_WITH(recipe(), Catch::StartsWith("detect_anomaly: "));
   }
   const Tensor loss = cross_entropy(model(x), labels), w = randn({4, 6});
-  const Workplace here;
+  const RecipeWorkplace here;
 #include <recipes/looking_for_a_fault_2.inc>
   CHECK(check.passed);
   CHECK_FALSE(here.printed().empty());
@@ -277,7 +281,7 @@ TEST_CASE("the recipes of docs/training.md work as they stand there") {
   for (const auto& [names, run] : all) {
     here.insert(names.begin(), names.end());
     INFO(*names.begin());
-    const Workplace folder;
+    const RecipeWorkplace folder;
     CHECK_NOTHROW(run());
   }
   const std::set<std::string> there{
@@ -285,3 +289,5 @@ TEST_CASE("the recipes of docs/training.md work as they stand there") {
   };
   CHECK(here == there);
 }
+
+#pragma GCC diagnostic pop

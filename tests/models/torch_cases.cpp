@@ -8,6 +8,7 @@
 #include "clnet/clnet.h"
 #include "tests/acceptance.h"
 #include "tests/models/process.h"
+#include "tests/paths.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet;

@@ -7,16 +7,12 @@
 
 #include "clnet/clnet.h"
 #include "lib/graph/node.h"
+#include "tests/ops/values.h"
 
 using namespace clnet;
+using testing::ramp;
 
 namespace {
-
-Tensor ramp(const Shape& shape, float scale = 0.1F) {
-  std::vector<float> values(static_cast<std::size_t>(shape.numel()));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = scale * std::sin(static_cast<float>(i) * 0.7F + 0.3F);
-  return Tensor::from(values, shape);
-}
 
 /// How many nodes of an operation the tensor's graph has.
 int count(const Tensor& tensor, std::string_view op) {
@@ -143,7 +139,7 @@ TEST_CASE("Autocast: others compute with what comes, the widest where dtypes dif
        {wide + narrow, narrow * wide, maximum(narrow, wide), concat({narrow, wide}, 1), where(mask, narrow, wide),
         lerp(wide, narrow, 0.3), relu(wide), prelu(narrow, ramp({2})), stack({wide, narrow})})
     CHECK(result.dtype() == Dtype::f32);
-  CHECK(equal(narrow, wide).dtype() == Dtype::boolean);
+  CHECK(eq(narrow, wide).dtype() == Dtype::boolean);
   CHECK_THROWS_AS(narrow + cast(wide, Dtype::i32), DtypeError);
   // Batch normalisation keeps the activations' dtype and its statistics in f32.
   nn::BatchNorm2d norm(2);

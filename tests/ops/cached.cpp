@@ -9,11 +9,13 @@
 #include "lib/exec/plan/rules.h"
 #include "lib/exec/record/recorder.h"
 #include "lib/graph/op.h"
+#include "tests/ops/launches.h"
 #include "tests/support/memory_limit.h"
 #include "tests/support/skip.h"
 
 using namespace clnet;
 using Catch::Matchers::Contains;
+using testing::launches_of;
 
 namespace {
 
@@ -56,13 +58,6 @@ Tensor twice(const Tensor& x) { return apply(std::make_shared<Twice>(), {x}); }
 Floats run(const Tensor& x) { return twice(x).to_vector<float>(); }
 
 exec::CachedValues& cached() { return exec::PlanCache::of(*Device::current().context()).cached(); }
-
-std::uint64_t launches_of(const std::function<void()>& what) {
-  auto context = Device::current().context();
-  const auto before = context->launches();
-  what();
-  return context->launches() - before;
-}
 
 /// While it lives, a call of each Twice throws.
 struct Failing {

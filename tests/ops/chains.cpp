@@ -11,25 +11,20 @@
 #include "lib/cl/build_ahead.h"
 #include "lib/cl/context.h"
 #include "lib/exec/plan/chain_commands.h"
+#include "tests/ops/launches.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet;
 using exec::ChainMode;
 using exec::WithChains;
+using testing::launches_of;
 
 namespace {
 
 using Floats = std::vector<float>;
 
 bool has_chains() { return Device::current().info().prefers_vector_kernels; }
-
-std::uint64_t launches_of(const std::function<void()>& what) {
-  auto context = Device::current().context();
-  const auto before = context->launches();
-  what();
-  return context->launches() - before;
-}
 
 /// Two layers by hand over some steps, with all gradients: a loss's value and theirs.
 std::vector<Tensor> recurrence(const Tensor& x, const std::vector<Tensor>& weights) {

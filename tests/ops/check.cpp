@@ -17,6 +17,14 @@
 
 namespace clnet::testing {
 
+double unit_roundoff(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::f16: return 0x1p-11;
+    case Dtype::bf16: return 0x1p-8;
+    default: return 0x1p-24;
+  }
+}
+
 namespace {
 
 /// Outputs hold NaN before a kernel writes them, so that an element which no work-item writes is seen.
@@ -28,14 +36,6 @@ double rounded(double value, Dtype dtype) {
     case Dtype::f16: return half_to_float(float_to_half(static_cast<float>(value)));
     case Dtype::bf16: return bfloat16_to_float(float_to_bfloat16(static_cast<float>(value)));
     default: return value;
-  }
-}
-
-double unit_roundoff(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::f16: return 0x1p-11;
-    case Dtype::bf16: return 0x1p-8;
-    default: return 0x1p-24;
   }
 }
 

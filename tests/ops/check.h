@@ -47,6 +47,7 @@ Tensor make_tensor(const Shape& shape, std::uint64_t seed = 1, double low = -1, 
 bool all_wanted();
 /// The narrow floating dtypes in which the case of this number is checked: one of them, and the next case in the other, or both.
 std::vector<Dtype> sampled_dtypes(std::size_t index);
+double unit_roundoff(Dtype floating);
 /// The largest difference must not exceed `tolerance` times the largest reference value (at least 1).
 void compare(const std::string& what, const Array& got, const Array& want, double tolerance);
 

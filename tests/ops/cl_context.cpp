@@ -2,7 +2,6 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstring>
-#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -11,10 +10,12 @@
 #include "clnet/opencl.h"
 #include "lib/cl/context.h"
 #include "lib/cl/uploader.h"
+#include "tests/ops/values.h"
 #include "tests/support/skip.h"
 
 using namespace clnet;
 using namespace clnet::ocl;
+using testing::counting;
 
 namespace {
 
@@ -39,17 +40,11 @@ std::vector<float> values(Context& context, const Buffer& buffer, std::size_t n)
   return result;
 }
 
-std::vector<float> ramp(std::size_t n) {
-  std::vector<float> result(n);
-  std::iota(result.begin(), result.end(), 0.f);
-  return result;
-}
-
 }  // namespace
 
 TEST_CASE("a kernel runs, and its result can be read") {
   auto context = Device::current().context();
-  const std::vector<float> data = ramp(1000);
+  const std::vector<float> data = counting(1000);
   const BufferPtr buffer = context->memory().allocate(4000, "test");
   context->write(*buffer, 0, data.data(), 4000);
   const auto before = context->launches();
@@ -80,7 +75,7 @@ TEST_CASE("writes of every size keep order with kernels, and the source may chan
   // A scalar goes by a fill, an odd size by a copy set aside, a large one by waiting.
   for (const std::size_t n : {1u, 2u, 3u, 32u, 1001u, 5u << 20}) {
     const BufferPtr buffer = context->memory().allocate(n * 4, "test");
-    std::vector<float> data = ramp(n);
+    std::vector<float> data = counting(n);
     context->write(*buffer, 0, data.data(), n * 4);
     add(*context, *buffer, 1.f, n);
     std::vector<float> first = values(*context, *buffer, 1);
@@ -89,7 +84,7 @@ TEST_CASE("writes of every size keep order with kernels, and the source may chan
     std::fill(data.begin(), data.end(), -7.f);
     add(*context, *buffer, 2.f, n);
     const auto result = values(*context, *buffer, n);
-    std::vector<float> expected = ramp(n);
+    std::vector<float> expected = counting(n);
     for (float& x : expected) x += 2.f;
     CHECK(result == expected);
   }
@@ -142,7 +137,7 @@ TEST_CASE("a caller's own objects are wrapped, retained and given back") {
     CHECK(opencl::context(wrapped) == context());
     CHECK(opencl::queue(wrapped) == queue());
     CHECK(wrapped.info().name == device.info().name);
-    std::vector<float> data = ramp(10);
+    std::vector<float> data = counting(10);
     queue.enqueueWriteBuffer(mine, CL_TRUE, 0, 40, data.data());
     {
       const BufferPtr imported = wrapped.context()->memory().import(mine());
@@ -228,7 +223,7 @@ TEST_CASE("an exception while data are prepared reaches the caller and leaves th
 
 TEST_CASE("what is held back runs when the hold ends, or before anything is waited for") {
   auto context = Device::current().context();
-  const std::vector<float> data = ramp(100);
+  const std::vector<float> data = counting(100);
   const BufferPtr buffer = context->memory().allocate(400, "test");
   {
     const auto guard = context->lock();
@@ -254,7 +249,7 @@ TEST_CASE("what is held back runs when the hold ends, or before anything is wait
 
 TEST_CASE("another thread's commands wait behind what is held back") {
   auto context = Device::current().context();
-  const std::vector<float> data = ramp(10);
+  const std::vector<float> data = counting(10);
   const BufferPtr buffer = context->memory().allocate(40, "test");
   std::vector<float> seen;
   std::thread reader;

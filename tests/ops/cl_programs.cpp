@@ -27,7 +27,7 @@ namespace {
 
 const ProgramSource answer{"answer", "kernel void answer(global int* x) { x[0] = VALUE; }", {{"VALUE", "(40 + 2)"}}};
 
-ProgramCache fresh() {
+ProgramCache empty_programs() {
   const auto context = Device::current().context();
   return {context->context(), context->device(), context->info()};
 }
@@ -63,7 +63,7 @@ struct Cache {
 
 TEST_CASE("equal programs are built once, different ones are not mixed up") {
   const test::Variable off("CLNET_CACHE", "off");
-  ProgramCache programs = fresh();
+  ProgramCache programs = empty_programs();
   CHECK(run(programs, answer) == 42);
   CHECK(run(programs, answer) == 42);
   CHECK(programs.built() == 1);
@@ -77,7 +77,7 @@ TEST_CASE("equal programs are built once, different ones are not mixed up") {
 TEST_CASE("threads that want the same program build it once") {
   if (!Device::current().info().thread_safe) return clnet::test::skip("the device takes one thread only");
   const test::Variable off("CLNET_CACHE", "off");
-  ProgramCache programs = fresh();
+  ProgramCache programs = empty_programs();
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&, i] {
@@ -91,7 +91,7 @@ TEST_CASE("threads that want the same program build it once") {
 }
 
 TEST_CASE("a program that does not compile is an error with log and numbered source") {
-  ProgramCache programs = fresh();
+  ProgramCache programs = empty_programs();
   const ProgramSource wrong{"wrong", "kernel void answer(global int* x) {\n  x[0] = undeclared_name;\n}", {{"A", "1"}}};
   for (int attempt = 0; attempt < 2; ++attempt) {
     try {
@@ -114,7 +114,7 @@ TEST_CASE("a program that does not compile is an error with log and numbered sou
 }
 
 TEST_CASE("a function that clnet does not declare comes from the compiler's own declarations") {
-  ProgramCache programs = fresh();
+  ProgramCache programs = empty_programs();
   const auto unknown = std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());
   CHECK(run(programs, {"rare",
                        "kernel void answer(global int* x) { x[0] = (int)popcount(VALUE); }",
@@ -126,7 +126,7 @@ TEST_CASE("a function that clnet does not declare comes from the compiler's own 
 TEST_CASE("a compiler's warnings do not reach the user's screen") {
   // PoCL says "1 warning generated." of its own accord. The value makes a program that no cache knows.
   const auto value = std::chrono::steady_clock::now().time_since_epoch().count() % 1000000007;
-  auto programs = fresh();
+  auto programs = empty_programs();
   const clnet::test::Folder folder;
   const auto path = folder.write("stderr", "");
   std::fflush(stderr);
@@ -144,7 +144,7 @@ TEST_CASE("a compiler's warnings do not reach the user's screen") {
 }
 
 TEST_CASE("a kernel that a program does not have is an error that names both") {
-  ProgramCache programs = fresh();
+  ProgramCache programs = empty_programs();
   CHECK_THROWS_WITH(programs.kernel(answer, "question"),
                     Catch::StartsWith("kernel question of program answer: CL_INVALID_KERNEL_NAME"));
   CHECK_THROWS_AS(programs.prepare({"no_such_file", "", {}}), Unsupported);
@@ -159,7 +159,7 @@ TEST_CASE("a kernel that would need more local memory than there is does not get
                          "barrier(CLK_LOCAL_MEM_FENCE); x[i] = t[N - 1 - i]; }",
                          {{"N", std::to_string(count)}}};
   };
-  ProgramCache programs = fresh();
+  ProgramCache programs = empty_programs();
   const auto small = programs.kernel(program("small", 64), "f");
   const auto told = small.getWorkGroupInfo<CL_KERNEL_LOCAL_MEM_SIZE>(Device::current().context()->device());
   if (told == 0) return clnet::test::skip("PoCL 6.0 does not tell how much a kernel uses");
@@ -172,17 +172,17 @@ TEST_CASE("a kernel file on disk is used, with its includes") {
   const test::Variable kernels("CLNET_KERNEL_DIR", folder.path().c_str());
   file::replace(folder / "value.clh", "#define SUM (VALUE + 1)\n");
   file::replace(folder / "answer_from_disk.cl", "#include \"value.clh\"\nkernel void answer(global int* x) { x[0] = SUM; }");
-  ProgramCache programs = fresh();
+  ProgramCache programs = empty_programs();
   CHECK(run(programs, {"answer_from_disk", "", {{"VALUE", "12"}}}) == 13);
 }
 
 TEST_CASE("a built program is kept on disk and loaded by the next process") {
   const Cache cache;
-  ProgramCache first = fresh();
+  ProgramCache first = empty_programs();
   CHECK(run(first, answer) == 42);
   CHECK(first.built() == 1);
   REQUIRE(cache.files().size() == 1);
-  ProgramCache second = fresh();
+  ProgramCache second = empty_programs();
   CHECK(run(second, answer) == 42);
   CHECK(second.built() == 0);
   CHECK(second.loaded() == 1);
@@ -191,7 +191,7 @@ TEST_CASE("a built program is kept on disk and loaded by the next process") {
 TEST_CASE("a damaged cache file is ignored and written again") {
   const Cache cache;
   {
-    ProgramCache programs = fresh();
+    ProgramCache programs = empty_programs();
     programs.prepare(answer);
   }
   REQUIRE(cache.files().size() == 1);
@@ -205,11 +205,11 @@ TEST_CASE("a damaged cache file is ignored and written again") {
   }
   for (const std::string& damage : damages) {
     file::replace(path, damage);
-    ProgramCache programs = fresh();
+    ProgramCache programs = empty_programs();
     CHECK(run(programs, answer) == 42);
     CHECK(programs.built() == 1);
     CHECK(file::read(path, 1 << 28).size() > 100);
-    ProgramCache after = fresh();
+    ProgramCache after = empty_programs();
     after.prepare(answer);
     CHECK(after.loaded() == 1);
   }
@@ -218,7 +218,7 @@ TEST_CASE("a damaged cache file is ignored and written again") {
 TEST_CASE("a cache file that is whole but not ours, or that the driver refuses, is ignored") {
   const Cache cache;
   {
-    ProgramCache programs = fresh();
+    ProgramCache programs = empty_programs();
     programs.prepare(answer);
   }
   const fs::path path = cache.files().at(0);
@@ -227,7 +227,7 @@ TEST_CASE("a cache file that is whole but not ours, or that the driver refuses, 
   disk.store("another key", "another binary");
   fs::rename(disk.path("another key"), path);
   {
-    ProgramCache programs = fresh();
+    ProgramCache programs = empty_programs();
     CHECK(run(programs, answer) == 42);
     CHECK(programs.built() == 1);
   }
@@ -243,7 +243,7 @@ TEST_CASE("a cache file that is whole but not ours, or that the driver refuses, 
   const std::string key = text.substr(32, number(16));
   disk.store(key, "not a program");
   REQUIRE(disk.load(key) == "not a program");
-  ProgramCache programs = fresh();
+  ProgramCache programs = empty_programs();
   CHECK(run(programs, answer) == 42);
   CHECK(programs.built() == 1);
   CHECK(programs.loaded() == 0);
@@ -253,7 +253,7 @@ TEST_CASE("a cache folder that cannot be written is no error") {
   const Cache cache;
   // A file where the folder should be: fails for root as well.
   file::replace(cache.programs(), "in the way");
-  ProgramCache programs = fresh();
+  ProgramCache programs = empty_programs();
   CHECK(run(programs, answer) == 42);
   CHECK(programs.built() == 1);
   CHECK(file::read(cache.programs(), 100) == "in the way");
@@ -263,7 +263,7 @@ TEST_CASE("the disk is left alone when switched off, and where the driver keeps 
   const Cache cache;
   {
     const test::Variable off("CLNET_CACHE", "off");
-    ProgramCache programs = fresh();
+    ProgramCache programs = empty_programs();
     programs.prepare(answer);
   }
   const auto context = Device::current().context();
@@ -280,7 +280,7 @@ TEST_CASE("the disk is left alone when switched off, and where the driver keeps 
     CHECK(cache.files().size() == 1);
   }
   const test::Variable wrong("CLNET_CACHE", "maybe");
-  CHECK_THROWS_WITH(fresh(), "CLNET_CACHE=maybe: expected on, off or force");
+  CHECK_THROWS_WITH(empty_programs(), "CLNET_CACHE=maybe: expected on, off or force");
 }
 
 TEST_CASE("another driver does not get the binary") {

@@ -14,6 +14,7 @@
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/record/record.h"
 #include "tests/support/gpu_info.h"
+#include "tests/support/leaf.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary.h"
 
@@ -21,14 +22,11 @@ using namespace clnet;
 using Catch::Matchers::Contains;
 
 using clnet::test::gpu_info;
+using clnet::test::leaf;
 
 namespace {
 
 std::string claimed(const DeviceInfo& device) { return std::string(ocl::claimed_sub_groups(device).value_or("none")); }
-
-/// A leaf that lies on no device.
-struct Somewhere : Value {};
-Tensor leaf(const Shape& shape, Dtype dtype = Dtype::f32) { return make_leaf({shape, dtype}, std::make_shared<Somewhere>()); }
 
 /// The kernels that it takes on the device, and the way in which each exchanges values.
 std::string ways(const Tensor& output, const DeviceInfo& device) {

@@ -4,20 +4,15 @@
 #include <numeric>
 
 #include "clnet/clnet.h"
+#include "tests/ops/values.h"
 
 using namespace clnet;
+using testing::counting;
+using testing::Floats;
 
 namespace {
 
-using Floats = std::vector<float>;
 using Labels = std::vector<std::int32_t>;
-
-/// `count` numbers 0, 1, 2, ...
-Floats counting(std::size_t count) {
-  Floats values(count);
-  std::iota(values.begin(), values.end(), 0.0F);
-  return values;
-}
 
 Floats reversed_rows(Floats values, std::size_t width) {
   for (std::size_t i = 0; i < values.size(); i += width)

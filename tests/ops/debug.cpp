@@ -17,9 +17,9 @@ namespace {
 
 Tensor numbers(std::initializer_list<float> values) { return Tensor::from(values); }
 
-struct Net : nn::Module {
+struct WithLog : nn::Module {
   nn::Linear first{4, 8}, second{8, 2};
-  Net() {
+  WithLog() {
     add("first", first);
     add("second", second);
   }
@@ -75,7 +75,7 @@ TEST_CASE("detect_anomaly sees gradients, and infinities where it is asked to") 
 
 TEST_CASE("detect_anomaly names the layer, and a training step is as without it where there is none") {
   manual_seed(1);
-  Net model;
+  WithLog model;
   const auto x = Tensor::from(std::vector<float>{1, -2, 3, -4}, {1, 4});
   optim::SGD optimizer(model, {.learning_rate = 0.1});
   const auto before = model.first.parameter("weight").value().to_vector<float>();
@@ -102,7 +102,7 @@ TEST_CASE("detect_anomaly names the layer, and a training step is as without it 
 }
 
 TEST_CASE("errors name scopes and the layers within them") {
-  Net model;
+  WithLog model;
   CHECK_THAT(thrown([&] {
                const NamedScope scope("student");
                model(zeros({1, 5}));
@@ -121,7 +121,7 @@ TEST_CASE("a trace says the scopes of modules and their gradients") {
   const test::Folder folder;
   const auto path = folder.path() / "trace.json";
   manual_seed(1);
-  Net model;
+  WithLog model;
   auto device = Device::current();
   device.start_trace(path.string());
   const auto loss = sum(square(model(ones({3, 4}))));

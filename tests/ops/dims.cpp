@@ -6,27 +6,28 @@
 #include <set>
 
 #include "clnet/clnet.h"
+#include "tests/paths.h"
 #include "tests/support/declarations.h"
 
 using namespace clnet;
 
 namespace {
 
-struct Call {
+struct CallAlong {
   std::string function;
   std::function<void(const Tensor& x, int dim)> run;
 };
 
 #define ALONG(name)                                       \
-  Call {                                                  \
+  CallAlong {                                             \
 #name, [](const Tensor& x, int dim) { name(x, dim); } \
   }
 #define OVER(name)                                             \
-  Call {                                                       \
+  CallAlong {                                                  \
 #name, [](const Tensor& x, int dim) { name(x, {0, dim}); } \
   }
 
-std::vector<Call> calls() {
+std::vector<CallAlong> calls_along() {
   const Tensor indices = zeros({2, 3, 4}, Dtype::i64), list = zeros({2}, Dtype::i64), start = zeros({1}, Dtype::i64);
   return {
       ALONG(glu),
@@ -104,7 +105,7 @@ std::vector<Call> calls() {
 
 TEST_CASE("a dimension that is not there is reported by the function that was called") {
   const Tensor x = zeros({2, 3, 4});
-  for (const auto& call : calls())
+  for (const auto& call : calls_along())
     for (const int dim : {7, -7}) {
       INFO(call.function << " along " << dim);
       try {
@@ -122,7 +123,7 @@ TEST_CASE("a dimension that is not there is reported by the function that was ca
 TEST_CASE("every function that takes a dimension is in the table") {
   const auto text = clnet::test::declarations(CLNET_SOURCE_DIR);
   std::set<std::string> known;
-  for (const auto& call : calls()) known.insert(call.function);
+  for (const auto& call : calls_along()) known.insert(call.function);
   const std::regex function(R"(CLNET_API\s+[\w:<>]+\s+(\w+)\(([^;]*)\);)"),
       dimension(R"(\b(int (dim\w*|first|last|axis|normalized_dims)|(Dims|std::vector<int>)& dims)\b)");
   int found = 0;
@@ -237,7 +238,7 @@ TEST_CASE("dimensions that a scalar does not have are refused") {
   // As in PyTorch what looks for extents finds none.
   const std::set<std::string> of_extents{"glu",    "concat", "split",    "slice", "slice_update",
                                          "narrow", "roll",   "diagonal", "size",  "repeat_interleave"};
-  for (const auto& call : calls())
+  for (const auto& call : calls_along())
     if (of_extents.contains(call.function))
       for (const int dim : {0, -1}) {
         INFO(call.function << " along " << dim);

@@ -16,19 +16,22 @@
 #include <vector>
 
 #include "lib/exec/choose/solver.h"
+#include "tests/paths.h"
 #include "tests/support/declared_operations.h"
+#include "tests/support/temporary.h"
 
 using namespace clnet;
+using clnet::test::content;
 
 namespace {
 
-struct Names {
+struct OperationNames {
   std::string ours, torch, onnx;
 };
 
 /// The names in PyTorch (torch, torch.nn.functional where nothing else is said) and ONNX; empty: there is none.
 // clang-format off
-const std::vector<Names> names{
+const std::vector<OperationNames> operation_names{
     {"abs", "abs", "Abs"},
     {"adaptive_avg_pool1d", "adaptive_avg_pool1d", ""},
     {"adaptive_avg_pool2d", "adaptive_avg_pool2d", ""},
@@ -84,7 +87,8 @@ const std::vector<Names> names{
     {"einsum", "einsum", "Einsum"},
     {"elu", "elu", "Elu"},
     {"embedding", "embedding", "Gather"},
-    {"equal", "eq", "Equal"},
+    {"eq", "eq", "Equal"},
+    {"equal", "equal", ""},
     {"erf", "erf", "Erf"},
     {"exp", "exp", "Exp"},
     {"expand", "expand", "Expand"},
@@ -262,18 +266,43 @@ const std::vector<Names> names{
 // clang-format on
 
 /// What is constant or a choice between constants: no gradient flows.
-const std::set<std::string> without_gradient{"all",           "any",           "arange",
-                                             "argmax",        "argmin",        "argsort",
-                                             "bernoulli",     "ceil",          "equal",
-                                             "eye",           "floor",         "full",
-                                             "greater",       "greater_equal", "is_nan",
-                                             "less",          "less_equal",    "linspace",
-                                             "logical_and",   "logical_not",   "logical_or",
-                                             "multinomial",   "not_equal",     "one_hot",
-                                             "ones",          "ones_like",     "rand",
-                                             "randint",       "randn",         "randperm",
-                                             "round",         "sign",          "sinusoidal_positions",
-                                             "stop_gradient", "trunc",         "zeros",
+const std::set<std::string> without_gradient{"all",
+                                             "any",
+                                             "arange",
+                                             "argmax",
+                                             "argmin",
+                                             "argsort",
+                                             "bernoulli",
+                                             "ceil",
+                                             "eq",
+                                             "equal",
+                                             "eye",
+                                             "floor",
+                                             "full",
+                                             "greater",
+                                             "greater_equal",
+                                             "is_nan",
+                                             "less",
+                                             "less_equal",
+                                             "linspace",
+                                             "logical_and",
+                                             "logical_not",
+                                             "logical_or",
+                                             "multinomial",
+                                             "not_equal",
+                                             "one_hot",
+                                             "ones",
+                                             "ones_like",
+                                             "rand",
+                                             "randint",
+                                             "randn",
+                                             "randperm",
+                                             "round",
+                                             "sign",
+                                             "sinusoidal_positions",
+                                             "stop_gradient",
+                                             "trunc",
+                                             "zeros",
                                              "zeros_like"};
 
 /// Whose solvers an operation goes by, where they have another name.
@@ -339,11 +368,6 @@ const std::map<std::string, std::string> solved_by{
     {"var", "reduce"},
 };
 
-std::string content(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 /// The dtypes that an operation takes, by docs/dtypes.md's rows: which of f16, i32 and bool are not refused.
 std::map<std::string, std::string> dtypes_taken() {
   const auto text = content(std::string(CLNET_SOURCE_DIR) + "/docs/dtypes.md");
@@ -390,7 +414,7 @@ std::string document() {
       "one\n"
       "  kernel, or is made of others.\n\n"
       "| operation | PyTorch | ONNX | gradient | dtypes | solvers |\n|---|---|---|---|---|---|\n";
-  for (const auto& [ours, torch, onnx] : names)
+  for (const auto& [ours, torch, onnx] : operation_names)
     text += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", ours, torch.empty() ? "" : "`" + torch + "`",
                         onnx.empty() ? "" : "`" + onnx + "`", gradient_of(ours), taken.at(ours), solvers_of(ours));
   return text;
@@ -440,7 +464,7 @@ TEST_CASE("docs/ops.md lists every operation as it is") {
   for (const auto* state : {"manual_seed", "random_state", "set_random_state"}) declared.erase(state);
   std::erase_if(declared, [](const auto& name) { return name.starts_with("operator"); });
   std::set<std::string> listed;
-  for (const auto& entry : names) CHECK(listed.insert(entry.ours).second);
+  for (const auto& entry : operation_names) CHECK(listed.insert(entry.ours).second);
   CHECK(listed == declared);
   for (const auto& [ours, op] : solved_by) {
     INFO(ours);

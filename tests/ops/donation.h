@@ -8,10 +8,9 @@
 #include "clnet/clnet.h"
 #include "lib/exec/record/value.h"
 #include "lib/exec/record/work.h"
+#include "tests/ops/values.h"
 
 namespace clnet::testing {
-
-using Floats = std::vector<float>;
 
 inline std::uint64_t memory_of(const Tensor& tensor) {
   tensor.eval();
@@ -26,8 +25,6 @@ inline Tensor rows(std::int64_t count, std::int64_t width, float first) {
   (void)sum(x).item<float>();  // so that it is there, in memory that only it refers to
   return x;
 }
-
-inline Floats values_of(const Tensor& x) { return x.to_vector<float>(); }
 
 /// What slice_update makes of x, on the host.
 inline Floats updated(Floats x, std::int64_t width, std::int64_t row, const Floats& slice) {

@@ -18,6 +18,7 @@
 #include "tests/cases/shape/pad.h"
 #include "tests/cases/shape/slice.h"
 #include "tests/ops/check.h"
+#include "tests/paths.h"
 #include "tests/reference/conv/conv2d.h"
 #include "tests/reference/index/index.h"
 #include "tests/reference/loss/cross_entropy.h"
@@ -77,7 +78,6 @@ double stored(double value, Dtype dtype) {
   }
 }
 
-double unit_roundoff(Dtype dtype) { return dtype == Dtype::f16 ? 0x1p-11 : dtype == Dtype::bf16 ? 0x1p-8 : 0x1p-24; }
 double least_step(Dtype dtype) { return dtype == Dtype::f16 ? 0x1p-25 : 0x1p-133; }
 
 std::vector<Entry> elementwise_entries() {
@@ -176,7 +176,7 @@ std::vector<Entry> elementwise_entries() {
       binary("maximum", Takes::all, maximum, [](double a, double b) { return std::max(a, b); }),
       binary("minimum", Takes::all, minimum, [](double a, double b) { return std::min(a, b); }),
       binary(
-          "equal", Takes::all, equal, [](double a, double b) { return a == b ? 1.0 : 0.0; }, 0, Gives::boolean),
+          "eq", Takes::all, eq, [](double a, double b) { return a == b ? 1.0 : 0.0; }, 0, Gives::boolean),
       binary(
           "not_equal", Takes::all, not_equal, [](double a, double b) { return a != b ? 1.0 : 0.0; }, 0, Gives::boolean),
       binary(

@@ -119,7 +119,7 @@ std::vector<Entry> chosen() {
   };
 }
 
-std::vector<Entry> rearranged() {
+std::vector<Entry> more_rearranged() {
   return {arrangement(
               "repeat", {3, 4}, {6, 4},
               [](T t) {
@@ -248,7 +248,7 @@ std::vector<Entry> drawn() {
   };
 }
 
-std::vector<Entry> losses() {
+std::vector<Entry> more_losses() {
   const auto f = Takes::floats;
   const auto lengths = [](std::vector<std::int64_t> values) { return Tensor::from(values, {2}); };
   return {
@@ -323,7 +323,7 @@ std::vector<Entry> losses() {
 
 std::vector<Entry> index_entries() {
   auto entries = chosen();
-  for (auto more : {rearranged(), drawn(), losses()}) entries.insert(entries.end(), more.begin(), more.end());
+  for (auto more : {more_rearranged(), drawn(), more_losses()}) entries.insert(entries.end(), more.begin(), more.end());
   return entries;
 }
 

@@ -21,10 +21,10 @@ Tensor images(std::int64_t count, float offset, std::int64_t size = 4) {
   return Tensor::from(values, {count, 2, size, size});
 }
 
-struct Net : nn::Module {
+struct ConvNorm : nn::Module {
   nn::Conv2d conv{{.in_channels = 2, .out_channels = 3, .kernel_size = 3, .padding = 1}};
   nn::BatchNorm2d norm{3};
-  Net() {
+  ConvNorm() {
     add("conv", conv);
     add("norm", norm);
   }
@@ -42,7 +42,7 @@ std::vector<float> buffer(const nn::Module& module, const std::string& end) {
 
 float batches_seen(const nn::Module& module) { return buffer(module, "num_batches_tracked")[0]; }
 
-std::vector<std::vector<float>> everything(const nn::Module& module, const optim::Optimizer& optimizer) {
+std::vector<std::vector<float>> all_state(const nn::Module& module, const optim::Optimizer& optimizer) {
   std::vector<std::vector<float>> result;
   for (const auto& state : {module.state(), optimizer.state()})
     for (const auto& [name, tensor] : state) result.push_back(tensor.to_vector<float>());
@@ -176,7 +176,7 @@ TEST_CASE("without a momentum running statistics are the means over the batches"
 }
 
 TEST_CASE("forward passes without a step hold no batch") {
-  Net net;
+  ConvNorm net;
   const auto forward = [&](bool evaluate) {
     const Tensor y = net(images(8, 1));
     if (evaluate) y.eval();
@@ -195,7 +195,7 @@ TEST_CASE("forward passes without a step hold no batch") {
 }
 
 TEST_CASE("every step with running statistics is the same plan") {
-  Net net;
+  ConvNorm net;
   optim::SGD optimizer(net, {.learning_rate = 0.01, .momentum = 0.9});
   const auto step = [&](float offset) { optimizer.step(loss_of(net, images(4, offset))); };
   step(0);
@@ -208,7 +208,7 @@ TEST_CASE("every step with running statistics is the same plan") {
 }
 
 TEST_CASE("reading the loss first, own gradients and own loops count a batch once") {
-  Net net;
+  ConvNorm net;
   optim::SGD optimizer(net, {.learning_rate = 0.01});
   const auto first = loss_of(net, images(4, 1));
   (void)first.item<float>();
@@ -222,7 +222,7 @@ TEST_CASE("reading the loss first, own gradients and own loops count a batch onc
 }
 
 TEST_CASE("losses that are summed over micro-batches compute each once") {
-  Net net;
+  ConvNorm net;
   optim::SGD optimizer(net, {.learning_rate = 0.01});
   const auto one = loss_of(net, images(4, 0));
   const auto operations = exec::statistics().operations;
@@ -315,7 +315,7 @@ TEST_CASE("a step that is computed twice in part to save memory counts a batch o
 
 TEST_CASE("inference that is written down before training is computed is told, as it sees old statistics") {
   using clnet::test::written_on_stderr;
-  Net net;
+  ConvNorm net;
   const Tensor x = images(4, 3);
   const auto told = [&](const std::function<void()>& f) {
     net.train();
@@ -380,7 +380,7 @@ TEST_CASE("a step that fails changes nothing, and is right to the bit when it is
   const auto device = Device::current();
   const auto prepare = [] {
     manual_seed(5);
-    return std::make_unique<Net>();
+    return std::make_unique<ConvNorm>();
   };
   const auto make_optimizer = [](const nn::Module& m) { return optim::Adam(m, {.learning_rate = 0.01}); };
   const Tensor small = images(2, 1), large = images(16, 0.5, 64);
@@ -389,12 +389,12 @@ TEST_CASE("a step that fails changes nothing, and is right to the bit when it is
   auto its_optimizer = make_optimizer(*straight);
   its_optimizer.step(loss_of(*straight, small));
   its_optimizer.step(loss_of(*straight, large));
-  const auto wanted = everything(*straight, its_optimizer);
+  const auto wanted = all_state(*straight, its_optimizer);
 
   const auto net = prepare();
   auto optimizer = make_optimizer(*net);
   optimizer.step(loss_of(*net, small));
-  const auto before = everything(*net, optimizer);
+  const auto before = all_state(*net, optimizer);
   const auto loss = loss_of(*net, large);
   Device::current().finish();
   Device::current().trim();
@@ -405,10 +405,10 @@ TEST_CASE("a step that fails changes nothing, and is right to the bit when it is
   }
   CHECK(optimizer.steps() == 1);
   CHECK(batches_seen(*net) == 1);
-  CHECK(everything(*net, optimizer) == before);
+  CHECK(all_state(*net, optimizer) == before);
   SECTION("the same loss") { optimizer.step(loss); }
   SECTION("a loss built anew") { optimizer.step(loss_of(*net, large)); }
-  CHECK(everything(*net, optimizer) == wanted);
+  CHECK(all_state(*net, optimizer) == wanted);
 }
 
 TEST_CASE("an update that evaluates is refused with one error, and the value can still be had") {

@@ -7,18 +7,19 @@
 #include "clnet/clnet.h"
 #include "lib/exec/statistics.h"
 #include "tests/ops/check.h"
+#include "tests/ops/launches.h"
 
 using namespace clnet;
 using namespace clnet::testing;
 
 namespace {
 
-struct Weights {
+struct StepWeights {
   Tensor w, b;
 };
 
 /// A loss of steps that read weights: h = tanh([x_t, h] W + b).
-Tensor recurrence(const std::vector<Tensor>& x, const std::function<Weights(std::size_t)>& weights) {
+Tensor recurrence(const std::vector<Tensor>& x, const std::function<StepWeights(std::size_t)>& weights) {
   Tensor h = zeros({x[0].size(0), weights(0).b.size(0)}), loss = Tensor::scalar(0);
   for (std::size_t t = 0; t < x.size(); ++t) {
     const auto [w, b] = weights(t);
@@ -26,12 +27,6 @@ Tensor recurrence(const std::vector<Tensor>& x, const std::function<Weights(std:
     loss = loss + sum(square(h));
   }
   return loss;
-}
-
-std::uint64_t kernels_of(const std::vector<Tensor>& wanted) {
-  const auto before = exec::statistics().kernels;
-  eval(wanted);
-  return exec::statistics().kernels - before;
 }
 
 }  // namespace
@@ -45,10 +40,10 @@ TEST_CASE("gradients of weights that every step reads are the sums of each step'
   std::vector<Tensor> own;
   for (std::size_t t = 0; t < x.size(); ++t)
     for (const auto* weight : {&w, &b}) own.push_back(to_tensor(*std::make_unique<Array>(to_array(*weight)), Dtype::f32));
-  const auto single = gradients(recurrence(x, [&](std::size_t t) { return Weights{own[2 * t], own[2 * t + 1]}; }), own);
+  const auto single = gradients(recurrence(x, [&](std::size_t t) { return StepWeights{own[2 * t], own[2 * t + 1]}; }), own);
   for (bool bias_first : {false, true}) {
     const auto inputs = bias_first ? std::vector{b, w} : std::vector{w, b};
-    const auto joined = gradients(recurrence(x, [&](std::size_t) { return Weights{w, b}; }), inputs);
+    const auto joined = gradients(recurrence(x, [&](std::size_t) { return StepWeights{w, b}; }), inputs);
     for (std::size_t i = 0; i < 2; ++i) {
       Array want(inputs[i].shape(), std::vector<double>(static_cast<std::size_t>(inputs[i].numel()), 0.0));
       for (std::size_t t = 0; t < x.size(); ++t) {
@@ -68,7 +63,7 @@ TEST_CASE("a recurrence's step adds no product for its weight's gradient") {
     std::vector<Tensor> x;
     for (std::uint64_t t = 0; t < steps; ++t) x.push_back(make_tensor({2, 16}, 10 + t));
     eval(x);
-    return kernels_of(gradients(recurrence(x, [&](std::size_t) { return Weights{w, b}; }), {w, b}));
+    return kernels_of(gradients(recurrence(x, [&](std::size_t) { return StepWeights{w, b}; }), {w, b}));
   };
   const auto per_step = [&](std::uint64_t more, std::uint64_t fewer) { return static_cast<double>(more - fewer) / 8; };
   CHECK(per_step(kernels(24), kernels(16)) <= 6);

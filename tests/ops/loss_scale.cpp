@@ -9,31 +9,27 @@
 
 #include "clnet/clnet.h"
 #include "lib/exec/statistics.h"
+#include "tests/ops/values.h"
 
 using namespace clnet;
+using testing::ramp;
 
 namespace {
 
 constexpr float infinite = std::numeric_limits<float>::infinity();
 
-Tensor ramp(const Shape& shape, float scale, float phase) {
-  std::vector<float> values(static_cast<std::size_t>(shape.numel()));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = scale * std::sin(static_cast<float>(i) * 0.7F + phase);
-  return Tensor::from(values, shape);
-}
-
-struct Net : nn::Module {
+struct Affine : nn::Module {
   nn::Parameter matrix = add_parameter("matrix", ramp({3, 4}, 0.5F, 0.1F)), vector = add_parameter("vector", ramp({4}, 0.3F, 1));
   Tensor forward(const Tensor& x) override { return matmul(x, matrix) + vector; }
 };
 
 /// The loss of step i; `factor` infinite makes gradients that are none.
-Tensor loss_of(Net& net, int i, float factor = 1) {
+Tensor loss_of(Affine& net, int i, float factor = 1) {
   return mean(square(net(ramp({5, 3}, 1, static_cast<float>(i)))) * Tensor::scalar(factor));
 }
 
 /// All that a step may change but the loss scale itself, by name.
-std::vector<std::pair<std::string, std::vector<float>>> everything(const Net& net, const optim::Optimizer& optimizer) {
+std::vector<std::pair<std::string, std::vector<float>>> everything(const Affine& net, const optim::Optimizer& optimizer) {
   std::vector<std::pair<std::string, std::vector<float>>> all;
   for (const auto& [name, parameter] : net.parameters()) all.emplace_back(name, parameter.value().to_vector<float>());
   for (const auto& [name, tensor] : optimizer.state())
@@ -41,7 +37,7 @@ std::vector<std::pair<std::string, std::vector<float>>> everything(const Net& ne
   return all;
 }
 
-void require_close(const Net& a, const Net& b, double tolerance) {
+void require_close(const Affine& a, const Affine& b, double tolerance) {
   const auto first = a.parameters(), second = b.parameters();
   for (std::size_t i = 0; i < first.size(); ++i) {
     const auto x = first[i].second.value().to_vector<float>(), y = second[i].second.value().to_vector<float>();
@@ -85,7 +81,7 @@ const std::vector<std::pair<std::string, Make>>& rules() {
 TEST_CASE("loss scale: every rule steps as without, to f32 rounding, and skipped steps do not count") {
   for (const auto& [name, make] : rules()) {
     INFO(name);
-    Net plain, scaled;
+    Affine plain, scaled;
     auto without = make(plain), with = make(scaled);
     with.set_loss_scale();
     for (int i = 0; i < 12; ++i) {
@@ -114,7 +110,7 @@ TEST_CASE("loss scale: a rule of one's own is skipped, too, and told the count")
       return {p - g * 0.1, {states[0] * 0.0 + step.made}};
     }
   };
-  Net net;
+  Affine net;
   optim::Optimizer optimizer(net, std::make_shared<Counting>(), 0.1);
   optimizer.set_loss_scale({.initial = 8});
   optimizer.step(loss_of(net, 0));
@@ -126,7 +122,7 @@ TEST_CASE("loss scale: a rule of one's own is skipped, too, and told the count")
 }
 
 TEST_CASE("loss scale: grows after good steps in a row, within bounds") {
-  Net net;
+  Affine net;
   optim::SGD sgd(net, {.learning_rate = 0});
   sgd.set_loss_scale({.initial = 4, .growth = 4, .interval = 3});
   std::vector<float> scales;
@@ -150,7 +146,7 @@ TEST_CASE("loss scale: grows after good steps in a row, within bounds") {
 }
 
 TEST_CASE("loss scale: one evaluation per step and plans that are used again") {
-  Net net;
+  Affine net;
   optim::Adam adam(net, {.learning_rate = 0.01});
   adam.set_loss_scale();
   for (int i = 0; i < 3; ++i) adam.step(loss_of(net, i));
@@ -161,7 +157,7 @@ TEST_CASE("loss scale: one evaluation per step and plans that are used again") {
 }
 
 TEST_CASE("loss scale: sums of several losses, given gradients and what is not reached") {
-  Net plain, scaled;
+  Affine plain, scaled;
   optim::Adam without(plain, {.learning_rate = 0.01}), with(scaled, {.learning_rate = 0.01});
   with.set_loss_scale();
   for (int i = 0; i < 4; ++i) {
@@ -197,7 +193,7 @@ TEST_CASE("loss scale: sums of several losses, given gradients and what is not r
 }
 
 TEST_CASE("loss scale: its state goes with the optimizer's") {
-  Net net, copy;
+  Affine net, copy;
   optim::Adam adam(net, {.learning_rate = 0.01}), other(copy, {.learning_rate = 0.01});
   for (int i = 0; i < 2; ++i) adam.step(loss_of(net, i));
   adam.set_loss_scale({.initial = 1024, .interval = 3});
@@ -221,7 +217,7 @@ TEST_CASE("loss scale: its state goes with the optimizer's") {
 }
 
 TEST_CASE("loss scale: another one goes on counting the steps that were made") {
-  Net plain, scaled;
+  Affine plain, scaled;
   optim::Adam without(plain, {.learning_rate = 0.01}), with(scaled, {.learning_rate = 0.01});
   with.set_loss_scale();
   for (int i = 0; i < 5; ++i) with.step(loss_of(scaled, i, infinite));
@@ -237,7 +233,7 @@ TEST_CASE("loss scale: another one goes on counting the steps that were made") {
 
 TEST_CASE("loss scale: a step that was skipped is none that a parameter missed") {
   // Each has to move as one that was there for its own steps alone.
-  Net plain, scaled, copy;
+  Affine plain, scaled, copy;
   optim::Adam without(plain, {.learning_rate = 0.01}), with(scaled, {.learning_rate = 0.01}),
       other(copy, {.learning_rate = 0.01});
   nn::Parameter late(ramp({4}, 0.3F, 2)), late_plain(ramp({4}, 0.3F, 2)), late_copy(ramp({4}, 0.3F, 2));
@@ -247,7 +243,7 @@ TEST_CASE("loss scale: a step that was skipped is none that a parameter missed")
   for (int i = 0; i < 6; ++i) with.step(loss_of(scaled, i, infinite));
   scaled.matrix.freeze(false);
   with.add_group(nn::NamedParameters{{"late", late}}, {.learning_rate = 0.01});
-  const auto both = [&](Net& net, const nn::Parameter& more, int i) { return loss_of(net, i) + mean(square(Tensor(more))); };
+  const auto both = [&](Affine& net, const nn::Parameter& more, int i) { return loss_of(net, i) + mean(square(Tensor(more))); };
   const auto state_of = [](const optim::Optimizer& optimizer, const std::string& name) -> std::int64_t {
     for (const auto& [key, tensor] : optimizer.state())
       if (key == name) return tensor.item<std::int64_t>();
@@ -294,7 +290,7 @@ TEST_CASE("loss scale: a step that was skipped is none that a parameter missed")
 TEST_CASE("loss scale: without it again, every rule goes on with the steps that were made") {
   for (const auto& [name, make] : rules()) {
     INFO(name);
-    Net plain, scaled, copy;
+    Affine plain, scaled, copy;
     auto without = make(plain), with = make(scaled), other = make(copy);
     with.remove_loss_scale();
     with.set_loss_scale();

@@ -5,18 +5,20 @@
 #include <memory>
 
 #include "clnet/clnet.h"
+#include "tests/ops/values.h"
 
 using namespace clnet;
+using testing::Floats;
+using testing::values_of;
 
 namespace {
 
-using Floats = std::vector<float>;
 using Names = std::vector<std::string>;
 
-struct Net : nn::Module {
+struct BodyAndHead : nn::Module {
   nn::Sequential body{nn::Linear{3, 4}, tanh, nn::BatchNorm1d{4}};
   nn::Linear fc{4, 2};
-  Net() {
+  BodyAndHead() {
     add("body", body);
     add("fc", fc);
   }
@@ -35,8 +37,7 @@ struct TwoInputs : nn::Module {
   void compute(const Tensor& x) { eval({x}); }
 };
 
-Floats values(const Tensor& x) { return x.to_vector<float>(); }
-Floats weight(const nn::Module& m, const std::string& name) { return values(m.parameter(name)); }
+Floats weight(const nn::Module& m, const std::string& name) { return values_of(m.parameter(name)); }
 
 }  // namespace
 
@@ -59,14 +60,14 @@ TEST_CASE("a Sequential takes layers, functions by name, lambdas and whole model
 
 TEST_CASE("pointers to models of any class are layers of a Sequential") {
   const Tensor x = Tensor::from({1.0, 2.0, 3.0, -1.0, 0.5, 2.0}, {2, 3});
-  const auto shared = std::make_shared<Net>();
-  nn::Sequential one{shared}, other{std::make_unique<Net>()};
-  CHECK(values(one(x)) == values((*shared)(x)));
+  const auto shared = std::make_shared<BodyAndHead>();
+  nn::Sequential one{shared}, other{std::make_unique<BodyAndHead>()};
+  CHECK(values_of(one(x)) == values_of((*shared)(x)));
   CHECK(one.children() == Names{"0"});
   CHECK(other(x).shape() == Shape{2, 2});
   one.append(std::make_shared<nn::Linear>(2, 5));
   CHECK(one(x).shape() == Shape{2, 5});
-  std::vector<std::shared_ptr<nn::Module>> list{std::make_shared<nn::Linear>(3, 4), std::make_shared<Net>()};
+  std::vector<std::shared_ptr<nn::Module>> list{std::make_shared<nn::Linear>(3, 4), std::make_shared<BodyAndHead>()};
   nn::Sequential of_list;
   for (const auto& layer : list) of_list.append(layer);
   CHECK(of_list.children() == Names{"0", "1"});
@@ -94,7 +95,7 @@ TEST_CASE("one Sequential in a Sequential is it, and one by pointer its child") 
   blocks.emplace_back(nn::Linear{3, 2}, relu);
   blocks.push_back({nn::Linear{3, 2}, relu});
   CHECK(blocks[1](ones({1, 3})).shape() == Shape{1, 2});
-  CHECK(values(nn::Sequential{Own(), relu}(ones({1, 3}))) == Floats(3, 0));
+  CHECK(values_of(nn::Sequential{Own(), relu}(ones({1, 3}))) == Floats(3, 0));
 }
 
 TEST_CASE("a module of several inputs needs no forward of one") {
@@ -105,11 +106,11 @@ TEST_CASE("a module of several inputs needs no forward of one") {
   CHECK_THROWS_WITH(base(x), "TwoInputs: has no forward() of one tensor");
   const auto by_parameter = gradients(sum(module(x, x)), module.parameters());
   REQUIRE(by_parameter.size() == 4);
-  CHECK(values(by_parameter[1]) == Floats{1, 1});
+  CHECK(values_of(by_parameter[1]) == Floats{1, 1});
 }
 
 TEST_CASE("parts of a model by name") {
-  Net net;
+  BodyAndHead net;
   CHECK(net.children() == Names{"body", "fc"});
   CHECK(net.child("body").children() == Names{"0", "2"});
   CHECK(net.child("body.0").parameter("weight").same(net.parameter("body.0.weight")));
@@ -148,13 +149,13 @@ TEST_CASE("a head is replaced, also of a network that is only known by name") {
 }
 
 TEST_CASE("a replacement may not contain what it replaces") {
-  Net net;
+  BodyAndHead net;
   CHECK_THROWS_WITH(net.replace("body", nn::Sequential{net.body, relu}),
                     "module: what is to replace 'body' is the module itself or contains it");
 }
 
 TEST_CASE("a clone has parameters of its own") {
-  Net net;
+  BodyAndHead net;
   auto copy = nn::clone(net);
   CHECK(weight(copy, "fc.weight") == weight(net, "fc.weight"));
   CHECK_FALSE(copy.parameter("fc.weight").same(net.parameter("fc.weight")));
@@ -164,13 +165,13 @@ TEST_CASE("a clone has parameters of its own") {
   const Tensor x = Tensor::from({1.0, 2.0, 3.0, -1.0, 0.5, 2.0}, {2, 3});
   net.eval();
   copy.eval();
-  const auto expected = values(net(x));
-  CHECK(values(copy(x)) == expected);
+  const auto expected = values_of(net(x));
+  CHECK(values_of(copy(x)) == expected);
   for (auto& [name, parameter] : copy.parameters()) parameter.set(zeros_like(parameter));
-  CHECK(values(net(x)) == expected);
-  CHECK(values(copy(x)) == Floats(4, 0));
+  CHECK(values_of(net(x)) == expected);
+  CHECK(values_of(copy(x)) == Floats(4, 0));
   // A copy that is no clone still shares.
-  const Net shared = net;
+  const BodyAndHead shared = net;
   CHECK(shared.parameter("fc.weight").same(net.parameter("fc.weight")));
   CHECK_THROWS_WITH(nn::clone(nn::Sequential{models::make("mlp", {1, 2, 2}, 2), relu}), Catch::Contains("is held by pointer"));
 }
@@ -204,18 +205,18 @@ struct Spare : nn::Module {
 TEST_CASE("there is no clone that would go on with the parameters of the model") {
   CHECK_THROWS_WITH(nn::clone(List()), Catch::StartsWith("clone: child '") && Catch::Contains("is held by pointer"));
   // Nothing of it stays behind.
-  const Net net;
-  const Net shared = net;
+  const BodyAndHead net;
+  const BodyAndHead shared = net;
   CHECK(shared.parameter("fc.weight").same(net.parameter("fc.weight")));
 
   Spare spare;
   auto copy = nn::clone(spare);
   const Tensor x = ones({1, 3});
-  CHECK(values(copy(x)) == values(spare(x)));
+  CHECK(values_of(copy(x)) == values_of(spare(x)));
   copy.parameter("layer.weight").set(zeros({3, 3}));
   copy.parameter("layer.bias").set(zeros({3}));
-  CHECK(values(copy(x)) == Floats(3, 0));
-  CHECK(values(spare(x)) != Floats(3, 0));
+  CHECK(values_of(copy(x)) == Floats(3, 0));
+  CHECK(values_of(spare(x)) != Floats(3, 0));
   nn::TransformerEncoder encoder{4, 2, 2, {.dim_feedforward = 8}, true};
   CHECK_NOTHROW(nn::clone(nn::Sequential{encoder, [encoder](const Tensor& y) mutable { return encoder(y); }}));
 }
@@ -230,8 +231,8 @@ TEST_CASE("a model that is only known by pointer has no clone, and is made once 
   const auto check = [](nn::Module& net, nn::Module& other, const Tensor& x) {
     net.eval();
     other.eval();
-    const auto expected = values(net(x));
-    CHECK(values(other(x)) == expected);
+    const auto expected = values_of(net(x));
+    CHECK(values_of(other(x)) == expected);
     const auto own = net.parameters(), its = other.parameters();
     REQUIRE(own.size() == its.size());
     for (std::size_t i = 0; i < own.size(); ++i) {
@@ -239,8 +240,8 @@ TEST_CASE("a model that is only known by pointer has no clone, and is made once 
       CHECK_FALSE(own[i].second.same(its[i].second));
       nn::Parameter(its[i].second).set(zeros_like(its[i].second.value()));
     }
-    CHECK(values(net(x)) == expected);
-    CHECK(values(other(x)) != expected);
+    CHECK(values_of(net(x)) == expected);
+    CHECK(values_of(other(x)) != expected);
   };
   const Tensor characters = Tensor::from(std::vector<std::int32_t>{1, 2, 0, 3}, Shape{1, 4});
   for (const auto& [name, sample, x] :
@@ -264,20 +265,20 @@ TEST_CASE("what a module can make anew moves with it, and is not saved") {
   CHECK(net.parameter("0.pe").value().shape() == Shape{5000, 4});
   CHECK_NOTHROW(net.load_state({}));
   const Tensor x = zeros({1, 2, 4});
-  const auto before = values(net(x));
+  const auto before = values_of(net(x));
   auto copy = nn::clone(net);
   copy.parameter("0.pe").set(zeros({5000, 4}));
-  CHECK(values(copy(x)) == Floats(8, 0));
-  CHECK(values(net(x)) == before);
+  CHECK(values_of(copy(x)) == Floats(8, 0));
+  CHECK(values_of(net(x)) == before);
   for (const auto& info : Device::list()) {
     const auto device = Device::find(std::to_string(info.platform_index) + ":" + std::to_string(info.device_index));
     net.to(device);
-    CHECK(values(net(copy_to(x, device))) == before);
+    CHECK(values_of(net(copy_to(x, device))) == before);
   }
 }
 
 TEST_CASE("modes are kept one by one") {
-  Net net;
+  BodyAndHead net;
   net.child("body").eval();
   {
     const nn::KeptModes kept(net);
@@ -292,7 +293,7 @@ TEST_CASE("modes are kept one by one") {
 
 TEST_CASE("small layers") {
   const Tensor x = reshape(arange(12, 0, 1, Dtype::f32), {2, 6});
-  CHECK(values(nn::Identity()(x)) == values(x));
+  CHECK(values_of(nn::Identity()(x)) == values_of(x));
   CHECK(nn::Unflatten{1, {2, 3}}(x).shape() == Shape{2, 2, 3});
   CHECK(nn::Unflatten{-2, {2, 1}}(x).shape() == Shape{2, 1, 6});
   CHECK_THROWS_WITH((nn::Unflatten{1, {2, 2}}(x)), "Unflatten: dimension 1 of f32[2, 6] is not [2, 2]");
@@ -300,8 +301,8 @@ TEST_CASE("small layers") {
   nn::Embedding words{4, 3, {.padding_idx = -1}};
   CHECK(words.kind() == "Embedding(4, 3, padding_idx=-1)");
   const auto ids = Tensor::from({3, 0, 3});
-  CHECK(values(words(ids)[0]) == Floats(3, 0));
-  CHECK(values(nn::gradients(sum(words(ids)), words.parameters())[0]) == Floats{1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  CHECK(values_of(words(ids)[0]) == Floats(3, 0));
+  CHECK(values_of(nn::gradients(sum(words(ids)), words.parameters())[0]) == Floats{1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
   CHECK_THROWS_WITH((nn::Embedding{4, 3, {.padding_idx = 4}}), "Embedding: padding_idx 4 is none of 4 rows");
   CHECK(nn::Sequential{words, nn::Linear{3, 2}}.summary({2, 5}, Dtype::i64).find("[2, 5, 2]") != std::string::npos);
   CHECK_THROWS_WITH(nn::InstanceNorm1d{3}(zeros({3, 1})),
@@ -314,7 +315,7 @@ TEST_CASE("initial values") {
   const auto deviation = [](const Tensor& w) { return stddev(w).item<double>(); };
   CHECK(deviation(nn::init::xavier_normal({200, 100})) == Approx(std::sqrt(2.0 / 300)).epsilon(0.02));
   CHECK(deviation(nn::init::xavier_uniform({200, 100}, 2)) == Approx(2 * std::sqrt(2.0 / 300)).epsilon(0.02));
-  CHECK(values(nn::init::constant({2}, 0.5)) == Floats{0.5F, 0.5F});
+  CHECK(values_of(nn::init::constant({2}, 0.5)) == Floats{0.5F, 0.5F});
   const auto cut = nn::init::trunc_normal({100, 100}, 1, 2, 0, 2);
   CHECK(min(cut).item() >= 0);
   CHECK(max(cut).item() <= 2);
@@ -331,8 +332,8 @@ TEST_CASE("initial values") {
 }
 
 TEST_CASE("weights that fit in part") {
-  Net net;
-  auto state = Net().state();
+  BodyAndHead net;
+  auto state = BodyAndHead().state();
   const auto first = state.front().second.to_vector<float>();
   std::erase_if(state, [](const auto& entry) { return entry.first.starts_with("fc."); });
   state.emplace_back("head.weight", zeros({1}));
@@ -354,7 +355,7 @@ TEST_CASE("weights that fit in part") {
 }
 
 TEST_CASE("an error on the way says in which layer") {
-  Net net;
+  BodyAndHead net;
   CHECK_THROWS_WITH(net(zeros({2, 5})), Catch::StartsWith("in body.0: linear: "));
   auto outer = nn::Sequential{relu, net};
   CHECK_THROWS_AS(outer(zeros({2, 5})), ShapeError);
@@ -363,7 +364,7 @@ TEST_CASE("an error on the way says in which layer") {
 }
 
 TEST_CASE("a model moves to a device") {
-  Net net;
+  BodyAndHead net;
   const auto before = weight(net, "fc.weight");
   net.to(Device::current());
   CHECK(weight(net, "fc.weight") == before);

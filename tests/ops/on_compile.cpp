@@ -13,7 +13,7 @@ using namespace clnet;
 namespace {
 
 /// A kernel that nobody compiled before, which doubles.
-Kernel fresh() {
+Kernel fresh_kernel() {
   static int count = 0;
   const auto name =
       "twice" + std::to_string(std::chrono::steady_clock::now().time_since_epoch().count()) + "_" + std::to_string(++count);
@@ -42,7 +42,7 @@ struct Told {
 
 TEST_CASE("on_compile tells of new kernels, on the thread that evaluates, and of none that is there") {
   const auto x = Tensor::from<float>({1, 2, 3});
-  const auto twice = fresh();
+  const auto twice = fresh_kernel();
   const auto compute = [&] { return twice.range({3}, {1})(x).to_vector<float>(); };
   Told told;
   CHECK(compute() == std::vector<float>{2, 4, 6});
@@ -65,7 +65,7 @@ TEST_CASE("an evaluation whose compiling is cancelled changes nothing, and may b
     return values;
   };
   const auto x = Tensor::from<float>({1, 2, 3, 4, 5, 7}, {2, 3});
-  const auto twice = fresh();
+  const auto twice = fresh_kernel();
   const auto step = [&] { return adam.step(mean(square(model(reshape(twice.range({6}, {1})(x), {2, 3}))))).item<float>(); };
   const auto before = state();
   Told told;
@@ -80,7 +80,7 @@ TEST_CASE("an evaluation whose compiling is cancelled changes nothing, and may b
 
 TEST_CASE("what a function given to on_compile throws leaves the evaluation") {
   const auto x = Tensor::from<float>({1});
-  const auto twice = fresh();
+  const auto twice = fresh_kernel();
   on_compile([](std::size_t, std::size_t) -> bool { throw Error("not today"); });
   CHECK_THROWS_WITH(twice.range({1}, {1})(x).eval(), Catch::Matchers::Contains("not today"));
   on_compile({});
@@ -89,7 +89,7 @@ TEST_CASE("what a function given to on_compile throws leaves the evaluation") {
 
 TEST_CASE("a function given to on_compile that evaluates gets an error, and does not wait for itself") {
   const auto x = Tensor::from<float>({1});
-  const auto twice = fresh();
+  const auto twice = fresh_kernel();
   const auto known = x + 1;
   CHECK(known.item<float>() == 2);
   float seen = 0;
@@ -105,7 +105,7 @@ TEST_CASE("a function given to on_compile that evaluates gets an error, and does
 
 TEST_CASE("nor may a function given to on_compile call a compiled function, be it the one that compiles") {
   const auto x = Tensor::from<float>({1});
-  const auto twice = fresh(), other = fresh();
+  const auto twice = fresh_kernel(), other = fresh_kernel();
   const auto compiled = compile([&](const Tensor& v) { return twice.range({1}, {1})(v); });
   const auto second = compile([&](const Tensor& v) { return other.range({1}, {1})(v); });
   for (const auto* called : {&compiled, static_cast<decltype(&compiled)>(nullptr)}) {

@@ -31,9 +31,9 @@ class Many : public nn::Module {
 struct State {
   double m = 0, v = 0;
 };
-using Formula = std::function<void(double& p, double g, State& state, int t)>;
+using ElementFormula = std::function<void(double& p, double g, State& state, int t)>;
 
-void check(const std::function<optim::Optimizer(const nn::Module&)>& make, const Formula& formula) {
+void check_elements(const std::function<optim::Optimizer(const nn::Module&)>& make, const ElementFormula& formula) {
   Many model;
   auto optimizer = make(model);
   std::vector<std::vector<double>> values;
@@ -74,13 +74,13 @@ void check(const std::function<optim::Optimizer(const nn::Module&)>& make, const
 }  // namespace
 
 TEST_CASE("SGD") {
-  check(
+  check_elements(
       [](const auto& m) {
         return optim::SGD{m, {.learning_rate = 0.1, .weight_decay = 0.01}};
       },
       [](double& p, double g, State&, int) { p -= 0.1 * (g + 0.01 * p); });
   for (const bool nesterov : {false, true})
-    check(
+    check_elements(
         [=](const auto& m) {
           return optim::SGD{m, {.learning_rate = 0.1, .momentum = 0.9, .nesterov = nesterov}};
         },
@@ -100,7 +100,7 @@ TEST_CASE("Adam and AdamW") {
           return optim::AdamW{m, {.learning_rate = 0.01, .beta1 = b1, .beta2 = b2, .eps = 1e-6, .weight_decay = 0.1}};
         return optim::Adam{m, {.learning_rate = 0.01, .beta1 = b1, .beta2 = b2, .eps = 1e-6, .weight_decay = 0.1}};
       };
-      check(make, [&, b1 = beta1, b2 = beta2](double& p, double g, State& s, int t) {
+      check_elements(make, [&, b1 = beta1, b2 = beta2](double& p, double g, State& s, int t) {
         if (decoupled)
           p -= 0.01 * 0.1 * p;
         else
@@ -118,7 +118,7 @@ TEST_CASE("RMSprop") {
     for (const double momentum : {0.0, 0.9}) {
       CAPTURE(alpha, momentum);
       const double rate = 0.03 * std::sqrt(1 - alpha);
-      check(
+      check_elements(
           [=](const auto& m) {
             return optim::RMSprop{m, {.learning_rate = rate, .alpha = alpha, .momentum = momentum, .weight_decay = 0.01}};
           },

@@ -9,7 +9,7 @@ using namespace clnet;
 namespace {
 
 /// Whole numbers, so that sums and products are exact.
-std::vector<float> numbers(std::int64_t count) {
+std::vector<float> whole_numbers(std::int64_t count) {
   std::vector<float> result(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < result.size(); ++i) result[i] = static_cast<float>(static_cast<int>(i * 7 % 1001) - 500);
   return result;
@@ -19,7 +19,7 @@ std::vector<float> numbers(std::int64_t count) {
 
 TEST_CASE("elementwise results larger than the caches are all there, wherever rows and views begin") {
   constexpr std::int64_t rows = 3001, width = 3003;  // 34 MiB, and rows that begin at no multiple of a vector
-  const auto values = numbers(rows * width), shifts = numbers(rows);
+  const auto values = whole_numbers(rows * width), shifts = whole_numbers(rows);
   const Tensor x = Tensor::from(values, {rows, width}), shift = Tensor::from(shifts, {rows, 1});
   x.eval();
   std::size_t wrong = 0;
@@ -55,7 +55,7 @@ TEST_CASE("an optimizer's results that are larger than the caches are those of s
     for (int i = 0; i < 2; ++i) adam.apply({gradient});
     return parameter.value().to_vector<float>();
   };
-  const auto values = numbers(rows * width);
+  const auto values = whole_numbers(rows * width);
   const Tensor start = Tensor::from(values, {rows, width}) / 100.0, gradient = flip(start, {0});
   eval({start, gradient});
   const auto all = step(start, gradient);

@@ -29,7 +29,7 @@ struct Tower {
 
 Tensor plainly(const std::function<Tensor()>& layer) { return layer(); }
 
-std::vector<Array> numbers(const std::vector<Tensor>& tensors) {
+std::vector<Array> arrays_of(const std::vector<Tensor>& tensors) {
   std::vector<Array> result;
   for (const auto& tensor : tensors) result.push_back(to_array(tensor));
   return result;
@@ -46,7 +46,7 @@ TEST_CASE("gradients through checkpoints are the same, with more operations") {
     auto results = gradients(loss, tower.weights);
     results.push_back(loss);
     eval(results);
-    return std::pair(numbers(results), exec::statistics().operations - before);
+    return std::pair(arrays_of(results), exec::statistics().operations - before);
   };
   const auto [plain, operations] = run(plainly);
   const auto [again, more] = run([](const std::function<Tensor()>& layer) { return checkpoint(layer); });
@@ -80,7 +80,7 @@ TEST_CASE("what is cheap and read late is computed twice") {
   CHECK(again.repeated >= 8);
   CHECK(again.work.nodes.size() == work.nodes.size() + again.repeated);
   CHECK(again.work.leaves.size() == work.leaves.size());
-  const auto plain = numbers(wanted);
+  const auto plain = arrays_of(wanted);
   eval(again.work.wanted);
   for (std::size_t k = 0; k < plain.size(); ++k)
     compare("gradient " + std::to_string(k), to_array(again.work.wanted[k]), plain[k], 1e-6);
@@ -92,7 +92,7 @@ TEST_CASE("a step that does not fit is made to fit, or the error says what it ta
     const Tensor x = make_tensor({batch, 4, 40, 40}, 9);
     auto results = gradients(tower(x, plainly), tower.weights);
     eval(results);
-    return numbers(results);
+    return arrays_of(results);
   };
   auto device = Device::current();
   device.finish();

@@ -5,16 +5,17 @@
 #include <memory>
 
 #include "clnet/clnet.h"
+#include "tests/ops/values.h"
 
 using namespace clnet;
+using testing::Floats;
+using testing::values_of;
 
 namespace {
 
-using Floats = std::vector<float>;
-
-struct Net : nn::Module {
+struct TwoLinears : nn::Module {
   nn::Linear body{4, 8}, fc{8, 3};
-  Net() {
+  TwoLinears() {
     add("body", body);
     add("fc", fc);
   }
@@ -55,7 +56,6 @@ Tensor input(const Shape& shape) {
   x.eval();
   return x;
 }
-Floats values(const Tensor& x) { return x.to_vector<float>(); }
 
 template <class M, class L>
 concept Replaces = requires(M& model, const L& layer) {
@@ -67,55 +67,55 @@ static_assert(!Replaces<nn::Module, nn::Module>, "the layer's class would be los
 }  // namespace
 
 TEST_CASE("heads are switched, and each stays what it is") {
-  Net net;
+  TwoLinears net;
   const Tensor x = input({5, 4}), features = input({2, 8});
   nn::Linear a{8, 3}, b{8, 3};
   const auto original = net.fc.parameter("weight");
-  const auto of_a = values(a(features)), of_b = values(b(features));
+  const auto of_a = values_of(a(features)), of_b = values_of(b(features));
   net.replace("fc", a);
-  CHECK(values(net.fc(features)) == of_a);
+  CHECK(values_of(net.fc(features)) == of_a);
   net.replace("fc", b);
-  CHECK(values(a(features)) == of_a);
-  CHECK(values(net.fc(features)) == of_b);
+  CHECK(values_of(a(features)) == of_a);
+  CHECK(values_of(net.fc(features)) == of_b);
   CHECK(net.parameter("fc.weight").same(b.parameter("weight")));
   net.replace("fc", a);
-  CHECK(values(net.fc(features)) == of_a);
-  CHECK(values(b(features)) == of_b);
+  CHECK(values_of(net.fc(features)) == of_a);
+  CHECK(values_of(b(features)) == of_b);
   CHECK(net.parameter("fc.weight").same(a.parameter("weight")));
 
   SECTION("also by what was there first") {
-    Net other;
+    TwoLinears other;
     nn::Linear old = other.fc;
-    const auto before = values(other(x));
+    const auto before = values_of(other(x));
     other.replace("fc", a);
-    CHECK(values(other(x)) != before);
+    CHECK(values_of(other(x)) != before);
     other.replace("fc", old);
-    CHECK(values(other(x)) == before);
+    CHECK(values_of(other(x)) == before);
     CHECK_FALSE(other.parameter("fc.weight").same(a.parameter("weight")));
   }
   SECTION("in one model, whatever another does with the layer") {
-    Net other;
+    TwoLinears other;
     other.replace("fc", a);
-    const auto before = values(other(x));
+    const auto before = values_of(other(x));
     net.replace("fc", nn::Linear{8, 7});
-    CHECK(values(other(x)) == before);
+    CHECK(values_of(other(x)) == before);
     CHECK(net(x).shape() == Shape{5, 7});
   }
   SECTION("a replacement that is replaced itself is followed") {
     nn::Sequential outer{nn::Linear{8, 3}};
     net.replace("fc", outer);
     outer.replace("0", a);
-    CHECK(values(net.fc(features)) == of_a);
+    CHECK(values_of(net.fc(features)) == of_a);
     CHECK(net.parameter("fc.0.weight").same(a.parameter("weight")));
     net.replace("fc.0", b);
-    CHECK(values(outer(features)) == of_b);
-    CHECK(values(a(features)) == of_a);
+    CHECK(values_of(outer(features)) == of_b);
+    CHECK(values_of(a(features)) == of_a);
   }
   CHECK_FALSE(original.same(a.parameter("weight")));
 }
 
 TEST_CASE("a layer cannot stand in for what contains it") {
-  Net net;
+  TwoLinears net;
   CHECK_THROWS_WITH(net.replace("fc", nn::Sequential{nn::Dropout{}, net.fc}), Catch::Contains("contains it"));
   nn::Sequential a{nn::Linear{4, 4}}, b{nn::Linear{4, 4}};
   nn::Linear inner{4, 4};
@@ -128,7 +128,7 @@ TEST_CASE("a layer cannot stand in for what contains it") {
 }
 
 TEST_CASE("handles of a replaced layer stand for the new one") {
-  Net net;
+  TwoLinears net;
   const auto part = net.child("fc");
   auto handle = net.fc;
   nn::Linear head{8, 3};
@@ -137,7 +137,7 @@ TEST_CASE("handles of a replaced layer stand for the new one") {
   CHECK(weight.same(head.parameter("weight")));
   CHECK(net.fc.parameter("weight").same(weight));
   CHECK(part.parameters()[0].second.same(weight));
-  CHECK(values(net.fc.state()[0].second) == values(head.state()[0].second));
+  CHECK(values_of(net.fc.state()[0].second) == values_of(head.state()[0].second));
   CHECK(net.fc.parameter_count() == 27);
   handle.freeze();
   CHECK(weight.frozen());
@@ -148,13 +148,13 @@ TEST_CASE("handles of a replaced layer stand for the new one") {
   net.fc.train();
   CHECK(head.training());
   net.fc.load_state({{"weight", zeros({3, 8})}, {"bias", zeros({3})}});
-  CHECK(values(head.parameter("weight")) == Floats(24, 0));
+  CHECK(values_of(head.parameter("weight")) == Floats(24, 0));
   net.fc.to(Device::current());
   CHECK(net.fc.summary({1, 8}).find("27 parameters") != std::string::npos);
   // An optimizer of the member moves what is called.
   optim::SGD sgd{net.fc, {.learning_rate = 0.1}};
   sgd.step(cross_entropy(net(input({5, 4})), Tensor::from({0, 1, 2, 0, 0})));
-  CHECK(values(head.parameter("bias")) != Floats(3, 0));
+  CHECK(values_of(head.parameter("bias")) != Floats(3, 0));
 
   nn::Sequential body{nn::Linear{2, 2}};
   nn::Sequential whole{body, relu};
@@ -166,10 +166,10 @@ TEST_CASE("a layer that is called with states is replaced by one of its class") 
   Recurrent net;
   const Tensor x = input({2, 3, 4});
   nn::LSTM lstm{{.input_size = 4, .hidden_size = 8}};
-  auto before = values(net(x));
+  auto before = values_of(net(x));
   const auto changes = [&](const std::string& name, const nn::Step& layer) {
     net.replace(name, layer);
-    const auto after = values(net(x));
+    const auto after = values_of(net(x));
     CHECK(after != before);
     before = after;
   };
@@ -178,9 +178,9 @@ TEST_CASE("a layer that is called with states is replaced by one of its class") 
   changes("cell", nn::GRUCell{8, 8});
   CHECK(net.parameter("lstm.weight_ih_l0").same(lstm.parameter("weight_ih_l0")));
   optim::SGD sgd{net, {.learning_rate = 0.1}};
-  const auto weight = values(lstm.parameter("weight_ih_l0"));
+  const auto weight = values_of(lstm.parameter("weight_ih_l0"));
   sgd.step(mean(net(x)));
-  CHECK(values(lstm.parameter("weight_ih_l0")) != weight);
+  CHECK(values_of(lstm.parameter("weight_ih_l0")) != weight);
 
   net.replace("lstm", nn::GRU{{.input_size = 4, .hidden_size = 8}});
   CHECK_THROWS_WITH(net(x),
@@ -194,10 +194,10 @@ TEST_CASE("an encoder's layers and what is in them are replaced") {
   const nn::TransformerLayerOptions options{.dim_feedforward = 16, .dropout = 0};
   nn::TransformerEncoder encoder{8, 2, 2, options};
   const Tensor x = input({3, 2, 8});
-  auto before = values(encoder(x, {.is_causal = true}));
+  auto before = values_of(encoder(x, {.is_causal = true}));
   const auto changes = [&](const std::string& name, const nn::Step& layer) {
     encoder.replace(name, layer);
-    const auto after = values(encoder(x, {.is_causal = true}));
+    const auto after = values_of(encoder(x, {.is_causal = true}));
     CHECK(after != before);
     before = after;
   };
@@ -206,14 +206,14 @@ TEST_CASE("an encoder's layers and what is in them are replaced") {
   changes("layers.1.linear1", nn::Linear{8, 16});
   changes("layers.0.self_attn", nn::MultiheadAttention{8, 4});
   optim::SGD sgd{encoder, {.learning_rate = 0.1}};
-  const auto weight = values(encoder.parameter("layers.0.self_attn.in_proj_weight"));
+  const auto weight = values_of(encoder.parameter("layers.0.self_attn.in_proj_weight"));
   sgd.step(mean(square(encoder(x))));
-  CHECK(values(encoder.parameter("layers.0.self_attn.in_proj_weight")) != weight);
+  CHECK(values_of(encoder.parameter("layers.0.self_attn.in_proj_weight")) != weight);
 
   auto copy = nn::clone(encoder);
-  CHECK(values(copy(x)) == values(encoder(x)));
+  CHECK(values_of(copy(x)) == values_of(encoder(x)));
   copy.parameter("layers.0.linear1.weight").set(zeros({16, 8}));
-  CHECK(values(copy(x)) != values(encoder(x)));
+  CHECK(values_of(copy(x)) != values_of(encoder(x)));
 
   encoder.replace("layers.0", nn::Linear{8, 8});
   CHECK_THROWS_WITH(
@@ -227,8 +227,8 @@ TEST_CASE("attention step by step is that of the replacement") {
   net.replace("1", second);
   auto cache = first.cache(1, 4), other = second.cache(1, 4);
   const Tensor x = input({1, 2, 4});
-  CHECK(values(first.step(x, cache)) == values(second.step(x, other)));
-  CHECK(values(first.forward_with_weights(x, x, x).weights) == values(second.forward_with_weights(x, x, x).weights));
+  CHECK(values_of(first.step(x, cache)) == values_of(second.step(x, other)));
+  CHECK(values_of(first.forward_with_weights(x, x, x).weights) == values_of(second.forward_with_weights(x, x, x).weights));
 }
 
 TEST_CASE("a user's layer of several inputs is replaced, too") {
@@ -236,20 +236,20 @@ TEST_CASE("a user's layer of several inputs is replaced, too") {
   Both pair;
   net.replace("pair", pair);
   const Tensor x = ones({1, 2});
-  CHECK(values(net(x)) == values(pair(x, x)));
+  CHECK(values_of(net(x)) == values_of(pair(x, x)));
   net.replace("pair", relu);
   CHECK_THROWS_WITH(net(x), Catch::StartsWith("in pair: Module was replaced by function"));
 }
 
 TEST_CASE("functions and models by pointer replace layers") {
-  Net net;
+  TwoLinears net;
   const Tensor x = input({5, 4});
   net.replace("fc", relu);
   CHECK(net(x).shape() == Shape{5, 8});
   CHECK(net.parameters().size() == 2);
   CHECK(net.summary({5, 4}).find("function") != std::string::npos);
   net.replace("fc", [](const Tensor& y) { return y * 2.0; });
-  CHECK(values(net(x)) == values(relu(net.body(x)) * 2.0));
+  CHECK(values_of(net(x)) == values_of(relu(net.body(x)) * 2.0));
   net.replace("fc", models::make("mlp", {8, 1, 1}, 7));
   CHECK(net(x).shape() == Shape{5, 7});
   CHECK(net.parameters()[2].first == "fc.1.weight");
@@ -262,7 +262,7 @@ TEST_CASE("functions and models by pointer replace layers") {
 }
 
 TEST_CASE("a part of a module is not assigned to") {
-  Net net;
+  TwoLinears net;
   CHECK_THROWS_WITH((net.fc = nn::Linear{8, 7}),
                     "module: 'fc' is part of a module, which would go on with the old one; use replace()");
   CHECK_THROWS_WITH((net.fc = net.body), Catch::Contains("'fc' is part of a module"));
@@ -274,22 +274,23 @@ TEST_CASE("a part of a module is not assigned to") {
 
   SECTION("whole modules are") {
     const Tensor x = ones({1, 4});
-    Net other;
-    const auto of_net = values(net(x)), of_other = values(other(x));
+    TwoLinears other;
+    const auto of_net = values_of(net(x)), of_other = values_of(other(x));
     std::swap(net, other);
-    CHECK(values(net(x)) == of_other);
-    CHECK(values(other(x)) == of_net);
-    Net best = net;
+    CHECK(values_of(net(x)) == of_other);
+    CHECK(values_of(other(x)) == of_net);
+    TwoLinears best = net;
     best = nn::clone(other);
-    CHECK(values(best(x)) == of_net);
-    CHECK(values(net(x)) == of_other);
-    std::vector<Net> population(3);
-    std::sort(population.begin(), population.end(), [&](Net& a, Net& b) { return sum(a(x)).item() < sum(b(x)).item(); });
+    CHECK(values_of(best(x)) == of_net);
+    CHECK(values_of(net(x)) == of_other);
+    std::vector<TwoLinears> population(3);
+    std::sort(population.begin(), population.end(),
+              [&](TwoLinears& a, TwoLinears& b) { return sum(a(x)).item() < sum(b(x)).item(); });
     CHECK(sum(population[0](x)).item() <= sum(population[2](x)).item());
     population.erase(population.begin());
     population.resize(4);
     const auto make = [] {
-      Net made;
+      TwoLinears made;
       return made;
     };
     net = make();
@@ -297,7 +298,7 @@ TEST_CASE("a part of a module is not assigned to") {
   }
   SECTION("and what was part of a module that is gone") {
     std::vector<nn::Linear> kept;
-    kept.push_back(Net().fc);
+    kept.push_back(TwoLinears().fc);
     kept[0] = nn::Linear{2, 2};
     CHECK(kept[0].parameter_count() == 6);
     nn::Linear head{8, 3};

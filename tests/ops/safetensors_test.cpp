@@ -27,11 +27,6 @@ std::vector<char> storage(const Tensor& tensor) {
   return out;
 }
 
-std::string content(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 std::string with_length(const std::string& json, const std::string& data) {
   const std::uint64_t length = json.size();
   std::string out(8, '\0');

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "clnet/clnet.h"
+#include "tests/paths.h"
 #include "tests/support/declarations.h"
 
 using namespace clnet;
@@ -166,7 +167,8 @@ std::vector<Call> calls() {
       BINARY(pow),
       BINARY(maximum),
       BINARY(minimum),
-      BINARY(equal),
+      BINARY(eq),
+      Call{"equal", {"a", "b"}, [](const Inputs& t) { (void)equal(t[0], t[1]); }},
       BINARY(not_equal),
       BINARY(less),
       BINARY(less_equal),

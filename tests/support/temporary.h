@@ -1,10 +1,11 @@
-// A folder that is gone at the end of a test, and an environment variable that gets its old value back.
+// A folder that is gone at the end of a test, what is in a file, and an environment variable that gets its old value back.
 #pragma once
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -38,6 +39,13 @@ class Folder {
  private:
   std::filesystem::path path_;
 };
+
+inline std::string content(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
 
 class Variable {
  public:

@@ -65,11 +65,10 @@ void add_order(Operations& operations) {
     const int dim = in.dim(-1);
     const Tensor ordered = sort(x, dim).values;
     std::vector<Tensor> counts;
-    for (std::int64_t i = 0; i < x.size(dim); ++i)
-      counts.push_back(sum(equal(ordered, slice(ordered, dim, i, i + 1)), dim, true));
+    for (std::int64_t i = 0; i < x.size(dim); ++i) counts.push_back(sum(eq(ordered, slice(ordered, dim, i, i + 1)), dim, true));
     const Tensor often = gather(ordered, dim, argmax(concat(counts, dim), dim, true));
     // The last of those that are equal.
-    const Tensor place = argmax(flip(cast(equal(x, often), Dtype::i32), dim), dim, true);
+    const Tensor place = argmax(flip(cast(eq(x, often), Dtype::i32), dim), dim, true);
     return at_places(x, dim, static_cast<double>(x.size(dim) - 1) - place, in.flag("keepdim"));
   });
   operations["quantile"] = [](const Given& in) {
@@ -164,7 +163,7 @@ void add_sums(Operations& operations) {
 
 void add_elements(Operations& operations) {
   operations["positive"] = unary([](const Tensor& x) { return x * 1.0; });
-  operations["isinf"] = unary([](const Tensor& x) { return equal(abs(x), infinity); });
+  operations["isinf"] = unary([](const Tensor& x) { return eq(abs(x), infinity); });
   operations["isfinite"] = unary([](const Tensor& x) { return less(abs(x), infinity); });
   operations["deg2rad"] = unary([](const Tensor& x) { return x * (std::numbers::pi / 180); });
   operations["rad2deg"] = unary([](const Tensor& x) { return x * (180 / std::numbers::pi); });
@@ -177,7 +176,7 @@ void add_elements(Operations& operations) {
   for (const char* name : {"sin", "cos", "tan"}) operations[std::string("arc") + name] = operations[std::string("a") + name];
   operations["expit"] = unary([](const Tensor& x) { return sigmoid(x); });
   operations["sinc"] = unary([](const Tensor& x) {
-    const Tensor none = equal(x, 0.0), angle = where(none, 1.0, x) * std::numbers::pi;
+    const Tensor none = eq(x, 0.0), angle = where(none, 1.0, x) * std::numbers::pi;
     return where(none, 1.0, sin(angle) / angle);
   });
   operations["entr"] = unary([](const Tensor& x) { return -xlogy(x, x); });
@@ -186,7 +185,7 @@ void add_elements(Operations& operations) {
     return logaddexp(a * std::numbers::ln2, b * std::numbers::ln2) / std::numbers::ln2;
   });
   operations["heaviside"] = binary([](const Tensor& x, const Tensor& at_0) {
-    return where(equal(x, 0.0), at_0 + zeros_like(x), cast(greater(x, 0.0), Dtype::f32));
+    return where(eq(x, 0.0), at_0 + zeros_like(x), cast(greater(x, 0.0), Dtype::f32));
   });
   operations["copysign"] =
       binary([](const Tensor& a, const Tensor& b) { return a * stop_gradient(where(less(a * b, 0.0), -1.0, ones_like(a * b))); });
@@ -356,7 +355,7 @@ void add_arrangements(Operations& operations) {
     const auto x = in[first];
     const auto offset = in.integer("offset", 0), size = x.size(-1) + std::abs(offset);
     in.restated({"dim1", "dim2"});
-    const Tensor on = equal(unsqueeze(arange(size), 0), unsqueeze(arange(size), 1) + static_cast<double>(offset));
+    const Tensor on = eq(unsqueeze(arange(size), 0), unsqueeze(arange(size), 1) + static_cast<double>(offset));
     const std::int64_t before = offset < 0 ? -offset : 0, after = offset > 0 ? offset : 0;
     std::vector<std::int64_t> ahead(static_cast<std::size_t>(x.rank())), behind = ahead;
     ahead.back() = before;

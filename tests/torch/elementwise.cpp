@@ -1,7 +1,7 @@
 // Functions of elements.
 #include <cmath>
 
-#include "tests/torch/cases.h"
+#include "tests/torch/composed.h"
 
 namespace clnet::torch {
 
@@ -10,12 +10,6 @@ namespace {
 using Unary = Tensor (*)(const Tensor&);
 using Binary = Tensor (*)(const Tensor&, const Tensor&);
 using BinaryNumber = Tensor (*)(const Tensor&, double);
-
-const Names first{"x", "a", "input", "self"}, second{"b", "other", "y", "exponent"};
-
-Operation unary(Unary function) {
-  return [function](const Given& in) { return y(function(in[first])); };
-}
 
 /// Of two tensors, or of one and an attribute.
 Operation binary(Binary function, BinaryNumber with_number) {
@@ -63,7 +57,7 @@ void add_with_numbers(Operations& operations) {
     return y(gelu(in[first], form == "tanh" ? Gelu::tanh : Gelu::erf));
   };
   operations["gelu_tanh"] = [](const Given& in) { return y(gelu(in[first], Gelu::tanh)); };
-  operations["gelu_erf"] = operations["gelu_none"] = unary(gelu);
+  operations["gelu_erf"] = operations["gelu_none"] = unary(Unary(gelu));
   operations["lerp"] = [](const Given& in) {
     const auto a = in[{"a", "x", "input", "start"}], b = in[{"b", "end", "other"}], weight = in[{"weight", "w", "c"}];
     return y(weight.defined() ? lerp(a, b, weight) : lerp(a, b, in.parameter(0, {"weight", "value"}, 0.5)));
@@ -109,7 +103,7 @@ void add_binary(Operations& operations) {
   operations["minimum"] = binary(minimum, minimum);
   operations["max"] = two_or(operations["maximum"], operations["amax"]);
   operations["min"] = two_or(operations["minimum"], operations["amin"]);
-  operations["eq"] = operations["equal"] = binary(equal, equal);
+  operations["eq"] = binary(eq, eq);
   operations["ne"] = operations["not_equal"] = binary(not_equal, not_equal);
   operations["lt"] = operations["less"] = binary(less, less);
   operations["le"] = operations["less_equal"] = binary(less_equal, less_equal);

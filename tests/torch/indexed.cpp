@@ -3,12 +3,13 @@
 #include <string>
 
 #include "tests/torch/cases.h"
+#include "tests/torch/names.h"
 
 namespace clnet::torch {
 
 namespace {
 
-const Names input{"x", "input", "a", "self"}, indices{"idx", "index", "indices"}, from{"src", "source", "b"};
+const Names indices{"idx", "index", "indices"}, from{"src", "source", "b"};
 
 /// Conditions are stored as numbers: "c>0".
 Tensor condition(const Given& in) {

@@ -5,7 +5,7 @@ namespace clnet::torch {
 
 namespace {
 
-const Names input{"x", "input", "logits", "log_probs"}, target{"target", "targets", "label", "labels", "t"};
+const Names predicted{"x", "input", "logits", "log_probs"}, target{"target", "targets", "label", "labels", "t"};
 const Names one{"a", "x1", "input1", "x"}, other{"b", "x2", "input2", "y"};
 
 /// An input that cases may have as integers, targets of 1 and -1 say; losses want the inputs' dtype.
@@ -25,12 +25,12 @@ Operation layer(Make make, const Inputs&... inputs) {
 }
 /// One of input and target with no more options than the reduction.
 Operation reduced(nn::Loss (*make)(Reduction)) {
-  return layer([make](const Given& in) { return make(in.reduction()); }, input, Number{target});
+  return layer([make](const Given& in) { return make(in.reduction()); }, predicted, Number{target});
 }
 
 /// Of logarithms of probabilities. Manifests don't say whether x is these or has become these by a softmax inside.
 Results of_logarithms(const Given& in, int dim, const std::function<Tensor(const Tensor&)>& loss) {
-  const auto x = in[input];
+  const auto x = in[predicted];
   if (x.rank() == 0) return y(loss(x));
   return y(chosen(in, {[&] { return loss(log_softmax(x, dim)); }, [&] { return loss(x); }}));
 }
@@ -40,7 +40,7 @@ Results cross_entropy_case(const Given& in) {
                                     .ignore_index = in.integer("ignore_index", -100),
                                     .label_smoothing = in.number("label_smoothing", 0),
                                     .reduction = in.reduction()});
-  return y(loss(in[input], in[target]));
+  return y(loss(in[predicted], in[target]));
 }
 
 Results nll_case(const Given& in) {
@@ -48,7 +48,7 @@ Results nll_case(const Given& in) {
       .weight = in["weight"], .ignore_index = in.integer("ignore_index", -100), .reduction = in.reduction()};
   const auto t = in[target];
   // The classes of a single one are its only dimension.
-  return of_logarithms(in, in[input].rank() == 1 ? 0 : 1, [&](const Tensor& x) { return nn::NLLLoss(options)(x, t); });
+  return of_logarithms(in, in[predicted].rank() == 1 ? 0 : 1, [&](const Tensor& x) { return nn::NLLLoss(options)(x, t); });
 }
 
 Results kl_div_case(const Given& in) {
@@ -85,8 +85,8 @@ void add_losses(Operations& operations) {
   operations["l1_loss"] = reduced(nn::L1Loss);
   operations["soft_margin_loss"] = reduced(nn::SoftMarginLoss);
   operations["multilabel_margin_loss"] =
-      layer([](const Given& in) { return nn::MultiLabelMarginLoss(in.reduction()); }, input, target);
-  const auto of_two = [&](const std::string& name, auto make) { operations[name] = layer(make, input, Number{target}); };
+      layer([](const Given& in) { return nn::MultiLabelMarginLoss(in.reduction()); }, predicted, target);
+  const auto of_two = [&](const std::string& name, auto make) { operations[name] = layer(make, predicted, Number{target}); };
   of_two("multilabel_soft_margin_loss",
          [](const Given& in) { return nn::MultiLabelSoftMarginLoss(in.reduction(), in["weight"]); });
   operations["multi_margin_loss"] = layer(
@@ -96,7 +96,7 @@ void add_losses(Operations& operations) {
                                     .weight = in["weight"],
                                     .reduction = in.reduction()});
       },
-      input, target);
+      predicted, target);
   for (const char* name : {"bce", "binary_cross_entropy"})
     of_two(name, [](const Given& in) { return nn::BCELoss(in.reduction(), in["weight"]); });
   for (const char* name : {"bce_with_logits", "binary_cross_entropy_with_logits"})
@@ -120,7 +120,7 @@ void add_losses(Operations& operations) {
       [](const Given& in) {
         return nn::GaussianNLLLoss({.full = in.flag("full"), .eps = in.number("eps", 1e-6), .reduction = in.reduction()});
       },
-      input, target, Names{"var", "variance"});
+      predicted, target, Names{"var", "variance"});
   operations["margin_ranking_loss"] = layer(
       [](const Given& in) { return nn::MarginRankingLoss(in.number("margin", 0), in.reduction()); }, one, other, Number{target});
   operations["cosine_embedding_loss"] =

@@ -5,7 +5,7 @@ namespace clnet::torch {
 
 namespace {
 
-const Names one{"a", "x", "input", "mat1"}, other{"b", "other", "mat2", "vec", "y"};
+const Names left{"a", "x", "input", "mat1"}, right{"b", "other", "mat2", "vec", "y"};
 
 }  // namespace
 
@@ -15,8 +15,8 @@ void add_products(Operations& operations) {
     return y(linear(in[{"x", "input"}], in["weight"], in["bias"]));
   };
   for (const char* name : {"matmul", "mm", "bmm", "mv", "dot"})
-    operations[name] = [](const Given& in) { return y(matmul(in[one], in[other])); };
-  operations["outer"] = [](const Given& in) { return y(outer(in[one], in[other])); };
+    operations[name] = [](const Given& in) { return y(matmul(in[left], in[right])); };
+  operations["outer"] = [](const Given& in) { return y(outer(in[left], in[right])); };
   operations["addmm"] = operations["baddbmm"] = operations["addmv"] = [](const Given& in) {
     const auto a = in[{"mat1", "batch1", "mat", "a"}], b = in[{"mat2", "batch2", "vec", "b"}];
     return y(addmm(in[{"input", "c", "bias", "x"}], a, b, in.number("beta", 1), in.number("alpha", 1)));

@@ -2,26 +2,27 @@
 #include <cmath>
 
 #include "tests/torch/cases.h"
+#include "tests/torch/names.h"
 
 namespace clnet::torch {
 
 namespace {
 
-const Names x{"x", "input", "a", "self"};
-
 using Reduce = Tensor (*)(const Tensor&, const Dims&, bool);
 using Place = Tensor (*)(const Tensor&, int, bool);
 
 Operation over(Reduce reduce) {
-  return [reduce](const Given& in) { return y(reduce(in[x], Dims(in.dims().value_or(std::vector<int>{})), in.flag("keepdim"))); };
+  return [reduce](const Given& in) {
+    return y(reduce(in[input], Dims(in.dims().value_or(std::vector<int>{})), in.flag("keepdim")));
+  };
 }
 
 /// The index along a dimension, or in the tensor as a line where none is given.
 Tensor place(const Given& in, Place find) {
   const auto dims = in.dims();
   const bool keep = in.flag("keepdim");
-  if (!dims) return find(reshape(in[x], {in[x].numel()}), 0, false);
-  return find(in[x], in.dim(0), keep);
+  if (!dims) return find(reshape(in[input], {in[input].numel()}), 0, false);
+  return find(in[input], in.dim(0), keep);
 }
 
 /// Largest or smallest elements: PyTorch's max(dim) has indices, too.
@@ -30,7 +31,7 @@ Operation extreme(Reduce reduce, Place find) {
     const auto dims = in.dims();
     // Of equal elements PyTorch's max(dim) takes the first one alone, amax all of them.
     const auto taken = [&] {
-      const auto value = gather(in[x], in.dim(0), find(in[x], in.dim(0), true));
+      const auto value = gather(in[input], in.dim(0), find(in[input], in.dim(0), true));
       return in.flag("keepdim") ? value : squeeze(value, in.dim(0));
     };
     auto results = over(reduce)(in);
@@ -44,7 +45,7 @@ Operation extreme(Reduce reduce, Place find) {
 Operation deviation(Tensor (*function)(const Tensor&, const Dims&, int, bool)) {
   return [function](const Given& in) {
     const auto correction = in.integer({"correction", "ddof"}, in.flag("unbiased", true) ? 1 : 0);
-    return y(function(in[x], Dims(in.dims().value_or(std::vector<int>{})), static_cast<int>(correction), in.flag("keepdim")));
+    return y(function(in[input], Dims(in.dims().value_or(std::vector<int>{})), static_cast<int>(correction), in.flag("keepdim")));
   };
 }
 
@@ -62,16 +63,16 @@ void add_reductions(Operations& operations) {
   operations["var"] = deviation(var);
   operations["std"] = operations["stddev"] = deviation(stddev);
   operations["norm"] = operations["vector_norm"] = [](const Given& in) {
-    return y(norm(in[x], in.parameter(0, {"p", "ord"}, 2), Dims(in.dims().value_or(std::vector<int>{})), in.flag("keepdim")));
+    return y(norm(in[input], in.parameter(0, {"p", "ord"}, 2), Dims(in.dims().value_or(std::vector<int>{})), in.flag("keepdim")));
   };
   operations["any"] = over(any);
   operations["all"] = over(all);
-  operations["cumsum"] = [](const Given& in) { return y(cumsum(in[x], in.dim(0))); };
-  operations["cumprod"] = [](const Given& in) { return y(cumprod(in[x], in.dim(0))); };
-  operations["trace"] = [](const Given& in) { return y(trace(in[x])); };
+  operations["cumsum"] = [](const Given& in) { return y(cumsum(in[input], in.dim(0))); };
+  operations["cumprod"] = [](const Given& in) { return y(cumprod(in[input], in.dim(0))); };
+  operations["trace"] = [](const Given& in) { return y(trace(in[input])); };
   operations["sum_to_size"] = operations["sum_to"] = [](const Given& in) {
     const auto shape = in.integers({"size", "shape"});
-    return y(sum_to(in[x], shape ? Shape(*shape) : in.outputs.at("y").shape()));
+    return y(sum_to(in[input], shape ? Shape(*shape) : in.outputs.at("y").shape()));
   };
   // Of all tensors that there are.
   operations["get_total_norm"] = operations["global_norm"] = [](const Given& in) {

@@ -127,7 +127,7 @@ nn::AttentionMasks masks(const Given& in, const Names& attention, const Names& p
 const Names source_mask{"mask", "attn_mask", "src_mask"}, source_padding{"src_key_padding_mask", "key_padding_mask"};
 const Names target_mask{"tgt_mask", "mask", "attn_mask"}, target_padding{"tgt_key_padding_mask", "key_padding_mask"};
 const Names causal{"causal", "is_causal", "src_is_causal", "tgt_is_causal"};
-const Names source{"x", "src", "input"}, target{"x", "tgt", "target"};
+const Names source_sequence{"x", "src", "input"}, target_sequence{"x", "tgt", "target"};
 
 std::int64_t width(const Given& in, const Names& x) { return in.integer({"d_model", "embed_dim"}, in[x].size(-1)); }
 std::int64_t heads(const Given& in) { return in.integer({"heads", "nhead", "num_heads"}, 1); }
@@ -136,7 +136,7 @@ template <class Layer>
 Results encode(const Given& in, Layer layer) {
   Results results;
   load_parameters(in, layer, results);
-  results.outputs["y"] = layer(in[source], masks(in, source_mask, source_padding, causal));
+  results.outputs["y"] = layer(in[source_sequence], masks(in, source_mask, source_padding, causal));
   return results;
 }
 
@@ -144,7 +144,7 @@ template <class Layer>
 Results decode(const Given& in, Layer layer) {
   Results results;
   load_parameters(in, layer, results);
-  results.outputs["y"] = layer(in[target], in["memory"], masks(in, target_mask, target_padding, causal),
+  results.outputs["y"] = layer(in[target_sequence], in["memory"], masks(in, target_mask, target_padding, causal),
                                masks(in, "memory_mask", "memory_key_padding_mask", "memory_is_causal"));
   return results;
 }
@@ -195,19 +195,19 @@ void add_sequences(Operations& operations) {
   for (const char* name : {"rnn_cell", "lstm_cell", "gru_cell"}) operations[name] = cell_case;
   operations["sdpa"] = operations["scaled_dot_product_attention"] = attention_case;
   operations["transformer_encoder_layer"] = [](const Given& in) {
-    return encode(in, nn::TransformerEncoderLayer(width(in, source), heads(in), layer_options(in)));
+    return encode(in, nn::TransformerEncoderLayer(width(in, source_sequence), heads(in), layer_options(in)));
   };
   operations["transformer_decoder_layer"] = [](const Given& in) {
-    return decode(in, nn::TransformerDecoderLayer(width(in, target), heads(in), layer_options(in)));
+    return decode(in, nn::TransformerDecoderLayer(width(in, target_sequence), heads(in), layer_options(in)));
   };
   operations["transformer_encoder"] = [](const Given& in) {
     const auto layers = in.integer({"layers", "num_layers"}, 1);
-    return encode(in, nn::TransformerEncoder(width(in, source), heads(in), layers, layer_options(in),
+    return encode(in, nn::TransformerEncoder(width(in, source_sequence), heads(in), layers, layer_options(in),
                                              in[{"norm_weight", "norm.weight"}].defined()));
   };
   operations["transformer_decoder"] = [](const Given& in) {
     const auto layers = in.integer({"layers", "num_layers"}, 1);
-    return decode(in, nn::TransformerDecoder(width(in, target), heads(in), layers, layer_options(in),
+    return decode(in, nn::TransformerDecoder(width(in, target_sequence), heads(in), layers, layer_options(in),
                                              in[{"norm_weight", "norm.weight"}].defined()));
   };
   operations["transformer"] = transformer_case;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "tests/torch/cases.h"
+#include "tests/torch/names.h"
 
 namespace clnet::torch {
 
@@ -20,8 +21,6 @@ PadMode pad_mode(const std::string& name) {
 namespace {
 
 using Candidates = std::vector<std::function<Tensor()>>;
-
-const Names input{"x", "input", "a", "self"};
 
 const Shape& wanted(const Given& in) { return in.outputs.at("y").shape(); }
 

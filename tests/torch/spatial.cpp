@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "tests/torch/cases.h"
+#include "tests/torch/names.h"
 
 namespace clnet::torch {
 
@@ -37,8 +38,6 @@ std::pair<Extents, Extents> ends(const Padding1d& p) { return {{p.begin}, {p.end
 std::pair<Extents, Extents> ends(const Padding& p) { return {{p.top, p.left}, {p.bottom, p.right}}; }
 std::pair<Extents, Extents> ends(const Padding3d& p) { return {{p.front, p.top, p.left}, {p.back, p.bottom, p.right}}; }
 
-const Names input{"x", "input"};
-
 /// The options of a convolution; `output_padding` of a transposed one.
 template <class Options, auto of, std::size_t count>
 Options conv_options(const Given& in) {
@@ -67,7 +66,7 @@ Options conv_options(const Given& in) {
 template <class Options, auto of, std::size_t count, auto function>
 Results conv_case(const Given& in) {
   auto options = conv_options<Options, of, count>(in);
-  auto x = in[input];
+  auto x = in[layer_input];
   if (const auto mode = in.text("padding_mode", "zeros"); mode != "zeros") {
     const auto form = pad_mode(mode);
     const auto [before, after] = ends(options.padding);
@@ -114,7 +113,7 @@ auto output(const Given& in) {
   std::vector<std::int64_t> extents;
   for (const auto& extent : *given) {
     const auto d = static_cast<int>(extents.size()) - static_cast<int>(count);
-    extents.push_back(extent.is_null() ? in[input].size(d) : extent.get<std::int64_t>());
+    extents.push_back(extent.is_null() ? in[layer_input].size(d) : extent.get<std::int64_t>());
   }
   if (extents.size() == 1) extents.resize(count, extents[0]);
   if (extents.size() != count) throw Failed("output is of another rank");
@@ -124,7 +123,7 @@ auto output(const Given& in) {
 template <auto of, std::size_t count, auto function>
 Results lp_pool_case(const Given& in) {
   const auto stride = Sizes<of, count>{in}.optional("stride");
-  return y(function(in[input], in.number({"norm_type", "p", "power", "norm"}, 2), kernel<of, count>(in), stride,
+  return y(function(in[layer_input], in.number({"norm_type", "p", "power", "norm"}, 2), kernel<of, count>(in), stride,
                     in.flag("ceil_mode")));
 }
 
@@ -137,7 +136,7 @@ Results unpool_case(const Given& in) {
     if (size->size() != count) throw Failed("output_size is of another rank");
     options.output_size = of(*size);
   }
-  return y(function(in[input], in[{"indices", "idx"}], kernel<of, count>(in), options));
+  return y(function(in[layer_input], in[{"indices", "idx"}], kernel<of, count>(in), options));
 }
 
 Results interpolate_case(const Given& in) {
@@ -149,7 +148,7 @@ Results interpolate_case(const Given& in) {
   };
   const auto mode = modes.find(in.text("mode", "nearest"));
   if (mode == modes.end()) throw Failed("unknown mode " + in.text("mode", ""));
-  const auto axes = static_cast<std::size_t>(in[input].rank() - 2);
+  const auto axes = static_cast<std::size_t>(in[layer_input].rank() - 2);
   InterpolateOptions options{.mode = mode->second,
                              .align_corners = in.flag("align_corners"),
                              .recompute_scale_factor = in.flag("recompute_scale_factor"),
@@ -160,7 +159,7 @@ Results interpolate_case(const Given& in) {
     options.scale_factor = *scale;
   else
     throw Failed("there is neither size nor scale_factor");
-  return y(interpolate(in[input], options));
+  return y(interpolate(in[layer_input], options));
 }
 
 }  // namespace
@@ -173,42 +172,51 @@ void add_spatial(Operations& operations) {
   operations["conv_transpose2d"] = conv_case<ConvTranspose2dOptions, image, 2, conv_transpose2d>;
   operations["conv_transpose3d"] = conv_case<ConvTranspose3dOptions, volume, 3, conv_transpose3d>;
   operations["max_pool1d"] = [](const Given& in) {
-    return indexed(in, max_pool1d_with_indices(in[input], kernel<line, 1>(in), pool_options<MaxPool1dOptions, line, 1>(in)));
+    return indexed(in,
+                   max_pool1d_with_indices(in[layer_input], kernel<line, 1>(in), pool_options<MaxPool1dOptions, line, 1>(in)));
   };
   operations["max_pool2d"] = [](const Given& in) {
-    return indexed(in, max_pool2d_with_indices(in[input], kernel<image, 2>(in), pool_options<MaxPool2dOptions, image, 2>(in)));
+    return indexed(in,
+                   max_pool2d_with_indices(in[layer_input], kernel<image, 2>(in), pool_options<MaxPool2dOptions, image, 2>(in)));
   };
   operations["max_pool3d"] = [](const Given& in) {
-    return indexed(in, max_pool3d_with_indices(in[input], kernel<volume, 3>(in), pool_options<MaxPool3dOptions, volume, 3>(in)));
+    return indexed(
+        in, max_pool3d_with_indices(in[layer_input], kernel<volume, 3>(in), pool_options<MaxPool3dOptions, volume, 3>(in)));
   };
   operations["avg_pool1d"] = [](const Given& in) {
-    return y(avg_pool1d(in[input], kernel<line, 1>(in), pool_options<AvgPool1dOptions, line, 1>(in)));
+    return y(avg_pool1d(in[layer_input], kernel<line, 1>(in), pool_options<AvgPool1dOptions, line, 1>(in)));
   };
   operations["avg_pool2d"] = [](const Given& in) {
-    return y(avg_pool2d(in[input], kernel<image, 2>(in), pool_options<AvgPool2dOptions, image, 2>(in)));
+    return y(avg_pool2d(in[layer_input], kernel<image, 2>(in), pool_options<AvgPool2dOptions, image, 2>(in)));
   };
   operations["avg_pool3d"] = [](const Given& in) {
-    return y(avg_pool3d(in[input], kernel<volume, 3>(in), pool_options<AvgPool3dOptions, volume, 3>(in)));
+    return y(avg_pool3d(in[layer_input], kernel<volume, 3>(in), pool_options<AvgPool3dOptions, volume, 3>(in)));
   };
   operations["adaptive_max_pool1d"] = [](const Given& in) {
-    return indexed(in, adaptive_max_pool1d_with_indices(in[input], output<line, 1>(in)));
+    return indexed(in, adaptive_max_pool1d_with_indices(in[layer_input], output<line, 1>(in)));
   };
   operations["adaptive_max_pool2d"] = [](const Given& in) {
-    return indexed(in, adaptive_max_pool2d_with_indices(in[input], output<image, 2>(in)));
+    return indexed(in, adaptive_max_pool2d_with_indices(in[layer_input], output<image, 2>(in)));
   };
   operations["adaptive_max_pool3d"] = [](const Given& in) {
-    return indexed(in, adaptive_max_pool3d_with_indices(in[input], output<volume, 3>(in)));
+    return indexed(in, adaptive_max_pool3d_with_indices(in[layer_input], output<volume, 3>(in)));
   };
-  operations["adaptive_avg_pool1d"] = [](const Given& in) { return y(adaptive_avg_pool1d(in[input], output<line, 1>(in))); };
-  operations["adaptive_avg_pool2d"] = [](const Given& in) { return y(adaptive_avg_pool2d(in[input], output<image, 2>(in))); };
-  operations["adaptive_avg_pool3d"] = [](const Given& in) { return y(adaptive_avg_pool3d(in[input], output<volume, 3>(in))); };
+  operations["adaptive_avg_pool1d"] = [](const Given& in) {
+    return y(adaptive_avg_pool1d(in[layer_input], output<line, 1>(in)));
+  };
+  operations["adaptive_avg_pool2d"] = [](const Given& in) {
+    return y(adaptive_avg_pool2d(in[layer_input], output<image, 2>(in)));
+  };
+  operations["adaptive_avg_pool3d"] = [](const Given& in) {
+    return y(adaptive_avg_pool3d(in[layer_input], output<volume, 3>(in)));
+  };
   operations["max_unpool1d"] = unpool_case<MaxUnpool1dOptions, line, 1, max_unpool1d>;
   operations["max_unpool2d"] = unpool_case<MaxUnpool2dOptions, image, 2, max_unpool2d>;
   operations["max_unpool3d"] = unpool_case<MaxUnpool3dOptions, volume, 3, max_unpool3d>;
   operations["lp_pool1d"] = lp_pool_case<line, 1, lp_pool1d>;
   operations["lp_pool2d"] = lp_pool_case<image, 2, lp_pool2d>;
   operations["lp_pool3d"] = lp_pool_case<volume, 3, lp_pool3d>;
-  const auto global = [](Tensor (*pool)(const Tensor&)) { return [pool](const Given& in) { return y(pool(in[input])); }; };
+  const auto global = [](Tensor (*pool)(const Tensor&)) { return [pool](const Given& in) { return y(pool(in[layer_input])); }; };
   operations["global_avg_pool1d"] = global(global_avg_pool1d);
   operations["global_avg_pool2d"] = global(global_avg_pool2d);
   operations["global_avg_pool3d"] = global(global_avg_pool3d);

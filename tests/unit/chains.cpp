@@ -5,24 +5,18 @@
 #include <numeric>
 #include <vector>
 
-#include "lib/exec/record/recorder.h"
+#include "tests/unit/launches.h"
 
 using namespace clnet;
 using namespace clnet::exec;
 
 namespace {
 
-/// Launches over values of eight floats.
-struct Program {
-  Recording recording;
-  DeviceInfo device;
-  Recorder recorder{recording, device, {}, {}};
-
+struct Program : RecordedLaunches {
   Program() {
     device.compute_units = 2;
     device.local_memory = 1 << 16;
   }
-  Ref value() { return {recording.add_value({Shape{8}, Dtype::f32}), 0}; }
   Ref leaf(bool scalar = false) { return {recording.add_leaf({scalar ? Shape{} : Shape{8}, Dtype::f32}, scalar), 0}; }
   Launch& launch(const char* function = "f") {
     static const std::string source = "kernel void f(global float *x) {}\nkernel void g(global float *x) {}\n";

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "lib/exec/plan/verify.h"
+#include "tests/unit/launches.h"
 
 using namespace clnet;
 using namespace clnet::exec;
@@ -11,21 +12,15 @@ using Catch::Contains;
 
 namespace {
 
-/// Launches over values of eight floats; `keep` is returned.
-struct Graph {
-  Recording recording;
-  DeviceInfo device;
-  Recorder recorder{recording, device, {}, {}};
+/// `keep` is returned.
+struct DonationGraph : RecordedLaunches {
   std::vector<ValueId> keep;
 
-  Ref value() { return {recording.add_value({Shape{8}, Dtype::f32}), 0}; }
   Ref result() {
     const auto ref = value();
     keep.push_back(ref.value);
     return ref;
   }
-  Ref leaf() { return {recording.add_leaf({Shape{8}, Dtype::f32}, false), 0}; }
-  Launch& launch() { return recorder.kernel("p", "f"); }
   /// What slice_update records.
   void update(Ref x, Ref slice, Ref y) {
     launch().in("x", x, Access::same_element).in("value", slice).out("y", y).unless_in_place(y);
@@ -49,7 +44,7 @@ struct Graph {
 }  // namespace
 
 TEST_CASE("a result may take the memory of a leaf that ends with its launch") {
-  Graph g;
+  DonationGraph g;
   const Ref state = g.leaf(), gradient = g.leaf(), next = g.result();
   g.launch().in("m", state, Access::same_element).in("g", gradient).out("y", next);
   const std::vector<Donation> expected{{0, state.value, next.value, false}};
@@ -59,7 +54,7 @@ TEST_CASE("a result may take the memory of a leaf that ends with its launch") {
 }
 
 TEST_CASE("no leaf is given that is read later, or returned") {
-  Graph g;
+  DonationGraph g;
   const Ref state = g.leaf(), next = g.result(), other = g.result();
   g.launch().in("m", state, Access::same_element).out("y", next);
   SECTION("read") {
@@ -76,7 +71,7 @@ TEST_CASE("no leaf is given that is read later, or returned") {
 }
 
 TEST_CASE("a result that is not the whole value of its launch, or only lives for the run, takes no leaf's memory") {
-  Graph g;
+  DonationGraph g;
   const Ref state = g.leaf(), next = g.result(), between = g.value();
   g.launch().in("m", state, Access::same_element).out("y", between);
   g.launch().in("x", between).out("y", next).part(4);
@@ -85,7 +80,7 @@ TEST_CASE("a result that is not the whole value of its launch, or only lives for
 }
 
 TEST_CASE("behind the first launch that overwrites a leaf for good there is no call on the host") {
-  Graph g;
+  DonationGraph g;
   const Ref state = g.leaf(), other = g.leaf(), next = g.result(), product = g.result(), last = g.result();
   g.launch().in("m", state, Access::same_element).out("y", next);
   g.recorder.host({"call", {next}, {product}, {}, 0});
@@ -94,7 +89,7 @@ TEST_CASE("behind the first launch that overwrites a leaf for good there is no c
 }
 
 TEST_CASE("an input that one output reads by elements is given to no other output of the launch") {
-  Graph g;
+  DonationGraph g;
   const Ref m0 = g.leaf(), m1 = g.leaf(), new0 = g.result(), new1 = g.result();
   g.launch()
       .out("p", new1)
@@ -108,7 +103,7 @@ TEST_CASE("an input that one output reads by elements is given to no other outpu
 }
 
 TEST_CASE("a slice is written where its input lies: the launch that makes all of it is left out") {
-  Graph g;
+  DonationGraph g;
   const Ref cache = g.leaf(), slice = g.leaf(), next = g.result(), read = g.result();
   SECTION("as the leaf's only reader") {
     g.update(cache, slice, next);
@@ -142,7 +137,7 @@ TEST_CASE("a slice is written where its input lies: the launch that makes all of
 }
 
 TEST_CASE("the verifier names a slice whose rest is not there") {
-  Graph g;
+  DonationGraph g;
   const Ref slice = g.leaf(), made = g.value(), middle = g.value(), next = g.result();
   g.launch().out("y", made).part(4);  // the other half is never written
   g.update(made, slice, middle);

@@ -10,9 +10,12 @@
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/generate/expression.h"
 #include "lib/exec/record/record.h"
+#include "tests/paths.h"
+#include "tests/support/leaf.h"
 
 using namespace clnet;
 using namespace clnet::exec;
+using clnet::test::leaf;
 
 namespace {
 
@@ -25,10 +28,6 @@ DeviceInfo device(bool cpu) {
   info.cache = 32 << 20;
   return info;
 }
-
-/// A leaf that lies on no device and is no scalar of the host.
-struct Somewhere : Value {};
-Tensor leaf(const Shape& shape, Dtype dtype = Dtype::f32) { return make_leaf({shape, dtype}, std::make_shared<Somewhere>()); }
 
 Recording recorded(const std::vector<Tensor>& wanted, bool cpu = true) {
   Recording recording;

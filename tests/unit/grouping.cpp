@@ -10,17 +10,16 @@
 #include "lib/exec/fuse/check.h"
 #include "lib/exec/planning_steps.h"
 #include "lib/exec/record/work.h"
+#include "tests/support/leaf.h"
 
 using namespace clnet;
 using namespace clnet::exec;
 using Catch::Matchers::Contains;
+using clnet::test::leaf;
 
 namespace {
 
-struct Somewhere : Value {};
-Tensor leaf(const Shape& shape) { return make_leaf({shape, Dtype::f32}, std::make_shared<Somewhere>()); }
-
-DeviceInfo device() {
+DeviceInfo vector_device() {
   DeviceInfo info;
   info.compute_units = 4;
   info.max_work_group_size = 256;
@@ -30,7 +29,7 @@ DeviceInfo device() {
 
 std::vector<Group> fused(const std::vector<Tensor>& wanted) {
   const auto work = collect(wanted);
-  return fuse(work.nodes, wanted, device());
+  return fuse(work.nodes, wanted, vector_device());
 }
 
 }  // namespace

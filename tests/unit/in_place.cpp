@@ -4,26 +4,20 @@
 #include <catch2/catch.hpp>
 
 #include "lib/exec/plan/rules.h"
+#include "tests/unit/launches.h"
 
 using namespace clnet;
 using namespace clnet::exec;
 
 namespace {
 
-/// Launches over values of eight floats, unless said otherwise; everything may move but leaves.
-struct Graph {
-  Recording recording;
-  DeviceInfo device;
-  Recorder recorder{recording, device, {}, {}};
-
-  Ref value(const Shape& shape = {8}, Dtype dtype = Dtype::f32) { return {recording.add_value({shape, dtype}), 0}; }
-  Ref leaf() { return {recording.add_leaf({Shape{8}, Dtype::f32}, false), 0}; }
+/// Everything may move but leaves.
+struct InPlaceGraph : RecordedLaunches {
   Ref view(Ref of, std::int64_t offset, std::int64_t count, Dtype dtype = Dtype::f32) {
     const auto id = recording.add_value({Shape{count}, dtype});
     recording.alias(id, of.at(offset));
     return {id, 0};
   }
-  Launch& launch() { return recorder.kernel("p", "f"); }
   /// `to` is made of `from`, element by element.
   void map(Ref from, Ref to) { launch().in("x", from, Access::same_element).out("y", to); }
   void make(Ref to) { launch().out("y", to); }
@@ -40,7 +34,7 @@ struct Graph {
 }  // namespace
 
 TEST_CASE("an output takes the memory of an input that ends with the launch") {
-  Graph g;
+  InPlaceGraph g;
   const Ref a = g.value(), b = g.value(), c = g.value();
   g.make(a);
   g.map(a, b);
@@ -49,7 +43,7 @@ TEST_CASE("an output takes the memory of an input that ends with the launch") {
 }
 
 TEST_CASE("what is used later, through whatever view, keeps its memory") {
-  Graph g;
+  InPlaceGraph g;
   const Ref a = g.value(), b = g.value(), tail = g.view(a, 4, 4);
   g.make(a);
   g.map(a, b);
@@ -61,34 +55,34 @@ TEST_CASE("what is used later, through whatever view, keeps its memory") {
 
 TEST_CASE("only a whole value of the same size and element size hands on its memory") {
   const auto grants = [](const auto& from, const auto& to) {
-    Graph g;
+    InPlaceGraph g;
     const Ref a = g.value({16}, Dtype::f16);
     g.make(a);
     g.launch().in("x", from(g, a), Access::same_element).out("y", to(g));
     return g.grants().size();
   };
-  const auto all = [](Graph&, Ref a) { return a; };
-  CHECK(grants(all, [](Graph& g) { return g.value({16}, Dtype::bf16); }) == 1);
-  CHECK(grants(all, [](Graph& g) { return g.value({4, 4}, Dtype::f16); }) == 1);
-  CHECK(grants(all, [](Graph& g) { return g.value({8}, Dtype::f32); }) == 0);  // as many bytes, half of the elements
-  CHECK(grants(all, [](Graph& g) { return g.value({8}, Dtype::f16); }) == 0);
-  CHECK(grants([](Graph& g, Ref a) { return g.view(a, 0, 8, Dtype::f16); }, [](Graph& g) { return g.value({8}, Dtype::f16); }) ==
-        0);
-  CHECK(grants([](Graph& g, Ref a) { return g.view(a, 8, 8, Dtype::f16); }, [](Graph& g) { return g.value({8}, Dtype::f16); }) ==
-        0);
-  CHECK(grants([](Graph& g, Ref a) { return g.view(a, 0, 16, Dtype::f16); },
-               [](Graph& g) { return g.value({16}, Dtype::f16); }) == 1);
+  const auto all = [](InPlaceGraph&, Ref a) { return a; };
+  CHECK(grants(all, [](InPlaceGraph& g) { return g.value({16}, Dtype::bf16); }) == 1);
+  CHECK(grants(all, [](InPlaceGraph& g) { return g.value({4, 4}, Dtype::f16); }) == 1);
+  CHECK(grants(all, [](InPlaceGraph& g) { return g.value({8}, Dtype::f32); }) == 0);  // as many bytes, half of the elements
+  CHECK(grants(all, [](InPlaceGraph& g) { return g.value({8}, Dtype::f16); }) == 0);
+  CHECK(grants([](InPlaceGraph& g, Ref a) { return g.view(a, 0, 8, Dtype::f16); },
+               [](InPlaceGraph& g) { return g.value({8}, Dtype::f16); }) == 0);
+  CHECK(grants([](InPlaceGraph& g, Ref a) { return g.view(a, 8, 8, Dtype::f16); },
+               [](InPlaceGraph& g) { return g.value({8}, Dtype::f16); }) == 0);
+  CHECK(grants([](InPlaceGraph& g, Ref a) { return g.view(a, 0, 16, Dtype::f16); },
+               [](InPlaceGraph& g) { return g.value({16}, Dtype::f16); }) == 1);
   // A part of an output.
-  CHECK(grants(all, [](Graph& g) { return g.view(g.value({32}, Dtype::f16), 16, 16, Dtype::f16); }) == 0);
+  CHECK(grants(all, [](InPlaceGraph& g) { return g.view(g.value({32}, Dtype::f16), 16, 16, Dtype::f16); }) == 0);
 }
 
 TEST_CASE("an argument that names a part of the value is no whole") {
-  Graph g;
+  InPlaceGraph g;
   const Ref a = g.value(), b = g.value();
   g.make(a);
   g.launch().in("x", a, Access::same_element).part(4).out("y", b);
   CHECK(g.grants().empty());
-  Graph h;
+  InPlaceGraph h;
   const Ref c = h.value(), d = h.value();
   h.make(c);
   h.launch().in("x", c, Access::same_element).out("y", d).part(4);
@@ -96,7 +90,7 @@ TEST_CASE("an argument that names a part of the value is no whole") {
 }
 
 TEST_CASE("nothing else in the launch touches the memory that is handed on") {
-  Graph g;
+  InPlaceGraph g;
   const Ref a = g.value(), b = g.value();
   g.make(a);
   g.launch().in("x", a, Access::same_element).in("first", g.view(a, 0, 1)).out("y", b);
@@ -106,7 +100,7 @@ TEST_CASE("nothing else in the launch touches the memory that is handed on") {
 }
 
 TEST_CASE("the kernel reads the element that it writes, and says so") {
-  Graph g;
+  InPlaceGraph g;
   const Ref a = g.value(), b = g.value();
   g.make(a);
   g.launch().in("x", a).out("y", b);
@@ -114,7 +108,7 @@ TEST_CASE("the kernel reads the element that it writes, and says so") {
 }
 
 TEST_CASE("memory is handed on once per launch") {
-  Graph g;
+  InPlaceGraph g;
   const Ref a = g.value(), b = g.value(), c = g.value();
   g.make(a);
   g.launch().in("x", a, Access::same_element).out("y", b).out("z", c);  // both end here
@@ -124,7 +118,7 @@ TEST_CASE("memory is handed on once per launch") {
 }
 
 TEST_CASE("leaves keep their memory, and a value that exists moves no more") {
-  Graph g;
+  InPlaceGraph g;
   const Ref x = g.leaf(), a = g.value(), b = g.value();
   g.map(x, a);
   CHECK(g.grants().empty());

@@ -6,6 +6,7 @@
 
 #include "clnet/error.h"
 #include "lib/base/file.h"
+#include "tests/paths.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary.h"
 

@@ -8,15 +8,13 @@
 #include <vector>
 
 #include "clnet/clnet.h"
+#include "tests/support/leaf.h"
 
 using namespace clnet;
 using namespace clnet::exec;
+using clnet::test::leaf;
 
 namespace {
-
-/// A leaf that lies on no device.
-struct Somewhere : Value {};
-Tensor leaf(const Shape& shape) { return make_leaf({shape, Dtype::f32}, std::make_shared<Somewhere>()); }
 
 Work narrowed(const std::vector<Tensor>& wanted) {
   const auto work = collect(wanted);

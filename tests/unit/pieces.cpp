@@ -7,6 +7,8 @@
 #include <iterator>
 #include <regex>
 
+#include "tests/paths.h"
+
 using namespace clnet::ocl;
 
 TEST_CASE("pieces cover a range once, in whole groups, and none is too large") {

@@ -6,16 +6,15 @@
 #include "clnet/clnet.h"
 #include "lib/exec/plan/verify.h"
 #include "lib/exec/record/record.h"
+#include "tests/support/leaf.h"
 #include "tests/support/plan_oracle.h"
 
 using namespace clnet;
 using namespace clnet::exec;
+using clnet::test::leaf;
 using clnet::test::PlanOracle;
 
 namespace {
-
-struct Somewhere : Value {};
-Tensor leaf(const Shape& shape, Dtype dtype = Dtype::f32) { return make_leaf({shape, dtype}, std::make_shared<Somewhere>()); }
 
 using Random = std::minstd_rand;
 std::size_t below(Random& random, std::size_t count) { return static_cast<std::size_t>(random()) % count; }

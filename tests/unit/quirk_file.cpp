@@ -13,7 +13,7 @@ using namespace clnet::ocl;
 
 namespace {
 
-DeviceInfo device() {
+DeviceInfo some_device() {
   DeviceInfo info;
   info.name = "Some Device";
   info.driver_version = "1.0";
@@ -28,7 +28,7 @@ DeviceInfo device() {
 TEST_CASE("found quirks are kept for one device, driver and vector width") {
   const clnet::test::Folder folder;
   const clnet::test::Variable cache("CLNET_CACHE_DIR", (folder / "deeper").c_str());
-  const auto info = device();
+  const auto info = some_device();
   const auto path = quirk_file(info).value();
   CHECK(read_quirks(path, info).broken.empty());
   write_quirks(path, info,
@@ -63,7 +63,7 @@ TEST_CASE("found quirks are kept for one device, driver and vector width") {
 
 TEST_CASE("a damaged file of quirks says nothing") {
   const clnet::test::Folder folder;
-  const auto info = device();
+  const auto info = some_device();
   const auto path = (folder / "quirks.json").string();
   write_quirks(path, info, {{{"matmul", "cpu", "wrong"}}, {}});
   const auto whole = file::read(path, 10000);
@@ -99,7 +99,7 @@ TEST_CASE("a solver that is broken on the device is not chosen, but for the orac
   const auto nothing = [](const Problem&, exec::Recorder&) {};
   const exec::SolverList<Problem> list("quirk-test",
                                        {{"first", takes, nothing}, {"second", takes, nothing}, {"oracle", takes, nothing}});
-  auto info = device();
+  auto info = some_device();
   CHECK(list.choose(1, info).solver->name == "first");
   info.broken_solvers = {"quirk-test:first", "other:second"};
   CHECK(list.choose(1, info).solver->name == "second");

@@ -2,22 +2,14 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "lib/exec/record/recorder.h"
+#include "tests/unit/launches.h"
 
 using namespace clnet;
 using namespace clnet::exec;
 
 namespace {
 
-/// Launches over values of eight floats.
-struct Graph {
-  Recording recording;
-  DeviceInfo device;
-  Recorder recorder{recording, device, {}, {}};
-
-  Ref value() { return {recording.add_value({Shape{8}, Dtype::f32}), 0}; }
-  Ref leaf() { return {recording.add_leaf({Shape{8}, Dtype::f32}, false), 0}; }
-  Launch& launch() { return recorder.kernel("p", "f"); }
+struct FormGraph : RecordedLaunches {
   void make(Ref to) { launch().out("y", to); }
   void change(Ref of) { launch().inout("y", of); }
   /// A form of the value, which something reads.
@@ -39,7 +31,7 @@ struct Graph {
 }  // namespace
 
 TEST_CASE("the same form of the same value is made once, and all read that") {
-  Graph g;
+  FormGraph g;
   const Ref a = g.value();
   g.make(a);
   const Ref first = g.form(a);
@@ -54,7 +46,7 @@ TEST_CASE("the same form of the same value is made once, and all read that") {
 }
 
 TEST_CASE("forms of other values, parts, arguments, defines or ranges are others") {
-  Graph g;
+  FormGraph g;
   const Ref a = g.leaf(), b = g.leaf();
   g.form(a);
   g.form(b);
@@ -67,7 +59,7 @@ TEST_CASE("forms of other values, parts, arguments, defines or ranges are others
 }
 
 TEST_CASE("a form of what changes in between is made again") {
-  Graph g;
+  FormGraph g;
   const Ref a = g.value();
   g.make(a);
   g.form(a);
@@ -79,7 +71,7 @@ TEST_CASE("a form of what changes in between is made again") {
 }
 
 TEST_CASE("temporary memory, and forms that several launches make, are their own") {
-  Graph g;
+  FormGraph g;
   const Ref a = g.leaf();
   for (int i = 0; i < 2; ++i) {
     const Ref scratch = g.value();

@@ -3,21 +3,16 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/unit/launches.h"
+
 using namespace clnet;
 using namespace clnet::exec;
 using Catch::Contains;
 
 namespace {
 
-/// Launches over values of eight floats; the last value is returned.
-struct Run {
-  Recording recording;
-  DeviceInfo device;
-  Recorder recorder{recording, device, {}, {}};
-
-  Ref value() { return {recording.add_value({Shape{8}, Dtype::f32}), 0}; }
-  Launch& launch() { return recorder.kernel("p", "f"); }
-
+/// The last value is returned.
+struct Run : RecordedLaunches {
   void check(Ref result) const {
     const std::vector<ValueId> keep{result.value};
     const auto placement = place(recording, keep, {});

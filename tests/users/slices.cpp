@@ -70,5 +70,5 @@ int main() {
   check("x.T", transpose(x, 0, 1), 6, 4, [&](int i, int j) { return at(j, i); });
   check("gather", gather(x, 1, column), 4, 1, [&](int i, int) { return at(i, place(i)); });
   check("x[[3, 0, 3]]", index_select(x, 0, Tensor::from({3, 0, 3})), 3, 6, [&](int i, int j) { return at(i == 1 ? 0 : 3, j); });
-  std::cout << "equal everywhere: " << all(equal(x, both[{{0, 4}}])).item<bool>() << '\n';
+  std::cout << "equal everywhere: " << all(eq(x, both[{{0, 4}}])).item<bool>() << '\n';
 }

@@ -99,6 +99,10 @@ pack() {
       *) strip --strip-unneeded -o "$into/lib/$name" "$(realpath "$path")" ;;
     esac
   done
+  # Most have the library inside; run unpacks them.
+  for name in $programs; do
+    gzip -9n "$into/$name"
+  done
   [ -z "$driver" ] || { mkdir "$into/driver" && cp -L "$driver"/lib*.so* "$into/driver/"; } || fail "$driver has no libraries"
   { python3 "$here/shorten_idx.py" "$data" "$into/data" "$images" && gzip -9n "$into"/data/*; } || fail "there are no images in $data"
   for name in $modelled; do
@@ -393,6 +397,7 @@ run() {
     shift 2
   done
   [ $# -eq 0 ] || fail "$1 wants a value"
+  find "$from" -path "$from/data" -prune -o -name '*.gz' -exec gzip -d {} + 2>/dev/null
   [ -x "$from/tools/clnet-info" ] || fail "$from has no tools/clnet-info: pack first, and carry that along"
   from=$(realpath "$from") out=${OUT:-gpu-results}
   mkdir -p "$out" "$work"/{logs,traces,programs}

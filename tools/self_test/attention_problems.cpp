@@ -9,13 +9,13 @@ namespace clnet::tools {
 
 namespace {
 
-struct Sizes {
+struct AttentionSizes {
   std::int64_t heads, queries, keys, width, value_width;
   bool causal;
 };
 
 /// All heads of q share one of k and v. More than 128 x 128 scores, or products and softmax are taken instead.
-Problem attention_problem(const Sizes& s) {
+Problem attention_problem(const AttentionSizes& s) {
   Problem result{.op = "attention",
                  .name = "attention of " + std::to_string(s.heads) + " heads, " + std::to_string(s.queries) + " queries and " +
                          std::to_string(s.keys) + " keys" + (s.causal ? ", causal" : "") + ", and its gradients",

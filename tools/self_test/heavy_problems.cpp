@@ -10,8 +10,6 @@ namespace clnet::tools {
 
 namespace {
 
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
 struct Windows {
   std::int64_t planes, h, w, out_h, out_w, kernel, stride, padding;
 };

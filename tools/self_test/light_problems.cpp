@@ -10,8 +10,6 @@ namespace clnet::tools {
 
 namespace {
 
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
 /// Rows of an axis between outer and inner dimensions.
 struct Lines {
   std::int64_t outer, axis, inner;

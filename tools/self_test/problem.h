@@ -13,6 +13,9 @@ namespace clnet::tools {
 
 using Values = std::vector<double>;
 
+/// As an index of a vector.
+inline std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
 struct Input {
   Shape shape;
   double low = -1, high = 1;

@@ -10,14 +10,13 @@ namespace {
 
 enum class Cell { rnn, lstm, gru };
 
-struct Sizes {
+struct LayerSizes {
   std::int64_t steps, batch, input, hidden;
 };
 
 /// Outputs of all steps; values: x, weight_ih, weight_hh, bias_ih, bias_hh.
-Values layer(Cell cell, bool reverse, const Sizes& s, const std::vector<Values>& values) {
+Values layer(Cell cell, bool reverse, const LayerSizes& s, const std::vector<Values>& values) {
   const auto gates = cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1;
-  const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
   const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
   Values y(at(s.steps * s.batch * s.hidden));
   for (std::int64_t n = 0; n < s.batch; ++n) {
@@ -52,7 +51,7 @@ Values layer(Cell cell, bool reverse, const Sizes& s, const std::vector<Values>&
 }
 
 /// The outputs, and the gradient of the sum of their squares by weight_hh.
-Problem problem(Cell cell, bool reverse, const Sizes& s) {
+Problem layer_problem(Cell cell, bool reverse, const LayerSizes& s) {
   const auto rows = (cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1) * s.hidden;
   const double most = 1 / std::sqrt(static_cast<double>(s.hidden));
   Problem result{
@@ -97,11 +96,11 @@ Problem problem(Cell cell, bool reverse, const Sizes& s) {
 }  // namespace
 
 std::vector<Problem> make_recurrent_problems(bool full) {
-  std::vector<Problem> result{problem(Cell::lstm, false, {4, 3, 3, 7}), problem(Cell::gru, true, {3, 3, 2, 6})};
+  std::vector<Problem> result{layer_problem(Cell::lstm, false, {4, 3, 3, 7}), layer_problem(Cell::gru, true, {3, 3, 2, 6})};
   if (!full) return result;
-  result.push_back(problem(Cell::rnn, false, {3, 2, 3, 9}));
+  result.push_back(layer_problem(Cell::rnn, false, {3, 2, 3, 9}));
   for (auto cell : {Cell::rnn, Cell::lstm, Cell::gru})
-    for (bool reverse : {false, true}) result.push_back(problem(cell, reverse, {5, 9, 4, 18}));
+    for (bool reverse : {false, true}) result.push_back(layer_problem(cell, reverse, {5, 9, 4, 18}));
   return result;
 }
 

@@ -61,8 +61,8 @@ CLNET_BINARY(xlogy)
 /// Ties share the gradient equally.
 CLNET_BINARY(maximum)
 CLNET_BINARY(minimum)
-// Comparisons give bool.
-CLNET_BINARY(equal)
+// Comparisons give bool. Two integer dtypes, bool among them, may differ: their values are compared.
+CLNET_BINARY(eq)
 CLNET_BINARY(not_equal)
 CLNET_BINARY(less)
 CLNET_BINARY(less_equal)
@@ -70,6 +70,12 @@ CLNET_BINARY(greater)
 CLNET_BINARY(greater_equal)
 #undef CLNET_BINARY
 
+inline Tensor operator==(const Tensor& a, const Tensor& b) { return eq(a, b); }
+inline Tensor operator==(const Tensor& a, double b) { return eq(a, b); }
+inline Tensor operator==(double a, const Tensor& b) { return eq(a, b); }
+inline Tensor operator!=(const Tensor& a, const Tensor& b) { return not_equal(a, b); }
+inline Tensor operator!=(const Tensor& a, double b) { return not_equal(a, b); }
+inline Tensor operator!=(double a, const Tensor& b) { return not_equal(a, b); }
 inline Tensor operator<(const Tensor& a, const Tensor& b) { return less(a, b); }
 inline Tensor operator<(const Tensor& a, double b) { return less(a, b); }
 inline Tensor operator<(double a, const Tensor& b) { return less(a, b); }
@@ -97,6 +103,10 @@ inline Tensor& operator/=(Tensor& x, double y) { return x = x / y; }
 CLNET_API Tensor logical_and(const Tensor& a, const Tensor& b);
 CLNET_API Tensor logical_or(const Tensor& a, const Tensor& b);
 CLNET_API Tensor logical_not(const Tensor& x);
+// Both operands are computed, whatever the first one is.
+inline Tensor operator&&(const Tensor& a, const Tensor& b) { return logical_and(a, b); }
+inline Tensor operator||(const Tensor& a, const Tensor& b) { return logical_or(a, b); }
+inline Tensor operator!(const Tensor& x) { return logical_not(x); }
 /// `condition` (bool) chooses between a and b, all three broadcast. A number takes the tensor's dtype; two numbers give f32.
 CLNET_API Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 CLNET_API Tensor where(const Tensor& condition, const Tensor& a, double b);

@@ -24,6 +24,9 @@ CLNET_API Tensor argmin(const Tensor& x, int dim, bool keepdim = false);
 /// Whether any (all) of the elements are not 0: bool. Of none: false (true).
 CLNET_API Tensor any(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 CLNET_API Tensor all(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+/// Whether two tensors have the same shape and the same values, which are computed and waited for. NaN equals nothing. eq() and
+/// == compare each element. Throws DtypeError as eq() does.
+CLNET_API bool equal(const Tensor& a, const Tensor& b);
 /// The variance over dimensions: divided by n - correction.
 CLNET_API Tensor var(const Tensor& x, const Dims& dims = {}, int correction = 1, bool keepdim = false);
 /// sqrt(var()). The gradient is 0 where it is 0, as for norm().

@@ -15,7 +15,7 @@
 namespace clnet::exec {
 
 /// Solvers by problem, as another process chose them.
-struct CLNET_API StoredChoices {
+struct StoredChoices {
   std::string identity;  ///< all that they depend on
   std::map<std::string, Choice> solvers;
 
@@ -23,7 +23,7 @@ struct CLNET_API StoredChoices {
   static StoredChoices parse(const std::string& text);
 };
 
-class CLNET_API Choices {
+class Choices {
  public:
   /// Problems in the text at most, so that shapes without end take neither memory nor checkpoints.
   static constexpr std::size_t most = 1000;

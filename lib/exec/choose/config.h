@@ -8,11 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "clnet/export.h"
-
 namespace clnet::exec {
 
-class CLNET_API Config {
+class Config {
  public:
   Config() = default;
   Config(std::initializer_list<std::pair<std::string, std::int64_t>> values) : values_(values) {}
@@ -33,7 +31,7 @@ class CLNET_API Config {
 };
 
 /// A solver and a configuration, which may name some of its values only: "cpu", "cpu{lanes=8}".
-struct CLNET_API Choice {
+struct Choice {
   std::string solver;
   Config config;
 

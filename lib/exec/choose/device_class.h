@@ -35,14 +35,14 @@ struct DeviceClass {
   /// each word that it reads of local memory.
   double rate(double share, double per_word) const { return share < per_word * words || words == 0 ? share : per_word * words; }
   /// How many work-groups a unit holds, by registers of an item and bytes of local memory; one at least.
-  CLNET_API std::int64_t groups_of_unit(std::int64_t items, std::int64_t item_registers, std::int64_t local_bytes) const;
+  std::int64_t groups_of_unit(std::int64_t items, std::int64_t item_registers, std::int64_t local_bytes) const;
 };
 
-CLNET_API std::span<const DeviceClass> device_classes();
+std::span<const DeviceClass> device_classes();
 /// By what the device can do; the rate of vectors of 16 lanes is measured when it is first asked for (lib/cl/vector_rate.h).
-CLNET_API const DeviceClass& device_class(const DeviceInfo& device);
-CLNET_API const DeviceClass& device_class(std::string_view name);
+const DeviceClass& device_class(const DeviceInfo& device);
+const DeviceClass& device_class(std::string_view name);
 /// Units of the device that hold work-groups; one at least.
-CLNET_API std::int64_t units_of(const DeviceInfo& device);
+std::int64_t units_of(const DeviceInfo& device);
 
 }  // namespace clnet::exec

@@ -11,8 +11,8 @@ namespace clnet::exec {
 /// kernels/vector.clh): they are as large as those or larger, so that a reader would find little there, and their lines need not
 /// be fetched before they are written. CLNET_STREAM_FROM says from how many bytes on instead. Never where kernels are not those
 /// for CPUs.
-CLNET_API bool past_caches(const DeviceInfo& device, std::int64_t bytes);
+bool past_caches(const DeviceInfo& device, std::int64_t bytes);
 /// The same of results that replace what the launch has read, whose lines are in the caches already.
-CLNET_API bool past_caches_in_place(const DeviceInfo& device, std::int64_t bytes);
+bool past_caches_in_place(const DeviceInfo& device, std::int64_t bytes);
 
 }  // namespace clnet::exec

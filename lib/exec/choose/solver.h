@@ -13,7 +13,6 @@
 
 #include "clnet/device.h"
 #include "clnet/error.h"
-#include "clnet/export.h"
 #include "lib/base/log.h"
 #include "lib/exec/choose/config.h"
 
@@ -23,7 +22,7 @@ class Recorder;
 struct Maker;
 
 /// Gives the pen to a solver with a configuration, and in the end back to the one around it. The recorder notes who had it.
-class CLNET_API Configured {
+class Configured {
  public:
   Configured(Recorder& recorder, std::string_view op, std::string_view solver, const Config& config);
   ~Configured();
@@ -62,13 +61,13 @@ struct Forced {
   bool measured = false;  ///< by a PreferSolver: no person insists on it
   bool exact = false;     ///< the configuration is one of the solver's for a like problem, and need not be among this one's
 };
-CLNET_API std::optional<Forced> forced_solver(std::string_view op);
+std::optional<Forced> forced_solver(std::string_view op);
 /// All that ForceSolvers on this thread ask for; plans made under another choice do not serve.
 std::string forced_solvers();
 
 /// Forces a solver ("cpu", "cpu{lanes=8}") for the operations recorded in its lifetime, on this thread. Where it refuses, or has
 /// no such configuration for the problem, Unsupported is thrown.
-class CLNET_API ForceSolver {
+class ForceSolver {
  public:
   ForceSolver(std::string op, const std::string& solver);
   /// With a configuration that the solver listed for a problem like those to come, whether it lists it for them or not.
@@ -110,11 +109,11 @@ class InPart {
  private:
   std::optional<std::size_t> outer_;
 };
-CLNET_API bool is_avoided(std::string_view op, std::string_view solver);
+bool is_avoided(std::string_view op, std::string_view solver);
 
 /// Notes, as Choice::text(), what could be chosen for the operations recorded in its lifetime on this thread: every configuration
 /// of every solver that does not refuse, each solver's default first.
-class CLNET_API ListChoices {
+class ListChoices {
  public:
   ListChoices();
   ~ListChoices();
@@ -133,17 +132,17 @@ class CLNET_API ListChoices {
   ListChoices* outer_;
 };
 /// Whether a ListChoices lives on this thread.
-CLNET_API bool lists_choices();
-CLNET_API void note_choice(std::string_view op, std::string choice);
-CLNET_API void note_chosen(std::string_view op, std::string choice);
+bool lists_choices();
+void note_choice(std::string_view op, std::string choice);
+void note_chosen(std::string_view op, std::string choice);
 
 /// The names of an operation's solvers, in order of preference; empty when it has only one way.
-CLNET_API std::vector<std::string> solver_names(std::string_view op);
+std::vector<std::string> solver_names(std::string_view op);
 /// The operations that have solvers.
-CLNET_API std::vector<std::string> ops_with_solvers();
+std::vector<std::string> ops_with_solvers();
 /// Whether clnet-info --self-test found a solver wrong on this device.
-CLNET_API bool is_broken(const DeviceInfo& device, std::string_view op, std::string_view solver);
-CLNET_API void register_solvers(std::string_view op, std::vector<std::string> names);
+bool is_broken(const DeviceInfo& device, std::string_view op, std::string_view solver);
+void register_solvers(std::string_view op, std::vector<std::string> names);
 
 template <class Problem>
 class SolverList {

@@ -29,10 +29,10 @@ struct Trial {
 
 /// The fastest of those whose values are the last one's, the oracle's, but for `tolerance` times the largest of their output (or
 /// a thousandth of the largest of all). Others are discarded with a warning that names the problem.
-CLNET_API const Trial& fastest_right(std::span<const Trial> trials, double tolerance, const std::string& problem);
+const Trial& fastest_right(std::span<const Trial> trials, double tolerance, const std::string& problem);
 
 /// What was chosen for each problem, kept in a file of one device, one driver and one state of the kernels.
-class CLNET_API TuningFile {
+class TuningFile {
  public:
   struct Entry {
     std::string choice;  ///< as Choice::text()
@@ -56,7 +56,7 @@ class CLNET_API TuningFile {
   std::map<std::string, Entry> entries_;
 };
 
-class CLNET_API Tuning {
+class Tuning {
  public:
   /// The device's file, and what CLNET_TUNE says.
   explicit Tuning(const ocl::Context& device);

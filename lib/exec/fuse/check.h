@@ -14,6 +14,6 @@ namespace clnet::exec {
 ///    its own places, a prologue's output);
 ///  - no value is written twice, and all of `wanted` are there in the end;
 ///  - a head's result is not written where a kernel ends with others, nor a prologue's output: neither is a result.
-CLNET_API void check_groups(std::span<const Group> groups, std::span<const Tensor> wanted);
+void check_groups(std::span<const Group> groups, std::span<const Tensor> wanted);
 
 }  // namespace clnet::exec

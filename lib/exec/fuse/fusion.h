@@ -28,17 +28,16 @@ struct Group {
 
 /// The groups in an order in which each finds what it reads. `nodes` are in such an order, `wanted` are to be kept. The result
 /// depends on the structure of the graph only: a plan is known by that.
-CLNET_API std::vector<Group> fuse(std::span<const std::shared_ptr<Node>> nodes, std::span<const Tensor> wanted,
-                                  const DeviceInfo& device);
+std::vector<Group> fuse(std::span<const std::shared_ptr<Node>> nodes, std::span<const Tensor> wanted, const DeviceInfo& device);
 
 /// Leaves every operation its own kernel while it lives, on this thread; CLNET_FUSION=0 does so for good.
-class CLNET_API NoFusion {
+class NoFusion {
  public:
   NoFusion();
   ~NoFusion();
   NoFusion(const NoFusion&) = delete;
   NoFusion& operator=(const NoFusion&) = delete;
 };
-CLNET_API bool fusion_enabled();
+bool fusion_enabled();
 
 }  // namespace clnet::exec

@@ -10,7 +10,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "clnet/export.h"
 #include "clnet/tensor.h"
 #include "lib/exec/fuse/order.h"
 #include "lib/graph/node.h"
@@ -31,7 +30,7 @@ constexpr Index none = std::numeric_limits<Index>::max();
 ///     itself.
 ///  3. A group does not compute what it reads at other places: a part of a value comes from memory.
 ///  4. Only its own group reads a head's first output, and only the operation behind it a prologue's; neither is a result.
-class CLNET_API Grouping {
+class Grouping {
  public:
   struct Group {
     std::vector<Index> members;  ///< what its kernel computes, ascending; empty: the group is no more

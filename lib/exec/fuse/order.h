@@ -5,14 +5,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "clnet/export.h"
-
 namespace clnet::exec {
 
 /// A list of 0, 1, ..., each with a label that grows along it. Where there is no label left between two neighbours, as few others
 /// as will do get new ones (Bender et al., "Two simplified algorithms for maintaining order in a list", ESA 2002): n moves cost
 /// n log n at most.
-class CLNET_API Order {
+class Order {
  public:
   explicit Order(std::size_t count);
 

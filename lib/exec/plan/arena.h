@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "clnet/export.h"
 #include "lib/cl/memory_pool.h"
 
 namespace clnet::exec {
@@ -25,12 +24,12 @@ struct Layout {
 
   std::vector<Place> places;          ///< one per value
   std::vector<std::size_t> segments;  ///< bytes of each
-  CLNET_API std::size_t bytes() const;
+  std::size_t bytes() const;
 };
 
 /// Places the values so that no two that are alive at once overlap: the largest first, each as low as it goes; thousands of
 /// values in the order in which they come, which is quicker. A segment never exceeds `most` bytes unless a single value does.
-CLNET_API Layout lay_out(const std::vector<Lifetime>& values, std::size_t most);
+Layout lay_out(const std::vector<Lifetime>& values, std::size_t most);
 
 /// The memory that all plans of a device share: they run one after the other, and what must outlive a run is not kept here.
 class Arena {

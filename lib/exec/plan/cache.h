@@ -20,7 +20,7 @@
 
 namespace clnet::exec {
 
-class CLNET_API PlanCache : public ocl::Context::Extension {
+class PlanCache : public ocl::Context::Extension {
  public:
   /// Plans kept; the one that was not used for the longest time goes first.
   static constexpr std::size_t most = 256;

@@ -30,7 +30,7 @@ struct CachedEntry {
 using CachedEntryPtr = std::shared_ptr<const CachedEntry>;
 
 /// Any thread may call it. A run holds the entries that it uses; what nobody holds may go at any time.
-class CLNET_API CachedValues {
+class CachedValues {
  public:
   /// The entry of this text, these sources and these scalars; null when there is none.
   CachedEntryPtr find(const std::string& text, const std::vector<std::uint64_t>& sources,

@@ -18,7 +18,7 @@ namespace clnet::exec {
 /// device for which the kernels of CPUs are, as tests want it.
 enum class ChainMode : std::uint8_t { off, on, now, always };
 /// Another mode on this thread while it lives.
-class CLNET_API WithChains {
+class WithChains {
  public:
   explicit WithChains(ChainMode mode);
   ~WithChains();

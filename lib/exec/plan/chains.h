@@ -58,12 +58,11 @@ struct Chains {
 /// are.
 /// A chain has so many entries at least, of the commands before `end`: from there on, runs overwrite leaves for good, and are
 /// told which launch failed.
-CLNET_API Chains find_chains(const Recording& recording, const Placement& placement, const DeviceInfo& device,
-                             std::size_t fewest_entries, std::size_t end = ~std::size_t{0});
+Chains find_chains(const Recording& recording, const Placement& placement, const DeviceInfo& device, std::size_t fewest_entries,
+                   std::size_t end = ~std::size_t{0});
 
 /// The list of a chain with these values, in which the entries for which `left_out` holds have no tasks.
-CLNET_API std::vector<std::uint64_t> chain_list(const Recording& recording, const Chain& chain,
-                                                const std::vector<std::uint64_t>& values, const std::vector<bool>& left_out,
-                                                std::size_t groups);
+std::vector<std::uint64_t> chain_list(const Recording& recording, const Chain& chain, const std::vector<std::uint64_t>& values,
+                                      const std::vector<bool>& left_out, std::size_t groups);
 
 }  // namespace clnet::exec

@@ -19,7 +19,7 @@ struct Donation {
 
 /// The rules are those of grant_in_place, for leaves that are `givers` and roots that are `takers`, by id; of a repeatable one
 /// besides that nothing else in the plan reads the leaf. In the order of the commands.
-CLNET_API std::vector<Donation> find_donations(const Recording& recording, const std::vector<bool>& givers,
-                                               const std::vector<bool>& takers);
+std::vector<Donation> find_donations(const Recording& recording, const std::vector<bool>& givers,
+                                     const std::vector<bool>& takers);
 
 }  // namespace clnet::exec

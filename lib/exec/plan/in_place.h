@@ -22,8 +22,7 @@ struct Grant {
 /// - the root's memory is handed on once per launch.
 /// `givers` are the roots whose memory the plan may hand on, `takers` those whose place it chooses, by id. In the order of the
 /// commands.
-CLNET_API std::vector<Grant> grant_in_place(const Recording& recording, const std::vector<bool>& givers,
-                                            const std::vector<bool>& takers);
+std::vector<Grant> grant_in_place(const Recording& recording, const std::vector<bool>& givers, const std::vector<bool>& takers);
 inline std::vector<Grant> grant_in_place(const Recording& recording, const std::vector<bool>& movable) {
   return grant_in_place(recording, movable, movable);
 }

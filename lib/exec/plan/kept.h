@@ -18,7 +18,7 @@
 namespace clnet::exec {
 
 /// One per device. Any thread may call it.
-class CLNET_API KeptValues {
+class KeptValues {
  public:
   struct Choice {
     std::uint32_t structure = 0;  ///< a number for what the key of the plan says

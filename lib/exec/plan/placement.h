@@ -34,7 +34,7 @@ struct Placing {
   std::size_t max_allocation = ~std::size_t{0};
 };
 
-struct CLNET_API Placement {
+struct Placement {
   static constexpr std::size_t none = ~std::size_t{0};
 
   std::vector<Home> homes;         ///< by root value
@@ -50,20 +50,20 @@ struct CLNET_API Placement {
 };
 
 /// `keep` are the values to return.
-CLNET_API Placement place(const Recording& recording, const std::vector<ValueId>& keep, const Placing& placing);
+Placement place(const Recording& recording, const std::vector<ValueId>& keep, const Placing& placing);
 
 /// Bytes to allocate for a value: one at least.
 inline std::size_t stored_bytes(const Spec& spec) { return std::max<std::size_t>(1, static_cast<std::size_t>(spec.bytes())); }
 
 /// Gives every value a buffer of its own while it lives, on this thread: nothing shared, in place or cached; CLNET_REUSE=0 does
 /// so for good. The kernels are the same, and so are the results, to the bit.
-class CLNET_API NoReuse {
+class NoReuse {
  public:
   NoReuse();
   ~NoReuse();
   NoReuse(const NoReuse&) = delete;
   NoReuse& operator=(const NoReuse&) = delete;
 };
-CLNET_API bool reuse_enabled();
+bool reuse_enabled();
 
 }  // namespace clnet::exec

@@ -13,6 +13,6 @@ struct Recomputing {
 
 /// Repeats elementwise operations and normalisations of one large input, where that input is kept until then anyway: the
 /// activations behind the normalisations of a network, in its backward pass.
-CLNET_API Recomputing recompute(const Work& work);
+Recomputing recompute(const Work& work);
 
 }  // namespace clnet::exec

@@ -3,8 +3,6 @@
 
 #include <cstdint>
 
-#include "clnet/export.h"
-
 namespace clnet::exec {
 
 enum class Rule : std::uint8_t {
@@ -24,7 +22,7 @@ bool holds(Rule rule);
 /// A bit for each rule that does not.
 std::uint32_t broken_rules();
 
-class CLNET_API WithoutRule {
+class WithoutRule {
  public:
   explicit WithoutRule(Rule rule);
   ~WithoutRule();

@@ -58,12 +58,12 @@ struct RunView {
 };
 
 /// The run of a placed recording with its values at these places.
-CLNET_API RunView view(const Recording& recording, const Placement& placement, const std::vector<ValueId>& keep,
-                       std::vector<RunPlace> places, std::vector<RunForm> forms, std::vector<Donation> donations = {});
+RunView view(const Recording& recording, const Placement& placement, const std::vector<ValueId>& keep,
+             std::vector<RunPlace> places, std::vector<RunForm> forms, std::vector<Donation> donations = {});
 
 /// Whether the value that the launch's being made depends on lies in the memory of one before it: see Launch::unless_in_place.
-CLNET_API bool lies_in_place(const Recording& recording, const Placement& placement, const std::vector<Donation>& granted,
-                             const Launch& launch);
+bool lies_in_place(const Recording& recording, const Placement& placement, const std::vector<Donation>& granted,
+                   const Launch& launch);
 
 /// Throws Error, naming the rule and the launches around, unless
 /// - every argument points to the value that it means, inside of its buffer, and every read finds that value there;
@@ -74,9 +74,9 @@ CLNET_API bool lies_in_place(const Recording& recording, const Placement& placem
 ///   returned or kept once it is made;
 /// - arguments of one launch overlap only where in-place is allowed (see grant_in_place);
 /// - cached values are made of what stays the same, are there for the very sources of this run, and are not returned.
-CLNET_API void verify(const RunView& run);
+void verify(const RunView& run);
 
 /// CLNET_VERIFY; unset: in debug builds.
-CLNET_API bool verify_enabled();
+bool verify_enabled();
 
 }  // namespace clnet::exec

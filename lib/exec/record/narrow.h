@@ -6,14 +6,13 @@
 #include <optional>
 #include <vector>
 
-#include "clnet/export.h"
 #include "lib/exec/record/work.h"
 
 namespace clnet::exec {
 
 /// A work with less to compute, over nodes of its own where there is any of it: in the place of what made a whole there is what
 /// makes the part, of a range of one of its inputs, and what read the part is gone. What is given must outlive it.
-class CLNET_API Narrowed {
+class Narrowed {
  public:
   explicit Narrowed(const Work& work);
 

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "clnet/export.h"
 #include "clnet/tensor.h"
 #include "lib/exec/record/recorder.h"
 #include "lib/graph/node.h"
@@ -17,7 +16,7 @@
 namespace clnet::exec {
 
 /// Counts what reads a value, the first time that an operation of a name asks, as most never do.
-class CLNET_API Readers {
+class Readers {
  public:
   explicit Readers(std::span<const std::shared_ptr<Node>> nodes) : nodes_(nodes) {}
 

@@ -12,7 +12,7 @@
 namespace clnet::exec {
 
 /// Which value of the recording an output of the graph is.
-class CLNET_API ValueIds {
+class ValueIds {
  public:
   /// Throws Error for a tensor that has none.
   ValueId at(const Tensor& tensor) const;
@@ -28,7 +28,7 @@ class CLNET_API ValueIds {
 
 /// Leaves become the recording's first values, in the order of `work.leaves`. `wanted` are the results to be kept; other values
 /// may never come into being. `tuning` knows which solvers to prefer.
-CLNET_API ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceInfo& device, Recording& recording,
-                          const Tuning* tuning = nullptr);
+ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceInfo& device, Recording& recording,
+                const Tuning* tuning = nullptr);
 
 }  // namespace clnet::exec

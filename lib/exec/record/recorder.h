@@ -64,7 +64,7 @@ struct Maker {
 };
 
 /// One kernel launch. Arguments are given in the order of the kernel's parameters.
-class CLNET_API Launch {
+class Launch {
  public:
   /// -D name=value.
   Launch& define(std::string_view name, std::int64_t value);
@@ -176,7 +176,7 @@ void for_each_ref(const Command& command, const Function& function) {
 }
 
 /// Symbolic values and the commands over them, for a whole graph.
-class CLNET_API Recording {
+class Recording {
  public:
   struct ValueInfo {
     Spec spec;
@@ -279,7 +279,7 @@ class Prologue {
 };
 
 /// The pen that one operation's lower() holds.
-class CLNET_API Recorder {
+class Recorder {
   friend class Configured;
 
  public:

@@ -11,7 +11,7 @@
 
 namespace clnet::exec {
 
-struct CLNET_API DeviceValue : Value {
+struct DeviceValue : Value {
   DeviceValue(std::shared_ptr<ocl::Context> where, ocl::BufferPtr memory, std::int64_t first);
   /// What was made of it and kept goes with it.
   ~DeviceValue() override;

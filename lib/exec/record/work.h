@@ -26,7 +26,7 @@ enum class Gift : std::uint8_t { nothing, rewritten, any };
 /// While it lives, this thread's evaluations may make new values in the memory of `leaves`, each of which is a slot's value: when
 /// the evaluation has succeeded, the caller sets all of the slots to `results` and lets go of the graph between the two. A
 /// failure half-way loses the leaves (see Plan::replay).
-class CLNET_API Giving {
+class Giving {
  public:
   Giving(std::vector<const Node*> leaves, std::vector<const Node*> results);
   ~Giving();
@@ -82,7 +82,7 @@ struct Work {
 };
 
 /// Everything that `tensors` need and that has no value yet.
-CLNET_API Work collect(std::span<const Tensor> tensors);
+Work collect(std::span<const Tensor> tensors);
 
 /// The same in several goes, where what is found makes more to be asked for.
 class Collector {
@@ -126,6 +126,6 @@ class Collector {
 
 /// The same work over nodes of its own, which no other thread sees: in those a leaf has a value and nothing else has one, for as
 /// long as it takes to make a plan.
-CLNET_API Work private_copy(const Work& work);
+Work private_copy(const Work& work);
 
 }  // namespace clnet::exec

@@ -176,7 +176,7 @@ Tensor attention_weights(const Attention& a) {
   if ((!a.mask.defined() && !a.start.defined()) || keys == 0) return softmax(scores, -1);
   if (a.mask.defined()) scores = a.mask.dtype() == Dtype::boolean ? where(a.mask, scores, hidden) : scores + wide(a.mask);
   // A query that may look at nothing: numbers instead of the infinities, of which softmax and its gradient would make NaN.
-  const Tensor nothing = equal(max(stop_gradient(scores), {-1}, true), -std::numeric_limits<double>::infinity());
+  const Tensor nothing = eq(max(stop_gradient(scores), {-1}, true), -std::numeric_limits<double>::infinity());
   return masked_fill(softmax(masked_fill(scores, nothing, 0), -1), nothing, 0);
 }
 

@@ -37,13 +37,13 @@ struct AttentionKind {
 };
 
 /// Checks the arguments, and draws the dropped weights' random source where there are any.
-CLNET_API Attention checked_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options);
+Attention checked_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options);
 /// The weights with which values count, {..., heads, queries, keys}, none dropped; in f32.
-CLNET_API Tensor attention_weights(const Attention& attention);
+Tensor attention_weights(const Attention& attention);
 /// Attention made up of other operations.
-CLNET_API Tensor composed_attention(const Attention& attention);
+Tensor composed_attention(const Attention& attention);
 /// The same as one operation, whose memory does not grow with queries times keys. There must be queries, and the probability of
 /// dropping be less than 1.
-CLNET_API Tensor streaming_attention(const Attention& attention);
+Tensor streaming_attention(const Attention& attention);
 
 }  // namespace clnet::ops

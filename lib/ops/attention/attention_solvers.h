@@ -34,7 +34,7 @@ struct AttentionProblem {
   void add_to(exec::Launch& launch, const exec::Recorder& recorder) const;
 };
 
-CLNET_API const exec::SolverList<AttentionProblem>& attention_solvers();
+const exec::SolverList<AttentionProblem>& attention_solvers();
 /// A kernel of one of the programs, which is compiled without the others.
 exec::Launch& attention_kernel(const char* program, std::string function, exec::Recorder& recorder);
 

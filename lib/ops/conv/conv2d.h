@@ -108,19 +108,19 @@ std::optional<std::string> conv2d_gpu_packed_rejects(const Conv2dProblem& proble
 std::optional<std::string> conv2d_gpu_packed_declines(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);
 void conv2d_gpu_packed(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 /// The same by matrix units, of f16 and bf16: see kernels/gemm_matrix_units.clh.
-CLNET_API std::optional<std::string> conv2d_gpu_matrix_units_rejects(const Conv2dProblem& problem, Conv2dPass pass,
-                                                                     const DeviceInfo& device);
-CLNET_API std::optional<std::string> conv2d_gpu_matrix_units_declines(const Conv2dProblem& problem, Conv2dPass pass,
-                                                                      const DeviceInfo& device);
-CLNET_API std::vector<exec::Config> conv2d_gpu_matrix_units_configs(const Conv2dProblem& problem, Conv2dPass pass,
-                                                                    const DeviceInfo& device);
+std::optional<std::string> conv2d_gpu_matrix_units_rejects(const Conv2dProblem& problem, Conv2dPass pass,
+                                                           const DeviceInfo& device);
+std::optional<std::string> conv2d_gpu_matrix_units_declines(const Conv2dProblem& problem, Conv2dPass pass,
+                                                            const DeviceInfo& device);
+std::vector<exec::Config> conv2d_gpu_matrix_units_configs(const Conv2dProblem& problem, Conv2dPass pass,
+                                                          const DeviceInfo& device);
 void conv2d_gpu_matrix_units(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 std::optional<std::string> conv2d_gpu_matrix_units_packed_rejects(const Conv2dProblem& problem, Conv2dPass pass,
                                                                   const DeviceInfo& device);
 std::optional<std::string> conv2d_gpu_matrix_units_packed_declines(const Conv2dProblem& problem, Conv2dPass pass,
                                                                    const DeviceInfo& device);
-CLNET_API std::vector<exec::Config> conv2d_gpu_matrix_units_packed_configs(const Conv2dProblem& problem, Conv2dPass pass,
-                                                                           const DeviceInfo& device);
+std::vector<exec::Config> conv2d_gpu_matrix_units_packed_configs(const Conv2dProblem& problem, Conv2dPass pass,
+                                                                 const DeviceInfo& device);
 void conv2d_gpu_matrix_units_packed(const Conv2dProblem& problem, Conv2dPass pass, exec::Recorder& recorder);
 /// What conv2d_gpu takes by its model, in multiply-adds of one unit.
 double conv2d_gpu_cost(const Conv2dProblem& problem, Conv2dPass pass, const DeviceInfo& device);

@@ -212,10 +212,10 @@ const Row pow_row{"pow", 2, Takes::floats, false, "clnet_pow(a, b)", [](const At
                       return Tensors{p == 0 ? zeros_like(t.a) : t.g * (pow(t.a, p - 1.0) * p), Tensor{}};
                     }
                     const auto base = [&] {
-                      return t.g * where(equal(t.b, 0.0), ops::scalar_like(0, t.y), t.b * pow(t.a, t.b - 1.0));
+                      return t.g * where(eq(t.b, 0.0), ops::scalar_like(0, t.y), t.b * pow(t.a, t.b - 1.0));
                     };
                     const auto exponent = [&] {
-                      const Tensor zero_base = logical_and(equal(t.a, 0.0), greater_equal(t.b, 0.0));
+                      const Tensor zero_base = logical_and(eq(t.a, 0.0), greater_equal(t.b, 0.0));
                       return t.g * where(zero_base, ops::scalar_like(0, t.y), t.y * log(t.a));
                     };
                     return both(t, base, exponent);
@@ -245,7 +245,7 @@ const Row fmod_row{"fmod", 2, Takes::floats, false, "clnet_fmod(a, b)", [](const
 const Row atan2_row{"atan2", 2, Takes::floats, false, "clnet_atan2(a, b)", [](const At& t) {
                       // The origin has no angle, and no gradient, as in PyTorch.
                       const Tensor squares = square(t.a) + square(t.b);
-                      const Tensor scaled = t.g / where(equal(squares, 0.0), std::numeric_limits<double>::infinity(), squares);
+                      const Tensor scaled = t.g / where(eq(squares, 0.0), std::numeric_limits<double>::infinity(), squares);
                       return both(t, [&] { return scaled * t.b; }, [&] { return -scaled * t.a; });
                     }};
 
@@ -259,7 +259,7 @@ const Row logaddexp_row{"logaddexp", 2, Takes::floats, false, "a == b ? a + 0.69
 const Row xlogy_row{"xlogy", 2, Takes::floats, false, "b != b ? b : a == 0 ? 0.0f : a * clnet_log(b)", [](const At& t) {
                       // Where a is 0 it has a slope all the same, if b has a logarithm.
                       const auto of_a = [&] {
-                        const Tensor none = logical_and(equal(t.a, 0.0), less_equal(t.b, 0.0)), safe = where(none, 1.0, t.b);
+                        const Tensor none = logical_and(eq(t.a, 0.0), less_equal(t.b, 0.0)), safe = where(none, 1.0, t.b);
                         return t.g * where(none, 0.0, log(safe));
                       };
                       return both(t, of_a, [&] { return t.g * t.a / t.b; });
@@ -267,7 +267,7 @@ const Row xlogy_row{"xlogy", 2, Takes::floats, false, "b != b ? b : a == 0 ? 0.0
 
 /// The gradient of max and min: to the chosen operand, halved where both are equal.
 Tensors chosen(const At& t, Tensor (*first)(const Tensor&, const Tensor&), Tensor (*second)(const Tensor&, const Tensor&)) {
-  const Tensor rest = where(equal(t.a, t.b), t.g * 0.5, scalar_like(0, t.g));
+  const Tensor rest = where(eq(t.a, t.b), t.g * 0.5, scalar_like(0, t.g));
   return both(t, [&] { return where(first(t.a, t.b), t.g, rest); }, [&] { return where(second(t.a, t.b), t.g, rest); });
 }
 // A NaN in either operand gives NaN, as in PyTorch.
@@ -275,7 +275,7 @@ const Row maximum_row{"maximum", 2, Takes::numbers, false, "a > b || a != a ? a 
                       [](const At& t) { return chosen(t, greater, less); }, Steps::one};
 const Row minimum_row{"minimum", 2, Takes::numbers, false, "a < b || a != a ? a : b",
                       [](const At& t) { return chosen(t, less, greater); }, Steps::one};
-const Row equal_row{"equal", 2, Takes::numbers, true, "a == b", nullptr};
+const Row eq_row{"eq", 2, Takes::numbers, true, "a == b", nullptr};
 const Row not_equal_row{"not_equal", 2, Takes::numbers, true, "a != b", nullptr};
 const Row less_row{"less", 2, Takes::numbers, true, "a < b", nullptr};
 const Row less_equal_row{"less_equal", 2, Takes::numbers, true, "a <= b", nullptr};
@@ -365,7 +365,7 @@ Tensor number_leaf(double number, T value) {
 
 /// The integer that compares with every integer as the number with a fraction does.
 double compared(std::string_view comparison, double number) {
-  if (comparison == "equal" || comparison == "not_equal") return std::numeric_limits<double>::quiet_NaN();
+  if (comparison == "eq" || comparison == "not_equal") return std::numeric_limits<double>::quiet_NaN();
   const bool up = comparison == "less" || comparison == "greater_equal";
   return up ? std::ceil(number) : std::floor(number);
 }
@@ -406,8 +406,20 @@ Tensor unary(const Row& row, const Tensor& x, std::vector<float> parameters = {}
   require_defined(row.name, {{"x", x}});
   return apply(std::make_shared<TableOp>(row, std::move(parameters)), {x});
 }
+/// The narrowest integer dtype that has all values of both.
+Dtype common_integer(Dtype a, Dtype b) {
+  for (const auto wide : {Dtype::i64, Dtype::i32})
+    if (a == wide || b == wide) return wide;
+  if (a == Dtype::boolean) return b;
+  if (b == Dtype::boolean) return a;
+  return Dtype::i32;
+}
 Tensor binary(const Row& row, const Tensor& a, const Tensor& b) {
   require_defined(row.name, {{"a", a}, {"b", b}});
+  if (row.gives_bool && a.dtype() != b.dtype() && !is_floating(a.dtype()) && !is_floating(b.dtype())) {
+    const auto wide = common_integer(a.dtype(), b.dtype());
+    return binary(row, convert(a, wide), convert(b, wide));
+  }
   // A gradient's formula meets its operation's number as an operand.
   const bool first = number_of(a) != nullptr, second = number_of(b) != nullptr;
   return apply(std::make_shared<TableOp>(row, std::vector<float>{}, first == second ? -1 : first ? 0 : 1), {a, b});
@@ -474,7 +486,7 @@ CLNET_BINARY(logaddexp, logaddexp_row)
 CLNET_BINARY(xlogy, xlogy_row)
 CLNET_BINARY(maximum, maximum_row)
 CLNET_BINARY(minimum, minimum_row)
-CLNET_BINARY(equal, equal_row)
+CLNET_BINARY(eq, eq_row)
 CLNET_BINARY(not_equal, not_equal_row)
 CLNET_BINARY(less, less_row)
 CLNET_BINARY(less_equal, less_equal_row)

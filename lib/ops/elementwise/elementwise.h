@@ -10,9 +10,9 @@
 namespace clnet::ops {
 
 /// Throws DtypeError, naming the operation, unless the dtype is f32, f16 or bf16.
-CLNET_API void require_floating(std::string_view op, const Spec& spec);
+void require_floating(std::string_view op, const Spec& spec);
 /// Throws DtypeError unless both have the same dtype.
-CLNET_API void require_same_dtype(std::string_view op, const Spec& a, const Spec& b);
+void require_same_dtype(std::string_view op, const Spec& a, const Spec& b);
 /// `value` as a scalar of the tensor's dtype.
 inline Tensor scalar_like(double value, const Tensor& tensor) { return Tensor::scalar(value, tensor.dtype()); }
 

@@ -54,7 +54,7 @@ Tensor linspace(double start, double stop, std::int64_t count, Dtype dtype) {
 Tensor eye(std::int64_t rows, std::int64_t columns, Dtype dtype) {
   if (columns == -1) columns = rows;
   if (rows < 0 || columns < 0) throw ShapeError(fmt::format("eye: {} rows and {} columns", rows, columns));
-  return cast(equal(reshape(arange(rows), Shape{rows, 1}), arange(columns)), dtype);
+  return cast(eq(reshape(arange(rows), Shape{rows, 1}), arange(columns)), dtype);
 }
 
 Tensor arange(std::int64_t count, double start, double step, Dtype dtype) {

@@ -183,7 +183,7 @@ Tensors IndexSelect::vjp(const Tensors& inputs, const Tensors&, const Tensors& g
   if (constant_ >= 0) {
     // An index out of range adds nothing.
     const auto extent = inputs[0].size(dim_);
-    const auto is = [&](std::int64_t index) { return equal(inputs[1], static_cast<double>(index)); };
+    const auto is = [&](std::int64_t index) { return eq(inputs[1], static_cast<double>(index)); };
     indices = where(logical_or(is(constant_), is(constant_ - extent)),
                     Tensor::scalar(static_cast<double>(extent), indices.dtype()), indices);
   }
@@ -247,7 +247,7 @@ Tensor one_hot(const Tensor& indices, std::int64_t classes, Dtype dtype) {
   require_defined("one_hot", {{"indices", indices}});
   require_indices("one_hot", indices);
   if (classes < 0) throw ShapeError(fmt::format("one_hot: {} classes", classes));
-  return cast(equal(unsqueeze(indices, -1), arange(classes, 0, 1, indices.dtype())), dtype);
+  return cast(eq(unsqueeze(indices, -1), arange(classes, 0, 1, indices.dtype())), dtype);
 }
 
 }  // namespace clnet

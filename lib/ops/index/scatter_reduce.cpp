@@ -70,19 +70,19 @@ class ScatterReduce : public Op {
     const Tensor counts = own_ ? Tensor{} : less(last_picks(index, dim_, x.size(dim_)), 0.0);
     const auto counted = [&](const Tensor& t) { return own_ ? t : where(counts, t, none); };
     if (reduction_ != ScatterReduction::prod) {
-      const Tensor chosen = logical_and(inside, equal(source, there(y)));
-      const Tensor own = counted(cast(equal(x, y), x.dtype())), share = g / maximum(own + added(cast(chosen, x.dtype())), 1.0);
+      const Tensor chosen = logical_and(inside, eq(source, there(y)));
+      const Tensor own = counted(cast(eq(x, y), x.dtype())), share = g / maximum(own + added(cast(chosen, x.dtype())), 1.0);
       return {own * share, {}, where(chosen, there(share), none)};
     }
     // What is 0 has the product of the others as its slope: that of all with 1 in its place.
     const auto product = [&](const Tensor& of, const Tensor& with) {
       return apply(std::make_shared<ScatterReduce>(dim_, reduction_, own_), {of, index, with});
     };
-    const Tensor empty = equal(x, 0.0), some = where(empty, one, x);
+    const Tensor empty = eq(x, 0.0), some = where(empty, one, x);
     // Where one other source is 0, too, that product has a slope by it, which second derivatives need.
-    const Tensor zeros = equal(source, 0.0), filled = where(zeros, one, source), zero = where(zeros, source + 1.0, none);
+    const Tensor zeros = eq(source, 0.0), filled = where(zeros, one, source), zero = where(zeros, source + 1.0, none);
     const Tensor others_zero = there(added(zero)) - zero, of_others = there(g * product(x, filled));
-    const auto with_others = [&](double count) { return logical_and(zeros, equal(others_zero, count)); };
+    const auto with_others = [&](double count) { return logical_and(zeros, eq(others_zero, count)); };
     const Tensor of_one = where(with_others(1), vanishing_product(of_others, others_zero), there(g * y) / filled);
     return {counted(g * product(some, source) / some), {}, where(with_others(0), of_others, of_one)};
   }

@@ -142,7 +142,7 @@ const exec::SolverList<CrossEntropyProblem> backward_solvers{
 Tensor is_target(const Tensor& targets, std::int64_t classes) {
   std::vector<std::int64_t> extents(static_cast<std::size_t>(targets.rank()), 1);
   extents[0] = classes;
-  return equal(unsqueeze(targets, 1), reshape(arange(classes, 0, 1, targets.dtype()), extents));
+  return eq(unsqueeze(targets, 1), reshape(arange(classes, 0, 1, targets.dtype()), extents));
 }
 
 /// The elements where `condition` holds, 0 elsewhere.

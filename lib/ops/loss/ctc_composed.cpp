@@ -48,7 +48,7 @@ Tensor ctc_composed(const CtcInputs& in) {
   const auto all_x = unstack(where(logical_and(own, in_time), x, Tensor::scalar(0)));
 
   // Before the first step all are in the first blank: from there the first target is one further, as ever.
-  Tensor sums = expand(where(equal(state, 0.0), 0.0, nothing), {states, batch});
+  Tensor sums = expand(where(eq(state, 0.0), 0.0, nothing), {states, batch});
   const Tensor margin = full({2, batch}, nothing);
   for (std::int64_t t = 0; t < steps; ++t) {
     const Tensor all = concat({margin, sums}, 0);

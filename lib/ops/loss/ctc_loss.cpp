@@ -229,7 +229,7 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& in
       apply_all(std::make_shared<ops::CtcLoss>(options.blank), {log_probs, targets, input_lengths, target_lengths});
   Tensor losses = outputs[0];
   if (options.zero_infinity)
-    losses = where(equal(losses, std::numeric_limits<double>::infinity()), Tensor::scalar(0, Dtype::f32), losses);
+    losses = where(eq(losses, std::numeric_limits<double>::infinity()), Tensor::scalar(0, Dtype::f32), losses);
   if (options.reduction == Reduction::mean) losses = losses / maximum(cast(target_lengths, Dtype::f32), 1.0);
   return ops::reduced(losses, options.reduction, log_probs.dtype());
 }

@@ -68,7 +68,7 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
   constexpr double eps = 1e-12;
   const Tensor lengths = (sum(square(x), {-1}) + eps) * (sum(square(y), {-1}) + eps);
   const Tensor cosine = sum(x * y, {-1}) * rsqrt(lengths);
-  const Tensor losses = where(equal(t, 1.0), 1.0 - cosine, zero) + where(equal(t, -1.0), hinge(cosine - margin), zero);
+  const Tensor losses = where(eq(t, 1.0), 1.0 - cosine, zero) + where(eq(t, -1.0), hinge(cosine - margin), zero);
   return reduced(losses, reduction, a.dtype());
 }
 
@@ -117,8 +117,8 @@ Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reducti
   const auto classes = input.size(1);
   const Tensor x = wide(input);
   // {N, j, 1}: which entries of the target count, and {N, j, i}: whether they are class i.
-  const Tensor counts = unsqueeze(equal(cumsum(less(target, 0.0), 1), 0.0), 2), own = class_or_none(target, classes);
-  const Tensor is = logical_and(equal(unsqueeze(own, 2), arange(classes, 0, 1, target.dtype())), counts);
+  const Tensor counts = unsqueeze(eq(cumsum(less(target, 0.0), 1), 0.0), 2), own = class_or_none(target, classes);
+  const Tensor is = logical_and(eq(unsqueeze(own, 2), arange(classes, 0, 1, target.dtype())), counts);
   const Tensor others = logical_and(logical_not(max(is, 1, true)), counts);
   const Tensor costs = relu(1.0 - unsqueeze(gather(x, 1, own), 2) + unsqueeze(x, 1)), none = ops::scalar_like(0, costs);
   return reduced(sum(where(others, costs, none), {1, 2}) / static_cast<double>(classes), reduction, input.dtype());

@@ -38,7 +38,7 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& targets, const Nl
           fmt::format("nll_loss: weight {} is not one value for each of {} classes", to_string(options.weight.spec()), classes));
   }
   ops::require_classes("nll_loss", targets, classes, options.ignore_index);
-  const Tensor ignored = equal(targets, static_cast<double>(options.ignore_index));
+  const Tensor ignored = eq(targets, static_cast<double>(options.ignore_index));
   const Tensor known = where(ignored, ops::scalar_like(0, targets), targets);
   const Tensor picked = wide(squeeze(gather(log_probabilities, 1, unsqueeze(known, 1)), 1));
   const Tensor zero = Tensor::scalar(0), one = Tensor::scalar(1);

@@ -31,7 +31,7 @@ struct MatmulProblem {
   std::string text() const;
 };
 
-CLNET_API const exec::SolverList<MatmulProblem>& matmul_solvers();
+const exec::SolverList<MatmulProblem>& matmul_solvers();
 
 /// Packed panels, register tiles of explicit vectors: see kernels/matmul/matmul_cpu.cl.
 std::optional<std::string> matmul_cpu_rejects(const MatmulProblem& problem, const DeviceInfo& device);
@@ -58,7 +58,7 @@ void matmul_gpu(const MatmulProblem& problem, exec::Recorder& recorder);
 /// The same by units that multiply small matrices: see kernels/matrix_units.clh.
 std::optional<std::string> matmul_gpu_matrix_units_rejects(const MatmulProblem& problem, const DeviceInfo& device);
 std::optional<std::string> matmul_gpu_matrix_units_declines(const MatmulProblem& problem, const DeviceInfo& device);
-CLNET_API std::vector<exec::Config> matmul_gpu_matrix_units_configs(const MatmulProblem& problem, const DeviceInfo& device);
+std::vector<exec::Config> matmul_gpu_matrix_units_configs(const MatmulProblem& problem, const DeviceInfo& device);
 void matmul_gpu_matrix_units(const MatmulProblem& problem, exec::Recorder& recorder);
 /// The CLBlast library.
 std::optional<std::string> matmul_clblast_rejects(const MatmulProblem& problem, const DeviceInfo& device);

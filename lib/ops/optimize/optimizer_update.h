@@ -13,7 +13,7 @@ namespace clnet::ops {
 enum class UpdateRule : std::uint8_t { sgd, sgd_momentum, adam, rmsprop, rmsprop_momentum };
 
 /// How many tensors of state a rule keeps per parameter.
-CLNET_API int state_count(UpdateRule rule);
+int state_count(UpdateRule rule);
 
 /// What does not change from step to step.
 struct UpdateConstants {
@@ -40,7 +40,7 @@ struct UpdateTensors {
 };
 
 /// For each parameter in turn: its new value, then its new state.
-CLNET_API Tensors optimizer_update(UpdateRule rule, const std::vector<UpdateTensors>& tensors, const UpdateConstants& constants,
-                                   const UpdateScalars& scalars);
+Tensors optimizer_update(UpdateRule rule, const std::vector<UpdateTensors>& tensors, const UpdateConstants& constants,
+                         const UpdateScalars& scalars);
 
 }  // namespace clnet::ops

@@ -79,7 +79,7 @@ Tensor lp_pool(std::string_view op, const Tensor& x, double power, const Size& k
     powers = square(all);
   } else if (power < 1) {
     // The slope at 0 is infinite, and counts as none: times that of an empty window it would be NaN.
-    const Tensor zero = equal(all, 0.0);
+    const Tensor zero = eq(all, 0.0);
     powers = where(zero, scalar_like(0, all), pow(where(zero, scalar_like(1, all), all), power));
   } else if (power != 1) {
     powers = pow(all, power);
@@ -87,7 +87,7 @@ Tensor lp_pool(std::string_view op, const Tensor& x, double power, const Size& k
   const Tensor sums = of_batch(powers, axes, [&](const Tensor& batch) { return average(batch, axes, true, 0); }) * area;
   if (power == 1) return cast(sums, x.dtype());
   // The root has no slope at 0.
-  const Tensor empty = equal(sums, 0.0), one = scalar_like(1, sums);
+  const Tensor empty = eq(sums, 0.0), one = scalar_like(1, sums);
   const Tensor root = pow(where(empty, one, sums), 1 / power);
   return cast(where(empty, scalar_like(0, sums), root), x.dtype());
 }

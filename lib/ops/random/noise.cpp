@@ -88,7 +88,7 @@ Tensor gumbel_softmax(const Tensor& logits, double tau, bool hard, int dim) {
   const auto extent = ops::Lines(logits.shape(), at).extent;
   std::vector<std::int64_t> extents(static_cast<std::size_t>(logits.rank()), 1);
   if (!extents.empty()) extents[static_cast<std::size_t>(at)] = extent;
-  const Tensor chosen = equal(argmax(soft, at, true), reshape(arange(extent), Shape(extents)));
+  const Tensor chosen = eq(argmax(soft, at, true), reshape(arange(extent), Shape(extents)));
   // The value of the choice, exactly, and the gradient of the soft one.
   return cast(cast(chosen, Dtype::f32) + (soft - stop_gradient(soft)), logits.dtype());
 }

@@ -102,7 +102,7 @@ RecurrenceGradients recur_backward_composed(const Recurrence& recurrence, const 
       if (i == steps - 1) return initial;
       const Tensor& state = sequence[recurrence.reverse ? t + 1 : t - 1];
       if (!recurrence.reverse || !lengths.defined()) return state;
-      return where(equal(lengths, static_cast<double>(t + 1)), initial, state);
+      return where(eq(lengths, static_cast<double>(t + 1)), initial, state);
     };
     const Tensor arrived = after.defined() ? carry + matmul(after, in.weight_hh) : carry;
     const Tensor d = arrived + all_dy[t];

@@ -248,7 +248,7 @@ class Recurrent : public RecurrentOp {
     if (kind_.reverse && in.lengths.defined()) {
       // Each sequence begins elsewhere; y is 0 behind it.
       const auto last = minimum(in.lengths, Tensor::scalar(static_cast<double>(steps), in.lengths.dtype())) - 1.0;
-      const auto at = equal(unsqueeze(arange(steps, 0, 1, in.lengths.dtype()), 1), last);
+      const auto at = eq(unsqueeze(arange(steps, 0, 1, in.lengths.dtype()), 1), last);
       first = sum(where(unsqueeze(at, 2), product, Tensor::scalar(0)), {0});
     }
     const Tensor result = times(first, in.h0);

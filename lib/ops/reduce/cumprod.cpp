@@ -65,7 +65,7 @@ Tensor cumprod(const Tensor& x, int dim) {
   const Tensor line = ops::as_line(x), factors = is_floating(x.dtype()) ? ops::wide(line) : cast(line, Dtype::i64);
   std::vector<std::int64_t> places(static_cast<std::size_t>(line.rank()), 1);
   places[static_cast<std::size_t>(at)] = line.size(at);
-  const Tensor first = equal(reshape(arange(line.size(at)), Shape(places)), 0.0);
+  const Tensor first = eq(reshape(arange(line.size(at)), Shape(places)), 0.0);
   const Tensor start = where(first, factors, ops::scalar_like(0, factors));
   return reshape(cast(apply(std::make_shared<ops::LinearScan>(at, false), {factors, start}),
                       is_floating(x.dtype()) ? x.dtype() : Dtype::i64),

@@ -19,7 +19,7 @@ using ops::rounded;
 using ops::wide;
 
 Tensor ops::root(const Tensor& x, double p) {
-  const Tensor none = equal(x, 0.0), some = where(none, ops::scalar_like(1, x), x);
+  const Tensor none = eq(x, 0.0), some = where(none, ops::scalar_like(1, x), x);
   return where(none, ops::scalar_like(0, x), p == 2 ? sqrt(some) : pow(some, 1 / p));
 }
 
@@ -44,6 +44,11 @@ Tensor truth(std::string_view op, bool every, const Tensor& x, const Dims& dims,
 
 Tensor any(const Tensor& x, const Dims& dims, bool keepdim) { return truth("any", false, x, dims, keepdim); }
 Tensor all(const Tensor& x, const Dims& dims, bool keepdim) { return truth("all", true, x, dims, keepdim); }
+
+bool equal(const Tensor& a, const Tensor& b) {
+  require_defined("equal", {{"a", a}, {"b", b}});
+  return a.shape() == b.shape() && all(eq(a, b)).item<bool>();
+}
 
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   require_defined("logsumexp", {{"x", x}});
@@ -81,12 +86,12 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
     result = p > 0 ? max(sizes, dims, keepdim) : min(sizes, dims, keepdim);
   } else if (p < 0) {
     // An element of 0 is an infinite power, whose root is 0.
-    const Tensor none = equal(sizes, 0.0), some = where(none, ops::scalar_like(1, sizes), sizes);
+    const Tensor none = eq(sizes, 0.0), some = where(none, ops::scalar_like(1, sizes), sizes);
     const Tensor sums = sum(pow(some, p), dims, keepdim), any = max(none, dims, keepdim);
-    result = where(logical_and(any, equal(sums, sums)), ops::scalar_like(0, sums), pow(sums, 1 / p));
+    result = where(logical_and(any, eq(sums, sums)), ops::scalar_like(0, sums), pow(sums, 1 / p));
   } else {
     // Below p = 1 the power's slope at 0 is infinite.
-    const Tensor none = equal(sizes, 0.0), powers = pow(where(none, ops::scalar_like(1, sizes), sizes), p);
+    const Tensor none = eq(sizes, 0.0), powers = pow(where(none, ops::scalar_like(1, sizes), sizes), p);
     result = root(sum(where(none, ops::scalar_like(0, sizes), powers), dims, keepdim), p);
   }
   return rounded(result, x.dtype());

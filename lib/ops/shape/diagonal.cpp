@@ -56,7 +56,7 @@ Tensor diag(const Tensor& x, std::int64_t offset) {
   // A row's element lies `offset` to its right; below the main diagonal, a column's lies so much below.
   const auto padded = pad(x, {0}, {beside});
   const auto places = arange(extent);
-  const auto is_on = equal(unsqueeze(places, 0) - unsqueeze(places, 1), static_cast<double>(offset));
+  const auto is_on = eq(unsqueeze(places, 0) - unsqueeze(places, 1), static_cast<double>(offset));
   return where(is_on, unsqueeze(padded, offset < 0 ? 0 : 1), ops::scalar_like(0, x));
 }
 

@@ -207,7 +207,7 @@ inline std::vector<Case> comparison_cases() {
   const Input small{{40}, -2, 2, Dtype::i32}, row{{7, 1, 1}, -2, 2, Dtype::i64}, column{{1, 5, 1}, -2, 2, Dtype::i64};
   return {
       binary_case(
-          "equal", {small, small}, equal, [](double a, double b) { return a == b ? 1.0 : 0.0; }, false),
+          "eq", {small, small}, eq, [](double a, double b) { return a == b ? 1.0 : 0.0; }, false),
       binary_case(
           "not_equal", {row, column}, not_equal, [](double a, double b) { return a != b ? 1.0 : 0.0; }, false),
       binary_case(

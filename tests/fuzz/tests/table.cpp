@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tests/fuzz/generator.h"
+#include "tests/paths.h"
 #include "tests/support/declared_operations.h"
 
 namespace clnet::fuzz {

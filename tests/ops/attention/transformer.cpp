@@ -26,10 +26,10 @@ reference::NamedArrays fill(nn::Module& module) {
   return arrays;
 }
 
-struct Value {
+struct Operand {
   Array array;
   Tensor tensor;
-  explicit Value(const Shape& shape, std::uint64_t seed = 1)
+  explicit Operand(const Shape& shape, std::uint64_t seed = 1)
       : array(make_values({shape}, seed)), tensor(to_tensor(array, Dtype::f32)) {}
 };
 
@@ -78,7 +78,7 @@ TEST_CASE("MultiheadAttention of one input") {
   nn::MultiheadAttention layer(12, 3, {.batch_first = true});
   CHECK(names(layer) == std::vector<std::string>{"in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias"});
   const auto parameters = fill(layer);
-  const Value x({2, 5, 12});
+  const Operand x({2, 5, 12});
   const auto want = reference::multihead_attention(x.array, x.array, x.array, 3, parameters, "", nullptr).y;
   const auto y = layer(x.tensor);
   compare("batch first", to_array(y), want, 1e-5);
@@ -105,7 +105,7 @@ TEST_CASE("layers of Transformers without biases") {
     if (name.ends_with("bias")) parameter.set(zeros(parameter.value().shape()));
   bare.eval();
   full.eval();
-  const Value x({3, 2, 4}, 1), memory({5, 2, 4}, 2);
+  const Operand x({3, 2, 4}, 1), memory({5, 2, 4}, 2);
   compare("without biases", to_array(bare(x.tensor, memory.tensor)), to_array(full(x.tensor, memory.tensor)), 1e-6);
   nn::TransformerEncoder encoder(4, 2, 1, {.dim_feedforward = 8, .bias = false}, true);
   CHECK(names(encoder).back() == "norm.weight");
@@ -119,7 +119,7 @@ TEST_CASE("MultiheadAttention of several inputs, with masks and weights") {
       CHECK(names(layer) == std::vector<std::string>{"q_proj_weight", "k_proj_weight", "v_proj_weight", "in_proj_bias",
                                                      "out_proj.weight", "out_proj.bias"});
     const auto parameters = fill(layer);
-    const Value q({2, 3, 8}, 1), k({2, 4, own_widths ? 6 : 8}, 2), v({2, 4, own_widths ? 5 : 8}, 3);
+    const Operand q({2, 3, 8}, 1), k({2, 4, own_widths ? 6 : 8}, 2), v({2, 4, own_widths ? 5 : 8}, 3);
     // Key 3 of the second of the batch is padding; query 0 may not look at key 1.
     const std::vector<std::uint8_t> padding{0, 0, 0, 0, 0, 0, 0, 1}, hidden{0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     const auto mask_of = [](const std::vector<std::uint8_t>& bytes, const Shape& shape) {
@@ -226,7 +226,7 @@ TEST_CASE("layers of transformers take any activation") {
   decoder_by_function.load_state(decoder.state());
   for (nn::Module* layer : std::initializer_list<nn::Module*>{&by_name, &by_function, &other, &decoder, &decoder_by_function})
     layer->eval();
-  const Value x({3, 2, 8});
+  const Operand x({3, 2, 8});
   const auto want = to_array(by_name(x.tensor));
   compare("gelu", to_array(by_function(x.tensor)), want, 1e-6);
   CHECK(to_array(other(x.tensor)).values != want.values);
@@ -235,7 +235,7 @@ TEST_CASE("layers of transformers take any activation") {
 
 TEST_CASE("MultiheadAttention drops weights in training only") {
   nn::MultiheadAttention layer(8, 2, {.dropout = 0.5});
-  const Value x({6, 2, 8});
+  const Operand x({6, 2, 8});
   CHECK(to_array(layer(x.tensor)).values != to_array(layer(x.tensor)).values);
   layer.eval();
   CHECK(to_array(layer(x.tensor)).values == to_array(layer(x.tensor)).values);
@@ -246,7 +246,7 @@ TEST_CASE("steps of MultiheadAttention with a cache are what it gives for the wh
     nn::MultiheadAttention layer(8, 2, {.dropout = 0.5, .batch_first = batch_first});
     fill(layer);
     layer.eval();
-    const Value x({2, 7, 8});
+    const Operand x({2, 7, 8});
     const auto arranged = [&](const Tensor& t) { return batch_first ? t : length_first(t); };
     const auto all = arranged(x.tensor);
     const auto want = to_array(layer(all, all, all, {.is_causal = true}));
@@ -307,7 +307,7 @@ TEST_CASE("layers of transformers") {
         .layer_norm_eps = 1e-3,
         .batch_first = true,
         .norm_first = norm_first};
-    const Value x({2, 5, 8}), memory({2, 3, 8}, 2);
+    const Operand x({2, 5, 8}), memory({2, 3, 8}, 2);
     nn::TransformerEncoderLayer encoder(8, 2, options);
     CHECK(names(encoder) == std::vector<std::string>{"self_attn.in_proj_weight", "self_attn.in_proj_bias",
                                                      "self_attn.out_proj.weight", "self_attn.out_proj.bias", "linear1.weight",
@@ -343,7 +343,7 @@ TEST_CASE("a transformer is its layers, one after the other") {
   CHECK(std::count(all.begin(), all.end(), "decoder.layers.1.multihead_attn.out_proj.bias") == 1);
   CHECK(all.size() == 2 * 12 + 2 + 2 * 18 + 2);
   const auto parameters = fill(model);
-  const Value source({2, 3, 4}, 1), target({2, 5, 4}, 2);
+  const Operand source({2, 3, 4}, 1), target({2, 5, 4}, 2);
   auto memory = source.array, y = target.array;
   for (const char* layer : {"encoder.layers.0.", "encoder.layers.1."})
     memory = reference::transformer_layer(memory, nullptr, 2, parameters, layer, false, false, 1e-5, false);
@@ -365,7 +365,7 @@ TEST_CASE("PositionalEncoding") {
   nn::PositionalEncoding layer(6, 0.5, 10);
   CHECK(layer.parameters().empty());
   layer.eval();
-  const Value x({2, 4, 6});
+  const Operand x({2, 4, 6});
   const auto y = to_array(layer(x.tensor));
   const auto table = to_array(sinusoidal_positions(10, 6));
   for (std::int64_t i = 0; i < y.numel(); ++i) CHECK(y[i] == Approx(x.array[i] + table[i % 24]).margin(1e-6));

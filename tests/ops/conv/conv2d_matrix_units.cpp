@@ -56,7 +56,7 @@ const char* name_of(Conv2dPass pass) {
                                              : "conv2d_backward_weights";
 }
 
-constexpr std::array passes{Conv2dPass::forward, Conv2dPass::backward_data, Conv2dPass::backward_weights};
+constexpr std::array all_passes{Conv2dPass::forward, Conv2dPass::backward_data, Conv2dPass::backward_weights};
 
 ops::Conv2dProblem problem(Dtype dtype, std::int64_t channels = 64) {
   ops::Conv2dProblem p;
@@ -99,7 +99,7 @@ void compare(Conv2dPass pass, const Shapes& s, Dtype dtype, const exec::Choice& 
 TEST_CASE("convolutions by matrix units are those of the oracle, by every layout") {
   for (const auto dtype : {Dtype::f16, Dtype::bf16}) {
     if (!runs_here(dtype)) continue;
-    for (const auto pass : passes) {
+    for (const auto pass : all_passes) {
       const auto all = layouts(pass);
       const auto shapes = all_shapes();
       for (std::size_t i = 0; i < shapes.size(); ++i)
@@ -120,7 +120,7 @@ TEST_CASE("convolutions by matrix units in parts, and in every tile") {
   if (!runs_here(Dtype::f16)) return;
   if (ocl::matrix_unit(Device::current().info())->wave != 32) return test::skip("the tiles are for waves of 32");
   const Shapes s{{2, 48, 10, 13}, {130, 48, 3, 3}, {.stride = {1, 2}, .padding = 1}};
-  for (const auto pass : passes)
+  for (const auto pass : all_passes)
     for (const auto& [m, rows, columns] : {std::array<std::int64_t, 3>{128, 64, 32}, {64, 32, 32}, {32, 16, 16}})
       for (const std::int64_t parts : {1, 3}) {
         if (parts > 1 && m > 32) continue;
@@ -134,7 +134,7 @@ TEST_CASE("convolutions by matrix units in parts, and in every tile") {
 TEST_CASE("convolutions of f16 and bf16 go to matrix units on devices that have them") {
   const test::Folder folder;
   const test::Variable cache("CLNET_CACHE_DIR", folder.path().c_str());
-  for (const auto pass : passes) {
+  for (const auto pass : all_passes) {
     INFO(name_of(pass));
     const auto refusal = [&](Dtype dtype, const DeviceInfo& device) {
       return ops::conv2d_gpu_matrix_units_rejects(problem(dtype), pass, device).value_or("");

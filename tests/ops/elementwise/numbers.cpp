@@ -79,7 +79,7 @@ TEST_CASE("integers are compared with numbers exactly") {
   CHECK(less(3.5, i).to_vector<bool>() == Bools{false, true, true, false});
   CHECK(greater_equal(3.5, i).to_vector<bool>() == Bools{true, false, false, true});
   CHECK(greater(i, 16777216.5).to_vector<bool>() == Bools{false, false, true, false});
-  CHECK(equal(i, 16777216.5).to_vector<bool>() == Bools(4, false));
+  CHECK(eq(i, 16777216.5).to_vector<bool>() == Bools(4, false));
   CHECK(not_equal(i, 3.5).to_vector<bool>() == Bools(4, true));
   CHECK(less(i, 1e30).to_vector<bool>() == Bools(4, true));
   CHECK(less(i, infinity).to_vector<bool>() == Bools(4, true));
@@ -88,7 +88,7 @@ TEST_CASE("integers are compared with numbers exactly") {
   const Tensor u = Tensor::from<std::uint8_t>({0, 255});
   CHECK(less(u, 256.0).to_vector<bool>() == Bools(2, true));
   CHECK(greater(u, -1.0).to_vector<bool>() == Bools(2, true));
-  CHECK(equal(u, 511.0).to_vector<bool>() == Bools(2, false));
+  CHECK(eq(u, 511.0).to_vector<bool>() == Bools(2, false));
 }
 
 TEST_CASE("integers are compared exactly with numbers at and beyond the ends of their dtypes") {
@@ -118,13 +118,13 @@ TEST_CASE("integers are compared exactly with numbers at and beyond the ends of 
     CHECK(greater(l, number).to_vector<bool>() == over);
     CHECK(less(number, l).to_vector<bool>() == over);
     CHECK(greater_equal(l, number).to_vector<bool>() == either(over, same));
-    CHECK(equal(l, number).to_vector<bool>() == same);
+    CHECK(eq(l, number).to_vector<bool>() == same);
     CHECK(not_equal(number, l).to_vector<bool>() == other);
   }
   using Bools = std::vector<bool>;
   const Tensor i = Tensor::from<std::int32_t>({2147483647, -2147483647 - 1});
   CHECK(less(i, 0x1p31).to_vector<bool>() == Bools(2, true));
-  CHECK(equal(i, 0x1p31).to_vector<bool>() == Bools(2, false));
+  CHECK(eq(i, 0x1p31).to_vector<bool>() == Bools(2, false));
   CHECK(greater_equal(i, -0x1p31).to_vector<bool>() == Bools(2, true));
   CHECK(less(i, 3e9).to_vector<bool>() == Bools(2, true));
   CHECK(greater(i, -3e9).to_vector<bool>() == Bools(2, true));

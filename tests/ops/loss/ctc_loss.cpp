@@ -168,8 +168,8 @@ TEST_CASE("second gradients of ctc_loss are NaN for no lengths and targets alone
   for (const double never : {-inf, -3e38, -1e9}) {
     const Tensor steps = reshape(arange(3), {3, 1, 1}), classes = arange(4), sequence = reshape(arange(6), {6, 1});
     Tensor x = log_softmax(make_tensor({3, 6, 4}, 1, -2, 2), 2);
-    x = where(equal(classes, 2.0), never, x);
-    x = where(logical_and(equal(steps, 2.0), equal(sequence, 1.0)), nan, x);
+    x = where(eq(classes, 2.0), never, x);
+    x = where(logical_and(eq(steps, 2.0), eq(sequence, 1.0)), nan, x);
     const Tensor targets = Tensor::from<std::int64_t>({1, 3, 1, 3, 1, 2, 1, 1, 1, 4, 1, 3}, {6, 2});
     // The third cannot be, the fourth does not fit, the fifth names no class, the last has too many steps.
     const Tensor own_steps = whole({3, 2, 3, 2, 3, 4}), lengths = whole({2, 1, 2, 2, 2, 2});

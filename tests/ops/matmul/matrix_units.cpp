@@ -17,6 +17,7 @@
 #include "lib/exec/choose/solver.h"
 #include "lib/ops/matmul/matmul_solvers.h"
 #include "tests/ops/check.h"
+#include "tests/paths.h"
 #include "tests/support/gpu_info.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary.h"

@@ -29,7 +29,7 @@ TEST_CASE("running products of integers are i64, and wrap") {
 }
 
 TEST_CASE("more factors than a launch takes, which hands its product on") {
-  const auto x = where(equal(arange(120'000), 60'000.0), 3.0, ones({120'000}));
+  const auto x = where(eq(arange(120'000), 60'000.0), 3.0, ones({120'000}));
   const auto y = cumprod(x, 0).to_vector<float>();
   CHECK(y[59'999] == 1);
   CHECK(y.back() == 3);

@@ -19,7 +19,7 @@ TEST_CASE("any and all") {
   CHECK(all(x, 1).to_vector<bool>() == Truth{false, false, true});
   CHECK(all(x, 0, true).shape() == Shape{1, 3});
   CHECK(any(x).to_vector<bool>() == Truth{true});
-  CHECK(all(equal(x, x), 0).to_vector<bool>() == Truth{true, true, false});
+  CHECK(all(eq(x, x), 0).to_vector<bool>() == Truth{true, true, false});
   CHECK(any(Tensor::from<std::int64_t>({0, 1LL << 40})).to_vector<bool>() == Truth{true});
   // Of no elements.
   CHECK(any(zeros({2, 0}), 1).to_vector<bool>() == Truth{false, false});

@@ -7,17 +7,12 @@
 #include "lib/exec/fuse/fusion.h"
 #include "lib/exec/statistics.h"
 #include "tests/ops/check.h"
+#include "tests/ops/launches.h"
 
 using namespace clnet;
 using namespace clnet::testing;
 
 namespace {
-
-std::uint64_t kernels_of(const std::vector<Tensor>& wanted) {
-  const auto before = exec::statistics().kernels;
-  eval(wanted);
-  return exec::statistics().kernels - before;
-}
 
 /// The results with fusion are what single operations give.
 void same_alone(const std::string& what, const std::function<std::vector<Tensor>()>& graph) {

@@ -94,7 +94,7 @@ inline constexpr Formula formulas[] = {
     {"xlogy", 2, [](const double* x, const double*) { return xlogy(x[0], x[1]); }},
     {"maximum", 2, [](const double* x, const double*) { return x[0] > x[1] || std::isnan(x[0]) ? x[0] : x[1]; }, true},
     {"minimum", 2, [](const double* x, const double*) { return x[0] < x[1] || std::isnan(x[0]) ? x[0] : x[1]; }, true},
-    {"equal", 2, [](const double* x, const double*) { return double(x[0] == x[1]); }, true},
+    {"eq", 2, [](const double* x, const double*) { return double(x[0] == x[1]); }, true},
     {"not_equal", 2, [](const double* x, const double*) { return double(x[0] != x[1]); }, true},
     {"less", 2, [](const double* x, const double*) { return double(x[0] < x[1]); }, true},
     {"less_equal", 2, [](const double* x, const double*) { return double(x[0] <= x[1]); }, true},

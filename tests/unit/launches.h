@@ -1,0 +1,19 @@
+// Launches that are recorded and run nowhere.
+#pragma once
+
+#include "lib/exec/record/recorder.h"
+
+namespace clnet::exec {
+
+/// Launches over values of eight floats, unless said otherwise.
+struct RecordedLaunches {
+  Recording recording;
+  DeviceInfo device;
+  Recorder recorder{recording, device, {}, {}};
+
+  Ref value(const Shape& shape = {8}, Dtype dtype = Dtype::f32) { return {recording.add_value({shape, dtype}), 0}; }
+  Ref leaf() { return {recording.add_leaf({Shape{8}, Dtype::f32}, false), 0}; }
+  Launch& launch() { return recorder.kernel("p", "f"); }
+};
+
+}  // namespace clnet::exec
