@@ -14,7 +14,7 @@ using namespace clnet;
 constexpr std::int64_t layers = 2, width = 64, heads = 4, context = 32, batch = 16;
 
 struct Block : nn::Module {
-  nn::LayerNorm norm1{{width}}, norm2{{width}};
+  nn::LayerNorm norm1{width}, norm2{width};
   nn::MultiheadAttention attention{width, heads, {.batch_first = true}};
   nn::Linear up{width, 4 * width}, down{4 * width, width};
 
@@ -37,7 +37,7 @@ struct Block : nn::Module {
 struct Gpt : nn::Module {
   nn::Embedding characters, positions{context, width};
   std::vector<Block> blocks{layers};
-  nn::LayerNorm norm{{width}};
+  nn::LayerNorm norm{width};
   nn::Linear head;
 
   explicit Gpt(std::int64_t alphabet) : characters{alphabet, width}, head{width, alphabet} {

@@ -17,7 +17,7 @@ constexpr std::int64_t width = 64, length = 32, streams = 16;
 
 struct CharLstm : nn::Module {
   nn::Embedding characters;
-  nn::LSTM lstm{{.input_size = width, .hidden_size = width, .num_layers = 2, .batch_first = true}};
+  nn::LSTM lstm{width, width, 2, {.batch_first = true}};
   nn::Linear head;
 
   explicit CharLstm(std::int64_t alphabet) : characters{alphabet, width}, head{width, alphabet} {

@@ -30,17 +30,17 @@ int main() try {
   manual_seed(1);
   std::mt19937 random(1);
   const auto slope = [](const Tensor& x) { return leaky_relu(x, 0.2); };
-  nn::Sequential generator{nn::Linear{noise, 64}, relu, nn::Linear{64, 64}, relu, nn::Linear{64, 2}};
-  nn::Sequential critic{nn::Linear{2, 64}, slope, nn::Linear{64, 64}, slope, nn::Linear{64, 1}};
+  nn::Sequential generator{nn::Linear(noise, 64), relu, nn::Linear(64, 64), relu, nn::Linear(64, 2)};
+  nn::Sequential critic{nn::Linear(2, 64), slope, nn::Linear(64, 64), slope, nn::Linear(64, 1)};
   optim::Adam g_adam(generator, {.learning_rate = 1e-3, .beta1 = 0.5}), d_adam(critic, {.learning_rate = 1e-3, .beta1 = 0.5});
   const auto real = ones({batch, 1}), made_up = zeros({batch, 1});
   for (int step = 0; step < steps; ++step) {
     const auto fake = generator(randn({batch, noise}));
     // Statements, as each call may have effects: C++ leaves open which operand of + comes first.
-    const auto of_real = bce_with_logits(critic(real_points(random)), real);
-    const auto of_fake = bce_with_logits(critic(fake.detach()), made_up);
+    const auto of_real = binary_cross_entropy_with_logits(critic(real_points(random)), real);
+    const auto of_fake = binary_cross_entropy_with_logits(critic(fake.detach()), made_up);
     const auto d_loss = d_adam.step(of_real + of_fake);
-    const auto g_loss = g_adam.step(bce_with_logits(critic(fake), real));
+    const auto g_loss = g_adam.step(binary_cross_entropy_with_logits(critic(fake), real));
     if (step % 250 == 0 || step + 1 == steps)
       std::cout << "step " << step << ": critic " << d_loss.item() << ", generator " << g_loss.item() << '\n';
   }

@@ -37,12 +37,12 @@ data::Dataset spirals(int count, float shift) {
 int main() try {
   const auto train = spirals(1000, 0), test = spirals(200, 0.5F);
   manual_seed(1);
-  auto model = nn::Sequential{nn::Linear{2, 32}, Residual{32}, Residual{32}, nn::Linear{32, 2}};
+  auto model = nn::Sequential{nn::Linear(2, 32), Residual{32}, Residual{32}, nn::Linear(32, 2)};
   std::cout << model.summary({1, 2});
   const auto result = train::fit(model, train,
                                  {.epochs = 40,
                                   .batch_size = 50,
-                                  .optimizer = optim::Adam{model, {.learning_rate = 1e-2}},
+                                  .optimizer = optim::Adam(model, 1e-2),
                                   .schedule = optim::cosine(1e-2, 40 * 20),
                                   .validation = test,
                                   .progress = false});

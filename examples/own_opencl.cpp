@@ -34,8 +34,7 @@ int main() try {
   {
     const Device device = opencl::wrap(context, device_id, queue);
     Device::set_default(device);
-    auto model = nn::Sequential{nn::Conv2d{{.in_channels = 1, .out_channels = 8, .kernel_size = 3}}, relu, nn::MaxPool2d{2},
-                                nn::Flatten{}, nn::Linear{8 * 13 * 13, 10}};
+    auto model = nn::Sequential{nn::Conv2d(1, 8, 3), relu, nn::MaxPool2d(2), nn::Flatten(), nn::Linear(8 * 13 * 13, 10)};
     const Tensor x = opencl::from_buffer(device, input, {{1, 1, 28, 28}, Dtype::f32});
     const auto result = opencl::buffer(softmax(model(x), 1));
     // On the same queue, so it comes after the network.

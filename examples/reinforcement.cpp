@@ -49,8 +49,8 @@ class Cart {
 };
 
 struct Policy : nn::Module {
-  nn::Sequential actor{nn::Linear{4, 64}, tanh, nn::Linear{64, 64}, tanh, nn::Linear{64, 2}},
-      critic{nn::Linear{4, 64}, tanh, nn::Linear{64, 64}, tanh, nn::Linear{64, 1}};
+  nn::Sequential actor{nn::Linear(4, 64), tanh, nn::Linear(64, 64), tanh, nn::Linear(64, 2)},
+      critic{nn::Linear(4, 64), tanh, nn::Linear(64, 64), tanh, nn::Linear(64, 1)};
   Policy() {
     add("actor", actor);
     add("critic", critic);

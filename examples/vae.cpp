@@ -13,8 +13,8 @@ using namespace clnet;
 constexpr std::int64_t pixels = 28 * 28, numbers = 8, hidden = 256;
 
 struct Autoencoder : nn::Module {
-  nn::Sequential encoder{nn::Linear{pixels, hidden}, relu, nn::Linear{hidden, 2 * numbers}},
-      decoder{nn::Linear{numbers, hidden}, relu, nn::Linear{hidden, pixels}};
+  nn::Sequential encoder{nn::Linear(pixels, hidden), relu, nn::Linear(hidden, 2 * numbers)},
+      decoder{nn::Linear(numbers, hidden), relu, nn::Linear(hidden, pixels)};
   Autoencoder() {
     add("encoder", encoder);
     add("decoder", decoder);
@@ -24,7 +24,7 @@ struct Autoencoder : nn::Module {
     const auto code = split(encoder(x), {numbers, numbers}, 1);
     const auto &mean_of_code = code[0], &log_variance = code[1];
     const auto z = mean_of_code + exp(0.5 * log_variance) * randn(mean_of_code.shape());
-    const auto drawn = bce_with_logits(decoder(z), x, Reduction::sum);
+    const auto drawn = binary_cross_entropy_with_logits(decoder(z), x, Reduction::sum);
     const auto distance = -0.5 * sum(1 + log_variance - square(mean_of_code) - exp(log_variance));
     return (drawn + distance) / static_cast<double>(x.size(0));
   }
@@ -35,7 +35,7 @@ int main(int argc, char** argv) try {
   auto images = data::fashion_mnist(data::Split::train);
   manual_seed(1);
   Autoencoder model;
-  optim::Adam optimizer(model, {.learning_rate = 2e-3});
+  optim::Adam optimizer(model, 2e-3);
   double first = 0, last = 0;
   for (int epoch = 0; epoch < epochs; ++epoch) {
     Tensor sum_of_losses = zeros({});

@@ -26,7 +26,7 @@ Shape input(const Conv& c) { return {c.n, c.in, c.size, c.size}; }
 Shape weight(const Conv& c) { return {c.out, c.in / c.groups, c.kernel, c.kernel}; }
 Shape output(const Conv& c) { return {c.n, c.out, out_size(c), out_size(c)}; }
 double bytes(const Conv& c) { return 4.0 * static_cast<double>(input(c).numel() + weight(c).numel() + output(c).numel()); }
-Conv2dOptions options(const Conv& c) { return {.stride = c.stride, .padding = c.kernel / 2, .groups = c.groups}; }
+Conv2dFuncOptions options(const Conv& c) { return {.stride = c.stride, .padding = c.kernel / 2, .groups = c.groups}; }
 
 std::string name(const Conv& c) {
   const auto stride = c.stride == 1 ? "" : fmt::format("-s{}", c.stride);

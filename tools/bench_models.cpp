@@ -30,12 +30,11 @@ Item recurrent(const Recurrent& r, bool gradient) {
           flops,
           0,
           [=]() -> Run {
-            const nn::RecurrentOptions options{.input_size = r.hidden, .hidden_size = r.hidden, .num_layers = 2};
             std::shared_ptr<nn::Module> model;
             if (r.gates == 4)
-              model = std::make_shared<nn::LSTM>(options);
+              model = std::make_shared<nn::LSTM>(r.hidden, r.hidden, 2);
             else
-              model = std::make_shared<nn::GRU>(options);
+              model = std::make_shared<nn::GRU>(r.hidden, r.hidden, 2);
             const Tensor x = rand({steps, batch, r.hidden});
             x.eval();
             return [=] {
@@ -189,7 +188,7 @@ Item deep_lstm_step() {
   constexpr std::int64_t layers = 3, width = 500, steps = 32, batch = 32;
   constexpr double work = 3 * 2 * 8.0 * layers * width * width * steps * batch;
   struct Deep : nn::Module {
-    nn::LSTM lstm{nn::RecurrentOptions{.input_size = width, .hidden_size = width, .num_layers = layers}};
+    nn::LSTM lstm{width, width, layers};
     nn::Linear head{width, 1};
     Deep() {
       add("lstm", lstm);
@@ -228,7 +227,7 @@ Item attention_steps() {
 /// ViT-Tiny (Touvron and others 2021): patches of 16, 192 wide, 12 layers of 3 heads.
 struct VisionTransformer : nn::Module {
   static constexpr std::int64_t width = 192, layers = 12, patch = 16, size = 224, places = (size / patch) * (size / patch);
-  nn::Conv2d patches{{.in_channels = 3, .out_channels = width, .kernel_size = patch, .stride = patch}};
+  nn::Conv2d patches{3, width, patch, {.stride = patch}};
   nn::Parameter token = add_parameter("token", zeros({1, 1, width}));
   nn::Parameter positions = add_parameter("positions", zeros({places + 1, width}));
   nn::TransformerEncoder encoder{width,
@@ -271,12 +270,8 @@ Item vision_transformer(std::int64_t batch) {
 /// Two convolutions with normalisation.
 struct Twice : nn::Sequential {
   Twice(std::int64_t in, std::int64_t out)
-      : nn::Sequential{nn::Conv2d{{.in_channels = in, .out_channels = out, .kernel_size = 3, .padding = 1, .bias = false}},
-                       nn::BatchNorm2d{out},
-                       relu,
-                       nn::Conv2d{{.in_channels = out, .out_channels = out, .kernel_size = 3, .padding = 1, .bias = false}},
-                       nn::BatchNorm2d{out},
-                       relu} {}
+      : nn::Sequential{nn::Conv2d{in, out, 3, {.padding = 1, .bias = false}},  nn::BatchNorm2d{out}, relu,
+                       nn::Conv2d{out, out, 3, {.padding = 1, .bias = false}}, nn::BatchNorm2d{out}, relu} {}
 };
 
 /// Ronneberger and others 2015, padded, with normalisation: four levels from 16 channels on.
@@ -284,13 +279,12 @@ struct UNet : nn::Module {
   static constexpr std::int64_t base = 16, levels = 4;
   std::vector<Twice> down, up;
   std::vector<nn::ConvTranspose2d> wider;
-  nn::Conv2d head{{.in_channels = base, .out_channels = 2, .kernel_size = 1}};
+  nn::Conv2d head{base, 2, 1};
 
   UNet() {
     for (std::int64_t level = 0; level < levels; ++level) down.emplace_back(level == 0 ? 3 : base << (level - 1), base << level);
     for (std::int64_t level = levels - 1; level-- > 0;) {
-      wider.emplace_back(nn::ConvTranspose2dOptions{
-          .in_channels = base << (level + 1), .out_channels = base << level, .kernel_size = 2, .stride = 2});
+      wider.emplace_back(base << (level + 1), base << level, 2, nn::ConvTranspose2dOptions{.stride = 2});
       up.emplace_back(base << (level + 1), base << level);
     }
     for (std::size_t i = 0; i < down.size(); ++i) add(fmt::format("down{}", i), down[i]);

@@ -110,7 +110,7 @@ void load_weights(nn::Module& model, const std::string& path, const std::string&
   const auto weights = io::load_safetensors(path);
   try {
     if (!alphabet.empty()) tools::require_alphabet(weights.metadata, alphabet);
-    model.load_state(weights.tensors);
+    model.load_state_dict(weights.tensors);
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", path, error.what()));
   }
@@ -289,7 +289,7 @@ int run(const TrainOptions& o) {
     return interrupted;
   }
 
-  io::save_safetensors(o.save, model->state(), tools::metadata_of(o.model, alphabet));
+  io::save_safetensors(o.save, model->state_dict(), tools::metadata_of(o.model, alphabet));
   if (!o.plot.empty()) draw(o, sets.train, curves, epoch_length);
   if (result.interrupted) {
     say(fmt::format("interrupted after step {}; weights saved to {}", result.steps, o.save));

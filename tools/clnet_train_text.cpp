@@ -58,7 +58,7 @@ Writer load_writer(const TrainOptions& o, const io::Safetensors& weights) {
   for (const auto& [parameter, tensor] : weights.tensors)
     if (parameter == "positions.weight" && tensor.rank() == 2) length = tensor.size(0);
   writer.model = models::make_language_model(name, length, static_cast<std::int64_t>(writer.alphabet.size()));
-  writer.model->load_state(weights.tensors);
+  writer.model->load_state_dict(weights.tensors);
   return writer;
 }
 

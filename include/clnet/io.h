@@ -12,7 +12,7 @@
 
 namespace clnet::io {
 
-/// Named tensors in a stable order, as Module::state() gives them.
+/// Named tensors in a stable order, as Module::state_dict() gives them.
 using StateDict = std::vector<std::pair<std::string, Tensor>>;
 
 struct Safetensors {

@@ -20,36 +20,39 @@ namespace {
 
 constexpr const char* adaptive_name = "AdaptiveLogSoftmaxWithLoss";
 
-AdaptiveLogSoftmaxOptions checked(const AdaptiveLogSoftmaxOptions& options) {
-  require_given(adaptive_name, "in_features", options.in_features);
-  require_given(adaptive_name, "n_classes", options.n_classes);
-  const auto& cutoffs = options.cutoffs;
-  const bool ascending = std::adjacent_find(cutoffs.begin(), cutoffs.end(), std::greater_equal{}) == cutoffs.end();
-  if (cutoffs.empty() || !ascending || cutoffs.front() < 1 || cutoffs.back() >= options.n_classes)
-    throw Error(fmt::format("{}: cutoffs [{}] must be one or more, ascending, from 1 to {}", adaptive_name,
-                            fmt::join(cutoffs, ", "), options.n_classes - 1));
-  if (!(options.div_value > 0) || !std::isfinite(options.div_value))
-    throw Error(fmt::format("{}: div_value {} must be above 0", adaptive_name, options.div_value));
-  return options;
-}
-
 }  // namespace
 
-AdaptiveLogSoftmaxWithLoss::AdaptiveLogSoftmaxWithLoss(const AdaptiveLogSoftmaxOptions& options)
-    : options_(checked(options)),
-      head_(options.in_features, options.cutoffs[0] + static_cast<std::int64_t>(options.cutoffs.size()), options.head_bias) {
+AdaptiveLogSoftmaxWithLoss::Sizes AdaptiveLogSoftmaxWithLoss::checked(Sizes sizes) {
+  require_positive(adaptive_name, "in_features", sizes.in_features);
+  require_positive(adaptive_name, "n_classes", sizes.n_classes);
+  const auto& cutoffs = sizes.cutoffs;
+  const bool ascending = std::adjacent_find(cutoffs.begin(), cutoffs.end(), std::greater_equal{}) == cutoffs.end();
+  if (cutoffs.empty() || !ascending || cutoffs.front() < 1 || cutoffs.back() >= sizes.n_classes)
+    throw Error(fmt::format("{}: cutoffs [{}] must be one or more, ascending, from 1 to {}", adaptive_name,
+                            fmt::join(cutoffs, ", "), sizes.n_classes - 1));
+  return sizes;
+}
+
+AdaptiveLogSoftmaxWithLoss::AdaptiveLogSoftmaxWithLoss(std::int64_t in_features, std::int64_t n_classes,
+                                                       const std::vector<std::int64_t>& cutoffs,
+                                                       const AdaptiveLogSoftmaxOptions& options)
+    : sizes_(checked({in_features, n_classes, cutoffs})),
+      options_(options),
+      head_(in_features, cutoffs[0] + static_cast<std::int64_t>(cutoffs.size()), {.bias = options.head_bias}) {
+  if (!(options.div_value > 0) || !std::isfinite(options.div_value))
+    throw Error(fmt::format("{}: div_value {} must be above 0", adaptive_name, options.div_value));
   add("head", head_);
-  for (std::size_t cluster = 0; cluster < options.cutoffs.size(); ++cluster) {
+  for (std::size_t cluster = 0; cluster < cutoffs.size(); ++cluster) {
     const auto times = std::pow(options.div_value, static_cast<double>(cluster + 1));
-    const auto features = static_cast<double>(options.in_features);
+    const auto features = static_cast<double>(in_features);
     // Python's //, which PyTorch takes: 512 / 1.6 is rounded to 320, and 319 whole times 1.6.
     const auto width = std::round((features - std::fmod(features, times)) / times);
     if (!(width >= 1) || width > 1e9)
       throw Error(fmt::format("{}: cluster {} would have {} features: {} divided {} times by {}", adaptive_name, cluster, width,
-                              options.in_features, cluster + 1, options.div_value));
+                              in_features, cluster + 1, options.div_value));
     const auto hidden = static_cast<std::int64_t>(width);
-    clusters_.emplace_back(
-        Sequential{Linear{options.in_features, hidden, false}, Linear{hidden, end_of(cluster) - begin_of(cluster), false}});
+    clusters_.emplace_back(Sequential{Linear{in_features, hidden, {.bias = false}},
+                                      Linear{hidden, end_of(cluster) - begin_of(cluster), {.bias = false}}});
     tail_.append(clusters_.back());
   }
   add("tail", tail_);
@@ -57,9 +60,9 @@ AdaptiveLogSoftmaxWithLoss::AdaptiveLogSoftmaxWithLoss(const AdaptiveLogSoftmaxO
 
 void AdaptiveLogSoftmaxWithLoss::require_input(const Tensor& x) const {
   require_defined(adaptive_name, {{"x", x}});
-  if (x.rank() < 1 || x.rank() > 2 || x.size(-1) != options_.in_features)
+  if (x.rank() < 1 || x.rank() > 2 || x.size(-1) != sizes_.in_features)
     throw ShapeError(fmt::format("{}: x {} is neither {{batch, {}}} nor {{{}}}", adaptive_name, to_string(x.spec()),
-                                 options_.in_features, options_.in_features));
+                                 sizes_.in_features, sizes_.in_features));
 }
 
 Tensor AdaptiveLogSoftmaxWithLoss::forward(const Tensor& x) {
@@ -81,7 +84,7 @@ AdaptiveLogSoftmaxResult AdaptiveLogSoftmaxWithLoss::of_targets(const Tensor& x,
   if (target.rank() != x.rank() - 1 || (x.rank() == 2 && target.size(0) != x.size(0)))
     throw ShapeError(
         fmt::format("{}: target {} does not fit x {}", adaptive_name, to_string(target.spec()), to_string(x.spec())));
-  ops::require_classes(adaptive_name, target, options_.n_classes);
+  ops::require_classes(adaptive_name, target, sizes_.n_classes);
   const Tensor classes = cast(target, Dtype::i64);
   const auto number = [](std::int64_t value) { return Tensor::scalar(static_cast<double>(value), Dtype::i64); };
   const auto picked = [](const Tensor& values, const Tensor& places) {
@@ -105,8 +108,8 @@ AdaptiveLogSoftmaxResult AdaptiveLogSoftmaxWithLoss::of_targets(const Tensor& x,
 }
 
 std::string AdaptiveLogSoftmaxWithLoss::kind() const {
-  return fmt::format("{}({}, {}, cutoffs=[{}])", adaptive_name, options_.in_features, options_.n_classes,
-                     fmt::join(options_.cutoffs, ", "));
+  return fmt::format("{}({}, {}, cutoffs=[{}])", adaptive_name, sizes_.in_features, sizes_.n_classes,
+                     fmt::join(sizes_.cutoffs, ", "));
 }
 
 }  // namespace clnet::nn

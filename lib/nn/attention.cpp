@@ -53,7 +53,7 @@ MultiheadAttention::MultiheadAttention(std::int64_t embed_dim, std::int64_t num_
         if (options.kdim < 0 || options.vdim < 0)
           throw Error(fmt::format("{}: kdim {} and vdim {} must not be negative", attention_name, options.kdim, options.vdim));
         require_probability(attention_name, options.dropout);
-        return Linear(embed_dim, embed_dim, options.bias);
+        return Linear(embed_dim, embed_dim, {.bias = options.bias});
       }()) {
   if (options_.kdim == 0) options_.kdim = embed_dim;
   if (options_.vdim == 0) options_.vdim = embed_dim;
@@ -270,25 +270,25 @@ std::string MultiheadAttention::kind() const {
   return fmt::format("MultiheadAttention({}, {}{})", embed_dim_, heads_, options_.bias ? "" : ", bias=false");
 }
 
-PositionalEncoding::PositionalEncoding(std::int64_t width, double dropout, std::int64_t max_length, bool batch_first)
-    : dropout_(dropout), batch_first_(batch_first), table_([&] {
+PositionalEncoding::PositionalEncoding(std::int64_t width, const PositionalEncodingOptions& options)
+    : options_(options), table_([&] {
         require_positive("PositionalEncoding", "width", width);
-        require_positive("PositionalEncoding", "max_length", max_length);
-        require_probability("PositionalEncoding", dropout);
-        return add_buffer("pe", sinusoidal_positions(max_length, width), false);
+        require_positive("PositionalEncoding", "max_length", options.max_length);
+        require_probability("PositionalEncoding", options.dropout);
+        return add_buffer("pe", sinusoidal_positions(options.max_length, width), false);
       }()) {}
 
 Tensor PositionalEncoding::forward(const Tensor& x) {
   require_defined("PositionalEncoding", {{"x", x}});
   const Tensor table = table_;
-  const auto length = x.rank() == 3 ? x.size(batch_first_ ? 1 : 0) : 0;
+  const auto length = x.rank() == 3 ? x.size(options_.batch_first ? 1 : 0) : 0;
   if (x.rank() != 3 || x.size(2) != table.size(1) || length > table.size(0))
     throw ShapeError(fmt::format("PositionalEncoding: {} is not {} of up to {} positions and width {}", to_string(x.spec()),
-                                 batch_first_ ? "{batch, length, width}" : "{length, batch, width}", table.size(0),
+                                 options_.batch_first ? "{batch, length, width}" : "{length, batch, width}", table.size(0),
                                  table.size(1)));
   const auto rows = cast(slice(table, 0, 0, length), x.dtype());
-  const auto y = x + (batch_first_ ? rows : unsqueeze(rows, 1));
-  return training() ? dropout(y, dropout_) : y;
+  const auto y = x + (options_.batch_first ? rows : unsqueeze(rows, 1));
+  return training() ? dropout(y, options_.dropout) : y;
 }
 
 std::string PositionalEncoding::kind() const { return fmt::format("PositionalEncoding({})", table_.value().size(1)); }

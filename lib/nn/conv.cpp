@@ -14,9 +14,17 @@ namespace clnet::nn {
 
 namespace {
 
-template <class Options>
-std::string conv_text(const char* name, const Options& o) {
-  auto result = fmt::format("{}({}, {}, kernel_size={}", name, o.in_channels, o.out_channels, text(o.kernel_size));
+/// What stands before the options.
+template <class Kernel>
+struct Sizes {
+  const char* name;
+  std::int64_t in_channels, out_channels;
+  Kernel kernel_size;
+};
+
+template <class Kernel, class Options>
+std::string conv_text(const Sizes<Kernel>& s, const Options& o) {
+  auto result = fmt::format("{}({}, {}, kernel_size={}", s.name, s.in_channels, s.out_channels, text(s.kernel_size));
   const Options plain;
   if (o.stride != plain.stride) result += ", stride=" + text(o.stride);
   if (o.padding != plain.padding) result += ", padding=" + text(o.padding);
@@ -30,33 +38,24 @@ std::string conv_text(const char* name, const Options& o) {
   return result + ")";
 }
 
-template <class Options>
-Tensor conv_weight(const char* name, const Options& o, std::int64_t outer, std::int64_t inner) {
-  require_given(name, "in_channels", o.in_channels);
-  require_given(name, "out_channels", o.out_channels);
-  require_positive(name, "groups", o.groups);
-  const auto kernel = ops::by_axis(o.kernel_size);
-  require_given(name, "kernel_size", *std::min_element(kernel.begin(), kernel.end()));
-  if (o.in_channels % o.groups != 0 || o.out_channels % o.groups != 0)
-    throw Error(fmt::format("{}: in_channels {} and out_channels {} must be divisible by groups {}", name, o.in_channels,
-                            o.out_channels, o.groups));
-  ops::Extents shape{outer, inner / o.groups};
+template <class Kernel>
+Tensor conv_weight(const Sizes<Kernel>& s, std::int64_t groups, bool transposed) {
+  require_positive(s.name, "in_channels", s.in_channels);
+  require_positive(s.name, "out_channels", s.out_channels);
+  require_positive(s.name, "groups", groups);
+  const auto kernel = ops::by_axis(s.kernel_size);
+  require_positive(s.name, "kernel_size", *std::min_element(kernel.begin(), kernel.end()));
+  if (s.in_channels % groups != 0 || s.out_channels % groups != 0)
+    throw Error(fmt::format("{}: in_channels {} and out_channels {} must be divisible by groups {}", s.name, s.in_channels,
+                            s.out_channels, groups));
+  ops::Extents shape =
+      transposed ? ops::Extents{s.in_channels, s.out_channels / groups} : ops::Extents{s.out_channels, s.in_channels / groups};
   shape.insert(shape.end(), kernel.begin(), kernel.end());
   return init::kaiming_uniform(Shape(std::move(shape)));
 }
 
-template <class Options>
-Tensor weight_of(const char* name, const Options& o) {
-  return conv_weight(name, o, o.out_channels, o.in_channels);
-}
-template <class Options>
-Tensor transposed_weight_of(const char* name, const Options& o) {
-  return conv_weight(name, o, o.in_channels, o.out_channels);
-}
-
-template <class Options>
-std::optional<std::int64_t> biases_of(const Options& o) {
-  return o.bias ? std::optional(o.out_channels) : std::nullopt;
+std::optional<std::int64_t> biases_of(std::int64_t out_channels, bool wanted) {
+  return wanted ? std::optional(out_channels) : std::nullopt;
 }
 
 /// A layer's forward pass: `Call` are the operation's options.
@@ -85,21 +84,32 @@ Convolution::Convolution(std::string kind, const Tensor& weight, std::optional<s
 
 Tensor Convolution::forward(const Tensor& x) { return function_(x, weight_, value_or_none(bias_)); }
 
-Conv1d::Conv1d(const Conv1dOptions& o)
-    : Convolution(conv_text("Conv1d", o), weight_of("Conv1d", o), biases_of(o), convolution(o, clnet::conv1d)) {}
-Conv2d::Conv2d(const Conv2dOptions& o)
-    : Convolution(conv_text("Conv2d", o), weight_of("Conv2d", o), biases_of(o), convolution(o, clnet::conv2d)) {}
-Conv3d::Conv3d(const Conv3dOptions& o)
-    : Convolution(conv_text("Conv3d", o), weight_of("Conv3d", o), biases_of(o), convolution(o, clnet::conv3d)) {}
-
-ConvTranspose1d::ConvTranspose1d(const ConvTranspose1dOptions& o)
-    : Convolution(conv_text("ConvTranspose1d", o), transposed_weight_of("ConvTranspose1d", o), biases_of(o),
-                  transposed(o, clnet::conv_transpose1d)) {}
-ConvTranspose2d::ConvTranspose2d(const ConvTranspose2dOptions& o)
-    : Convolution(conv_text("ConvTranspose2d", o), transposed_weight_of("ConvTranspose2d", o), biases_of(o),
-                  transposed(o, clnet::conv_transpose2d)) {}
-ConvTranspose3d::ConvTranspose3d(const ConvTranspose3dOptions& o)
-    : Convolution(conv_text("ConvTranspose3d", o), transposed_weight_of("ConvTranspose3d", o), biases_of(o),
-                  transposed(o, clnet::conv_transpose3d)) {}
+Conv1d::Conv1d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel_size, const Conv1dOptions& o)
+    : Convolution(conv_text(Sizes<std::int64_t>{"Conv1d", in_channels, out_channels, kernel_size}, o),
+                  conv_weight(Sizes<std::int64_t>{"Conv1d", in_channels, out_channels, kernel_size}, o.groups, false),
+                  biases_of(out_channels, o.bias), convolution(o, clnet::conv1d)) {}
+Conv2d::Conv2d(std::int64_t in_channels, std::int64_t out_channels, Pair kernel_size, const Conv2dOptions& o)
+    : Convolution(conv_text(Sizes<Pair>{"Conv2d", in_channels, out_channels, kernel_size}, o),
+                  conv_weight(Sizes<Pair>{"Conv2d", in_channels, out_channels, kernel_size}, o.groups, false),
+                  biases_of(out_channels, o.bias), convolution(o, clnet::conv2d)) {}
+Conv3d::Conv3d(std::int64_t in_channels, std::int64_t out_channels, Triple kernel_size, const Conv3dOptions& o)
+    : Convolution(conv_text(Sizes<Triple>{"Conv3d", in_channels, out_channels, kernel_size}, o),
+                  conv_weight(Sizes<Triple>{"Conv3d", in_channels, out_channels, kernel_size}, o.groups, false),
+                  biases_of(out_channels, o.bias), convolution(o, clnet::conv3d)) {}
+ConvTranspose1d::ConvTranspose1d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel_size,
+                                 const ConvTranspose1dOptions& o)
+    : Convolution(conv_text(Sizes<std::int64_t>{"ConvTranspose1d", in_channels, out_channels, kernel_size}, o),
+                  conv_weight(Sizes<std::int64_t>{"ConvTranspose1d", in_channels, out_channels, kernel_size}, o.groups, true),
+                  biases_of(out_channels, o.bias), transposed(o, clnet::conv_transpose1d)) {}
+ConvTranspose2d::ConvTranspose2d(std::int64_t in_channels, std::int64_t out_channels, Pair kernel_size,
+                                 const ConvTranspose2dOptions& o)
+    : Convolution(conv_text(Sizes<Pair>{"ConvTranspose2d", in_channels, out_channels, kernel_size}, o),
+                  conv_weight(Sizes<Pair>{"ConvTranspose2d", in_channels, out_channels, kernel_size}, o.groups, true),
+                  biases_of(out_channels, o.bias), transposed(o, clnet::conv_transpose2d)) {}
+ConvTranspose3d::ConvTranspose3d(std::int64_t in_channels, std::int64_t out_channels, Triple kernel_size,
+                                 const ConvTranspose3dOptions& o)
+    : Convolution(conv_text(Sizes<Triple>{"ConvTranspose3d", in_channels, out_channels, kernel_size}, o),
+                  conv_weight(Sizes<Triple>{"ConvTranspose3d", in_channels, out_channels, kernel_size}, o.groups, true),
+                  biases_of(out_channels, o.bias), transposed(o, clnet::conv_transpose3d)) {}
 
 }  // namespace clnet::nn

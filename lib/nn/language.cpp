@@ -65,11 +65,7 @@ LanguageModel::~LanguageModel() = default;
 CharLstm::CharLstm(std::int64_t classes, const CharLstmOptions& options)
     : classes_(classes),
       emb_(classes, options.embedding),
-      lstm_({.input_size = options.embedding,
-             .hidden_size = options.hidden,
-             .num_layers = options.layers,
-             .batch_first = true,
-             .dropout = options.dropout}),
+      lstm_(options.embedding, options.hidden, options.layers, {.batch_first = true, .dropout = options.dropout}),
       fc_(options.hidden, classes) {
   add("emb", emb_);
   add("lstm", lstm_);

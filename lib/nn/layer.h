@@ -57,12 +57,6 @@ inline void require_positive(const char* layer, const char* what, std::int64_t v
   if (value < 1) throw Error(fmt::format("{}: {} must be at least 1, not {}", layer, what, value));
 }
 
-/// The same for an option without a default, which is 0 where it was not given.
-inline void require_given(const char* layer, const char* what, std::int64_t value) {
-  if (value == 0) throw Error(fmt::format("{}: {} is needed, and must be at least 1", layer, what));
-  require_positive(layer, what, value);
-}
-
 /// PyTorch's initial bias: uniform within 1 / sqrt(fan_in) of the weight.
 inline Tensor initial_bias(std::int64_t count, const Tensor& weight) {
   const double bound = 1 / std::sqrt(static_cast<double>(weight.numel()) / static_cast<double>(weight.size(0)));

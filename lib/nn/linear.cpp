@@ -14,13 +14,13 @@
 
 namespace clnet::nn {
 
-Linear::Linear(std::int64_t in_features, std::int64_t out_features, bool bias)
+Linear::Linear(std::int64_t in_features, std::int64_t out_features, const LinearOptions& options)
     : weight_([&] {
         require_positive("Linear", "in_features", in_features);
         require_positive("Linear", "out_features", out_features);
         return add_parameter("weight", init::kaiming_uniform({out_features, in_features}));
       }()) {
-  if (bias) bias_ = add_parameter("bias", initial_bias(out_features, weight_));
+  if (options.bias) bias_ = add_parameter("bias", initial_bias(out_features, weight_));
 }
 
 Tensor Linear::forward(const Tensor& x) { return linear(x, weight_, value_or_none(bias_)); }

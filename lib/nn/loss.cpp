@@ -49,18 +49,18 @@ Loss HuberLoss(Reduction reduction, double delta) {
 }
 Loss BCELoss(Reduction reduction, const Tensor& weight) {
   return {"BCELoss", {{"weight", weight}}, [=](const Weights& weights, const Tensor& x, const Tensor& t) {
-            return bce(x, t, reduction, weights[0]);
+            return binary_cross_entropy(x, t, reduction, weights[0]);
           }};
 }
 Loss BCEWithLogitsLoss(Reduction reduction, const Tensor& weight, const Tensor& pos_weight) {
   return {"BCEWithLogitsLoss",
           {{"weight", weight}, {"pos_weight", pos_weight}},
           [=](const Weights& weights, const Tensor& x, const Tensor& t) {
-            return bce_with_logits(x, t, reduction, weights[0], weights[1]);
+            return binary_cross_entropy_with_logits(x, t, reduction, weights[0], weights[1]);
           }};
 }
 Loss FocalLoss(Reduction reduction, double alpha, double gamma) {
-  return {"FocalLoss", [=](const Tensor& x, const Tensor& t) { return focal_loss(x, t, reduction, alpha, gamma); }};
+  return {"FocalLoss", [=](const Tensor& x, const Tensor& t) { return sigmoid_focal_loss(x, t, reduction, alpha, gamma); }};
 }
 Loss KLDivLoss(const KlDivOptions& options) { return with_options("KLDivLoss", options, kl_div); }
 Loss PoissonNLLLoss(const PoissonNllOptions& options) { return with_options("PoissonNLLLoss", options, poisson_nll_loss); }

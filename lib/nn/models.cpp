@@ -26,16 +26,14 @@ std::unique_ptr<Module> mlp(const Shape& image, std::int64_t classes) {
 }
 
 std::unique_ptr<Module> keras_cnn(const Shape& image, std::int64_t classes) {
-  auto net = std::make_unique<nn::Sequential>(nn::Conv2d{{.in_channels = image[0], .out_channels = 32, .kernel_size = 3}}, relu,
-                                              nn::MaxPool2d{2}, nn::Flatten{});
+  auto net = std::make_unique<nn::Sequential>(nn::Conv2d{image[0], 32, 3}, relu, nn::MaxPool2d{2}, nn::Flatten{});
   net->append(nn::Linear{feature_count(*net, image), classes});
   return net;
 }
 
 std::unique_ptr<Module> cnn(const Shape& image, std::int64_t classes) {
-  auto net = std::make_unique<nn::Sequential>(
-      nn::Conv2d{{.in_channels = image[0], .out_channels = 32, .kernel_size = 3, .padding = 1}}, relu, nn::MaxPool2d{2},
-      nn::Conv2d{{.in_channels = 32, .out_channels = 64, .kernel_size = 3, .padding = 1}}, relu, nn::MaxPool2d{2}, nn::Flatten{});
+  auto net = std::make_unique<nn::Sequential>(nn::Conv2d{image[0], 32, 3, {.padding = 1}}, relu, nn::MaxPool2d{2},
+                                              nn::Conv2d{32, 64, 3, {.padding = 1}}, relu, nn::MaxPool2d{2}, nn::Flatten{});
   net->append(nn::Linear{feature_count(*net, image), 128});
   net->append(relu);
   net->append(nn::Linear{128, classes});
@@ -43,9 +41,8 @@ std::unique_ptr<Module> cnn(const Shape& image, std::int64_t classes) {
 }
 
 std::unique_ptr<Module> lenet5(const Shape& image, std::int64_t classes) {
-  auto net = std::make_unique<nn::Sequential>(
-      nn::Conv2d{{.in_channels = image[0], .out_channels = 6, .kernel_size = 5, .padding = 2}}, nn::Tanh(), nn::AvgPool2d{2},
-      nn::Conv2d{{.in_channels = 6, .out_channels = 16, .kernel_size = 5}}, nn::Tanh(), nn::AvgPool2d{2}, nn::Flatten{});
+  auto net = std::make_unique<nn::Sequential>(nn::Conv2d{image[0], 6, 5, {.padding = 2}}, nn::Tanh(), nn::AvgPool2d{2},
+                                              nn::Conv2d{6, 16, 5}, nn::Tanh(), nn::AvgPool2d{2}, nn::Flatten{});
   net->append(nn::Linear{feature_count(*net, image), 120});
   net->append(nn::Tanh());
   net->append(nn::Linear{120, 84});
@@ -56,8 +53,7 @@ std::unique_ptr<Module> lenet5(const Shape& image, std::int64_t classes) {
 
 /// What a residual block's input goes through where the result has another shape.
 nn::Sequential shortcut(std::int64_t in, std::int64_t out, std::int64_t stride) {
-  return nn::Sequential{nn::Conv2d{{.in_channels = in, .out_channels = out, .kernel_size = 1, .stride = stride, .bias = false}},
-                        nn::BatchNorm2d{out}};
+  return nn::Sequential{nn::Conv2d{in, out, 1, {.stride = stride, .bias = false}}, nn::BatchNorm2d{out}};
 }
 
 /// Two 3x3 convolutions with batch normalisation around a shortcut (He et al. 2015), named as torchvision names them.
@@ -68,8 +64,8 @@ struct BasicBlock : Module {
   bool projects;
 
   BasicBlock(std::int64_t in, std::int64_t out, std::int64_t stride)
-      : conv1{{.in_channels = in, .out_channels = out, .kernel_size = 3, .stride = stride, .padding = 1, .bias = false}},
-        conv2{{.in_channels = out, .out_channels = out, .kernel_size = 3, .padding = 1, .bias = false}},
+      : conv1{in, out, 3, {.stride = stride, .padding = 1, .bias = false}},
+        conv2{out, out, 3, {.padding = 1, .bias = false}},
         bn1{out},
         bn2{out},
         projects(stride != 1 || in != out) {
@@ -96,9 +92,9 @@ struct Bottleneck : Module {
   bool projects;
 
   Bottleneck(std::int64_t in, std::int64_t out, std::int64_t stride)
-      : conv1{{.in_channels = in, .out_channels = out / 4, .kernel_size = 1, .bias = false}},
-        conv2{{.in_channels = out / 4, .out_channels = out / 4, .kernel_size = 3, .stride = stride, .padding = 1, .bias = false}},
-        conv3{{.in_channels = out / 4, .out_channels = out, .kernel_size = 1, .bias = false}},
+      : conv1{in, out / 4, 1, {.bias = false}},
+        conv2{out / 4, out / 4, 3, {.stride = stride, .padding = 1, .bias = false}},
+        conv3{out / 4, out, 1, {.bias = false}},
         bn1{out / 4},
         bn2{out / 4},
         bn3{out},
@@ -146,12 +142,7 @@ struct ResNet : Module {
   template <class Block>
   ResNet(std::type_identity<Block>, const Shape& image, std::int64_t classes, const Stem& stem, std::int64_t first,
          const std::vector<std::int64_t>& widths, const std::vector<int>& blocks)
-      : conv1{{.in_channels = image[0],
-               .out_channels = first,
-               .kernel_size = stem.kernel,
-               .stride = stem.stride,
-               .padding = stem.kernel / 2,
-               .bias = false}},
+      : conv1{image[0], first, stem.kernel, {.stride = stem.stride, .padding = stem.kernel / 2, .bias = false}},
         bn1{first},
         fc{widths.back(), classes},
         pool(stem.pool) {
@@ -208,7 +199,7 @@ std::unique_ptr<Module> vgg16(const Shape& image, std::int64_t classes) {
   std::int64_t in = image[0];
   for (const auto& stage : {std::vector<std::int64_t>{64, 64}, {128, 128}, {256, 256, 256}, {512, 512, 512}, {512, 512, 512}}) {
     for (const auto out : stage) {
-      net->features.append(nn::Conv2d{{.in_channels = in, .out_channels = out, .kernel_size = 3, .padding = 1}});
+      net->features.append(nn::Conv2d{in, out, 3, {.padding = 1}});
       net->features.append(relu);
       in = out;
     }
@@ -230,13 +221,7 @@ std::unique_ptr<Module> vgg16(const Shape& image, std::int64_t classes) {
 
 /// Conv, batch norm, relu6: what MobileNet is made of.
 nn::Sequential conv_norm(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride, std::int64_t groups) {
-  return nn::Sequential{nn::Conv2d{{.in_channels = in,
-                                    .out_channels = out,
-                                    .kernel_size = kernel,
-                                    .stride = stride,
-                                    .padding = kernel / 2,
-                                    .groups = groups,
-                                    .bias = false}},
+  return nn::Sequential{nn::Conv2d{in, out, kernel, {.stride = stride, .padding = kernel / 2, .groups = groups, .bias = false}},
                         nn::BatchNorm2d{out}, relu6};
 }
 
@@ -249,7 +234,7 @@ struct InvertedResidual : Module {
     const auto wide = in * expansion;
     if (expansion != 1) conv.append(conv_norm(in, wide, 1, 1, 1));
     conv.append(conv_norm(wide, wide, 3, stride, wide));
-    conv.append(nn::Conv2d{{.in_channels = wide, .out_channels = out, .kernel_size = 1, .bias = false}});
+    conv.append(nn::Conv2d{wide, out, 1, {.bias = false}});
     conv.append(nn::BatchNorm2d{out});
     add("conv", conv);
   }

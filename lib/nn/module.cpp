@@ -141,7 +141,7 @@ void Module::to(const Device& device) {
 NamedParameters Module::parameters() const { return present()->slots(false); }
 NamedParameters Module::buffers() const { return present()->slots(true); }
 
-io::StateDict Module::state() const {
+io::StateDict Module::state_dict() const {
   io::StateDict result;
   present()->visit("", [&](const auto& name, const auto& parameter, State::Kind kind) {
     if (kind != State::Kind::unsaved) result.emplace_back(name, parameter.value());
@@ -149,9 +149,9 @@ io::StateDict Module::state() const {
   return result;
 }
 
-void Module::load_state(const io::StateDict& state) { load_state(state, {}); }
+void Module::load_state_dict(const io::StateDict& state) { load_state_dict(state, {}); }
 
-LoadResult Module::load_state(const io::StateDict& state, const LoadOptions& options) {
+LoadResult Module::load_state_dict(const io::StateDict& state, const LoadOptions& options) {
   std::map<std::string, Tensor> given;
   std::vector<std::string> faults;
   for (const auto& [name, tensor] : state) {

@@ -162,13 +162,13 @@ Tensor InstanceNorm::forward(const Tensor& x) {
 
 std::string InstanceNorm::kind() const { return fmt::format("InstanceNorm{}d({})", axes_, features_); }
 
-GroupNorm::GroupNorm(std::int64_t num_groups, std::int64_t num_channels, double eps, bool affine)
-    : groups_(num_groups), channels_(num_channels), eps_(eps) {
+GroupNorm::GroupNorm(std::int64_t num_groups, std::int64_t num_channels, const GroupNormOptions& options)
+    : groups_(num_groups), channels_(num_channels), eps_(options.eps) {
   require_positive("GroupNorm", "num_groups", num_groups);
   require_positive("GroupNorm", "num_channels", num_channels);
   if (num_channels % num_groups != 0)
     throw Error(fmt::format("GroupNorm: num_channels {} must be divisible by num_groups {}", num_channels, num_groups));
-  if (!affine) return;
+  if (!options.affine) return;
   weight_ = add_parameter("weight", filled({num_channels}, 1));
   bias_ = add_parameter("bias", filled({num_channels}, 0));
 }
@@ -181,15 +181,18 @@ Tensor GroupNorm::forward(const Tensor& x) {
 
 std::string GroupNorm::kind() const { return fmt::format("GroupNorm({}, {})", groups_, channels_); }
 
-Tensor LocalResponseNorm::forward(const Tensor& x) { return local_response_norm(x, size_, alpha_, beta_, k_); }
+Tensor LocalResponseNorm::forward(const Tensor& x) {
+  return local_response_norm(x, size_, options_.alpha, options_.beta, options_.k);
+}
 std::string LocalResponseNorm::kind() const {
-  return fmt::format("LocalResponseNorm({}, alpha={}, beta={}, k={})", size_, alpha_, beta_, k_);
+  return fmt::format("LocalResponseNorm({}, alpha={}, beta={}, k={})", size_, options_.alpha, options_.beta, options_.k);
 }
 
-LayerNorm::LayerNorm(const Shape& normalized_shape, double eps, bool affine, bool bias) : shape_(normalized_shape), eps_(eps) {
-  if (!affine) return;
+LayerNorm::LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options)
+    : shape_(normalized_shape), eps_(options.eps) {
+  if (!options.elementwise_affine) return;
   weight_ = add_parameter("weight", filled(shape_, 1));
-  if (bias) bias_ = add_parameter("bias", filled(shape_, 0));
+  if (options.bias) bias_ = add_parameter("bias", filled(shape_, 0));
 }
 
 Tensor LayerNorm::forward(const Tensor& x) {
@@ -199,8 +202,8 @@ Tensor LayerNorm::forward(const Tensor& x) {
 
 std::string LayerNorm::kind() const { return fmt::format("LayerNorm({})", to_string(shape_)); }
 
-RMSNorm::RMSNorm(const Shape& normalized_shape, std::optional<double> eps, bool affine) : shape_(normalized_shape), eps_(eps) {
-  if (affine) weight_ = add_parameter("weight", filled(shape_, 1));
+RMSNorm::RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options) : shape_(normalized_shape), eps_(options.eps) {
+  if (options.elementwise_affine) weight_ = add_parameter("weight", filled(shape_, 1));
 }
 
 Tensor RMSNorm::forward(const Tensor& x) {

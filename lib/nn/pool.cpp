@@ -25,16 +25,16 @@ auto unpooling(const Size& kernel_size, const Options& options,
   return [=](const Tensor& x, const Tensor& indices) { return function(x, indices, kernel_size, options); };
 }
 
-template <class Size>
-std::string lp_text(const char* name, double power, const Size& kernel_size, const std::optional<Size>& stride) {
+template <class Size, class Options>
+std::string lp_text(const char* name, double power, const Size& kernel_size, const Options& options) {
   return fmt::format("{}(norm_type={}, kernel_size={}, stride={})", name, power, text(kernel_size),
-                     text(stride.value_or(kernel_size)));
+                     text(options.stride.value_or(kernel_size)));
 }
 
-template <class Size>
-auto lp_pooling(double power, const Size& kernel_size, const std::optional<Size>& stride, bool ceil_mode,
+template <class Size, class Options>
+auto lp_pooling(double power, const Size& kernel_size, const Options& options,
                 Tensor (*function)(const Tensor&, double, Size, std::optional<Size>, bool)) {
-  return [=](const Tensor& x) { return function(x, power, kernel_size, stride, ceil_mode); };
+  return [=](const Tensor& x) { return function(x, power, kernel_size, options.stride, options.ceil_mode); };
 }
 
 template <class Size>
@@ -73,12 +73,12 @@ MaxUnpool2d::MaxUnpool2d(Pair kernel_size, const MaxUnpool2dOptions& options)
 MaxUnpool3d::MaxUnpool3d(Triple kernel_size, const MaxUnpool3dOptions& options)
     : Unpool(pool_text("MaxUnpool3d", kernel_size, options), unpooling(kernel_size, options, max_unpool3d)) {}
 
-LPPool1d::LPPool1d(double power, std::int64_t kernel_size, std::optional<std::int64_t> stride, bool ceil_mode)
-    : Pool(lp_text("LPPool1d", power, kernel_size, stride), lp_pooling(power, kernel_size, stride, ceil_mode, lp_pool1d)) {}
-LPPool2d::LPPool2d(double power, Pair kernel_size, std::optional<Pair> stride, bool ceil_mode)
-    : Pool(lp_text("LPPool2d", power, kernel_size, stride), lp_pooling(power, kernel_size, stride, ceil_mode, lp_pool2d)) {}
-LPPool3d::LPPool3d(double power, Triple kernel_size, std::optional<Triple> stride, bool ceil_mode)
-    : Pool(lp_text("LPPool3d", power, kernel_size, stride), lp_pooling(power, kernel_size, stride, ceil_mode, lp_pool3d)) {}
+LPPool1d::LPPool1d(double norm_type, std::int64_t kernel_size, const LPPool1dOptions& options)
+    : Pool(lp_text("LPPool1d", norm_type, kernel_size, options), lp_pooling(norm_type, kernel_size, options, lp_pool1d)) {}
+LPPool2d::LPPool2d(double norm_type, Pair kernel_size, const LPPool2dOptions& options)
+    : Pool(lp_text("LPPool2d", norm_type, kernel_size, options), lp_pooling(norm_type, kernel_size, options, lp_pool2d)) {}
+LPPool3d::LPPool3d(double norm_type, Triple kernel_size, const LPPool3dOptions& options)
+    : Pool(lp_text("LPPool3d", norm_type, kernel_size, options), lp_pooling(norm_type, kernel_size, options, lp_pool3d)) {}
 
 AdaptiveAvgPool1d::AdaptiveAvgPool1d(std::int64_t output_size)
     : Pool(adaptive_text("AdaptiveAvgPool1d", output_size), adaptive(output_size, adaptive_avg_pool1d)) {}

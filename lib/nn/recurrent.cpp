@@ -22,8 +22,8 @@ Tensor initial(const Shape& shape, std::int64_t hidden) {
 
 /// The extents of a layer's weights in gates times width.
 void require_sizes(const char* name, std::int64_t gates, std::int64_t input, std::int64_t hidden) {
-  require_given(name, "input_size", input);
-  require_given(name, "hidden_size", hidden);
+  require_positive(name, "input_size", input);
+  require_positive(name, "hidden_size", hidden);
   constexpr std::int64_t most = std::int64_t{1} << 30;
   if (input > most || hidden > most / gates)
     throw Error(fmt::format("{}: input_size {} or hidden_size {} is too large", name, input, hidden));
@@ -37,28 +37,28 @@ RecurrentWeights Recurrent::Direction::weights() const {
   return {weight_ih, weight_hh, value_or_none(bias_ih), value_or_none(bias_hh), value_or_none(weight_hr)};
 }
 
-Recurrent::Recurrent(std::string name, std::int64_t gates, const RecurrentOptions& options)
-    : name_(std::move(name)), gates_(gates), options_(options) {
+Recurrent::Recurrent(std::string name, std::int64_t gates, const Sizes& sizes, const RecurrentOptions& options)
+    : name_(std::move(name)), gates_(gates), sizes_(sizes), options_(options) {
   const auto& o = options_;
-  require_sizes(name_.c_str(), gates, o.input_size, o.hidden_size);
-  require_positive(name_.c_str(), "num_layers", o.num_layers);
+  require_sizes(name_.c_str(), gates, sizes.input_size, sizes.hidden_size);
+  require_positive(name_.c_str(), "num_layers", sizes.num_layers);
   if (!(o.dropout >= 0 && o.dropout <= 1)) throw Error(fmt::format("{}: dropout must be from 0 to 1, not {}", name_, o.dropout));
   if (o.proj_size != 0 && gates != 4) throw Error(fmt::format("{}: proj_size is for an LSTM only", name_));
-  if (o.proj_size != 0 && (o.proj_size < 0 || o.proj_size >= o.hidden_size))
+  if (o.proj_size != 0 && (o.proj_size < 0 || o.proj_size >= sizes_.hidden_size))
     throw Error(fmt::format("{}: proj_size must be from 0 to hidden_size - 1, not {}", name_, o.proj_size));
-  const auto out = o.proj_size > 0 ? o.proj_size : o.hidden_size, rows = gates * o.hidden_size,
+  const auto out = o.proj_size > 0 ? o.proj_size : sizes_.hidden_size, rows = gates * sizes_.hidden_size,
              ways = std::int64_t{1} + o.bidirectional;
-  for (std::int64_t layer = 0; layer < o.num_layers; ++layer)
+  for (std::int64_t layer = 0; layer < sizes_.num_layers; ++layer)
     for (std::int64_t way = 0; way < ways; ++way) {
       const auto suffix = fmt::format("_l{}{}", layer, way == 1 ? "_reverse" : "");
       const auto parameter = [&](const char* what, const Shape& shape) {
-        return add_parameter(what + suffix, initial(shape, o.hidden_size));
+        return add_parameter(what + suffix, initial(shape, sizes_.hidden_size));
       };
-      const auto ih = parameter("weight_ih", {rows, layer == 0 ? o.input_size : out * ways}),
+      const auto ih = parameter("weight_ih", {rows, layer == 0 ? sizes_.input_size : out * ways}),
                  hh = parameter("weight_hh", {rows, out});
       const auto bias_ih = o.bias ? parameter("bias_ih", {rows}) : none(),
                  bias_hh = o.bias ? parameter("bias_hh", {rows}) : none();
-      const auto hr = o.proj_size > 0 ? parameter("weight_hr", {out, o.hidden_size}) : none();
+      const auto hr = o.proj_size > 0 ? parameter("weight_hr", {out, sizes_.hidden_size}) : none();
       directions_.push_back({ih, hh, bias_ih, bias_hh, hr});
     }
 }
@@ -77,14 +77,14 @@ LstmResult Recurrent::run(const Tensor& x, const Tensor& h0, const Tensor& c0, c
 LstmResult Recurrent::run_batch(const Tensor& x, const Tensor& h0, const Tensor& c0, const Tensor& lengths,
                                 bool batch_first) const {
   const auto& o = options_;
-  if (x.rank() != 3 || x.size(-1) != o.input_size)
-    throw ShapeError(fmt::format("{}: x must be {}, {}] or [T, {}], got {}", name_, batch_first ? "[N, T" : "[T, N", o.input_size,
-                                 o.input_size, to_string(x.spec())));
+  if (x.rank() != 3 || x.size(-1) != sizes_.input_size)
+    throw ShapeError(fmt::format("{}: x must be {}, {}] or [T, {}], got {}", name_, batch_first ? "[N, T" : "[T, N",
+                                 sizes_.input_size, sizes_.input_size, to_string(x.spec())));
   const auto count = static_cast<std::int64_t>(directions_.size()), ways = std::int64_t{1} + o.bidirectional,
              batch = x.size(batch_first ? 0 : 1);
   const auto part = [&](const char* what, const Tensor& states, std::size_t which) {
     if (!states.defined()) return Tensor{};
-    const auto width = what[0] == 'h' && o.proj_size > 0 ? o.proj_size : o.hidden_size;
+    const auto width = what[0] == 'h' && o.proj_size > 0 ? o.proj_size : sizes_.hidden_size;
     if (states.shape() != Shape{count, batch, width})
       throw ShapeError(fmt::format("{}: {} must have shape {} for x {}, got {}", name_, what,
                                    to_string(Shape{count, batch, width}), to_string(x.shape()), to_string(states.shape())));
@@ -119,9 +119,9 @@ LstmResult Recurrent::run_batch(const Tensor& x, const Tensor& h0, const Tensor&
 
 std::string Recurrent::kind() const {
   const auto& o = options_;
-  auto text = fmt::format("{}({}, {}", name_, o.input_size, o.hidden_size);
+  auto text = fmt::format("{}({}, {}", name_, sizes_.input_size, sizes_.hidden_size);
   if (o.proj_size > 0) text += fmt::format(", proj_size={}", o.proj_size);
-  if (o.num_layers > 1) text += fmt::format(", num_layers={}", o.num_layers);
+  if (sizes_.num_layers > 1) text += fmt::format(", num_layers={}", sizes_.num_layers);
   if (!o.bias) text += ", bias=false";
   if (o.batch_first) text += ", batch_first=true";
   if (o.dropout > 0) text += fmt::format(", dropout={}", o.dropout);

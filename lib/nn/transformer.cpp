@@ -53,10 +53,10 @@ std::vector<Layer> make_layers(const char* kind, std::int64_t d_model, std::int6
 TransformerEncoderLayer::TransformerEncoderLayer(std::int64_t d_model, std::int64_t heads, const TransformerLayerOptions& options)
     : options_(options),
       self_attn_(d_model, heads, attention_options(options)),
-      linear1_(d_model, options.dim_feedforward, options.bias),
-      linear2_(options.dim_feedforward, d_model, options.bias),
-      norm1_({d_model}, options.layer_norm_eps, true, options.bias),
-      norm2_({d_model}, options.layer_norm_eps, true, options.bias) {
+      linear1_(d_model, options.dim_feedforward, {.bias = options.bias}),
+      linear2_(options.dim_feedforward, d_model, {.bias = options.bias}),
+      norm1_(d_model, {.eps = options.layer_norm_eps, .bias = options.bias}),
+      norm2_(d_model, {.eps = options.layer_norm_eps, .bias = options.bias}) {
   add("self_attn", self_attn_);
   add("linear1", linear1_);
   add("linear2", linear2_);
@@ -91,11 +91,11 @@ TransformerDecoderLayer::TransformerDecoderLayer(std::int64_t d_model, std::int6
     : options_(options),
       self_attn_(d_model, heads, attention_options(options)),
       multihead_attn_(d_model, heads, attention_options(options)),
-      linear1_(d_model, options.dim_feedforward, options.bias),
-      linear2_(options.dim_feedforward, d_model, options.bias),
-      norm1_({d_model}, options.layer_norm_eps, true, options.bias),
-      norm2_({d_model}, options.layer_norm_eps, true, options.bias),
-      norm3_({d_model}, options.layer_norm_eps, true, options.bias) {
+      linear1_(d_model, options.dim_feedforward, {.bias = options.bias}),
+      linear2_(options.dim_feedforward, d_model, {.bias = options.bias}),
+      norm1_(d_model, {.eps = options.layer_norm_eps, .bias = options.bias}),
+      norm2_(d_model, {.eps = options.layer_norm_eps, .bias = options.bias}),
+      norm3_(d_model, {.eps = options.layer_norm_eps, .bias = options.bias}) {
   add("self_attn", self_attn_);
   add("multihead_attn", multihead_attn_);
   add("linear1", linear1_);
@@ -125,7 +125,7 @@ TransformerEncoder::TransformerEncoder(std::int64_t d_model, std::int64_t heads,
     : layers_(make_layers<TransformerEncoderLayer>("TransformerEncoder", d_model, heads, count, options)) {
   add("layers", numbered(layers_));
   if (!final_norm) return;
-  norm_.emplace(Shape{d_model}, options.layer_norm_eps, true, options.bias);
+  norm_.emplace(d_model, LayerNormOptions{.eps = options.layer_norm_eps, .bias = options.bias});
   add("norm", *norm_);
 }
 
@@ -164,7 +164,7 @@ TransformerDecoder::TransformerDecoder(std::int64_t d_model, std::int64_t heads,
     : layers_(make_layers<TransformerDecoderLayer>("TransformerDecoder", d_model, heads, count, options)) {
   add("layers", numbered(layers_));
   if (!final_norm) return;
-  norm_.emplace(Shape{d_model}, options.layer_norm_eps, true, options.bias);
+  norm_.emplace(d_model, LayerNormOptions{.eps = options.layer_norm_eps, .bias = options.bias});
   add("norm", *norm_);
 }
 

@@ -196,10 +196,10 @@ std::shared_ptr<const Rule> AdamW::rule(const AdamWOptions& o) {
                .beta2 = o.beta2,
                .eps = o.eps,
                .weight_decay = o.weight_decay,
-               .clip_norm = o.clip_norm,
-               .clip_value = o.clip_value,
                .amsgrad = o.amsgrad,
-               .maximize = o.maximize},
+               .maximize = o.maximize,
+               .clip_norm = o.clip_norm,
+               .clip_value = o.clip_value},
               true);
 }
 std::shared_ptr<const Rule> NAdam::rule(const NAdamOptions& o) { return std::make_shared<NAdamRule>(o); }

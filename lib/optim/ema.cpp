@@ -95,14 +95,14 @@ void EMA::apply_to_module() {
   nn::assign(values);
 }
 
-io::StateDict EMA::state() const {
+io::StateDict EMA::state_dict() const {
   io::StateDict result{{"step", Tensor::scalar(static_cast<double>(impl_->updates), Dtype::i64)}};
   for (const auto& entry : impl_->entries) result.emplace_back("average." + entry.name, entry.average.value());
   return result;
 }
 
-void EMA::load_state(const io::StateDict& state) {
-  impl_->require_not_swapped("load_state");
+void EMA::load_state_dict(const io::StateDict& state) {
+  impl_->require_not_swapped("load_state_dict");
   StateReader reader(state);
   const auto updates = reader.count("step");
   std::vector<Tensor> values;

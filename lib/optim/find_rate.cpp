@@ -16,7 +16,7 @@ namespace {
 class Before {
  public:
   Before(const nn::Module& module, const Optimizer& optimizer)
-      : weights_(module.state()), state_(optimizer.state()), random_(random_state()) {
+      : weights_(module.state_dict()), state_(optimizer.state_dict()), random_(random_state()) {
     // It may have groups of other modules, too.
     for (const auto& [name, parameter] : optimizer.parameters()) values_.emplace_back(parameter, parameter.value());
     // What waits to be computed is computed now, of what there is now.
@@ -27,9 +27,9 @@ class Before {
     eval(all);
   }
   void restore(nn::Module& module, Optimizer& optimizer) const {
-    module.load_state(weights_);
+    module.load_state_dict(weights_);
     for (const auto& [parameter, value] : values_) nn::Parameter(parameter).set(value);
-    optimizer.load_state(state_);
+    optimizer.load_state_dict(state_);
     set_random_state(random_);
   }
 

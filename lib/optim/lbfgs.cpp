@@ -220,7 +220,7 @@ void LBFGS::set_learning_rate(double rate) {
 std::int64_t LBFGS::iterations() const { return impl_->memory.iterations; }
 std::int64_t LBFGS::evaluations() const { return impl_->memory.evaluations; }
 
-io::StateDict LBFGS::state() const {
+io::StateDict LBFGS::state_dict() const {
   const auto& m = impl_->memory;
   const auto count = [](std::int64_t value) { return Tensor::scalar(static_cast<double>(value), Dtype::i64); };
   io::StateDict result{{"n_iter", count(m.iterations)}, {"func_evals", count(m.evaluations)}};
@@ -238,7 +238,7 @@ io::StateDict LBFGS::state() const {
   return result;
 }
 
-void LBFGS::load_state(const io::StateDict& state) {
+void LBFGS::load_state_dict(const io::StateDict& state) {
   StateReader reader(state);
   const Spec vector{{impl_->elements()}, Dtype::f32};
   Memory m;

@@ -34,7 +34,8 @@ Parameters::Parameters(const nn::Module& module, const std::function<bool(const 
 
 namespace {
 
-/// What the sums of accumulate() and the steps that a parameter has made are called in state(); no rule may call its state so.
+/// What the sums of accumulate() and the steps that a parameter has made are called in state_dict(); no rule may call its state
+/// so.
 constexpr std::string_view sum_name = "grad", step_name = "step";
 
 std::string rate_name(std::size_t group) { return fmt::format("learning_rate.{}", group); }
@@ -540,11 +541,11 @@ bool Optimizer::made_for(const nn::Module& module) const {
   });
 }
 
-io::StateDict Optimizer::state() const {
+io::StateDict Optimizer::state_dict() const {
   require_made("state");
   io::StateDict result{{"step", Tensor::scalar(static_cast<double>(impl_->steps), Dtype::i64)}};
   if (impl_->scaling)
-    for (auto& part : impl_->scaling->state()) result.push_back(std::move(part));
+    for (auto& part : impl_->scaling->state_dict()) result.push_back(std::move(part));
   for (const auto& slot : impl_->slots) {
     if (slot.missed != 0)
       result.emplace_back(
@@ -562,8 +563,8 @@ io::StateDict Optimizer::state() const {
   return result;
 }
 
-void Optimizer::load_state(const io::StateDict& state) {
-  require_made("load_state");
+void Optimizer::load_state_dict(const io::StateDict& state) {
+  require_made("load_state_dict");
   StateReader reader(state);
   const auto steps = reader.count("step");
   std::vector<std::pair<nn::Parameter, Tensor>> changes;

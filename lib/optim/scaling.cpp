@@ -61,7 +61,9 @@ void Scaling::to(const Device& device) {
   for (auto* part : {&scale_, &good_, &made_}) part->set(copy_to(part->value(), device));
 }
 
-io::StateDict Scaling::state() const { return {{"loss_scale", scale_}, {"loss_scale_good", good_}, {"loss_scale_made", made_}}; }
+io::StateDict Scaling::state_dict() const {
+  return {{"loss_scale", scale_}, {"loss_scale_good", good_}, {"loss_scale_made", made_}};
+}
 
 Scaling::Changes Scaling::read(StateReader& reader, std::int64_t& made) const {
   Changes changes{{scale_, reader.take("loss_scale", scale_.value().spec())}};

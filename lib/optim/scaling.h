@@ -31,8 +31,8 @@ class Scaling {
   Changes after(const Tensor& finite) const;
 
   void to(const Device& device);
-  io::StateDict state() const;
-  /// What load_state() is to set, and the number of steps made; faults are the reader's.
+  io::StateDict state_dict() const;
+  /// What load_state_dict() is to set, and the number of steps made; faults are the reader's.
   Changes read(StateReader& reader, std::int64_t& made) const;
 
  private:

@@ -251,12 +251,12 @@ double Plateau::step(double metric) {
   return rate_;
 }
 
-io::StateDict Plateau::state() const {
+io::StateDict Plateau::state_dict() const {
   const auto count = [](std::int64_t value) { return Tensor::scalar(static_cast<double>(value), Dtype::i64); };
   return {{"rate", state_number(rate_)}, {"best", state_number(best_)}, {"bad", count(bad_)}, {"cooldown", count(cooling_)}};
 }
 
-void Plateau::load_state(const io::StateDict& state) {
+void Plateau::load_state_dict(const io::StateDict& state) {
   StateReader reader(state);
   const double rate = reader.number("rate"), best = reader.number("best");
   const auto bad = reader.count("bad"), cooling = reader.count("cooldown");

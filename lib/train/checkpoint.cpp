@@ -245,8 +245,8 @@ bool Checkpoint::exists() const {
 
 void Checkpoint::save(const Position& position, const nn::Module& model, const optim::Optimizer& optimizer) const {
   io::StateDict tensors;
-  append(tensors, model_prefix, model.state());
-  append(tensors, optimizer_prefix, optimizer.state());
+  append(tensors, model_prefix, model.state_dict());
+  append(tensors, optimizer_prefix, optimizer.state_dict());
   const auto random = random_state();
   Metadata metadata{{"format", std::string(format)},
                     {"steps", std::to_string(position.steps)},
@@ -348,15 +348,15 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
     else
       reader.fail(fmt::format("holds a tensor '{}' that is neither the model's nor the optimizer's", name));
   }
-  const auto before = model.state();
+  const auto before = model.state_dict();
   // Checkpoints from before they were noted do not speak of solvers.
   std::optional<exec::StoredChoices> choices;
   try {
     if (solvers != content.metadata.end()) choices = exec::StoredChoices::parse(solvers->second);
-    model.load_state(model_state);
-    optimizer.load_state(optimizer_state);
+    model.load_state_dict(model_state);
+    optimizer.load_state_dict(optimizer_state);
   } catch (const Error& error) {
-    model.load_state(before);
+    model.load_state_dict(before);
     reader.fail(error.what());
   }
   if (choices && !exec::PlanCache::of(*Device::current().context()).follow(std::move(*choices)))

@@ -37,8 +37,8 @@ inline bool same_bits(const State& a, const State& b) {
 
 inline State state_of(const nn::Module& model, const optim::Optimizer& optimizer) {
   State result;
-  for (const auto& [name, tensor] : model.state()) result["model." + name] = tensor.to_vector<float>();
-  for (const auto& [name, tensor] : optimizer.state()) result["optimizer." + name] = tensor.to_vector<float>();
+  for (const auto& [name, tensor] : model.state_dict()) result["model." + name] = tensor.to_vector<float>();
+  for (const auto& [name, tensor] : optimizer.state_dict()) result["optimizer." + name] = tensor.to_vector<float>();
   return result;
 }
 

@@ -22,7 +22,7 @@ struct Sequences {
 
   struct Model : nn::Module {
     nn::Embedding words{symbols, width};
-    nn::LSTM lstm{{.input_size = width, .hidden_size = width, .batch_first = true}};
+    nn::LSTM lstm{width, width, {.batch_first = true}};
     nn::MultiheadAttention attention{width, 2, {.dropout = 0.25, .batch_first = true}};
     nn::Linear head{width, symbols};
     Model() {

@@ -17,12 +17,7 @@ struct Training {
 
   static nn::Sequential make() {
     manual_seed(1);
-    return nn::Sequential{nn::Conv2d{{.in_channels = 1, .out_channels = 4, .kernel_size = 3}},
-                          nn::BatchNorm2d{4},
-                          relu,
-                          nn::Flatten{},
-                          nn::Dropout{0.25},
-                          nn::Linear{64, 3}};
+    return nn::Sequential{nn::Conv2d{1, 4, 3}, nn::BatchNorm2d{4}, relu, nn::Flatten{}, nn::Dropout{0.25}, nn::Linear{64, 3}};
   }
 
   static Tensor images(int number) {

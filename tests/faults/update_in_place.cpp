@@ -48,7 +48,7 @@ TEST_CASE("an update in place that fails for good loses what it was replacing, s
   for (long first = std::max(1L, count - 12); first <= count; ++first, ++number) {
     INFO("launches from number " << first << " on");
     const auto before = deep.state();
-    const auto checkpoint = copied(deep.optimizer.state());
+    const auto checkpoint = copied(deep.optimizer.state_dict());
     faults::arm(call.name, first, call.code, 1000);
     const auto error = test::error_of([&] { (void)deep.step(number).item<float>(); });
     faults::disarm();
@@ -60,7 +60,7 @@ TEST_CASE("an update in place that fails for good loses what it was replacing, s
       CHECK_THAT(*why, Catch::Contains("is lost: an update in its place failed half-way"));
       // Nothing goes on with half of an update.
       CHECK(test::error_of([&] { (void)deep.step(number); }));
-      deep.optimizer.load_state(checkpoint);
+      deep.optimizer.load_state_dict(checkpoint);
     } else {
       ++intact;
     }

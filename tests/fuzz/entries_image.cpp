@@ -44,14 +44,14 @@ bool add_conv(Generator& g, bool transposed) {
   const double most = g.range(x).size() * g.range(weight).size() * static_cast<double>(channels * kh * kw) + 8;
   const auto operands = biased ? "$0, $1, $2" : "$0, $1, {}";
   if (transposed) {
-    const ConvTranspose2dOptions options{.stride = stride, .padding = padding, .dilation = dilation, .groups = groups};
+    const ConvTranspose2dFuncOptions options{.stride = stride, .padding = padding, .dilation = dilation, .groups = groups};
     g.add("conv_transpose2d",
           fmt::format("conv_transpose2d({}, {{.stride = {}, .padding = {}, .dilation = {}, .groups = {}}})", operands, stride,
                       padding, dilation, groups),
           inputs, [=](const Tensors& in) { return conv_transpose2d(in[0], in[1], biased ? in[2] : Tensor{}, options); },
           {-most, most});
   } else {
-    const Conv2dOptions options{.stride = stride, .padding = padding, .dilation = dilation, .groups = groups};
+    const Conv2dFuncOptions options{.stride = stride, .padding = padding, .dilation = dilation, .groups = groups};
     g.add("conv2d",
           fmt::format("conv2d({}, {{.stride = {}, .padding = {}, .dilation = {}, .groups = {}}})", operands, stride, padding,
                       dilation, groups),
@@ -80,7 +80,7 @@ bool add_strips(Generator& g) {
   const auto shape = g.shape_of(x);
   if (!small(shape)) return false;
   const auto dtype = g.dtype_of(x);
-  const auto conv = [&](const Ref& of, const Shape& weight_shape, const Conv2dOptions& options) {
+  const auto conv = [&](const Ref& of, const Shape& weight_shape, const Conv2dFuncOptions& options) {
     const auto weight = g.of_shape(weight_shape, dtype);
     std::vector<Ref> inputs{of, weight};
     const bool biased = choose.chance(0.3);

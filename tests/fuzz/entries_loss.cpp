@@ -74,12 +74,13 @@ bool add_loss(Generator& g, std::string_view name, Loss loss, bool broadcasts = 
 bool add_bce(Generator& g) {
   if (g.choose().chance(0.6))
     return add_loss(
-        g, "bce_with_logits", [](const Tensor& x, const Tensor& t, Reduction r) { return bce_with_logits(x, t, r); }, false);
+        g, "binary_cross_entropy_with_logits",
+        [](const Tensor& x, const Tensor& t, Reduction r) { return binary_cross_entropy_with_logits(x, t, r); }, false);
   const auto x = g.floating();
   const auto target = g.of_shape(g.shape_of(x), g.dtype_of(x));
   const auto weight = g.tame(g.partner(g.shape_of(x), g.dtype_of(x), true), 4);
-  g.add("bce_with_logits", "bce_with_logits($0, $1, Reduction::none, $2)", {x, target, weight},
-        [](const Tensors& in) { return bce_with_logits(in[0], in[1], Reduction::none, in[2]); }, {-300, 300});
+  g.add("binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits($0, $1, Reduction::none, $2)", {x, target, weight},
+        [](const Tensors& in) { return binary_cross_entropy_with_logits(in[0], in[1], Reduction::none, in[2]); }, {-300, 300});
   return true;
 }
 
@@ -146,8 +147,8 @@ bool add_bce_of_probabilities(Generator& g) {
   const auto dtype = g.float_dtype();
   const auto x = g.leaf(shape, dtype, {0.05, 0.95}), target = g.leaf(shape, dtype, {0, 1});
   const auto reduction = some_reduction(g);
-  g.add("bce", fmt::format("bce($0, $1, {})", name_of(reduction)), {x, target},
-        [=](const Tensors& in) { return bce(in[0], in[1], reduction); }, {0, 1000});
+  g.add("binary_cross_entropy", fmt::format("binary_cross_entropy($0, $1, {})", name_of(reduction)), {x, target},
+        [=](const Tensors& in) { return binary_cross_entropy(in[0], in[1], reduction); }, {0, 1000});
   return true;
 }
 
@@ -200,12 +201,13 @@ std::vector<Entry> loss_entries() {
            [](Generator& g) {
              return add_loss(g, "huber_loss", [](const Tensor& x, const Tensor& t, Reduction r) { return huber_loss(x, t, r); });
            }},
-          {"bce", 0.5, add_bce_of_probabilities},
-          {"bce_with_logits", 1, add_bce},
-          {"focal_loss", 0.5,
+          {"binary_cross_entropy", 0.5, add_bce_of_probabilities},
+          {"binary_cross_entropy_with_logits", 1, add_bce},
+          {"sigmoid_focal_loss", 0.5,
            [](Generator& g) {
              return add_loss(
-                 g, "focal_loss", [](const Tensor& x, const Tensor& t, Reduction r) { return focal_loss(x, t, r); }, false);
+                 g, "sigmoid_focal_loss",
+                 [](const Tensor& x, const Tensor& t, Reduction r) { return sigmoid_focal_loss(x, t, r); }, false);
            }},
           {"kl_div", 0.5, add_kl_div},
           {"poisson_nll_loss", 0.5, add_poisson_nll},

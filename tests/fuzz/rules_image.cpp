@@ -9,7 +9,7 @@ using namespace testing;
 
 namespace {
 
-Conv2dOptions conv_options(const Call& call) {
+Conv2dFuncOptions conv_options(const Call& call) {
   const auto stride = call.list("stride"), padding = call.list("padding"), dilation = call.list("dilation");
   return {.stride = {stride[0], stride[1]},
           .padding = {padding[0], padding[1], padding[2], padding[3]},

@@ -114,7 +114,7 @@ TEST_CASE("clnet-train: images that do not fit, weights that do not fit") {
   write_idx_dataset(data.path(), 20, 10);
   const std::string good = data.path();
   const auto weights = data / "mlp.safetensors";
-  clnet::io::save_safetensors(weights, clnet::models::make("mlp", {1, 28, 28}, 10)->state());
+  clnet::io::save_safetensors(weights, clnet::models::make("mlp", {1, 28, 28}, 10)->state_dict());
   require_refused(1, "1.weight", {"--data", good, "--model", "mlp", "--init", weights});
   require_refused(1, "cannot open", {"--data", good, "--model", "mlp", "--init", "/nonexistent.safetensors"});
   data.write("broken.safetensors", "not at all");

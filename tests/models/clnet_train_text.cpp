@@ -146,10 +146,10 @@ TEST_CASE("clnet-train: texts and options that cannot be") {
   place.refuse(2, "--context", {"--data", "text.txt", "--context", "0"});
 
   place.refuse(1, "clnet-char-gpt.safetensors", {"--sample", "10"});
-  clnet::io::save_safetensors(folder / "images.safetensors", clnet::models::make("mlp", {1, 8, 8}, 10)->state(),
+  clnet::io::save_safetensors(folder / "images.safetensors", clnet::models::make("mlp", {1, 8, 8}, 10)->state_dict(),
                               {{"model", "mlp"}});
   place.refuse(1, "writes nothing", {"--sample", "10", "--init", "images.safetensors"});
-  const auto state = clnet::models::make("char-lstm", {16}, 3)->state();
+  const auto state = clnet::models::make("char-lstm", {16}, 3)->state_dict();
   const auto save = [&](const std::map<std::string, std::string>& metadata) {
     clnet::io::save_safetensors(folder / "odd.safetensors", state, metadata);
   };

@@ -215,7 +215,7 @@ TEST_CASE("fit: a schedule of the momentum does what setting it before each step
     train::FitOptions options{.epochs = 2, .batch_size = 8, .optimizer = sgd, .schedule = rate, .momentum = scheduled};
     options.progress = false;
     train::fit(model, points, options);
-    return std::pair(model.state().front().second.to_vector<float>(), *sgd.momentum());
+    return std::pair(model.state_dict().front().second.to_vector<float>(), *sgd.momentum());
   };
   std::vector<std::int64_t> asked;
   const auto scheduled = trained([&](std::int64_t step) {
@@ -235,7 +235,7 @@ TEST_CASE("fit: a schedule of the momentum does what setting it before each step
       sgd.set_momentum(momentum(step++));
       sgd.step(cross_entropy(model(x), labels));
     }
-  CHECK(model.state().front().second.to_vector<float>() == scheduled.first);
+  CHECK(model.state_dict().front().second.to_vector<float>() == scheduled.first);
   CHECK(trained(nullptr).first != scheduled.first);
 
   train::FitOptions none{.batch_size = 8, .optimizer = optim::SGD(model, {}), .momentum = momentum};

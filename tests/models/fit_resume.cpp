@@ -111,7 +111,7 @@ TEST_CASE("fit: a run in pieces gives the numbers of a whole one, bit for bit") 
         };
         options.on_epoch = [&](const train::EpochMetrics& m) { seen_epochs.push_back(m); };
         train::fit(model, points, options);
-        for (const auto& [name, tensor] : model.state()) weights.push_back(tensor.to_vector<float>());
+        for (const auto& [name, tensor] : model.state_dict()) weights.push_back(tensor.to_vector<float>());
       } catch (const Stop&) {
       }
       losses.resize(static_cast<std::size_t>(done_steps));
@@ -195,7 +195,7 @@ TEST_CASE("fit: a checkpoint that does not fit changes nothing") {
   const auto saved = io::load_safetensors(path);
 
   auto model = make_model(8);
-  const auto before = model.state().front().second.to_vector<float>();
+  const auto before = model.state_dict().front().second.to_vector<float>();
   const auto attempt = [&](const io::StateDict& tensors, std::map<std::string, std::string> metadata, bool sealed = true) {
     // With the right check sum, so that it is not what is refused.
     if (sealed) metadata["checksum"] = train::checkpoint_checksum(tensors, metadata);
@@ -205,7 +205,7 @@ TEST_CASE("fit: a checkpoint that does not fit changes nothing") {
     resume.resume = true;
     resume.progress = false;
     CHECK_THROWS_AS(train::fit(model, points, resume), FileError);
-    CHECK(model.state().front().second.to_vector<float>() == before);
+    CHECK(model.state_dict().front().second.to_vector<float>() == before);
     CHECK(resume.optimizer.steps() == 0);
   };
   const auto with = [&](const std::string& key, const std::string& value) {
@@ -326,7 +326,7 @@ TEST_CASE("fit: a flipped bit anywhere in a checkpoint is noticed, and changes n
   const auto header_end =
       whole.find_last_of('}', 8 + static_cast<std::size_t>(*reinterpret_cast<const std::uint64_t*>(whole.data())));
   auto model = make_model(8);
-  const auto before = model.state().front().second.to_vector<float>();
+  const auto before = model.state_dict().front().second.to_vector<float>();
   const auto data_begin = 8 + static_cast<std::size_t>(*reinterpret_cast<const std::uint64_t*>(whole.data()));
   int flipped = 0;
   for (std::size_t at = 0; at < whole.size(); at += 13) {
@@ -343,7 +343,7 @@ TEST_CASE("fit: a flipped bit anywhere in a checkpoint is noticed, and changes n
     ++flipped;
   }
   CHECK(flipped > 100);
-  CHECK(model.state().front().second.to_vector<float>() == before);
+  CHECK(model.state_dict().front().second.to_vector<float>() == before);
 }
 
 TEST_CASE("fit: a checkpoint goes on only with its data, normalisation and schedule") {
@@ -394,7 +394,7 @@ TEST_CASE("fit: a stopped training goes on through a cycle of rate and momentum"
       options.resume = true;
       options.progress = false;
       train::fit(model, points, options);
-      weights = model.state().front().second.to_vector<float>();
+      weights = model.state_dict().front().second.to_vector<float>();
     }
     return weights;
   };

@@ -51,7 +51,7 @@ inline Recorded record(const data::Dataset& points, const data::Dataset& validat
   };
   options.on_epoch = [&](const train::EpochMetrics& metrics) { recorded.epochs.push_back(metrics); };
   recorded.result = train::fit(model, points, options);
-  for (const auto& [name, tensor] : model.state()) recorded.weights.push_back(tensor.to_vector<float>());
+  for (const auto& [name, tensor] : model.state_dict()) recorded.weights.push_back(tensor.to_vector<float>());
   return recorded;
 }
 

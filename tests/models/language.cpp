@@ -46,7 +46,7 @@ void read_in_pieces(models::LanguageModel& model, const std::vector<std::size_t>
 
 std::vector<std::vector<float>> values(const nn::Module& model) {
   std::vector<std::vector<float>> result;
-  for (const auto& [name, tensor] : model.state()) result.push_back(tensor.to_vector<float>());
+  for (const auto& [name, tensor] : model.state_dict()) result.push_back(tensor.to_vector<float>());
   return result;
 }
 

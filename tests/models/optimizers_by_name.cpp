@@ -35,7 +35,7 @@ TEST_CASE("optimizers by name: each steps all parameters down, and its state is 
     CHECK(model.parameter("0.bias").value().to_vector<float>() != before);
 
     auto again = optim::make(name, model, {.learning_rate = 1e-2});
-    again.load_state(optimizer.state());
+    again.load_state_dict(optimizer.state_dict());
     CHECK(again.steps() == 10);
   }
 }
@@ -44,7 +44,7 @@ TEST_CASE("optimizers by name: the options are those of the class") {
   auto a = small_model(), b = small_model();
   auto by_name =
       optim::make("sgd", a, {.learning_rate = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 0.01, .clip_norm = 0.5});
-  optim::SGD by_class{b, {.learning_rate = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 0.01, .clip_norm = 0.5}};
+  optim::SGD by_class{b, {.learning_rate = 0.1, .momentum = 0.9, .weight_decay = 0.01, .nesterov = true, .clip_norm = 0.5}};
   auto c = small_model(), d = small_model();
   auto adamw = optim::make("adamw", c);
   optim::AdamW adamw_class{d};

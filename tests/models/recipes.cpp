@@ -78,7 +78,7 @@ void freezing_a_part() {
 
 void replacing_a_head() {
   manual_seed(1);
-  io::save_safetensors("resnet18.safetensors", models::make("resnet18", {3, 224, 224}, 1000)->state());
+  io::save_safetensors("resnet18.safetensors", models::make("resnet18", {3, 224, 224}, 1000)->state_dict());
   // Seven kinds of small photos, each of one colour of its own and some noise.
   std::vector<float> pixels;
   std::vector<std::int32_t> kinds;
@@ -93,7 +93,7 @@ void replacing_a_head() {
 #include <recipes/replacing_a_head_1.inc>
   CHECK(net->parameter("fc.weight").value().shape() == Shape{7, 512});
   // The body is what it was, its running statistics and counts, too.
-  const auto trained = net->state();
+  const auto trained = net->state_dict();
   REQUIRE(trained.size() == saved.size());
   const auto values = [](const Tensor& x) { return x.to_vector<float>(); };
   for (std::size_t i = 0; i < saved.size(); ++i) {
@@ -138,7 +138,7 @@ void accumulating_gradients() {
 void numbers_and_pixels() {
   const std::vector<float> features(16, 0.5F), prices{1, 2}, images(std::size_t{2} * 3 * 96 * 96, 0.5F);
   const std::vector<std::int32_t> classes(std::size_t{2} * 96 * 96, 20);
-  nn::Sequential model{nn::Conv2d{{.in_channels = 3, .out_channels = 21, .kernel_size = 1}}};
+  nn::Sequential model{nn::Conv2d{3, 21, 1}};
 #include <recipes/numbers_pixels_more_samples_than_there_are_1.inc>
   CHECK(houses.size() == 2);
 }
@@ -155,7 +155,7 @@ void losses_as_layers() {
 }
 
 void states_that_are_carried_on() {
-  nn::LSTM lstm{{.input_size = 5, .hidden_size = 4, .batch_first = true}};
+  nn::LSTM lstm{5, 4, {.batch_first = true}};
   nn::Linear classes{4, 3};
   const auto head = [&](const Tensor& y) { return permute(classes(y), {0, 2, 1}); };
   auto adam = optim::Adam{lstm};

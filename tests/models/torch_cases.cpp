@@ -88,13 +88,13 @@ class Curve {
   struct Layers : nn::Module {
     nn::Linear fc1{4, 3}, fc2;
     nn::BatchNorm1d bn1{3}, bn2{3};
-    explicit Layers(bool last_bias) : fc2{3, 2, last_bias} {
+    explicit Layers(bool last_bias) : fc2{3, 2, {.bias = last_bias}} {
       add("fc1", fc1), add("bn1", bn1), add("bn2", bn2), add(last_bias ? "fc2" : "linear2", fc2);
     }
     Tensor forward(const Tensor& x) override { return fc2(bn2(tanh(bn1(fc1(x))))); }
   };
   static io::StateDict values(const nn::Module& model) {
-    auto result = model.state();
+    auto result = model.state_dict();
     for (auto& [name, tensor] : result) {
       tensor.eval();
       tensor = tensor.detach();

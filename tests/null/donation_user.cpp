@@ -32,7 +32,7 @@ TEST_CASE("threads grow caches, sum gradients, write slices and read what they h
     for (int i = 0; i < 3; ++i) {
       adam.accumulate(mean(square(layer(some({2, 3}, 1)))));
       adam.step(mean(square(layer(some({2, 3}, static_cast<float>(round))))));
-      const auto state = adam.state();
+      const auto state = adam.state_dict();
       for (const auto& [name, tensor] : state) (void)tensor.read_async();
     }
   };

@@ -105,7 +105,7 @@ void check_known(const std::function<std::function<void(std::int64_t length)>()>
 }
 
 struct Network : nn::Module {
-  nn::LSTM lstm{{.input_size = 8, .hidden_size = 16, .num_layers = 2}};
+  nn::LSTM lstm{8, 16, 2};
   nn::Linear head{16, 5};
   Network() {
     add("lstm", lstm);
@@ -208,7 +208,7 @@ TEST_CASE("a recurrence in training with lengths 1 to 64: its programs are known
   constexpr std::uint64_t of_one_step = 1;
   check_known(
       [] {
-        auto lstm = std::make_shared<nn::LSTM>(nn::RecurrentOptions{.input_size = 32, .hidden_size = 48, .num_layers = 2});
+        auto lstm = std::make_shared<nn::LSTM>(32, 48, 2);
         auto adam = std::make_shared<optim::Adam>(*lstm, optim::AdamOptions{.learning_rate = 1e-3});
         return [lstm, adam](std::int64_t length) { (void)adam->step(mean((*lstm)(input({length, 4, 32})))).item<float>(); };
       },
@@ -229,7 +229,7 @@ TEST_CASE("decoding by concatenation up to length 64: its programs are known aft
 
 TEST_CASE("a recurrence in training with lengths 1 to 64") {
   const Fresh fresh;
-  nn::LSTM lstm({.input_size = 32, .hidden_size = 48, .num_layers = 2});
+  nn::LSTM lstm(32, 48, 2);
   optim::Adam adam{lstm, {.learning_rate = 1e-3}};
   check_two_sets([&](std::int64_t length) { (void)adam.step(mean(lstm(input({length, 4, 32})))).item<float>(); });
 }

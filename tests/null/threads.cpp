@@ -12,8 +12,7 @@ using namespace clnet;
 namespace {
 
 nn::Sequential small_model() {
-  return nn::Sequential{nn::Conv2d{{.in_channels = 1, .out_channels = 4, .kernel_size = 3}}, nn::BatchNorm2d{4}, relu,
-                        nn::Flatten{}, nn::Linear{64, 3}};
+  return nn::Sequential{nn::Conv2d{1, 4, 3}, nn::BatchNorm2d{4}, relu, nn::Flatten{}, nn::Linear{64, 3}};
 }
 
 Tensor batch(int round) { return Tensor::from(std::vector<float>(4 * 36, static_cast<float>(round)), Shape{4, 1, 6, 6}); }

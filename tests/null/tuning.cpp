@@ -113,7 +113,7 @@ std::multiset<std::string> tuned(Tuning& tuning, const Tensors& wanted) {
 
 TEST_CASE("trials pack a weight as often as the plan does") {
   auto& context = *Device::current().context();
-  nn::Conv2d layer{{.in_channels = 16, .out_channels = 16, .kernel_size = 3, .padding = 1}};
+  nn::Conv2d layer{16, 16, 3, {.padding = 1}};
   const Tensor x = ones({1, 16, 8, 8}).detach(), weight = layer.parameters().at(0).second.value();
   const test::Folder folder;
   const std::string solver = Device::current().info().prefers_vector_kernels ? "cpu{" : "gpu_packed{";

@@ -115,7 +115,7 @@ TEST_CASE("Autocast: what needs range or digits is f32") {
                              cross_entropy(x, targets),
                              mse_loss(x, other),
                              l1_loss(x, x),
-                             bce_with_logits(x, other),
+                             binary_cross_entropy_with_logits(x, other),
                              nll_loss(x, targets),
                              kl_div(x, other),
                              smooth_l1_loss(x, other)}) {
@@ -164,7 +164,7 @@ TEST_CASE("Autocast: one cast serves all readers and is not kept") {
 }
 
 TEST_CASE("Autocast: gradients are the parameters' dtype, close to those of f32, and as written outside of the scope, too") {
-  nn::Conv2d conv{{.in_channels = 2, .out_channels = 3, .kernel_size = 3, .padding = 1}};
+  nn::Conv2d conv{2, 3, 3, {.padding = 1}};
   nn::BatchNorm2d norm(3);
   nn::Linear head(3 * 16, 5);
   const Tensor x = ramp({2, 2, 4, 4}, 1), targets = Tensor::from(std::vector<std::int32_t>{1, 4});
@@ -208,10 +208,10 @@ TEST_CASE("Autocast: models of all kinds take a step") {
   const Tensor tokens = Tensor::from(std::vector<std::int32_t>{1, 2, 3, 0, 2, 1}, {2, 3});
   struct Recurrent : nn::Module {
     nn::Embedding words{4, 8};
-    nn::LSTM lstm{{.input_size = 8, .hidden_size = 8}};
-    nn::GRU gru{{.input_size = 8, .hidden_size = 8}};
+    nn::LSTM lstm{8, 8};
+    nn::GRU gru{8, 8};
     nn::MultiheadAttention attention{8, 2};
-    nn::LayerNorm norm{Shape{8}};
+    nn::LayerNorm norm{8};
     Recurrent() {
       add("words", words);
       add("lstm", lstm);

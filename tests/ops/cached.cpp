@@ -275,8 +275,7 @@ TEST_CASE("the verifier names what comes of a rule that is switched off") {
 
 TEST_CASE("parameters that a plan updates are not worth a cached form") {
   manual_seed(1);
-  auto model = nn::Sequential{nn::Conv2d{{.in_channels = 3, .out_channels = 8, .kernel_size = 3, .padding = 1}}, nn::Flatten{},
-                              nn::Linear{8 * 36, 3}};
+  auto model = nn::Sequential{nn::Conv2d{3, 8, 3, {.padding = 1}}, nn::Flatten{}, nn::Linear{8 * 36, 3}};
   auto sgd = optim::SGD{model, {.learning_rate = 0.1}};
   const Tensor images = ones({2, 3, 6, 6}), labels = Tensor::from({0, 1});
   const auto before = cached().count();
@@ -288,12 +287,8 @@ TEST_CASE("with a buffer for each value, nothing in place and nothing cached, re
   const auto results = [] {
     manual_seed(5);
     Tensors all;
-    auto model = nn::Sequential{nn::Conv2d{{.in_channels = 1, .out_channels = 4, .kernel_size = 3, .padding = 1}},
-                                nn::BatchNorm2d{4},
-                                relu,
-                                nn::MaxPool2d{2},
-                                nn::Flatten{},
-                                nn::Linear{4 * 3 * 3, 3}};
+    auto model = nn::Sequential{
+        nn::Conv2d{1, 4, 3, {.padding = 1}}, nn::BatchNorm2d{4}, relu, nn::MaxPool2d{2}, nn::Flatten{}, nn::Linear{4 * 3 * 3, 3}};
     auto adam = optim::Adam{model, {.learning_rate = 1e-2}};
     Floats values(5 * 36);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 17) / 8 - 1;
@@ -393,7 +388,7 @@ TEST_CASE("a layer's weight is packed once for inference, and anew when it was t
 TEST_CASE(
     "a convolution's weight is brought into the order of the tiles once for inference, and in each step while it is trained") {
   Device::current().trim();
-  nn::Conv2d layer{{.in_channels = 5, .out_channels = 7, .kernel_size = 3, .padding = 1}};
+  nn::Conv2d layer{5, 7, 3, {.padding = 1}};
   optim::SGD sgd{layer, {.learning_rate = 0.1}};
   const Tensor x = counted({2, 5, 6, 4}, 0.1F);
   const auto infer = [&] { return layer(x).to_vector<float>(); };
@@ -414,7 +409,7 @@ TEST_CASE(
 
 TEST_CASE("packed weights are those of the parameter as it is, whatever has changed it and whoever reads it") {
   Device::current().trim();
-  nn::Conv2d layer{{.in_channels = 5, .out_channels = 7, .kernel_size = 3, .padding = 1}};
+  nn::Conv2d layer{5, 7, 3, {.padding = 1}};
   optim::SGD sgd{layer, {.learning_rate = 0.1}};
   const Tensor x = counted({2, 5, 6, 4}, 0.1F);
   auto compiled = compile([&](const Tensor& input) { return layer(input); });
@@ -449,11 +444,11 @@ TEST_CASE("packed weights are those of the parameter as it is, whatever has chan
     sgd.apply(compiled_gradients(x));
     check_all();
   }
-  const auto before = layer.state();
-  nn::Conv2d other{{.in_channels = 5, .out_channels = 7, .kernel_size = 3, .padding = 1}};
-  layer.load_state(other.state());
+  const auto before = layer.state_dict();
+  nn::Conv2d other{5, 7, 3, {.padding = 1}};
+  layer.load_state_dict(other.state_dict());
   check_all();
-  layer.load_state(before);
+  layer.load_state_dict(before);
   check_all();
   layer.parameters().at(0).second.set(spread);
   check_all();

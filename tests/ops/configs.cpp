@@ -192,7 +192,7 @@ TEST_CASE("all configurations of convolutions", "[long]") {
   manual_seed(2);
   struct Sizes {
     Shape x, weight;
-    Conv2dOptions options;
+    Conv2dFuncOptions options;
   };
   const std::vector<Sizes> all{
       {{3, 4, 9, 8}, {6, 4, 1, 1}, {.stride = 2}},
@@ -236,7 +236,7 @@ TEST_CASE("all configurations of convolutions read nothing behind their tensors"
   manual_seed(14);
   struct Sizes {
     Shape x, weight;
-    Conv2dOptions options;
+    Conv2dFuncOptions options;
   };
   // Depthwise: a last row that no window sees, but the vectors of sums that are more than there are rows; planes of single
   // columns, and of whole rows in a vector. Then 1x1, and few channels.
@@ -281,7 +281,7 @@ TEST_CASE("all configurations of convolutions of volumes", "[long]") {
   manual_seed(4);
   struct Sizes {
     Shape x, weight;
-    Conv3dOptions options;
+    Conv3dFuncOptions options;
   };
   const std::vector<Sizes> all{
       {{2, 5, 4, 9, 12}, {18, 5, 3, 3, 3}, {.padding = 1}},
@@ -644,7 +644,7 @@ TEST_CASE("all configurations of attention", "[long]") {
 TEST_CASE("gradients of strided convolutions run the taps that each phase has, in any parts") {
   struct Sizes {
     Shape x, weight;
-    Conv2dOptions options;
+    Conv2dFuncOptions options;
     std::vector<std::size_t> products;  // that are launched with the sums in 1, 2 and 4 parts
   };
   const std::vector<Sizes> all{
@@ -696,8 +696,8 @@ TEST_CASE("gradients of strided convolutions run the taps that each phase has, i
 TEST_CASE("GPUs have weights in the order of their tiles in inference, and where one packing serves enough work") {
   using Kernels = std::vector<std::string>;
   const Kernels packed{"conv2d_gpu_pack", "conv2d_gpu"};
-  nn::Conv2d layer{{.in_channels = 32, .out_channels = 8, .kernel_size = 1}};
-  nn::ConvTranspose2d back{{.in_channels = 32, .out_channels = 8, .kernel_size = 2, .stride = 2}};
+  nn::Conv2d layer{32, 8, 1};
+  nn::ConvTranspose2d back{32, 8, 2, {.stride = 2}};
   const Tensor x = random({16, 32, 112, 112}), weight = layer.parameters().at(0).second;
   CHECK(kernels_on_gpu(relu(layer(x))) == packed);
   CHECK(kernels_on_gpu(relu(back(x))) == packed);

@@ -180,7 +180,7 @@ TEST_CASE("a batch in which no label counts teaches nothing, and ends nothing") 
   Labels labels(8 * 4, 1);
   std::fill(labels.begin(), labels.begin() + 8, -100);
   const auto dataset = data::from_arrays(samples, {1, 2, 2}, labels, Shape{2, 2}, 2);
-  nn::Sequential model{nn::Conv2d{{.in_channels = 1, .out_channels = 2, .kernel_size = 1}}};
+  nn::Sequential model{nn::Conv2d{1, 2, 1}};
   const auto before = train::evaluate(model, dataset, 2).loss;
   CHECK(before == Approx(train::evaluate(model, dataset, 8).loss));
   const auto result = train::fit(model, dataset,
@@ -203,8 +203,7 @@ TEST_CASE("pixels are learned to be told apart, and what is ignored does not cou
       labels.push_back(i == 0 ? -100 : bright);
     }
   const auto dataset = data::from_arrays(samples, {1, 6, 6}, labels, Shape{6, 6}, 2);
-  nn::Sequential model{nn::Conv2d{{.in_channels = 1, .out_channels = 4, .kernel_size = 3, .padding = 1}}, relu,
-                       nn::Conv2d{{.in_channels = 4, .out_channels = 2, .kernel_size = 1}}};
+  nn::Sequential model{nn::Conv2d{1, 4, 3, {.padding = 1}}, relu, nn::Conv2d{4, 2, 1}};
   const auto result = train::fit(model, dataset,
                                  {.epochs = 25,
                                   .batch_size = 8,
@@ -214,6 +213,6 @@ TEST_CASE("pixels are learned to be told apart, and what is ignored does not cou
                                   .progress = false});
   CHECK(result.epochs.back().validation->accuracy > 0.99);
   CHECK(result.epochs.back().validation->accuracy <= 1.0);
-  nn::Sequential wrong{nn::Conv2d{{.in_channels = 1, .out_channels = 2, .kernel_size = 3}}};
+  nn::Sequential wrong{nn::Conv2d{1, 2, 3}};
   CHECK_THROWS_WITH(train::evaluate(wrong, dataset), Catch::Contains("dimension of classes"));
 }

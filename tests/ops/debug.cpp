@@ -93,7 +93,7 @@ TEST_CASE("detect_anomaly names the layer, and a training step is as without it 
     const DetectAnomaly looking;
     train(whole);
   }
-  const auto have = whole.state(), want = twin.state();
+  const auto have = whole.state_dict(), want = twin.state_dict();
   for (std::size_t i = 0; i < have.size(); ++i) {
     INFO(have[i].first);
     const auto a = have[i].second.to_vector<float>(), b = want[i].second.to_vector<float>();

@@ -192,7 +192,7 @@ TEST_CASE("an optimizer makes the states of its parameters where the old ones li
   auto net = make(), plain = make();
   const auto memory = [&](const optim::Optimizer& optimizer) {
     std::set<std::uint64_t> found;
-    for (const auto& [name, tensor] : optimizer.state())
+    for (const auto& [name, tensor] : optimizer.state_dict())
       if (name.find('.') != std::string::npos && name.find("rate") == std::string::npos && tensor.rank() > 0)
         found.insert(memory_of(tensor));
     return found;
@@ -209,14 +209,14 @@ TEST_CASE("an optimizer makes the states of its parameters where the old ones li
       const float loss = optimizer.step(loss_of(net, step)).item<float>();
       const exec::NoReuse apart;
       CHECK(loss == reference.step(loss_of(plain, step)).item<float>());
-      const auto a = optimizer.state(), b = reference.state();
+      const auto a = optimizer.state_dict(), b = reference.state_dict();
       for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i].second.to_vector<float>() == b[i].second.to_vector<float>());
     };
     both(0);
     const auto first = memory(optimizer);
     both(1);
-    if (donates() && optimizer.state().size() > 4) CHECK(memory(optimizer) == first);
-    const auto held = optimizer.state();
+    if (donates() && optimizer.state_dict().size() > 4) CHECK(memory(optimizer) == first);
+    const auto held = optimizer.state_dict();
     std::vector<Floats> then;
     for (const auto& [key, tensor] : held) then.push_back(tensor.to_vector<float>());
     both(2);
@@ -224,21 +224,21 @@ TEST_CASE("an optimizer makes the states of its parameters where the old ones li
     for (std::size_t i = 0; i < held.size(); ++i) CHECK(held[i].second.to_vector<float>() == then[i]);
     // What two optimizers share is neither's to overwrite.
     auto other = optim::make(name, plain, options);
-    other.load_state(optimizer.state());
+    other.load_state_dict(optimizer.state_dict());
     other.step(loss_of(plain, 9));
-    plain.load_state(net.state());
-    reference.load_state(optimizer.state());
+    plain.load_state_dict(net.state_dict());
+    reference.load_state_dict(optimizer.state_dict());
     both(4);
   }
 }
 
 TEST_CASE("sums of gradients are added to in place") {
-  nn::Conv2d net({.in_channels = 1, .out_channels = 2, .kernel_size = 2, .bias = false});
+  nn::Conv2d net(1, 2, 2, {.bias = false});
   optim::SGD sgd(net, {.learning_rate = 1});
   const auto loss = [&] { return sum(net(ones({2, 1, 3, 3}))); };
   sgd.accumulate(loss());
   const auto sum_of = [&] {
-    for (const auto& [name, tensor] : sgd.state())
+    for (const auto& [name, tensor] : sgd.state_dict())
       if (name == "weight.grad") return tensor;
     throw std::logic_error("no sum");
   };

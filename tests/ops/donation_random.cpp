@@ -68,13 +68,14 @@ Floats history(unsigned seed) {
           break;
         case 3: optimizer.accumulate(fresh()); break;
         case 4: optimizer.step(); break;
-        case 5: states.push_back(optimizer.state()); break;
+        case 5: states.push_back(optimizer.state_dict()); break;
         case 6:
-          if (!states.empty()) optimizer.load_state(states[static_cast<std::size_t>(below(static_cast<int>(states.size())))]);
+          if (!states.empty())
+            optimizer.load_state_dict(states[static_cast<std::size_t>(below(static_cast<int>(states.size())))]);
           break;
-        case 7: optimizers[1 - which].load_state(optimizer.state()); break;
+        case 7: optimizers[1 - which].load_state_dict(optimizer.state_dict()); break;
         case 8: {
-          const auto state = optimizer.state();
+          const auto state = optimizer.state_dict();
           const auto& [name, tensor] = state[static_cast<std::size_t>(below(static_cast<int>(state.size())))];
           readings.push_back(tensor.read_async());
           break;
@@ -89,7 +90,7 @@ Floats history(unsigned seed) {
         case 11: optimizer.set_loss_scale({.initial = below(2) == 0 ? 8.0 : 1e38, .interval = 2}); break;
         case 12: optimizer.remove_loss_scale(); break;
         case 13: {
-          const auto state = optimizer.state();
+          const auto state = optimizer.state_dict();
           const auto& tensor = state[static_cast<std::size_t>(below(static_cast<int>(state.size())))].second;
           if (tensor.dtype() != Dtype::f32) break;
           const Tensor total = sum(tensor * 2.0);
@@ -151,9 +152,9 @@ Floats history(unsigned seed) {
     }
   }
   for (auto& net : nets)
-    for (const auto& [name, tensor] : net.state()) read(tensor);
+    for (const auto& [name, tensor] : net.state_dict()) read(tensor);
   for (auto& optimizer : optimizers)
-    for (const auto& [name, tensor] : optimizer.state()) read(tensor);
+    for (const auto& [name, tensor] : optimizer.state_dict()) read(tensor);
   return log;
 }
 

@@ -27,7 +27,7 @@ struct Stashing : optim::Rule {
 };
 
 struct Small {
-  nn::Linear layer{3, 2, false};
+  nn::Linear layer{3, 2, {.bias = false}};
   Tensor x = Tensor::from(Floats{1, 2, 3, 4, 5, 6}, Shape{2, 3});
   Tensor loss() { return mean(square(layer(x))); }
 };
@@ -143,13 +143,13 @@ TEST_CASE("a custom rule that keeps a tensor of its own") {
 
 TEST_CASE("a loss that reads an optimizer's state is made twice") {
   Small small, plain;
-  plain.layer.load_state(small.layer.state());
+  plain.layer.load_state_dict(small.layer.state_dict());
   optim::Adam adam(small.layer, {.learning_rate = 0.01});
   adam.step(small.loss());
   const auto name = adam.parameters()[0].first + ".v";
-  for (const auto& [key, tensor] : adam.state()) UNSCOPED_INFO(key);
+  for (const auto& [key, tensor] : adam.state_dict()) UNSCOPED_INFO(key);
   const auto find = [&] {
-    for (const auto& [key, tensor] : adam.state())
+    for (const auto& [key, tensor] : adam.state_dict())
       if (tensor.rank() == 2) return tensor;
     throw std::logic_error("no state");
   };
@@ -165,7 +165,7 @@ TEST_CASE("a number that is made of a state, logged with the step") {
   optim::Adam adam(small.layer, {.learning_rate = 0.01});
   adam.step(small.loss());
   Tensor moment;
-  for (const auto& [key, tensor] : adam.state())
+  for (const auto& [key, tensor] : adam.state_dict())
     if (tensor.rank() == 2) moment = tensor;
   const Tensor scaled = sqrt(abs(moment)) * 2.0;
   const Tensor norm = mean(scaled);
@@ -176,12 +176,12 @@ TEST_CASE("a number that is made of a state, logged with the step") {
 }
 
 TEST_CASE("what is made of a sum of gradients and held") {
-  nn::Conv2d net({.in_channels = 1, .out_channels = 2, .kernel_size = 2, .bias = false});
+  nn::Conv2d net(1, 2, 2, {.bias = false});
   optim::SGD sgd(net, {.learning_rate = 1});
   const auto loss = [&] { return sum(net(ones({2, 1, 3, 3}))); };
   sgd.accumulate(loss());
   const auto grad = [&] {
-    for (const auto& [key, tensor] : sgd.state())
+    for (const auto& [key, tensor] : sgd.state_dict())
       if (key == "weight.grad") return tensor;
     throw std::logic_error("no sum");
   };
@@ -196,7 +196,7 @@ TEST_CASE("a loss at the place where momentum will carry the weights, and its gr
   optim::SGD sgd(small.layer, {.learning_rate = 0.1, .momentum = 0.9});
   sgd.step(small.loss());
   Tensor momentum;
-  for (const auto& [name, tensor] : sgd.state())
+  for (const auto& [name, tensor] : sgd.state_dict())
     if (tensor.rank() == 2) momentum = tensor;
   const Tensor ahead = mean(square(linear(small.x, sgd.parameters()[0].second.value() - momentum * 0.9)));
   momentum = Tensor();

@@ -555,14 +555,15 @@ std::vector<Entry> product_entries() {
                                             [](auto, double a, double b) { return std::abs(a - b); });
        },
        46},
-      {"bce_with_logits",
+      {"binary_cross_entropy_with_logits",
        f,
        Gives::same,
        {{{40}, 0.5, 2}, {{40}, 0, 0.5}},
-       [](const auto& in) { return bce_with_logits(in[0], in[1]); },
+       [](const auto& in) { return binary_cross_entropy_with_logits(in[0], in[1]); },
        [](const Arrays& in) {
-         return reference::elementwise_loss(in[0], in[1], Reduction::mean,
-                                            [](auto, double x, double t) { return reference::bce_with_logits(x, t); });
+         return reference::elementwise_loss(in[0], in[1], Reduction::mean, [](auto, double x, double t) {
+           return reference::binary_cross_entropy_with_logits(x, t);
+         });
        },
        60},
       {"cross_entropy",

@@ -211,9 +211,10 @@ std::vector<Entry> losses() {
           "huber_loss", 0.5, 2, 1.5, 3, [](T x, T t) { return huber_loss(x, t); },
           [](double x, double t) { return reference::huber(x - t, 1); }, 50),
       loss(
-          "bce", 0.1, 0.9, 0, 1, [](T x, T t) { return bce(x, t); }, [](double x, double t) { return reference::bce(x, t); }, 60),
+          "binary_cross_entropy", 0.1, 0.9, 0, 1, [](T x, T t) { return binary_cross_entropy(x, t); },
+          [](double x, double t) { return reference::binary_cross_entropy(x, t); }, 60),
       loss(
-          "focal_loss", -2, 2, 0, 1, [](T x, T t) { return focal_loss(x, t); },
+          "sigmoid_focal_loss", -2, 2, 0, 1, [](T x, T t) { return sigmoid_focal_loss(x, t); },
           [](double x, double t) { return reference::focal(x, t, 0.25, 2); }, 100),
       loss(
           "kl_div", -3, -1, 0.5, 1, [](T x, T t) { return kl_div(x, t); },

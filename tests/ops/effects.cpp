@@ -22,7 +22,7 @@ Tensor images(std::int64_t count, float offset, std::int64_t size = 4) {
 }
 
 struct ConvNorm : nn::Module {
-  nn::Conv2d conv{{.in_channels = 2, .out_channels = 3, .kernel_size = 3, .padding = 1}};
+  nn::Conv2d conv{2, 3, 3, {.padding = 1}};
   nn::BatchNorm2d norm{3};
   ConvNorm() {
     add("conv", conv);
@@ -44,7 +44,7 @@ float batches_seen(const nn::Module& module) { return buffer(module, "num_batche
 
 std::vector<std::vector<float>> all_state(const nn::Module& module, const optim::Optimizer& optimizer) {
   std::vector<std::vector<float>> result;
-  for (const auto& state : {module.state(), optimizer.state()})
+  for (const auto& state : {module.state_dict(), optimizer.state_dict()})
     for (const auto& [name, tensor] : state) result.push_back(tensor.to_vector<float>());
   return result;
 }
@@ -114,10 +114,10 @@ TEST_CASE("running statistics change when the result is computed, and only once"
   }
   SECTION("a value that is set in between is the one that changes") {
     const Tensor later = norm(second);
-    auto state = norm.state();
+    auto state = norm.state_dict();
     for (auto& [name, tensor] : state)
       if (name == "running_mean") tensor = Tensor::from({100.0F, 200.0F});
-    norm.load_state(state);
+    norm.load_state_dict(state);
     later.eval();
     expected.mean = {100, 200};
     expected.see(second);
@@ -145,10 +145,10 @@ TEST_CASE("without a momentum running statistics are the means over the batches"
   }
   nn::BatchNorm2d norm(2, {.momentum = std::nullopt});
   SECTION("one after the other, what was there before does not count") {
-    auto state = norm.state();
+    auto state = norm.state_dict();
     for (auto& [name, tensor] : state)
       if (name == "running_var") tensor = Tensor::from({1e6F, -1e6F});
-    norm.load_state(state);
+    norm.load_state_dict(state);
     for (const auto& batch : batches) norm(batch).eval();
   }
   SECTION("in one evaluation, whose results come in another order") {
@@ -277,7 +277,7 @@ TEST_CASE("a step that is computed twice in part to save memory counts a batch o
     manual_seed(2);
     nn::Sequential tower;
     for (int k = 0; k < 12; ++k) {
-      tower.append(nn::Conv2d{{.in_channels = k == 0 ? 2 : 4, .out_channels = 4, .kernel_size = 3, .padding = 1}});
+      tower.append(nn::Conv2d{k == 0 ? 2 : 4, 4, 3, {.padding = 1}});
       tower.append(nn::BatchNorm2d{4});
       tower.append(relu);
     }

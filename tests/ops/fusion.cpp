@@ -205,7 +205,7 @@ TEST_CASE("every solver of conv2d and matmul finishes its elements by what follo
 TEST_CASE("every solver of a convolution's input gradient finishes its elements by what follows, or leaves that to a kernel") {
   struct Sizes {
     Shape x, weight;
-    Conv2dOptions options;
+    Conv2dFuncOptions options;
   };
   const std::vector<Sizes> all{
       {{2, 5, 9, 7}, {6, 5, 3, 3}, {.padding = 1}},
@@ -264,7 +264,7 @@ TEST_CASE("the gradient of an activation behind a normalisation is part of the c
     oracles.push_back(std::make_unique<exec::ForceSolver>(op, exec::solver_names(op).back()));
   for (const bool depthwise : {false, true}) {
     const Tensor filter = filled(depthwise ? Shape{6, 1, 3, 3} : Shape{4, 6, 1, 1}, 4, Dtype::f32);
-    const Conv2dOptions options = depthwise ? Conv2dOptions{.padding = 1, .groups = 6} : Conv2dOptions{};
+    const Conv2dFuncOptions options = depthwise ? Conv2dFuncOptions{.padding = 1, .groups = 6} : Conv2dFuncOptions{};
     for (const bool skipped : {false, true}) {
       INFO(depthwise << skipped);
       const auto gradient = [&] {

@@ -1,6 +1,7 @@
 // Layers of convolution, pooling, padding and normalisation: they are the functions with the layer's parameters and options.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <type_traits>
 
 #include "clnet/clnet.h"
 #include "tests/ops/check.h"
@@ -23,42 +24,40 @@ Tensor parameter(const nn::Module& module, const std::string& name) {
 
 TEST_CASE("layers of convolution of lines and volumes") {
   const auto line = make_tensor({2, 4, 9}), volume = make_tensor({2, 4, 3, 5, 4});
-  nn::Conv1d conv1{{.in_channels = 4, .out_channels = 6, .kernel_size = 3, .stride = 2, .padding = {1, 2}, .groups = 2}};
+  nn::Conv1d conv1{4, 6, 3, {.stride = 2, .padding = {1, 2}, .groups = 2}};
   CHECK(conv1.kind() == "Conv1d(4, 6, kernel_size=3, stride=2, padding=(1, 2), groups=2)");
   CHECK(parameter(conv1, "weight").shape() == Shape{6, 2, 3});
   same("Conv1d", conv1(line),
        conv1d(line, parameter(conv1, "weight"), parameter(conv1, "bias"), {.stride = 2, .padding = {1, 2}, .groups = 2}));
-  nn::Conv3d conv3{{.in_channels = 4, .out_channels = 3, .kernel_size = {2, 3, 3}, .padding = {0, 1, 1}, .bias = false}};
+  nn::Conv3d conv3{4, 3, {2, 3, 3}, {.padding = {0, 1, 1}, .bias = false}};
   CHECK(conv3.kind() == "Conv3d(4, 3, kernel_size=(2, 3, 3), padding=(0, 1, 1), bias=false)");
   CHECK(conv3.parameters().size() == 1);
   same("Conv3d", conv3(volume), conv3d(volume, parameter(conv3, "weight"), {}, {.padding = {0, 1, 1}}));
-  nn::ConvTranspose1d back1{{.in_channels = 4, .out_channels = 2, .kernel_size = 3, .stride = 2, .output_padding = 1}};
+  nn::ConvTranspose1d back1{4, 2, 3, {.stride = 2, .output_padding = 1}};
   same("ConvTranspose1d", back1(line),
        conv_transpose1d(line, parameter(back1, "weight"), parameter(back1, "bias"), {.stride = 2, .output_padding = 1}));
-  nn::ConvTranspose3d back3{{.in_channels = 4, .out_channels = 2, .kernel_size = 2, .stride = 2, .groups = 2}};
+  nn::ConvTranspose3d back3{4, 2, 2, {.stride = 2, .groups = 2}};
   CHECK(parameter(back3, "weight").shape() == Shape{4, 1, 2, 2, 2});
   same("ConvTranspose3d", back3(volume),
        conv_transpose3d(volume, parameter(back3, "weight"), parameter(back3, "bias"), {.stride = 2, .groups = 2}));
-  CHECK_THROWS_WITH((nn::Conv3d{{.in_channels = 4, .out_channels = 3, .kernel_size = 1, .groups = 2}}),
-                    Contains("must be divisible by groups 2"));
+  CHECK_THROWS_WITH((nn::Conv3d{4, 3, 1, {.groups = 2}}), Contains("must be divisible by groups 2"));
 }
 
-TEST_CASE("convolutions name the size that was not given") {
-  CHECK_THROWS_WITH((nn::Conv2d{{.in_channels = 3, .out_channels = 4}}), "Conv2d: kernel_size is needed, and must be at least 1");
-  CHECK_THROWS_WITH((nn::Conv3d{{.in_channels = 3, .kernel_size = 2}}), "Conv3d: out_channels is needed, and must be at least 1");
-  CHECK_THROWS_WITH((nn::Conv1d{{.out_channels = 4, .kernel_size = 3}}), "Conv1d: in_channels is needed, and must be at least 1");
-  CHECK_THROWS_WITH((nn::ConvTranspose1d{{.in_channels = 3, .out_channels = 4}}),
-                    "ConvTranspose1d: kernel_size is needed, and must be at least 1");
-  CHECK_THROWS_WITH((nn::ConvTranspose2d{{}}), "ConvTranspose2d: in_channels is needed, and must be at least 1");
-  CHECK_THROWS_WITH((nn::ConvTranspose3d{{.in_channels = 3, .out_channels = 4}}),
-                    "ConvTranspose3d: kernel_size is needed, and must be at least 1");
-  CHECK_THROWS_WITH((nn::Conv2d{{.in_channels = 3, .out_channels = 4, .kernel_size = {3, -1}}}),
-                    "Conv2d: kernel_size must be at least 1, not -1");
+TEST_CASE("layers cannot be made without their sizes, and name a size that is none") {
+  static_assert(!std::is_default_constructible_v<nn::Conv2d> && !std::is_constructible_v<nn::Conv2d, int, int>);
+  static_assert(!std::is_default_constructible_v<nn::LSTM> && !std::is_constructible_v<nn::LSTM, int>);
+  CHECK_THROWS_WITH((nn::Conv2d{3, 4, 0}), "Conv2d: kernel_size must be at least 1, not 0");
+  CHECK_THROWS_WITH((nn::Conv3d{3, 0, 2}), "Conv3d: out_channels must be at least 1, not 0");
+  CHECK_THROWS_WITH((nn::Conv1d{-1, 4, 3}), "Conv1d: in_channels must be at least 1, not -1");
+  CHECK_THROWS_WITH((nn::ConvTranspose1d{3, 4, 0}), "ConvTranspose1d: kernel_size must be at least 1, not 0");
+  CHECK_THROWS_WITH((nn::ConvTranspose2d{0, 0, 0}), "ConvTranspose2d: in_channels must be at least 1, not 0");
+  CHECK_THROWS_WITH((nn::ConvTranspose3d{3, 4, {1, 0, 1}}), "ConvTranspose3d: kernel_size must be at least 1, not 0");
+  CHECK_THROWS_WITH((nn::Conv2d{3, 4, {3, -1}}), "Conv2d: kernel_size must be at least 1, not -1");
 }
 
 TEST_CASE("initial values of convolutions are within 1 / sqrt(fan_in)") {
   manual_seed(3);
-  const nn::Conv3d conv{{.in_channels = 6, .out_channels = 8, .kernel_size = 3, .groups = 2}};
+  const nn::Conv3d conv{6, 8, 3, {.groups = 2}};
   const auto bound = 1 / std::sqrt(81.0);
   for (const auto* name : {"weight", "bias"}) {
     double largest = 0;
@@ -73,14 +72,14 @@ TEST_CASE("padding modes of convolutions pad before they convolve") {
   const std::pair<PadMode, const char*> modes[] = {
       {PadMode::reflect, "reflect"}, {PadMode::edge, "replicate"}, {PadMode::circular, "circular"}};
   for (const auto& [mode, name] : modes) {
-    nn::Conv2d conv{{.in_channels = 2, .out_channels = 3, .kernel_size = 3, .padding = {1, 2}, .padding_mode = mode}};
+    nn::Conv2d conv{2, 3, 3, {.padding = {1, 2}, .padding_mode = mode}};
     CHECK_THAT(conv.kind(), Contains(std::string("padding_mode=") + name));
     same(name, conv(image),
          conv2d(pad(image, {0, 0, 1, 2}, {0, 0, 1, 2}, 0, mode), parameter(conv, "weight"), parameter(conv, "bias")));
   }
-  nn::Conv1d line{{.in_channels = 2, .out_channels = 1, .kernel_size = 3, .padding = 1, .padding_mode = PadMode::circular}};
+  nn::Conv1d line{2, 1, 3, {.padding = 1, .padding_mode = PadMode::circular}};
   CHECK(line(make_tensor({1, 2, 4})).shape() == Shape{1, 1, 4});
-  nn::Conv3d volume{{.in_channels = 2, .out_channels = 1, .kernel_size = 3, .padding = 1, .padding_mode = PadMode::reflect}};
+  nn::Conv3d volume{2, 1, 3, {.padding = 1, .padding_mode = PadMode::reflect}};
   CHECK(volume(make_tensor({1, 2, 3, 4, 5})).shape() == Shape{1, 1, 3, 4, 5});
 }
 
@@ -140,7 +139,7 @@ TEST_CASE("layers of normalisation of lines, images and volumes") {
        squeeze(instance_norm(slice(image, 0, 1), ones({4}), zeros({4})), 0));
   // Running statistics: torch.nn.InstanceNorm1d(2, affine=True, momentum=0.3, track_running_stats=True).
   const auto pairs = Tensor::from({1.F, 2.F, 3.F, 6.F, -1.F, 0.F, 1.F, 0.F, 4.F, 0.F, 2.F, 2.F}, {2, 2, 3});
-  nn::InstanceNorm1d tracking{2, {.affine = true, .momentum = 0.3, .track_running_stats = true}};
+  nn::InstanceNorm1d tracking{2, {.momentum = 0.3, .affine = true, .track_running_stats = true}};
   tracking.parameter("weight").set(Tensor::from({2.F, 3.F}));
   tracking.parameter("bias").set(Tensor::from({0.5F, -1.F}));
   same("InstanceNorm1d in training", tracking(pairs), instance_norm(pairs, Tensor::from({2.F, 3.F}), Tensor::from({0.5F, -1.F})));
@@ -150,21 +149,21 @@ TEST_CASE("layers of normalisation of lines, images and volumes") {
   CHECK(mean[1] == Approx(0.45));
   CHECK(var[0] == Approx(1.5));
   CHECK(var[1] == Approx(3.05));
-  CHECK(tracking.state().size() == 5);
+  CHECK(tracking.state_dict().size() == 5);
   tracking.eval();
   same("InstanceNorm1d, running", tracking(pairs),
        batch_norm_inference(pairs, Tensor::from(mean), Tensor::from(var), Tensor::from({2.F, 3.F}), Tensor::from({0.5F, -1.F})));
   CHECK(tracking(zeros({0, 2, 3})).shape() == Shape{0, 2, 3});
-  CHECK(nn::LayerNorm{{5}, 1e-5, true, false}.parameters().size() == 1);
-  nn::GroupNorm group{2, 4, 1e-3};
+  CHECK(nn::LayerNorm{5, {.bias = false}}.parameters().size() == 1);
+  nn::GroupNorm group{2, 4, {.eps = 1e-3}};
   CHECK(group.kind() == "GroupNorm(2, 4)");
   same("GroupNorm", group(line), group_norm(line, 2, ones({4}), zeros({4}), 1e-3));
   CHECK_THROWS_AS((nn::GroupNorm{3, 4}), Error);
   CHECK_THROWS_AS(group(ones({2, 6, 3})), ShapeError);
-  nn::RMSNorm rms{Shape{5}, 1e-4};
+  nn::RMSNorm rms{5, {.eps = 1e-4}};
   CHECK(rms.parameters().size() == 1);
   same("RMSNorm", rms(image), rms_norm(image, 1, ones({5}), 1e-4));
   CHECK_THROWS_AS(rms(line), ShapeError);
-  same("RMSNorm without eps", nn::RMSNorm{Shape{5}, std::nullopt, false}(image), rms_norm(image, 1, {}, 0x1p-23));
-  same("LocalResponseNorm", nn::LocalResponseNorm{3, 0.5}(image), local_response_norm(image, 3, 0.5));
+  same("RMSNorm without eps", nn::RMSNorm{5, {.elementwise_affine = false}}(image), rms_norm(image, 1, {}, 0x1p-23));
+  same("LocalResponseNorm", nn::LocalResponseNorm{3, {.alpha = 0.5}}(image), local_response_norm(image, 3, 0.5));
 }

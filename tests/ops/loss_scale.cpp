@@ -32,7 +32,7 @@ Tensor loss_of(Affine& net, int i, float factor = 1) {
 std::vector<std::pair<std::string, std::vector<float>>> everything(const Affine& net, const optim::Optimizer& optimizer) {
   std::vector<std::pair<std::string, std::vector<float>>> all;
   for (const auto& [name, parameter] : net.parameters()) all.emplace_back(name, parameter.value().to_vector<float>());
-  for (const auto& [name, tensor] : optimizer.state())
+  for (const auto& [name, tensor] : optimizer.state_dict())
     if (name.find('.') != std::string::npos) all.emplace_back(name, tensor.to_vector<float>());
   return all;
 }
@@ -199,10 +199,10 @@ TEST_CASE("loss scale: its state goes with the optimizer's") {
   adam.set_loss_scale({.initial = 1024, .interval = 3});
   for (int i = 0; i < 3; ++i) adam.step(loss_of(net, i, i == 0 ? infinite : 1));
   CHECK(adam.steps_made().item<std::int64_t>() == 4);
-  CHECK_THROWS_AS(other.load_state(adam.state()), Error);
+  CHECK_THROWS_AS(other.load_state_dict(adam.state_dict()), Error);
   other.set_loss_scale({.initial = 2, .interval = 3});
-  copy.load_state(net.state());
-  other.load_state(adam.state());
+  copy.load_state_dict(net.state_dict());
+  other.load_state_dict(adam.state_dict());
   CHECK(other.loss_scale().item<float>() == 512);
   CHECK(other.steps_made().item<std::int64_t>() == 4);
   for (int i = 3; i < 6; ++i) {
@@ -245,7 +245,7 @@ TEST_CASE("loss scale: a step that was skipped is none that a parameter missed")
   with.add_group(nn::NamedParameters{{"late", late}}, {.learning_rate = 0.01});
   const auto both = [&](Affine& net, const nn::Parameter& more, int i) { return loss_of(net, i) + mean(square(Tensor(more))); };
   const auto state_of = [](const optim::Optimizer& optimizer, const std::string& name) -> std::int64_t {
-    for (const auto& [key, tensor] : optimizer.state())
+    for (const auto& [key, tensor] : optimizer.state_dict())
       if (key == name) return tensor.item<std::int64_t>();
     return -1;
   };
@@ -275,9 +275,9 @@ TEST_CASE("loss scale: a step that was skipped is none that a parameter missed")
   CHECK(late.value().to_vector<float>()[1] == Approx(late_plain.value().to_vector<float>()[1]).epsilon(1e-5));
 
   other.add_group(nn::NamedParameters{{"late", late_copy}}, {.learning_rate = 0.01});
-  copy.load_state(scaled.state());
+  copy.load_state_dict(scaled.state_dict());
   late_copy.set(late);
-  other.load_state(with.state());
+  other.load_state_dict(with.state_dict());
   for (int i = 0; i < 2; ++i) {
     with.step(both(scaled, late, i));
     other.step(both(copy, late_copy, i));
@@ -308,8 +308,8 @@ TEST_CASE("loss scale: without it again, every rule goes on with the steps that 
     CHECK_FALSE(with.loss_scale().defined());
     CHECK_FALSE(with.steps_made().defined());
     CHECK(with.steps() == 6);
-    copy.load_state(scaled.state());
-    other.load_state(with.state());
+    copy.load_state_dict(scaled.state_dict());
+    other.load_state_dict(with.state_dict());
     for (int i = 2; i < 5; ++i) {
       step(i);
       other.step(loss_of(copy, i));

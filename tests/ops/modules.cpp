@@ -249,7 +249,7 @@ TEST_CASE("a model that is only known by pointer has no clone, and is made once 
         std::tuple("char-lstm", Shape{4}, characters)}) {
     INFO(name);
     const auto net = models::make(name, sample, 5), other = models::make(name, sample, 5);
-    other->load_state(net->state());
+    other->load_state_dict(net->state_dict());
     check(*net, *other, x);
   }
   models::CharGpt gpt{5, {.context = 4}};
@@ -258,12 +258,12 @@ TEST_CASE("a model that is only known by pointer has no clone, and is made once 
 }
 
 TEST_CASE("what a module can make anew moves with it, and is not saved") {
-  nn::Sequential net{nn::PositionalEncoding{4, 0.0}};
-  CHECK(net.state().empty());
+  nn::Sequential net{nn::PositionalEncoding{4, {.dropout = 0}}};
+  CHECK(net.state_dict().empty());
   CHECK(net.parameters().empty());
   CHECK(net.buffers().size() == 1);
   CHECK(net.parameter("0.pe").value().shape() == Shape{5000, 4});
-  CHECK_NOTHROW(net.load_state({}));
+  CHECK_NOTHROW(net.load_state_dict({}));
   const Tensor x = zeros({1, 2, 4});
   const auto before = values_of(net(x));
   auto copy = nn::clone(net);
@@ -333,22 +333,22 @@ TEST_CASE("initial values") {
 
 TEST_CASE("weights that fit in part") {
   BodyAndHead net;
-  auto state = BodyAndHead().state();
+  auto state = BodyAndHead().state_dict();
   const auto first = state.front().second.to_vector<float>();
   std::erase_if(state, [](const auto& entry) { return entry.first.starts_with("fc."); });
   state.emplace_back("head.weight", zeros({1}));
-  CHECK_THROWS_WITH(net.load_state(state),
+  CHECK_THROWS_WITH(net.load_state_dict(state),
                     Catch::Contains("fc.weight is missing") && Catch::Contains("head.weight is not in the model"));
   const auto kept = weight(net, "fc.weight");
-  const auto left_out = net.load_state(state, {.strict = false});
+  const auto left_out = net.load_state_dict(state, {.strict = false});
   CHECK(left_out.missing == Names{"fc.weight", "fc.bias"});
   CHECK(left_out.unknown == Names{"head.weight"});
   CHECK(weight(net, "fc.weight") == kept);
   CHECK(weight(net, "body.0.weight") == first);
   state.front().second = zeros({9});
-  CHECK_THROWS_WITH(net.load_state(state, {.strict = false}), Catch::Contains("body.0.weight is f32[9]"));
+  CHECK_THROWS_WITH(net.load_state_dict(state, {.strict = false}), Catch::Contains("body.0.weight is f32[9]"));
   const auto body = weight(net, "body.0.weight");
-  const auto rest = net.load_state(state, {.strict = false, .skip_unfitting = true});
+  const auto rest = net.load_state_dict(state, {.strict = false, .skip_unfitting = true});
   CHECK(rest.unfitting == Names{"body.0.weight"});
   CHECK(rest.missing == Names{"fc.weight", "fc.bias"});
   CHECK(weight(net, "body.0.weight") == body);

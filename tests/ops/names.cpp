@@ -170,7 +170,7 @@ TEST_CASE("nothing is told of layers that are tied, cloned, in two models, or ha
   CHECK(written_on_stderr([&] {
           const Holder<5> net(layer, nn::tied(layer));
           CHECK(net.parameter_count() == 20);
-          CHECK(net.state().size() == 4);
+          CHECK(net.state_dict().size() == 4);
           nn::Sequential{nn::Sequential{layer}, nn::Sequential{layer}};
         }).empty());
   const nn::Sequential block{nn::Linear(4, 4), nn::BatchNorm1d(4)};

@@ -61,7 +61,7 @@ TEST_CASE("an evaluation whose compiling is cancelled changes nothing, and may b
   optim::Adam adam{model};
   const auto state = [&] {
     std::vector<std::vector<float>> values;
-    for (const auto& [name, tensor] : model.state()) values.push_back(cast(tensor, Dtype::f32).to_vector<float>());
+    for (const auto& [name, tensor] : model.state_dict()) values.push_back(cast(tensor, Dtype::f32).to_vector<float>());
     return values;
   };
   const auto x = Tensor::from<float>({1, 2, 3, 4, 5, 7}, {2, 3});

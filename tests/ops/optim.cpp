@@ -120,7 +120,7 @@ TEST_CASE("RMSprop") {
       const double rate = 0.03 * std::sqrt(1 - alpha);
       check_elements(
           [=](const auto& m) {
-            return optim::RMSprop{m, {.learning_rate = rate, .alpha = alpha, .momentum = momentum, .weight_decay = 0.01}};
+            return optim::RMSprop{m, {.learning_rate = rate, .alpha = alpha, .weight_decay = 0.01, .momentum = momentum}};
           },
           [=](double& p, double g, State& s, int) {
             g += 0.01 * p;
@@ -172,7 +172,7 @@ TEST_CASE("parameters that a loss does not reach stay untouched") {
         return optim::AdamW{m, {.weight_decay = 0.1}};
       },
       [](const nn::Module& m) {
-        return optim::RMSprop{m, {.momentum = 0.9, .weight_decay = 0.1}};
+        return optim::RMSprop{m, {.weight_decay = 0.1, .momentum = 0.9}};
       }};
   for (const auto& make : makers) {
     Two model;
@@ -180,7 +180,7 @@ TEST_CASE("parameters that a loss does not reach stay untouched") {
     const auto near = model.parameters()[0].second, far = model.parameters()[1].second;
     const auto far_values = [&] {
       Values values{far.value().to_vector<float>()};
-      for (const auto& [name, tensor] : optimizer.state())
+      for (const auto& [name, tensor] : optimizer.state_dict())
         if (name.starts_with("far") && name != "far.step") values.push_back(tensor.to_vector<float>());
       return values;
     };
@@ -215,8 +215,8 @@ TEST_CASE("an optimizer that was never made says so whatever is asked of it") {
   CHECK_THROWS_WITH(none.steps(), "optimizer: steps() on an optimizer that was never made");
   CHECK_THROWS_AS(none.learning_rate(), Error);
   CHECK_THROWS_AS(none.set_learning_rate(1), Error);
-  CHECK_THROWS_AS(none.state(), Error);
-  CHECK_THROWS_AS(none.load_state({}), Error);
+  CHECK_THROWS_AS(none.state_dict(), Error);
+  CHECK_THROWS_AS(none.load_state_dict({}), Error);
   CHECK_THROWS_AS(none.step(ones({})), Error);
   CHECK_THROWS_AS(none.apply({}), Error);
 }

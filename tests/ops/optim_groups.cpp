@@ -67,7 +67,7 @@ TEST_CASE("a user's rule steps, keeps its state and makes one plan") {
   }
   for (std::size_t i = 0; i < 2; ++i)
     for (std::size_t j = 0; j < model.values()[i].size(); ++j) CHECK(model.values()[i][j] == Approx(same.values()[i][j]));
-  const auto state = optimizer.state();
+  const auto state = optimizer.state_dict();
   CHECK(state[1].first == "a.velocity");
   CHECK(named(state, "b.velocity"));
   CHECK(optimizer.steps() == 5);
@@ -146,8 +146,8 @@ TEST_CASE("groups with different rules make one optimizer") {
   optimizer.add_group({model, [](const auto& name) { return name == "bias"; }}, optim::AdamW::rule(adam), adam.learning_rate);
   optimizer.step(sum(square(model(ones({1, 2})))));
   require_near(model.bias.value().to_vector<float>(), {0.9, 1.9});
-  CHECK(named(optimizer.state(), "weight.momentum_buffer"));
-  CHECK(named(optimizer.state(), "bias.exp_avg_sq"));
+  CHECK(named(optimizer.state_dict(), "weight.momentum_buffer"));
+  CHECK(named(optimizer.state_dict(), "bias.exp_avg_sq"));
 }
 
 TEST_CASE("frozen parameters are never touched") {
@@ -160,7 +160,7 @@ TEST_CASE("frozen parameters are never touched") {
   CHECK(model.values()[1] == before);
   CHECK(model.values()[0][0] < 1);
   optimizer.accumulate(model.loss());
-  CHECK_FALSE(named(optimizer.state(), "b.grad"));
+  CHECK_FALSE(named(optimizer.state_dict(), "b.grad"));
   optimizer.step();
   optimizer.apply({ones({2}), {}});
   CHECK(model.values()[1] == before);
@@ -214,22 +214,22 @@ TEST_CASE("a checkpoint between parts of a batch holds their sum") {
   optimizer.step(model.loss());
   optimizer.accumulate(model.loss(2, 0));
   optimizer.accumulate(sum(model.a));
-  other.load_state(model.state());
-  const auto state = optimizer.state();
+  other.load_state_dict(model.state_dict());
+  const auto state = optimizer.state_dict();
   CHECK(named(state, "a.grad"));
   resumed.accumulate(sum(other.b));  // not in the checkpoint
-  resumed.load_state(state);
-  CHECK(named(resumed.state(), "b.grad") == named(state, "b.grad"));
+  resumed.load_state_dict(state);
+  CHECK(named(resumed.state_dict(), "b.grad") == named(state, "b.grad"));
   optimizer.step(model.loss());
   resumed.step(other.loss());
   CHECK(model.values() == other.values());
-  CHECK_FALSE(named(optimizer.state(), "a.grad"));
-  CHECK(optimizer.state().size() == 7);
+  CHECK_FALSE(named(optimizer.state_dict(), "a.grad"));
+  CHECK(optimizer.state_dict().size() == 7);
 
   auto wrong = state;
   for (auto& [name, tensor] : wrong)
     if (name == "a.grad") tensor = ones({3});
-  CHECK_THROWS_WITH(resumed.load_state(wrong), Catch::Contains("a.grad is f32[3], not f32[2]"));
+  CHECK_THROWS_WITH(resumed.load_state_dict(wrong), Catch::Contains("a.grad is f32[3], not f32[2]"));
 }
 
 TEST_CASE("running statistics see every part of a batch") {
@@ -267,7 +267,7 @@ TEST_CASE("a step that fails changes nothing, and may be made again") {
   const Kernel broken("broken", "kernel void broken(IN(x), OUT(y)) { STORE(y, 0, nonsense); }");
   const auto everything = [](const Two& m, const optim::Optimizer& o) {
     auto all = m.values();
-    for (const auto& [name, tensor] : o.state()) all.push_back(tensor.to_vector<float>());
+    for (const auto& [name, tensor] : o.state_dict()) all.push_back(tensor.to_vector<float>());
     return all;
   };
   for (int k = 0; k < 3; ++k) {
@@ -354,18 +354,18 @@ TEST_CASE("averages of weights follow, take their turn in the module, and come b
     CHECK(model.values()[0] == values[0].second.to_vector<float>());
     CHECK_THROWS_WITH(average.update(), Catch::Contains("swap()"));
     CHECK_THROWS_AS(average.apply_to_module(), Error);
-    const auto state = average.state();
-    CHECK_THROWS_AS(average.load_state(state), Error);
+    const auto state = average.state_dict();
+    CHECK_THROWS_AS(average.load_state_dict(state), Error);
     average.swap();
     CHECK(model.values() == trained);
 
     optim::EMA resumed(model, {.decay = 0.75, .warm_up = warm_up});
-    resumed.load_state(state);
+    resumed.load_state_dict(state);
     CHECK(resumed.updates() == 5);
     average.update();
     resumed.update();
     CHECK(average.values()[0].second.to_vector<float>() == resumed.values()[0].second.to_vector<float>());
-    CHECK_THROWS_WITH(resumed.load_state({}), Catch::Contains("step is missing; average.a is missing"));
+    CHECK_THROWS_WITH(resumed.load_state_dict({}), Catch::Contains("step is missing; average.a is missing"));
     average.apply_to_module();
     CHECK(model.values()[1] == resumed.values()[1].second.to_vector<float>());
   }
@@ -382,7 +382,7 @@ TEST_CASE("averages of half precision parameters are f32") {
   model.p.set(cast(Tensor::from({2.0F}), Dtype::f16));
   for (int n = 0; n < 3; ++n) average.update();
   // In f16 an average would not leave 1 by so little.
-  CHECK(average.state()[1].second.to_vector<float>()[0] == Approx(2 - std::pow(0.999, 3)).epsilon(1e-6));
+  CHECK(average.state_dict()[1].second.to_vector<float>()[0] == Approx(2 - std::pow(0.999, 3)).epsilon(1e-6));
   CHECK(average.values()[0].second.dtype() == Dtype::f16);
   average.swap();
   CHECK(model.p.value().dtype() == Dtype::f16);
@@ -413,8 +413,8 @@ TEST_CASE("a search for the learning rate finds where the loss falls, and leaves
   optimizer.step(loss());
   const auto everything = [&] {
     std::vector<Floats> all;
-    for (const auto& [name, tensor] : model.state()) all.push_back(tensor.to_vector<float>());
-    for (const auto& [name, tensor] : optimizer.state()) all.push_back(tensor.to_vector<float>());
+    for (const auto& [name, tensor] : model.state_dict()) all.push_back(tensor.to_vector<float>());
+    for (const auto& [name, tensor] : optimizer.state_dict()) all.push_back(tensor.to_vector<float>());
     return all;
   };
   const auto before = everything();
@@ -458,10 +458,10 @@ TEST_CASE("corrections for the first steps count the steps that a parameter has 
   // Those that the loss does not reach stay, and their count with them.
   for (int k = 0; k < 50; ++k) optimizer.step(sum(square(model.a)));
   Two twin;
-  twin.load_state(model.state());
+  twin.load_state_dict(model.state_dict());
   optim::Adam other({twin, [](const auto& name) { return name == "a"; }}, {.learning_rate = 1e-3});
   other.add_group({{{"b", twin.b}}}, {.learning_rate = 1e-3});
-  other.load_state(optimizer.state());
+  other.load_state_dict(optimizer.state_dict());
   for (int k = 0; k < 3; ++k) {
     optimizer.step(model.loss());
     other.step(twin.loss());
@@ -474,10 +474,10 @@ TEST_CASE("corrections for the first steps count the steps that a parameter has 
   const auto want = alone.values()[1];
   require_near(model.values()[1], {want[0], want[1], want[2]});
 
-  auto wrong = optimizer.state();
+  auto wrong = optimizer.state_dict();
   for (auto& [name, tensor] : wrong)
     if (name == "b.step") tensor = Tensor::scalar(1000, Dtype::i64);
-  CHECK_THROWS_WITH(optimizer.load_state(wrong), Catch::Contains("b.step is more than the optimizer's own"));
+  CHECK_THROWS_WITH(optimizer.load_state_dict(wrong), Catch::Contains("b.step is more than the optimizer's own"));
 }
 
 TEST_CASE("a loss scale counts the steps of each parameter, too") {
@@ -509,15 +509,15 @@ TEST_CASE("rates of groups are in the state, and keep their proportions through 
 
   optimizer.set_learning_rate(1e-4);
   auto other = make(model, 0.5, 0.5);
-  other.load_state(optimizer.state());
+  other.load_state_dict(optimizer.state_dict());
   CHECK(other.learning_rate(0) == 1e-4);
   CHECK(other.learning_rate(1) == optimizer.learning_rate(1));
   other.set_learning_rate(0.1);
   CHECK(other.learning_rate(1) == Approx(0.01));
-  auto older = optimizer.state();
+  auto older = optimizer.state_dict();
   std::erase_if(older, [](const auto& entry) { return entry.first.find("_rate.") != std::string::npos; });
   auto kept = make(model, 0.5, 0.25);
-  kept.load_state(older);
+  kept.load_state_dict(older);
   CHECK(kept.learning_rate(1) == 0.25);
 }
 

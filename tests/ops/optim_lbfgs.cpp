@@ -128,12 +128,12 @@ TEST_CASE("L-BFGS is BFGS with the last pairs") {
       for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(dense.p[i]).margin(2e-5));
       CHECK(optimizer.iterations() == dense.iterations);
       CHECK(optimizer.evaluations() == dense.evaluations);
-      const auto state = optimizer.state();
+      const auto state = optimizer.state_dict();
       optimizer = optim::LBFGS(model, options);
-      optimizer.load_state(state);
-      CHECK(optimizer.state().size() == state.size());
+      optimizer.load_state_dict(state);
+      CHECK(optimizer.state_dict().size() == state.size());
     }
-    CHECK(optimizer.state().size() == 2 + 5 + 3 * 3);
+    CHECK(optimizer.state_dict().size() == 2 + 5 + 3 * 3);
   }
 }
 
@@ -210,10 +210,10 @@ TEST_CASE("L-BFGS changes nothing when the loss throws") {
                     "no more");
   CHECK(model.x.value().to_vector<float>() == x);
   CHECK(optimizer.iterations() == 0);
-  CHECK(optimizer.state().size() == 2);
+  CHECK(optimizer.state_dict().size() == 2);
   CHECK_THROWS_WITH(optimizer.step([] { return ones({}); }), Catch::Contains("LBFGS") && Catch::Contains("none of its 2"));
   CHECK_THROWS_WITH(optimizer.step(nullptr), "LBFGS: step() without a loss");
-  CHECK_THROWS_WITH(optimizer.load_state({{"n_iter", Tensor::scalar(1, Dtype::i64)}}),
+  CHECK_THROWS_WITH(optimizer.load_state_dict({{"n_iter", Tensor::scalar(1, Dtype::i64)}}),
                     Catch::Contains("func_evals is missing; d is missing"));
 }
 

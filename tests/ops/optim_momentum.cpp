@@ -109,8 +109,8 @@ const std::map<std::string, std::function<optim::Optimizer(const nn::Module&)>> 
 
 std::vector<std::vector<float>> all_of(const nn::Module& model, const optim::Optimizer& optimizer) {
   std::vector<std::vector<float>> result;
-  for (const auto& [name, tensor] : model.state()) result.push_back(tensor.to_vector<float>());
-  for (const auto& [name, tensor] : optimizer.state())
+  for (const auto& [name, tensor] : model.state_dict()) result.push_back(tensor.to_vector<float>());
+  for (const auto& [name, tensor] : optimizer.state_dict())
     if (!name.starts_with("momentum.") && tensor.dtype() == Dtype::f32) result.push_back(tensor.to_vector<float>());
   return result;
 }
@@ -175,7 +175,7 @@ TEST_CASE("a step with a momentum that was set is that of an optimizer made with
       };
       manual_seed(5);
       nn::Linear one(4, 3), other(4, 3);
-      other.load_state(one.state());
+      other.load_state_dict(one.state_dict());
       const auto x = randn({6, 4}), y = randn({6, 3});
       eval({x, y});
       auto set = make(one, 0.9);
@@ -185,10 +185,10 @@ TEST_CASE("a step with a momentum that was set is that of an optimizer made with
       for (const double momentum : {0.8, 0.0, 0.55}) {
         if (momentum == 0 && options.momentum && std::string(name) != "muon") continue;
         auto made = make(other, momentum);
-        other.load_state(one.state());
-        auto state = set.state();
+        other.load_state_dict(one.state_dict());
+        auto state = set.state_dict();
         std::erase_if(state, [](const auto& entry) { return entry.first.starts_with("momentum."); });
-        made.load_state(state);
+        made.load_state_dict(state);
         set.set_momentum(momentum);
         CHECK(set.momentum() == momentum);
         set.step(mse_loss(one(x), y));
@@ -224,7 +224,7 @@ TEST_CASE("a step whose momentum is 0 leaves what was summed as it is, as PyTorc
        {0.929674988, 0.736022176, 1.68192698},
        true},
       {"dampening",
-       sgd({.weight_decay = 0.1, .dampening = 0.3}),
+       sgd({.dampening = 0.3, .weight_decay = 0.1}),
        {0.260407947, 0.485620633, -0.893904304},
        {1.04414447, -1.47813903, 4.89915275}},
       {"RMSprop", rmsprop(false), {0.288682864, 0.868807451, -0.533163018}, {0.925619214, -1.75139706, 5.74213152}},
@@ -249,13 +249,13 @@ TEST_CASE("a step whose momentum is 0 leaves what was summed as it is, as PyTorc
         for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i] == Approx(wanted[i]).epsilon(2e-5).margin(2e-6));
       };
       same(model.w.value(), each.weights);
-      for (const auto& [name, tensor] : optimizer.state())
+      for (const auto& [name, tensor] : optimizer.state_dict())
         if (name == "w.momentum_buffer") same(tensor, each.buffer);
     }
   // LARS, too.
   nn::Parameter p(Tensor::from({1.0F, 2.0F}));
   optim::Optimizer lars(nn::NamedParameters{{"p", p}}, optim::LARS::rule({}), 1);
-  const auto buffer = [&] { return lars.state()[1].second.to_vector<float>(); };
+  const auto buffer = [&] { return lars.state_dict()[1].second.to_vector<float>(); };
   lars.apply({Tensor::from({0.5F, 1.0F})});
   const auto before = buffer();
   CHECK(before[0] > 0);
@@ -271,24 +271,24 @@ TEST_CASE("momenta of groups, in states, and where there are none") {
   both.add_group(optim::Parameters(model, is("bias")), optim::Adam::rule({}), 0.1);
   CHECK(both.momentum(0) == 0.9);
   CHECK(both.momentum(1) == 0.9);
-  const auto without = both.state();
+  const auto without = both.state_dict();
   CHECK(std::none_of(without.begin(), without.end(), [](const auto& entry) { return entry.first.starts_with("momentum."); }));
   both.set_group_momentum(1, 0.7);
   CHECK(both.momentum(0) == 0.9);
   CHECK(both.momentum(1) == 0.7);
-  const auto one_set = both.state();
+  const auto one_set = both.state_dict();
   both.set_momentum(0.1);
   CHECK(both.momentum(0) == 0.1);
   CHECK(both.momentum(1) == 0.1);
-  both.load_state(one_set);
+  both.load_state_dict(one_set);
   CHECK(both.momentum(0) == 0.9);
   CHECK(both.momentum(1) == 0.7);
-  both.load_state(without);
+  both.load_state_dict(without);
   CHECK(both.momentum(1) == 0.9);
   auto wrong = one_set;
   for (auto& [name, tensor] : wrong)
     if (name == "momentum.1") tensor = Tensor::from({1.0F, 0.5F, 0.0F});
-  CHECK_THROWS_WITH(both.load_state(wrong), Contains("the momentum of group 1 is 1.5"));
+  CHECK_THROWS_WITH(both.load_state_dict(wrong), Contains("the momentum of group 1 is 1.5"));
   CHECK(both.momentum(1) == 0.9);
 
   CHECK_THROWS_WITH(both.set_momentum(1), "optimizer: the momentum cannot be 1");
@@ -307,9 +307,9 @@ TEST_CASE("momenta of groups, in states, and where there are none") {
   CHECK_FALSE(optim::make("rmsprop", model, {.centered = true}).momentum());
   // A state with a momentum is not one of an optimizer without.
   optim::SGD plain(model, {.learning_rate = 0.1});
-  auto state = plain.state();
+  auto state = plain.state_dict();
   state.emplace_back("momentum.0", Tensor::from({0.5F, 0.0F, 0.0F}));
-  CHECK_THROWS_WITH(plain.load_state(state), Contains("momentum.0 is not known"));
+  CHECK_THROWS_WITH(plain.load_state_dict(state), Contains("momentum.0 is not known"));
 
   // muon's second group has a beta1.
   nn::Linear matrix(2, 2);

@@ -89,16 +89,16 @@ void check(const Make& make, const Formula& formula, const Checked& options = {}
       require_near(model.parameters()[k].second, elements[k].p, options.tolerance,
                    "step " + std::to_string(t) + ", parameter " + std::to_string(k));
     if (t == static_cast<int>(options.restart)) {
-      const auto state = optimizer.state();
+      const auto state = optimizer.state_dict();
       const auto made = exec::statistics().plans_made;
       CHECK(made - plans <= options.plans);
       optimizer = make(model);
-      optimizer.load_state(state);
+      optimizer.load_state_dict(state);
       CHECK(optimizer.steps() == t);
     }
   }
   CHECK(exec::statistics().plans_made - plans <= options.plans);
-  const auto state = optimizer.state();
+  const auto state = optimizer.state_dict();
   std::size_t states = 3;  // the step and two rates
   for (std::size_t k = 0; k < elements.size(); ++k)
     for (const auto& [name, want] : elements[k].states) {
@@ -578,7 +578,7 @@ TEST_CASE("half precision parameters have their states in f32") {
         of_half.apply(gradients);
         of_single.apply(same);
       }
-      for (const auto& [name, tensor] : of_half.state())
+      for (const auto& [name, tensor] : of_half.state_dict())
         if (name != "step") CHECK(tensor.dtype() == Dtype::f32);
       for (std::size_t k = 0; k < matrices.size(); ++k) {
         const auto value = half.parameters()[k].second.value();

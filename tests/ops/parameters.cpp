@@ -26,7 +26,7 @@ optim::SGD sgd(const nn::Module& module, double rate = 0.1) { return {module, {.
 
 TEST_CASE("a model that was given another's state does not share its gradients") {
   Scale fresh, old;
-  old.load_state(fresh.state());
+  old.load_state_dict(fresh.state_dict());
   const Tensor x = Tensor::from({0.25F, 0.5F});
   // As in PPO: the ratio of a policy to what it was. d/dw mean(exp(w x) / exp(w' x)) = mean(x) where w = w'.
   const auto ratio = mean(fresh(x) / old(x));
@@ -181,7 +181,7 @@ namespace {
 
 /// An encoder and a decoder that share a weight, and a child under two names.
 struct Tied : nn::Module {
-  nn::Linear first{3, 2, false}, shared{2, 2};
+  nn::Linear first{3, 2, {.bias = false}}, shared{2, 2};
   nn::Parameter encode, decode;
   Tied() : encode(first.parameters()[0].second), decode(add_parameter("decode", encode)) {
     add("first", first);
@@ -208,7 +208,7 @@ std::vector<std::string> names(const io::StateDict& state) {
 TEST_CASE("a parameter with several names is one parameter") {
   Tied model;
   CHECK(names(model.parameters()) == std::vector<std::string>{"decode", "middle.weight", "middle.bias"});
-  CHECK(names(model.state()) ==
+  CHECK(names(model.state_dict()) ==
         std::vector<std::string>{"decode", "first.weight", "middle.weight", "middle.bias", "again.weight", "again.bias"});
   CHECK(model.parameter_count() == 6 + 4 + 2);
   CHECK(model.encode.same(model.decode));
@@ -225,38 +225,38 @@ TEST_CASE("a parameter with several names is one parameter") {
   optimizer.step(loss());
   const auto after = model.encode.value().to_vector<float>();
   for (std::size_t i = 0; i < after.size(); ++i) CHECK(after[i] == Approx(before[i] - scale * slope[i]).margin(1e-6));
-  CHECK(optimizer.state().size() == 3);  // steps and rates
+  CHECK(optimizer.state_dict().size() == 3);  // steps and rates
   CHECK(optimizer.made_for(model));
 }
 
-TEST_CASE("load_state wants one value for all names of a parameter, and each name once") {
+TEST_CASE("load_state_dict wants one value for all names of a parameter, and each name once") {
   Tied model, other;
-  model.load_state(other.state());
+  model.load_state_dict(other.state_dict());
   CHECK(model.decode.value().to_vector<float>() == other.encode.value().to_vector<float>());
 
-  auto state = other.state();
+  auto state = other.state_dict();
   state[1].second = state[1].second + 1.0;
-  CHECK_THROWS_WITH(model.load_state(state), Catch::Contains("decode and first.weight are one in the model, but differ"));
-  state = other.state();
+  CHECK_THROWS_WITH(model.load_state_dict(state), Catch::Contains("decode and first.weight are one in the model, but differ"));
+  state = other.state_dict();
   state[1].second = (state[1].second * 1.0).detach();
-  CHECK_NOTHROW(model.load_state(state));
+  CHECK_NOTHROW(model.load_state_dict(state));
   state.push_back(state[0]);
-  CHECK_THROWS_WITH(model.load_state(state), Catch::Contains("decode is given twice"));
+  CHECK_THROWS_WITH(model.load_state_dict(state), Catch::Contains("decode is given twice"));
 }
 
-TEST_CASE("an optimizer's load_state wants each name once, and changes nothing otherwise") {
+TEST_CASE("an optimizer's load_state_dict wants each name once, and changes nothing otherwise") {
   Scale model;
   optim::SGD optimizer(model, {.learning_rate = 0.1, .momentum = 0.9});
   optimizer.step(sum(model(ones({2}))));
-  auto state = optimizer.state();
+  auto state = optimizer.state_dict();
   auto twice = state;
   twice.push_back(state[1]);
-  CHECK_THROWS_WITH(optimizer.load_state(twice), Catch::Contains("weight.momentum_buffer is given twice"));
+  CHECK_THROWS_WITH(optimizer.load_state_dict(twice), Catch::Contains("weight.momentum_buffer is given twice"));
   auto none = state;
   none[1].second = {};
-  CHECK_THROWS_WITH(optimizer.load_state(none), Catch::Contains("weight.momentum_buffer is undefined"));
+  CHECK_THROWS_WITH(optimizer.load_state_dict(none), Catch::Contains("weight.momentum_buffer is undefined"));
   CHECK(optimizer.steps() == 1);
-  CHECK_NOTHROW(optimizer.load_state(state));
+  CHECK_NOTHROW(optimizer.load_state_dict(state));
 }
 
 TEST_CASE("a module cannot contain itself") {

@@ -27,10 +27,10 @@ struct Made {
 TEST_CASE("from the third step on training makes no plan, no buffer and no program") {
   manual_seed(1);
   for (const bool batch_norm : {false, true}) {
-    auto model = nn::Sequential{nn::Conv2d{{.in_channels = 1, .out_channels = 4, .kernel_size = 3, .padding = 1}}, relu,
-                                nn::MaxPool2d{2}, nn::Flatten{}, nn::Linear{4 * 3 * 3, 3}};
+    auto model =
+        nn::Sequential{nn::Conv2d{1, 4, 3, {.padding = 1}}, relu, nn::MaxPool2d{2}, nn::Flatten{}, nn::Linear{4 * 3 * 3, 3}};
     if (batch_norm)
-      model = nn::Sequential{nn::Conv2d{{.in_channels = 1, .out_channels = 4, .kernel_size = 3, .padding = 1}},
+      model = nn::Sequential{nn::Conv2d{1, 4, 3, {.padding = 1}},
                              nn::BatchNorm2d{4},
                              relu,
                              nn::Dropout{0.5},

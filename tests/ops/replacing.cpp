@@ -23,8 +23,8 @@ struct TwoLinears : nn::Module {
 };
 
 struct Recurrent : nn::Module {
-  nn::LSTM lstm{{.input_size = 4, .hidden_size = 8}};
-  nn::GRU gru{{.input_size = 8, .hidden_size = 8}};
+  nn::LSTM lstm{4, 8};
+  nn::GRU gru{8, 8};
   nn::GRUCell cell{8, 8};
   Recurrent() {
     add("lstm", lstm);
@@ -137,7 +137,7 @@ TEST_CASE("handles of a replaced layer stand for the new one") {
   CHECK(weight.same(head.parameter("weight")));
   CHECK(net.fc.parameter("weight").same(weight));
   CHECK(part.parameters()[0].second.same(weight));
-  CHECK(values_of(net.fc.state()[0].second) == values_of(head.state()[0].second));
+  CHECK(values_of(net.fc.state_dict()[0].second) == values_of(head.state_dict()[0].second));
   CHECK(net.fc.parameter_count() == 27);
   handle.freeze();
   CHECK(weight.frozen());
@@ -147,7 +147,7 @@ TEST_CASE("handles of a replaced layer stand for the new one") {
   CHECK_FALSE(head.training());
   net.fc.train();
   CHECK(head.training());
-  net.fc.load_state({{"weight", zeros({3, 8})}, {"bias", zeros({3})}});
+  net.fc.load_state_dict({{"weight", zeros({3, 8})}, {"bias", zeros({3})}});
   CHECK(values_of(head.parameter("weight")) == Floats(24, 0));
   net.fc.to(Device::current());
   CHECK(net.fc.summary({1, 8}).find("27 parameters") != std::string::npos);
@@ -165,7 +165,7 @@ TEST_CASE("handles of a replaced layer stand for the new one") {
 TEST_CASE("a layer that is called with states is replaced by one of its class") {
   Recurrent net;
   const Tensor x = input({2, 3, 4});
-  nn::LSTM lstm{{.input_size = 4, .hidden_size = 8}};
+  nn::LSTM lstm{4, 8};
   auto before = values_of(net(x));
   const auto changes = [&](const std::string& name, const nn::Step& layer) {
     net.replace(name, layer);
@@ -174,7 +174,7 @@ TEST_CASE("a layer that is called with states is replaced by one of its class") 
     before = after;
   };
   changes("lstm", lstm);
-  changes("gru", nn::GRU{{.input_size = 8, .hidden_size = 8}});
+  changes("gru", nn::GRU{8, 8});
   changes("cell", nn::GRUCell{8, 8});
   CHECK(net.parameter("lstm.weight_ih_l0").same(lstm.parameter("weight_ih_l0")));
   optim::SGD sgd{net, {.learning_rate = 0.1}};
@@ -182,7 +182,7 @@ TEST_CASE("a layer that is called with states is replaced by one of its class") 
   sgd.step(mean(net(x)));
   CHECK(values_of(lstm.parameter("weight_ih_l0")) != weight);
 
-  net.replace("lstm", nn::GRU{{.input_size = 4, .hidden_size = 8}});
+  net.replace("lstm", nn::GRU{4, 8});
   CHECK_THROWS_WITH(net(x),
                     "in lstm: LSTM(4, 8) was replaced by GRU(4, 8), but is called with several inputs; these need a layer "
                     "of its class");

@@ -20,12 +20,8 @@ using Floats = std::vector<float>;
 
 nn::Sequential model(unsigned seed) {
   manual_seed(seed);
-  return nn::Sequential{nn::Conv2d{{.in_channels = 1, .out_channels = 4, .kernel_size = 3, .padding = 1}},
-                        nn::BatchNorm2d{4},
-                        relu,
-                        nn::MaxPool2d{2},
-                        nn::Flatten{},
-                        nn::Linear{4 * 3 * 3, 3}};
+  return nn::Sequential{
+      nn::Conv2d{1, 4, 3, {.padding = 1}}, nn::BatchNorm2d{4}, relu, nn::MaxPool2d{2}, nn::Flatten{}, nn::Linear{4 * 3 * 3, 3}};
 }
 
 Tensor images(int step) {

@@ -110,9 +110,6 @@ bool is(const Word& word, const std::string& kind) {
 template <class Options>
 Options convolution(const Word& word, bool bias) {
   Options options;
-  options.in_channels = word.number(0);
-  options.out_channels = word.number(1);
-  options.kernel_size = word.letter('k', 1);
   options.stride = word.letter('s', 1);
   options.padding = word.letter('p', 0);
   options.groups = word.letter('g', 1);
@@ -143,32 +140,31 @@ void append(Described& network, const Word& word, const Named& weights) {
     return network.append([=](const Tensor& x) { return avg_pool2d(x, size, {.stride = stride, .padding = padding}); });
   }
   if (is(word, "convt") || is(word, "deconv"))
-    return network.append(word.name, nn::ConvTranspose2d{convolution<nn::ConvTranspose2dOptions>(word, bias)});
+    return network.append(word.name, nn::ConvTranspose2d{word.number(0), word.number(1), word.letter('k', 1),
+                                                         convolution<nn::ConvTranspose2dOptions>(word, bias)});
   if (is(word, "conv")) {
     auto options = convolution<nn::Conv2dOptions>(word, bias);
     options.dilation = word.letter('d', 1);
-    return network.append(word.name, nn::Conv2d{options});
+    return network.append(word.name, nn::Conv2d{word.number(0), word.number(1), word.letter('k', 1), options});
   }
   const bool affine = has(word.name + ".weight");
   if (is(word, "bn")) {
     const bool tracked = has(word.name + ".running_mean");
     return network.append(word.name, Normalized{word.number(0), {.affine = affine, .track_running_stats = tracked}});
   }
-  if (is(word, "gn")) return network.append(word.name, nn::GroupNorm{word.number(0), word.number(1), 1e-5, affine});
-  if (is(word, "ln")) return network.append(word.name, nn::LayerNorm{{word.number(0)}, 1e-5, affine, bias});
-  if (is(word, "fc")) return network.append(word.name, nn::Linear{word.number(0), word.number(1), bias});
+  if (is(word, "gn")) return network.append(word.name, nn::GroupNorm{word.number(0), word.number(1), {.affine = affine}});
+  if (is(word, "ln"))
+    return network.append(word.name, nn::LayerNorm{word.number(0), {.elementwise_affine = affine, .bias = bias}});
+  if (is(word, "fc")) return network.append(word.name, nn::Linear{word.number(0), word.number(1), {.bias = bias}});
   if (is(word, "lstm") || is(word, "gru") || is(word, "rnn")) {
     // {N, T, width}; a lower-case name, as PyTorch's modules have.
     const auto name = lower(word.name);
-    const nn::RecurrentOptions options{.input_size = word.number(0),
-                                       .hidden_size = word.number(1),
-                                       .num_layers = word.numbers.size() > 2 ? word.number(2) : 1,
-                                       .bias = has(name + ".bias_ih_l0"),
-                                       .batch_first = true,
-                                       .bidirectional = has(name + ".weight_ih_l0_reverse")};
-    if (is(word, "lstm")) return network.append(name, nn::LSTM{options});
-    if (is(word, "gru")) return network.append(name, nn::GRU{options});
-    return network.append(name, nn::RNN{options});
+    const auto in = word.number(0), hidden = word.number(1), layers = word.numbers.size() > 2 ? word.number(2) : 1;
+    const nn::RecurrentOptions options{
+        .bias = has(name + ".bias_ih_l0"), .batch_first = true, .bidirectional = has(name + ".weight_ih_l0_reverse")};
+    if (is(word, "lstm")) return network.append(name, nn::LSTM{in, hidden, layers, options});
+    if (is(word, "gru")) return network.append(name, nn::GRU{in, hidden, layers, options});
+    return network.append(name, nn::RNN{in, hidden, layers, options});
   }
   if (is(word, "emb")) return network.append(word.name, nn::Embedding{word.number(0), word.number(1)});
   // Any function of one tensor, as torch_reference knows it: gelu(tanh) is gelu_tanh there.

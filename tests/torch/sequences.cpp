@@ -18,7 +18,7 @@ void load_parameters(const Given& in, M& module, Results& results) {
     if (!value.defined()) throw Failed("there is no input " + key);
     state.emplace_back(name, value);
   }
-  module.load_state(state);
+  module.load_state_dict(state);
   for (const auto& [name, parameter] : module.parameters()) {
     auto key = name;
     std::replace(key.begin(), key.end(), '.', '_');
@@ -37,17 +37,16 @@ Results rnn_case(const Given& in) {
   in.restated("bias");
   if (in.number("dropout", 0) != 0) throw Failed("dropout is random");
   const auto gates = kind == "lstm" ? 4 : kind == "gru" ? 3 : 1;
-  const nn::RecurrentOptions options{.input_size = in.integer("input_size", x.size(-1)),
-                                     .hidden_size = in.integer("hidden_size", weight.size(0) / gates),
-                                     .num_layers = in.integer({"layers", "num_layers"}, 1),
-                                     .nonlinearity = is_relu ? Nonlinearity::relu : Nonlinearity::tanh,
+  const auto input_size = in.integer("input_size", x.size(-1)), hidden = in.integer("hidden_size", weight.size(0) / gates),
+             layers = in.integer({"layers", "num_layers"}, 1);
+  const nn::RecurrentOptions options{.nonlinearity = is_relu ? Nonlinearity::relu : Nonlinearity::tanh,
                                      .bias = in["bias_ih_l0"].defined(),
                                      .batch_first = in.flag("batch_first"),
                                      .bidirectional = in.flag("bidirectional"),
                                      .proj_size = in.integer("proj_size", 0)};
   Results results;
   if (kind == "lstm") {
-    nn::LSTM layer(options);
+    nn::LSTM layer(input_size, hidden, layers, options);
     load_parameters(in, layer, results);
     const auto result = layer(x, LstmState{in[first_state], in[first_cell]}, in["lengths"]);
     results.outputs = {{"y", result.output}, {"hn", result.h}, {"cn", result.c}};
@@ -59,9 +58,9 @@ Results rnn_case(const Given& in) {
     results.outputs = {{"y", result.output}, {"hn", result.h}};
   };
   if (kind == "gru")
-    run(nn::GRU(options));
+    run(nn::GRU(input_size, hidden, layers, options));
   else if (kind == "rnn" || kind == "rnntanh" || kind == "rnnrelu")
-    run(nn::RNN(options));
+    run(nn::RNN(input_size, hidden, layers, options));
   else
     throw Failed("unknown kind " + in.text("kind", in.op));
   return results;
@@ -77,17 +76,17 @@ Results cell_case(const Given& in) {
   const bool bias = in["bias_ih"].defined();
   Results results;
   if (kind.ends_with("lstmcell") || kind == "lstm") {
-    nn::LSTMCell cell(features, hidden, bias);
+    nn::LSTMCell cell(features, hidden, {.bias = bias});
     load_parameters(in, cell, results);
     const auto state = cell(x, LstmState{h, in[first_cell]});
     results.outputs = {{"c", state.c}, {"cn", state.c}, {"c1", state.c}, {"h", state.h}};
   } else if (kind.ends_with("grucell") || kind == "gru") {
-    nn::GRUCell cell(features, hidden, bias);
+    nn::GRUCell cell(features, hidden, {.bias = bias});
     load_parameters(in, cell, results);
     results.outputs["h"] = cell(x, h);
   } else {
     const bool is_relu = in.text("nonlinearity", "tanh") == "relu";
-    nn::RNNCell cell(features, hidden, bias, is_relu ? Nonlinearity::relu : Nonlinearity::tanh);
+    nn::RNNCell cell(features, hidden, {.bias = bias, .nonlinearity = is_relu ? Nonlinearity::relu : Nonlinearity::tanh});
     load_parameters(in, cell, results);
     results.outputs["h"] = cell(x, h);
   }
@@ -156,11 +155,11 @@ Results multihead_attention_case(const Given& in) {
   const auto value = in[{"v", "value"}].defined() ? in[{"v", "value"}] : key;
   nn::MultiheadAttention layer(width(in, {"x", "q", "query"}), heads(in),
                                {.bias = in["in_proj_bias"].defined(),
+                                .add_bias_kv = in.flag("add_bias_kv"),
+                                .add_zero_attn = in.flag("add_zero_attn"),
                                 .kdim = key.size(-1),
                                 .vdim = value.size(-1),
-                                .batch_first = in.flag("batch_first"),
-                                .add_bias_kv = in.flag("add_bias_kv"),
-                                .add_zero_attn = in.flag("add_zero_attn")});
+                                .batch_first = in.flag("batch_first")});
   if (in.number("dropout", 0) != 0) throw Failed("dropout is random");
   Results results;
   load_parameters(in, layer, results);

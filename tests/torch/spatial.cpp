@@ -165,12 +165,12 @@ Results interpolate_case(const Given& in) {
 }  // namespace
 
 void add_spatial(Operations& operations) {
-  operations["conv1d"] = conv_case<Conv1dOptions, line, 1, conv1d>;
-  operations["conv2d"] = conv_case<Conv2dOptions, image, 2, conv2d>;
-  operations["conv3d"] = conv_case<Conv3dOptions, volume, 3, conv3d>;
-  operations["conv_transpose1d"] = conv_case<ConvTranspose1dOptions, line, 1, conv_transpose1d>;
-  operations["conv_transpose2d"] = conv_case<ConvTranspose2dOptions, image, 2, conv_transpose2d>;
-  operations["conv_transpose3d"] = conv_case<ConvTranspose3dOptions, volume, 3, conv_transpose3d>;
+  operations["conv1d"] = conv_case<Conv1dFuncOptions, line, 1, conv1d>;
+  operations["conv2d"] = conv_case<Conv2dFuncOptions, image, 2, conv2d>;
+  operations["conv3d"] = conv_case<Conv3dFuncOptions, volume, 3, conv3d>;
+  operations["conv_transpose1d"] = conv_case<ConvTranspose1dFuncOptions, line, 1, conv_transpose1d>;
+  operations["conv_transpose2d"] = conv_case<ConvTranspose2dFuncOptions, image, 2, conv_transpose2d>;
+  operations["conv_transpose3d"] = conv_case<ConvTranspose3dFuncOptions, volume, 3, conv_transpose3d>;
   operations["max_pool1d"] = [](const Given& in) {
     return indexed(in,
                    max_pool1d_with_indices(in[layer_input], kernel<line, 1>(in), pool_options<MaxPool1dOptions, line, 1>(in)));

@@ -66,7 +66,7 @@ struct Reference {
     of_logarithms = match[1] == "nll";
     if (match[4].matched) smoothing = std::stod(match[4]);
     auto result = network(text, init);
-    result->load_state({init.begin(), init.end()});
+    result->load_state_dict({init.begin(), init.end()});
     idle = biases_without_effect(text);
     std::erase_if(idle, [&](const auto& entry) { return !gradients.contains(entry.second); });
     for (const auto& [_, bias] : idle)
@@ -196,7 +196,7 @@ void train_with(Reference& reference, const std::string& name, const json& run) 
           fmt::format("the loss of step {} is {}, not {}; a difference of {} is allowed", step, loss, expected[step], allowed));
   }
   const auto final_weights = load(reference.folder / ("final_" + name + ".safetensors"));
-  for (const auto& [key, tensor] : model->state()) {
+  for (const auto& [key, tensor] : model->state_dict()) {
     if (!is_floating(tensor.dtype()) || reference.is_without_effect(key)) continue;
     const auto wanted = find(final_weights, key);
     if (const auto holds = held.find(key); holds != held.end())

@@ -64,9 +64,9 @@ optim::Optimizer make_momentum(const Given& in, const nn::Module& module, const 
     return optim::SGD{module,
                       {.learning_rate = in.number("lr", 1e-3),
                        .momentum = in.number("momentum", 0),
-                       .nesterov = in.flag("nesterov"),
-                       .weight_decay = in.number({"weight_decay", "wd"}, 0),
                        .dampening = in.number("dampening", 0),
+                       .weight_decay = in.number({"weight_decay", "wd"}, 0),
+                       .nesterov = in.flag("nesterov"),
                        .maximize = in.flag("maximize")}};
   if (algorithm == "lars")
     return optim::LARS{module,
@@ -123,8 +123,8 @@ optim::Optimizer make_adaptive(const Given& in, const nn::Module& module, const 
                           {.learning_rate = in.number("lr", 1e-2),
                            .alpha = in.number("alpha", 0.99),
                            .eps = in.number("eps", 1e-8),
-                           .momentum = in.number("momentum", 0),
                            .weight_decay = in.number({"weight_decay", "wd"}, 0),
+                           .momentum = in.number("momentum", 0),
                            .centered = in.flag("centered"),
                            .maximize = in.flag("maximize")}};
   if (algorithm == "adagrad")

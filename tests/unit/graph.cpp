@@ -73,7 +73,7 @@ TEST_CASE("schedules follow PyTorch's curves") {
 namespace {
 
 struct Residual : nn::Module {
-  nn::Linear first{3, 3}, second{3, 3, false};
+  nn::Linear first{3, 3}, second{3, 3, {.bias = false}};
   Residual() {
     add("first", first);
     add("second", second);
@@ -94,15 +94,15 @@ TEST_CASE("modules name their parameters as PyTorch does") {
   CHECK(names(model.parameters()) == std::vector<std::string>{"0.weight", "0.bias", "2.first.weight", "2.first.bias",
                                                               "2.second.weight", "3.weight", "3.bias"});
   CHECK(names(model.buffers()) == std::vector<std::string>{"3.running_mean", "3.running_var", "3.num_batches_tracked"});
-  CHECK(model.state().size() == 10);
+  CHECK(model.state_dict().size() == 10);
   CHECK(model.parameter_count() == 6 + 3 + 9 + 3 + 9 + 6);
   const auto resnet = models::make("resnet18", {3, 224, 224}, 1000);
   CHECK(resnet->parameter_count() == 11689512);
-  CHECK(resnet->state().size() == 122);
+  CHECK(resnet->state_dict().size() == 122);
   CHECK(names(resnet->parameters())[3] == "layer1.0.conv1.weight");
   const auto bottlenecks = models::make("resnet50", {3, 224, 224}, 1000);
   CHECK(bottlenecks->parameter_count() == 25557032);
-  CHECK(bottlenecks->state().size() == 320);
+  CHECK(bottlenecks->state_dict().size() == 320);
   CHECK(names(bottlenecks->parameters())[12] == "layer1.0.downsample.0.weight");
 }
 
@@ -116,12 +116,12 @@ TEST_CASE("vgg16 has torchvision's parameters") {
 TEST_CASE("weights that do not fit are listed and nothing is changed") {
   manual_seed(3);
   auto model = nn::Sequential{nn::Linear{2, 3}};
-  const auto before = model.state();
+  const auto before = model.state_dict();
   const io::StateDict wrong{{"0.weight", Tensor::from({1.0F})}, {"extra", Tensor::from({1.0F})}};
-  CHECK_THROWS_WITH(model.load_state(wrong),
+  CHECK_THROWS_WITH(model.load_state_dict(wrong),
                     Contains("0.weight is f32[1]") && Contains("0.bias is missing") && Contains("extra"));
-  for (std::size_t i = 0; i < before.size(); ++i) CHECK(model.state()[i].second.same(before[i].second));
-  model.load_state(before);
+  for (std::size_t i = 0; i < before.size(); ++i) CHECK(model.state_dict()[i].second.same(before[i].second));
+  model.load_state_dict(before);
 }
 
 TEST_CASE("training mode reaches every child") {

@@ -101,7 +101,7 @@ TEST_CASE("a rate that falls on a plateau") {
     for (const double metric : metrics) {
       // A state in between changes nothing.
       optim::Plateau next(0.5, options);
-      next.load_state(plateau.state());
+      next.load_state_dict(plateau.state_dict());
       plateau = next;
       result.push_back(plateau.step(metric));
     }
@@ -117,13 +117,13 @@ TEST_CASE("a rate that falls on a plateau") {
   CHECK(rates({.factor = 0.1, .patience = 0, .min_rate = 0.3}, {1, 1, 1}) == Rates{1, 0.3, 0.3});
   CHECK(rates({.factor = 0.5, .patience = 0, .eps = 0.3}, {1, 1, 1}) == Rates{1, 0.5, 0.5});
   optim::Plateau odd(0.1);
-  CHECK(odd.state()[0].second.to_vector<float>().size() == 3);
+  CHECK(odd.state_dict()[0].second.to_vector<float>().size() == 3);
   optim::Plateau same(1);
-  same.load_state(odd.state());
+  same.load_state_dict(odd.state_dict());
   CHECK(same.rate() == 0.1);
-  auto state = odd.state();
+  auto state = odd.state_dict();
   state.pop_back();
-  CHECK_THROWS_WITH(same.load_state(state), "the state does not fit the plateau: cooldown is missing");
+  CHECK_THROWS_WITH(same.load_state_dict(state), "the state does not fit the plateau: cooldown is missing");
   CHECK_THROWS_WITH(optim::Plateau(1, {.factor = 1}), "plateau: factor cannot be 1");
   CHECK_THROWS_AS(optim::Plateau(-1), Error);
 }
@@ -152,7 +152,7 @@ TEST_CASE("optimizers refuse options without sense, each by its name") {
     nn::Parameter p = add_parameter("p", ones({2, 2}));
     Tensor forward(const Tensor& x) override { return x; }
   } m;
-  CHECK_THROWS_WITH(optim::SGD(m, {.momentum = 0.9, .nesterov = true, .dampening = 0.1}),
+  CHECK_THROWS_WITH(optim::SGD(m, {.momentum = 0.9, .dampening = 0.1, .nesterov = true}),
                     "SGD: nesterov's dampening cannot be 0.1");
   CHECK_THROWS_WITH(optim::SGD(m, {.learning_rate = NAN}), "SGD: learning_rate cannot be nan");
   CHECK_THROWS_WITH(optim::SGD(m, {.learning_rate = INFINITY}), "SGD: learning_rate cannot be inf");

@@ -57,8 +57,8 @@ int main() {
   mistake("label", {"cross_entropy", "label 3", "sample 1"}, [&] { cross_entropy(a, Tensor::from({0, 3})).eval(); });
   mistake("label of a dataset", {"label 9", "sample 1"}, [] { data::from_arrays({1, 2}, {1}, {0, 9}, 3); });
   mistake("number of samples", {"3", "2"}, [] { data::from_arrays({1, 2, 3}, {1}, {0, 1}, 2); });
-  mistake("no kernel_size", {"Conv2d", "kernel_size"}, [] { nn::Conv2d{{.in_channels = 1, .out_channels = 4}}; });
-  mistake("no in_channels", {"Conv2d", "in_channels"}, [] { nn::Conv2d{{.out_channels = 4, .kernel_size = 3}}; });
+  mistake("no kernel_size", {"Conv2d", "kernel_size"}, [] { nn::Conv2d(1, 4, 0); });
+  mistake("no in_channels", {"Conv2d", "in_channels"}, [] { nn::Conv2d(0, 4, 3); });
   mistake("no optimizer", {"optimizer"}, [&] {
     const auto dataset = data::from_arrays({1, 2, 3}, {3}, {1}, 2);
     train::fit(net, dataset, {.epochs = 1, .progress = false});
@@ -75,10 +75,10 @@ int main() {
   write(R"({"fc.weight":{"dtype":"C64","shape":[2],"data_offsets":[0,16]}})", 16);
   mistake("unknown dtype", {"weights.safetensors", "C64"}, load);
   std::filesystem::remove_all(folder);
-  mistake("weights of other names", {"0.weight", "fc.weight"}, [&] { net.load_state({{"fc.weight", a}}); });
+  mistake("weights of other names", {"0.weight", "fc.weight"}, [&] { net.load_state_dict({{"fc.weight", a}}); });
   mistake("weights of another shape", {"2.bias", "[2]", "[3]"}, [&] {
     auto other = nn::Sequential{nn::Linear{3, 4}, relu, nn::Linear{4, 3}};
-    net.load_state(other.state());
+    net.load_state_dict(other.state_dict());
   });
   mistake("no such parameter", {"3.weight"}, [&] { net.parameter("3.weight"); });
   mistake("no such child", {"fc"}, [&] { net.child("fc"); });

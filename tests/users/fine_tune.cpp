@@ -11,8 +11,7 @@
 using namespace clnet;
 
 struct Net : nn::Module {
-  nn::Sequential body{nn::Conv2d{{.in_channels = 1, .out_channels = 8, .kernel_size = 3, .stride = 2, .padding = 1}},
-                      nn::BatchNorm2d{8}, relu, nn::Flatten{}};
+  nn::Sequential body{nn::Conv2d{1, 8, 3, {.stride = 2, .padding = 1}}, nn::BatchNorm2d{8}, relu, nn::Flatten{}};
   nn::Linear head{8 * 4 * 4, 4};
   Net() {
     add("body", body);
@@ -40,7 +39,7 @@ static data::Dataset draw(int count, bool stripes, std::mt19937& random) {
 
 static std::vector<std::vector<float>> values(const nn::Module& module) {
   std::vector<std::vector<float>> all;
-  for (const auto& [name, value] : module.state()) all.push_back(value.to_vector<float>());
+  for (const auto& [name, value] : module.state_dict()) all.push_back(value.to_vector<float>());
   return all;
 }
 static const char* yes(bool b) { return b ? "yes" : "no"; }

@@ -41,7 +41,7 @@ struct Net : nn::Module {
 
 static std::vector<std::vector<float>> values(const nn::Module& module) {
   std::vector<std::vector<float>> all;
-  for (const auto& [name, value] : module.state()) all.push_back(value.to_vector<float>());
+  for (const auto& [name, value] : module.state_dict()) all.push_back(value.to_vector<float>());
   return all;
 }
 static const char* yes(bool b) { return b ? "yes" : "no"; }
@@ -56,7 +56,7 @@ int main() {
   std::cout << "parameters: " << net.parameter_count() << '\n';
   for (const auto& [name, p] : net.parameters()) std::cout << "  " << name << ' ' << p.value().shape() << '\n';
   std::cout << "in the state:";
-  for (const auto& [name, value] : net.state()) std::cout << ' ' << name;
+  for (const auto& [name, value] : net.state_dict()) std::cout << ' ' << name;
   std::cout << "\ntwo names, one parameter: " << yes(net.parameter("encode.weight").same(net.parameter("decode.weight"))) << '\n'
             << net.summary({5, 8});
 

@@ -67,12 +67,12 @@ int main() {
   }
 
   const auto file = std::filesystem::temp_directory_path() / ("regression-" + std::to_string(getpid()) + ".safetensors");
-  io::save_safetensors(file, model.state());
+  io::save_safetensors(file, model.state_dict());
   auto loaded = network();
   loaded.eval();
   std::cout << "another network predicts the same: " << yes(loaded(x).to_vector<float>() == predictions) << '\n';
-  loaded.load_state(io::load_safetensors(file).tensors);
+  loaded.load_state_dict(io::load_safetensors(file).tensors);
   std::filesystem::remove(file);
   std::cout << "with the saved weights: " << yes(loaded(x).to_vector<float>() == predictions) << '\n';
-  for (const auto& [name, value] : loaded.state()) std::cout << "  " << name << ' ' << value.spec() << '\n';
+  for (const auto& [name, value] : loaded.state_dict()) std::cout << "  " << name << ' ' << value.spec() << '\n';
 }

@@ -42,7 +42,7 @@ train::FitResult fit(const char* name, nn::Sequential& model, const data::Datase
 }
 
 bool equal_states(const nn::Module& a, const nn::Module& b) {
-  const auto x = a.state(), y = b.state();
+  const auto x = a.state_dict(), y = b.state_dict();
   for (std::size_t i = 0; i < x.size(); ++i)
     if (x[i].first != y[i].first || x[i].second.to_vector<float>() != y[i].second.to_vector<float>()) return false;
   return x.size() == y.size();

@@ -26,7 +26,7 @@ double difference(const Values& a, const Values& b) {
 }
 
 struct Classifier : nn::Module {
-  nn::LSTM lstm{{.input_size = 1, .hidden_size = 12, .batch_first = true}};
+  nn::LSTM lstm{1, 12, {.batch_first = true}};
   nn::Linear head{12, 2};
   Classifier() { add("lstm", lstm), add("head", head); }
   Tensor operator()(const Tensor& x, const Tensor& lengths) {

@@ -43,14 +43,14 @@ int main() {
     const Tensor real = real_points();
     const Tensor fake = generator(randn({count, 4}));
 
-    const auto generator_before = generator.state();
-    d_adam.step(bce_with_logits(critic(concat({real, fake.detach()}, 0)), ones_and_zeros));
-    generator_kept = generator_kept && equal_states(generator_before, generator.state());
+    const auto generator_before = generator.state_dict();
+    d_adam.step(binary_cross_entropy_with_logits(critic(concat({real, fake.detach()}, 0)), ones_and_zeros));
+    generator_kept = generator_kept && equal_states(generator_before, generator.state_dict());
 
     // After the critic's step, so that this one sees its new parameters; the statistics follow this batch, too.
     const Tensor judged = critic(concat({real, fake}, 0));
     const auto critic_before = critic.parameter("0.weight").value().to_vector<float>();
-    g_adam.step(bce_with_logits(narrow(judged, 0, count, count), ones({count, 1})));
+    g_adam.step(binary_cross_entropy_with_logits(narrow(judged, 0, count, count), ones({count, 1})));
     critic_kept = critic_kept && critic_before == critic.parameter("0.weight").value().to_vector<float>();
   }
   std::cout << "the critic's steps leave the generator: " << yes(generator_kept) << '\n';

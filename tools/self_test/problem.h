@@ -54,7 +54,7 @@ std::vector<Problem> make_recurrent_problems(bool full);
 Problem matmul_problem(const Shape& a, const Shape& b, const MatmulOptions& options = {});
 struct ConvShape {
   std::int64_t n, c, h, w, out, kernel;
-  Conv2dOptions options = {};
+  Conv2dFuncOptions options = {};
 };
 /// Forward, and the gradients of both inputs.
 std::vector<Problem> conv2d_problems(const ConvShape& shape);

@@ -13,9 +13,7 @@
 namespace clnet::nn {
 
 struct AdaptiveLogSoftmaxOptions {
-  std::int64_t in_features = 0, n_classes = 0;
-  std::vector<std::int64_t> cutoffs{};  ///< the first class of each cluster: ascending, from 1 to n_classes - 1, one at least
-  double div_value = 4.0;               ///< how many times fewer features each cluster has than the one before
+  double div_value = 4.0;  ///< how many times fewer features each cluster has than the one before
   bool head_bias = false;
 };
 
@@ -30,7 +28,9 @@ struct AdaptiveLogSoftmaxResult {
 /// row, as rows cannot be chosen without a wait; one without a target among them gets gradients of zeros.
 class CLNET_API AdaptiveLogSoftmaxWithLoss : public Module {
  public:
-  explicit AdaptiveLogSoftmaxWithLoss(const AdaptiveLogSoftmaxOptions& options);
+  /// `cutoffs`: the first class of each cluster, ascending, from 1 to n_classes - 1, one at least.
+  AdaptiveLogSoftmaxWithLoss(std::int64_t in_features, std::int64_t n_classes, const std::vector<std::int64_t>& cutoffs,
+                             const AdaptiveLogSoftmaxOptions& options = {});
   /// x {batch, in_features} and integer targets {batch}, or {in_features} and {}. A target that is no class is an Error or
   /// NaN, as of cross_entropy().
   AdaptiveLogSoftmaxResult operator()(const Tensor& x, const Tensor& target) {
@@ -47,12 +47,19 @@ class CLNET_API AdaptiveLogSoftmaxWithLoss : public Module {
  private:
   AdaptiveLogSoftmaxResult of_targets(const Tensor& x, const Tensor& target);
   void require_input(const Tensor& x) const;
-  std::int64_t shortlist() const { return options_.cutoffs[0]; }
-  std::int64_t begin_of(std::size_t cluster) const { return options_.cutoffs[cluster]; }
+  std::int64_t shortlist() const { return sizes_.cutoffs[0]; }
+  std::int64_t begin_of(std::size_t cluster) const { return sizes_.cutoffs[cluster]; }
   std::int64_t end_of(std::size_t cluster) const {
-    return cluster + 1 < options_.cutoffs.size() ? options_.cutoffs[cluster + 1] : options_.n_classes;
+    return cluster + 1 < sizes_.cutoffs.size() ? sizes_.cutoffs[cluster + 1] : sizes_.n_classes;
   }
 
+  struct Sizes {
+    std::int64_t in_features, n_classes;
+    std::vector<std::int64_t> cutoffs;
+  };
+  static Sizes checked(Sizes sizes);
+
+  Sizes sizes_;
   AdaptiveLogSoftmaxOptions options_;
   Linear head_;
   std::vector<Sequential> clusters_;

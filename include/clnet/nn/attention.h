@@ -15,10 +15,10 @@ namespace clnet::nn {
 struct MultiheadAttentionOptions {
   double dropout = 0;  ///< of the weights, in training
   bool bias = true;
-  std::int64_t kdim = 0, vdim = 0;  ///< features of keys and values; 0: embed_dim
-  bool batch_first = false;         ///< {batch, length, features} instead of {length, batch, features}
   bool add_bias_kv = false;         ///< a key and a value more, parameters bias_k and bias_v, which every query may look at
   bool add_zero_attn = false;       ///< and one of zeros
+  std::int64_t kdim = 0, vdim = 0;  ///< features of keys and values; 0: embed_dim
+  bool batch_first = false;         ///< {batch, length, features} instead of {length, batch, features}
 };
 /// What may not be looked at, as in PyTorch's layers: where a bool mask is true (in scaled_dot_product_attention() it is the
 /// other way round). Floating masks are added to the scores.
@@ -80,17 +80,21 @@ class CLNET_API MultiheadAttention : public Module {
   Linear out_;
 };
 
+struct PositionalEncodingOptions {
+  double dropout = 0.1;
+  std::int64_t max_length = 5000;
+  bool batch_first = true;
+};
 /// Adds sinusoidal_positions() to x {batch, length, width}, then drops. (As in PyTorch's tutorials.) The table is a buffer `pe`
-/// that state() does not list.
+/// that state_dict() does not list.
 class CLNET_API PositionalEncoding : public Module {
  public:
-  explicit PositionalEncoding(std::int64_t width, double dropout = 0.1, std::int64_t max_length = 5000, bool batch_first = true);
+  explicit PositionalEncoding(std::int64_t width, const PositionalEncodingOptions& options = {});
   Tensor forward(const Tensor& x) override;
   std::string kind() const override;
 
  private:
-  double dropout_;
-  bool batch_first_;
+  PositionalEncodingOptions options_;
   Parameter table_;
 };
 

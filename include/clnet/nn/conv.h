@@ -13,8 +13,8 @@
 
 namespace clnet::nn {
 
-/// What the layers of convolution have in common: parameters weight and bias. They throw Error, naming it, where a size that is
-/// needed was not given, is not positive, or does not fit the others.
+/// What the layers of convolution have in common: parameters weight and bias. They throw Error, naming it, where a size is
+/// not positive or does not fit the others.
 class CLNET_API Convolution : public Module {
  public:
   Tensor forward(const Tensor& x) override;
@@ -32,8 +32,6 @@ class CLNET_API Convolution : public Module {
 };
 
 struct Conv1dOptions {
-  std::int64_t in_channels = 0, out_channels = 0;  ///< needed
-  std::int64_t kernel_size = 0;                    ///< needed
   std::int64_t stride = 1;
   Padding1d padding = 0;
   std::int64_t dilation = 1;
@@ -44,12 +42,10 @@ struct Conv1dOptions {
 /// Of {N, in, L}. Parameters weight {out, in / groups, k} and bias {out}.
 class CLNET_API Conv1d : public Convolution {
  public:
-  explicit Conv1d(const Conv1dOptions& options);
+  Conv1d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel_size, const Conv1dOptions& options = {});
 };
 
 struct Conv2dOptions {
-  std::int64_t in_channels = 0, out_channels = 0;  ///< needed
-  Pair kernel_size = 0;                            ///< needed
   Pair stride = 1;
   Padding padding = 0;
   Pair dilation = 1;
@@ -60,12 +56,10 @@ struct Conv2dOptions {
 /// Of {N, in, H, W}. Parameters weight {out, in / groups, kh, kw} and bias {out}.
 class CLNET_API Conv2d : public Convolution {
  public:
-  explicit Conv2d(const Conv2dOptions& options);
+  Conv2d(std::int64_t in_channels, std::int64_t out_channels, Pair kernel_size, const Conv2dOptions& options = {});
 };
 
 struct Conv3dOptions {
-  std::int64_t in_channels = 0, out_channels = 0;  ///< needed
-  Triple kernel_size = 0;                          ///< needed
   Triple stride = 1;
   Padding3d padding = 0;
   Triple dilation = 1;
@@ -76,55 +70,52 @@ struct Conv3dOptions {
 /// Of {N, in, D, H, W}. Parameters weight {out, in / groups, kd, kh, kw} and bias {out}.
 class CLNET_API Conv3d : public Convolution {
  public:
-  explicit Conv3d(const Conv3dOptions& options);
+  Conv3d(std::int64_t in_channels, std::int64_t out_channels, Triple kernel_size, const Conv3dOptions& options = {});
 };
 
 struct ConvTranspose1dOptions {
-  std::int64_t in_channels = 0, out_channels = 0;  ///< needed
-  std::int64_t kernel_size = 0;                    ///< needed
   std::int64_t stride = 1;
   Padding1d padding = 0;
   std::int64_t output_padding = 0;
-  std::int64_t dilation = 1;
   std::int64_t groups = 1;
   bool bias = true;
+  std::int64_t dilation = 1;
 };
 /// Of {N, in, L}. Parameters weight {in, out / groups, k} and bias {out}.
 class CLNET_API ConvTranspose1d : public Convolution {
  public:
-  explicit ConvTranspose1d(const ConvTranspose1dOptions& options);
+  ConvTranspose1d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel_size,
+                  const ConvTranspose1dOptions& options = {});
 };
 
 struct ConvTranspose2dOptions {
-  std::int64_t in_channels = 0, out_channels = 0;  ///< needed
-  Pair kernel_size = 0;                            ///< needed
   Pair stride = 1;
   Padding padding = 0;
   Pair output_padding = 0;
-  Pair dilation = 1;
   std::int64_t groups = 1;
   bool bias = true;
+  Pair dilation = 1;
 };
 /// Of {N, in, H, W}. Parameters weight {in, out / groups, kh, kw} and bias {out}.
 class CLNET_API ConvTranspose2d : public Convolution {
  public:
-  explicit ConvTranspose2d(const ConvTranspose2dOptions& options);
+  ConvTranspose2d(std::int64_t in_channels, std::int64_t out_channels, Pair kernel_size,
+                  const ConvTranspose2dOptions& options = {});
 };
 
 struct ConvTranspose3dOptions {
-  std::int64_t in_channels = 0, out_channels = 0;  ///< needed
-  Triple kernel_size = 0;                          ///< needed
   Triple stride = 1;
   Padding3d padding = 0;
   Triple output_padding = 0;
-  Triple dilation = 1;
   std::int64_t groups = 1;
   bool bias = true;
+  Triple dilation = 1;
 };
 /// Of {N, in, D, H, W}. Parameters weight {in, out / groups, kd, kh, kw} and bias {out}.
 class CLNET_API ConvTranspose3d : public Convolution {
  public:
-  explicit ConvTranspose3d(const ConvTranspose3dOptions& options);
+  ConvTranspose3d(std::int64_t in_channels, std::int64_t out_channels, Triple kernel_size,
+                  const ConvTranspose3dOptions& options = {});
 };
 
 }  // namespace clnet::nn

@@ -11,10 +11,13 @@
 
 namespace clnet::nn {
 
+struct LinearOptions {
+  bool bias = true;
+};
 /// Parameters weight {out, in} and bias {out}.
 class CLNET_API Linear : public Module {
  public:
-  Linear(std::int64_t in_features, std::int64_t out_features, bool bias = true);
+  Linear(std::int64_t in_features, std::int64_t out_features, const LinearOptions& options = {});
   Tensor forward(const Tensor& x) override;
   std::string kind() const override;
 

@@ -35,7 +35,7 @@ struct LoadOptions {
   bool strict = true;           ///< names that are missing or unknown are errors
   bool skip_unfitting = false;  ///< weights of another shape or dtype are left out; otherwise they are errors
 };
-/// The names that load_state() left out.
+/// The names that load_state_dict() left out.
 struct LoadResult {
   std::vector<std::string> missing;    ///< of the module, kept as they were
   std::vector<std::string> unknown;    ///< to the module
@@ -83,13 +83,13 @@ class CLNET_API Module {
   NamedParameters parameters() const;
   NamedParameters buffers() const;
   /// Parameters and buffers, named and ordered as PyTorch's state_dict(): under every name.
-  io::StateDict state() const;
+  io::StateDict state_dict() const;
   /// Sets parameters and buffers from tensors of the same names, shapes and dtypes. Throws Error naming every missing, unknown,
   /// unfitting or repeated one, and those that differ although they are one parameter's; nothing is changed then.
-  void load_state(const io::StateDict& state);
+  void load_state_dict(const io::StateDict& state);
   /// The same; not strict, only what both have is set, and what was left out returned. What has another shape or dtype is an
   /// error all the same, unless skip_unfitting leaves it out, too.
-  LoadResult load_state(const io::StateDict& state, const LoadOptions& options);
+  LoadResult load_state_dict(const io::StateDict& state, const LoadOptions& options);
   /// A parameter or buffer by its full name, as "layer1.0.conv1.weight". Throws Error when there is none.
   Parameter parameter(const std::string& name) const;
   /// The names of the children in the order of add(), and a handle to one by its full name, as "layer1.0": to its parameters,
@@ -137,7 +137,7 @@ class CLNET_API Module {
   Module& operator=(const Module& other);
 
   /// Registers; names must be unique in the module (Error otherwise). A buffer that is not saved moves with the module, but
-  /// state() does not list it: what the module can make anew.
+  /// state_dict() does not list it: what the module can make anew.
   Parameter add_parameter(const std::string& name, const Tensor& value);
   Parameter add_buffer(const std::string& name, const Tensor& value, bool saved = true);
   /// The same parameter under one more name (tied weights), here or in another module.

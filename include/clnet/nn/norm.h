@@ -61,10 +61,8 @@ class CLNET_API BatchNorm3d : public BatchNorm {
 };
 
 struct InstanceNormOptions {
-  double eps = 1e-5;
-  bool affine = false;
-  double momentum = 0.1;
-  bool track_running_stats = false;
+  double eps = 1e-5, momentum = 0.1;
+  bool affine = false, track_running_stats = false;
 };
 /// Each channel of each sample by its own statistics, in training and, unless running ones are tracked, in inference. Parameters
 /// weight and bias {C} where affine; buffers as BatchNorm's where tracked, which follow the means over the samples
@@ -102,10 +100,14 @@ class CLNET_API InstanceNorm3d : public InstanceNorm {
       : InstanceNorm(3, num_features, options) {}
 };
 
+struct GroupNormOptions {
+  double eps = 1e-5;
+  bool affine = true;
+};
 /// Over each of `num_groups` groups of channels of {N, C, ...}. Parameters weight and bias {C}.
 class CLNET_API GroupNorm : public Module {
  public:
-  GroupNorm(std::int64_t num_groups, std::int64_t num_channels, double eps = 1e-5, bool affine = true);
+  GroupNorm(std::int64_t num_groups, std::int64_t num_channels, const GroupNormOptions& options = {});
   Tensor forward(const Tensor& x) override;
   std::string kind() const override;
 
@@ -115,24 +117,32 @@ class CLNET_API GroupNorm : public Module {
   std::optional<Parameter> weight_, bias_;
 };
 
+struct LocalResponseNormOptions {
+  double alpha = 1e-4, beta = 0.75, k = 1;
+};
 /// A layer for x {N, C, ...}: x / (k + alpha * mean of the squares in `size` neighbouring channels)^beta.
 class CLNET_API LocalResponseNorm : public Module {
  public:
-  explicit LocalResponseNorm(std::int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1)
-      : size_(size), alpha_(alpha), beta_(beta), k_(k) {}
+  explicit LocalResponseNorm(std::int64_t size, const LocalResponseNormOptions& options = {}) : size_(size), options_(options) {}
   Tensor forward(const Tensor& x) override;
   std::string kind() const override;
 
  private:
   std::int64_t size_;
-  double alpha_, beta_, k_;
+  LocalResponseNormOptions options_;
 };
 
-/// Over the last dimensions, whose extents are `normalized_shape`. Parameters weight and bias of that shape where affine; without
-/// `bias`, weight alone.
+struct LayerNormOptions {
+  double eps = 1e-5;
+  bool elementwise_affine = true;  ///< parameters weight and bias
+  bool bias = true;                ///< without: weight alone
+};
+/// Over the last dimensions, whose extents are `normalized_shape`; one number is the last dimension's. Parameters weight and bias
+/// of that shape.
 class CLNET_API LayerNorm : public Module {
  public:
-  explicit LayerNorm(const Shape& normalized_shape, double eps = 1e-5, bool affine = true, bool bias = true);
+  explicit LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options = {});
+  explicit LayerNorm(std::int64_t features, const LayerNormOptions& options = {}) : LayerNorm(Shape{features}, options) {}
   Tensor forward(const Tensor& x) override;
   std::string kind() const override;
 
@@ -142,11 +152,16 @@ class CLNET_API LayerNorm : public Module {
   std::optional<Parameter> weight_, bias_;
 };
 
-/// By the root of the mean square of the last dimensions, whose extents are `normalized_shape`. Parameter weight of that shape.
-/// `eps` is the dtype's epsilon when not given.
+struct RMSNormOptions {
+  std::optional<double> eps = std::nullopt;  ///< the dtype's epsilon when not given
+  bool elementwise_affine = true;            ///< a parameter weight
+};
+/// By the root of the mean square of the last dimensions, whose extents are `normalized_shape`; one number is the last
+/// dimension's. Parameter weight of that shape.
 class CLNET_API RMSNorm : public Module {
  public:
-  explicit RMSNorm(const Shape& normalized_shape, std::optional<double> eps = std::nullopt, bool affine = true);
+  explicit RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options = {});
+  explicit RMSNorm(std::int64_t features, const RMSNormOptions& options = {}) : RMSNorm(Shape{features}, options) {}
   Tensor forward(const Tensor& x) override;
   std::string kind() const override;
 

@@ -13,7 +13,16 @@
 
 namespace clnet::nn {
 
-/// What the layers of pooling have in common: they have no parameters.
+/// The options with a stride that was given before them. Throws Error where they have one, too.
+template <class Size, class Options>
+Options with_stride(const char* layer, const Size& stride, Options options) {
+  if (options.stride) throw Error(std::string(layer) + ": stride is given twice, after the kernel's size and in the options");
+  options.stride = stride;
+  return options;
+}
+
+/// What the layers of pooling have in common: they have no parameters. The stride is the kernel's size when not given, and may
+/// stand behind it: MaxPool2d(3, 2) is MaxPool2d(3, {.stride = 2}).
 class CLNET_API Pool : public Module {
  public:
   Tensor forward(const Tensor& x) override { return function_(x); }
@@ -48,27 +57,39 @@ class CLNET_API MaxPool : public Pool {
 class CLNET_API MaxPool1d : public MaxPool {
  public:
   explicit MaxPool1d(std::int64_t kernel_size, const MaxPool1dOptions& options = {});
+  MaxPool1d(std::int64_t kernel_size, std::int64_t stride, const MaxPool1dOptions& options = {})
+      : MaxPool1d(kernel_size, with_stride("MaxPool1d", stride, options)) {}
 };
 class CLNET_API MaxPool2d : public MaxPool {
  public:
   explicit MaxPool2d(Pair kernel_size, const MaxPool2dOptions& options = {});
+  MaxPool2d(Pair kernel_size, Pair stride, const MaxPool2dOptions& options = {})
+      : MaxPool2d(kernel_size, with_stride("MaxPool2d", stride, options)) {}
 };
 class CLNET_API MaxPool3d : public MaxPool {
  public:
   explicit MaxPool3d(Triple kernel_size, const MaxPool3dOptions& options = {});
+  MaxPool3d(Triple kernel_size, Triple stride, const MaxPool3dOptions& options = {})
+      : MaxPool3d(kernel_size, with_stride("MaxPool3d", stride, options)) {}
 };
 
 class CLNET_API AvgPool1d : public Pool {
  public:
   explicit AvgPool1d(std::int64_t kernel_size, const AvgPool1dOptions& options = {});
+  AvgPool1d(std::int64_t kernel_size, std::int64_t stride, const AvgPool1dOptions& options = {})
+      : AvgPool1d(kernel_size, with_stride("AvgPool1d", stride, options)) {}
 };
 class CLNET_API AvgPool2d : public Pool {
  public:
   explicit AvgPool2d(Pair kernel_size, const AvgPool2dOptions& options = {});
+  AvgPool2d(Pair kernel_size, Pair stride, const AvgPool2dOptions& options = {})
+      : AvgPool2d(kernel_size, with_stride("AvgPool2d", stride, options)) {}
 };
 class CLNET_API AvgPool3d : public Pool {
  public:
   explicit AvgPool3d(Triple kernel_size, const AvgPool3dOptions& options = {});
+  AvgPool3d(Triple kernel_size, Triple stride, const AvgPool3dOptions& options = {})
+      : AvgPool3d(kernel_size, with_stride("AvgPool3d", stride, options)) {}
 };
 
 /// What the layers of unpooling have in common: they are called with what MaxPool::with_indices() or max_pool2d_with_indices()
@@ -93,27 +114,51 @@ class CLNET_API Unpool : public Module {
 class CLNET_API MaxUnpool1d : public Unpool {
  public:
   explicit MaxUnpool1d(std::int64_t kernel_size, const MaxUnpool1dOptions& options = {});
+  MaxUnpool1d(std::int64_t kernel_size, std::int64_t stride, const MaxUnpool1dOptions& options = {})
+      : MaxUnpool1d(kernel_size, with_stride("MaxUnpool1d", stride, options)) {}
 };
 class CLNET_API MaxUnpool2d : public Unpool {
  public:
   explicit MaxUnpool2d(Pair kernel_size, const MaxUnpool2dOptions& options = {});
+  MaxUnpool2d(Pair kernel_size, Pair stride, const MaxUnpool2dOptions& options = {})
+      : MaxUnpool2d(kernel_size, with_stride("MaxUnpool2d", stride, options)) {}
 };
 class CLNET_API MaxUnpool3d : public Unpool {
  public:
   explicit MaxUnpool3d(Triple kernel_size, const MaxUnpool3dOptions& options = {});
+  MaxUnpool3d(Triple kernel_size, Triple stride, const MaxUnpool3dOptions& options = {})
+      : MaxUnpool3d(kernel_size, with_stride("MaxUnpool3d", stride, options)) {}
 };
 
+struct LPPool1dOptions {
+  std::optional<std::int64_t> stride = std::nullopt;  ///< the kernel's size when not given
+  bool ceil_mode = false;
+};
 class CLNET_API LPPool1d : public Pool {
  public:
-  LPPool1d(double power, std::int64_t kernel_size, std::optional<std::int64_t> stride = std::nullopt, bool ceil_mode = false);
+  LPPool1d(double norm_type, std::int64_t kernel_size, const LPPool1dOptions& options = {});
+  LPPool1d(double norm_type, std::int64_t kernel_size, std::int64_t stride, const LPPool1dOptions& options = {})
+      : LPPool1d(norm_type, kernel_size, with_stride("LPPool1d", stride, options)) {}
+};
+struct LPPool2dOptions {
+  std::optional<Pair> stride = std::nullopt;  ///< the kernel's size when not given
+  bool ceil_mode = false;
 };
 class CLNET_API LPPool2d : public Pool {
  public:
-  LPPool2d(double power, Pair kernel_size, std::optional<Pair> stride = std::nullopt, bool ceil_mode = false);
+  LPPool2d(double norm_type, Pair kernel_size, const LPPool2dOptions& options = {});
+  LPPool2d(double norm_type, Pair kernel_size, Pair stride, const LPPool2dOptions& options = {})
+      : LPPool2d(norm_type, kernel_size, with_stride("LPPool2d", stride, options)) {}
+};
+struct LPPool3dOptions {
+  std::optional<Triple> stride = std::nullopt;  ///< the kernel's size when not given
+  bool ceil_mode = false;
 };
 class CLNET_API LPPool3d : public Pool {
  public:
-  LPPool3d(double power, Triple kernel_size, std::optional<Triple> stride = std::nullopt, bool ceil_mode = false);
+  LPPool3d(double norm_type, Triple kernel_size, const LPPool3dOptions& options = {});
+  LPPool3d(double norm_type, Triple kernel_size, Triple stride, const LPPool3dOptions& options = {})
+      : LPPool3d(norm_type, kernel_size, with_stride("LPPool3d", stride, options)) {}
 };
 
 // An output size of -1 keeps the extent of its axis.

@@ -13,8 +13,6 @@
 namespace clnet::nn {
 
 struct RecurrentOptions {
-  std::int64_t input_size = 0, hidden_size = 0;  ///< needed: Error without
-  std::int64_t num_layers = 1;
   Nonlinearity nonlinearity = Nonlinearity::tanh;  ///< of an RNN
   bool bias = true;
   bool batch_first = false;    ///< x is {N, T, I}, and the output accordingly
@@ -30,7 +28,10 @@ class CLNET_API Recurrent : public Module {
   std::string kind() const override;
 
  protected:
-  Recurrent(std::string name, std::int64_t gates, const RecurrentOptions& options);
+  struct Sizes {
+    std::int64_t input_size, hidden_size, num_layers;
+  };
+  Recurrent(std::string name, std::int64_t gates, const Sizes& sizes, const RecurrentOptions& options);
   /// `c0` is an LSTM's.
   LstmResult run(const Tensor& x, const Tensor& h0, const Tensor& c0, const Tensor& lengths) const;
 
@@ -45,6 +46,7 @@ class CLNET_API Recurrent : public Module {
 
   std::string name_;
   std::int64_t gates_;
+  Sizes sizes_;
   RecurrentOptions options_;
   std::vector<Direction> directions_;  ///< layer after layer
 };
@@ -54,7 +56,10 @@ class CLNET_API Recurrent : public Module {
 /// packed sequences), T at most: more count as T.
 class CLNET_API RNN : public Recurrent {
  public:
-  explicit RNN(const RecurrentOptions& options) : Recurrent("RNN", 1, options) {}
+  RNN(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {})
+      : RNN(input_size, hidden_size, 1, options) {}
+  RNN(std::int64_t input_size, std::int64_t hidden_size, std::int64_t num_layers, const RecurrentOptions& options = {})
+      : Recurrent("RNN", 1, {input_size, hidden_size, num_layers}, options) {}
   using Module::operator();
   Tensor forward(const Tensor& x) override { return run(x, {}, {}, {}).output; }
   RnnResult operator()(const Tensor& x, const Tensor& h0, const Tensor& lengths = {}) const;
@@ -63,7 +68,10 @@ class CLNET_API RNN : public Recurrent {
 /// not 0.
 class CLNET_API LSTM : public Recurrent {
  public:
-  explicit LSTM(const RecurrentOptions& options) : Recurrent("LSTM", 4, options) {}
+  LSTM(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {})
+      : LSTM(input_size, hidden_size, 1, options) {}
+  LSTM(std::int64_t input_size, std::int64_t hidden_size, std::int64_t num_layers, const RecurrentOptions& options = {})
+      : Recurrent("LSTM", 4, {input_size, hidden_size, num_layers}, options) {}
   using Module::operator();
   Tensor forward(const Tensor& x) override { return run(x, {}, {}, {}).output; }
   LstmResult operator()(const Tensor& x, const LstmState& initial, const Tensor& lengths = {}) const {
@@ -72,12 +80,19 @@ class CLNET_API LSTM : public Recurrent {
 };
 class CLNET_API GRU : public Recurrent {
  public:
-  explicit GRU(const RecurrentOptions& options) : Recurrent("GRU", 3, options) {}
+  GRU(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {})
+      : GRU(input_size, hidden_size, 1, options) {}
+  GRU(std::int64_t input_size, std::int64_t hidden_size, std::int64_t num_layers, const RecurrentOptions& options = {})
+      : Recurrent("GRU", 3, {input_size, hidden_size, num_layers}, options) {}
   using Module::operator();
   Tensor forward(const Tensor& x) override { return run(x, {}, {}, {}).output; }
   RnnResult operator()(const Tensor& x, const Tensor& h0, const Tensor& lengths = {}) const;
 };
 
+struct RecurrentCellOptions {
+  bool bias = true;
+  Nonlinearity nonlinearity = Nonlinearity::tanh;  ///< of an RNNCell
+};
 /// One step: parameters weight_ih, weight_hh, bias_ih, bias_hh. x {N, input_size} or {input_size}, states accordingly.
 class CLNET_API RecurrentCell : public Module {
  public:
@@ -96,8 +111,8 @@ class CLNET_API RecurrentCell : public Module {
 
 class CLNET_API RNNCell : public RecurrentCell {
  public:
-  RNNCell(std::int64_t input_size, std::int64_t hidden_size, bool bias = true, Nonlinearity nonlinearity = Nonlinearity::tanh)
-      : RecurrentCell("RNNCell", 1, input_size, hidden_size, bias), nonlinearity_(nonlinearity) {}
+  RNNCell(std::int64_t input_size, std::int64_t hidden_size, const RecurrentCellOptions& options = {})
+      : RecurrentCell("RNNCell", 1, input_size, hidden_size, options.bias), nonlinearity_(options.nonlinearity) {}
   using Module::operator();
   /// The state after zeros.
   Tensor forward(const Tensor& x) override { return next(x, Tensor{}); }
@@ -112,8 +127,8 @@ class CLNET_API RNNCell : public RecurrentCell {
 };
 class CLNET_API LSTMCell : public RecurrentCell {
  public:
-  LSTMCell(std::int64_t input_size, std::int64_t hidden_size, bool bias = true)
-      : RecurrentCell("LSTMCell", 4, input_size, hidden_size, bias) {}
+  LSTMCell(std::int64_t input_size, std::int64_t hidden_size, const RecurrentCellOptions& options = {})
+      : RecurrentCell("LSTMCell", 4, input_size, hidden_size, options.bias) {}
   using Module::operator();
   Tensor forward(const Tensor& x) override { return next(x, LstmState{}).h; }
   LstmState operator()(const Tensor& x, const LstmState& state) const {
@@ -125,8 +140,8 @@ class CLNET_API LSTMCell : public RecurrentCell {
 };
 class CLNET_API GRUCell : public RecurrentCell {
  public:
-  GRUCell(std::int64_t input_size, std::int64_t hidden_size, bool bias = true)
-      : RecurrentCell("GRUCell", 3, input_size, hidden_size, bias) {}
+  GRUCell(std::int64_t input_size, std::int64_t hidden_size, const RecurrentCellOptions& options = {})
+      : RecurrentCell("GRUCell", 3, input_size, hidden_size, options.bias) {}
   using Module::operator();
   Tensor forward(const Tensor& x) override { return next(x, Tensor{}); }
   Tensor operator()(const Tensor& x, const Tensor& h) const {

@@ -9,23 +9,23 @@
 
 namespace clnet {
 
-struct Conv1dOptions {
+struct Conv1dFuncOptions {
   std::int64_t stride = 1;
   Padding1d padding = 0;  ///< Padding1d::same(kernel_size) keeps the length
   std::int64_t dilation = 1;
   std::int64_t groups = 1;
 };
 /// x {N, C, L}, weight {out, C / groups, k}, bias {out} or undefined.
-CLNET_API Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv1dOptions& options = {});
-struct Conv2dOptions {
+CLNET_API Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv1dFuncOptions& options = {});
+struct Conv2dFuncOptions {
   Pair stride = 1;
   Padding padding = 0;  ///< Padding::same(kernel_size) keeps height and width
   Pair dilation = 1;
   std::int64_t groups = 1;
 };
 /// x {N, C, H, W}, weight {out, C / groups, kh, kw}, bias {out} or undefined.
-CLNET_API Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv2dOptions& options = {});
-struct Conv3dOptions {
+CLNET_API Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv2dFuncOptions& options = {});
+struct Conv3dFuncOptions {
   Triple stride = 1;
   Padding3d padding = 0;  ///< Padding3d::same(kernel_size) keeps all extents
   Triple dilation = 1;
@@ -33,9 +33,9 @@ struct Conv3dOptions {
 };
 /// x {N, C, D, H, W}, weight {out, C / groups, kd, kh, kw}, bias {out} or undefined. The depth is unfolded: as many images
 /// as the result is deep, of kd C channels each, are in memory and must make a tensor.
-CLNET_API Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv3dOptions& options = {});
+CLNET_API Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv3dFuncOptions& options = {});
 
-struct ConvTranspose1dOptions {
+struct ConvTranspose1dFuncOptions {
   std::int64_t stride = 1;
   Padding1d padding = 0;
   std::int64_t output_padding = 0;
@@ -44,8 +44,8 @@ struct ConvTranspose1dOptions {
 };
 /// x {N, C, L}, weight {C, out / groups, k}, bias {out} or undefined.
 CLNET_API Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
-                                  const ConvTranspose1dOptions& options = {});
-struct ConvTranspose2dOptions {
+                                  const ConvTranspose1dFuncOptions& options = {});
+struct ConvTranspose2dFuncOptions {
   Pair stride = 1;
   Padding padding = 0;
   Pair output_padding = 0;
@@ -54,8 +54,8 @@ struct ConvTranspose2dOptions {
 };
 /// x {N, C, H, W}, weight {C, out / groups, kh, kw}, bias {out} or undefined.
 CLNET_API Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
-                                  const ConvTranspose2dOptions& options = {});
-struct ConvTranspose3dOptions {
+                                  const ConvTranspose2dFuncOptions& options = {});
+struct ConvTranspose3dFuncOptions {
   Triple stride = 1;
   Padding3d padding = 0;
   Triple output_padding = 0;
@@ -64,6 +64,6 @@ struct ConvTranspose3dOptions {
 };
 /// x {N, C, D, H, W}, weight {C, out / groups, kd, kh, kw}, bias {out} or undefined; memory as of conv3d.
 CLNET_API Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
-                                  const ConvTranspose3dOptions& options = {});
+                                  const ConvTranspose3dFuncOptions& options = {});
 
 }  // namespace clnet

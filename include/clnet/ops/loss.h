@@ -32,8 +32,8 @@ CLNET_API Tensor nll_loss(const Tensor& log_probabilities, const Tensor& targets
 CLNET_API Tensor nll_loss(const Tensor& log_probabilities, const Tensor& targets);
 
 // ---- Of an input and a target of one floating dtype, by element. Shapes broadcast, as in PyTorch, and the mean is over the
-// common one; of bce(), bce_with_logits() and focal_loss() they are one. mse_loss() to huber_loss() warn once where shapes
-// differ.
+// common one; of binary_cross_entropy(), binary_cross_entropy_with_logits() and sigmoid_focal_loss() they are one. mse_loss() to
+// huber_loss() warn once where shapes differ.
 
 CLNET_API Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
 CLNET_API Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
@@ -43,15 +43,17 @@ CLNET_API Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduc
 /// d^2 / 2 below delta, else delta (d - delta / 2). `delta` is positive.
 CLNET_API Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean, double delta = 1);
 /// -(t log x + (1 - t) log(1 - x)), each logarithm at least -100. One shape; `weight` broadcasts to the input.
-CLNET_API Tensor bce(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean, const Tensor& weight = {});
+CLNET_API Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean,
+                                      const Tensor& weight = {});
 /// `weight` scales each loss and `pos_weight` the part of it that is due to the target, -t log sigmoid(x); both broadcast to the
 /// logits, whose shape the target has.
-CLNET_API Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction = Reduction::mean,
-                                 const Tensor& weight = {}, const Tensor& pos_weight = {});
-/// torchvision's sigmoid_focal_loss: bce_with_logits times (1 - p)^gamma, p the probability of the target's side, times alpha
-/// (1 - alpha where the target is 0) unless alpha is negative.
-CLNET_API Tensor focal_loss(const Tensor& logits, const Tensor& target, Reduction reduction = Reduction::mean,
-                            double alpha = 0.25, double gamma = 2);
+CLNET_API Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,
+                                                  Reduction reduction = Reduction::mean, const Tensor& weight = {},
+                                                  const Tensor& pos_weight = {});
+/// torchvision's sigmoid_focal_loss: binary_cross_entropy_with_logits times (1 - p)^gamma, p the probability of the target's
+/// side, times alpha (1 - alpha where the target is 0) unless alpha is negative.
+CLNET_API Tensor sigmoid_focal_loss(const Tensor& logits, const Tensor& target, Reduction reduction = Reduction::mean,
+                                    double alpha = 0.25, double gamma = 2);
 struct KlDivOptions {
   Reduction reduction = Reduction::mean;
   bool batch_mean = false;  ///< the sum divided by the first extent: the divergence itself; `reduction` does not matter then
@@ -99,8 +101,8 @@ CLNET_API Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const 
 
 /// log(1 + exp(-target input)). The target broadcasts to the input.
 CLNET_API Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
-/// Of logits and targets {..., C} from 0 to 1: the mean over the classes of bce_with_logits(). `weight` {C} or undefined. Shapes
-/// broadcast; the logits' tell the classes.
+/// Of logits and targets {..., C} from 0 to 1: the mean over the classes of binary_cross_entropy_with_logits(). `weight` {C} or
+/// undefined. Shapes broadcast; the logits' tell the classes.
 CLNET_API Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean,
                                              const Tensor& weight = {});
 

@@ -12,27 +12,31 @@ namespace clnet::optim {
 // sgd.h has what all options share.
 
 struct RMSpropOptions {
-  double learning_rate = 1e-2, alpha = 0.99, eps = 1e-8, momentum = 0;
-  double weight_decay = 0;
-  double clip_norm = 0, clip_value = 0;
+  double learning_rate = 1e-2, alpha = 0.99, eps = 1e-8;
+  double weight_decay = 0, momentum = 0;
   bool centered = false;  ///< divides by the standard deviation instead of the mean square's root
   bool maximize = false;
+  double clip_norm = 0, clip_value = 0;
 };
 class CLNET_API RMSprop : public WithOptions<RMSprop, RMSpropOptions> {
  public:
   explicit RMSprop(const Parameters& parameters, const RMSpropOptions& options = {}) : WithOptions(parameters, options) {}
+  RMSprop(const Parameters& parameters, double learning_rate, const RMSpropOptions& options = {})
+      : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const RMSpropOptions& options);
 };
 
 /// Duchi, Hazan and Singer 2011.
 struct AdagradOptions {
   double learning_rate = 1e-2, lr_decay = 0, weight_decay = 0, initial_accumulator_value = 0, eps = 1e-10;
-  double clip_norm = 0, clip_value = 0;
   bool maximize = false;
+  double clip_norm = 0, clip_value = 0;
 };
 class CLNET_API Adagrad : public WithOptions<Adagrad, AdagradOptions> {
  public:
   explicit Adagrad(const Parameters& parameters, const AdagradOptions& options = {}) : WithOptions(parameters, options) {}
+  Adagrad(const Parameters& parameters, double learning_rate, const AdagradOptions& options = {})
+      : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const AdagradOptions& options);
 };
 
@@ -40,12 +44,14 @@ class CLNET_API Adagrad : public WithOptions<Adagrad, AdagradOptions> {
 struct AdadeltaOptions {
   double learning_rate = 1, rho = 0.9, eps = 1e-6;
   double weight_decay = 0;
-  double clip_norm = 0, clip_value = 0;
   bool maximize = false;
+  double clip_norm = 0, clip_value = 0;
 };
 class CLNET_API Adadelta : public WithOptions<Adadelta, AdadeltaOptions> {
  public:
   explicit Adadelta(const Parameters& parameters, const AdadeltaOptions& options = {}) : WithOptions(parameters, options) {}
+  Adadelta(const Parameters& parameters, double learning_rate, const AdadeltaOptions& options = {})
+      : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const AdadeltaOptions& options);
 };
 
@@ -57,12 +63,14 @@ struct AdafactorOptions {
   double eps2 = 1e-3;                         ///< the least scale of a parameter
   double d = 1;                               ///< the largest root mean square of a step
   double weight_decay = 0;                    ///< shrinks the parameter
-  double clip_norm = 0, clip_value = 0;
   bool maximize = false;
+  double clip_norm = 0, clip_value = 0;
 };
 class CLNET_API Adafactor : public WithOptions<Adafactor, AdafactorOptions> {
  public:
   explicit Adafactor(const Parameters& parameters, const AdafactorOptions& options = {}) : WithOptions(parameters, options) {}
+  Adafactor(const Parameters& parameters, double learning_rate, const AdafactorOptions& options = {})
+      : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const AdafactorOptions& options);
 };
 

@@ -47,9 +47,9 @@ class CLNET_API EMA {
   void apply_to_module();
 
   /// The averages (f32) under "average.<parameter>" and the updates as "step" (i64), also while they are swapped.
-  io::StateDict state() const;
+  io::StateDict state_dict() const;
   /// Throws Error naming what is missing or does not fit, and while they are swapped; nothing is changed then.
-  void load_state(const io::StateDict& state);
+  void load_state_dict(const io::StateDict& state);
 
  private:
   struct Impl;

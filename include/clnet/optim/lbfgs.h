@@ -43,9 +43,9 @@ class CLNET_API LBFGS {
 
   /// PyTorch's names: "n_iter" and "func_evals" (i64); after a step "d", "prev_flat_grad", "old_dirs.<i>" and "old_stps.<i>" (f32
   /// vectors of all parameters), "t", "H_diag", "prev_loss" and "ro.<i>" (three of f32 whose sum is the number). For checkpoints.
-  io::StateDict state() const;
+  io::StateDict state_dict() const;
   /// Throws Error naming what is missing or does not fit; nothing is changed then.
-  void load_state(const io::StateDict& state);
+  void load_state_dict(const io::StateDict& state);
 
  private:
   struct Impl;

@@ -122,10 +122,10 @@ class CLNET_API Optimizer {
   /// step count as "step" (i64) and that of parameters that made fewer as "<parameter>.step", the groups' rates as
   /// "learning_rate.<group>" and "initial_rate.<group>", momenta that were set as "momentum.<group>", and a loss scale as
   /// "loss_scale", "loss_scale_good" and "loss_scale_made": for checkpoints.
-  io::StateDict state() const;
+  io::StateDict state_dict() const;
   /// Throws Error naming what is missing or does not fit; nothing is changed then. Rates come from the state where it has them,
   /// momenta that it does not have are the rules' own.
-  void load_state(const io::StateDict& state);
+  void load_state_dict(const io::StateDict& state);
 
  protected:
   void require_same_clipping(const Clipping& clipping) const;
@@ -149,6 +149,11 @@ class WithOptions : public Optimizer {
   }
 
  protected:
+  /// A learning rate that is given before the options counts.
+  static Options with_rate(Options options, double learning_rate) {
+    options.learning_rate = learning_rate;
+    return options;
+  }
   WithOptions(const Parameters& parameters, const Options& options)
       : Optimizer(parameters, Self::rule(options), options.learning_rate, {options.clip_norm, options.clip_value}) {}
 };

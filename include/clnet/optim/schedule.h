@@ -92,9 +92,9 @@ class CLNET_API Plateau {
   double rate() const { return rate_; }
 
   /// "rate", "best" (three of f32 whose sum is the number), "bad" and "cooldown" (i64).
-  io::StateDict state() const;
+  io::StateDict state_dict() const;
   /// Throws Error naming what does not fit; nothing is changed then.
-  void load_state(const io::StateDict& state);
+  void load_state_dict(const io::StateDict& state);
 
  private:
   PlateauOptions options_;

@@ -13,30 +13,34 @@ namespace clnet::optim {
 
 struct SGDOptions {
   double learning_rate = 1e-3, momentum = 0;
-  bool nesterov = false;
+  double dampening = 0;  ///< the momentum takes 1 - dampening of the gradient, all of it in the optimizer's first step
   double weight_decay = 0;
+  bool nesterov = false;
+  bool maximize = false;
   double clip_norm = 0;  ///< gradients are scaled down together to at most this norm; 0: never
   double clip_value = 0;
-  double dampening = 0;  ///< the momentum takes 1 - dampening of the gradient, all of it in the optimizer's first step
-  bool maximize = false;
 };
 class CLNET_API SGD : public WithOptions<SGD, SGDOptions> {
  public:
   SGD(const Parameters& parameters, const SGDOptions& options) : WithOptions(parameters, options) {}
+  SGD(const Parameters& parameters, double learning_rate, const SGDOptions& options = {})
+      : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const SGDOptions& options);
 };
 
-/// Averaged stochastic gradient descent (Polyak and Juditsky 1992); "ax" in state() is the average. A learning rate that is set
-/// counts from the next step on, as in all optimizers; torch.optim.ASGD takes it a step later.
+/// Averaged stochastic gradient descent (Polyak and Juditsky 1992); "ax" in state_dict() is the average. A learning rate that is
+/// set counts from the next step on, as in all optimizers; torch.optim.ASGD takes it a step later.
 struct ASGDOptions {
   double learning_rate = 1e-2, lambda = 1e-4, alpha = 0.75, t0 = 1e6;
   double weight_decay = 0;
-  double clip_norm = 0, clip_value = 0;
   bool maximize = false;
+  double clip_norm = 0, clip_value = 0;
 };
 class CLNET_API ASGD : public WithOptions<ASGD, ASGDOptions> {
  public:
   explicit ASGD(const Parameters& parameters, const ASGDOptions& options = {}) : WithOptions(parameters, options) {}
+  ASGD(const Parameters& parameters, double learning_rate, const ASGDOptions& options = {})
+      : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const ASGDOptions& options);
 };
 
@@ -46,12 +50,14 @@ struct RpropOptions {
   double learning_rate = 1e-2;
   double shrink = 0.5, grow = 1.2;
   double min_step = 1e-6, max_step = 50;
-  double clip_norm = 0, clip_value = 0;
   bool maximize = false;
+  double clip_norm = 0, clip_value = 0;
 };
 class CLNET_API Rprop : public WithOptions<Rprop, RpropOptions> {
  public:
   explicit Rprop(const Parameters& parameters, const RpropOptions& options = {}) : WithOptions(parameters, options) {}
+  Rprop(const Parameters& parameters, double learning_rate, const RpropOptions& options = {})
+      : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const RpropOptions& options);
 };
 
@@ -60,12 +66,14 @@ class CLNET_API Rprop : public WithOptions<Rprop, RpropOptions> {
 struct LARSOptions {
   double learning_rate = 0.1, momentum = 0.9, trust = 1e-3, eps = 1e-8;
   double weight_decay = 0;
-  double clip_norm = 0, clip_value = 0;
   bool nesterov = false, maximize = false;
+  double clip_norm = 0, clip_value = 0;
 };
 class CLNET_API LARS : public WithOptions<LARS, LARSOptions> {
  public:
   explicit LARS(const Parameters& parameters, const LARSOptions& options = {}) : WithOptions(parameters, options) {}
+  LARS(const Parameters& parameters, double learning_rate, const LARSOptions& options = {})
+      : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const LARSOptions& options);
 };
 
@@ -87,6 +95,8 @@ struct MuonOptions {
 class CLNET_API Muon : public WithOptions<Muon, MuonOptions> {
  public:
   explicit Muon(const Parameters& parameters, const MuonOptions& options = {}) : WithOptions(parameters, options) {}
+  Muon(const Parameters& parameters, double learning_rate, const MuonOptions& options = {})
+      : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const MuonOptions& options);
 };
 

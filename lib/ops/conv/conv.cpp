@@ -47,7 +47,7 @@ struct Spatial {
       if (axes[i].pointwise(kernel[i]) && axes[i + 1].pointwise(kernel[i + 1]) && in[i] * in[i + 1] <= largest_window) join(i);
   }
   bool is_image() const { return axes.size() == 2; }
-  Conv2dOptions image_options(std::int64_t groups) const {
+  Conv2dFuncOptions image_options(std::int64_t groups) const {
     const auto &v = axes[axes.size() - 2], &h = axes.back();
     return {.stride = {v.stride, h.stride},
             .padding = {v.before, h.before, v.after, h.after},
@@ -154,23 +154,23 @@ Tensor convolve_transposed(std::string_view op, const Tensor& given, const Tenso
 
 }  // namespace
 
-Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv1dOptions& options) {
+Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv1dFuncOptions& options) {
   return convolve("conv1d", x, weight, bias, axes_of(options), options.groups);
 }
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dFuncOptions& options) {
   return convolve("conv2d", x, weight, bias, axes_of(options), options.groups);
 }
-Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv3dOptions& options) {
+Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv3dFuncOptions& options) {
   return convolve("conv3d", x, weight, bias, axes_of(options), options.groups);
 }
 
-Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvTranspose1dOptions& options) {
+Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvTranspose1dFuncOptions& options) {
   return convolve_transposed("conv_transpose1d", x, weight, bias, axes_of(options), options.groups);
 }
-Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvTranspose2dOptions& options) {
+Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvTranspose2dFuncOptions& options) {
   return convolve_transposed("conv_transpose2d", x, weight, bias, axes_of(options), options.groups);
 }
-Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvTranspose3dOptions& options) {
+Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvTranspose3dFuncOptions& options) {
   return convolve_transposed("conv_transpose3d", x, weight, bias, axes_of(options), options.groups);
 }
 

@@ -18,8 +18,8 @@ Pair size_of(const Tensor& t) { return {t.size(2), t.size(3)}; }
 /// What the three have in common: the options, and a size that the inputs' shapes leave open. The first two know volumes.
 class ConvOp : public Op {
  public:
-  ConvOp(Conv2dOptions options, Pair size, std::int64_t slices = 1) : options_(options), size_(size), slices_(slices) {}
-  ConvOp(Conv2dOptions options, Pair size, const DepthWindows& volume)
+  ConvOp(Conv2dFuncOptions options, Pair size, std::int64_t slices = 1) : options_(options), size_(size), slices_(slices) {}
+  ConvOp(Conv2dFuncOptions options, Pair size, const DepthWindows& volume)
       : options_(options), size_(size), slices_(volume.out), volume_(volume) {}
 
   Fields fields() const override {
@@ -82,7 +82,7 @@ class ConvOp : public Op {
             .dtype = x.dtype};
   }
 
-  Conv2dOptions options_;
+  Conv2dFuncOptions options_;
   Pair size_;
   std::int64_t slices_;
   std::optional<DepthWindows> volume_;
@@ -339,30 +339,30 @@ void add_up_weight(const Conv2dProblem& p, exec::Ref sums, std::int64_t parts, e
       .range({size}, {64});
 }
 
-Tensor conv2d_sized(const Tensor& x, const Tensor& weight, const Tensor& bias, Pair output_size, const Conv2dOptions& options,
+Tensor conv2d_sized(const Tensor& x, const Tensor& weight, const Tensor& bias, Pair output_size, const Conv2dFuncOptions& options,
                     std::int64_t slices) {
   Tensors inputs{x, weight};
   if (bias.defined()) inputs.push_back(bias);
   return clnet::apply(std::make_shared<Conv2d>(options, output_size, slices), std::move(inputs));
 }
 
-Tensor conv2d_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dOptions& options) {
+Tensor conv2d_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dFuncOptions& options) {
   return clnet::apply(std::make_shared<Conv2dBackwardData>(options, input_size), {g, weight});
 }
 
 Tensor conv2d_of_volumes(const Tensor& x, const Tensor& weight, const Tensor& bias, Pair output_size,
-                         const Conv2dOptions& options, const DepthWindows& windows) {
+                         const Conv2dFuncOptions& options, const DepthWindows& windows) {
   Tensors inputs{x, weight};
   if (bias.defined()) inputs.push_back(bias);
   return clnet::apply(std::make_shared<Conv2d>(options, output_size, windows), std::move(inputs));
 }
 
-Tensor conv2d_of_volumes_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dOptions& options,
+Tensor conv2d_of_volumes_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dFuncOptions& options,
                                        const DepthWindows& windows) {
   return clnet::apply(std::make_shared<Conv2dBackwardData>(options, input_size, windows), {g, weight});
 }
 
-Tensor conv2d_backward_weights(const Tensor& x, const Tensor& g, Pair kernel_size, const Conv2dOptions& options) {
+Tensor conv2d_backward_weights(const Tensor& x, const Tensor& g, Pair kernel_size, const Conv2dFuncOptions& options) {
   return clnet::apply(std::make_shared<Conv2dBackwardWeights>(options, kernel_size), {x, g});
 }
 

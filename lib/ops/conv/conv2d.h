@@ -150,18 +150,18 @@ void conv2d_pointwise_cpu(const Conv2dProblem& problem, Conv2dPass pass, exec::R
 
 /// conv2d of operands that fit, with an output size that its options need not give: the gradients of the gradients know it.
 /// `bias` may be undefined. Of volumes as images, `slices` each, the result is {N / slices, O, slices * height, width}.
-Tensor conv2d_sized(const Tensor& x, const Tensor& weight, const Tensor& bias, Pair output_size, const Conv2dOptions& options,
+Tensor conv2d_sized(const Tensor& x, const Tensor& weight, const Tensor& bias, Pair output_size, const Conv2dFuncOptions& options,
                     std::int64_t slices = 1);
 /// The gradient of conv2d's input {N, C, height, width}, which is also the transposed convolution, from that of its output g and
 /// the weight.
-Tensor conv2d_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dOptions& options);
+Tensor conv2d_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dFuncOptions& options);
 /// conv2d of volumes x {N, C, depth, H, W} by a weight {O, C / groups * kernel, kh, kw}: {N, O, out * height, width}.
 Tensor conv2d_of_volumes(const Tensor& x, const Tensor& weight, const Tensor& bias, Pair output_size,
-                         const Conv2dOptions& options, const DepthWindows& windows);
+                         const Conv2dFuncOptions& options, const DepthWindows& windows);
 /// The gradient of its input from g {N, O, out * height, width}.
-Tensor conv2d_of_volumes_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dOptions& options,
+Tensor conv2d_of_volumes_backward_data(const Tensor& g, const Tensor& weight, Pair input_size, const Conv2dFuncOptions& options,
                                        const DepthWindows& windows);
 /// The gradient of conv2d's weight {O, C / groups, kernel_size} from its input and its output's gradient.
-Tensor conv2d_backward_weights(const Tensor& x, const Tensor& g, Pair kernel_size, const Conv2dOptions& options);
+Tensor conv2d_backward_weights(const Tensor& x, const Tensor& g, Pair kernel_size, const Conv2dFuncOptions& options);
 
 }  // namespace clnet::ops

@@ -283,13 +283,13 @@ const Row greater_row{"greater", 2, Takes::numbers, true, "a > b", nullptr};
 const Row greater_equal_row{"greater_equal", 2, Takes::numbers, true, "a >= b", nullptr};
 const Row logical_and_row{"logical_and", 2, Takes::bools, true, "a && b", nullptr};
 const Row logical_or_row{"logical_or", 2, Takes::bools, true, "a || b", nullptr};
-const Row bce_row{"bce", 2, Takes::floats, false,
+const Row bce_row{"binary_cross_entropy", 2, Takes::floats, false,
                   "-(b * (clnet_log(a) < -100.0f ? -100.0f : clnet_log(a)) + (1.0f - b) * (clnet_log1p(-a) < -100.0f ? -100.0f : clnet_log1p(-a)))",
                   [](const At& t) {
                     const Tensor slope = (t.a - t.b) / maximum(t.a * (1.0 - t.a), 1e-12);
                     return Tensors{t.g * slope, t.g * (maximum(log1p(-t.a), -100.0) - maximum(log(t.a), -100.0))};
                   }};
-const Row bce_with_logits_row{"bce_with_logits", 2, Takes::floats, false, "(a < 0 ? 0 : a) - a * b + clnet_log1p(clnet_exp(-fabs(a)))",
+const Row bce_with_logits_row{"binary_cross_entropy_with_logits", 2, Takes::floats, false, "(a < 0 ? 0 : a) - a * b + clnet_log1p(clnet_exp(-fabs(a)))",
                               [](const At& t) {
                                 return Tensors{t.g * (sigmoid(t.a) - t.b), -t.g * t.a};
                               }};

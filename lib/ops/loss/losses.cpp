@@ -65,27 +65,28 @@ Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction
   return reduced(huber(input, target, delta), reduction, input.dtype());
 }
 
-Tensor bce(const Tensor& input, const Tensor& target, Reduction reduction, const Tensor& weight) {
-  require_defined("bce", {{"input", input}, {"target", target}});
-  require_same("bce", input, target);
-  return reduced(weighted("bce", ops::cross_entropy_of_bits(wide(input), wide(target)), weight, input.dtype()), reduction,
-                 input.dtype());
+Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, Reduction reduction, const Tensor& weight) {
+  require_defined("binary_cross_entropy", {{"input", input}, {"target", target}});
+  require_same("binary_cross_entropy", input, target);
+  return reduced(weighted("binary_cross_entropy", ops::cross_entropy_of_bits(wide(input), wide(target)), weight, input.dtype()),
+                 reduction, input.dtype());
 }
 
-Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction, const Tensor& weight,
-                       const Tensor& pos_weight) {
-  require_defined("bce_with_logits", {{"logits", logits}, {"target", target}});
-  require_same("bce_with_logits", logits, target);
+Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction, const Tensor& weight,
+                                        const Tensor& pos_weight) {
+  require_defined("binary_cross_entropy_with_logits", {{"logits", logits}, {"target", target}});
+  require_same("binary_cross_entropy_with_logits", logits, target);
   const Tensor x = wide(logits), t = wide(target);
-  const Tensor losses = pos_weight.defined() ? (t - 1.0) * log_sigmoid(-x) - weighted("bce_with_logits", t * log_sigmoid(x),
-                                                                                      pos_weight, logits.dtype(), "pos_weight")
-                                             : ops::cross_entropy_of_logits(x, t);
-  return reduced(weighted("bce_with_logits", losses, weight, logits.dtype()), reduction, logits.dtype());
+  const Tensor losses = pos_weight.defined()
+                            ? (t - 1.0) * log_sigmoid(-x) - weighted("binary_cross_entropy_with_logits", t * log_sigmoid(x),
+                                                                     pos_weight, logits.dtype(), "pos_weight")
+                            : ops::cross_entropy_of_logits(x, t);
+  return reduced(weighted("binary_cross_entropy_with_logits", losses, weight, logits.dtype()), reduction, logits.dtype());
 }
 
-Tensor focal_loss(const Tensor& logits, const Tensor& target, Reduction reduction, double alpha, double gamma) {
-  require_defined("focal_loss", {{"logits", logits}, {"target", target}});
-  require_same("focal_loss", logits, target);
+Tensor sigmoid_focal_loss(const Tensor& logits, const Tensor& target, Reduction reduction, double alpha, double gamma) {
+  require_defined("sigmoid_focal_loss", {{"logits", logits}, {"target", target}});
+  require_same("sigmoid_focal_loss", logits, target);
   const Tensor x = wide(logits), t = wide(target), other = 1.0 - t;
   const Tensor missed = sigmoid(x) * other + sigmoid(-x) * t;
   Tensor losses = ops::cross_entropy_of_logits(x, t) * pow(missed, gamma);

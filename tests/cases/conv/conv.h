@@ -8,17 +8,17 @@
 
 namespace clnet::testing {
 
-inline ConvLines conv_lines(const Conv1dOptions& o) { return {{o.stride, o.padding.begin, o.padding.end, o.dilation}}; }
-inline ConvLines conv_lines(const Conv3dOptions& o) {
+inline ConvLines conv_lines(const Conv1dFuncOptions& o) { return {{o.stride, o.padding.begin, o.padding.end, o.dilation}}; }
+inline ConvLines conv_lines(const Conv3dFuncOptions& o) {
   return {{o.stride.depth, o.padding.front, o.padding.back, o.dilation.depth},
           {o.stride.height, o.padding.top, o.padding.bottom, o.dilation.height},
           {o.stride.width, o.padding.left, o.padding.right, o.dilation.width}};
 }
-inline ConvLines conv_lines(const ConvTranspose1dOptions& o) {
+inline ConvLines conv_lines(const ConvTranspose1dFuncOptions& o) {
   return {{o.stride, o.padding.begin, o.padding.end, o.dilation, o.output_padding}};
 }
-inline ConvLines conv_lines(const ConvTranspose3dOptions& o) {
-  auto lines = conv_lines(Conv3dOptions{o.stride, o.padding, o.dilation});
+inline ConvLines conv_lines(const ConvTranspose3dFuncOptions& o) {
+  auto lines = conv_lines(Conv3dFuncOptions{o.stride, o.padding, o.dilation});
   lines[0].extra = o.output_padding.depth;
   lines[1].extra = o.output_padding.height;
   lines[2].extra = o.output_padding.width;
@@ -74,9 +74,8 @@ void add_transposed_case(std::vector<Case>& cases, const char* name,
 
 inline std::vector<Case> conv1d_cases() {
   std::vector<Case> cases;
-  const auto add = [&](const Shape& x, const Shape& weight, const Conv1dOptions& options, bool bias = true, bool second = false) {
-    add_conv_cases(cases, "conv1d", conv1d, x, weight, options, bias, second);
-  };
+  const auto add = [&](const Shape& x, const Shape& weight, const Conv1dFuncOptions& options, bool bias = true,
+                       bool second = false) { add_conv_cases(cases, "conv1d", conv1d, x, weight, options, bias, second); };
   add({2, 4, 17}, {6, 4, 3}, {});
   add({1, 3, 20}, {5, 3, 4}, {.stride = 3, .padding = {2, 1}, .dilation = 2}, false, true);
   add({2, 6, 13}, {6, 1, 3}, {.padding = 4, .dilation = 4, .groups = 6});
@@ -90,7 +89,7 @@ inline std::vector<Case> conv1d_cases() {
 
 inline std::vector<Case> conv_transpose1d_cases() {
   std::vector<Case> cases;
-  const auto add = [&](const Shape& x, const Shape& weight, const ConvTranspose1dOptions& options, bool bias = true) {
+  const auto add = [&](const Shape& x, const Shape& weight, const ConvTranspose1dFuncOptions& options, bool bias = true) {
     add_transposed_case(cases, "conv_transpose1d", conv_transpose1d, x, weight, options, bias);
   };
   add({2, 3, 7}, {3, 4, 3}, {});
@@ -101,9 +100,8 @@ inline std::vector<Case> conv_transpose1d_cases() {
 
 inline std::vector<Case> conv3d_cases() {
   std::vector<Case> cases;
-  const auto add = [&](const Shape& x, const Shape& weight, const Conv3dOptions& options, bool bias = true, bool second = false) {
-    add_conv_cases(cases, "conv3d", conv3d, x, weight, options, bias, second);
-  };
+  const auto add = [&](const Shape& x, const Shape& weight, const Conv3dFuncOptions& options, bool bias = true,
+                       bool second = false) { add_conv_cases(cases, "conv3d", conv3d, x, weight, options, bias, second); };
   add({2, 3, 5, 6, 7}, {4, 3, 3, 3, 3}, {.padding = 1});
   add({1, 2, 7, 5, 6}, {3, 2, 2, 3, 2}, {.stride = {3, 2, 1}, .padding = {2, 0, 1, 0, 1, 1}, .dilation = {2, 1, 2}}, false, true);
   add({1, 4, 4, 5, 4}, {6, 2, 3, 2, 2}, {.stride = {2, 1, 1}, .padding = {1, 0, 0}, .groups = 2}, true, true);
@@ -128,7 +126,7 @@ inline std::vector<Case> conv3d_cases() {
 
 inline std::vector<Case> conv_transpose3d_cases() {
   std::vector<Case> cases;
-  const auto add = [&](const Shape& x, const Shape& weight, const ConvTranspose3dOptions& options, bool bias = true) {
+  const auto add = [&](const Shape& x, const Shape& weight, const ConvTranspose3dFuncOptions& options, bool bias = true) {
     add_transposed_case(cases, "conv_transpose3d", conv_transpose3d, x, weight, options, bias);
   };
   add({2, 3, 3, 4, 5}, {3, 4, 3, 3, 3}, {});

@@ -10,7 +10,7 @@ struct Conv2dConfig {
   Shape x;
   std::int64_t out = 1;
   Pair kernel = 1;
-  Conv2dOptions options = {};
+  Conv2dFuncOptions options = {};
   bool bias = true;
 
   Shape weight() const { return {out, x[1] / options.groups, kernel.height, kernel.width}; }

@@ -7,7 +7,8 @@
 namespace clnet::testing {
 
 /// `weight` is {in, out / groups, kh, kw}.
-inline Case conv_transpose2d_case(const Shape& x, const Shape& weight, const ConvTranspose2dOptions& options, bool bias = true) {
+inline Case conv_transpose2d_case(const Shape& x, const Shape& weight, const ConvTranspose2dFuncOptions& options,
+                                  bool bias = true) {
   std::vector<Input> inputs{{x}, {weight}};
   if (bias) inputs.push_back({{weight[1] * options.groups}});
   const auto& [stride, p, extra, dilation, groups] = options;

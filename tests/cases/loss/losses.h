@@ -38,16 +38,17 @@ inline std::vector<Case> by_element_cases() {
         plain([=](double x, double t) { return reference::huber(x - t, beta); }));
   }
   add_by_element(
-      cases, "bce", unit, [](const In& in, Reduction r) { return bce(in[0], in[1], r); }, plain(reference::bce));
+      cases, "binary_cross_entropy", unit, [](const In& in, Reduction r) { return binary_cross_entropy(in[0], in[1], r); },
+      plain(reference::binary_cross_entropy));
   add_by_element(
-      cases, "bce with weights", {unit[0], unit[1], {{4}, 0.5, 2}},
-      [](const In& in, Reduction r) { return bce(in[0], in[1], r, in[2]); },
-      [](const Arrays& in, std::int64_t i, double x, double t) { return in[2][i % 4] * reference::bce(x, t); });
+      cases, "binary_cross_entropy with weights", {unit[0], unit[1], {{4}, 0.5, 2}},
+      [](const In& in, Reduction r) { return binary_cross_entropy(in[0], in[1], r, in[2]); },
+      [](const Arrays& in, std::int64_t i, double x, double t) { return in[2][i % 4] * reference::binary_cross_entropy(x, t); });
   for (double alpha : {0.3, -1.0})
     for (double gamma : {2.0, 1.5})
       add_by_element(
-          cases, fmt::format("focal_loss, alpha {}, gamma {}", alpha, gamma), logits,
-          [=](const In& in, Reduction r) { return focal_loss(in[0], in[1], r, alpha, gamma); },
+          cases, fmt::format("sigmoid_focal_loss, alpha {}, gamma {}", alpha, gamma), logits,
+          [=](const In& in, Reduction r) { return sigmoid_focal_loss(in[0], in[1], r, alpha, gamma); },
           plain([=](double x, double t) { return reference::focal(x, t, alpha, gamma); }));
   add_by_element(
       cases, "kl_div", {{{5, 4}, -3, -0.1}, {{5, 4}, 0.1, 1}},
@@ -157,32 +158,37 @@ inline std::vector<Case> losses_cases() {
                        return {reference::elementwise_loss(in[0], in[1], reduction,
                                                            [](auto, double a, double b) { return std::abs(a - b); })};
                      }});
-    cases.push_back({.name = fmt::format("bce_with_logits, reduction {}", number),
+    cases.push_back({.name = fmt::format("binary_cross_entropy_with_logits, reduction {}", number),
                      .inputs = {{{5, 4}, -6, 6}, {{5, 4}, 0, 1}},
-                     .run = [=](const auto& in) -> std::vector<Tensor> { return {bce_with_logits(in[0], in[1], reduction)}; },
+                     .run = [=](const auto& in) -> std::vector<Tensor> {
+                       return {binary_cross_entropy_with_logits(in[0], in[1], reduction)};
+                     },
                      .reference = [=](const auto& in) -> Arrays {
-                       return {reference::elementwise_loss(
-                           in[0], in[1], reduction, [](auto, double x, double t) { return reference::bce_with_logits(x, t); })};
+                       return {reference::elementwise_loss(in[0], in[1], reduction, [](auto, double x, double t) {
+                         return reference::binary_cross_entropy_with_logits(x, t);
+                       })};
                      }});
-    cases.push_back(
-        {.name = fmt::format("bce_with_logits with weights, reduction {}", number),
-         .inputs = {{{5, 4}, -6, 6}, {{5, 4}, 0, 1}, {{4}, 0.5, 2}},
-         .run = [=](const auto& in) -> std::vector<Tensor> { return {bce_with_logits(in[0], in[1], reduction, in[2])}; },
-         .reference = [=](const auto& in) -> Arrays {
-           return {reference::elementwise_loss(in[0], in[1], reduction, [&](auto i, double x, double t) {
-             return in[2][i % 4] * reference::bce_with_logits(x, t);
-           })};
-         }});
-    cases.push_back(
-        {.name = fmt::format("bce_with_logits with weights of the positive, reduction {}", number),
-         .inputs = {{{5, 4}, -6, 6}, {{5, 4}, 0, 1}, {{4}, 0.5, 2}},
-         .run = [=](const auto& in) -> std::vector<Tensor> { return {bce_with_logits(in[0], in[1], reduction, {}, in[2])}; },
-         .reference = [=](const auto& in) -> Arrays {
-           return {reference::elementwise_loss(in[0], in[1], reduction, [&](auto i, double x, double t) {
-             const double p = 1 / (1 + std::exp(-x));
-             return -(in[2][i % 4] * t * std::log(p) + (1 - t) * std::log(1 - p));
-           })};
-         }});
+    cases.push_back({.name = fmt::format("binary_cross_entropy_with_logits with weights, reduction {}", number),
+                     .inputs = {{{5, 4}, -6, 6}, {{5, 4}, 0, 1}, {{4}, 0.5, 2}},
+                     .run = [=](const auto& in) -> std::vector<Tensor> {
+                       return {binary_cross_entropy_with_logits(in[0], in[1], reduction, in[2])};
+                     },
+                     .reference = [=](const auto& in) -> Arrays {
+                       return {reference::elementwise_loss(in[0], in[1], reduction, [&](auto i, double x, double t) {
+                         return in[2][i % 4] * reference::binary_cross_entropy_with_logits(x, t);
+                       })};
+                     }});
+    cases.push_back({.name = fmt::format("binary_cross_entropy_with_logits with weights of the positive, reduction {}", number),
+                     .inputs = {{{5, 4}, -6, 6}, {{5, 4}, 0, 1}, {{4}, 0.5, 2}},
+                     .run = [=](const auto& in) -> std::vector<Tensor> {
+                       return {binary_cross_entropy_with_logits(in[0], in[1], reduction, {}, in[2])};
+                     },
+                     .reference = [=](const auto& in) -> Arrays {
+                       return {reference::elementwise_loss(in[0], in[1], reduction, [&](auto i, double x, double t) {
+                         const double p = 1 / (1 + std::exp(-x));
+                         return -(in[2][i % 4] * t * std::log(p) + (1 - t) * std::log(1 - p));
+                       })};
+                     }});
   }
   cases.push_back({.name = "global_norm",
                    .inputs = {{{5, 4}}, {{}}, {{3}}},

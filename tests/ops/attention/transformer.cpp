@@ -86,7 +86,7 @@ TEST_CASE("MultiheadAttention of one input") {
                   [&](const auto& p) { return reference::multihead_attention(x.array, x.array, x.array, 3, p, "", nullptr).y; });
 
   nn::MultiheadAttention other(12, 3);
-  other.load_state(layer.state());
+  other.load_state_dict(layer.state_dict());
   compare("length first", to_array(length_first(other(length_first(x.tensor)))), want, 1e-5);
   Array first({5, 12});
   std::copy_n(want.values.begin(), 60, first.values.begin());
@@ -100,7 +100,7 @@ TEST_CASE("layers of Transformers without biases") {
                                                 "multihead_attn.in_proj_weight", "multihead_attn.out_proj.weight",
                                                 "linear1.weight", "linear2.weight", "norm1.weight", "norm2.weight",
                                                 "norm3.weight"});
-  full.load_state(bare.state(), {.strict = false});
+  full.load_state_dict(bare.state_dict(), {.strict = false});
   for (auto& [name, parameter] : full.parameters())
     if (name.ends_with("bias")) parameter.set(zeros(parameter.value().shape()));
   bare.eval();
@@ -221,9 +221,9 @@ TEST_CASE("layers of transformers take any activation") {
       other(8, 2, {.dim_feedforward = 10, .activation_function = [](const Tensor&t) { return silu(t); }});
   nn::TransformerDecoderLayer decoder(8, 2, {.dim_feedforward = 10, .activation = nn::TransformerActivation::gelu}),
       decoder_by_function(8, 2, {.dim_feedforward = 10, .activation_function = [](const Tensor&t) { return gelu(t); }});
-  by_function.load_state(by_name.state());
-  other.load_state(by_name.state());
-  decoder_by_function.load_state(decoder.state());
+  by_function.load_state_dict(by_name.state_dict());
+  other.load_state_dict(by_name.state_dict());
+  decoder_by_function.load_state_dict(decoder.state_dict());
   for (nn::Module* layer : std::initializer_list<nn::Module*>{&by_name, &by_function, &other, &decoder, &decoder_by_function})
     layer->eval();
   const Operand x({3, 2, 8});
@@ -362,14 +362,14 @@ TEST_CASE("a transformer is its layers, one after the other") {
 }
 
 TEST_CASE("PositionalEncoding") {
-  nn::PositionalEncoding layer(6, 0.5, 10);
+  nn::PositionalEncoding layer(6, {.dropout = 0.5, .max_length = 10});
   CHECK(layer.parameters().empty());
   layer.eval();
   const Operand x({2, 4, 6});
   const auto y = to_array(layer(x.tensor));
   const auto table = to_array(sinusoidal_positions(10, 6));
   for (std::int64_t i = 0; i < y.numel(); ++i) CHECK(y[i] == Approx(x.array[i] + table[i % 24]).margin(1e-6));
-  nn::PositionalEncoding other(6, 0, 10, false);
+  nn::PositionalEncoding other(6, {.dropout = 0, .max_length = 10, .batch_first = false});
   CHECK(to_array(length_first(other(length_first(x.tensor)))).values == y.values);
   CHECK_THROWS_AS(layer(ones({2, 11, 6})), ShapeError);
   CHECK_THROWS_AS(nn::PositionalEncoding(0), Error);

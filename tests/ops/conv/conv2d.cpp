@@ -45,7 +45,7 @@ TEST_CASE("conv2d: results beyond the caches, with rows that begin at odd places
 
 TEST_CASE("conv2d: 512 input channels are summed to 1e-5 of the largest result") {
   Array x = make_values({{1, 512, 14, 14}, -1, 1}, 1), weight = make_values({{16, 512, 3, 3}, -1, 1}, 2);
-  const Conv2dOptions options{.padding = 1};
+  const Conv2dFuncOptions options{.padding = 1};
   const std::vector<Tensor> in{to_tensor(x, Dtype::f32), to_tensor(weight, Dtype::f32)};
   const auto want = conv2d_reference({x, weight}, options).at(0);
   with_each_solver(
@@ -69,7 +69,7 @@ TEST_CASE("conv2d: an infinite pixel makes infinite gradients of the weights tha
   struct Sizes {
     const char* solver;
     Shape x, weight;
-    Conv2dOptions options;
+    Conv2dFuncOptions options;
   };
   for (const auto& [solver, shape, filter, options] :
        {Sizes{"cpu_planes", {1, 2, 3, 27}, {9, 2, 3, 3}, {.padding = 1}}, Sizes{"cpu_pointwise", {1, 2, 3, 27}, {9, 2, 1, 1}, {}},
@@ -93,8 +93,8 @@ TEST_CASE("conv2d: an infinite pixel makes infinite gradients of the weights tha
 TEST_CASE("conv2d: the weight's gradient of few channels by vectors of pixels is that by vectors of channels") {
   if (!Device::current().info().prefers_vector_kernels) return test::skip("solvers for CPUs");
   // Ends of rows, filters and weights that fill no tile, steps, groups, and filters that threads or local memory share.
-  const Conv2dOptions dense{.padding = 1}, strided{.stride = {2, 2}, .padding = {3, 3}}, wide{.padding = 2, .dilation = {2, 2}},
-      grouped{.stride = {1, 2}, .padding = 1, .groups = 2};
+  const Conv2dFuncOptions dense{.padding = 1}, strided{.stride = {2, 2}, .padding = {3, 3}},
+      wide{.padding = 2, .dilation = {2, 2}}, grouped{.stride = {1, 2}, .padding = 1, .groups = 2};
   for (const auto& [shape, filters, kernel, options] :
        {std::tuple{Shape{9, 3, 37, 41}, 64, 3, dense}, std::tuple{Shape{1, 3, 70, 64}, 20, 3, dense},
         std::tuple{Shape{2, 3, 61, 67}, 64, 7, strided}, std::tuple{Shape{3, 1, 28, 28}, 32, 3, wide},
@@ -158,7 +158,7 @@ TEST_CASE("conv2d: what an earlier launch left in local memory is not seen") {
                                                {Shape{1, 2, 16, 40}, 3, 20}}) {
     Array x = make_values({shape, -1, 1}, 3), weight = make_values({{shape[1], 1, kernel, kernel}, -1, 1}, 4);
     for (const int stride : {1, 2}) {
-      const Conv2dOptions options{.stride = stride, .padding = padding, .groups = shape[1]};
+      const Conv2dFuncOptions options{.stride = stride, .padding = padding, .groups = shape[1]};
       const auto want = conv2d_reference({x, weight}, options).at(0);
       const std::vector<Tensor> in{to_tensor(x, Dtype::f32), to_tensor(weight, Dtype::f32)};
       with_each_solver(
@@ -182,7 +182,7 @@ TEST_CASE("conv2d: on GPUs, an infinity is no part of the gradients of taps that
 
 TEST_CASE("conv2d: wrong shapes name the operation and both shapes") {
   const auto x = make_tensor({1, 4, 5, 5}, 1);
-  const auto text = [&](const Tensor& weight, const Conv2dOptions& options, const Tensor& bias = {}) {
+  const auto text = [&](const Tensor& weight, const Conv2dFuncOptions& options, const Tensor& bias = {}) {
     return shape_error([&] { conv2d(x, weight, bias, options); });
   };
   using Catch::Contains;
@@ -208,7 +208,7 @@ TEST_CASE("conv2d: wrong shapes name the operation and both shapes") {
 TEST_CASE("conv_transpose2d: wrong shapes name the operation and both shapes") {
   const auto x = make_tensor({1, 4, 5, 5}, 1);
   using Catch::Contains;
-  const auto text = [&](const Tensor& weight, const ConvTranspose2dOptions& options) {
+  const auto text = [&](const Tensor& weight, const ConvTranspose2dFuncOptions& options) {
     return shape_error([&] { conv_transpose2d(x, weight, {}, options); });
   };
   const auto plain = make_tensor({4, 6, 3, 3}, 2);

@@ -22,7 +22,7 @@ namespace {
 
 struct Shapes {
   Shape x, weight;
-  Conv2dOptions options;
+  Conv2dFuncOptions options;
 };
 
 /// Slices of one tap's channels, whole and ragged; few channels; strides of whose phases some have fewer taps; groups; more than

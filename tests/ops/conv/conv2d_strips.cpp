@@ -23,10 +23,10 @@ struct Sizes {
   Shape x;
   std::int64_t channels, out;
   Pair kernel = 3;
-  Conv2dOptions depthwise = {.padding = 1};
+  Conv2dFuncOptions depthwise = {.padding = 1};
   bool biased = false;
   Pair first_kernel = 1;
-  Conv2dOptions first = {};
+  Conv2dFuncOptions first = {};
 };
 
 /// Whole vectors of 4, 8 and 16 lanes, and one, two or three of them at a time.

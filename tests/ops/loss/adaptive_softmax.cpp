@@ -49,8 +49,7 @@ Row expected(const nn::AdaptiveLogSoftmaxWithLoss& model, const Row& x, std::siz
 TEST_CASE("AdaptiveLogSoftmaxWithLoss: head and clusters are one distribution") {
   manual_seed(3);
   for (const bool bias : {false, true}) {
-    nn::AdaptiveLogSoftmaxWithLoss model{
-        {.in_features = 12, .n_classes = 20, .cutoffs = {5, 9}, .div_value = 2, .head_bias = bias}};
+    nn::AdaptiveLogSoftmaxWithLoss model{12, 20, {5, 9}, {.div_value = 2, .head_bias = bias}};
     CHECK(model.parameter("tail.1.0.weight").value().shape() == Shape{3, 12});
     CHECK(model.parameter("tail.1.1.weight").value().shape() == Shape{11, 3});
     const Tensor x = randn({6, 12});
@@ -83,7 +82,7 @@ TEST_CASE("AdaptiveLogSoftmaxWithLoss: head and clusters are one distribution") 
 
 TEST_CASE("AdaptiveLogSoftmaxWithLoss: its gradients are those of its distribution") {
   manual_seed(4);
-  nn::AdaptiveLogSoftmaxWithLoss model{{.in_features = 9, .n_classes = 13, .cutoffs = {4, 7}, .div_value = 2}};
+  nn::AdaptiveLogSoftmaxWithLoss model{9, 13, {4, 7}, {.div_value = 2}};
   const Tensor x = randn({5, 9}), target = Tensor::from(std::vector<std::int32_t>{12, 3, 5, 0, 7}, Shape{5});
   const auto weights = model.parameters();
   std::vector<Tensor> inputs{x};
@@ -99,21 +98,17 @@ TEST_CASE("AdaptiveLogSoftmaxWithLoss: its gradients are those of its distributi
 }
 
 TEST_CASE("AdaptiveLogSoftmaxWithLoss: what is no class, and what does not fit") {
-  nn::AdaptiveLogSoftmaxWithLoss model{{.in_features = 8, .n_classes = 10, .cutoffs = {4}}};
+  nn::AdaptiveLogSoftmaxWithLoss model{8, 10, {4}};
   const Tensor classes = Tensor::from(std::vector<std::int64_t>{-1, 10, 3, 4}, Shape{4});
   CHECK_THROWS_WITH(model(randn({4, 8}), classes), Contains("label -1 of sample 0 is no class: there are 10"));
   const auto output = model(randn({4, 8}), copy_to(classes, Device::current())).output.to_vector<float>();
   CHECK((std::isnan(output[0]) && std::isnan(output[1]) && std::isfinite(output[2]) && std::isfinite(output[3])));
   const auto make = [](std::vector<std::int64_t> cutoffs, double div_value = 4.0) {
-    return nn::AdaptiveLogSoftmaxWithLoss{
-        {.in_features = 8, .n_classes = 10, .cutoffs = std::move(cutoffs), .div_value = div_value}};
+    return nn::AdaptiveLogSoftmaxWithLoss{8, 10, std::move(cutoffs), {.div_value = div_value}};
   };
   for (const std::vector<std::int64_t>& wrong : {std::vector<std::int64_t>{}, {0}, {10}, {4, 4}, {5, 3}, {-1, 3}})
     CHECK_THROWS_WITH(make(wrong), Contains("cutoffs [") && Contains("must be one or more, ascending, from 1 to 9"));
-  CHECK(nn::AdaptiveLogSoftmaxWithLoss({.in_features = 512, .n_classes = 3, .cutoffs = {1}, .div_value = 1.6})
-            .parameter("tail.0.0.weight")
-            .value()
-            .size(0) == 319);
+  CHECK(nn::AdaptiveLogSoftmaxWithLoss(512, 3, {1}, {.div_value = 1.6}).parameter("tail.0.0.weight").value().size(0) == 319);
   CHECK_THROWS_WITH(make({3, 6}, 3), Contains("cluster 1 would have 0 features"));
   CHECK_THROWS_WITH(make({3}, 0), Contains("div_value 0 must be above 0"));
   CHECK_THROWS_WITH(model(randn({4, 7}), zeros({4}, Dtype::i64)), Contains("{batch, 8}"));

@@ -113,15 +113,15 @@ TEST_CASE("weights of losses are buffers of the model that they are a part of") 
   };
   Net net;
   std::vector<std::string> names;
-  for (const auto& [name, tensor] : net.state()) names.push_back(name);
+  for (const auto& [name, tensor] : net.state_dict()) names.push_back(name);
   CHECK(names == std::vector<std::string>{"fc.weight", "fc.bias", "loss.weight", "loss.pos_weight"});
   CHECK(net.parameters().size() == 2);
 
   // A copy has its own, and what is loaded counts.
   auto copy = nn::clone(net);
-  auto state = net.state();
+  auto state = net.state_dict();
   state[2].second = zeros({3});
-  net.load_state(state);
+  net.load_state_dict(state);
   const Tensor x = scores(), t = targets();
   same(net.loss(x, t), {0});
   same(copy.loss(x, t), {10.8076783 / 6});

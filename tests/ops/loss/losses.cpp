@@ -19,10 +19,11 @@ TEST_CASE("the mean of kl_div's batch counts the input's rows, whatever the targ
   CHECK(kl_div(x, t, {.batch_mean = true}).item() == Approx(3 * (0.5 * (std::log(0.5) + 1) + 0.5 * (std::log(0.5) + 2)) / 2));
 }
 
-TEST_CASE("bce_with_logits of large logits neither overflows nor loses its gradient") {
+TEST_CASE("binary_cross_entropy_with_logits of large logits neither overflows nor loses its gradient") {
   const Tensor x = Tensor::from({200.f, -200.f, 200.f, -200.f}), t = Tensor::from({1.f, 0.f, 0.f, 1.f});
-  CHECK(bce_with_logits(x, t, Reduction::none).to_vector<float>() == std::vector<float>{0, 0, 200, 200});
-  CHECK(gradients(bce_with_logits(x, t, Reduction::sum), {x})[0].to_vector<float>() == std::vector<float>{0, 0, 1, -1});
+  CHECK(binary_cross_entropy_with_logits(x, t, Reduction::none).to_vector<float>() == std::vector<float>{0, 0, 200, 200});
+  CHECK(gradients(binary_cross_entropy_with_logits(x, t, Reduction::sum), {x})[0].to_vector<float>() ==
+        std::vector<float>{0, 0, 1, -1});
 }
 
 TEST_CASE("the gradient of l1_loss is 0 where input and target are equal") {
@@ -33,19 +34,21 @@ TEST_CASE("the gradient of l1_loss is 0 where input and target are equal") {
 
 TEST_CASE("losses refuse wrong inputs") {
   CHECK_THROWS_WITH(mse_loss(zeros({2, 3}), zeros({2})), "mse_loss: shapes [2, 3] and [2] cannot be broadcast together");
-  CHECK_THROWS_WITH(bce(zeros({2, 3}), zeros({3})), Contains("bce: input f32[2, 3] and target f32[3] differ in shape"));
-  CHECK_THROWS_AS(bce_with_logits(zeros({2, 3}), zeros({3})), ShapeError);
-  CHECK_THROWS_AS(focal_loss(zeros({2, 3}), zeros({3})), ShapeError);
+  CHECK_THROWS_WITH(binary_cross_entropy(zeros({2, 3}), zeros({3})),
+                    Contains("binary_cross_entropy: input f32[2, 3] and target f32[3] differ in shape"));
+  CHECK_THROWS_AS(binary_cross_entropy_with_logits(zeros({2, 3}), zeros({3})), ShapeError);
+  CHECK_THROWS_AS(sigmoid_focal_loss(zeros({2, 3}), zeros({3})), ShapeError);
   CHECK_THROWS_WITH(soft_margin_loss(zeros({3}), zeros({2, 3})),
                     "soft_margin_loss: target f32[2, 3] does not broadcast to input f32[3]");
   CHECK_THROWS_AS(l1_loss(zeros({2}), zeros({2}, Dtype::f16)), DtypeError);
-  CHECK_THROWS_AS(bce_with_logits(zeros({2}), zeros({2}), Reduction::mean, zeros({2, 2})), ShapeError);
+  CHECK_THROWS_AS(binary_cross_entropy_with_logits(zeros({2}), zeros({2}), Reduction::mean, zeros({2, 2})), ShapeError);
 }
 
-TEST_CASE("bce at probabilities of 0 and 1 is bounded, with PyTorch's gradient") {
+TEST_CASE("binary_cross_entropy at probabilities of 0 and 1 is bounded, with PyTorch's gradient") {
   const Tensor x = Tensor::from({0.f, 1.f, 0.f, 1.f}), t = Tensor::from({1.f, 0.f, 0.f, 1.f});
-  CHECK(bce(x, t, Reduction::none).to_vector<float>() == std::vector<float>{100, 100, 0, 0});
-  CHECK(gradients(bce(x, t, Reduction::sum), {x})[0].to_vector<float>() == std::vector<float>{-1e12f, 1e12f, 0, 0});
+  CHECK(binary_cross_entropy(x, t, Reduction::none).to_vector<float>() == std::vector<float>{100, 100, 0, 0});
+  CHECK(gradients(binary_cross_entropy(x, t, Reduction::sum), {x})[0].to_vector<float>() ==
+        std::vector<float>{-1e12f, 1e12f, 0, 0});
 }
 
 TEST_CASE("kl_div of a target of 0 is 0, and poisson_nll_loss adds nothing for targets of 0 or 1") {
@@ -76,8 +79,8 @@ TEST_CASE("losses by element refuse wrong options") {
   CHECK_THROWS_WITH(huber_loss(zeros({2}), zeros({2}), Reduction::mean, 0), "huber_loss: delta 0 is not positive");
   CHECK_THROWS_WITH(gaussian_nll_loss(zeros({2, 3}), zeros({2, 3}), zeros({3})),
                     "gaussian_nll_loss: var f32[3] does not fit input f32[2, 3]");
-  CHECK_THROWS_WITH(bce(zeros({2}), zeros({2}), Reduction::mean, zeros({2, 2})),
-                    Contains("bce: weight f32[2, 2] does not broadcast"));
+  CHECK_THROWS_WITH(binary_cross_entropy(zeros({2}), zeros({2}), Reduction::mean, zeros({2, 2})),
+                    Contains("binary_cross_entropy: weight f32[2, 2] does not broadcast"));
 }
 
 TEST_CASE("global_norm and clipping by other norms than the Euclidean one") {
@@ -110,10 +113,10 @@ TEST_CASE("cross_entropy of one sample") {
 
 TEST_CASE("global_norm of no tensors is 0") { CHECK(global_norm({}).item<float>() == 0); }
 
-TEST_CASE("bce_with_logits keeps small losses and gradients of certain answers") {
+TEST_CASE("binary_cross_entropy_with_logits keeps small losses and gradients of certain answers") {
   const Tensor x = Tensor::from({-15.f, -20.f}), t = zeros({2});
-  const auto losses = bce_with_logits(x, t, Reduction::none).to_vector<float>();
-  const auto slopes = gradients(bce_with_logits(x, t, Reduction::sum), {x})[0].to_vector<float>();
+  const auto losses = binary_cross_entropy_with_logits(x, t, Reduction::none).to_vector<float>();
+  const auto slopes = gradients(binary_cross_entropy_with_logits(x, t, Reduction::sum), {x})[0].to_vector<float>();
   for (std::size_t i = 0; i < 2; ++i) {
     const double p = 1 / (1 + std::exp(i == 0 ? 15.0 : 20.0));
     CHECK(losses[i] == Approx(p).epsilon(1e-5));

@@ -28,7 +28,7 @@ TEST_CASE("losses with margins broadcast dimensions of 1") {
   // The classes are those of the input.
   const Tensor x = Tensor::from({0.5F, -1.F}, {2, 1}), labels = Tensor::from({1.F, 0.F, 1.F}, {1, 3});
   compare("losses", to_array(multilabel_soft_margin_loss(x, labels, Reduction::none)),
-          to_array(sum(bce_with_logits(expand(x, {2, 3}), expand(labels, {2, 3}), Reduction::none), {1})), 1e-6);
+          to_array(sum(binary_cross_entropy_with_logits(expand(x, {2, 3}), expand(labels, {2, 3}), Reduction::none), {1})), 1e-6);
 }
 
 TEST_CASE("equal inputs leave the gradients of distances and cosines finite") {

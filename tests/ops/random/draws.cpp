@@ -231,7 +231,7 @@ TEST_CASE("layers of activations and dropping") {
   same(nn::PReLU(2, 0.5), where(greater(x, 0.0), x, x * 0.5));
   nn::PReLU prelu(2);
   CHECK(prelu.parameter_count() == 2);
-  CHECK(prelu.state()[0].first == "weight");
+  CHECK(prelu.state_dict()[0].first == "weight");
   nn::RReLU rrelu(0.1, 0.3);
   rrelu.eval();
   CHECK(rrelu(x).to_vector<float>() == leaky_relu(x, 0.2).to_vector<float>());
@@ -259,7 +259,7 @@ TEST_CASE("losses of signs and of several classes") {
   CHECK(rows[0] == Approx((2 * std::log1p(std::exp(-0.5)) + 4 * std::log1p(std::exp(-2.0))) / 2));
   CHECK(rows[1] == Approx((2 * 30.0 + 4 * 40.0) / 2));
   CHECK(multilabel_soft_margin_loss(x, labels).item<float>() ==
-        Approx(mean(bce_with_logits(x, labels, Reduction::none)).item<float>()));
+        Approx(mean(binary_cross_entropy_with_logits(x, labels, Reduction::none)).item<float>()));
   CHECK_THROWS_AS(soft_margin_loss(x, ones({3})), ShapeError);
   CHECK_THROWS_AS(multilabel_soft_margin_loss(ones({}), ones({})), ShapeError);
 }

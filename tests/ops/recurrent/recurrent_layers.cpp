@@ -64,7 +64,7 @@ Want reference_of(const std::string& cell, const nn::Module& module, const Array
 }  // namespace
 
 TEST_CASE("recurrent layers have PyTorch's parameters") {
-  const nn::LSTM lstm({.input_size = 3, .hidden_size = 5, .num_layers = 2, .bidirectional = true, .proj_size = 2});
+  const nn::LSTM lstm(3, 5, 2, {.bidirectional = true, .proj_size = 2});
   CHECK(names(lstm) ==
         std::vector<std::string>{"weight_ih_l0",         "weight_hh_l0",         "bias_ih_l0",           "bias_hh_l0",
                                  "weight_hr_l0",         "weight_ih_l0_reverse", "weight_hh_l0_reverse", "bias_ih_l0_reverse",
@@ -77,8 +77,8 @@ TEST_CASE("recurrent layers have PyTorch's parameters") {
   CHECK(parameters[4].second.value().shape() == Shape{2, 5});
   CHECK(parameters[10].second.value().shape() == Shape{20, 4});
   CHECK(lstm.kind() == "LSTM(3, 5, proj_size=2, num_layers=2, bidirectional=true)");
-  CHECK(names(nn::GRUCell(2, 3, false)) == std::vector<std::string>{"weight_ih", "weight_hh"});
-  const nn::GRU gru({.input_size = 2, .hidden_size = 64});
+  CHECK(names(nn::GRUCell(2, 3, {.bias = false})) == std::vector<std::string>{"weight_ih", "weight_hh"});
+  const nn::GRU gru(2, 64);
   double most = 0, squares = 0;
   const auto drawn = gru.parameters()[1].second.value().to_vector<double>();
   for (double value : drawn) {
@@ -99,10 +99,7 @@ TEST_CASE("recurrent layers of several layers and directions, with lengths, stat
                     << (with_lengths ? ", lengths" : ""));
           const int layers = 2;
           const std::int64_t projected = cell == "lstm" && batch_first ? 3 : 4;
-          const nn::RecurrentOptions options{.input_size = 3,
-                                             .hidden_size = 4,
-                                             .num_layers = layers,
-                                             .nonlinearity = cell == "relu" ? Nonlinearity::relu : Nonlinearity::tanh,
+          const nn::RecurrentOptions options{.nonlinearity = cell == "relu" ? Nonlinearity::relu : Nonlinearity::tanh,
                                              .bias = ways == 2,
                                              .batch_first = batch_first,
                                              .bidirectional = ways == 2,
@@ -120,16 +117,16 @@ TEST_CASE("recurrent layers of several layers and directions, with lengths, stat
             want = reference_of(cell, module, x, h0, c0, with_lengths ? &lengths : nullptr, layers, ways);
           };
           if (cell == "lstm") {
-            const nn::LSTM module(options);
+            const nn::LSTM module(3, 4, layers, options);
             got = module(input, {h, c}, steps);
             judge(module);
           } else if (cell == "gru") {
-            const nn::GRU module(options);
+            const nn::GRU module(3, 4, layers, options);
             const auto result = module(input, h, steps);
             got = {result.output, result.h, {}};
             judge(module);
           } else {
-            const nn::RNN module(options);
+            const nn::RNN module(3, 4, layers, options);
             const auto result = module(input, h, steps);
             got = {result.output, result.h, {}};
             judge(module);
@@ -145,7 +142,7 @@ TEST_CASE("recurrent layers of several layers and directions, with lengths, stat
 }
 
 TEST_CASE("a recurrent layer without a batch, and the cells") {
-  nn::LSTM lstm({.input_size = 3, .hidden_size = 4, .bidirectional = true});
+  nn::LSTM lstm(3, 4, {.bidirectional = true});
   const Tensor x = make_tensor({5, 3}, 1), h = make_tensor({2, 4}, 2), c = make_tensor({2, 4}, 3);
   const auto one = lstm(x, {h, c}), many = lstm(unsqueeze(x, 1), {unsqueeze(h, 1), unsqueeze(c, 1)});
   CHECK(one.output.shape() == Shape{5, 8});
@@ -166,11 +163,10 @@ TEST_CASE("a recurrent layer without a batch, and the cells") {
 }
 
 TEST_CASE("dropout between recurrent layers, in training only") {
-  nn::RNN rnn(
-      {.input_size = 2, .hidden_size = 200, .num_layers = 2, .nonlinearity = Nonlinearity::relu, .bias = false, .dropout = 0.25});
+  nn::RNN rnn(2, 200, 2, {.nonlinearity = Nonlinearity::relu, .bias = false, .dropout = 0.25});
   // The first layer gives ones, the second the mean of what is left of them, however it is scaled.
   const Tensor first = ones({200, 2}) * 0.5, none = zeros({200, 200}), mean_of = ones({200, 200}) * (1.0 / 200);
-  rnn.load_state({{"weight_ih_l0", first}, {"weight_hh_l0", none}, {"weight_ih_l1", mean_of}, {"weight_hh_l1", none}});
+  rnn.load_state_dict({{"weight_ih_l0", first}, {"weight_hh_l0", none}, {"weight_ih_l1", mean_of}, {"weight_hh_l1", none}});
   const Tensor x = ones({3, 50, 2});
   double sum = 0, squares = 0;
   const auto trained = rnn(x).to_vector<double>();
@@ -185,16 +181,14 @@ TEST_CASE("dropout between recurrent layers, in training only") {
 }
 
 TEST_CASE("recurrent layers refuse what makes no sense") {
-  CHECK_THROWS_WITH(nn::RNN({.hidden_size = 4}), "RNN: input_size is needed, and must be at least 1");
-  CHECK_THROWS_WITH(nn::LSTM({.input_size = 8}), "LSTM: hidden_size is needed, and must be at least 1");
-  CHECK_THROWS_WITH(nn::GRU({.input_size = 8, .hidden_size = -2}), "GRU: hidden_size must be at least 1, not -2");
-  CHECK_THROWS_WITH(nn::GRU({.input_size = 1, .hidden_size = 2, .proj_size = 1}), "GRU: proj_size is for an LSTM only");
-  CHECK_THROWS_WITH(nn::LSTM({.input_size = 1, .hidden_size = 2, .proj_size = 2}),
-                    Contains("proj_size must be from 0 to hidden_size - 1"));
-  CHECK_THROWS_WITH(nn::LSTM({.input_size = 1, .hidden_size = 1, .dropout = std::nan("")}),
-                    Contains("LSTM: dropout must be from 0 to 1"));
-  CHECK_THROWS_WITH(nn::LSTM({.input_size = 1, .hidden_size = std::int64_t{1} << 60}), Contains("is too large"));
-  nn::GRU gru({.input_size = 3, .hidden_size = 4});
+  CHECK_THROWS_WITH(nn::RNN(0, 4), "RNN: input_size must be at least 1, not 0");
+  CHECK_THROWS_WITH(nn::LSTM(8, 16, 0), "LSTM: num_layers must be at least 1, not 0");
+  CHECK_THROWS_WITH(nn::GRU(8, -2), "GRU: hidden_size must be at least 1, not -2");
+  CHECK_THROWS_WITH(nn::GRU(1, 2, {.proj_size = 1}), "GRU: proj_size is for an LSTM only");
+  CHECK_THROWS_WITH(nn::LSTM(1, 2, {.proj_size = 2}), Contains("proj_size must be from 0 to hidden_size - 1"));
+  CHECK_THROWS_WITH(nn::LSTM(1, 1, {.dropout = std::nan("")}), Contains("LSTM: dropout must be from 0 to 1"));
+  CHECK_THROWS_WITH(nn::LSTM(1, std::int64_t{1} << 60), Contains("is too large"));
+  nn::GRU gru(3, 4);
   CHECK_THROWS_WITH(gru(zeros({5, 2, 2})), "GRU: x must be [T, N, 3] or [T, 3], got f32[5, 2, 2]");
   CHECK_THROWS_WITH(gru(zeros({5, 2, 3}), zeros({1, 3, 4})), Contains("GRU: h0 must have shape [1, 2, 4]"));
   CHECK_THROWS_WITH(gru(zeros({5, 3}), {}, zeros({5}, Dtype::i64)), Contains("GRU: lengths need a batch"));

@@ -136,7 +136,7 @@ TEST_CASE("gradients of convolution weights over many pixels add up in blocks") 
 }
 
 TEST_CASE("convolutions of many channels add up in blocks") {
-  const auto by_each = [](const std::string& op, const Tensor& x, const Tensor& w, const Conv2dOptions& options,
+  const auto by_each = [](const std::string& op, const Tensor& x, const Tensor& w, const Conv2dFuncOptions& options,
                           std::int64_t terms, std::int64_t block) {
     const auto run = [&](const Tensor& input, const Tensor& weight) {
       if (op == "conv2d") return conv2d(input, weight, {}, options);

@@ -7,7 +7,7 @@ namespace clnet::testing {
 
 /// Calls visit(x's index, the weight's, y's) for every product of a convolution of x {n, c, h, w} to y {n, o, oh, ow}.
 template <class Visit>
-void each_product(const Shape& x, const Shape& weight, const Shape& y, const Conv2dOptions& options, Visit visit) {
+void each_product(const Shape& x, const Shape& weight, const Shape& y, const Conv2dFuncOptions& options, Visit visit) {
   const auto out = weight[0], in = weight[1], kernel_height = weight[2], kernel_width = weight[3],
              group_out = out / options.groups;
   const auto channels = x[1], height = x[2], width = x[3], y_height = y[2], y_width = y[3];
@@ -33,14 +33,14 @@ inline void add_bias(Array& y, const Array& bias) {
   for (std::int64_t i = 0; i < y.numel(); ++i) y[i] += bias[i / plane % y.size(1)];
 }
 
-inline Shape conv2d_output(const Shape& x, const Shape& weight, const Conv2dOptions& options) {
+inline Shape conv2d_output(const Shape& x, const Shape& weight, const Conv2dFuncOptions& options) {
   const auto& p = options.padding;
   return {x[0], weight[0], (x[2] + p.top + p.bottom - options.dilation.height * (weight[2] - 1) - 1) / options.stride.height + 1,
           (x[3] + p.left + p.right - options.dilation.width * (weight[3] - 1) - 1) / options.stride.width + 1};
 }
 
 /// Of x, weight and perhaps bias.
-inline Arrays conv2d_reference(const Arrays& in, const Conv2dOptions& options) {
+inline Arrays conv2d_reference(const Arrays& in, const Conv2dFuncOptions& options) {
   const auto &x = in[0], &weight = in[1];
   Array y(conv2d_output(x.shape, weight.shape, options));
   each_product(x.shape, weight.shape, y.shape, options, [&](auto xi, auto wi, auto yi) { y[yi] += x[xi] * weight[wi]; });
@@ -49,7 +49,7 @@ inline Arrays conv2d_reference(const Arrays& in, const Conv2dOptions& options) {
 }
 
 /// The gradients of x and weight, from x, weight and y's gradient.
-inline Arrays conv2d_gradients_reference(const Arrays& in, const Conv2dOptions& options) {
+inline Arrays conv2d_gradients_reference(const Arrays& in, const Conv2dFuncOptions& options) {
   const auto &x = in[0], &weight = in[1], &g = in[2];
   Array dx(x.shape), dweight(weight.shape);
   each_product(x.shape, weight.shape, g.shape, options, [&](auto xi, auto wi, auto yi) {
@@ -60,7 +60,7 @@ inline Arrays conv2d_gradients_reference(const Arrays& in, const Conv2dOptions& 
 }
 
 /// Of x, weight and perhaps bias.
-inline Arrays conv_transpose2d_reference(const Arrays& in, const ConvTranspose2dOptions& options) {
+inline Arrays conv_transpose2d_reference(const Arrays& in, const ConvTranspose2dFuncOptions& options) {
   const auto &x = in[0], &weight = in[1];
   const auto& p = options.padding;
   const auto& s = options.stride;

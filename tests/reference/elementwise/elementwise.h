@@ -25,7 +25,9 @@ inline double logaddexp(double x, double y) {
 inline double xlogy(double x, double y) { return std::isnan(y) ? y : x == 0 ? 0 : x * std::log(y); }
 
 /// -(t log x + (1 - t) log(1 - x)), each logarithm at least -100.
-inline double bce(double x, double t) { return -(t * std::fmax(std::log(x), -100) + (1 - t) * std::fmax(std::log1p(-x), -100)); }
+inline double binary_cross_entropy(double x, double t) {
+  return -(t * std::fmax(std::log(x), -100) + (1 - t) * std::fmax(std::log1p(-x), -100));
+}
 
 // clang-format off
 inline constexpr Formula formulas[] = {
@@ -102,8 +104,8 @@ inline constexpr Formula formulas[] = {
     {"greater_equal", 2, [](const double* x, const double*) { return double(x[0] >= x[1]); }, true},
     {"logical_and", 2, [](const double* x, const double*) { return double(x[0] != 0 && x[1] != 0); }, true},
     {"logical_or", 2, [](const double* x, const double*) { return double(x[0] != 0 || x[1] != 0); }, true},
-    {"bce", 2, [](const double* x, const double*) { return bce(x[0], x[1]); }},
-    {"bce_with_logits", 2, [](const double* x, const double*) { return softplus(x[0]) - x[0] * x[1]; }},
+    {"binary_cross_entropy", 2, [](const double* x, const double*) { return binary_cross_entropy(x[0], x[1]); }},
+    {"binary_cross_entropy_with_logits", 2, [](const double* x, const double*) { return softplus(x[0]) - x[0] * x[1]; }},
     {"gaussian_nll", 2, [](const double* x, const double* p) {
        return (std::log(std::fmax(x[1], p[0])) + x[0] * x[0] / std::fmax(x[1], p[0])) / 2; }},
     {"where", 3, [](const double* x, const double*) { return x[0] != 0 ? x[1] : x[2]; }, true},

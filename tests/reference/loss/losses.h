@@ -92,6 +92,8 @@ inline Array nll(const Array& x, const Array& targets, const Array* weight, std:
   return Array({}, {reduction == Reduction::sum ? total : total / weights});
 }
 
-inline double bce_with_logits(double x, double t) { return std::fmax(x, 0) - x * t + std::log1p(std::exp(-std::fabs(x))); }
+inline double binary_cross_entropy_with_logits(double x, double t) {
+  return std::fmax(x, 0) - x * t + std::log1p(std::exp(-std::fabs(x)));
+}
 
 }  // namespace clnet::testing::reference
