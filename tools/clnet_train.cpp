@@ -1,6 +1,5 @@
 // clnet-train: trains one of the library's networks to classify images, or to write text.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
@@ -13,6 +12,8 @@
 
 #include "clnet/clnet.h"
 #include "lib/base/file.h"
+#include "lib/base/os/process.h"
+#include "lib/base/os/terminal.h"
 #include "tools/clnet_train_log.h"
 #include "tools/clnet_train_options.h"
 #include "tools/clnet_train_text.h"
@@ -98,7 +99,7 @@ void require_writable(const char* option, const fs::path& path) {
       throw FileError(fmt::format("{}: is not a regular file", path.string()));
     const auto folder = path.parent_path();
     if (!folder.empty() && !fs::is_directory(folder, code)) throw FileError(fmt::format("{}: no such folder", folder.string()));
-    const auto probe = folder / fmt::format(".clnet-probe-{}", ::getpid());
+    const auto probe = folder / fmt::format(".clnet-probe-{}", os::own_process());
     file::replace(probe, std::string_view{});
     fs::remove(probe, code);
   } catch (const FileError& error) {
@@ -229,7 +230,7 @@ int run(const TrainOptions& o) {
   std::optional<tools::TrainLog> log;
   if (!o.log.empty()) log.emplace(o.log, words(sets.train).items, words(sets.train).per_sample);
   Curves curves;
-  const bool epochs_on_stdout = !(::isatty(STDOUT_FILENO) && ::isatty(STDERR_FILENO));
+  const bool epochs_on_stdout = !(os::is_terminal(os::Stream::output) && os::is_terminal(os::Stream::error));
 
   train::FitOptions fit;
   fit.steps = total;
@@ -245,7 +246,7 @@ int run(const TrainOptions& o) {
   fit.checkpoint = o.checkpoint;
   fit.checkpoint_steps = o.checkpoint_steps;
   fit.resume = o.resume;
-  fit.progress = ::isatty(STDERR_FILENO);
+  fit.progress = os::is_terminal(os::Stream::error);
   if (!fit.progress) tools::tell_of_compiling(stdout);
   std::int64_t steps_before = 0;
   fit.on_start = [&](std::int64_t steps, std::int64_t) {

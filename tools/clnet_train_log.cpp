@@ -1,8 +1,6 @@
 #include "tools/clnet_train_log.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cmath>
@@ -67,10 +65,6 @@ std::string covered(const fs::path& path, std::int64_t steps, std::int64_t epoch
 
 }  // namespace
 
-TrainLog::~TrainLog() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
 void TrainLog::start(std::int64_t steps, std::int64_t epochs, Curves& curves) {
   // A pipe or /dev/stdout cannot be cut.
   std::error_code code;
@@ -83,22 +77,16 @@ void TrainLog::start(std::int64_t steps, std::int64_t epochs, Curves& curves) {
 }
 
 void TrainLog::open() {
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (descriptor_ < 0) fail(path_, "cannot be opened", errno);
+  file_ = os::open(path_, os::Opening::append);
+  if (!file_.is_open()) fail(path_, "cannot be opened", errno);
 }
 
 void TrainLog::write(const std::string& line) {
-  if (descriptor_ < 0) {
+  if (!file_.is_open()) {
     file::replace(path_, std::string());
     open();
   }
-  std::size_t done = 0;
-  while (done < line.size()) {
-    const auto count = ::write(descriptor_, line.data() + done, line.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(path_, "cannot be written", errno);
-    done += static_cast<std::size_t>(count);
-  }
+  if (!file_.write_all(line)) fail(path_, "cannot be written", errno);
 }
 
 void TrainLog::step(const Curves::Step& step) {
@@ -115,8 +103,8 @@ void TrainLog::epoch(const train::EpochMetrics& m) {
 }
 
 void TrainLog::sync() {
-  if (descriptor_ < 0) return;
-  if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) fail(path_, "cannot be synced", errno);
+  if (!file_.is_open()) return;
+  if (!file_.sync() && errno != EINVAL && errno != EROFS) fail(path_, "cannot be synced", errno);
 }
 
 }  // namespace clnet::tools

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "clnet/train.h"
+#include "lib/base/os/descriptor.h"
 
 namespace clnet::tools {
 
@@ -29,7 +30,6 @@ class TrainLog {
   /// Speed is counted in `unit`, of which a sample is so many.
   TrainLog(std::filesystem::path path, std::string unit, std::int64_t per_sample)
       : path_(std::move(path)), unit_(std::move(unit)), per_sample_(per_sample) {}
-  ~TrainLog();
   TrainLog(const TrainLog&) = delete;
   TrainLog& operator=(const TrainLog&) = delete;
 
@@ -49,7 +49,7 @@ class TrainLog {
   std::filesystem::path path_;
   std::string unit_;
   std::int64_t per_sample_;
-  int descriptor_ = -1;
+  os::Descriptor file_;
 };
 
 }  // namespace clnet::tools

@@ -1,10 +1,6 @@
 #include "lib/base/file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,8 +11,11 @@
 #include <memory>
 #include <ostream>
 #include <string_view>
+#include <system_error>
 
 #include "clnet/error.h"
+#include "lib/base/os/descriptor.h"
+#include "lib/base/os/process.h"
 
 namespace clnet::file {
 
@@ -28,13 +27,11 @@ namespace {
   throw FileError(fmt::format("{}: {}: {}", path.string(), what, std::strerror(code)));
 }
 
-void sync(const fs::path& path, int flags) {
-  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC);
-  if (descriptor < 0) fail(path, "cannot be opened for syncing", errno);
-  const int result = ::fsync(descriptor), code = errno;
-  ::close(descriptor);
+void sync(const fs::path& path, os::Opening how) {
+  const auto descriptor = os::open(path, how);
+  if (!descriptor.is_open()) fail(path, "cannot be opened for syncing", errno);
   // Some file systems cannot sync a folder; the file's own data are what matters.
-  if (result != 0 && !(flags & O_DIRECTORY)) fail(path, "cannot be synced", code);
+  if (!descriptor.sync() && how != os::Opening::folder) fail(path, "cannot be synced", errno);
 }
 
 /// The end of a chain of links, which need not exist yet.
@@ -58,21 +55,16 @@ std::string temporary_stem(const fs::path& target) { return target.filename().st
 class Locked {
  public:
   /// Makes a new file, or (`writing` false) takes one that is there and that nobody holds.
-  Locked(const fs::path& path, bool writing)
-      : descriptor_(::open(path.c_str(), (writing ? O_RDWR | O_CREAT | O_EXCL : O_RDONLY) | O_CLOEXEC, 0666)) {
-    error_ = descriptor_ < 0 ? errno : 0;
-    if (descriptor_ < 0) return;
-    do {
-      locked_ = ::flock(descriptor_, writing ? LOCK_EX : LOCK_EX | LOCK_NB) == 0;
-    } while (!locked_ && errno == EINTR);
+  Locked(const fs::path& path, bool writing) : descriptor_(os::open(path, writing ? os::Opening::create : os::Opening::read)) {
+    error_ = descriptor_.is_open() ? 0 : errno;
+    if (!descriptor_.is_open()) return;
+    locked_ = descriptor_.lock(writing);
     // Before it was locked, somebody may have taken it for an abandoned one, and have given its name to a new one.
-    struct stat own = {}, named = {};
-    in_place_ = ::fstat(descriptor_, &own) == 0 && own.st_nlink > 0;
-    if (!writing)
-      in_place_ = in_place_ && ::stat(path.c_str(), &named) == 0 && own.st_dev == named.st_dev && own.st_ino == named.st_ino;
-  }
-  ~Locked() {
-    if (descriptor_ >= 0) ::close(descriptor_);
+    const auto own = descriptor_.status();
+    in_place_ = own && own->names > 0;
+    if (writing || !in_place_) return;
+    const auto named = os::status(path);
+    in_place_ = named && named->identity == own->identity;
   }
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
@@ -83,7 +75,8 @@ class Locked {
   int error() const { return error_; }
 
  private:
-  int descriptor_, error_ = 0;
+  os::Descriptor descriptor_;
+  int error_ = 0;
   bool locked_ = false, in_place_ = false;
 };
 
@@ -115,7 +108,7 @@ struct Temporary {
 Temporary make_temporary(const fs::path& path, const fs::path& target) {
   static std::atomic<unsigned> counter{0};
   for (;;) {
-    Temporary made{target.parent_path() / fmt::format("{}{}-{}", temporary_stem(target), ::getpid(), counter++), nullptr};
+    Temporary made{target.parent_path() / fmt::format("{}{}-{}", temporary_stem(target), os::own_process(), counter++), nullptr};
     made.lock = std::make_unique<Locked>(made.path, true);
     if (made.lock->in_place()) return made;
     if (const int code = made.lock->error(); code != 0 && code != EEXIST) fail(path, "cannot be written", code);
@@ -137,7 +130,7 @@ void write_beside(const fs::path& path, const fs::path& target, const Write& wri
     errno = 0;
     out.close();
     if (!out) fail(path, "cannot be written", errno ? errno : EIO);
-    sync(temporary, O_RDONLY);
+    sync(temporary, os::Opening::read);
     put(temporary);
   } catch (...) {
     out.close();
@@ -146,7 +139,7 @@ void write_beside(const fs::path& path, const fs::path& target, const Write& wri
   }
   const fs::path folder = target.parent_path();
   try {
-    sync(folder.empty() ? fs::path(".") : folder, O_RDONLY | O_DIRECTORY);
+    sync(folder.empty() ? fs::path(".") : folder, os::Opening::folder);
   } catch (const FileError&) {
     // A folder that may be written but not read: the file is in place all the same.
   }
@@ -199,9 +192,10 @@ bool create(const fs::path& path, std::string_view content) {
   const auto write = [&](std::ostream& out) { out.write(content.data(), static_cast<std::streamsize>(content.size())); };
   write_beside(path, target, write, [&](const fs::path& temporary) {
     // Unlike a new name, a second one is refused where there is a file.
-    made = ::link(temporary.c_str(), target.c_str()) == 0;
-    if (!made && errno != EEXIST) fail(path, "cannot be written", errno);
-    std::error_code ignored;
+    std::error_code refused, ignored;
+    fs::create_hard_link(temporary, target, refused);
+    made = !refused;
+    if (!made && refused != std::errc::file_exists) fail(path, "cannot be written", refused.value());
     fs::remove(temporary, ignored);
   });
   return made;

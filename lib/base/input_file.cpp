@@ -1,9 +1,6 @@
 #include "lib/base/input_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,27 +10,15 @@
 
 namespace clnet {
 
-InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
-  // O_NONBLOCK: opening a FIFO without a writer would wait for one.
-  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (descriptor_ < 0) fail(fmt::format("cannot open: {}", std::strerror(errno)));
-  struct stat status {};
-  std::string reason;
-  if (::fstat(descriptor_, &status) != 0) {
-    reason = fmt::format("cannot read its status: {}", std::strerror(errno));
-  } else if (S_ISDIR(status.st_mode)) {
-    reason = "is a folder, not a file";
-  } else if (!S_ISREG(status.st_mode)) {
-    reason = "is not a regular file";
-  }
-  if (!reason.empty()) {
-    ::close(descriptor_);
-    fail(reason);
-  }
-  size_ = static_cast<std::uint64_t>(status.st_size);
+InputFile::InputFile(std::filesystem::path path)
+    : path_(std::move(path)), descriptor_(os::open(path_, os::Opening::read_at_once)) {
+  if (!descriptor_.is_open()) fail(fmt::format("cannot open: {}", std::strerror(errno)));
+  const auto status = descriptor_.status();
+  if (!status) fail(fmt::format("cannot read its status: {}", std::strerror(errno)));
+  if (status->kind == os::FileStatus::Kind::folder) fail("is a folder, not a file");
+  if (status->kind != os::FileStatus::Kind::regular) fail("is not a regular file");
+  size_ = status->size;
 }
-
-InputFile::~InputFile() { ::close(descriptor_); }
 
 void InputFile::read_at(std::uint64_t offset, void* target, std::size_t bytes) const {
   if (offset > size_ || bytes > size_ - offset)
@@ -41,7 +26,7 @@ void InputFile::read_at(std::uint64_t offset, void* target, std::size_t bytes) c
   auto* out = static_cast<char*>(target);
   while (bytes > 0) {
     constexpr std::size_t most = std::size_t{1} << 30;  // the kernel reads no more than 2 GiB in one call
-    const ssize_t got = ::pread(descriptor_, out, std::min(bytes, most), static_cast<off_t>(offset));
+    const auto got = descriptor_.read_at(offset, out, std::min(bytes, most));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(fmt::format("cannot read: {}", std::strerror(errno)));
     if (got == 0) fail("became shorter while it was read");

@@ -8,13 +8,14 @@
 #include <string>
 #include <string_view>
 
+#include "lib/base/os/descriptor.h"
+
 namespace clnet {
 
 class InputFile {
  public:
   /// Throws FileError, with path and reason, when it is missing, unreadable or not a regular file.
   explicit InputFile(std::filesystem::path path);
-  ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
@@ -28,7 +29,7 @@ class InputFile {
 
  private:
   std::filesystem::path path_;
-  int descriptor_ = -1;
+  os::Descriptor descriptor_;
   std::uint64_t size_ = 0;
 };
 

@@ -1,13 +1,12 @@
 #include "lib/base/log.h"
 
-#include <unistd.h>
-
 #include <mutex>
 #include <set>
 #include <string>
 
 #include "clnet/error.h"
 #include "lib/base/env.h"
+#include "lib/base/os/terminal.h"
 
 namespace clnet::logging {
 
@@ -30,14 +29,7 @@ bool enabled(Level level) {
   return static_cast<int>(level) <= least;
 }
 
-void write(std::string_view line) {
-  std::string text = fmt::format("clnet: {}\n", line);
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t written = ::write(STDERR_FILENO, text.data() + done, text.size() - done);
-    if (written <= 0) return;
-    done += static_cast<std::size_t>(written);
-  }
-}
+void write(std::string_view line) { os::write_error(fmt::format("clnet: {}\n", line)); }
 
 void warn_once(std::string_view text) {
   static auto& mutex = *new std::mutex;

@@ -1,17 +1,5 @@
 #include "lib/cl/build_ahead.h"
 
-#ifdef __linux__
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#endif
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,12 +25,14 @@
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
 #include "lib/base/log.h"
+#include "lib/base/os/access.h"
+#include "lib/base/os/descriptor.h"
+#include "lib/base/os/own_library.h"
+#include "lib/base/os/process.h"
 #include "lib/cl/quirk_file.h"
 #include "lib/cl/quirks.h"
 
 namespace clnet::ocl {
-
-#ifdef __linux__
 
 namespace {
 
@@ -52,35 +42,6 @@ using nlohmann::json;
 constexpr std::size_t fewest = 4;
 constexpr std::int64_t most_processes = 8;
 constexpr std::uint64_t largest_notes = 16 << 20;
-
-class Descriptor {
- public:
-  /// Takes over `number`, as one that no new process inherits and that is none of the low ones which it is given.
-  explicit Descriptor(int number) : number_(number < 0 ? number : ::fcntl(number, F_DUPFD_CLOEXEC, 16)) {
-    if (number >= 0) ::close(number);
-  }
-  ~Descriptor() { close(); }
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-
-  int number() const { return number_; }
-  void close() {
-    if (number_ >= 0) ::close(std::exchange(number_, -1));
-  }
-
- private:
-  int number_;
-};
-
-bool put(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const auto written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
 
 /// What was compiled before, or could not be, by lines of a file in the driver's own folder: with what it tells of, it goes. Any
 /// thread may ask and add.
@@ -107,8 +68,7 @@ class Notes {
   void add(const std::string& kernel, Noted end) {
     const std::lock_guard lock(mutex_);
     const auto line = *known_.insert(kernel + suffix(end)).first + '\n';
-    const Descriptor file(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666));
-    if (file.number() >= 0) put(file.number(), line);
+    if (const auto file = os::open(path_, os::Opening::append_or_create); file.is_open()) file.write_all(line);
   }
   /// Whether it has ended a process for the first time that this program knows of: that may have been for other reasons.
   bool deserves_another_try(const std::string& kernel) {
@@ -243,49 +203,13 @@ struct Order {
   std::uint64_t at = 0, bytes = 0;
 };
 
-/// Descriptors by which a process finds its work: the jobs' texts, then the orders, which the processes share, and where it says
+/// A process finds its work by descriptors: of the jobs' texts, then of the orders, which the processes share, and where it says
 /// which kernels are begun and done.
-constexpr std::array<int, 3> places{3, 4, 5};
-
-std::int64_t spawn(const std::string& program, const DeviceInfo& device, std::int64_t number,
-                   const std::array<int, 3>& descriptors) {
-  posix_spawn_file_actions_t actions;
-  if (::posix_spawn_file_actions_init(&actions) != 0) return -1;
-  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    ::posix_spawn_file_actions_addopen(&actions, standard, "/dev/null", O_RDWR, 0);
-  for (std::size_t i = 0; i < places.size(); ++i) ::posix_spawn_file_actions_adddup2(&actions, descriptors[i], places[i]);
-#ifdef __GLIBC_PREREQ
-#if __GLIBC_PREREQ(2, 34)
-  ::posix_spawn_file_actions_addclosefrom_np(&actions, places.back() + 1);
-#endif
-#endif
-  // Ctrl-C is the host's to answer: who ends by it would look as if a kernel had crashed it.
-  posix_spawnattr_t attributes;
-  if (::posix_spawnattr_init(&attributes) != 0) return -1;
-  ::posix_spawnattr_setpgroup(&attributes, 0);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  std::array<std::string, 5> words{program, std::to_string(device.platform_index), std::to_string(device.device_index),
-                                   std::to_string(number), device.name};
-  std::array<char*, 6> arguments{words[0].data(), words[1].data(), words[2].data(), words[3].data(), words[4].data(), nullptr};
-  pid_t process = -1;
-  const int failure = ::posix_spawn(&process, program.c_str(), &actions, &attributes, arguments.data(), environ);
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&actions);
-  return failure == 0 ? process : -1;
-}
-
-std::pair<Descriptor, Descriptor> pipe() {
-  std::array<int, 2> ends{-1, -1};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) ends = {-1, -1};
-  return {Descriptor(ends[0]), Descriptor(ends[1])};
-}
-
-/// Whether what waitpid() tells is the end by a fault of its own, not by somebody's wish.
-bool is_crash(int status) {
-  if (WIFEXITED(status)) return WEXITSTATUS(status) != 0;
-  const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  return signal == SIGABRT || signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
-         signal == SIGTRAP || signal == SIGSYS;
+std::int64_t start_process(const std::string& program, const DeviceInfo& device, std::int64_t number,
+                           const std::array<int, 3>& descriptors) {
+  return os::start(
+      {program, std::to_string(device.platform_index), std::to_string(device.device_index), std::to_string(number), device.name},
+      descriptors);
 }
 
 /// Those that run, which are killed at the end.
@@ -295,28 +219,23 @@ class Children {
   ~Children() {
     // The number of one that has ended may be another's by now.
     running();
-    for (const auto& child : running_) {
-      ::kill(child.process, SIGKILL);
-      while (::waitpid(child.process, nullptr, 0) < 0 && errno == EINTR) {
-      }
-    }
+    for (const auto& child : running_) os::kill(child.process);
   }
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
 
   void add(std::int64_t process) {
-    running_.push_back({static_cast<pid_t>(process), static_cast<std::uint32_t>(count_)});
+    running_.push_back({process, static_cast<std::uint32_t>(count_)});
     ++count_;
   }
   std::int64_t count() const { return count_; }
   /// How many still run. The others are forgotten: the host itself may wait for them, and others get their numbers.
   std::int64_t running() {
     std::erase_if(running_, [&](const Child& child) {
-      int status = 0;
-      const auto ended = ::waitpid(child.process, &status, WNOHANG);
+      const auto state = os::state(child.process);
       // Where the host waits for its children itself, nobody tells how this one ended.
-      if (ended < 0 || (ended > 0 && is_crash(status))) crashed_.insert(child.number);
-      return ended != 0;
+      if (state == os::Child::crashed || state == os::Child::unknown) crashed_.insert(child.number);
+      return state != os::Child::runs;
     });
     return static_cast<std::int64_t>(running_.size());
   }
@@ -324,7 +243,7 @@ class Children {
 
  private:
   struct Child {
-    pid_t process;
+    std::int64_t process;
     std::uint32_t number;
   };
   std::vector<Child> running_;
@@ -366,17 +285,16 @@ struct Kernels {
 class Workers {
  public:
   Workers(const DeviceInfo& device, const BuildProcesses& processes, std::int64_t count) : processes_(processes) {
-    if (texts_.number() < 0) return;
+    if (!texts_.is_open()) return;
     for (const auto* ends : {&orders_, &words_})
-      if (ends->first.number() < 0 || ends->second.number() < 0) return;
+      if (!ends->first.is_open() || !ends->second.is_open()) return;
     // What is more than the pipe holds waits here, not in the kernel.
-    if (::fcntl(orders_.second.number(), F_SETFL, O_NONBLOCK) != 0) return;
+    if (!orders_.second.never_wait()) return;
     while (children_.count() < count) {
-      const auto process =
-          spawn(processes.program, device, children_.count(), {texts_.number(), orders_.first.number(), words_.second.number()});
+      const auto process = start_process(processes.program, device, children_.count(),
+                                         {texts_.number(), orders_.first.number(), words_.second.number()});
       if (process < 0) break;
-      constexpr int lowest = 19;
-      if (processes.idle) ::setpriority(PRIO_PROCESS, static_cast<id_t>(process), lowest);
+      if (processes.idle) os::run_when_idle(process);
       children_.add(process);
     }
     words_.second.close();
@@ -398,9 +316,7 @@ class Workers {
       orders.push_back({texts.size(), text.size()});
       texts += text;
     }
-    if (count() == 0 || ::ftruncate(texts_.number(), 0) != 0 || ::lseek(texts_.number(), 0, SEEK_SET) != 0 ||
-        !put(texts_.number(), texts))
-      return {};
+    if (count() == 0 || !texts_.clear() || !texts_.write_all(texts)) return {};
     return follow(std::move(kernels), orders, notes, stop, told);
   }
 
@@ -420,17 +336,15 @@ class Workers {
       // What else the one that ended was to do nobody knows: the others do what is left, and end.
       if (running < count()) orders_.second.close();
       // An order is written whole or not at all.
-      while (!orders.empty() && ::write(orders_.second.number(), &orders.front(), sizeof(Order)) == sizeof(Order))
-        orders = orders.subspan(1);
-      pollfd waiting{words_.first.number(), POLLIN, 0};
-      const int ready = ::poll(&waiting, 1, running > 0 ? static_cast<int>(tick.count()) : 0);
+      while (!orders.empty() && orders_.second.write(&orders.front(), sizeof(Order)) == sizeof(Order)) orders = orders.subspan(1);
+      const int ready = words_.first.wait_to_read(running > 0 ? tick : std::chrono::milliseconds(0));
       if (ready < 0 && errno == EINTR) continue;
       if (stop.stop_requested()) return result;
       if (told.progress) told.progress(result.noted);
       if (ready == 0 && running > 0 && (silent += tick) < processes_.patience) continue;
       hung = ready == 0 && running > 0;
       std::uint32_t word = 0;
-      const auto size = ready > 0 ? ::read(words_.first.number(), &word, sizeof word) : 0;
+      const auto size = ready > 0 ? words_.first.read(&word, sizeof word) : 0;
       if (size < 0 && errno == EINTR) continue;
       const auto said = size == sizeof word ? Said::parse(word, kernels.notes.size()) : std::nullopt;
       if (!said) break;
@@ -464,9 +378,9 @@ class Workers {
   }
 
   const BuildProcesses processes_;
-  const Descriptor texts_{::memfd_create("clnet-kernels", MFD_CLOEXEC)};
+  const os::Descriptor texts_ = os::memory_file("clnet-kernels");
   // Its reading end stays open, too: who orders something of processes that have ended gets no signal.
-  std::pair<Descriptor, Descriptor> orders_ = pipe(), words_ = pipe();
+  std::pair<os::Descriptor, os::Descriptor> orders_ = os::pipe(), words_ = os::pipe();
   Children children_;
 };
 
@@ -487,19 +401,17 @@ std::unique_ptr<Workers>& kept_for(const DeviceInfo& device, const BuildProcesse
 
 /// clnet-build-kernels is beside the library; of a program that has the library inside, beside where that is installed or built.
 std::string find_program() {
-  Dl_info here{};
-  if (::dladdr(reinterpret_cast<void*>(&build_processes), &here) == 0) return {};
   std::error_code code;
-  const auto own = std::filesystem::canonical(here.dli_fname, code);
+  const auto own = std::filesystem::canonical(os::own_library(), code);
   if (code) return {};
   for (const auto* folder : {".", CLNET_LIBRARIES_FROM_PROGRAMS, ".."}) {
     const auto program = own.parent_path() / folder / "clnet" / "clnet-build-kernels";
-    if (::access(program.c_str(), X_OK) == 0) return program.lexically_normal().string();
+    if (os::may_run(program)) return program.lexically_normal().string();
   }
   return {};
 }
 
-bool is_writable(const std::optional<std::string>& folder) { return folder && ::access(folder->c_str(), W_OK) == 0; }
+bool is_writable(const std::optional<std::string>& folder) { return folder && os::may_write(*folder); }
 
 }  // namespace
 
@@ -507,6 +419,7 @@ std::string notes_file(const BuildProcesses& processes) { return processes.folde
 
 BuildProcesses build_processes(const DeviceInfo& device) {
   BuildProcesses result;
+  if (!os::starts_processes()) return result;
   const bool apart = env::flag("CLNET_COMPILE_APART", has_quirk(device, "compiler-aborts"));
   const bool builds = has_quirk(device, "pocl-builds");
   if (!apart && !builds) return result;
@@ -642,26 +555,5 @@ BuildBeside::BuildBeside(const DeviceInfo& device, std::vector<KernelToBuild> ke
 
 BuildBeside::~BuildBeside() = default;
 bool BuildBeside::done() const { return state_->done; }
-
-#else
-
-BuildProcesses build_processes(const DeviceInfo&) { return {}; }
-std::size_t build_ahead(const DeviceInfo&, const std::vector<KernelToBuild>&, const BuildProcesses&, const BuildProgress&,
-                        const ProgramBuilt&) {
-  return 0;
-}
-std::vector<Noted> noted(const DeviceInfo&, const std::vector<KernelToBuild>& kernels, const BuildProcesses&) {
-  return std::vector<Noted>(kernels.size());
-}
-void end_build_processes() {}
-void note_run(const DeviceInfo&, const std::vector<KernelToBuild>&, const BuildProcesses&) {}
-std::string notes_file(const BuildProcesses&) { return {}; }
-bool is_built(const DeviceInfo&, const std::vector<KernelToBuild>&, const BuildProcesses&) { return false; }
-struct BuildBeside::State {};
-BuildBeside::BuildBeside(const DeviceInfo&, std::vector<KernelToBuild>, BuildProcesses) {}
-BuildBeside::~BuildBeside() = default;
-bool BuildBeside::done() const { return true; }
-
-#endif
 
 }  // namespace clnet::ocl

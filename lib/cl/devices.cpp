@@ -1,7 +1,6 @@
 #include "lib/cl/devices.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -14,6 +13,7 @@
 
 #include "lib/base/env.h"
 #include "lib/base/log.h"
+#include "lib/base/os/access.h"
 #include "lib/cl/check.h"
 #include "lib/cl/generation.h"
 #include "lib/cl/lifetime.h"
@@ -184,7 +184,7 @@ std::string no_device_text() {
   if (folder && (!std::filesystem::create_directories(*folder, code) && code)) {
     text +=
         fmt::format("; PoCL has none where its cache folder cannot be made: {} (POCL_CACHE_DIR): {}", *folder, code.message());
-  } else if (folder && ::access(folder->c_str(), W_OK) != 0) {
+  } else if (folder && !os::may_write(*folder)) {
     text += fmt::format("; PoCL has none where its cache folder cannot be written: {} (POCL_CACHE_DIR)", *folder);
   }
   return text;

@@ -1,10 +1,9 @@
 #include "lib/cl/lifetime.h"
 
-#include <pthread.h>
-
 #include <atomic>
 
 #include "clnet/error.h"
+#include "lib/base/os/fork.h"
 
 namespace clnet::ocl {
 
@@ -15,7 +14,7 @@ std::atomic<bool> inherited{false}, ended{false};
 }  // namespace
 
 void use_drivers() {
-  [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, [] { inherited = true; });
+  [[maybe_unused]] static const bool registered = os::call_in_forked_children([] { inherited = true; });
 }
 
 void require_drivers() {

@@ -1,7 +1,6 @@
 #include "lib/cl/trace.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -10,6 +9,7 @@
 
 #include "clnet/error.h"
 #include "lib/base/log.h"
+#include "lib/base/os/process.h"
 
 namespace clnet::ocl {
 
@@ -60,7 +60,7 @@ TraceFile::TraceFile(const std::string& path) : path_(path), out_(path, std::ios
 int TraceFile::add_track(std::string_view name) {
   const std::lock_guard lock(mutex_);
   const int track = tracks_++;
-  append(dumped({{"name", "thread_name"}, {"ph", "M"}, {"pid", ::getpid()}, {"tid", track}, {"args", {{"name", name}}}}));
+  append(dumped({{"name", "thread_name"}, {"ph", "M"}, {"pid", os::own_process()}, {"tid", track}, {"args", {{"name", name}}}}));
   return track;
 }
 
@@ -73,7 +73,7 @@ void TraceFile::add(int track, const TraceEvent& event) {
                  {"ph", "X"},
                  {"ts", event.start_us},
                  {"dur", event.duration_us},
-                 {"pid", ::getpid()},
+                 {"pid", os::own_process()},
                  {"tid", track},
                  {"args", std::move(args)}}));
 }

@@ -1,13 +1,13 @@
 #include "lib/train/progress.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <string>
+
+#include "lib/base/os/terminal.h"
 
 namespace clnet::train {
 
@@ -30,16 +30,11 @@ std::string bar(std::int64_t done, std::int64_t all) {
   return text;
 }
 
-std::size_t columns() {
-  winsize size{};
-  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
 }  // namespace
 
 Progress::Progress(bool on, std::int64_t total_epochs, std::int64_t total_steps, const Unit& unit)
     : on_(on),
-      terminal_(on && ::isatty(STDERR_FILENO)),
+      terminal_(on && os::is_terminal(os::Stream::error)),
       total_epochs_(total_epochs),
       total_steps_(total_steps),
       unit_(unit),
@@ -51,7 +46,7 @@ Progress::~Progress() {
 
 void Progress::draw(const std::string& line) {
   // A line longer than the terminal would wrap and could not be drawn over.
-  const auto shown = line.substr(0, columns() - 1);
+  const auto shown = line.substr(0, os::terminal_columns() - 1);
   fmt::print(stderr, "\r{:<{}}", shown, std::max(drawn_, shown.size()));
   std::fflush(stderr);
   drawn_ = shown.size();

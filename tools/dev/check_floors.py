@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that no file includes one from a floor above its own (docs/architecture.md, "Floors").
+"""Checks that no file includes one from a floor above its own, and that POSIX stays in lib/base/os (docs/architecture.md, "Floors").
 
 check_floors.py [ROOT]: reads include/, lib/, tools/ and tests/ under ROOT (default: this repository), prints a line for every
-include that breaks a rule and ends with 1 if there was one.
+include and call that breaks a rule and ends with 1 if there was one.
 """
 
 import pathlib
@@ -39,6 +39,29 @@ HEADERS = {
 # The only public header that includes OpenCL's.
 OPENCL_HEADER = "include/clnet/opencl.h"
 
+# The only folder of the library that knows POSIX: a port to another system begins and ends there.
+SYSTEM = "lib/base/os/"
+# Programs may know it, but no more files of tools/ than these. Fewer are better: then this number goes down, too.
+POSIX_TOOLS = 7
+POSIX_HEADER = re.compile(
+    r"^(?:(?:arpa|asm|bits|gnu|linux|net|netinet|sys)/.*"
+    r"|(?:aio|alloca|dirent|dlfcn|elf|execinfo|fcntl|fnmatch|ftw|getopt|glob|grp|iconv|ifaddrs|langinfo|libgen|link|malloc|mqueue"
+    r"|netdb|poll|pthread|pty|pwd|regex|sched|search|semaphore|signal|spawn|strings|syslog|termios|ucontext|ulimit|unistd|utime"
+    r"|wordexp)\.h)$")
+# Also reached through headers of the standard library: <csignal> and <cstdlib> declare some, <mutex> includes <pthread.h>. Common
+# words count as POSIX's only behind a bare `::`, as clnet has functions of such names.
+POSIX_WORDS = (
+    "access|alarm|chdir|chmod|close|creat|dup|dup2|exec[lv]p?e?|_exit|fork|fstat|kill|link|lseek|lstat|mkdir|nice|open|openat|pause"
+    "|pipe|poll|pread|pwrite|read|readlink|select|sleep|stat|symlink|sync|truncate|umask|unlink|wait|write")
+POSIX_NAMES = (
+    "dladdr|dlclose|dlopen|dlsym|fchmod|fcntl|fdatasync|fileno|flock|fsync|ftruncate|getgid|getpgrp|getpid|getppid|getrlimit"
+    "|getrusage|gettid|getuid|gmtime_r|ioctl|isatty|localtime_r|madvise|memfd_create|mkdtemp|mkfifo|mkstemp|mlock|mmap|mprotect"
+    "|munmap|nanosleep|pclose|pipe2|popen|posix_\\w+|prctl|pthread_\\w+|putenv|sched_\\w+|setenv|setpgid|setpriority|setrlimit|setsid"
+    "|sigaction|sigaddset|sigemptyset|sigfillset|sigprocmask|strsignal|sysconf|tcgetattr|tcsetattr|uname|unsetenv|usleep|vfork"
+    "|waitid|waitpid")
+POSIX_CALL = re.compile(rf"(?<![\w>:])(::(?:{POSIX_WORDS})|(?<!\.)(?:::)?(?:{POSIX_NAMES}))\s*\(")
+COMMENT = re.compile(r"//[^\n]*")
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 SYSTEM_OPENCL = re.compile(r"^(CL/|OpenCL/|clblast)")
 
@@ -62,15 +85,45 @@ def target_of(quote, name):
     return name if quote == '"' else None
 
 
+def posix_headers(text):
+    """The includes of POSIX headers, as matches."""
+    return [match for match in INCLUDE.finditer(text) if match[1] == "<" and POSIX_HEADER.match(match[2])]
+
+
+def line_of(text, position):
+    return text.count("\n", 0, position) + 1
+
+
+def posix_problems(path, text):
+    """What a file of the library knows of POSIX that only SYSTEM should."""
+    if not path.startswith(("lib/", "include/")) or path.startswith(SYSTEM):
+        return
+    for match in posix_headers(text):
+        yield f"{path}:{line_of(text, match.start(1))}: <{match[2]}>: only {SYSTEM} includes POSIX headers"
+    code = COMMENT.sub("", text)
+    for match in POSIX_CALL.finditer(code):
+        yield f"{path}:{line_of(code, match.start(1))}: {match[1]}(): only {SYSTEM} calls POSIX functions"
+
+
+def tools_problems(files):
+    """Whether as many files of tools/ as POSIX_TOOLS includes POSIX headers, by paths and texts of all files."""
+    found = [path for path, text in files if path.startswith("tools/") and posix_headers(text)]
+    if len(found) > POSIX_TOOLS:
+        yield f"tools: {len(found)} files include POSIX headers, not {POSIX_TOOLS}: {', '.join(found)}; {SYSTEM} may have what they need"
+    elif len(found) < POSIX_TOOLS:
+        yield f"tools: {len(found)} files include POSIX headers: POSIX_TOOLS in tools/dev/check_floors.py can be lowered to that"
+
+
 def problems(path, text):
-    """What is wrong with the includes of one file."""
+    """What is wrong with the includes and the calls of one file."""
     floor = floor_of(path)
     if floor is None:
         yield f"{path}: is in no floor that tools/dev/check_floors.py knows"
         return
+    yield from posix_problems(path, text)
     for match in INCLUDE.finditer(text):
         quote, name = match.groups()
-        where = f"{path}:{text.count(chr(10), 0, match.start(1)) + 1}"
+        where = f"{path}:{line_of(text, match.start(1))}"
         if quote == "<" and SYSTEM_OPENCL.match(name):
             if path.startswith("include/") and path != OPENCL_HEADER:
                 yield f"{where}: <{name}>: {OPENCL_HEADER} is the only public header that includes OpenCL's"
@@ -94,13 +147,14 @@ def problems(path, text):
 
 def main():
     root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2]
-    files = [f for top in ("include", "lib", "tools", "tests") for f in sorted((root / top).rglob("*")) if f.suffix in (".h", ".cpp")]
-    if not files:
+    paths = [f for top in ("include", "lib", "tools", "tests") for f in sorted((root / top).rglob("*")) if f.suffix in (".h", ".cpp")]
+    if not paths:
         sys.exit(f"{root}: no C++ files")
-    wrong = [p for f in files for p in problems(f.relative_to(root).as_posix(), f.read_text(encoding="utf-8"))]
+    files = [(f.relative_to(root).as_posix(), f.read_text(encoding="utf-8")) for f in paths]
+    wrong = [p for path, text in files for p in problems(path, text)] + list(tools_problems(files))
     for line in wrong:
         print(line)
-    print(f"floors: {len(files)} files, {len(wrong)} wrong includes")
+    print(f"floors: {len(files)} files, {len(wrong)} wrong")
     sys.exit(1 if wrong else 0)
 
 

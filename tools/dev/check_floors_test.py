@@ -3,7 +3,7 @@
 
 import unittest
 
-from check_floors import problems
+from check_floors import POSIX_TOOLS, problems, tools_problems
 
 
 class Floors(unittest.TestCase):
@@ -29,6 +29,35 @@ class Floors(unittest.TestCase):
         self.expect("include/clnet/opencl.h", "#include <CL/cl.h>\n")
         self.expect("include/clnet/device.h", "#include <CL/cl.h>\n", "the only public header")
         self.expect("lib/graph/node.h", "#include <CL/opencl.hpp>\n", "graph knows no OpenCL")
+
+    def test_posix_headers(self):
+        self.expect("lib/base/os/terminal.cpp", "#include <sys/ioctl.h>\n#include <unistd.h>\n")
+        self.expect("lib/train/progress.cpp", "#include <sys/ioctl.h>\n#include <string>\n#include <unistd.h>\n",
+                    "lib/train/progress.cpp:1: <sys/ioctl.h>", "lib/train/progress.cpp:3: <unistd.h>")
+        self.expect("include/clnet/device.h", "#include <dlfcn.h>\n", "only lib/base/os/ includes POSIX headers")
+        self.expect("lib/base/file.cpp", "#include <cerrno>\n#include <csignal>\n#include <filesystem>\n")
+        self.expect("tools/report.cpp", "#include <unistd.h>\n")
+
+    def test_posix_calls(self):
+        self.expect("lib/base/os/process.cpp", "const int me = ::getpid();\n")
+        self.expect("lib/cl/trace.cpp", "// as ::read()\nreturn ::getpid();\n", "lib/cl/trace.cpp:2: ::getpid()")
+        for call in ("::open(path)", "(void)::write (1, data, 1)", "if (::close(file))", "!::access(path)", "x = ::execv(a, b)",
+                     "while (::poll(&waiting, 1, 0))", "sigaction(signal, &action, nullptr)", "  setenv(name, value, 1)",
+                     "static int once = pthread_atfork(a, b, c)", "posix_spawn(&process)"):
+            self.expect("lib/train/fit.cpp", call + ";\n", "only lib/base/os/ calls POSIX functions")
+
+    def test_no_posix_calls(self):
+        for text in ("file::read(path, limit)", "os::open(path, how)", "TraceFile::open(path)", "queue_.read(buffer)", "input->read(x)",
+                     "read(1)", "std::raise(signal)", "Pool<float>::close(x)", "cache.fsync(x)", "clWaitForEvents(1, &event)",
+                     "os::is_terminal(os::Stream::error)", "::crc32_z(sum, data, bytes)", "unnamed_fork(x)", "// waitpid() tells"):
+            self.expect("lib/train/fit.cpp", text + ";\n")
+
+    def test_tools_that_know_posix(self):
+        knows = [(f"tools/{i}.cpp", "#include <poll.h>\n") for i in range(POSIX_TOOLS)]
+        others = [("tools/plot.cpp", "#include <string>\n"), ("tests/unit/file.cpp", "#include <unistd.h>\n")]
+        self.assertEqual(list(tools_problems(knows + others)), [])
+        self.assertIn("tools/new.cpp", next(tools_problems(knows + [("tools/new.cpp", "#include <fcntl.h>\n")])))
+        self.assertIn("can be lowered", next(tools_problems(knows[1:])))
 
     def test_public_headers_are_self_contained(self):
         self.expect("include/clnet/device.h", '#include "lib/cl/context.h"\n', "includes an internal one")
