@@ -15,7 +15,7 @@ int main() try {
       })");
   const auto a = Tensor::from<float>({1, 2, 3}), b = Tensor::from<float>({10, 20, 30});
   std::cout << "sum:";
-  for (float value : add({a, b}).to_vector<float>()) std::cout << ' ' << value;
+  for (float value : add(a, b).to_vector<float>()) std::cout << ' ' << value;
   std::cout << '\n';
 
   // An activation, x * exp(-x^2), with its derivative in a second kernel.
@@ -31,9 +31,7 @@ int main() try {
         const uint i = get_global_id(0);
         if (i < n) STORE(y, i, LOAD(x, i) * exp(-LOAD(x, i) * LOAD(x, i)));
       })")
-                          .gradient([bump_slope](auto in, auto, auto g) {
-                            return std::vector{bump_slope({in[0], g[0]})};
-                          });
+                          .gradient([bump_slope](auto in, auto, auto g) { return std::vector{bump_slope(in[0], g[0])}; });
 
   // Fit y = v bump(w x + c) to a sine by gradient descent.
   std::vector<float> points, targets;

@@ -1,6 +1,7 @@
 // A user's own OpenCL C kernel as an operation of the graph.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -71,6 +72,9 @@ class CLNET_API Kernel {
   /// value, or when the kernel has several outputs.
   Tensor operator()(const Tensor& input) const;
   Tensor operator()(const std::vector<Tensor>& inputs) const;
+  /// As in add(a, b).
+  template <std::convertible_to<Tensor>... T>
+  requires(sizeof...(T) > 1) Tensor operator()(const T&... inputs) const { return (*this)(std::vector<Tensor>{inputs...}); }
   /// All outputs, in the order of OUT parameters.
   std::vector<Tensor> all(const std::vector<Tensor>& inputs) const;
 

@@ -39,7 +39,10 @@ std::string instead(const std::vector<std::string>& names) {
 Module::Module() : state_(std::make_shared<State>()) {}
 Module::Module(const Module& other) : state_(State::copy_of(other.state_)) {}
 
-Tensor Module::forward(const Tensor&) { throw Unsupported(fmt::format("{}: has no forward() of one tensor", class_name(*this))); }
+Tensor Module::forward(const Tensor&) {
+  throw Unsupported(
+      fmt::format("{}: has no forward() of one tensor (Tensor forward(const Tensor& x) override)", class_name(*this)));
+}
 
 Module& Module::operator=(const Module& other) {
   if (this == &other || state_ == other.state_) return *this;
@@ -50,10 +53,10 @@ Module& Module::operator=(const Module& other) {
   return *this;
 }
 
-Tensor Module::operator()(const Tensor& x) {
+Tensor Module::operator()(const Tensor& x) const {
   if (present() != state_) return state_->successor_call(x);
   return in_scope([&] {
-    auto y = forward(x);
+    auto y = const_cast<Module*>(this)->forward(x);
     note_for_summary(state_.get(), *this, y);
     return y;
   });

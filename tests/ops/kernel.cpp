@@ -39,6 +39,7 @@ TEST_CASE("Kernels take several inputs, scalars and ranges, and make several out
                    "kernel void add(IN(a), IN(b), OUT(y)) { int i = get_global_id(0); STORE(y, i, LOAD(a, i) + LOAD(b, i)); }");
   const auto x = Tensor::from<std::int32_t>({1, 2, 3});
   CHECK(add({x, x}).to_vector<std::int32_t>() == std::vector<std::int32_t>{2, 4, 6});
+  CHECK(add(x, x).to_vector<std::int32_t>() == std::vector<std::int32_t>{2, 4, 6});
 
   const Kernel columns = Kernel("columns", R"(
       /* kernel void columns(nothing) */

@@ -98,12 +98,21 @@ TEST_CASE("one Sequential in a Sequential is it, and one by pointer its child") 
   CHECK(values_of(nn::Sequential{Own(), relu}(ones({1, 3}))) == Floats(3, 0));
 }
 
+TEST_CASE("a const module can be called, as the handle that it is") {
+  const nn::Linear layer{2, 3};
+  const nn::Sequential net{layer, relu};
+  const nn::MultiheadAttention attention{2, 1};
+  const Tensor x = ones({1, 2});
+  CHECK(values_of(net(x)) == values_of(relu(layer(x))));
+  CHECK(attention(x, x, x).shape() == x.shape());
+}
+
 TEST_CASE("a module of several inputs needs no forward of one") {
   TwoInputs module;
   const Tensor x = ones({1, 2});
   module.compute(module(x, x));
   nn::Module& base = module;
-  CHECK_THROWS_WITH(base(x), "TwoInputs: has no forward() of one tensor");
+  CHECK_THROWS_WITH(base(x), "TwoInputs: has no forward() of one tensor (Tensor forward(const Tensor& x) override)");
   const auto by_parameter = gradients(sum(module(x, x)), module.parameters());
   REQUIRE(by_parameter.size() == 4);
   CHECK(values_of(by_parameter[1]) == Floats{1, 1});

@@ -33,7 +33,7 @@ class CLNET_API AdaptiveLogSoftmaxWithLoss : public Module {
                              const AdaptiveLogSoftmaxOptions& options = {});
   /// x {batch, in_features} and integer targets {batch}, or {in_features} and {}. A target that is no class is an Error or
   /// NaN, as of cross_entropy().
-  AdaptiveLogSoftmaxResult operator()(const Tensor& x, const Tensor& target) {
+  AdaptiveLogSoftmaxResult operator()(const Tensor& x, const Tensor& target) const {
     return called(*this, [&](auto& self) { return self.of_targets(x, target); });
   }
   using Module::operator();

@@ -51,7 +51,7 @@ class CLNET_API MultiheadAttention : public Module {
   MultiheadAttentionResult forward_with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
                                                 const AttentionMasks& masks = {}, bool average = true);
   using Module::operator();
-  Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks = {}) {
+  Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks = {}) const {
     return called(*this, [&](auto& self) { return self.forward(query, key, value, masks); });
   }
   /// Room for so many positions.

@@ -34,7 +34,7 @@ class CLNET_API LossOf : public Module {
       weights_.push_back(value.defined() ? std::optional(add_buffer(weight, value)) : std::nullopt);
   }
 
-  Tensor operator()(const Inputs&... inputs) {
+  Tensor operator()(const Inputs&... inputs) const {
     return called(*this, [&](auto& self) {
       std::vector<Tensor> weights;
       for (const auto& weight : self.weights_) weights.push_back(weight ? weight->value() : Tensor{});

@@ -28,6 +28,26 @@ namespace clnet::nn {
 class Modes;
 class Module;
 class Step;
+
+template <class F>
+constexpr bool is_forward_of_a_tensor = false;
+template <class R, class C, class X>
+constexpr bool is_forward_of_a_tensor<R (C::*)(X)> = std::is_same_v<std::remove_cvref_t<X>, Tensor>;
+template <class R, class C, class X>
+constexpr bool is_forward_of_a_tensor<R (C::*)(X) const> = std::is_same_v<std::remove_cvref_t<X>, Tensor>;
+
+/// False where a class has a forward() of one tensor that is not Module's, so that a call would not reach it.
+template <class L>
+constexpr bool overrides_forward() {
+  if constexpr (requires { &L::forward; })
+    return !is_forward_of_a_tensor<decltype(&L::forward)> ||
+           std::is_convertible_v<decltype(&L::forward), Tensor (L::*)(const Tensor&)>;
+  return true;
+}
+template <class L>
+constexpr void require_forward() {
+  static_assert(overrides_forward<L>(), "a module's forward() is declared as: Tensor forward(const Tensor& x) override");
+}
 struct Clones;
 CLNET_API void allow_several_names(const Module& module);
 
@@ -75,8 +95,8 @@ class CLNET_API Module {
   /// not replaced by replace(), and brings no warning where it was never added.
   virtual Tensor forward(const Tensor& x);
   /// forward(), or that of what replace() has put here. Errors that are thrown on the way say in which layer: "in layer1.conv2:
-  /// ".
-  Tensor operator()(const Tensor& x);
+  /// ". A module is a handle, so a const one can be called, too, and its parameters move in training.
+  Tensor operator()(const Tensor& x) const;
 
   /// Own parameters, then the children's with "child." before their names, in the order of add(). One that has several names is
   /// there once, under the first.
@@ -149,21 +169,26 @@ class CLNET_API Module {
   /// What forward() calls has to be added: else nothing trains, saves or moves it. The first such call brings a warning, unless
   /// all of its parameters are frozen or it has neither parameters nor buffers nor a use for the mode.
   void add(const std::string& name, const Module& child);
+  template <std::derived_from<Module> L>
+  void add(const std::string& name, const L& child) {
+    require_forward<L>();
+    add(name, static_cast<const Module&>(child));
+  }
 
   /// Calls f(layer) or, where replace() has put another in its place, f of that one: in a scope of the module's name, which
   /// errors, traces and the rest say. For operators of several inputs:
-  ///   Tensor operator()(const Tensor& a, const Tensor& b) {
+  ///   Tensor operator()(const Tensor& a, const Tensor& b) const {
   ///     return called(*this, [&](auto& self) { return self.left(a) + self.right(b); });
   ///   }
   /// Throws Error when the other one is of another class.
   template <class L, class F>
-  static auto called(L& layer, const F& f) -> std::invoke_result_t<const F&, L&> {
+  static auto called(L& layer, const F& f) -> std::invoke_result_t<const F&, std::remove_const_t<L>&> {
     const Module& module = layer;
     if (auto* other = module.replacement()) {
-      if (auto* same = dynamic_cast<std::remove_const_t<L>*>(other)) return called<L>(*same, f);
+      if (auto* same = dynamic_cast<std::remove_const_t<L>*>(other)) return called(*same, f);
       module.fail_as_replaced(*other);
     }
-    return module.in_scope([&] { return f(layer); });
+    return module.in_scope([&] { return f(const_cast<std::remove_const_t<L>&>(layer)); });
   }
 
  private:
@@ -260,7 +285,9 @@ class CLNET_API Step {
   template <Layer L>
   Step(const L& layer)  // NOLINT(google-explicit-constructor)
       : call_([held = L(layer)](const Tensor& x) mutable { return call(held, x); }),
-        module_([held = L(layer)]() mutable -> Module* { return &held; }) {}
+        module_([held = L(layer)]() mutable -> Module* { return &held; }) {
+    require_forward<L>();
+  }
   Step(const Module&) = delete;  // its class would be lost: give the pointer
   template <class F>
   requires(!Layer<F> && std::is_invocable_r_v<Tensor, F&, const Tensor&>) Step(F function)  // NOLINT(google-explicit-constructor)

@@ -96,7 +96,7 @@ class CLNET_API AvgPool3d : public Pool {
 /// and its like give.
 class CLNET_API Unpool : public Module {
  public:
-  Tensor operator()(const Tensor& x, const Tensor& indices) {
+  Tensor operator()(const Tensor& x, const Tensor& indices) const {
     return called(*this, [&](auto& self) { return self.function_(x, indices); });
   }
   using Module::operator();

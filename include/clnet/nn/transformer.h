@@ -36,7 +36,7 @@ class CLNET_API TransformerEncoderLayer : public Module {
   Tensor forward(const Tensor& x) override { return forward(x, AttentionMasks{}); }
   Tensor forward(const Tensor& x, const AttentionMasks& masks);
   using Module::operator();
-  Tensor operator()(const Tensor& x, const AttentionMasks& masks) {
+  Tensor operator()(const Tensor& x, const AttentionMasks& masks) const {
     return called(*this, [&](auto& self) { return self.forward(x, masks); });
   }
   /// x, the positions that follow those in the cache, as forward() with is_causal has them: MultiheadAttention::step().
@@ -70,7 +70,7 @@ class CLNET_API TransformerDecoderLayer : public Module {
                  const AttentionMasks& memory_masks = {});
   using Module::operator();
   Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
-                    const AttentionMasks& memory_masks = {}) {
+                    const AttentionMasks& memory_masks = {}) const {
     return called(*this, [&](auto& self) { return self.forward(x, memory, masks, memory_masks); });
   }
   std::string kind() const override;
@@ -91,7 +91,7 @@ class CLNET_API TransformerEncoder : public Module {
   Tensor forward(const Tensor& x) override { return forward(x, AttentionMasks{}); }
   Tensor forward(const Tensor& x, const AttentionMasks& masks);
   using Module::operator();
-  Tensor operator()(const Tensor& x, const AttentionMasks& masks) {
+  Tensor operator()(const Tensor& x, const AttentionMasks& masks) const {
     return called(*this, [&](auto& self) { return self.forward(x, masks); });
   }
   /// As TransformerEncoderLayer::step(), with a cache for each layer.
@@ -124,7 +124,7 @@ class CLNET_API TransformerDecoder : public Module {
                  const AttentionMasks& memory_masks = {});
   using Module::operator();
   Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
-                    const AttentionMasks& memory_masks = {}) {
+                    const AttentionMasks& memory_masks = {}) const {
     return called(*this, [&](auto& self) { return self.forward(x, memory, masks, memory_masks); });
   }
   std::string kind() const override { return "TransformerDecoder"; }
@@ -146,7 +146,7 @@ class CLNET_API Transformer : public Module {
   Tensor forward(const Tensor& x) override;
   Tensor forward(const Tensor& source, const Tensor& target, const TransformerMasks& masks = {});
   using Module::operator();
-  Tensor operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks = {}) {
+  Tensor operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks = {}) const {
     return called(*this, [&](auto& self) { return self.forward(source, target, masks); });
   }
   std::string kind() const override { return "Transformer"; }

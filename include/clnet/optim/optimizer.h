@@ -1,6 +1,7 @@
 // Steps of optimizers: gradients, groups of parameters, partial sums, checkpoints.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -27,7 +28,11 @@ namespace clnet::optim {
 /// What is to be optimized: a module's parameters, those whose names are wanted, or any list.
 class CLNET_API Parameters {
  public:
-  Parameters(const nn::Module& module);        // NOLINT(google-explicit-constructor)
+  Parameters(const nn::Module& module);  // NOLINT(google-explicit-constructor)
+  template <std::derived_from<nn::Module> M>
+  Parameters(const M& module) : Parameters(static_cast<const nn::Module&>(module)) {  // NOLINT(google-explicit-constructor)
+    nn::require_forward<M>();
+  }
   Parameters(nn::NamedParameters parameters);  // NOLINT(google-explicit-constructor)
   Parameters(const nn::Module& module, const std::function<bool(const std::string& name)>& wanted);
   const nn::NamedParameters& list() const { return list_; }
