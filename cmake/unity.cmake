@@ -1,6 +1,6 @@
 # Files of one folder are compiled together, a dozen at most at a time: they read the same headers, which takes longer than the files
-# themselves. So names in anonymous namespaces are unique within a folder. -DCLNET_UNITY_BUILD=OFF compiles each file apart, which is
-# quicker for one who changes a single file, and finds what is not included.
+# themselves. So names in anonymous namespaces are unique within a folder. -DCLNET_UNITY_BUILD=OFF compiles each file apart. That is quicker
+# for one who changes a single file, and finds what is not included.
 
 # clnet_unity(target): after its last source was added.
 function(clnet_unity target)

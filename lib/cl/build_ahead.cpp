@@ -399,11 +399,11 @@ std::unique_ptr<Workers>& kept_for(const DeviceInfo& device, const BuildProcesse
   return kept().workers[fmt::format("{} {} {} {}", device.platform_index, device.device_index, processes.program, device.name)];
 }
 
-/// clnet-build-kernels is beside the library; of a program that has the library inside, beside where that is installed or built.
+/// clnet-build-kernels stands in a folder `clnet` beside the library. A program may have the library inside: the folder is then
+/// beside the installed library, or beside the folder where the program was built.
 std::string find_program() {
-  std::error_code code;
-  const auto own = std::filesystem::canonical(os::own_library(), code);
-  if (code) return {};
+  const auto own = os::own_library();
+  if (own.empty()) return {};
   for (const auto* folder : {".", CLNET_LIBRARIES_FROM_PROGRAMS, ".."}) {
     const auto program = own.parent_path() / folder / "clnet" / "clnet-build-kernels";
     if (os::may_run(program)) return program.lexically_normal().string();
@@ -435,7 +435,7 @@ BuildProcesses build_processes(const DeviceInfo& device) {
     if (apart)
       logging::warn_once(
           "kernels are compiled in this process, which one may end that crashes the driver's compiler: there is no program "
-          "clnet-build-kernels beside the library, or no cache folder that can be written");
+          "clnet/clnet-build-kernels beside the library, or no cache folder that can be written");
     return result;
   }
   result.apart = apart;

@@ -49,7 +49,7 @@ struct BuildProcesses {
 };
 
 /// The processes for a device; a count of 1, and not `apart`, where they are of no use: drivers that need none, one core, no
-/// cache on disk, no program (it stands in the folder `clnet` beside the library), or CLNET_BUILD_PROCESSES=1.
+/// cache on disk, no program (in the folder `clnet` beside the library), or CLNET_BUILD_PROCESSES=1.
 BuildProcesses build_processes(const DeviceInfo& device);
 
 /// Told several times a second how many of the kernels the processes are through with. What it throws ends them.

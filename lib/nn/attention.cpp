@@ -207,7 +207,7 @@ Tensor MultiheadAttention::forward(const Tensor& query, const Tensor& key, const
 }
 
 MultiheadAttentionResult MultiheadAttention::forward_with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
-                                                                  const AttentionMasks& masks, bool average) {
+                                                                  const AttentionMasks& masks, bool average) const {
   auto result = called(*this, [&](auto& self) { return self.run(query, key, value, masks, true); });
   if (average) result.weights = mean(result.weights, {-3});
   return result;
@@ -230,7 +230,7 @@ KVCache MultiheadAttention::room(std::int64_t batch, std::int64_t capacity, Dtyp
   return {part(), part()};
 }
 
-Tensor MultiheadAttention::step(const Tensor& x, KVCache& cache) {
+Tensor MultiheadAttention::step(const Tensor& x, KVCache& cache) const {
   return called(*this, [&](auto& self) { return self.next(x, cache); });
 }
 

@@ -47,6 +47,11 @@ void warn_if_awaited(const Module& layer, const Parameter& statistics) {
                   where.empty() ? "" : where + ": ", layer.kind()));
 }
 
+void require_extents(const char* layer, const Shape& shape) {
+  if (shape.rank() == 0 || shape.numel() == 0)
+    throw Error(fmt::format("{}: normalized_shape {} must have extents of at least 1", layer, to_string(shape)));
+}
+
 /// Throws unless x ends with the dimensions of `shape`.
 void require_last(const char* layer, const Tensor& x, const Shape& shape) {
   bool fits = x.rank() >= shape.rank();
@@ -190,6 +195,7 @@ std::string LocalResponseNorm::kind() const {
 
 LayerNorm::LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options)
     : shape_(normalized_shape), eps_(options.eps) {
+  require_extents("LayerNorm", shape_);
   if (!options.elementwise_affine) return;
   weight_ = add_parameter("weight", filled(shape_, 1));
   if (options.bias) bias_ = add_parameter("bias", filled(shape_, 0));
@@ -203,6 +209,7 @@ Tensor LayerNorm::forward(const Tensor& x) {
 std::string LayerNorm::kind() const { return fmt::format("LayerNorm({})", to_string(shape_)); }
 
 RMSNorm::RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options) : shape_(normalized_shape), eps_(options.eps) {
+  require_extents("RMSNorm", shape_);
   if (options.elementwise_affine) weight_ = add_parameter("weight", filled(shape_, 1));
 }
 

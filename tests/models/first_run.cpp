@@ -114,6 +114,13 @@ TEST_CASE("clnet-info --prepare: Ctrl-C ends it, and nobody takes it for done") 
   CHECK_THAT(outcome.err, Contains("clnet-info: interrupted before char-lstm was prepared\n"));
 }
 
+TEST_CASE("a program that a shell found by its bare name finds the program that compiles for it") {
+  if (!compiles_in_processes()) return skip("a driver that compiles several kernels at once");
+  const Machine machine;
+  const auto path = fs::path(CLNET_INFO).parent_path().string() + ":" + std::getenv("PATH");
+  interrupted(machine, {"/usr/bin/env", "PATH=" + path, "clnet-info", "--prepare", "char-lstm"});
+}
+
 TEST_CASE("clnet-train: before the first step Ctrl-C ends a compiler in its own process") {
   if (!compiles_in_processes()) return skip("a driver whose compiler takes long");
   const Machine machine;

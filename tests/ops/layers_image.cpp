@@ -46,6 +46,8 @@ TEST_CASE("layers of convolution of lines and volumes") {
 TEST_CASE("layers cannot be made without their sizes, and name a size that is none") {
   static_assert(!std::is_default_constructible_v<nn::Conv2d> && !std::is_constructible_v<nn::Conv2d, int, int>);
   static_assert(!std::is_default_constructible_v<nn::LSTM> && !std::is_constructible_v<nn::LSTM, int>);
+  CHECK_THROWS_WITH(nn::LayerNorm({}), Contains("LayerNorm: normalized_shape [0] must have extents of at least 1"));
+  CHECK_THROWS_WITH(nn::RMSNorm(0), Contains("RMSNorm: normalized_shape [0] must have"));
   CHECK_THROWS_WITH((nn::Conv2d{3, 4, 0}), "Conv2d: kernel_size must be at least 1, not 0");
   CHECK_THROWS_WITH((nn::Conv3d{3, 0, 2}), "Conv3d: out_channels must be at least 1, not 0");
   CHECK_THROWS_WITH((nn::Conv1d{-1, 4, 3}), "Conv1d: in_channels must be at least 1, not -1");
@@ -53,6 +55,25 @@ TEST_CASE("layers cannot be made without their sizes, and name a size that is no
   CHECK_THROWS_WITH((nn::ConvTranspose2d{0, 0, 0}), "ConvTranspose2d: in_channels must be at least 1, not 0");
   CHECK_THROWS_WITH((nn::ConvTranspose3d{3, 4, {1, 0, 1}}), "ConvTranspose3d: kernel_size must be at least 1, not 0");
   CHECK_THROWS_WITH((nn::Conv2d{3, 4, {3, -1}}), "Conv2d: kernel_size must be at least 1, not -1");
+}
+
+TEST_CASE("a stride may stand behind the kernel's size, and {} is no number") {
+  const auto line = make_tensor({2, 4, 9}), image = make_tensor({2, 3, 7, 8}), volume = make_tensor({1, 2, 4, 5, 6});
+  same("1d", nn::MaxPool1d(3, 2)(line), max_pool1d(line, 3, {.stride = 2}));
+  same("1d, none", nn::MaxPool1d(3, {})(line), max_pool1d(line, 3));
+  same("2d", nn::MaxPool2d(3, 2, {.padding = 1})(image), max_pool2d(image, 3, {.stride = 2, .padding = 1}));
+  same("2d by axis", nn::MaxPool2d({3, 2}, {2, 1})(image), max_pool2d(image, {3, 2}, {.stride = Pair{2, 1}}));
+  same("2d, none", nn::AvgPool2d(3, {})(image), avg_pool2d(image, 3));
+  same("2d, one in braces", nn::AvgPool2d(3, {2})(image), avg_pool2d(image, 3, {.stride = 2}));
+  same("3d by axis", nn::AvgPool3d(2, {1, 2, 2})(volume), avg_pool3d(volume, 2, {.stride = Triple{1, 2, 2}}));
+  CHECK_THROWS_WITH(nn::MaxPool2d(3, {1, 2, 3}), "MaxPool2d: stride has 3 numbers, and needs 1 or 2");
+  CHECK_THROWS_WITH(nn::MaxPool2d(3, 2, {.stride = 2}), Contains("MaxPool2d: stride is given twice"));
+  CHECK(nn::LSTM(8, 16, {}).kind() == nn::LSTM(8, 16).kind());
+  // Default options, and no rate of 0.
+  const nn::Linear layer(2, 2);
+  CHECK(optim::Adam(layer, {}).learning_rate() == optim::AdamOptions{}.learning_rate);
+  CHECK(optim::SGD(layer, {}).learning_rate() == optim::SGDOptions{}.learning_rate);
+  CHECK(optim::SGD(layer, 1).learning_rate() == 1);
 }
 
 TEST_CASE("initial values of convolutions are within 1 / sqrt(fan_in)") {

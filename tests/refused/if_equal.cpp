@@ -1,4 +1,4 @@
-// refused: could not convert|no viable conversion|not contextually convertible
+// refused: could not convert .* to .bool|not contextually convertible to 'bool'
 #include <clnet/clnet.h>
 
 bool same(const clnet::Tensor& a, const clnet::Tensor& b) {

@@ -9,7 +9,6 @@ prints the processor time of the library with clnet-train, of all else and of ea
 import argparse
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -60,7 +59,7 @@ def build(folder, target, jobs, log):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--build", type=pathlib.Path, help="a folder to keep")
+    parser.add_argument("--build", type=pathlib.Path, help="a new folder, which is kept")
     parser.add_argument("--markdown", action="store_true", help="the units as a table")
     options, cmake = parser.parse_known_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -69,7 +68,8 @@ def main():
         launcher.write_text(LAUNCHER)
         launcher.chmod(0o755)
         folder = options.build or work / "build"
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists() and any(folder.iterdir()):
+            sys.exit(f"build_time: {folder} has other things in it")
         run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}", *cmake])
         parts = [("the library and clnet-train", *build(folder, "clnet-train", options.jobs, log)),
                  ("all else", *build(folder, None, options.jobs, log))]

@@ -397,7 +397,10 @@ run() {
     shift 2
   done
   [ $# -eq 0 ] || fail "$1 wants a value"
-  find "$from" -path "$from/data" -prune -o -name '*.gz' -exec gzip -d {} + 2>/dev/null
+  from=${from%/}
+  if [ -d "$from" ]; then
+    find "$from" -path "$from/data" -prune -o -name '*.gz' -exec gzip -d {} + || fail "$from cannot be unpacked"
+  fi
   [ -x "$from/tools/clnet-info" ] || fail "$from has no tools/clnet-info: pack first, and carry that along"
   from=$(realpath "$from") out=${OUT:-gpu-results}
   mkdir -p "$out" "$work"/{logs,traces,programs}

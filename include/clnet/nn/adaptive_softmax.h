@@ -39,9 +39,9 @@ class CLNET_API AdaptiveLogSoftmaxWithLoss : public Module {
   using Module::operator();
   /// The log-probabilities of all classes: {batch, n_classes}, or {n_classes}.
   Tensor forward(const Tensor& x) override;
-  Tensor log_prob(const Tensor& x) { return (*this)(x); }
+  Tensor log_prob(const Tensor& x) const { return (*this)(x); }
   /// The most likely class of each row: {batch}, or {}.
-  Tensor predict(const Tensor& x) { return argmax(log_prob(x), -1); }
+  Tensor predict(const Tensor& x) const { return argmax(log_prob(x), -1); }
   std::string kind() const override;
 
  private:

@@ -49,7 +49,7 @@ class CLNET_API MultiheadAttention : public Module {
   /// The weights, too, before any is dropped: {batch, queries, keys}, the mean over heads, or {batch, heads, queries, keys}. It
   /// keeps all of them in memory. The keys of add_bias_kv and add_zero_attn are the last.
   MultiheadAttentionResult forward_with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
-                                                const AttentionMasks& masks = {}, bool average = true);
+                                                const AttentionMasks& masks = {}, bool average = true) const;
   using Module::operator();
   Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks = {}) const {
     return called(*this, [&](auto& self) { return self.forward(query, key, value, masks); });
@@ -61,7 +61,7 @@ class CLNET_API MultiheadAttention : public Module {
   /// positions. Not with add_bias_kv or add_zero_attn. For inference: nothing is dropped, in training mode either. Throws Error
   /// when the cache is full. The cache's length is the new one when the call returns: where evaluating the result fails, evaluate
   /// it again, or set the length back and make the step again. A call that throws leaves the length as it was.
-  Tensor step(const Tensor& x, KVCache& cache);
+  Tensor step(const Tensor& x, KVCache& cache) const;
   std::string kind() const override;
 
  private:

@@ -29,25 +29,26 @@ class Modes;
 class Module;
 class Step;
 
+namespace detail {
+
 template <class F>
 constexpr bool is_forward_of_a_tensor = false;
-template <class R, class C, class X>
-constexpr bool is_forward_of_a_tensor<R (C::*)(X)> = std::is_same_v<std::remove_cvref_t<X>, Tensor>;
-template <class R, class C, class X>
-constexpr bool is_forward_of_a_tensor<R (C::*)(X) const> = std::is_same_v<std::remove_cvref_t<X>, Tensor>;
+template <class R, class C, class X, bool safe>
+constexpr bool is_forward_of_a_tensor<R (C::*)(X) noexcept(safe)> = std::is_same_v<std::remove_cvref_t<X>, Tensor>;
+template <class R, class C, class X, bool safe>
+constexpr bool is_forward_of_a_tensor<R (C::*)(X) const noexcept(safe)> = std::is_same_v<std::remove_cvref_t<X>, Tensor>;
 
-/// False where a class has a forward() of one tensor that is not Module's, so that a call would not reach it.
-template <class L>
-constexpr bool overrides_forward() {
-  if constexpr (requires { &L::forward; })
-    return !is_forward_of_a_tensor<decltype(&L::forward)> ||
-           std::is_convertible_v<decltype(&L::forward), Tensor (L::*)(const Tensor&)>;
-  return true;
-}
+/// Refuses a class with a forward() of one tensor that is not Module's: a call would not reach it.
 template <class L>
 constexpr void require_forward() {
-  static_assert(overrides_forward<L>(), "a module's forward() is declared as: Tensor forward(const Tensor& x) override");
+  if constexpr (requires { &L::forward; })
+    static_assert(!is_forward_of_a_tensor<decltype(&L::forward)> ||
+                      std::is_convertible_v<decltype(&L::forward), Tensor (L::*)(const Tensor&)>,
+                  "a module's forward() is declared as: Tensor forward(const Tensor& x) override");
 }
+
+}  // namespace detail
+
 struct Clones;
 CLNET_API void allow_several_names(const Module& module);
 
@@ -67,7 +68,10 @@ struct LoadResult {
 ///
 ///   struct Residual : nn::Module {
 ///     nn::Conv2d first, second;
-///     explicit Residual(int64_t c) : first{{...}}, second{{...}} { add("first", first); add("second", second); }
+///     explicit Residual(int64_t c) : first(c, c, 3, {.padding = 1}), second(c, c, 3, {.padding = 1}) {
+///       add("first", first);
+///       add("second", second);
+///     }
 ///     Tensor forward(const Tensor& x) override { return relu(second(relu(first(x))) + x); }
 ///   };
 class CLNET_API Module {
@@ -95,7 +99,8 @@ class CLNET_API Module {
   /// not replaced by replace(), and brings no warning where it was never added.
   virtual Tensor forward(const Tensor& x);
   /// forward(), or that of what replace() has put here. Errors that are thrown on the way say in which layer: "in layer1.conv2:
-  /// ". A module is a handle, so a const one can be called, too, and its parameters move in training.
+  /// ". A module is a handle, so a const one can be called, too: its forward() may change parameters and buffers, but other
+  /// members only where they are mutable.
   Tensor operator()(const Tensor& x) const;
 
   /// Own parameters, then the children's with "child." before their names, in the order of add(). One that has several names is
@@ -171,7 +176,7 @@ class CLNET_API Module {
   void add(const std::string& name, const Module& child);
   template <std::derived_from<Module> L>
   void add(const std::string& name, const L& child) {
-    require_forward<L>();
+    detail::require_forward<L>();
     add(name, static_cast<const Module&>(child));
   }
 
@@ -286,7 +291,7 @@ class CLNET_API Step {
   Step(const L& layer)  // NOLINT(google-explicit-constructor)
       : call_([held = L(layer)](const Tensor& x) mutable { return call(held, x); }),
         module_([held = L(layer)]() mutable -> Module* { return &held; }) {
-    require_forward<L>();
+    detail::require_forward<L>();
   }
   Step(const Module&) = delete;  // its class would be lost: give the pointer
   template <class F>

@@ -1,17 +1,23 @@
 // Layers of pooling.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
+#include "clnet/error.h"
 #include "clnet/export.h"
 #include "clnet/nn/module.h"
 #include "clnet/ops/pool.h"
 
 namespace clnet::nn {
+
+namespace detail {
 
 /// The options with a stride that was given before them. Throws Error where they have one, too.
 template <class Size, class Options>
@@ -20,6 +26,24 @@ Options with_stride(const char* layer, const Size& stride, Options options) {
   options.stride = stride;
   return options;
 }
+/// The same of {2, 1}; {} gives none.
+template <class Options>
+Options with_stride(const char* layer, std::initializer_list<std::int64_t> stride, const Options& options) {
+  using Size = typename decltype(options.stride)::value_type;
+  constexpr bool is_pair = std::is_same_v<Size, Pair>;
+  const auto* of = stride.begin();
+  if (stride.size() == 0) return options;
+  if (stride.size() == 1) return with_stride(layer, Size(of[0]), options);
+  if constexpr (is_pair) {
+    if (stride.size() == 2) return with_stride(layer, Pair(of[0], of[1]), options);
+  } else if (stride.size() == 3) {
+    return with_stride(layer, Triple(of[0], of[1], of[2]), options);
+  }
+  throw Error(std::string(layer) + ": stride has " + std::to_string(stride.size()) + " numbers, and needs 1 or " +
+              (is_pair ? "2" : "3"));
+}
+
+}  // namespace detail
 
 /// What the layers of pooling have in common: they have no parameters. The stride is the kernel's size when not given, and may
 /// stand behind it: MaxPool2d(3, 2) is MaxPool2d(3, {.stride = 2}).
@@ -41,7 +65,7 @@ class CLNET_API Pool : public Module {
 class CLNET_API MaxPool : public Pool {
  public:
   /// Where the largest elements lie, too, for the layers of unpooling (PyTorch's return_indices).
-  MaxPoolResult with_indices(const Tensor& x) {
+  MaxPoolResult with_indices(const Tensor& x) const {
     return called(*this, [&](auto& self) { return self.indexed_(x); });
   }
 
@@ -57,39 +81,47 @@ class CLNET_API MaxPool : public Pool {
 class CLNET_API MaxPool1d : public MaxPool {
  public:
   explicit MaxPool1d(std::int64_t kernel_size, const MaxPool1dOptions& options = {});
-  MaxPool1d(std::int64_t kernel_size, std::int64_t stride, const MaxPool1dOptions& options = {})
-      : MaxPool1d(kernel_size, with_stride("MaxPool1d", stride, options)) {}
+  MaxPool1d(std::int64_t kernel_size, std::integral auto stride, const MaxPool1dOptions& options = {})
+      : MaxPool1d(kernel_size, detail::with_stride("MaxPool1d", static_cast<std::int64_t>(stride), options)) {}
 };
 class CLNET_API MaxPool2d : public MaxPool {
  public:
   explicit MaxPool2d(Pair kernel_size, const MaxPool2dOptions& options = {});
   MaxPool2d(Pair kernel_size, Pair stride, const MaxPool2dOptions& options = {})
-      : MaxPool2d(kernel_size, with_stride("MaxPool2d", stride, options)) {}
+      : MaxPool2d(kernel_size, detail::with_stride("MaxPool2d", stride, options)) {}
+  MaxPool2d(Pair kernel_size, std::initializer_list<std::int64_t> stride, const MaxPool2dOptions& options = {})
+      : MaxPool2d(kernel_size, detail::with_stride("MaxPool2d", stride, options)) {}
 };
 class CLNET_API MaxPool3d : public MaxPool {
  public:
   explicit MaxPool3d(Triple kernel_size, const MaxPool3dOptions& options = {});
   MaxPool3d(Triple kernel_size, Triple stride, const MaxPool3dOptions& options = {})
-      : MaxPool3d(kernel_size, with_stride("MaxPool3d", stride, options)) {}
+      : MaxPool3d(kernel_size, detail::with_stride("MaxPool3d", stride, options)) {}
+  MaxPool3d(Triple kernel_size, std::initializer_list<std::int64_t> stride, const MaxPool3dOptions& options = {})
+      : MaxPool3d(kernel_size, detail::with_stride("MaxPool3d", stride, options)) {}
 };
 
 class CLNET_API AvgPool1d : public Pool {
  public:
   explicit AvgPool1d(std::int64_t kernel_size, const AvgPool1dOptions& options = {});
-  AvgPool1d(std::int64_t kernel_size, std::int64_t stride, const AvgPool1dOptions& options = {})
-      : AvgPool1d(kernel_size, with_stride("AvgPool1d", stride, options)) {}
+  AvgPool1d(std::int64_t kernel_size, std::integral auto stride, const AvgPool1dOptions& options = {})
+      : AvgPool1d(kernel_size, detail::with_stride("AvgPool1d", static_cast<std::int64_t>(stride), options)) {}
 };
 class CLNET_API AvgPool2d : public Pool {
  public:
   explicit AvgPool2d(Pair kernel_size, const AvgPool2dOptions& options = {});
   AvgPool2d(Pair kernel_size, Pair stride, const AvgPool2dOptions& options = {})
-      : AvgPool2d(kernel_size, with_stride("AvgPool2d", stride, options)) {}
+      : AvgPool2d(kernel_size, detail::with_stride("AvgPool2d", stride, options)) {}
+  AvgPool2d(Pair kernel_size, std::initializer_list<std::int64_t> stride, const AvgPool2dOptions& options = {})
+      : AvgPool2d(kernel_size, detail::with_stride("AvgPool2d", stride, options)) {}
 };
 class CLNET_API AvgPool3d : public Pool {
  public:
   explicit AvgPool3d(Triple kernel_size, const AvgPool3dOptions& options = {});
   AvgPool3d(Triple kernel_size, Triple stride, const AvgPool3dOptions& options = {})
-      : AvgPool3d(kernel_size, with_stride("AvgPool3d", stride, options)) {}
+      : AvgPool3d(kernel_size, detail::with_stride("AvgPool3d", stride, options)) {}
+  AvgPool3d(Triple kernel_size, std::initializer_list<std::int64_t> stride, const AvgPool3dOptions& options = {})
+      : AvgPool3d(kernel_size, detail::with_stride("AvgPool3d", stride, options)) {}
 };
 
 /// What the layers of unpooling have in common: they are called with what MaxPool::with_indices() or max_pool2d_with_indices()
@@ -114,20 +146,24 @@ class CLNET_API Unpool : public Module {
 class CLNET_API MaxUnpool1d : public Unpool {
  public:
   explicit MaxUnpool1d(std::int64_t kernel_size, const MaxUnpool1dOptions& options = {});
-  MaxUnpool1d(std::int64_t kernel_size, std::int64_t stride, const MaxUnpool1dOptions& options = {})
-      : MaxUnpool1d(kernel_size, with_stride("MaxUnpool1d", stride, options)) {}
+  MaxUnpool1d(std::int64_t kernel_size, std::integral auto stride, const MaxUnpool1dOptions& options = {})
+      : MaxUnpool1d(kernel_size, detail::with_stride("MaxUnpool1d", static_cast<std::int64_t>(stride), options)) {}
 };
 class CLNET_API MaxUnpool2d : public Unpool {
  public:
   explicit MaxUnpool2d(Pair kernel_size, const MaxUnpool2dOptions& options = {});
   MaxUnpool2d(Pair kernel_size, Pair stride, const MaxUnpool2dOptions& options = {})
-      : MaxUnpool2d(kernel_size, with_stride("MaxUnpool2d", stride, options)) {}
+      : MaxUnpool2d(kernel_size, detail::with_stride("MaxUnpool2d", stride, options)) {}
+  MaxUnpool2d(Pair kernel_size, std::initializer_list<std::int64_t> stride, const MaxUnpool2dOptions& options = {})
+      : MaxUnpool2d(kernel_size, detail::with_stride("MaxUnpool2d", stride, options)) {}
 };
 class CLNET_API MaxUnpool3d : public Unpool {
  public:
   explicit MaxUnpool3d(Triple kernel_size, const MaxUnpool3dOptions& options = {});
   MaxUnpool3d(Triple kernel_size, Triple stride, const MaxUnpool3dOptions& options = {})
-      : MaxUnpool3d(kernel_size, with_stride("MaxUnpool3d", stride, options)) {}
+      : MaxUnpool3d(kernel_size, detail::with_stride("MaxUnpool3d", stride, options)) {}
+  MaxUnpool3d(Triple kernel_size, std::initializer_list<std::int64_t> stride, const MaxUnpool3dOptions& options = {})
+      : MaxUnpool3d(kernel_size, detail::with_stride("MaxUnpool3d", stride, options)) {}
 };
 
 struct LPPool1dOptions {
@@ -137,8 +173,8 @@ struct LPPool1dOptions {
 class CLNET_API LPPool1d : public Pool {
  public:
   LPPool1d(double norm_type, std::int64_t kernel_size, const LPPool1dOptions& options = {});
-  LPPool1d(double norm_type, std::int64_t kernel_size, std::int64_t stride, const LPPool1dOptions& options = {})
-      : LPPool1d(norm_type, kernel_size, with_stride("LPPool1d", stride, options)) {}
+  LPPool1d(double norm_type, std::int64_t kernel_size, std::integral auto stride, const LPPool1dOptions& options = {})
+      : LPPool1d(norm_type, kernel_size, detail::with_stride("LPPool1d", static_cast<std::int64_t>(stride), options)) {}
 };
 struct LPPool2dOptions {
   std::optional<Pair> stride = std::nullopt;  ///< the kernel's size when not given
@@ -148,7 +184,9 @@ class CLNET_API LPPool2d : public Pool {
  public:
   LPPool2d(double norm_type, Pair kernel_size, const LPPool2dOptions& options = {});
   LPPool2d(double norm_type, Pair kernel_size, Pair stride, const LPPool2dOptions& options = {})
-      : LPPool2d(norm_type, kernel_size, with_stride("LPPool2d", stride, options)) {}
+      : LPPool2d(norm_type, kernel_size, detail::with_stride("LPPool2d", stride, options)) {}
+  LPPool2d(double norm_type, Pair kernel_size, std::initializer_list<std::int64_t> stride, const LPPool2dOptions& options = {})
+      : LPPool2d(norm_type, kernel_size, detail::with_stride("LPPool2d", stride, options)) {}
 };
 struct LPPool3dOptions {
   std::optional<Triple> stride = std::nullopt;  ///< the kernel's size when not given
@@ -158,7 +196,9 @@ class CLNET_API LPPool3d : public Pool {
  public:
   LPPool3d(double norm_type, Triple kernel_size, const LPPool3dOptions& options = {});
   LPPool3d(double norm_type, Triple kernel_size, Triple stride, const LPPool3dOptions& options = {})
-      : LPPool3d(norm_type, kernel_size, with_stride("LPPool3d", stride, options)) {}
+      : LPPool3d(norm_type, kernel_size, detail::with_stride("LPPool3d", stride, options)) {}
+  LPPool3d(double norm_type, Triple kernel_size, std::initializer_list<std::int64_t> stride, const LPPool3dOptions& options = {})
+      : LPPool3d(norm_type, kernel_size, detail::with_stride("LPPool3d", stride, options)) {}
 };
 
 // An output size of -1 keeps the extent of its axis.

@@ -1,6 +1,7 @@
 // Recurrent layers. Names, options, parameters and initial values (uniform within 1 / sqrt(hidden_size)) are PyTorch's.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -58,8 +59,8 @@ class CLNET_API RNN : public Recurrent {
  public:
   RNN(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {})
       : RNN(input_size, hidden_size, 1, options) {}
-  RNN(std::int64_t input_size, std::int64_t hidden_size, std::int64_t num_layers, const RecurrentOptions& options = {})
-      : Recurrent("RNN", 1, {input_size, hidden_size, num_layers}, options) {}
+  RNN(std::int64_t input_size, std::int64_t hidden_size, std::integral auto num_layers, const RecurrentOptions& options = {})
+      : Recurrent("RNN", 1, {input_size, hidden_size, static_cast<std::int64_t>(num_layers)}, options) {}
   using Module::operator();
   Tensor forward(const Tensor& x) override { return run(x, {}, {}, {}).output; }
   RnnResult operator()(const Tensor& x, const Tensor& h0, const Tensor& lengths = {}) const;
@@ -70,8 +71,8 @@ class CLNET_API LSTM : public Recurrent {
  public:
   LSTM(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {})
       : LSTM(input_size, hidden_size, 1, options) {}
-  LSTM(std::int64_t input_size, std::int64_t hidden_size, std::int64_t num_layers, const RecurrentOptions& options = {})
-      : Recurrent("LSTM", 4, {input_size, hidden_size, num_layers}, options) {}
+  LSTM(std::int64_t input_size, std::int64_t hidden_size, std::integral auto num_layers, const RecurrentOptions& options = {})
+      : Recurrent("LSTM", 4, {input_size, hidden_size, static_cast<std::int64_t>(num_layers)}, options) {}
   using Module::operator();
   Tensor forward(const Tensor& x) override { return run(x, {}, {}, {}).output; }
   LstmResult operator()(const Tensor& x, const LstmState& initial, const Tensor& lengths = {}) const {
@@ -82,8 +83,8 @@ class CLNET_API GRU : public Recurrent {
  public:
   GRU(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {})
       : GRU(input_size, hidden_size, 1, options) {}
-  GRU(std::int64_t input_size, std::int64_t hidden_size, std::int64_t num_layers, const RecurrentOptions& options = {})
-      : Recurrent("GRU", 3, {input_size, hidden_size, num_layers}, options) {}
+  GRU(std::int64_t input_size, std::int64_t hidden_size, std::integral auto num_layers, const RecurrentOptions& options = {})
+      : Recurrent("GRU", 3, {input_size, hidden_size, static_cast<std::int64_t>(num_layers)}, options) {}
   using Module::operator();
   Tensor forward(const Tensor& x) override { return run(x, {}, {}, {}).output; }
   RnnResult operator()(const Tensor& x, const Tensor& h0, const Tensor& lengths = {}) const;

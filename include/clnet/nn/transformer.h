@@ -40,7 +40,7 @@ class CLNET_API TransformerEncoderLayer : public Module {
     return called(*this, [&](auto& self) { return self.forward(x, masks); });
   }
   /// x, the positions that follow those in the cache, as forward() with is_causal has them: MultiheadAttention::step().
-  Tensor step(const Tensor& x, KVCache& cache) {
+  Tensor step(const Tensor& x, KVCache& cache) const {
     return called(*this, [&](auto& self) { return self.next(x, cache); });
   }
   KVCache cache(std::int64_t batch, std::int64_t capacity) const {
@@ -95,7 +95,7 @@ class CLNET_API TransformerEncoder : public Module {
     return called(*this, [&](auto& self) { return self.forward(x, masks); });
   }
   /// As TransformerEncoderLayer::step(), with a cache for each layer.
-  Tensor step(const Tensor& x, std::vector<KVCache>& caches) {
+  Tensor step(const Tensor& x, std::vector<KVCache>& caches) const {
     return called(*this, [&](auto& self) { return self.next(x, caches); });
   }
   std::vector<KVCache> caches(std::int64_t batch, std::int64_t capacity) const {

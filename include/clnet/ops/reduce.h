@@ -25,7 +25,7 @@ CLNET_API Tensor argmin(const Tensor& x, int dim, bool keepdim = false);
 CLNET_API Tensor any(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 CLNET_API Tensor all(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 /// Whether two tensors have the same shape and the same values, which are computed and waited for. NaN equals nothing. eq() and
-/// == compare each element. Throws DtypeError as eq() does.
+/// == compare each element. Tensors of one shape need dtypes that eq() takes: DtypeError.
 CLNET_API bool equal(const Tensor& a, const Tensor& b);
 /// The variance over dimensions: divided by n - correction.
 CLNET_API Tensor var(const Tensor& x, const Dims& dims = {}, int correction = 1, bool keepdim = false);

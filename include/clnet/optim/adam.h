@@ -20,7 +20,7 @@ struct AdamOptions {
 class CLNET_API Adam : public WithOptions<Adam, AdamOptions> {
  public:
   explicit Adam(const Parameters& parameters, const AdamOptions& options = {}) : WithOptions(parameters, options) {}
-  Adam(const Parameters& parameters, double learning_rate, const AdamOptions& options = {})
+  Adam(const Parameters& parameters, detail::Arithmetic auto learning_rate, const AdamOptions& options = {})
       : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const AdamOptions& options);
 };
@@ -33,7 +33,7 @@ struct AdamWOptions {
 class CLNET_API AdamW : public WithOptions<AdamW, AdamWOptions> {
  public:
   explicit AdamW(const Parameters& parameters, const AdamWOptions& options = {}) : WithOptions(parameters, options) {}
-  AdamW(const Parameters& parameters, double learning_rate, const AdamWOptions& options = {})
+  AdamW(const Parameters& parameters, detail::Arithmetic auto learning_rate, const AdamWOptions& options = {})
       : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const AdamWOptions& options);
 };
@@ -50,7 +50,7 @@ struct NAdamOptions {
 class CLNET_API NAdam : public WithOptions<NAdam, NAdamOptions> {
  public:
   explicit NAdam(const Parameters& parameters, const NAdamOptions& options = {}) : WithOptions(parameters, options) {}
-  NAdam(const Parameters& parameters, double learning_rate, const NAdamOptions& options = {})
+  NAdam(const Parameters& parameters, detail::Arithmetic auto learning_rate, const NAdamOptions& options = {})
       : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const NAdamOptions& options);
 };
@@ -66,7 +66,7 @@ struct RAdamOptions {
 class CLNET_API RAdam : public WithOptions<RAdam, RAdamOptions> {
  public:
   explicit RAdam(const Parameters& parameters, const RAdamOptions& options = {}) : WithOptions(parameters, options) {}
-  RAdam(const Parameters& parameters, double learning_rate, const RAdamOptions& options = {})
+  RAdam(const Parameters& parameters, detail::Arithmetic auto learning_rate, const RAdamOptions& options = {})
       : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const RAdamOptions& options);
 };
@@ -81,7 +81,7 @@ struct AdamaxOptions {
 class CLNET_API Adamax : public WithOptions<Adamax, AdamaxOptions> {
  public:
   explicit Adamax(const Parameters& parameters, const AdamaxOptions& options = {}) : WithOptions(parameters, options) {}
-  Adamax(const Parameters& parameters, double learning_rate, const AdamaxOptions& options = {})
+  Adamax(const Parameters& parameters, detail::Arithmetic auto learning_rate, const AdamaxOptions& options = {})
       : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const AdamaxOptions& options);
 };
@@ -97,7 +97,7 @@ struct LAMBOptions {
 class CLNET_API LAMB : public WithOptions<LAMB, LAMBOptions> {
  public:
   explicit LAMB(const Parameters& parameters, const LAMBOptions& options = {}) : WithOptions(parameters, options) {}
-  LAMB(const Parameters& parameters, double learning_rate, const LAMBOptions& options = {})
+  LAMB(const Parameters& parameters, detail::Arithmetic auto learning_rate, const LAMBOptions& options = {})
       : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const LAMBOptions& options);
 };
@@ -112,7 +112,7 @@ struct LionOptions {
 class CLNET_API Lion : public WithOptions<Lion, LionOptions> {
  public:
   explicit Lion(const Parameters& parameters, const LionOptions& options = {}) : WithOptions(parameters, options) {}
-  Lion(const Parameters& parameters, double learning_rate, const LionOptions& options = {})
+  Lion(const Parameters& parameters, detail::Arithmetic auto learning_rate, const LionOptions& options = {})
       : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const LionOptions& options);
 };

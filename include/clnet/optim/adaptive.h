@@ -21,7 +21,7 @@ struct RMSpropOptions {
 class CLNET_API RMSprop : public WithOptions<RMSprop, RMSpropOptions> {
  public:
   explicit RMSprop(const Parameters& parameters, const RMSpropOptions& options = {}) : WithOptions(parameters, options) {}
-  RMSprop(const Parameters& parameters, double learning_rate, const RMSpropOptions& options = {})
+  RMSprop(const Parameters& parameters, detail::Arithmetic auto learning_rate, const RMSpropOptions& options = {})
       : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const RMSpropOptions& options);
 };
@@ -35,7 +35,7 @@ struct AdagradOptions {
 class CLNET_API Adagrad : public WithOptions<Adagrad, AdagradOptions> {
  public:
   explicit Adagrad(const Parameters& parameters, const AdagradOptions& options = {}) : WithOptions(parameters, options) {}
-  Adagrad(const Parameters& parameters, double learning_rate, const AdagradOptions& options = {})
+  Adagrad(const Parameters& parameters, detail::Arithmetic auto learning_rate, const AdagradOptions& options = {})
       : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const AdagradOptions& options);
 };
@@ -50,7 +50,7 @@ struct AdadeltaOptions {
 class CLNET_API Adadelta : public WithOptions<Adadelta, AdadeltaOptions> {
  public:
   explicit Adadelta(const Parameters& parameters, const AdadeltaOptions& options = {}) : WithOptions(parameters, options) {}
-  Adadelta(const Parameters& parameters, double learning_rate, const AdadeltaOptions& options = {})
+  Adadelta(const Parameters& parameters, detail::Arithmetic auto learning_rate, const AdadeltaOptions& options = {})
       : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const AdadeltaOptions& options);
 };
@@ -69,7 +69,7 @@ struct AdafactorOptions {
 class CLNET_API Adafactor : public WithOptions<Adafactor, AdafactorOptions> {
  public:
   explicit Adafactor(const Parameters& parameters, const AdafactorOptions& options = {}) : WithOptions(parameters, options) {}
-  Adafactor(const Parameters& parameters, double learning_rate, const AdafactorOptions& options = {})
+  Adafactor(const Parameters& parameters, detail::Arithmetic auto learning_rate, const AdafactorOptions& options = {})
       : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const AdafactorOptions& options);
 };

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -31,7 +32,7 @@ class CLNET_API Parameters {
   Parameters(const nn::Module& module);  // NOLINT(google-explicit-constructor)
   template <std::derived_from<nn::Module> M>
   Parameters(const M& module) : Parameters(static_cast<const nn::Module&>(module)) {  // NOLINT(google-explicit-constructor)
-    nn::require_forward<M>();
+    nn::detail::require_forward<M>();
   }
   Parameters(nn::NamedParameters parameters);  // NOLINT(google-explicit-constructor)
   Parameters(const nn::Module& module, const std::function<bool(const std::string& name)>& wanted);
@@ -142,6 +143,12 @@ class CLNET_API Optimizer {
   std::shared_ptr<Impl> impl_;
 };
 
+namespace detail {
+/// A number, and no {}: those are options.
+template <class T>
+concept Arithmetic = std::is_arithmetic_v<T>;
+}  // namespace detail
+
 /// An optimizer of the library's own, with options for each group. A group's clipping must be the first one's or none: it is of
 /// all gradients together.
 template <class Self, class Options>
@@ -154,9 +161,8 @@ class WithOptions : public Optimizer {
   }
 
  protected:
-  /// A learning rate that is given before the options counts.
-  static Options with_rate(Options options, double learning_rate) {
-    options.learning_rate = learning_rate;
+  static Options with_rate(Options options, detail::Arithmetic auto learning_rate) {
+    options.learning_rate = static_cast<double>(learning_rate);
     return options;
   }
   WithOptions(const Parameters& parameters, const Options& options)

@@ -9,7 +9,8 @@
 namespace clnet::optim {
 
 // All options: `weight_decay` joins the gradient unless said otherwise, `maximize` climbs instead of going down, `clip_norm` and
-// `clip_value` are Clipping's. Bad ones are an Error naming optimizer, option and value.
+// `clip_value` are Clipping's. A learning rate that stands before the options counts. Bad ones are an Error naming optimizer,
+// option and value.
 
 struct SGDOptions {
   double learning_rate = 1e-3, momentum = 0;
@@ -23,7 +24,7 @@ struct SGDOptions {
 class CLNET_API SGD : public WithOptions<SGD, SGDOptions> {
  public:
   SGD(const Parameters& parameters, const SGDOptions& options) : WithOptions(parameters, options) {}
-  SGD(const Parameters& parameters, double learning_rate, const SGDOptions& options = {})
+  SGD(const Parameters& parameters, detail::Arithmetic auto learning_rate, const SGDOptions& options = {})
       : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const SGDOptions& options);
 };
@@ -39,7 +40,7 @@ struct ASGDOptions {
 class CLNET_API ASGD : public WithOptions<ASGD, ASGDOptions> {
  public:
   explicit ASGD(const Parameters& parameters, const ASGDOptions& options = {}) : WithOptions(parameters, options) {}
-  ASGD(const Parameters& parameters, double learning_rate, const ASGDOptions& options = {})
+  ASGD(const Parameters& parameters, detail::Arithmetic auto learning_rate, const ASGDOptions& options = {})
       : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const ASGDOptions& options);
 };
@@ -56,7 +57,7 @@ struct RpropOptions {
 class CLNET_API Rprop : public WithOptions<Rprop, RpropOptions> {
  public:
   explicit Rprop(const Parameters& parameters, const RpropOptions& options = {}) : WithOptions(parameters, options) {}
-  Rprop(const Parameters& parameters, double learning_rate, const RpropOptions& options = {})
+  Rprop(const Parameters& parameters, detail::Arithmetic auto learning_rate, const RpropOptions& options = {})
       : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const RpropOptions& options);
 };
@@ -72,7 +73,7 @@ struct LARSOptions {
 class CLNET_API LARS : public WithOptions<LARS, LARSOptions> {
  public:
   explicit LARS(const Parameters& parameters, const LARSOptions& options = {}) : WithOptions(parameters, options) {}
-  LARS(const Parameters& parameters, double learning_rate, const LARSOptions& options = {})
+  LARS(const Parameters& parameters, detail::Arithmetic auto learning_rate, const LARSOptions& options = {})
       : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const LARSOptions& options);
 };
@@ -95,7 +96,7 @@ struct MuonOptions {
 class CLNET_API Muon : public WithOptions<Muon, MuonOptions> {
  public:
   explicit Muon(const Parameters& parameters, const MuonOptions& options = {}) : WithOptions(parameters, options) {}
-  Muon(const Parameters& parameters, double learning_rate, const MuonOptions& options = {})
+  Muon(const Parameters& parameters, detail::Arithmetic auto learning_rate, const MuonOptions& options = {})
       : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const MuonOptions& options);
 };

@@ -5,7 +5,7 @@
 
 namespace clnet::os {
 
-/// The file with this code: the library, or the program that has it inside. Empty where the system does not tell.
+/// The whole path of the file with this code: the library, or the program that has it inside. Empty where it is not known.
 std::filesystem::path own_library();
 
 }  // namespace clnet::os
