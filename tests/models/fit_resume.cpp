@@ -1,6 +1,5 @@
 // train::fit that goes on from a checkpoint: the same numbers, more steps, and the checkpoints that it refuses.
 #include <catch2/catch.hpp>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -100,11 +99,7 @@ TEST_CASE("fit: a run in pieces gives the numbers of a whole one, bit for bit") 
       try {
         // Other weights than at the start, which the checkpoint replaces.
         auto model = make_model(fs::exists(folder / "deep/run/checkpoint.safetensors") ? 77 : 5);
-        options.optimizer = optim::Adam(model, {.learning_rate = 1e-2});
-        options.batch_size = 8;
-        options.validation = validation;
-        options.progress = false;
-        options.seed = 3;
+        set_up(options, model, validation);
         options.on_step = [&](std::int64_t step, double loss) {
           seen.push_back(loss);
           if (step >= stop) throw Stop{};
@@ -186,12 +181,9 @@ TEST_CASE("fit: which schedules are the same for more steps") {
 }
 
 TEST_CASE("fit: a checkpoint that does not fit changes nothing") {
-  const auto points = make_points(24), validation = make_points(12, 1);
+  const auto points = make_points(24);
   const clnet::test::Folder folder;
-  train::FitOptions options{.epochs = 1};
-  options.checkpoint = folder.path();
-  record(points, validation, options);
-  const auto path = folder / "checkpoint.safetensors";
+  const auto path = checkpoint_of_an_epoch(folder);
   const auto saved = io::load_safetensors(path);
 
   auto model = make_model(8);
@@ -315,14 +307,10 @@ TEST_CASE("fit: a training that goes on computes with the solvers of its checkpo
 }
 
 TEST_CASE("fit: a flipped bit anywhere in a checkpoint is noticed, and changes nothing") {
-  const auto points = make_points(24), validation = make_points(12, 1);
+  const auto points = make_points(24);
   const clnet::test::Folder folder;
-  train::FitOptions options{.epochs = 1};
-  options.checkpoint = folder.path();
-  record(points, validation, options);
-  const auto path = folder / "checkpoint.safetensors";
-  std::ifstream file(path, std::ios::binary);
-  const std::string whole((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const auto path = checkpoint_of_an_epoch(folder);
+  const auto whole = clnet::test::content(path);
   const auto header_end =
       whole.find_last_of('}', 8 + static_cast<std::size_t>(*reinterpret_cast<const std::uint64_t*>(whole.data())));
   auto model = make_model(8);

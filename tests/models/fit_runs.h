@@ -3,11 +3,13 @@
 
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <utility>
 #include <vector>
 
 #include "clnet/clnet.h"
+#include "tests/support/temporary.h"
 
 namespace clnet::test {
 
@@ -36,15 +38,20 @@ struct Recorded {
   train::FitResult result;
 };
 
-inline Recorded record(const data::Dataset& points, const data::Dataset& validation, train::FitOptions options,
-                       std::function<void(std::int64_t)> on_step = nullptr) {
-  auto model = make_model();
-  Recorded recorded;
+/// What all of these runs have in common.
+inline void set_up(train::FitOptions& options, const nn::Module& model, const data::Dataset& validation) {
   options.optimizer = optim::Adam(model, {.learning_rate = 1e-2});
   options.batch_size = 8;
   options.validation = validation;
   options.progress = false;
   options.seed = 3;
+}
+
+inline Recorded record(const data::Dataset& points, const data::Dataset& validation, train::FitOptions options,
+                       std::function<void(std::int64_t)> on_step = nullptr) {
+  auto model = make_model();
+  Recorded recorded;
+  set_up(options, model, validation);
   options.on_step = [&](std::int64_t step, double loss) {
     recorded.losses.push_back(loss);
     if (on_step) on_step(step);
@@ -53,6 +60,14 @@ inline Recorded record(const data::Dataset& points, const data::Dataset& validat
   recorded.result = train::fit(model, points, options);
   for (const auto& [name, tensor] : model.state_dict()) recorded.weights.push_back(tensor.to_vector<float>());
   return recorded;
+}
+
+/// The checkpoint that a run of one epoch leaves in the folder.
+inline std::filesystem::path checkpoint_of_an_epoch(const Folder& folder) {
+  train::FitOptions options{.epochs = 1};
+  options.checkpoint = folder.path();
+  record(make_points(24), make_points(12, 1), options);
+  return folder / "checkpoint.safetensors";
 }
 
 }  // namespace clnet::test
