@@ -121,7 +121,7 @@ void make_first_step(const Item& item) {
   // The second may find values where the first found none.
   step();
   Device::current().finish();
-  const auto& programs = Device::current().context()->programs();
+  const auto& programs = context_of(Device::current())->programs();
   fmt::print("{}\n", programs.built() + programs.loaded());
 }
 

@@ -8,6 +8,8 @@
 
 namespace clnet {
 
+struct AutocastScope;
+
 /// While it lives, products that this thread writes down (linear, matmul, convolutions, attention, what recurrent layers make of
 /// their inputs) take their floating inputs as `dtype`, f16 or bf16, and operations that need range or many digits (softmax,
 /// losses, norms, sums and means, exponentials, logarithms, powers) as f32. All others compute with what comes, the widest of it
@@ -33,10 +35,8 @@ class CLNET_API Autocast {
   /// What this thread's innermost scope casts products to; f32 where nothing is cast.
   static Dtype dtype();
 
-  struct Scope;  ///< the graph's side
-
  private:
-  std::unique_ptr<Scope> scope_;
+  std::unique_ptr<AutocastScope> scope_;
 };
 
 }  // namespace clnet

@@ -13,6 +13,9 @@
 
 namespace clnet {
 
+namespace detail {
+struct access;
+}
 namespace ocl {
 class Context;
 }
@@ -96,13 +99,14 @@ class CLNET_API Device {
 
   bool operator==(const Device& other) const = default;
 
-  explicit Device(std::shared_ptr<ocl::Context> context) : context_(std::move(context)) {}
   // Copies only: what was moved from would be the handle of nothing.
   Device(const Device&) = default;
   Device& operator=(const Device&) = default;
-  const std::shared_ptr<ocl::Context>& context() const { return context_; }
 
  private:
+  friend struct detail::access;
+  explicit Device(std::shared_ptr<ocl::Context> context) : context_(std::move(context)) {}
+
   std::shared_ptr<ocl::Context> context_;
 };
 

@@ -15,6 +15,8 @@
 
 namespace clnet {
 
+struct KernelDefinition;
+
 /// An operation made from OpenCL C 1.2 source, on tensors of any storage dtype:
 ///
 ///     const Kernel square("square", R"(
@@ -78,12 +80,10 @@ class CLNET_API Kernel {
   /// All outputs, in the order of OUT parameters.
   std::vector<Tensor> all(const std::vector<Tensor>& inputs) const;
 
-  struct Definition;
-
  private:
-  explicit Kernel(std::shared_ptr<const Definition> definition) : definition_(std::move(definition)) {}
+  explicit Kernel(std::shared_ptr<const KernelDefinition> definition) : definition_(std::move(definition)) {}
 
-  std::shared_ptr<const Definition> definition_;
+  std::shared_ptr<const KernelDefinition> definition_;
 };
 
 }  // namespace clnet

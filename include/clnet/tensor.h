@@ -19,6 +19,10 @@
 
 namespace clnet {
 
+namespace detail {
+struct access;
+}
+
 class Device;
 struct Node;
 struct PendingRead;
@@ -194,14 +198,13 @@ class CLNET_API Tensor {
   /// has not been evaluated.
   Tensor detach() const;
 
-  /// The graph's side of a tensor, for the library's own floors.
-  Tensor(std::shared_ptr<Node> node, int output) : node_(std::move(node)), output_(output) {}
-  const std::shared_ptr<Node>& node() const { return node_; }
-  int output() const { return output_; }
   /// Whether two handles are the same value of the graph (not whether the numbers are equal).
   bool same(const Tensor& other) const { return node_ == other.node_ && output_ == other.output_; }
 
  private:
+  friend struct detail::access;
+  Tensor(std::shared_ptr<Node> node, int output) : node_(std::move(node)), output_(output) {}
+
   template <class T>
   static constexpr void require_readable() {
     static_assert(is_element_type<T>,

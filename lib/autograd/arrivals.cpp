@@ -19,7 +19,7 @@ struct Term {
   Tensor made;  ///< the operation's output, of which the gradient may be another shape
   std::vector<int> dims;
 
-  const Node& node() const { return *made.node(); }
+  const Node& node() const { return *node_of(made); }
   std::int64_t elements_read() const {
     return std::accumulate(node().inputs.begin(), node().inputs.end(), std::int64_t{0},
                            [](std::int64_t sum, const Tensor& input) { return sum + input.numel(); });
@@ -30,7 +30,7 @@ struct Term {
 
 std::optional<Term> term_of(const Tensor& gradient) {
   const Tensor made = source_of(gradient);
-  const auto& node = *made.node();
+  const auto& node = *node_of(made);
   if (!node.op || node.slot != 0 || node.outputs.size() != 1 || node.values[0]) return std::nullopt;
   Term term{made, node.op->summed_dims(specs_of(node.inputs))};
   if (term.dims.empty() || made.numel() == 0 || term.elements_read() == 0) return std::nullopt;
@@ -67,7 +67,7 @@ Tensor padded(const ops::ZeroPadding& padding, const Shape& shape) {
 
 Joints::Key Joints::key(const Tensors& parts, int dim) {
   Key result{dim, {}};
-  for (const auto& part : parts) result.second.emplace_back(part.node().get(), part.output());
+  for (const auto& part : parts) result.second.emplace_back(node_of(part).get(), output_of(part));
   return result;
 }
 

@@ -31,7 +31,7 @@ std::span<const Tensor> flows_to(const Node& node) { return is_leaf(node) ? std:
 std::vector<NodePtr> path(std::span<const Tensor> outputs, std::span<const Tensor> inputs) {
   std::pmr::monotonic_buffer_resource memory;
   std::pmr::unordered_set<const Node*> targets(&memory);
-  for (const auto& input : inputs) targets.insert(input.node().get());
+  for (const auto& input : inputs) targets.insert(node_of(input).get());
   std::pmr::unordered_map<const Node*, bool> leads(&memory);  // to a target; present once a node was seen
   std::vector<NodePtr> order;
   struct Visit {
@@ -40,18 +40,18 @@ std::vector<NodePtr> path(std::span<const Tensor> outputs, std::span<const Tenso
   };
   std::vector<Visit> stack;
   for (const auto& output : outputs) {
-    if (leads.count(output.node().get())) continue;
-    leads[output.node().get()] = targets.count(output.node().get()) != 0;
-    stack.push_back({output.node()});
+    if (leads.count(node_of(output).get())) continue;
+    leads[node_of(output).get()] = targets.count(node_of(output).get()) != 0;
+    stack.push_back({node_of(output)});
     while (!stack.empty()) {
       auto& visit = stack.back();
       if (const auto from = flows_to(*visit.node); visit.next < from.size()) {
-        const auto& child = from[visit.next++].node();
+        const auto& child = node_of(from[visit.next++]);
         if (leads.try_emplace(child.get(), targets.count(child.get()) != 0).second) stack.push_back({child});
         continue;
       }
       bool& mine = leads[visit.node.get()];
-      for (const auto& input : flows_to(*visit.node)) mine = mine || leads[input.node().get()];
+      for (const auto& input : flows_to(*visit.node)) mine = mine || leads[node_of(input).get()];
       if (mine) order.push_back(visit.node);
       stack.pop_back();
     }
@@ -66,10 +66,10 @@ class Recomputed {
   Tensors in_place_of(std::span<const Tensor> values, const Node& reader) {
     Tensors result;
     for (const auto& value : values) {
-      const auto& node = value.node();
-      const bool known = static_cast<bool>(node->values[static_cast<std::size_t>(value.output())]);
+      const auto& node = node_of(value);
+      const bool known = static_cast<bool>(node->values[static_cast<std::size_t>(output_of(value))]);
       const bool again = node->op && !known && node->checkpoint != 0 && node->checkpoint == reader.checkpoint;
-      result.push_back(again ? Tensor(copy_of(node), value.output()) : value);
+      result.push_back(again ? tensor_of(copy_of(node), output_of(value)) : value);
     }
     return result;
   }
@@ -81,17 +81,17 @@ class Recomputed {
     while (!stack.empty()) {
       const auto node = stack.back();
       const auto missing = std::find_if(node->inputs.begin(), node->inputs.end(), [&](const Tensor& input) {
-        return belongs(input, *node) && !copies_.count(input.node().get());
+        return belongs(input, *node) && !copies_.count(node_of(input).get());
       });
       if (missing != node->inputs.end()) {
-        stack.push_back(missing->node());
+        stack.push_back(node_of(*missing));
         continue;
       }
       stack.pop_back();
       if (copies_.count(node.get())) continue;
       Tensors inputs;
       for (const auto& input : node->inputs)
-        inputs.push_back(belongs(input, *node) ? Tensor(copies_.at(input.node().get()), input.output()) : input);
+        inputs.push_back(belongs(input, *node) ? tensor_of(copies_.at(node_of(input).get()), output_of(input)) : input);
       auto& copy = copies_[node.get()] = std::make_shared<Node>(*node, std::move(inputs));
       copy->effects = node->effects;
     }
@@ -99,7 +99,7 @@ class Recomputed {
   }
 
   static bool belongs(const Tensor& input, const Node& reader) {
-    return input.node()->op && input.node()->checkpoint == reader.checkpoint;
+    return node_of(input)->op && node_of(input)->checkpoint == reader.checkpoint;
   }
 
   std::unordered_map<const Node*, NodePtr> copies_;
@@ -115,15 +115,15 @@ std::vector<Tensor> checkpoint(const std::function<std::vector<Tensor>()>& f) {
   std::unordered_set<const Node*> seen;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i].defined()) throw Error(fmt::format("checkpoint: the function's result {} is undefined", i));
-    open.push_back(results[i].node());
+    open.push_back(node_of(results[i]));
   }
   while (!open.empty()) {
     const auto node = std::move(open.back());
     open.pop_back();
     if (is_leaf(*node) || node->sequence < first || !seen.insert(node.get()).second) continue;
     if (node->checkpoint == 0) node->checkpoint = id;  // else it belongs to a call within this one
-    for (const auto& input : node->inputs) open.push_back(input.node());
-    for (const auto& input : differentiated(*node)) open.push_back(input.node());
+    for (const auto& input : node->inputs) open.push_back(node_of(input));
+    for (const auto& input : differentiated(*node)) open.push_back(node_of(input));
   }
   return results;
 }
@@ -145,7 +145,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
   require(inputs, "input");
   if (const auto* capture = capturing())
     for (const auto& input : inputs)
-      if (const auto& node = *input.node(); node.slot != 0 && capture->slots.count(&node) == 0)
+      if (const auto& node = *node_of(input); node.slot != 0 && capture->slots.count(&node) == 0)
         for (const auto& [slot, stand_in] : capture->stand_ins)
           if (slot->id == node.slot)
             throw Error(
@@ -163,9 +163,9 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
     };
     if (gradient.shape() != at.shape()) throw ShapeError(wrong());
     if (gradient.dtype() != at.dtype()) throw DtypeError(wrong());
-    auto& slots = arrived[at.node().get()];
-    slots.resize(at.node()->outputs.size());
-    slots[static_cast<std::size_t>(at.output())].add(gradient, may_wait);
+    auto& slots = arrived[node_of(at).get()];
+    slots.resize(node_of(at)->outputs.size());
+    slots[static_cast<std::size_t>(output_of(at))].add(gradient, may_wait);
   };
   for (std::size_t i = 0; i < outputs.size(); ++i) arrive(outputs[i], output_gradients[i], "the caller", false);
 
@@ -180,10 +180,10 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
     if (found == arrived.end() || is_leaf(**node)) continue;
     bool needed = false;
     const auto from = differentiated(**node);
-    for (const auto& input : from) needed = needed || on_path.count(input.node().get());
+    for (const auto& input : from) needed = needed || on_path.count(node_of(input).get());
     if (!needed) continue;
     results.clear();
-    for (std::size_t i = 0; i < (*node)->outputs.size(); ++i) results.emplace_back(*node, static_cast<int>(i));
+    for (std::size_t i = 0; i < (*node)->outputs.size(); ++i) results.push_back(tensor_of(*node, static_cast<int>(i)));
     const InScope scope(std::make_shared<Scope>(Scope{(*node)->scope, {}, (*node)->op}));
     incoming.clear();
     for (auto& slot : found->second) incoming.push_back(slot.empty() ? Tensor{} : slot.total(joints));
@@ -193,16 +193,16 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
                  : (*node)->op->vjp(recomputed.in_place_of(from, **node), recomputed.in_place_of(results, **node), incoming);
     for (std::size_t i = 0; i < flows.size(); ++i) {
       const auto& input = from[i];
-      if (flows[i].defined() && is_floating(input.dtype()) && on_path.count(input.node().get()))
+      if (flows[i].defined() && is_floating(input.dtype()) && on_path.count(node_of(input).get()))
         // What is computed again is to go soon.
         arrive(input, flows[i], (*node)->op->name(), (*node)->checkpoint == 0);
     }
   }
 
   const auto arrivals_at = [&](const Tensor& input) -> Arrivals* {
-    const auto found = arrived.find(input.node().get());
+    const auto found = arrived.find(node_of(input).get());
     if (found == arrived.end()) return nullptr;
-    auto& slot = found->second[static_cast<std::size_t>(input.output())];
+    auto& slot = found->second[static_cast<std::size_t>(output_of(input))];
     return slot.empty() ? nullptr : &slot;
   };
   // First of all inputs: what is joined for one may serve another.

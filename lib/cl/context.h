@@ -9,8 +9,10 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "clnet/device.h"
+#include "lib/base/access.h"
 #include "lib/cl/awake.h"
 #include "lib/cl/check.h"
 #include "lib/cl/devices.h"
@@ -176,3 +178,11 @@ class Context::Reading {
 };
 
 }  // namespace clnet::ocl
+
+namespace clnet {
+
+/// What a device is a handle to, and a handle to it.
+inline const std::shared_ptr<ocl::Context>& context_of(const Device& device) { return detail::access::context(device); }
+inline Device device_with(std::shared_ptr<ocl::Context> context) { return detail::access::make<Device>(std::move(context)); }
+
+}  // namespace clnet

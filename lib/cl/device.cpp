@@ -38,7 +38,7 @@ Device open(std::string_view selector, std::string_view asked) {
   std::vector<std::string> failures;
   const auto candidates = ocl::candidates(&failures);
   const int index = ocl::choose(infos(candidates), selector);
-  if (index >= 0) return Device(ocl::Context::open(candidates[static_cast<std::size_t>(index)]));
+  if (index >= 0) return device_with(ocl::Context::open(candidates[static_cast<std::size_t>(index)]));
   if (candidates.empty() && !failures.empty()) {
     throw DeviceError(fmt::format("{}no OpenCL device can be used: {}", asked, fmt::join(failures, "; ")));
   }

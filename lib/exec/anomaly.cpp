@@ -76,7 +76,7 @@ void look_for_anomaly(std::span<const Tensor> tensors, const std::function<void(
   const NotLooking not_looking;
   for (const auto& node : collect(tensors).nodes) {
     Tensors outputs;
-    for (std::size_t i = 0; i < node->outputs.size(); ++i) outputs.emplace_back(node, static_cast<int>(i));
+    for (std::size_t i = 0; i < node->outputs.size(); ++i) outputs.push_back(tensor_of(node, static_cast<int>(i)));
     evaluate(outputs);
     if (node->is_view()) continue;
     for (std::size_t i = 0; i < outputs.size(); ++i) check(*node, outputs[i], i, options);

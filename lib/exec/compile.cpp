@@ -99,7 +99,7 @@ std::vector<Tensor> from_outside(const exec::Work& work, std::uint64_t first) {
   const auto is_outside = [&](const Node& node) { return node.sequence < first || node.slot != 0; };
   std::vector<Tensor> found;
   const auto look_at = [&](const Tensor& tensor) {
-    if (!exec::value_of(tensor) && is_outside(*tensor.node())) found.push_back(tensor);
+    if (!exec::value_of(tensor) && is_outside(*node_of(tensor))) found.push_back(tensor);
   };
   for (const auto& node : work.nodes)
     if (!is_outside(*node))
@@ -150,12 +150,12 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
   for (const auto& output : outputs) built->outputs.push_back(source_of(output));
   for (const auto& [slot, value] : changes) {
     built->changes.emplace_back(slot, source_of(value));
-    built->capture.slots.insert({slot->value.node().get(), {slot->value, slot}});
+    built->capture.slots.insert({node_of(slot->value).get(), {slot->value, slot}});
   }
   auto& slots = built->capture.slots;
   auto& drawn = built->capture.drawn;
   for (std::size_t i = 0; i < work.leaves.size(); ++i) {
-    const auto* node = work.leaves[i].node().get();
+    const auto* node = node_of(work.leaves[i]).get();
     if (const auto input = index_in(given, work.leaves[i]); input < given.size()) {
       built->input_leaves.emplace_back(i, input);
     } else if (const auto slot = slots.find(node); slot != slots.end()) {

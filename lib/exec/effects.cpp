@@ -67,7 +67,7 @@ bool Effects::add(std::span<const std::shared_ptr<Node>> nodes, std::span<const 
     }
   }
   for (const auto& [value, effect] : more)
-    if (seen_.insert(effect.get()).second) pending.emplace_back(effect, value.node());
+    if (seen_.insert(effect.get()).second) pending.emplace_back(effect, node_of(value));
   std::sort(pending.begin(), pending.end(), [](const auto& a, const auto& b) { return a.first->order < b.first->order; });
   for (const auto& [effect, node] : pending) apply(effect, node);
   return found || !pending.empty();
@@ -83,7 +83,7 @@ void Effects::apply(const std::shared_ptr<Effect>& effect, const std::shared_ptr
   Tensor next = [&] {
     const Updating here;
     const Autocast as_written(Dtype::f32);
-    return effect->update(now, Tensor(node, effect->output));
+    return effect->update(now, tensor_of(node, effect->output));
   }();
   if (!next.defined() || next.spec() != now.spec())
     throw Error(fmt::format("an effect gives {} to a parameter of {}", next.defined() ? to_string(next.spec()) : "no tensor",
@@ -93,7 +93,7 @@ void Effects::apply(const std::shared_ptr<Effect>& effect, const std::shared_ptr
 
 std::vector<Tensor> Effects::wanted() const {
   auto all = asked_;
-  for (const auto& node : waiting_) all.emplace_back(node, 0);
+  for (const auto& node : waiting_) all.push_back(tensor_of(node, 0));
   for (const auto& change : changes_) all.push_back(change.value);
   return all;
 }

@@ -90,7 +90,7 @@ std::shared_ptr<ocl::Context> device_of(std::span<const std::shared_ptr<Value>> 
     }
     found = value->device;
   }
-  return found ? found : Device::current().context();
+  return found ? found : context_of(Device::current());
 }
 
 namespace {
@@ -188,11 +188,11 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted) {
     if (!tensor.defined()) throw Error("eval: an undefined tensor has no value");
   ocl::require_drivers();
   const auto what = [&] {
-    const auto& op = tensors.empty() ? nullptr : tensors.front().node()->op;
+    const auto& op = tensors.empty() ? nullptr : node_of(tensors.front())->op;
     return fmt::format("eval of {}", op ? op->name() : "leaves");
   };
   try {
-    const auto device = wanted ? wanted->context() : nullptr;
+    const auto device = wanted ? context_of(*wanted) : nullptr;
     look_for_anomaly(tensors, [&](std::span<const Tensor> outputs) {
       const Giving nothing({}, {});  // what is found out may be asked for again
       evaluate(outputs, device);
@@ -212,7 +212,8 @@ void evaluate_at_once(const Tensor& tensor) {
   static const bool eager = env::flag("CLNET_EAGER");
   if (!eager || capturing()) return;
   Tensors outputs;
-  for (std::size_t i = 0; i < tensor.node()->outputs.size(); ++i) outputs.emplace_back(tensor.node(), static_cast<int>(i));
+  for (std::size_t i = 0; i < node_of(tensor)->outputs.size(); ++i)
+    outputs.push_back(tensor_of(node_of(tensor), static_cast<int>(i)));
   eval(outputs);
 }
 
@@ -283,8 +284,9 @@ std::shared_ptr<Value> evaluated(const Tensor& tensor) {
 }
 
 Tensor upload(const Spec& spec, const Device& device, const std::function<void(void*)>& fill) {
-  auto buffer = device.context()->upload(std::max<std::size_t>(1, static_cast<std::size_t>(spec.bytes())), to_string(spec), fill);
-  return make_leaf(spec, std::make_shared<DeviceValue>(device.context(), std::move(buffer), 0));
+  auto buffer =
+      context_of(device)->upload(std::max<std::size_t>(1, static_cast<std::size_t>(spec.bytes())), to_string(spec), fill);
+  return make_leaf(spec, std::make_shared<DeviceValue>(context_of(device), std::move(buffer), 0));
 }
 
 Tensor upload(const Spec& spec, const Device& device, std::vector<std::byte> bytes) {

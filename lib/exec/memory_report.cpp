@@ -108,7 +108,7 @@ std::string memory_report(std::span<const Tensor> results) {
   const auto given = exec::private_copy(collector.work());
   const exec::Narrowed narrowed(given);
   const auto& work = narrowed.work();
-  const auto device = Device::current().context();
+  const auto device = context_of(Device::current());
   exec::Recording recording;
   const auto ids = exec::record(work, work.wanted, device->info(), recording);
   std::vector<exec::ValueId> keep;

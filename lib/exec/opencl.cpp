@@ -9,17 +9,17 @@
 namespace clnet::opencl {
 
 Device wrap(cl_context context, cl_device_id device, cl_command_queue queue) {
-  return Device(ocl::Context::wrap(context, device, queue));
+  return device_with(ocl::Context::wrap(context, device, queue));
 }
 
-cl_context context(const Device& device) { return device.context()->context()(); }
-cl_device_id device_id(const Device& device) { return device.context()->device()(); }
-cl_command_queue queue(const Device& device) { return device.context()->queue()(); }
+cl_context context(const Device& device) { return context_of(device)->context()(); }
+cl_device_id device_id(const Device& device) { return context_of(device)->device()(); }
+cl_command_queue queue(const Device& device) { return context_of(device)->queue()(); }
 
 Tensor from_buffer(const Device& device, cl_mem memory, const Spec& spec, std::size_t offset) {
   const auto what = fmt::format("from_buffer of {}", to_string(spec));
   if (!memory) throw DeviceError(what + ": the buffer is null");
-  auto buffer = device.context()->memory().import(memory);
+  auto buffer = context_of(device)->memory().import(memory);
   if (buffer->memory().getInfo<CL_MEM_CONTEXT>()() != context(device))
     throw DeviceError(what + ": the buffer belongs to another context than the device");
   const auto element = size_of(spec.dtype);
@@ -27,7 +27,7 @@ Tensor from_buffer(const Device& device, cl_mem memory, const Spec& spec, std::s
   const auto bytes = static_cast<std::size_t>(spec.bytes());
   if (offset > buffer->bytes() || bytes > buffer->bytes() - offset)
     throw DeviceError(fmt::format("{}: needs {} bytes from offset {}, the buffer has {}", what, bytes, offset, buffer->bytes()));
-  return make_leaf(spec, std::make_shared<exec::DeviceValue>(device.context(), std::move(buffer),
+  return make_leaf(spec, std::make_shared<exec::DeviceValue>(context_of(device), std::move(buffer),
                                                              static_cast<std::int64_t>(offset / element)));
 }
 

@@ -33,30 +33,30 @@ class Cast : public Op {
 
 /// A C++ number beside a tensor fits any dtype.
 bool is_number(const Tensor& tensor) {
-  const auto& node = *tensor.node();
+  const auto& node = *node_of(tensor);
   return !node.op && dynamic_cast<const NumberValue*>(node.values[0].get().get()) != nullptr;
 }
 
 }  // namespace
 
-struct Autocast::Scope {
+struct AutocastScope {
   Dtype dtype;
-  Scope* outer;
+  AutocastScope* outer;
 
   /// The tensor as `wanted`, cast once for all who read it. Nothing is kept alive: a cast that nobody reads any more is made
   /// again.
   Tensor cast(const Tensor& x, Dtype wanted) {
     if (x.dtype() == wanted) return x;
     // What was widened only to be narrowed again.
-    const auto& node = *x.node();
+    const auto& node = *node_of(x);
     if (wanted == dtype && x.dtype() == Dtype::f32 && dynamic_cast<const Cast*>(node.op.get()) && node.slot == 0 &&
         !node.inputs.empty() && node.inputs[0].dtype() == wanted)
       return node.inputs[0];
     if (casts_.size() > most_) forget();
-    auto& known = casts_[{x.node().get(), x.output(), wanted}];
-    if (auto found = known.lock()) return {std::move(found), 0};
+    auto& known = casts_[{node_of(x).get(), output_of(x), wanted}];
+    if (auto found = known.lock()) return tensor_of(std::move(found), 0);
     auto made = convert(x, wanted);
-    known = made.node();
+    known = node_of(made);
     return made;
   }
 
@@ -72,12 +72,12 @@ struct Autocast::Scope {
 };
 
 namespace {
-thread_local Autocast::Scope* innermost = nullptr;
+thread_local AutocastScope* innermost = nullptr;
 }  // namespace
 
 Autocast::Autocast(Dtype dtype) {
   if (!is_floating(dtype)) throw DtypeError(fmt::format("Autocast: needs f16, bf16 or f32, got {}", to_string(dtype)));
-  scope_ = std::make_unique<Scope>();
+  scope_ = std::make_unique<AutocastScope>();
   scope_->dtype = dtype;
   scope_->outer = std::exchange(innermost, scope_.get());
 }

@@ -16,7 +16,7 @@ Tensor Capture::value_of(const std::shared_ptr<Slot>& slot) {
   auto& stand_in = stand_ins[slot.get()];
   if (!stand_in.defined()) {
     stand_in = make_leaf(*slot, slot->value.spec(), std::make_shared<InputValue>());
-    slots.insert({stand_in.node().get(), {stand_in, slot}});
+    slots.insert({node_of(stand_in).get(), {stand_in, slot}});
   }
   return stand_in;
 }

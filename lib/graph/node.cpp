@@ -102,7 +102,7 @@ Node::~Node() {
   Tensors pending = std::move(inputs);
   if (const auto* other = op ? op->differentiated() : nullptr) pending.push_back(*other);
   while (!pending.empty()) {
-    auto node = pending.back().node();
+    auto node = node_of(pending.back());
     pending.pop_back();
     if (node.use_count() == 1) {
       for (auto& input : node->inputs) pending.push_back(std::move(input));
@@ -124,8 +124,8 @@ namespace {
 
 /// What the tensor is a range of; nothing where it has a value or is computed.
 const Alias* alias_of(const Tensor& tensor) {
-  const auto output = static_cast<std::size_t>(tensor.output());
-  const auto& node = *tensor.node();
+  const auto output = static_cast<std::size_t>(output_of(tensor));
+  const auto& node = *node_of(tensor);
   return node.aliases.empty() || node.values[output] || !node.aliases[output] ? nullptr : &*node.aliases[output];
 }
 
@@ -135,7 +135,7 @@ Range root_of(const Tensor& tensor) {
   Range range{tensor, 0};
   while (const auto* alias = alias_of(range.tensor)) {
     range.offset += alias->offset;
-    range.tensor = Tensor(range.tensor.node()->inputs[alias->input]);
+    range.tensor = Tensor(node_of(range.tensor)->inputs[alias->input]);
   }
   return range;
 }
@@ -143,7 +143,7 @@ Range root_of(const Tensor& tensor) {
 Tensor source_of(const Tensor& tensor) {
   Tensor source = tensor;
   while (const auto* alias = alias_of(source)) {
-    const auto& input = source.node()->inputs[alias->input];
+    const auto& input = node_of(source)->inputs[alias->input];
     if (input.numel() != source.numel()) break;
     source = Tensor(input);
   }
@@ -153,7 +153,7 @@ Tensor source_of(const Tensor& tensor) {
 Tensor make_leaf(Spec spec, std::shared_ptr<Value> value) {
   auto node = std::make_shared<Node>(nullptr, Tensors{}, Specs{std::move(spec)});
   node->values[0].set(std::move(value));
-  return {std::move(node), 0};
+  return tensor_of(std::move(node), 0);
 }
 
 Tensors apply_all(std::shared_ptr<const Op> op, Tensors inputs) {
@@ -171,7 +171,7 @@ Tensors apply_all(std::shared_ptr<const Op> op, Tensors inputs) {
   auto node = std::make_shared<Node>(std::move(op), std::move(inputs), std::move(outputs), specs);
   Tensors result;
   result.reserve(node->outputs.size());
-  for (std::size_t i = 0; i < node->outputs.size(); ++i) result.emplace_back(node, static_cast<int>(i));
+  for (std::size_t i = 0; i < node->outputs.size(); ++i) result.push_back(tensor_of(node, static_cast<int>(i)));
   if (node_made) node_made(result.front());
   return result;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "clnet/tensor.h"
+#include "lib/base/access.h"
 #include "lib/graph/op.h"
 #include "lib/graph/scope.h"
 
@@ -126,6 +127,11 @@ struct Node {
  private:
   void find_aliases(const Specs& input_specs);
 };
+
+/// The node that a tensor is an output of, and which one it is.
+inline const std::shared_ptr<Node>& node_of(const Tensor& tensor) { return detail::access::node(tensor); }
+inline int output_of(const Tensor& tensor) { return detail::access::output(tensor); }
+inline Tensor tensor_of(std::shared_ptr<Node> node, int output) { return detail::access::make<Tensor>(std::move(node), output); }
 
 Specs specs_of(const Tensors& tensors);
 

@@ -14,7 +14,7 @@ Slot::Slot() : id(++slots_made) {}
 
 Tensor make_leaf(const Slot& slot, Spec spec, std::shared_ptr<Value> value) {
   auto leaf = make_leaf(std::move(spec), std::move(value));
-  leaf.node()->slot = slot.id;
+  node_of(leaf)->slot = slot.id;
   return leaf;
 }
 

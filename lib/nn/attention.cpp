@@ -14,8 +14,8 @@
 #include "lib/exec/record/value.h"
 #include "lib/exec/record/work.h"
 #include "lib/graph/require.h"
-#include "lib/graph/slot.h"
 #include "lib/nn/layer.h"
+#include "lib/nn/parameter.h"
 #include "lib/ops/attention/attention.h"
 #include "lib/ops/index/scatter.h"
 
@@ -224,7 +224,7 @@ KVCache MultiheadAttention::room(std::int64_t batch, std::int64_t capacity, Dtyp
   const auto weight = std::dynamic_pointer_cast<exec::DeviceValue>(exec::value_of(parameters().front().second));
   const auto part = [&] {
     const Tensor empty = zeros({batch, heads_, capacity, embed_dim_ / heads_}, dtype);
-    if (weight) clnet::eval(std::vector{empty}, Device(weight->device));
+    if (weight) clnet::eval(std::vector{empty}, device_with(weight->device));
     return Parameter(empty);
   };
   return {part(), part()};
@@ -240,7 +240,7 @@ Tensor MultiheadAttention::next(const Tensor& x, KVCache& cache) {
   if (bias_k_ || options_.add_zero_attn)
     throw Error(fmt::format("{}: step() is for attention without add_bias_kv and add_zero_attn", attention_name));
   // The cache is the caller's, who sets it anew for each text.
-  cache.k.slot()->held = cache.v.slot()->held = true;
+  slot_of(cache.k)->held = slot_of(cache.v)->held = true;
   const int batch_dim = options_.batch_first ? 0 : 1;
   const Shape room = cache.k.value().shape();
   if (x.rank() != 3 || x.size(2) != embed_dim_ || room[1] != heads_ || room[3] * heads_ != embed_dim_ ||

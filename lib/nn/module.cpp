@@ -12,6 +12,7 @@
 #include "lib/graph/scope.h"
 #include "lib/nn/module_state.h"
 #include "lib/nn/module_text.h"
+#include "lib/nn/parameter.h"
 
 namespace clnet::nn {
 
@@ -188,7 +189,7 @@ LoadResult Module::load_state_dict(const io::StateDict& state, const LoadOptions
       faults.push_back(fmt::format("{} is {}, the model has {}", name, to_string(have), to_string(want)));
       return;
     }
-    const auto [before, first] = change_of.try_emplace(parameter.slot().get(), changes.size());
+    const auto [before, first] = change_of.try_emplace(slot_of(parameter).get(), changes.size());
     if (first)
       changes.push_back({name, parameter, tensor});
     else if (const auto& other = changes[before->second]; !equal_values(other.value, tensor))
@@ -219,19 +220,19 @@ Parameter Module::add_buffer(const std::string& name, const Tensor& value, bool 
   if (saved) return add_buffer(name, Parameter(value));
   state_->require_free(name);
   const Parameter buffer(value);
-  buffer.slot()->held = true;
+  slot_of(buffer)->held = true;
   return state_->unsaved.emplace_back(name, buffer).second;
 }
 
 Parameter Module::add_parameter(const std::string& name, const Parameter& shared) {
   state_->require_free(name);
-  shared.slot()->held = true;
+  slot_of(shared)->held = true;
   return state_->parameters.emplace_back(name, shared).second;
 }
 
 Parameter Module::add_buffer(const std::string& name, const Parameter& shared) {
   state_->require_free(name);
-  shared.slot()->held = true;
+  slot_of(shared)->held = true;
   return state_->buffers.emplace_back(name, shared).second;
 }
 
@@ -253,7 +254,7 @@ void Module::require_held(const Clones& clones) {
       for (const auto& [name, child] : state->children) ++states[child.get()];
       if (state->successor) ++states[state->successor.get()];
       for (const auto* list : {&state->parameters, &state->buffers, &state->unsaved})
-        for (const auto& [name, parameter] : *list) ++slots[parameter.slot().get()];
+        for (const auto& [name, parameter] : *list) ++slots[slot_of(parameter).get()];
     }
   }
   const auto has_handle = [&](const std::shared_ptr<void>& state) { return state.use_count() > 1 + states[state_of(state)]; };
@@ -262,7 +263,7 @@ void Module::require_held(const Clones& clones) {
     const auto* state = state_of(pair.second);
     for (const auto* list : {&state->parameters, &state->buffers, &state->unsaved})
       for (const auto& [name, parameter] : *list)
-        if (parameter.slot().use_count() == 1 + slots[parameter.slot().get()])
+        if (slot_of(parameter).use_count() == 1 + slots[slot_of(parameter).get()])
           throw Error(
               fmt::format("clone: child '{}' is held by pointer, and the copy would not use its own '{}'; a module that "
                           "is cloned holds its layers themselves",

@@ -16,8 +16,8 @@
 #include "clnet/error.h"
 #include "clnet/nn/module.h"
 #include "lib/graph/capture.h"
-#include "lib/graph/slot.h"
 #include "lib/nn/cloning.h"
+#include "lib/nn/parameter.h"
 
 namespace clnet::nn {
 
@@ -147,7 +147,7 @@ struct Module::State {
     NamedParameters result;
     std::unordered_set<const Slot*> seen;
     visit("", [&](const auto& name, const auto& parameter, Kind kind) {
-      if ((kind != Kind::parameter) == buffers_wanted && seen.insert(parameter.slot().get()).second)
+      if ((kind != Kind::parameter) == buffers_wanted && seen.insert(slot_of(parameter).get()).second)
         result.emplace_back(name, parameter);
     });
     return result;

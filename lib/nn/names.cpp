@@ -16,9 +16,8 @@ namespace clnet::nn {
 
 namespace {
 
-/// The calls of modules that this thread is in, the innermost first.
-thread_local const Module::Call* calls = nullptr;
-thread_local const Module* innermost = nullptr;  ///< the module of the innermost call
+/// The module of this thread's innermost call.
+thread_local const Module* innermost = nullptr;
 
 /// A name of C++ without the namespaces and functions that it lies in.
 std::string unqualified(const std::string& name) {
@@ -42,9 +41,14 @@ std::string class_name(const Module& module) {
   return name ? unqualified(name.get()) : kind;
 }
 
-Module::Call::Call(const Module& module) : module_(module), outer_(calls) {
+const Module::Call*& Module::Call::current() {
+  thread_local const Call* call = nullptr;
+  return call;
+}
+
+Module::Call::Call(const Module& module) : module_(module), outer_(current()) {
   if (outer_ && !module.state_->is_part()) warn_if_unnamed();
-  calls = this;
+  current() = this;
   innermost = &module;
 }
 
@@ -70,17 +74,18 @@ void Module::Call::warn_if_unnamed() const {
 }
 
 Module::Call::~Call() {
-  calls = outer_;
+  current() = outer_;
   innermost = outer_ ? &outer_->module_ : nullptr;
 }
 
 void Module::warn_if_unreached() const {
   // Of what may move, warn_if_unnamed() has told.
-  if (!calls || !calls->outer_ || calls->module_.state_ != state_ || state_->is_part() || may_move()) return;
+  const auto* call = Call::current();
+  if (!call || !call->outer_ || call->module_.state_ != state_ || state_->is_part() || may_move()) return;
   logging::warn_once(
       fmt::format("{}: its forward() calls a {} that was never added to a module, so that train() and eval() do not reach it; "
                   "add(\"name\", it) in the constructor",
-                  class_name(calls->outer_->module_), class_name(*this)));
+                  class_name(call->outer_->module_), class_name(*this)));
 }
 
 void Module::warn_of_second_name(const std::string& name, const std::shared_ptr<State>& added) const {

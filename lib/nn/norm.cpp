@@ -15,8 +15,8 @@
 #include "lib/exec/record/work.h"
 #include "lib/graph/capture.h"
 #include "lib/graph/scope.h"
-#include "lib/graph/slot.h"
 #include "lib/nn/layer.h"
+#include "lib/nn/parameter.h"
 
 namespace clnet::nn {
 
@@ -39,7 +39,7 @@ Tensor filled(const Shape& shape, float value) {
 
 /// Inference reads the statistics that are there, whatever was written down before it.
 void warn_if_awaited(const Module& layer, const Parameter& statistics) {
-  if (statistics.slot()->awaited == 0) return;
+  if (slot_of(statistics)->awaited == 0) return;
   const auto where = to_string(scope_now());
   logging::warn_once(
       fmt::format("{}{}: is called in inference mode while a call in training mode is not computed yet: it sees the running "

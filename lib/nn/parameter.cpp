@@ -1,3 +1,5 @@
+#include "lib/nn/parameter.h"
+
 #include <fmt/format.h>
 
 #include <unordered_set>
@@ -8,7 +10,6 @@
 #include "lib/exec/record/work.h"
 #include "lib/graph/capture.h"
 #include "lib/graph/node.h"
-#include "lib/graph/slot.h"
 #include "lib/nn/cloning.h"
 #include "lib/nn/module_text.h"
 #include "lib/nn/reached.h"
@@ -22,7 +23,7 @@ namespace {
 Tensor leaf_of(const Slot& slot, const Tensor& tensor) {
   if (auto value = exec::value_of(tensor)) return make_leaf(slot, tensor.spec(), std::move(value));
   auto waiting = ops::hold(tensor);
-  waiting.node()->slot = slot.id;
+  node_of(waiting)->slot = slot.id;
   return waiting;
 }
 
@@ -71,12 +72,12 @@ void Parameter::set(const Tensor& value) {
 void Parameter::follow(const Tensor& value, std::function<Tensor(const Tensor& now, const Tensor& value)> update) {
   if (!value.defined()) throw Error("a parameter cannot follow an undefined tensor");
   if (!update) throw Error("a parameter cannot follow a tensor without an update");
-  if (auto* capture = capturing(); capture && (exec::value_of(value) || value.node()->sequence < capture->first)) {
-    capture->effects.push_back({value, std::make_shared<Effect>(slot_, value.output(), std::move(update))});
+  if (auto* capture = capturing(); capture && (exec::value_of(value) || node_of(value)->sequence < capture->first)) {
+    capture->effects.push_back({value, std::make_shared<Effect>(slot_, output_of(value), std::move(update))});
     return;
   }
   if (exec::value_of(value)) return assign({{*this, update(slot_->value, value)}});
-  value.node()->effects.push_back(std::make_shared<Effect>(slot_, value.output(), std::move(update)));
+  node_of(value)->effects.push_back(std::make_shared<Effect>(slot_, output_of(value), std::move(update)));
 }
 
 void Parameter::freeze(bool on) { slot_->frozen = on; }
@@ -87,7 +88,7 @@ void assign(std::span<const std::pair<Parameter, Tensor>> values) {
   std::unordered_set<const Slot*> seen;
   for (const auto& [parameter, tensor] : values) {
     require_same_spec(parameter.value(), tensor);
-    if (!seen.insert(parameter.slot().get()).second)
+    if (!seen.insert(slot_of(parameter).get()).second)
       throw Error(fmt::format("assign: a parameter of {} is given twice", to_string(tensor.spec())));
     tensors.push_back(tensor);
   }

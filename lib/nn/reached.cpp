@@ -9,7 +9,7 @@
 #include "clnet/error.h"
 #include "lib/graph/node.h"
 #include "lib/graph/op.h"
-#include "lib/graph/slot.h"
+#include "lib/nn/parameter.h"
 
 namespace clnet::nn {
 
@@ -18,18 +18,18 @@ namespace {
 /// The values of slots that a gradient of the loss may arrive at, by the slot's id.
 std::unordered_map<std::uint64_t, std::vector<Tensor>> leaves_by_slot(const Tensor& loss) {
   std::unordered_map<std::uint64_t, std::vector<Tensor>> result;
-  std::unordered_set<const Node*> seen{loss.node().get()};
+  std::unordered_set<const Node*> seen{node_of(loss).get()};
   std::vector<Tensor> open{loss};
   while (!open.empty()) {
     const auto tensor = std::move(open.back());
     open.pop_back();
-    if (const auto slot = tensor.node()->slot; slot != 0) {
+    if (const auto slot = node_of(tensor)->slot; slot != 0) {
       result[slot].push_back(tensor);
       continue;
     }
-    if (!tensor.node()->op || tensor.node()->op->stops_gradients()) continue;
-    for (const auto& input : differentiated(*tensor.node()))
-      if (is_floating(input.dtype()) && seen.insert(input.node().get()).second) open.push_back(input);
+    if (!node_of(tensor)->op || node_of(tensor)->op->stops_gradients()) continue;
+    for (const auto& input : differentiated(*node_of(tensor)))
+      if (is_floating(input.dtype()) && seen.insert(node_of(input).get()).second) open.push_back(input);
   }
   return result;
 }
@@ -41,7 +41,7 @@ std::vector<Tensor> leaves_of(std::string_view who, const Tensor& loss, const Na
   std::vector<Tensor> leaves;
   for (const auto& [name, parameter] : parameters) {
     auto& leaf = leaves.emplace_back();
-    const auto found = reached.find(parameter.slot()->id);
+    const auto found = reached.find(slot_of(parameter)->id);
     if (found == reached.end()) continue;
     if (found->second.size() > 1)
       throw Error(

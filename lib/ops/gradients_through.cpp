@@ -15,9 +15,9 @@ Tensors gradients_through(const Tensors& outputs, const Tensors& output_gradient
   std::map<std::uint64_t, std::shared_ptr<Node>, std::greater<>> open;  // the latest first: readers before what they read
   const auto arrive = [&](const Tensor& at, const Tensor& gradient) {
     if (!at.defined() || !gradient.defined()) return;
-    auto& sum = arrived[{at.node().get(), at.output()}];
+    auto& sum = arrived[{node_of(at).get(), output_of(at)}];
     sum = sum.defined() ? sum + gradient : gradient;
-    if (at.node()->op && at.node()->sequence >= first) open.emplace(at.node()->sequence, at.node());
+    if (node_of(at)->op && node_of(at)->sequence >= first) open.emplace(node_of(at)->sequence, node_of(at));
   };
   for (std::size_t i = 0; i < outputs.size(); ++i) arrive(outputs[i], output_gradients[i]);
   while (!open.empty()) {
@@ -25,7 +25,7 @@ Tensors gradients_through(const Tensors& outputs, const Tensors& output_gradient
     open.erase(open.begin());
     Tensors values, gradients;
     for (int i = 0; i < static_cast<int>(node->outputs.size()); ++i) {
-      values.emplace_back(node, i);
+      values.push_back(tensor_of(node, i));
       const auto found = arrived.find({node.get(), i});
       gradients.push_back(found == arrived.end() ? Tensor{} : found->second);
     }
@@ -35,7 +35,7 @@ Tensors gradients_through(const Tensors& outputs, const Tensors& output_gradient
   }
   Tensors result;
   for (const auto& input : inputs) {
-    auto gradient = input.defined() ? arrived.extract({input.node().get(), input.output()}) : decltype(arrived)::node_type{};
+    auto gradient = input.defined() ? arrived.extract({node_of(input).get(), output_of(input)}) : decltype(arrived)::node_type{};
     result.push_back(gradient.empty() ? Tensor{} : gradient.mapped());
   }
   return result;

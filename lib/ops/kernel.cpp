@@ -21,13 +21,13 @@ namespace clnet {
 
 using Kind = ops::KernelParameter::Kind;
 
-struct Kernel::Definition {
+struct KernelDefinition {
   std::string name, source;
   std::vector<ops::KernelParameter> parameters;
   std::map<std::string, double, std::less<>> scalars;
-  Gradient gradient;
-  Outputs outputs;
-  Range range;
+  Kernel::Gradient gradient;
+  Kernel::Outputs outputs;
+  Kernel::Range range;
   std::vector<std::int64_t> local;
   bool zeroed = false;
 
@@ -77,7 +77,7 @@ namespace {
 
 class KernelOp : public Op {
  public:
-  explicit KernelOp(std::shared_ptr<const Kernel::Definition> definition, std::vector<std::int64_t> global)
+  explicit KernelOp(std::shared_ptr<const KernelDefinition> definition, std::vector<std::int64_t> global)
       : definition_(std::move(definition)), global_(std::move(global)) {}
   std::string_view name() const override { return definition_->name; }
   Precision precision() const override { return Precision::own; }
@@ -137,7 +137,7 @@ class KernelOp : public Op {
       } else if (const auto extent = d.extent(parameter)) {
         const auto& spec = recorder.spec(extent->of_output ? recorder.output(extent->tensor) : recorder.input(extent->tensor));
         launch.arg(extent->dim ? spec.shape[*extent->dim] : spec.shape.numel());
-        checks_bounds = checks_bounds || parameter.name == Kernel::Definition::count_of_first_output;
+        checks_bounds = checks_bounds || parameter.name == KernelDefinition::count_of_first_output;
       } else {
         launch.scalar(parameter.name, recorder.input(scalars++));
       }
@@ -169,7 +169,7 @@ class KernelOp : public Op {
     return {inputs.begin(), inputs.begin() + count};
   }
 
-  std::shared_ptr<const Kernel::Definition> definition_;
+  std::shared_ptr<const KernelDefinition> definition_;
   std::vector<std::int64_t> global_;
 };
 
@@ -182,7 +182,7 @@ Tensor scalar_leaf(Kind kind, double value) {
 }  // namespace
 
 Kernel::Kernel(std::string name, std::string source) {
-  auto definition = std::make_shared<Definition>();
+  auto definition = std::make_shared<KernelDefinition>();
   definition->parameters = ops::kernel_parameters(name, source);
   definition->name = std::move(name);
   definition->source = std::move(source);
@@ -191,19 +191,19 @@ Kernel::Kernel(std::string name, std::string source) {
 }
 
 Kernel Kernel::gradient(Gradient gradient) const {
-  auto changed = std::make_shared<Definition>(*definition_);
+  auto changed = std::make_shared<KernelDefinition>(*definition_);
   changed->gradient = std::move(gradient);
   return Kernel(std::move(changed));
 }
 
 Kernel Kernel::outputs(Outputs outputs) const {
-  auto changed = std::make_shared<Definition>(*definition_);
+  auto changed = std::make_shared<KernelDefinition>(*definition_);
   changed->outputs = std::move(outputs);
   return Kernel(std::move(changed));
 }
 
 Kernel Kernel::zeroed() const {
-  auto changed = std::make_shared<Definition>(*definition_);
+  auto changed = std::make_shared<KernelDefinition>(*definition_);
   changed->zeroed = true;
   return Kernel(std::move(changed));
 }
@@ -222,7 +222,7 @@ Kernel Kernel::scalar(std::string_view parameter, double value) const {
   if (found->kind == Kind::floating && std::isfinite(value) &&
       std::abs(value) > static_cast<double>(std::numeric_limits<float>::max()))
     throw Error(fmt::format("kernel {}: parameter '{}' is of type float, which cannot hold {}", d.name, parameter, value));
-  auto changed = std::make_shared<Definition>(d);
+  auto changed = std::make_shared<KernelDefinition>(d);
   changed->scalars.insert_or_assign(std::string(parameter), value);
   return Kernel(std::move(changed));
 }
@@ -232,7 +232,7 @@ Kernel Kernel::range(std::vector<std::int64_t> global, std::vector<std::int64_t>
 }
 
 Kernel Kernel::range(Range global, std::vector<std::int64_t> local) const {
-  auto changed = std::make_shared<Definition>(*definition_);
+  auto changed = std::make_shared<KernelDefinition>(*definition_);
   changed->range = std::move(global);
   changed->local = std::move(local);
   return Kernel(std::move(changed));

@@ -16,7 +16,7 @@
 #include "clnet/ops.h"
 #include "lib/exec/record/work.h"
 #include "lib/graph/node.h"
-#include "lib/graph/slot.h"
+#include "lib/nn/parameter.h"
 #include "lib/nn/reached.h"
 #include "lib/optim/options.h"
 #include "lib/optim/rules.h"
@@ -105,7 +105,7 @@ struct Optimizer::Impl {
       for (auto& slot : more) slot.spared = spared;
     }
     groups.push_back({std::move(rule), rate, rate, std::nullopt});
-    for (const auto& slot : more) slot.parameter.slot()->held = true;
+    for (const auto& slot : more) slot_of(slot.parameter)->held = true;
     slots.insert(slots.end(), more.begin(), more.end());
   }
 
@@ -242,7 +242,7 @@ struct Optimizer::Impl {
       const auto& now = slots[i].spared;
       auto& tensor = update.spared.emplace_back(now);
       if (update.moves[i]) continue;
-      auto& shared = next[now.node().get()];
+      auto& shared = next[node_of(now).get()];
       if (!shared.defined()) shared = now.defined() ? now + skipped : skipped;
       tensor = shared;
     }
@@ -259,8 +259,8 @@ struct Optimizer::Impl {
   void keep_spared(const std::vector<Tensor>& spared, const std::function<Tensor(const Tensor&)>& kept) {
     std::map<const Node*, Tensor> shared;
     for (const auto& tensor : spared)
-      if (auto& known = shared[tensor.node().get()]; tensor.defined() && !known.defined()) known = kept(tensor);
-    for (std::size_t i = 0; i < spared.size(); ++i) slots[i].spared = shared.at(spared[i].node().get());
+      if (auto& known = shared[node_of(tensor).get()]; tensor.defined() && !known.defined()) known = kept(tensor);
+    for (std::size_t i = 0; i < spared.size(); ++i) slots[i].spared = shared.at(node_of(spared[i]).get());
   }
 
   /// Computes the update along with `more`, and only then changes anything.
@@ -272,9 +272,9 @@ struct Optimizer::Impl {
       std::vector<const Node*> states;
       for (std::size_t i = 0; i < slots.size(); ++i)
         if (update.moves[i])
-          for (const auto& state : slots[i].state) states.push_back(state.value().node().get());
+          for (const auto& state : slots[i].state) states.push_back(node_of(state.value()).get());
       std::vector<const Node*> results;
-      for (const auto& [target, value] : update.values) results.push_back(value.node().get());
+      for (const auto& [target, value] : update.values) results.push_back(node_of(value).get());
       const exec::Giving old(std::move(states), std::move(results));
       eval(more);
     }
@@ -373,8 +373,8 @@ Tensor Optimizer::accumulate(const Tensor& loss, std::span<const Tensor> more) {
   {
     std::vector<const Node*> before, after;
     for (const auto& [slot, sum] : sums) {
-      if (slot->sum) before.push_back(slot->sum->value().node().get());
-      after.push_back(sum.node().get());
+      if (slot->sum) before.push_back(node_of(slot->sum->value()).get());
+      after.push_back(node_of(sum).get());
     }
     const exec::Giving old(std::move(before), std::move(after));
     eval(wanted);

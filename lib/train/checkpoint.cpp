@@ -270,7 +270,7 @@ void Checkpoint::save(const Position& position, const nn::Module& model, const o
                     {"momenta", so_far(settings_.momentum, position.steps)},
                     {"largest rates", exact(largest_so_far(settings_.rate, position.steps))},
                     {"largest momenta", exact(largest_so_far(settings_.momentum, position.steps))},
-                    {"solvers", exec::PlanCache::of(*Device::current().context()).choices()}};
+                    {"solvers", exec::PlanCache::of(*context_of(Device::current())).choices()}};
   if (position.best_loss) metadata["best loss"] = exact(*position.best_loss);
   std::vector<Tensor> values;
   for (const auto& [name, tensor] : tensors) values.push_back(tensor);
@@ -359,7 +359,7 @@ Position Checkpoint::load(nn::Module& model, optim::Optimizer& optimizer) const 
     model.load_state_dict(before);
     reader.fail(error.what());
   }
-  if (choices && !exec::PlanCache::of(*Device::current().context()).follow(std::move(*choices)))
+  if (choices && !exec::PlanCache::of(*context_of(Device::current())).follow(std::move(*choices)))
     logging::warn_once(
         fmt::format("{}: was made on another device or with another driver or version of clnet; the numbers that follow "
                     "may differ in their last digits from those of a training that had not stopped",

@@ -124,9 +124,9 @@ int fail_in_known_steps(long most = std::numeric_limits<long>::max()) {
 class FreshDevice {
  public:
   FreshDevice() : before_(Device::current()) {
-    const cl::Context context(before_.context()->device());
-    const cl::CommandQueue queue(context, before_.context()->device());
-    Device::set_default(opencl::wrap(context(), before_.context()->device()(), queue()));
+    const cl::Context context(context_of(before_)->device());
+    const cl::CommandQueue queue(context, context_of(before_)->device());
+    Device::set_default(opencl::wrap(context(), context_of(before_)->device()(), queue()));
   }
   ~FreshDevice() { Device::set_default(before_); }
   FreshDevice(const FreshDevice&) = delete;

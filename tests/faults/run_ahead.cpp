@@ -16,7 +16,7 @@ using test::is_null_device;
 TEST_CASE("who waits for earlier kernels does not blame the latest") {
   if (is_null_device()) return;
   Device device = Device::current();
-  const auto context = device.context();
+  const auto context = context_of(device);
   const Tensor x = ones({8}).detach();
   exp(x).eval();
   device.finish();
@@ -75,7 +75,7 @@ TEST_CASE("a gate that drivers do not make holds nothing back, and one that they
 TEST_CASE("a context whose commands never begin ends without waiting for them") {
   const Device before = Device::current();
   {
-    const auto underlying = before.context()->device();
+    const auto underlying = context_of(before)->device();
     const cl::Context context(underlying);
     const cl::CommandQueue queue(context, underlying);
     Device::set_default(opencl::wrap(context(), underlying(), queue()));

@@ -14,11 +14,11 @@ namespace {
 /// The value that a reader's input is made of, through reshapes and slices, and how.
 std::pair<Tensor, std::string> behind_views(Tensor input) {
   bool reshaped = false, sliced = false;
-  while (input.node()->op) {
-    const auto name = input.node()->op->name();
+  while (node_of(input)->op) {
+    const auto name = node_of(input)->op->name();
     if (name != "reshape" && name != "slice") break;
     (name == "reshape" ? reshaped : sliced) = true;
-    input = input.node()->inputs[0];
+    input = node_of(input)->inputs[0];
   }
   return {input, reshaped && sliced ? "reshaped slice" : sliced ? "slice" : reshaped ? "reshaped" : "itself"};
 }
@@ -30,24 +30,24 @@ void Coverage::add(std::span<const Tensor> values) {
   std::vector<const Node*> order;
   std::vector<const Node*> open;
   std::set<const Node*> known;
-  for (const auto& value : values) open.push_back(value.node().get());
+  for (const auto& value : values) open.push_back(node_of(value).get());
   while (!open.empty()) {
     const auto* node = open.back();
     open.pop_back();
     if (!known.insert(node).second) continue;
     order.push_back(node);
     for (const auto& input : node->inputs) {
-      ++readers[behind_views(input).first.node().get()];
-      open.push_back(input.node().get());
+      ++readers[node_of(behind_views(input).first).get()];
+      open.push_back(node_of(input).get());
     }
   }
   for (const auto* node : order) {
     if (!node->op) continue;
     for (const auto& input : node->inputs) {
       const auto [source, way] = behind_views(input);
-      if (source.numel() == 1 && !source.node()->op) continue;  // a number
-      const auto from = source.node()->op ? std::string(source.node()->op->name()) : "a leaf";
-      const auto kind = way + (readers[source.node().get()] > 1 ? ", one of several readers" : "");
+      if (source.numel() == 1 && !node_of(source)->op) continue;  // a number
+      const auto from = node_of(source)->op ? std::string(node_of(source)->op->name()) : "a leaf";
+      const auto kind = way + (readers[node_of(source).get()] > 1 ? ", one of several readers" : "");
       ++seen_[{from, std::string(node->op->name()), kind, std::string(to_string(source.dtype()))}];
     }
   }

@@ -52,10 +52,12 @@ const Rule& rule_of(std::string_view op) {
   return found->second;
 }
 
-void Interpreter::set(const Tensor& tensor, Array value) { given_[{tensor.node().get(), tensor.output()}] = std::move(value); }
+void Interpreter::set(const Tensor& tensor, Array value) {
+  given_[{node_of(tensor).get(), output_of(tensor)}] = std::move(value);
+}
 
 const Array& Interpreter::operator()(const Tensor& tensor) {
-  std::vector<std::shared_ptr<Node>> stack{tensor.node()};
+  std::vector<std::shared_ptr<Node>> stack{node_of(tensor)};
   while (!stack.empty()) {
     const auto node = stack.back();
     if (results_.count(node.get())) {
@@ -64,21 +66,21 @@ const Array& Interpreter::operator()(const Tensor& tensor) {
     }
     bool ready = true;
     for (const auto& input : node->inputs) {
-      if (results_.count(input.node().get())) continue;
-      stack.push_back(input.node());
+      if (results_.count(node_of(input).get())) continue;
+      stack.push_back(node_of(input));
       ready = false;
     }
     if (!ready) continue;
     compute(node);
     stack.pop_back();
   }
-  return results_.at(tensor.node().get()).values[static_cast<std::size_t>(tensor.output())];
+  return results_.at(node_of(tensor).get()).values[static_cast<std::size_t>(output_of(tensor))];
 }
 
 std::uint64_t Interpreter::hash_of(const Node& node) const {
   auto hash = hash_of_text(std::string(node.op->name()) + to_string(node.op->fields()));
   for (const auto& input : node.inputs)
-    hash = mix(hash, results_.at(input.node().get()).hash + static_cast<std::uint64_t>(input.output()));
+    hash = mix(hash, results_.at(node_of(input).get()).hash + static_cast<std::uint64_t>(output_of(input)));
   return hash;
 }
 
@@ -95,7 +97,7 @@ void Interpreter::read_leaf(const std::shared_ptr<Node>& node, Result& result) {
     result.values = {given->second};
   } else {
     std::vector<std::byte> bytes(static_cast<std::size_t>(spec.bytes()));
-    Tensor(node, 0).to_bytes(bytes.data(), bytes.size());
+    tensor_of(node, 0).to_bytes(bytes.data(), bytes.size());
     result.values = {from_storage(bytes, spec)};
   }
   result.hash = hash_of_text(to_string(spec));
@@ -119,7 +121,7 @@ void Interpreter::compute(const std::shared_ptr<Node>& shared) {
   bool narrows = false;
   for (std::size_t k = 0; k < node.inputs.size(); ++k) {
     const auto& input = node.inputs[k];
-    call.in.push_back(results_.at(input.node().get()).values[static_cast<std::size_t>(input.output())]);
+    call.in.push_back(results_.at(node_of(input).get()).values[static_cast<std::size_t>(output_of(input))]);
     if (!is_floating(input.dtype())) continue;
     for (const auto& output : node.outputs) narrows = narrows || unit(output.dtype) > unit(input.dtype());
     if (arithmetic_.wobble != 0 && !rule.exact)

@@ -21,7 +21,7 @@ std::set<const Node*> graph_behind(std::vector<const Node*> open) {
     const auto* node = open.back();
     open.pop_back();
     if (!known.insert(node).second) continue;
-    for (const auto& input : node->inputs) open.push_back(input.node().get());
+    for (const auto& input : node->inputs) open.push_back(node_of(input).get());
   }
   return known;
 }
@@ -29,8 +29,8 @@ std::set<const Node*> graph_behind(std::vector<const Node*> open) {
 /// Whatever the program's evaluations computed.
 std::set<const Node*> computed_nodes(const Built& built) {
   std::vector<const Node*> nodes;
-  for (const auto& tensor : built.wanted) nodes.push_back(tensor.node().get());
-  for (const auto& [copy, source] : built.detached) nodes.push_back(source.node().get());
+  for (const auto& tensor : built.wanted) nodes.push_back(node_of(tensor).get());
+  for (const auto& [copy, source] : built.detached) nodes.push_back(node_of(source).get());
   return graph_behind(std::move(nodes));
 }
 
@@ -44,7 +44,7 @@ std::vector<Array> interpret(const Built& built, const Arithmetic& arithmetic) {
   const auto computed = computed_nodes(built);
   for (const auto& [slot, value, times] : built.followed) {
     // A leaf, as an operation that changes nothing gives, is there already.
-    const bool done = !value.node()->op || computed.count(value.node().get()) != 0;
+    const bool done = !node_of(value)->op || computed.count(node_of(value).get()) != 0;
     const auto& x = interpreter(value);
     auto& now = values.emplace_back(value.shape(), std::vector<double>(x.values.size(), 1.0));
     for (int i = 0; done && i < times; ++i)
@@ -83,7 +83,7 @@ class Spread {
 /// Whether the value depends on which element of a window was the largest, or on the order of several. Among many that differ by
 /// rounding alone each may be it, and no number of runs meets them all.
 bool picks_largest(const Tensor& value) {
-  const auto nodes = graph_behind({value.node().get()});
+  const auto nodes = graph_behind({node_of(value).get()});
   return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
     return node->op && (node->op->name().starts_with("max_pool2d") || node->op->name() == "argsort");
   });
@@ -135,7 +135,7 @@ namespace {
 
 /// Gradients of 0 by definition, and not because the loss did not depend on it: of embedding's padding, of stop_gradient.
 bool defines_gradients(const Tensor& loss) {
-  for (const auto* node : graph_behind({loss.node().get()}))
+  for (const auto* node : graph_behind({node_of(loss).get()}))
     if (node->op &&
         (node->op->stops_gradients() || (node->op->name() == "index_select" && Call{*node, {}}.integer("constant") >= 0)))
       return true;

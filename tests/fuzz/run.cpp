@@ -122,7 +122,7 @@ std::size_t least_bytes(const Built& built) {
   std::set<const Node*> known;
   std::vector<const Node*> open;
   const auto visit = [&](const Tensor& tensor) {
-    if (known.insert(tensor.node().get()).second) open.push_back(tensor.node().get());
+    if (known.insert(node_of(tensor).get()).second) open.push_back(node_of(tensor).get());
   };
   for (const auto& tensor : built.wanted) visit(tensor);
   while (!open.empty()) {
@@ -132,7 +132,7 @@ std::size_t least_bytes(const Built& built) {
     for (const auto& spec : node->outputs) bytes += static_cast<std::size_t>(spec.bytes());
     for (const auto& input : node->inputs) {
       // A leaf is counted already.
-      if (input.node()->op) bytes += static_cast<std::size_t>(input.spec().bytes());
+      if (node_of(input)->op) bytes += static_cast<std::size_t>(input.spec().bytes());
       visit(input);
     }
     if (node->op) largest = std::max(largest, bytes);

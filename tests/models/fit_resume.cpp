@@ -251,7 +251,7 @@ TEST_CASE("fit: a checkpoint from before samples could be changed goes on where 
 TEST_CASE("fit: a training that goes on computes with the solvers of its checkpoint") {
   const auto points = make_points(24);
   const clnet::test::Folder folder;
-  auto& plans = exec::PlanCache::of(*Device::current().context());
+  auto& plans = exec::PlanCache::of(*context_of(Device::current()));
   const auto run = [&](std::int64_t epochs) {
     auto model = make_model(11);
     train::FitOptions options{.epochs = epochs, .batch_size = 8, .optimizer = optim::Adam(model)};

@@ -14,7 +14,7 @@ namespace {
 
 /// Another context of the device.
 Device wrapped(const Device& device) {
-  const auto underlying = device.context()->device();
+  const auto underlying = context_of(device)->device();
   const cl::Context context(underlying);
   const cl::CommandQueue queue(context, underlying);
   return opencl::wrap(context(), underlying(), queue());

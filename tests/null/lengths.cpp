@@ -19,7 +19,7 @@ struct Made {
 };
 
 Made made() {
-  auto& programs = Device::current().context()->programs();
+  auto& programs = context_of(Device::current())->programs();
   return {exec::statistics().plans_made, programs.built() + programs.loaded()};
 }
 
@@ -90,7 +90,7 @@ void check_known(const std::function<std::function<void(std::int64_t length)>()>
   for (const std::int64_t first : {41, 64, 17, 3, 1}) {
     const Fresh fresh;
     const auto step = make();
-    auto& programs = Device::current().context()->programs();
+    auto& programs = context_of(Device::current())->programs();
     step(first);
     const auto set = made().programs, known = set + programs.foreseen().size();
     if (first == 41) long_set = set;

@@ -39,7 +39,7 @@ Work work_of(const Tensor& tensor) { return collect(std::span(&tensor, 1)); }
 TEST_CASE("only operations that say so are measured, each problem once") {
   const test::Folder folder;
   Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 5);
-  auto& context = *Device::current().context();
+  auto& context = *context_of(Device::current());
   int evaluations = 0;
   const auto evaluate = [&](std::span<const Tensor> trials) {
     ++evaluations;
@@ -54,29 +54,29 @@ TEST_CASE("only operations that say so are measured, each problem once") {
   const auto before = evaluations;
   tuning.tune(work_of(y), context, evaluate);
   CHECK(evaluations == before);
-  CHECK(tuning.choice(*y.node(), Packed::leaf));
+  CHECK(tuning.choice(*node_of(y), Packed::leaf));
 }
 
 TEST_CASE("what was measured where f32 may be rounded says nothing where it may not") {
   const test::Folder folder;
   Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 5);
-  auto& context = *Device::current().context();
+  auto& context = *context_of(Device::current());
   const auto evaluate = [](std::span<const Tensor> trials) { eval(trials); };
   const Tensor product = matmul(ones({40, 50}).detach(), ones({50, 60}).detach());
   {
     const test::Variable rounded("CLNET_TF32", "1");
     tuning.tune(work_of(product), context, evaluate);
-    CHECK(tuning.choice(*product.node(), Packed::leaf));
+    CHECK(tuning.choice(*node_of(product), Packed::leaf));
   }
-  CHECK_FALSE(tuning.choice(*product.node(), Packed::leaf));
+  CHECK_FALSE(tuning.choice(*node_of(product), Packed::leaf));
   tuning.tune(work_of(product), context, evaluate);
-  CHECK(tuning.choice(*product.node(), Packed::leaf));
+  CHECK(tuning.choice(*node_of(product), Packed::leaf));
 }
 
 TEST_CASE("every configuration that is listed for the whole batch is measured") {
   const test::Folder folder;
   Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 60);
-  auto& context = *Device::current().context();
+  auto& context = *context_of(Device::current());
   const Tensor x = ones({16, 16, 20, 20}).detach(), w = ones({32, 16, 3, 3}).detach();
   const auto y = [&] { return gradients(sum(conv2d(x, w)), {w})[0]; };
   const std::string op = "conv2d_backward_weights";
@@ -101,7 +101,7 @@ namespace {
 /// The problems that are known after tuning, by the names of their operations.
 std::multiset<std::string> tuned(Tuning& tuning, const Tensors& wanted) {
   const auto work = collect(wanted);
-  tuning.tune(work, *Device::current().context(), [](std::span<const Tensor> trials) { eval(trials); });
+  tuning.tune(work, *context_of(Device::current()), [](std::span<const Tensor> trials) { eval(trials); });
   Readers readers(work.nodes);
   std::multiset<std::string> known;
   for (const auto& node : work.nodes)
@@ -112,7 +112,7 @@ std::multiset<std::string> tuned(Tuning& tuning, const Tensors& wanted) {
 }  // namespace
 
 TEST_CASE("trials pack a weight as often as the plan does") {
-  auto& context = *Device::current().context();
+  auto& context = *context_of(Device::current());
   nn::Conv2d layer{16, 16, 3, {.padding = 1}};
   const Tensor x = ones({1, 16, 8, 8}).detach(), weight = layer.parameters().at(0).second.value();
   const test::Folder folder;
@@ -143,7 +143,7 @@ TEST_CASE("trials pack a weight as often as the plan does") {
 TEST_CASE("what is likely is measured first, and another is taken only where it is faster") {
   const test::Folder folder;
   Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 0.02);
-  auto& context = *Device::current().context();
+  auto& context = *context_of(Device::current());
   const Tensor x = ones({40, 300}).detach(), y = matmul(x, ones({300, 50}).detach());
   std::string likely;
   {
@@ -197,7 +197,7 @@ TEST_CASE("a view, which nothing computes, is no problem to be measured") {
   const Tensor y = transpose(ones({3, 1, 40}).detach(), 0, 1) * 2.0;
   const auto work = work_of(y);
   REQUIRE(std::any_of(work.nodes.begin(), work.nodes.end(), [](const auto& node) { return node->op->name() == "permute"; }));
-  tuning.tune(work, *Device::current().context(), [](std::span<const Tensor>) { FAIL_CHECK("nothing is to be measured"); });
+  tuning.tune(work, *context_of(Device::current()), [](std::span<const Tensor>) { FAIL_CHECK("nothing is to be measured"); });
   // What was looked at is written down.
   CHECK_FALSE(std::filesystem::exists(path));
 }
@@ -205,7 +205,7 @@ TEST_CASE("a view, which nothing computes, is no problem to be measured") {
 TEST_CASE("operations of several outputs are measured by the list that they share, products and attention first") {
   const test::Folder folder;
   Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 600);
-  auto& context = *Device::current().context();
+  auto& context = *context_of(Device::current());
   const auto leaf = [](const Shape& shape) { return ones(shape).detach(); };
   const Tensor x = leaf({6, 30, 20}), w = leaf({20}), q = leaf({2, 150, 20}), product = leaf({20, 20});
   const RecurrentWeights recurrent{leaf({80, 20}), leaf({80, 20}), {}, {}, {}};
@@ -218,7 +218,7 @@ TEST_CASE("operations of several outputs are measured by the list that they shar
   const auto work = collect(all);
   std::vector<std::string> measured;
   tuning.tune(work, context, [&](std::span<const Tensor> trials) {
-    measured.emplace_back(trials[0].node()->op->name());
+    measured.emplace_back(node_of(trials[0])->op->name());
     eval(trials);
   });
   const std::set<std::string> late{
@@ -238,7 +238,7 @@ TEST_CASE("who forces a solver does not wait for who measures") {
   using namespace std::chrono_literals;
   const test::Folder folder;
   Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 5);
-  auto& context = *Device::current().context();
+  auto& context = *context_of(Device::current());
   const Tensor a = ones({8, 8}).detach();
   std::future<void> other;
   // The thread that measures would wait here for the plan that the other one makes.
@@ -261,14 +261,14 @@ TEST_CASE("what was planned before is not measured") {
   const test::Folder folder;
   Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 5);
   const Tensor product = matmul(ones({41, 50}).detach(), ones({50, 60}).detach());
-  tuning.note(*product.node(), Choice::parse("direct"), Packed::leaf);
-  tuning.tune(work_of(product), *Device::current().context(),
+  tuning.note(*node_of(product), Choice::parse("direct"), Packed::leaf);
+  tuning.tune(work_of(product), *context_of(Device::current()),
               [](std::span<const Tensor>) { FAIL_CHECK("nothing is to be measured"); });
-  CHECK_FALSE(tuning.choice(*product.node(), Packed::leaf));
+  CHECK_FALSE(tuning.choice(*node_of(product), Packed::leaf));
 }
 
 TEST_CASE("plans follow stored choices, those of compiled functions too") {
-  auto& plans = PlanCache::of(*Device::current().context());
+  auto& plans = PlanCache::of(*context_of(Device::current()));
   const Tensor a = ones({43, 50}).detach(), b = ones({50, 60}).detach();
   const auto product = compile([](const Tensor& x, const Tensor& y) { return matmul(x, y); });
   const auto plans_made = [&] {

@@ -137,7 +137,7 @@ TEST_CASE("a small part is returned as a copy, so that it does not keep the whol
   const Tensor leaf_row = slice(x, 0, 7, 8);
   eval({row, row, most, leaf_row});
   const auto bytes = [](const Tensor& tensor) {
-    const auto value = tensor.node()->values[0].get();
+    const auto value = node_of(tensor)->values[0].get();
     return dynamic_cast<const exec::DeviceValue&>(*value).buffer->bytes();
   };
   CHECK(bytes(row) < 8 * 64 * 4);
@@ -153,7 +153,7 @@ TEST_CASE("operations say which ranges their outputs are, and say nothing else")
   const Tensor x = values({2, 3, 4}, 0);
   const auto range = [](const Tensor& tensor) {
     const auto root = root_of(tensor);
-    return std::pair(root.tensor.node() == tensor.node() ? -1 : root.offset, source_of(tensor).node() != tensor.node());
+    return std::pair(node_of(root.tensor) == node_of(tensor) ? -1 : root.offset, node_of(source_of(tensor)) != node_of(tensor));
   };
   CHECK(range(reshape(x, {24})) == std::pair<std::int64_t, bool>(0, true));
   CHECK(range(slice(x, 0, 1, 2)) == std::pair<std::int64_t, bool>(12, false));

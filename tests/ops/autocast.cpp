@@ -18,13 +18,13 @@ namespace {
 int count(const Tensor& tensor, std::string_view op) {
   int found = 0;
   std::set<const Node*> seen;
-  std::vector<std::shared_ptr<Node>> open{tensor.node()};
+  std::vector<std::shared_ptr<Node>> open{node_of(tensor)};
   while (!open.empty()) {
     const auto node = open.back();
     open.pop_back();
     if (!seen.insert(node.get()).second) continue;
     found += node->op && node->op->name() == op ? 1 : 0;
-    for (const auto& input : node->inputs) open.push_back(input.node());
+    for (const auto& input : node->inputs) open.push_back(node_of(input));
   }
   return found;
 }

@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 const ocl::Awake* awake() {
   const Device device = Device::current();
-  return device.context()->awake();
+  return context_of(device)->awake();
 }
 
 /// One call: twice the sum of what x's 16 elements are larger than `least`.
@@ -85,7 +85,7 @@ TEST_CASE("another context of the device works while threads rest") {
   if (not_here()) return;
   if (!make_others_rest()) return test::skip("one thread is no faster than all");
   const Device device = Device::current();
-  const auto& context = device.context();
+  const auto& context = context_of(device);
   const ::cl::Context other(context->device());
   const ::cl::CommandQueue queue(other, context->device());
   const ::cl::Buffer buffer(other, CL_MEM_READ_WRITE, 1024);

@@ -57,7 +57,7 @@ class Twice : public Op {
 Tensor twice(const Tensor& x) { return apply(std::make_shared<Twice>(), {x}); }
 Floats run(const Tensor& x) { return twice(x).to_vector<float>(); }
 
-exec::CachedValues& cached() { return exec::PlanCache::of(*Device::current().context()).cached(); }
+exec::CachedValues& cached() { return exec::PlanCache::of(*context_of(Device::current())).cached(); }
 
 /// While it lives, a call of each Twice throws.
 struct Failing {
@@ -200,9 +200,9 @@ TEST_CASE("a plan that failed after the arena moved sets its arguments again") {
 TEST_CASE("nothing is kept of memory that a caller may write to") {
   auto device = Device::current();
   const Floats first{1, 2}, second{3, 4};
-  ::cl::Buffer memory(device.context()->context(), CL_MEM_READ_WRITE, 8);
+  ::cl::Buffer memory(context_of(device)->context(), CL_MEM_READ_WRITE, 8);
   const auto write = [&](const Floats& values) {
-    device.context()->queue().enqueueWriteBuffer(memory, CL_TRUE, 0, 8, values.data());
+    context_of(device)->queue().enqueueWriteBuffer(memory, CL_TRUE, 0, 8, values.data());
   };
   write(first);
   const Tensor x = opencl::from_buffer(device, memory(), {Shape{2}, Dtype::f32});

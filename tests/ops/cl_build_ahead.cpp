@@ -71,7 +71,7 @@ fs::path script(const test::Folder& folder, const std::string& text) {
 
 /// What a kernel of the name "one" writes at its place 3 by 1 and 7.
 std::int32_t value_of(const KernelToBuild& built) {
-  const auto context = Device::current().context();
+  const auto context = context_of(Device::current());
   const BufferPtr out = context->memory().allocate(64, "out");
   context->fill(*out, 0, out->bytes(), 0);
   cl::Kernel kernel = context->programs().kernel(built.program, "one");
@@ -388,7 +388,7 @@ TEST_CASE("building ahead: users' kernels run on their own data only, also where
 }
 
 TEST_CASE("kernels are compiled beside the program") {
-  auto context = Device::current().context();
+  auto context = context_of(Device::current());
   const auto& device = context->info();
   if (build_processes(device).program.empty()) return test::skip("a driver that compiles several kernels at once");
   const Processes processes(device);
@@ -411,7 +411,7 @@ TEST_CASE("kernels are compiled beside the program") {
 }
 
 TEST_CASE("one process at a time compiles beside the program") {
-  auto context = Device::current().context();
+  auto context = context_of(Device::current());
   const auto& device = context->info();
   if (build_processes(device).program.empty()) return test::skip("a driver that compiles several kernels at once");
   Processes processes(device);
@@ -425,7 +425,7 @@ TEST_CASE("one process at a time compiles beside the program") {
 }
 
 TEST_CASE("what nobody waits for is compiled at the lowest priority") {
-  auto context = Device::current().context();
+  auto context = context_of(Device::current());
   const auto& device = context->info();
   if (build_processes(device).program.empty()) return test::skip("a driver that compiles several kernels at once");
   Processes processes(device);
@@ -443,7 +443,7 @@ TEST_CASE("what nobody waits for is compiled at the lowest priority") {
 }
 
 TEST_CASE("what is compiled beside the program ends with whoever asked for it") {
-  auto context = Device::current().context();
+  auto context = context_of(Device::current());
   const auto& device = context->info();
   if (build_processes(device).program.empty()) return test::skip("a driver that compiles several kernels at once");
   Processes processes(device);

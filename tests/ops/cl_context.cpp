@@ -43,7 +43,7 @@ std::vector<float> values(Context& context, const Buffer& buffer, std::size_t n)
 }  // namespace
 
 TEST_CASE("a kernel runs, and its result can be read") {
-  auto context = Device::current().context();
+  auto context = context_of(Device::current());
   const std::vector<float> data = counting(1000);
   const BufferPtr buffer = context->memory().allocate(4000, "test");
   context->write(*buffer, 0, data.data(), 4000);
@@ -56,7 +56,7 @@ TEST_CASE("a kernel runs, and its result can be read") {
 }
 
 TEST_CASE("a zero-sized range launches nothing") {
-  auto context = Device::current().context();
+  auto context = context_of(Device::current());
   const BufferPtr buffer = context->memory().allocate(4, "test");
   const auto before = context->launches();
   add(*context, *buffer, 1.f, 0);
@@ -71,7 +71,7 @@ TEST_CASE("the same device is one context") {
 }
 
 TEST_CASE("writes of every size keep order with kernels, and the source may change at once") {
-  auto context = Device::current().context();
+  auto context = context_of(Device::current());
   // A scalar goes by a fill, an odd size by a copy set aside, a large one by waiting.
   for (const std::size_t n : {1u, 2u, 3u, 32u, 1001u, 5u << 20}) {
     const BufferPtr buffer = context->memory().allocate(n * 4, "test");
@@ -91,7 +91,7 @@ TEST_CASE("writes of every size keep order with kernels, and the source may chan
 }
 
 TEST_CASE("reads and writes at an offset, and fill") {
-  auto context = Device::current().context();
+  auto context = context_of(Device::current());
   const BufferPtr buffer = context->memory().allocate(64, "test");
   context->fill(*buffer, 0, buffer->bytes(), 0xff);
   const std::uint32_t word = 0x01020304;
@@ -110,7 +110,7 @@ TEST_CASE("reads and writes at an offset, and fill") {
 }
 
 TEST_CASE("an error of OpenCL names the call, the kernel and the code") {
-  auto context = Device::current().context();
+  auto context = context_of(Device::current());
   const auto guard = context->lock();
   // Arguments not set.
   cl::Kernel kernel(context->programs().kernel({"test_unset", "kernel void unset(global float* x) { x[0] = 1; }", {}}, "unset"));
@@ -126,13 +126,13 @@ TEST_CASE("an error of OpenCL names the call, the kernel and the code") {
 
 TEST_CASE("a caller's own objects are wrapped, retained and given back") {
   const Device device = Device::current();
-  cl::Context context(device.context()->device());
-  cl::CommandQueue queue(context, device.context()->device());
+  cl::Context context(context_of(device)->device());
+  cl::CommandQueue queue(context, context_of(device)->device());
   const auto references = [&] { return context.getInfo<CL_CONTEXT_REFERENCE_COUNT>(); };
   cl::Buffer mine(context, CL_MEM_READ_WRITE, 40);
   const auto before = references();
   {
-    const Device wrapped = opencl::wrap(context(), device.context()->device()(), queue());
+    const Device wrapped = opencl::wrap(context(), context_of(device)->device()(), queue());
     CHECK(references() > before);
     CHECK(opencl::context(wrapped) == context());
     CHECK(opencl::queue(wrapped) == queue());
@@ -140,10 +140,10 @@ TEST_CASE("a caller's own objects are wrapped, retained and given back") {
     std::vector<float> data = counting(10);
     queue.enqueueWriteBuffer(mine, CL_TRUE, 0, 40, data.data());
     {
-      const BufferPtr imported = wrapped.context()->memory().import(mine());
+      const BufferPtr imported = context_of(wrapped)->memory().import(mine());
       CHECK(imported->bytes() == 40);
       CHECK(mine.getInfo<CL_MEM_REFERENCE_COUNT>() >= 2);
-      add(*wrapped.context(), *imported, 1.f, 10);
+      add(*context_of(wrapped), *imported, 1.f, 10);
       CHECK(wrapped.memory().in_use == 0);
     }
     queue.enqueueReadBuffer(mine, CL_TRUE, 0, 40, data.data());
@@ -160,14 +160,14 @@ TEST_CASE("a caller's own objects are wrapped, retained and given back") {
 
 TEST_CASE("wrapping refuses what does not belong together") {
   const Device device = Device::current();
-  cl::Context context(device.context()->device());
-  cl::CommandQueue foreign = device.context()->queue();
-  CHECK_THROWS_WITH(opencl::wrap(context(), device.context()->device()(), foreign()), Catch::Contains("another context"));
+  cl::Context context(context_of(device)->device());
+  cl::CommandQueue foreign = context_of(device)->queue();
+  CHECK_THROWS_WITH(opencl::wrap(context(), context_of(device)->device()(), foreign()), Catch::Contains("another context"));
   CHECK_THROWS_WITH(opencl::wrap(nullptr, nullptr, nullptr), Catch::Contains("null"));
 }
 
 TEST_CASE("uploaded data arrive before the work enqueued after, by either path") {
-  auto context = Device::current().context();
+  auto context = context_of(Device::current());
   for (const UploadPath path : {UploadPath::mapped, UploadPath::pinned}) {
     const auto queue = std::make_shared<MainQueue>(context->queue());
     Uploader uploader(context->context(), context->device(), context->memory(), context->profiler(), queue, path);
@@ -193,7 +193,7 @@ TEST_CASE("uploaded data arrive before the work enqueued after, by either path")
 }
 
 TEST_CASE("a background thread uploads while another runs kernels") {
-  auto context = Device::current().context();
+  auto context = context_of(Device::current());
   if (!context->info().thread_safe) return clnet::test::skip("the device takes one thread only");
   const std::size_t n = 5000;
   std::vector<BufferPtr> batches(30);
@@ -214,7 +214,7 @@ TEST_CASE("a background thread uploads while another runs kernels") {
 }
 
 TEST_CASE("an exception while data are prepared reaches the caller and leaves the device usable") {
-  auto context = Device::current().context();
+  auto context = context_of(Device::current());
   CHECK_THROWS_WITH(context->upload(100, "batch", [](void*) { throw FileError("damaged"); }), "damaged");
   const BufferPtr buffer = context->upload(4, "batch", [](void* target) { std::memset(target, 0, 4); });
   add(*context, *buffer, 3.f, 1);
@@ -222,7 +222,7 @@ TEST_CASE("an exception while data are prepared reaches the caller and leaves th
 }
 
 TEST_CASE("what is held back runs when the hold ends, or before anything is waited for") {
-  auto context = Device::current().context();
+  auto context = context_of(Device::current());
   const std::vector<float> data = counting(100);
   const BufferPtr buffer = context->memory().allocate(400, "test");
   {
@@ -248,7 +248,7 @@ TEST_CASE("what is held back runs when the hold ends, or before anything is wait
 }
 
 TEST_CASE("another thread's commands wait behind what is held back") {
-  auto context = Device::current().context();
+  auto context = context_of(Device::current());
   const std::vector<float> data = counting(10);
   const BufferPtr buffer = context->memory().allocate(40, "test");
   std::vector<float> seen;

@@ -18,7 +18,7 @@ constexpr std::size_t mib = 1 << 20;
 
 /// A pool of its own, on the device of the tests, with limits of its own.
 struct Pool {
-  std::shared_ptr<Context> context = Device::current().context();
+  std::shared_ptr<Context> context = context_of(Device::current());
   DeviceInfo info = context->info();
   MemoryPool pool;
   explicit Pool(std::size_t memory = 64 * mib, std::size_t largest = 16 * mib)

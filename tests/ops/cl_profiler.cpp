@@ -51,13 +51,13 @@ std::string run_hidden(const std::string& environment) {
 }  // namespace
 
 TEST_CASE("a process that launches a kernel and ends without waiting", "[.profiled-process]") {
-  launch_one(*Device::current().context(), "hidden_kernel");
+  launch_one(*context_of(Device::current()), "hidden_kernel");
 }
 
 TEST_CASE("a trace holds the kernels between its start and its end") {
   const clnet::test::Folder folder;
   const Device device = Device::current();
-  Context& context = *device.context();
+  Context& context = *context_of(device);
   launch_one(context, "before");
   Device(device).start_trace(folder / "trace.json");
   launch_one(context, "during");
@@ -79,18 +79,18 @@ TEST_CASE("a trace holds the kernels between its start and its end") {
 }
 
 TEST_CASE("commands carry no event unless somebody profiles") {
-  Context& context = *Device::current().context();
+  Context& context = *context_of(Device::current());
   CHECK_FALSE(context.profiler().enabled());
 }
 
 TEST_CASE("a trace that cannot be written is an error and stops nothing") {
   Device device = Device::current();
   CHECK_THROWS_AS(device.start_trace("/nonexistent/folder/trace.json"), FileError);
-  CHECK_FALSE(device.context()->profiler().enabled());
+  CHECK_FALSE(context_of(device)->profiler().enabled());
 }
 
 TEST_CASE("a caller's queue that measures no times cannot be traced") {
-  const auto context = Device::current().context();
+  const auto context = context_of(Device::current());
   const cl::CommandQueue plain(context->context(), context->device());
   const auto wrapped = Context::wrap(context->context()(), context->device()(), plain());
   CHECK_THROWS_AS(wrapped->start_trace("/nonexistent/never-opened"), Unsupported);

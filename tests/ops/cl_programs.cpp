@@ -28,12 +28,12 @@ namespace {
 const ProgramSource answer{"answer", "kernel void answer(global int* x) { x[0] = VALUE; }", {{"VALUE", "(40 + 2)"}}};
 
 ProgramCache empty_programs() {
-  const auto context = Device::current().context();
+  const auto context = context_of(Device::current());
   return {context->context(), context->device(), context->info()};
 }
 
 int run(ProgramCache& programs, const ProgramSource& program) {
-  const auto context = Device::current().context();
+  const auto context = context_of(Device::current());
   const BufferPtr out = context->memory().allocate(4, "out");
   context->fill(*out, 0, out->bytes(), 0xff);
   cl::Kernel kernel = programs.kernel(program, "answer");
@@ -161,7 +161,7 @@ TEST_CASE("a kernel that would need more local memory than there is does not get
   };
   ProgramCache programs = empty_programs();
   const auto small = programs.kernel(program("small", 64), "f");
-  const auto told = small.getWorkGroupInfo<CL_KERNEL_LOCAL_MEM_SIZE>(Device::current().context()->device());
+  const auto told = small.getWorkGroupInfo<CL_KERNEL_LOCAL_MEM_SIZE>(context_of(Device::current())->device());
   if (told == 0) return clnet::test::skip("PoCL 6.0 does not tell how much a kernel uses");
   CHECK_THROWS_WITH(programs.kernel(program("large", info.local_memory / 4 + 1), "f"),
                     Catch::Contains("kernel f of program large uses"));
@@ -266,7 +266,7 @@ TEST_CASE("the disk is left alone when switched off, and where the driver keeps 
     ProgramCache programs = empty_programs();
     programs.prepare(answer);
   }
-  const auto context = Device::current().context();
+  const auto context = context_of(Device::current());
   {
     const test::Variable on("CLNET_CACHE", "on");
     DeviceInfo info = context->info();
@@ -285,7 +285,7 @@ TEST_CASE("the disk is left alone when switched off, and where the driver keeps 
 
 TEST_CASE("another driver does not get the binary") {
   const Cache cache;
-  const auto context = Device::current().context();
+  const auto context = context_of(Device::current());
   DeviceInfo info = context->info();
   ProgramCache(context->context(), context->device(), info).prepare(answer);
   info.driver_version += "-newer";

@@ -48,7 +48,7 @@ std::string fault_with(const std::string& text) {
   const test::Folder kernels;
   kernels.write("sub_groups.clh", text);
   const test::Variable folder("CLNET_KERNEL_DIR", kernels.path().c_str());
-  const auto& context = *Device::current().context();
+  const auto& context = *context_of(Device::current());
   return ocl::try_sub_groups(context.device(), context.info(), "of_the_test");
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("kernels whose groups reduce floats are told of sub-groups") {
 }
 
 TEST_CASE("one program shows whether a device's sub-groups exchange values") {
-  const auto& context = *Device::current().context();
+  const auto& context = *context_of(Device::current());
   if (const auto way = ocl::claimed_sub_groups(context.info())) {
     CHECK(ocl::try_sub_groups(context.device(), context.info(), *way).empty());
     CHECK(ocl::sub_groups(context.info()) == way);

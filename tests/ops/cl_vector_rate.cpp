@@ -13,7 +13,7 @@ using namespace clnet;
 using namespace clnet::ocl;
 
 TEST_CASE("vector rate: what is measured is what a file keeps") {
-  const auto context = Device::current().context();
+  const auto context = context_of(Device::current());
   auto info = context->info();
   if (!info.prefers_vector_kernels || info.native_float_width < 16) {
     CHECK(vector_rate(info) == VectorRate::not_measured);
@@ -30,7 +30,7 @@ TEST_CASE("vector rate: what is measured is what a file keeps") {
 }
 
 TEST_CASE("vector rate: the process's own instructions and a kernel tell the same") {
-  const auto context = Device::current().context();
+  const auto context = context_of(Device::current());
   const auto& info = context->info();
   if (measure_own_vectors() == VectorRate::not_measured || info.type != DeviceType::cpu || info.native_float_width < 16)
     return test::skip("vectors of 16 lanes");

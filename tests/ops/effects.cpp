@@ -8,7 +8,7 @@
 #include "clnet/clnet.h"
 #include "lib/exec/statistics.h"
 #include "lib/graph/node.h"
-#include "lib/graph/slot.h"
+#include "lib/nn/parameter.h"
 #include "tests/support/captured.h"
 
 using namespace clnet;
@@ -345,7 +345,7 @@ TEST_CASE("inference that is written down before training is computed is told, a
   });
   eval(nn::gradients(loss, net.parameters()));
   // Nothing is awaited: neither what was computed nor what was dropped. (The warning comes once, and would not show it.)
-  CHECK(net.parameter("norm.running_mean").slot()->awaited == 0);
+  CHECK(slot_of(net.parameter("norm.running_mean"))->awaited == 0);
   nn::InstanceNorm2d tracked(2, {.track_running_stats = true});
   waiting = tracked(x);
   tracked.eval();

@@ -37,7 +37,7 @@ struct Awaited {
 
 /// Within the time that a busy machine takes at the lowest priority.
 bool is_built_beside() {
-  const auto& plans = exec::PlanCache::of(*Device::current().context());
+  const auto& plans = exec::PlanCache::of(*context_of(Device::current()));
   const auto begun = std::chrono::steady_clock::now();
   while (!plans.is_built_beside() && std::chrono::steady_clock::now() - begun < std::chrono::seconds(600))
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -38,7 +38,7 @@ exec::Statistics spent(const Function& function) {
   return result;
 }
 
-exec::KeptValues& kept_values() { return exec::PlanCache::of(*Device::current().context()).kept(); }
+exec::KeptValues& kept_values() { return exec::PlanCache::of(*context_of(Device::current())).kept(); }
 
 }  // namespace
 

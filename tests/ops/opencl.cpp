@@ -9,7 +9,7 @@
 using namespace clnet;
 
 TEST_CASE("a caller's buffer is a tensor, and a tensor's memory is a buffer, on the caller's own queue") {
-  const auto library = Device::current().context();
+  const auto library = context_of(Device::current());
   const cl::Context context(library->device());
   const cl::CommandQueue queue(context, library->device());
   const Device device = opencl::wrap(context(), library->device()(), queue());
@@ -33,8 +33,8 @@ TEST_CASE("a caller's buffer is a tensor, and a tensor's memory is a buffer, on 
 
 TEST_CASE("a buffer that a tensor does not fit in is refused") {
   const Device device = Device::current();
-  const cl::Context other(device.context()->device());
-  const cl::Buffer mine(device.context()->context(), CL_MEM_READ_WRITE, 48), foreign(other, CL_MEM_READ_WRITE, 48);
+  const cl::Context other(context_of(device)->device());
+  const cl::Buffer mine(context_of(device)->context(), CL_MEM_READ_WRITE, 48), foreign(other, CL_MEM_READ_WRITE, 48);
   const auto make = [&](cl_mem memory, const Shape& shape, std::size_t offset) {
     return opencl::from_buffer(device, memory, {shape, Dtype::f32}, offset);
   };

@@ -136,7 +136,7 @@ TEST_CASE("a launch of an optimizer counts the work-items of its tensors in 32 b
   const Tensor large = zeros({1 << 30}), small = zeros({8}), one = Tensor::scalar(1);
   const auto updated = ops::optimizer_update(ops::UpdateRule::sgd, {{large, large, {}}, {large, large, {}}, {small, small, {}}},
                                              {}, {one, one, one, one, one});
-  const auto& node = *updated[0].node();
+  const auto& node = *node_of(updated[0]);
   DeviceInfo gpu;
   gpu.max_work_group_size = 256;
   gpu.max_parameter_size = 4096;

@@ -117,7 +117,7 @@ TEST_CASE("a value that is set but not computed is a leaf for gradients") {
     const auto operations = exec::statistics().operations;
     CHECK(number(average) == Approx(1.5));
     CHECK(exec::statistics().operations == operations);
-    CHECK(now.node()->inputs.empty());
+    CHECK(node_of(now)->inputs.empty());
   }
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("threads share a value that none of them has computed yet") {
     for (auto& result : results) threads.emplace_back([&] { result = number(sum(model(Tensor::from({1.0F})))); });
     for (auto& thread : threads) thread.join();
     for (const auto result : results) CHECK(result == Approx(std::exp(0.01 * round + 0.5)));
-    CHECK(model.weight.value().node()->inputs.empty());
+    CHECK(node_of(model.weight.value())->inputs.empty());
   }
 }
 

@@ -16,7 +16,7 @@ struct Made {
   std::uint64_t plans, buffers, programs;
   bool operator==(const Made&) const = default;
   static Made now() {
-    auto context = Device::current().context();
+    auto context = context_of(Device::current());
     return {exec::statistics().plans_made, Device::current().memory().allocations,
             context->programs().built() + context->programs().loaded()};
   }

@@ -41,11 +41,11 @@ TEST_CASE("batches from the host do not pile up before a device that is slower")
   std::size_t most = 0;
   for (int i = 0; i < 1000; ++i) {
     step().eval();
-    most = std::max(most, device.context()->host_bytes_in_flight());
+    most = std::max(most, context_of(device)->host_bytes_in_flight());
   }
   device.finish();
   CHECK(most <= std::size_t{32} << 20);  // an eighth of the limit; all of it would be 800 MB
-  CHECK(device.context()->host_bytes_in_flight() == 0);
+  CHECK(context_of(device)->host_bytes_in_flight() == 0);
   // llvmpipe keeps copies of its own of all that the pool holds.
   if (!ocl::has_quirk(device.info(), "llvmpipe-scalar")) CHECK(peak_of_process() < before + 150);
 }
@@ -53,7 +53,7 @@ TEST_CASE("batches from the host do not pile up before a device that is slower")
 TEST_CASE("the host is at most 1088 kernels ahead of the device") {
   using namespace std::chrono_literals;
   Device device = Device::current();
-  const auto context = device.context();
+  const auto context = context_of(device);
   const Tensor x = ones({8}).detach();
   const auto step = [&] { exp(x).eval(); };
   step();

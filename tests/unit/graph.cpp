@@ -189,6 +189,6 @@ TEST_CASE("an operation has only outputs that are ranges of inputs, or none") {
   const auto alive = Node::alive();
   CHECK_THROWS_WITH(apply_all(std::make_shared<Half>(1), {x}), Contains("half_a_view: 1 of its 2 outputs are ranges of inputs"));
   CHECK(Node::alive() == alive);
-  CHECK_FALSE(apply_all(std::make_shared<Half>(0), {x})[0].node()->is_view());
-  CHECK(apply_all(std::make_shared<Half>(2), {x})[0].node()->is_view());
+  CHECK_FALSE(node_of(apply_all(std::make_shared<Half>(0), {x})[0])->is_view());
+  CHECK(node_of(apply_all(std::make_shared<Half>(2), {x})[0])->is_view());
 }

@@ -39,23 +39,23 @@ TEST_CASE("the given work's outputs, as they are there") {
                result = tanh(part) + 1.0;
   auto work = collect(std::vector{result, other});
   const auto place = [&](const Tensor& tensor) {
-    return static_cast<std::uint32_t>(std::find(work.nodes.begin(), work.nodes.end(), tensor.node()) - work.nodes.begin());
+    return static_cast<std::uint32_t>(std::find(work.nodes.begin(), work.nodes.end(), node_of(tensor)) - work.nodes.begin());
   };
   work.kept = {{place(part), 0}, {place(other), 0}};
   const Narrowed narrowed(work);
   const auto& less = narrowed.work();
   CHECK(!narrowed.at(place(product), 0).defined());
   CHECK(narrowed.at(place(part), 0).shape() == Shape{32, 48});
-  CHECK(narrowed.at(place(part), 0).node()->op->name() == "matmul");
+  CHECK(node_of(narrowed.at(place(part), 0))->op->name() == "matmul");
   REQUIRE(less.kept.size() == 2);
   CHECK(less.tensor(less.kept[0]).same(narrowed.at(place(part), 0)));
   CHECK(less.tensor(less.kept[1]).same(narrowed.at(place(other), 0)));
   // The product stays where it was, so that its factors live no longer than before.
-  const auto at = [&](const Tensor& tensor) { return std::find(less.nodes.begin(), less.nodes.end(), tensor.node()); };
+  const auto at = [&](const Tensor& tensor) { return std::find(less.nodes.begin(), less.nodes.end(), node_of(tensor)); };
   CHECK(at(narrowed.at(place(part), 0)) < at(narrowed.at(place(other), 0)));
   // What was given is as before.
-  CHECK(part.node()->inputs[0].same(product));
-  CHECK(product.node()->inputs[1].same(b));
+  CHECK(node_of(part)->inputs[0].same(product));
+  CHECK(node_of(product)->inputs[1].same(b));
 }
 
 TEST_CASE("columns of a product are a product with a range of its second factor") {
@@ -63,7 +63,7 @@ TEST_CASE("columns of a product are a product with a range of its second factor"
   const Tensor part = slice(matmul(a, b, second_transposed), 1, 16, 40);
   const auto work = narrowed({part});
   REQUIRE(computed(work) == "matmul [32, 24] ");
-  const auto& product = *work.wanted[0].node();
+  const auto& product = *node_of(work.wanted[0]);
   CHECK(product.inputs[0].same(work.leaves[0]));
   const auto range = root_of(product.inputs[1]);
   CHECK(range.tensor.same(work.leaves[1]));

@@ -75,9 +75,8 @@ struct LoadResult {
 ///     Tensor forward(const Tensor& x) override { return relu(second(relu(first(x))) + x); }
 ///   };
 class CLNET_API Module {
- public:
-  /// For the library: while it lives, this thread runs what the module computes. Warns where another module does so and this one
-  /// was never added to any.
+  /// While it lives, this thread runs what the module computes. Warns where another module does so and this one was never added
+  /// to any.
   class CLNET_API Call {
    public:
     explicit Call(const Module& module);
@@ -87,12 +86,15 @@ class CLNET_API Module {
 
    private:
     friend class Module;
+    /// The innermost of this thread, or nullptr.
+    static const Call*& current();
     void warn_if_unnamed() const;
 
     const Module& module_;
     const Call* outer_;
   };
 
+ public:
   virtual ~Module() = default;
   /// What the module does with one input. A module of several inputs has functions of its own for them instead. Throws
   /// Unsupported where it is not defined. Call the module, not this: a layer whose forward() is called has no name in errors, is

@@ -50,10 +50,9 @@ class CLNET_API Parameter {
   /// Whether both are handles of one slot.
   bool same(const Parameter& other) const { return slot_ == other.slot_; }
 
-  /// For the library's own floors.
-  const std::shared_ptr<Slot>& slot() const { return slot_; }
-
  private:
+  friend struct clnet::detail::access;
+
   std::shared_ptr<Slot> slot_;
 };
 using NamedParameters = std::vector<std::pair<std::string, Parameter>>;

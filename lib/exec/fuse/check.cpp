@@ -22,10 +22,10 @@ class Check {
       if (group.node)
         for (const auto& input : group.node->inputs)
           if (!group.before || !input.same(group.before_output)) reads(input);
-      const Tensor head = group.node && group.kernel ? Tensor(group.node, 0) : Tensor();
+      const Tensor head = group.node && group.kernel ? tensor_of(group.node, 0) : Tensor();
       if (group.node)
         for (std::size_t i = group.kernel ? 1 : 0; i < group.node->outputs.size(); ++i)
-          writes(Tensor(group.node, static_cast<int>(i)));
+          writes(tensor_of(group.node, static_cast<int>(i)));
       if (group.kernel) reads(*group.kernel, head);
       for (const auto& output : group.outputs) writes(output);
     }
@@ -36,7 +36,7 @@ class Check {
  private:
   bool is_there(const Tensor& tensor) const {
     const auto root = root_of(tensor).tensor;
-    return value_of(root) || written_.count({root.node().get(), root.output()}) != 0;
+    return value_of(root) || written_.count({node_of(root).get(), output_of(root)}) != 0;
   }
   void reads(const Tensor& tensor) const {
     if (!is_there(tensor)) fail(tensor, "is read before it is written");
@@ -51,10 +51,10 @@ class Check {
     }
   }
   void writes(const Tensor& tensor) {
-    if (!written_.insert({tensor.node().get(), tensor.output()}).second) fail(tensor, "is written twice");
+    if (!written_.insert({node_of(tensor).get(), output_of(tensor)}).second) fail(tensor, "is written twice");
   }
   [[noreturn]] void fail(const Tensor& tensor, std::string_view what) const {
-    throw Error(fmt::format("fusion: output {} of {}, {}, {} (group {} of {})", tensor.output(), tensor.node()->op->name(),
+    throw Error(fmt::format("fusion: output {} of {}, {}, {} (group {} of {})", output_of(tensor), node_of(tensor)->op->name(),
                             to_string(tensor.spec()), what, number_, groups_.size()));
   }
 

@@ -39,7 +39,7 @@ bool FusedEpilogue::possible(const ElementwiseKernel& kernel, const Tensor& head
   const auto index = index_of(kernel, head);
   // Every element of the head at its own place, and none of its others or of its other results, which may not be written yet.
   const bool own_places = std::all_of(kernel.loads.begin(), kernel.loads.end(), [&](const auto& load) {
-    return load.buffer == index ? load.at.linear : root_of(kernel.buffers[load.buffer]).tensor.node() != head.node();
+    return load.buffer == index ? load.at.linear : node_of(root_of(kernel.buffers[load.buffer]).tensor) != node_of(head);
   });
   const bool no_inner_index = std::all_of(kernel.steps.begin(), kernel.steps.end(), [](const auto& step) {
     return step.at.linear || !uses_index(expression_of(*step.node));

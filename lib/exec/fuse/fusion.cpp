@@ -182,7 +182,7 @@ class Fusion {
     for (Index k = grouping_.count(); k-- > 0;) {
       const auto& op = *grouping_.node(k)->op;
       if (grouping_.elementwise(k) || grouping_.is_view(k) || !op.takes_epilogue()) continue;
-      const Tensor head(grouping_.node(k), 0);
+      const auto head = tensor_of(grouping_.node(k), 0);
       // What is joined is computed in floating point.
       if (!is_floating(head.dtype()) || value_of(head) || grouping_.first_kept(k) || grouping_.elements(k) == 0) continue;
       std::vector<Index> readers;
@@ -221,7 +221,7 @@ class Fusion {
       if (grouping_.elementwise(k) || grouping_.is_view(k) || !input) continue;
       const Tensor& made = node.inputs.at(*input);
       const Index source = grouping_.producer(made);
-      if (!is_floating(made.dtype()) || source == none || made.node() != grouping_.node(source) ||
+      if (!is_floating(made.dtype()) || source == none || node_of(made) != grouping_.node(source) ||
           !grouping_.elementwise(source) || grouping_.kept(source) || grouping_.elements(source) == 0)
         continue;
       const bool once = std::count(grouping_.reads(k).begin(), grouping_.reads(k).end(), source) == 1;
@@ -280,7 +280,7 @@ class Fusion {
     if (drafted.head != none) group.node = grouping_.node(drafted.head);
     if (drafted.first_output != none) {
       group.before = kernel_of(drafted.first, {drafted.first_output});
-      group.before_output = Tensor(grouping_.node(drafted.first_output), 0);
+      group.before_output = tensor_of(grouping_.node(drafted.first_output), 0);
       logging::print(logging::Level::solver, "fusion: {} into {}", names(drafted.first), names(drafted.members));
     }
     if (generated.empty()) {
@@ -288,7 +288,7 @@ class Fusion {
       return group;
     }
     const auto outputs = grouping_.outputs(id);
-    for (auto k : outputs) group.outputs.emplace_back(grouping_.node(k), 0);
+    for (auto k : outputs) group.outputs.push_back(tensor_of(grouping_.node(k), 0));
     group.kernel = kernel_of(generated, outputs);
     if (!group.kernel)
       throw Error(fmt::format("fusion: {} cannot be one kernel; this is a fault of clnet (CLNET_FUSION=0 avoids it)",

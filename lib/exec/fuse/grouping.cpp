@@ -40,7 +40,7 @@ Grouping::Grouping(std::span<const std::shared_ptr<Node>> nodes, std::span<const
       if (source == none) continue;
       reads_[k].push_back(source);
       if (readers_[source].empty() || readers_[source].back() != k) readers_[source].push_back(k);
-      if (source_of(input).node() != nodes[source] || window) parts_[k].push_back(source);
+      if (node_of(source_of(input)) != nodes[source] || window) parts_[k].push_back(source);
     }
   }
   for (const auto& tensor : wanted) {
@@ -48,14 +48,14 @@ Grouping::Grouping(std::span<const std::shared_ptr<Node>> nodes, std::span<const
     const auto k = producer(root);
     if (k == none) continue;
     kept_[k] = true;
-    if (root.output() == 0) first_kept_[k] = true;
+    if (output_of(root) == 0) first_kept_[k] = true;
   }
 }
 
 Index Grouping::producer(const Tensor& tensor) const {
   const Tensor root = root_of(tensor).tensor;
   if (value_of(root)) return none;
-  const auto found = index_.find(root.node().get());
+  const auto found = index_.find(node_of(root).get());
   return found == index_.end() ? none : found->second;
 }
 
@@ -319,7 +319,7 @@ void Grouping::check() const {
       if (first_kept_[group.head]) fail(id, "keeps the result of its head from being written");
       for (auto reader : readers_[group.head])
         for (const auto& input : nodes_[reader]->inputs)
-          if (root_of(input).tensor.same(Tensor(nodes_[group.head], 0)) && where_[reader] != std::vector{id})
+          if (root_of(input).tensor.same(tensor_of(nodes_[group.head], 0)) && where_[reader] != std::vector{id})
             fail(id, "has a head that others read");
     }
     if (group.first_output != none && (kept_[group.first_output] || readers_[group.first_output].size() != 1))

@@ -12,13 +12,13 @@ namespace clnet::exec {
 namespace {
 
 using Key = std::pair<const Node*, int>;
-Key key(const Tensor& tensor) { return {tensor.node().get(), tensor.output()}; }
+Key key(const Tensor& tensor) { return {node_of(tensor).get(), output_of(tensor)}; }
 
 /// What a group leaves behind, if that is one value which it alone makes.
 const Tensor* only_output(const Group& group, Tensor& own) {
   if (!group.node || group.before || group.node->outputs.size() != 1) return nullptr;
   if (group.kernel) return group.outputs.size() == 1 ? &group.outputs[0] : nullptr;
-  own = Tensor(group.node, 0);
+  own = tensor_of(group.node, 0);
   return &own;
 }
 
@@ -35,7 +35,7 @@ class Finder {
       for (const auto* kernel : {&group.kernel, &group.before})
         if (*kernel)
           for (const auto& buffer : (*kernel)->buffers)
-            if (!group.node || buffer.node() != group.node) read(buffer);
+            if (!group.node || node_of(buffer) != group.node) read(buffer);
     }
     for (const auto& tensor : wanted) read(tensor);
   }
@@ -48,7 +48,7 @@ class Finder {
     const auto& group = groups_[maker->second];
     if (!group.kernel) return maker->second;
     const auto channels = input.size(1), inner = input.numel() / std::max<std::int64_t>(1, input.size(0) * channels);
-    const Tensor head(group.node, 0);
+    const auto head = tensor_of(group.node, 0);
     const bool joins = group.node->op->takes_epilogue() && FusedEpilogue::possible(*group.kernel, head) &&
                        FusedEpilogue(*group.kernel, head, {}).only_by_channel(channels, inner);
     return joins ? maker->second : none;

@@ -106,9 +106,9 @@ class Assembly {
       list.push_back(source);
       return list.size() - 1;
     };
-    if (std::find(nodes_.begin(), nodes_.end(), source.node().get()) != nodes_.end() && !value_of(source)) {
+    if (std::find(nodes_.begin(), nodes_.end(), node_of(source).get()) != nodes_.end() && !value_of(source)) {
       failed_ = failed_ || window;  // what is read at other places comes from memory
-      return {Operand::From::step, step(source.node().get(), position)};
+      return {Operand::From::step, step(node_of(source).get(), position)};
     }
     if (is_host_scalar(source, value_of(source).get())) return {Operand::From::scalar, index_in(result_.scalars)};
     const auto buffer = index_in(result_.buffers);

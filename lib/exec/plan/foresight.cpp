@@ -76,7 +76,7 @@ std::string kind_of(const Work& work) {
   std::set<std::string> parts;
   for (const auto& node : work.nodes) parts.emplace(node->op->name());
   for (const auto& leaf : work.leaves)
-    if (leaf.node()->slot != 0) parts.insert(to_string(leaf.spec()));
+    if (node_of(leaf)->slot != 0) parts.insert(to_string(leaf.spec()));
   return fmt::format("{}", fmt::join(parts, "\n"));
 }
 

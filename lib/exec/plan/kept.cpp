@@ -33,7 +33,7 @@ std::uint64_t origin_of(const Node& node) { return node.origin.load(std::memory_
 /// written, the inputs.
 std::vector<Origin> missing(const Work& work) {
   std::unordered_set<const Node*> needed;
-  for (const auto& tensor : work.wanted) needed.insert(tensor.node().get());
+  for (const auto& tensor : work.wanted) needed.insert(node_of(tensor).get());
   std::vector<Origin> result;
   for (auto at = work.nodes.rbegin(); at != work.nodes.rend(); ++at) {
     const auto& node = **at;
@@ -42,7 +42,7 @@ std::vector<Origin> missing(const Work& work) {
     if (bits != 0 && unpacked(bits).written)
       result.push_back(unpacked(bits));
     else
-      for (const auto& input : node.inputs) needed.insert(input.node().get());
+      for (const auto& input : node.inputs) needed.insert(node_of(input).get());
   }
   return result;
 }
@@ -64,7 +64,7 @@ KeptValues::Choice KeptValues::choose(const Work& work, const std::string& key) 
   const auto found = needed_.find(choice.structure);
   if (found == needed_.end()) return choice;
   std::set<std::pair<const Node*, int>> known;
-  for (const auto& tensor : work.wanted) known.emplace(tensor.node().get(), tensor.output());
+  for (const auto& tensor : work.wanted) known.emplace(node_of(tensor).get(), output_of(tensor));
   for (const auto& [node, output] : work.kept) known.emplace(work.nodes[node].get(), output);
   for (auto index : found->second) {
     if (index >= work.nodes.size()) break;
@@ -91,7 +91,7 @@ void KeptValues::add(std::uint32_t structure, const std::vector<Kept>& kept, std
     forget_dead();
     sweep_at_ = std::max<std::size_t>(64, 2 * entries_.size());
   }
-  for (const auto& [tensor, value] : kept) entries_.push_back({tensor.node(), tensor.output(), value});
+  for (const auto& [tensor, value] : kept) entries_.push_back({node_of(tensor), output_of(tensor), value});
   if (learned == 0) return;
   auto& runs = runs_[structure];
   runs.emplace_back(std::prev(entries_.end(), static_cast<std::ptrdiff_t>(learned)), entries_.end());

@@ -64,8 +64,8 @@ std::string plan_key(const Work& work) {
   std::pmr::unordered_map<const Node*, std::uint32_t> numbers(&memory);
   numbers.reserve(2 * (work.nodes.size() + work.leaves.size()));
   const auto reference = [&](const Tensor& tensor) {
-    key.raw(numbers.at(tensor.node().get()));
-    key.raw(static_cast<std::int32_t>(tensor.output()));
+    key.raw(numbers.at(node_of(tensor).get()));
+    key.raw(static_cast<std::int32_t>(output_of(tensor)));
   };
   key.text(forced_solvers());
   key.raw(fusion_enabled());
@@ -75,7 +75,7 @@ std::string plan_key(const Work& work) {
   for (std::size_t i = 0; i < work.leaves.size(); ++i) {
     const auto& leaf = work.leaves[i];
     // Outputs of one evaluated node share its number: which one is meant is written where it is used.
-    numbers.try_emplace(leaf.node().get(), static_cast<std::uint32_t>(numbers.size()));
+    numbers.try_emplace(node_of(leaf).get(), static_cast<std::uint32_t>(numbers.size()));
     reference(leaf);
     key.spec(leaf.spec());
     key.raw(is_host_scalar(leaf, work.values[i].get()));

@@ -19,7 +19,7 @@ class Rewriter {
     for (std::size_t k = 0; k < count_; ++k) index_[work.nodes[k].get()] = k;
     last_.assign(count_, 0);
     const auto read = [&](const Tensor& tensor, std::size_t reader) {
-      if (const auto source = producer(tensor); source < count_ && tensor.output() == 0) last_[source] = reader;
+      if (const auto source = producer(tensor); source < count_ && output_of(tensor) == 0) last_[source] = reader;
     };
     for (std::size_t k = 0; k < count_; ++k)
       for (const auto& input : work.nodes[k]->inputs) read(input, k);
@@ -42,7 +42,7 @@ class Rewriter {
     }
     for (const auto& tensor : work_.wanted) {
       const auto k = producer(tensor);
-      result_.work.wanted.push_back(k < count_ ? Tensor(early_[k], tensor.output()) : tensor);
+      result_.work.wanted.push_back(k < count_ ? tensor_of(early_[k], output_of(tensor)) : tensor);
     }
     result_.work.leaves = work_.leaves;
     result_.work.values = work_.values;
@@ -58,7 +58,7 @@ class Rewriter {
   /// `count_` for leaves.
   std::size_t producer(const Tensor& tensor) const {
     if (value_of(tensor)) return count_;
-    return index_.at(tensor.node().get());
+    return index_.at(node_of(tensor).get());
   }
 
   /// The value is there, without doing anything, at all places before this one.
@@ -79,7 +79,7 @@ class Rewriter {
       if (large) return 0;
       large = &input;
     }
-    if (!large || large->output() != 0) return 0;
+    if (!large || output_of(*large) != 0) return 0;
     const auto source = producer(*large);
     return source < count_ ? std::max(alive_before(source), obtainable_[source]) : always;
   }
@@ -87,7 +87,7 @@ class Rewriter {
 
   /// Whether who reads the value at that place gets a copy of it.
   bool is_late(const Tensor& input, std::size_t source, std::size_t place) const {
-    return source < count_ && input.output() == 0 && place - source > distance() && place >= alive_before(source) &&
+    return source < count_ && output_of(input) == 0 && place - source > distance() && place >= alive_before(source) &&
            is_obtainable(source, place);
   }
 
@@ -123,7 +123,7 @@ class Rewriter {
       if (source >= count_)
         inputs.push_back(input);
       else
-        inputs.emplace_back(is_late(input, source, place) ? late_[source] : early_[source], input.output());
+        inputs.push_back(tensor_of(is_late(input, source, place) ? late_[source] : early_[source], output_of(input)));
     }
     result_.work.nodes.push_back(std::make_shared<Node>(node, std::move(inputs)));
     return result_.work.nodes.back();

@@ -31,7 +31,7 @@ void Collector::find_gifts(const std::vector<Seen>& seen) {
   work_.gifts.assign(work_.leaves.size(), Gift::nothing);
   std::unordered_map<const Node*, std::size_t> candidates;
   for (std::size_t i = 0; i < work_.leaves.size(); ++i) {
-    const auto& node = work_.leaves[i].node();
+    const auto& node = node_of(work_.leaves[i]);
     if (node->outputs.size() != 1 || !dynamic_cast<const DeviceValue*>(work_.values[i].get())) continue;
     // A slot's value that waited is cut off from its inputs, by another thread perhaps at this moment: they are not looked at.
     if (node->slot == 0 && !node->inputs.empty()) continue;
@@ -52,16 +52,16 @@ void Collector::find_gifts(const std::vector<Seen>& seen) {
     const bool waited = node.slot != 0;
     if (seen[k] == Seen::outside || (seen[k] == Seen::asked && !(giving && giving->has_result(&node)))) stays[k] = true;
     for (const auto& input : node.inputs) {
-      const auto& its = found_.at(input.node().get());
-      if (its.computed && !its.is_leaf(input.output())) {
+      const auto& its = found_.at(node_of(input).get());
+      if (its.computed && !its.is_leaf(output_of(input))) {
         if (stays[k] && !waited) stays[its.index] = true;
         if (waited && its.readers == 1) in_slot[its.index] = true;
         continue;
       }
-      const auto found = candidates.find(input.node().get());
+      const auto found = candidates.find(node_of(input).get());
       if (found == candidates.end()) continue;
       auto& gift = work_.gifts[found->second];
-      if (gift == Gift::any || (giving && giving->has_leaf(input.node().get()))) {
+      if (gift == Gift::any || (giving && giving->has_leaf(node_of(input).get()))) {
         if (stays[k]) gift = Gift::nothing;
       } else if (node.checkpoint == 0 && node.outputs.size() == 1 &&
                  (seen[k] == Seen::asked || (seen[k] == Seen::inside && in_slot[k]))) {

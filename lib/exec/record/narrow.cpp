@@ -44,7 +44,7 @@ std::optional<Part> part_of(const Work& work, std::size_t reader) {
   const auto& node = *work.nodes[reader];
   if (node.inputs.size() != 1) return std::nullopt;
   const auto& whole = node.inputs[0];
-  const auto& maker = *whole.node();
+  const auto& maker = *node_of(whole);
   if (!maker.op || maker.outputs.size() != 1 || value_of(whole)) return std::nullopt;
   const auto window = window_of(node);
   if (!window) return std::nullopt;
@@ -67,10 +67,10 @@ Narrowed::Narrowed(const Work& work) : given_(work) {
   if (!fusion_enabled()) return;
   std::unordered_map<const Node*, Part> parts;  // by what makes the whole
   for (std::size_t k = 0; k < work.nodes.size(); ++k)
-    if (auto part = part_of(work, k)) parts.emplace(work.nodes[k]->inputs[0].node().get(), std::move(*part));
+    if (auto part = part_of(work, k)) parts.emplace(node_of(work.nodes[k]->inputs[0]).get(), std::move(*part));
   if (parts.empty()) return;
   const auto count = [&](const Tensor& tensor) {
-    if (const auto found = parts.find(tensor.node().get()); found != parts.end()) ++found->second.readers;
+    if (const auto found = parts.find(node_of(tensor).get()); found != parts.end()) ++found->second.readers;
   };
   for (const auto& node : work.nodes)
     for (const auto& input : node->inputs) count(input);
@@ -85,7 +85,7 @@ Narrowed::Narrowed(const Work& work) : given_(work) {
   at_ = nodes;
   std::unordered_map<const Node*, std::shared_ptr<Node>> instead;  // of what reads a part
   const auto replace = [&](Tensor& tensor) {
-    if (const auto other = instead.find(tensor.node().get()); other != instead.end()) tensor = Tensor(other->second, 0);
+    if (const auto other = instead.find(node_of(tensor).get()); other != instead.end()) tensor = tensor_of(other->second, 0);
   };
   for (std::size_t k = 0; k < nodes.size(); ++k) {
     if (instead.count(nodes[k].get())) continue;
@@ -100,7 +100,7 @@ Narrowed::Narrowed(const Work& work) : given_(work) {
     const InScope scope(nodes[k]->scope);
     auto& input = inputs[part.input];
     const auto range = std::make_shared<Node>(std::make_shared<Range>(part.range, part.start), Tensors{input}, Specs{part.range});
-    input = Tensor(range, 0);
+    input = tensor_of(range, 0);
     const auto& reader = nodes[part.reader];
     const auto made = std::make_shared<Node>(nodes[k]->op, std::move(inputs), reader->outputs);
     narrowed_->nodes.insert(narrowed_->nodes.end(), {range, made});
@@ -116,8 +116,8 @@ Narrowed::Narrowed(const Work& work) : given_(work) {
 }
 
 Tensor Narrowed::at(std::size_t node, int output) const {
-  if (at_.empty()) return {given_.nodes[node], output};
-  return at_[node] ? Tensor(at_[node], output) : Tensor();
+  if (at_.empty()) return tensor_of(given_.nodes[node], output);
+  return at_[node] ? tensor_of(at_[node], output) : Tensor();
 }
 
 }  // namespace clnet::exec

@@ -23,7 +23,7 @@ Reuse Readers::of(const Node& node, std::size_t input) {
   if (found == by_value.end()) return {};
   const auto alike = found->second.alike.find(how(node, input));
   if (alike == found->second.alike.end()) return {};
-  return {alike->second, root.node()->slot && value_of(root) && alike->second == found->second.all};
+  return {alike->second, node_of(root)->slot && value_of(root) && alike->second == found->second.all};
 }
 
 Packed Readers::packed(const Node& node) {
@@ -33,7 +33,7 @@ Packed Readers::packed(const Node& node) {
   const auto reuse = of(node, *input);
   if (reuse.kept || reuse.alike >= many) return Packed::shared;
   const auto root = root_of(node.inputs[*input]).tensor;
-  return value_of(root) && !root.node()->slot ? Packed::leaf : Packed::once;
+  return value_of(root) && !node_of(root)->slot ? Packed::leaf : Packed::once;
 }
 
 void Readers::count(std::string_view op, std::map<Key, Of>& by_value) const {

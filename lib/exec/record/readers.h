@@ -29,7 +29,7 @@ class Readers {
     std::int64_t all = 0;
     std::map<std::string, std::int64_t> alike;
   };
-  static Key key(const Tensor& tensor) { return {tensor.node().get(), tensor.output()}; }
+  static Key key(const Tensor& tensor) { return {node_of(tensor).get(), output_of(tensor)}; }
   void count(std::string_view op, std::map<Key, Of>& by_value) const;
 
   std::span<const std::shared_ptr<Node>> nodes_;

@@ -20,22 +20,22 @@
 namespace clnet::exec {
 
 ValueId ValueIds::find(const Tensor& tensor) const {
-  const auto found = ids_.find(tensor.node().get());
-  return found == ids_.end() ? -1 : found->second[static_cast<std::size_t>(tensor.output())];
+  const auto found = ids_.find(node_of(tensor).get());
+  return found == ids_.end() ? -1 : found->second[static_cast<std::size_t>(output_of(tensor))];
 }
 
 ValueId ValueIds::at(const Tensor& tensor) const {
   const auto id = find(tensor);
   if (id < 0)
     throw Error(fmt::format("{}: its value {} is read before it is made; this is a fault of clnet",
-                            tensor.node()->op ? tensor.node()->op->name() : "a leaf", to_string(tensor.spec())));
+                            node_of(tensor)->op ? node_of(tensor)->op->name() : "a leaf", to_string(tensor.spec())));
   return id;
 }
 
 void ValueIds::set(const Tensor& tensor, ValueId id) {
-  auto& outputs = ids_[tensor.node().get()];
-  outputs.resize(tensor.node()->outputs.size(), -1);
-  outputs[static_cast<std::size_t>(tensor.output())] = id;
+  auto& outputs = ids_[node_of(tensor).get()];
+  outputs.resize(node_of(tensor)->outputs.size(), -1);
+  outputs[static_cast<std::size_t>(output_of(tensor))] = id;
 }
 
 namespace {
@@ -60,15 +60,15 @@ Returned with_copies(const Work& work, std::span<const Tensor> wanted) {
   for (const auto& tensor : wanted) {
     result.wanted.push_back(tensor);
     if (4 * tensor.spec().bytes() >= root_of(tensor).tensor.spec().bytes()) continue;
-    auto& copy = copies[{tensor.node().get(), tensor.output()}];
+    auto& copy = copies[{node_of(tensor).get(), output_of(tensor)}];
     if (!copy.defined())
-      copy = Tensor(std::make_shared<Node>(std::make_shared<Copy>(), Tensors{tensor}, Specs{tensor.spec()}), 0);
+      copy = tensor_of(std::make_shared<Node>(std::make_shared<Copy>(), Tensors{tensor}, Specs{tensor.spec()}), 0);
     result.wanted.back() = copy;
   }
   for (const auto& node : work.nodes) {
     result.nodes.push_back(node);
     for (auto copy = copies.lower_bound({node.get(), 0}); copy != copies.end() && copy->first.first == node.get(); ++copy)
-      result.nodes.push_back(copy->second.node());
+      result.nodes.push_back(node_of(copy->second));
   }
   return result;
 }
@@ -119,7 +119,7 @@ class Joined {
       const auto& group = *at;
       if (!group.node || group.kernel || group.before) continue;
       if (!group.node->op->joins_inputs(specs_of(group.node->inputs))) continue;
-      const auto* outer = find(Tensor(group.node, 0));
+      const auto* outer = find(tensor_of(group.node, 0));
       auto place = outer ? *outer : Place{group.node, 0};
       for (const auto& input : group.node->inputs) {
         const auto source = source_of(input);
@@ -139,7 +139,7 @@ class Joined {
 
  private:
   using Key = std::pair<const Node*, int>;
-  static Key key(const Tensor& tensor) { return {tensor.node().get(), tensor.output()}; }
+  static Key key(const Tensor& tensor) { return {node_of(tensor).get(), output_of(tensor)}; }
 
   std::map<Key, Place> places_;
 };
@@ -161,7 +161,7 @@ class Read {
   }
 
  private:
-  void add(const Tensor& tensor) { read_.emplace(tensor.node().get(), tensor.output()); }
+  void add(const Tensor& tensor) { read_.emplace(node_of(tensor).get(), output_of(tensor)); }
   std::set<std::pair<const Node*, int>> read_;
 };
 
@@ -197,7 +197,7 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
     if (ids.contains(output)) return ids.at(output);  // its memory was needed for what it joins
     const auto id = recording.add_value(output.spec());
     ids.set(output, id);
-    if (const auto* place = joined.find(output)) recording.alias(id, {id_of_made(Tensor(place->node, 0)), place->offset});
+    if (const auto* place = joined.find(output)) recording.alias(id, {id_of_made(tensor_of(place->node, 0)), place->offset});
     return id;
   };
   const auto add = [&](const Tensors& outputs) {
@@ -220,18 +220,18 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
     std::vector<ValueId> inputs;
     if (kernel)
       for (const auto* tensors : {&kernel->buffers, &kernel->scalars})
-        for (const auto& tensor : *tensors) inputs.push_back(tensor.node().get() == hidden ? -1 : id_of(tensor));
+        for (const auto& tensor : *tensors) inputs.push_back(node_of(tensor).get() == hidden ? -1 : id_of(tensor));
     return inputs;
   };
   for (std::size_t k = 0; k < groups.size(); ++k) {
     if (passes.before_end(k)) continue;
     const auto& group = groups[k];
     Tensors heads;
-    recording.enter((group.node ? group.node : group.outputs[0].node())->scope);
+    recording.enter((group.node ? group.node : node_of(group.outputs[0]))->scope);
     recording.enter_part(k);
     const InPart in_part(k);
     if (group.node)
-      for (std::size_t i = 0; i < group.node->outputs.size(); ++i) heads.emplace_back(group.node, static_cast<int>(i));
+      for (std::size_t i = 0; i < group.node->outputs.size(); ++i) heads.push_back(tensor_of(group.node, static_cast<int>(i)));
     const auto start = recording.commands().size();
     Tensors made;
     if (group.before) made.push_back(group.before_output);
@@ -254,7 +254,8 @@ ValueIds record(const Work& work, std::span<const Tensor> wanted, const DeviceIn
         for (std::size_t i = 0; i < part.node->inputs.size(); ++i)
           node_in.push_back(i == 0 && chain.size() > 1 ? -1 : id_of(part.node->inputs[i]));
         if (member == k) continue;
-        if (part.kernel) inner.emplace_back(*part.kernel, Tensor(part.node, 0), whole(inputs_of(part.kernel, part.node.get())));
+        if (part.kernel)
+          inner.emplace_back(*part.kernel, tensor_of(part.node, 0), whole(inputs_of(part.kernel, part.node.get())));
         inner_epilogues.push_back(part.kernel ? &inner.back() : nullptr);
       }
       if (chain.empty())

@@ -39,7 +39,7 @@ struct DeviceValue : Value {
 /// A one-element leaf in host memory: kernels get it by value, everything else through a small buffer made on demand. A slot's is
 /// none: its next value comes from the device, and would need another plan.
 inline bool is_host_scalar(const Tensor& leaf, const Value* value) {
-  return leaf.numel() == 1 && leaf.node()->slot == 0 && dynamic_cast<const HostValue*>(value) != nullptr;
+  return leaf.numel() == 1 && node_of(leaf)->slot == 0 && dynamic_cast<const HostValue*>(value) != nullptr;
 }
 
 }  // namespace clnet::exec

@@ -8,14 +8,14 @@ namespace clnet::exec {
 bool Collector::Found::is_leaf(int output) const { return std::find(leaves.begin(), leaves.end(), output) != leaves.end(); }
 
 void Collector::enter(const Tensor& tensor, Found& found) {
-  if (found.computed || found.is_leaf(tensor.output())) return;
+  if (found.computed || found.is_leaf(output_of(tensor))) return;
   if (auto value = value_of(tensor)) {
-    found.leaves.push_back(tensor.output());
+    found.leaves.push_back(output_of(tensor));
     work_.leaves.push_back(tensor);
     work_.values.push_back(std::move(value));
   } else {
     found.computed = true;
-    stack_.push_back({tensor.node()});
+    stack_.push_back({node_of(tensor)});
   }
 }
 
@@ -23,11 +23,11 @@ std::vector<std::shared_ptr<Node>> Collector::add(std::span<const Tensor> tensor
   work_.wanted.clear();
   std::vector<std::shared_ptr<Node>> fresh;
   for (const auto& tensor : tensors) {
-    auto& found = found_[tensor.node().get()];
-    if (found.is_leaf(tensor.output())) continue;
+    auto& found = found_[node_of(tensor).get()];
+    if (found.is_leaf(output_of(tensor))) continue;
     if (!found.computed) {
       if (auto value = value_of(tensor)) {
-        work_.present.push_back({tensor.node().get(), tensor.output(), std::move(value)});
+        work_.present.push_back({node_of(tensor).get(), output_of(tensor), std::move(value)});
         continue;
       }
     }
@@ -38,7 +38,7 @@ std::vector<std::shared_ptr<Node>> Collector::add(std::span<const Tensor> tensor
       auto& visit = stack_.back();
       if (visit.next < visit.node->inputs.size()) {
         const auto& input = visit.node->inputs[visit.next++];
-        auto& its = found_[input.node().get()];
+        auto& its = found_[node_of(input).get()];
         ++its.readers;
         enter(input, its);
       } else {
@@ -68,9 +68,9 @@ Work Collector::take() {
   constexpr long holders = 4;
   std::unordered_map<const Node*, std::vector<bool>> asked;
   for (const auto& tensor : work_.wanted) {
-    auto& outputs = asked[tensor.node().get()];
-    outputs.resize(tensor.node()->outputs.size());
-    outputs[static_cast<std::size_t>(tensor.output())] = true;
+    auto& outputs = asked[node_of(tensor).get()];
+    outputs.resize(node_of(tensor)->outputs.size());
+    outputs[static_cast<std::size_t>(output_of(tensor))] = true;
   }
   std::vector<Seen> seen(work_.nodes.size(), Seen::inside);
   for (std::uint32_t k = 0; k < work_.nodes.size(); ++k) {
@@ -111,15 +111,15 @@ Work private_copy(const Work& work) {
   for (std::size_t i = 0; i < work.leaves.size(); ++i) {
     const auto& leaf = work.leaves[i];
     copy.leaves.push_back(make_leaf(leaf.spec(), work.values[i]));
-    copy.leaves.back().node()->slot = leaf.node()->slot;
+    node_of(copy.leaves.back())->slot = node_of(leaf)->slot;
     copy.values.push_back(work.values[i]);
-    leaves[leaf.node().get()].emplace_back(leaf.output(), copy.leaves.back());
+    leaves[node_of(leaf).get()].emplace_back(output_of(leaf), copy.leaves.back());
   }
   const auto copied = [&](const Tensor& tensor) {
-    if (const auto found = leaves.find(tensor.node().get()); found != leaves.end())
+    if (const auto found = leaves.find(node_of(tensor).get()); found != leaves.end())
       for (const auto& [output, leaf] : found->second)
-        if (output == tensor.output()) return leaf;
-    return Tensor(nodes.at(tensor.node().get()), tensor.output());
+        if (output == output_of(tensor)) return leaf;
+    return tensor_of(nodes.at(node_of(tensor).get()), output_of(tensor));
   };
   for (const auto& node : work.nodes) {
     Tensors inputs;

@@ -13,7 +13,7 @@
 
 namespace clnet::exec {
 
-inline ValueSlot& slot_of(const Tensor& tensor) { return tensor.node()->values[static_cast<std::size_t>(tensor.output())]; }
+inline ValueSlot& slot_of(const Tensor& tensor) { return node_of(tensor)->values[static_cast<std::size_t>(output_of(tensor))]; }
 inline std::shared_ptr<Value> value_of(const Tensor& tensor) { return slot_of(tensor).get(); }
 /// The same after evaluation: never null.
 std::shared_ptr<Value> evaluated(const Tensor& tensor);
@@ -67,7 +67,7 @@ struct Work {
   bool keeps = false;        ///< its nodes live on: what somebody may read later is worth keeping
   std::vector<Result> kept;  ///< further results, to be kept where they are written anyway; in order
 
-  Tensor tensor(const Result& result) const { return {nodes[result.node], result.output}; }
+  Tensor tensor(const Result& result) const { return tensor_of(nodes[result.node], result.output); }
   /// The value of something that was asked for, from `results` of `wanted` or as it was found: it may have been taken away since.
   template <class Results>
   std::shared_ptr<Value> value_of(const Tensor& asked, const Results& results) const {
@@ -76,7 +76,7 @@ struct Work {
     for (std::size_t i = 0; i < leaves.size(); ++i)
       if (leaves[i].same(asked)) return values[i];
     for (const auto& [node, output, value] : present)
-      if (node == asked.node().get() && output == asked.output()) return value;
+      if (node == node_of(asked).get() && output == output_of(asked)) return value;
     return nullptr;
   }
 };

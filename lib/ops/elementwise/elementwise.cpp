@@ -62,7 +62,7 @@ struct Row {
 
 /// The number that a leaf stands for; null: it is a tensor.
 std::shared_ptr<const NumberValue> number_of(const Tensor& tensor) {
-  const auto& node = tensor.node();
+  const auto& node = node_of(tensor);
   return node && !node->op ? std::dynamic_pointer_cast<const NumberValue>(node->values[0].get()) : nullptr;
 }
 

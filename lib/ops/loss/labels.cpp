@@ -87,7 +87,7 @@ class Known {
     for (auto& place : places) place += range.offset;
     const auto value = exec::value_of(root);
     if (const auto* bytes = value ? value->on_host() : nullptr) return whole_numbers(bytes, dtype, std::move(places));
-    const auto& node = *root.node();
+    const auto& node = *node_of(root);
     if (!node.op || node.inputs.empty() || is_lent(value.get())) return std::nullopt;
     const auto name = node.op->name();
     const auto input = [&](std::size_t i) { return Tensor(node.inputs[i]); };

@@ -155,7 +155,7 @@ Tensor pad(const Tensor& x, const std::vector<std::int64_t>& before, const std::
 }
 
 std::optional<ops::ZeroPadding> ops::zero_padding(const Tensor& tensor) {
-  const auto& node = tensor.node();
+  const auto& node = node_of(tensor);
   const auto* pad = dynamic_cast<const Pad*>(node->op.get());
   if (!pad || exec::value_of(tensor)) return std::nullopt;
   const auto value = exec::value_of(node->inputs[1]);

@@ -133,8 +133,8 @@ TEST_CASE("attention's memory does not grow with queries times keys") {
 TEST_CASE("attention makes no matrix of all scores where heads or long wide rows make it large") {
   const auto streams = [](const Shape& q, const Shape& v) {
     Tensor y = scaled_dot_product_attention(zeros(q), zeros(q), zeros(v));
-    while (y.node()->op && y.node()->op->name() != "attention") y = y.node()->inputs[0];
-    return y.node()->op != nullptr;
+    while (node_of(y)->op && node_of(y)->op->name() != "attention") y = node_of(y)->inputs[0];
+    return node_of(y)->op != nullptr;
   };
   CHECK_FALSE(streams({4096, 128, 1}, {4096, 128, 1}));
   CHECK(streams({4097, 128, 1}, {4097, 128, 1}));

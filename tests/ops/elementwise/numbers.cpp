@@ -153,7 +153,7 @@ TEST_CASE("a number that an integer dtype does not hold makes the result f32") {
 TEST_CASE("no gradient of a number is made") {
   const Tensor x = Tensor::from({1.0F, 2.0F}), g = ones({2});
   const auto made = [&](const Tensor& y) {
-    const auto& node = y.node();
+    const auto& node = node_of(y);
     const auto before = Node::next_sequence();
     const auto result = node->op->vjp(node->inputs, {y}, {g});
     CHECK(result[0].defined() != result[1].defined());
@@ -166,7 +166,7 @@ TEST_CASE("no gradient of a number is made") {
   CHECK(made(x / 2.0) == 1);
   const auto both = [&](const Tensor& y) {
     const auto before = Node::next_sequence();
-    const auto result = y.node()->op->vjp(y.node()->inputs, {y}, {g});
+    const auto result = node_of(y)->op->vjp(node_of(y)->inputs, {y}, {g});
     return Node::next_sequence() - before;
   };
   CHECK(made(pow(2.0, x)) < both(pow(x * 1.0, x)));

@@ -232,7 +232,7 @@ TEST_CASE("f16 and bf16 go to matrix units on devices that have them") {
 }
 
 TEST_CASE("one multiplication shows whether a device has a matrix unit") {
-  const auto& context = *Device::current().context();
+  const auto& context = *context_of(Device::current());
   const auto& info = context.info();
   for (const auto element : {UnitElement::f16, UnitElement::bf16, UnitElement::tf32}) {
     INFO(to_string(element));
@@ -253,7 +253,7 @@ TEST_CASE("one multiplication shows whether a device has a matrix unit") {
 }
 
 TEST_CASE("a unit that multiplies wrongly is found out") {
-  const auto& context = *Device::current().context();
+  const auto& context = *context_of(Device::current());
   if (context.info().type != DeviceType::cpu) return;
   const auto original = file::read(std::string(CLNET_SOURCE_DIR) + "/kernels/matrix_units.clh", 1 << 20);
   const auto check = [&](const ocl::MatrixUnit& unit, const std::string& right, const std::string& wrong, const char* found) {

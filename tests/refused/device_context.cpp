@@ -1,0 +1,4 @@
+// refused: no member named 'context'
+#include <clnet/clnet.h>
+
+auto hidden(const clnet::Device& device) { return device.context(); }
