@@ -1,5 +1,5 @@
-// The elementwise operations: one row each of name, accepted dtypes, expression and gradient. See lib/graph/op.h for what an
-// expression may use.
+// The elementwise operations: one row each of name, entry of the catalogue, accepted dtypes, expression and gradient. See
+// lib/graph/op.h for what an expression may use.
 #include "lib/ops/elementwise/elementwise.h"
 
 #include <fmt/format.h>
@@ -14,6 +14,7 @@
 #include "lib/graph/autocast.h"
 #include "lib/graph/number.h"
 #include "lib/graph/require.h"
+#include "lib/ops/catalogue.h"
 #include "lib/ops/wide.h"
 
 namespace clnet {
@@ -31,8 +32,6 @@ void require_same_dtype(std::string_view op, const Spec& a, const Spec& b) {
 
 namespace {
 
-enum class Takes : std::uint8_t { numbers, floats, bools };
-
 /// What a gradient is built from: inputs a and b; output y; its gradient g; the parameters.
 struct At {
   Tensor a, b, y, g;
@@ -49,9 +48,20 @@ using Vjp = std::vector<Tensor> (*)(const At& at);
 /// Formulas of several steps are computed in f32, whatever the storage; those of one step round once as they are.
 enum class Steps : std::uint8_t { one, several };
 
+/// What the catalogue says of a row beside its fields.
+struct Known {
+  std::string_view torch = {};
+  OnnxName onnx = {};
+  Gradient gradient = Gradient::any_order;
+  double roundings = 0;
+  bool method = false;
+  Between a = {}, b = {};
+};
+
 struct Row {
   std::string_view name;
   int inputs;
+  Known known;  // empty: no public function is this row
   Takes takes;
   bool gives_bool;
   std::string_view expr;
@@ -60,13 +70,41 @@ struct Row {
   Precision precision = Precision::widest;
 };
 
+std::vector<Operation>& listed() {
+  static std::vector<Operation> rows;
+  return rows;
+}
+
+/// Puts a row into the catalogue. The function is the one that has no parameters but tensors, if there is one.
+struct Listed {
+  explicit Listed(const Row& row) {
+    std::vector<Operand> operands;
+    if (row.inputs == 1) operands = {{"x", Holds::value, row.known.a}};
+    if (row.inputs == 2) operands = {{"a", Holds::value, row.known.a}, {"b", Holds::value, row.known.b}};
+    listed().push_back({.name = row.name,
+                        .torch = row.known.torch,
+                        .onnx = row.known.onnx,
+                        .operands = std::move(operands),
+                        .takes = row.takes,
+                        .gives = row.gives_bool ? Gives::boolean : Gives::same,
+                        .gradient = row.vjp ? row.known.gradient : Gradient::none,
+                        .roundings = row.known.roundings,
+                        .method = row.known.method ? row.name : std::string_view{}});
+  }
+  Listed(const Row& row, Tensor (*function)(const Tensor&)) : Listed(row) { listed().back().unary = function; }
+  Listed(const Row& row, Tensor (*function)(const Tensor&, const Tensor&)) : Listed(row) { listed().back().binary = function; }
+};
+
 /// The number that a leaf stands for; null: it is a tensor.
 std::shared_ptr<const NumberValue> number_of(const Tensor& tensor) {
   const auto& node = node_of(tensor);
   return node && !node->op ? std::dynamic_pointer_cast<const NumberValue>(node->values[0].get()) : nullptr;
 }
 
+Tensor unary(const Row& row, const Tensor& x, std::vector<float> parameters = {});
 Tensor binary(const Row& row, const Tensor& a, const Tensor& b);
+Tensor binary(const Row& row, const Tensor& a, double b);
+Tensor binary(const Row& row, double a, const Tensor& b);
 
 /// Whether f16 and bf16 have the number, as they have 0, 1 and 6.
 bool exact_in_halves(float value) {
@@ -80,133 +118,174 @@ bool exact_in_halves(float value) {
 /// Beyond it the gradients of activations are 0 or 1 in f32, and at infinity their formulas would be 0 * infinity.
 Tensor near_zero(const Tensor& x) { return clamp(x, -1e3, 1e3); }
 
+template <int halves>
+Tensors power_vjp(const At& t) {
+  return {t.g * (pow(t.a, halves / 2.0 - 1.0) * (halves / 2.0))};
+}
+
+/// The gradient of max and min: to the chosen operand, halved where both are equal.
+Tensors chosen(const At& t, Tensor (*first)(const Tensor&, const Tensor&), Tensor (*second)(const Tensor&, const Tensor&)) {
+  const Tensor rest = where(eq(t.a, t.b), t.g * 0.5, scalar_like(0, t.g));
+  return both(
+      t, [&] { return where(first(t.a, t.b), t.g, rest); }, [&] { return where(second(t.a, t.b), t.g, rest); });
+}
+
+}  // namespace
+
+}  // namespace ops
+
+// A row is in namespace ops, and defines the public function that has no parameters but tensors.
+#define CLNET_ROW(row, ...)   \
+  namespace ops {             \
+  namespace {                 \
+  const Row row{__VA_ARGS__}; \
+  }                           \
+  }
+#define CLNET_UNARY(function, ...)                                 \
+  namespace ops {                                                  \
+  namespace {                                                      \
+  const Row function##_row{#function, 1, __VA_ARGS__};             \
+  const Listed function##_listed{function##_row, clnet::function}; \
+  }                                                                \
+  }                                                                \
+  Tensor function(const Tensor& x) { return ops::unary(ops::function##_row, x); }
+#define CLNET_BINARY(function, ...)                                                                    \
+  namespace ops {                                                                                      \
+  namespace {                                                                                          \
+  const Row function##_row{#function, 2, __VA_ARGS__};                                                 \
+  const Listed function##_listed{function##_row, clnet::function};                                     \
+  }                                                                                                    \
+  }                                                                                                    \
+  Tensor function(const Tensor& a, const Tensor& b) { return ops::binary(ops::function##_row, a, b); } \
+  Tensor function(const Tensor& a, double b) { return ops::binary(ops::function##_row, a, b); }        \
+  Tensor function(double a, const Tensor& b) { return ops::binary(ops::function##_row, a, b); }
+
 // The table keeps its rows short by hand.
 // clang-format off
-const Row abs_row{"abs", 1, Takes::numbers, false, "a <= 0 ? 0 - a : a", [](const At& t) { return Tensors{t.g * sign(t.a)}; }, Steps::one};
-const Row neg_row{"neg", 1, Takes::numbers, false, "-a", [](const At& t) { return Tensors{-t.g}; }, Steps::one};
-const Row sign_row{"sign", 1, Takes::numbers, false, "(a > 0) - (a < 0)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
-const Row exp_row{"exp", 1, Takes::floats, false, "clnet_exp(a)", [](const At& t) { return Tensors{t.g * t.y}; }, Steps::one, Precision::full};
-const Row log_row{"log", 1, Takes::floats, false, "clnet_log(a)", [](const At& t) { return Tensors{t.g / t.a}; }, Steps::one, Precision::full};
-const Row log1p_row{"log1p", 1, Takes::floats, false, "clnet_log1p(a)", [](const At& t) { return Tensors{t.g / (t.a + 1.0)}; }, Steps::several, Precision::full};
-const Row log2_row{"log2", 1, Takes::floats, false, "clnet_log2(a)", [](const At& t) { return Tensors{t.g / t.a * 1.4426950408889634}; }, Steps::several, Precision::full};
-const Row expm1_row{"expm1", 1, Takes::floats, false, "clnet_expm1(a)", [](const At& t) { return Tensors{t.g * (t.y + 1.0)}; }, Steps::several, Precision::full};
-const Row stop_gradient_row{"stop_gradient", 1, Takes::numbers, false, "a", nullptr, Steps::one};
-const Row sqrt_row{"sqrt", 1, Takes::floats, false, "sqrt(a)", [](const At& t) { return Tensors{t.g * 0.5 / t.y}; }};
-const Row rsqrt_row{"rsqrt", 1, Takes::floats, false, "1.0f / sqrt(a)",
-                    [](const At& t) { return Tensors{t.g * -0.5 * t.y / t.a}; }, Steps::several, Precision::full};
-const Row square_row{"square", 1, Takes::numbers, false, "a * a", [](const At& t) { return Tensors{t.g * 2.0 * t.a}; },
-                     Steps::several, Precision::full};
-const Row reciprocal_row{"reciprocal", 1, Takes::floats, false, "1.0f / a",
-                         [](const At& t) { return Tensors{-t.g * square(t.y)}; }, Steps::several, Precision::full};
-const Row sin_row{"sin", 1, Takes::floats, false, "clnet_sin(a)", [](const At& t) { return Tensors{t.g * cos(t.a)}; }};
-const Row cos_row{"cos", 1, Takes::floats, false, "clnet_cos(a)", [](const At& t) { return Tensors{-t.g * sin(t.a)}; }};
-const Row erf_row{"erf", 1, Takes::floats, false, "clnet_erf(a)",
-                  [](const At& t) { return Tensors{t.g * exp(-square(t.a)) * 1.1283791670955126}; }};
-const Row floor_row{"floor", 1, Takes::floats, false, "clnet_floor(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
-const Row ceil_row{"ceil", 1, Takes::floats, false, "clnet_ceil(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
-const Row round_row{"round", 1, Takes::floats, false, "clnet_rint(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
-const Row trunc_row{"trunc", 1, Takes::floats, false, "a < 0 ? clnet_ceil(a) : clnet_floor(a)",
-                    [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one};
+CLNET_UNARY(abs, {.torch = "abs", .onnx = {"Abs", 13}, .method = true}, Takes::all, false, "a <= 0 ? 0 - a : a", [](const At& t) { return Tensors{t.g * sign(t.a)}; }, Steps::one)
+CLNET_ROW(neg_row, "neg", 1, {.torch = "neg", .onnx = {"Neg", 13}}, Takes::all, false, "-a", [](const At& t) { return Tensors{-t.g}; }, Steps::one)
+CLNET_UNARY(sign, {.torch = "sign", .onnx = {"Sign", 13}, .gradient = Gradient::none, .method = true}, Takes::all, false, "(a > 0) - (a < 0)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one)
+CLNET_UNARY(exp, {.torch = "exp", .onnx = {"Exp", 13}, .roundings = 6, .method = true, .a = {-2.5, 2.5}}, Takes::floats, false, "clnet_exp(a)", [](const At& t) { return Tensors{t.g * t.y}; }, Steps::one, Precision::full)
+CLNET_UNARY(log, {.torch = "log", .onnx = {"Log", 13}, .roundings = 6, .method = true, .a = {0.1}}, Takes::floats, false, "clnet_log(a)", [](const At& t) { return Tensors{t.g / t.a}; }, Steps::one, Precision::full)
+CLNET_UNARY(log1p, {.torch = "log1p", .roundings = 4, .method = true, .a = {-0.8}}, Takes::floats, false, "clnet_log1p(a)", [](const At& t) { return Tensors{t.g / (t.a + 1.0)}; }, Steps::several, Precision::full)
+CLNET_UNARY(log2, {.torch = "log2", .roundings = 6, .method = true, .a = {0.1}}, Takes::floats, false, "clnet_log2(a)", [](const At& t) { return Tensors{t.g / t.a * 1.4426950408889634}; }, Steps::several, Precision::full)
+CLNET_UNARY(expm1, {.torch = "expm1", .roundings = 6, .method = true, .a = {-2.5, 2.5}}, Takes::floats, false, "clnet_expm1(a)", [](const At& t) { return Tensors{t.g * (t.y + 1.0)}; }, Steps::several, Precision::full)
+CLNET_UNARY(stop_gradient, {.torch = "Tensor.detach"}, Takes::all, false, "a", nullptr, Steps::one)
+CLNET_UNARY(sqrt, {.torch = "sqrt", .onnx = {"Sqrt", 13}, .roundings = 6, .method = true, .a = {0.1}}, Takes::floats, false, "sqrt(a)", [](const At& t) { return Tensors{t.g * 0.5 / t.y}; })
+CLNET_UNARY(rsqrt, {.torch = "rsqrt", .roundings = 8, .method = true, .a = {0.1}}, Takes::floats, false, "1.0f / sqrt(a)",
+                    [](const At& t) { return Tensors{t.g * -0.5 * t.y / t.a}; }, Steps::several, Precision::full)
+CLNET_UNARY(square, {.torch = "square", .roundings = 1, .method = true}, Takes::all, false, "a * a", [](const At& t) { return Tensors{t.g * 2.0 * t.a}; },
+                     Steps::several, Precision::full)
+CLNET_UNARY(reciprocal, {.torch = "reciprocal", .onnx = {"Reciprocal", 13}, .roundings = 5, .method = true, .a = {0.3}}, Takes::floats, false, "1.0f / a",
+                         [](const At& t) { return Tensors{-t.g * square(t.y)}; }, Steps::several, Precision::full)
+CLNET_UNARY(sin, {.torch = "sin", .onnx = {"Sin", 22}, .roundings = 8, .method = true}, Takes::floats, false, "clnet_sin(a)", [](const At& t) { return Tensors{t.g * cos(t.a)}; })
+CLNET_UNARY(cos, {.torch = "cos", .onnx = {"Cos", 22}, .roundings = 8, .method = true}, Takes::floats, false, "clnet_cos(a)", [](const At& t) { return Tensors{-t.g * sin(t.a)}; })
+CLNET_UNARY(erf, {.torch = "erf", .onnx = {"Erf", 13}, .roundings = 32, .method = true}, Takes::floats, false, "clnet_erf(a)",
+                  [](const At& t) { return Tensors{t.g * exp(-square(t.a)) * 1.1283791670955126}; })
+CLNET_UNARY(floor, {.torch = "floor", .onnx = {"Floor", 13}, .gradient = Gradient::none, .method = true}, Takes::floats, false, "clnet_floor(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one)
+CLNET_UNARY(ceil, {.torch = "ceil", .onnx = {"Ceil", 13}, .gradient = Gradient::none, .method = true}, Takes::floats, false, "clnet_ceil(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one)
+CLNET_UNARY(round, {.torch = "round", .onnx = {"Round", 22}, .gradient = Gradient::none, .method = true}, Takes::floats, false, "clnet_rint(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one)
+CLNET_UNARY(trunc, {.torch = "trunc", .gradient = Gradient::none, .method = true}, Takes::floats, false, "a < 0 ? clnet_ceil(a) : clnet_floor(a)",
+                    [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one)
 // Recurrences have these two by the thousand, and their gradients are one node each: of a gradient a and an output b.
-const Row tanh_gradient_row{"tanh_gradient", 2, Takes::floats, false, "a * (1.0f - b * b)", [](const At& t) {
+CLNET_ROW(tanh_gradient_row, "tanh_gradient", 2, {}, Takes::floats, false, "a * (1.0f - b * b)", [](const At& t) {
                               return Tensors{t.g * (1.0 - square(t.b)), t.g * t.a * t.b * -2.0};
-                            }};
-const Row sigmoid_gradient_row{"sigmoid_gradient", 2, Takes::floats, false, "a * b * (1.0f - b)", [](const At& t) {
+                            })
+CLNET_ROW(sigmoid_gradient_row, "sigmoid_gradient", 2, {}, Takes::floats, false, "a * b * (1.0f - b)", [](const At& t) {
                                  return Tensors{t.g * t.b * (1.0 - t.b), t.g * t.a * (1.0 - t.b * 2.0)};
-                               }};
-const Row tanh_row{"tanh", 1, Takes::floats, false, "clnet_tanh(a)",
-                   [](const At& t) { return Tensors{binary(tanh_gradient_row, t.g, t.y)}; }};
-const Row sigmoid_row{"sigmoid", 1, Takes::floats, false, "clnet_sigmoid(a)",
-                      [](const At& t) { return Tensors{binary(sigmoid_gradient_row, t.g, t.y)}; }};
-const Row log_sigmoid_row{"log_sigmoid", 1, Takes::floats, false, "fmin(a, 0.0f) - clnet_log1p(clnet_exp(-fabs(a)))",
-                          [](const At& t) { return Tensors{t.g * sigmoid(-t.a)}; }, Steps::several, Precision::full};
-const Row relu_row{"relu", 1, Takes::numbers, false, "a < 0 ? 0 : a",
-                   [](const At& t) { return Tensors{where(greater(t.y, 0.0), t.g, ops::scalar_like(0, t.g))}; }, Steps::one};
-const Row leaky_relu_row{"leaky_relu", 1, Takes::floats, false, "a > 0 ? a : p0 * a",
+                               })
+CLNET_UNARY(tanh, {.torch = "tanh", .onnx = {"Tanh", 13}, .roundings = 14, .method = true}, Takes::floats, false, "clnet_tanh(a)",
+                   [](const At& t) { return Tensors{binary(tanh_gradient_row, t.g, t.y)}; })
+CLNET_UNARY(sigmoid, {.torch = "sigmoid", .onnx = {"Sigmoid", 13}, .roundings = 14, .method = true}, Takes::floats, false, "clnet_sigmoid(a)",
+                      [](const At& t) { return Tensors{binary(sigmoid_gradient_row, t.g, t.y)}; })
+CLNET_UNARY(log_sigmoid, {.torch = "logsigmoid", .roundings = 12}, Takes::floats, false, "fmin(a, 0.0f) - clnet_log1p(clnet_exp(-fabs(a)))",
+                          [](const At& t) { return Tensors{t.g * sigmoid(-t.a)}; }, Steps::several, Precision::full)
+CLNET_UNARY(relu, {.torch = "relu", .onnx = {"Relu", 14}, .method = true}, Takes::all, false, "a < 0 ? 0 : a",
+                   [](const At& t) { return Tensors{where(greater(t.y, 0.0), t.g, ops::scalar_like(0, t.g))}; }, Steps::one)
+CLNET_ROW(leaky_relu_row, "leaky_relu", 1, {.torch = "leaky_relu", .onnx = {"LeakyRelu", 16}, .roundings = 1}, Takes::floats, false, "a > 0 ? a : p0 * a",
                          [](const At& t) {
                            // With a positive slope the output tells the sign, and the input need not be kept.
                            return Tensors{where(greater(t.p[0] > 0 ? t.y : t.a, 0.0), t.g, t.g * double{t.p[0]})};
-                         }, Steps::one};
-const Row elu_row{"elu", 1, Takes::floats, false, "a > 0 ? a : p0 * clnet_expm1(a)", [](const At& t) {
+                         }, Steps::one)
+CLNET_ROW(elu_row, "elu", 1, {.torch = "elu", .onnx = {"Elu", 22}, .roundings = 10}, Takes::floats, false, "a > 0 ? a : p0 * clnet_expm1(a)", [](const At& t) {
                     return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0)) * double{t.p[0]})};
-                  }};
-const Row celu_row{"celu", 1, Takes::floats, false, "a > 0 ? a : p0 * clnet_expm1(a / p0)", [](const At& t) {
+                  })
+CLNET_ROW(celu_row, "celu", 1, {.torch = "celu", .onnx = {"Celu", 28}, .roundings = 10}, Takes::floats, false, "a > 0 ? a : p0 * clnet_expm1(a / p0)", [](const At& t) {
                      return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0) / double{t.p[0]}))};
-                   }};
-const Row selu_row{"selu", 1, Takes::floats, false, "1.0507009873554805f * (a > 0 ? a : 1.6732632423543772f * clnet_expm1(a))",
+                   })
+CLNET_UNARY(selu, {.torch = "selu", .onnx = {"Selu", 22}, .roundings = 12}, Takes::floats, false, "1.0507009873554805f * (a > 0 ? a : 1.6732632423543772f * clnet_expm1(a))",
                    [](const At& t) {
                      return Tensors{t.g * 1.0507009873554805 *
                                     where(greater(t.a, 0.0), ones_like(t.a), exp(minimum(t.a, 0.0)) * 1.6732632423543772)};
-                   }};
-const Row normal_cdf_row{"normal_cdf", 1, Takes::floats, false, "clnet_normal_cdf(a)",
-                         [](const At& t) { return Tensors{t.g * exp(square(t.a) * -0.5) * 0.3989422804014327}; }};
-const Row gelu_erf_row{"gelu_erf", 1, Takes::floats, false, "(a < -200.0f ? -200.0f : a) * clnet_normal_cdf(a)", [](const At& t) {
+                   })
+CLNET_ROW(normal_cdf_row, "normal_cdf", 1, {}, Takes::floats, false, "clnet_normal_cdf(a)",
+                         [](const At& t) { return Tensors{t.g * exp(square(t.a) * -0.5) * 0.3989422804014327}; })
+CLNET_ROW(gelu_erf_row, "gelu_erf", 1, {}, Takes::floats, false, "(a < -200.0f ? -200.0f : a) * clnet_normal_cdf(a)", [](const At& t) {
                          const Tensor a = near_zero(t.a);
                          return Tensors{t.g * (normal_cdf(a) + a * exp(square(a) * -0.5) * 0.3989422804014327)};
-                       }};
-const Row gelu_tanh_row{"gelu_tanh", 1, Takes::floats, false,
+                       })
+CLNET_ROW(gelu_tanh_row, "gelu_tanh", 1, {}, Takes::floats, false,
                         "(a < -200.0f ? -200.0f : a) * clnet_sigmoid(1.5957691216057307f * (a + 0.044715f * a * a * a))", [](const At& t) {
                           // 1 + tanh(u) = 2 sigma(2u)
                           const Tensor a = near_zero(t.a), squared = square(a);
                           const Tensor s = sigmoid((a + squared * a * 0.044715) * 1.5957691216057307);
                           const Tensor slope = (squared * 0.134145 + 1.0) * 1.5957691216057307;
                           return Tensors{t.g * (s + a * s * (1.0 - s) * slope)};
-                        }};
-const Row silu_row{"silu", 1, Takes::floats, false, "(a < -200.0f ? -200.0f : a) * clnet_sigmoid(a)", [](const At& t) {
+                        })
+CLNET_UNARY(silu, {.torch = "silu", .onnx = {"Swish", 24}, .roundings = 18}, Takes::floats, false, "(a < -200.0f ? -200.0f : a) * clnet_sigmoid(a)", [](const At& t) {
                      const Tensor a = near_zero(t.a), s = sigmoid(a);
                      return Tensors{t.g * s * (a * (1.0 - s) + 1.0)};
-                   }};
-const Row mish_row{"mish", 1, Takes::floats, false, "clnet_mish(a)", [](const At& t) {
+                   })
+CLNET_UNARY(mish, {.torch = "mish", .onnx = {"Mish", 22}, .roundings = 24}, Takes::floats, false, "clnet_mish(a)", [](const At& t) {
                      const Tensor a = near_zero(t.a), soft = tanh(softplus(a));
                      return Tensors{t.g * (soft + a * sigmoid(a) * (1.0 - square(soft)))};
-                   }};
-const Row hardswish_row{"hardswish", 1, Takes::floats, false, "a <= -3.0f ? 0.0f : a >= 3.0f ? a : a * (a + 3.0f) / 6.0f", [](const At& t) {
+                   })
+CLNET_UNARY(hardswish, {.torch = "hardswish", .onnx = {"HardSwish", 22}, .roundings = 8}, Takes::floats, false, "a <= -3.0f ? 0.0f : a >= 3.0f ? a : a * (a + 3.0f) / 6.0f", [](const At& t) {
                           const Tensor middle = where(less(t.a, 3.0), t.a / 3.0 + 0.5, ops::scalar_like(1, t.a));
                           return Tensors{t.g * where(less_equal(t.a, -3.0), ops::scalar_like(0, t.a), middle)};
-                        }};
-const Row hardsigmoid_row{"hardsigmoid", 1, Takes::floats, false, "a <= -3.0f ? 0.0f : a >= 3.0f ? 1.0f : (a + 3.0f) / 6.0f", [](const At& t) {
+                        })
+CLNET_UNARY(hardsigmoid, {.torch = "hardsigmoid", .onnx = {"HardSigmoid", 22}, .roundings = 6}, Takes::floats, false, "a <= -3.0f ? 0.0f : a >= 3.0f ? 1.0f : (a + 3.0f) / 6.0f", [](const At& t) {
                             const Tensor inside = logical_and(greater(t.a, -3.0), less(t.a, 3.0));
                             return Tensors{where(inside, t.g / 6.0, ops::scalar_like(0, t.g))};
-                          }};
-const Row softplus_row{"softplus", 1, Takes::floats, false, "a * p0 > p1 ? a : clnet_log1p(clnet_exp(a * p0)) * p2", [](const At& t) {
+                          })
+CLNET_ROW(softplus_row, "softplus", 1, {.torch = "softplus", .onnx = {"Softplus", 22}, .roundings = 14}, Takes::floats, false, "a * p0 > p1 ? a : clnet_log1p(clnet_exp(a * p0)) * p2", [](const At& t) {
                          const Tensor scaled = t.a * double{t.p[0]};
                          return Tensors{t.g * where(greater(scaled, double{t.p[1]}), ones_like(t.a), sigmoid(scaled))};
-                       }, Steps::several, Precision::full};
-const Row softsign_row{"softsign", 1, Takes::floats, false, "fabs(a) > 1e9f ? (a > 0 ? 1.0f : -1.0f) : a / (1.0f + fabs(a))",
-                       [](const At& t) { return Tensors{t.g / square(abs(t.a) + 1.0)}; }};
-const Row clamp_row{"clamp", 1, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
+                       }, Steps::several, Precision::full)
+CLNET_UNARY(softsign, {.torch = "softsign", .onnx = {"Softsign", 22}, .roundings = 8}, Takes::floats, false, "fabs(a) > 1e9f ? (a > 0 ? 1.0f : -1.0f) : a / (1.0f + fabs(a))",
+                       [](const At& t) { return Tensors{t.g / square(abs(t.a) + 1.0)}; })
+CLNET_ROW(clamp_row, "clamp", 1, {.torch = "clamp", .onnx = {"Clip", 13}, .method = true}, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
                       // An infinite bound is none: an infinite element lies within.
                       const Tensor above = std::isinf(t.p[0]) ? Tensor{} : greater(t.a, double{t.p[0]});
                       const Tensor below = std::isinf(t.p[1]) ? Tensor{} : less(t.a, double{t.p[1]});
                       if (!above.defined() && !below.defined()) return Tensors{t.g};
                       const Tensor inside = !above.defined() ? below : !below.defined() ? above : logical_and(above, below);
                       return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
-                    }, Steps::one};
-const Row hardtanh_row{"hardtanh", 1, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
+                    }, Steps::one)
+CLNET_ROW(hardtanh_row, "hardtanh", 1, {.torch = "hardtanh"}, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
                          // The output tells, and the input need not be kept, unless the dtype rounds a bound.
                          const bool exact = t.a.dtype() == Dtype::f32 || (exact_in_halves(t.p[0]) && exact_in_halves(t.p[1]));
                          const Tensor& x = exact ? t.y : t.a;
                          const Tensor inside = logical_and(greater(x, double{t.p[0]}), less(x, double{t.p[1]}));
                          return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
-                       }, Steps::one};
-const Row is_nan_row{"is_nan", 1, Takes::floats, true, "isnan(a) ? 1 : 0", nullptr};
-const Row nan_to_num_row{"nan_to_num", 1, Takes::floats, false, "a != a ? p0 : a > 3.40282347e38f ? p1 : a < -3.40282347e38f ? p2 : a", [](const At& t) {
+                       }, Steps::one)
+CLNET_UNARY(is_nan, {.torch = "isnan", .onnx = {"IsNaN", 20}, .method = true}, Takes::floats, true, "isnan(a) ? 1 : 0", nullptr)
+CLNET_ROW(nan_to_num_row, "nan_to_num", 1, {.torch = "nan_to_num", .method = true}, Takes::floats, false, "a != a ? p0 : a > 3.40282347e38f ? p1 : a < -3.40282347e38f ? p2 : a", [](const At& t) {
                            const Tensor finite = less(abs(t.a), std::numeric_limits<double>::infinity());
                            return Tensors{where(finite, t.g, ops::scalar_like(0, t.g))};
-                         }, Steps::one};
-const Row logical_not_row{"logical_not", 1, Takes::bools, true, "!a", nullptr};
-
-const Row add_row{"add", 2, Takes::numbers, false, "a + b", [](const At& t) { return Tensors{t.g, t.g}; }, Steps::one};
-const Row sub_row{"sub", 2, Takes::numbers, false, "a - b", [](const At& t) {
+                         }, Steps::one)
+CLNET_UNARY(logical_not, {.torch = "logical_not", .onnx = {"Not", 1}, .method = true}, Takes::bools, true, "!a", nullptr)
+CLNET_ROW(add_row, "add", 2, {.torch = "add", .onnx = {"Add", 14}, .roundings = 1}, Takes::all, false, "a + b", [](const At& t) { return Tensors{t.g, t.g}; }, Steps::one)
+CLNET_ROW(sub_row, "sub", 2, {.torch = "sub", .onnx = {"Sub", 14}, .roundings = 1}, Takes::all, false, "a - b", [](const At& t) {
                     return both(t, [&] { return t.g; }, [&] { return -t.g; });
-                  }, Steps::one};
-const Row mul_row{"mul", 2, Takes::numbers, false, "a * b", [](const At& t) {
+                  }, Steps::one)
+CLNET_ROW(mul_row, "mul", 2, {.torch = "mul", .onnx = {"Mul", 14}, .roundings = 1}, Takes::all, false, "a * b", [](const At& t) {
                     return both(t, [&] { return t.g * t.b; }, [&] { return t.g * t.a; });
-                  }, Steps::one};
-const Row div_row{"div", 2, Takes::numbers, false, "a / b", [](const At& t) {
+                  }, Steps::one)
+CLNET_ROW(div_row, "div", 2, {.torch = "div", .onnx = {"Div", 14}, .roundings = 5, .b = {0.5, 2}}, Takes::all, false, "a / b", [](const At& t) {
                     return both(t, [&] { return t.g / t.b; }, [&] { return -t.g * t.y / t.b; });
-                  }};
-const Row pow_row{"pow", 2, Takes::floats, false, "clnet_pow(a, b)", [](const At& t) {
+                  })
+CLNET_ROW(pow_row, "pow", 2, {.torch = "pow", .onnx = {"Pow", 15}, .roundings = 32, .method = true, .a = {0.5, 2}, .b = {-2, 2}}, Takes::floats, false, "clnet_pow(a, b)", [](const At& t) {
                     if (const auto power = number_of(t.b)) {
                       const double p = power->value;
                       return Tensors{p == 0 ? zeros_like(t.a) : t.g * (pow(t.a, p - 1.0) * p), Tensor{}};
@@ -219,86 +298,99 @@ const Row pow_row{"pow", 2, Takes::floats, false, "clnet_pow(a, b)", [](const At
                       return t.g * where(zero_base, ops::scalar_like(0, t.y), t.y * log(t.a));
                     };
                     return both(t, base, exponent);
-                  }, Steps::several, Precision::full};
+                  }, Steps::several, Precision::full)
 // Powers that need no logarithm, pow()'s at the limits too.
-template <int halves>
-Tensors power_vjp(const At& t) {
-  return {t.g * (pow(t.a, halves / 2.0 - 1.0) * (halves / 2.0))};
-}
-const Row cube_row{"pow_3", 1, Takes::floats, false, "a * a * a", power_vjp<6>, Steps::several, Precision::full};
-const Row fourth_row{"pow_4", 1, Takes::floats, false, "(a * a) * (a * a)", power_vjp<8>, Steps::several, Precision::full};
-const Row inverse_square_row{"pow_minus_2", 1, Takes::floats, false, "(1.0f / a) * (1.0f / a)", power_vjp<-4>, Steps::several, Precision::full};
-const Row half_row{"pow_half", 1, Takes::floats, false, "clnet_root(a)", power_vjp<1>,
-                   Steps::several, Precision::full};
-const Row minus_half_row{"pow_minus_half", 1, Takes::floats, false, "1.0f / clnet_root(a)", power_vjp<-1>,
-                         Steps::several, Precision::full};
-const Row three_halves_row{"pow_3_halves", 1, Takes::floats, false, "fabs(a * clnet_root(a))", power_vjp<3>,
-                           Steps::several, Precision::full};
-
-const Row fmod_row{"fmod", 2, Takes::floats, false, "clnet_fmod(a, b)", [](const At& t) {
+CLNET_ROW(cube_row, "pow_3", 1, {}, Takes::floats, false, "a * a * a", power_vjp<6>, Steps::several, Precision::full)
+CLNET_ROW(fourth_row, "pow_4", 1, {}, Takes::floats, false, "(a * a) * (a * a)", power_vjp<8>, Steps::several, Precision::full)
+CLNET_ROW(inverse_square_row, "pow_minus_2", 1, {}, Takes::floats, false, "(1.0f / a) * (1.0f / a)", power_vjp<-4>, Steps::several, Precision::full)
+CLNET_ROW(half_row, "pow_half", 1, {}, Takes::floats, false, "clnet_root(a)", power_vjp<1>,
+                   Steps::several, Precision::full)
+CLNET_ROW(minus_half_row, "pow_minus_half", 1, {}, Takes::floats, false, "1.0f / clnet_root(a)", power_vjp<-1>,
+                         Steps::several, Precision::full)
+CLNET_ROW(three_halves_row, "pow_3_halves", 1, {}, Takes::floats, false, "fabs(a * clnet_root(a))", power_vjp<3>,
+                           Steps::several, Precision::full)
+CLNET_BINARY(fmod, {.torch = "fmod", .onnx = {"Mod", 28}, .method = true, .b = {0.5, 2}}, Takes::floats, false, "clnet_fmod(a, b)", [](const At& t) {
                      const auto of_b = [&] {
                        const Tensor ratio = t.a / t.b;
                        return -t.g * sign(ratio) * floor(abs(ratio));
                      };
                      return both(t, [&] { return t.g; }, of_b);
-                   }};
-const Row atan2_row{"atan2", 2, Takes::floats, false, "clnet_atan2(a, b)", [](const At& t) {
+                   })
+CLNET_BINARY(atan2, {.torch = "atan2", .roundings = 12, .method = true}, Takes::floats, false, "clnet_atan2(a, b)", [](const At& t) {
                       // The origin has no angle, and no gradient, as in PyTorch.
                       const Tensor squares = square(t.a) + square(t.b);
                       const Tensor scaled = t.g / where(eq(squares, 0.0), std::numeric_limits<double>::infinity(), squares);
                       return both(t, [&] { return scaled * t.b; }, [&] { return -scaled * t.a; });
-                    }};
-
-const Row hypot_row{"hypot", 2, Takes::floats, false, "fabs(a) > 3.40282347e38f ? fabs(a) : fabs(b) > 3.40282347e38f ? fabs(b) : a == 0 && b == 0 ? 0.0f : fabs(a) > fabs(b) ? "
+                    })
+CLNET_BINARY(hypot, {.torch = "hypot", .roundings = 6, .method = true, .b = {0.5, 2}}, Takes::floats, false, "fabs(a) > 3.40282347e38f ? fabs(a) : fabs(b) > 3.40282347e38f ? fabs(b) : a == 0 && b == 0 ? 0.0f : fabs(a) > fabs(b) ? "
                     "fabs(a) * sqrt(1.0f + (b / a) * (b / a)) : fabs(b) * sqrt(1.0f + (a / b) * (a / b))", [](const At& t) {
                       return both(t, [&] { return t.g * (t.a / t.y); }, [&] { return t.g * (t.b / t.y); });
-                    }, Steps::several, Precision::full};
-const Row logaddexp_row{"logaddexp", 2, Takes::floats, false, "a == b ? a + 0.693147181f : (a > b ? a : b) + clnet_log1p(clnet_exp(-fabs(a - b)))", [](const At& t) {
+                    }, Steps::several, Precision::full)
+CLNET_BINARY(logaddexp, {.torch = "logaddexp", .roundings = 6, .method = true}, Takes::floats, false, "a == b ? a + 0.693147181f : (a > b ? a : b) + clnet_log1p(clnet_exp(-fabs(a - b)))", [](const At& t) {
                           return both(t, [&] { return t.g * sigmoid(t.a - t.b); }, [&] { return t.g * sigmoid(t.b - t.a); });
-                        }, Steps::several, Precision::full};
-const Row xlogy_row{"xlogy", 2, Takes::floats, false, "b != b ? b : a == 0 ? 0.0f : a * clnet_log(b)", [](const At& t) {
+                        }, Steps::several, Precision::full)
+CLNET_BINARY(xlogy, {.torch = "xlogy", .roundings = 8, .method = true, .b = {1.5, 4}}, Takes::floats, false, "b != b ? b : a == 0 ? 0.0f : a * clnet_log(b)", [](const At& t) {
                       // Where a is 0 it has a slope all the same, if b has a logarithm.
                       const auto of_a = [&] {
                         const Tensor none = logical_and(eq(t.a, 0.0), less_equal(t.b, 0.0)), safe = where(none, 1.0, t.b);
                         return t.g * where(none, 0.0, log(safe));
                       };
                       return both(t, of_a, [&] { return t.g * t.a / t.b; });
-                    }, Steps::several, Precision::full};
+                    }, Steps::several, Precision::full)
 
-/// The gradient of max and min: to the chosen operand, halved where both are equal.
-Tensors chosen(const At& t, Tensor (*first)(const Tensor&, const Tensor&), Tensor (*second)(const Tensor&, const Tensor&)) {
-  const Tensor rest = where(eq(t.a, t.b), t.g * 0.5, scalar_like(0, t.g));
-  return both(t, [&] { return where(first(t.a, t.b), t.g, rest); }, [&] { return where(second(t.a, t.b), t.g, rest); });
-}
 // A NaN in either operand gives NaN, as in PyTorch.
-const Row maximum_row{"maximum", 2, Takes::numbers, false, "a > b || a != a ? a : b",
-                      [](const At& t) { return chosen(t, greater, less); }, Steps::one};
-const Row minimum_row{"minimum", 2, Takes::numbers, false, "a < b || a != a ? a : b",
-                      [](const At& t) { return chosen(t, less, greater); }, Steps::one};
-const Row eq_row{"eq", 2, Takes::numbers, true, "a == b", nullptr};
-const Row not_equal_row{"not_equal", 2, Takes::numbers, true, "a != b", nullptr};
-const Row less_row{"less", 2, Takes::numbers, true, "a < b", nullptr};
-const Row less_equal_row{"less_equal", 2, Takes::numbers, true, "a <= b", nullptr};
-const Row greater_row{"greater", 2, Takes::numbers, true, "a > b", nullptr};
-const Row greater_equal_row{"greater_equal", 2, Takes::numbers, true, "a >= b", nullptr};
-const Row logical_and_row{"logical_and", 2, Takes::bools, true, "a && b", nullptr};
-const Row logical_or_row{"logical_or", 2, Takes::bools, true, "a || b", nullptr};
-const Row bce_row{"binary_cross_entropy", 2, Takes::floats, false,
+CLNET_BINARY(maximum, {.torch = "maximum", .onnx = {"Max", 13}, .method = true}, Takes::all, false, "a > b || a != a ? a : b",
+                      [](const At& t) { return chosen(t, greater, less); }, Steps::one)
+CLNET_BINARY(minimum, {.torch = "minimum", .onnx = {"Min", 13}, .method = true}, Takes::all, false, "a < b || a != a ? a : b",
+                      [](const At& t) { return chosen(t, less, greater); }, Steps::one)
+CLNET_BINARY(eq, {.torch = "eq", .onnx = {"Equal", 19}, .method = true}, Takes::all, true, "a == b", nullptr)
+CLNET_BINARY(not_equal, {.torch = "ne", .method = true}, Takes::all, true, "a != b", nullptr)
+CLNET_BINARY(less, {.torch = "lt", .onnx = {"Less", 13}, .method = true}, Takes::all, true, "a < b", nullptr)
+CLNET_BINARY(less_equal, {.torch = "le", .onnx = {"LessOrEqual", 16}, .method = true}, Takes::all, true, "a <= b", nullptr)
+CLNET_BINARY(greater, {.torch = "gt", .onnx = {"Greater", 13}, .method = true}, Takes::all, true, "a > b", nullptr)
+CLNET_BINARY(greater_equal, {.torch = "ge", .onnx = {"GreaterOrEqual", 16}, .method = true}, Takes::all, true, "a >= b", nullptr)
+CLNET_ROW(logical_and_row, "logical_and", 2, {.torch = "logical_and", .onnx = {"And", 7}, .method = true}, Takes::bools, true, "a && b", nullptr)
+CLNET_ROW(logical_or_row, "logical_or", 2, {.torch = "logical_or", .onnx = {"Or", 7}, .method = true}, Takes::bools, true, "a || b", nullptr)
+CLNET_ROW(bce_row, "binary_cross_entropy", 2, {}, Takes::floats, false,
                   "-(b * (clnet_log(a) < -100.0f ? -100.0f : clnet_log(a)) + (1.0f - b) * (clnet_log1p(-a) < -100.0f ? -100.0f : clnet_log1p(-a)))",
                   [](const At& t) {
                     const Tensor slope = (t.a - t.b) / maximum(t.a * (1.0 - t.a), 1e-12);
                     return Tensors{t.g * slope, t.g * (maximum(log1p(-t.a), -100.0) - maximum(log(t.a), -100.0))};
-                  }};
-const Row bce_with_logits_row{"binary_cross_entropy_with_logits", 2, Takes::floats, false, "(a < 0 ? 0 : a) - a * b + clnet_log1p(clnet_exp(-fabs(a)))",
+                  })
+CLNET_ROW(bce_with_logits_row, "binary_cross_entropy_with_logits", 2, {}, Takes::floats, false, "(a < 0 ? 0 : a) - a * b + clnet_log1p(clnet_exp(-fabs(a)))",
                               [](const At& t) {
                                 return Tensors{t.g * (sigmoid(t.a) - t.b), -t.g * t.a};
-                              }};
-const Row gaussian_nll_row{"gaussian_nll", 2, Takes::floats, false,
+                              })
+CLNET_ROW(gaussian_nll_row, "gaussian_nll", 2, {}, Takes::floats, false,
                            "0.5f * (clnet_log(b < p0 ? p0 : b) + a * a / (b < p0 ? p0 : b))", [](const At& t) {
                              const Tensor ratio = t.a / maximum(t.b, double{t.p[0]});
                              return Tensors{t.g * ratio, t.g * (reciprocal(maximum(t.b, double{t.p[0]})) - square(ratio)) * 0.5};
-                           }};
+                           })
+
+namespace ops {
+
+namespace {
+
+// Operators, and functions with parameters.
+const Listed others[]{{add_row, operator+},
+                      {sub_row, static_cast<Tensor (*)(const Tensor&, const Tensor&)>(operator-)},
+                      {mul_row, operator*},
+                      {div_row, operator/},
+                      {neg_row, static_cast<Tensor (*)(const Tensor&)>(operator-)},
+                      {pow_row, pow},
+                      {logical_and_row, logical_and},
+                      {logical_or_row, logical_or},
+                      {leaky_relu_row, leaky_relu},
+                      {elu_row, elu},
+                      {celu_row, celu},
+                      {hardtanh_row, hardtanh},
+                      {softplus_row, softplus},
+                      Listed{clamp_row},
+                      Listed{nan_to_num_row}};
 // clang-format on
+#undef CLNET_ROW
+#undef CLNET_UNARY
+#undef CLNET_BINARY
 
 class TableOp : public Op {
  public:
@@ -402,7 +494,7 @@ Tensor number_beside(const Row& row, const Tensor& tensor, double number, bool s
   return narrow ? number_leaf(number, static_cast<std::int32_t>(whole)) : number_leaf(number, whole);
 }
 
-Tensor unary(const Row& row, const Tensor& x, std::vector<float> parameters = {}) {
+Tensor unary(const Row& row, const Tensor& x, std::vector<float> parameters) {
   require_defined(row.name, {{"x", x}});
   return apply(std::make_shared<TableOp>(row, std::move(parameters)), {x});
 }
@@ -455,6 +547,8 @@ class Where : public Op {
 
 }  // namespace
 
+std::vector<Operation> elementwise_rows() { return listed(); }
+
 Tensor normal_cdf(const Tensor& x) { return unary(normal_cdf_row, x); }
 Tensor cross_entropy_of_bits(const Tensor& x, const Tensor& t) { return binary(bce_row, x, t); }
 Tensor cross_entropy_of_logits(const Tensor& x, const Tensor& t) { return binary(bce_with_logits_row, x, t); }
@@ -471,28 +565,15 @@ Tensor cast(const Tensor& x, Dtype dtype) {
   return convert(x, dtype);
 }
 
-#define CLNET_BINARY(name, row)                                               \
-  Tensor name(const Tensor& a, const Tensor& b) { return binary(row, a, b); } \
-  Tensor name(const Tensor& a, double b) { return binary(row, a, b); }        \
-  Tensor name(double a, const Tensor& b) { return binary(row, a, b); }
-CLNET_BINARY(operator+, add_row)
-CLNET_BINARY(operator-, sub_row)
-CLNET_BINARY(operator*, mul_row)
-CLNET_BINARY(operator/, div_row)
-CLNET_BINARY(fmod, fmod_row)
-CLNET_BINARY(atan2, atan2_row)
-CLNET_BINARY(hypot, hypot_row)
-CLNET_BINARY(logaddexp, logaddexp_row)
-CLNET_BINARY(xlogy, xlogy_row)
-CLNET_BINARY(maximum, maximum_row)
-CLNET_BINARY(minimum, minimum_row)
-CLNET_BINARY(eq, eq_row)
-CLNET_BINARY(not_equal, not_equal_row)
-CLNET_BINARY(less, less_row)
-CLNET_BINARY(less_equal, less_equal_row)
-CLNET_BINARY(greater, greater_row)
-CLNET_BINARY(greater_equal, greater_equal_row)
-#undef CLNET_BINARY
+#define CLNET_OPERATOR(sign, row)                                                      \
+  Tensor operator sign(const Tensor& a, const Tensor& b) { return binary(row, a, b); } \
+  Tensor operator sign(const Tensor& a, double b) { return binary(row, a, b); }        \
+  Tensor operator sign(double a, const Tensor& b) { return binary(row, a, b); }
+CLNET_OPERATOR(+, add_row)
+CLNET_OPERATOR(-, sub_row)
+CLNET_OPERATOR(*, mul_row)
+CLNET_OPERATOR(/, div_row)
+#undef CLNET_OPERATOR
 
 Tensor pow(const Tensor& a, const Tensor& b) { return binary(pow_row, a, b); }
 Tensor pow(double a, const Tensor& b) { return binary(pow_row, a, b); }
@@ -509,38 +590,15 @@ Tensor pow(const Tensor& a, double b) {
 
 Tensor logical_and(const Tensor& a, const Tensor& b) { return binary(logical_and_row, a, b); }
 Tensor logical_or(const Tensor& a, const Tensor& b) { return binary(logical_or_row, a, b); }
-Tensor logical_not(const Tensor& x) { return unary(logical_not_row, x); }
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   require_defined("where", {{"condition", condition}, {"a", a}, {"b", b}});
   return apply(std::make_shared<Where>(), {condition, a, b});
 }
 
 Tensor operator-(const Tensor& x) { return unary(neg_row, x); }
-Tensor abs(const Tensor& x) { return unary(abs_row, x); }
-Tensor sign(const Tensor& x) { return unary(sign_row, x); }
-Tensor exp(const Tensor& x) { return unary(exp_row, x); }
-Tensor log(const Tensor& x) { return unary(log_row, x); }
-Tensor log1p(const Tensor& x) { return unary(log1p_row, x); }
-Tensor log2(const Tensor& x) { return unary(log2_row, x); }
-Tensor expm1(const Tensor& x) { return unary(expm1_row, x); }
-Tensor stop_gradient(const Tensor& x) { return unary(stop_gradient_row, x); }
-Tensor sqrt(const Tensor& x) { return unary(sqrt_row, x); }
-Tensor rsqrt(const Tensor& x) { return unary(rsqrt_row, x); }
-Tensor square(const Tensor& x) { return unary(square_row, x); }
-Tensor reciprocal(const Tensor& x) { return unary(reciprocal_row, x); }
-Tensor sin(const Tensor& x) { return unary(sin_row, x); }
-Tensor cos(const Tensor& x) { return unary(cos_row, x); }
-Tensor erf(const Tensor& x) { return unary(erf_row, x); }
-Tensor floor(const Tensor& x) { return unary(floor_row, x); }
-Tensor ceil(const Tensor& x) { return unary(ceil_row, x); }
-Tensor round(const Tensor& x) { return unary(round_row, x); }
-Tensor trunc(const Tensor& x) { return unary(trunc_row, x); }
-Tensor tanh(const Tensor& x) { return unary(tanh_row, x); }
-Tensor sigmoid(const Tensor& x) { return unary(sigmoid_row, x); }
-Tensor log_sigmoid(const Tensor& x) { return unary(log_sigmoid_row, x); }
-Tensor relu(const Tensor& x) { return unary(relu_row, x); }
 Tensor relu6(const Tensor& x) {
   require_defined("relu6", {{"x", x}});
+  require_floating("relu6", x.spec());
   return hardtanh(x, 0, 6);
 }
 Tensor leaky_relu(const Tensor& x, double negative_slope) {
@@ -548,16 +606,11 @@ Tensor leaky_relu(const Tensor& x, double negative_slope) {
 }
 Tensor elu(const Tensor& x, double alpha) { return unary(elu_row, x, {static_cast<float>(alpha)}); }
 Tensor celu(const Tensor& x, double alpha) { return unary(celu_row, x, {static_cast<float>(alpha)}); }
-Tensor selu(const Tensor& x) { return unary(selu_row, x); }
 Tensor gelu(const Tensor& x, Gelu form) {
   require_defined("gelu", {{"x", x}});
   return unary(form == Gelu::erf ? gelu_erf_row : gelu_tanh_row, x);
 }
 Tensor gelu(const Tensor& x) { return gelu(x, Gelu::erf); }
-Tensor silu(const Tensor& x) { return unary(silu_row, x); }
-Tensor mish(const Tensor& x) { return unary(mish_row, x); }
-Tensor hardswish(const Tensor& x) { return unary(hardswish_row, x); }
-Tensor hardsigmoid(const Tensor& x) { return unary(hardsigmoid_row, x); }
 Tensor hardtanh(const Tensor& x, double low, double high) {
   if (!(low <= high)) throw Error(fmt::format("hardtanh: the lower bound {} is above the upper bound {}", low, high));
   return unary(hardtanh_row, x, {static_cast<float>(low), static_cast<float>(high)});
@@ -565,12 +618,10 @@ Tensor hardtanh(const Tensor& x, double low, double high) {
 Tensor softplus(const Tensor& x, double beta, double threshold) {
   return unary(softplus_row, x, {static_cast<float>(beta), static_cast<float>(threshold), static_cast<float>(1 / beta)});
 }
-Tensor softsign(const Tensor& x) { return unary(softsign_row, x); }
 Tensor clamp(const Tensor& x, double low, double high) {
   if (!(low <= high)) throw Error(fmt::format("clamp: the lower bound {} is above the upper bound {}", low, high));
   return unary(clamp_row, x, {static_cast<float>(low), static_cast<float>(high)});
 }
-Tensor is_nan(const Tensor& x) { return unary(is_nan_row, x); }
 Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> positive, std::optional<double> negative) {
   require_defined("nan_to_num", {{"x", x}});
   const double most = x.dtype() == Dtype::f16 ? 65504 : x.dtype() == Dtype::bf16 ? 0x1.fep127 : std::numeric_limits<float>::max();

@@ -1,0 +1,30 @@
+// The operations of clnet/ops/reduce.h; lib/ops/catalogue.h says what the columns mean.
+#include "lib/ops/catalogue.h"
+
+namespace clnet::ops {
+
+// clang-format off
+std::vector<Operation> reduce_operations() {
+  return {
+      {.name = "all", .torch = "all", .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::boolean, .gradient = Gradient::none, .solvers = "reduce", .method = "all"},
+      {.name = "any", .torch = "any", .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::boolean, .gradient = Gradient::none, .solvers = "reduce", .method = "any"},
+      {.name = "argmax", .torch = "argmax", .onnx = {"ArgMax", 13}, .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::index, .gradient = Gradient::none, .solvers = "arg_reduce", .method = "argmax"},
+      {.name = "argmin", .torch = "argmin", .onnx = {"ArgMin", 13}, .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::index, .gradient = Gradient::none, .solvers = "arg_reduce", .method = "argmin"},
+      {.name = "cumprod", .torch = "cumprod", .onnx = {"CumProd", 26}, .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::sums, .roundings = 10, .method = "cumprod"},
+      {.name = "cumsum", .torch = "cumsum", .onnx = {"CumSum", 14}, .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::sums, .roundings = 10, .method = "cumsum"},
+      {.name = "global_norm", .torch = "nn.utils.get_total_norm", .operands = {{"tensors[]"}}, .takes = Takes::all, .gives = Gives::f32, .roundings = 620},
+      {.name = "logsumexp", .torch = "logsumexp", .onnx = {"ReduceLogSumExp", 28}, .operands = {{"x"}}, .roundings = 60, .solvers = "reduce", .method = "logsumexp"},
+      {.name = "max", .torch = "amax", .onnx = {"ReduceMax", 20}, .operands = {{"x"}}, .takes = Takes::all, .solvers = "reduce", .method = "max"},
+      {.name = "mean", .torch = "mean", .onnx = {"ReduceMean", 18}, .operands = {{"x"}}, .roundings = 42, .solvers = "reduce", .method = "mean"},
+      {.name = "min", .torch = "amin", .onnx = {"ReduceMin", 20}, .operands = {{"x"}}, .takes = Takes::all, .solvers = "reduce", .method = "min"},
+      {.name = "norm", .torch = "norm", .onnx = {"ReduceL2", 18}, .operands = {{"x"}}, .roundings = 50, .method = "norm"},
+      {.name = "prod", .torch = "prod", .onnx = {"ReduceProd", 18}, .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::sums, .roundings = 6, .solvers = "reduce", .method = "prod"},
+      {.name = "stddev", .torch = "std", .operands = {{"x"}}, .roundings = 60, .solvers = "reduce", .method = "stddev"},
+      {.name = "sum", .torch = "sum", .onnx = {"ReduceSum", 13}, .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::sums, .roundings = 40, .solvers = "reduce", .method = "sum"},
+      {.name = "sum_to", .torch = "Tensor.sum_to_size", .operands = {{"x"}}, .takes = Takes::all, .roundings = 15, .method = "sum_to"},
+      {.name = "var", .torch = "var", .operands = {{"x"}}, .roundings = 60, .solvers = "reduce", .method = "var"},
+  };
+}
+// clang-format on
+
+}  // namespace clnet::ops
