@@ -52,4 +52,18 @@ struct Case {
   bool all_dtypes = true;  ///< also f16 and bf16
 };
 
+/// The cases of an operation that its header of tests/cases puts among those of all operations: they run on every solver and
+/// dtype, with gradients; the first case is the operation's example and its call in random programs.
+struct CaseTable {
+  std::string operation;  ///< in the catalogue
+  std::vector<Case> (*cases)();
+};
+inline std::vector<CaseTable>& registered_cases() {
+  static std::vector<CaseTable> all;
+  return all;
+}
+struct RegisterCases {
+  RegisterCases(const std::string& operation, std::vector<Case> (*cases)()) { registered_cases().push_back({operation, cases}); }
+};
+
 }  // namespace clnet::testing

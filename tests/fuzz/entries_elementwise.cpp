@@ -1,4 +1,4 @@
-// Random calls of the elementwise operations.
+// Random calls of the elementwise operations that have parameters or several operands; entries_catalogue.cpp has the others.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,125 +10,7 @@ namespace clnet::fuzz {
 
 namespace {
 
-// What a function's argument must be, and between which numbers its result lies.
-enum class Needs : std::uint8_t { floats, small, positive, truth };
-
-struct Unary {
-  std::string_view name;
-  Tensor (*f)(const Tensor&);
-  Needs needs;
-  Range (*range)(Range);
-};
-
-Range within_one(Range) { return {-1, 1}; }
-Range truth(Range) { return {0, 1}; }
-Range whole(Range x) { return {std::floor(x.low), std::ceil(x.high)}; }
-Range rectified(Range x) { return {-0.5, std::max(x.high, 0.0)}; }
 Range symmetric(Range x) { return {-x.size(), x.size()}; }
-
-constexpr Unary unaries[] = {
-    {"abs", abs, Needs::floats,
-     [](Range x) {
-       return Range{0, x.size()};
-     }},
-    {"sign", sign, Needs::floats, within_one},
-    {"exp", exp, Needs::small,
-     [](Range x) {
-       return Range{std::exp(x.low), std::exp(x.high)};
-     }},
-    {"log", log, Needs::positive,
-     [](Range x) {
-       return Range{std::log(x.low), std::log(x.high)};
-     }},
-    {"log1p", log1p, Needs::positive,
-     [](Range x) {
-       return Range{0, std::log1p(x.high)};
-     }},
-    {"log2", log2, Needs::positive,
-     [](Range x) {
-       return Range{std::log2(x.low), std::log2(x.high)};
-     }},
-    {"expm1", expm1, Needs::small,
-     [](Range x) {
-       return Range{std::expm1(x.low), std::expm1(x.high)};
-     }},
-    {"stop_gradient", stop_gradient, Needs::floats, [](Range x) { return x; }},
-    {"tanhshrink", tanhshrink, Needs::floats, [](Range x) { return x; }},
-    {"sqrt", sqrt, Needs::positive,
-     [](Range x) {
-       return Range{std::sqrt(x.low), std::sqrt(x.high)};
-     }},
-    {"rsqrt", rsqrt, Needs::positive,
-     [](Range x) {
-       return Range{1 / std::sqrt(x.high), 1 / std::sqrt(x.low)};
-     }},
-    {"square", square, Needs::floats,
-     [](Range x) {
-       return Range{0, x.size() * x.size()};
-     }},
-    {"reciprocal", reciprocal, Needs::positive,
-     [](Range x) {
-       return Range{1 / x.high, 1 / x.low};
-     }},
-    {"sin", sin, Needs::floats, within_one},
-    {"cos", cos, Needs::floats, within_one},
-    {"erf", erf, Needs::floats, within_one},
-    {"floor", floor, Needs::floats, whole},
-    {"ceil", ceil, Needs::floats, whole},
-    {"round", round, Needs::floats, whole},
-    {"trunc", trunc, Needs::floats, whole},
-    {"frac", frac, Needs::floats, within_one},
-    {"tanh", tanh, Needs::floats, within_one},
-    {"sigmoid", sigmoid, Needs::floats, truth},
-    {"log_sigmoid", log_sigmoid, Needs::floats,
-     [](Range x) {
-       return Range{-x.size() - 1, 0};
-     }},
-    {"relu", relu, Needs::floats,
-     [](Range x) {
-       return Range{0, std::max(x.high, 0.0)};
-     }},
-    {"relu6", relu6, Needs::floats,
-     [](Range x) {
-       return Range{0, std::clamp(x.high, 0.0, 6.0)};
-     }},
-    {"selu", selu, Needs::floats,
-     [](Range x) {
-       return Range{-1.8, std::max(1.06 * x.high, 0.0)};
-     }},
-    {"silu", silu, Needs::floats, rectified},
-    {"mish", mish, Needs::floats, rectified},
-    {"hardswish", hardswish, Needs::floats, rectified},
-    {"hardsigmoid", hardsigmoid, Needs::floats, truth},
-    {"softsign", softsign, Needs::floats, within_one},
-    {"is_nan", is_nan, Needs::floats, truth},
-    {"logical_not", logical_not, Needs::truth, truth},
-};
-
-bool add_unary(Generator& g, const Unary& unary) {
-  Ref x;
-  switch (unary.needs) {
-    case Needs::floats: x = g.floating(); break;
-    case Needs::small: x = g.floating(2.5); break;
-    case Needs::positive: x = g.positive(); break;
-    case Needs::truth: x = g.truth(); break;
-  }
-  const auto f = unary.f;
-  g.add(
-      std::string(unary.name), fmt::format("{}($0)", unary.name), {x}, [f](const Tensors& in) { return f(in[0]); },
-      unary.range(g.range(x)));
-  return true;
-}
-
-template <std::size_t k>
-bool unary(Generator& g) {
-  return add_unary(g, unaries[k]);
-}
-
-template <std::size_t... k>
-void append_unaries(std::vector<Entry>& entries, std::index_sequence<k...>) {
-  (entries.push_back({unaries[k].name, 1, unary<k>}), ...);
-}
 
 // ---- With parameters
 
@@ -439,7 +321,6 @@ std::vector<Entry> elementwise_entries() {
                              {"glu", 1, add_glu},
                              {"lerp", 1, add_lerp},
                              {"masked_fill", 1, add_masked_fill}};
-  append_unaries(entries, std::make_index_sequence<std::size(unaries)>{});
   append_binaries(entries, std::make_index_sequence<std::size(binaries)>{});
   return entries;
 }

@@ -24,6 +24,10 @@ const std::vector<Entry>& table() {
          {elementwise_entries(), number_entries(), shape_entries(), reduce_entries(), image_entries(), volume_entries(),
           normalize_entries(), loss_entries(), attention_entries(), recurrent_entries(), index_entries()})
       all.insert(all.end(), part.begin(), part.end());
+    std::set<std::string_view> names;
+    for (const auto& entry : all) names.insert(catalogued_name(entry.name));
+    const auto others = catalogued_entries(names);
+    all.insert(all.end(), others.begin(), others.end());
     return all;
   }();
   return entries;

@@ -5,7 +5,9 @@
 
 #include <cmath>
 #include <functional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/fuzz/program.h"
@@ -105,7 +107,7 @@ class Generator {
 struct Entry {
   std::string_view name;  ///< as in ops.h
   double weight;
-  bool (*add)(Generator& g);
+  std::function<bool(Generator& g)> add;
 };
 /// A floating value {N, C, ...} with more than one element in each channel, of elements up to 8.
 Ref with_channels(Generator& g);
@@ -119,5 +121,10 @@ Ref indices(Generator& g, std::int64_t extent, const Shape& shape);
 const std::vector<Entry>& table();
 std::vector<Entry> elementwise_entries(), number_entries(), shape_entries(), reduce_entries(), image_entries(), volume_entries(),
     normalize_entries(), loss_entries(), attention_entries(), recurrent_entries(), index_entries();
+/// Of the catalogue's operations that are not among the names: elementwise functions, and the first of an operation's registered
+/// cases.
+std::vector<Entry> catalogued_entries(const std::set<std::string_view>& names);
+/// The name in the catalogue of an operation of ops.h: add of operator+.
+std::string_view catalogued_name(std::string_view function);
 
 }  // namespace clnet::fuzz

@@ -12,12 +12,6 @@ namespace clnet::fuzz {
 
 namespace {
 
-const Field& field_of(const Node& node, std::string_view name, const Fields& fields) {
-  for (const auto& [key, value] : fields)
-    if (key == name) return value;
-  throw Error(fmt::format("the interpreter expects a field '{}' of operation {}", name, node.op->name()));
-}
-
 std::uint64_t hash_of_text(std::string_view text) {
   std::uint64_t hash = 0;
   for (char c : text) hash = mix(hash, static_cast<unsigned char>(c));
@@ -26,24 +20,11 @@ std::uint64_t hash_of_text(std::string_view text) {
 
 }  // namespace
 
-double Call::number(std::string_view name) const {
-  const auto fields = node.op->fields();
-  const auto& field = field_of(node, name, fields);
-  if (const auto* flag = std::get_if<bool>(&field)) return *flag;
-  if (const auto* whole = std::get_if<std::int64_t>(&field)) return static_cast<double>(*whole);
-  return std::get<double>(field);
-}
-
-std::vector<std::int64_t> Call::list(std::string_view name) const {
-  const auto fields = node.op->fields();
-  return std::get<std::vector<std::int64_t>>(field_of(node, name, fields));
-}
-
 const Rule& rule_of(std::string_view op) {
   static const Rules all = [] {
     Rules rules;
     for (const auto& part : {elementwise_rules(), shape_rules(), reduce_rules(), image_rules(), normalize_rules(),
-                             attention_rules(), recurrent_rules(), index_rules()})
+                             attention_rules(), recurrent_rules(), index_rules(), testing::registered_rules()})
       rules.insert(part.begin(), part.end());
     return rules;
   }();

@@ -9,38 +9,16 @@
 #include <vector>
 
 #include "lib/graph/node.h"
-#include "tests/cases/case.h"
+#include "tests/cases/rule.h"
 
 namespace clnet::fuzz {
 
 using testing::Array;
 using testing::Arrays;
 
-/// A node with its inputs' values.
-struct Call {
-  const Node& node;
-  Arrays in;
-
-  const Shape& shape(std::size_t output = 0) const { return node.outputs[output].shape; }
-  Dtype dtype(std::size_t output = 0) const { return node.outputs[output].dtype; }
-  const Shape& input_shape(std::size_t input) const { return node.inputs[input].shape(); }
-  /// A field's value. Throws Error, naming operation and field, when there is none.
-  double number(std::string_view field) const;
-  std::int64_t integer(std::string_view field) const { return static_cast<std::int64_t>(number(field)); }
-  bool flag(std::string_view field) const { return number(field) != 0; }
-  std::vector<std::int64_t> list(std::string_view field) const;
-};
-
-/// A scalar of i64 as bits without a sign.
-inline std::uint64_t as_unsigned(const Array& scalar) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(scalar[0])); }
-
-struct Rule {
-  Arrays (*apply)(const Call& call) = nullptr;
-  bool exact = false;  ///< results are inputs' values, whole numbers or truth values: nothing is computed in floating point
-  double slack = 1;    ///< how many times the rounding errors of a plain sum are to be expected
-  /// Where terms inside the operation may cancel: the sizes of the first output's terms, whose rounding errors are its own.
-  Array (*terms)(const Call& call) = nullptr;
-};
+using testing::as_unsigned;
+using testing::Call;
+using testing::Rule;
 using Rules = std::map<std::string_view, Rule>;
 Rules elementwise_rules(), shape_rules(), reduce_rules(), image_rules(), normalize_rules(), attention_rules(), recurrent_rules(),
     index_rules();

@@ -9,17 +9,11 @@ using namespace testing::reference;
 
 namespace {
 
-const Formula& formula_of(std::string_view name) {
-  for (const auto& formula : formulas)
-    if (formula.name == name) return formula;
-  return formulas[0];
-}
-
 Arrays by_formula(const Call& call) {
   std::vector<double> parameters;
   for (float parameter : call.node.op->parameters()) parameters.push_back(static_cast<double>(parameter));
   parameters.resize(2);
-  return {elementwise(formula_of(call.node.op->name()), call.in, parameters.data(), call.shape())};
+  return {elementwise(*find_formula(call.node.op->name()), call.in, parameters.data(), call.shape())};
 }
 
 Arrays arange(const Call& call) {

@@ -9,9 +9,9 @@ using namespace clnet;
 using namespace clnet::testing;
 using Catch::Matchers::Contains;
 
-TEST_CASE("unary elementwise operations") { check(unary_cases()); }
+TEST_CASE("unary elementwise operations with parameters, and far out") { check(unary_cases()); }
 TEST_CASE("binary elementwise operations broadcast") { check(binary_cases()); }
-TEST_CASE("comparisons, where and logic") { check(comparison_cases()); }
+TEST_CASE("where, and products of integers") { check(choice_cases()); }
 
 TEST_CASE("cast converts between every pair of dtypes") {
   const std::vector<double> values{-3, -1, 0, 1, 2, 100};

@@ -17,6 +17,8 @@ struct Formula {
 
 inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 inline double softplus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
+/// x times a gate from 0 to 1 that vanishes faster than x grows.
+inline double gated(double x, double gate) { return x < -1e4 ? -0.0 : x * gate; }
 inline double clamped(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
 inline double logaddexp(double x, double y) {
@@ -58,7 +60,11 @@ inline constexpr Formula formulas[] = {
     {"ceil", 1, [](const double* x, const double*) { return std::ceil(*x); }, true},
     {"round", 1, [](const double* x, const double*) { return std::nearbyint(*x); }, true},
     {"trunc", 1, [](const double* x, const double*) { return std::trunc(*x); }, true},
+    {"frac", 1, [](const double* x, const double*) { return *x - std::trunc(*x); }, true},
     {"tanh", 1, [](const double* x, const double*) { return std::tanh(*x); }},
+    {"tanhshrink", 1, [](const double* x, const double*) { return *x - std::tanh(*x); }},
+    {"hardshrink", 1, [](const double* x, const double*) { return std::fabs(*x) <= 0.5 ? 0 : *x; }, true},
+    {"softshrink", 1, [](const double* x, const double*) { return std::fabs(*x) <= 0.5 ? 0 : *x - std::copysign(0.5, *x); }},
     {"sigmoid", 1, [](const double* x, const double*) { return sigmoid(*x); }},
     {"tanh_gradient", 2, [](const double* x, const double*) { return x[0] * (1 - x[1] * x[1]); }},
     {"sigmoid_gradient", 2, [](const double* x, const double*) { return x[0] * x[1] * (1 - x[1]); }},
@@ -69,15 +75,15 @@ inline constexpr Formula formulas[] = {
     {"celu", 1, [](const double* x, const double* p) { return *x > 0 ? *x : p[0] * std::expm1(*x / p[0]); }},
     {"selu", 1, [](const double* x, const double*) {
        return 1.0507009873554804934 * (*x > 0 ? *x : 1.6732632423543772848 * std::expm1(*x)); }},
-    {"gelu_erf", 1, [](const double* x, const double*) { return 0.5 * *x * (1 + std::erf(*x * std::sqrt(0.5))); }},
+    {"gelu_erf", 1, [](const double* x, const double*) { return gated(*x, 0.5 * std::erfc(-*x * std::sqrt(0.5))); }},
     {"gelu_tanh", 1, [](const double* x, const double*) {
-       return 0.5 * *x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (*x + 0.044715 * *x * *x * *x))); }},
-    {"silu", 1, [](const double* x, const double*) { return *x * sigmoid(*x); }},
-    {"mish", 1, [](const double* x, const double*) { return *x * std::tanh(softplus(*x)); }},
-    {"hardswish", 1, [](const double* x, const double*) { return *x * clamped(*x + 3, 0, 6) / 6; }},
+       return gated(*x, 0.5 * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (*x + 0.044715 * *x * *x * *x)))); }},
+    {"silu", 1, [](const double* x, const double*) { return gated(*x, sigmoid(*x)); }},
+    {"mish", 1, [](const double* x, const double*) { return gated(*x, std::tanh(softplus(*x))); }},
+    {"hardswish", 1, [](const double* x, const double*) { return *x <= -3 ? 0 : *x * clamped(*x + 3, 0, 6) / 6; }},
     {"hardsigmoid", 1, [](const double* x, const double*) { return clamped(*x + 3, 0, 6) / 6; }},
     {"softplus", 1, [](const double* x, const double* p) { return *x * p[0] > p[1] ? *x : softplus(*x * p[0]) / p[0]; }},
-    {"softsign", 1, [](const double* x, const double*) { return *x / (1 + std::fabs(*x)); }},
+    {"softsign", 1, [](const double* x, const double*) { return std::isinf(*x) ? std::copysign(1.0, *x) : *x / (1 + std::fabs(*x)); }},
     {"clamp", 1, [](const double* x, const double* p) { return clamped(*x, p[0], p[1]); }, true},
     {"hardtanh", 1, [](const double* x, const double* p) { return clamped(*x, p[0], p[1]); }, true},
     {"is_nan", 1, [](const double* x, const double*) { return double(std::isnan(*x)); }, true},
@@ -113,6 +119,13 @@ inline constexpr Formula formulas[] = {
     {"expand", 1, [](const double* x, const double*) { return *x; }, true},
 };
 // clang-format on
+
+/// Null where there is none.
+inline const Formula* find_formula(std::string_view name) {
+  for (const auto& formula : formulas)
+    if (formula.name == name) return &formula;
+  return nullptr;
+}
 
 /// The formula over all elements of `shape`, to which the inputs are broadcast.
 inline Array elementwise(const Formula& formula, const Arrays& in, const double* parameters, const Shape& shape) {

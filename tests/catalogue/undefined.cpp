@@ -1,0 +1,121 @@
+// An operation that is given no tensor says which operation and which argument it was.
+#include <catch2/catch.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "clnet/clnet.h"
+#include "tests/catalogue/dtypes.h"
+#include "tests/ops/check.h"
+
+using namespace clnet;
+using namespace clnet::testing;
+
+namespace {
+
+using Inputs = std::vector<Tensor>;
+
+void check_missing(const std::string& operation, const std::string& argument, const std::function<void()>& run) {
+  INFO(operation << ", argument " << argument);
+  CHECK_THROWS_WITH(run(), operation + ": argument '" + argument + "' is undefined");
+}
+
+/// Overloads that no example calls.
+struct Overload {
+  std::string operation;
+  std::vector<std::string> arguments;  ///< those that must be given
+  std::function<void(const Inputs&)> run;
+};
+
+#define NUMBERS(name, f)                                                          \
+  Overload{#name, {"a"}, [](const Inputs& t) { (void)f(t[0], 2.0); }}, Overload { \
+#name, {"b" }, [](const Inputs& t) { (void)f(2.0, t[0]); }                    \
+  }
+
+std::vector<Overload> overloads() {
+  const auto scalar = [](const Tensor& start) { return start.defined() ? Tensor::scalar(0, Dtype::i64) : start; };
+  return {
+      NUMBERS(add, operator+),
+      NUMBERS(sub, operator-),
+      NUMBERS(mul, operator*),
+      NUMBERS(div, operator/),
+      NUMBERS(pow, pow),
+      NUMBERS(fmod, fmod),
+      NUMBERS(atan2, atan2),
+      NUMBERS(hypot, hypot),
+      NUMBERS(logaddexp, logaddexp),
+      NUMBERS(xlogy, xlogy),
+      NUMBERS(maximum, maximum),
+      NUMBERS(minimum, minimum),
+      NUMBERS(eq, operator==),
+      NUMBERS(not_equal, operator!=),
+      NUMBERS(less, operator<),
+      NUMBERS(less_equal, operator<=),
+      NUMBERS(greater, operator>),
+      NUMBERS(greater_equal, operator>=),
+      {"equal", {"a", "b"}, [](const Inputs& t) { (void)equal(t[0], t[1]); }},
+      {"lerp", {"a", "b", "weight"}, [](const Inputs& t) { lerp(t[0], t[1], t[2]); }},
+      {"reshape", {"x"}, [](const Inputs& t) { reshape(t[0], Shape{4}); }},
+      {"slice_update", {"x", "start", "value"}, [=](const Inputs& t) { slice_update(t[0], 0, scalar(t[1]), t[2]); }},
+      {"narrow", {"x", "start"}, [=](const Inputs& t) { narrow(t[0], 0, scalar(t[1]), 1); }},
+      {"rotary_embedding",
+       {"x", "positions"},
+       [](const Inputs& t) { rotary_embedding(t[0], t[1].defined() ? cast(t[1], Dtype::i32) : t[1]); }},
+  };
+}
+
+/// The names of an operation's tensors, a list's with their places.
+std::vector<std::string> arguments_of(const Example& example) {
+  std::vector<std::string> names;
+  for (const auto& operand : ops::catalogued(example.operation).operands) {
+    const std::string name(operand.name);
+    if (!name.ends_with("[]")) {
+      names.push_back(name);
+      continue;
+    }
+    for (std::size_t i = 0; i < example.inputs.size(); ++i)
+      names.push_back(name.substr(0, name.size() - 1) + std::to_string(i) + "]");
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("an undefined tensor is reported with the operation's and the argument's name") {
+  for (const auto& example : examples()) {
+    Inputs inputs;
+    for (const auto& input : drawn_inputs(example)) {
+      auto values = make_values(input, 1);
+      inputs.push_back(to_tensor(values, input.dtype));
+    }
+    if (ops::catalogued(example.operation).takes == ops::Takes::bools)
+      for (auto& input : inputs) input = input > 1;
+    const auto arguments = arguments_of(example);
+    // Beside a number: an overload.
+    if (arguments.size() > inputs.size() && !example.note.empty()) continue;
+    INFO(example.operation);
+    REQUIRE(arguments.size() <= inputs.size());
+    for (std::size_t missing = 0; missing < arguments.size(); ++missing) {
+      auto given = inputs;
+      given[missing] = {};
+      check_missing(example.operation, arguments[missing], [&] { example.run(given); });
+    }
+  }
+  for (const auto& overload : overloads())
+    for (std::size_t missing = 0; missing < overload.arguments.size(); ++missing) {
+      Inputs inputs(overload.arguments.size(), ones({2, 2}));
+      inputs[missing] = {};
+      check_missing(overload.operation, overload.arguments[missing], [&] { overload.run(inputs); });
+    }
+}
+
+TEST_CASE("undefined tensors elsewhere") {
+  const Tensor x = ones({2, 2}), none;
+  CHECK_THROWS_WITH(gradients(none, {x}), "gradients: the loss is undefined");
+  CHECK_THROWS_WITH(gradients(sum(x), {x, none}), "gradients: input 1 is undefined");
+  CHECK_THROWS_WITH(checkpoint([] { return Tensor{}; }), "checkpoint: the function's result 0 is undefined");
+  CHECK_THROWS_WITH(checkpoint([&] { return std::vector{x, none}; }), "checkpoint: the function's result 1 is undefined");
+  CHECK_THROWS_WITH(nn::Parameter(none), Catch::Contains("undefined"));
+  CHECK_THROWS_WITH(nn::Parameter(x).set(none), Catch::Contains("undefined"));
+  CHECK_THROWS_WITH(nn::assign({{nn::Parameter(x), none}}), Catch::Contains("undefined"));
+}
