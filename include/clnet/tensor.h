@@ -8,6 +8,7 @@
 #include <iosfwd>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -15,6 +16,7 @@
 
 #include "clnet/dtype.h"
 #include "clnet/export.h"
+#include "clnet/ops/options.h"
 #include "clnet/shape.h"
 
 namespace clnet {
@@ -24,7 +26,10 @@ struct access;
 }
 
 class Device;
+struct MatmulOptions;
 struct Node;
+enum class ScatterReduction : std::uint8_t;
+struct SortResult;
 struct PendingRead;
 CLNET_API bool is_read(const PendingRead& pending);
 CLNET_API void require_one_element(const PendingRead& pending);
@@ -144,6 +149,8 @@ class CLNET_API Tensor {
   /// The extent of a dimension, negative from the end. Throws ShapeError where there is none.
   std::int64_t size(int dim) const;
   std::int64_t numel() const { return shape().numel(); }
+  /// Where the value is, or where it would be computed: see eval().
+  Device device() const;
 
   /// A part: x[2] is an element of the first dimension, x[{1, {}, {0, 5}, {0, 10, 2}}] is Python's x[1, :, 0:5, 0:10:2].
   /// Dimensions that are not given are taken whole. Throws ShapeError for too many dimensions and for an element that is not
@@ -197,6 +204,9 @@ class CLNET_API Tensor {
   /// The same value without its history: gradients stop here, and the graph behind it can be freed. Evaluates the value when it
   /// has not been evaluated.
   Tensor detach() const;
+
+  // Operations as members: x.sum({1}) is sum(x, {1}).
+#include "clnet/tensor_methods.inc"
 
   /// Whether two handles are the same value of the graph (not whether the numbers are equal).
   bool same(const Tensor& other) const { return node_ == other.node_ && output_ == other.output_; }

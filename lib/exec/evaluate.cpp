@@ -8,6 +8,8 @@
 #include <limits>
 #include <optional>
 #include <type_traits>
+#include <unordered_set>
+#include <vector>
 
 #include "clnet/error.h"
 #include "clnet/tensor.h"
@@ -309,6 +311,23 @@ Tensor copy_to(const Tensor& tensor, const Device& device) {
 }
 
 void Tensor::eval() const { clnet::eval({*this}); }
+
+Device Tensor::device() const {
+  if (!node_) throw Error("device: the tensor is undefined");
+  std::vector<Tensor> open{*this};
+  std::unordered_set<const Node*> seen;
+  while (!open.empty()) {
+    const Tensor tensor = open.back();
+    open.pop_back();
+    if (const auto value = exec::slot_of(tensor).get()) {
+      if (const auto* placed = dynamic_cast<const exec::DeviceValue*>(value.get())) return device_with(placed->device);
+      continue;
+    }
+    if (!seen.insert(tensor.node_.get()).second) continue;
+    open.insert(open.end(), tensor.node_->inputs.begin(), tensor.node_->inputs.end());
+  }
+  return Device::current();
+}
 
 Tensor Tensor::detach() const { return make_leaf(spec(), exec::evaluated(*this)); }
 

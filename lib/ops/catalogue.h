@@ -14,8 +14,8 @@ namespace clnet::ops {
 
 /// The dtypes that an operation takes; it refuses others with a DtypeError.
 enum class Takes : std::uint8_t { all, numbers, floats, integers, bools };
-/// The result's dtype. with_number: as beside a C++ number; sums: i64 of integers and bool.
-enum class Gives : std::uint8_t { same, with_number, boolean, sums, index, f32 };
+/// The result's dtype. with_number: as beside a C++ number; sums: i64 of integers and bool; named: what the call names.
+enum class Gives : std::uint8_t { same, with_number, boolean, sums, index, f32, named };
 /// any_order: gradients are graph, and have gradients.
 enum class Gradient : std::uint8_t { any_order, none };
 

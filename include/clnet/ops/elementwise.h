@@ -45,7 +45,7 @@ CLNET_API Tensor cast(const Tensor& x, Dtype dtype);
 CLNET_BINARY(operator+)
 CLNET_BINARY(operator-)
 CLNET_BINARY(operator*)
-/// For integers C's division, towards zero.
+/// For integers C's division, towards zero; by 0 it gives 0.
 CLNET_BINARY(operator/)
 /// Of floating values; x^y. The gradient of the exponent is defined for positive bases.
 CLNET_BINARY(pow)

@@ -11,7 +11,7 @@ std::vector<Operation> elementwise_operations() {
       {.name = "addcdiv", .torch = "addcdiv", .operands = {{"x"}, {"a"}, {"b"}}, .roundings = 5, .method = "addcdiv"},
       {.name = "addcmul", .torch = "addcmul", .operands = {{"x"}, {"a"}, {"b"}}, .roundings = 3, .method = "addcmul"},
       {.name = "arange", .torch = "arange", .onnx = {"Range", 27}, .takes = Takes::numbers, .gradient = Gradient::none, .roundings = 2},
-      {.name = "cast", .torch = "Tensor.to", .onnx = {"Cast", 28}, .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::f32, .method = "to"},
+      {.name = "cast", .torch = "Tensor.to", .onnx = {"Cast", 28}, .operands = {{"x"}}, .takes = Takes::all, .gives = Gives::named, .method = "to"},
       {.name = "eye", .torch = "eye", .onnx = {"EyeLike", 22}, .takes = Takes::all, .gradient = Gradient::none},
       {.name = "frac", .torch = "frac", .operands = {{"x"}}, .method = "frac", .unary = frac},
       {.name = "full", .torch = "full", .onnx = {"ConstantOfShape", 25}, .takes = Takes::all, .gradient = Gradient::none},

@@ -407,7 +407,12 @@ class TableOp : public Op {
     if (number_ >= 0) result.emplace_back("number", std::int64_t{number_});
     return result;
   }
-  std::string expr(const Specs&) const override { return std::string(row_.expr); }
+  std::string expr(const Specs& inputs) const override {
+    // A CPU's division of integers ends the process where it has no result; both sides of a choice of vectors are computed.
+    if (&row_ == &div_row && !is_floating(inputs[0].dtype) && !is_floating(inputs[1].dtype))
+      return "b == 0 ? 0 : b == -1 ? 0 - a : a / (b == 0 || b == -1 ? 1 : b)";
+    return std::string(row_.expr);
+  }
   std::vector<float> parameters() const override { return parameters_; }
 
   Specs infer(const Specs& inputs) const override {

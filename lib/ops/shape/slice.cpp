@@ -138,7 +138,7 @@ Tensor Tensor::operator[](std::initializer_list<Index> parts) const {
       throw ShapeError(fmt::format("x[...]: there is no element {} in dimension {} of {}", part.start, &part - parts.begin(),
                                    to_string(spec())));
     const auto at = part.start < 0 ? part.start + extent : part.start;
-    result = squeeze(range(result, known, dim, at, 1), dim);
+    result = range(result, known, dim, at, 1).squeeze(dim);
   }
   return result;
 }

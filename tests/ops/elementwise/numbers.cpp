@@ -296,3 +296,16 @@ TEST_CASE("huge options are refused by name instead of running over") {
   CHECK_THROWS_AS(arange(huge), ShapeError);
   CHECK(slice(zeros({3}), 0, -huge - 1, huge, huge).shape() == Shape{1});
 }
+
+TEST_CASE("integers divided by 0 are 0, and the least one divided by -1 is itself") {
+  const auto least = std::numeric_limits<std::int32_t>::min();
+  const Tensor a = Tensor::from(std::vector<std::int32_t>{7, -7, 0, least, least, 9, 9, -9}),
+               b = Tensor::from(std::vector<std::int32_t>{0, 0, 0, -1, 1, -1, 2, 2});
+  CHECK((a / b).to_vector<std::int32_t>() == std::vector<std::int32_t>{0, 0, 0, least, least, -9, 4, -4});
+  CHECK((a / 0).to_vector<std::int32_t>() == std::vector<std::int32_t>(8, 0));
+  for (const auto dtype : {Dtype::i64, Dtype::i8, Dtype::u8}) {
+    INFO(to_string(dtype));
+    const Tensor x = cast(Tensor::from({6, 7, 8}), dtype), y = cast(Tensor::from({0, 2, 3}), dtype);
+    CHECK((x / y).to_vector<int>() == std::vector<int>{0, 3, 2});
+  }
+}

@@ -4,7 +4,7 @@
 #include "tests/cases/index/index_select.h"
 #include "tests/cases/shape/pad.h"
 #include "tests/cases/shape/slice.h"
-#include "tests/catalogue/examples.h"
+#include "tests/ops/catalogue/examples.h"
 #include "tests/reference/index/index.h"
 #include "tests/reference/random/philox.h"
 #include "tests/reference/reduce/reduce.h"

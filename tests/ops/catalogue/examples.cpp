@@ -1,4 +1,4 @@
-#include "tests/catalogue/examples.h"
+#include "tests/ops/catalogue/examples.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/catalogue/examples.h"
+#include "tests/ops/catalogue/examples.h"
 
 namespace clnet::testing {
 

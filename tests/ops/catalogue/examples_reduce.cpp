@@ -1,7 +1,7 @@
 // Examples of reductions, normalization, products, convolution, pooling and the commonest losses.
 #include <cmath>
 
-#include "tests/catalogue/examples.h"
+#include "tests/ops/catalogue/examples.h"
 #include "tests/reference/conv/conv2d.h"
 #include "tests/reference/loss/cross_entropy.h"
 #include "tests/reference/loss/losses.h"

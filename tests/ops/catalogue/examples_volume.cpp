@@ -1,7 +1,7 @@
 // Examples of convolution and pooling of lines and volumes.
 #include "tests/cases/conv/conv.h"
 #include "tests/cases/pool/pool.h"
-#include "tests/catalogue/examples.h"
+#include "tests/ops/catalogue/examples.h"
 
 namespace clnet::testing {
 

@@ -1,7 +1,7 @@
 // Every operation in every dtype against the double-precision reference of the rounded inputs, or its refusal. What may be
 // missing is the rounding to the result's dtype, and what f32 arithmetic of so many steps loses, as the catalogue says.
 // CLNET_TEST_ERRORS=1 CLNET_TEST_ALL=1 prints which part of it was used.
-#include "tests/catalogue/dtypes.h"
+#include "tests/ops/catalogue/dtypes.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "clnet/clnet.h"
-#include "tests/catalogue/dtypes.h"
+#include "tests/ops/catalogue/dtypes.h"
 #include "tests/ops/check.h"
 
 using namespace clnet;

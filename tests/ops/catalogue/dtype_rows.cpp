@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "tests/cases/elementwise/catalogued.h"
-#include "tests/catalogue/dtypes.h"
+#include "tests/ops/catalogue/dtypes.h"
 
 namespace clnet::testing {
 

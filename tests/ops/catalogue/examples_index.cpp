@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "tests/cases/shape/diagonal.h"
-#include "tests/catalogue/examples.h"
+#include "tests/ops/catalogue/examples.h"
 #include "tests/reference/image/interpolate.h"
 #include "tests/reference/index/index.h"
 #include "tests/reference/index/scatter.h"

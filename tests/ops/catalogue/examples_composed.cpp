@@ -6,7 +6,7 @@
 #include "tests/cases/reduce/norms.h"
 #include "tests/cases/shape/rearrange.h"
 #include "tests/cases/shape/slice_update.h"
-#include "tests/catalogue/examples.h"
+#include "tests/ops/catalogue/examples.h"
 #include "tests/reference/loss/losses.h"
 #include "tests/reference/norm/group_norm.h"
 
