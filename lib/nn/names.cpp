@@ -77,10 +77,10 @@ Module::Call::~Call() {
 void Module::warn_if_unreached() const {
   // Of what may move, warn_if_unnamed() has told.
   if (!calls || !calls->outer_ || calls->module_.state_ != state_ || state_->is_part() || may_move()) return;
-  logging::warn_once(
-      fmt::format("{}: its forward() calls a {} that was never added to a module, so that train() and eval() do not reach it; "
-                  "add(\"name\", it) in the constructor",
-                  class_name(calls->outer_->module_), class_name(*this)));
+  logging::warn_once(fmt::format(
+      "{}: its forward() calls a {} that was never added to a module, so that train() and inference() do not reach it; "
+      "add(\"name\", it) in the constructor",
+      class_name(calls->outer_->module_), class_name(*this)));
 }
 
 void Module::warn_of_second_name(const std::string& name, const std::shared_ptr<State>& added) const {

@@ -33,7 +33,7 @@ struct TwoInputs : nn::Module {
   }
   Tensor operator()(const Tensor& a, const Tensor& b) { return left(a) + right(b); }
   std::string kind() const override { return "TwoInputs"; }
-  /// eval() of values is not hidden by that of the mode.
+  /// No function of Module hides clnet::eval().
   void compute(const Tensor& x) { eval({x}); }
 };
 
@@ -124,7 +124,7 @@ TEST_CASE("parts of a model by name") {
   CHECK(net.child("body").children() == Names{"0", "2"});
   CHECK(net.child("body.0").parameter("weight").same(net.parameter("body.0.weight")));
   CHECK(net.parameter("body.2.running_mean").value().shape() == Shape{4});
-  net.child("body").eval();
+  net.child("body").inference();
   CHECK_FALSE(net.body.training());
   CHECK(net.training());
   CHECK_THROWS_WITH(net.parameter("body.1.weight"),
@@ -138,7 +138,7 @@ TEST_CASE("parts of a model by name") {
 TEST_CASE("a head is replaced, also of a network that is only known by name") {
   auto net = models::make("resnet20", {3, 8, 8}, 10);
   net->replace("fc", nn::Linear{64, 7});
-  net->eval();
+  net->inference();
   CHECK((*net)(zeros({2, 3, 8, 8})).shape() == Shape{2, 7});
   CHECK(net->parameter("fc.weight").value().shape() == Shape{7, 64});
   CHECK(net->parameters().back().second.value().shape() == Shape{7});
@@ -172,8 +172,8 @@ TEST_CASE("a clone has parameters of its own") {
   CHECK(copy.body.parameter("0.weight").same(copy.parameter("body.0.weight")));
 
   const Tensor x = Tensor::from({1.0, 2.0, 3.0, -1.0, 0.5, 2.0}, {2, 3});
-  net.eval();
-  copy.eval();
+  net.inference();
+  copy.inference();
   const auto expected = values_of(net(x));
   CHECK(values_of(copy(x)) == expected);
   for (auto& [name, parameter] : copy.parameters()) parameter.set(zeros_like(parameter));
@@ -238,8 +238,8 @@ concept Clonable = requires(const M& module) {
 TEST_CASE("a model that is only known by pointer has no clone, and is made once more") {
   static_assert(!Clonable<nn::Module> && !Clonable<models::LanguageModel> && Clonable<models::CharGpt>);
   const auto check = [](nn::Module& net, nn::Module& other, const Tensor& x) {
-    net.eval();
-    other.eval();
+    net.inference();
+    other.inference();
     const auto expected = values_of(net(x));
     CHECK(values_of(other(x)) == expected);
     const auto own = net.parameters(), its = other.parameters();
@@ -288,12 +288,12 @@ TEST_CASE("what a module can make anew moves with it, and is not saved") {
 
 TEST_CASE("modes are kept one by one") {
   BodyAndHead net;
-  net.child("body").eval();
+  net.child("body").inference();
   {
     const nn::KeptModes kept(net);
     net.train();
     CHECK(net.body.training());
-    net.eval();
+    net.inference();
   }
   CHECK(net.training());
   CHECK(net.fc.training());

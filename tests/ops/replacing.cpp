@@ -142,7 +142,7 @@ TEST_CASE("handles of a replaced layer stand for the new one") {
   handle.freeze();
   CHECK(weight.frozen());
   handle.freeze(false);
-  net.child("fc").eval();
+  net.child("fc").inference();
   CHECK_FALSE(net.fc.training());
   CHECK_FALSE(head.training());
   net.fc.train();

@@ -127,7 +127,7 @@ TEST_CASE("weights that do not fit are listed and nothing is changed") {
 TEST_CASE("training mode reaches every child") {
   auto model = nn::Sequential{nn::Sequential{nn::Dropout{0.5}, relu}, relu};
   CHECK(model.training());
-  model.eval();
+  model.inference();
   const Tensor x = Tensor::from({1.0F});
   CHECK(!model.training());
   model.train();

@@ -136,18 +136,15 @@ class CLNET_API Module {
   /// Number of elements of all parameters, each counted once.
   std::int64_t parameter_count() const;
 
-  /// Switches this module and its children between training (the initial mode) and inference.
+  /// Switches this module and its children between training (the initial mode) and inference (PyTorch's eval(), which would hide
+  /// clnet::eval() in a module's own functions).
   void train(bool on = true);
   void train(const char*) = delete;  // child("name").train()
-  void eval() { train(false); }
+  void inference() { train(false); }
   bool training() const;
   /// Freezes the parameters of this module and its children, or lets them move again: Parameter::freeze() of each.
   void freeze(bool on = true);
   void freeze(const char*) = delete;  // child("name").freeze()
-  // clnet::eval(), which eval() would hide in a module's own functions.
-  static void eval(std::span<const Tensor> tensors) { clnet::eval(tensors); }
-  static void eval(std::initializer_list<Tensor> tensors) { clnet::eval(tensors); }
-  static void eval(std::span<const Tensor> tensors, const Device& device) { clnet::eval(tensors, device); }
 
   /// A table with a line per layer: name, kind, output shape, parameters. Nothing is computed. The dtype is the input's.
   std::string summary(const Shape& input, Dtype dtype = Dtype::f32);
