@@ -5,6 +5,7 @@
 #include "clnet/nn/adaptive_softmax.h"
 #include "clnet/nn/attention.h"
 #include "clnet/nn/conv.h"
+#include "clnet/nn/features.h"
 #include "clnet/nn/image.h"
 #include "clnet/nn/init.h"
 #include "clnet/nn/linear.h"

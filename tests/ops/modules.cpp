@@ -132,7 +132,7 @@ TEST_CASE("parts of a model by name") {
                     "body.2.weight, body.2.bias, "
                     "body.2.running_mean, body.2.running_var, body.2.num_batches_tracked, fc.weight and 1 more");
   CHECK_THROWS_WITH(net.child("head"), "module: there is no child 'head'; there are body, fc");
-  CHECK_THROWS_AS(net.child("body")(ones({2, 3})), Unsupported);
+  CHECK(net.child("body")(ones({2, 3})).shape() == Shape{2, 4});
 }
 
 TEST_CASE("a head is replaced, also of a network that is only known by name") {
@@ -142,7 +142,7 @@ TEST_CASE("a head is replaced, also of a network that is only known by name") {
   CHECK((*net)(zeros({2, 3, 8, 8})).shape() == Shape{2, 7});
   CHECK(net->parameter("fc.weight").value().shape() == Shape{7, 64});
   CHECK(net->parameters().back().second.value().shape() == Shape{7});
-  CHECK(net->summary({2, 3, 8, 8}).find("Linear(64, 7)") != std::string::npos);
+  CHECK(net->summary({3, 8, 8}).find("Linear(64, 7)") != std::string::npos);
   net->replace("fc", nn::Sequential{nn::Dropout{}, nn::Linear{64, 3}});
   CHECK((*net)(zeros({2, 3, 8, 8})).shape() == Shape{2, 3});
   CHECK(net->parameter("fc.1.weight").value().shape() == Shape{3, 64});
@@ -313,7 +313,7 @@ TEST_CASE("small layers") {
   CHECK(values_of(words(ids)[0]) == Floats(3, 0));
   CHECK(values_of(nn::gradients(sum(words(ids)), words.parameters())[0]) == Floats{1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
   CHECK_THROWS_WITH((nn::Embedding{4, 3, {.padding_idx = 4}}), "Embedding: padding_idx 4 is none of 4 rows");
-  CHECK(nn::Sequential{words, nn::Linear{3, 2}}.summary({2, 5}, Dtype::i64).find("[2, 5, 2]") != std::string::npos);
+  CHECK(nn::Sequential{words, nn::Linear{3, 2}}.summary({5}, Dtype::i64).find("[1, 5, 2]") != std::string::npos);
   CHECK_THROWS_WITH(nn::InstanceNorm1d{3}(zeros({3, 1})),
                     "InstanceNorm1d(3): expected more than 1 value per channel when training, got f32[3, 1]");
   CHECK_THROWS_WITH(nn::InstanceNorm2d{3}(zeros({4, 4})), "InstanceNorm2d(3): expected {batch, 3, height, width}, got f32[4, 4]");
