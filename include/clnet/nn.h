@@ -4,6 +4,7 @@
 #include "clnet/nn/activation.h"
 #include "clnet/nn/adaptive_softmax.h"
 #include "clnet/nn/attention.h"
+#include "clnet/nn/containers.h"
 #include "clnet/nn/conv.h"
 #include "clnet/nn/features.h"
 #include "clnet/nn/image.h"
