@@ -31,8 +31,8 @@ requires(...&& std::same_as<First, Rest>) struct ElementFor<First, Rest...> {
   using Type = First;
 };
 
-CLNET_API std::size_t index_of_key(const std::vector<std::string>& keys, const std::string& key);
-CLNET_API void require_new_key(const std::vector<std::string>& keys, const std::string& key);
+[[noreturn]] CLNET_API void fail_without_key(const std::vector<std::string>& keys, const std::string& key);
+[[noreturn]] CLNET_API void fail_at_old_key(const std::string& key);
 
 }  // namespace detail
 
@@ -133,7 +133,7 @@ class ModuleDict : public Module {
 
   /// Throws Error when the key is there already (replace() changes a layer), or is no name.
   void insert(const std::string& key, const Element& layer) {
-    detail::require_new_key(keys(), key);
+    if (contains(key)) detail::fail_at_old_key(key);
     const L element(layer);
     add(key, element);
     layers_->emplace_back(key, element);
@@ -152,7 +152,11 @@ class ModuleDict : public Module {
     return found;
   }
   /// Throws Error, which names the keys, when there is none.
-  L& operator[](const std::string& key) const { return all()[detail::index_of_key(keys(), key)].second; }
+  L& operator[](const std::string& key) const {
+    for (auto& [own, layer] : all())
+      if (own == key) return layer;
+    detail::fail_without_key(keys(), key);
+  }
   /// Pairs of keys and layers, in the order of insert().
   auto begin() const { return all().begin(); }
   auto end() const { return all().end(); }
