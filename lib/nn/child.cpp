@@ -9,6 +9,12 @@
 
 namespace clnet::nn {
 
+namespace {
+
+thread_local const std::shared_ptr<void>* state_of_copies = nullptr;
+
+}  // namespace
+
 std::size_t detail::position_of(const char* who, std::int64_t position, std::size_t size) {
   const auto count = static_cast<std::int64_t>(size), place = position < 0 ? position + count : position;
   if (place < 0 || place >= count) throw Error(fmt::format("{}: there is no layer {}; it has {}", who, position, size));
@@ -34,10 +40,31 @@ void Module::State::keep_layer(const Module& layer, const detail::LayerClass& of
   if (copied) copied->state_ = nullptr;
 }
 
+std::shared_ptr<Module::State> Module::State::state_for_copy() {
+  return state_of_copies ? std::static_pointer_cast<State>(*state_of_copies) : nullptr;
+}
+
+std::shared_ptr<Module> Module::State::layer_with(const std::shared_ptr<State>& state, const Module& stateless,
+                                                  const detail::LayerClass& of) {
+  const std::shared_ptr<void> given = state;
+  struct Restore {
+    const std::shared_ptr<void>* outer = state_of_copies;
+    ~Restore() { state_of_copies = outer; }
+  } restore;
+  state_of_copies = &given;
+  return of.copy(stateless);
+}
+
+void Module::State::copy_layer(const std::shared_ptr<State>& copy, const State& original) {
+  copy->layer_class = original.layer_class;
+  if (!original.copied || copy->copied) return;
+  copy->copied = layer_with(copy, *original.copied, *original.layer_class);
+  copy->copied->state_ = nullptr;
+}
+
 Child::Child(const std::shared_ptr<State>& state) : Module(state), class_(state->layer_class) {
   if (state->copied) {
-    layer_ = class_->copy(*state->copied);
-    layer_->state_ = state;
+    layer_ = State::layer_with(state, *state->copied, *class_);
   } else {
     layer_ = state->pointer.lock();
     by_pointer_ = true;

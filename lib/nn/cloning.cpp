@@ -64,7 +64,7 @@ void Module::finish_clones(Clones& clones) {
   }
   // What child() calls holds handles, too, as many in the copies as in the originals; none of them is a member of the model.
   for (auto open = all; !open.empty(); open = new_ones())
-    for (const auto& made : open) made.copy->copy_layer(*made.original);
+    for (const auto& made : open) State::copy_layer(made.copy, *made.original);
 
   // How often models refer to a state or a slot, beside the handles of modules and parameters.
   std::unordered_map<const State*, long> states;

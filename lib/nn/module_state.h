@@ -164,10 +164,12 @@ struct Module::State {
   /// For child(). The first layer that it can call stays.
   void keep_layer(const Module& layer, const detail::LayerClass& of, const std::weak_ptr<Module>& where);
   /// The same of a copy, when the copies of its parts are made.
-  void copy_layer(const State& original) {
-    layer_class = original.layer_class;
-    if (original.copied && !copied) copied = layer_class->copy(*original.copied);
-  }
+  static void copy_layer(const std::shared_ptr<State>& copy, const State& original);
+  /// A copy of what is without a state, with this one.
+  static std::shared_ptr<Module> layer_with(const std::shared_ptr<State>& state, const Module& stateless,
+                                            const detail::LayerClass& of);
+  /// The state that a copy gets of what has none.
+  static std::shared_ptr<State> state_for_copy();
 
   bool has_own() const { return !parameters.empty() || !buffers.empty() || !unsaved.empty(); }
 

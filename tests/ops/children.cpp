@@ -76,6 +76,15 @@ struct NoCopies : nn::Module {
   Tensor forward(const Tensor& x) override { return inner(x); }
 };
 
+/// Has a copy constructor that looks at the module.
+struct LooksAtItself : nn::Module {
+  nn::Linear inner{2, 2};
+  nn::Parameter weight;
+  LooksAtItself() : weight(inner.parameter("weight")) { add("inner", inner); }
+  LooksAtItself(const LooksAtItself& other) : Module(other), inner(other.inner), weight(parameter("inner.weight")) {}
+  Tensor forward(const Tensor& x) override { return matmul(x, weight); }
+};
+
 Tensor children_input(const Shape& shape) {
   const auto x = randn(shape);
   x.eval();
@@ -223,6 +232,16 @@ TEST_CASE("the children of a clone are its own") {
     own.parameter("part.block.1.bias").set(ones({3}));
     CHECK(values_of(own.child("part.block.1")(x)) == Floats(15, 1));
   }
+}
+
+TEST_CASE("a child's copy may look at itself while it is made") {
+  const Tensor x = children_input({5, 2});
+  HolderOf<LooksAtItself> net{LooksAtItself()};
+  CHECK(values_of(net.child("part")(x)) == values_of(net.part(x)));
+  auto copy = nn::clone(net);
+  copy.parameter("part.inner.weight").set(zeros({2, 2}));
+  CHECK(values_of(copy.child("part")(x)) == Floats(10, 0));
+  CHECK(values_of(net.child("part")(x)) != Floats(10, 0));
 }
 
 TEST_CASE("handles are layers of other modules") {
