@@ -9,11 +9,10 @@
 
 namespace clnet::nn {
 
-namespace {
-
-thread_local const std::shared_ptr<void>* state_of_copies = nullptr;
-
-}  // namespace
+std::shared_ptr<void>& state_of_copies() {
+  thread_local std::shared_ptr<void> state;
+  return state;
+}
 
 std::size_t detail::position_of(const char* who, std::int64_t position, std::size_t size) {
   const auto count = static_cast<std::int64_t>(size), place = position < 0 ? position + count : position;
@@ -21,50 +20,9 @@ std::size_t detail::position_of(const char* who, std::int64_t position, std::siz
   return static_cast<std::size_t>(place);
 }
 
-void Module::State::keep_layer(const Module& layer, const detail::LayerClass& of, const std::weak_ptr<Module>& where) {
-  if (copied || !pointer.expired()) return;
-  const Module* it = &layer;
-  const auto* its_class = &of;
-  auto its_place = where;
-  // A handle would keep what it is a handle of.
-  if (const auto* handle = dynamic_cast<const Child*>(&layer)) {
-    if (!handle->layer_) return;
-    it = handle->layer_.get();
-    its_class = handle->class_;
-    if (handle->by_pointer_) its_place = handle->layer_;
-  }
-  layer_class = its_class;
-  pointer = its_place;
-  if (!pointer.expired()) return;
-  copied = layer_class->copy(*it);
-  if (copied) copied->state_ = nullptr;
-}
-
-std::shared_ptr<Module::State> Module::State::state_for_copy() {
-  return state_of_copies ? std::static_pointer_cast<State>(*state_of_copies) : nullptr;
-}
-
-std::shared_ptr<Module> Module::State::layer_with(const std::shared_ptr<State>& state, const Module& stateless,
-                                                  const detail::LayerClass& of) {
-  const std::shared_ptr<void> given = state;
-  struct Restore {
-    const std::shared_ptr<void>* outer = state_of_copies;
-    ~Restore() { state_of_copies = outer; }
-  } restore;
-  state_of_copies = &given;
-  return of.copy(stateless);
-}
-
-void Module::State::copy_layer(const std::shared_ptr<State>& copy, const State& original) {
-  copy->layer_class = original.layer_class;
-  if (!original.copied || copy->copied) return;
-  copy->copied = layer_with(copy, *original.copied, *original.layer_class);
-  copy->copied->state_ = nullptr;
-}
-
 Child::Child(const std::shared_ptr<State>& state) : Module(state), class_(state->layer_class) {
   if (state->copied) {
-    layer_ = State::layer_with(state, *state->copied, *class_);
+    layer_ = State::layer_with(state, *state);
   } else {
     layer_ = state->pointer.lock();
     by_pointer_ = true;

@@ -37,7 +37,8 @@ std::string instead(const std::vector<std::string>& names) {
 }  // namespace
 
 Module::Module() : state_(std::make_shared<State>()) {}
-Module::Module(const Module& other) : state_(other.state_ ? State::copy_of(other.state_) : State::state_for_copy()) {}
+Module::Module(const Module& other)
+    : state_(other.state_ ? State::copy_of(other.state_) : std::static_pointer_cast<State>(state_of_copies())) {}
 
 Tensor Module::forward(const Tensor&) {
   throw Unsupported(

@@ -22,6 +22,9 @@
 
 namespace clnet::nn {
 
+/// The state that a copy gets, in this thread, of a module without one.
+std::shared_ptr<void>& state_of_copies();
+
 struct HookEntry {
   ForwardHook call;
   std::uint64_t id;
@@ -162,14 +165,42 @@ struct Module::State {
   }
 
   /// For child(). The first layer that it can call stays.
-  void keep_layer(const Module& layer, const detail::LayerClass& of, const std::weak_ptr<Module>& where);
+  void keep_layer(const Module& layer, const detail::LayerClass& of, const std::weak_ptr<Module>& where) {
+    if (copied || !pointer.expired()) return;
+    const Module* it = &layer;
+    const auto* its_class = &of;
+    auto its_place = where;
+    // A handle would keep what it is a handle of.
+    if (const auto* handle = dynamic_cast<const Child*>(&layer)) {
+      if (!handle->layer_) return;
+      it = handle->layer_.get();
+      its_class = handle->class_;
+      if (handle->by_pointer_) its_place = handle->layer_;
+    }
+    layer_class = its_class;
+    pointer = its_place;
+    if (!pointer.expired()) return;
+    copied = layer_class->copy(*it);
+    if (copied) copied->state_ = nullptr;
+  }
   /// The same of a copy, when the copies of its parts are made.
-  static void copy_layer(const std::shared_ptr<State>& copy, const State& original);
-  /// A copy of what is without a state, with this one.
-  static std::shared_ptr<Module> layer_with(const std::shared_ptr<State>& state, const Module& stateless,
-                                            const detail::LayerClass& of);
-  /// The state that a copy gets of what has none.
-  static std::shared_ptr<State> state_for_copy();
+  static void copy_layer(const std::shared_ptr<State>& copy, const State& original) {
+    copy->layer_class = original.layer_class;
+    if (!original.copied || copy->copied) return;
+    copy->copied = layer_with(copy, original);
+    copy->copied->state_ = nullptr;
+  }
+  /// A copy of what `original` keeps, with this state.
+  static std::shared_ptr<Module> layer_with(const std::shared_ptr<State>& state, const State& original) {
+    struct Given {
+      std::shared_ptr<void> outer;
+      explicit Given(std::shared_ptr<void> given) : outer(std::exchange(state_of_copies(), std::move(given))) {}
+      ~Given() { state_of_copies() = outer; }
+      Given(const Given&) = delete;
+      Given& operator=(const Given&) = delete;
+    } given(state);
+    return original.layer_class->copy(*original.copied);
+  }
 
   bool has_own() const { return !parameters.empty() || !buffers.empty() || !unsaved.empty(); }
 
