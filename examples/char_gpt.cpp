@@ -87,7 +87,7 @@ int main(int argc, char** argv) try {
     if (step % 50 == 0 || step + 1 == steps) std::cout << "step " << step << ": loss " << (last = loss.item<float>()) << '\n';
   }
 
-  model.eval();
+  model.inference();
   std::vector<nn::KVCache> caches;
   for (auto& block : model.blocks) caches.push_back(block.attention.cache(1, context));
   std::string written = text.text.substr(0, 1);

@@ -62,7 +62,7 @@ int main(int argc, char** argv) try {
     if (step % 50 == 0 || step + 1 == steps) std::cout << "step " << step << ": loss " << (last = loss.item<float>()) << '\n';
   }
 
-  model.eval();
+  model.inference();
   std::mt19937_64 random(1);
   state = {};
   std::string written = text.text.substr(0, 1);

@@ -38,7 +38,7 @@ int main() try {
   const auto train = spirals(1000, 0), test = spirals(200, 0.5F);
   manual_seed(1);
   auto model = nn::Sequential{nn::Linear(2, 32), Residual{32}, Residual{32}, nn::Linear(32, 2)};
-  std::cout << model.summary({1, 2});
+  std::cout << model.summary({2});
   const auto result = train::fit(model, train,
                                  {.epochs = 40,
                                   .batch_size = 50,

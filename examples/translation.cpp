@@ -120,7 +120,7 @@ int main() try {
   }
 
   // Word by word, all tests at once: the likeliest each time.
-  model.eval();
+  model.inference();
   std::vector<std::int64_t> x;
   for (std::size_t i = 0; i < tests; ++i) add_line(x, sentences[i].source);
   const Shape shape{tests, longest};

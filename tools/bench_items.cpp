@@ -98,7 +98,7 @@ Item network(const Network& net, const char* mode, std::int64_t batch, double ma
 Item forward(const Network& net, std::int64_t batch) {
   return network(net, "forward", batch, net.macs, [=]() -> Run {
     const std::shared_ptr<nn::Module> model = models::make(net.name, image(net), net.classes);
-    model->eval();
+    model->inference();
     const Tensor x = rand(images(net, batch));
     x.eval();
     return [=] { (*model)(x).eval(); };
@@ -109,7 +109,7 @@ Item forward(const Network& net, std::int64_t batch) {
 Item inference(const Network& net, std::int64_t batch, bool compiled = false) {
   auto item = network(net, "infer", batch, net.macs, [=]() -> Run {
     const std::shared_ptr<nn::Module> model = models::make(net.name, image(net), net.classes);
-    model->eval();
+    model->inference();
     const auto pixels = std::make_shared<std::vector<float>>(random_pixels(images(net, batch).numel()));
     const auto input = [=] { return Tensor::from(*pixels, images(net, batch)); };
     if (!compiled) return [=] { (void)(*model)(input()).to_vector<float>(); };

@@ -128,7 +128,7 @@ Item char_gpt_generation() {
   const double flops = 2 * char_gpt_macs(options) * count;
   return {"char-gpt-generate-b1", count, "character", flops, 0, [=]() -> Run {
             const auto model = std::make_shared<models::CharGpt>(alphabet, options);
-            model->eval();
+            model->inference();
             return [=] {
               const auto read = model->reader();
               std::int32_t character = 0;
@@ -214,7 +214,7 @@ Item attention_steps() {
   return {"attention-step-768-t1024-b1", steps, "position", 2 * macs * steps, 0, [=]() -> Run {
             const auto layer =
                 std::make_shared<nn::MultiheadAttention>(width, heads, nn::MultiheadAttentionOptions{.batch_first = true});
-            layer->eval();
+            layer->inference();
             const auto cache = std::make_shared<nn::KVCache>(layer->cache(1, capacity));
             const auto x = zeros({1, 1, width}).detach();
             return [=] {
@@ -261,7 +261,7 @@ Item vision_transformer(std::int64_t batch) {
   const auto count = static_cast<double>(batch);
   return {fmt::format("vit-tiny-infer-b{}", batch), count, "image", 2 * count * VisionTransformer::macs(), 0, [=]() -> Run {
             const auto model = std::make_shared<VisionTransformer>();
-            model->eval();
+            model->inference();
             const std::vector<float> pixels(static_cast<std::size_t>(batch * 3 * 224 * 224), 0.5F);
             return [=] { (void)(*model)(Tensor::from(pixels, {batch, 3, 224, 224})).to_vector<float>(); };
           }};
@@ -365,7 +365,7 @@ Item of_axes(const AxesConv& c, bool gradient) {
 Item latency(bool compiled) {
   return {compiled ? "mlp-infer-b1-compiled" : "mlp-infer-b1", 1, "call", 0, 0, [compiled]() -> Run {
             nn::Sequential model{nn::Linear{784, 256}, relu, nn::Linear{256, 128}, relu, nn::Linear{128, 10}};
-            model.eval();
+            model.inference();
             const std::vector<float> x(784, 0.5F);
             const auto image = [=] { return Tensor::from(x, {1, 784}); };
             if (!compiled) return [=]() mutable { (void)model(image()).to_vector<float>(); };

@@ -77,11 +77,10 @@ struct FitResult {
 };
 
 /// Trains `model`, whose output is as evaluate() says, with `options.optimizer` (made for it; Error otherwise). The model is
-/// trained in the modes that its parts have, so one that eval() was called for, as a frozen body with batch normalisation, stays
-/// in inference mode. If all of the model is in inference mode, what has a parameter that is not frozen is trained in training
-/// mode, with the parts without parameters in it, and a line on stderr says so; parts that are all frozen stay as they are, and
-/// beside frozen ones parts with statistics and no parameters.
-/// Modes are restored afterwards.
+/// trained in the modes that its parts have, so one that inference() was called for, as a frozen body with batch normalisation,
+/// stays in inference mode. If all of the model is in inference mode, what has a parameter that is not frozen is trained in
+/// training mode, with the parts without parameters in it, and a line on stderr says so; parts that are all frozen stay as they
+/// are, and beside frozen ones parts with statistics and no parameters. Modes are restored afterwards.
 ///
 /// Resuming from a checkpoint gives the numbers of a run that was never stopped. One that is given more epochs or steps than it
 /// had goes on, too: by the schedules for all of these, from the step where it is, which a line on stderr says where they differ.

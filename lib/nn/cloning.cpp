@@ -1,6 +1,15 @@
 #include "lib/nn/cloning.h"
 
+#include <fmt/format.h>
+
+#include <unordered_set>
+#include <vector>
+
+#include "clnet/error.h"
 #include "clnet/nn/module.h"
+#include "lib/graph/slot.h"
+#include "lib/nn/module_state.h"
+#include "lib/nn/parameter.h"
 
 namespace clnet::nn {
 
@@ -13,6 +22,15 @@ thread_local int depth = 0;
 
 Clones* cloning_now() { return clones.get(); }
 
+std::shared_ptr<void> detail::shared_or_cloned(const std::shared_ptr<void>& what,
+                                               std::shared_ptr<void> (*make)(const void* what)) {
+  if (!clones || !what) return what;
+  if (const auto found = clones->shared.find(what.get()); found != clones->shared.end()) return found->second.second;
+  auto made = make(what.get());
+  clones->shared.emplace(what.get(), std::pair(what, made));
+  return made;
+}
+
 Cloning::Cloning() {
   if (depth++ == 0) clones = std::make_unique<Clones>();
 }
@@ -21,10 +39,58 @@ Cloning::~Cloning() {
 }
 
 void Cloning::finish() {
+  if (depth == 1) Module::finish_clones(*clones);
   on_ = false;
-  if (--depth > 0) return;
-  const auto made = std::move(clones);
-  Module::require_held(*made);
+  if (--depth == 0) clones.reset();
+}
+
+void Module::finish_clones(Clones& clones) {
+  struct Made {
+    std::shared_ptr<State> original, copy;
+    long copy_handles = 0;  ///< before children's layers are copied
+  };
+  std::unordered_set<const void*> known;
+  const auto new_ones = [&] {
+    std::vector<Made> found;
+    for (const auto& [key, pair] : clones.states)
+      if (known.insert(key).second)
+        found.push_back({std::static_pointer_cast<State>(pair.first), std::static_pointer_cast<State>(pair.second)});
+    return found;
+  };
+  auto all = new_ones();
+  std::unordered_map<const Slot*, long> slot_handles;
+  for (auto& made : all) {
+    made.copy_handles = made.copy.use_count();
+    made.copy->each_own([&](const Parameter& own) { slot_handles[slot_of(own).get()] = slot_of(own).use_count(); });
+  }
+  // What child() calls holds handles, too, as many in the copies as in the originals; none of them is a member of the model.
+  for (auto open = all; !open.empty(); open = new_ones())
+    for (const auto& made : open) State::copy_layer(made.copy, *made.original);
+
+  // How often models refer to a state or a slot, beside the handles of modules and parameters.
+  std::unordered_map<const State*, long> states;
+  std::unordered_map<const Slot*, long> slots;
+  for (const auto& made : all) {
+    for (const auto* state : {made.original.get(), made.copy.get()}) {
+      for (const auto& [name, child] : state->children) ++states[child.get()];
+      if (state->successor) ++states[state->successor.get()];
+      state->each_own([&](const Parameter& own) { ++slots[slot_of(own).get()]; });
+    }
+  }
+  // The list of clones and `all` have one each.
+  constexpr long listed = 2;
+  for (const auto& made : all) {
+    const long of_layers = made.copy.use_count() - made.copy_handles;
+    if (made.original.use_count() <= listed + of_layers + states[made.original.get()]) continue;
+    if (made.copy_handles > listed + states[made.copy.get()]) continue;
+    for (const auto* list : {&made.copy->parameters, &made.copy->buffers, &made.copy->unsaved})
+      for (const auto& [name, own] : *list)
+        if (slot_handles[slot_of(own).get()] == 1 + slots[slot_of(own).get()])
+          throw Error(
+              fmt::format("clone: child '{}' is held by pointer, and the copy would not use its own '{}'; a module that "
+                          "is cloned holds its layers themselves",
+                          made.copy->known_as, name));
+  }
 }
 
 }  // namespace clnet::nn

@@ -13,6 +13,8 @@ namespace clnet::nn {
 
 struct Clones {
   std::unordered_map<const Slot*, std::shared_ptr<Slot>> slots;
+  /// What copies of modules share otherwise: each and its copy.
+  std::unordered_map<const void*, std::pair<std::shared_ptr<void>, std::shared_ptr<void>>> shared;
   /// Of modules: each state and its copy.
   std::unordered_map<const void*, std::pair<std::shared_ptr<void>, std::shared_ptr<void>>> states;
 };

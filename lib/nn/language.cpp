@@ -164,7 +164,7 @@ std::vector<std::int32_t> generate(LanguageModel& model, std::span<const std::in
   if (!(options.temperature >= 0) || !std::isfinite(options.temperature))
     throw Error(fmt::format("generate: the temperature must be a number from 0, not {}", options.temperature));
   const nn::KeptModes kept(model);
-  model.eval();
+  model.inference();
   const auto read = model.reader();
   std::mt19937_64 random(options.seed);
   std::vector<std::int32_t> written;

@@ -38,7 +38,8 @@ std::string instead(const std::vector<std::string>& names) {
 }  // namespace
 
 Module::Module() : state_(std::make_shared<State>()) {}
-Module::Module(const Module& other) : state_(State::copy_of(other.state_)) {}
+Module::Module(const Module& other)
+    : state_(other.state_ ? State::copy_of(other.state_) : std::static_pointer_cast<State>(state_of_copies())) {}
 
 Tensor Module::forward(const Tensor&) {
   throw Unsupported(
@@ -54,11 +55,17 @@ Module& Module::operator=(const Module& other) {
   return *this;
 }
 
-Tensor Module::operator()(const Tensor& x) const {
-  if (present() != state_) return state_->successor_call(x);
+Tensor Module::operator()(const Tensor& x) const { return called_with_one(x); }
+
+Tensor Module::called_with_one(const Tensor& x) const {
+  if (present() != state_) {
+    auto y = state_->successor_call(x);
+    finish(x, y);
+    return y;
+  }
   return in_scope([&] {
     auto y = const_cast<Module*>(this)->forward(x);
-    note_for_summary(state_.get(), *this, y);
+    finish(x, y);
     return y;
   });
 }
@@ -70,12 +77,18 @@ void Module::place(Error& error) {
   if (const auto where = to_string(scope_now()); !where.empty()) error.place(where);
 }
 
-Module* Module::replacement() const { return present() != state_ ? state_->successor_layer() : nullptr; }
+Module* Module::replacement() const {
+  if (present() == state_) return nullptr;
+  auto* layer = state_->successor_layer();
+  const auto* handle = dynamic_cast<Child*>(layer);
+  return handle && handle->layer_ ? handle->layer_.get() : layer;
+}
 
 void Module::fail_as_replaced(const Module& other) const {
   const NamedScope scope(known_as());
-  Error error(fmt::format("{} was replaced by {}, but is called with several inputs; these need a layer of its class", kind(),
-                          other.kind()));
+  Error error(
+      fmt::format("{} was replaced by {}, but is called with several inputs or asked for its layers; that needs one of its class",
+                  kind(), other.kind()));
   place(error);
   throw error;
 }
@@ -97,24 +110,11 @@ std::vector<std::string> Module::children() const {
   return result;
 }
 
-Module Module::child(const std::string& name) const {
+Child Module::child(const std::string& name) const {
   const auto place = State::find(present(), name);
   if (!place.child) throw Error(fmt::format("module: there is no child '{}'{}", name, instead(children())));
-  return Module(place.child);
+  return Child(place.child);
 }
-
-namespace {
-
-/// A function that has replaced a layer.
-struct Function : Module {
-  std::function<Tensor(const Tensor&)> call;
-
-  explicit Function(std::function<Tensor(const Tensor&)> f) : call(std::move(f)) {}
-  Tensor forward(const Tensor& x) override { return call(x); }
-  std::string kind() const override { return "function"; }
-};
-
-}  // namespace
 
 void Module::replace(const std::string& name, const Step& step) {
   if (!step.module_) return replace(name, Function(step.call_));
@@ -218,56 +218,44 @@ void Module::freeze(bool on) {
 Parameter Module::add_parameter(const std::string& name, const Tensor& value) { return add_parameter(name, Parameter(value)); }
 Parameter Module::add_buffer(const std::string& name, const Tensor& value, bool saved) {
   if (saved) return add_buffer(name, Parameter(value));
-  state_->require_free(name);
+  state_->require_free_of_dots(name);
   const Parameter buffer(value);
   slot_of(buffer)->held = true;
   return state_->unsaved.emplace_back(name, buffer).second;
 }
 
 Parameter Module::add_parameter(const std::string& name, const Parameter& shared) {
-  state_->require_free(name);
+  state_->require_free_of_dots(name);
   slot_of(shared)->held = true;
   return state_->parameters.emplace_back(name, shared).second;
 }
 
 Parameter Module::add_buffer(const std::string& name, const Parameter& shared) {
-  state_->require_free(name);
+  state_->require_free_of_dots(name);
   slot_of(shared)->held = true;
   return state_->buffers.emplace_back(name, shared).second;
 }
 
-void Module::add(const std::string& name, const Module& child) {
-  state_->require_free(name);
-  if (child.state_->contains(*state_)) throw Error(fmt::format("module: '{}' is the module itself or contains it", name));
-  warn_of_second_name(name, child.state_);
-  child.state_->join(state_, name);
-  state_->children.emplace_back(name, child.state_);
+void Module::require_pointer(const std::string& name, const Module* child) {
+  if (!child) throw Error(fmt::format("module: the pointer to '{}' is null", name));
 }
 
-void Module::require_held(const Clones& clones) {
-  const auto state_of = [](const std::shared_ptr<void>& state) { return static_cast<const State*>(state.get()); };
-  // How often models refer to a state or a slot, beside the handles of modules and parameters.
-  std::unordered_map<const State*, long> states;
-  std::unordered_map<const Slot*, long> slots;
-  for (const auto& [key, pair] : clones.states) {
-    for (const auto* state : {state_of(pair.first), state_of(pair.second)}) {
-      for (const auto& [name, child] : state->children) ++states[child.get()];
-      if (state->successor) ++states[state->successor.get()];
-      for (const auto* list : {&state->parameters, &state->buffers, &state->unsaved})
-        for (const auto& [name, parameter] : *list) ++slots[slot_of(parameter).get()];
-    }
-  }
-  const auto has_handle = [&](const std::shared_ptr<void>& state) { return state.use_count() > 1 + states[state_of(state)]; };
-  for (const auto& [key, pair] : clones.states) {
-    if (!has_handle(pair.first) || has_handle(pair.second)) continue;
-    const auto* state = state_of(pair.second);
-    for (const auto* list : {&state->parameters, &state->buffers, &state->unsaved})
-      for (const auto& [name, parameter] : *list)
-        if (slot_of(parameter).use_count() == 1 + slots[slot_of(parameter).get()])
-          throw Error(
-              fmt::format("clone: child '{}' is held by pointer, and the copy would not use its own '{}'; a module that "
-                          "is cloned holds its layers themselves",
-                          state->known_as, name));
+void Module::add_part(const std::string& name, const Module& child, const detail::LayerClass& layer_class,
+                      const std::weak_ptr<Module>& pointer) {
+  const auto& part = child.state_;
+  state_->require_free(name);
+  if (part->contains(*state_)) throw Error(fmt::format("module: '{}' is the module itself or contains it", name));
+  warn_of_second_name(name, part);
+  part->keep_layer(child, layer_class, pointer);
+  part->join(state_, name);
+  state_->children.emplace_back(name, part);
+  if (part->dotted || name.find('.') != std::string::npos) state_->note_dots();
+  try {
+    state_->require_clear_names();
+  } catch (const Error&) {
+    state_->children.pop_back();
+    part->leave(state_);
+    throw;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +22,24 @@
 
 namespace clnet::nn {
 
+/// The state that a copy gets, in this thread, of a module without one.
+std::shared_ptr<void>& state_of_copies();
+
+struct HookEntry {
+  ForwardHook call;
+  std::uint64_t id;
+  bool of_graph;  ///< was made in a function that compile() runs
+};
+
+/// A function in a layer's place.
+struct Function : Module {
+  std::function<Tensor(const Tensor&)> function;
+
+  explicit Function(std::function<Tensor(const Tensor&)> f) : function(std::move(f)) {}
+  Tensor forward(const Tensor& x) override { return function(x); }
+  std::string kind() const override { return "function"; }
+};
+
 struct Module::State {
   enum class Kind : std::uint8_t { parameter, buffer, unsaved };
 
@@ -34,6 +53,12 @@ struct Module::State {
   std::shared_ptr<State> successor;
   std::function<Tensor(const Tensor&)> successor_call;
   std::function<Module*()> successor_layer;
+  /// How child() calls its layer: by a copy that has no state, which would hold itself, or where the layer lives.
+  const detail::LayerClass* layer_class = nullptr;
+  std::shared_ptr<Module> copied;
+  std::weak_ptr<Module> pointer;
+  std::vector<std::weak_ptr<const HookEntry>> hooks;
+  bool dotted = false;  ///< a child's name here or below has a dot
 
   /// What it and its children hold.
   struct Held {
@@ -59,6 +84,14 @@ struct Module::State {
     if (auto* capture = capturing()) capture->settings[state.get()] = [state, on] { state->training = on; };
   }
 
+  /// Those that were not put here by the function which compile() runs, which does so in each of its graphs.
+  std::vector<std::uint64_t> lasting_hooks() const {
+    std::vector<std::uint64_t> ids;
+    for (const auto& hook : hooks)
+      if (const auto entry = hook.lock(); entry && !entry->of_graph) ids.push_back(entry->id);
+    return ids;
+  }
+
   /// What stands for this state now.
   static const std::shared_ptr<State>& present(const std::shared_ptr<State>& state) {
     const auto* at = &state;
@@ -66,10 +99,13 @@ struct Module::State {
     return *at;
   }
 
-  /// The same; in a function that compile() runs, its graph holds as long as that does.
+  /// The same; in a function that compile() runs, its graph holds as long as that and the hooks do.
   static const std::shared_ptr<State>& noted_present(const std::shared_ptr<State>& state) {
     const auto& found = present(state);
-    if (auto* capture = capturing()) capture->conditions.emplace_back([state, was = found] { return present(state) == was; });
+    if (auto* capture = capturing())
+      capture->conditions.emplace_back([state, was = found, hooks = state->lasting_hooks()] {
+        return present(state) == was && state->lasting_hooks() == hooks;
+      });
     return found;
   }
 
@@ -93,6 +129,7 @@ struct Module::State {
     }
     copy->training = state->training;
     copy->tied = state->tied;
+    copy->dotted = state->dotted;
     copy->known_as = state->known_as;
     copy->successor = copy_of(state->successor);
     copy->successor_call = state->successor_call;
@@ -121,12 +158,62 @@ struct Module::State {
     if (!is_part()) known_as.clear();
   }
 
+  template <class See>
+  void each_own(const See& see) const {
+    for (const auto* list : {&parameters, &buffers, &unsaved})
+      for (const auto& [name, own] : *list) see(own);
+  }
+
+  /// For child(). The first layer that it can call stays.
+  void keep_layer(const Module& layer, const detail::LayerClass& of, const std::weak_ptr<Module>& where) {
+    if (copied || !pointer.expired()) return;
+    const Module* it = &layer;
+    const auto* its_class = &of;
+    auto its_place = where;
+    // A handle would keep what it is a handle of.
+    if (const auto* handle = dynamic_cast<const Child*>(&layer)) {
+      if (!handle->layer_) return;
+      it = handle->layer_.get();
+      its_class = handle->class_;
+      if (handle->by_pointer_) its_place = handle->layer_;
+    }
+    layer_class = its_class;
+    pointer = its_place;
+    if (!pointer.expired()) return;
+    copied = layer_class->copy(*it);
+    if (copied) copied->state_ = nullptr;
+  }
+  /// The same of a copy, when the copies of its parts are made.
+  static void copy_layer(const std::shared_ptr<State>& copy, const State& original) {
+    copy->layer_class = original.layer_class;
+    if (!original.copied || copy->copied) return;
+    copy->copied = layer_with(copy, original);
+    copy->copied->state_ = nullptr;
+  }
+  /// A copy of what `original` keeps, with this state.
+  static std::shared_ptr<Module> layer_with(const std::shared_ptr<State>& state, const State& original) {
+    struct Given {
+      std::shared_ptr<void> outer;
+      explicit Given(std::shared_ptr<void> given) : outer(std::exchange(state_of_copies(), std::move(given))) {}
+      ~Given() { state_of_copies() = outer; }
+      Given(const Given&) = delete;
+      Given& operator=(const Given&) = delete;
+    } given(state);
+    return original.layer_class->copy(*original.copied);
+  }
+
   bool has_own() const { return !parameters.empty() || !buffers.empty() || !unsaved.empty(); }
+
+  void require_free_of_dots(const std::string& name) const {
+    if (name.find('.') != std::string::npos)
+      throw Error(fmt::format("module: '{}' is no name of a parameter: it has a dot in it", name));
+    require_free(name);
+  }
 
   void require_free(const std::string& name) const {
     if (successor) throw Error(fmt::format("module: '{}' has been replaced, and cannot get a '{}'", known_as, name));
-    if (name.empty() || name.find('.') != std::string::npos)
-      throw Error(fmt::format("module: '{}' is no name: it is empty or has a dot in it", name));
+    if (name.empty() || name.starts_with('.') || name.ends_with('.') || name.find("..") != std::string::npos)
+      throw Error(fmt::format("module: '{}' is no name: it, or what is beside a dot in it, is empty", name));
     const auto taken = [&](const auto& list) {
       return std::any_of(list.begin(), list.end(), [&](const auto& entry) { return entry.first == name; });
     };
@@ -179,16 +266,53 @@ struct Module::State {
   struct Place {
     std::shared_ptr<State> parent, child;
   };
-  static Place find(std::shared_ptr<State> state, std::string_view path) {
-    for (;;) {
-      const auto dot = path.find('.');
-      const auto first = path.substr(0, dot);
-      const auto& all = state->children;
-      const auto found = std::find_if(all.begin(), all.end(), [&](const auto& entry) { return entry.first == first; });
-      if (found == all.end()) return {};
-      if (dot == std::string_view::npos) return {state, found->second};
-      state = present(found->second);
-      path = path.substr(dot + 1);
+  static Place find(const std::shared_ptr<State>& state, const std::string& path) {
+    std::vector<std::pair<Place, std::string>> found;
+    find_all(state, path, "", found);
+    if (found.size() > 1) fail_as_ambiguous(path, found[0].second, found[1].second);
+    return found.empty() ? Place{} : found[0].first;
+  }
+
+  /// A name with a dot may be that of another child, too: here, and in what this is a part of.
+  void require_clear_names() const {
+    if (dotted) {
+      std::map<std::string, std::string> known;
+      require_new_names("", "", known);
+    }
+    for (const auto& weak : parents)
+      if (const auto parent = weak.lock()) parent->require_clear_names();
+  }
+  void note_dots() {
+    if (dotted) return;
+    dotted = true;
+    for (const auto& weak : parents)
+      if (const auto parent = weak.lock()) parent->note_dots();
+  }
+
+ private:
+  [[noreturn]] static void fail_as_ambiguous(const std::string& path, const std::string& one, const std::string& other) {
+    throw Error(fmt::format("module: the name '{}' is ambiguous: there are {} and {}", path, one, other));
+  }
+  /// "'0' of 'layers'".
+  static std::string route(const std::string& name, const std::string& within) {
+    return within.empty() ? fmt::format("'{}'", name) : fmt::format("'{}' of {}", name, within);
+  }
+  static void find_all(const std::shared_ptr<State>& state, std::string_view path, const std::string& within,
+                       std::vector<std::pair<Place, std::string>>& found) {
+    for (const auto& [name, child] : state->children) {
+      if (!path.starts_with(name)) continue;
+      if (path.size() == name.size())
+        found.emplace_back(Place{state, child}, route(name, within));
+      else if (path[name.size()] == '.')
+        find_all(present(child), path.substr(name.size() + 1), route(name, within), found);
+    }
+  }
+  void require_new_names(const std::string& prefix, const std::string& within, std::map<std::string, std::string>& known) const {
+    for (const auto& [name, child] : children) {
+      const auto way = route(name, within);
+      const auto [before, fresh] = known.emplace(prefix + name, way);
+      if (!fresh) fail_as_ambiguous(prefix + name, before->second, way);
+      present(child)->require_new_names(prefix + name + '.', way, known);
     }
   }
 };

@@ -82,10 +82,10 @@ void Module::warn_if_unreached() const {
   // Of what may move, warn_if_unnamed() has told.
   const auto* call = Call::current();
   if (!call || !call->outer_ || call->module_.state_ != state_ || state_->is_part() || may_move()) return;
-  logging::warn_once(
-      fmt::format("{}: its forward() calls a {} that was never added to a module, so that train() and eval() do not reach it; "
-                  "add(\"name\", it) in the constructor",
-                  class_name(call->outer_->module_), class_name(*this)));
+  logging::warn_once(fmt::format(
+      "{}: its forward() calls a {} that was never added to a module, so that train() and inference() do not reach it; "
+      "add(\"name\", it) in the constructor",
+      class_name(call->outer_->module_), class_name(*this)));
 }
 
 void Module::warn_of_second_name(const std::string& name, const std::shared_ptr<State>& added) const {

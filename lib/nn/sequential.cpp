@@ -5,6 +5,7 @@
 #include "clnet/error.h"
 #include "clnet/nn.h"
 #include "lib/nn/cloning.h"
+#include "lib/nn/module_state.h"
 
 namespace clnet::nn {
 
@@ -28,19 +29,18 @@ Step::Step(Tensor (*function)(const Tensor&)) : call_(function) {
   if (!function) throw Error("Sequential: a function is null");
 }
 
-Step::Step(Pointer pointer) : by_pointer_(true) {
+Step::Step(Pointer pointer) : class_(&pointer.layer_class), pointer_(pointer.model) {
   if (!pointer.model) throw Error("Sequential: a model's pointer is null");
   const Pointed pointed(std::move(pointer.model));
   call_ = pointed;
   module_ = pointed;
 }
 
-Sequential::Sequential(const Sequential& other)
-    : Module(other), steps_(cloning_now() ? std::make_shared<Steps>(*other.steps_) : other.steps_) {}
+Sequential::Sequential(const Sequential& other) : Module(other), steps_(detail::shared_or_cloned(other.steps_)) {}
 
 Sequential::Sequential(std::initializer_list<Step> steps) {
   // Sequential{sequential} is this constructor for some compilers, and the copy constructor for others.
-  if (steps.size() == 1 && steps.begin()->module_ && !steps.begin()->by_pointer_) {
+  if (steps.size() == 1 && steps.begin()->module_ && !steps.begin()->pointer_) {
     const Module& only = *steps.begin()->module_();
     if (typeid(only) == typeid(Sequential)) {
       *this = static_cast<const Sequential&>(only);
@@ -51,8 +51,20 @@ Sequential::Sequential(std::initializer_list<Step> steps) {
 }
 
 void Sequential::append(const Step& step) {
-  if (step.module_) add(std::to_string(steps_->size()), *step.module_());
+  if (step.module_) add_part(std::to_string(steps_->size()), *step.module_(), *step.class_, step.pointer_);
   steps_->push_back(step.call_);
+}
+
+std::size_t Sequential::size() const {
+  return called(*this, [](auto& self) { return self.steps_->size(); });
+}
+
+Child Sequential::at(std::int64_t position) const {
+  return called(*this, [&](auto& self) {
+    const auto index = detail::position_of("Sequential", position, self.steps_->size());
+    const auto name = std::to_string(index);
+    return State::find(self.state_, name).child ? self.child(name) : Child(Step((*self.steps_)[index]));
+  });
 }
 
 Tensor Sequential::forward(const Tensor& x) {

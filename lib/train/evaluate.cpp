@@ -96,7 +96,7 @@ std::optional<Evaluation> evaluate(nn::Module& model, const data::Dataset& datas
   if (dataset.size() == 0) throw Error("train::evaluate: the dataset is empty");
   const auto loss = own_loss ? own_loss : default_loss(dataset);
   const nn::KeptModes kept(model);
-  model.eval();
+  model.inference();
   double loss_sum = 0, correct = 0, count = 0;
   std::vector<Part> waiting;
   const auto read = [&] {

@@ -69,7 +69,7 @@ struct Sequences {
   }
 
   std::vector<float> inference() {
-    model.eval();
+    model.inference();
     const auto result = model(numbers(5)).to_vector<float>();
     model.train();
     return result;
@@ -122,7 +122,7 @@ struct CompiledSteps {
   }
 
   std::vector<float> inference() {
-    model.eval();
+    model.inference();
     const auto result = infers(input(7)).to_vector<float>();
     model.train();
     return result;
@@ -263,7 +263,7 @@ TEST_CASE("a fault while a language model reads: what throws has read nothing") 
   models::CharGpt gpt(5, {.layers = 2, .width = 8, .heads = 2, .context = 3});
   models::CharLstm lstm(5, {.embedding = 8, .hidden = 8, .layers = 1});
   for (models::LanguageModel* model : {static_cast<models::LanguageModel*>(&gpt), static_cast<models::LanguageModel*>(&lstm)}) {
-    model->eval();
+    model->inference();
     const auto make = [&] {
       const auto read = model->reader();
       // Position 2 begins the context of 3 anew.

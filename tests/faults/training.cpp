@@ -35,7 +35,7 @@ struct Training {
   }
 
   std::vector<float> inference() {
-    model.eval();
+    model.inference();
     const auto result = model(images(7)).to_vector<float>();
     model.train();
     return result;

@@ -37,7 +37,7 @@ TEST_CASE("fit: trains, and calls back for every step and epoch in order") {
     sum = 0;
     epochs.push_back(m);
   };
-  model.eval();
+  model.inference();
   const auto result = train::fit(model, points, options);
   CHECK_FALSE(model.training());  // as it was
   CHECK(started == std::vector<std::int64_t>{0, 0});
@@ -60,7 +60,7 @@ TEST_CASE("fit and accuracy leave every part in the mode that it was given") {
   auto model = make_model();
   const auto mean = [&] { return model.parameter("1.running_mean").value().to_vector<float>(); };
   const auto before = mean();
-  model.child("1").eval();
+  model.child("1").inference();
   train::FitOptions options{.epochs = 2, .batch_size = 8, .optimizer = optim::SGD(model, {.learning_rate = 1e-2})};
   options.validation = validation;
   options.progress = false;
@@ -72,7 +72,7 @@ TEST_CASE("fit and accuracy leave every part in the mode that it was given") {
   CHECK_FALSE(model.child("1").training());
 
   // A model in inference mode of which nothing is frozen is trained as a whole.
-  model.eval();
+  model.inference();
   const auto said = clnet::test::written_on_stderr([&] { train::fit(model, points, options); });
   CHECK(said ==
         "clnet: train::fit: the whole model is in inference mode: what has trainable parameters is in training mode while it is "
@@ -104,7 +104,7 @@ TEST_CASE("fit leaves frozen parts of a model in inference mode as they are") {
   };
   const auto frozen_mean = state_of("0.1.running_mean"), mean = state_of("1.2.running_mean"), weight = state_of("1.3.weight");
 
-  model.eval();
+  model.inference();
   CHECK_THAT(train(), Catch::EndsWith("while it is trained; 2 frozen layers stay in inference mode\n"));
   CHECK(model.trained == std::vector<bool>{false, false, false, true, true, true});
   CHECK(state_of("0.1.running_mean") == frozen_mean);
@@ -122,7 +122,7 @@ TEST_CASE("beside frozen layers, statistics without parameters stay as they are 
   const auto points = make_points(24);
   nn::Sequential model{nn::Linear{4, 4}, nn::BatchNorm1d{4, {.affine = false}}, nn::Linear{4, 3}};
   const auto train = [&] {
-    model.eval();
+    model.inference();
     train::FitOptions options{.batch_size = 8, .optimizer = optim::SGD(model, {.learning_rate = 1e-2}), .progress = false};
     return clnet::test::written_on_stderr([&] { train::fit(model, points, options); });
   };

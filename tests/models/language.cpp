@@ -136,7 +136,7 @@ TEST_CASE("generate: seeds, temperatures, and what it refuses") {
 
 TEST_CASE("generate: parts keep their modes") {
   models::CharGpt gpt{5, {.layers = 1, .width = 8, .heads = 2, .context = 8, .dropout = 0.5}};
-  gpt.child("encoder").eval();
+  gpt.child("encoder").inference();
   models::generate(gpt, std::vector<std::int32_t>{1}, {.count = 2});
   CHECK(gpt.training());
   CHECK_FALSE(gpt.child("encoder").training());

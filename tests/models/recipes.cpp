@@ -104,6 +104,30 @@ void replacing_a_head() {
   CHECK(train::accuracy(*net, photos) == 1);
 }
 
+void parts_of_a_model() {
+  const Tensor images = randn({2, 3, 64, 64}), features = randn({2, 512});
+#include <recipes/parts_of_a_model_1.inc>
+  CHECK(logits.shape() == Shape{2, 10});
+  CHECK(late.shape() == Shape{2, 64, 32, 32});
+#include <recipes/parts_of_a_model_2.inc>
+  Heads several;
+  CHECK(several(randn({2, 8})).shape() == Shape{2, 3});
+  CHECK(several.heads["boxes"](randn({2, 8})).shape() == Shape{2, 4});
+  CHECK(several.parameters()[0].first == "hidden.0.weight");
+  CHECK(several.parameters().back().first == "heads.boxes.2.bias");
+}
+
+void features_of_a_layer_and_hooks() {
+  const auto net = models::make("resnet18", {3, 64, 64}, 10);
+  const Tensor images = randn({2, 3, 64, 64});
+  net->inference();
+#include <recipes/features_of_a_layer_and_hooks_1.inc>
+  CHECK(maps[0].shape() == Shape{2, 64, 16, 16});
+  CHECK(maps[1].shape() == Shape{2, 256, 4, 4});
+  const Tensor bias = net->parameter("fc.bias");
+  CHECK((logits[0].to_vector<float>() == bias.to_vector<float>()));
+}
+
 void tying_weights() {
 #include <recipes/tying_weights_1.inc>
   Tied tied;
@@ -261,6 +285,8 @@ TEST_CASE("the recipes of docs/training.md work as they stand there") {
   const std::vector<std::pair<std::set<std::string>, void (*)()>> all{
       {{"freezing_a_part_1", "freezing_a_part_2"}, freezing_a_part},
       {{"replacing_a_head_1"}, replacing_a_head},
+      {{"parts_of_a_model_1", "parts_of_a_model_2"}, parts_of_a_model},
+      {{"features_of_a_layer_and_hooks_1"}, features_of_a_layer_and_hooks},
       {{"tying_weights_1"}, tying_weights},
       {{"mixed_precision_1"}, mixed_precision},
       {{"averages_of_weights_1"}, averages_of_weights},

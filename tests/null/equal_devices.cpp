@@ -58,7 +58,7 @@ TEST_CASE("a cache of attention is where the layer is, on whatever device others
   const Device second = Device::find("0:1");
   REQUIRE_FALSE(Device::current() == second);
   nn::MultiheadAttention layer(8, 2, {.batch_first = true});
-  layer.eval();
+  layer.inference();
   layer.to(second);
   const Tensor x = copy_to(Tensor::from(std::vector<float>(8, 1), {1, 1, 8}), second);
   auto cache = layer.cache(1, 4);

@@ -173,7 +173,7 @@ TEST_CASE("attention, forward and in training, with lengths 1 to 64") {
   const Fresh fresh;
   nn::TransformerEncoderLayer layer{64, 4, {.dim_feedforward = 128, .dropout = 0, .batch_first = true}};
   SECTION("forward") {
-    layer.eval();
+    layer.inference();
     check_two_sets([&](std::int64_t length) { layer(input({4, length, 64})).eval(); });
   }
   SECTION("training") {
@@ -187,7 +187,7 @@ TEST_CASE("attention with lengths 1 to 64: its programs are known after the firs
     check_known([] {
       auto layer = std::make_shared<nn::TransformerEncoderLayer>(
           64, 4, nn::TransformerLayerOptions{.dim_feedforward = 128, .dropout = 0, .batch_first = true});
-      layer->eval();
+      layer->inference();
       return [layer](std::int64_t length) { (*layer)(input({4, length, 64})).eval(); };
     });
   }
@@ -219,7 +219,7 @@ TEST_CASE("decoding by concatenation up to length 64: its programs are known aft
   check_known([] {
     auto layer = std::make_shared<nn::TransformerEncoderLayer>(
         64, 4, nn::TransformerLayerOptions{.dim_feedforward = 128, .batch_first = true});
-    layer->eval();
+    layer->inference();
     return [layer](std::int64_t length) {
       const auto y = (*layer)(input({1, length, 64}));
       concat({input({1, length, 64}), slice(y, 1, length - 1, length)}, 1).eval();
@@ -237,7 +237,7 @@ TEST_CASE("a recurrence in training with lengths 1 to 64") {
 TEST_CASE("decoding by concatenation up to length 64") {
   const Fresh fresh;
   nn::TransformerEncoderLayer layer{64, 4, {.dim_feedforward = 128, .batch_first = true}};
-  layer.eval();
+  layer.inference();
   const auto step = [&](std::int64_t length) {
     const auto y = layer(input({1, length, 64}));
     concat({input({1, length, 64}), slice(y, 1, length - 1, length)}, 1).eval();

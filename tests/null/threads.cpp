@@ -23,7 +23,7 @@ TEST_CASE("threads train, infer, upload, read, trim and trace on one device") {
   const clnet::test::Folder folder;
   Device device = Device::current();
   auto shared = small_model();
-  shared.eval();
+  shared.inference();
   const Tensor leaf = Tensor::from({1.0F, 2.0F, 3.0F}), common = exp(leaf) * 2.0;
 
   const auto train = [](int rounds) {

@@ -147,7 +147,7 @@ TEST_CASE("Autocast: others compute with what comes, the widest where dtypes dif
   eval({norm(narrow)});
   for (const auto& [name, buffer] : norm.buffers())
     if (name != "num_batches_tracked") CHECK(buffer.value().dtype() == Dtype::f32);
-  norm.eval();
+  norm.inference();
   CHECK(norm(narrow).dtype() == Dtype::f16);
 }
 

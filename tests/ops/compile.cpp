@@ -122,7 +122,7 @@ TEST_CASE("a compiled training step sees parameters as they are, and trains as t
       const auto values = buffer.value().to_vector<double>();
       found.insert(found.end(), values.begin(), values.end());
     }
-    model.eval();
+    model.inference();
     const auto infer = compile([&](const Tensor& x) { return model(x); });
     const auto values = (compiles ? infer(input({10, 6}, 9)) : model(input({10, 6}, 9))).to_vector<double>();
     found.insert(found.end(), values.begin(), values.end());
@@ -149,15 +149,15 @@ TEST_CASE("modes, replaced layers and mixed precision build other graphs, and ol
   const auto g = compile([&](const Tensor& x) { return model(x); });
   const Tensor x = input({3, 4}, 1);
   const auto plain = [&] {
-    model.eval();
+    model.inference();
     return to_array(model(x));
   };
-  model.eval();
+  model.inference();
   compare("inference", to_array(g(x)), plain(), 1e-6);
   model.train();
   (void)g(x);
   CHECK(g.graphs() == 2);
-  model.eval();
+  model.inference();
   compare("inference again", to_array(g(x)), plain(), 1e-6);
   CHECK(g.graphs() == 2);
   model.replace("0", nn::Linear{4, 7});
@@ -351,13 +351,13 @@ TEST_CASE("a compiled function that switches modes is built once, and leaves the
   const Tensor x = input({3, 4}, 1);
   const auto infer = compile([&](const Tensor& t) {
     ++calls;
-    model.eval();
+    model.inference();
     const Tensor y = model(t);
     model.train();
     model.child("1").train(false);
     return other(y);
   });
-  other.eval();
+  other.inference();
   for (int k = 0; k < 3; ++k) {
     model.train(k != 1);
     model.child("0").train(k == 1);
@@ -365,7 +365,7 @@ TEST_CASE("a compiled function that switches modes is built once, and leaves the
     CHECK(model.training());
     CHECK(model.child("0").training());
     CHECK(!model.child("1").training());
-    model.eval();
+    model.inference();
     compare("result", to_array(found), to_array(model(x)), 1e-6);
   }
   CHECK(calls == 1);
@@ -375,7 +375,7 @@ TEST_CASE("a compiled function that switches modes is built once, and leaves the
     other.train(!other.training());
     return y;
   });
-  other.eval();
+  other.inference();
   for (int k = 0; k < 4; ++k) {
     const Tensor found = turn(x);
     CHECK(other.training() == (k % 2 == 0));
@@ -385,7 +385,7 @@ TEST_CASE("a compiled function that switches modes is built once, and leaves the
   // So do modes that are kept; whoever replaces a layer gets another graph, which sets that one's.
   const auto kept = compile([&](const Tensor& t) {
     const nn::KeptModes modes(model);
-    model.eval();
+    model.inference();
     return model(t);
   });
   model.train();
@@ -398,7 +398,7 @@ TEST_CASE("a compiled function that switches modes is built once, and leaves the
   model.replace("1", nn::Dropout{0.25});
   const Tensor replaced = kept(x);
   CHECK(model.child("1").training());
-  model.eval();
+  model.inference();
   compare("replaced", to_array(replaced), to_array(model(x)), 1e-6);
   CHECK(kept.graphs() == 2);
 }

@@ -124,7 +124,7 @@ TEST_CASE("running statistics change when the result is computed, and only once"
     expected.check(norm);
   }
   SECTION("in inference nothing changes") {
-    norm.eval();
+    norm.inference();
     norm(second).eval();
     expected.check(norm);
     CHECK(batches_seen(norm) == 1);
@@ -321,7 +321,7 @@ TEST_CASE("inference that is written down before training is computed is told, a
     net.train();
     return written_on_stderr([&] {
       f();
-      net.eval();
+      net.inference();
       net(x);
     });
   };
@@ -348,7 +348,7 @@ TEST_CASE("inference that is written down before training is computed is told, a
   CHECK(slot_of(net.parameter("norm.running_mean"))->awaited == 0);
   nn::InstanceNorm2d tracked(2, {.track_running_stats = true});
   waiting = tracked(x);
-  tracked.eval();
+  tracked.inference();
   CHECK(written_on_stderr([&] { tracked(x); }).starts_with("clnet: InstanceNorm2d"));
 }
 

@@ -144,7 +144,7 @@ TEST_CASE("layers of normalisation of lines, images and volumes") {
   nn::BatchNorm3d batch{4};
   const auto statistics = batch_norm_training(volume, parameter(batch, "weight"), parameter(batch, "bias"));
   same("BatchNorm3d", batch(volume), statistics.y);
-  batch.eval();
+  batch.inference();
   same("BatchNorm3d, running", batch(volume),
        batch_norm_inference(volume, statistics.mean * 0.1, statistics.var * 0.1 + 0.9, parameter(batch, "weight"),
                             parameter(batch, "bias")));
@@ -171,7 +171,7 @@ TEST_CASE("layers of normalisation of lines, images and volumes") {
   CHECK(var[0] == Approx(1.5));
   CHECK(var[1] == Approx(3.05));
   CHECK(tracking.state_dict().size() == 5);
-  tracking.eval();
+  tracking.inference();
   same("InstanceNorm1d, running", tracking(pairs),
        batch_norm_inference(pairs, Tensor::from(mean), Tensor::from(var), Tensor::from({2.F, 3.F}), Tensor::from({0.5F, -1.F})));
   CHECK(tracking(zeros({0, 2, 3})).shape() == Shape{0, 2, 3});

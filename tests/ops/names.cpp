@@ -92,7 +92,7 @@ TEST_CASE("a parameter that forward() reads and no module has is told once, unle
 
 TEST_CASE("layers without a name whose modes or statistics matter are told, too") {
   CHECK_THAT(said_of_call<1>(nn::Dropout{0.5}), Contains("calls a Dropout(0.5) that was never added to a module, so that train() "
-                                                         "and eval() do not reach it"));
+                                                         "and inference() do not reach it"));
   // Once, although it asks for its mode, too.
   const auto said = said_of_call<2>(nn::BatchNorm1d(4, {.affine = false}));
   CHECK_THAT(said, Contains("calls a BatchNorm1d(4) that was never added"));

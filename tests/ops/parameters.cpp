@@ -300,11 +300,11 @@ TEST_CASE("what was moved from is still what it was") {
   CHECK(device == same);  // NOLINT(bugprone-use-after-move)
 }
 
-TEST_CASE("names of parts are not empty and have no dots") {
+TEST_CASE("names of parameters are not empty and have no dots") {
   struct Named : nn::Module {
     explicit Named(const std::string& name) { add_parameter(name, zeros({1})); }
     Tensor forward(const Tensor& x) override { return x; }
   };
-  CHECK_THROWS_WITH(Named("a.b"), "module: 'a.b' is no name: it is empty or has a dot in it");
+  CHECK_THROWS_WITH(Named("a.b"), "module: 'a.b' is no name of a parameter: it has a dot in it");
   CHECK_THROWS_AS(Named(""), Error);
 }

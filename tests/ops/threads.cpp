@@ -108,11 +108,11 @@ TEST_CASE("threads train models of their own, while memory is trimmed and traced
 
 TEST_CASE("threads share a model for inference, its weights still on the host") {
   auto net = model(4);
-  net.eval();
+  net.inference();
   std::vector<Floats> expected;
   for (int i = 0; i < 4; ++i) expected.push_back(net(images(i)).to_vector<float>());
   auto fresh = model(4);
-  fresh.eval();
+  fresh.inference();
   in_threads(4, [&](int i) {
     for (int round = 0; round < 10; ++round)
       if (fresh(images(i)).to_vector<float>() != expected[static_cast<std::size_t>(i)])

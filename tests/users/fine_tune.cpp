@@ -58,7 +58,7 @@ int main() {
 
   net.freeze();
   net.replace("head", nn::Linear{8 * 4 * 4, 2});
-  net.eval();
+  net.inference();
   const auto body = values(net.body), head = values(net.child("head"));
   auto adam = optim::Adam{net, {.learning_rate = 0.02}};
   const auto result = train::fit(net, stripes, {.epochs = 10, .optimizer = adam, .progress = false});

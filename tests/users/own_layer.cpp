@@ -58,7 +58,7 @@ int main() {
   std::cout << "in the state:";
   for (const auto& [name, value] : net.state_dict()) std::cout << ' ' << name;
   std::cout << "\ntwo names, one parameter: " << yes(net.parameter("encode.weight").same(net.parameter("decode.weight"))) << '\n'
-            << net.summary({5, 8});
+            << net.summary({8});
 
   const Tensor x = randn({64, 8});
   const Tensor labels = argmax(x[{{}, {0, 3}}], 1).detach();

@@ -54,7 +54,7 @@ int main() {
             << "validated again, the same: "
             << yes(std::abs(train::evaluate(model, validation).loss - last.validation->loss) < 1e-6) << '\n';
 
-  model.eval();
+  model.inference();
   const std::vector<float> points{0, 0, 1, 1, -1, 1, 1, -1, -1.5f, 0.25f};
   const Tensor x = Tensor::from(points, {5, 2});
   const Tensor y = model(x);
@@ -69,7 +69,7 @@ int main() {
   const auto file = std::filesystem::temp_directory_path() / ("regression-" + std::to_string(getpid()) + ".safetensors");
   io::save_safetensors(file, model.state_dict());
   auto loaded = network();
-  loaded.eval();
+  loaded.inference();
   std::cout << "another network predicts the same: " << yes(loaded(x).to_vector<float>() == predictions) << '\n';
   loaded.load_state_dict(io::load_safetensors(file).tensors);
   std::filesystem::remove(file);

@@ -74,7 +74,7 @@ int main() {
   std::cout << "outputs of padding are 0: " << yes(part(output, (2 * steps + 3) * 12, 36) == Values(36)) << '\n';
 
   nn::TransformerEncoderLayer layer{8, 2, {.dim_feedforward = 8}};
-  layer.eval();
+  layer.inference();
   Tensor sequence = randn({1, 4, 8});
   std::vector<Values> of_length;
   for (int i = 1; i <= 4; ++i) {

@@ -63,7 +63,7 @@ int main() {
             << ", never back: " << yes(rises) << '\n';
   std::cout << "steps: " << sgd.steps() << ", weights moved: " << yes(weights() != before) << '\n';
 
-  model.eval();
+  model.inference();
   const auto infer = compile([&](const Tensor& x) { return softmax(model(x), 1); });
   constexpr int requests = 40, threads = 4;
   std::vector<std::vector<float>> answers(requests);

@@ -65,6 +65,6 @@ int main() {
   const Tensor b = norm(full({4, 1}, 20));
   eval({a, b});
   std::cout << "running mean of 10, then 20: " << std::round(norm.parameter("running_mean").value().item() * 100) / 100 << '\n';
-  norm.eval();
+  norm.inference();
   std::cout << "zero in inference is below zero: " << yes(norm(zeros({1, 1})).item() < 0) << '\n';
 }

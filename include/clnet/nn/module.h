@@ -8,7 +8,9 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <tuple>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -25,11 +27,49 @@ class Device;
 
 namespace clnet::nn {
 
+class Child;
 class Modes;
 class Module;
 class Step;
 
 namespace detail {
+
+/// What is known of a layer's class where it is added.
+struct LayerClass {
+  /// Null where the class has no copies, or the layer is of a class that is derived from it.
+  std::shared_ptr<Module> (*copy)(const Module& layer);
+  Tensor (*call)(Module& layer, const Tensor& x);
+};
+template <class L>
+const LayerClass& layer_class();
+
+/// While a clone is made, what `make` makes of it, once; else the same.
+CLNET_API std::shared_ptr<void> shared_or_cloned(const std::shared_ptr<void>& what,
+                                                 std::shared_ptr<void> (*make)(const void* what));
+template <class T>
+std::shared_ptr<T> shared_or_cloned(const std::shared_ptr<T>& what) {
+  return std::static_pointer_cast<T>(shared_or_cloned(std::shared_ptr<void>(what), [](const void* original) {
+    return std::shared_ptr<void>(std::make_shared<T>(*static_cast<const T*>(original)));
+  }));
+}
+
+/// From the end where it is negative. Throws Error, which begins with `who`, where it is none of `size`.
+CLNET_API std::size_t position_of(const char* who, std::int64_t position, std::size_t size);
+
+/// The output among the results of a layer: they are a tensor, or have `output`, or begin with one.
+template <class R>
+Tensor* output_of(R& results) {
+  if constexpr (std::is_same_v<R, Tensor>)
+    return &results;
+  else if constexpr (requires { requires std::is_same_v<decltype(results.output), Tensor>; })
+    return &results.output;
+  else if constexpr (requires { requires std::is_same_v<std::tuple_element_t<0, R>, Tensor>; })
+    return &std::get<0>(results);
+  else if constexpr (std::is_same_v<R, std::vector<Tensor>>)
+    return results.empty() ? nullptr : &results.front();
+  else
+    return nullptr;
+}
 
 template <class F>
 constexpr bool is_forward_of_a_tensor = false;
@@ -48,6 +88,23 @@ constexpr void require_forward() {
 }
 
 }  // namespace detail
+
+/// What on_forward() gives: the function is called as long as one of its copies lives.
+class CLNET_API Hook {
+ public:
+  Hook() = default;
+  void remove() { entry_.reset(); }
+
+ private:
+  friend class Module;
+  explicit Hook(std::shared_ptr<const void> entry) : entry_(std::move(entry)) {}
+
+  std::shared_ptr<const void> entry_;
+};
+/// Sees a layer's input and output, and returns another output, or an undefined tensor to leave it.
+using ForwardHook = std::function<Tensor(const Tensor& x, const Tensor& y)>;
+template <class F>
+concept ForwardObserver = std::is_void_v<std::invoke_result_t<F&, const Tensor&, const Tensor&>>;
 
 struct Clones;
 CLNET_API void allow_several_names(const Module& module);
@@ -119,10 +176,10 @@ class CLNET_API Module {
   LoadResult load_state_dict(const io::StateDict& state, const LoadOptions& options);
   /// A parameter or buffer by its full name, as "layer1.0.conv1.weight". Throws Error when there is none.
   Parameter parameter(const std::string& name) const;
-  /// The names of the children in the order of add(), and a handle to one by its full name, as "layer1.0": to its parameters,
-  /// buffers, children and mode; it cannot be called. Throws Error when there is none.
+  /// The names of the children in the order of add(), and a handle to one by its full name, as "layer1.0". Throws Error when
+  /// there is none, and when two have this name, as "0" of "layers" and "layers.0".
   std::vector<std::string> children() const;
-  Module child(const std::string& name) const;
+  Child child(const std::string& name) const;
   /// Puts another layer, of whatever kind, in the place of a child: model.replace("fc", nn::Linear{512, 7}), also a function of
   /// one tensor or a model by pointer. From then on it is called and listed under that name, in this module and all that share
   /// the child, and all handles of the child stand for it; an optimizer has to be made anew. The next replace() changes the
@@ -133,26 +190,48 @@ class CLNET_API Module {
   /// another, calls throw Error. What a module does outside of operator() and called(), as forward() that is called by hand, is
   /// not replaced.
   void replace(const std::string& name, const Step& step);
+  /// Each call of this layer calls `hook` with its input and output, as PyTorch's register_forward_hook(). It ends when what is
+  /// returned here is destroyed. What the hook returns is the output from then on; one that returns nothing only looks on.
+  ///   auto hook = model.on_forward("layer3", [](const Tensor& x, const Tensor& y) { std::cout << y.shape() << '\n'; });
+  ///
+  /// Hooks run in the order in which they came, also where replace() has put another layer here; clones have none. Where the
+  /// layer is called with several inputs, x is undefined, and y is the first of its results. forward() that is called by hand has
+  /// no hooks. Add and remove them while no other thread calls the model. In a function that compile() runs, a hook is called
+  /// while the graph is built, with tensors that have no values yet: what it returns is part of the graph. Another graph is built
+  /// when hooks come or go. features() gives outputs by name.
+  [[nodiscard]] Hook on_forward(const ForwardHook& hook) const;
+  template <ForwardObserver F>
+  [[nodiscard]] Hook on_forward(F hook) const {
+    return on_forward(ForwardHook([hook = std::move(hook)](const Tensor& x, const Tensor& y) mutable {
+      hook(x, y);
+      return Tensor{};
+    }));
+  }
+  /// The same of a child. Throws Error when there is none.
+  template <class F>
+  [[nodiscard]] Hook on_forward(const std::string& name, F hook) const;
   /// Copies all parameters and buffers to a device.
   void to(const Device& device);
   /// Number of elements of all parameters, each counted once.
   std::int64_t parameter_count() const;
 
-  /// Switches this module and its children between training (the initial mode) and inference.
+  /// Switches this module and its children between training (the initial mode) and inference (PyTorch's eval(), which would hide
+  /// clnet::eval() in a module's own functions).
   void train(bool on = true);
   void train(const char*) = delete;  // child("name").train()
-  void eval() { train(false); }
+  void inference() { train(false); }
   bool training() const;
   /// Freezes the parameters of this module and its children, or lets them move again: Parameter::freeze() of each.
   void freeze(bool on = true);
   void freeze(const char*) = delete;  // child("name").freeze()
-  // clnet::eval(), which eval() would hide in a module's own functions.
-  static void eval(std::span<const Tensor> tensors) { clnet::eval(tensors); }
-  static void eval(std::initializer_list<Tensor> tensors) { clnet::eval(tensors); }
-  static void eval(std::span<const Tensor> tensors, const Device& device) { clnet::eval(tensors, device); }
 
-  /// A table with a line per layer: name, kind, output shape, parameters. Nothing is computed. The dtype is the input's.
-  std::string summary(const Shape& input, Dtype dtype = Dtype::f32);
+  /// A table of the layers as a batch of one such sample passes them, in the order in which they end. Its columns are name, kind,
+  /// output's shape (with the batch's 1) and number of own parameters; the last line has that of all. `sample` has no batch
+  /// dimension, as in models::make(): {channels, height, width}. Layers that only pass on to children have no line, and neither
+  /// have functions and what is not called. Nothing is computed. The dtype is the input's. Throws Error, which names the layer,
+  /// where the shape does not fit.
+  ///   std::cout << model.summary({1, 28, 28});
+  std::string summary(const Shape& sample, Dtype dtype = Dtype::f32);
   /// "Conv2d(1, 32, kernel_size=(3, 3))"; what summary() prints.
   virtual std::string kind() const { return "Module"; }
 
@@ -170,16 +249,28 @@ class CLNET_API Module {
   /// The same parameter under one more name (tied weights), here or in another module.
   Parameter add_parameter(const std::string& name, const Parameter& shared);
   Parameter add_buffer(const std::string& name, const Parameter& shared);
+  /// Names of children may have dots: add("layers.0", x). Throws Error where it would be that of another one, too, as "0" of
+  /// "layers".
+  ///
   /// A child may be added to several modules, and several times: its parameters count once. That it gets a second name within
   /// this module brings a warning, unless it is tied(). Throws Error when it is this module or contains it.
   ///
   /// What forward() calls has to be added: else nothing trains, saves or moves it. The first such call brings a warning, unless
   /// all of its parameters are frozen or it has neither parameters nor buffers nor a use for the mode.
-  void add(const std::string& name, const Module& child);
+  ///
+  /// For child() the module keeps a copy of the layer, with the members that it has now. The child() of a class without copies,
+  /// or of what is added as a Module, cannot be called. What is added by its shared_ptr is called as long as that
+  /// lives.
   template <std::derived_from<Module> L>
   void add(const std::string& name, const L& child) {
     detail::require_forward<L>();
-    add(name, static_cast<const Module&>(child));
+    add_part(name, child, detail::layer_class<L>(), {});
+  }
+  template <std::derived_from<Module> L>
+  void add(const std::string& name, const std::shared_ptr<L>& child) {
+    detail::require_forward<L>();
+    require_pointer(name, child.get());
+    add_part(name, *child, detail::layer_class<L>(), child);
   }
 
   /// Calls f(layer) or, where replace() has put another in its place, f of that one: in a scope of the module's name, which
@@ -190,24 +281,51 @@ class CLNET_API Module {
   /// Throws Error when the other one is of another class.
   template <class L, class F>
   static auto called(L& layer, const F& f) -> std::invoke_result_t<const F&, std::remove_const_t<L>&> {
+    using Result = std::invoke_result_t<const F&, std::remove_const_t<L>&>;
     const Module& module = layer;
     if (auto* other = module.replacement()) {
-      if (auto* same = dynamic_cast<std::remove_const_t<L>*>(other)) return called(*same, f);
-      module.fail_as_replaced(*other);
+      auto* same = dynamic_cast<std::remove_const_t<L>*>(other);
+      if (!same) module.fail_as_replaced(*other);
+      return module.finished<Result>([&]() -> Result { return called(*same, f); });
     }
-    return module.in_scope([&] { return f(const_cast<std::remove_const_t<L>&>(layer)); });
+    return module.in_scope([&]() -> Result {
+      return module.finished<Result>([&]() -> Result { return f(const_cast<std::remove_const_t<L>&>(layer)); });
+    });
   }
 
  private:
+  friend class Child;
   friend class Cloning;
   friend class KeptModes;
   friend class Modes;
+  friend class Sequential;
+  friend std::vector<Tensor> features(const Module& model, const std::function<void()>& forward,
+                                      const std::vector<std::string>& names);
   friend void allow_several_names(const Module& module);
   struct State;
   explicit Module(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
+  /// What operator() does.
+  virtual Tensor called_with_one(const Tensor& x) const;
+  /// Runs the hooks, which may change y, and tells those who wait for the outputs of layers.
+  void finish(const Tensor& x, Tensor& y) const;
+  template <class Result, class F>
+  Result finished(const F& f) const {
+    if constexpr (std::is_object_v<Result>) {
+      Result results = f();
+      if (Tensor* y = detail::output_of(results)) finish(Tensor{}, *y);
+      return results;
+    } else {
+      return f();
+    }
+  }
+  /// `pointer`: where the layer lives, if it was given by pointer.
+  void add_part(const std::string& name, const Module& child, const detail::LayerClass& layer_class,
+                const std::weak_ptr<Module>& pointer);
+  static void require_pointer(const std::string& name, const Module* child);
+
   template <class F>
-  auto in_scope(const F& f) const {
+  decltype(auto) in_scope(const F& f) const {
     const Call call(*this);
     const NamedScope scope(known_as());
     try {
@@ -225,7 +343,7 @@ class CLNET_API Module {
   [[noreturn]] void fail_as_replaced(const Module& other) const;
   /// What the names of parts refer to.
   const std::shared_ptr<State>& present() const;
-  static void require_held(const Clones& clones);
+  static void finish_clones(Clones& clones);
   void warn_if_unreached() const;
   /// Whether training would change anything of it.
   bool may_move() const;
@@ -271,6 +389,54 @@ requires(!std::is_abstract_v<M>) M clone(const M& module) {
 }
 void clone(const Module&) = delete;  // its class is not known: no copy of what a pointer points to
 
+template <class L>
+const detail::LayerClass& detail::layer_class() {
+  static constexpr LayerClass found{[](const Module& layer) -> std::shared_ptr<Module> {
+                                      if constexpr (std::is_copy_constructible_v<L>)
+                                        return typeid(layer) == typeid(L) ? std::make_shared<L>(static_cast<const L&>(layer))
+                                                                          : nullptr;
+                                      else
+                                        return nullptr;
+                                    },
+                                    // By an operator of its own where that takes one tensor, else by Module's.
+                                    [](Module& layer, const Tensor& x) -> Tensor {
+                                      if constexpr (std::is_invocable_r_v<Tensor, L&, const Tensor&>)
+                                        return static_cast<L&>(layer)(x);
+                                      else
+                                        return layer(x);
+                                    }};
+  return found;
+}
+
+/// A handle to a layer of whatever class, as child() and Sequential's [] give it: to its parameters, buffers, children and mode,
+/// and it can be called with one tensor. A layer that needs more inputs throws Unsupported then. What replace() puts in the
+/// layer's place, this calls from then on. It may be put into other modules, as any layer.
+///   nn::Sequential backbone{model.child("layer1"), model.child("layer2"), nn::Flatten()};
+///
+/// Members of the layer that are neither parameters, buffers nor children are those of the copy that add() made.
+class CLNET_API Child final : public Module {
+ public:
+  explicit Child(const Step& step);
+  Child(const Child& other);
+  Child& operator=(const Child&) = default;
+  Tensor forward(const Tensor& x) override;
+  std::string kind() const override;
+
+ private:
+  friend class Module;
+  explicit Child(const std::shared_ptr<State>& state);
+  Tensor called_with_one(const Tensor& x) const override;
+
+  std::shared_ptr<Module> layer_;  ///< null where it cannot be called
+  const detail::LayerClass* class_ = nullptr;
+  bool by_pointer_ = false;
+};
+
+template <class F>
+Hook Module::on_forward(const std::string& name, F hook) const {
+  return child(name).on_forward(std::move(hook));
+}
+
 template <class T>
 concept Layer = std::derived_from<std::remove_cvref_t<T>, Module>;
 
@@ -291,8 +457,9 @@ class CLNET_API Step {
   Step(Tensor (*function)(const Tensor&));  // NOLINT(google-explicit-constructor)
   template <Layer L>
   Step(const L& layer)  // NOLINT(google-explicit-constructor)
-      : call_([held = L(layer)](const Tensor& x) mutable { return call(held, x); }),
-        module_([held = L(layer)]() mutable -> Module* { return &held; }) {
+      : call_([held = L(layer)](const Tensor& x) mutable { return detail::layer_class<L>().call(held, x); }),
+        module_([held = L(layer)]() mutable -> Module* { return &held; }),
+        class_(&detail::layer_class<L>()) {
     detail::require_forward<L>();
   }
   Step(const Module&) = delete;  // its class would be lost: give the pointer
@@ -300,29 +467,25 @@ class CLNET_API Step {
   requires(!Layer<F> && std::is_invocable_r_v<Tensor, F&, const Tensor&>) Step(F function)  // NOLINT(google-explicit-constructor)
       : call_(std::move(function)) {}
   template <std::derived_from<Module> M>
-  Step(std::shared_ptr<M> model) : Step(Pointer{std::move(model)}) {}  // NOLINT(google-explicit-constructor)
+  Step(std::shared_ptr<M> model)
+      : Step(Pointer{std::move(model), detail::layer_class<M>()}) {}  // NOLINT(google-explicit-constructor)
   template <std::derived_from<Module> M>
   Step(std::unique_ptr<M> model) : Step(std::shared_ptr<M>(std::move(model))) {}  // NOLINT(google-explicit-constructor)
 
  private:
+  friend class Child;
   friend class Module;
   friend class Sequential;
   struct Pointer {
     std::shared_ptr<Module> model;
+    const detail::LayerClass& layer_class;
   };
   explicit Step(Pointer pointer);
-  /// A layer that takes one tensor by an operator of its own, or by Module's.
-  template <class L>
-  static Tensor call(L& layer, const Tensor& x) {
-    if constexpr (std::is_invocable_r_v<Tensor, L&, const Tensor&>)
-      return layer(x);
-    else
-      return static_cast<Module&>(layer)(x);
-  }
 
   std::function<Tensor(const Tensor&)> call_;
   std::function<Module*()> module_;  ///< what gets a name, if anything
-  bool by_pointer_ = false;
+  const detail::LayerClass* class_ = nullptr;
+  std::shared_ptr<Module> pointer_;  ///< of a model that was given by pointer
 };
 
 /// Layers and functions (Tensor -> Tensor) one after the other; layers are named by their position, functions count.
@@ -339,10 +502,20 @@ class CLNET_API Sequential : public Module {
   requires(sizeof...(Steps) > 1 && (... && std::constructible_from<Step, Steps&&>)) explicit Sequential(Steps&&... steps)
       : Sequential({Step(std::forward<Steps>(steps))...}) {}
   void append(const Step& step);
+  /// How many layers and functions there are.
+  std::size_t size() const;
+  /// A handle to the layer or function at a position, from the end where that is negative. Throws Error when there is none.
+  ///   const Tensor logits = model[-1](features);
+  template <std::integral Position>
+  Child operator[](Position position) const {
+    return at(static_cast<std::int64_t>(position));
+  }
   Tensor forward(const Tensor& x) override;
   std::string kind() const override { return "Sequential"; }
 
  private:
+  Child at(std::int64_t position) const;
+
   using Steps = std::vector<std::function<Tensor(const Tensor&)>>;
   std::shared_ptr<Steps> steps_ = std::make_shared<Steps>();  ///< shared by copies, as the children are
 };

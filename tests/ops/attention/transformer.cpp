@@ -103,8 +103,8 @@ TEST_CASE("layers of Transformers without biases") {
   full.load_state_dict(bare.state_dict(), {.strict = false});
   for (auto& [name, parameter] : full.parameters())
     if (name.ends_with("bias")) parameter.set(zeros(parameter.value().shape()));
-  bare.eval();
-  full.eval();
+  bare.inference();
+  full.inference();
   const Operand x({3, 2, 4}, 1), memory({5, 2, 4}, 2);
   compare("without biases", to_array(bare(x.tensor, memory.tensor)), to_array(full(x.tensor, memory.tensor)), 1e-6);
   nn::TransformerEncoder encoder(4, 2, 1, {.dim_feedforward = 8, .bias = false}, true);
@@ -225,7 +225,7 @@ TEST_CASE("layers of transformers take any activation") {
   other.load_state_dict(by_name.state_dict());
   decoder_by_function.load_state_dict(decoder.state_dict());
   for (nn::Module* layer : std::initializer_list<nn::Module*>{&by_name, &by_function, &other, &decoder, &decoder_by_function})
-    layer->eval();
+    layer->inference();
   const Operand x({3, 2, 8});
   const auto want = to_array(by_name(x.tensor));
   compare("gelu", to_array(by_function(x.tensor)), want, 1e-6);
@@ -237,7 +237,7 @@ TEST_CASE("MultiheadAttention drops weights in training only") {
   nn::MultiheadAttention layer(8, 2, {.dropout = 0.5});
   const Operand x({6, 2, 8});
   CHECK(to_array(layer(x.tensor)).values != to_array(layer(x.tensor)).values);
-  layer.eval();
+  layer.inference();
   CHECK(to_array(layer(x.tensor)).values == to_array(layer(x.tensor)).values);
 }
 
@@ -245,7 +245,7 @@ TEST_CASE("steps of MultiheadAttention with a cache are what it gives for the wh
   for (bool batch_first : {false, true}) {
     nn::MultiheadAttention layer(8, 2, {.dropout = 0.5, .batch_first = batch_first});
     fill(layer);
-    layer.eval();
+    layer.inference();
     const Operand x({2, 7, 8});
     const auto arranged = [&](const Tensor& t) { return batch_first ? t : length_first(t); };
     const auto all = arranged(x.tensor);
@@ -364,7 +364,7 @@ TEST_CASE("a transformer is its layers, one after the other") {
 TEST_CASE("PositionalEncoding") {
   nn::PositionalEncoding layer(6, {.dropout = 0.5, .max_length = 10});
   CHECK(layer.parameters().empty());
-  layer.eval();
+  layer.inference();
   const Operand x({2, 4, 6});
   const auto y = to_array(layer(x.tensor));
   const auto table = to_array(sinusoidal_positions(10, 6));

@@ -213,7 +213,7 @@ TEST_CASE("a weight that changes is seen by the next pass") {
 TEST_CASE("a MobileNet's inference takes the pass, and its training does not") {
   if (!serves()) return test::skip("the device is no CPU with vectors");
   const auto net = models::make("mobilenetv2", {3, 64, 64}, 10);
-  net->eval();
+  net->inference();
   const Tensor x = make_tensor({1, 3, 64, 64}, 3);
   const Tensor y = (*net)(x);
   // How many depends on the number of cores.

@@ -233,12 +233,12 @@ TEST_CASE("layers of activations and dropping") {
   CHECK(prelu.parameter_count() == 2);
   CHECK(prelu.state_dict()[0].first == "weight");
   nn::RReLU rrelu(0.1, 0.3);
-  rrelu.eval();
+  rrelu.inference();
   CHECK(rrelu(x).to_vector<float>() == leaky_relu(x, 0.2).to_vector<float>());
   CHECK_THROWS_AS(nn::RReLU(0.3, 0.1), Error);
   auto alpha = nn::AlphaDropout(0.5);
   CHECK(alpha(x).to_vector<float>() != x.to_vector<float>());
-  alpha.eval();
+  alpha.inference();
   CHECK(alpha(x).to_vector<float>() == x.to_vector<float>());
   CHECK(nn::Dropout2d(1)(ones({2, 3, 2, 2})).to_vector<float>() == std::vector<float>(24, 0));
   CHECK_THROWS_WITH(nn::Dropout1d(-1), Contains("Dropout1d: p must be"));

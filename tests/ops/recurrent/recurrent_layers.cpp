@@ -176,7 +176,7 @@ TEST_CASE("dropout between recurrent layers, in training only") {
   CHECK(mean == Approx(1).epsilon(0.02));
   // Of 200 terms that are 4/3 with 3/4 and else 0: a variance of 1/3 each.
   CHECK(std::sqrt(squares / static_cast<double>(trained.size())) == Approx(std::sqrt(1.0 / 600)).epsilon(0.3));
-  rnn.eval();
+  rnn.inference();
   for (double value : rnn(x).to_vector<double>()) CHECK(value == Approx(1));
 }
 

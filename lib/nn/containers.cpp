@@ -1,0 +1,20 @@
+#include "clnet/nn/containers.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "clnet/error.h"
+
+namespace clnet::nn::detail {
+
+void fail_without_key(const std::vector<std::string>& keys, const std::string& key) {
+  throw Error(
+      fmt::format("ModuleDict: there is no layer '{}'; there {}", key,
+                  keys.empty() ? "are none" : fmt::format("{} {}", keys.size() == 1 ? "is" : "are", fmt::join(keys, ", "))));
+}
+
+void fail_at_old_key(const std::string& key) {
+  throw Error(fmt::format("ModuleDict: there is a layer '{}' already; replace() changes it", key));
+}
+
+}  // namespace clnet::nn::detail
