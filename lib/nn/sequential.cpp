@@ -23,7 +23,26 @@ struct Pointed {
   Module* operator()() const { return model.get(); }
 };
 
+/// A layer by its class; a clone of what holds it holds a clone.
+struct Held {
+  std::shared_ptr<Module> layer;
+  const detail::LayerClass* layer_class;
+
+  Held(std::shared_ptr<Module> held, const detail::LayerClass& of) : layer(std::move(held)), layer_class(&of) {}
+  Held(const Held& other) : layer(other.layer), layer_class(other.layer_class) {
+    if (cloning_now()) layer = layer_class->copy(*other.layer);
+  }
+  Tensor operator()(const Tensor& x) const { return layer_class->call(*layer, x); }
+  Module* operator()() const { return layer.get(); }
+};
+
 }  // namespace
+
+Step::Step(std::unique_ptr<Module> layer, const detail::LayerClass& layer_class) : class_(&layer_class) {
+  const Held held(std::move(layer), layer_class);
+  call_ = held;
+  module_ = held;
+}
 
 Step::Step(Tensor (*function)(const Tensor&)) : call_(function) {
   if (!function) throw Error("Sequential: a function is null");

@@ -37,7 +37,7 @@ namespace detail {
 /// What is known of a layer's class where it is added.
 struct LayerClass {
   /// Null where the class has no copies, or the layer is of a class that is derived from it.
-  std::shared_ptr<Module> (*copy)(const Module& layer);
+  std::unique_ptr<Module> (*copy)(const Module& layer);
   Tensor (*call)(Module& layer, const Tensor& x);
 };
 template <class L>
@@ -391,12 +391,11 @@ void clone(const Module&) = delete;  // its class is not known: no copy of what 
 
 template <class L>
 const detail::LayerClass& detail::layer_class() {
-  static constexpr LayerClass found{[](const Module& layer) -> std::shared_ptr<Module> {
+  static constexpr LayerClass found{[](const Module& layer) -> std::unique_ptr<Module> {
                                       if constexpr (std::is_copy_constructible_v<L>)
-                                        return typeid(layer) == typeid(L) ? std::make_shared<L>(static_cast<const L&>(layer))
-                                                                          : nullptr;
-                                      else
-                                        return nullptr;
+                                        if (typeid(layer) == typeid(L))
+                                          return std::unique_ptr<Module>(new L(static_cast<const L&>(layer)));
+                                      return nullptr;
                                     },
                                     // By an operator of its own where that takes one tensor, else by Module's.
                                     [](Module& layer, const Tensor& x) -> Tensor {
@@ -457,9 +456,7 @@ class CLNET_API Step {
   Step(Tensor (*function)(const Tensor&));  // NOLINT(google-explicit-constructor)
   template <Layer L>
   Step(const L& layer)  // NOLINT(google-explicit-constructor)
-      : call_([held = L(layer)](const Tensor& x) mutable { return detail::layer_class<L>().call(held, x); }),
-        module_([held = L(layer)]() mutable -> Module* { return &held; }),
-        class_(&detail::layer_class<L>()) {
+      : Step(std::unique_ptr<Module>(new L(layer)), detail::layer_class<L>()) {
     detail::require_forward<L>();
   }
   Step(const Module&) = delete;  // its class would be lost: give the pointer
@@ -481,6 +478,7 @@ class CLNET_API Step {
     const detail::LayerClass& layer_class;
   };
   explicit Step(Pointer pointer);
+  Step(std::unique_ptr<Module> layer, const detail::LayerClass& layer_class);
 
   std::function<Tensor(const Tensor&)> call_;
   std::function<Module*()> module_;  ///< what gets a name, if anything
