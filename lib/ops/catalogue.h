@@ -13,7 +13,7 @@
 namespace clnet::ops {
 
 /// The dtypes that an operation takes; it refuses others with a DtypeError.
-enum class Takes : std::uint8_t { all, numbers, floats, integers, bools };
+enum class Takes : std::uint8_t { all, numbers, floats, integers, i64, bools };
 /// The result's dtype. with_number: as beside a C++ number; sums: i64 of integers and bool; named: what the call names.
 enum class Gives : std::uint8_t { same, with_number, boolean, sums, index, f32, named };
 /// any_order: gradients are graph, and have gradients.
@@ -31,7 +31,9 @@ struct Operand {
   std::string_view name;  ///< as in the declaration and in errors; "tensors[]" is a list
   Holds holds = Holds::value;
   Between drawn = {};
+  bool optional = false;  ///< may be undefined or left out
 };
+constexpr Operand optional(std::string_view name, Between drawn = {}) { return {name, Holds::value, drawn, true}; }
 
 /// ONNX's operator that computes the same, or the nearest one; "ScatterElements(add)" names an attribute, too.
 struct OnnxName {
@@ -43,20 +45,22 @@ struct Operation {
   std::string_view name;        ///< in clnet/ops.h, or of an operator, as add
   std::string_view torch = {};  ///< in torch or torch.nn.functional, unless it says otherwise; empty: there is none
   OnnxName onnx = {};
-  std::vector<Operand> operands = {};  ///< that must be given
+  std::vector<Operand> operands = {};
   Takes takes = Takes::floats;
   Gives gives = Gives::same;
   Gradient gradient = Gradient::any_order;
-  /// The error bound in roundings of f32, 2^-24 of the largest result; an elementwise function's also in halves of its own last
-  /// place. The rounding to the result's dtype is not among them.
+  /// The error bound in roundings of f32, 2^-24 of the largest result; the rounding to the result's dtype is not among them.
   double roundings = 0;
+  double last_places = 0;  ///< the bound of an elementwise function in units of each result's own last place, in f32
   double dtype_roundings = 1;     ///< roundings to the result's dtype
   bool cut_off = false;           ///< to the dtype's steps below 1, instead of rounded
   std::string_view solvers = {};  ///< whose solvers it goes by; empty: those of its own name
   std::string_view method = {};   ///< Tensor's member function; empty: there is none
-  /// An elementwise function of one tensor, or of two with broadcasting.
+  /// An elementwise function of one tensor, or of two with broadcasting, and of a tensor and a number.
   Tensor (*unary)(const Tensor&) = nullptr;
   Tensor (*binary)(const Tensor&, const Tensor&) = nullptr;
+  Tensor (*before_number)(const Tensor&, double) = nullptr;
+  Tensor (*behind_number)(double, const Tensor&) = nullptr;
 };
 
 /// All operations by name.

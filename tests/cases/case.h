@@ -53,7 +53,7 @@ struct Case {
 };
 
 /// The cases of an operation that its header of tests/cases puts among those of all operations: they run on every solver and
-/// dtype, with gradients; the first case is the operation's example and its call in random programs.
+/// dtype, with gradients. The first case is the operation's example; random programs call all of them.
 struct CaseTable {
   std::string operation;  ///< in the catalogue
   std::vector<Case> (*cases)();

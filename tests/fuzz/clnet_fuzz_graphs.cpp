@@ -120,6 +120,7 @@ int main(int argc, char** argv) {
   app.add_option("--count", arguments.count, "how many programs");
   app.add_option("--seconds", arguments.seconds, "stop after this time");
   app.add_option("--max-ops", arguments.settings.max_ops, "the most operations of a program")->check(CLI::Range(1, 1000));
+  app.add_option("--operation", arguments.settings.operation, "each program begins with a call of this one");
   app.add_option("--block", arguments.settings.block, "so many neighbouring seeds share a structure and differ in sizes")
       ->check(CLI::Range(1, 1000000));
   app.add_option("--mode", arguments.mode, "how programs are carried out: " + mode_names());

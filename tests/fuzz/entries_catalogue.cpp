@@ -20,23 +20,39 @@ Ref operand(Generator& g, const ops::Operation& operation, std::size_t place) {
   if (operation.takes == ops::Takes::bools) return g.truth();
   const auto [low, high] = operation.operands[place].drawn;
   if (std::isinf(low) && std::isinf(high)) return g.floating();
-  if (std::isfinite(low) && std::isinf(high)) return g.positive();
-  return g.floating(std::min(std::fabs(low), std::fabs(high)));
+  if (low == -high) return g.floating(high);
+  if (std::isinf(high) && low > -1) return g.positive();
+  const auto shape = g.shape(static_cast<int>(g.choose().integer(0, 3)));
+  return g.leaf(shape, g.float_dtype(), {std::isinf(low) ? high - 4 : low, std::isinf(high) ? low + 4 : high});
 }
 
-/// Between which numbers the results of arguments within these lie, as far as a few of them tell.
+/// Between which numbers the results of arguments within these lie: of some of them and of 0, and a step wider.
 Range image(const ElementwiseFunction& function, Range a, Range b) {
   constexpr int steps = 64;
-  Range result{INFINITY, -INFINITY};
   const bool two = function.operation->binary != nullptr;
-  for (int i = 0; i <= steps; ++i)
-    for (int k = 0; k <= (two ? steps : 0); ++k) {
-      const double at[] = {a.low + (a.high - a.low) * i / steps, b.low + (b.high - b.low) * k / steps};
-      const double y = function.formula->of(at, function.parameters.data());
-      if (!std::isfinite(y)) continue;
-      result = {std::min(result.low, y), std::max(result.high, y)};
+  const auto points = [](Range range, bool wanted) {
+    std::vector<double> at;
+    for (int i = 0; i <= (wanted ? steps : 0); ++i) at.push_back(range.low + (range.high - range.low) * i / steps);
+    if (wanted && range.low < 0 && range.high > 0) at.push_back(0);
+    std::sort(at.begin(), at.end());
+    return at;
+  };
+  double low = INFINITY, high = -INFINITY, widest = 0;
+  for (const double y : points(b, two)) {
+    double before = NAN;
+    for (const double x : points(a, true)) {
+      const double operands[] = {x, y}, value = function.formula->of(operands, function.parameters.data());
+      if (!std::isfinite(value)) continue;
+      low = std::min(low, value);
+      high = std::max(high, value);
+      if (std::isfinite(before)) widest = std::max(widest, std::fabs(value - before));
+      before = value;
     }
-  return result.low <= result.high ? result : Range{0, 0};
+  }
+  // Of no argument a finite result: of whatever size.
+  if (low > high) return {-1e3, 1e3};
+  // What does not go below 0 at these does not in between.
+  return {low >= 0 ? (low - widest > 0 ? low - widest : 0) : low - widest, high + widest};
 }
 
 bool add_unary(Generator& g, const ElementwiseFunction& function) {
@@ -49,38 +65,60 @@ bool add_unary(Generator& g, const ElementwiseFunction& function) {
 }
 
 bool add_binary(Generator& g, const ElementwiseFunction& function) {
-  const auto a = operand(g, *function.operation, 0);
-  auto b = g.partner(g.shape_of(a), g.dtype_of(a));
-  if (function.operation->takes != ops::Takes::bools) {
-    const auto [low, high] = function.operation->operands[1].drawn;
-    b = g.tame(b, std::isinf(high) ? 8 : high);
-    if (low > 0) {
-      const auto raw = b;
-      b = g.add("operator+", fmt::format("abs($0) + {}", low), {raw}, [low = low](const Tensors& in) { return abs(in[0]) + low; },
-                {low, g.range(raw).size() + low});
-    }
+  const auto& operation = *function.operation;
+  const auto name = std::string(operation.name);
+  const auto a = operand(g, operation, 0);
+  const auto [low, high] = operation.operands[1].drawn;
+  const double least = std::isinf(low) ? -3 : low, most = std::isinf(high) ? std::max(3.0, least + 4) : high;
+  if (operation.before_number && g.choose().chance(0.25)) {
+    const double number = g.choose().of({least, (least + most) / 2 + 0.25, most});
+    g.add(
+        name, fmt::format("{}($0, {})", name, number), {a},
+        [f = operation.before_number, number](const Tensors& in) { return f(in[0], number); },
+        image(function, g.range(a), {number, number}));
+    return true;
   }
-  const auto name = std::string(function.operation->name);
+  if (operation.takes == ops::Takes::bools) {
+    const auto b = g.partner(g.shape_of(a), Dtype::boolean);
+    g.add(name, name + "($0, $1)", {a, b}, [f = operation.binary](const Tensors& in) { return f(in[0], in[1]); }, {0, 1});
+    return true;
+  }
+  const auto b = std::isinf(low) && std::isinf(high) ? g.tame(g.partner(g.shape_of(a), g.dtype_of(a)), 8)
+                                                     : g.leaf(g.shape_of(a), g.dtype_of(a), {least, most});
   g.add(
-      name, name + "($0, $1)", {a, b}, [f = function.operation->binary](const Tensors& in) { return f(in[0], in[1]); },
+      name, name + "($0, $1)", {a, b}, [f = operation.binary](const Tensors& in) { return f(in[0], in[1]); },
       image(function, g.range(a), g.range(b)));
   return true;
 }
 
-/// The first case, with values that were made before where they fit.
-bool add_case(Generator& g, const ops::Operation& operation, const testing::Case& example) {
+/// One of the registered cases, with values that were made before where they fit.
+bool add_case(Generator& g, const ops::Operation& operation, const std::vector<testing::Case>& cases) {
+  const auto& example = g.choose().of(cases);
   std::vector<Ref> inputs;
   std::string code;
+  // The results of the least, the largest and the middle numbers tell of what size others are.
+  testing::Arrays least, most, middle;
   const auto dtype = g.float_dtype();
-  for (std::size_t i = 0; i < example.inputs.size(); ++i) {
-    const auto& input = example.inputs[i];
-    inputs.push_back(input.dtype == Dtype::f32
-                         ? g.tame(g.of_shape(input.shape, dtype), std::max(std::fabs(input.low), std::fabs(input.high)))
-                         : g.leaf(input.shape, input.dtype, {input.low, input.high}, Fill::integers));
-    code += fmt::format("{}${}", i == 0 ? "" : ", ", i);
+  for (const auto& input : example.inputs) {
+    if (!g.fits(input.shape.numel())) return false;
+    const bool any = input.dtype == Dtype::f32 && input.low == -input.high;
+    inputs.push_back(any ? g.tame(g.of_shape(input.shape, dtype), input.high)
+                         : g.leaf(input.shape, input.dtype == Dtype::f32 ? dtype : input.dtype, {input.low, input.high},
+                                  input.dtype == Dtype::f32 ? Fill::smooth : Fill::integers));
+    const auto filled = [&](double value) {
+      return testing::Array(input.shape, std::vector<double>(static_cast<std::size_t>(input.shape.numel()), value));
+    };
+    least.push_back(filled(input.low));
+    most.push_back(filled(input.high));
+    middle.push_back(filled((input.low + input.high) / 2));
+    code += fmt::format("{}${}", code.empty() ? "" : ", ", inputs.size() - 1);
   }
-  g.add(std::string(operation.name), fmt::format("{}({} /* {} */)", operation.name, code, example.name), inputs,
-        [run = example.run](const Tensors& in) { return run(in)[0]; }, {-64, 64});
+  double size = 1;
+  for (const auto* in : {&least, &most, &middle})
+    for (double value : example.reference(*in)[0].values)
+      if (std::isfinite(value)) size = std::max(size, 2 * std::fabs(value));
+  g.add(std::string(operation.name), fmt::format("{}({} /* as in the case '{}' */)", operation.name, code, example.name), inputs,
+        [run = example.run](const Tensors& in) { return run(in)[0]; }, {-size, size});
   return true;
 }
 
@@ -106,8 +144,8 @@ std::vector<Entry> catalogued_entries(const std::set<std::string_view>& names) {
   for (const auto& table : testing::registered_cases()) {
     const auto& operation = ops::catalogued(table.operation);
     if (names.contains(operation.name)) continue;
-    entries.push_back({operation.name, 1,
-                       [&operation, example = table.cases().front()](Generator& g) { return add_case(g, operation, example); }});
+    entries.push_back(
+        {operation.name, 1, [&operation, cases = table.cases()](Generator& g) { return add_case(g, operation, cases); }});
   }
   return entries;
 }

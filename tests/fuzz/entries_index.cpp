@@ -62,13 +62,6 @@ bool add_cumsum(Generator& g) {
   return true;
 }
 
-bool add_cumprod(Generator& g) {
-  const auto x = g.tame(g.floating(8, 1), 1);
-  const int dim = some_dim(g, x);
-  g.add("cumprod", fmt::format("cumprod($0, {})", dim), {x}, [dim](const Tensors& in) { return cumprod(in[0], dim); }, {-1, 1});
-  return true;
-}
-
 bool add_unfold(Generator& g, bool back) {
   const Pair kernel{g.sizes().integer(1, 3), g.sizes().integer(1, 3)};
   const UnfoldOptions options{g.choose().chance(0.3) ? 2 : 1, g.sizes().integer(0, 1), g.choose().chance(0.3) ? 2 : 1};
@@ -355,7 +348,6 @@ std::vector<Entry> index_entries() {
       {"einsum", 1, add_einsum},
       {"interpolate", 1.5, add_interpolate},
       {"cumsum", 1, add_cumsum},
-      {"cumprod", 0.7, add_cumprod},
       {"unfold", 0.5, [](Generator& g) { return add_unfold(g, false); }},
       {"fold", 0.5, [](Generator& g) { return add_unfold(g, true); }},
       {"sort", 0.7, [](Generator& g) { return add_sort(g, false); }},

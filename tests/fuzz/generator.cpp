@@ -53,6 +53,7 @@ Program Generator::operator()() {
   }
   const auto wanted = static_cast<std::size_t>(choose_.integer(2, settings_.max_ops));
   const auto structure = choose_.next();
+  if (!settings_.operation.empty()) add_wanted_operation();
   // Steps that are only guards do not count; a structure that nothing fits ends by itself.
   for (std::size_t made = 0; made < wanted; ++made) {
     choose_ = Rng(mix(structure, made));
@@ -73,6 +74,16 @@ Program Generator::operator()() {
   if (gradients_ == 0 && choose_.chance(0.3)) add_gradients();
   schedule();
   return std::move(program_);
+}
+
+void Generator::add_wanted_operation() {
+  for (const auto& entry : table()) {
+    if (catalogued_name(entry.name) != settings_.operation) continue;
+    for (int tries = 0; tries < 8; ++tries)
+      if (entry.add(*this)) return;
+    throw Error(fmt::format("no call of {} fits into a program", settings_.operation));
+  }
+  throw Error(fmt::format("no operation has the name '{}'", settings_.operation));
 }
 
 void Generator::add_operation() {

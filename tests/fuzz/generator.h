@@ -19,6 +19,7 @@ struct Settings {
   int max_ops = 20;
   int block = 16;                     ///< so many neighbouring seeds share a structure
   std::int64_t most_elements = 4096;  ///< of a value
+  std::string operation = {};         ///< with which each program begins; empty: any
   bool deep = false;                  ///< training steps of chains of layers, whose values are large and read late
 };
 
@@ -83,6 +84,7 @@ class Generator {
   const Tensor& tensor(const Ref& ref) const { return tensors_[ref.step][ref.output]; }
   std::vector<Ref> append(Step step, Tensors outputs, Range range);
   void add_operation();
+  void add_wanted_operation();
   void add_training_step();
   Ref add_layer(Ref x, std::vector<Ref>& weights);
   void add_gradients();

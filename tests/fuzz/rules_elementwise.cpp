@@ -12,7 +12,7 @@ namespace {
 Arrays by_formula(const Call& call) {
   std::vector<double> parameters;
   for (float parameter : call.node.op->parameters()) parameters.push_back(static_cast<double>(parameter));
-  parameters.resize(2);
+  parameters.resize(3);
   return {elementwise(*find_formula(call.node.op->name()), call.in, parameters.data(), call.shape())};
 }
 

@@ -93,8 +93,8 @@ Arrays conv2d_backward_weights(const Call& call) {
 
 constexpr double winograd_slack = 8;
 
-/// Winograd's transforms add up neighbours and take them away again: where a result is smaller than those of its plane, theirs
-/// are its rounding errors. Of kernels of 3 x 3.
+/// Winograd's transforms add up neighbours and take them away again: where a result is smaller than those of its plane, their
+/// rounding errors are its own. Only kernels of 3 x 3 in steps of 1 are transformed.
 template <Arrays (*apply)(const Call&)>
 Array terms_of_planes(const Call& call) {
   Call sizes{call.node, call.in};
@@ -102,7 +102,12 @@ Array terms_of_planes(const Call& call) {
     for (auto& value : operand.values) value = std::fabs(value);
   Array terms = apply(sizes)[0];
   const auto kernel = call.node.op->name() == "conv2d_backward_weights" ? call.shape() : call.input_shape(1);
-  const bool transformed = kernel[-1] == 3 && kernel[-2] == 3;
+  const auto is_one = [&](const char* field) {
+    const auto numbers = call.list(field);
+    return std::all_of(numbers.begin(), numbers.end(), [](auto number) { return number == 1; });
+  };
+  const bool transformed =
+      kernel[-1] == 3 && kernel[-2] == 3 && is_one("stride") && is_one("dilation") && call.integer("groups") == 1;
   const auto plane = static_cast<std::size_t>(terms.size(-1) * terms.size(-2));
   for (std::size_t first = 0; first < terms.values.size(); first += plane) {
     double most = 0;

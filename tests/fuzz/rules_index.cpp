@@ -4,7 +4,6 @@
 #include "tests/reference/index/sort.h"
 #include "tests/reference/loss/ctc.h"
 #include "tests/reference/random/philox.h"
-#include "tests/reference/reduce/cumprod.h"
 #include "tests/reference/reduce/cumsum.h"
 
 namespace clnet::fuzz {
@@ -32,10 +31,6 @@ Arrays cumsum(const Call& call) {
     return y;
   };
   return {turned(reference::cumsum(turned(call.in[0]), dim))};
-}
-
-Arrays linear_scan(const Call& call) {
-  return {reference::linear_scan(call.in[0], call.in[1], dim_of(call), call.flag("backwards"))};
 }
 
 Arrays argsort(const Call& call) { return {reference::argsort(call.in[0], dim_of(call), call.flag("descending"))}; }
@@ -118,11 +113,9 @@ Arrays ctc_gradient(const Call& call) {
 }  // namespace
 
 Rules index_rules() {
-  return {{"cumsum", {cumsum, false, 2}},       {"linear_scan", {linear_scan, false, 4}},
-          {"argsort", {argsort, true}},         {"scatter_reduce", {scatter_reduce, false, 4}},
-          {"last_picks", {last_picks, true}},   {"randint", {randint, true}},
-          {"place_among", {place_among, true}}, {"resample", {resample}},
-          {"ctc_loss", {ctc_loss, false, 4}},   {"ctc_gradient", {ctc_gradient, false, 4}}};
+  return {{"cumsum", {cumsum, false, 2}},     {"argsort", {argsort, true}},       {"scatter_reduce", {scatter_reduce, false, 4}},
+          {"last_picks", {last_picks, true}}, {"randint", {randint, true}},       {"place_among", {place_among, true}},
+          {"resample", {resample}},           {"ctc_loss", {ctc_loss, false, 4}}, {"ctc_gradient", {ctc_gradient, false, 4}}};
 }
 
 }  // namespace clnet::fuzz

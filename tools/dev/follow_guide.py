@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Follows docs/adding-an-op.md to the letter: applies its snippets to a copy of the tree, builds it and runs its commands.
 
-  tools/dev/follow_guide.py [--folder FOLDER] [--keep]   without a folder, a temporary one; --keep leaves it
+  tools/dev/follow_guide.py [--folder FOLDER]   the copy goes into a new folder, and stays there; without one it is a temporary one
 
 A snippet belongs to the line above it: "In `FILE`, before `TEXT`:" or "A new file, `FILE`:". Ends with 0 when all tests pass.
 """
@@ -70,11 +70,12 @@ def copy_tree(target):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=pathlib.Path)
-    parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
     changes, commands = snippets(GUIDE.read_text())
     if len(changes) < 9 or len(commands) != 1:
         raise SystemExit(f"{GUIDE.name}: {len(changes)} snippets and {len(commands)} blocks of commands")
+    if options.folder and options.folder.exists():
+        raise SystemExit(f"{options.folder} is there already")
     folder = options.folder or pathlib.Path(tempfile.mkdtemp(prefix="clnet-guide-"))
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -87,7 +88,7 @@ def main():
         print(f"{GUIDE.name}: {error}", file=sys.stderr)
         return 1
     finally:
-        if not options.keep:
+        if not options.folder:
             shutil.rmtree(folder)
     return 0
 

@@ -53,7 +53,7 @@ struct Known {
   std::string_view torch = {};
   OnnxName onnx = {};
   Gradient gradient = Gradient::any_order;
-  double roundings = 0;
+  double roundings = 0, last_places = 0;
   bool method = false;
   Between a = {}, b = {};
 };
@@ -70,30 +70,44 @@ struct Row {
   Precision precision = Precision::widest;
 };
 
-std::vector<Operation>& listed() {
-  static std::vector<Operation> rows;
-  return rows;
+/// The entry of a row. The functions are those that have no parameters but operands.
+Operation entry(const Row& row) {
+  const auto& known = row.known;
+  std::vector<Operand> operands{{row.inputs == 1 ? "x" : "a", Holds::value, known.a}};
+  if (row.inputs == 2) operands.push_back({"b", Holds::value, known.b});
+  return {.name = row.name,
+          .torch = known.torch,
+          .onnx = known.onnx,
+          .operands = std::move(operands),
+          .takes = row.takes,
+          .gives = row.gives_bool ? Gives::boolean : Gives::same,
+          .gradient = row.vjp ? known.gradient : Gradient::none,
+          .roundings = known.roundings,
+          .last_places = known.last_places,
+          .method = known.method ? row.name : std::string_view{}};
+}
+Operation entry(const Row& row, Tensor (*function)(const Tensor&)) {
+  auto result = entry(row);
+  result.unary = function;
+  return result;
+}
+Operation entry(const Row& row, Tensor (*function)(const Tensor&, const Tensor&)) {
+  auto result = entry(row);
+  result.binary = function;
+  return result;
+}
+Operation entry(const Row& row, Tensor (*function)(const Tensor&, const Tensor&), Tensor (*before_number)(const Tensor&, double),
+                Tensor (*behind_number)(double, const Tensor&)) {
+  auto result = entry(row, function);
+  result.before_number = before_number;
+  result.behind_number = behind_number;
+  return result;
 }
 
-/// Puts a row into the catalogue. The function is the one that has no parameters but tensors, if there is one.
-struct Listed {
-  explicit Listed(const Row& row) {
-    std::vector<Operand> operands;
-    if (row.inputs == 1) operands = {{"x", Holds::value, row.known.a}};
-    if (row.inputs == 2) operands = {{"a", Holds::value, row.known.a}, {"b", Holds::value, row.known.b}};
-    listed().push_back({.name = row.name,
-                        .torch = row.known.torch,
-                        .onnx = row.known.onnx,
-                        .operands = std::move(operands),
-                        .takes = row.takes,
-                        .gives = row.gives_bool ? Gives::boolean : Gives::same,
-                        .gradient = row.vjp ? row.known.gradient : Gradient::none,
-                        .roundings = row.known.roundings,
-                        .method = row.known.method ? row.name : std::string_view{}});
-  }
-  Listed(const Row& row, Tensor (*function)(const Tensor&)) : Listed(row) { listed().back().unary = function; }
-  Listed(const Row& row, Tensor (*function)(const Tensor&, const Tensor&)) : Listed(row) { listed().back().binary = function; }
-};
+/// The entries of rows that define their functions, by the rows' places in the table below.
+template <int place>
+Operation entry_at();
+constexpr int before_table = __COUNTER__;
 
 /// The number that a leaf stands for; null: it is a tensor.
 std::shared_ptr<const NumberValue> number_of(const Tensor& tensor) {
@@ -135,25 +149,31 @@ Tensors chosen(const At& t, Tensor (*first)(const Tensor&, const Tensor&), Tenso
 }  // namespace ops
 
 // A row is in namespace ops, and defines the public function that has no parameters but tensors.
-#define CLNET_ROW(row, ...)   \
-  namespace ops {             \
-  namespace {                 \
-  const Row row{__VA_ARGS__}; \
-  }                           \
+#define CLNET_ROW(row, ...)       \
+  namespace ops {                 \
+  namespace {                     \
+  constexpr Row row{__VA_ARGS__}; \
+  }                               \
   }
-#define CLNET_UNARY(function, ...)                                 \
-  namespace ops {                                                  \
-  namespace {                                                      \
-  const Row function##_row{#function, 1, __VA_ARGS__};             \
-  const Listed function##_listed{function##_row, clnet::function}; \
-  }                                                                \
-  }                                                                \
+#define CLNET_UNARY(function, ...)                         \
+  namespace ops {                                          \
+  namespace {                                              \
+  constexpr Row function##_row{#function, 1, __VA_ARGS__}; \
+  template <>                                              \
+  Operation entry_at<__COUNTER__ - before_table>() {       \
+    return entry(function##_row, clnet::function);         \
+  }                                                        \
+  }                                                        \
+  }                                                        \
   Tensor function(const Tensor& x) { return ops::unary(ops::function##_row, x); }
 #define CLNET_BINARY(function, ...)                                                                    \
   namespace ops {                                                                                      \
   namespace {                                                                                          \
-  const Row function##_row{#function, 2, __VA_ARGS__};                                                 \
-  const Listed function##_listed{function##_row, clnet::function};                                     \
+  constexpr Row function##_row{#function, 2, __VA_ARGS__};                                             \
+  template <>                                                                                          \
+  Operation entry_at<__COUNTER__ - before_table>() {                                                   \
+    return entry(function##_row, clnet::function, clnet::function, clnet::function);                   \
+  }                                                                                                    \
   }                                                                                                    \
   }                                                                                                    \
   Tensor function(const Tensor& a, const Tensor& b) { return ops::binary(ops::function##_row, a, b); } \
@@ -165,184 +185,184 @@ Tensors chosen(const At& t, Tensor (*first)(const Tensor&, const Tensor&), Tenso
 CLNET_UNARY(abs, {.torch = "abs", .onnx = {"Abs", 13}, .method = true}, Takes::all, false, "a <= 0 ? 0 - a : a", [](const At& t) { return Tensors{t.g * sign(t.a)}; }, Steps::one)
 CLNET_ROW(neg_row, "neg", 1, {.torch = "neg", .onnx = {"Neg", 13}}, Takes::all, false, "-a", [](const At& t) { return Tensors{-t.g}; }, Steps::one)
 CLNET_UNARY(sign, {.torch = "sign", .onnx = {"Sign", 13}, .gradient = Gradient::none, .method = true}, Takes::all, false, "(a > 0) - (a < 0)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one)
-CLNET_UNARY(exp, {.torch = "exp", .onnx = {"Exp", 13}, .roundings = 6, .method = true, .a = {-2.5, 2.5}}, Takes::floats, false, "clnet_exp(a)", [](const At& t) { return Tensors{t.g * t.y}; }, Steps::one, Precision::full)
-CLNET_UNARY(log, {.torch = "log", .onnx = {"Log", 13}, .roundings = 6, .method = true, .a = {0.1}}, Takes::floats, false, "clnet_log(a)", [](const At& t) { return Tensors{t.g / t.a}; }, Steps::one, Precision::full)
-CLNET_UNARY(log1p, {.torch = "log1p", .roundings = 4, .method = true, .a = {-0.8}}, Takes::floats, false, "clnet_log1p(a)", [](const At& t) { return Tensors{t.g / (t.a + 1.0)}; }, Steps::several, Precision::full)
-CLNET_UNARY(log2, {.torch = "log2", .roundings = 6, .method = true, .a = {0.1}}, Takes::floats, false, "clnet_log2(a)", [](const At& t) { return Tensors{t.g / t.a * 1.4426950408889634}; }, Steps::several, Precision::full)
-CLNET_UNARY(expm1, {.torch = "expm1", .roundings = 6, .method = true, .a = {-2.5, 2.5}}, Takes::floats, false, "clnet_expm1(a)", [](const At& t) { return Tensors{t.g * (t.y + 1.0)}; }, Steps::several, Precision::full)
+CLNET_UNARY(exp, {.torch = "exp", .onnx = {"Exp", 13}, .roundings = 6, .last_places = 3, .method = true, .a = {-3, 3}}, Takes::floats, false, "clnet_exp(a)", [](const At& t) { return Tensors{t.g * t.y}; }, Steps::one, Precision::full)
+CLNET_UNARY(log, {.torch = "log", .onnx = {"Log", 13}, .roundings = 6, .last_places = 3, .method = true, .a = {0.1}}, Takes::floats, false, "clnet_log(a)", [](const At& t) { return Tensors{t.g / t.a}; }, Steps::one, Precision::full)
+CLNET_UNARY(log1p, {.torch = "log1p", .roundings = 4, .last_places = 2, .method = true, .a = {-0.8}}, Takes::floats, false, "clnet_log1p(a)", [](const At& t) { return Tensors{t.g / (t.a + 1.0)}; }, Steps::several, Precision::full)
+CLNET_UNARY(log2, {.torch = "log2", .roundings = 6, .last_places = 3, .method = true, .a = {0.1}}, Takes::floats, false, "clnet_log2(a)", [](const At& t) { return Tensors{t.g / t.a * 1.4426950408889634}; }, Steps::several, Precision::full)
+CLNET_UNARY(expm1, {.torch = "expm1", .roundings = 6, .last_places = 3, .method = true, .a = {-3, 3}}, Takes::floats, false, "clnet_expm1(a)", [](const At& t) { return Tensors{t.g * (t.y + 1.0)}; }, Steps::several, Precision::full)
 CLNET_UNARY(stop_gradient, {.torch = "Tensor.detach"}, Takes::all, false, "a", nullptr, Steps::one)
-CLNET_UNARY(sqrt, {.torch = "sqrt", .onnx = {"Sqrt", 13}, .roundings = 6, .method = true, .a = {0.1}}, Takes::floats, false, "sqrt(a)", [](const At& t) { return Tensors{t.g * 0.5 / t.y}; })
-CLNET_UNARY(rsqrt, {.torch = "rsqrt", .roundings = 8, .method = true, .a = {0.1}}, Takes::floats, false, "1.0f / sqrt(a)",
-                    [](const At& t) { return Tensors{t.g * -0.5 * t.y / t.a}; }, Steps::several, Precision::full)
-CLNET_UNARY(square, {.torch = "square", .roundings = 1, .method = true}, Takes::all, false, "a * a", [](const At& t) { return Tensors{t.g * 2.0 * t.a}; },
-                     Steps::several, Precision::full)
-CLNET_UNARY(reciprocal, {.torch = "reciprocal", .onnx = {"Reciprocal", 13}, .roundings = 5, .method = true, .a = {0.3}}, Takes::floats, false, "1.0f / a",
-                         [](const At& t) { return Tensors{-t.g * square(t.y)}; }, Steps::several, Precision::full)
-CLNET_UNARY(sin, {.torch = "sin", .onnx = {"Sin", 22}, .roundings = 8, .method = true}, Takes::floats, false, "clnet_sin(a)", [](const At& t) { return Tensors{t.g * cos(t.a)}; })
-CLNET_UNARY(cos, {.torch = "cos", .onnx = {"Cos", 22}, .roundings = 8, .method = true}, Takes::floats, false, "clnet_cos(a)", [](const At& t) { return Tensors{-t.g * sin(t.a)}; })
-CLNET_UNARY(erf, {.torch = "erf", .onnx = {"Erf", 13}, .roundings = 32, .method = true}, Takes::floats, false, "clnet_erf(a)",
-                  [](const At& t) { return Tensors{t.g * exp(-square(t.a)) * 1.1283791670955126}; })
+CLNET_UNARY(sqrt, {.torch = "sqrt", .onnx = {"Sqrt", 13}, .roundings = 6, .last_places = 3, .method = true, .a = {0.1}}, Takes::floats, false, "sqrt(a)", [](const At& t) { return Tensors{t.g * 0.5 / t.y}; })
+CLNET_UNARY(rsqrt, {.torch = "rsqrt", .roundings = 8, .last_places = 4, .method = true, .a = {0.1}}, Takes::floats, false, "1.0f / sqrt(a)",
+    [](const At& t) { return Tensors{t.g * -0.5 * t.y / t.a}; }, Steps::several, Precision::full)
+CLNET_UNARY(square, {.torch = "square", .roundings = 1, .last_places = 0.5, .method = true}, Takes::all, false, "a * a", [](const At& t) { return Tensors{t.g * 2.0 * t.a}; },
+    Steps::several, Precision::full)
+CLNET_UNARY(reciprocal, {.torch = "reciprocal", .onnx = {"Reciprocal", 13}, .roundings = 5, .last_places = 2.5, .method = true, .a = {0.3}}, Takes::floats, false, "1.0f / a",
+    [](const At& t) { return Tensors{-t.g * square(t.y)}; }, Steps::several, Precision::full)
+CLNET_UNARY(sin, {.torch = "sin", .onnx = {"Sin", 22}, .roundings = 8, .last_places = 4, .method = true}, Takes::floats, false, "clnet_sin(a)", [](const At& t) { return Tensors{t.g * cos(t.a)}; })
+CLNET_UNARY(cos, {.torch = "cos", .onnx = {"Cos", 22}, .roundings = 8, .last_places = 4, .method = true}, Takes::floats, false, "clnet_cos(a)", [](const At& t) { return Tensors{-t.g * sin(t.a)}; })
+CLNET_UNARY(erf, {.torch = "erf", .onnx = {"Erf", 13}, .roundings = 32, .last_places = 16, .method = true}, Takes::floats, false, "clnet_erf(a)",
+    [](const At& t) { return Tensors{t.g * exp(-square(t.a)) * 1.1283791670955126}; })
 CLNET_UNARY(floor, {.torch = "floor", .onnx = {"Floor", 13}, .gradient = Gradient::none, .method = true}, Takes::floats, false, "clnet_floor(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one)
 CLNET_UNARY(ceil, {.torch = "ceil", .onnx = {"Ceil", 13}, .gradient = Gradient::none, .method = true}, Takes::floats, false, "clnet_ceil(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one)
 CLNET_UNARY(round, {.torch = "round", .onnx = {"Round", 22}, .gradient = Gradient::none, .method = true}, Takes::floats, false, "clnet_rint(a)", [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one)
 CLNET_UNARY(trunc, {.torch = "trunc", .gradient = Gradient::none, .method = true}, Takes::floats, false, "a < 0 ? clnet_ceil(a) : clnet_floor(a)",
-                    [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one)
+    [](const At& t) { return Tensors{zeros_like(t.g)}; }, Steps::one)
 // Recurrences have these two by the thousand, and their gradients are one node each: of a gradient a and an output b.
 CLNET_ROW(tanh_gradient_row, "tanh_gradient", 2, {}, Takes::floats, false, "a * (1.0f - b * b)", [](const At& t) {
-                              return Tensors{t.g * (1.0 - square(t.b)), t.g * t.a * t.b * -2.0};
-                            })
+      return Tensors{t.g * (1.0 - square(t.b)), t.g * t.a * t.b * -2.0};
+    })
 CLNET_ROW(sigmoid_gradient_row, "sigmoid_gradient", 2, {}, Takes::floats, false, "a * b * (1.0f - b)", [](const At& t) {
-                                 return Tensors{t.g * t.b * (1.0 - t.b), t.g * t.a * (1.0 - t.b * 2.0)};
-                               })
-CLNET_UNARY(tanh, {.torch = "tanh", .onnx = {"Tanh", 13}, .roundings = 14, .method = true}, Takes::floats, false, "clnet_tanh(a)",
-                   [](const At& t) { return Tensors{binary(tanh_gradient_row, t.g, t.y)}; })
-CLNET_UNARY(sigmoid, {.torch = "sigmoid", .onnx = {"Sigmoid", 13}, .roundings = 14, .method = true}, Takes::floats, false, "clnet_sigmoid(a)",
-                      [](const At& t) { return Tensors{binary(sigmoid_gradient_row, t.g, t.y)}; })
-CLNET_UNARY(log_sigmoid, {.torch = "logsigmoid", .roundings = 12}, Takes::floats, false, "fmin(a, 0.0f) - clnet_log1p(clnet_exp(-fabs(a)))",
-                          [](const At& t) { return Tensors{t.g * sigmoid(-t.a)}; }, Steps::several, Precision::full)
+      return Tensors{t.g * t.b * (1.0 - t.b), t.g * t.a * (1.0 - t.b * 2.0)};
+    })
+CLNET_UNARY(tanh, {.torch = "tanh", .onnx = {"Tanh", 13}, .roundings = 10, .last_places = 7, .method = true}, Takes::floats, false, "clnet_tanh(a)",
+    [](const At& t) { return Tensors{binary(tanh_gradient_row, t.g, t.y)}; })
+CLNET_UNARY(sigmoid, {.torch = "sigmoid", .onnx = {"Sigmoid", 13}, .roundings = 10, .last_places = 7, .method = true}, Takes::floats, false, "clnet_sigmoid(a)",
+    [](const At& t) { return Tensors{binary(sigmoid_gradient_row, t.g, t.y)}; })
+CLNET_UNARY(log_sigmoid, {.torch = "logsigmoid", .roundings = 10, .last_places = 6}, Takes::floats, false, "fmin(a, 0.0f) - clnet_log1p(clnet_exp(-fabs(a)))",
+    [](const At& t) { return Tensors{t.g * sigmoid(-t.a)}; }, Steps::several, Precision::full)
 CLNET_UNARY(relu, {.torch = "relu", .onnx = {"Relu", 14}, .method = true}, Takes::all, false, "a < 0 ? 0 : a",
-                   [](const At& t) { return Tensors{where(greater(t.y, 0.0), t.g, ops::scalar_like(0, t.g))}; }, Steps::one)
-CLNET_ROW(leaky_relu_row, "leaky_relu", 1, {.torch = "leaky_relu", .onnx = {"LeakyRelu", 16}, .roundings = 1}, Takes::floats, false, "a > 0 ? a : p0 * a",
-                         [](const At& t) {
-                           // With a positive slope the output tells the sign, and the input need not be kept.
-                           return Tensors{where(greater(t.p[0] > 0 ? t.y : t.a, 0.0), t.g, t.g * double{t.p[0]})};
-                         }, Steps::one)
-CLNET_ROW(elu_row, "elu", 1, {.torch = "elu", .onnx = {"Elu", 22}, .roundings = 10}, Takes::floats, false, "a > 0 ? a : p0 * clnet_expm1(a)", [](const At& t) {
-                    return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0)) * double{t.p[0]})};
-                  })
-CLNET_ROW(celu_row, "celu", 1, {.torch = "celu", .onnx = {"Celu", 28}, .roundings = 10}, Takes::floats, false, "a > 0 ? a : p0 * clnet_expm1(a / p0)", [](const At& t) {
-                     return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0) / double{t.p[0]}))};
-                   })
-CLNET_UNARY(selu, {.torch = "selu", .onnx = {"Selu", 22}, .roundings = 12}, Takes::floats, false, "1.0507009873554805f * (a > 0 ? a : 1.6732632423543772f * clnet_expm1(a))",
-                   [](const At& t) {
-                     return Tensors{t.g * 1.0507009873554805 *
-                                    where(greater(t.a, 0.0), ones_like(t.a), exp(minimum(t.a, 0.0)) * 1.6732632423543772)};
-                   })
+    [](const At& t) { return Tensors{where(greater(t.y, 0.0), t.g, ops::scalar_like(0, t.g))}; }, Steps::one)
+CLNET_ROW(leaky_relu_row, "leaky_relu", 1, {.torch = "leaky_relu", .onnx = {"LeakyRelu", 16}, .last_places = 0.5}, Takes::floats, false, "a > 0 ? a : p0 * a",
+    [](const At& t) {
+      // With a positive slope the output tells the sign, and the input need not be kept.
+      return Tensors{where(greater(t.p[0] > 0 ? t.y : t.a, 0.0), t.g, t.g * double{t.p[0]})};
+    }, Steps::one)
+CLNET_ROW(elu_row, "elu", 1, {.torch = "elu", .onnx = {"Elu", 22}, .roundings = 10, .last_places = 5}, Takes::floats, false, "a > 0 ? a : p0 * clnet_expm1(a)", [](const At& t) {
+      return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0)) * double{t.p[0]})};
+    })
+CLNET_ROW(celu_row, "celu", 1, {.torch = "celu", .onnx = {"Celu", 28}, .roundings = 10, .last_places = 5}, Takes::floats, false, "a > 0 ? a : p0 * clnet_expm1(a / p0)", [](const At& t) {
+      return Tensors{where(greater(t.a, 0.0), t.g, t.g * exp(minimum(t.a, 0.0) / double{t.p[0]}))};
+    })
+CLNET_UNARY(selu, {.torch = "selu", .onnx = {"Selu", 22}, .roundings = 10, .last_places = 6}, Takes::floats, false, "1.0507009873554805f * (a > 0 ? a : 1.6732632423543772f * clnet_expm1(a))",
+    [](const At& t) {
+      return Tensors{t.g * 1.0507009873554805 *
+                     where(greater(t.a, 0.0), ones_like(t.a), exp(minimum(t.a, 0.0)) * 1.6732632423543772)};
+    })
 CLNET_ROW(normal_cdf_row, "normal_cdf", 1, {}, Takes::floats, false, "clnet_normal_cdf(a)",
-                         [](const At& t) { return Tensors{t.g * exp(square(t.a) * -0.5) * 0.3989422804014327}; })
+    [](const At& t) { return Tensors{t.g * exp(square(t.a) * -0.5) * 0.3989422804014327}; })
 CLNET_ROW(gelu_erf_row, "gelu_erf", 1, {}, Takes::floats, false, "(a < -200.0f ? -200.0f : a) * clnet_normal_cdf(a)", [](const At& t) {
-                         const Tensor a = near_zero(t.a);
-                         return Tensors{t.g * (normal_cdf(a) + a * exp(square(a) * -0.5) * 0.3989422804014327)};
-                       })
+      const Tensor a = near_zero(t.a);
+      return Tensors{t.g * (normal_cdf(a) + a * exp(square(a) * -0.5) * 0.3989422804014327)};
+    })
 CLNET_ROW(gelu_tanh_row, "gelu_tanh", 1, {}, Takes::floats, false,
-                        "(a < -200.0f ? -200.0f : a) * clnet_sigmoid(1.5957691216057307f * (a + 0.044715f * a * a * a))", [](const At& t) {
-                          // 1 + tanh(u) = 2 sigma(2u)
-                          const Tensor a = near_zero(t.a), squared = square(a);
-                          const Tensor s = sigmoid((a + squared * a * 0.044715) * 1.5957691216057307);
-                          const Tensor slope = (squared * 0.134145 + 1.0) * 1.5957691216057307;
-                          return Tensors{t.g * (s + a * s * (1.0 - s) * slope)};
-                        })
-CLNET_UNARY(silu, {.torch = "silu", .onnx = {"Swish", 24}, .roundings = 18}, Takes::floats, false, "(a < -200.0f ? -200.0f : a) * clnet_sigmoid(a)", [](const At& t) {
-                     const Tensor a = near_zero(t.a), s = sigmoid(a);
-                     return Tensors{t.g * s * (a * (1.0 - s) + 1.0)};
-                   })
-CLNET_UNARY(mish, {.torch = "mish", .onnx = {"Mish", 22}, .roundings = 24}, Takes::floats, false, "clnet_mish(a)", [](const At& t) {
-                     const Tensor a = near_zero(t.a), soft = tanh(softplus(a));
-                     return Tensors{t.g * (soft + a * sigmoid(a) * (1.0 - square(soft)))};
-                   })
-CLNET_UNARY(hardswish, {.torch = "hardswish", .onnx = {"HardSwish", 22}, .roundings = 8}, Takes::floats, false, "a <= -3.0f ? 0.0f : a >= 3.0f ? a : a * (a + 3.0f) / 6.0f", [](const At& t) {
-                          const Tensor middle = where(less(t.a, 3.0), t.a / 3.0 + 0.5, ops::scalar_like(1, t.a));
-                          return Tensors{t.g * where(less_equal(t.a, -3.0), ops::scalar_like(0, t.a), middle)};
-                        })
-CLNET_UNARY(hardsigmoid, {.torch = "hardsigmoid", .onnx = {"HardSigmoid", 22}, .roundings = 6}, Takes::floats, false, "a <= -3.0f ? 0.0f : a >= 3.0f ? 1.0f : (a + 3.0f) / 6.0f", [](const At& t) {
-                            const Tensor inside = logical_and(greater(t.a, -3.0), less(t.a, 3.0));
-                            return Tensors{where(inside, t.g / 6.0, ops::scalar_like(0, t.g))};
-                          })
-CLNET_ROW(softplus_row, "softplus", 1, {.torch = "softplus", .onnx = {"Softplus", 22}, .roundings = 14}, Takes::floats, false, "a * p0 > p1 ? a : clnet_log1p(clnet_exp(a * p0)) * p2", [](const At& t) {
-                         const Tensor scaled = t.a * double{t.p[0]};
-                         return Tensors{t.g * where(greater(scaled, double{t.p[1]}), ones_like(t.a), sigmoid(scaled))};
-                       }, Steps::several, Precision::full)
-CLNET_UNARY(softsign, {.torch = "softsign", .onnx = {"Softsign", 22}, .roundings = 8}, Takes::floats, false, "fabs(a) > 1e9f ? (a > 0 ? 1.0f : -1.0f) : a / (1.0f + fabs(a))",
-                       [](const At& t) { return Tensors{t.g / square(abs(t.a) + 1.0)}; })
+    "(a < -200.0f ? -200.0f : a) * clnet_sigmoid(1.5957691216057307f * (a + 0.044715f * a * a * a))", [](const At& t) {
+      // 1 + tanh(u) = 2 sigma(2u)
+      const Tensor a = near_zero(t.a), squared = square(a);
+      const Tensor s = sigmoid((a + squared * a * 0.044715) * 1.5957691216057307);
+      const Tensor slope = (squared * 0.134145 + 1.0) * 1.5957691216057307;
+      return Tensors{t.g * (s + a * s * (1.0 - s) * slope)};
+    })
+CLNET_UNARY(silu, {.torch = "silu", .onnx = {"Swish", 24}, .roundings = 10, .last_places = 9}, Takes::floats, false, "(a < -200.0f ? -200.0f : a) * clnet_sigmoid(a)", [](const At& t) {
+      const Tensor a = near_zero(t.a), s = sigmoid(a);
+      return Tensors{t.g * s * (a * (1.0 - s) + 1.0)};
+    })
+CLNET_UNARY(mish, {.torch = "mish", .onnx = {"Mish", 22}, .roundings = 20, .last_places = 12}, Takes::floats, false, "clnet_mish(a)", [](const At& t) {
+      const Tensor a = near_zero(t.a), soft = tanh(softplus(a));
+      return Tensors{t.g * (soft + a * sigmoid(a) * (1.0 - square(soft)))};
+    })
+CLNET_UNARY(hardswish, {.torch = "hardswish", .onnx = {"HardSwish", 22}, .roundings = 8, .last_places = 4}, Takes::floats, false, "a <= -3.0f ? 0.0f : a >= 3.0f ? a : a * (a + 3.0f) / 6.0f", [](const At& t) {
+      const Tensor middle = where(less(t.a, 3.0), t.a / 3.0 + 0.5, ops::scalar_like(1, t.a));
+      return Tensors{t.g * where(less_equal(t.a, -3.0), ops::scalar_like(0, t.a), middle)};
+    })
+CLNET_UNARY(hardsigmoid, {.torch = "hardsigmoid", .onnx = {"HardSigmoid", 22}, .roundings = 6, .last_places = 3}, Takes::floats, false, "a <= -3.0f ? 0.0f : a >= 3.0f ? 1.0f : (a + 3.0f) / 6.0f", [](const At& t) {
+      const Tensor inside = logical_and(greater(t.a, -3.0), less(t.a, 3.0));
+      return Tensors{where(inside, t.g / 6.0, ops::scalar_like(0, t.g))};
+    })
+CLNET_ROW(softplus_row, "softplus", 1, {.torch = "softplus", .onnx = {"Softplus", 22}, .roundings = 10, .last_places = 7}, Takes::floats, false, "a * p0 > p1 ? a : clnet_log1p(clnet_exp(a * p0)) * p2", [](const At& t) {
+      const Tensor scaled = t.a * double{t.p[0]};
+      return Tensors{t.g * where(greater(scaled, double{t.p[1]}), ones_like(t.a), sigmoid(scaled))};
+    }, Steps::several, Precision::full)
+CLNET_UNARY(softsign, {.torch = "softsign", .onnx = {"Softsign", 22}, .roundings = 8, .last_places = 4}, Takes::floats, false, "fabs(a) > 1e9f ? (a > 0 ? 1.0f : -1.0f) : a / (1.0f + fabs(a))",
+    [](const At& t) { return Tensors{t.g / square(abs(t.a) + 1.0)}; })
 CLNET_ROW(clamp_row, "clamp", 1, {.torch = "clamp", .onnx = {"Clip", 13}, .method = true}, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
-                      // An infinite bound is none: an infinite element lies within.
-                      const Tensor above = std::isinf(t.p[0]) ? Tensor{} : greater(t.a, double{t.p[0]});
-                      const Tensor below = std::isinf(t.p[1]) ? Tensor{} : less(t.a, double{t.p[1]});
-                      if (!above.defined() && !below.defined()) return Tensors{t.g};
-                      const Tensor inside = !above.defined() ? below : !below.defined() ? above : logical_and(above, below);
-                      return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
-                    }, Steps::one)
-CLNET_ROW(hardtanh_row, "hardtanh", 1, {.torch = "hardtanh"}, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
-                         // The output tells, and the input need not be kept, unless the dtype rounds a bound.
-                         const bool exact = t.a.dtype() == Dtype::f32 || (exact_in_halves(t.p[0]) && exact_in_halves(t.p[1]));
-                         const Tensor& x = exact ? t.y : t.a;
-                         const Tensor inside = logical_and(greater(x, double{t.p[0]}), less(x, double{t.p[1]}));
-                         return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
-                       }, Steps::one)
+      // An infinite bound is none: an infinite element lies within.
+      const Tensor above = std::isinf(t.p[0]) ? Tensor{} : greater(t.a, double{t.p[0]});
+      const Tensor below = std::isinf(t.p[1]) ? Tensor{} : less(t.a, double{t.p[1]});
+      if (!above.defined() && !below.defined()) return Tensors{t.g};
+      const Tensor inside = !above.defined() ? below : !below.defined() ? above : logical_and(above, below);
+      return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
+    }, Steps::one)
+CLNET_ROW(hardtanh_row, "hardtanh", 1, {.torch = "hardtanh", .onnx = {"Clip", 13}}, Takes::floats, false, "a < p0 ? p0 : a > p1 ? p1 : a", [](const At& t) {
+      // The output tells, and the input need not be kept, unless the dtype rounds a bound.
+      const bool exact = t.a.dtype() == Dtype::f32 || (exact_in_halves(t.p[0]) && exact_in_halves(t.p[1]));
+      const Tensor& x = exact ? t.y : t.a;
+      const Tensor inside = logical_and(greater(x, double{t.p[0]}), less(x, double{t.p[1]}));
+      return Tensors{where(inside, t.g, ops::scalar_like(0, t.g))};
+    }, Steps::one)
 CLNET_UNARY(is_nan, {.torch = "isnan", .onnx = {"IsNaN", 20}, .method = true}, Takes::floats, true, "isnan(a) ? 1 : 0", nullptr)
 CLNET_ROW(nan_to_num_row, "nan_to_num", 1, {.torch = "nan_to_num", .method = true}, Takes::floats, false, "a != a ? p0 : a > 3.40282347e38f ? p1 : a < -3.40282347e38f ? p2 : a", [](const At& t) {
-                           const Tensor finite = less(abs(t.a), std::numeric_limits<double>::infinity());
-                           return Tensors{where(finite, t.g, ops::scalar_like(0, t.g))};
-                         }, Steps::one)
+      const Tensor finite = less(abs(t.a), std::numeric_limits<double>::infinity());
+      return Tensors{where(finite, t.g, ops::scalar_like(0, t.g))};
+    }, Steps::one)
 CLNET_UNARY(logical_not, {.torch = "logical_not", .onnx = {"Not", 1}, .method = true}, Takes::bools, true, "!a", nullptr)
-CLNET_ROW(add_row, "add", 2, {.torch = "add", .onnx = {"Add", 14}, .roundings = 1}, Takes::all, false, "a + b", [](const At& t) { return Tensors{t.g, t.g}; }, Steps::one)
-CLNET_ROW(sub_row, "sub", 2, {.torch = "sub", .onnx = {"Sub", 14}, .roundings = 1}, Takes::all, false, "a - b", [](const At& t) {
-                    return both(t, [&] { return t.g; }, [&] { return -t.g; });
-                  }, Steps::one)
-CLNET_ROW(mul_row, "mul", 2, {.torch = "mul", .onnx = {"Mul", 14}, .roundings = 1}, Takes::all, false, "a * b", [](const At& t) {
-                    return both(t, [&] { return t.g * t.b; }, [&] { return t.g * t.a; });
-                  }, Steps::one)
-CLNET_ROW(div_row, "div", 2, {.torch = "div", .onnx = {"Div", 14}, .roundings = 5, .b = {0.5, 2}}, Takes::all, false, "a / b", [](const At& t) {
-                    return both(t, [&] { return t.g / t.b; }, [&] { return -t.g * t.y / t.b; });
-                  })
-CLNET_ROW(pow_row, "pow", 2, {.torch = "pow", .onnx = {"Pow", 15}, .roundings = 32, .method = true, .a = {0.5, 2}, .b = {-2, 2}}, Takes::floats, false, "clnet_pow(a, b)", [](const At& t) {
-                    if (const auto power = number_of(t.b)) {
-                      const double p = power->value;
-                      return Tensors{p == 0 ? zeros_like(t.a) : t.g * (pow(t.a, p - 1.0) * p), Tensor{}};
-                    }
-                    const auto base = [&] {
-                      return t.g * where(eq(t.b, 0.0), ops::scalar_like(0, t.y), t.b * pow(t.a, t.b - 1.0));
-                    };
-                    const auto exponent = [&] {
-                      const Tensor zero_base = logical_and(eq(t.a, 0.0), greater_equal(t.b, 0.0));
-                      return t.g * where(zero_base, ops::scalar_like(0, t.y), t.y * log(t.a));
-                    };
-                    return both(t, base, exponent);
-                  }, Steps::several, Precision::full)
+CLNET_ROW(add_row, "add", 2, {.torch = "add", .onnx = {"Add", 14}, .roundings = 1, .last_places = 0.5}, Takes::all, false, "a + b", [](const At& t) { return Tensors{t.g, t.g}; }, Steps::one)
+CLNET_ROW(sub_row, "sub", 2, {.torch = "sub", .onnx = {"Sub", 14}, .roundings = 1, .last_places = 0.5}, Takes::all, false, "a - b", [](const At& t) {
+      return both(t, [&] { return t.g; }, [&] { return -t.g; });
+    }, Steps::one)
+CLNET_ROW(mul_row, "mul", 2, {.torch = "mul", .onnx = {"Mul", 14}, .roundings = 1, .last_places = 0.5}, Takes::all, false, "a * b", [](const At& t) {
+      return both(t, [&] { return t.g * t.b; }, [&] { return t.g * t.a; });
+    }, Steps::one)
+CLNET_ROW(div_row, "div", 2, {.torch = "div", .onnx = {"Div", 14}, .roundings = 5, .last_places = 2.5, .b = {0.5, 2}}, Takes::all, false, "a / b", [](const At& t) {
+      return both(t, [&] { return t.g / t.b; }, [&] { return -t.g * t.y / t.b; });
+    })
+CLNET_ROW(pow_row, "pow", 2, {.torch = "pow", .onnx = {"Pow", 15}, .roundings = 32, .last_places = 16, .method = true, .a = {0.5, 2}, .b = {-2, 2}}, Takes::floats, false, "clnet_pow(a, b)", [](const At& t) {
+      if (const auto power = number_of(t.b)) {
+        const double p = power->value;
+        return Tensors{p == 0 ? zeros_like(t.a) : t.g * (pow(t.a, p - 1.0) * p), Tensor{}};
+      }
+      const auto base = [&] {
+        return t.g * where(eq(t.b, 0.0), ops::scalar_like(0, t.y), t.b * pow(t.a, t.b - 1.0));
+      };
+      const auto exponent = [&] {
+        const Tensor zero_base = logical_and(eq(t.a, 0.0), greater_equal(t.b, 0.0));
+        return t.g * where(zero_base, ops::scalar_like(0, t.y), t.y * log(t.a));
+      };
+      return both(t, base, exponent);
+    }, Steps::several, Precision::full)
 // Powers that need no logarithm, pow()'s at the limits too.
 CLNET_ROW(cube_row, "pow_3", 1, {}, Takes::floats, false, "a * a * a", power_vjp<6>, Steps::several, Precision::full)
 CLNET_ROW(fourth_row, "pow_4", 1, {}, Takes::floats, false, "(a * a) * (a * a)", power_vjp<8>, Steps::several, Precision::full)
 CLNET_ROW(inverse_square_row, "pow_minus_2", 1, {}, Takes::floats, false, "(1.0f / a) * (1.0f / a)", power_vjp<-4>, Steps::several, Precision::full)
 CLNET_ROW(half_row, "pow_half", 1, {}, Takes::floats, false, "clnet_root(a)", power_vjp<1>,
-                   Steps::several, Precision::full)
+    Steps::several, Precision::full)
 CLNET_ROW(minus_half_row, "pow_minus_half", 1, {}, Takes::floats, false, "1.0f / clnet_root(a)", power_vjp<-1>,
-                         Steps::several, Precision::full)
+    Steps::several, Precision::full)
 CLNET_ROW(three_halves_row, "pow_3_halves", 1, {}, Takes::floats, false, "fabs(a * clnet_root(a))", power_vjp<3>,
-                           Steps::several, Precision::full)
-CLNET_BINARY(fmod, {.torch = "fmod", .onnx = {"Mod", 28}, .method = true, .b = {0.5, 2}}, Takes::floats, false, "clnet_fmod(a, b)", [](const At& t) {
-                     const auto of_b = [&] {
-                       const Tensor ratio = t.a / t.b;
-                       return -t.g * sign(ratio) * floor(abs(ratio));
-                     };
-                     return both(t, [&] { return t.g; }, of_b);
-                   })
-CLNET_BINARY(atan2, {.torch = "atan2", .roundings = 12, .method = true}, Takes::floats, false, "clnet_atan2(a, b)", [](const At& t) {
-                      // The origin has no angle, and no gradient, as in PyTorch.
-                      const Tensor squares = square(t.a) + square(t.b);
-                      const Tensor scaled = t.g / where(eq(squares, 0.0), std::numeric_limits<double>::infinity(), squares);
-                      return both(t, [&] { return scaled * t.b; }, [&] { return -scaled * t.a; });
-                    })
-CLNET_BINARY(hypot, {.torch = "hypot", .roundings = 6, .method = true, .b = {0.5, 2}}, Takes::floats, false, "fabs(a) > 3.40282347e38f ? fabs(a) : fabs(b) > 3.40282347e38f ? fabs(b) : a == 0 && b == 0 ? 0.0f : fabs(a) > fabs(b) ? "
-                    "fabs(a) * sqrt(1.0f + (b / a) * (b / a)) : fabs(b) * sqrt(1.0f + (a / b) * (a / b))", [](const At& t) {
-                      return both(t, [&] { return t.g * (t.a / t.y); }, [&] { return t.g * (t.b / t.y); });
-                    }, Steps::several, Precision::full)
-CLNET_BINARY(logaddexp, {.torch = "logaddexp", .roundings = 6, .method = true}, Takes::floats, false, "a == b ? a + 0.693147181f : (a > b ? a : b) + clnet_log1p(clnet_exp(-fabs(a - b)))", [](const At& t) {
-                          return both(t, [&] { return t.g * sigmoid(t.a - t.b); }, [&] { return t.g * sigmoid(t.b - t.a); });
-                        }, Steps::several, Precision::full)
-CLNET_BINARY(xlogy, {.torch = "xlogy", .roundings = 8, .method = true, .b = {1.5, 4}}, Takes::floats, false, "b != b ? b : a == 0 ? 0.0f : a * clnet_log(b)", [](const At& t) {
-                      // Where a is 0 it has a slope all the same, if b has a logarithm.
-                      const auto of_a = [&] {
-                        const Tensor none = logical_and(eq(t.a, 0.0), less_equal(t.b, 0.0)), safe = where(none, 1.0, t.b);
-                        return t.g * where(none, 0.0, log(safe));
-                      };
-                      return both(t, of_a, [&] { return t.g * t.a / t.b; });
-                    }, Steps::several, Precision::full)
+    Steps::several, Precision::full)
+CLNET_BINARY(fmod, {.torch = "fmod", .onnx = {"Mod(fmod)", 28}, .method = true, .b = {0.5, 2}}, Takes::floats, false, "clnet_fmod(a, b)", [](const At& t) {
+      const auto of_b = [&] {
+        const Tensor ratio = t.a / t.b;
+        return -t.g * sign(ratio) * floor(abs(ratio));
+      };
+      return both(t, [&] { return t.g; }, of_b);
+    })
+CLNET_BINARY(atan2, {.torch = "atan2", .roundings = 12, .last_places = 6, .method = true}, Takes::floats, false, "clnet_atan2(a, b)", [](const At& t) {
+      // The origin has no angle, and no gradient, as in PyTorch.
+      const Tensor squares = square(t.a) + square(t.b);
+      const Tensor scaled = t.g / where(eq(squares, 0.0), std::numeric_limits<double>::infinity(), squares);
+      return both(t, [&] { return scaled * t.b; }, [&] { return -scaled * t.a; });
+    })
+CLNET_BINARY(hypot, {.torch = "hypot", .roundings = 4, .last_places = 3, .method = true, .b = {0.5, 2}}, Takes::floats, false, "fabs(a) > 3.40282347e38f ? fabs(a) : fabs(b) > 3.40282347e38f ? fabs(b) : a == 0 && b == 0 ? 0.0f : fabs(a) > fabs(b) ? "
+    "fabs(a) * sqrt(1.0f + (b / a) * (b / a)) : fabs(b) * sqrt(1.0f + (a / b) * (a / b))", [](const At& t) {
+      return both(t, [&] { return t.g * (t.a / t.y); }, [&] { return t.g * (t.b / t.y); });
+    }, Steps::several, Precision::full)
+CLNET_BINARY(logaddexp, {.torch = "logaddexp", .roundings = 6, .last_places = 3, .method = true}, Takes::floats, false, "a == b ? a + 0.693147181f : (a > b ? a : b) + clnet_log1p(clnet_exp(-fabs(a - b)))", [](const At& t) {
+      return both(t, [&] { return t.g * sigmoid(t.a - t.b); }, [&] { return t.g * sigmoid(t.b - t.a); });
+    }, Steps::several, Precision::full)
+CLNET_BINARY(xlogy, {.torch = "xlogy", .roundings = 6, .last_places = 4, .method = true, .b = {1.5, 4}}, Takes::floats, false, "b != b ? b : a == 0 ? 0.0f : a * clnet_log(b)", [](const At& t) {
+      // Where a is 0 it has a slope all the same, if b has a logarithm.
+      const auto of_a = [&] {
+        const Tensor none = logical_and(eq(t.a, 0.0), less_equal(t.b, 0.0)), safe = where(none, 1.0, t.b);
+        return t.g * where(none, 0.0, log(safe));
+      };
+      return both(t, of_a, [&] { return t.g * t.a / t.b; });
+    }, Steps::several, Precision::full)
 
 // A NaN in either operand gives NaN, as in PyTorch.
 CLNET_BINARY(maximum, {.torch = "maximum", .onnx = {"Max", 13}, .method = true}, Takes::all, false, "a > b || a != a ? a : b",
-                      [](const At& t) { return chosen(t, greater, less); }, Steps::one)
+    [](const At& t) { return chosen(t, greater, less); }, Steps::one)
 CLNET_BINARY(minimum, {.torch = "minimum", .onnx = {"Min", 13}, .method = true}, Takes::all, false, "a < b || a != a ? a : b",
-                      [](const At& t) { return chosen(t, less, greater); }, Steps::one)
+    [](const At& t) { return chosen(t, less, greater); }, Steps::one)
 CLNET_BINARY(eq, {.torch = "eq", .onnx = {"Equal", 19}, .method = true}, Takes::all, true, "a == b", nullptr)
 CLNET_BINARY(not_equal, {.torch = "ne", .method = true}, Takes::all, true, "a != b", nullptr)
 CLNET_BINARY(less, {.torch = "lt", .onnx = {"Less", 13}, .method = true}, Takes::all, true, "a < b", nullptr)
@@ -352,41 +372,31 @@ CLNET_BINARY(greater_equal, {.torch = "ge", .onnx = {"GreaterOrEqual", 16}, .met
 CLNET_ROW(logical_and_row, "logical_and", 2, {.torch = "logical_and", .onnx = {"And", 7}, .method = true}, Takes::bools, true, "a && b", nullptr)
 CLNET_ROW(logical_or_row, "logical_or", 2, {.torch = "logical_or", .onnx = {"Or", 7}, .method = true}, Takes::bools, true, "a || b", nullptr)
 CLNET_ROW(bce_row, "binary_cross_entropy", 2, {}, Takes::floats, false,
-                  "-(b * (clnet_log(a) < -100.0f ? -100.0f : clnet_log(a)) + (1.0f - b) * (clnet_log1p(-a) < -100.0f ? -100.0f : clnet_log1p(-a)))",
-                  [](const At& t) {
-                    const Tensor slope = (t.a - t.b) / maximum(t.a * (1.0 - t.a), 1e-12);
-                    return Tensors{t.g * slope, t.g * (maximum(log1p(-t.a), -100.0) - maximum(log(t.a), -100.0))};
-                  })
+    "-(b * (clnet_log(a) < -100.0f ? -100.0f : clnet_log(a)) + (1.0f - b) * (clnet_log1p(-a) < -100.0f ? -100.0f : clnet_log1p(-a)))",
+    [](const At& t) {
+      const Tensor slope = (t.a - t.b) / maximum(t.a * (1.0 - t.a), 1e-12);
+      return Tensors{t.g * slope, t.g * (maximum(log1p(-t.a), -100.0) - maximum(log(t.a), -100.0))};
+    })
 CLNET_ROW(bce_with_logits_row, "binary_cross_entropy_with_logits", 2, {}, Takes::floats, false, "(a < 0 ? 0 : a) - a * b + clnet_log1p(clnet_exp(-fabs(a)))",
-                              [](const At& t) {
-                                return Tensors{t.g * (sigmoid(t.a) - t.b), -t.g * t.a};
-                              })
+    [](const At& t) {
+      return Tensors{t.g * (sigmoid(t.a) - t.b), -t.g * t.a};
+    })
 CLNET_ROW(gaussian_nll_row, "gaussian_nll", 2, {}, Takes::floats, false,
-                           "0.5f * (clnet_log(b < p0 ? p0 : b) + a * a / (b < p0 ? p0 : b))", [](const At& t) {
-                             const Tensor ratio = t.a / maximum(t.b, double{t.p[0]});
-                             return Tensors{t.g * ratio, t.g * (reciprocal(maximum(t.b, double{t.p[0]})) - square(ratio)) * 0.5};
-                           })
+    "0.5f * (clnet_log(b < p0 ? p0 : b) + a * a / (b < p0 ? p0 : b))", [](const At& t) {
+      const Tensor ratio = t.a / maximum(t.b, double{t.p[0]});
+      return Tensors{t.g * ratio, t.g * (reciprocal(maximum(t.b, double{t.p[0]})) - square(ratio)) * 0.5};
+    })
 
 namespace ops {
 
 namespace {
 
-// Operators, and functions with parameters.
-const Listed others[]{{add_row, operator+},
-                      {sub_row, static_cast<Tensor (*)(const Tensor&, const Tensor&)>(operator-)},
-                      {mul_row, operator*},
-                      {div_row, operator/},
-                      {neg_row, static_cast<Tensor (*)(const Tensor&)>(operator-)},
-                      {pow_row, pow},
-                      {logical_and_row, logical_and},
-                      {logical_or_row, logical_or},
-                      {leaky_relu_row, leaky_relu},
-                      {elu_row, elu},
-                      {celu_row, celu},
-                      {hardtanh_row, hardtanh},
-                      {softplus_row, softplus},
-                      Listed{clamp_row},
-                      Listed{nan_to_num_row}};
+constexpr int behind_table = __COUNTER__;
+
+template <int... place>
+std::vector<Operation> entries(std::integer_sequence<int, place...>) {
+  return {entry_at<place + 1>()...};
+}
 // clang-format on
 #undef CLNET_ROW
 #undef CLNET_UNARY
@@ -552,7 +562,18 @@ class Where : public Op {
 
 }  // namespace
 
-std::vector<Operation> elementwise_rows() { return listed(); }
+std::vector<Operation> elementwise_rows() {
+  auto rows = entries(std::make_integer_sequence<int, behind_table - before_table - 1>());
+  // Operators, and functions with parameters.
+  for (const auto& row : {entry(add_row, operator+, operator+, operator+), entry(sub_row, operator-, operator-, operator-),
+                          entry(mul_row, operator*, operator*, operator*), entry(div_row, operator/, operator/, operator/),
+                          entry(neg_row, static_cast<Tensor (*)(const Tensor&)>(operator-)), entry(pow_row, pow, pow, pow),
+                          entry(logical_and_row, logical_and), entry(logical_or_row, logical_or),
+                          entry(leaky_relu_row, leaky_relu), entry(elu_row, elu), entry(celu_row, celu),
+                          entry(hardtanh_row, hardtanh), entry(softplus_row, softplus), entry(clamp_row), entry(nan_to_num_row)})
+    rows.push_back(row);
+  return rows;
+}
 
 Tensor normal_cdf(const Tensor& x) { return unary(normal_cdf_row, x); }
 Tensor cross_entropy_of_bits(const Tensor& x, const Tensor& t) { return binary(bce_row, x, t); }

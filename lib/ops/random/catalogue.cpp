@@ -18,7 +18,7 @@ std::vector<Operation> random_operations() {
       {.name = "rand", .torch = "rand", .onnx = {"RandomUniform", 22}, .gradient = Gradient::none, .cut_off = true},
       {.name = "randint", .torch = "randint", .takes = Takes::integers, .gradient = Gradient::none},
       {.name = "randn", .torch = "randn", .onnx = {"RandomNormal", 22}, .gradient = Gradient::none, .roundings = 20},
-      {.name = "randperm", .torch = "randperm", .takes = Takes::integers, .gradient = Gradient::none},
+      {.name = "randperm", .torch = "randperm", .takes = Takes::i64, .gradient = Gradient::none},
       {.name = "rrelu", .torch = "rrelu", .operands = {{"x", Holds::value, {-2, 2}}}, .roundings = 4},
   };
 }

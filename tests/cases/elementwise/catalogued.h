@@ -53,6 +53,7 @@ inline Input drawn(const ops::Operand& operand, const Shape& shape, double low =
   return {shape, std::isinf(from) ? to - 4 : from, std::isinf(to) ? from + 4 : to};
 }
 
+/// Of operands of one shape, and of two that broadcast.
 inline std::vector<Case> catalogued_cases() {
   std::vector<Case> cases;
   for (const auto& function : elementwise_functions()) {
@@ -60,17 +61,26 @@ inline std::vector<Case> catalogued_cases() {
     const bool truth = operation.takes == ops::Takes::bools;
     // Numbers that are often equal.
     const bool compares = operation.gives == ops::Gives::boolean && operation.takes == ops::Takes::all;
-    std::vector<Input> inputs{drawn(operation.operands[0], {3, 5, 7})};
-    if (operation.binary) inputs.push_back(drawn(operation.operands[1], {5, 1}));
-    for (auto& input : inputs) {
-      if (truth) input = {input.shape, 0, 1, Dtype::boolean};
-      if (compares) input = {input.shape, -2, 2, Dtype::i32};
+    const auto add = [&](const std::vector<Shape>& shapes, Dtype compared) {
+      std::vector<Input> inputs;
+      for (std::size_t i = 0; i < shapes.size(); ++i) {
+        inputs.push_back(drawn(operation.operands[i], shapes[i]));
+        if (truth) inputs.back() = {shapes[i], 0, 1, Dtype::boolean};
+        if (compares) inputs.back() = {shapes[i], -2, 2, compared};
+      }
+      cases.push_back({.name = std::string(operation.name),
+                       .inputs = std::move(inputs),
+                       .run = [=](const std::vector<Tensor>& in) { return std::vector{function.run(in)}; },
+                       .reference = [=](const Arrays& in) { return Arrays{function.reference(in)}; },
+                       // That of stop_gradient is not of its values.
+                       .gradient = !truth && operation.gives == ops::Gives::same && operation.name != "stop_gradient"});
+    };
+    if (operation.unary) {
+      add({{3, 5, 7}}, Dtype::f32);
+      continue;
     }
-    cases.push_back({.name = std::string(operation.name),
-                     .inputs = std::move(inputs),
-                     .run = [=](const std::vector<Tensor>& in) { return std::vector{function.run(in)}; },
-                     .reference = [=](const Arrays& in) { return Arrays{function.reference(in)}; },
-                     .gradient = !truth && operation.gives == ops::Gives::same && operation.name != "stop_gradient"});
+    add({{3, 4, 5}, {3, 4, 5}}, Dtype::i32);
+    add({{3, 5, 7}, {5, 1}}, Dtype::i64);
   }
   return cases;
 }

@@ -1,8 +1,7 @@
 // Cases of cumprod.
 #pragma once
 
-#include <fmt/format.h>
-
+#include "tests/cases/rule.h"
 #include "tests/reference/reduce/cumprod.h"
 
 namespace clnet::testing {
@@ -29,5 +28,14 @@ inline std::vector<Case> cumprod_cases() {
                    .gradient = false});
   return cases;
 }
+
+inline const RegisterCases cumprod_registered{"cumprod", cumprod_cases};
+inline const RegisterRule linear_scan_rule{
+    "linear_scan",
+    {[](const Call& call) {
+       const auto dim = static_cast<int>(call.integer("dim"));
+       return Arrays{reference::linear_scan(call.in[0], call.in[1], dim, call.flag("backwards"))};
+     },
+     false, 4}};
 
 }  // namespace clnet::testing

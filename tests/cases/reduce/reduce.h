@@ -14,11 +14,11 @@ struct ReduceLayout {
 };
 
 inline std::vector<Case> reduce_cases() {
-  using Call = Tensor (*)(const Tensor&, const Dims&, bool);
+  using Function = Tensor (*)(const Tensor&, const Dims&, bool);
   using Reference = Array (*)(const Array&, const std::vector<int>&, bool);
   struct Kind {
     const char* name;
-    Call call;
+    Function call;
     Reference reference;
   };
   const Kind kinds[] = {{"sum", sum, reference::sum},
@@ -44,7 +44,7 @@ inline std::vector<Case> reduce_cases() {
   std::vector<Case> cases;
   for (const auto& kind : kinds)
     for (const auto& layout : layouts) {
-      if (kind.call == static_cast<Call>(prod) && layout.shape.numel() > 100) continue;  // vanishes
+      if (kind.call == static_cast<Function>(prod) && layout.shape.numel() > 100) continue;  // vanishes
       cases.push_back(
           {.name = fmt::format("{} of {} over [{}]{}", kind.name, to_string(layout.shape), fmt::join(layout.dims, ", "),
                                layout.keepdim ? " keeping" : ""),
@@ -59,19 +59,19 @@ inline std::vector<Case> reduce_cases() {
         ReduceLayout{{5003, 67}, {0}, false}, ReduceLayout{{301, 7, 49}, {0, 2}, false}, ReduceLayout{{2, 700, 131}, {1}, false},
         ReduceLayout{{3001, 10}, {1}, false}, ReduceLayout{{500, 5, 17}, {1}, false}})
     for (const auto& kind : kinds) {
-      if (kind.call == static_cast<Call>(prod)) continue;
+      if (kind.call == static_cast<Function>(prod)) continue;
       cases.push_back(
           {.name = fmt::format("{} of {} over [{}]", kind.name, to_string(layout.shape), fmt::join(layout.dims, ", ")),
            .inputs = {{layout.shape, 0.1, 0.9}},
            .run = [=](const auto& in) -> std::vector<Tensor> { return {kind.call(in[0], layout.dims, layout.keepdim)}; },
            .reference = [=](const auto& in) -> Arrays { return {kind.reference(in[0], layout.dims, layout.keepdim)}; },
            .gradient = false,
-           .all_dtypes = layout.shape.numel() < 70000 || kind.call != static_cast<Call>(max)});
+           .all_dtypes = layout.shape.numel() < 70000 || kind.call != static_cast<Function>(max)});
     }
   for (auto dtype : {Dtype::i32, Dtype::i64, Dtype::u8})
     for (const auto& kind : kinds) {
-      if (kind.call == static_cast<Call>(mean)) continue;
-      const bool is_prod = kind.call == static_cast<Call>(prod);
+      if (kind.call == static_cast<Function>(mean)) continue;
+      const bool is_prod = kind.call == static_cast<Function>(prod);
       const Shape shape = is_prod ? Shape{3, 5, 4} : Shape{3, 501, 18};
       for (const Dims& dims : {Dims{}, Dims{1}, Dims{2}, Dims{0, 2}}) {
         if (is_prod && dims.size() != 1) continue;

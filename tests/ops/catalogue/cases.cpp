@@ -12,6 +12,7 @@ using namespace clnet::testing;
 TEST_CASE("elementwise functions of the catalogue") { check(catalogued_cases()); }
 
 TEST_CASE("registered cases") {
+  REQUIRE_FALSE(registered_cases().empty());
   for (const auto& table : registered_cases()) {
     INFO(table.operation);
     const auto& operation = ops::catalogued(table.operation);

@@ -29,15 +29,16 @@ using clnet::test::content;
 
 namespace {
 
-/// The dtypes that an operation takes: which of f16, i32 and bool are not refused.
 std::string dtypes_of(const ops::Operation& operation) {
   switch (operation.takes) {
     case ops::Takes::all: return "all";
     case ops::Takes::numbers: return "floating, integers";
     case ops::Takes::floats: return "floating";
     case ops::Takes::integers: return "integers";
-    default: return "bool";
+    case ops::Takes::i64: return "i64";
+    case ops::Takes::bools: return "bool";
   }
+  return "";
 }
 
 std::string solvers_of(const ops::Operation& operation) {
@@ -85,7 +86,10 @@ std::string dtypes_document(const std::string& now) {
   REQUIRE(from != std::string::npos);
   const auto to = now.find("\n\n", from);
   std::set<std::string> rows;
-  for (const auto& example : testing::examples()) rows.insert(testing::dtype_row(example));
+  for (const auto& example : testing::examples()) {
+    INFO(example.operation);
+    CHECK(rows.insert(testing::dtype_row(example)).second);
+  }
   return now.substr(0, from) + head + fmt::format("{}", fmt::join(rows, "\n")) + now.substr(to);
 }
 

@@ -11,6 +11,7 @@ bool takes(ops::Takes what, Dtype dtype) {
     case ops::Takes::numbers: return dtype != Dtype::boolean;
     case ops::Takes::floats: return is_floating(dtype);
     case ops::Takes::integers: return !is_floating(dtype) && dtype != Dtype::boolean;
+    case ops::Takes::i64: return dtype == Dtype::i64;
     default: return dtype == Dtype::boolean;
   }
 }

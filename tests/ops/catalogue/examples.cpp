@@ -6,7 +6,7 @@
 #include <set>
 
 #include "clnet/error.h"
-#include "tests/cases/elementwise/catalogued.h"
+#include "tests/all_cases.h"
 #include "tests/cases/shape/rearrange.h"
 
 namespace clnet::testing {
@@ -94,7 +94,7 @@ const std::vector<Example>& examples() {
         result.push_back({table.operation, first.inputs, [run = first.run](const auto& in) { return run(in)[0]; },
                           [reference = first.reference](const Arrays& in) { return reference(in)[0]; }});
       }
-    // Whole numbers at random have no other dtype, and their tests are in tests/ops/random.
+    // The dtype test has nothing to ask of whole numbers at random: tests/ops/random holds them to their bits.
     std::string missing;
     for (const auto& operation : ops::catalogue())
       if (!names.contains(operation.name) && operation.name != "randint" && operation.name != "randperm")

@@ -1,4 +1,5 @@
 // Examples of the functions that other operations make up.
+#include <algorithm>
 #include <cmath>
 
 #include "tests/cases/attention/attention.h"
@@ -241,17 +242,22 @@ std::vector<Example> attention() {
   };
 }
 
-/// h of a layer's last step, or of a single step.
+/// h of a layer's last step, or of a single step. The states come behind the weights, as operands that may be left out.
 std::vector<Example> recurrent() {
   std::vector<Example> entries;
   for (bool single : {false, true})
     for (const std::string cell : {"rnn", "lstm", "gru"}) {
-      const auto example =
-          recurrent_case(cell == "rnn" ? "tanh" : cell, {single ? 1 : 4, 5, 6, 9}, {.states = false, .single = single});
-      const std::size_t h = single ? 0 : 1;
-      entries.push_back({cell + (single ? "_cell" : "_layer"), example.inputs,
-                         [=](const Tensors& in) { return example.run(in)[h]; },
-                         [=](const Arrays& in) { return example.reference(in)[h]; }});
+      const auto example = recurrent_case(cell == "rnn" ? "tanh" : cell, {single ? 1 : 4, 5, 6, 9}, {.single = single});
+      const std::size_t h = single ? 0 : 1, states = cell == "lstm" ? 2 : 1;
+      // From the order of the case, x, states, two weights and biases.
+      const auto moved = [=](auto values, bool back) {
+        const auto first = values.begin() + 1, middle = first + static_cast<std::ptrdiff_t>(back ? 2 : states);
+        std::rotate(first, middle, first + static_cast<std::ptrdiff_t>(states + 2));
+        return values;
+      };
+      entries.push_back({cell + (single ? "_cell" : "_layer"), moved(example.inputs, false),
+                         [=](const Tensors& in) { return example.run(moved(in, true))[h]; },
+                         [=](const Arrays& in) { return example.reference(moved(in, true))[h]; }});
     }
   return entries;
 }

@@ -12,7 +12,6 @@
 #include "tests/reference/matmul/einsum.h"
 #include "tests/reference/norm/softmax.h"
 #include "tests/reference/random/philox.h"
-#include "tests/reference/reduce/cumprod.h"
 #include "tests/reference/reduce/cumsum.h"
 #include "tests/reference/shape/unfold.h"
 
@@ -56,8 +55,6 @@ std::vector<Example> chosen() {
        }},
       {"cumsum", one, [](const Tensors& in) { return cumsum(in[0], 1); },
        [](const Arrays& in) { return reference::cumsum(in[0], 1); }},
-      {"cumprod", one, [](const Tensors& in) { return cumprod(in[0], 1); },
-       [](const Arrays& in) { return reference::cumprod(in[0], 1); }},
       {"unfold",
        {{{2, 3, 5, 6}}},
        [](const Tensors& in) {

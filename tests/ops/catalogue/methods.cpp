@@ -75,7 +75,7 @@ Methods methods() {
   const auto functions = declared_functions();
   std::map<std::string, std::string> by_method;
   for (const auto& operation : ops::catalogue())
-    if (!operation.method.empty()) by_method.emplace(operation.method, operation.name);
+    if (!operation.method.empty()) CHECK(by_method.emplace(operation.method, operation.name).second);
   Methods result;
   result.declarations =
       "// Made from the catalogue of operations: Tensor's member functions, within the class. x.sum({1}) is sum(x, {1}); the\n"
