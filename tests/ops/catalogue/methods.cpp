@@ -79,8 +79,8 @@ Methods methods() {
   Methods result;
   result.declarations =
       "// Made from the catalogue of operations: Tensor's member functions, within the class. x.sum({1}) is sum(x, {1}); the\n"
-      "// function's declaration in clnet/ops says what it does. `CLNET_WRITE_DOCS=1 build/tests/clnet-op-tests \"[written]\"` "
-      "writes it.\n";
+      "// function's declaration in clnet/ops says what it does. Those with options or several results need clnet/ops.h.\n"
+      "// `CLNET_WRITE_DOCS=1 build/tests/clnet-op-tests \"[written]\"` writes this file.\n";
   result.definitions =
       "// Made from the catalogue of operations: see include/clnet/tensor_methods.inc.\n"
       "#include \"clnet/ops.h\"\n\nnamespace clnet {\n\n// clang-format off\n";
@@ -92,7 +92,7 @@ Methods methods() {
       for (const auto& rest : with_and_without_options(it->second.rest)) {
         const auto& type = it->second.result;
         const auto [plain, names] = split_defaults(rest);
-        result.declarations += fmt::format("  {} {}({}) const;\n", type, method, rest);
+        result.declarations += fmt::format("  [[nodiscard]] {} {}({}) const;\n", type, method, rest);
         result.definitions +=
             fmt::format("{} Tensor::{}({}) const {{ return clnet::{}(*this{}); }}\n", type, method, plain, function, names);
       }
