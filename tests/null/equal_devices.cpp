@@ -52,6 +52,23 @@ TEST_CASE("values of two equal devices in one operation: the error tells the dev
   CHECK((a * 2.0).to_vector<float>().size() == 3);
 }
 
+TEST_CASE("a tensor knows the device where it is, or would be computed") {
+  const test::Variable two("NULL_OPENCL_DEVICES", "2");
+  REQUIRE(Device::list().size() == 2);
+  const Device first = Device::current(), second = Device::find(first == Device::find("0:0") ? "0:1" : "0:0");
+  const Tensor x = Tensor::from({1.0F, 2.0F}), there = copy_to(x, second);
+  CHECK(x.device() == first);
+  CHECK(there.device() == second);
+  CHECK((exp(there) * 2.0 + x).device() == second);
+  const Tensor y = exp(there);
+  y.eval();
+  CHECK(y.device() == second);
+  nn::Linear layer(2, 2);
+  layer.to(second);
+  CHECK(layer(reshape(x, {1, 2})).device() == second);
+  CHECK_THROWS_WITH(Tensor{}.device(), "device: the tensor is undefined");
+}
+
 TEST_CASE("a cache of attention is where the layer is, on whatever device others are made") {
   const test::Variable two("NULL_OPENCL_DEVICES", "2");
   REQUIRE(Device::list().size() == 2);
