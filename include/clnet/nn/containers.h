@@ -50,9 +50,18 @@ class CLNET_API Container : public Module {
   Container();
 };
 
-/// Handles that are assigned to would no longer be those of the container's children.
+/// A container's layers as those who go through it get them. Handles are const: one that was assigned to would no longer be that
+/// of a child.
+template <class L, class Layers>
+auto& seen_from_outside(Layers& layers) {
+  if constexpr (std::same_as<L, Child>)
+    return std::as_const(layers);
+  else
+    return layers;
+}
+/// What [] gives.
 template <class L>
-using StoredIn = std::conditional_t<std::same_as<L, Child>, const L, L>;
+using FoundIn = std::conditional_t<std::same_as<L, Child>, Child, L&>;
 
 [[noreturn]] CLNET_API void fail_without_key(const std::vector<std::string>& keys, const std::string& key);
 [[noreturn]] CLNET_API void fail_at_old_key(const std::string& key);
@@ -129,25 +138,19 @@ class ModuleList : public detail::Container {
   bool empty() const { return all().empty(); }
   /// From the end where the position is negative; where layers are of any class, a handle. Throws Error when there is none.
   template <std::integral Position>
-  std::conditional_t<std::same_as<L, Child>, Child, L&> operator[](Position position) const {
+  detail::FoundIn<L> operator[](Position position) const {
     auto& layers = all();
     return layers[detail::position_of("ModuleList", static_cast<std::int64_t>(position), layers.size())];
   }
   /// Where layers are of any class they are const: a copy, as in `for (auto layer : list)`, is a handle whose mode may be set.
-  auto begin() const { return stored().begin(); }
-  auto end() const { return stored().end(); }
+  auto begin() const { return detail::seen_from_outside<L>(all()).begin(); }
+  auto end() const { return detail::seen_from_outside<L>(all()).end(); }
   std::string kind() const override { return "ModuleList"; }
 
  private:
   /// Those of the list that has replaced this one, if any.
   std::vector<L>& all() const {
     return called(*this, [](auto& self) -> std::vector<L>& { return *self.layers_; });
-  }
-  auto& stored() const {
-    if constexpr (std::same_as<L, Child>)
-      return std::as_const(all());
-    else
-      return all();
   }
 
   std::shared_ptr<std::vector<L>> layers_ = std::make_shared<std::vector<L>>();
@@ -169,11 +172,10 @@ template <std::derived_from<Module> L = Child>
 class ModuleDict : public detail::Container {
  public:
   using Element = detail::ElementOf<L>;
-  using value_type = std::pair<const std::string, detail::StoredIn<L>>;
+  using value_type = std::pair<const std::string, L>;
   struct Entry {
     std::string key;
     Element layer;
-    // Layers before these: a class that is derived from L is not cut down to it.
     Entry(std::string own_key, const Element& own_layer) : key(std::move(own_key)), layer(own_layer) {
       detail::require_element<L>(own_layer);
     }
@@ -213,7 +215,7 @@ class ModuleDict : public detail::Container {
     return found;
   }
   /// Throws Error, which names the keys, when there is none.
-  std::conditional_t<std::same_as<L, Child>, Child, L&> operator[](const std::string& key) const {
+  detail::FoundIn<L> operator[](const std::string& key) const {
     for (auto& [own, layer] : all())
       if (own == key) return layer;
     detail::fail_without_key(keys(), key);
@@ -221,8 +223,8 @@ class ModuleDict : public detail::Container {
   template <detail::NoName T>
   L& operator[](T) const = delete;  // layers have keys: ["0"]
   /// Pairs of keys and layers, in the order of insert(). Keys are const, and so are layers where they are of any class.
-  auto begin() const { return all().begin(); }
-  auto end() const { return all().end(); }
+  auto begin() const { return detail::seen_from_outside<L>(all()).begin(); }
+  auto end() const { return detail::seen_from_outside<L>(all()).end(); }
   std::string kind() const override { return "ModuleDict"; }
 
  private:
