@@ -1,5 +1,6 @@
 #include "lib/graph/capture.h"
 
+#include <atomic>
 #include <utility>
 
 #include "lib/graph/slot.h"
@@ -11,6 +12,11 @@ thread_local Capture* current_capture = nullptr;
 }
 
 Capture* capturing() { return current_capture; }
+
+std::uint64_t Capture::next_id() {
+  static std::atomic<std::uint64_t> count{0};
+  return ++count;
+}
 
 Tensor Capture::value_of(const std::shared_ptr<Slot>& slot) {
   auto& stand_in = stand_ins[slot.get()];

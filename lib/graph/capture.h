@@ -1,6 +1,7 @@
 // What a function that compile() runs looks at besides its inputs, told by those who hand it out.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <unordered_map>
@@ -37,11 +38,13 @@ struct Capture {
   /// What the function sets on the host, by where that is: each to be done again by a call that does not run the function.
   std::unordered_map<const void*, std::function<void()>> settings;
   std::vector<CallEffect> effects;
+  const std::uint64_t id = next_id();                 ///< never 0, never used again
   const std::uint64_t first = Node::next_sequence();  ///< what was written down before it is no value of a call
 
   /// What stands for the slot's value: one leaf, whoever asks.
   Tensor value_of(const std::shared_ptr<Slot>& slot);
   void add_drawn(const Tensor& leaf, std::function<Tensor()> next) { drawn.push_back({leaf, std::move(next)}); }
+  static std::uint64_t next_id();
 };
 
 /// That of the function which this thread runs; null where there is none.

@@ -14,6 +14,11 @@ std::shared_ptr<void>& state_of_copies() {
   return state;
 }
 
+bool& Uncounted::now() {
+  thread_local bool on = false;
+  return on;
+}
+
 std::size_t detail::position_of(const char* who, std::int64_t position, std::size_t size) {
   const auto count = static_cast<std::int64_t>(size), place = position < 0 ? position + count : position;
   if (place < 0 || place >= count) throw Error(fmt::format("{}: there is no layer {}; it has {}", who, position, size));
@@ -22,6 +27,7 @@ std::size_t detail::position_of(const char* who, std::int64_t position, std::siz
 
 Child::Child(const std::shared_ptr<State>& state) : Module(state), class_(state->layer_class) {
   if (state->copied) {
+    const Uncounted uncounted;
     layer_ = State::layer_with(state, *state);
   } else {
     layer_ = state->pointer.lock();
@@ -31,6 +37,7 @@ Child::Child(const std::shared_ptr<State>& state) : Module(state), class_(state-
 
 Child::Child(const Step& step) : Module(step.module_ ? step.module_()->state_ : nullptr), class_(step.class_) {
   if (!step.module_) {
+    const Uncounted uncounted;
     layer_ = std::make_shared<Function>(step.call_);
     class_ = &detail::layer_class<Function>();
     state_ = layer_->state_;
@@ -42,14 +49,25 @@ Child::Child(const Step& step) : Module(step.module_ ? step.module_()->state_ : 
     layer_ = step.pointer_;
     by_pointer_ = true;
   } else {
+    const Uncounted uncounted;
     layer_ = class_->copy(*step.module_());
   }
 }
 
-Child::Child(const Child& other) : Module(other), layer_(other.layer_), class_(other.class_), by_pointer_(other.by_pointer_) {
+Child::Child(const Child& other)
+    : Module(State::copy_of(other.state_)), layer_(other.layer_), class_(other.class_), by_pointer_(other.by_pointer_) {
   if (!cloning_now() || !layer_) return;
   if (by_pointer_) throw Error(fmt::format("clone: a {} that is held by pointer has no copy", layer_->kind()));
+  const Uncounted uncounted;
   layer_ = class_->copy(*other.layer_);
+}
+
+Child& Child::operator=(const Child& other) & {
+  state_ = other.state_;
+  layer_ = other.layer_;
+  class_ = other.class_;
+  by_pointer_ = other.by_pointer_;
+  return *this;
 }
 
 Tensor Child::called_with_one(const Tensor& x) const { return layer_ ? class_->call(*layer_, x) : Module::called_with_one(x); }

@@ -26,6 +26,8 @@ std::shared_ptr<void> detail::shared_or_cloned(const std::shared_ptr<void>& what
                                                std::shared_ptr<void> (*make)(const void* what)) {
   if (!clones || !what) return what;
   if (const auto found = clones->shared.find(what.get()); found != clones->shared.end()) return found->second.second;
+  // A handle may be the first that asks, but others share it.
+  const Uncounted counted(false);
   auto made = make(what.get());
   clones->shared.emplace(what.get(), std::pair(what, made));
   return made;
@@ -47,7 +49,7 @@ void Cloning::finish() {
 void Module::finish_clones(Clones& clones) {
   struct Made {
     std::shared_ptr<State> original, copy;
-    long copy_handles = 0;  ///< before children's layers are copied
+    long handles = 0;  ///< of the copy, before children's layers are copied
   };
   std::unordered_set<const void*> known;
   const auto new_ones = [&] {
@@ -60,29 +62,19 @@ void Module::finish_clones(Clones& clones) {
   auto all = new_ones();
   std::unordered_map<const Slot*, long> slot_handles;
   for (auto& made : all) {
-    made.copy_handles = made.copy.use_count();
+    made.handles = made.copy->handles;
     made.copy->each_own([&](const Parameter& own) { slot_handles[slot_of(own).get()] = slot_of(own).use_count(); });
   }
   // What child() calls holds handles, too, as many in the copies as in the originals; none of them is a member of the model.
   for (auto open = all; !open.empty(); open = new_ones())
     for (const auto& made : open) State::copy_layer(made.copy, *made.original);
 
-  // How often models refer to a state or a slot, beside the handles of modules and parameters.
-  std::unordered_map<const State*, long> states;
+  // How often models refer to a slot, beside the handles of parameters.
   std::unordered_map<const Slot*, long> slots;
+  for (const auto& made : all) made.copy->each_own([&](const Parameter& own) { ++slots[slot_of(own).get()]; });
   for (const auto& made : all) {
-    for (const auto* state : {made.original.get(), made.copy.get()}) {
-      for (const auto& [name, child] : state->children) ++states[child.get()];
-      if (state->successor) ++states[state->successor.get()];
-      state->each_own([&](const Parameter& own) { ++slots[slot_of(own).get()]; });
-    }
-  }
-  // The list of clones and `all` have one each.
-  constexpr long listed = 2;
-  for (const auto& made : all) {
-    const long of_layers = made.copy.use_count() - made.copy_handles;
-    if (made.original.use_count() <= listed + of_layers + states[made.original.get()]) continue;
-    if (made.copy_handles > listed + states[made.copy.get()]) continue;
+    const long of_layers = made.copy->handles - made.handles;
+    if (made.original->handles <= of_layers || made.handles > 0) continue;
     for (const auto* list : {&made.copy->parameters, &made.copy->buffers, &made.copy->unsaved})
       for (const auto& [name, own] : *list)
         if (slot_handles[slot_of(own).get()] == 1 + slots[slot_of(own).get()])

@@ -4,8 +4,11 @@
 #include <fmt/ranges.h>
 
 #include "clnet/error.h"
+#include "lib/nn/module_state.h"
 
 namespace clnet::nn::detail {
+
+Container::Container() { state_->container = true; }
 
 void fail_without_key(const std::vector<std::string>& keys, const std::string& key) {
   throw Error(

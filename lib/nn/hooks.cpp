@@ -27,15 +27,24 @@ thread_local Awaited* awaited = nullptr;
 
 Hook Module::on_forward(const ForwardHook& hook) const {
   if (!hook) throw Error("on_forward: the hook is no function");
+  if (state_->function && !state_->is_part())
+    throw Error("on_forward: functions of a Sequential have no hooks; put a layer there, as nn::ReLU(), or a module of your own");
   static std::atomic<std::uint64_t> count{0};
-  const auto entry = std::make_shared<const HookEntry>(HookEntry{hook, ++count, capturing() != nullptr});
+  const auto entry = std::make_shared<const HookEntry>(HookEntry{hook, ++count, capturing() ? capturing()->id : 0});
   std::erase_if(state_->hooks, [](const auto& one) { return one.expired(); });
   state_->hooks.push_back(entry);
   return Hook(entry);
 }
 
+Hook Module::on_forward(const std::string& name, const ForwardHook& hook) const { return Module(part(name)).on_forward(hook); }
+
 void Module::finish(const Tensor& x, Tensor& y) const {
   if (!state_->hooks.empty()) {
+    // What a hook calls is no part of what a forward() calls.
+    struct Outside {
+      const Call* call = Call::resume(nullptr);
+      ~Outside() { Call::resume(call); }
+    } outside;
     // A hook may make or remove hooks.
     const auto hooks = state_->hooks;
     for (const auto& hook : hooks)
@@ -53,10 +62,11 @@ void note_for_features(const void* state, const Tensor& output) {
 }
 
 std::vector<Tensor> features(const Module& model, const std::function<void()>& forward, const std::vector<std::string>& names) {
+  if (!forward) throw Error("features: the forward pass is no function");
   Awaited now{.outputs = {}, .outer = awaited};
   std::vector<const void*> states;
   for (const auto& name : names) {
-    states.push_back(model.child(name).state_.get());
+    states.push_back(model.part(name).get());
     now.outputs.emplace(states.back(), Tensor{});
   }
   {

@@ -37,9 +37,26 @@ std::string instead(const std::vector<std::string>& names) {
 
 }  // namespace
 
-Module::Module() : state_(std::make_shared<State>()) {}
+Module::Module() : state_(std::make_shared<State>()), counted_(!Uncounted::now()) {
+  if (counted_) ++state_->handles;
+}
 Module::Module(const Module& other)
-    : state_(other.state_ ? State::copy_of(other.state_) : std::static_pointer_cast<State>(state_of_copies())) {}
+    : state_(other.state_->stand_in && state_of_copies() ? std::static_pointer_cast<State>(state_of_copies())
+                                                         : State::copy_of(other.state_)),
+      counted_(!Uncounted::now()) {
+  if (counted_) ++state_->handles;
+}
+Module::~Module() {
+  if (counted_) --state_->handles;
+}
+
+void Module::set_state(std::shared_ptr<State> state) {
+  if (counted_) {
+    --state_->handles;
+    ++state->handles;
+  }
+  state_ = std::move(state);
+}
 
 Tensor Module::forward(const Tensor&) {
   throw Unsupported(
@@ -51,7 +68,7 @@ Module& Module::operator=(const Module& other) {
   // A module that is assigned assigns its members one by one, each from the other module's part of the same name.
   if (state_->is_part() && !(other.state_->is_part() && other.state_->known_as == state_->known_as))
     throw Error(fmt::format("module: '{}' is part of a module, which would go on with the old one; use replace()", known_as()));
-  state_ = other.state_;
+  set_state(other.state_);
   return *this;
 }
 
@@ -71,6 +88,13 @@ Tensor Module::called_with_one(const Tensor& x) const {
 }
 
 const std::string& Module::known_as() const { return state_->known_as; }
+std::string Module::scope_name() const {
+  auto name = known_as();
+  for (auto parent = state_->first_parent(); parent && parent->container && !Call::lies_in(Call::current(), parent.get());
+       parent = parent->first_parent())
+    if (!parent->known_as.empty()) name = parent->known_as + '.' + name;
+  return name;
+}
 const std::shared_ptr<Module::State>& Module::present() const { return State::noted_present(state_); }
 
 void Module::place(Error& error) {
@@ -85,7 +109,7 @@ Module* Module::replacement() const {
 }
 
 void Module::fail_as_replaced(const Module& other) const {
-  const NamedScope scope(known_as());
+  const NamedScope scope(scope_name());
   Error error(
       fmt::format("{} was replaced by {}, but is called with several inputs or asked for its layers; that needs one of its class",
                   kind(), other.kind()));
@@ -110,11 +134,15 @@ std::vector<std::string> Module::children() const {
   return result;
 }
 
-Child Module::child(const std::string& name) const {
+std::shared_ptr<Module::State> Module::part(const std::string& name) const {
   const auto place = State::find(present(), name);
   if (!place.child) throw Error(fmt::format("module: there is no child '{}'{}", name, instead(children())));
-  return Child(place.child);
+  return place.child;
 }
+
+Child Module::child(const std::string& name) const { return Child(part(name)); }
+
+bool Module::same(const Module& other) const { return present() == other.present(); }
 
 void Module::replace(const std::string& name, const Step& step) {
   if (!step.module_) return replace(name, Function(step.call_));
@@ -123,16 +151,22 @@ void Module::replace(const std::string& name, const Step& step) {
   const auto layer = step.module_()->state_;
   if (layer != child && (layer->contains(*present()) || layer->contains(*child)))
     throw Error(fmt::format("module: what is to replace '{}' is the module itself or contains it", name));
-  if (child->successor) child->successor->leave(parent);
+  const auto before = std::exchange(child->successor, layer == child ? nullptr : layer);
+  if (layer->dotted) child->note_dots();
+  try {
+    child->require_clear_names();
+  } catch (const Error&) {
+    child->successor = before;
+    throw;
+  }
+  if (before) before->leave(parent);
   if (layer == child) {
-    child->successor = nullptr;
     child->successor_call = nullptr;
     child->successor_layer = nullptr;
     return;
   }
-  if (layer != child->successor) warn_of_second_name(name, layer);
+  if (layer != before) warn_of_second_name(name, layer);
   layer->join(parent, child->known_as);
-  child->successor = layer;
   child->successor_call = step.call_;
   child->successor_layer = step.module_;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -22,13 +23,26 @@
 
 namespace clnet::nn {
 
-/// The state that a copy gets, in this thread, of a module without one.
+/// The state that a copy gets, in this thread, of a layer that child() keeps.
 std::shared_ptr<void>& state_of_copies();
+
+/// While it lives, modules that this thread makes belong to a handle as child() gives it, and are not counted; or are again.
+class Uncounted {
+ public:
+  explicit Uncounted(bool on = true) : before_(std::exchange(now(), on)) {}
+  ~Uncounted() { now() = before_; }
+  Uncounted(const Uncounted&) = delete;
+  Uncounted& operator=(const Uncounted&) = delete;
+  static bool& now();
+
+ private:
+  bool before_;
+};
 
 struct HookEntry {
   ForwardHook call;
   std::uint64_t id;
-  bool of_graph;  ///< was made in a function that compile() runs
+  std::uint64_t graph;  ///< in whose making it was made, by the capture's id; 0: in none
 };
 
 /// A function in a layer's place.
@@ -53,12 +67,17 @@ struct Module::State {
   std::shared_ptr<State> successor;
   std::function<Tensor(const Tensor&)> successor_call;
   std::function<Module*()> successor_layer;
-  /// How child() calls its layer: by a copy that has no state, which would hold itself, or where the layer lives.
+  /// How child() calls its layer: by a copy without this state, which would hold itself, or where the layer lives.
   const detail::LayerClass* layer_class = nullptr;
   std::shared_ptr<Module> copied;
   std::weak_ptr<Module> pointer;
   std::vector<std::weak_ptr<const HookEntry>> hooks;
-  bool dotted = false;  ///< a child's name here or below has a dot
+  bool dotted = false;     ///< a child's name here or below has a dot
+  bool container = false;  ///< a list or dictionary, which is not called itself
+  bool function = false;   ///< of a Sequential, and no layer
+  bool stand_in = false;   ///< of a layer that is kept for child(), in the place of the one that its copies get
+  /// Modules that have this state, other than handles that child() gives.
+  std::atomic<long> handles{0};
 
   /// What it and its children hold.
   struct Held {
@@ -84,11 +103,11 @@ struct Module::State {
     if (auto* capture = capturing()) capture->settings[state.get()] = [state, on] { state->training = on; };
   }
 
-  /// Those that were not put here by the function which compile() runs, which does so in each of its graphs.
-  std::vector<std::uint64_t> lasting_hooks() const {
+  /// Those that were not put here in the making of this graph, which has them within.
+  std::vector<std::uint64_t> hooks_outside(std::uint64_t graph) const {
     std::vector<std::uint64_t> ids;
     for (const auto& hook : hooks)
-      if (const auto entry = hook.lock(); entry && !entry->of_graph) ids.push_back(entry->id);
+      if (const auto entry = hook.lock(); entry && entry->graph != graph) ids.push_back(entry->id);
     return ids;
   }
 
@@ -103,8 +122,8 @@ struct Module::State {
   static const std::shared_ptr<State>& noted_present(const std::shared_ptr<State>& state) {
     const auto& found = present(state);
     if (auto* capture = capturing())
-      capture->conditions.emplace_back([state, was = found, hooks = state->lasting_hooks()] {
-        return present(state) == was && state->lasting_hooks() == hooks;
+      capture->conditions.emplace_back([state, was = found, graph = capture->id, hooks = state->hooks_outside(capture->id)] {
+        return present(state) == was && state->hooks_outside(graph) == hooks;
       });
     return found;
   }
@@ -130,6 +149,8 @@ struct Module::State {
     copy->training = state->training;
     copy->tied = state->tied;
     copy->dotted = state->dotted;
+    copy->container = state->container;
+    copy->function = state->function;
     copy->known_as = state->known_as;
     copy->successor = copy_of(state->successor);
     copy->successor_call = state->successor_call;
@@ -137,6 +158,11 @@ struct Module::State {
     return copy;
   }
 
+  std::shared_ptr<State> first_parent() const {
+    for (const auto& parent : parents)
+      if (auto found = parent.lock()) return found;
+    return nullptr;
+  }
   bool is_part() const {
     return std::any_of(parents.begin(), parents.end(), [](const auto& parent) { return !parent.expired(); });
   }
@@ -181,14 +207,20 @@ struct Module::State {
     pointer = its_place;
     if (!pointer.expired()) return;
     copied = layer_class->copy(*it);
-    if (copied) copied->state_ = nullptr;
+    if (copied) stand_in_for_copies(*copied);
+  }
+  /// Its own state would hold it. Without any, a user's destructor could not look at the module.
+  static void stand_in_for_copies(Module& layer) {
+    auto empty = std::make_shared<State>();
+    empty->stand_in = true;
+    layer.set_state(std::move(empty));
   }
   /// The same of a copy, when the copies of its parts are made.
   static void copy_layer(const std::shared_ptr<State>& copy, const State& original) {
     copy->layer_class = original.layer_class;
     if (!original.copied || copy->copied) return;
     copy->copied = layer_with(copy, original);
-    copy->copied->state_ = nullptr;
+    stand_in_for_copies(*copy->copied);
   }
   /// A copy of what `original` keeps, with this state.
   static std::shared_ptr<Module> layer_with(const std::shared_ptr<State>& state, const State& original) {

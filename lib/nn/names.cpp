@@ -7,7 +7,9 @@
 #include <optional>
 #include <typeinfo>
 #include <unordered_map>
+#include <utility>
 
+#include "clnet/error.h"
 #include "lib/base/log.h"
 #include "lib/nn/module_state.h"
 #include "lib/nn/module_text.h"
@@ -30,15 +32,26 @@ std::string unqualified(const std::string& name) {
   return name;
 }
 
+std::string name_of_class(const std::type_info& type) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), &std::free);
+  return name ? unqualified(name.get()) : type.name();
+}
+
 }  // namespace
 
 std::string class_name(const Module& module) {
   auto kind = module.kind();
-  if (kind != "Module") return kind;
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(typeid(module).name(), nullptr, nullptr, &status),
-                                                         &std::free);
-  return name ? unqualified(name.get()) : kind;
+  return kind != "Module" ? kind : name_of_class(typeid(module));
+}
+
+void detail::require_whole(const Module& layer, const std::type_info& as) {
+  if (typeid(layer) == as) return;
+  const auto own = name_of_class(typeid(layer)), base = name_of_class(as);
+  throw Error(
+      fmt::format("a {} that is given as a {} would be cut down to it; give it as what it is, or its pointer to an "
+                  "nn::ModuleList<>, nn::ModuleDict<> or Sequential",
+                  own, base));
 }
 
 const Module::Call*& Module::Call::current() {
@@ -47,9 +60,21 @@ const Module::Call*& Module::Call::current() {
 }
 
 Module::Call::Call(const Module& module) : module_(module), outer_(current()) {
-  if (outer_ && !module.state_->is_part()) warn_if_unnamed();
+  // A module may call itself, as one that is derived from a list goes through it.
+  if (outer_ && !module.state_->is_part() && !lies_in(outer_, module.state_.get())) warn_if_unnamed();
   current() = this;
   innermost = &module;
+}
+
+const Module::Call* Module::Call::resume(const Call* call) {
+  innermost = call ? &call->module_ : nullptr;
+  return std::exchange(current(), call);
+}
+
+bool Module::Call::lies_in(const Call* call, const void* state) {
+  for (; call; call = call->outer_)
+    if (call->module_.state_.get() == state) return true;
+  return false;
 }
 
 void warn_if_in_forward() {
@@ -73,10 +98,7 @@ void Module::Call::warn_if_unnamed() const {
                   class_name(outer_->module_), class_name(module_)));
 }
 
-Module::Call::~Call() {
-  current() = outer_;
-  innermost = outer_ ? &outer_->module_ : nullptr;
-}
+Module::Call::~Call() { resume(outer_); }
 
 void Module::warn_if_unreached() const {
   // Of what may move, warn_if_unnamed() has told.

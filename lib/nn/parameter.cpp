@@ -61,6 +61,9 @@ Tensor Parameter::value() const {
   return slot_->value;
 }
 
+Shape Parameter::shape() const { return slot_->value.shape(); }
+Dtype Parameter::dtype() const { return slot_->value.dtype(); }
+
 void Parameter::set(const Tensor& value) {
   if (capturing()) throw Error("compile: the function sets a parameter; follow() does so in each call");
   require_same_spec(slot_->value, value);

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <deque>
+#include <functional>
+#include <memory>
 #include <typeinfo>
 
 #include "clnet/error.h"
@@ -55,9 +58,15 @@ Step::Step(Pointer pointer) : class_(&pointer.layer_class), pointer_(pointer.mod
   module_ = pointed;
 }
 
+/// A step that is running stays where it is when others come.
+struct Sequential::Steps {
+  std::deque<std::function<Tensor(const Tensor&)>> all;
+};
+
+Sequential::Sequential() : steps_(std::make_shared<Steps>()) {}
 Sequential::Sequential(const Sequential& other) : Module(other), steps_(detail::shared_or_cloned(other.steps_)) {}
 
-Sequential::Sequential(std::initializer_list<Step> steps) {
+Sequential::Sequential(std::initializer_list<Step> steps) : Sequential() {
   // Sequential{sequential} is this constructor for some compilers, and the copy constructor for others.
   if (steps.size() == 1 && steps.begin()->module_ && !steps.begin()->pointer_) {
     const Module& only = *steps.begin()->module_();
@@ -70,25 +79,31 @@ Sequential::Sequential(std::initializer_list<Step> steps) {
 }
 
 void Sequential::append(const Step& step) {
-  if (step.module_) add_part(std::to_string(steps_->size()), *step.module_(), *step.class_, step.pointer_);
-  steps_->push_back(step.call_);
+  if (step.module_) add_part(std::to_string(steps_->all.size()), *step.module_(), *step.class_, step.pointer_);
+  steps_->all.push_back(step.call_);
 }
 
 std::size_t Sequential::size() const {
-  return called(*this, [](auto& self) { return self.steps_->size(); });
+  return called(*this, [](auto& self) { return self.steps_->all.size(); });
 }
 
 Child Sequential::at(std::int64_t position) const {
   return called(*this, [&](auto& self) {
-    const auto index = detail::position_of("Sequential", position, self.steps_->size());
+    const auto index = detail::position_of("Sequential", position, self.steps_->all.size());
     const auto name = std::to_string(index);
-    return State::find(self.state_, name).child ? self.child(name) : Child(Step((*self.steps_)[index]));
+    if (State::find(self.state_, name).child) return self.child(name);
+    Child function{Step(self.steps_->all[index])};
+    function.state_->function = true;
+    return function;
   });
 }
 
 Tensor Sequential::forward(const Tensor& x) {
+  // A hook may append to this one, or assign to it.
+  const auto steps = steps_;
+  const auto count = steps->all.size();
   Tensor y = x;
-  for (const auto& step : *steps_) y = step(y);
+  for (std::size_t i = 0; i < count; ++i) y = steps->all[i](y);
   return y;
 }
 

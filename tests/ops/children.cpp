@@ -1,7 +1,11 @@
 // Children that are called by their names: of all kinds, replaced, cloned, put into other modules; and names with dots.
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "clnet/clnet.h"
 #include "tests/ops/values.h"
@@ -84,6 +88,31 @@ struct LooksAtItself : nn::Module {
   LooksAtItself(const LooksAtItself& other) : Module(other), inner(other.inner), weight(parameter("inner.weight")) {}
   Tensor forward(const Tensor& x) override { return matmul(x, weight); }
 };
+
+/// Has a destructor that looks at the module.
+struct CountsAtItsEnd : nn::Module {
+  nn::Linear inner{2, 2};
+  std::shared_ptr<std::vector<std::int64_t>> counts;
+  explicit CountsAtItsEnd(std::shared_ptr<std::vector<std::int64_t>> of) : counts(std::move(of)) { add("inner", inner); }
+  CountsAtItsEnd(const CountsAtItsEnd&) = default;
+  ~CountsAtItsEnd() override { counts->push_back(parameter_count()); }
+  Tensor forward(const Tensor& x) override { return inner(x); }
+};
+
+/// Layers that it calls by their names alone.
+struct OnlyNames : nn::Module {
+  OnlyNames() {
+    add("first", nn::Linear{2, 2});
+    add("whole", HolderOf<nn::Sequential>(nn::Sequential{nn::Linear{2, 2}, tanh}));
+  }
+  Tensor forward(const Tensor& x) override { return child("whole")(child("first")(x)); }
+};
+
+template <class M>
+concept HasChildOfZero = requires(const M& model) {
+  model.child(0);
+};
+static_assert(!HasChildOfZero<nn::Sequential>, "0 would be a null pointer");
 
 Tensor children_input(const Shape& shape) {
   const auto x = randn(shape);
@@ -244,6 +273,80 @@ TEST_CASE("a child's copy may look at itself while it is made") {
   CHECK(values_of(net.child("part")(x)) != Floats(10, 0));
 }
 
+TEST_CASE("a child's copy may look at itself when it ends") {
+  const auto counts = std::make_shared<std::vector<std::int64_t>>();
+  {
+    nn::Sequential net{CountsAtItsEnd(counts), relu};
+    net[0](children_input({5, 2}));
+    auto copy = nn::clone(net);
+    copy.child("0")(children_input({5, 2}));
+  }
+  CHECK_FALSE(counts->empty());
+  for (const auto count : *counts) CHECK((count == 0 || count == 6));
+}
+
+TEST_CASE("handles that somebody has of its children do not hinder a clone") {
+  const Tensor x = children_input({5, 2});
+  const OnlyNames net;
+  const auto first = net.child("first"), whole = net.child("whole"), deep = net.child("whole.part.0");
+  const std::vector<nn::Child> more(3, whole);
+  auto copy = nn::clone(net);
+  CHECK(values_of(copy(x)) == values_of(net(x)));
+  for (auto& [name, parameter] : copy.parameters()) parameter.set(zeros_like(parameter));
+  CHECK(values_of(copy(x)) == Floats(10, 0));
+  CHECK(values_of(net(x)) != Floats(10, 0));
+  std::atomic<int> failed{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int round = 0; round < 40; ++round) try {
+          const auto handle = net.child(round % 2 == 0 ? "first" : "whole");
+          nn::clone(net);
+        } catch (const Error&) {
+          ++failed;
+        }
+    });
+  for (auto& thread : threads) thread.join();
+  CHECK(failed == 0);
+  // What is held by pointer is found all the same.
+  const ByBase by_base(false);
+  const auto layer = by_base.child("layer");
+  CHECK_THROWS_WITH(nn::clone(by_base), Catch::Contains("is held by pointer"));
+  nn::ModuleList<> list{nn::Linear{2, 2}, HolderOf<nn::Linear>(nn::Linear{2, 2})};
+  const auto element = list[1];
+  CHECK(values_of(nn::clone(list)[1](x)) == values_of(element(x)));
+}
+
+TEST_CASE("handles are assigned, and refer to the other layer") {
+  nn::Sequential net{nn::Linear{2, 2}, relu, nn::Linear{2, 3}};
+  const Tensor x = children_input({5, 2});
+  auto child = net[0];
+  child = net[2];
+  CHECK(values_of(child(x)) == values_of(net[2](x)));
+  CHECK(child.same(net.child("2")));
+  child = net[1];
+  CHECK(values_of(child(x)) == values_of(relu(x)));
+  std::vector<nn::Child> children{net[0], net[1], net[2]};
+  children.erase(children.begin());
+  std::swap(children[0], children[1]);
+  CHECK(children[0].same(net[2]));
+  CHECK(children[1].kind() == "function");
+  CHECK(net.child("0").kind() == "Linear(2, 2)");
+}
+
+TEST_CASE("two handles may be of one layer") {
+  BodyAndFc net;
+  const BodyAndFc copy = net;
+  CHECK(copy.same(net));
+  CHECK(net.child("fc").same(net.fc));
+  CHECK_FALSE(net.same(nn::clone(net)));
+  CHECK_FALSE(net.child("fc").same(net.body));
+  nn::Linear head{4, 3};
+  CHECK_FALSE(net.fc.same(head));
+  net.replace("fc", head);
+  CHECK(net.fc.same(head));
+}
+
 TEST_CASE("handles are layers of other modules") {
   BodyAndFc net;
   const Tensor x = children_input({5, 3});
@@ -357,6 +460,6 @@ TEST_CASE("a name that two children would have is an error") {
   nn::Sequential outer{late};
   CHECK_THROWS_WITH(empty.append(nn::Linear{2, 2}), said);
   CHECK(empty.children().empty());
-  late.replace("layers", nn::Sequential{nn::Linear{2, 2}});
-  CHECK_THROWS_WITH(outer.child("0.layers.0"), Catch::Contains("'0' of 'layers' of '0'"));
+  CHECK_THROWS_WITH(late.replace("layers", nn::Sequential{nn::Linear{2, 2}}), Catch::Contains("'0' of 'layers' of '0'"));
+  CHECK(outer.child("0.layers.0").kind() == "Linear(2, 2)");
 }

@@ -1,7 +1,10 @@
 // Lists and dictionaries of layers.
 #include <catch2/catch.hpp>
 #include <concepts>
+#include <functional>
 #include <memory>
+#include <type_traits>
+#include <vector>
 
 #include "clnet/clnet.h"
 #include "tests/ops/values.h"
@@ -24,6 +27,42 @@ struct Block : nn::Module {
   }
   using Module::operator();
 };
+
+struct Shifted : Block {
+  Tensor forward(const Tensor& x) override { return x + 1.0; }
+};
+
+/// A list that calls its own layers.
+struct Chain : nn::ModuleList<nn::Linear> {
+  explicit Chain(int layers) {
+    for (int i = 0; i < layers; ++i) append(nn::Linear{3, 3});
+  }
+  Tensor forward(const Tensor& x) override {
+    Tensor y = x;
+    for (const auto& layer : *this) y = layer(y);
+    return y;
+  }
+};
+
+template <class C, class L>
+concept Takes = requires(C& container, const L& layer) {
+  container.append(layer);
+};
+template <class C, class L>
+concept TakesByKey = requires(C& container, const L& layer) {
+  container.insert("a", layer);
+};
+static_assert(Takes<nn::ModuleList<Block>, Block> && Takes<nn::ModuleList<>, Shifted>);
+static_assert(!Takes<nn::ModuleList<Block>, Shifted>, "it would be cut down to a Block");
+static_assert(TakesByKey<nn::ModuleDict<Block>, Block> && !TakesByKey<nn::ModuleDict<Block>, Shifted>);
+static_assert(!std::constructible_from<nn::ModuleList<Block>, Block, Shifted>);
+static_assert(!std::constructible_from<nn::ModuleDict<Block>::Entry, const char*, Shifted>);
+template <class D>
+concept HasZero = requires(D& layers) {
+  layers[0];
+};
+static_assert(!HasZero<nn::ModuleDict<>>, "0 would be a null pointer");
+static_assert(!std::is_assignable_v<decltype(nn::ModuleList<>()[0]), nn::Child>, "the list would go on with the old one");
 
 struct OfLists : nn::Module {
   nn::ModuleList<Block> blocks;
@@ -99,6 +138,55 @@ TEST_CASE("lists are indexed, grow and are gone through") {
   CHECK(nested.child("1.0").kind() == "Linear(3, 3)");
 }
 
+TEST_CASE("a layer of a derived class is not cut down to what the list has") {
+  const Shifted shifted;
+  const Block& block = shifted;
+  const auto refused = Catch::Contains("a Shifted that is given as a Block would be cut down to it");
+  nn::ModuleList<Block> list;
+  CHECK_THROWS_WITH(list.append(block), refused);
+  CHECK_THROWS_WITH(list.extend(std::vector<std::reference_wrapper<const Block>>{block}), refused);
+  CHECK(list.empty());
+  nn::ModuleDict<Block> dict;
+  CHECK_THROWS_WITH(dict.insert("a", block), refused);
+  CHECK_THROWS_WITH((nn::ModuleDict<Block>{{"a", block}}), refused);
+  CHECK_THROWS_WITH(nn::Sequential(block, relu), refused);
+  const Tensor x = list_input();
+  nn::ModuleList<> any{shifted};
+  CHECK(values_of(any[0](x)) == values_of(x + 1.0));
+}
+
+TEST_CASE("a list is extended by itself") {
+  nn::ModuleList<nn::Linear> list{nn::Linear{3, 3}, nn::Linear{3, 3}};
+  auto handle = list;
+  list.extend(handle);
+  CHECK(list.size() == 4);
+  CHECK(list[3].same(list[1]));
+  list.append(list[0]);
+  nn::ModuleList<> any{nn::Linear{3, 3}, relu};
+  any.extend(any);
+  any.extend(list);
+  CHECK(any.size() == 9);
+  const Tensor x = list_input();
+  CHECK(values_of(any[3](x)) == values_of(relu(x)));
+  CHECK(values_of(any[4](x)) == values_of(list[0](x)));
+}
+
+TEST_CASE("errors in layers of lists say which list") {
+  OfLists net;
+  net.blocks[1].linear.parameter("weight");
+  net.replace("heads.1", nn::Linear{5, 5});
+  CHECK_THROWS_WITH(net(list_input()), Catch::StartsWith("in heads.1: linear: "));
+  CHECK_THROWS_WITH(net.blocks[1](ones({1, 2})), Catch::StartsWith("in blocks.1.linear: linear: "));
+  CHECK_THROWS_WITH(net.by_task["boxes"](ones({1, 2})), Catch::StartsWith("in by_task.boxes: linear: "));
+  CHECK_THROWS_WITH(nn::ModuleList<>{net.blocks}.child("0.1")(ones({1, 2})), Catch::StartsWith("in blocks.1.linear: "));
+  // One that is called has its name already.
+  nn::Sequential outer{Chain(2), relu};
+  CHECK_THROWS_WITH(outer(ones({1, 2})), Catch::StartsWith("in 0.0: linear: "));
+  CHECK_THROWS_WITH(Chain(2)(ones({1, 2})), Catch::StartsWith("in 0: linear: "));
+  nn::ModuleDict<> nested{{"lists", nn::ModuleList<>{nn::Linear{3, 3}}}};
+  CHECK_THROWS_WITH(nested.child("lists.0")(ones({1, 2})), Catch::StartsWith("in lists.0: linear: "));
+}
+
 TEST_CASE("dictionaries find layers by key") {
   nn::ModuleDict<> heads{{"a", nn::Linear{3, 4}}, {"b", relu}};
   heads.insert("c.d", nn::Sequential{nn::Linear{3, 2}});
@@ -117,6 +205,10 @@ TEST_CASE("dictionaries find layers by key") {
   for (const auto& [key, head] : heads) seen.push_back(key + to_string(head(x).shape()));
   CHECK(seen == ListNames{"a[4, 4]", "b[4, 3]", "c.d[4, 2]"});
   CHECK(heads.parameters().back().first == "c.d.0.bias");
+  static_assert(std::is_const_v<std::remove_reference_t<decltype(heads.begin()->first)>>);
+  static_assert(std::is_const_v<std::remove_reference_t<decltype(nn::ModuleDict<Block>().begin()->first)>>);
+  for (auto [key, head] : heads) head.inference();
+  CHECK_FALSE(heads["a"].training());
 }
 
 TEST_CASE("what is done to a model reaches the layers of its lists") {

@@ -1,7 +1,10 @@
 // Hooks, and outputs of layers by name.
 #include <catch2/catch.hpp>
+#include <functional>
 #include <memory>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "clnet/clnet.h"
 #include "tests/ops/values.h"
@@ -40,6 +43,18 @@ struct OfStates : nn::Module {
   }
 };
 
+/// Has a hook of its own that refers to it.
+struct Watched : nn::Module {
+  nn::Linear inner{2, 2};
+  std::shared_ptr<int> calls = std::make_shared<int>(0);
+  nn::Hook hook;
+  Watched() {
+    add("inner", inner);
+    hook = inner.on_forward([this](const Tensor&, const Tensor&) { ++*calls; });
+  }
+  Tensor forward(const Tensor& x) override { return inner(x); }
+};
+
 Tensor featured_input(const Shape& shape) {
   const auto x = randn(shape);
   x.eval();
@@ -70,6 +85,65 @@ TEST_CASE("hooks see what layers get and give") {
   net(x);
   CHECK(seen.empty());
   CHECK_THROWS_WITH(net.on_forward("head", [](const Tensor&, const Tensor&) {}), Catch::Contains("there is no child 'head'"));
+}
+
+TEST_CASE("copies of a layer do not prolong the hook that it holds") {
+  const Tensor x = featured_input({1, 2});
+  auto watched = std::make_unique<Watched>();
+  const auto calls = watched->calls;
+  const nn::Sequential net{*watched, relu};
+  net(x);
+  CHECK(*calls == 1);
+  watched->hook.remove();
+  net(x);
+  CHECK(*calls == 1);
+  watched = std::make_unique<Watched>();
+  const nn::Sequential other{*watched, relu};
+  const auto of_other = watched->calls;
+  const auto child = other.child("0");
+  watched.reset();
+  other(x);
+  child(x);
+  CHECK(*of_other == 0);
+
+  // A move hands it on, and a copy has none.
+  nn::Linear layer{2, 2};
+  int count = 0;
+  auto hook = layer.on_forward([&](const Tensor&, const Tensor&) { ++count; });
+  std::vector<nn::Hook> hooks;
+  hooks.push_back(std::move(hook));
+  hooks.emplace_back();
+  layer(x);
+  CHECK(count == 1);
+  auto copy = hooks[0];
+  copy.remove();
+  layer(x);
+  CHECK(count == 2);
+  hooks[0] = hooks[1];
+  layer(x);
+  CHECK(count == 2);
+}
+
+TEST_CASE("functions have no hooks") {
+  nn::Sequential net{nn::Linear{3, 4}, relu};
+  CHECK_THROWS_WITH(net[1].on_forward([](const Tensor&, const Tensor&) {}),
+                    Catch::StartsWith("on_forward: functions of a Sequential have no hooks"));
+  const nn::ModuleList<> list{relu};
+  int calls = 0;
+  const auto hook = list[0].on_forward([&](const Tensor&, const Tensor&) { ++calls; });
+  list[0](featured_input({1, 2}));
+  CHECK(calls == 1);
+  CHECK_THROWS_WITH(nn::features(net, std::function<void()>(), {"0"}), "features: the forward pass is no function");
+}
+
+TEST_CASE("a hook may append to the Sequential that runs") {
+  nn::Sequential net{nn::Linear{3, 4}, relu};
+  const auto hook = net.on_forward("0", [&](const Tensor&, const Tensor&) {
+    for (int i = 0; i < 40; ++i) net.append(nn::Linear{4, 4});
+  });
+  const Tensor x = featured_input({5, 3});
+  CHECK(values_of(net(x)) == values_of(relu(net[0](x))));
+  CHECK(net.size() == 82);
 }
 
 TEST_CASE("what a hook returns is the output") {
@@ -223,4 +297,19 @@ TEST_CASE("hooks and features are part of compiled graphs") {
   });
   CHECK(values_of(own(x)) == values_of(own(z)));
   CHECK(own.graphs() == 1);
+  // Others do not have it within, and build another graph when it ends.
+  nn::Hook lasting;
+  const auto maker = compile([&](const Tensor& t) {
+    lasting = net.on_forward("fc", [](const Tensor&, const Tensor& y) { return y * 0.0; });
+    return net(t);
+  });
+  const auto reader = compile([&](const Tensor& t) { return net(t); });
+  const auto with_hook = values_of(maker(x));
+  CHECK(values_of(maker(z)) == values_of(maker(x)));
+  CHECK(maker.graphs() == 1);
+  CHECK(values_of(reader(x)) == with_hook);
+  CHECK(values_of(net(x)) == with_hook);
+  lasting.remove();
+  CHECK(values_of(reader(x)) == before);
+  CHECK(values_of(net(x)) == before);
 }

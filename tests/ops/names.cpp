@@ -120,6 +120,32 @@ TEST_CASE("nothing is told of layers without a name where it does not matter, or
         }).empty());
 }
 
+TEST_CASE("nothing is told of a module that calls itself, nor of what a hook calls") {
+  struct Chain : nn::ModuleList<nn::Linear> {
+    Chain() { append(nn::Linear{4, 4}); }
+    Tensor forward(const Tensor& x) override {
+      Tensor y = x;
+      for (const auto& layer : *this) y = layer(y);
+      return y;
+    }
+  };
+  struct First : nn::Sequential {
+    First() : nn::Sequential{nn::Linear{4, 4}, relu} {}
+    Tensor forward(const Tensor& x) override { return (*this)[0](x) + x; }
+  };
+  CHECK(written_on_stderr([] { Chain()(some()); }).empty());
+  CHECK(written_on_stderr([] { First()(some()); }).empty());
+  CHECK(written_on_stderr([] {
+          nn::Sequential net{nn::Linear{4, 4}, nn::BatchNorm1d{4}}, teacher{nn::Linear{4, 4}};
+          int calls = 0;
+          const auto hook = net.on_forward("0", [&](const Tensor&, const Tensor&) {
+            teacher(some());
+            if (++calls < 3) net(some());
+          });
+          net(some());
+        }).empty());
+}
+
 TEST_CASE("the library's own networks and layers add what they call") {
   CHECK(written_on_stderr([] {
           for (const auto& name : models::names()) {

@@ -127,6 +127,37 @@ TEST_CASE("a layer cannot stand in for what contains it") {
   CHECK(a(ones({1, 4})).shape() == Shape{1, 4});
 }
 
+TEST_CASE("a replacement brings no second layer of one name") {
+  struct Open : nn::Module {
+    using Module::add;
+  };
+  Open net, other;
+  net.add("a", nn::Sequential{relu});
+  net.add("a.b", nn::Linear{4, 4});
+  other.add("b", nn::Linear{4, 4});
+  nn::Sequential outer{net};
+  const auto count = net.parameter_count();
+  const auto* said = "module: the name 'a.b' is ambiguous: there are 'b' of 'a' and 'a.b'";
+  CHECK_THROWS_WITH(net.replace("a", other), said);
+  CHECK_THROWS_WITH(outer.replace("0.a", other), said);
+  CHECK(net.child("a").kind() == "Sequential");
+  CHECK(net.child("a.b").kind() == "Linear(4, 4)");
+  CHECK(net.parameter_count() == count);
+  CHECK_NOTHROW(other.add("c", nn::Linear{4, 4}));
+  // The replacement that was there before stays.
+  nn::Linear first{4, 2};
+  net.replace("a", first);
+  CHECK_THROWS_WITH(net.replace("a", other), said);
+  CHECK(net.child("a").same(first));
+  CHECK(net.parameter("a.weight").same(first.parameter("weight")));
+  // A name with a dot comes with the replacement.
+  Open whole, dotted;
+  whole.add("x", nn::Sequential{relu});
+  whole.add("x.q", nn::Sequential{nn::Linear{4, 4}});
+  dotted.add("q.0", nn::Linear{4, 4});
+  CHECK_THROWS_WITH(whole.replace("x", dotted), Catch::Contains("the name 'x.q.0' is ambiguous"));
+}
+
 TEST_CASE("handles of a replaced layer stand for the new one") {
   TwoLinears net;
   const auto part = net.child("fc");

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,37 @@ template <Layer First, class... Rest>
 requires(...&& std::same_as<First, Rest>) struct ElementFor<First, Rest...> {
   using Type = First;
 };
+
+template <class T, class L>
+concept StrictlyDerived = std::derived_from<T, L> && !std::same_as<T, L>;
+/// Whether a container of L takes it, and as what it is.
+template <class T, class L>
+concept FitsInto = std::convertible_to<T, ElementOf<L>> && !StrictlyDerived<std::remove_cvref_t<T>, L>;
+
+/// A layer that is given as one of the container's class may be of one that is derived from it.
+template <class L>
+void require_element(const ElementOf<L>& element) {
+  if constexpr (!std::same_as<L, Child>) require_whole(element, typeid(L));
+}
+
+/// What holds layers and is not called itself: errors in these layers say its name, too.
+class CLNET_API Container : public Module {
+ protected:
+  Container();
+};
+
+/// A container's layers as those who go through it get them. Handles are const: one that was assigned to would no longer be that
+/// of a child.
+template <class L, class Layers>
+auto& seen_from_outside(Layers& layers) {
+  if constexpr (std::same_as<L, Child>)
+    return std::as_const(layers);
+  else
+    return layers;
+}
+/// What [] gives.
+template <class L>
+using FoundIn = std::conditional_t<std::same_as<L, Child>, Child, L&>;
 
 [[noreturn]] CLNET_API void fail_without_key(const std::vector<std::string>& keys, const std::string& key);
 [[noreturn]] CLNET_API void fail_at_old_key(const std::string& key);
@@ -56,45 +88,63 @@ requires(...&& std::same_as<First, Rest>) struct ElementFor<First, Rest...> {
 ///   };
 ///
 /// Copies are handles of one list, as those of all modules, also before or behind append(). ModuleList{a, b} is of the class of
-/// both, or of any layer where they differ.
+/// both, or of any layer where they differ. A list of one class takes no layers of classes that are derived from it: it would
+/// hold copies without what these add.
+///
+/// A list only grows, at its end: there is no erase() and no insert(), and replace("0", layer) stands for an assignment. append()
+/// invalidates iterators, and references to layers of one class.
 template <std::derived_from<Module> L = Child>
-class ModuleList : public Module {
+class ModuleList : public detail::Container {
  public:
   using Element = detail::ElementOf<L>;
   using value_type = L;
 
   ModuleList() = default;
-  ModuleList(const ModuleList& other) : Module(other), layers_(detail::shared_or_cloned(other.layers_)) {}
+  ModuleList(const ModuleList& other) : Container(other), layers_(detail::shared_or_cloned(other.layers_)) {}
   ModuleList& operator=(const ModuleList&) = default;
   template <class... Layers>
   requires(sizeof...(Layers) > 0 &&
-           (... && std::convertible_to<Layers&&, Element>)&&!(
+           (... && detail::FitsInto<Layers&&, L>)&&!(
                sizeof...(Layers) == 1 &&
                (... && std::same_as<std::remove_cvref_t<Layers>, ModuleList>))) explicit ModuleList(Layers&&... layers) {
     (append(std::forward<Layers>(layers)), ...);
   }
 
-  /// Throws Error when the list has been replaced, or is a part of the layer.
+  /// Throws Error when the list has been replaced, or is a part of the layer, and for a layer of a class derived from L.
   void append(const Element& layer) {
+    detail::require_element<L>(layer);
     const L element(layer);
     add(std::to_string(layers_->size()), element);
     layers_->push_back(element);
   }
+  template <detail::StrictlyDerived<L> Derived>
+  void append(const Derived&) = delete;  // would be cut down to an L: nn::ModuleList<> takes any layer
+  /// Appends each; the list itself, too, as it was.
   template <class Layers>
-  requires requires(const Layers& layers) { layers.begin(), layers.end(); }
+  requires requires(const Layers& layers) {
+    layers.end();
+    requires detail::FitsInto<decltype(*layers.begin()), L>;
+  }
   void extend(const Layers& layers) {
-    for (const auto& layer : layers) append(layer);
+    std::vector<Element> taken;
+    for (const auto& layer : layers) {
+      const Element& element = layer;
+      detail::require_element<L>(element);
+      taken.push_back(element);
+    }
+    for (const auto& element : taken) append(element);
   }
   std::size_t size() const { return all().size(); }
   bool empty() const { return all().empty(); }
-  /// From the end where the position is negative. Throws Error when there is none.
+  /// From the end where the position is negative; where layers are of any class, a handle. Throws Error when there is none.
   template <std::integral Position>
-  L& operator[](Position position) const {
+  detail::FoundIn<L> operator[](Position position) const {
     auto& layers = all();
     return layers[detail::position_of("ModuleList", static_cast<std::int64_t>(position), layers.size())];
   }
-  auto begin() const { return all().begin(); }
-  auto end() const { return all().end(); }
+  /// Where layers are of any class they are const: a copy, as in `for (auto layer : list)`, is a handle whose mode may be set.
+  auto begin() const { return detail::seen_from_outside<L>(all()).begin(); }
+  auto end() const { return detail::seen_from_outside<L>(all()).end(); }
   std::string kind() const override { return "ModuleList"; }
 
  private:
@@ -119,25 +169,38 @@ ModuleList(ModuleList<L>) -> ModuleList<L>;
 ///   heads.insert("boxes", nn::Linear(64, 4));
 ///   for (const auto& [name, head] : heads) std::cout << name << head(x).shape() << '\n';
 template <std::derived_from<Module> L = Child>
-class ModuleDict : public Module {
+class ModuleDict : public detail::Container {
  public:
   using Element = detail::ElementOf<L>;
-  using value_type = std::pair<std::string, L>;
+  using value_type = std::pair<const std::string, L>;
+  struct Entry {
+    std::string key;
+    Element layer;
+    Entry(std::string own_key, const Element& own_layer) : key(std::move(own_key)), layer(own_layer) {
+      detail::require_element<L>(own_layer);
+    }
+    template <detail::StrictlyDerived<L> Derived>
+    Entry(std::string, const Derived&) = delete;  // would be cut down to an L: nn::ModuleDict<> takes any layer
+  };
 
   ModuleDict() = default;
-  ModuleDict(const ModuleDict& other) : Module(other), layers_(detail::shared_or_cloned(other.layers_)) {}
+  ModuleDict(const ModuleDict& other) : Container(other), layers_(detail::shared_or_cloned(other.layers_)) {}
   ModuleDict& operator=(const ModuleDict&) = default;
-  ModuleDict(std::initializer_list<std::pair<std::string, Element>> layers) {
+  ModuleDict(std::initializer_list<Entry> layers) {
     for (const auto& [key, layer] : layers) insert(key, layer);
   }
 
-  /// Throws Error when the key is there already (replace() changes a layer), or is no name.
+  /// Throws Error when the key is there already (replace() changes a layer), or is no name, and for a layer of a class derived
+  /// from L.
   void insert(const std::string& key, const Element& layer) {
     if (contains(key)) detail::fail_at_old_key(key);
+    detail::require_element<L>(layer);
     const L element(layer);
     add(key, element);
     layers_->emplace_back(key, element);
   }
+  template <detail::StrictlyDerived<L> Derived>
+  void insert(const std::string& key, const Derived&) = delete;  // would be cut down to an L: nn::ModuleDict<> takes any layer
   std::size_t size() const { return all().size(); }
   bool empty() const { return all().empty(); }
   bool contains(const std::string& key) const {
@@ -152,14 +215,16 @@ class ModuleDict : public Module {
     return found;
   }
   /// Throws Error, which names the keys, when there is none.
-  L& operator[](const std::string& key) const {
+  detail::FoundIn<L> operator[](const std::string& key) const {
     for (auto& [own, layer] : all())
       if (own == key) return layer;
     detail::fail_without_key(keys(), key);
   }
-  /// Pairs of keys and layers, in the order of insert().
-  auto begin() const { return all().begin(); }
-  auto end() const { return all().end(); }
+  template <detail::NoName T>
+  L& operator[](T) const = delete;  // layers have keys: ["0"]
+  /// Pairs of keys and layers, in the order of insert(). Keys are const, and so are layers where they are of any class.
+  auto begin() const { return detail::seen_from_outside<L>(all()).begin(); }
+  auto end() const { return detail::seen_from_outside<L>(all()).end(); }
   std::string kind() const override { return "ModuleDict"; }
 
  private:

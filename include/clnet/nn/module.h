@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -53,6 +54,13 @@ std::shared_ptr<T> shared_or_cloned(const std::shared_ptr<T>& what) {
   }));
 }
 
+/// Throws Error where the layer's own class is another one than `as`: a copy of that would lack what the own one adds.
+CLNET_API void require_whole(const Module& layer, const std::type_info& as);
+
+/// What is no name: a position, or the null pointer that 0 is, too.
+template <class T>
+concept NoName = std::integral<T> || std::same_as<T, std::nullptr_t>;
+
 /// From the end where it is negative. Throws Error, which begins with `who`, where it is none of `size`.
 CLNET_API std::size_t position_of(const char* who, std::int64_t position, std::size_t size);
 
@@ -89,10 +97,21 @@ constexpr void require_forward() {
 
 }  // namespace detail
 
-/// What on_forward() gives: the function is called as long as one of its copies lives.
+/// What on_forward() gives: the function is called as long as this lives. A move hands that on. A copy refers to nothing, so that
+/// copies of a layer that holds its hook as a member, as modules keep them, do not prolong it.
 class CLNET_API Hook {
  public:
   Hook() = default;
+  Hook(Hook&&) noexcept = default;
+  Hook& operator=(Hook&&) noexcept = default;
+  Hook(const Hook&) noexcept {}
+  /// As a copy: ends what this one was of.
+  Hook& operator=(const Hook& other) noexcept {
+    if (this != &other) entry_.reset();
+    return *this;
+  }
+  ~Hook() = default;
+  /// Ends it. A call that is under way goes on.
   void remove() { entry_.reset(); }
 
  private:
@@ -106,6 +125,9 @@ using ForwardHook = std::function<Tensor(const Tensor& x, const Tensor& y)>;
 template <class F>
 concept ForwardObserver = std::is_void_v<std::invoke_result_t<F&, const Tensor&, const Tensor&>>;
 
+namespace detail {
+class Container;
+}
 struct Clones;
 CLNET_API void allow_several_names(const Module& module);
 
@@ -145,6 +167,10 @@ class CLNET_API Module {
     friend class Module;
     /// The innermost of this thread, or nullptr.
     static const Call*& current();
+    /// Makes it the innermost of this thread; returns which was.
+    static const Call* resume(const Call* call);
+    /// Whether it, or one that it lies in, is of the same module as a handle of this state.
+    static bool lies_in(const Call* call, const void* state);
     void warn_if_unnamed() const;
 
     const Module& module_;
@@ -152,7 +178,7 @@ class CLNET_API Module {
   };
 
  public:
-  virtual ~Module() = default;
+  virtual ~Module();
   /// What the module does with one input. A module of several inputs has functions of its own for them instead. Throws
   /// Unsupported where it is not defined. Call the module, not this: a layer whose forward() is called has no name in errors, is
   /// not replaced by replace(), and brings no warning where it was never added.
@@ -176,40 +202,54 @@ class CLNET_API Module {
   LoadResult load_state_dict(const io::StateDict& state, const LoadOptions& options);
   /// A parameter or buffer by its full name, as "layer1.0.conv1.weight". Throws Error when there is none.
   Parameter parameter(const std::string& name) const;
+  template <detail::NoName T>
+  Parameter parameter(T) const = delete;  // parameter("0.weight")
   /// The names of the children in the order of add(), and a handle to one by its full name, as "layer1.0". Throws Error when
   /// there is none, and when two have this name, as "0" of "layers" and "layers.0".
   std::vector<std::string> children() const;
   Child child(const std::string& name) const;
+  template <detail::NoName T>
+  Child child(T) const = delete;  // child("0"), or [0] of a Sequential or a list
+  /// Whether both are handles of one layer, or stand for one since replace().
+  bool same(const Module& other) const;
   /// Puts another layer, of whatever kind, in the place of a child: model.replace("fc", nn::Linear{512, 7}), also a function of
   /// one tensor or a model by pointer. From then on it is called and listed under that name, in this module and all that share
   /// the child, and all handles of the child stand for it; an optimizer has to be made anew. The next replace() changes the
   /// child's place again, not the layers that have been there; the first of them puts it back as it was. Throws Error when there
-  /// is no such child, and when the layer contains it.
+  /// is no such child, when the layer contains it, and where two children would have one name, as in add(); nothing is changed
+  /// then.
   ///
   /// A child that is called with several inputs, as an LSTM with its states, needs a layer of the same class; where it gets
   /// another, calls throw Error. What a module does outside of operator() and called(), as forward() that is called by hand, is
   /// not replaced.
   void replace(const std::string& name, const Step& step);
+  template <detail::NoName T>
+  void replace(T, const Step& step) = delete;  // replace("0", layer)
   /// Each call of this layer calls `hook` with its input and output, as PyTorch's register_forward_hook(). It ends when what is
-  /// returned here is destroyed. What the hook returns is the output from then on; one that returns nothing only looks on.
+  /// returned here is destroyed or has its remove() called; copies of that refer to nothing. What the hook returns is the output
+  /// from then on; one that returns nothing only looks on.
   ///   auto hook = model.on_forward("layer3", [](const Tensor& x, const Tensor& y) { std::cout << y.shape() << '\n'; });
   ///
   /// Hooks run in the order in which they came, also where replace() has put another layer here; clones have none. Where the
   /// layer is called with several inputs, x is undefined, and y is the first of its results. forward() that is called by hand has
-  /// no hooks. Add and remove them while no other thread calls the model. In a function that compile() runs, a hook is called
-  /// while the graph is built, with tensors that have no values yet: what it returns is part of the graph. Another graph is built
-  /// when hooks come or go. features() gives outputs by name.
+  /// no hooks, and functions of a Sequential have none: Error. Add and remove them while no other thread calls the model.
+  ///
+  /// In a function that compile() runs, a hook is called while the graph is built, with tensors that have no values yet: one that
+  /// reads them throws there. What it returns is part of the graph. Another graph is built when hooks come or go. features()
+  /// gives outputs by name.
   [[nodiscard]] Hook on_forward(const ForwardHook& hook) const;
   template <ForwardObserver F>
   [[nodiscard]] Hook on_forward(F hook) const {
-    return on_forward(ForwardHook([hook = std::move(hook)](const Tensor& x, const Tensor& y) mutable {
-      hook(x, y);
-      return Tensor{};
-    }));
+    return on_forward(only_looking(std::move(hook)));
   }
   /// The same of a child. Throws Error when there is none.
-  template <class F>
-  [[nodiscard]] Hook on_forward(const std::string& name, F hook) const;
+  [[nodiscard]] Hook on_forward(const std::string& name, const ForwardHook& hook) const;
+  template <ForwardObserver F>
+  [[nodiscard]] Hook on_forward(const std::string& name, F hook) const {
+    return on_forward(name, only_looking(std::move(hook)));
+  }
+  template <detail::NoName T, class F>
+  Hook on_forward(T, F hook) const = delete;  // on_forward("0", hook)
   /// Copies all parameters and buffers to a device.
   void to(const Device& device);
   /// Number of elements of all parameters, each counted once.
@@ -228,8 +268,9 @@ class CLNET_API Module {
   /// A table of the layers as a batch of one such sample passes them, in the order in which they end. Its columns are name, kind,
   /// output's shape (with the batch's 1) and number of own parameters; the last line has that of all. `sample` has no batch
   /// dimension, as in models::make(): {channels, height, width}. Layers that only pass on to children have no line, and neither
-  /// have functions and what is not called. Nothing is computed. The dtype is the input's. Throws Error, which names the layer,
-  /// where the shape does not fit.
+  /// have functions of a Sequential and what is not called; a function that replace() put somewhere has one. Nothing is computed.
+  /// The dtype is the input's, and must suit the weights: f16 for a model of f16, an integer one for an Embedding. Throws Error,
+  /// which names the layer, where shape or dtype do not fit.
   ///   std::cout << model.summary({1, 28, 28});
   std::string summary(const Shape& sample, Dtype dtype = Dtype::f32);
   /// "Conv2d(1, 32, kernel_size=(3, 3))"; what summary() prints.
@@ -298,13 +339,25 @@ class CLNET_API Module {
   friend class Cloning;
   friend class KeptModes;
   friend class Modes;
+  friend class detail::Container;
   friend class Sequential;
   friend std::vector<Tensor> features(const Module& model, const std::function<void()>& forward,
                                       const std::vector<std::string>& names);
   friend void allow_several_names(const Module& module);
   struct State;
-  explicit Module(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  /// Of a handle that no module has as its part: it is not counted.
+  explicit Module(std::shared_ptr<State> state) : state_(std::move(state)), counted_(false) {}
+  void set_state(std::shared_ptr<State> state);
 
+  template <class F>
+  static ForwardHook only_looking(F hook) {
+    return [hook = std::move(hook)](const Tensor& x, const Tensor& y) mutable {
+      hook(x, y);
+      return Tensor{};
+    };
+  }
+  /// A child's state by its name. Throws Error when there is none.
+  std::shared_ptr<State> part(const std::string& name) const;
   /// What operator() does.
   virtual Tensor called_with_one(const Tensor& x) const;
   /// Runs the hooks, which may change y, and tells those who wait for the outputs of layers.
@@ -327,7 +380,7 @@ class CLNET_API Module {
   template <class F>
   decltype(auto) in_scope(const F& f) const {
     const Call call(*this);
-    const NamedScope scope(known_as());
+    const NamedScope scope(scope_name());
     try {
       return f();
     } catch (Error& error) {
@@ -337,6 +390,8 @@ class CLNET_API Module {
   }
   /// The name under which it was added first; empty where it was not.
   const std::string& known_as() const;
+  /// The same behind the names of the lists that it lies in, which are not called themselves: "layers.0".
+  std::string scope_name() const;
   static void place(Error& error);
   /// What replace() has put here, or nullptr.
   Module* replacement() const;
@@ -350,6 +405,7 @@ class CLNET_API Module {
   void warn_of_second_name(const std::string& name, const std::shared_ptr<State>& added) const;
 
   std::shared_ptr<State> state_;
+  bool counted_;  ///< among the state's handles
 };
 
 /// Keeps the modes of a module and of each of its parts, and restores them in the end.
@@ -417,7 +473,8 @@ class CLNET_API Child final : public Module {
  public:
   explicit Child(const Step& step);
   Child(const Child& other);
-  Child& operator=(const Child&) = default;
+  /// Refers to the other layer from then on; no module changes.
+  Child& operator=(const Child& other) &;
   Tensor forward(const Tensor& x) override;
   std::string kind() const override;
 
@@ -430,11 +487,6 @@ class CLNET_API Child final : public Module {
   const detail::LayerClass* class_ = nullptr;
   bool by_pointer_ = false;
 };
-
-template <class F>
-Hook Module::on_forward(const std::string& name, F hook) const {
-  return child(name).on_forward(std::move(hook));
-}
 
 template <class T>
 concept Layer = std::derived_from<std::remove_cvref_t<T>, Module>;
@@ -456,7 +508,7 @@ class CLNET_API Step {
   Step(Tensor (*function)(const Tensor&));  // NOLINT(google-explicit-constructor)
   template <Layer L>
   Step(const L& layer)  // NOLINT(google-explicit-constructor)
-      : Step(std::unique_ptr<Module>(new L(layer)), detail::layer_class<L>()) {
+      : Step((detail::require_whole(layer, typeid(L)), std::unique_ptr<Module>(new L(layer))), detail::layer_class<L>()) {
     detail::require_forward<L>();
   }
   Step(const Module&) = delete;  // its class would be lost: give the pointer
@@ -486,10 +538,11 @@ class CLNET_API Step {
   std::shared_ptr<Module> pointer_;  ///< of a model that was given by pointer
 };
 
-/// Layers and functions (Tensor -> Tensor) one after the other; layers are named by their position, functions count.
+/// Layers and functions (Tensor -> Tensor) one after the other; layers are named by their position, functions count. What is
+/// appended during a call is called from the next one on.
 class CLNET_API Sequential : public Module {
  public:
-  Sequential() = default;
+  Sequential();
   // No moves: what was moved from would be no module.
   Sequential(const Sequential& other);
   Sequential& operator=(const Sequential&) = default;
@@ -514,8 +567,8 @@ class CLNET_API Sequential : public Module {
  private:
   Child at(std::int64_t position) const;
 
-  using Steps = std::vector<std::function<Tensor(const Tensor&)>>;
-  std::shared_ptr<Steps> steps_ = std::make_shared<Steps>();  ///< shared by copies, as the children are
+  struct Steps;
+  std::shared_ptr<Steps> steps_;  ///< shared by copies, as the children are
 };
 
 }  // namespace clnet::nn

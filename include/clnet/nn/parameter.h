@@ -33,6 +33,9 @@ class CLNET_API Parameter {
   /// The present value; it stays what it is when the parameter is set.
   Tensor value() const;
   operator Tensor() const { return value(); }  // NOLINT(google-explicit-constructor)
+  /// Those of each value that it takes.
+  Shape shape() const;
+  Dtype dtype() const;
   /// Replaces the value. Throws ShapeError or DtypeError when the spec differs. What is not computed yet, as in
   /// p.set(0.99 * p + 0.01 * q), is computed once with whatever reads it first, and no gradient flows into it; until then, or
   /// until the next set(), the graph behind it is kept. assign() computes many at once.
