@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -79,6 +80,8 @@ class Launch {
   bool rebind(ValueId value, Ref with);
   /// `const int`; throws Unsupported when the value does not fit.
   Launch& arg(std::int64_t value);
+  template <std::floating_point T>
+  Launch& arg(T) = delete;  // arg_float()
   Launch& args(std::initializer_list<std::int64_t> values);
   /// `const float`.
   Launch& arg_float(float value);
