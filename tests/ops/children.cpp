@@ -460,6 +460,6 @@ TEST_CASE("a name that two children would have is an error") {
   nn::Sequential outer{late};
   CHECK_THROWS_WITH(empty.append(nn::Linear{2, 2}), said);
   CHECK(empty.children().empty());
-  CHECK_THROWS_WITH(late.replace("layers", nn::Sequential{nn::Linear{2, 2}}), Catch::Contains("'0' of 'layers' of '0'"));
+  CHECK_THROWS_WITH(late.replace("layers", nn::Sequential{nn::Linear{2, 2}}), said);
   CHECK(outer.child("0.layers.0").kind() == "Linear(2, 2)");
 }

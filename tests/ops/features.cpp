@@ -142,8 +142,9 @@ TEST_CASE("a hook may append to the Sequential that runs") {
     for (int i = 0; i < 40; ++i) net.append(nn::Linear{4, 4});
   });
   const Tensor x = featured_input({5, 3});
-  CHECK(values_of(net(x)) == values_of(relu(net[0](x))));
-  CHECK(net.size() == 82);
+  const auto y = values_of(net(x));
+  CHECK(net.size() == 42);
+  CHECK(y == values_of(relu(net[0](x))));
 }
 
 TEST_CASE("what a hook returns is the output") {
