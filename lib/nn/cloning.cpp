@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <unordered_set>
 #include <vector>
 
@@ -17,6 +18,13 @@ namespace {
 
 thread_local std::unique_ptr<Clones> clones;
 thread_local int depth = 0;
+thread_local std::optional<Uncounted> counted;
+
+void leave() {
+  if (--depth > 0) return;
+  clones.reset();
+  counted.reset();
+}
 
 }  // namespace
 
@@ -27,23 +35,26 @@ std::shared_ptr<void> detail::shared_or_cloned(const std::shared_ptr<void>& what
   if (!clones || !what) return what;
   if (const auto found = clones->shared.find(what.get()); found != clones->shared.end()) return found->second.second;
   // A handle may be the first that asks, but others share it.
-  const Uncounted counted(false);
+  const Uncounted shared(false);
   auto made = make(what.get());
   clones->shared.emplace(what.get(), std::pair(what, made));
   return made;
 }
 
 Cloning::Cloning() {
-  if (depth++ == 0) clones = std::make_unique<Clones>();
+  if (depth++ > 0) return;
+  clones = std::make_unique<Clones>();
+  // Also where a layer clones its parts while a handle copies it.
+  counted.emplace(false);
 }
 Cloning::~Cloning() {
-  if (on_ && --depth == 0) clones.reset();
+  if (on_) leave();
 }
 
 void Cloning::finish() {
   if (depth == 1) Module::finish_clones(*clones);
   on_ = false;
-  if (--depth == 0) clones.reset();
+  leave();
 }
 
 void Module::finish_clones(Clones& clones) {

@@ -99,6 +99,14 @@ struct CountsAtItsEnd : nn::Module {
   Tensor forward(const Tensor& x) override { return inner(x); }
 };
 
+/// Has a copy constructor that clones.
+struct ClonesItself : nn::Module {
+  nn::Linear inner{2, 2}, own;
+  ClonesItself() : own(nn::clone(inner)) { add("inner", inner); }
+  ClonesItself(const ClonesItself& other) : Module(other), inner(other.inner), own(nn::clone(HolderOf(other.own)).part) {}
+  Tensor forward(const Tensor& x) override { return own(x); }
+};
+
 /// Layers that it calls by their names alone.
 struct OnlyNames : nn::Module {
   OnlyNames() {
@@ -283,6 +291,12 @@ TEST_CASE("a child's copy may look at itself when it ends") {
   }
   CHECK_FALSE(counts->empty());
   for (const auto count : *counts) CHECK((count == 0 || count == 6));
+}
+
+TEST_CASE("a child's copy may clone while it is made") {
+  const nn::Sequential net{ClonesItself(), relu};
+  const Tensor x = children_input({5, 2});
+  CHECK(values_of(net.child("0")(x)) == values_of(net[0](x)));
 }
 
 TEST_CASE("handles that somebody has of its children do not hinder a clone") {

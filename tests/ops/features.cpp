@@ -43,6 +43,15 @@ struct OfStates : nn::Module {
   }
 };
 
+/// Counts its copies.
+struct Copied : nn::Module {
+  static inline int copies = 0;
+  nn::Linear inner{3, 3};
+  Copied() { add("inner", inner); }
+  Copied(const Copied& other) : Module(other), inner(other.inner) { ++copies; }
+  Tensor forward(const Tensor& x) override { return inner(x); }
+};
+
 /// Has a hook of its own that refers to it.
 struct Watched : nn::Module {
   nn::Linear inner{2, 2};
@@ -122,6 +131,14 @@ TEST_CASE("copies of a layer do not prolong the hook that it holds") {
   hooks[0] = hooks[1];
   layer(x);
   CHECK(count == 2);
+}
+
+TEST_CASE("hooks and features of a layer make no copies of it") {
+  const nn::Sequential net{Copied(), relu};
+  const auto before = Copied::copies;
+  const auto hook = net.on_forward("0", [](const Tensor&, const Tensor&) {});
+  nn::features(net, featured_input({5, 3}), {"0", "0.inner"});
+  CHECK(Copied::copies == before);
 }
 
 TEST_CASE("functions have no hooks") {

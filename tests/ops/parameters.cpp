@@ -35,6 +35,14 @@ TEST_CASE("a model that was given another's state does not share its gradients")
   CHECK(number(both[1]) == Approx(-0.375));
 }
 
+TEST_CASE("a parameter has the shape and dtype of its values") {
+  nn::Parameter p(zeros({2, 3}, Dtype::f16));
+  CHECK(p.shape() == Shape{2, 3});
+  CHECK(p.dtype() == Dtype::f16);
+  const auto of_compiled = compile([&](const Tensor& x) { return x * static_cast<double>(p.shape()[1]); });
+  CHECK(number(of_compiled(ones({1}))) == 3);
+}
+
 TEST_CASE("two parameters of one tensor are two leaves") {
   const Tensor initial = Tensor::from({2.0F});
   const nn::Parameter p(initial), q(initial);
