@@ -1,11 +1,13 @@
 // The extents of a tensor, outermost first (NCHW for images), and a tensor's shape with its storage type.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "clnet/dtype.h"
@@ -42,6 +44,14 @@ class CLNET_API Shape {
 
   std::shared_ptr<const std::vector<std::int64_t>> extents_;  ///< null: there are none
   std::int64_t numel_ = 1;
+};
+
+/// Dimensions of a tensor; negative ones count from the end. One number is one dimension: sum(x, 1).
+struct Dims : std::vector<int> {
+  using std::vector<int>::vector;
+  Dims(std::vector<int> dims) : std::vector<int>(std::move(dims)) {}  // NOLINT(google-explicit-constructor)
+  // No double: max(x, 0.5) is a mistake.
+  Dims(std::same_as<int> auto dim) : std::vector<int>{dim} {}  // NOLINT(google-explicit-constructor)
 };
 
 /// "[2, 3, 4]"; "[]" for a scalar.

@@ -16,7 +16,6 @@
 
 #include "clnet/dtype.h"
 #include "clnet/export.h"
-#include "clnet/ops/options.h"
 #include "clnet/shape.h"
 
 namespace clnet {

@@ -25,7 +25,8 @@ const std::vector<Operation>& catalogue() {
 
 const Operation& catalogued(std::string_view name) {
   const auto& all = catalogue();
-  const auto found = std::lower_bound(all.begin(), all.end(), name, [](const auto& row, auto wanted) { return row.name < wanted; });
+  const auto found =
+      std::lower_bound(all.begin(), all.end(), name, [](const auto& row, auto wanted) { return row.name < wanted; });
   if (found == all.end() || found->name != name) throw Error(fmt::format("the catalogue has no operation '{}'", name));
   return *found;
 }

@@ -1,6 +1,6 @@
 // The catalogue of operations: what is known of each function of clnet/ops.h beside its code. A family has its table in
-// lib/ops/<family>/catalogue.cpp; a row of lib/ops/elementwise/elementwise.cpp is its own entry. Documents, tests, random programs
-// and Tensor's member functions are made from it.
+// lib/ops/<family>/catalogue.cpp; a row of lib/ops/elementwise/elementwise.cpp is its own entry. Documents, tests, random
+// programs and Tensor's member functions are made from it.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ struct Operation {
   Gradient gradient = Gradient::any_order;
   /// The error bound in roundings of f32, 2^-24 of the largest result; the rounding to the result's dtype is not among them.
   double roundings = 0;
-  double last_places = 0;  ///< the bound of an elementwise function in units of each result's own last place, in f32
+  double last_places = 0;         ///< the bound of an elementwise function in units of each result's own last place, in f32
   double dtype_roundings = 1;     ///< roundings to the result's dtype
   bool cut_off = false;           ///< to the dtype's steps below 1, instead of rounded
   std::string_view solvers = {};  ///< whose solvers it goes by; empty: those of its own name
@@ -68,8 +68,8 @@ const std::vector<Operation>& catalogue();
 /// Throws Error where there is none of the name.
 const Operation& catalogued(std::string_view name);
 
-std::vector<Operation> attention_operations(), conv_operations(), elementwise_operations(), elementwise_rows(), image_operations(),
-    index_operations(), loss_operations(), matmul_operations(), norm_operations(), pool_operations(), random_operations(),
-    recurrent_operations(), reduce_operations(), shape_operations();
+std::vector<Operation> attention_operations(), conv_operations(), elementwise_operations(), elementwise_rows(),
+    image_operations(), index_operations(), loss_operations(), matmul_operations(), norm_operations(), pool_operations(),
+    random_operations(), recurrent_operations(), reduce_operations(), shape_operations();
 
 }  // namespace clnet::ops

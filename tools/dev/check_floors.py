@@ -29,6 +29,7 @@ HEADERS = {
     "error.h": "base", "export.h": "base", "version.h": "base",
     "device.h": "cl",
     "autocast.h": "graph", "debug.h": "graph", "dtype.h": "graph", "shape.h": "graph", "tensor.h": "graph",
+    "tensor_methods.inc": "graph",
     "opencl.h": "exec",
     "autograd.h": "autograd",
     "compile.h": "exec",

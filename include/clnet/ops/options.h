@@ -3,8 +3,6 @@
 
 #include <concepts>
 #include <cstdint>
-#include <utility>
-#include <vector>
 
 namespace clnet {
 
@@ -66,13 +64,5 @@ struct Padding3d {
 };
 
 enum class Reduction : std::uint8_t { none, mean, sum };
-
-/// Dimensions of a tensor; negative ones count from the end. One number is one dimension: sum(x, 1).
-struct Dims : std::vector<int> {
-  using std::vector<int>::vector;
-  Dims(std::vector<int> dims) : std::vector<int>(std::move(dims)) {}  // NOLINT(google-explicit-constructor)
-  // No double: max(x, 0.5) is a mistake.
-  Dims(std::same_as<int> auto dim) : std::vector<int>{dim} {}  // NOLINT(google-explicit-constructor)
-};
 
 }  // namespace clnet
