@@ -63,6 +63,7 @@ Child::Child(const Child& other)
 }
 
 Child& Child::operator=(const Child& other) & {
+  if (this == &other) return *this;
   state_ = other.state_;
   layer_ = other.layer_;
   class_ = other.class_;

@@ -57,7 +57,7 @@ void Cloning::finish() {
   leave();
 }
 
-void Module::finish_clones(Clones& clones) {
+void Module::finish_clones(Clones& copied) {
   struct Made {
     std::shared_ptr<State> original, copy;
     long handles = 0;  ///< of the copy, before children's layers are copied
@@ -65,7 +65,7 @@ void Module::finish_clones(Clones& clones) {
   std::unordered_set<const void*> known;
   const auto new_ones = [&] {
     std::vector<Made> found;
-    for (const auto& [key, pair] : clones.states)
+    for (const auto& [key, pair] : copied.states)
       if (known.insert(key).second)
         found.push_back({std::static_pointer_cast<State>(pair.first), std::static_pointer_cast<State>(pair.second)});
     return found;
