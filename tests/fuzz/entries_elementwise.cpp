@@ -62,16 +62,6 @@ bool add_clamp(Generator& g) {
                           [](const Tensor& x, double a, double b) { return clamp(x, a, b); }, {-1, 1.5});
 }
 
-bool add_hardshrink(Generator& g) {
-  return add_parametrized(
-      g, "hardshrink", "hardshrink($0, {})", 0.5, 0, [](const Tensor& x, double a, double) { return hardshrink(x, a); },
-      as_argument);
-}
-bool add_softshrink(Generator& g) {
-  return add_parametrized(
-      g, "softshrink", "softshrink($0, {})", 0.5, 0, [](const Tensor& x, double a, double) { return softshrink(x, a); },
-      as_argument);
-}
 bool add_threshold(Generator& g) {
   return add_parametrized(
       g, "threshold", "threshold($0, {}, {})", 0.25, -1, [](const Tensor& x, double a, double b) { return threshold(x, a, b); },
@@ -262,13 +252,6 @@ bool add_negation(Generator& g) {
   return true;
 }
 
-bool add_logical(Generator& g, bool both) {
-  const auto a = g.truth(), b = g.partner(g.shape_of(a), Dtype::boolean);
-  g.add(both ? "logical_and" : "logical_or", both ? "logical_and($0, $1)" : "logical_or($0, $1)", {a, b},
-        [both](const Tensors& in) { return both ? logical_and(in[0], in[1]) : logical_or(in[0], in[1]); }, {0, 1});
-  return true;
-}
-
 bool add_where(Generator& g) {
   const auto a = g.choose().chance(0.85) ? g.floating() : g.integers(),
              b = g.choose().chance(0.15) ? g.line_of(a) : g.partner(g.shape_of(a), g.dtype_of(a), true),
@@ -300,8 +283,6 @@ bool add_cast(Generator& g) {
 
 std::vector<Entry> elementwise_entries() {
   std::vector<Entry> entries{{"cast", 4, add_cast},
-                             {"logical_and", 1, [](Generator& g) { return add_logical(g, true); }},
-                             {"logical_or", 1, [](Generator& g) { return add_logical(g, false); }},
                              {"where", 4, add_where},
                              {"operator-", 1, add_negation},
                              {"leaky_relu", 1, add_leaky_relu},
@@ -311,8 +292,6 @@ std::vector<Entry> elementwise_entries() {
                              {"hardtanh", 1, add_hardtanh},
                              {"softplus", 1, add_softplus},
                              {"clamp", 1, add_clamp},
-                             {"hardshrink", 0.5, add_hardshrink},
-                             {"softshrink", 0.5, add_softshrink},
                              {"threshold", 0.5, add_threshold},
                              {"nan_to_num", 0.5, add_nan_to_num},
                              {"addcmul", 0.7, [](Generator& g) { return add_scaled(g, false); }},

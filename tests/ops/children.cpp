@@ -11,6 +11,7 @@
 #include "tests/ops/values.h"
 
 using namespace clnet;
+using testing::drawn_input;
 using testing::Floats;
 using testing::values_of;
 
@@ -122,17 +123,11 @@ concept HasChildOfZero = requires(const M& model) {
 };
 static_assert(!HasChildOfZero<nn::Sequential>, "0 would be a null pointer");
 
-Tensor children_input(const Shape& shape) {
-  const auto x = randn(shape);
-  x.eval();
-  return x;
-}
-
 }  // namespace
 
 TEST_CASE("children are called by their names") {
   BodyAndFc net;
-  const Tensor x = children_input({5, 3}), y = children_input({5, 4});
+  const Tensor x = drawn_input({5, 3}), y = drawn_input({5, 4});
   CHECK(values_of(net.child("fc")(y)) == values_of(net.fc(y)));
   CHECK(values_of(net.child("body")(x)) == values_of(net.body(x)));
   CHECK(values_of(net.child("body.0")(x)) == values_of(net.body[0](x)));
@@ -154,7 +149,7 @@ TEST_CASE("children are called by their names") {
 
 TEST_CASE("layers and functions of a Sequential by position") {
   nn::Sequential net{nn::Linear{3, 4}, relu, [](const Tensor& x) { return x * 2.0; }, nn::Linear{4, 2}};
-  const Tensor x = children_input({5, 3});
+  const Tensor x = drawn_input({5, 3});
   CHECK(net.size() == 4);
   CHECK(values_of(net[3](net[2](net[1](net[0](x))))) == values_of(net(x)));
   CHECK(values_of(net[-1](net[-2](net[-3](net[-4](x))))) == values_of(net(x)));
@@ -182,7 +177,7 @@ TEST_CASE("layers and functions of a Sequential by position") {
 
 TEST_CASE("a child is called by its own operator where that takes one tensor") {
   nn::Sequential net{OwnOperators(), NeedsTwo(), nn::LSTM{2, 3}};
-  const Tensor x = children_input({4, 2});
+  const Tensor x = drawn_input({4, 2});
   CHECK(values_of(net[0](x)) == values_of(net.child("0.left")(x)));
   CHECK_THROWS_AS(net[1](x), Unsupported);
   CHECK_THROWS_WITH(net.child("1")(x),
@@ -192,7 +187,7 @@ TEST_CASE("a child is called by its own operator where that takes one tensor") {
 
 TEST_CASE("what replaces a child is what child() calls") {
   BodyAndFc net;
-  const Tensor y = children_input({5, 4});
+  const Tensor y = drawn_input({5, 4});
   const auto before = net.child("fc");
   nn::Linear head{4, 3};
   net.replace("fc", head);
@@ -211,7 +206,7 @@ TEST_CASE("what replaces a child is what child() calls") {
 }
 
 TEST_CASE("the children of a clone are its own") {
-  const Tensor y = children_input({5, 4}), x = children_input({5, 3});
+  const Tensor y = drawn_input({5, 4}), x = drawn_input({5, 3});
   BodyAndFc net;
   nn::Sequential outer{net, relu};
   auto copy = nn::clone(outer);
@@ -272,7 +267,7 @@ TEST_CASE("the children of a clone are its own") {
 }
 
 TEST_CASE("a child's copy may look at itself while it is made") {
-  const Tensor x = children_input({5, 2});
+  const Tensor x = drawn_input({5, 2});
   HolderOf<LooksAtItself> net{LooksAtItself()};
   CHECK(values_of(net.child("part")(x)) == values_of(net.part(x)));
   auto copy = nn::clone(net);
@@ -285,9 +280,9 @@ TEST_CASE("a child's copy may look at itself when it ends") {
   const auto counts = std::make_shared<std::vector<std::int64_t>>();
   {
     nn::Sequential net{CountsAtItsEnd(counts), relu};
-    net[0](children_input({5, 2}));
+    net[0](drawn_input({5, 2}));
     auto copy = nn::clone(net);
-    copy.child("0")(children_input({5, 2}));
+    copy.child("0")(drawn_input({5, 2}));
   }
   CHECK_FALSE(counts->empty());
   for (const auto count : *counts) CHECK((count == 0 || count == 6));
@@ -295,12 +290,12 @@ TEST_CASE("a child's copy may look at itself when it ends") {
 
 TEST_CASE("a child's copy may clone while it is made") {
   const nn::Sequential net{ClonesItself(), relu};
-  const Tensor x = children_input({5, 2});
+  const Tensor x = drawn_input({5, 2});
   CHECK(values_of(net.child("0")(x)) == values_of(net[0](x)));
 }
 
 TEST_CASE("handles that somebody has of its children do not hinder a clone") {
-  const Tensor x = children_input({5, 2});
+  const Tensor x = drawn_input({5, 2});
   const OnlyNames net;
   const auto first = net.child("first"), whole = net.child("whole"), deep = net.child("whole.part.0");
   const std::vector<nn::Child> more(3, whole);
@@ -333,7 +328,7 @@ TEST_CASE("handles that somebody has of its children do not hinder a clone") {
 
 TEST_CASE("handles are assigned, and refer to the other layer") {
   nn::Sequential net{nn::Linear{2, 2}, relu, nn::Linear{2, 3}};
-  const Tensor x = children_input({5, 2});
+  const Tensor x = drawn_input({5, 2});
   auto child = net[0];
   child = net[2];
   CHECK(values_of(child(x)) == values_of(net[2](x)));
@@ -363,7 +358,7 @@ TEST_CASE("two handles may be of one layer") {
 
 TEST_CASE("handles are layers of other modules") {
   BodyAndFc net;
-  const Tensor x = children_input({5, 3});
+  const Tensor x = drawn_input({5, 3});
   nn::Sequential backbone{net.child("body"), net.child("fc"), relu};
   CHECK(values_of(backbone(x)) == values_of(relu(net(x))));
   CHECK(backbone.parameter("1.weight").same(net.parameter("fc.weight")));
@@ -376,7 +371,7 @@ TEST_CASE("handles are layers of other modules") {
 }
 
 TEST_CASE("children by pointer are called while the pointer lives") {
-  const Tensor x = children_input({5, 2});
+  const Tensor x = drawn_input({5, 2});
   const ByBase by_pointer(true), by_base(false);
   CHECK(values_of(by_pointer.child("layer")(x)) == values_of((*by_pointer.layer)(x)));
   CHECK_THROWS_WITH(by_base.child("layer")(x), Catch::Contains("'layer' cannot be called by its name"));
@@ -399,7 +394,7 @@ TEST_CASE("children by pointer are called while the pointer lives") {
 TEST_CASE("nothing stays behind of models whose children were called, cloned and replaced") {
   std::weak_ptr<int> token;
   {
-    const Tensor x = children_input({1, 2});
+    const Tensor x = drawn_input({1, 2});
     HolderOf<Counted> inner{Counted()};
     HolderOf<HolderOf<Counted>> net{inner};
     token = net.part.part.token;
@@ -441,7 +436,7 @@ struct Dotted : nn::Module {
 
 TEST_CASE("names of children may have dots") {
   Dotted net;
-  const Tensor x = children_input({5, 2});
+  const Tensor x = drawn_input({5, 2});
   CHECK(net.children() == std::vector<std::string>{"layers.0", "layers.1"});
   CHECK(net.parameters()[0].first == "layers.0.weight");
   CHECK(values_of(net.child("layers.0")(x)) == values_of(net.first(x)));

@@ -10,6 +10,7 @@
 #include "tests/ops/values.h"
 
 using namespace clnet;
+using testing::drawn_input;
 using testing::Floats;
 using testing::values_of;
 
@@ -64,17 +65,11 @@ struct Watched : nn::Module {
   Tensor forward(const Tensor& x) override { return inner(x); }
 };
 
-Tensor featured_input(const Shape& shape) {
-  const auto x = randn(shape);
-  x.eval();
-  return x;
-}
-
 }  // namespace
 
 TEST_CASE("hooks see what layers get and give") {
   Featured net;
-  const Tensor x = featured_input({5, 3});
+  const Tensor x = drawn_input({5, 3});
   std::vector<std::string> seen;
   {
     const auto hook = net.on_forward("body.0", [&](const Tensor& in, const Tensor& out) {
@@ -97,7 +92,7 @@ TEST_CASE("hooks see what layers get and give") {
 }
 
 TEST_CASE("copies of a layer do not prolong the hook that it holds") {
-  const Tensor x = featured_input({1, 2});
+  const Tensor x = drawn_input({1, 2});
   auto watched = std::make_unique<Watched>();
   const auto calls = watched->calls;
   const nn::Sequential net{*watched, relu};
@@ -137,7 +132,7 @@ TEST_CASE("hooks and features of a layer make no copies of it") {
   const nn::Sequential net{Copied(), relu};
   const auto before = Copied::copies;
   const auto hook = net.on_forward("0", [](const Tensor&, const Tensor&) {});
-  nn::features(net, featured_input({5, 3}), {"0", "0.inner"});
+  nn::features(net, drawn_input({5, 3}), {"0", "0.inner"});
   CHECK(Copied::copies == before);
 }
 
@@ -148,7 +143,7 @@ TEST_CASE("functions have no hooks") {
   const nn::ModuleList<> list{relu};
   int calls = 0;
   const auto hook = list[0].on_forward([&](const Tensor&, const Tensor&) { ++calls; });
-  list[0](featured_input({1, 2}));
+  list[0](drawn_input({1, 2}));
   CHECK(calls == 1);
   CHECK_THROWS_WITH(nn::features(net, std::function<void()>(), {"0"}), "features: the forward pass is no function");
 }
@@ -158,7 +153,7 @@ TEST_CASE("a hook may append to the Sequential that runs") {
   const auto hook = net.on_forward("0", [&](const Tensor&, const Tensor&) {
     for (int i = 0; i < 40; ++i) net.append(nn::Linear{4, 4});
   });
-  const Tensor x = featured_input({5, 3});
+  const Tensor x = drawn_input({5, 3});
   const auto y = values_of(net(x));
   CHECK(net.size() == 42);
   CHECK(y == values_of(relu(net[0](x))));
@@ -166,7 +161,7 @@ TEST_CASE("a hook may append to the Sequential that runs") {
 
 TEST_CASE("what a hook returns is the output") {
   Featured net;
-  const Tensor x = featured_input({5, 3});
+  const Tensor x = drawn_input({5, 3});
   const auto before = values_of(net(x));
   {
     const auto zero = net.fc.on_forward([](const Tensor&, const Tensor& y) { return y * 0.0; });
@@ -184,7 +179,7 @@ TEST_CASE("what a hook returns is the output") {
 
 TEST_CASE("hooks stay where a layer is replaced, and see the replacement") {
   Featured net;
-  const Tensor x = featured_input({5, 3});
+  const Tensor x = drawn_input({5, 3});
   int calls = 0;
   const auto hook = net.on_forward("body", [&](const Tensor&, const Tensor& y) {
     ++calls;
@@ -205,7 +200,7 @@ TEST_CASE("hooks stay where a layer is replaced, and see the replacement") {
 
 TEST_CASE("hooks of layers of several inputs see the first result") {
   OfStates net;
-  const Tensor x = featured_input({2, 1, 3});
+  const Tensor x = drawn_input({2, 1, 3});
   std::vector<Tensor> seen;
   const auto lstm = net.on_forward("lstm", [&](const Tensor& in, const Tensor& y) {
     CHECK_FALSE(in.defined());
@@ -228,7 +223,7 @@ TEST_CASE("hooks of layers of several inputs see the first result") {
 
 TEST_CASE("features are outputs of layers by name") {
   Featured net;
-  const Tensor x = featured_input({5, 3});
+  const Tensor x = drawn_input({5, 3});
   const auto found = nn::features(net, x, {"twice", "body.2", "body", "body.0", "body"});
   REQUIRE(found.size() == 5);
   CHECK(values_of(found[0]) == values_of(net(x)));
@@ -261,7 +256,7 @@ TEST_CASE("several threads ask one model for features") {
   std::vector<Floats> found(4), wanted;
   std::vector<Tensor> inputs;
   for (int i = 0; i < 4; ++i) {
-    inputs.push_back(featured_input({5, 3}));
+    inputs.push_back(drawn_input({5, 3}));
     wanted.push_back(values_of(net.body(inputs.back())));
   }
   std::vector<std::thread> threads;
@@ -275,7 +270,7 @@ TEST_CASE("several threads ask one model for features") {
 
 TEST_CASE("hooks and features are part of compiled graphs") {
   Featured net;
-  const Tensor x = featured_input({5, 3}), z = featured_input({5, 3});
+  const Tensor x = drawn_input({5, 3}), z = drawn_input({5, 3});
   const auto ask = compile([&](const Tensor& t) { return nn::features(net, t, {"body", "fc"}); });
   for (const auto& each : {x, z, x}) {
     const auto found = ask(each);
@@ -304,7 +299,7 @@ TEST_CASE("hooks and features are part of compiled graphs") {
   // Within a pass that is asked, a compiled function shows nothing.
   CHECK_THROWS_WITH(nn::features(net,
                                  [&] {
-                                   infer(featured_input({2, 3}));
+                                   infer(drawn_input({2, 3}));
                                  },
                                  {"fc"}),
                     Catch::Contains("does not call the layer 'fc'"));

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "clnet/ops/random.h"
 #include "clnet/tensor.h"
 
 namespace clnet::testing {
@@ -13,6 +14,13 @@ namespace clnet::testing {
 using Floats = std::vector<float>;
 
 inline Floats values_of(const Tensor& x) { return x.to_vector<float>(); }
+
+/// Normal numbers that stay the same: each reading of randn() alone would draw others.
+inline Tensor drawn_input(const Shape& shape) {
+  const Tensor x = randn(shape);
+  x.eval();
+  return x;
+}
 
 /// 0, 1, 2, ...
 inline Floats counting(std::size_t count) {

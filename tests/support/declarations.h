@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <string>
 
 namespace clnet::test {
@@ -16,6 +17,12 @@ inline std::string declarations(const std::filesystem::path& source_folder) {
     text.append(std::istreambuf_iterator<char>(file), {}).push_back('\n');
   }
   return text;
+}
+
+/// The same without comments, each run of white space as one space.
+inline std::string plain_declarations(const std::filesystem::path& source_folder) {
+  const auto text = std::regex_replace(declarations(source_folder), std::regex("//[^\n]*"), "");
+  return std::regex_replace(text, std::regex("\\s+"), " ");
 }
 
 }  // namespace clnet::test

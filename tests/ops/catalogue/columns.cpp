@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "tests/ops/catalogue/dtypes.h"
-#include "tests/ops/check.h"
 #include "tests/paths.h"
 #include "tests/support/declarations.h"
 
@@ -19,8 +18,7 @@ namespace {
 
 /// The tensors of each overload of each function, a list as "tensors[]".
 std::multimap<std::string, std::vector<std::string>> declared_operands() {
-  std::string text = std::regex_replace(clnet::test::declarations(CLNET_SOURCE_DIR), std::regex("//[^\n]*"), "");
-  text = std::regex_replace(text, std::regex("\\s+"), " ");
+  const auto text = clnet::test::plain_declarations(CLNET_SOURCE_DIR);
   std::multimap<std::string, std::vector<std::string>> result;
   const std::regex function(R"(CLNET_API [\w:<>]+ (\w+)\(([^;]*)\);)"), tensor(R"(const (std::vector<Tensor>|Tensor)& (\w+))");
   for (std::sregex_iterator match(text.begin(), text.end(), function), end; match != end; ++match) {
@@ -89,13 +87,10 @@ TEST_CASE("operations have the gradients that the catalogue says, and those have
     const auto& operation = ops::catalogued(example.operation);
     if (!takes(operation.takes, Dtype::f32)) continue;
     INFO(example.operation << example.note);
-    std::vector<Tensor> inputs, floating;
-    std::uint64_t seed = 1;
-    for (const auto& input : drawn_inputs(example)) {
-      auto values = make_values(input, seed++);
-      inputs.push_back(to_tensor(values, input.dtype));
-      if (input.dtype == Dtype::f32) floating.push_back(inputs.back());
-    }
+    const auto inputs = example_tensors(example);
+    std::vector<Tensor> floating;
+    for (const auto& input : inputs)
+      if (input.dtype() == Dtype::f32) floating.push_back(input);
     const Tensor y = example.run(inputs);
     if (floating.empty() || !is_floating(y.dtype())) continue;
     const auto slopes = gradients(sum(y * y), floating);

@@ -2,6 +2,7 @@
 
 #include "tests/cases/elementwise/catalogued.h"
 #include "tests/ops/catalogue/dtypes.h"
+#include "tests/ops/check.h"
 
 namespace clnet::testing {
 
@@ -34,6 +35,17 @@ std::vector<Input> drawn_inputs(const Example& example) {
     if (inputs[i].dtype == Dtype::f32)
       inputs[i] = drawn(i < operands.size() ? operands[i] : ops::Operand{}, inputs[i].shape, 0.5, 2);
   return inputs;
+}
+
+std::vector<Tensor> example_tensors(const Example& example) {
+  const bool truth = ops::catalogued(example.operation).takes == ops::Takes::bools;
+  std::vector<Tensor> tensors;
+  for (const auto& input : drawn_inputs(example)) {
+    auto values = make_values(input, tensors.size() + 1);
+    tensors.push_back(to_tensor(values, input.dtype));
+    if (truth) tensors.back() = tensors.back() > 1;
+  }
+  return tensors;
 }
 
 std::string dtype_row(const Example& example) {

@@ -24,8 +24,7 @@ struct Declared {
 };
 
 std::multimap<std::string, Declared> declared_functions() {
-  std::string text = std::regex_replace(clnet::test::declarations(CLNET_SOURCE_DIR), std::regex("//[^\n]*"), "");
-  text = std::regex_replace(text, std::regex("\\s+"), " ");
+  const auto text = clnet::test::plain_declarations(CLNET_SOURCE_DIR);
   std::multimap<std::string, Declared> functions;
   const std::regex function(
       R"((?:CLNET_API|inline) ([\w:<>]+) (\w+)\(const Tensor& \w+(?:, ([^;{]*?(?:\{\}[^;{]*?)*))?\) ?(?:;|\{ return))");

@@ -6,7 +6,6 @@
 
 #include "clnet/clnet.h"
 #include "tests/ops/catalogue/dtypes.h"
-#include "tests/ops/check.h"
 
 using namespace clnet;
 using namespace clnet::testing;
@@ -64,13 +63,7 @@ std::vector<Argument> arguments_of(const Example& example) {
 
 TEST_CASE("an undefined tensor is reported with the operation's and the argument's name") {
   for (const auto& example : examples()) {
-    Inputs inputs;
-    for (const auto& input : drawn_inputs(example)) {
-      auto values = make_values(input, 1);
-      inputs.push_back(to_tensor(values, input.dtype));
-    }
-    if (ops::catalogued(example.operation).takes == ops::Takes::bools)
-      for (auto& input : inputs) input = input > 1;
+    const Inputs inputs = example_tensors(example);
     const auto arguments = arguments_of(example);
     // Beside a number: an overload.
     if (arguments.size() > inputs.size() && !example.note.empty()) continue;
