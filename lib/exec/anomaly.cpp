@@ -9,7 +9,7 @@
 
 #include "clnet/debug.h"
 #include "clnet/error.h"
-#include "lib/exec/record/work.h"
+#include "lib/exec/collect/work.h"
 #include "lib/graph/scope.h"
 
 namespace clnet {

@@ -13,10 +13,10 @@
 #include "lib/cl/compile_watch.h"
 #include "lib/exec/anomaly.h"
 #include "lib/exec/choose/solver.h"
-#include "lib/exec/effects.h"
-#include "lib/exec/execute.h"
+#include "lib/exec/collect/effects.h"
+#include "lib/exec/evaluate.h"
 #include "lib/exec/fuse/fusion.h"
-#include "lib/exec/plan/placement.h"
+#include "lib/exec/place/placement.h"
 #include "lib/graph/capture.h"
 #include "lib/graph/slot.h"
 
@@ -126,10 +126,7 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
   std::vector<exec::Effects::Change> changes;
   for (;;) {
     exec::Effects effects(outputs);
-    exec::Collector collector;
-    for (auto fresh = collector.add(outputs); effects.add(fresh, built->capture.effects);)
-      fresh = collector.add(effects.wanted());
-    work = exec::collect(effects.wanted());
+    work = effects.collect(built->capture.effects);
     changes = effects.changes();
     const auto outside = from_outside(work, built->capture.first);
     if (outside.empty()) break;

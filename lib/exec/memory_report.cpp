@@ -9,11 +9,12 @@
 #include "clnet/device.h"
 #include "clnet/error.h"
 #include "lib/cl/context.h"
-#include "lib/exec/effects.h"
-#include "lib/exec/plan/placement.h"
-#include "lib/exec/record/narrow.h"
-#include "lib/exec/record/record.h"
-#include "lib/exec/record/value.h"
+#include "lib/exec/collect/effects.h"
+#include "lib/exec/collect/value.h"
+#include "lib/exec/evaluate.h"
+#include "lib/exec/lower/lower.h"
+#include "lib/exec/lower/narrow.h"
+#include "lib/exec/place/placement.h"
 
 namespace clnet {
 
@@ -103,17 +104,12 @@ std::string memory_report(std::span<const Tensor> results) {
   for (const auto& tensor : results)
     if (!tensor.defined()) throw Error("memory_report: a result is undefined");
   exec::Effects effects(results);
-  exec::Collector collector;
-  for (auto fresh = collector.add(results); effects.add(fresh);) fresh = collector.add(effects.wanted());
-  const auto given = exec::private_copy(collector.work());
+  const auto given = exec::private_copy(effects.collect());
   const exec::Narrowed narrowed(given);
   const auto& work = narrowed.work();
-  const auto device = context_of(Device::current());
-  exec::Recording recording;
-  const auto ids = exec::record(work, work.wanted, device->info(), recording);
-  std::vector<exec::ValueId> keep;
-  for (const auto& tensor : work.wanted) keep.push_back(ids.at(tensor));
-  const auto placement = exec::place(recording, keep,
+  const auto device = exec::device_of(given.values, nullptr);
+  const auto lowered = exec::lower(work, device->info());
+  const auto placement = exec::place(lowered.recording, lowered.results,
                                      {.shares = device->info().reuses_buffers && exec::reuse_enabled(),
                                       .caches = exec::reuse_enabled(),
                                       .max_allocation = device->info().max_allocation});
@@ -122,7 +118,7 @@ std::string memory_report(std::span<const Tensor> results) {
     for (const auto& tensor : tensors) sum += static_cast<std::size_t>(tensor.spec().bytes());
     return sum;
   };
-  return exec::report(recording, placement, bytes(work.leaves), bytes(work.wanted));
+  return exec::report(lowered.recording, placement, bytes(work.leaves), bytes(work.wanted));
 }
 
 std::string memory_report(std::initializer_list<Tensor> results) {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "clnet/error.h"
-#include "lib/exec/record/value.h"
-#include "lib/exec/record/work.h"
+#include "lib/exec/collect/value.h"
+#include "lib/exec/collect/work.h"
 
 namespace clnet::opencl {
 

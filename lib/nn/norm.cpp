@@ -12,7 +12,7 @@
 #include "clnet/ops/reduce.h"
 #include "clnet/ops/shape.h"
 #include "lib/base/log.h"
-#include "lib/exec/record/work.h"
+#include "lib/exec/collect/work.h"
 #include "lib/graph/capture.h"
 #include "lib/graph/scope.h"
 #include "lib/nn/layer.h"

@@ -7,7 +7,7 @@
 #include "clnet/autograd.h"
 #include "clnet/error.h"
 #include "clnet/nn.h"
-#include "lib/exec/record/work.h"
+#include "lib/exec/collect/work.h"
 #include "lib/graph/capture.h"
 #include "lib/graph/node.h"
 #include "lib/nn/cloning.h"

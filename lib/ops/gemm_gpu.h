@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "lib/exec/choose/config.h"
-#include "lib/exec/record/recorder.h"
+#include "lib/exec/launch/config.h"
+#include "lib/exec/launch/recorder.h"
 
 namespace clnet::ops {
 

@@ -13,7 +13,7 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/cl/pieces.h"
-#include "lib/exec/record/recorder.h"
+#include "lib/exec/launch/recorder.h"
 #include "lib/graph/op.h"
 #include "lib/ops/kernel_source.h"
 

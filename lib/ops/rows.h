@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "clnet/device.h"
-#include "lib/exec/choose/config.h"
+#include "lib/exec/launch/config.h"
 
 namespace clnet::ops {
 

@@ -14,7 +14,7 @@
 #include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
-#include "lib/exec/record/work.h"
+#include "lib/exec/collect/work.h"
 #include "lib/graph/node.h"
 #include "lib/nn/parameter.h"
 #include "lib/nn/reached.h"

@@ -14,7 +14,7 @@
 #include "lib/base/file.h"
 #include "lib/cl/disk_cache.h"
 #include "lib/cl/quirk_file.h"
-#include "lib/exec/choose/tuning.h"
+#include "lib/exec/tune/tuning.h"
 #include "tests/models/process.h"
 #include "tests/support/temporary.h"
 

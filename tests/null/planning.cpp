@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "clnet/clnet.h"
-#include "lib/exec/plan/recompute.h"
-#include "lib/exec/planning_steps.h"
+#include "lib/base/planning_steps.h"
+#include "lib/exec/lower/recompute.h"
 #include "lib/exec/statistics.h"
 
 using namespace clnet;
@@ -20,13 +20,13 @@ struct Planning {
 Planning planning_of(const std::function<std::vector<Tensor>()>& graph) {
   const auto wanted = graph();
   const auto before = exec::statistics();
-  const auto steps = exec::planning_steps();
+  const auto steps = planning_steps();
   const auto start = std::chrono::steady_clock::now();
   eval(wanted);
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
   const auto after = exec::statistics();
   REQUIRE(after.plans_made == before.plans_made + 1);
-  return {exec::planning_steps() - steps, after.operations - before.operations, time.count()};
+  return {planning_steps() - steps, after.operations - before.operations, time.count()};
 }
 
 Tensor leaf(const Shape& shape) { return rand(shape).detach(); }
@@ -109,9 +109,9 @@ TEST_CASE("planning is linear in the steps of a hand-written LSTM and its gradie
 TEST_CASE("planning to compute values twice is linear in their number") {
   const auto steps_of = [](int length) {
     const auto work = exec::collect(there_and_back(length));
-    const auto before = exec::planning_steps();
+    const auto before = planning_steps();
     CHECK(exec::recompute(work).repeated > static_cast<std::size_t>(length / 2));
-    return exec::planning_steps() - before;
+    return planning_steps() - before;
   };
   // Longer chains than recursion could follow.
   const auto once = steps_of(50000), twice = steps_of(100000);

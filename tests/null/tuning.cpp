@@ -1,5 +1,5 @@
 // What is measured, and who waits for it; what is measured here takes no time.
-#include "lib/exec/choose/tuning.h"
+#include "lib/exec/tune/tuning.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -13,9 +13,9 @@
 
 #include "clnet/clnet.h"
 #include "lib/exec/choose/solver.h"
+#include "lib/exec/lower/lower.h"
+#include "lib/exec/lower/readers.h"
 #include "lib/exec/plan/cache.h"
-#include "lib/exec/record/readers.h"
-#include "lib/exec/record/record.h"
 #include "lib/exec/statistics.h"
 #include "lib/graph/op.h"
 #include "tests/support/temporary.h"
@@ -34,6 +34,10 @@ class Impostor : public Op {
 
 Work work_of(const Tensor& tensor) { return collect(std::span(&tensor, 1)); }
 
+void tune(Tuning& tuning, const Work& work, ocl::Context& context, const Tuning::Evaluate& evaluate) {
+  tuning.tune(work, context, PlanCache::of(context).cached(), evaluate);
+}
+
 }  // namespace
 
 TEST_CASE("only operations that say so are measured, each problem once") {
@@ -46,13 +50,13 @@ TEST_CASE("only operations that say so are measured, each problem once") {
     eval(trials);
   };
   const Tensor x = ones({2, 3, 8, 8}).detach(), w = ones({4, 3, 3, 3}).detach();
-  tuning.tune(work_of(apply(std::make_shared<Impostor>(), {x, w})), context, evaluate);
+  tune(tuning, work_of(apply(std::make_shared<Impostor>(), {x, w})), context, evaluate);
   CHECK(evaluations == 0);
   const Tensor y = conv2d(x, w);
-  tuning.tune(work_of(y), context, evaluate);
+  tune(tuning, work_of(y), context, evaluate);
   CHECK(evaluations > 0);
   const auto before = evaluations;
-  tuning.tune(work_of(y), context, evaluate);
+  tune(tuning, work_of(y), context, evaluate);
   CHECK(evaluations == before);
   CHECK(tuning.choice(*node_of(y), Packed::leaf));
 }
@@ -65,11 +69,11 @@ TEST_CASE("what was measured where f32 may be rounded says nothing where it may 
   const Tensor product = matmul(ones({40, 50}).detach(), ones({50, 60}).detach());
   {
     const test::Variable rounded("CLNET_TF32", "1");
-    tuning.tune(work_of(product), context, evaluate);
+    tune(tuning, work_of(product), context, evaluate);
     CHECK(tuning.choice(*node_of(product), Packed::leaf));
   }
   CHECK_FALSE(tuning.choice(*node_of(product), Packed::leaf));
-  tuning.tune(work_of(product), context, evaluate);
+  tune(tuning, work_of(product), context, evaluate);
   CHECK(tuning.choice(*node_of(product), Packed::leaf));
 }
 
@@ -84,11 +88,10 @@ TEST_CASE("every configuration that is listed for the whole batch is measured") 
   {
     const Tensor result = y();
     const ListChoices choices;
-    Recording recording;
-    record(work_of(result), {&result, 1}, context.info(), recording);
+    lower(work_of(result), context.info());
     for (auto& choice : choices.of(op)) listed.insert(std::move(choice));
   }
-  tuning.tune(work_of(y()), context, [&](std::span<const Tensor> trials) {
+  tune(tuning, work_of(y()), context, [&](std::span<const Tensor> trials) {
     eval(trials);
     if (const auto forced = forced_solver(op)) measured.insert(forced->choice.text());
   });
@@ -101,7 +104,7 @@ namespace {
 /// The problems that are known after tuning, by the names of their operations.
 std::multiset<std::string> tuned(Tuning& tuning, const Tensors& wanted) {
   const auto work = collect(wanted);
-  tuning.tune(work, *context_of(Device::current()), [](std::span<const Tensor> trials) { eval(trials); });
+  tune(tuning, work, *context_of(Device::current()), [](std::span<const Tensor> trials) { eval(trials); });
   Readers readers(work.nodes);
   std::multiset<std::string> known;
   for (const auto& node : work.nodes)
@@ -122,7 +125,7 @@ TEST_CASE("trials pack a weight as often as the plan does") {
     Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 600);
     std::map<std::string, std::uint64_t> result;
     const auto work = collect(std::span(&y, 1));
-    tuning.tune(work, context, [&](std::span<const Tensor> trials) {
+    tune(tuning, work, context, [&](std::span<const Tensor> trials) {
       const auto before = context.launches();
       eval(trials);
       if (const auto forced = forced_solver("conv2d"); forced && forced->choice.text().starts_with(solver))
@@ -148,8 +151,7 @@ TEST_CASE("what is likely is measured first, and another is taken only where it 
   std::string likely;
   {
     const ListChoices choices;
-    Recording recording;
-    record(work_of(y), {&y, 1}, context.info(), recording);
+    lower(work_of(y), context.info());
     likely = choices.chosen("matmul");
   }
   // Time for one, and the oracle.
@@ -159,7 +161,7 @@ TEST_CASE("what is likely is measured first, and another is taken only where it 
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     measured.push_back(forced_solver("matmul")->choice.text());
   };
-  tuning.tune(work_of(y), context, by_name);
+  tune(tuning, work_of(y), context, by_name);
   REQUIRE_FALSE(measured.empty());
   CHECK(measured.front() == likely);
   CHECK(std::set<std::string>(measured.begin(), measured.end()) == std::set<std::string>{likely, "direct"});
@@ -197,7 +199,7 @@ TEST_CASE("a view, which nothing computes, is no problem to be measured") {
   const Tensor y = transpose(ones({3, 1, 40}).detach(), 0, 1) * 2.0;
   const auto work = work_of(y);
   REQUIRE(std::any_of(work.nodes.begin(), work.nodes.end(), [](const auto& node) { return node->op->name() == "permute"; }));
-  tuning.tune(work, *context_of(Device::current()), [](std::span<const Tensor>) { FAIL_CHECK("nothing is to be measured"); });
+  tune(tuning, work, *context_of(Device::current()), [](std::span<const Tensor>) { FAIL_CHECK("nothing is to be measured"); });
   // What was looked at is written down.
   CHECK_FALSE(std::filesystem::exists(path));
 }
@@ -217,7 +219,7 @@ TEST_CASE("operations of several outputs are measured by the list that they shar
   const auto all = gradients(loss, {x, w, q, product, recurrent.weight_hh});
   const auto work = collect(all);
   std::vector<std::string> measured;
-  tuning.tune(work, context, [&](std::span<const Tensor> trials) {
+  tune(tuning, work, context, [&](std::span<const Tensor> trials) {
     measured.emplace_back(node_of(trials[0])->op->name());
     eval(trials);
   });
@@ -246,13 +248,13 @@ TEST_CASE("who forces a solver does not wait for who measures") {
     if (!other.valid()) {
       other = std::async(std::launch::async, [&] {
         const ForceSolver force("matmul", "direct");
-        tuning.tune(work_of(matmul(a, a)), context, [](std::span<const Tensor>) { FAIL_CHECK("nothing is to be measured"); });
+        tune(tuning, work_of(matmul(a, a)), context, [](std::span<const Tensor>) { FAIL_CHECK("nothing is to be measured"); });
       });
       CHECK(other.wait_for(20s) == std::future_status::ready);
     }
     eval(trials);
   };
-  tuning.tune(work_of(matmul(a, a)), context, evaluate);
+  tune(tuning, work_of(matmul(a, a)), context, evaluate);
   REQUIRE(other.valid());
   other.get();
 }
@@ -262,8 +264,8 @@ TEST_CASE("what was planned before is not measured") {
   Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 5);
   const Tensor product = matmul(ones({41, 50}).detach(), ones({50, 60}).detach());
   tuning.note(*node_of(product), Choice::parse("direct"), Packed::leaf);
-  tuning.tune(work_of(product), *context_of(Device::current()),
-              [](std::span<const Tensor>) { FAIL_CHECK("nothing is to be measured"); });
+  tune(tuning, work_of(product), *context_of(Device::current()),
+       [](std::span<const Tensor>) { FAIL_CHECK("nothing is to be measured"); });
   CHECK_FALSE(tuning.choice(*node_of(product), Packed::leaf));
 }
 

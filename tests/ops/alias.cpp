@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "clnet/clnet.h"
+#include "lib/exec/collect/value.h"
 #include "lib/exec/fuse/fusion.h"
-#include "lib/exec/record/value.h"
 #include "lib/graph/node.h"
 
 using namespace clnet;

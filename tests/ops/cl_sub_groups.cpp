@@ -12,7 +12,7 @@
 #include "lib/cl/quirk_file.h"
 #include "lib/cl/sub_groups.h"
 #include "lib/exec/choose/solver.h"
-#include "lib/exec/record/record.h"
+#include "lib/exec/lower/lower.h"
 #include "tests/support/gpu_info.h"
 #include "tests/support/leaf.h"
 #include "tests/support/skip.h"
@@ -31,8 +31,7 @@ std::string claimed(const DeviceInfo& device) { return std::string(ocl::claimed_
 /// The kernels that it takes on the device, and the way in which each exchanges values.
 std::string ways(const Tensor& output, const DeviceInfo& device) {
   const std::vector<Tensor> wanted{output};
-  exec::Recording recording;
-  exec::record(exec::collect(wanted), wanted, device, recording);
+  const auto recording = exec::lower(exec::collect(wanted), device).recording;
   std::string result;
   for (const auto& command : recording.commands()) {
     const auto& launch = std::get<exec::Launch>(command);

@@ -9,7 +9,7 @@
 #include "clnet/opencl.h"
 #include "lib/base/env.h"
 #include "lib/exec/fuse/fusion.h"
-#include "lib/exec/plan/placement.h"
+#include "lib/exec/place/placement.h"
 #include "tests/ops/check.h"
 
 using namespace clnet;

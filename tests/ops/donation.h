@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "clnet/clnet.h"
-#include "lib/exec/record/value.h"
-#include "lib/exec/record/work.h"
+#include "lib/exec/collect/value.h"
+#include "lib/exec/collect/work.h"
 #include "tests/ops/values.h"
 
 namespace clnet::testing {

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "clnet/clnet.h"
-#include "lib/exec/plan/placement.h"
+#include "lib/exec/place/placement.h"
 #include "tests/ops/check.h"
 #include "tests/ops/donation.h"
 

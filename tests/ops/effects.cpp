@@ -1,5 +1,5 @@
 // What an evaluation does to running statistics: exactly once, along with it, and nothing when it fails or never happens.
-#include "lib/exec/effects.h"
+#include "lib/exec/collect/effects.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

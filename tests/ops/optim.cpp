@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "clnet/clnet.h"
-#include "lib/exec/record/recorder.h"
+#include "lib/exec/launch/recorder.h"
 #include "lib/exec/statistics.h"
 #include "lib/graph/node.h"
 #include "lib/graph/op.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "clnet/clnet.h"
-#include "lib/exec/record/record.h"
+#include "lib/exec/lower/lower.h"
 #include "lib/ops/optimize/optimizer_update.h"
 
 using namespace clnet;
@@ -76,8 +76,7 @@ TEST_CASE("how many elements work-items update on a GPU") {
     const Tensor x = randn({count});
     x.eval();
     const auto wanted = updated(UpdateRule::sgd, {{x.detach(), x.detach(), {}}}, false);
-    exec::Recording recording;
-    exec::record(exec::collect(wanted), wanted, gpu, recording);
+    const auto recording = exec::lower(exec::collect(wanted), gpu).recording;
     return std::get<exec::Launch>(recording.commands().at(0)).global()[0];
   };
   CHECK(items(511) == 512);  // whole groups of 256

@@ -3,7 +3,7 @@
 
 #include "clnet/clnet.h"
 #include "lib/cl/context.h"
-#include "lib/exec/record/recorder.h"
+#include "lib/exec/launch/recorder.h"
 #include "lib/exec/statistics.h"
 #include "lib/graph/op.h"
 

@@ -1,5 +1,5 @@
 // Values computed twice to save memory: where the user says so, and where a plan would not fit otherwise.
-#include "lib/exec/plan/recompute.h"
+#include "lib/exec/lower/recompute.h"
 
 #include <catch2/catch.hpp>
 

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "clnet/clnet.h"
+#include "lib/exec/launch/recorder.h"
 #include "lib/exec/plan/cache.h"
-#include "lib/exec/record/recorder.h"
 #include "lib/exec/statistics.h"
 #include "lib/graph/op.h"
 #include "tests/support/temporary.h"

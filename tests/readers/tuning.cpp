@@ -1,7 +1,7 @@
 // libFuzzer: what earlier runs found out about a device: choices of solvers and quirks. Damaged files are ignored, never an
 // error. "device" in an input stands for the identity of the device that the file must be for, or nothing behind that would ever
 // be reached.
-#include "lib/exec/choose/tuning.h"
+#include "lib/exec/tune/tuning.h"
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>

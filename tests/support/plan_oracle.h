@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "lib/exec/plan/verify.h"
+#include "lib/exec/place/verify.h"
 
 namespace clnet::test {
 

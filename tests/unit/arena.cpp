@@ -1,4 +1,4 @@
-#include "lib/exec/plan/arena.h"
+#include "lib/exec/place/arena.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

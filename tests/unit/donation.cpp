@@ -1,9 +1,9 @@
 // Which results may be made in the memory of a leaf: each sentence of the rule, for recordings that no device sees.
-#include "lib/exec/plan/donation.h"
+#include "lib/exec/place/donation.h"
 
 #include <catch2/catch.hpp>
 
-#include "lib/exec/plan/verify.h"
+#include "lib/exec/place/verify.h"
 #include "tests/unit/launches.h"
 
 using namespace clnet;

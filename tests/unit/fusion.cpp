@@ -8,8 +8,8 @@
 
 #include "clnet/clnet.h"
 #include "lib/exec/choose/solver.h"
-#include "lib/exec/generate/expression.h"
-#include "lib/exec/record/record.h"
+#include "lib/exec/fuse/expression.h"
+#include "lib/exec/lower/lower.h"
 #include "tests/paths.h"
 #include "tests/support/leaf.h"
 
@@ -29,11 +29,7 @@ DeviceInfo device(bool cpu) {
   return info;
 }
 
-Recording recorded(const std::vector<Tensor>& wanted, bool cpu = true) {
-  Recording recording;
-  record(collect(wanted), wanted, device(cpu), recording);
-  return recording;
-}
+Recording recorded(const std::vector<Tensor>& wanted, bool cpu = true) { return lower(collect(wanted), device(cpu)).recording; }
 
 std::vector<std::string> functions(const Recording& recording) {
   std::vector<std::string> result;

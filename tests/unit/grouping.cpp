@@ -7,9 +7,9 @@
 #include <random>
 
 #include "clnet/clnet.h"
+#include "lib/base/planning_steps.h"
+#include "lib/exec/collect/work.h"
 #include "lib/exec/fuse/check.h"
-#include "lib/exec/planning_steps.h"
-#include "lib/exec/record/work.h"
 #include "tests/support/leaf.h"
 
 using namespace clnet;

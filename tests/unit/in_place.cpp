@@ -1,9 +1,9 @@
 // Which outputs may take the memory of an input: each sentence of the rule, for recordings that no device sees.
-#include "lib/exec/plan/in_place.h"
+#include "lib/exec/place/in_place.h"
 
 #include <catch2/catch.hpp>
 
-#include "lib/exec/plan/rules.h"
+#include "lib/exec/place/rules.h"
 #include "tests/unit/launches.h"
 
 using namespace clnet;

@@ -1,7 +1,7 @@
 // Launches that are recorded and run nowhere.
 #pragma once
 
-#include "lib/exec/record/recorder.h"
+#include "lib/exec/launch/recorder.h"
 
 namespace clnet::exec {
 

@@ -1,5 +1,5 @@
 // Products of which one part alone is read.
-#include "lib/exec/record/narrow.h"
+#include "lib/exec/lower/narrow.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -4,8 +4,8 @@
 #include <random>
 
 #include "clnet/clnet.h"
-#include "lib/exec/plan/verify.h"
-#include "lib/exec/record/record.h"
+#include "lib/exec/lower/lower.h"
+#include "lib/exec/place/verify.h"
 #include "tests/support/leaf.h"
 #include "tests/support/plan_oracle.h"
 
@@ -76,9 +76,9 @@ struct Planned {
     device.max_work_group_size = 256;
     device.native_float_width = cpu ? 8 : 1;
     device.prefers_vector_kernels = cpu;
-    const auto work = collect(wanted);
-    const auto ids = record(work, wanted, device, recording);
-    for (const auto& tensor : wanted) keep.push_back(ids.at(tensor));
+    auto lowered = lower(collect(wanted), device);
+    recording = std::move(lowered.recording);
+    keep = std::move(lowered.results);
     placement = place(recording, keep, {});
   }
 

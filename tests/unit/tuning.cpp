@@ -1,5 +1,5 @@
 // Measured choices of solvers: the fastest right one wins, and is remembered for the same device and kernels only.
-#include "lib/exec/choose/tuning.h"
+#include "lib/exec/tune/tuning.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>

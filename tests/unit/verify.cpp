@@ -1,5 +1,5 @@
 // The verifier over small runs that no device sees: who writes a value how often.
-#include "lib/exec/plan/verify.h"
+#include "lib/exec/place/verify.h"
 
 #include <catch2/catch.hpp>
 

@@ -17,9 +17,12 @@ FLOORS = {
     "exec": 3,
     "ops": 4,
     "autograd": 5,
-    "nn": 6, "optim": 6, "data": 6, "train": 6, "io": 6, "onnx": 6, "dist": 6,
-    "capi": 7, "tools": 7, "tests": 7,
+    "nn": 6, "optim": 6, "data": 6, "train": 6, "io": 6,
+    "tools": 7, "tests": 7,
 }
+# The folders of lib/exec in the order of an evaluation: each includes only what lies before it. Files outside of the folders
+# (evaluate, compile, ...) come last.
+EXEC = ("collect", "launch", "choose", "fuse", "lower", "place", "batch", "tune", "plan")
 # The device's floor and the graph's don't know each other: only exec joins them.
 STRANGERS = {("graph", "cl"), ("cl", "graph")}
 # Floors that know no OpenCL.
@@ -74,9 +77,28 @@ def floor_of(path):
         return HEADERS.get(parts[2])
     if parts[:2] == ["include", "clnet"] and len(parts) == 4 and parts[2] in ("nn", "ops", "optim"):
         return parts[2]
+    if parts[:2] == ["lib", "exec"] and len(parts) > 3 and parts[2] not in EXEC:
+        return None
     if parts[0] == "lib" and len(parts) > 2:
         return parts[1] if parts[1] in FLOORS else None
     return parts[0] if parts[0] in ("tools", "tests") else None
+
+
+def step_of(path):
+    """Where in EXEC a file of lib/exec is; None for a file elsewhere."""
+    parts = path.split("/")
+    if parts[:2] != ["lib", "exec"]:
+        return None
+    return EXEC.index(parts[2]) if len(parts) > 3 else len(EXEC)
+
+
+def exec_problem(path, target):
+    """Why a file of lib/exec may not include another; None: it may."""
+    mine, other = step_of(path), step_of(target)
+    if mine is None or other is None or other <= mine:
+        return None
+    folder = EXEC[other] if other < len(EXEC) else "lib/exec's own files"
+    return f"in lib/exec, {EXEC[mine]} comes before {folder}"
 
 
 def target_of(quote, name):
@@ -144,6 +166,8 @@ def problems(path, text):
             yield f'{where}: "{name}": {floor} (floor {FLOORS[floor]}) includes {other} (floor {FLOORS[other]})'
         elif (floor, other) in STRANGERS:
             yield f'{where}: "{name}": {floor} and {other} do not know each other'
+        elif wrong := exec_problem(path, target):
+            yield f'{where}: "{name}": {wrong}'
 
 
 def main():

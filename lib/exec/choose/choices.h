@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "lib/exec/choose/config.h"
+#include "lib/exec/launch/config.h"
 
 namespace clnet::exec {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "lib/base/env.h"
-#include "lib/exec/record/recorder.h"
+#include "lib/exec/launch/recorder.h"
 
 namespace clnet::exec {
 

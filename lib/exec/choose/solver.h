@@ -14,7 +14,7 @@
 #include "clnet/device.h"
 #include "clnet/error.h"
 #include "lib/base/log.h"
-#include "lib/exec/choose/config.h"
+#include "lib/exec/launch/config.h"
 
 namespace clnet::exec {
 

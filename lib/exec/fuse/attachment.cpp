@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/exec/generate/expression.h"
+#include "lib/exec/fuse/expression.h"
 
 namespace clnet::exec {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/exec/generate/elementwise.h"
+#include "lib/exec/fuse/elementwise.h"
 
 namespace clnet::exec {
 

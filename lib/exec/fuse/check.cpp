@@ -5,7 +5,7 @@
 #include <set>
 
 #include "clnet/error.h"
-#include "lib/exec/record/work.h"
+#include "lib/exec/collect/work.h"
 
 namespace clnet::exec {
 

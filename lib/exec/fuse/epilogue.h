@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/exec/generate/elementwise.h"
+#include "lib/exec/fuse/elementwise.h"
 
 namespace clnet::exec {
 

@@ -7,12 +7,12 @@
 #include "clnet/error.h"
 #include "lib/base/env.h"
 #include "lib/base/log.h"
+#include "lib/base/planning_steps.h"
+#include "lib/exec/collect/work.h"
 #include "lib/exec/fuse/check.h"
 #include "lib/exec/fuse/epilogue.h"
 #include "lib/exec/fuse/grouping.h"
 #include "lib/exec/fuse/prologue.h"
-#include "lib/exec/planning_steps.h"
-#include "lib/exec/record/work.h"
 
 namespace clnet::exec {
 

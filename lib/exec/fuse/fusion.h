@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "clnet/device.h"
-#include "lib/exec/generate/elementwise.h"
+#include "lib/exec/fuse/elementwise.h"
 
 namespace clnet::exec {
 

@@ -6,9 +6,9 @@
 #include <queue>
 
 #include "clnet/error.h"
-#include "lib/exec/generate/elementwise.h"
-#include "lib/exec/planning_steps.h"
-#include "lib/exec/record/work.h"
+#include "lib/base/planning_steps.h"
+#include "lib/exec/collect/work.h"
+#include "lib/exec/fuse/elementwise.h"
 
 namespace clnet::exec {
 

@@ -1,6 +1,6 @@
 #include "lib/exec/fuse/order.h"
 
-#include "lib/exec/planning_steps.h"
+#include "lib/base/planning_steps.h"
 
 namespace clnet::exec {
 

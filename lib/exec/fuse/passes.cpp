@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/exec/collect/work.h"
 #include "lib/exec/fuse/epilogue.h"
-#include "lib/exec/record/work.h"
 #include "lib/graph/op.h"
 
 namespace clnet::exec {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "lib/exec/fuse/attachment.h"
-#include "lib/exec/generate/expression.h"
+#include "lib/exec/fuse/expression.h"
 
 namespace clnet::exec {
 

@@ -1,7 +1,7 @@
 // Elementwise operations as the first words of another operation's kernel.
 #pragma once
 
-#include "lib/exec/generate/elementwise.h"
+#include "lib/exec/fuse/elementwise.h"
 
 namespace clnet::exec {
 

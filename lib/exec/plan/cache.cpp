@@ -14,9 +14,9 @@
 #include "lib/base/log.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/fuse/fusion.h"
+#include "lib/exec/lower/lower.h"
+#include "lib/exec/lower/recompute.h"
 #include "lib/exec/plan/key.h"
-#include "lib/exec/plan/recompute.h"
-#include "lib/exec/record/record.h"
 
 namespace clnet::exec {
 
@@ -79,7 +79,7 @@ std::shared_ptr<Plan> PlanCache::plan(const Work& work, ocl::Context& device, co
   auto own = private_copy(work);
   own.kept = kept;
   const Narrowed narrowed(own);
-  tuning_.tune(narrowed.work(), device, evaluate);
+  tuning_.tune(narrowed.work(), device, cached_, evaluate);
   // Some drivers must not be called by two threads at once.
   const auto alone = device.info().thread_safe ? std::unique_lock<std::recursive_mutex>() : device.lock();
   auto entry = build(std::move(key), narrowed, device);
@@ -259,12 +259,8 @@ bool PlanCache::is_built_beside() const {
 }
 
 std::shared_ptr<Plan> PlanCache::make_once(const Narrowed& narrowed, ocl::Context& device, bool keeps, bool caches) {
-  Recording recording;
   const auto &work = narrowed.given(), &less = narrowed.work();
-  recording.set_lengths(lengths_to_foresee(less));
-  const auto ids = record(less, less.wanted, device.info(), recording, &tuning_);
-  std::vector<ValueId> results;
-  for (const auto& tensor : less.wanted) results.push_back(ids.at(tensor));
+  auto [recording, ids, results] = lower(less, device.info(), {.preferences = &tuning_, .lengths = lengths_to_foresee(less)});
   Plan::Besides besides;
   Written written(recording, ids);
   for (std::size_t k = 0; k < work.nodes.size(); ++k) {

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "lib/cl/context.h"
-#include "lib/exec/choose/tuning.h"
+#include "lib/exec/collect/work.h"
+#include "lib/exec/lower/narrow.h"
 #include "lib/exec/plan/foresight.h"
 #include "lib/exec/plan/kept.h"
 #include "lib/exec/plan/plan.h"
-#include "lib/exec/record/narrow.h"
-#include "lib/exec/record/work.h"
+#include "lib/exec/tune/tuning.h"
 
 namespace clnet::exec {
 

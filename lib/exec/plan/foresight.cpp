@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "lib/base/log.h"
-#include "lib/exec/plan/placement.h"
-#include "lib/exec/record/record.h"
-#include "lib/exec/record/value.h"
+#include "lib/exec/collect/value.h"
+#include "lib/exec/lower/lower.h"
+#include "lib/exec/place/placement.h"
 #include "lib/graph/autocast.h"
 #include "lib/graph/capture.h"
 
@@ -107,11 +107,9 @@ std::vector<ocl::KernelToBuild> foreseen(const Work& work, const Recording& reco
       for (const auto to : foreseen_lengths) {
         const auto outputs = from == to ? Tensors{} : node->op->at_length(inputs, from, to);
         if (outputs.empty()) continue;
-        const auto other = collect(outputs);
-        Recording of_other;
-        record(other, other.wanted, device, of_other);
-        for (const auto& command : of_other.commands())
-          if (const auto* launch = std::get_if<Launch>(&command)) add(of_other, *launch, 1);
+        const auto other = lower(collect(outputs), device).recording;
+        for (const auto& command : other.commands())
+          if (const auto* launch = std::get_if<Launch>(&command)) add(other, *launch, 1);
       }
   }
   return result;

@@ -8,8 +8,8 @@
 
 #include "lib/cl/build_ahead.h"
 #include "lib/cl/context.h"
-#include "lib/exec/record/recorder.h"
-#include "lib/exec/record/work.h"
+#include "lib/exec/collect/work.h"
+#include "lib/exec/launch/recorder.h"
 
 namespace clnet::exec {
 

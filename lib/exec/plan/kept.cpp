@@ -4,7 +4,7 @@
 #include <functional>
 #include <unordered_set>
 
-#include "lib/exec/record/value.h"
+#include "lib/exec/collect/value.h"
 
 namespace clnet::exec {
 

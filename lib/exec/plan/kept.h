@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lib/exec/record/work.h"
+#include "lib/exec/collect/work.h"
 #include "lib/graph/node.h"
 
 namespace clnet::exec {

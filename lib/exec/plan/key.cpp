@@ -7,10 +7,10 @@
 #include <unordered_map>
 
 #include "lib/exec/choose/solver.h"
+#include "lib/exec/collect/value.h"
 #include "lib/exec/fuse/fusion.h"
-#include "lib/exec/plan/placement.h"
-#include "lib/exec/plan/rules.h"
-#include "lib/exec/record/value.h"
+#include "lib/exec/place/placement.h"
+#include "lib/exec/place/rules.h"
 #include "lib/graph/op.h"
 
 namespace clnet::exec {

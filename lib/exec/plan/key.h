@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/exec/record/work.h"
+#include "lib/exec/collect/work.h"
 
 namespace clnet::exec {
 

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "lib/cl/build_ahead.h"
-#include "lib/exec/plan/arena.h"
-#include "lib/exec/plan/cached.h"
-#include "lib/exec/plan/chain_commands.h"
-#include "lib/exec/plan/placement.h"
-#include "lib/exec/record/recorder.h"
-#include "lib/exec/record/value.h"
-#include "lib/exec/record/work.h"
+#include "lib/exec/batch/chain_commands.h"
+#include "lib/exec/collect/value.h"
+#include "lib/exec/collect/work.h"
+#include "lib/exec/launch/recorder.h"
+#include "lib/exec/place/arena.h"
+#include "lib/exec/place/cached.h"
+#include "lib/exec/place/placement.h"
 
 namespace clnet::exec {
 

@@ -7,9 +7,9 @@
 
 #include "clnet/error.h"
 #include "lib/base/env.h"
+#include "lib/exec/place/rules.h"
+#include "lib/exec/place/verify.h"
 #include "lib/exec/plan/plan.h"
-#include "lib/exec/plan/rules.h"
-#include "lib/exec/plan/verify.h"
 
 namespace clnet::exec {
 
@@ -143,7 +143,7 @@ class Plan::Run : public HostContext {
 
   void publish(const CachedForm& form, Form& found) {
     if (cached_.publish(std::move(found.made)))
-      for (auto leaf : form.leaves) spots_[static_cast<std::size_t>(leaf)].leaf->has_cached_forms = true;
+      for (auto leaf : form.leaves) spots_[static_cast<std::size_t>(leaf)].leaf->made_of_it = &cached_;
   }
 
   /// Whether the step only makes cached values that are there, or another is made in its place.

@@ -8,7 +8,7 @@
 
 #include "clnet/ops.h"
 #include "lib/exec/choose/solver.h"
-#include "lib/exec/record/recorder.h"
+#include "lib/exec/launch/recorder.h"
 #include "lib/ops/conv/unfold_depth.h"
 
 namespace clnet::ops {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "lib/exec/record/recorder.h"
+#include "lib/exec/launch/recorder.h"
 #include "lib/graph/op.h"
 #include "lib/ops/shape/strided_copy.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "clnet/tensor.h"
-#include "lib/exec/record/recorder.h"
+#include "lib/exec/launch/recorder.h"
 #include "lib/ops/conv/conv_axes.h"
 
 namespace clnet::ops {

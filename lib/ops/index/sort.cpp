@@ -4,7 +4,7 @@
 #include "clnet/error.h"
 #include "clnet/ops.h"
 #include "lib/exec/choose/solver.h"
-#include "lib/exec/record/recorder.h"
+#include "lib/exec/launch/recorder.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
 #include "lib/ops/lines.h"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "clnet/error.h"
-#include "lib/exec/record/value.h"
-#include "lib/exec/record/work.h"
+#include "lib/exec/collect/value.h"
+#include "lib/exec/collect/work.h"
 
 namespace clnet::ops {
 

@@ -2,7 +2,7 @@
 // The CLBlast library, where clnet was built with it (-DCLNET_CLBLAST).
 #include <string>
 
-#include "lib/exec/record/recorder.h"
+#include "lib/exec/launch/recorder.h"
 #include "lib/ops/matmul/matmul_solvers.h"
 
 namespace clnet::ops {

@@ -10,7 +10,7 @@
 #include "clnet/error.h"
 #include "lib/exec/choose/past_caches.h"
 #include "lib/exec/choose/solver.h"
-#include "lib/exec/record/recorder.h"
+#include "lib/exec/launch/recorder.h"
 #include "lib/ops/rows.h"
 
 namespace clnet::ops {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "clnet/error.h"
-#include "lib/exec/record/recorder.h"
+#include "lib/exec/launch/recorder.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"

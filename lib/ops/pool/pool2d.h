@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "clnet/ops.h"
-#include "lib/exec/choose/config.h"
-#include "lib/exec/record/recorder.h"
+#include "lib/exec/launch/config.h"
+#include "lib/exec/launch/recorder.h"
 #include "lib/graph/op.h"
 
 namespace clnet::ops {

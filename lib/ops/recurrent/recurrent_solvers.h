@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lib/exec/choose/solver.h"
-#include "lib/exec/record/recorder.h"
+#include "lib/exec/launch/recorder.h"
 #include "lib/ops/recurrent/recurrence.h"
 
 namespace clnet::ops {

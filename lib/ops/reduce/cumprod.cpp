@@ -1,7 +1,7 @@
 // cumprod, as a linear recurrence: its gradient is one from the other end, which divides by nothing.
 #include "clnet/error.h"
 #include "clnet/ops.h"
-#include "lib/exec/record/recorder.h"
+#include "lib/exec/launch/recorder.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"

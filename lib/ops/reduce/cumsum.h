@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lib/exec/choose/solver.h"
-#include "lib/exec/record/recorder.h"
+#include "lib/exec/launch/recorder.h"
 
 namespace clnet::ops {
 

@@ -7,7 +7,7 @@
 
 #include "clnet/ops/options.h"
 #include "clnet/tensor.h"
-#include "lib/exec/record/recorder.h"
+#include "lib/exec/launch/recorder.h"
 
 namespace clnet::ops {
 

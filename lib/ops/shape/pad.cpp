@@ -6,8 +6,8 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
-#include "lib/exec/record/recorder.h"
-#include "lib/exec/record/work.h"
+#include "lib/exec/collect/work.h"
+#include "lib/exec/launch/recorder.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"
 #include "lib/ops/shape/strided_copy.h"

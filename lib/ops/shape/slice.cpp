@@ -6,7 +6,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
-#include "lib/exec/record/work.h"
+#include "lib/exec/collect/work.h"
 #include "lib/graph/capture.h"
 #include "lib/graph/op.h"
 #include "lib/graph/require.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "clnet/shape.h"
-#include "lib/exec/record/recorder.h"
+#include "lib/exec/launch/recorder.h"
 
 namespace clnet::ops {
 

@@ -7,7 +7,7 @@
 #include "clnet/clnet.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/fuse/fusion.h"
-#include "lib/exec/record/record.h"
+#include "lib/exec/lower/lower.h"
 #include "lib/graph/op.h"
 #include "tests/ops/check.h"
 #include "tests/support/skip.h"
@@ -91,8 +91,7 @@ Tensor block(const Sizes& s, const Weights& w) {
 
 /// Launches of the pass in what would be recorded.
 int passes(const Tensors& wanted) {
-  exec::Recording recording;
-  exec::record(exec::collect(wanted), wanted, Device::current().info(), recording);
+  const auto recording = exec::lower(exec::collect(wanted), Device::current().info()).recording;
   int count = 0;
   for (const auto& command : recording.commands())
     if (const auto* launch = std::get_if<exec::Launch>(&command)) count += launch->function() == "conv2d_strips_cpu" ? 1 : 0;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "clnet/clnet.h"
-#include "lib/exec/record/record.h"
+#include "lib/exec/lower/lower.h"
 
 using namespace clnet;
 
@@ -31,8 +31,7 @@ std::string lanes(const std::vector<Tensor>& wanted) {
   auto gpu = Device::current().info();
   gpu.type = DeviceType::gpu;
   gpu.prefers_vector_kernels = false;
-  exec::Recording recording;
-  exec::record(exec::collect(wanted), wanted, gpu, recording);
+  const auto recording = exec::lower(exec::collect(wanted), gpu).recording;
   REQUIRE(recording.commands().size() == 1);
   const auto& defines = std::get<exec::Launch>(recording.commands()[0]).program().defines;
   const auto found = defines.find("LANES");

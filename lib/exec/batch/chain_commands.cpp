@@ -1,0 +1,231 @@
+#include "lib/exec/batch/chain_commands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <numeric>
+#include <string>
+
+#include "clnet/error.h"
+#include "lib/base/env.h"
+#include "lib/base/log.h"
+#include "lib/cl/quirks.h"
+
+namespace clnet::exec {
+
+namespace {
+
+thread_local std::optional<ChainMode> mode_here;
+
+ChainMode mode() {
+  static const ChainMode known = [] {
+    const auto word = env::word("CLNET_CHAINS", {"off", "on", "now", "always"});
+    if (word == "off") return ChainMode::off;
+    return word == "now" ? ChainMode::now : word == "always" ? ChainMode::always : ChainMode::on;
+  }();
+  return mode_here.value_or(known);
+}
+
+/// A plan that has run so often is worth looking at, and one whose launches have been so many a compiler's time.
+constexpr std::size_t fewest_entries = 4;
+constexpr std::uint64_t runs_to_look = 4, runs_to_build = 16, launches_to_build = 2000;
+
+/// Where it was not measured, it stays off.
+constexpr int most_units = 16;
+
+/// What is gained must be worth the process and the threads that wait for each other: of what the plan takes, so much at least.
+constexpr double command_microseconds = 5, least_gain = 0.05;
+
+}  // namespace
+
+WithChains::WithChains(ChainMode mode) : before_(mode_here) { mode_here = mode; }
+WithChains::~WithChains() { mode_here = before_; }
+bool WithChains::here() { return mode_here.has_value(); }
+
+bool ChainCommands::ready(const Recording& recording, const Placement& placement, ocl::Context& device, std::size_t tail) {
+  const auto how = mode();
+  if (how == ChainMode::off) return false;
+  if (state_ == State::ready || state_ == State::none) return state_ == State::ready;
+  if (state_ == State::building) {
+    if (!beside_->done()) return false;
+    beside_.reset();
+    state_ = State::none;
+    // What crashed a compiler is not tried in this process.
+    if (ocl::is_built(device.info(), to_build(), ocl::build_processes(device.info()))) make(device);
+    return state_ == State::ready;
+  }
+  // Only PoCL's commands cost more than such kernels do, and where many threads take tasks from one counter they may cost less.
+  const bool always = how == ChainMode::always,
+             worth = ocl::has_quirk(device.info(), "pocl-builds") && device.info().compute_units <= most_units;
+  if (!device.info().prefers_vector_kernels || !(always || worth)) {
+    state_ = State::none;
+    return false;
+  }
+  ++runs_;
+  if (how == ChainMode::on && runs_ < runs_to_look) return false;
+  try {
+    if (programs_.empty()) find(recording, placement, device.info(), always ? 2 : fewest_entries, tail);
+  } catch (const std::exception& error) {
+    // The plan's own programs are built: it runs without.
+    logging::print(logging::Level::plan, "launches are not made as chains: {}", error.what());
+  }
+  if (programs_.empty() || !(always || pays())) {
+    state_ = State::none;
+    return false;
+  }
+  const auto processes = ocl::build_processes(device.info());
+  if (how != ChainMode::on) {
+    if (processes.apart) ocl::build_ahead(device.info(), to_build(), processes);
+    state_ = State::none;
+    if (!processes.apart || ocl::is_built(device.info(), to_build(), processes)) make(device);
+    return state_ == State::ready;
+  }
+  if (processes.count <= 1) {
+    state_ = State::none;
+  } else if (runs_ == runs_to_look && ocl::is_built(device.info(), to_build(), processes)) {
+    make(device);
+  } else if (runs_ >= runs_to_build && launches() * runs_ >= launches_to_build) {
+    state_ = State::none;
+    try {
+      beside_ = std::make_unique<ocl::BuildBeside>(device.info(), to_build(), processes);
+      state_ = State::building;
+    } catch (const std::exception& error) {
+      // A host may have no thread left.
+      logging::print(logging::Level::plan, "launches are not made as chains: {}", error.what());
+    }
+  }
+  return state_ == State::ready;
+}
+
+bool ChainCommands::pays() const {
+  const auto spared = command_microseconds * static_cast<double>(launches() - chains_.chains.size());
+  return spared >= least_gain * chains_.microseconds;
+}
+
+void ChainCommands::find(const Recording& recording, const Placement& placement, const DeviceInfo& device, std::size_t fewest,
+                         std::size_t tail) {
+  chains_ = find_chains(recording, placement, device, fewest, tail);
+  if (chains_.chains.empty()) return;
+  std::vector<ocl::ProgramSource> programs;
+  for (const auto& program : chains_.programs) {
+    std::vector<const Launch*> kernels;
+    for (auto command : program.commands) kernels.push_back(&std::get<Launch>(recording.commands()[command]));
+    programs.push_back(chain_program(recording, kernels, program.parameters, device));
+  }
+  programs_ = std::move(programs);
+}
+
+std::vector<ocl::KernelToBuild> ChainCommands::to_build() const {
+  std::vector<ocl::KernelToBuild> result;
+  for (std::size_t k = 0; k < programs_.size(); ++k) {
+    using ocl::KernelToBuild;
+    KernelToBuild kernel{programs_[k], "chain", {1}, {}};
+    // A list of zeros has no tasks.
+    kernel.arguments = {KernelToBuild::Buffer{64}, KernelToBuild::Buffer{ChainCounters::bytes}, KernelToBuild::Local{64}};
+    const auto& parameters = chains_.programs[k].parameters;
+    kernel.arguments.resize(kernel.arguments.size() + parameters.bases, KernelToBuild::Buffer{64});
+    kernel.arguments.resize(kernel.arguments.size() + parameters.scalars, std::uint64_t{0});
+    result.push_back(std::move(kernel));
+  }
+  return result;
+}
+
+void ChainCommands::make(ocl::Context& device) {
+  state_ = State::none;
+  try {
+    std::vector<Command> commands;
+    for (const auto& chain : chains_.chains) {
+      auto& command = commands.emplace_back();
+      const auto& parameters = chains_.programs[chain.program].parameters;
+      command.kernel = device.programs().kernel(programs_[chain.program], "chain");
+      // Threads take several groups at once: with as many as this each gets some.
+      command.groups = chain.side_by_side ? 2 * static_cast<std::size_t>(std::max(1, device.info().compute_units)) : 1;
+      std::size_t words = ChainList::first_value + 1 + chain.values.size();
+      for (const auto& entry : chain.entries) words += ChainList::arguments + entry.words.size();
+      command.list = device.memory().allocate(8 * words, "a chain's list");
+      command.counters = device.memory().allocate(ChainCounters::bytes, "a chain's counters");
+      device.fill(*command.counters, 0, ChainCounters::bytes, 0);
+      command.left_out.resize(chain.entries.size());
+      command.bases.resize(chain.bases.size());
+      command.scalars.resize(chain.scalars.size());
+      command.values.resize(chain.values.size());
+      command.kernel.setArg(ChainParameters::list, command.list->memory());
+      command.kernel.setArg(ChainParameters::counters, command.counters->memory());
+      command.kernel.setArg(ChainParameters::local, std::max<std::size_t>(64, chain.local_bytes), nullptr);
+      for (std::size_t k = chain.bases.size(); k < parameters.bases; ++k)
+        command.kernel.setArg(ChainParameters::base(k), command.list->memory());
+      for (std::size_t k = chain.scalars.size(); k < parameters.scalars; ++k)
+        command.kernel.setArg(parameters.scalar(k), cl_ulong{0});
+    }
+    commands_ = std::move(commands);
+    state_ = State::ready;
+    first_run_ = true;
+    logging::print(logging::Level::plan, "{} launches are {} commands from now on", launches(), commands_.size());
+  } catch (const Error& error) {
+    logging::print(logging::Level::plan, "launches are not made as chains: {}", error.what());
+  } catch (const ::cl::Error& error) {
+    logging::print(logging::Level::plan, "launches are not made as chains: {} from {}", ocl::error_name(error.err()),
+                   error.what());
+  }
+}
+
+std::size_t ChainCommands::launches() const {
+  return std::accumulate(chains_.chains.begin(), chains_.chains.end(), std::size_t{0},
+                         [](auto sum, const Chain& chain) { return sum + chain.entries.size(); });
+}
+
+std::size_t ChainCommands::spared() const { return state_ == State::ready ? launches() - commands_.size() : 0; }
+
+const Chain* ChainCommands::at(std::size_t command, std::size_t tail) const {
+  const auto found = std::lower_bound(chains_.chains.begin(), chains_.chains.end(), command,
+                                      [](const Chain& chain, std::size_t first) { return chain.first < first; });
+  return found != chains_.chains.end() && found->first == command && found->last <= tail ? &*found : nullptr;
+}
+
+void ChainCommands::enqueue(const Chain& chain, const Recording& recording, ocl::Context& device, const Places& places) {
+  auto& command = commands_[static_cast<std::size_t>(&chain - chains_.chains.data())];
+  const auto& parameters = chains_.programs[chain.program].parameters;
+  const auto what = fmt::format("chain of {} launches", chain.entries.size());
+  try {
+    for (std::size_t k = 0; k < chain.bases.size(); ++k) {
+      const auto& base = chain.bases[k];
+      const auto& buffer = base.in_arena ? places.segment(base.index) : places.buffer(base.index);
+      auto& known = command.bases[k];
+      if (known == buffer->id()) continue;
+      known = 0;
+      command.kernel.setArg(ChainParameters::base(k), buffer->memory());
+      known = buffer->id();
+    }
+    for (std::size_t k = 0; k < chain.scalars.size(); ++k) {
+      const auto bits = places.scalar(chain.scalars[k]);
+      auto& known = command.scalars[k];
+      if (known == bits) continue;
+      known.reset();
+      command.kernel.setArg(parameters.scalar(k), cl_ulong{bits});
+      known = bits;
+    }
+  } catch (const ::cl::Error& error) {
+    throw DeviceError(fmt::format("{}: an argument was refused: {}", what, ocl::error_name(error.err())));
+  }
+  for (std::size_t k = 0; k < chain.entries.size(); ++k) {
+    if (!chain.entries[k].may_be_left_out) continue;
+    const bool now = places.left_out(chain.entries[k].command);
+    if (command.left_out[k] != now) command.list_known = false;
+    command.left_out[k] = now;
+  }
+  for (std::size_t k = 0; k < chain.values.size(); ++k) {
+    const auto& value = chain.values[k];
+    const auto now = value.scalar ? places.scalar(value.leaf) : static_cast<std::uint64_t>(places.first(value.leaf));
+    if (command.values[k] != now) command.list_known = false;
+    command.values[k] = now;
+  }
+  if (!command.list_known) {
+    const auto list = chain_list(recording, chain, command.values, command.left_out, command.groups);
+    device.write(*command.list, 0, list.data(), 8 * list.size());
+    command.list_known = true;
+  }
+  device.launch(command.kernel, {command.groups}, {1}, {"chain", what, 0, 0, {}});
+}
+
+}  // namespace clnet::exec

@@ -1,0 +1,57 @@
+// What an evaluation does besides computing what was asked for: slots take new values, and values of slots that were waiting are
+// computed along the way.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "clnet/tensor.h"
+#include "lib/exec/collect/work.h"
+#include "lib/graph/capture.h"
+#include "lib/graph/slot.h"
+
+namespace clnet::exec {
+
+/// Nothing is changed before commit(): an evaluation that fails leaves slots and effects as they were.
+class Effects {
+ public:
+  struct Change {
+    std::shared_ptr<Slot> slot;
+    Tensor value;
+  };
+
+  /// It lives as long as the evaluation.
+  explicit Effects(std::span<const Tensor> asked);
+  ~Effects();
+  Effects(const Effects&) = delete;
+  Effects& operator=(const Effects&) = delete;
+
+  /// What was asked for and all that effects on it bring; `more` effects come besides.
+  Work collect(std::span<const CallEffect> more = {});
+  /// Takes up what the nodes bring, which come in the program's order, `more` effects, and no earlier call has seen, and builds
+  /// the new values as graph, which may bring more. False: nothing new.
+  bool add(std::span<const std::shared_ptr<Node>> nodes, std::span<const CallEffect> more = {});
+  /// What was asked for, then the values of slots.
+  std::vector<Tensor> wanted() const;
+  /// To be called once all of wanted() has values; `value_of` gives those that have been taken away again meanwhile.
+  void commit(const std::function<std::shared_ptr<Value>(const Tensor&)>& value_of);
+  /// The slots that change, and their new values.
+  const std::vector<Change>& changes() const { return changes_; }
+
+ private:
+  void apply(const std::shared_ptr<Effect>& effect, const std::shared_ptr<Node>& node);
+
+  std::vector<Tensor> asked_;
+  std::vector<std::shared_ptr<Effect>> effects_;
+  std::unordered_set<const void*> seen_;  ///< effects and nodes
+  std::vector<Change> changes_;
+  std::unordered_map<const Slot*, std::size_t> change_of_;
+  std::vector<std::shared_ptr<Node>> waiting_;  ///< values of slots that need no inputs any more
+};
+
+}  // namespace clnet::exec

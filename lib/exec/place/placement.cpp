@@ -1,0 +1,250 @@
+#include "lib/exec/place/placement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numeric>
+
+#include "lib/base/env.h"
+#include "lib/exec/place/rules.h"
+
+namespace clnet::exec {
+
+namespace {
+
+thread_local int disabled_here = 0;
+
+class Placer {
+ public:
+  Placer(const Recording& recording, const std::vector<ValueId>& keep, const Placing& placing)
+      : recording_(recording), commands_(recording.commands()), keep_(keep), placing_(placing), count_(recording.value_count()) {}
+
+  Placement operator()() {
+    find_forms(cached_values());
+    find_homes();
+    lay_out_arena();
+    if (placing_.shares) find_donations();
+    return std::move(result_);
+  }
+
+ private:
+  std::size_t root(ValueId id) const { return static_cast<std::size_t>(recording_.value(id).root); }
+  const Recording::ValueInfo& info(std::size_t id) const { return recording_.value(static_cast<ValueId>(id)); }
+
+  /// By root value. What a command makes is cached when all that it reads stays the same as long as the leaves do and all that it
+  /// writes may be cached; one command that does not only write cached values takes them from all others.
+  std::vector<bool> cached_values() const {
+    std::vector<bool> cached(count_, false), changing(count_, false);
+    if (!placing_.caches) return cached;
+    for (std::size_t id = 0; id < count_; ++id)
+      if (const auto at = root(static_cast<ValueId>(id)); info(id).cached && !info(at).leaf) cached[at] = true;
+    if (holds(Rule::cached_stays_inside))
+      for (auto id : keep_) cached[root(id)] = false;
+    if (holds(Rule::cached_unchanging))
+      for (auto leaf : recording_.changing()) changing[root(leaf)] = true;
+    for (bool again = true; again;) {
+      again = false;
+      for (const auto& command : commands_) {
+        bool stays = std::holds_alternative<Launch>(command);
+        for_each_ref(command, [&](Ref ref, bool writes) {
+          const auto id = root(ref.value);
+          stays = stays && (cached[id] || (!writes && info(id).leaf && !changing[id]));
+        });
+        if (stays) continue;
+        for_each_ref(command, [&](Ref ref, bool writes) {
+          const auto id = root(ref.value);
+          again = again || (writes && cached[id]);
+          if (writes) cached[id] = false;
+        });
+      }
+    }
+    return cached;
+  }
+
+  /// Cached values that a command touches together belong together.
+  void find_forms(const std::vector<bool>& cached) {
+    std::vector<std::size_t> group(count_);
+    std::iota(group.begin(), group.end(), std::size_t{0});
+    const auto representative = [&](std::size_t id) {
+      while (group[id] != id) id = group[id] = group[group[id]];
+      return id;
+    };
+    const auto makes = [&](const Command& command) {
+      std::size_t made = Placement::none;
+      for_each_ref(command, [&](Ref ref, bool writes) {
+        if (writes && cached[root(ref.value)]) made = root(ref.value);
+      });
+      return made;
+    };
+    for (const auto& command : commands_) {
+      const auto made = makes(command);
+      if (made == Placement::none) continue;
+      for_each_ref(command, [&](Ref ref, bool) {
+        if (cached[root(ref.value)]) group[representative(root(ref.value))] = representative(made);
+      });
+    }
+    std::vector<std::size_t> form(count_, Placement::none);
+    result_.form_of.assign(commands_.size(), Placement::none);
+    for (std::size_t i = 0; i < commands_.size(); ++i) {
+      const auto made = makes(commands_[i]);
+      if (made == Placement::none) continue;
+      auto& which = form[representative(made)];
+      if (which == Placement::none) {
+        which = result_.forms.size();
+        result_.forms.emplace_back();
+      }
+      result_.form_of[i] = which;
+      result_.forms[which].commands.push_back(i);
+    }
+    for (auto& found : result_.forms) describe(found, cached);
+  }
+
+  /// Lists what a form is made of, and writes down how.
+  void describe(CachedForm& form, const std::vector<bool>& cached) const {
+    std::string text;
+    const auto add = [&](std::string_view part) { text += fmt::format("{}:{};", part.size(), part); };
+    const auto number_in = [](std::vector<ValueId>& list, ValueId id) {
+      const auto at = std::find(list.begin(), list.end(), id);
+      if (at != list.end()) return at - list.begin();
+      list.push_back(id);
+      return static_cast<std::ptrdiff_t>(list.size()) - 1;
+    };
+    for (auto index : form.commands) {
+      const auto& launch = std::get<Launch>(commands_[index]);
+      add(launch.program().name);
+      add(launch.program().source);
+      for (const auto& [name, value] : launch.program().defines) {
+        add(name);
+        add(value);
+      }
+      add(launch.function());
+      for (const auto& arg : launch.arguments()) {
+        if (const auto* buffer = std::get_if<BufferArg>(&arg)) {
+          const auto id = root(buffer->ref.value);
+          const bool leaf = !cached[id];
+          const auto number = number_in(leaf ? form.leaves : form.values, static_cast<ValueId>(id));
+          const auto offset = recording_.value(buffer->ref.value).offset + buffer->ref.offset;
+          text += fmt::format("{}{}+{}x{},{}{};", leaf ? "leaf" : "value", number, offset, buffer->count,
+                              to_string(recording_.value(buffer->ref.value).spec),
+                              buffer->writes ? (buffer->reads ? "rw" : "w") : "r");
+        } else if (const auto* scalar = std::get_if<ScalarArg>(&arg)) {
+          form.scalars.push_back(scalar->value);
+          text += "scalar;";
+        } else if (const auto* local = std::get_if<LocalArg>(&arg)) {
+          text += fmt::format("local{};", local->bytes);
+        } else if (const auto* integer = std::get_if<std::int32_t>(&arg)) {
+          text += fmt::format("{};", *integer);
+        } else {
+          text += fmt::format("f{:x};", std::bit_cast<std::uint32_t>(std::get<float>(arg)));
+        }
+      }
+      text += fmt::format("({})({})", fmt::join(launch.global(), ","), fmt::join(launch.local(), ","));
+    }
+    for (auto id : form.values) text += fmt::format("[{}]", recording_.value(id).spec.bytes());
+    form.small = std::all_of(form.values.begin(), form.values.end(), [&](ValueId id) { return recording_.value(id).small; });
+    form.text = std::make_shared<const std::string>(std::move(text));
+  }
+
+  void find_homes() {
+    result_.homes.assign(count_, Home::nowhere);
+    result_.needs_buffer.assign(count_, false);
+    result_.first_uses.resize(commands_.size());
+    std::vector<bool> seen(count_, false);
+    for (std::size_t i = 0; i < commands_.size(); ++i)
+      for_each_ref(commands_[i], [&](Ref ref, bool) {
+        const auto id = root(ref.value);
+        if (seen[id]) return;
+        seen[id] = true;
+        if (info(id).leaf)
+          set_leaf(id);
+        else
+          result_.homes[id] = placing_.shares ? Home::arena : Home::own;
+        result_.first_uses[i].push_back(static_cast<ValueId>(id));
+      });
+    for (auto id : keep_) {
+      if (info(root(id)).leaf)
+        set_leaf(root(id));
+      else
+        result_.homes[root(id)] = Home::own;
+    }
+    for (const auto& form : result_.forms)
+      for (auto id : form.values) result_.homes[static_cast<std::size_t>(id)] = Home::cached;
+  }
+
+  void set_leaf(std::size_t id) {
+    result_.homes[id] = Home::leaf;
+    result_.needs_buffer[id] = true;
+  }
+
+  void lay_out_arena() {
+    constexpr auto never = std::numeric_limits<std::size_t>::max();
+    std::vector<Lifetime> lives(count_, Lifetime{0, never, 0});
+    for (std::size_t i = 0; i < commands_.size(); ++i)
+      for_each_ref(commands_[i], [&](Ref ref, bool) {
+        auto& life = lives[root(ref.value)];
+        life.first = std::min(life.first, i);
+        life.last = i;
+      });
+    std::vector<bool> movable(count_);
+    for (std::size_t id = 0; id < count_; ++id) movable[id] = result_.homes[id] == Home::arena;
+    result_.grants = grant_in_place(recording_, movable);
+    std::vector<std::size_t> owner(count_);
+    std::iota(owner.begin(), owner.end(), std::size_t{0});
+    for (const auto& grant : result_.grants) {
+      const auto from = static_cast<std::size_t>(grant.from), to = static_cast<std::size_t>(grant.to);
+      owner[to] = owner[from];
+      lives[owner[to]].last = std::max(lives[owner[to]].last, lives[to].last);
+      std::erase(result_.first_uses[grant.command], grant.to);  // the memory holds a value, which is not to be poisoned
+    }
+
+    std::vector<Lifetime> values;
+    std::vector<std::size_t> index(count_, never);
+    for (std::size_t id = 0; id < count_; ++id) {
+      if (!movable[id]) continue;
+      const auto bytes = stored_bytes(info(id).spec);
+      result_.naive_bytes += bytes;
+      if (owner[id] != id) continue;
+      index[id] = values.size();
+      values.push_back({bytes, lives[id].first, lives[id].last});
+    }
+    result_.layout = lay_out(values, placing_.max_allocation);
+    result_.places.resize(count_);
+    for (std::size_t id = 0; id < count_; ++id)
+      if (movable[id]) result_.places[id] = result_.layout.places[index[owner[id]]];
+  }
+
+  void find_donations() {
+    std::vector<bool> givers(count_), takers(count_);
+    for (std::size_t id = 0; id < count_; ++id) {
+      givers[id] = result_.homes[id] == Home::leaf;
+      takers[id] = result_.homes[id] == Home::own;
+    }
+    for (auto id : keep_) givers[root(id)] = false;
+    result_.donations = exec::find_donations(recording_, givers, takers);
+  }
+
+  const Recording& recording_;
+  const std::vector<Command>& commands_;
+  const std::vector<ValueId>& keep_;
+  const Placing& placing_;
+  const std::size_t count_;
+  Placement result_;
+};
+
+}  // namespace
+
+Placement place(const Recording& recording, const std::vector<ValueId>& keep, const Placing& placing) {
+  return Placer(recording, keep, placing)();
+}
+
+NoReuse::NoReuse() { ++disabled_here; }
+NoReuse::~NoReuse() { --disabled_here; }
+
+bool reuse_enabled() {
+  static const bool enabled = env::flag("CLNET_REUSE", true);
+  return enabled && disabled_here == 0;
+}
+
+}  // namespace clnet::exec
