@@ -147,7 +147,7 @@ Context::Context(Private, const cl::Context& context, const Candidate& device, c
                                          info_.unified_memory ? UploadPath::mapped : UploadPath::pinned);
   memory_->set_reclaim([this](std::size_t bytes) {
     uploader_->reclaim();
-    if (auto* known = known_extension_.load()) known->reclaim(bytes);
+    for (auto* extension : extensions()) extension->reclaim(bytes);
   });
 }
 
@@ -166,7 +166,7 @@ Context::~Context() {
   (void)memory_.release();
   (void)programs_.release();
   (void)uploader_.release();
-  (void)extension_.release();
+  for (auto& [type, extension] : extensions_) (void)extension.release();
   [[maybe_unused]] const auto* queue = new std::shared_ptr(std::move(queue_));
   gate_.leave_behind();
   leave_behind(device_);
@@ -458,17 +458,24 @@ void Context::trim() {
   require_drivers();
   {
     const auto guard = lock();
-    if (auto* known = known_extension_.load()) known->trim();
+    for (auto* extension : extensions()) extension->trim();
   }
   memory_->trim();
 }
 
-Context::Extension& Context::extension(const std::function<std::unique_ptr<Extension>(Context&)>& make) {
-  std::call_once(extension_made_, [&] {
-    extension_ = make(*this);
-    known_extension_ = extension_.get();
-  });
-  return *extension_;
+Context::Extension& Context::extension(std::type_index type, const std::function<std::unique_ptr<Extension>(Context&)>& make) {
+  const std::lock_guard lock(extensions_mutex_);
+  for (const auto& [known, extension] : extensions_)
+    if (known == type) return *extension;
+  extensions_.emplace_back(type, make(*this));
+  return *extensions_.back().second;
+}
+
+std::vector<Context::Extension*> Context::extensions() const {
+  const std::lock_guard lock(extensions_mutex_);
+  std::vector<Extension*> all;
+  for (const auto& [type, extension] : extensions_) all.push_back(extension.get());
+  return all;
 }
 
 void Context::start_trace(const std::string& path) {

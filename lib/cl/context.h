@@ -9,7 +9,10 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <typeindex>
+#include <typeinfo>
 #include <utility>
+#include <vector>
 
 #include "clnet/device.h"
 #include "lib/base/access.h"
@@ -96,7 +99,7 @@ class Context : public std::enable_shared_from_this<Context> {
   /// See Device.
   void start_trace(const std::string& path);
   void stop_trace();
-  /// What a floor above keeps for this device; freed with it.
+  /// What a floor above keeps for this device, one of each type; freed with it.
   struct Extension {
     virtual ~Extension() = default;
     /// Lets go of all memory that is not needed now. The context's lock is held.
@@ -104,8 +107,12 @@ class Context : public std::enable_shared_from_this<Context> {
     /// Memory is short by a buffer of so many bytes: lets go of what is kept for speed only. Any thread may call it.
     virtual void reclaim(std::size_t bytes) = 0;
   };
-  /// Made by the first who asks.
-  Extension& extension(const std::function<std::unique_ptr<Extension>(Context&)>& make);
+  /// Made as T(context) by the first who asks; its constructor asks for no other.
+  template <class T>
+  T& extension() {
+    return static_cast<T&>(
+        extension(typeid(T), [](Context& context) -> std::unique_ptr<Extension> { return std::make_unique<T>(context); }));
+  }
   /// Host bytes that commands still have to read.
   std::size_t host_bytes_in_flight() const { return in_flight_.bytes(); }
   /// Kernels launched so far.
@@ -120,6 +127,9 @@ class Context : public std::enable_shared_from_this<Context> {
   Context(Private, const cl::Context& context, const Candidate& device, const cl::CommandQueue& queue);
 
  private:
+  Extension& extension(std::type_index type, const std::function<std::unique_ptr<Extension>(Context&)>& make);
+  /// Those that were made so far, which live as long as this.
+  std::vector<Extension*> extensions() const;
   /// Where the next command's event goes: null unless somebody profiles.
   cl::Event* event_for(cl::Event& event) const { return profiler_->enabled() ? &event : nullptr; }
   void profile(const cl::Event& event, const Cost& cost);
@@ -149,9 +159,8 @@ class Context : public std::enable_shared_from_this<Context> {
   std::unique_ptr<ProgramCache> programs_;
   std::unique_ptr<Profiler> profiler_;
   std::unique_ptr<Uploader> uploader_;
-  std::once_flag extension_made_;
-  std::unique_ptr<Extension> extension_;
-  std::atomic<Extension*> known_extension_{nullptr};  ///< once it is made
+  mutable std::mutex extensions_mutex_;
+  std::vector<std::pair<std::type_index, std::unique_ptr<Extension>>> extensions_;
 };
 
 /// The source's buffer must live as long as this. It is over when this goes, however long that takes.

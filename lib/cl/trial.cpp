@@ -5,8 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "clnet/error.h"
@@ -14,6 +12,7 @@
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
 #include "lib/base/log.h"
+#include "lib/base/once_per_key.h"
 #include "lib/cl/check.h"
 #include "lib/cl/devices.h"
 #include "lib/cl/quirk_file.h"
@@ -110,19 +109,15 @@ std::string tried(const DeviceInfo& device, const Trial& trial) {
 
 std::string fault_of(const DeviceInfo& device, const Trial& trial) {
   // Never destroyed: at exit another thread may still plan.
-  static auto& mutex = *new std::mutex;
-  static auto& faults = *new std::map<std::string, std::string>;
+  static auto& faults = *new OncePerKey<std::string>;
   const auto key = fmt::format("{}:{} {} {} {} {}", device.platform_index, device.device_index, device.name,
                                device.driver_version, device.generation, trial.name);
-  const std::lock_guard lock(mutex);
-  auto found = faults.find(key);
-  if (found == faults.end()) {
-    found = faults.emplace(key, tried(device, trial)).first;
-    const auto& fault = found->second;
+  return faults.get(key, [&] {
+    auto fault = tried(device, trial);
     logging::print(logging::Level::plan, "{} of {} ({}): {}", trial.what, device.name, trial.claim,
                    fault.empty() ? "in order" : fault);
-  }
-  return found->second;
+    return fault;
+  });
 }
 
 std::optional<std::string> kept_fault(const DeviceInfo& device, std::string_view name) {

@@ -11,8 +11,6 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
-#include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "clnet/error.h"
@@ -20,6 +18,7 @@
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
 #include "lib/base/log.h"
+#include "lib/base/once_per_key.h"
 #include "lib/cl/check.h"
 #include "lib/cl/devices.h"
 #include "lib/cl/program_cache.h"
@@ -139,14 +138,12 @@ VectorRate kept_vector_rate(const DeviceInfo& device, VectorRate measured) {
 VectorRate vector_rate(const DeviceInfo& device) {
   if (!device.prefers_vector_kernels || device.native_float_width < 16) return VectorRate::not_measured;
   // Never destroyed: at exit another thread may still plan.
-  static auto& mutex = *new std::mutex;
-  static auto& rates = *new std::map<std::string, VectorRate>;
+  static auto& rates = *new OncePerKey<VectorRate>;
   const auto key = fmt::format("{}:{} {}", device.platform_index, device.device_index, name_of(device));
-  const std::lock_guard lock(mutex);
-  if (const auto found = rates.find(key); found != rates.end()) return found->second;
-  auto rate = known_vector_rate(device);
-  if (!rate) rate = vector_rate_file(device) ? kept_vector_rate(device, measured(device)) : VectorRate::not_measured;
-  return rates[key] = *rate;
+  return rates.get(key, [&] {
+    if (const auto known = known_vector_rate(device)) return *known;
+    return vector_rate_file(device) ? kept_vector_rate(device, measured(device)) : VectorRate::not_measured;
+  });
 }
 
 VectorRate measure_own_vectors() {

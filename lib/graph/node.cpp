@@ -24,6 +24,7 @@ Tensors Op::vjp(const Tensors&, const Tensors&, const Tensors&) const {
 std::string Op::expr(const Specs&) const { return {}; }
 
 std::optional<Alias> Op::alias(const Specs&, std::size_t) const { return std::nullopt; }
+std::optional<TuningHints> Op::tuning(const Specs&) const { return std::nullopt; }
 std::optional<Window> Op::window(const Specs&) const { return std::nullopt; }
 std::optional<Op::Part> Op::part(const Specs&, const Window&) const { return std::nullopt; }
 Tensors Op::at_length(const Specs&, std::int64_t, std::int64_t) const { return {}; }

@@ -44,6 +44,36 @@ struct Window {
   std::int64_t start = 0;
 };
 
+/// What an operation may share a kernel with.
+struct FusionHints {
+  /// Computing it again costs little more than reading its inputs: memory may be saved so. Elementwise operations are cheap
+  /// without saying so.
+  bool cheap = false;
+  /// lower() calls Recorder::epilogue(), at least for some solvers: elementwise operations that follow are handed to it.
+  bool epilogue = false;
+  /// An input that lower() hands to Recorder::prologue(), at least for some solvers: elementwise operations that make it for this
+  /// operation only are computed where it is loaded.
+  std::optional<std::size_t> prologue = std::nullopt;
+  /// Of how many operations a pass may be that lower_pass() records, itself included.
+  std::size_t longest_pass = 1;
+};
+
+/// How the solvers of an operation are measured against each other (CLNET_TUNE).
+struct TuningHints {
+  /// Inputs that have a batch as their first dimension: the oracle, which may take a thousand times as long, sees `unit` of it,
+  /// which belong together.
+  std::vector<std::size_t> batches = {};
+  std::int64_t unit = 1;
+  /// What the whole numbers among its inputs are less than; 0: they are no such numbers, and nothing is measured.
+  std::int64_t indices = 0;
+  /// With positive numbers: sums of both signs may cancel, and then differ by much of themselves.
+  bool positive = false;
+  /// It takes so little of a plan's time that others are measured first.
+  bool last = false;
+  /// An input of which solvers may keep another form for as long as it stays as it is, as they do of weights.
+  std::optional<std::size_t> packed = std::nullopt;
+};
+
 class Op {
  public:
   virtual ~Op() = default;
@@ -101,34 +131,12 @@ class Op {
   /// give the sum of their results. Empty: there are none.
   virtual std::vector<int> summed_dims(const Specs& inputs) const;
 
-  /// Whether computing it again costs little more than reading its inputs: memory may be saved so. Elementwise operations are
-  /// cheap without saying so.
-  virtual bool is_cheap() const { return false; }
-
-  /// Whether lower() calls Recorder::epilogue(), at least for some solvers: elementwise operations that follow are handed to it.
-  virtual bool takes_epilogue() const { return false; }
-
-  /// An input that lower() hands to Recorder::prologue(), at least for some solvers: elementwise operations that make it for this
-  /// operation only are computed where it is loaded.
-  virtual std::optional<std::size_t> prologue_input() const { return std::nullopt; }
-
-  /// An input of which solvers may keep another form for as long as it stays as it is, as they do of weights.
-  virtual std::optional<std::size_t> packed_input() const { return std::nullopt; }
+  virtual FusionHints fusion() const { return {}; }
 
   /// The list of solvers that compute it. Operations may share one: forward and backward, say.
   virtual std::string_view solver_list() const { return name(); }
-  /// Whether its solvers may be measured against each other (CLNET_TUNE), where all inputs are floating or tuned_indices() says
-  /// what they are, and then which of these have a batch as their first dimension: the oracle, which may take a thousand times as
-  /// long, sees one of it.
-  virtual std::optional<std::vector<std::size_t>> tuned_batches() const { return std::nullopt; }
-  /// What the whole numbers among its inputs are less than; nothing where they are no such numbers.
-  virtual std::optional<std::int64_t> tuned_indices(const Specs&) const { return std::nullopt; }
-  /// Whether it is measured with positive numbers: sums of both signs may cancel, and then differ by much of themselves.
-  virtual bool tuned_positive() const { return false; }
-  /// How many of a batch belong together, so that the oracle sees as many.
-  virtual std::int64_t tuned_unit() const { return 1; }
-  /// Whether it takes so little of a plan's time that others are measured first.
-  virtual bool tuned_last() const { return false; }
+  /// Nothing where its solvers may not be measured against each other.
+  virtual std::optional<TuningHints> tuning(const Specs& inputs) const;
 
   /// The lengths of sequences among its inputs' extents: another batch may have others.
   virtual std::vector<std::int64_t> lengths(const Specs&) const { return {}; }
@@ -139,8 +147,6 @@ class Op {
   /// Records the launches that compute the outputs.
   virtual void lower(exec::Recorder& recorder) const;
 
-  /// Of how many operations a pass may be that lower_pass() records, itself included.
-  virtual std::size_t longest_pass() const { return 1; }
   /// How many of `chain`, which ends with this operation's node and of which each alone reads the result of the one before, as
   /// its first input, shall be one pass; 1: none. What follows those before the last elementwise needs nothing but the channel,
   /// their second dimension.

@@ -181,7 +181,7 @@ class Fusion {
   void attach_to_heads() {
     for (Index k = grouping_.count(); k-- > 0;) {
       const auto& op = *grouping_.node(k)->op;
-      if (grouping_.elementwise(k) || grouping_.is_view(k) || !op.takes_epilogue()) continue;
+      if (grouping_.elementwise(k) || grouping_.is_view(k) || !op.fusion().epilogue) continue;
       const auto head = tensor_of(grouping_.node(k), 0);
       // What is joined is computed in floating point.
       if (!is_floating(head.dtype()) || value_of(head) || grouping_.first_kept(k) || grouping_.elements(k) == 0) continue;
@@ -217,7 +217,7 @@ class Fusion {
   void attach_to_readers() {
     for (Index k = 0; k < grouping_.count(); ++k) {
       const auto& node = *grouping_.node(k);
-      const auto input = node.op->prologue_input();
+      const auto input = node.op->fusion().prologue;
       if (grouping_.elementwise(k) || grouping_.is_view(k) || !input) continue;
       const Tensor& made = node.inputs.at(*input);
       const Index source = grouping_.producer(made);

@@ -245,7 +245,7 @@ class Recording {
 /// The lengths of which it is foreseen what they need, in any plan: what solvers choose by changes between them.
 inline constexpr std::array<std::int64_t, 7> foreseen_lengths{1, 2, 4, 8, 16, 32, 64};
 
-/// For how long what an operation packs of an input (Op::packed_input()) serves.
+/// For how long what an operation packs of an input (TuningHints::packed) serves.
 enum class Packed : std::uint8_t {
   once,    ///< one run of a plan: the input is computed, or a parameter in training
   leaf,    ///< as long as the input lives, a value that the plan only reads

@@ -27,12 +27,13 @@ Reuse Readers::of(const Node& node, std::size_t input) {
 }
 
 Packed Readers::packed(const Node& node) {
-  const auto input = node.op->packed_input();
-  if (!input) return Packed::once;
+  const auto hints = node.op->tuning(specs_of(node.inputs));
+  if (!hints || !hints->packed) return Packed::once;
+  const auto input = *hints->packed;
   constexpr std::int64_t many = 4;
-  const auto reuse = of(node, *input);
+  const auto reuse = of(node, input);
   if (reuse.kept || reuse.alike >= many) return Packed::shared;
-  const auto root = root_of(node.inputs[*input]).tensor;
+  const auto root = root_of(node.inputs[input]).tensor;
   return value_of(root) && !node_of(root)->slot ? Packed::leaf : Packed::once;
 }
 

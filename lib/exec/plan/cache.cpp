@@ -20,10 +20,7 @@
 
 namespace clnet::exec {
 
-PlanCache& PlanCache::of(ocl::Context& device) {
-  return static_cast<PlanCache&>(
-      device.extension([](ocl::Context& context) -> std::unique_ptr<Extension> { return std::make_unique<PlanCache>(context); }));
-}
+PlanCache& PlanCache::of(ocl::Context& device) { return device.extension<PlanCache>(); }
 
 bool PlanCache::follow(StoredChoices choices) {
   const auto followed = tuning_.choices().follow(std::move(choices));

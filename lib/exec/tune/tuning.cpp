@@ -49,14 +49,19 @@ std::optional<double> budget() {
 /// The operation says so itself: a user's kernel may have any name. What works on whole numbers alone keeps what the model
 /// chooses, and a view is never computed.
 bool is_tunable(const Node& node) {
-  if (!node.op->tuned_batches() || node.outputs[0].shape.numel() == 0 || node.op->alias(specs_of(node.inputs), 0)) return false;
+  const auto inputs = specs_of(node.inputs);
+  const auto hints = node.op->tuning(inputs);
+  if (!hints || node.outputs[0].shape.numel() == 0 || node.op->alias(inputs, 0)) return false;
   if (std::none_of(node.inputs.begin(), node.inputs.end(), [](const Tensor& input) { return is_floating(input.dtype()); }))
     return false;
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Tensor& input) {
     const bool index = input.dtype() == Dtype::i32 || input.dtype() == Dtype::i64;
-    return is_floating(input.dtype()) || (index && node.op->tuned_indices(specs_of(node.inputs)).value_or(0) > 0);
+    return is_floating(input.dtype()) || (index && hints->indices > 0);
   });
 }
+
+/// Of a tunable node.
+TuningHints hints_of(const Node& node) { return node.op->tuning(specs_of(node.inputs)).value(); }
 
 /// Whether products of f32 may be rounded for matrix units; other solvers are the fastest then.
 bool rounds_f32() { return env::flag("CLNET_TF32"); }
@@ -145,14 +150,19 @@ class Contest {
   /// `seconds`: after which no more choices are tried, but for the oracle.
   Contest(const Node& node, Packed packed, ocl::Context& device, CachedValues& cached, const Tuning::Evaluate& evaluate,
           double seconds)
-      : node_(node), packed_(packed), device_(device), cached_(cached), evaluate_(evaluate), seconds_(seconds) {
+      : node_(node),
+        hints_(hints_of(node)),
+        packed_(packed),
+        device_(device),
+        cached_(cached),
+        evaluate_(evaluate),
+        seconds_(seconds) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs_.push_back(leaf(i, node.inputs[i].spec()));
     checked_ = inputs_;
-    const auto batched = node.op->tuned_batches().value();
-    for (auto index : batched) {
+    for (auto index : hints_.batches) {
       auto spec = inputs_[index].spec();
       std::vector<std::int64_t> dims(spec.shape.begin(), spec.shape.end());
-      const auto unit = std::min(dims[0], node.op->tuned_unit());
+      const auto unit = std::min(dims[0], hints_.unit);
       batch_ = static_cast<double>(dims[0]) / static_cast<double>(unit);
       dims[0] = unit;
       checked_[index] = leaf(index, Spec{Shape(dims), spec.dtype});
@@ -219,10 +229,9 @@ class Contest {
 
  private:
   Tensor leaf(std::size_t index, const Spec& spec) {
-    const auto value = is_floating(spec.dtype) ? random_values(spec, node_.op->tuned_positive())
-                                               : random_indices(spec, node_.op->tuned_indices(specs_of(node_.inputs)).value());
+    const auto value = is_floating(spec.dtype) ? random_values(spec, hints_.positive) : random_indices(spec, hints_.indices);
     // That of a parameter, which nothing else reads.
-    if (packed_ == Packed::shared && node_.op->packed_input() == index) return make_leaf(slot_, spec, value);
+    if (packed_ == Packed::shared && hints_.packed == index) return make_leaf(slot_, spec, value);
     return make_leaf(spec, value);
   }
 
@@ -252,8 +261,8 @@ class Contest {
 
   /// What is packed in every run of the plan is so here.
   void forget_packed(const Tensors& inputs) {
-    if (packed_ != Packed::once || !node_.op->packed_input()) return;
-    const auto value = value_of(inputs[*node_.op->packed_input()]);
+    if (packed_ != Packed::once || !hints_.packed) return;
+    const auto value = value_of(inputs[*hints_.packed]);
     if (const auto* there = dynamic_cast<const DeviceValue*>(value.get())) cached_.drop(there->id);
   }
 
@@ -282,6 +291,7 @@ class Contest {
   }
 
   const Node& node_;
+  TuningHints hints_;
   Packed packed_;
   ocl::Context& device_;
   CachedValues& cached_;
@@ -452,8 +462,7 @@ void Tuning::tune(const Work& work, ocl::Context& device, CachedValues& cached, 
   const auto start = Clock::now();
   std::size_t done = 0;
   std::vector<std::pair<std::string, Problem>> ordered(problems.begin(), problems.end());
-  std::stable_partition(ordered.begin(), ordered.end(),
-                        [](const auto& problem) { return !problem.second.node->op->tuned_last(); });
+  std::stable_partition(ordered.begin(), ordered.end(), [](const auto& problem) { return !hints_of(*problem.second.node).last; });
   for (const auto& [text, problem] : ordered) {
     if (since(start) > *budget_) break;
     const auto* node = problem.node;

@@ -22,11 +22,11 @@ struct Options {
   }
   std::size_t extras() const { return (masked ? 1 : 0) + (started ? 1 : 0) + (dropout > 0 ? 2 : 0); }
   /// With a mask or a start the time depends on their values.
-  std::optional<std::vector<std::size_t>> batches(std::size_t inputs) const {
+  std::optional<TuningHints> tuning(std::size_t inputs) const {
     if (extras() > 0) return std::nullopt;
-    std::vector<std::size_t> all(inputs);
-    std::iota(all.begin(), all.end(), 0);
-    return all;
+    TuningHints hints{.batches = std::vector<std::size_t>(inputs)};
+    std::iota(hints.batches.begin(), hints.batches.end(), 0);
+    return hints;
   }
   /// What follows q, k, v and others among an operation's inputs.
   Attention attention(const Tensors& inputs) const {
@@ -138,7 +138,7 @@ class AttentionBackward : public Op {
   explicit AttentionBackward(const Options& options) : options_(options) {}
   std::string_view name() const override { return "attention_backward"; }
   std::string_view solver_list() const override { return "attention"; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return options_.batches(6); }
+  std::optional<TuningHints> tuning(const Specs&) const override { return options_.tuning(6); }
   std::vector<std::int64_t> lengths(const Specs& inputs) const override { return options_.lengths(inputs); }
   Tensors at_length(const Specs& inputs, std::int64_t from, std::int64_t to) const override {
     return options_.at_length(inputs, from, to, true);
@@ -194,7 +194,7 @@ class AttentionOp : public Op {
  public:
   explicit AttentionOp(const Options& options) : options_(options) {}
   std::string_view name() const override { return "attention"; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return options_.batches(3); }
+  std::optional<TuningHints> tuning(const Specs&) const override { return options_.tuning(3); }
   std::vector<std::int64_t> lengths(const Specs& inputs) const override { return options_.lengths(inputs); }
   Tensors at_length(const Specs& inputs, std::int64_t from, std::int64_t to) const override {
     return options_.at_length(inputs, from, to, false);

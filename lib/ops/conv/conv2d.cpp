@@ -37,7 +37,8 @@ class ConvOp : public Op {
             {"slices", slices_},
             {"depth", depth}};
   }
-  std::int64_t tuned_unit() const override { return volume_ ? 1 : slices_; }
+  /// How many of a batch belong together.
+  std::int64_t unit() const { return volume_ ? 1 : slices_; }
 
   void lower(exec::Recorder& recorder) const override {
     const auto problem = describe(recorder);
@@ -197,16 +198,16 @@ class Conv2d : public ConvOp {
   using ConvOp::ConvOp;
   std::string_view name() const override { return "conv2d"; }
   Precision precision() const override { return Precision::narrow; }
-  bool takes_epilogue() const override { return true; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0}; }
-  std::optional<std::size_t> packed_input() const override { return 1; }
+  FusionHints fusion() const override { return {.epilogue = true, .longest_pass = 3}; }
+  std::optional<TuningHints> tuning(const Specs&) const override {
+    return TuningHints{.batches = {0}, .unit = unit(), .packed = 1};
+  }
 
   Specs infer(const Specs& inputs) const override {
     const auto &x = inputs[0], &weight = inputs[1];
     return {{Shape{x.shape[0] / (volume_ ? 1 : slices_), weight.shape[0], slices_ * size_.height, size_.width}, x.dtype}};
   }
 
-  std::size_t longest_pass() const override { return 3; }
   std::size_t pass_length(std::span<const Node* const> chain, const DeviceInfo& device) const override {
     // Who forces a solver of convolutions means each of them.
     const auto forced = exec::forced_solver("conv2d");
@@ -269,9 +270,10 @@ class Conv2dBackwardData : public ConvOp {
   std::string_view name() const override { return "conv2d_backward_data"; }
   Precision precision() const override { return Precision::narrow; }
   /// What a solver makes of a volume may only be what is folded.
-  bool takes_epilogue() const override { return !volume_; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0}; }
-  std::optional<std::size_t> packed_input() const override { return 1; }
+  FusionHints fusion() const override { return {.epilogue = !volume_}; }
+  std::optional<TuningHints> tuning(const Specs&) const override {
+    return TuningHints{.batches = {0}, .unit = unit(), .packed = 1};
+  }
 
   Specs infer(const Specs& inputs) const override {
     const auto &g = inputs[0], &weight = inputs[1];
@@ -303,7 +305,7 @@ class Conv2dBackwardWeights : public ConvOp {
   using ConvOp::ConvOp;
   std::string_view name() const override { return "conv2d_backward_weights"; }
   Precision precision() const override { return Precision::narrow; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0, 1}; }
+  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.batches = {0, 1}, .unit = unit()}; }
 
   Specs infer(const Specs& inputs) const override {
     const auto &x = inputs[0], &g = inputs[1];

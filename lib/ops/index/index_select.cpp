@@ -146,10 +146,9 @@ class IndexAdd : public Op {
   IndexAdd(int dim, bool gather, Shape shape) : dim_(dim), gather_(gather), shape_(std::move(shape)) {}
   std::string_view name() const override { return gather_ ? "gather_add" : "index_add"; }
   std::string_view solver_list() const override { return "index_add"; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
-  std::optional<std::int64_t> tuned_indices(const Specs&) const override { return shape_[dim_]; }
-  bool tuned_positive() const override { return true; }
-  bool tuned_last() const override { return true; }
+  std::optional<TuningHints> tuning(const Specs&) const override {
+    return TuningHints{.indices = shape_[dim_], .positive = true, .last = true};
+  }
   Fields fields() const override { return {{"dim", std::int64_t{dim_}}, {"shape", shape_.extents()}}; }
 
   Specs infer(const Specs& inputs) const override { return {{shape_, inputs[0].dtype}}; }

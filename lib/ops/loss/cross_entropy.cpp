@@ -161,10 +161,9 @@ class CrossEntropyBackward : public Op {
  public:
   explicit CrossEntropyBackward(Options options) : options_(options) {}
   std::string_view name() const override { return "cross_entropy_backward"; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
-  std::optional<std::int64_t> tuned_indices(const Specs& inputs) const override { return inputs[0].shape[1]; }
-  bool tuned_positive() const override { return true; }
-  bool tuned_last() const override { return true; }
+  std::optional<TuningHints> tuning(const Specs& inputs) const override {
+    return TuningHints{.indices = inputs[0].shape[1], .positive = true, .last = true};
+  }
   Fields fields() const override { return options_.fields(); }
   Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
@@ -218,12 +217,11 @@ class CrossEntropyRows : public Op {
  public:
   explicit CrossEntropyRows(Options options) : options_(options) {}
   std::string_view name() const override { return "cross_entropy"; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
-  std::optional<std::int64_t> tuned_indices(const Specs& inputs) const override { return inputs[0].shape[1]; }
-  bool tuned_positive() const override { return true; }
-  bool tuned_last() const override { return true; }
+  std::optional<TuningHints> tuning(const Specs& inputs) const override {
+    return TuningHints{.indices = inputs[0].shape[1], .positive = true, .last = true};
+  }
   Precision precision() const override { return Precision::own; }
-  std::optional<std::size_t> prologue_input() const override { return 0; }
+  FusionHints fusion() const override { return {.prologue = 0}; }
   Fields fields() const override { return options_.fields(); }
 
   Specs infer(const Specs& inputs) const override {

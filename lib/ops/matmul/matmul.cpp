@@ -56,8 +56,7 @@ class Matmul : public Op {
   explicit Matmul(const MatmulOptions& options) : options_(options) {}
   std::string_view name() const override { return "matmul"; }
   Precision precision() const override { return Precision::narrow; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
-  std::optional<std::size_t> packed_input() const override { return 1; }
+  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.packed = 1}; }
   Fields fields() const override { return {{"transpose_a", options_.transpose_a}, {"transpose_b", options_.transpose_b}}; }
 
   Specs infer(const Specs& inputs) const override {
@@ -101,7 +100,7 @@ class Matmul : public Op {
     return Part{1, {options_.transpose_b ? rank - 2 : rank - 1, window.start}};
   }
 
-  bool takes_epilogue() const override { return true; }
+  FusionHints fusion() const override { return {.epilogue = true}; }
   void lower(exec::Recorder& recorder) const override {
     const auto &a = recorder.spec(recorder.input(0)), &b = recorder.spec(recorder.input(1)),
                &c = recorder.spec(recorder.output());

@@ -264,9 +264,8 @@ class BatchNormBackward : public Op {
   explicit BatchNormBackward(bool weighted) : weighted_(weighted) {}
   std::string_view name() const override { return "batch_norm_backward"; }
   std::string_view solver_list() const override { return "batch_norm"; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
-  bool tuned_last() const override { return true; }
-  bool takes_epilogue() const override { return true; }
+  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.last = true}; }
+  FusionHints fusion() const override { return {.epilogue = true}; }
   Fields fields() const override { return {{"weighted", weighted_}}; }
   Specs infer(const Specs& inputs) const override { return {inputs[0], inputs[2], inputs[2]}; }
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
@@ -327,11 +326,9 @@ class BatchNorm : public Op {
  public:
   BatchNorm(bool weighted, bool biased, double eps) : weighted_(weighted), biased_(biased), eps_(eps) {}
   std::string_view name() const override { return "batch_norm"; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
-  bool tuned_last() const override { return true; }
+  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.last = true}; }
   Precision precision() const override { return Precision::own; }
-  bool is_cheap() const override { return true; }
-  bool takes_epilogue() const override { return true; }
+  FusionHints fusion() const override { return {.cheap = true, .epilogue = true}; }
   Fields fields() const override { return {{"weighted", weighted_}, {"biased", biased_}, {"eps", eps_}}; }
 
   Specs infer(const Specs& inputs) const override {

@@ -154,9 +154,8 @@ class LayerNormBackward : public Op {
   LayerNormBackward(std::int64_t dims, bool weighted) : dims_(dims), weighted_(weighted) {}
   std::string_view name() const override { return "layer_norm_backward"; }
   std::string_view solver_list() const override { return "layer_norm"; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
-  bool tuned_last() const override { return true; }
-  std::optional<std::size_t> prologue_input() const override { return 1; }
+  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.last = true}; }
+  FusionHints fusion() const override { return {.prologue = 1}; }
   Fields fields() const override { return {{"dims", dims_}, {"weighted", weighted_}}; }
   Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
@@ -194,8 +193,7 @@ class LayerNormParameters : public Op {
   LayerNormParameters(std::int64_t dims, bool biased) : dims_(dims), biased_(biased) {}
   std::string_view name() const override { return "layer_norm_parameters"; }
   std::string_view solver_list() const override { return "layer_norm"; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
-  bool tuned_last() const override { return true; }
+  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.last = true}; }
   Fields fields() const override { return {{"dims", dims_}, {"biased", biased_}}; }
   Specs infer(const Specs& inputs) const override {
     const auto& x = inputs[0].shape;
@@ -241,11 +239,9 @@ class LayerNorm : public Op {
   LayerNorm(std::int64_t dims, bool weighted, bool biased, double eps)
       : dims_(dims), weighted_(weighted), biased_(biased), eps_(eps) {}
   std::string_view name() const override { return "layer_norm"; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
-  bool tuned_last() const override { return true; }
+  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.last = true}; }
   Precision precision() const override { return Precision::full; }
-  bool takes_epilogue() const override { return true; }
-  std::optional<std::size_t> prologue_input() const override { return 0; }
+  FusionHints fusion() const override { return {.epilogue = true, .prologue = 0}; }
   Fields fields() const override { return {{"dims", dims_}, {"weighted", weighted_}, {"biased", biased_}, {"eps", eps_}}; }
 
   Specs infer(const Specs& inputs) const override {

@@ -47,10 +47,8 @@ class Softmax : public Op {
   }
 
   std::string_view solver_list() const override { return "softmax"; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
-  bool tuned_last() const override { return true; }
-  bool takes_epilogue() const override { return true; }
-  std::optional<std::size_t> prologue_input() const override { return 0; }
+  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.last = true}; }
+  FusionHints fusion() const override { return {.epilogue = true, .prologue = 0}; }
   void lower(exec::Recorder& recorder) const override;
 
  private:

@@ -113,7 +113,7 @@ class MaxPool2dBackward : public Op {
  public:
   explicit MaxPool2dBackward(PoolWindows windows) : windows_(windows) {}
   std::string_view name() const override { return "max_pool2d_backward"; }
-  bool takes_epilogue() const override { return true; }
+  FusionHints fusion() const override { return {.epilogue = true}; }
   Fields fields() const override { return windows_.fields(); }
 
   Specs infer(const Specs& inputs) const override {
@@ -145,8 +145,7 @@ class MaxPool2d : public Op {
  public:
   explicit MaxPool2d(PoolWindows windows) : windows_(windows) {}
   std::string_view name() const override { return "max_pool2d"; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0}; }
-  bool tuned_last() const override { return true; }
+  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.batches = {0}, .last = true}; }
   Fields fields() const override { return windows_.fields(); }
 
   Specs infer(const Specs& inputs) const override {

@@ -26,15 +26,16 @@ class RecurrentOp : public Op {
     return {{"cell", std::string(to_string(kind_.cell))}, {"reverse", kind_.reverse}, {"lengths", lengths_}};
   }
   std::string_view solver_list() const override { return "recurrent"; }
-  /// Steps are the batch: of many with random weights the states' rounding would be all that is seen.
-  std::int64_t tuned_unit() const override { return 2; }
-  std::optional<std::int64_t> tuned_indices(const Specs& inputs) const override { return inputs[0].shape[0] + 1; }
   std::vector<std::int64_t> lengths(const Specs& inputs) const override { return {inputs[0].shape[0]}; }
 
  protected:
   bool lstm() const { return kind_.cell == Cell::lstm; }
   bool gru() const { return kind_.cell == Cell::gru; }
   bool gated() const { return lstm() || gru(); }
+  /// Steps are the batch: of many with random weights the states' rounding would be all that is seen.
+  static TuningHints tuned(const Specs& inputs, std::vector<std::size_t> batches, std::size_t weight) {
+    return {.batches = std::move(batches), .unit = 2, .indices = inputs[0].shape[0] + 1, .packed = weight};
+  }
 
   Recurrence kind_;
   bool lengths_;
@@ -46,12 +47,11 @@ class RecurrentBackward : public RecurrentOp {
  public:
   using RecurrentOp::RecurrentOp;
   std::string_view name() const override { return "recurrent_backward"; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override {
+  std::optional<TuningHints> tuning(const Specs& inputs) const override {
     // dy, and y, gates and cells as far as they are there.
-    if (lstm()) return std::vector<std::size_t>{0, 3, 4};
-    return gru() ? std::vector<std::size_t>{0, 2, 3, 4} : std::vector<std::size_t>{0, 2};
+    if (lstm()) return tuned(inputs, {0, 3, 4}, 6);
+    return gru() ? tuned(inputs, {0, 2, 3, 4}, 6) : tuned(inputs, {0, 2}, 3);
   }
-  std::optional<std::size_t> packed_input() const override { return gated() ? 6 : 3; }
 
   Specs infer(const Specs& inputs) const override {
     const auto& y = inputs[0].shape;
@@ -129,8 +129,7 @@ class Recurrent : public RecurrentOp {
  public:
   using RecurrentOp::RecurrentOp;
   std::string_view name() const override { return "recurrent"; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{0}; }
-  std::optional<std::size_t> packed_input() const override { return lstm() ? 3 : 2; }
+  std::optional<TuningHints> tuning(const Specs& inputs) const override { return tuned(inputs, {0}, lstm() ? 3 : 2); }
   Precision precision() const override { return Precision::full; }
 
   Specs infer(const Specs& inputs) const override {

@@ -59,9 +59,7 @@ class Reduce : public Op {
   Reduce(Kind kind, Dims dims, bool keepdim) : kind_(kind), dims_(std::move(dims)), keepdim_(keepdim) {}
   std::string_view name() const override { return names[static_cast<std::size_t>(kind_)]; }
   std::string_view solver_list() const override { return "reduce"; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
-  bool tuned_last() const override { return true; }
-  bool tuned_positive() const override { return true; }
+  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.positive = true, .last = true}; }
   Precision precision() const override { return kind_ == Kind::max || kind_ == Kind::min ? Precision::widest : Precision::full; }
   Fields fields() const override {
     return {{"dims", std::vector<std::int64_t>(dims_.begin(), dims_.end())}, {"keepdim", keepdim_}};
@@ -117,8 +115,7 @@ class Reduce : public Op {
     return {static_cast<int>(first - reduced.begin())};
   }
 
-  bool takes_epilogue() const override { return true; }
-  std::optional<std::size_t> prologue_input() const override { return 0; }
+  FusionHints fusion() const override { return {.epilogue = true, .prologue = 0}; }
 
   void lower(exec::Recorder& recorder) const override {
     // Runs of dimensions that are all kept or all reduced, outermost first; those of extent 1 belong to any run.
@@ -174,8 +171,7 @@ class ArgReduce : public Op {
   ArgReduce(bool greatest, int dim, bool keepdim) : greatest_(greatest), dim_(dim), keepdim_(keepdim) {}
   std::string_view name() const override { return greatest_ ? "argmax" : "argmin"; }
   std::string_view solver_list() const override { return "arg_reduce"; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
-  bool tuned_last() const override { return true; }
+  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.last = true}; }
   Fields fields() const override { return {{"dim", std::int64_t{dim_}}, {"keepdim", keepdim_}}; }
 
   Specs infer(const Specs& inputs) const override {

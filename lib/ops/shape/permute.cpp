@@ -20,8 +20,7 @@ class Permute : public Op {
   explicit Permute(std::vector<int> dims) : dims_(std::move(dims)) {}
   std::string_view name() const override { return "permute"; }
   std::string_view solver_list() const override { return "strided_copy"; }
-  std::optional<std::vector<std::size_t>> tuned_batches() const override { return std::vector<std::size_t>{}; }
-  bool tuned_last() const override { return true; }
+  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.last = true}; }
   Fields fields() const override { return {{"dims", std::vector<std::int64_t>(dims_.begin(), dims_.end())}}; }
 
   Specs infer(const Specs& inputs) const override {
