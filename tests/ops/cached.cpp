@@ -6,7 +6,6 @@
 #include "lib/cl/context.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/launch/recorder.h"
-#include "lib/exec/place/rules.h"
 #include "lib/exec/plan/cache.h"
 #include "lib/graph/op.h"
 #include "tests/ops/launches.h"
@@ -191,10 +190,6 @@ TEST_CASE("a plan that failed after the arena moved sets its arguments again") {
   CHECK(run(x) == Floats{2, 4});
   fail_once();
   CHECK(run(x) == Floats{2, 4});
-  const exec::WithoutRule without(exec::Rule::arguments_set);
-  CHECK(run(x) == Floats{2, 4});
-  fail_once();
-  CHECK_THROWS_WITH(run(x), Contains("plan verifier: argument") && Contains("copy"));
 }
 
 TEST_CASE("nothing is kept of memory that a caller may write to") {
@@ -209,68 +204,18 @@ TEST_CASE("nothing is kept of memory that a caller may write to") {
   CHECK(run(x) == Floats{2, 4});
   write(second);
   CHECK(run(x) == Floats{6, 8});
-  const exec::WithoutRule without(exec::Rule::cached_unchanging);
-  CHECK_THROWS_WITH(run(x), Contains("memory that a caller may write to"));
 }
 
-TEST_CASE("the verifier names what comes of a rule that is switched off") {
-  const Tensor x = Tensor::from(Floats(32, 0.5F), {4, 8});
-  SECTION("a result over memory that the kernel also reads through a view") {
-    const auto difference = [&] {
-      const Tensor y = softmax(x, 1);
-      return sum(softmax(exp(y - slice(y, 0, 0, 1)), 1));
-    };
-    CHECK_NOTHROW(difference().eval());
-    const exec::WithoutRule without(exec::Rule::in_place_alone);
-    CHECK_THROWS_WITH(difference().eval(), Contains("plan verifier") && Contains("reads"));
-  }
-  SECTION("a result over half as many elements of another size") {
-    // No handle refers to what may be overwritten.
-    const auto half = [&] { return sum(softmax(exp(cast(slice(softmax(cast(x, Dtype::f16), 1), 0, 0, 2), Dtype::f32)), 1)); };
-    CHECK_NOTHROW(half().eval());
-    const exec::WithoutRule without(exec::Rule::in_place_whole);
-    CHECK_THROWS_WITH(half().eval(), Contains("not the same elements"));
-  }
-  SECTION("a result over memory that is read later") {
-    const auto later = [&] {
-      const Tensor y = softmax(x, 1), z = softmax(exp(y), 1);
-      return sum(matmul(transpose(z, 0, 1), y));
-    };
-    CHECK_NOTHROW(later().eval());
-    const exec::WithoutRule without(exec::Rule::in_place_dead);
-    CHECK_THROWS_WITH(later().eval(), Contains("but finds"));
-  }
-  SECTION("a result over memory of which the kernel reads other elements") {
-    const auto other = [&] { return sum(softmax(transpose(softmax(x, 1), 0, 1), 1)); };
-    CHECK_NOTHROW(other().eval());
-    const exec::WithoutRule without(exec::Rule::in_place_same_element);
-    CHECK_THROWS_WITH(other().eval(), Contains("other elements than it writes"));
-  }
-  SECTION("two results of a launch over the same memory") {
-    // Two kernels read each of the two, so that both are written.
-    const auto both = [&] {
-      const Tensor y = softmax(x, 1), a = exp(y), b = tanh(a);
-      return sum(matmul(transpose(a, 0, 1), softmax(a, 1))) + sum(matmul(transpose(b, 0, 1), softmax(b, 1)));
-    };
-    CHECK_NOTHROW(both().eval());
-    const exec::WithoutRule without(exec::Rule::in_place_once);
-    CHECK_THROWS_WITH(both().eval(), Contains("which it writes, too"));
-  }
-  SECTION("a small value of leaves that is returned through a view") {
-    const Tensor a = Tensor::from({1.0F, 2.0F, 3.0F, 4.0F}), b = Tensor::from(Floats(4, 1.0F), {4});
-    const auto part = [&] { return slice(a + b, 0, 1, 3); };
-    for (int i = 0; i < 3; ++i) CHECK(part().to_vector<float>() == Floats{3, 4});
-    const exec::WithoutRule without(exec::Rule::cached_stays_inside);
-    CHECK_THROWS_WITH(part().eval(), Contains("is returned, but it is a cached value"));
-  }
-  SECTION("a cached value of other weights") {
-    const Tensor other = Tensor::from(Floats(32, 0.25F), {4, 8});
-    CHECK(run(x)[0] == 1);
-    CHECK(run(other)[0] == 0.5F);
-    const exec::WithoutRule without(exec::Rule::cached_by_source);
-    const Tensor third = Tensor::from(Floats(32, 0.125F), {4, 8});
-    CHECK_THROWS_WITH(run(third), Contains("made from other values than this run's"));
-  }
+TEST_CASE("a cached value is that of the weights at hand") {
+  const Tensor x = Tensor::from(Floats(32, 0.5F), {4, 8}), other = Tensor::from(Floats(32, 0.25F), {4, 8});
+  CHECK(run(x)[0] == 1);
+  CHECK(run(other)[0] == 0.5F);
+  CHECK(run(x)[0] == 1);
+}
+
+TEST_CASE("a small value of leaves is itself when a part of it is returned") {
+  const Tensor a = Tensor::from({1.0F, 2.0F, 3.0F, 4.0F}), b = Tensor::from(Floats(4, 1.0F), {4});
+  for (int i = 0; i < 3; ++i) CHECK(slice(a + b, 0, 1, 3).to_vector<float>() == Floats{3, 4});
 }
 
 TEST_CASE("parameters that a plan updates are not worth a cached form") {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "lib/exec/place/rules.h"
 
 namespace clnet::exec {
 
@@ -31,8 +30,7 @@ CachedValues::Entries::iterator CachedValues::lookup(const std::string& text, co
     const auto& entry = **at->second;
     if (entry.sources == sources && (entry.text.get() == &text || *entry.text == text)) return at->second;
   }
-  if (holds(Rule::cached_by_source)) return entries_.end();
-  return std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return *entry->text == text; });
+  return entries_.end();
 }
 
 CachedEntryPtr CachedValues::find(const std::string& text, const std::vector<std::uint64_t>& sources,

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "lib/exec/place/rules.h"
-
 namespace clnet::exec {
 
 namespace {
@@ -37,12 +35,12 @@ class Granting {
         if (!out || !out->writes || out->reads) continue;
         const auto to = root(out->ref);
         if (!takers_[to] || first_[to] != i || !is_whole(*out)) continue;
-        if (holds(Rule::in_place_alone) && touches(*launch, to) != 1) continue;
+        if (touches(*launch, to) != 1) continue;
         for (const auto& other : launch->arguments()) {
           const auto* in = std::get_if<BufferArg>(&other);
           if (!in || !in->reads || in->writes || !may_take(*launch, i, *in, to)) continue;
           const auto from = root(in->ref);
-          if (holds(Rule::in_place_once) && lent[from]) continue;
+          if (lent[from]) continue;
           lent[from] = true;
           grants_.push_back({i, static_cast<ValueId>(from), static_cast<ValueId>(to)});
           break;
@@ -72,14 +70,9 @@ class Granting {
   bool may_take(const Launch& launch, std::size_t command, const BufferArg& in, std::size_t to) const {
     const auto from = root(in.ref);
     if (!givers_[from] || from == to) return false;
-    if (holds(Rule::in_place_same_element) && (in.access != Access::same_element || (in.taker >= 0 && root({in.taker, 0}) != to)))
-      return false;
+    if (in.access != Access::same_element || (in.taker >= 0 && root({in.taker, 0}) != to)) return false;
     const bool same_size = spec(from).bytes() == spec(to).bytes() && size_of(spec(from).dtype) == size_of(spec(to).dtype);
-    if (holds(Rule::in_place_whole) && !(is_whole(in) && same_size)) return false;
-    // Whatever is not whole must fit at least.
-    if (spec(from).bytes() < spec(to).bytes()) return false;
-    if (holds(Rule::in_place_alone) && touches(launch, from) != 1) return false;
-    return !holds(Rule::in_place_dead) || last_[from] == command;
+    return is_whole(in) && same_size && touches(launch, from) == 1 && last_[from] == command;
   }
 
   const Recording& recording_;

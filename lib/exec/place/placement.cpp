@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "lib/base/env.h"
-#include "lib/exec/place/rules.h"
 
 namespace clnet::exec {
 
@@ -40,10 +39,8 @@ class Placer {
     if (!placing_.caches) return cached;
     for (std::size_t id = 0; id < count_; ++id)
       if (const auto at = root(static_cast<ValueId>(id)); info(id).cached && !info(at).leaf) cached[at] = true;
-    if (holds(Rule::cached_stays_inside))
-      for (auto id : keep_) cached[root(id)] = false;
-    if (holds(Rule::cached_unchanging))
-      for (auto leaf : recording_.changing()) changing[root(leaf)] = true;
+    for (auto id : keep_) cached[root(id)] = false;
+    for (auto leaf : recording_.changing()) changing[root(leaf)] = true;
     for (bool again = true; again;) {
       again = false;
       for (const auto& command : commands_) {

@@ -76,6 +76,15 @@ bool lies_in_place(const Recording& recording, const Placement& placement, const
 /// - cached values are made of what stays the same, are there for the very sources of this run, and are not returned.
 void verify(const RunView& run);
 
+/// What an argument of a kernel points to.
+struct Pointed {
+  std::uint64_t buffer = 0;   ///< see Buffer::id()
+  std::int64_t element = -1;  ///< of the buffer
+  bool operator==(const Pointed&) const = default;
+};
+/// Throws Error unless what the argument was set to, by this run or an earlier one, is where its value is.
+void verify_set(std::size_t command, std::string_view function, std::uint32_t argument, const Pointed& set, const Pointed& value);
+
 /// CLNET_VERIFY; unset: in debug builds.
 bool verify_enabled();
 

@@ -10,7 +10,6 @@
 #include "lib/exec/collect/value.h"
 #include "lib/exec/fuse/fusion.h"
 #include "lib/exec/place/placement.h"
-#include "lib/exec/place/rules.h"
 #include "lib/graph/op.h"
 
 namespace clnet::exec {
@@ -71,7 +70,6 @@ std::string plan_key(const Work& work) {
   key.raw(fusion_enabled());
   key.raw(work.leaves.size());
   key.raw(reuse_enabled());
-  key.raw(broken_rules());
   for (std::size_t i = 0; i < work.leaves.size(); ++i) {
     const auto& leaf = work.leaves[i];
     // Outputs of one evaluated node share its number: which one is meant is written where it is used.

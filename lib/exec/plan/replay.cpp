@@ -7,7 +7,6 @@
 
 #include "clnet/error.h"
 #include "lib/base/env.h"
-#include "lib/exec/place/rules.h"
 #include "lib/exec/place/verify.h"
 #include "lib/exec/plan/plan.h"
 
@@ -83,11 +82,6 @@ class Plan::Run : public HostContext {
     return made;
   }
 
-  /// What Rule::arguments_set forbids.
-  void count_all_arguments_as_set() {
-    for (auto& step : plan_.steps_) step.generation = arena_.generation();
-  }
-
   ocl::Context& device() override { return device_; }
   const ::cl::Buffer& buffer(Ref ref) override { return spots_[plan_.root(ref.value)].buffer->memory(); }
   std::size_t offset(Ref ref) override {
@@ -130,7 +124,7 @@ class Plan::Run : public HostContext {
   }
 
   /// A caller may write to imported memory at any time: nothing made of it is there for long.
-  static bool is_kept(const Form& form) { return !form.imported || !holds(Rule::cached_unchanging); }
+  static bool is_kept(const Form& form) { return !form.imported; }
 
   void place(const CachedForm& form, Form& found) {
     if (!found.there) {
@@ -261,7 +255,7 @@ class Plan::Run : public HostContext {
   template <class Known, class Value>
   void set(::cl::Kernel& kernel, cl_uint index, Known& known, Known value, Known unknown, const Value& argument) {
     if (known == value) return;
-    known = holds(Rule::arguments_set) ? unknown : value;
+    known = unknown;
     kernel.setArg(index, argument);
     known = value;
     ++plan_.arguments_set_;
@@ -304,12 +298,8 @@ class Plan::Run : public HostContext {
     for (const auto* slots : {&step.fixed, &step.changing})
       for (const auto& slot : *slots) {
         const auto& spot = spots_[static_cast<std::size_t>(slot.root)];
-        if (slot.memory != spot.buffer->id() || slot.set_offset != spot.first + slot.offset)
-          throw Error(
-              fmt::format("plan verifier: argument {} of command {} ({}) is buffer {} from element {}, but its value is in "
-                          "buffer {} from element {}",
-                          slot.index, step.command, launch.function(), slot.memory, slot.set_offset, spot.buffer->id(),
-                          spot.first + slot.offset));
+        verify_set(step.command, launch.function(), slot.index, {slot.memory, slot.set_offset},
+                   {spot.buffer->id(), spot.first + slot.offset});
       }
   }
 
@@ -336,12 +326,7 @@ Plan::Made Plan::replay(ocl::Context& device, Arena& arena, CachedValues& cached
     arena.clear();
     run = std::make_unique<Run>(*this, device, arena, cached, leaves);
   }
-  try {
-    return (*run)();
-  } catch (...) {
-    if (!holds(Rule::arguments_set)) run->count_all_arguments_as_set();
-    throw;
-  }
+  return (*run)();
 }
 
 }  // namespace clnet::exec
