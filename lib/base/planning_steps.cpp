@@ -1,12 +1,14 @@
 #include "lib/base/planning_steps.h"
 
+#include <atomic>
+
 namespace clnet {
 
 namespace {
-thread_local std::uint64_t steps_here = 0;
+std::atomic<std::uint64_t> steps_so_far = 0;
 }  // namespace
 
-std::uint64_t planning_steps() { return steps_here; }
-void count_planning(std::uint64_t steps) { steps_here += steps; }
+std::uint64_t planning_steps() { return steps_so_far.load(std::memory_order_relaxed); }
+void count_planning(std::uint64_t steps) { steps_so_far.fetch_add(steps, std::memory_order_relaxed); }
 
 }  // namespace clnet

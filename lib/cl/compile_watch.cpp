@@ -11,8 +11,12 @@ namespace clnet::ocl {
 
 namespace {
 
-thread_local CompileWatch* innermost = nullptr;
-thread_local bool telling = false;
+/// Of this thread.
+struct Watching {
+  CompileWatch* innermost = nullptr;
+  bool telling = false;
+};
+thread_local Watching watching;
 
 struct Everyone {
   std::mutex mutex;
@@ -25,11 +29,11 @@ Everyone& everyone() {
 
 }  // namespace
 
-CompileWatch::CompileWatch(CompileTold told) : told_(std::move(told)), outer_(std::exchange(innermost, this)) {}
-CompileWatch::~CompileWatch() { innermost = outer_; }
+CompileWatch::CompileWatch(CompileTold told) : told_(std::move(told)), outer_(std::exchange(watching.innermost, this)) {}
+CompileWatch::~CompileWatch() { watching.innermost = outer_; }
 
 void require_not_telling() {
-  if (telling) throw Error("eval: what on_compile() calls must not evaluate");
+  if (watching.telling) throw Error("eval: what on_compile() calls must not evaluate");
 }
 
 void watch_compiling(CompileTold told) {
@@ -51,11 +55,11 @@ void Compiling::tell(std::size_t done) const {
     told = all.told;
   }
   struct Telling {
-    bool outer = std::exchange(telling, true);
-    ~Telling() { telling = outer; }
+    bool outer = std::exchange(watching.telling, true);
+    ~Telling() { watching.telling = outer; }
   } const now;
   bool goes_on = !told || (*told)(done, total_);
-  for (const auto* watch = innermost; watch; watch = watch->outer_) goes_on = watch->told_(done, total_) && goes_on;
+  for (const auto* watch = watching.innermost; watch; watch = watch->outer_) goes_on = watch->told_(done, total_) && goes_on;
   if (!goes_on) throw CompilingCancelled(fmt::format("compiling was cancelled after {} of {} kernels", done, total_));
 }
 

@@ -12,11 +12,8 @@
 #include "clnet/error.h"
 #include "lib/cl/compile_watch.h"
 #include "lib/exec/anomaly.h"
-#include "lib/exec/choose/solver.h"
 #include "lib/exec/collect/effects.h"
 #include "lib/exec/evaluate.h"
-#include "lib/exec/fuse/fusion.h"
-#include "lib/exec/place/placement.h"
 #include "lib/graph/capture.h"
 #include "lib/graph/slot.h"
 
@@ -27,8 +24,7 @@ namespace {
 /// What decides about a graph or its plan besides the inputs and what the function asks for.
 struct Switches {
   Dtype autocast = Autocast::dtype();
-  std::string solvers = exec::forced_solvers();
-  bool fuses = exec::fusion_enabled(), reuses = exec::reuse_enabled();
+  std::string options = exec::Options::now().key();
   bool operator==(const Switches&) const = default;
 };
 
@@ -126,7 +122,7 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
   std::vector<exec::Effects::Change> changes;
   for (;;) {
     exec::Effects effects(outputs);
-    work = effects.collect(built->capture.effects);
+    work = effects.collect({}, built->capture.effects);
     changes = effects.changes();
     const auto outside = from_outside(work, built->capture.first);
     if (outside.empty()) break;
@@ -216,7 +212,7 @@ std::vector<Tensor> run(Built& built, const std::vector<Tensor>& inputs, bool fi
       if (found != built.plans.end()) known = found->second;
     }
     auto plan = known;
-    exec::execute(built.work, leaves, values, device, plan, [&](const exec::Results& made) {
+    exec::execute(built.work, leaves, values, device, exec::Options::now(), plan, [&](const exec::Results& made) {
       results = made;
       change_slots();
     });

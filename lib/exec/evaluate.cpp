@@ -19,14 +19,14 @@ namespace clnet {
 
 namespace exec {
 
-void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted) {
+void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted, const Giving& giving) {
   Effects effects(asked);
-  const auto work = effects.collect();
+  const auto work = effects.collect(giving);
   if (work.nodes.empty()) return;
   const auto device = device_of(work.values, wanted);
   auto& kept_values = PlanCache::of(*device).kept();
   std::shared_ptr<Plan> plan;
-  execute(work, work.leaves, work.values, device, plan, [&](const Results& results) {
+  execute(work, work.leaves, work.values, device, Options::now(), plan, [&](const Results& results) {
     // Another thread may have evaluated the same meanwhile: the first one's value stays.
     const auto asked_for = work.wanted.size();
     for (std::size_t i = 0; i < asked_for; ++i) slot_of(work.wanted[i]).exchange(nullptr, results[i]);
@@ -58,10 +58,7 @@ std::shared_ptr<Value> evaluated(const Tensor& tensor) {
   }
 }
 
-namespace {
-
-/// Nothing but clnet's own errors leaves the library.
-void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted) {
+void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, const Giving& giving) {
   for (const auto& tensor : tensors)
     if (!tensor.defined()) throw Error("eval: an undefined tensor has no value");
   ocl::require_drivers();
@@ -72,10 +69,9 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted) {
   try {
     const auto device = wanted ? context_of(*wanted) : nullptr;
     look_for_anomaly(tensors, [&](std::span<const Tensor> outputs) {
-      const Giving nothing({}, {});  // what is found out may be asked for again
-      evaluate(outputs, device);
+      evaluate(outputs, device);  // nothing is given: what is found out may be asked for again
     });
-    evaluate(tensors, device);
+    evaluate(tensors, device, giving);
   } catch (const Error&) {
     throw;
   } catch (const ::cl::Error& error) {
@@ -84,6 +80,8 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted) {
     throw Error(fmt::format("{}: {}", what(), error.what()));
   }
 }
+
+namespace {
 
 void evaluate_at_once(const Tensor& tensor) {
   // Asked at the first operation: before main() nobody could catch what a wrong value throws.

@@ -19,14 +19,16 @@ using Results = std::vector<std::shared_ptr<DeviceValue>>;
 /// device, and Error for the input of a function that is being compiled.
 std::shared_ptr<ocl::Context> device_of(std::span<const std::shared_ptr<Value>> values, std::shared_ptr<ocl::Context> wanted);
 
-/// Enqueues the work's plan, which is made or found unless it is given, with `leaves` and their `values` in the place of its own.
-/// `finish` gets the values of what is wanted, then those that the plan keeps, while the device is locked.
+/// Enqueues, by the options, the work's plan, which is made or found unless it is given, with `leaves` and their `values` in the
+/// place of its own. `finish` gets the values of what is wanted, then those that the plan keeps, while the device is locked.
 void execute(const Work& work, std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values,
-             const std::shared_ptr<ocl::Context>& device, std::shared_ptr<Plan>& plan,
+             const std::shared_ptr<ocl::Context>& device, const Options& options, std::shared_ptr<Plan>& plan,
              const std::function<void(const Results&)>& finish);
 
 /// Computes what the tensors need, and what effects on it bring: on `wanted`, or where device_of() says.
-void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted);
+void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted, const Giving& giving = {});
+/// The same for the outside: throws nothing but clnet's own errors, and looks for anomalies.
+void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, const Giving& giving = {});
 
 /// The tensor's value after evaluation: never null.
 std::shared_ptr<Value> evaluated(const Tensor& tensor);

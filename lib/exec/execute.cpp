@@ -6,10 +6,11 @@
 #include <optional>
 
 #include "clnet/error.h"
-#include "lib/cl/lifetime.h"
+#include "lib/cl/compile_watch.h"
 #include "lib/exec/evaluate.h"
 #include "lib/exec/plan/cache.h"
 #include "lib/exec/statistics.h"
+#include "lib/graph/capture.h"
 
 namespace clnet::exec {
 
@@ -75,13 +76,13 @@ std::shared_ptr<ocl::Context> device_of(std::span<const std::shared_ptr<Value>> 
 }
 
 void execute(const Work& work, std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values,
-             const std::shared_ptr<ocl::Context>& device, std::shared_ptr<Plan>& plan,
+             const std::shared_ptr<ocl::Context>& device, const Options& options, std::shared_ptr<Plan>& plan,
              const std::function<void(const Results&)>& finish) {
   ocl::require_not_telling();
   auto& cache = PlanCache::of(*device);
   bool made = false, first_chains = false;
   const auto measure = [&](std::span<const Tensor> trials) { evaluate(trials, device); };
-  if (!plan || plan->is_retired()) plan = cache.plan(work, *device, measure, made);
+  if (!plan || plan->is_retired()) plan = cache.plan(work, *device, options, measure, made);
   const auto place_leaf = [&](std::size_t i) { return place(device, leaves[i], values[i]); };
   std::vector<Binding> bindings(leaves.size());
   for (std::size_t i = 0; i < bindings.size(); ++i) {
@@ -95,7 +96,7 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
     constexpr std::size_t short_plan = 64;
     std::optional<ocl::Context::Hold> hold;
     if (plan->commands() > 1 && plan->commands() <= short_plan && plan->host_calls() == 0) hold.emplace(*device);
-    const auto run_made = plan->replay(*device, cache.arena(), cache.cached(), bindings);
+    const auto run_made = plan->replay(*device, cache.arena(), cache.cached(), bindings, options.chains);
     first_chains = plan->take_first_run() || first_chains;
     // In their place there are others: should somebody still come to read one, it is an error and no wrong number.
     for (const auto& leaf : run_made.overwritten) leaf->overwritten = true;
@@ -107,7 +108,7 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
     throw;
   } catch (const DeviceError&) {
     if (!cache.may_shrink(*plan, *device)) throw;
-    plan = cache.plan(work, *device, measure, made, plan.get());
+    plan = cache.plan(work, *device, options, measure, made, plan.get());
     run();
   }
   if (made) cache.build_beside(*device);

@@ -105,13 +105,14 @@ std::string memory_report(std::span<const Tensor> results) {
     if (!tensor.defined()) throw Error("memory_report: a result is undefined");
   exec::Effects effects(results);
   const auto given = exec::private_copy(effects.collect());
-  const exec::Narrowed narrowed(given);
+  const auto& options = exec::Options::now();
+  const exec::Narrowed narrowed(given, options);
   const auto& work = narrowed.work();
   const auto device = exec::device_of(given.values, nullptr);
-  const auto lowered = exec::lower(work, device->info());
+  const auto lowered = exec::lower(work, device->info(), {.options = options});
   const auto placement = exec::place(lowered.recording, lowered.results,
-                                     {.shares = device->info().reuses_buffers && exec::reuse_enabled(),
-                                      .caches = exec::reuse_enabled(),
+                                     {.shares = device->info().reuses_buffers && options.shares,
+                                      .caches = options.shares,
                                       .max_allocation = device->info().max_allocation});
   const auto bytes = [](const std::vector<Tensor>& tensors) {
     std::size_t sum = 0;

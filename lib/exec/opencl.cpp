@@ -4,7 +4,7 @@
 
 #include "clnet/error.h"
 #include "lib/exec/collect/value.h"
-#include "lib/exec/collect/work.h"
+#include "lib/exec/evaluate.h"
 
 namespace clnet::opencl {
 

@@ -32,7 +32,7 @@ bool Op::joins_inputs(const Specs&) const { return false; }
 std::vector<int> Op::summed_dims(const Specs&) const { return {}; }
 
 void Op::lower(exec::Recorder&) const { throw Unsupported(fmt::format("{}: cannot be computed on a device", name())); }
-std::size_t Op::pass_length(std::span<const Node* const>, const DeviceInfo&) const { return 1; }
+std::size_t Op::pass_length(std::span<const Node* const>, const DeviceInfo&, const exec::Choosing&) const { return 1; }
 void Op::lower_pass(std::span<const Node* const>, exec::Recorder&) const {
   throw Unsupported(fmt::format("{}: ends no pass", name()));
 }

@@ -17,7 +17,8 @@ namespace clnet {
 
 namespace exec {
 class Recorder;
-}
+struct Choosing;
+}  // namespace exec
 struct DeviceInfo;
 struct Node;
 
@@ -150,7 +151,8 @@ class Op {
   /// How many of `chain`, which ends with this operation's node and of which each alone reads the result of the one before, as
   /// its first input, shall be one pass; 1: none. What follows those before the last elementwise needs nothing but the channel,
   /// their second dimension.
-  virtual std::size_t pass_length(std::span<const Node* const> chain, const DeviceInfo& device) const;
+  virtual std::size_t pass_length(std::span<const Node* const> chain, const DeviceInfo& device,
+                                  const exec::Choosing& choosing) const;
   /// Records the launches that compute the last one's output from what the pass reads. The recorder's inputs are those of the
   /// first node, then those of each later one, in which -1 stands for the result before.
   virtual void lower_pass(std::span<const Node* const> chain, exec::Recorder& recorder) const;

@@ -9,16 +9,6 @@
 
 namespace clnet::nn {
 
-std::shared_ptr<void>& state_of_copies() {
-  thread_local std::shared_ptr<void> state;
-  return state;
-}
-
-bool& Uncounted::now() {
-  thread_local bool on = false;
-  return on;
-}
-
 std::size_t detail::position_of(const char* who, std::int64_t position, std::size_t size) {
   const auto count = static_cast<std::int64_t>(size), place = position < 0 ? position + count : position;
   if (place < 0 || place >= count) throw Error(fmt::format("{}: there is no layer {}; it has {}", who, position, size));

@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "clnet/error.h"
 #include "clnet/nn/module.h"
 #include "lib/graph/slot.h"
+#include "lib/nn/here.h"
 #include "lib/nn/module_state.h"
 #include "lib/nn/parameter.h"
 
@@ -16,22 +17,20 @@ namespace clnet::nn {
 
 namespace {
 
-thread_local std::unique_ptr<Clones> clones;
-thread_local int depth = 0;
-thread_local std::optional<Uncounted> counted;
-
 void leave() {
-  if (--depth > 0) return;
-  clones.reset();
-  counted.reset();
+  auto& now = here();
+  if (--now.cloning_depth > 0) return;
+  now.clones.reset();
+  now.uncounted = now.uncounted_outside;
 }
 
 }  // namespace
 
-Clones* cloning_now() { return clones.get(); }
+Clones* cloning_now() { return here().clones.get(); }
 
 std::shared_ptr<void> detail::shared_or_cloned(const std::shared_ptr<void>& what,
                                                std::shared_ptr<void> (*make)(const void* what)) {
+  auto* clones = cloning_now();
   if (!clones || !what) return what;
   if (const auto found = clones->shared.find(what.get()); found != clones->shared.end()) return found->second.second;
   // A handle may be the first that asks, but others share it.
@@ -42,17 +41,18 @@ std::shared_ptr<void> detail::shared_or_cloned(const std::shared_ptr<void>& what
 }
 
 Cloning::Cloning() {
-  if (depth++ > 0) return;
-  clones = std::make_unique<Clones>();
+  auto& now = here();
+  if (now.cloning_depth++ > 0) return;
+  now.clones = std::make_unique<Clones>();
   // Also where a layer clones its parts while a handle copies it.
-  counted.emplace(false);
+  now.uncounted_outside = std::exchange(now.uncounted, false);
 }
 Cloning::~Cloning() {
   if (on_) leave();
 }
 
 void Cloning::finish() {
-  if (depth == 1) Module::finish_clones(*clones);
+  if (here().cloning_depth == 1) Module::finish_clones(*here().clones);
   on_ = false;
   leave();
 }

@@ -7,12 +7,11 @@
 #include "clnet/error.h"
 #include "clnet/nn/features.h"
 #include "lib/graph/capture.h"
+#include "lib/nn/here.h"
 #include "lib/nn/module_state.h"
 #include "lib/nn/module_text.h"
 
 namespace clnet::nn {
-
-namespace {
 
 /// The layers that a call of features() waits for, by their states.
 struct Awaited {
@@ -21,9 +20,6 @@ struct Awaited {
   const Capture* capture = capturing();
   Awaited* outer;
 };
-thread_local Awaited* awaited = nullptr;
-
-}  // namespace
 
 Hook Module::on_forward(const ForwardHook& hook) const {
   if (!hook) throw Error("on_forward: the hook is no function");
@@ -56,14 +52,14 @@ void Module::finish(const Tensor& x, Tensor& y) const {
 }
 
 void note_for_features(const void* state, const Tensor& output) {
-  for (auto* one = awaited; one; one = one->outer)
+  for (auto* one = here().awaited; one; one = one->outer)
     if (const auto found = one->outputs.find(state); found != one->outputs.end() && one->capture == capturing())
       found->second = output;
 }
 
 std::vector<Tensor> features(const Module& model, const std::function<void()>& forward, const std::vector<std::string>& names) {
   if (!forward) throw Error("features: the forward pass is no function");
-  Awaited now{.outputs = {}, .outer = awaited};
+  Awaited now{.outputs = {}, .outer = here().awaited};
   std::vector<const void*> states;
   for (const auto& name : names) {
     states.push_back(model.part(name).get());
@@ -71,10 +67,10 @@ std::vector<Tensor> features(const Module& model, const std::function<void()>& f
   }
   {
     struct Restore {
-      Awaited* outer = awaited;
-      ~Restore() { awaited = outer; }
+      Awaited* outer = here().awaited;
+      ~Restore() { here().awaited = outer; }
     } restore;
-    awaited = &now;
+    here().awaited = &now;
     forward();
   }
   std::vector<Tensor> result;

@@ -37,13 +37,13 @@ std::string instead(const std::vector<std::string>& names) {
 
 }  // namespace
 
-Module::Module() : state_(std::make_shared<State>()), counted_(!Uncounted::now()) {
+Module::Module() : state_(std::make_shared<State>()), counted_(!here().uncounted) {
   if (counted_) ++state_->handles;
 }
 Module::Module(const Module& other)
-    : state_(other.state_->stand_in && state_of_copies() ? std::static_pointer_cast<State>(state_of_copies())
-                                                         : State::copy_of(other.state_)),
-      counted_(!Uncounted::now()) {
+    : state_(other.state_->stand_in && here().state_of_copies ? std::static_pointer_cast<State>(here().state_of_copies)
+                                                              : State::copy_of(other.state_)),
+      counted_(!here().uncounted) {
   if (counted_) ++state_->handles;
 }
 Module::~Module() {

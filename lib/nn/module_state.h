@@ -19,21 +19,18 @@
 #include "clnet/nn/module.h"
 #include "lib/graph/capture.h"
 #include "lib/nn/cloning.h"
+#include "lib/nn/here.h"
 #include "lib/nn/parameter.h"
 
 namespace clnet::nn {
 
-/// The state that a copy gets, in this thread, of a layer that child() keeps.
-std::shared_ptr<void>& state_of_copies();
-
 /// While it lives, modules that this thread makes belong to a handle as child() gives it, and are not counted; or are again.
 class Uncounted {
  public:
-  explicit Uncounted(bool on = true) : before_(std::exchange(now(), on)) {}
-  ~Uncounted() { now() = before_; }
+  explicit Uncounted(bool on = true) : before_(std::exchange(here().uncounted, on)) {}
+  ~Uncounted() { here().uncounted = before_; }
   Uncounted(const Uncounted&) = delete;
   Uncounted& operator=(const Uncounted&) = delete;
-  static bool& now();
 
  private:
   bool before_;
@@ -226,8 +223,8 @@ struct Module::State {
   static std::shared_ptr<Module> layer_with(const std::shared_ptr<State>& state, const State& original) {
     struct Given {
       std::shared_ptr<void> outer;
-      explicit Given(std::shared_ptr<void> given) : outer(std::exchange(state_of_copies(), std::move(given))) {}
-      ~Given() { state_of_copies() = outer; }
+      explicit Given(std::shared_ptr<void> given) : outer(std::exchange(here().state_of_copies, std::move(given))) {}
+      ~Given() { here().state_of_copies = outer; }
       Given(const Given&) = delete;
       Given& operator=(const Given&) = delete;
     } given(state);

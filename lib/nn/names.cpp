@@ -11,15 +11,13 @@
 
 #include "clnet/error.h"
 #include "lib/base/log.h"
+#include "lib/nn/here.h"
 #include "lib/nn/module_state.h"
 #include "lib/nn/module_text.h"
 
 namespace clnet::nn {
 
 namespace {
-
-/// The module of this thread's innermost call.
-thread_local const Module* innermost = nullptr;
 
 /// A name of C++ without the namespaces and functions that it lies in.
 std::string unqualified(const std::string& name) {
@@ -63,11 +61,11 @@ Module::Call::Call(const Module& module) : module_(module), outer_(current()) {
   // A module may call itself, as one that is derived from a list goes through it.
   if (outer_ && !module.state_->is_part() && !lies_in(outer_, module.state_.get())) warn_if_unnamed();
   current() = this;
-  innermost = &module;
+  here().called = &module;
 }
 
 const Module::Call* Module::Call::resume(const Call* call) {
-  innermost = call ? &call->module_ : nullptr;
+  here().called = call ? &call->module_ : nullptr;
   return std::exchange(current(), call);
 }
 
@@ -78,11 +76,12 @@ bool Module::Call::lies_in(const Call* call, const void* state) {
 }
 
 void warn_if_in_forward() {
-  if (!innermost) return;
+  const auto* module = here().called;
+  if (!module) return;
   logging::warn_once(fmt::format(
       "{}: its forward() reads a Parameter that was never added to a module, so that nothing trains, saves or moves it; "
       "add_parameter(\"name\", it) in the constructor and set() later, or freeze() it where that is meant",
-      class_name(*innermost)));
+      class_name(*module)));
 }
 
 bool Module::may_move() const {

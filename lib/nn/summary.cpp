@@ -6,25 +6,21 @@
 #include "clnet/error.h"
 #include "clnet/nn.h"
 #include "clnet/ops.h"
+#include "lib/nn/here.h"
 #include "lib/nn/module_state.h"
 #include "lib/nn/module_text.h"
 
 namespace clnet::nn {
 
-namespace {
-
 /// What summary() collects while it runs a model without computing anything.
-struct Line {
+struct SummaryLine {
   const void* module;
   std::string kind;
   Shape output;
 };
-thread_local std::vector<Line>* tracing = nullptr;
-
-}  // namespace
 
 void note_for_summary(const void* state, const Module& module, const Tensor& output) {
-  if (tracing) tracing->push_back({state, module.kind(), output.shape()});
+  if (auto* lines = here().summary) lines->push_back({state, module.kind(), output.shape()});
 }
 
 std::string Module::summary(const Shape& sample, Dtype dtype) {
@@ -39,15 +35,15 @@ std::string Module::summary(const Shape& sample, Dtype dtype) {
   };
   name_all(*present(), "");
 
-  std::vector<Line> lines;
+  std::vector<SummaryLine> lines;
   {
     const KeptModes kept(*this);
     struct Restore {
-      std::vector<Line>* outer;
-      ~Restore() { tracing = outer; }
-    } restore{tracing};
+      std::vector<SummaryLine>* outer;
+      ~Restore() { here().summary = outer; }
+    } restore{here().summary};
     train(false);  // a forward pass must not touch running statistics
-    tracing = &lines;
+    here().summary = &lines;
     std::vector<std::int64_t> batch{1};
     batch.insert(batch.end(), sample.begin(), sample.end());
     try {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "lib/exec/launch/config.h"
 #include "lib/exec/launch/recorder.h"
+#include "lib/exec/options/config.h"
 
 namespace clnet::ops {
 

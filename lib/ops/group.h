@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "lib/exec/launch/config.h"
 #include "lib/exec/launch/recorder.h"
+#include "lib/exec/options/config.h"
 
 namespace clnet::ops {
 

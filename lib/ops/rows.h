@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "clnet/device.h"
-#include "lib/exec/launch/config.h"
+#include "lib/exec/options/config.h"
 
 namespace clnet::ops {
 

@@ -14,7 +14,7 @@
 #include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
-#include "lib/exec/collect/work.h"
+#include "lib/exec/evaluate.h"
 #include "lib/graph/node.h"
 #include "lib/nn/parameter.h"
 #include "lib/nn/reached.h"
@@ -275,8 +275,7 @@ struct Optimizer::Impl {
           for (const auto& state : slots[i].state) states.push_back(node_of(state.value()).get());
       std::vector<const Node*> results;
       for (const auto& [target, value] : update.values) results.push_back(node_of(value).get());
-      const exec::Giving old(std::move(states), std::move(results));
-      eval(more);
+      exec::evaluate_checked(more, nullptr, {std::move(states), std::move(results)});
     }
     // assign() would evaluate once more.
     for (const auto& [target, value] : update.values) nn::Parameter(target).set(value);
@@ -376,8 +375,7 @@ Tensor Optimizer::accumulate(const Tensor& loss, std::span<const Tensor> more) {
       if (slot->sum) before.push_back(node_of(slot->sum->value()).get());
       after.push_back(node_of(sum).get());
     }
-    const exec::Giving old(std::move(before), std::move(after));
-    eval(wanted);
+    exec::evaluate_checked(wanted, nullptr, {std::move(before), std::move(after)});
   }
   for (auto& [slot, sum] : sums) {
     if (slot->sum)

@@ -35,7 +35,7 @@ class Impostor : public Op {
 Work work_of(const Tensor& tensor) { return collect(std::span(&tensor, 1)); }
 
 void tune(Tuning& tuning, const Work& work, ocl::Context& context, const Tuning::Evaluate& evaluate) {
-  tuning.tune(work, context, PlanCache::of(context).cached(), evaluate);
+  tuning.tune(work, context, PlanCache::of(context).cached(), Options::now(), evaluate);
 }
 
 }  // namespace
@@ -87,8 +87,8 @@ TEST_CASE("every configuration that is listed for the whole batch is measured") 
   std::set<std::string> listed, measured;
   {
     const Tensor result = y();
-    const ListChoices choices;
-    lower(work_of(result), context.info());
+    ListChoices choices;
+    lower(work_of(result), context.info(), {.list = &choices});
     for (auto& choice : choices.of(op)) listed.insert(std::move(choice));
   }
   tune(tuning, work_of(y()), context, [&](std::span<const Tensor> trials) {
@@ -150,8 +150,8 @@ TEST_CASE("what is likely is measured first, and another is taken only where it 
   const Tensor x = ones({40, 300}).detach(), y = matmul(x, ones({300, 50}).detach());
   std::string likely;
   {
-    const ListChoices choices;
-    lower(work_of(y), context.info());
+    ListChoices choices;
+    lower(work_of(y), context.info(), {.list = &choices});
     likely = choices.chosen("matmul");
   }
   // Time for one, and the oracle.

@@ -32,8 +32,8 @@ std::vector<std::string> choices(const std::string& op, const Program& program) 
   const auto info = Device::current().info();
   const auto list = [&](const DeviceInfo& device) {
     const Tensor y = program();
-    const exec::ListChoices choices;
-    exec::lower(exec::collect({&y, 1}), device);
+    exec::ListChoices choices;
+    exec::lower(exec::collect({&y, 1}), device, {.list = &choices});
     return choices.of(op);
   };
   auto result = list(info);

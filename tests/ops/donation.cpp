@@ -19,7 +19,8 @@ namespace {
 
 /// On a device that checks accesses every value has memory of its own. What is computed at once has a reader that comes later.
 bool donates() {
-  return Device::current().info().reuses_buffers && exec::reuse_enabled() && exec::fusion_enabled() && !env::flag("CLNET_EAGER");
+  return Device::current().info().reuses_buffers && exec::Options::now().shares && exec::Options::now().fuses &&
+         !env::flag("CLNET_EAGER");
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ DeviceInfo vector_device() {
 
 std::vector<Group> fused(const std::vector<Tensor>& wanted) {
   const auto work = collect(wanted);
-  return fuse(work.nodes, wanted, vector_device());
+  return fuse(work.nodes, wanted, vector_device(), true);
 }
 
 }  // namespace

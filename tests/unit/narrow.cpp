@@ -18,7 +18,7 @@ namespace {
 
 Work narrowed(const std::vector<Tensor>& wanted) {
   const auto work = collect(wanted);
-  return Narrowed(work).work();
+  return Narrowed(work, {}).work();
 }
 
 /// The names and outputs of the nodes that are computed, one after the other.
@@ -42,7 +42,7 @@ TEST_CASE("the given work's outputs, as they are there") {
     return static_cast<std::uint32_t>(std::find(work.nodes.begin(), work.nodes.end(), node_of(tensor)) - work.nodes.begin());
   };
   work.kept = {{place(part), 0}, {place(other), 0}};
-  const Narrowed narrowed(work);
+  const Narrowed narrowed(work, {});
   const auto& less = narrowed.work();
   CHECK(!narrowed.at(place(product), 0).defined());
   CHECK(narrowed.at(place(part), 0).shape() == Shape{32, 48});
@@ -93,7 +93,7 @@ TEST_CASE("what planning makes is no operation of the program's") {
   static int told;
   told = 0;
   const auto before = std::exchange(node_made, [](const Tensor&) { ++told; });
-  const Narrowed narrowed(work);
+  const Narrowed narrowed(work, {});
   node_made = before;
   CHECK(told == 0);
   CHECK(computed(narrowed.work()) == "matmul [32, 24] ");
@@ -110,7 +110,7 @@ TEST_CASE("products that stay whole") {
   SECTION("as all of it is kept") {
     auto work = collect(std::vector{part(0, 24)});
     work.kept.push_back({0, 0});
-    CHECK(computed(Narrowed(work).work()).find("matmul [32, 48]") != std::string::npos);
+    CHECK(computed(Narrowed(work, {}).work()).find("matmul [32, 48]") != std::string::npos);
   }
   SECTION("as most of it is read") { CHECK(computed(narrowed({part(0, 40)})).find("matmul [32, 48]") != std::string::npos); }
   SECTION("as the part is no range of the factor") {

@@ -32,7 +32,8 @@ struct Broken : RecordedLaunches {
     for (std::size_t id = 0; id < recording.value_count(); ++id) places.push_back({id + 1, 0, 64});
     for (const auto& grant : placement.grants) take(grant.from, grant.to);
     for (const auto& form : placement.forms) {
-      RunForm made{.kept = true};
+      RunForm made;
+      made.kept = true;
       for (auto leaf : form.leaves) made.sources.push_back(static_cast<std::uint64_t>(leaf) + 100);
       made.made_from = made.sources;
       forms.push_back(std::move(made));

@@ -22,7 +22,7 @@ FLOORS = {
 }
 # The folders of lib/exec in the order of an evaluation: each includes only what lies before it. Files outside of the folders
 # (evaluate, compile, ...) come last.
-EXEC = ("collect", "launch", "choose", "fuse", "lower", "place", "batch", "tune", "plan")
+EXEC = ("options", "collect", "launch", "choose", "fuse", "lower", "place", "batch", "tune", "plan")
 # The device's floor and the graph's don't know each other: only exec joins them.
 STRANGERS = {("graph", "cl"), ("cl", "graph")}
 # Floors that know no OpenCL.
@@ -65,6 +65,21 @@ POSIX_NAMES = (
     "|waitid|waitpid")
 POSIX_CALL = re.compile(rf"(?<![\w>:])(::(?:{POSIX_WORDS})|(?<!\.)(?:::)?(?:{POSIX_NAMES}))\s*\(")
 COMMENT = re.compile(r"//[^\n]*")
+
+# What this thread does that no argument says: all of the library's thread-locals, with what each is for.
+THREAD_LOCALS = {
+    "lib/exec/options/options.cpp": "options of evaluations",
+    "lib/exec/anomaly.cpp": "DetectAnomaly",
+    "lib/graph/autocast.cpp": "Autocast",
+    "lib/graph/scope.cpp": "NamedScope",
+    "lib/graph/capture.cpp": "the function that compile() runs",
+    "lib/nn/names.cpp": "calls of modules",
+    "lib/nn/here.cpp": "clones, summaries and features that are being made",
+    "lib/cl/compile_watch.cpp": "who is told of compiling",
+}
+THREAD_LOCAL = re.compile(r"\bthread_local\b")
+# How often the library asks how many handles there are of something. Fewer are better: then this number goes down, too.
+USE_COUNTS = 10
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 SYSTEM_OPENCL = re.compile(r"^(CL/|OpenCL/|clblast)")
@@ -137,6 +152,21 @@ def tools_problems(files):
         yield f"tools: {len(found)} files include POSIX headers: POSIX_TOOLS in tools/dev/check_floors.py can be lowered to that"
 
 
+def state_problems(files):
+    """Whether the library's thread-locals are those of THREAD_LOCALS, and use_count() is asked as often as USE_COUNTS says."""
+    asked = 0
+    for path, text in files:
+        if not path.startswith("lib/"):
+            continue
+        code = COMMENT.sub("", text)
+        here = len(THREAD_LOCAL.findall(code))
+        if here != (path in THREAD_LOCALS):
+            yield f"{path}: has {here} thread_local; THREAD_LOCALS in tools/dev/check_floors.py says {int(path in THREAD_LOCALS)}"
+        asked += code.count("use_count()")
+    if asked != USE_COUNTS:
+        yield f"lib: asks use_count() {asked} times; USE_COUNTS in tools/dev/check_floors.py says {USE_COUNTS}"
+
+
 def problems(path, text):
     """What is wrong with the includes and the calls of one file."""
     floor = floor_of(path)
@@ -176,7 +206,7 @@ def main():
     if not paths:
         sys.exit(f"{root}: no C++ files")
     files = [(f.relative_to(root).as_posix(), f.read_text(encoding="utf-8")) for f in paths]
-    wrong = [p for path, text in files for p in problems(path, text)] + list(tools_problems(files))
+    wrong = [p for path, text in files for p in problems(path, text)] + list(tools_problems(files)) + list(state_problems(files))
     for line in wrong:
         print(line)
     print(f"floors: {len(files)} files, {len(wrong)} wrong")

@@ -3,7 +3,7 @@
 
 import unittest
 
-from check_floors import POSIX_TOOLS, problems, tools_problems
+from check_floors import POSIX_TOOLS, THREAD_LOCALS, USE_COUNTS, problems, state_problems, tools_problems
 
 
 class Floors(unittest.TestCase):
@@ -60,6 +60,14 @@ class Floors(unittest.TestCase):
                      "read(1)", "std::raise(signal)", "Pool<float>::close(x)", "cache.fsync(x)", "clWaitForEvents(1, &event)",
                      "os::is_terminal(os::Stream::error)", "::crc32_z(sum, data, bytes)", "unnamed_fork(x)", "// waitpid() tells"):
             self.expect("lib/train/fit.cpp", text + ";\n")
+
+    def test_state_that_no_argument_says(self):
+        known = [(path, "thread_local int x;\n") for path in THREAD_LOCALS]
+        asked = [("lib/exec/plan/kept.cpp", "// no thread_local\n" + "x.use_count();\n" * USE_COUNTS)]
+        self.assertEqual(list(state_problems(known + asked)), [])
+        self.assertIn("lib/nn/linear.cpp: has 1", next(state_problems([("lib/nn/linear.cpp", "static thread_local int x;")] + known + asked)))
+        self.assertIn("has 0 thread_local", next(state_problems([(known[0][0], "int x;")] + known[1:] + asked)))
+        self.assertIn("asks use_count()", next(state_problems(known)))
 
     def test_tools_that_know_posix(self):
         knows = [(f"tools/{i}.cpp", "#include <poll.h>\n") for i in range(POSIX_TOOLS)]

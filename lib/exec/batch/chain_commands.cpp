@@ -16,15 +16,13 @@ namespace clnet::exec {
 
 namespace {
 
-thread_local std::optional<ChainMode> mode_here;
-
-ChainMode mode() {
+ChainMode mode_by_environment() {
   static const ChainMode known = [] {
     const auto word = env::word("CLNET_CHAINS", {"off", "on", "now", "always"});
     if (word == "off") return ChainMode::off;
     return word == "now" ? ChainMode::now : word == "always" ? ChainMode::always : ChainMode::on;
   }();
-  return mode_here.value_or(known);
+  return known;
 }
 
 /// A plan that has run so often is worth looking at, and one whose launches have been so many a compiler's time.
@@ -39,12 +37,9 @@ constexpr double command_microseconds = 5, least_gain = 0.05;
 
 }  // namespace
 
-WithChains::WithChains(ChainMode mode) : before_(mode_here) { mode_here = mode; }
-WithChains::~WithChains() { mode_here = before_; }
-bool WithChains::here() { return mode_here.has_value(); }
-
-bool ChainCommands::ready(const Recording& recording, const Placement& placement, ocl::Context& device, std::size_t tail) {
-  const auto how = mode();
+bool ChainCommands::ready(const Recording& recording, const Placement& placement, ocl::Context& device,
+                          std::optional<ChainMode> mode, std::size_t tail) {
+  const auto how = mode ? *mode : mode_by_environment();
   if (how == ChainMode::off) return false;
   if (state_ == State::ready || state_ == State::none) return state_ == State::ready;
   if (state_ == State::building) {

@@ -11,25 +11,9 @@
 #include "lib/cl/build_ahead.h"
 #include "lib/cl/context.h"
 #include "lib/exec/batch/chains.h"
+#include "lib/exec/options/options.h"
 
 namespace clnet::exec {
-
-/// What CLNET_CHAINS says: never; where it pays, once a plan has run often; the same from the first run on; or always, by any
-/// device for which the kernels of CPUs are, as tests want it.
-enum class ChainMode : std::uint8_t { off, on, now, always };
-/// Another mode on this thread while it lives.
-class WithChains {
- public:
-  explicit WithChains(ChainMode mode);
-  ~WithChains();
-  WithChains(const WithChains&) = delete;
-  WithChains& operator=(const WithChains&) = delete;
-  /// Whether one lives on this thread.
-  static bool here();
-
- private:
-  std::optional<ChainMode> before_;
-};
 
 class ChainCommands {
  public:
@@ -42,11 +26,12 @@ class ChainCommands {
     std::function<bool(std::size_t command)> left_out;
   };
 
-  /// Called once at the beginning of each run: whether it may use them. `tail` is the first command that overwrites a leaf for
-  /// good in this run. Programs that the driver has not compiled before are compiled beside a plan that runs often; until then,
-  /// and where it cannot be, its launches are made one by one, with the same results. CLNET_CHAINS=now waits for them in the
-  /// first run.
-  bool ready(const Recording& recording, const Placement& placement, ocl::Context& device, std::size_t tail);
+  /// Called once at the beginning of each run: whether it may use them; `mode` as in Options. `tail` is the first command that
+  /// overwrites a leaf for good in this run. Programs that the driver has not compiled before are compiled beside a plan that
+  /// runs often; until then, and where it cannot be, its launches are made one by one, with the same results. CLNET_CHAINS=now
+  /// waits for them in the first run.
+  bool ready(const Recording& recording, const Placement& placement, ocl::Context& device, std::optional<ChainMode> mode,
+             std::size_t tail);
   /// Whether they have run for the first time since this was asked: a driver may still be compiling them.
   bool take_first_run() { return std::exchange(first_run_, false); }
   /// How many commands those are that a run spares, so far.

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "lib/exec/launch/config.h"
+#include "lib/exec/options/config.h"
 
 namespace clnet::exec {
 

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "lib/exec/launch/config.h"
 #include "lib/exec/launch/recorder.h"
+#include "lib/exec/options/config.h"
 #include "lib/graph/node.h"
 
 namespace clnet::exec {

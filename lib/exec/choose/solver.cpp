@@ -18,17 +18,6 @@ std::map<std::string, std::vector<std::string>, std::less<>>& registry() {
   return names;
 }
 
-struct ForcedHere {
-  std::string op;
-  Choice choice;
-  bool exact;
-};
-thread_local std::vector<ForcedHere> forced_here;
-thread_local std::vector<std::pair<std::string, Choice>> preferred_here;
-thread_local ListChoices* lister = nullptr;
-thread_local const std::vector<Maker>* avoided_here = nullptr;
-thread_local std::optional<std::size_t> part_here;
-
 /// The next item of a list with commas, those between braces aside, and takes it away.
 std::string next_item(std::string_view& text) {
   std::size_t end = 0;
@@ -66,34 +55,24 @@ std::map<std::string, Choice, std::less<>> parse(std::string_view text) {
 
 }  // namespace
 
-std::optional<Forced> forced_solver(std::string_view op) {
-  for (auto entry = forced_here.rbegin(); entry != forced_here.rend(); ++entry)
-    if (entry->op == op) return Forced{.choice = entry->choice, .strict = true, .exact = entry->exact};
+std::optional<Forced> forced_solver(std::string_view op, const Options& options) {
+  if (const auto* forced = options.solver(op)) return Forced{.choice = forced->choice, .strict = true, .exact = forced->listed};
   static const auto from_environment = [] {
     const auto text = env::text("CLNET_SOLVER");
     return text ? parse(*text) : std::map<std::string, Choice, std::less<>>{};
   }();
   const auto found = from_environment.find(op);
-  if (found != from_environment.end()) return Forced{.choice = found->second};
-  for (const auto& [preferred, choice] : preferred_here)
-    if (preferred == op) return Forced{.choice = choice, .measured = true};
-  return std::nullopt;
+  return found == from_environment.end() ? std::nullopt : std::optional(Forced{.choice = found->second});
 }
 
-std::string forced_solvers() {
-  std::string text;
-  for (const auto& [op, choice, exact] : forced_here) text += fmt::format("{}:{}{},", op, exact ? "=" : "", choice.text());
-  return text;
+std::optional<Forced> forced_solver(std::string_view op, const Choosing& choosing) {
+  if (auto forced = forced_solver(op, choosing.options)) return forced;
+  const auto& preferred = choosing.preferred;
+  if (!preferred || preferred->first != op) return std::nullopt;
+  return Forced{.choice = preferred->second, .measured = true};
 }
 
-ForceSolver::ForceSolver(std::string op, const std::string& solver) {
-  forced_here.push_back({std::move(op), Choice::parse(solver), false});
-}
-ForceSolver::ForceSolver(std::string op, Choice listed) { forced_here.push_back({std::move(op), std::move(listed), true}); }
-ForceSolver::~ForceSolver() { forced_here.pop_back(); }
-
-PreferSolver::PreferSolver(std::string op, Choice choice) { preferred_here.emplace_back(std::move(op), std::move(choice)); }
-PreferSolver::~PreferSolver() { preferred_here.pop_back(); }
+const Choosing& choosing_of(const Recorder& recorder) { return recorder.choosing(); }
 
 Configured::Configured(Recorder& recorder, std::string_view op, std::string_view solver, const Config& config)
     : recorder_(recorder),
@@ -106,20 +85,11 @@ Configured::~Configured() {
   recorder_.pen_ = outer_pen_;
 }
 
-AvoidSolvers::AvoidSolvers(const std::vector<Maker>& makers) : outer_(std::exchange(avoided_here, &makers)) {}
-AvoidSolvers::~AvoidSolvers() { avoided_here = outer_; }
-
-InPart::InPart(std::size_t part) : outer_(std::exchange(part_here, part)) {}
-InPart::~InPart() { part_here = outer_; }
-
-bool is_avoided(std::string_view op, std::string_view solver) {
-  return avoided_here && std::any_of(avoided_here->begin(), avoided_here->end(), [&](const Maker& maker) {
-           return maker.op == op && maker.solver == solver && (!part_here || maker.part == *part_here);
-         });
+bool is_avoided(std::string_view op, std::string_view solver, const Choosing& choosing) {
+  return std::any_of(choosing.avoided.begin(), choosing.avoided.end(), [&](const Maker& maker) {
+    return maker.op == op && maker.solver == solver && (!choosing.part || maker.part == *choosing.part);
+  });
 }
-
-ListChoices::ListChoices() : outer_(std::exchange(lister, this)) {}
-ListChoices::~ListChoices() { lister = outer_; }
 
 std::vector<std::string> ListChoices::of(std::string_view op) const {
   std::vector<std::string> result;
@@ -132,10 +102,6 @@ std::string ListChoices::chosen(std::string_view op) const {
   const auto found = std::find_if(chosen_.begin(), chosen_.end(), [&](const auto& noted) { return noted.first == op; });
   return found == chosen_.end() ? "" : found->second;
 }
-
-bool lists_choices() { return lister != nullptr; }
-void note_choice(std::string_view op, std::string choice) { lister->choices_.emplace_back(op, std::move(choice)); }
-void note_chosen(std::string_view op, std::string choice) { lister->chosen_.emplace_back(op, std::move(choice)); }
 
 std::vector<std::string> solver_names(std::string_view op) {
   const auto found = registry().find(op);

@@ -14,12 +14,12 @@
 #include "clnet/device.h"
 #include "clnet/error.h"
 #include "lib/base/log.h"
-#include "lib/exec/launch/config.h"
+#include "lib/exec/launch/choosing.h"
+#include "lib/exec/options/options.h"
 
 namespace clnet::exec {
 
 class Recorder;
-struct Maker;
 
 /// Gives the pen to a solver with a configuration, and in the end back to the one around it. The recorder notes who had it.
 class Configured {
@@ -54,87 +54,33 @@ struct Solver {
   MadeFor made_for = MadeFor::all;
 };
 
-/// The solver that the user (CLNET_SOLVER=conv2d:direct,matmul:clblast), a ForceSolver or a PreferSolver asked for, by operation.
+/// The solver that somebody asked for: the options, the user (CLNET_SOLVER=conv2d:direct,matmul:clblast), or Choosing::preferred.
 struct Forced {
   Choice choice;
   bool strict = false;    ///< a refusal is an error instead of a warning and the next solver
-  bool measured = false;  ///< by a PreferSolver: no person insists on it
+  bool measured = false;  ///< preferred: no person insists on it
   bool exact = false;     ///< the configuration is one of the solver's for a like problem, and need not be among this one's
 };
-std::optional<Forced> forced_solver(std::string_view op);
-/// All that ForceSolvers on this thread ask for; plans made under another choice do not serve.
-std::string forced_solvers();
+std::optional<Forced> forced_solver(std::string_view op, const Options& options = Options::now());
+std::optional<Forced> forced_solver(std::string_view op, const Choosing& choosing);
 
-/// Forces a solver ("cpu", "cpu{lanes=8}") for the operations recorded in its lifetime, on this thread. Where it refuses, or has
-/// no such configuration for the problem, Unsupported is thrown.
-class ForceSolver {
- public:
-  ForceSolver(std::string op, const std::string& solver);
-  /// With a configuration that the solver listed for a problem like those to come, whether it lists it for them or not.
-  ForceSolver(std::string op, Choice listed);
-  ~ForceSolver();
-  ForceSolver(const ForceSolver&) = delete;
-  ForceSolver& operator=(const ForceSolver&) = delete;
-};
+bool is_avoided(std::string_view op, std::string_view solver, const Choosing& choosing);
 
-/// Prefers a solver, as measuring chose it, for the operations recorded in its lifetime on this thread, unless one is forced.
-class PreferSolver {
- public:
-  PreferSolver(std::string op, Choice choice);
-  ~PreferSolver();
-  PreferSolver(const PreferSolver&) = delete;
-  PreferSolver& operator=(const PreferSolver&) = delete;
-};
-
-/// Leaves solvers out, as their kernels crash the driver's compiler: each in its part of what is recorded on this thread, and
-/// outside of all parts. In the object's lifetime, and as long as the list is.
-class AvoidSolvers {
- public:
-  explicit AvoidSolvers(const std::vector<Maker>& makers);
-  ~AvoidSolvers();
-  AvoidSolvers(const AvoidSolvers&) = delete;
-  AvoidSolvers& operator=(const AvoidSolvers&) = delete;
-
- private:
-  const std::vector<Maker>* outer_;
-};
-/// The part that is recorded on this thread while it lives.
-class InPart {
- public:
-  explicit InPart(std::size_t part);
-  ~InPart();
-  InPart(const InPart&) = delete;
-  InPart& operator=(const InPart&) = delete;
-
- private:
-  std::optional<std::size_t> outer_;
-};
-bool is_avoided(std::string_view op, std::string_view solver);
-
-/// Notes, as Choice::text(), what could be chosen for the operations recorded in its lifetime on this thread: every configuration
-/// of every solver that does not refuse, each solver's default first.
+/// Notes, as Choice::text(), what could be chosen for the operations of a work that is lowered with it: every configuration of
+/// every solver that does not refuse, each solver's default first.
 class ListChoices {
  public:
-  ListChoices();
-  ~ListChoices();
-  ListChoices(const ListChoices&) = delete;
-  ListChoices& operator=(const ListChoices&) = delete;
-
   /// Those for this operation.
   std::vector<std::string> of(std::string_view op) const;
   /// What was chosen for the first of its problems; empty: there was none.
   std::string chosen(std::string_view op) const;
 
+  void note_choice(std::string_view op, std::string choice) { choices_.emplace_back(op, std::move(choice)); }
+  void note_chosen(std::string_view op, std::string choice) { chosen_.emplace_back(op, std::move(choice)); }
+
  private:
-  friend void note_choice(std::string_view op, std::string choice);
-  friend void note_chosen(std::string_view op, std::string choice);
   std::vector<std::pair<std::string, std::string>> choices_, chosen_;
-  ListChoices* outer_;
 };
-/// Whether a ListChoices lives on this thread.
-bool lists_choices();
-void note_choice(std::string_view op, std::string choice);
-void note_chosen(std::string_view op, std::string choice);
 
 /// The names of an operation's solvers, in order of preference; empty when it has only one way.
 std::vector<std::string> solver_names(std::string_view op);
@@ -143,6 +89,7 @@ std::vector<std::string> ops_with_solvers();
 /// Whether clnet-info --self-test found a solver wrong on this device.
 bool is_broken(const DeviceInfo& device, std::string_view op, std::string_view solver);
 void register_solvers(std::string_view op, std::vector<std::string> names);
+const Choosing& choosing_of(const Recorder& recorder);
 
 template <class Problem>
 class SolverList {
@@ -155,26 +102,27 @@ class SolverList {
 
   /// Records the problem with the solver and configuration that were forced, else with the first that does not refuse.
   void lower(const Problem& problem, const DeviceInfo& device, Recorder& recorder) const {
-    if (lists_choices()) note_choices(problem, device);
-    const auto [solver, config] = choose(problem, device);
-    if (lists_choices()) note_chosen(op_, std::string(solver->name) + config.text());
+    const auto& choosing = choosing_of(recorder);
+    if (choosing.list) note_choices(problem, device, *choosing.list);
+    const auto [solver, config] = choose(problem, device, choosing);
+    if (choosing.list) choosing.list->note_chosen(op_, std::string(solver->name) + config.text());
     const Configured configured(recorder, op_, solver->name, config);
     solver->lower(problem, recorder);
   }
 
   /// Whether it is the last one, by name, that is chosen, for a list whose last one stands for another way to record. Notes what
   /// could be chosen, as lower() does.
-  bool leaves(const Problem& problem, const DeviceInfo& device) const {
-    if (lists_choices()) note_choices(problem, device);
-    return choose(problem, device).solver == &solvers_.back();
+  bool leaves(const Problem& problem, const DeviceInfo& device, const Choosing& choosing) const {
+    if (choosing.list) note_choices(problem, device, *choosing.list);
+    return choose(problem, device, choosing).solver == &solvers_.back();
   }
 
   struct Chosen {
     const Solver<Problem>* solver;
     Config config;
   };
-  Chosen choose(const Problem& problem, const DeviceInfo& device) const {
-    if (const auto forced = forced_solver(op_)) {
+  Chosen choose(const Problem& problem, const DeviceInfo& device, const Choosing& choosing = {.options = Options::now()}) const {
+    if (const auto forced = forced_solver(op_, choosing)) {
       const auto& name = forced->choice.solver;
       const auto& wanted = forced->choice.config;
       const Solver<Problem>* found = nullptr;
@@ -184,7 +132,7 @@ class SolverList {
       auto reason = found->rejects(problem, device);
       const bool broken = is_broken(device, op_, found->name) && found != &solvers_.back();
       if (!reason && broken && forced->measured) reason = broken_text;
-      if (!reason && is_avoided(op_, found->name)) reason = crash_text;
+      if (!reason && is_avoided(op_, found->name, choosing)) reason = crash_text;
       if (!reason) {
         const std::string_view why = forced->measured ? ", as was measured" : ", as is forced";
         if (forced->exact) return chosen(*found, wanted, {}, why);
@@ -211,7 +159,7 @@ class SolverList {
       if (!reason && solver.declines) reason = solver.declines(problem, device);
       // The oracle is all that is left.
       if (!reason && &solver != &solvers_.back() && is_broken(device, op_, solver.name)) reason = broken_text;
-      if (!reason && is_avoided(op_, solver.name)) reason = crash_text;
+      if (!reason && is_avoided(op_, solver.name, choosing)) reason = crash_text;
       if (!reason) {
         const auto configs = configs_of(solver, problem, device);
         return chosen(solver, configs[0], configs, "");
@@ -240,10 +188,11 @@ class SolverList {
     return {&solver, config};
   }
 
-  void note_choices(const Problem& problem, const DeviceInfo& device) const {
+  void note_choices(const Problem& problem, const DeviceInfo& device, ListChoices& list) const {
     for (const auto& solver : solvers_) {
       if (!suits(solver.made_for, device) || solver.rejects(problem, device)) continue;
-      for (const auto& config : configs_of(solver, problem, device)) note_choice(op_, std::string(solver.name) + config.text());
+      for (const auto& config : configs_of(solver, problem, device))
+        list.note_choice(op_, std::string(solver.name) + config.text());
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include "clnet/autocast.h"
 #include "clnet/error.h"
+#include "lib/exec/options/options.h"
 
 namespace clnet::exec {
 
@@ -26,18 +27,16 @@ Finished& finished() {
 }
 
 /// While an update builds its graph. Evaluating there would come upon the same effect again, without end.
-thread_local bool updating = false;
-struct Updating {
-  Updating() { updating = true; }
-  ~Updating() { updating = false; }
-  Updating(const Updating&) = delete;
-  Updating& operator=(const Updating&) = delete;
-};
+Options of_updates() {
+  auto options = Options::now();
+  options.refusal = "Parameter::follow: the update evaluates or reads a value; it may only build graph";
+  return options;
+}
 
 }  // namespace
 
 Effects::Effects(std::span<const Tensor> asked) : asked_(asked.begin(), asked.end()) {
-  if (updating) throw Error("Parameter::follow: the update evaluates or reads a value; it may only build graph");
+  if (const auto refusal = Options::now().refusal; !refusal.empty()) throw Error(std::string(refusal));
   auto& all = finished();
   const std::lock_guard lock(all.mutex);
   ++all.evaluations;
@@ -54,7 +53,7 @@ Effects::~Effects() {
   for (const auto& node : nodes) node->inputs.clear();
 }
 
-Work Effects::collect(std::span<const CallEffect> more) {
+Work Effects::collect(const Giving& giving, std::span<const CallEffect> more) {
   Collector collector;
   int rounds = 1;
   for (auto fresh = collector.add(asked_); add(fresh, more); ++rounds) fresh = collector.add(wanted());
@@ -63,7 +62,7 @@ Work Effects::collect(std::span<const CallEffect> more) {
     collector.clear();
     collector.add(wanted());
   }
-  return collector.take();
+  return collector.take(giving);
 }
 
 bool Effects::add(std::span<const std::shared_ptr<Node>> nodes, std::span<const CallEffect> more) {
@@ -93,7 +92,7 @@ void Effects::apply(const std::shared_ptr<Effect>& effect, const std::shared_ptr
   if (fresh) changes_.push_back({slot, slot->value});
   auto& now = changes_[found->second].value;
   Tensor next = [&] {
-    const Updating here;
+    const OptionsScope here(of_updates());
     const Autocast as_written(Dtype::f32);
     return effect->update(now, tensor_of(node, effect->output));
   }();

@@ -32,7 +32,7 @@ class Effects {
   Effects& operator=(const Effects&) = delete;
 
   /// What was asked for and all that effects on it bring; `more` effects come besides.
-  Work collect(std::span<const CallEffect> more = {});
+  Work collect(const Giving& giving = {}, std::span<const CallEffect> more = {});
   /// Takes up what the nodes bring, which come in the program's order, `more` effects, and no earlier call has seen, and builds
   /// the new values as graph, which may bring more. False: nothing new.
   bool add(std::span<const std::shared_ptr<Node>> nodes, std::span<const CallEffect> more = {});

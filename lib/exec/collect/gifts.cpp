@@ -1,23 +1,17 @@
 // Which leaves nobody needs any more when an evaluation has succeeded.
 #include <algorithm>
+#include <utility>
 
 #include "lib/exec/collect/value.h"
 #include "lib/exec/collect/work.h"
 
 namespace clnet::exec {
 
-namespace {
-thread_local const Giving* giving = nullptr;
-}  // namespace
-
 Giving::Giving(std::vector<const Node*> leaves, std::vector<const Node*> results)
-    : leaves_(std::move(leaves)), results_(std::move(results)), before_(giving) {
+    : leaves_(std::move(leaves)), results_(std::move(results)) {
   std::sort(leaves_.begin(), leaves_.end());
   std::sort(results_.begin(), results_.end());
-  giving = this;
 }
-Giving::~Giving() { giving = before_; }
-const Giving* Giving::now() { return giving; }
 bool Giving::has_leaf(const Node* node) const { return std::binary_search(leaves_.begin(), leaves_.end(), node); }
 bool Giving::has_result(const Node* node) const { return std::binary_search(results_.begin(), results_.end(), node); }
 
@@ -26,7 +20,7 @@ bool Giving::has_result(const Node* node) const { return std::binary_search(resu
 /// evaluation. What is merely rewritten may be read by one node, whose value is there from then on, in its own name or a slot's,
 /// so that nothing that is computed anew goes back behind it; and whose gradient needs no value of the leaf, as nothing but a
 /// slice's change may be recorded so.
-void Collector::find_gifts(const std::vector<Seen>& seen) {
+void Collector::find_gifts(const std::vector<Seen>& seen, const Giving& giving) {
   const auto& nodes = work_.nodes;
   work_.gifts.assign(work_.leaves.size(), Gift::nothing);
   std::unordered_map<const Node*, std::size_t> candidates;
@@ -35,7 +29,7 @@ void Collector::find_gifts(const std::vector<Seen>& seen) {
     if (node->outputs.size() != 1 || !dynamic_cast<const DeviceValue*>(work_.values[i].get())) continue;
     // A slot's value that waited is cut off from its inputs, by another thread perhaps at this moment: they are not looked at.
     if (node->slot == 0 && !node->inputs.empty()) continue;
-    const bool of_slot = giving && giving->has_leaf(node.get());
+    const bool of_slot = giving.has_leaf(node.get());
     const auto readers = found_.at(node.get()).readers;
     // They refer to it, and so do this list and the slot whose present value it is.
     if (node.use_count() != readers + (of_slot ? 2 : 1) || (!of_slot && readers != 1)) continue;
@@ -50,7 +44,7 @@ void Collector::find_gifts(const std::vector<Seen>& seen) {
   for (std::size_t k = nodes.size(); k-- > 0;) {
     const auto& node = *nodes[k];
     const bool waited = node.slot != 0;
-    if (seen[k] == Seen::outside || (seen[k] == Seen::asked && !(giving && giving->has_result(&node)))) stays[k] = true;
+    if (seen[k] == Seen::outside || (seen[k] == Seen::asked && !giving.has_result(&node))) stays[k] = true;
     for (const auto& input : node.inputs) {
       const auto& its = found_.at(node_of(input).get());
       if (its.computed && !its.is_leaf(output_of(input))) {
@@ -61,7 +55,7 @@ void Collector::find_gifts(const std::vector<Seen>& seen) {
       const auto found = candidates.find(node_of(input).get());
       if (found == candidates.end()) continue;
       auto& gift = work_.gifts[found->second];
-      if (gift == Gift::any || (giving && giving->has_leaf(node_of(input).get()))) {
+      if (gift == Gift::any || giving.has_leaf(node_of(input).get())) {
         if (stays[k]) gift = Gift::nothing;
       } else if (node.checkpoint == 0 && node.outputs.size() == 1 &&
                  (seen[k] == Seen::asked || (seen[k] == Seen::inside && in_slot[k]))) {

@@ -63,7 +63,7 @@ void Collector::clear() {
   stack_.clear();
 }
 
-Work Collector::take() {
+Work Collector::take(const Giving& giving) {
   // Who asks for an output holds it, and so do the lists of what is wanted that an evaluation makes on its way here.
   constexpr long holders = 4;
   std::unordered_map<const Node*, std::vector<bool>> asked;
@@ -94,7 +94,7 @@ Work Collector::take() {
       if (!is_asked(i)) work_.kept.push_back({k, static_cast<int>(i)});
   }
   work_.keeps = true;
-  find_gifts(seen);
+  find_gifts(seen, giving);
   return std::move(work_);
 }
 

@@ -21,24 +21,19 @@ inline std::shared_ptr<Value> value_of(const Tensor& tensor) { return slot_of(te
 /// the evaluation has said (Giving).
 enum class Gift : std::uint8_t { nothing, rewritten, any };
 
-/// While it lives, this thread's evaluations may make new values in the memory of `leaves`, each of which is a slot's value: when
-/// the evaluation has succeeded, the caller sets all of the slots to `results` and lets go of the graph between the two. A
-/// failure half-way loses the leaves (see Plan::replay).
+/// New values may be made in the memory of `leaves`, each of which is a slot's value: when the evaluation has succeeded, the
+/// caller sets all of the slots to `results` and lets go of the graph between the two. A failure half-way loses the leaves (see
+/// Plan::replay).
 class Giving {
  public:
+  Giving() = default;
   Giving(std::vector<const Node*> leaves, std::vector<const Node*> results);
-  ~Giving();
-  Giving(const Giving&) = delete;
-  Giving& operator=(const Giving&) = delete;
-  /// That of this thread; null: none.
-  static const Giving* now();
 
   bool has_leaf(const Node* node) const;
   bool has_result(const Node* node) const;
 
  private:
-  std::vector<const Node*> leaves_, results_;
-  const Giving* before_;
+  std::vector<const Node*> leaves_, results_;  ///< sorted
 };
 
 /// The nodes to compute, each after those that it needs, the leaves that they read with their values, and what is asked for: as
@@ -94,8 +89,8 @@ class Collector {
   std::vector<std::shared_ptr<Node>> add(std::span<const Tensor> tensors);
   Work& work() { return work_; }
   /// The work, along with what of its results a handle or a graph outside of it refers to, and what of its leaves nothing else
-  /// does. Ends the collection.
-  Work take();
+  /// does, or is given. Ends the collection.
+  Work take(const Giving& giving);
 
  private:
   /// What the first look at a node's outputs found: a value that another thread publishes later changes nothing.
@@ -114,7 +109,7 @@ class Collector {
   /// Who refers to a node of the work: the work; those besides who ask for all of its outputs; or a handle or a graph, too, that
   /// may ask for more of it later.
   enum class Seen : std::uint8_t { inside, asked, outside };
-  void find_gifts(const std::vector<Seen>& seen);
+  void find_gifts(const std::vector<Seen>& seen, const Giving& giving);
 
   Work work_;
   std::pmr::monotonic_buffer_resource memory_;  ///< of found_, whose entries come and go together

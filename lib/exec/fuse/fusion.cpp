@@ -5,7 +5,6 @@
 #include <set>
 
 #include "clnet/error.h"
-#include "lib/base/env.h"
 #include "lib/base/log.h"
 #include "lib/base/planning_steps.h"
 #include "lib/exec/collect/work.h"
@@ -29,17 +28,16 @@ constexpr std::int64_t most_joined_elements = 1 << 16;
 // Chains of more sums than the first are cut into pieces of at most the second.
 constexpr std::size_t most_whole_sums = 4, most_sums = 16;
 
-thread_local int disabled_here = 0;
-
 class Fusion {
  public:
-  Fusion(std::span<const std::shared_ptr<Node>> nodes, std::span<const Tensor> wanted, const DeviceInfo& device)
+  Fusion(std::span<const std::shared_ptr<Node>> nodes, std::span<const Tensor> wanted, const DeviceInfo& device, bool fuses)
       : grouping_(nodes, wanted),
         wanted_(wanted),
+        fuses_(fuses),
         parameter_limit_(std::min<std::size_t>(device.max_parameter_size, 4096) - 64) {}
 
   std::vector<Group> operator()() {
-    if (fusion_enabled()) {
+    if (fuses_) {
       cut_sums();
       for (Index k = 0; k < grouping_.count(); ++k)
         if (grouping_.elementwise(k)) join_producers(k);
@@ -301,22 +299,16 @@ class Fusion {
 
   Grouping grouping_;
   std::span<const Tensor> wanted_;
+  const bool fuses_;
   const std::size_t parameter_limit_;
   std::map<Index, Index> cut_from_;  ///< the first sum of a piece and the last of the one before
 };
 
 }  // namespace
 
-NoFusion::NoFusion() { ++disabled_here; }
-NoFusion::~NoFusion() { --disabled_here; }
-
-bool fusion_enabled() {
-  static const bool enabled = env::flag("CLNET_FUSION", true);
-  return enabled && disabled_here == 0;
-}
-
-std::vector<Group> fuse(std::span<const std::shared_ptr<Node>> nodes, std::span<const Tensor> wanted, const DeviceInfo& device) {
-  return Fusion(nodes, wanted, device)();
+std::vector<Group> fuse(std::span<const std::shared_ptr<Node>> nodes, std::span<const Tensor> wanted, const DeviceInfo& device,
+                        bool fuses) {
+  return Fusion(nodes, wanted, device, fuses)();
 }
 
 }  // namespace clnet::exec

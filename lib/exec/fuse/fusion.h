@@ -26,18 +26,10 @@ struct Group {
   Tensor before_output;                     ///< that
 };
 
-/// The groups in an order in which each finds what it reads. `nodes` are in such an order, `wanted` are to be kept. The result
-/// depends on the structure of the graph only: a plan is known by that.
-std::vector<Group> fuse(std::span<const std::shared_ptr<Node>> nodes, std::span<const Tensor> wanted, const DeviceInfo& device);
-
-/// Leaves every operation its own kernel while it lives, on this thread; CLNET_FUSION=0 does so for good.
-class NoFusion {
- public:
-  NoFusion();
-  ~NoFusion();
-  NoFusion(const NoFusion&) = delete;
-  NoFusion& operator=(const NoFusion&) = delete;
-};
-bool fusion_enabled();
+/// The groups in an order in which each finds what it reads. `nodes` are in such an order, `wanted` are to be kept; unless it
+/// `fuses`, every operation is a group of its own. The result depends on the structure of the graph only: a plan is known by
+/// that.
+std::vector<Group> fuse(std::span<const std::shared_ptr<Node>> nodes, std::span<const Tensor> wanted, const DeviceInfo& device,
+                        bool fuses);
 
 }  // namespace clnet::exec

@@ -66,11 +66,12 @@ class Finder {
 
 }  // namespace
 
-Passes::Passes(std::span<const Group> groups, std::span<const Tensor> wanted, const DeviceInfo& device) : inner_(groups.size()) {
+Passes::Passes(std::span<const Group> groups, std::span<const Tensor> wanted, const DeviceInfo& device, const Choosing& choosing)
+    : inner_(groups.size()) {
   const auto may_end = [](const Group& group) {
     return group.node && !group.before && group.node->op->fusion().longest_pass > 1;
   };
-  if (!fusion_enabled() || std::none_of(groups.begin(), groups.end(), may_end)) return;
+  if (!choosing.options.fuses || std::none_of(groups.begin(), groups.end(), may_end)) return;
   const Finder finder(groups, wanted);
   for (std::size_t k = groups.size(); k-- > 0;) {
     if (inner_[k] || !may_end(groups[k])) continue;
@@ -84,7 +85,7 @@ Passes::Passes(std::span<const Group> groups, std::span<const Tensor> wanted, co
     if (chain.size() == 1) continue;
     std::vector<const Node*> nodes;
     for (auto group : chain) nodes.push_back(groups[group].node.get());
-    const auto length = op.pass_length(nodes, device);
+    const auto length = op.pass_length(nodes, device, choosing);
     if (length == 1) continue;
     chain.erase(chain.begin(), chain.end() - static_cast<std::ptrdiff_t>(length));
     for (std::size_t i = 0; i + 1 < length; ++i) inner_[chain[i]] = true;

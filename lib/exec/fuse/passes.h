@@ -8,13 +8,14 @@
 
 #include "clnet/device.h"
 #include "lib/exec/fuse/fusion.h"
+#include "lib/exec/launch/choosing.h"
 
 namespace clnet::exec {
 
 class Passes {
  public:
   /// Asks the operations that may end a pass (Op::pass_length). `wanted` are to be kept.
-  Passes(std::span<const Group> groups, std::span<const Tensor> wanted, const DeviceInfo& device);
+  Passes(std::span<const Group> groups, std::span<const Tensor> wanted, const DeviceInfo& device, const Choosing& choosing);
 
   /// Whether the group is recorded by one that comes later.
   bool before_end(std::size_t group) const { return inner_[group]; }

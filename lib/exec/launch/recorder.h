@@ -18,7 +18,8 @@
 #include "clnet/device.h"
 #include "clnet/shape.h"
 #include "lib/cl/program_cache.h"
-#include "lib/exec/launch/config.h"
+#include "lib/exec/launch/choosing.h"
+#include "lib/exec/options/config.h"
 #include "lib/graph/scope.h"
 
 namespace clnet::exec {
@@ -55,14 +56,6 @@ struct LocalArg {
 using Arg = std::variant<BufferArg, ScalarArg, LocalArg, std::int32_t, float>;
 
 class Recording;
-
-/// Whose a launch is: the part of the recording that it belongs to, and the solver that recorded it, if any did.
-struct Maker {
-  std::size_t part = 0;
-  std::string op = {}, solver = {};
-
-  bool operator==(const Maker&) const = default;
-};
 
 /// One kernel launch. Arguments are given in the order of the kernel's parameters.
 class Launch {
@@ -296,6 +289,9 @@ class Recorder {
         prologue_(prologue),
         reuses_(reuses) {}
 
+  /// Which solvers lower() may take; without it the environment alone decides.
+  void set_choosing(const Choosing& choosing) { choosing_ = &choosing; }
+  const Choosing& choosing() const { return *choosing_; }
   /// Outputs that nothing reads or keeps.
   void set_unread(std::set<std::size_t> unread) { unread_ = std::move(unread); }
   /// For the last operation of a pass: what follows those before it, each of which may be null.
@@ -361,6 +357,7 @@ class Recorder {
   bool host_scalar(std::size_t input) const;
 
  private:
+  static const Choosing& by_environment();
   Launch& add(ocl::ProgramSource program, std::string_view function);
 
   Recording& recording_;
@@ -371,6 +368,7 @@ class Recorder {
   std::vector<Epilogue*> inner_epilogues_;
   Prologue* prologue_;
   const Reuses* reuses_;
+  const Choosing* choosing_ = &by_environment();
   bool epilogue_answered_ = false, prologue_answered_ = false;
   bool epilogue_joined_ = false;
   const Config* config_ = nullptr;

@@ -102,8 +102,8 @@ class Joined {
     std::int64_t offset;
   };
 
-  Joined(std::span<const Group> groups, std::span<const Tensor> wanted) {
-    if (!fusion_enabled()) return;
+  Joined(std::span<const Group> groups, std::span<const Tensor> wanted, bool joins) {
+    if (!joins) return;
     std::set<Key> free;
     for (const auto& group : groups) {
       // What ends a kernel with a head is written to two places where the head does not take it.
@@ -180,19 +180,20 @@ std::vector<Ref> whole(const std::vector<ValueId>& values) {
   return refs;
 }
 
-class Lowering {
+class WorkLowering {
  public:
-  Lowering(const Work& work, const DeviceInfo& device, LowerOptions options)
+  WorkLowering(const Work& work, const DeviceInfo& device, Lowering how)
       : work_(work),
         device_(device),
-        preferences_(options.preferences),
+        preferences_(how.preferences),
+        choosing_{.options = std::move(how.options), .avoided = std::move(how.avoided), .list = how.list},
         to_return_(with_copies(work)),
-        groups_(fuse(to_return_.nodes, to_return_.wanted, device)),
-        joined_(groups_, to_return_.wanted),
-        passes_(groups_, to_return_.wanted, device),
+        groups_(fuse(to_return_.nodes, to_return_.wanted, device, choosing_.options.fuses)),
+        joined_(groups_, to_return_.wanted, choosing_.options.fuses),
+        passes_(groups_, to_return_.wanted, device, choosing_),
         read_(work, to_return_),
         readers_(to_return_.nodes) {
-    recording_.set_lengths(std::move(options.lengths));
+    recording_.set_lengths(std::move(how.lengths));
   }
 
   Lowered operator()() && {
@@ -249,7 +250,7 @@ class Lowering {
     const auto& group = groups_[k];
     recording_.enter((group.node ? group.node : node_of(group.outputs[0]))->scope);
     recording_.enter_part(k);
-    const InPart in_part(k);
+    choosing_.part = k;
     Tensors heads;
     if (group.node)
       for (std::size_t i = 0; i < group.node->outputs.size(); ++i) heads.push_back(tensor_of(group.node, static_cast<int>(i)));
@@ -327,23 +328,25 @@ class Lowering {
   /// By the solver that is preferred; `pass`: the operations that one kernel makes, of which the node is the last, or none.
   void record(const Node& node, const std::vector<const Node*>& pass, Recorder& recorder) {
     const auto packed = preferences_ ? readers_.packed(node) : Packed::once;
-    {
-      std::optional<PreferSolver> prefer;
-      if (auto choice = preferences_ && pass.empty() ? preferences_->choice(node, packed) : std::nullopt)
-        prefer.emplace(std::string(node.op->solver_list()), std::move(*choice));
-      if (pass.empty())
-        node.op->lower(recorder);
-      else
-        node.op->lower_pass(pass, recorder);
-    }
-    if (!preferences_) return;
+    const std::string list(node.op->solver_list());
+    if (auto choice = preferences_ && pass.empty() ? preferences_->choice(node, packed) : std::nullopt)
+      choosing_.preferred.emplace(list, std::move(*choice));
+    recorder.set_choosing(choosing_);
+    if (pass.empty())
+      node.op->lower(recorder);
+    else
+      node.op->lower_pass(pass, recorder);
+    choosing_.preferred.reset();
+    // What is forced is a test or a trial.
+    if (!preferences_ || choosing_.options.solver(list)) return;
     for (const auto& [op, choice] : recorder.chosen())
-      if (op == node.op->solver_list()) preferences_->note(node, choice, packed);
+      if (op == list) preferences_->note(node, choice, packed);
   }
 
   const Work& work_;
   const DeviceInfo& device_;
   const Preferences* preferences_;
+  Choosing choosing_;
   Returned to_return_;
   std::vector<Group> groups_;
   Joined joined_;
@@ -356,8 +359,6 @@ class Lowering {
 
 }  // namespace
 
-Lowered lower(const Work& work, const DeviceInfo& device, LowerOptions options) {
-  return Lowering(work, device, std::move(options))();
-}
+Lowered lower(const Work& work, const DeviceInfo& device, Lowering how) { return WorkLowering(work, device, std::move(how))(); }
 
 }  // namespace clnet::exec

@@ -8,6 +8,7 @@
 #include "lib/exec/choose/preferences.h"
 #include "lib/exec/collect/work.h"
 #include "lib/exec/launch/recorder.h"
+#include "lib/exec/options/options.h"
 
 namespace clnet::exec {
 
@@ -26,9 +27,12 @@ class ValueIds {
   std::unordered_map<const Node*, std::vector<ValueId>> ids_;
 };
 
-struct LowerOptions {
+struct Lowering {
+  Options options = Options::now();
   const Preferences* preferences = nullptr;  ///< which solvers to take; null: their own order decides
   std::vector<std::int64_t> lengths = {};    ///< see Recording::set_lengths()
+  std::vector<Maker> avoided = {};           ///< see Choosing
+  ListChoices* list = nullptr;               ///< see Choosing
 };
 
 struct Lowered {
@@ -38,6 +42,6 @@ struct Lowered {
 };
 
 /// Fuses the work's operations and lets each group record its launches.
-Lowered lower(const Work& work, const DeviceInfo& device, LowerOptions options = {});
+Lowered lower(const Work& work, const DeviceInfo& device, Lowering how = {});
 
 }  // namespace clnet::exec

@@ -63,8 +63,8 @@ std::optional<Part> part_of(const Work& work, std::size_t reader) {
 
 }  // namespace
 
-Narrowed::Narrowed(const Work& work) : given_(work) {
-  if (!fusion_enabled()) return;
+Narrowed::Narrowed(const Work& work, const Options& options) : given_(work) {
+  if (!options.fuses) return;
   std::unordered_map<const Node*, Part> parts;  // by what makes the whole
   for (std::size_t k = 0; k < work.nodes.size(); ++k)
     if (auto part = part_of(work, k)) parts.emplace(node_of(work.nodes[k]->inputs[0]).get(), std::move(*part));

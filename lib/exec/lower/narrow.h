@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/exec/collect/work.h"
+#include "lib/exec/options/options.h"
 
 namespace clnet::exec {
 
@@ -14,7 +15,7 @@ namespace clnet::exec {
 /// makes the part, of a range of one of its inputs, and what read the part is gone. What is given must outlive it.
 class Narrowed {
  public:
-  explicit Narrowed(const Work& work);
+  Narrowed(const Work& work, const Options& options);
 
   const Work& given() const { return given_; }
   const Work& work() const { return narrowed_ ? *narrowed_ : given_; }

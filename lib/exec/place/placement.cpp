@@ -7,13 +7,9 @@
 #include <limits>
 #include <numeric>
 
-#include "lib/base/env.h"
-
 namespace clnet::exec {
 
 namespace {
-
-thread_local int disabled_here = 0;
 
 class Placer {
  public:
@@ -234,14 +230,6 @@ class Placer {
 
 Placement place(const Recording& recording, const std::vector<ValueId>& keep, const Placing& placing) {
   return Placer(recording, keep, placing)();
-}
-
-NoReuse::NoReuse() { ++disabled_here; }
-NoReuse::~NoReuse() { --disabled_here; }
-
-bool reuse_enabled() {
-  static const bool enabled = env::flag("CLNET_REUSE", true);
-  return enabled && disabled_here == 0;
 }
 
 }  // namespace clnet::exec

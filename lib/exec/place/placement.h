@@ -55,15 +55,4 @@ Placement place(const Recording& recording, const std::vector<ValueId>& keep, co
 /// Bytes to allocate for a value: one at least.
 inline std::size_t stored_bytes(const Spec& spec) { return std::max<std::size_t>(1, static_cast<std::size_t>(spec.bytes())); }
 
-/// Gives every value a buffer of its own while it lives, on this thread: nothing shared, in place or cached; CLNET_REUSE=0 does
-/// so for good. The kernels are the same, and so are the results, to the bit.
-class NoReuse {
- public:
-  NoReuse();
-  ~NoReuse();
-  NoReuse(const NoReuse&) = delete;
-  NoReuse& operator=(const NoReuse&) = delete;
-};
-bool reuse_enabled();
-
 }  // namespace clnet::exec

@@ -12,8 +12,6 @@
 
 #include "clnet/error.h"
 #include "lib/base/log.h"
-#include "lib/exec/choose/solver.h"
-#include "lib/exec/fuse/fusion.h"
 #include "lib/exec/lower/lower.h"
 #include "lib/exec/lower/recompute.h"
 #include "lib/exec/plan/key.h"
@@ -46,9 +44,9 @@ void PlanCache::evict(std::size_t bytes) {
   if (freed < bytes) cached_.evict(bytes - freed);
 }
 
-std::shared_ptr<Plan> PlanCache::plan(const Work& work, ocl::Context& device, const Tuning::Evaluate& evaluate, bool& made,
-                                      const Plan* failed) {
-  auto key = plan_key(work);
+std::shared_ptr<Plan> PlanCache::plan(const Work& work, ocl::Context& device, const Options& options,
+                                      const Tuning::Evaluate& evaluate, bool& made, const Plan* failed) {
+  auto key = plan_key(work, options);
   const auto [structure, kept] = kept_.choose(work, key);
   key += kept_key(kept);
   std::unique_lock lock(mutex_);
@@ -75,11 +73,11 @@ std::shared_ptr<Plan> PlanCache::plan(const Work& work, ocl::Context& device, co
   made = true;
   auto own = private_copy(work);
   own.kept = kept;
-  const Narrowed narrowed(own);
-  tuning_.tune(narrowed.work(), device, cached_, evaluate);
+  const Narrowed narrowed(own, options);
+  tuning_.tune(narrowed.work(), device, cached_, options, evaluate);
   // Some drivers must not be called by two threads at once.
   const auto alone = device.info().thread_safe ? std::unique_lock<std::recursive_mutex>() : device.lock();
-  auto entry = build(std::move(key), narrowed, device);
+  auto entry = build(std::move(key), narrowed, device, options);
   entry.plan->set_structure(structure);
   auto plan = entry.plan;
   insert(std::move(entry));
@@ -109,7 +107,7 @@ void PlanCache::insert(Entry entry) {
   entries_.pop_back();
 }
 
-PlanCache::Entry PlanCache::build(std::string key, const Narrowed& narrowed, ocl::Context& device) {
+PlanCache::Entry PlanCache::build(std::string key, const Narrowed& narrowed, ocl::Context& device, const Options& options) {
   const auto& work = narrowed.given();
   const auto start = std::chrono::steady_clock::now();
   const bool explain = logging::enabled(logging::Level::plan);
@@ -117,13 +115,16 @@ PlanCache::Entry PlanCache::build(std::string key, const Narrowed& narrowed, ocl
   const auto why = explain ? reason(description) : std::string();
 
   const auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
-  auto plan = make(narrowed, device);
+  auto plan = make(narrowed, device, {options});
   if (!fits(*plan, device)) {
     // Keeping values costs memory; computing values twice costs time in every run.
-    if (!plan->besides().kept.empty()) plan = make(narrowed, device, false);
-    if (!fits(*plan, device) && plan->cached_bytes() > 0) plan = make(narrowed, device, false, false);
+    if (!plan->besides().kept.empty()) plan = make(narrowed, device, {.options = options, .keeps = false});
+    if (!fits(*plan, device) && plan->cached_bytes() > 0)
+      plan = make(narrowed, device, {.options = options, .keeps = false, .caches = false});
     const auto again = fits(*plan, device) ? Recomputing{} : recompute(work);
-    auto smaller = again.repeated ? make(Narrowed(again.work), device, false, false) : nullptr;
+    auto smaller = again.repeated
+                       ? make(Narrowed(again.work, options), device, {.options = options, .keeps = false, .caches = false})
+                       : nullptr;
     const bool is_smaller = smaller && smaller->planned_bytes() < plan->planned_bytes();
     if (is_smaller) {
       logging::print(logging::Level::plan,
@@ -203,23 +204,23 @@ void tell_of_crash(const std::string& crash, const std::vector<Maker>& avoided, 
 
 }  // namespace
 
-std::shared_ptr<Plan> PlanCache::make(const Narrowed& narrowed, ocl::Context& device, bool keeps, bool caches) {
-  std::vector<Maker> avoided;
-  std::optional<NoFusion> no_fusion;
+std::shared_ptr<Plan> PlanCache::make(const Narrowed& narrowed, ocl::Context& device, Making making) {
+  auto& avoided = making.avoided;
+  bool unfused = false;
   std::set<std::string> kernels;
   std::string crash;
   /// Whether there is another way.
   const auto try_without_fusion = [&] {
-    if (no_fusion || !fusion_enabled()) return false;
-    no_fusion.emplace();
+    if (!making.options.fuses) return false;
+    making.options.fuses = false;
+    unfused = true;
     avoided.clear();  // the parts are others
     return true;
   };
   for (;;) {
-    const AvoidSolvers avoid(avoided);
     try {
-      auto plan = make_once(narrowed, device, keeps, caches);
-      if (!crash.empty()) tell_of_crash(crash, avoided, no_fusion.has_value());
+      auto plan = make_once(narrowed, device, making);
+      if (!crash.empty()) tell_of_crash(crash, avoided, unfused);
       return plan;
     } catch (const KernelsCrash& error) {
       kernels.insert(error.kernels().begin(), error.kernels().end());
@@ -235,9 +236,9 @@ std::shared_ptr<Plan> PlanCache::make(const Narrowed& narrowed, ocl::Context& de
   }
 }
 
-std::vector<std::int64_t> PlanCache::lengths_to_foresee(const Work& work) {
+std::vector<std::int64_t> PlanCache::lengths_to_foresee(const Work& work, const Options& options) {
   // What is measured or forced says nothing of what others will be.
-  if (!forced_solvers().empty()) return {};
+  if (!options.solvers.empty()) return {};
   auto lengths = lengths_of(work);
   if (lengths.empty()) return {};
   const auto kind = kind_of(work);
@@ -255,9 +256,13 @@ bool PlanCache::is_built_beside() const {
   return beside_.done();
 }
 
-std::shared_ptr<Plan> PlanCache::make_once(const Narrowed& narrowed, ocl::Context& device, bool keeps, bool caches) {
+std::shared_ptr<Plan> PlanCache::make_once(const Narrowed& narrowed, ocl::Context& device, const Making& making) {
   const auto &work = narrowed.given(), &less = narrowed.work();
-  auto [recording, ids, results] = lower(less, device.info(), {.preferences = &tuning_, .lengths = lengths_to_foresee(less)});
+  auto [recording, ids, results] = lower(less, device.info(),
+                                         {.options = making.options,
+                                          .preferences = &tuning_,
+                                          .lengths = lengths_to_foresee(less, making.options),
+                                          .avoided = making.avoided});
   Plan::Besides besides;
   Written written(recording, ids);
   for (std::size_t k = 0; k < work.nodes.size(); ++k) {
@@ -270,18 +275,19 @@ std::shared_ptr<Plan> PlanCache::make_once(const Narrowed& narrowed, ocl::Contex
   }
   for (const auto& tensor : less.wanted) written.hold(tensor);
   for (const auto& result : less.kept) written.hold(less.tensor(result));
-  if (keeps)
+  if (making.keeps)
     for (std::size_t i = 0; i < work.kept.size(); ++i)
       if (const auto value = written.value(less.tensor(less.kept[i]))) {
         results.push_back(*value);
         besides.kept.push_back(work.kept[i]);
       }
   const bool foresees = !recording.lengths().empty();
-  auto others = foresees ? foreseen(less, recording, device.info()) : std::vector<ocl::KernelToBuild>{};
-  const bool reuses = reuse_enabled();
-  auto plan =
-      std::make_shared<Plan>(std::move(recording), std::move(results), device,
-                             Placing{device.info().reuses_buffers && reuses, caches && reuses, device.info().max_allocation});
+  auto others = foresees ? foreseen(less, recording, device.info(), making.options) : std::vector<ocl::KernelToBuild>{};
+  const bool shares = making.options.shares;
+  const Placing placing{.shares = device.info().reuses_buffers && shares,
+                        .caches = making.caches && shares,
+                        .max_allocation = device.info().max_allocation};
+  auto plan = std::make_shared<Plan>(std::move(recording), std::move(results), device, placing);
   plan->set_besides(std::move(besides));
   for (const auto& kernel : others) device.programs().foresee(kernel.program);
   if (foresees) {

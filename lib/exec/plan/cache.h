@@ -33,8 +33,8 @@ class PlanCache : public ocl::Context::Extension {
   /// The plan for the work, made when there is none of the same structure; `made` says which. Before one is made, solvers may be
   /// measured, by way of `evaluate`. Any thread may call it, without the context's lock: others go on while a plan is made, and
   /// who wants the same one waits for it. `failed` is a plan that found no memory: one that takes less is made in its place.
-  std::shared_ptr<Plan> plan(const Work& work, ocl::Context& device, const Tuning::Evaluate& evaluate, bool& made,
-                             const Plan* failed = nullptr);
+  std::shared_ptr<Plan> plan(const Work& work, ocl::Context& device, const Options& options, const Tuning::Evaluate& evaluate,
+                             bool& made, const Plan* failed = nullptr);
   /// Whether a plan that was made when there was more memory may be made again to take less.
   bool may_shrink(const Plan& plan, ocl::Context& device) { return !plan.is_shrunk() && !fits(plan, device); }
   /// To be called when the first run of a plan is enqueued.
@@ -65,12 +65,19 @@ class PlanCache : public ocl::Context::Extension {
   /// With the mutex held; null where there is none but `failed`, which is dropped.
   std::shared_ptr<Plan> find(const std::string& key, const Plan* failed);
   void insert(Entry entry);
-  Entry build(std::string key, const Narrowed& narrowed, ocl::Context& device);
+  /// How a plan is made.
+  struct Making {
+    Options options;
+    bool keeps = true;   ///< values that nobody asked for, where they are written anyway
+    bool caches = true;  ///< what is made of leaves only
+    std::vector<Maker> avoided = {};
+  };
+  Entry build(std::string key, const Narrowed& narrowed, ocl::Context& device, const Options& options);
   /// By other solvers, and without fusion, where kernels crash the driver's compiler.
-  std::shared_ptr<Plan> make(const Narrowed& narrowed, ocl::Context& device, bool keeps = true, bool caches = true);
-  std::shared_ptr<Plan> make_once(const Narrowed& narrowed, ocl::Context& device, bool keeps, bool caches);
+  std::shared_ptr<Plan> make(const Narrowed& narrowed, ocl::Context& device, Making making);
+  std::shared_ptr<Plan> make_once(const Narrowed& narrowed, ocl::Context& device, const Making& making);
   /// The lengths of the work's sequences, if no work of its kind was recorded before.
-  std::vector<std::int64_t> lengths_to_foresee(const Work& work);
+  std::vector<std::int64_t> lengths_to_foresee(const Work& work, const Options& options);
   void evict(std::size_t bytes);
   /// Whether its memory is to be had, as far as one can say now.
   bool fits(const Plan& plan, ocl::Context& device);

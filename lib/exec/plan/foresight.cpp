@@ -80,7 +80,8 @@ std::string kind_of(const Work& work) {
   return fmt::format("{}", fmt::join(parts, "\n"));
 }
 
-std::vector<ocl::KernelToBuild> foreseen(const Work& work, const Recording& recording, const DeviceInfo& device) {
+std::vector<ocl::KernelToBuild> foreseen(const Work& work, const Recording& recording, const DeviceInfo& device,
+                                         const Options& options) {
   std::vector<ocl::KernelToBuild> result;
   std::set<std::tuple<ocl::ProgramSource, std::string, std::vector<std::size_t>, bool>> known;
   const auto is_new = [&](const Launch& launch) {
@@ -107,7 +108,7 @@ std::vector<ocl::KernelToBuild> foreseen(const Work& work, const Recording& reco
       for (const auto to : foreseen_lengths) {
         const auto outputs = from == to ? Tensors{} : node->op->at_length(inputs, from, to);
         if (outputs.empty()) continue;
-        const auto other = lower(collect(outputs), device).recording;
+        const auto other = lower(collect(outputs), device, {.options = options}).recording;
         for (const auto& command : other.commands())
           if (const auto* launch = std::get_if<Launch>(&command)) add(other, *launch, 1);
       }

@@ -6,10 +6,7 @@
 #include <typeinfo>
 #include <unordered_map>
 
-#include "lib/exec/choose/solver.h"
 #include "lib/exec/collect/value.h"
-#include "lib/exec/fuse/fusion.h"
-#include "lib/exec/place/placement.h"
 #include "lib/graph/op.h"
 
 namespace clnet::exec {
@@ -56,7 +53,7 @@ class Writer {
 
 }  // namespace
 
-std::string plan_key(const Work& work) {
+std::string plan_key(const Work& work, const Options& options) {
   constexpr std::size_t usual = 128;  // bytes of a node
   Writer key(usual * (work.nodes.size() + work.leaves.size()));
   std::pmr::monotonic_buffer_resource memory;
@@ -66,10 +63,8 @@ std::string plan_key(const Work& work) {
     key.raw(numbers.at(node_of(tensor).get()));
     key.raw(static_cast<std::int32_t>(output_of(tensor)));
   };
-  key.text(forced_solvers());
-  key.raw(fusion_enabled());
+  key.text(options.key());
   key.raw(work.leaves.size());
-  key.raw(reuse_enabled());
   for (std::size_t i = 0; i < work.leaves.size(); ++i) {
     const auto& leaf = work.leaves[i];
     // Outputs of one evaluated node share its number: which one is meant is written where it is used.

@@ -5,12 +5,13 @@
 #include <vector>
 
 #include "lib/exec/collect/work.h"
+#include "lib/exec/options/options.h"
 
 namespace clnet::exec {
 
 /// The structure of the work: operations with their fields, shapes and dtypes, who reads whom, which leaves the host knows as
-/// scalars, what is asked for, and which solvers are forced. With kept_key(): equal strings, equal plans.
-std::string plan_key(const Work& work);
+/// scalars, what is asked for, and the options. With kept_key(): equal strings, equal plans.
+std::string plan_key(const Work& work, const Options& options);
 /// What is added to it where results are kept that nobody asked for.
 std::string kept_key(const std::vector<Work::Result>& kept);
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -61,10 +62,11 @@ class Plan {
     std::vector<std::shared_ptr<DeviceValue>> results;      ///< the values of `keep`
     std::vector<std::shared_ptr<DeviceValue>> overwritten;  ///< leaves' values in whose place some of them are, for good
   };
-  /// Enqueues all commands. The context's lock is held. Whatever it throws, the next run is right: a leaf whose memory was given
-  /// for more than rewriting (Gift::any) is as before, or is marked as overwritten, and what is thrown is LostInPlace. Before
-  /// that, what the driver refuses is tried again.
-  Made replay(ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves);
+  /// Enqueues all commands; `chains` as in Options. The context's lock is held. Whatever it throws, the next run is right: a leaf
+  /// whose memory was given for more than rewriting (Gift::any) is as before, or is marked as overwritten, and what is thrown is
+  /// LostInPlace. Before that, what the driver refuses is tried again.
+  Made replay(ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves,
+              std::optional<ChainMode> chains);
 
   /// To be called when the first run is done.
   void note_first_run(const ocl::Context& device);

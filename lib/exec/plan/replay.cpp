@@ -44,11 +44,11 @@ class Plan::Run : public HostContext {
     if (verify_enabled()) verify(view(plan_.recording_, placement_, plan_.keep_, run_places(), run_forms(), granted_));
   }
 
-  Made operator()() {
+  Made operator()(std::optional<ChainMode> chains) {
     static const bool poison = env::flag("CLNET_POISON");
     // A profiler shall see each launch, and poison comes between them.
-    const bool chained = (!poison || WithChains::here()) && !device_.profiler().enabled() &&
-                         plan_.chains_.ready(plan_.recording_, placement_, device_, tail_);
+    const bool chained = (!poison || chains) && !device_.profiler().enabled() &&
+                         plan_.chains_.ready(plan_.recording_, placement_, device_, chains, tail_);
     std::size_t behind_chain = 0;
     for (auto& step : plan_.steps_) {
       if (step.command < behind_chain) continue;
@@ -316,7 +316,8 @@ class Plan::Run : public HostContext {
   std::vector<std::shared_ptr<DeviceValue>> results_;
 };
 
-Plan::Made Plan::replay(ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves) {
+Plan::Made Plan::replay(ocl::Context& device, Arena& arena, CachedValues& cached, const std::vector<Binding>& leaves,
+                        std::optional<ChainMode> chains) {
   std::unique_ptr<Run> run;
   try {
     run = std::make_unique<Run>(*this, device, arena, cached, leaves);
@@ -326,7 +327,7 @@ Plan::Made Plan::replay(ocl::Context& device, Arena& arena, CachedValues& cached
     arena.clear();
     run = std::make_unique<Run>(*this, device, arena, cached, leaves);
   }
-  return (*run)();
+  return (*run)(chains);
 }
 
 }  // namespace clnet::exec

@@ -240,8 +240,8 @@ class Contest {
   std::vector<std::string> choices() {
     const std::string op(node_.op->solver_list()), oracle = solver_names(op).back();
     const auto outputs = apply_all(node_.op, inputs_);
-    const ListChoices list;
-    lower(collect(outputs), device_.info());
+    ListChoices list;
+    lower(collect(outputs), device_.info(), {.list = &list});
     likely_ = list.chosen(op);
     auto all = list.of(op);
     // Of several problems of one list each lists its own.
@@ -422,16 +422,14 @@ std::optional<Choice> Tuning::choice(const Node& node, Packed packed) const {
 }
 
 void Tuning::note(const Node& node, const Choice& choice, Packed packed) const {
-  // What is forced on a thread is a test or a trial.
-  if (const auto forced = forced_solver(node.op->solver_list()); is_tunable(node) && !(forced && forced->strict))
-    choices_.note(problem_text(node, packed), choice);
+  if (is_tunable(node)) choices_.note(problem_text(node, packed), choice);
 }
 
-std::map<std::string, Tuning::Problem> Tuning::open_problems(const Work& work) const {
+std::map<std::string, Tuning::Problem> Tuning::open_problems(const Work& work, const Options& options) const {
   std::map<std::string, Problem> problems;
   Readers readers(work.nodes);
   for (const auto& node : work.nodes) {
-    if (!is_tunable(*node) || forced_solver(node->op->solver_list())) continue;
+    if (!is_tunable(*node) || forced_solver(node->op->solver_list(), options)) continue;
     const auto packed = readers.packed(*node);
     auto text = problem_text(*node, packed);
     // What plans were made with stays, lest two of them compute the same in two ways.
@@ -442,23 +440,21 @@ std::map<std::string, Tuning::Problem> Tuning::open_problems(const Work& work) c
   return problems;
 }
 
-void Tuning::tune(const Work& work, ocl::Context& device, CachedValues& cached, const Evaluate& evaluate) {
-  static thread_local bool busy = false;  // the trials are evaluations, too
+void Tuning::tune(const Work& work, ocl::Context& device, CachedValues& cached, const Options& options,
+                  const Evaluate& evaluate) {
   // Who has nothing to measure never waits: the thread that measures may wait for that one's plan, which is a trial's if its
   // solver is forced.
-  if (!budget_ || !file_ || busy || open_problems(work).empty()) return;
+  if (!budget_ || !file_ || !options.tunes || open_problems(work, options).empty()) return;
   // One thread measures; another that wants to know waits for it.
   const std::lock_guard alone(measuring_);
-  const auto problems = open_problems(work);
+  const auto problems = open_problems(work, options);
   if (problems.empty()) return;
 
   logging::write(fmt::format("tuning: {} problems, for at most {:.0f} s (CLNET_TUNE)", problems.size(), *budget_));
-  /// However it ends.
-  struct Busy {
-    Busy() { busy = true; }
-    ~Busy() { busy = false; }
-  };
-  const Busy now;
+  // The trials are evaluations, too.
+  auto of_trials = options;
+  of_trials.tunes = false;
+  const OptionsScope here(std::move(of_trials));
   const auto start = Clock::now();
   std::size_t done = 0;
   std::vector<std::pair<std::string, Problem>> ordered(problems.begin(), problems.end());

@@ -15,8 +15,8 @@
 #include "lib/exec/choose/choices.h"
 #include "lib/exec/choose/preferences.h"
 #include "lib/exec/collect/work.h"
-#include "lib/exec/launch/config.h"
 #include "lib/exec/launch/recorder.h"
+#include "lib/exec/options/config.h"
 #include "lib/exec/place/cached.h"
 
 namespace clnet::exec {
@@ -65,9 +65,10 @@ class Tuning : public Preferences {
   /// `seconds` to spend on a plan; nothing when nothing shall be measured.
   Tuning(TuningFile file, std::optional<double> seconds) : choices_("none"), file_(std::move(file)), budget_(seconds) {}
 
+  /// By the thread's options.
   using Evaluate = std::function<void(std::span<const Tensor>)>;
   /// Measures what is not known yet of the heavy operations, where CLNET_TUNE says so, for as long as it says.
-  void tune(const Work& work, ocl::Context& device, CachedValues& cached, const Evaluate& evaluate);
+  void tune(const Work& work, ocl::Context& device, CachedValues& cached, const Options& options, const Evaluate& evaluate);
   /// What to prefer for a node: what a checkpoint says, else what was measured; nothing when neither knows it.
   std::optional<Choice> choice(const Node& node, Packed packed = Packed::once) const override;
   /// A node was recorded with this choice.
@@ -80,7 +81,7 @@ class Tuning : public Preferences {
     Packed packed;
   };
   /// The problems of the work that nobody has measured or decided.
-  std::map<std::string, Problem> open_problems(const Work& work) const;
+  std::map<std::string, Problem> open_problems(const Work& work, const Options& options) const;
 
   std::optional<Choice> measured(const std::string& problem) const;
 

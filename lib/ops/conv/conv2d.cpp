@@ -208,11 +208,12 @@ class Conv2d : public ConvOp {
     return {{Shape{x.shape[0] / (volume_ ? 1 : slices_), weight.shape[0], slices_ * size_.height, size_.width}, x.dtype}};
   }
 
-  std::size_t pass_length(std::span<const Node* const> chain, const DeviceInfo& device) const override {
+  std::size_t pass_length(std::span<const Node* const> chain, const DeviceInfo& device,
+                          const exec::Choosing& choosing) const override {
     // Who forces a solver of convolutions means each of them.
-    const auto forced = exec::forced_solver("conv2d");
+    const auto forced = exec::forced_solver("conv2d", choosing);
     const auto strips = chain.size() == 3 && !(forced && !forced->measured) ? strips_of(chain) : std::nullopt;
-    return strips && !strips_solvers.leaves(*strips, device) ? 3 : 1;
+    return strips && !strips_solvers.leaves(*strips, device, choosing) ? 3 : 1;
   }
   void lower_pass(std::span<const Node* const> chain, exec::Recorder& recorder) const override {
     auto strips = strips_of(chain).value();

@@ -9,8 +9,8 @@
 
 #include "clnet/device.h"
 #include "clnet/shape.h"
-#include "lib/exec/launch/config.h"
 #include "lib/exec/launch/recorder.h"
+#include "lib/exec/options/config.h"
 #include "lib/ops/lines.h"
 #include "lib/ops/reduce/reduce.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "clnet/ops.h"
-#include "lib/exec/launch/config.h"
 #include "lib/exec/launch/recorder.h"
+#include "lib/exec/options/config.h"
 #include "lib/graph/op.h"
 
 namespace clnet::ops {

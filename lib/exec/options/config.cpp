@@ -1,4 +1,4 @@
-#include "lib/exec/launch/config.h"
+#include "lib/exec/options/config.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,57 @@
+#include "lib/exec/options/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/base/env.h"
+
+namespace clnet::exec {
+
+namespace {
+
+thread_local const Options* innermost_options = nullptr;
+
+/// This thread's, changed.
+template <class Change>
+Options changed(const Change& change) {
+  auto options = Options::now();
+  change(options);
+  return options;
+}
+
+Options forcing(ForcedSolver solver) {
+  return changed([&](Options& options) { options.solvers.push_back(std::move(solver)); });
+}
+
+}  // namespace
+
+const Options& Options::now() {
+  static const Options from_environment{.fuses = env::flag("CLNET_FUSION", true), .shares = env::flag("CLNET_REUSE", true)};
+  return innermost_options ? *innermost_options : from_environment;
+}
+
+std::string Options::key() const {
+  std::string text;
+  for (const auto& [op, choice, listed] : solvers) text += fmt::format("{}:{}{},", op, listed ? "=" : "", choice.text());
+  return fmt::format("{}{:d}{:d}", text, fuses, shares);
+}
+
+const ForcedSolver* Options::solver(std::string_view op) const {
+  const auto found = std::find_if(solvers.rbegin(), solvers.rend(), [&](const ForcedSolver& solver) { return solver.op == op; });
+  return found == solvers.rend() ? nullptr : &*found;
+}
+
+OptionsScope::OptionsScope(Options options) : options_(std::move(options)), outer_(std::exchange(innermost_options, &options_)) {}
+OptionsScope::~OptionsScope() { innermost_options = outer_; }
+
+ForceSolver::ForceSolver(std::string op, const std::string& solver)
+    : scope_(forcing({std::move(op), Choice::parse(solver), false})) {}
+ForceSolver::ForceSolver(std::string op, Choice listed) : scope_(forcing({std::move(op), std::move(listed), true})) {}
+
+NoFusion::NoFusion() : scope_(changed([](Options& options) { options.fuses = false; })) {}
+NoReuse::NoReuse() : scope_(changed([](Options& options) { options.shares = false; })) {}
+WithChains::WithChains(ChainMode mode) : scope_(changed([&](Options& options) { options.chains = mode; })) {}
+
+}  // namespace clnet::exec

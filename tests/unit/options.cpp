@@ -1,0 +1,80 @@
+// Options of evaluations: scopes of a thread, and what plans depend on.
+#include "lib/exec/options/options.h"
+
+#include <catch2/catch.hpp>
+#include <optional>
+#include <thread>
+
+#include "clnet/error.h"
+
+using namespace clnet::exec;
+using clnet::Error;
+
+TEST_CASE("scopes change one option each, and end in turn") {
+  const auto& outside = Options::now();
+  {
+    const NoFusion none;
+    CHECK_FALSE(Options::now().fuses);
+    CHECK(Options::now().shares == outside.shares);
+    const NoReuse apart;
+    CHECK_FALSE(Options::now().fuses);
+    CHECK_FALSE(Options::now().shares);
+    const WithChains chains(ChainMode::always);
+    CHECK(Options::now().chains == ChainMode::always);
+  }
+  CHECK(&Options::now() == &outside);
+}
+
+TEST_CASE("of several solvers that are forced the innermost counts") {
+  const ForceSolver outer("conv2d", "direct"), other("matmul", "plain");
+  CHECK(Options::now().solver("conv2d")->choice.text() == "direct");
+  {
+    const ForceSolver inner("conv2d", Choice::parse("cpu{lanes=8}"));
+    CHECK(Options::now().solver("conv2d")->choice.text() == "cpu{lanes=8}");
+    CHECK(Options::now().solver("conv2d")->listed);
+    CHECK(Options::now().solver("matmul")->choice.text() == "plain");
+  }
+  CHECK(Options::now().solver("conv2d")->choice.text() == "direct");
+  CHECK(Options::now().solver("softmax") == nullptr);
+}
+
+TEST_CASE("a choice that is none changes nothing") {
+  const auto& outside = Options::now();
+  CHECK_THROWS_AS(ForceSolver("conv2d", "cpu{lanes"), Error);
+  CHECK(&Options::now() == &outside);
+}
+
+TEST_CASE("options are a thread's own") {
+  const WithChains chains(ChainMode::off);
+  std::optional<ChainMode> there = ChainMode::always;
+  std::thread([&] { there = Options::now().chains; }).join();
+  CHECK_FALSE(there.has_value());
+  CHECK(Options::now().chains == ChainMode::off);
+}
+
+TEST_CASE("what plans depend on is in the key, and nothing else") {
+  const auto key = Options::now().key();
+  {
+    const NoFusion none;
+    CHECK(Options::now().key() != key);
+  }
+  {
+    const NoReuse apart;
+    CHECK(Options::now().key() != key);
+  }
+  {
+    const ForceSolver forced("conv2d", "direct");
+    CHECK(Options::now().key() != key);
+  }
+  {
+    const ForceSolver listed("conv2d", Choice::parse("direct"));
+    const auto exact = Options::now().key();
+    CHECK(exact != key);
+    const ForceSolver forced("conv2d", "direct");
+    CHECK(Options::now().key() != exact);
+  }
+  {
+    const WithChains chains(ChainMode::off);
+    CHECK(Options::now().key() == key);
+  }
+}
