@@ -5,7 +5,8 @@
 
 namespace clnet {
 
-/// Steps of making plans so far: operations and edges looked at, elements of kernels put together, lives compared.
+/// Steps of making plans so far, on all threads: operations and edges looked at, elements of kernels put together, lives
+/// compared.
 std::uint64_t planning_steps();
 void count_planning(std::uint64_t steps);
 

@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <unordered_set>
 #include <vector>
 
 #include "clnet/error.h"
 #include "lib/base/env.h"
+#include "lib/base/log.h"
 #include "lib/cl/lifetime.h"
 #include "lib/exec/anomaly.h"
 #include "lib/exec/collect/effects.h"
@@ -23,6 +23,11 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
   Effects effects(asked);
   const auto work = effects.collect(giving);
   if (work.nodes.empty()) return;
+  if (const auto what = computed_again(work); !what.empty())
+    logging::warn_once(fmt::format(
+        "eval: {} is computed again, as nothing held its value: a loss that is read before step() costs a second forward pass; "
+        "make the step first and read the loss that it returns",
+        what));
   const auto device = device_of(work.values, wanted);
   auto& kept_values = PlanCache::of(*device).kept();
   std::shared_ptr<Plan> plan;
@@ -31,18 +36,14 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
     const auto asked_for = work.wanted.size();
     for (std::size_t i = 0; i < asked_for; ++i) slot_of(work.wanted[i]).exchange(nullptr, results[i]);
     effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, results); });
-    const auto& [kept, written] = plan->besides();
-    std::vector<KeptValues::Kept> fresh;
-    std::size_t learned = 0;
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-      const auto tensor = work.tensor(kept[i]);
+    std::vector<KeptValues::Kept> kept;
+    for (std::size_t i = 0; i < plan->kept().size(); ++i) {
+      const auto tensor = work.tensor(plan->kept()[i]);
       const auto& value = results[asked_for + i];
-      if (slot_of(tensor).exchange(nullptr, value) != value) continue;
-      fresh.push_back({tensor, value});
-      learned += !std::binary_search(work.kept.begin(), work.kept.end(), kept[i]);
+      if (slot_of(tensor).exchange(nullptr, value) == value) kept.push_back({tensor, value});
     }
-    kept_values.add(plan->structure(), fresh, learned);
-    kept_values.computed(work, plan->structure(), written);
+    kept_values.add(kept);
+    for (const auto& node : work.nodes) node->past.store(Node::Past::computed, std::memory_order_relaxed);
   });
 }
 

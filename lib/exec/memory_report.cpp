@@ -11,7 +11,6 @@
 #include "lib/cl/context.h"
 #include "lib/exec/collect/effects.h"
 #include "lib/exec/collect/value.h"
-#include "lib/exec/evaluate.h"
 #include "lib/exec/lower/lower.h"
 #include "lib/exec/lower/narrow.h"
 #include "lib/exec/place/placement.h"
@@ -96,6 +95,13 @@ std::string report(const Recording& recording, const Placement& placement, std::
   return text;
 }
 
+/// That of the first value that is on one, or the current one: nothing is computed, and a function that is compiled may ask.
+std::shared_ptr<ocl::Context> device_with_values(std::span<const std::shared_ptr<Value>> values) {
+  for (const auto& value : values)
+    if (const auto* placed = dynamic_cast<const DeviceValue*>(value.get())) return placed->device;
+  return context_of(Device::current());
+}
+
 }  // namespace
 
 }  // namespace exec
@@ -108,7 +114,7 @@ std::string memory_report(std::span<const Tensor> results) {
   const auto& options = exec::Options::now();
   const exec::Narrowed narrowed(given, options);
   const auto& work = narrowed.work();
-  const auto device = exec::device_of(given.values, nullptr);
+  const auto device = exec::device_with_values(given.values);
   const auto lowered = exec::lower(work, device->info(), {.options = options});
   const auto placement = exec::place(lowered.recording, lowered.results,
                                      {.shares = device->info().reuses_buffers && options.shares,

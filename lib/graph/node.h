@@ -105,7 +105,9 @@ struct Node {
   std::uint64_t slot = 0;  ///< the slot that it is a value of (lib/graph/slot.h): a leaf for gradients; 0: none
   const ScopePtr scope;    ///< in which it was made
   std::vector<std::shared_ptr<Effect>> effects;  ///< what its evaluation does to slots
-  std::atomic<std::uint64_t> origin{0};          ///< the evaluation that computed it without keeping its value; 0: none
+  /// Whether an evaluation computed it, and whether its value was taken away since, for want of memory.
+  enum class Past : std::uint8_t { none, computed, taken };
+  std::atomic<Past> past{Past::none};
 
   Node(std::shared_ptr<const Op> op, Tensors inputs, Specs outputs);
   /// The same where the inputs' specs are at hand.

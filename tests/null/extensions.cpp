@@ -32,15 +32,17 @@ TEST_CASE("a device keeps one extension of each type") {
   CHECK(static_cast<ocl::Context::Extension*>(&first) != &second);
 
   SECTION("all of them let go of memory") {
+    const auto before = first.trims;
     context.trim();
-    CHECK(first.trims == 1);
-    CHECK(second.trims == 1);
+    CHECK(first.trims == before + 1);
+    CHECK(second.trims == before + 1);
   }
   SECTION("all of them are asked when memory is short") {
     auto& memory = context.memory();
     const auto limit = memory.stats().limit;
+    const auto before = first.reclaims;
     CHECK_THROWS_AS(memory.allocate(limit + 1, "a test"), DeviceError);
-    CHECK(first.reclaims > 0);
+    CHECK(first.reclaims > before);
     CHECK(second.reclaims == first.reclaims);
   }
 }

@@ -1,4 +1,4 @@
-// Values made of leaves only, kept while those live; plans that fail midway; and the verifier where a rule is switched off.
+// Values made of leaves only, kept while those live; plans that fail midway; and the verifier of runs where a plan is broken.
 #include <catch2/catch.hpp>
 
 #include "clnet/clnet.h"
@@ -11,6 +11,17 @@
 #include "tests/ops/launches.h"
 #include "tests/support/memory_limit.h"
 #include "tests/support/skip.h"
+
+namespace clnet::exec {
+/// Breaks a plan from within.
+struct PlanBreaker {
+  static void move_arguments(Plan& plan) {
+    for (auto& step : plan.steps_)
+      for (auto& slot : step.fixed) ++slot.memory;
+  }
+  static void expect_change(Plan& plan, ValueId leaf) { plan.recording_.expect_change({leaf, 0}); }
+};
+}  // namespace clnet::exec
 
 using namespace clnet;
 using Catch::Matchers::Contains;
@@ -189,6 +200,29 @@ TEST_CASE("a plan that failed after the arena moved sets its arguments again") {
   };
   CHECK(run(x) == Floats{2, 4});
   fail_once();
+  CHECK(run(x) == Floats{2, 4});
+}
+
+TEST_CASE("each run is verified: where its arguments point, and what it keeps") {
+  const Tensor x = Tensor::from({1.0F, 2.0F}), y = twice(x);
+  CHECK(run(x) == Floats{2, 4});
+  auto& context = *context_of(Device::current());
+  auto& cache = exec::PlanCache::of(context);
+  const auto work = exec::collect(std::span(&y, 1));
+  bool made = false;
+  const auto plan = cache.plan(work, context, exec::Options::now(), {}, made);
+  REQUIRE_FALSE(made);
+  SECTION("arguments") {
+    exec::PlanBreaker::move_arguments(*plan);
+    CHECK_THROWS_WITH(run(x), Contains("plan verifier: argument"));
+  }
+  SECTION("a leaf that changes") {
+    exec::PlanBreaker::expect_change(*plan, 0);
+    CHECK_THROWS_WITH(run(x), Contains("which changes"));
+  }
+  // In the place of the one that is broken.
+  cache.plan(work, context, exec::Options::now(), {}, made, plan.get());
+  CHECK(made);
   CHECK(run(x) == Floats{2, 4});
 }
 

@@ -56,7 +56,7 @@ TEST_CASE("a held permutation of a view of what is written in place") {
   CHECK(values_of(grid) == before);
 }
 
-TEST_CASE("what is fused behind a slice update and held, while the update's own value was only learned") {
+TEST_CASE("what is fused behind a slice update and held, while nobody asked for the update itself") {
   std::vector<Tensor> held;
   std::vector<Floats> expected;
   for (int step = 0; step < 12; ++step) {
@@ -204,7 +204,7 @@ TEST_CASE("a loss at the place where momentum will carry the weights, and its gr
   CHECK_NOTHROW(nn::gradients(ahead, sgd.parameters())[0].eval());
 }
 
-TEST_CASE("values that were only learned go with trim(), and what is made of them is there all the same") {
+TEST_CASE("values that nobody asked for go with trim(), and what is made of them is there all the same") {
   std::vector<Tensor> held;
   for (int i = 0; i < 4; ++i) {
     const Tensor doubled = slice_update(rows(8, 3, 0), 0, 4, rows(2, 3, 7)) * 2.0;

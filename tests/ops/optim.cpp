@@ -144,7 +144,8 @@ TEST_CASE("a launch of an optimizer counts the work-items of its tensors in 32 b
   std::vector<exec::ValueId> inputs, outputs;
   for (const auto& input : node.inputs) inputs.push_back(recording.add_leaf(input.spec(), input.same(one)));
   for (const auto& spec : node.outputs) outputs.push_back(recording.add_value(spec));
-  exec::Recorder recorder(recording, gpu, inputs, outputs);
+  const exec::Choosing choosing;
+  exec::Recorder recorder(recording, gpu, choosing, inputs, outputs);
   node.op->lower(recorder);
   // The first large one, and the second with the small one.
   REQUIRE(recording.commands().size() == 2);

@@ -9,7 +9,8 @@ namespace clnet::exec {
 struct RecordedLaunches {
   Recording recording;
   DeviceInfo device;
-  Recorder recorder{recording, device, {}, {}};
+  Choosing choosing;
+  Recorder recorder{recording, device, choosing, {}, {}};
 
   Ref value(const Shape& shape = {8}, Dtype dtype = Dtype::f32) { return {recording.add_value({shape, dtype}), 0}; }
   Ref leaf() { return {recording.add_leaf({Shape{8}, Dtype::f32}, false), 0}; }

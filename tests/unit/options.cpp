@@ -2,6 +2,7 @@
 #include "lib/exec/options/options.h"
 
 #include <catch2/catch.hpp>
+#include <memory>
 #include <optional>
 #include <thread>
 
@@ -38,6 +39,19 @@ TEST_CASE("of several solvers that are forced the innermost counts") {
   CHECK(Options::now().solver("softmax") == nullptr);
 }
 
+TEST_CASE("scopes may end in any order") {
+  const auto& outside = Options::now();
+  auto first = std::make_unique<ForceSolver>("conv2d", "direct");
+  auto second = std::make_unique<ForceSolver>("matmul", "plain");
+  auto third = std::make_unique<NoFusion>();
+  second.reset();
+  CHECK_FALSE(Options::now().fuses);
+  first.reset();
+  CHECK_FALSE(Options::now().fuses);
+  third.reset();
+  CHECK(&Options::now() == &outside);
+}
+
 TEST_CASE("a choice that is none changes nothing") {
   const auto& outside = Options::now();
   CHECK_THROWS_AS(ForceSolver("conv2d", "cpu{lanes"), Error);
@@ -53,6 +67,7 @@ TEST_CASE("options are a thread's own") {
 }
 
 TEST_CASE("what plans depend on is in the key, and nothing else") {
+  const OptionsScope none_but_these({});
   const auto key = Options::now().key();
   {
     const NoFusion none;

@@ -93,7 +93,6 @@ Work Collector::take(const Giving& giving) {
     for (std::size_t i = 0; i < outputs; ++i)
       if (!is_asked(i)) work_.kept.push_back({k, static_cast<int>(i)});
   }
-  work_.keeps = true;
   find_gifts(seen, giving);
   return std::move(work_);
 }

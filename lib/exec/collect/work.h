@@ -57,7 +57,6 @@ struct Work {
     std::shared_ptr<Value> value;
   };
   std::vector<Present> present;
-  bool keeps = false;        ///< its nodes live on: what somebody may read later is worth keeping
   std::vector<Result> kept;  ///< further results, to be kept where they are written anyway; in order
 
   Tensor tensor(const Result& result) const { return tensor_of(nodes[result.node], result.output); }

@@ -186,11 +186,6 @@ Ref Recorder::cached(Spec spec, Ref source) {
   return {id, 0};
 }
 
-const Choosing& Recorder::by_environment() {
-  static const Choosing nothing_else;
-  return nothing_else;
-}
-
 Launch& Recorder::add(ocl::ProgramSource program, std::string_view function) {
   recording_.commands_.push_back(Launch(&recording_, std::move(program), std::string(function)));
   auto& launch = std::get<Launch>(recording_.commands_.back());

@@ -279,19 +279,20 @@ class Recorder {
   friend class Configured;
 
  public:
-  Recorder(Recording& recording, const DeviceInfo& device, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
-           Epilogue* epilogue = nullptr, Prologue* prologue = nullptr, const Reuses* reuses = nullptr)
+  /// What is given by reference outlives it.
+  Recorder(Recording& recording, const DeviceInfo& device, const Choosing& choosing, std::vector<ValueId> inputs,
+           std::vector<ValueId> outputs, Epilogue* epilogue = nullptr, Prologue* prologue = nullptr,
+           const Reuses* reuses = nullptr)
       : recording_(recording),
         device_(device),
+        choosing_(choosing),
         inputs_(std::move(inputs)),
         outputs_(std::move(outputs)),
         epilogue_(epilogue),
         prologue_(prologue),
         reuses_(reuses) {}
 
-  /// Which solvers lower() may take; without it the environment alone decides.
-  void set_choosing(const Choosing& choosing) { choosing_ = &choosing; }
-  const Choosing& choosing() const { return *choosing_; }
+  const Choosing& choosing() const { return choosing_; }
   /// Outputs that nothing reads or keeps.
   void set_unread(std::set<std::size_t> unread) { unread_ = std::move(unread); }
   /// For the last operation of a pass: what follows those before it, each of which may be null.
@@ -357,18 +358,17 @@ class Recorder {
   bool host_scalar(std::size_t input) const;
 
  private:
-  static const Choosing& by_environment();
   Launch& add(ocl::ProgramSource program, std::string_view function);
 
   Recording& recording_;
   const DeviceInfo& device_;
+  const Choosing& choosing_;
   std::vector<ValueId> inputs_, outputs_;
   std::set<std::size_t> unread_;
   Epilogue* epilogue_;
   std::vector<Epilogue*> inner_epilogues_;
   Prologue* prologue_;
   const Reuses* reuses_;
-  const Choosing* choosing_ = &by_environment();
   bool epilogue_answered_ = false, prologue_answered_ = false;
   bool epilogue_joined_ = false;
   const Config* config_ = nullptr;

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "clnet/error.h"
-#include "lib/exec/choose/solver.h"
 #include "lib/exec/collect/value.h"
 #include "lib/exec/fuse/epilogue.h"
 #include "lib/exec/fuse/fusion.h"
@@ -267,7 +266,7 @@ class WorkLowering {
     if (!group.kernel) return;
     if (is_constant(*group.kernel, group.outputs))
       for (auto id : made.outputs) recording_.keep_small(id);
-    Recorder recorder(recording_, device_, inputs, made.outputs);
+    Recorder recorder(recording_, device_, choosing_, inputs, made.outputs);
     lower_elementwise(*group.kernel, recorder);
   }
 
@@ -305,7 +304,7 @@ class WorkLowering {
       for (const auto& input : group.node->inputs) inputs.push_back(id_of(input));
 
     const ReusesOf reuses(readers_, *group.node);
-    Recorder recorder(recording_, device_, std::move(inputs), made.heads, epilogue ? &*epilogue : nullptr,
+    Recorder recorder(recording_, device_, choosing_, std::move(inputs), made.heads, epilogue ? &*epilogue : nullptr,
                       prologue ? &*prologue : nullptr, &reuses);
     recorder.set_inner_epilogues(std::move(inner_epilogues));
     recorder.set_unread(read_.unread(*group.node));
@@ -315,7 +314,7 @@ class WorkLowering {
                               group.node->op->name()));
     if (made.before && recording_.uses(start, *made.before)) {
       const auto middle = recording_.commands().size();
-      Recorder first(recording_, device_, before_inputs, {*made.before});
+      Recorder first(recording_, device_, choosing_, before_inputs, {*made.before});
       lower_elementwise(*group.before, first);
       recording_.move_before(start, middle);
     }
@@ -331,7 +330,6 @@ class WorkLowering {
     const std::string list(node.op->solver_list());
     if (auto choice = preferences_ && pass.empty() ? preferences_->choice(node, packed) : std::nullopt)
       choosing_.preferred.emplace(list, std::move(*choice));
-    recorder.set_choosing(choosing_);
     if (pass.empty())
       node.op->lower(recorder);
     else

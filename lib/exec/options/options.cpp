@@ -11,7 +11,7 @@ namespace clnet::exec {
 
 namespace {
 
-thread_local const Options* innermost_options = nullptr;
+thread_local OptionsScope* innermost_scope = nullptr;
 
 /// This thread's, changed.
 template <class Change>
@@ -28,8 +28,11 @@ Options forcing(ForcedSolver solver) {
 }  // namespace
 
 const Options& Options::now() {
-  static const Options from_environment{.fuses = env::flag("CLNET_FUSION", true), .shares = env::flag("CLNET_REUSE", true)};
-  return innermost_options ? *innermost_options : from_environment;
+  if (innermost_scope) return innermost_scope->options_;
+  // Never destroyed: at exit another thread may still evaluate.
+  static const auto& from_environment =
+      *new Options{.fuses = env::flag("CLNET_FUSION", true), .shares = env::flag("CLNET_REUSE", true)};
+  return from_environment;
 }
 
 std::string Options::key() const {
@@ -43,8 +46,12 @@ const ForcedSolver* Options::solver(std::string_view op) const {
   return found == solvers.rend() ? nullptr : &*found;
 }
 
-OptionsScope::OptionsScope(Options options) : options_(std::move(options)), outer_(std::exchange(innermost_options, &options_)) {}
-OptionsScope::~OptionsScope() { innermost_options = outer_; }
+OptionsScope::OptionsScope(Options options) : options_(std::move(options)), outer_(std::exchange(innermost_scope, this)) {}
+OptionsScope::~OptionsScope() {
+  auto** at = &innermost_scope;
+  while (*at != this) at = &(*at)->outer_;
+  *at = outer_;
+}
 
 ForceSolver::ForceSolver(std::string op, const std::string& solver)
     : scope_(forcing({std::move(op), Choice::parse(solver), false})) {}

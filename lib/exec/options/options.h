@@ -1,5 +1,4 @@
-// How evaluations are planned and run, as one value: whoever evaluates reads it once and hands it on, and it is part of a plan's
-// key.
+// How evaluations are planned and run, as one value: whoever evaluates reads it once and hands it on.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +40,8 @@ struct Options {
   const ForcedSolver* solver(std::string_view op) const;
 };
 
-/// Other options for what this thread evaluates in its lifetime.
+/// Other options for what this thread evaluates in its lifetime: those of the scope that was made last count, whichever ends
+/// first.
 class OptionsScope {
  public:
   explicit OptionsScope(Options options);
@@ -50,8 +50,9 @@ class OptionsScope {
   OptionsScope& operator=(const OptionsScope&) = delete;
 
  private:
+  friend struct Options;
   Options options_;
-  const Options* outer_;
+  OptionsScope* outer_;
 };
 
 /// Forces a solver ("cpu", "cpu{lanes=8}").

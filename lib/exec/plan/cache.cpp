@@ -47,8 +47,6 @@ void PlanCache::evict(std::size_t bytes) {
 std::shared_ptr<Plan> PlanCache::plan(const Work& work, ocl::Context& device, const Options& options,
                                       const Tuning::Evaluate& evaluate, bool& made, const Plan* failed) {
   auto key = plan_key(work, options);
-  const auto [structure, kept] = kept_.choose(work, key);
-  key += kept_key(kept);
   std::unique_lock lock(mutex_);
   for (;;) {
     if (auto found = find(key, failed)) {
@@ -72,13 +70,12 @@ std::shared_ptr<Plan> PlanCache::plan(const Work& work, ocl::Context& device, co
   const Built built{*this, key};
   made = true;
   auto own = private_copy(work);
-  own.kept = kept;
+  own.kept = work.kept;
   const Narrowed narrowed(own, options);
   tuning_.tune(narrowed.work(), device, cached_, options, evaluate);
   // Some drivers must not be called by two threads at once.
   const auto alone = device.info().thread_safe ? std::unique_lock<std::recursive_mutex>() : device.lock();
   auto entry = build(std::move(key), narrowed, device, options);
-  entry.plan->set_structure(structure);
   auto plan = entry.plan;
   insert(std::move(entry));
   return plan;
@@ -118,7 +115,7 @@ PlanCache::Entry PlanCache::build(std::string key, const Narrowed& narrowed, ocl
   auto plan = make(narrowed, device, {options});
   if (!fits(*plan, device)) {
     // Keeping values costs memory; computing values twice costs time in every run.
-    if (!plan->besides().kept.empty()) plan = make(narrowed, device, {.options = options, .keeps = false});
+    if (!plan->kept().empty()) plan = make(narrowed, device, {.options = options, .keeps = false});
     if (!fits(*plan, device) && plan->cached_bytes() > 0)
       plan = make(narrowed, device, {.options = options, .keeps = false, .caches = false});
     const auto again = fits(*plan, device) ? Recomputing{} : recompute(work);
@@ -131,7 +128,7 @@ PlanCache::Entry PlanCache::build(std::string key, const Narrowed& narrowed, ocl
                      "plan: {:.2f} MiB of intermediates do not fit; {:.2f} MiB with {} operations computed twice",
                      mib(plan->planned_bytes()), mib(smaller->planned_bytes()), again.repeated);
       plan = std::move(smaller);
-      plan->set_besides({});  // told by nodes that are not the work's
+      plan->set_kept({});  // told by nodes that are not the work's
     }
     plan->set_shrunk(is_smaller ? again.repeated : 0);
   }
@@ -263,32 +260,25 @@ std::shared_ptr<Plan> PlanCache::make_once(const Narrowed& narrowed, ocl::Contex
                                           .preferences = &tuning_,
                                           .lengths = lengths_to_foresee(less, making.options),
                                           .avoided = making.avoided});
-  Plan::Besides besides;
+  std::vector<Work::Result> kept;
   Written written(recording, ids);
-  for (std::size_t k = 0; k < work.nodes.size(); ++k) {
-    bool any = false;
-    for (int i = 0; i < static_cast<int>(work.nodes[k]->outputs.size()); ++i) {
-      const auto tensor = narrowed.at(k, i);
-      any = any || (tensor.defined() && written.has(tensor));
-    }
-    besides.written.push_back(any);
-  }
   for (const auto& tensor : less.wanted) written.hold(tensor);
   for (const auto& result : less.kept) written.hold(less.tensor(result));
   if (making.keeps)
     for (std::size_t i = 0; i < work.kept.size(); ++i)
       if (const auto value = written.value(less.tensor(less.kept[i]))) {
         results.push_back(*value);
-        besides.kept.push_back(work.kept[i]);
+        kept.push_back(work.kept[i]);
       }
   const bool foresees = !recording.lengths().empty();
-  auto others = foresees ? foreseen(less, recording, device.info(), making.options) : std::vector<ocl::KernelToBuild>{};
+  auto others =
+      foresees ? foreseen(less, recording, device.info(), making.options, making.avoided) : std::vector<ocl::KernelToBuild>{};
   const bool shares = making.options.shares;
   const Placing placing{.shares = device.info().reuses_buffers && shares,
                         .caches = making.caches && shares,
                         .max_allocation = device.info().max_allocation};
   auto plan = std::make_shared<Plan>(std::move(recording), std::move(results), device, placing);
-  plan->set_besides(std::move(besides));
+  plan->set_kept(std::move(kept));
   for (const auto& kernel : others) device.programs().foresee(kernel.program);
   if (foresees) {
     const std::lock_guard lock(mutex_);

@@ -81,7 +81,7 @@ std::string kind_of(const Work& work) {
 }
 
 std::vector<ocl::KernelToBuild> foreseen(const Work& work, const Recording& recording, const DeviceInfo& device,
-                                         const Options& options) {
+                                         const Options& options, const std::vector<Maker>& avoided) {
   std::vector<ocl::KernelToBuild> result;
   std::set<std::tuple<ocl::ProgramSource, std::string, std::vector<std::size_t>, bool>> known;
   const auto is_new = [&](const Launch& launch) {
@@ -94,6 +94,11 @@ std::vector<ocl::KernelToBuild> foreseen(const Work& work, const Recording& reco
   };
   for (const auto& [launch, growth] : recording.foreseen()) add(recording, launch, growth);
 
+  // Parts are another recording's here.
+  const auto is_avoided = [&](const Maker& maker) {
+    return std::any_of(avoided.begin(), avoided.end(),
+                       [&](const Maker& other) { return other.op == maker.op && other.solver == maker.solver; });
+  };
   // What is written down here is nobody's: not evaluated at once, and of the dtypes that it says.
   Capture capture;
   const Capturing here(&capture);
@@ -110,7 +115,7 @@ std::vector<ocl::KernelToBuild> foreseen(const Work& work, const Recording& reco
         if (outputs.empty()) continue;
         const auto other = lower(collect(outputs), device, {.options = options}).recording;
         for (const auto& command : other.commands())
-          if (const auto* launch = std::get_if<Launch>(&command)) add(other, *launch, 1);
+          if (const auto* launch = std::get_if<Launch>(&command); launch && !is_avoided(launch->maker())) add(other, *launch, 1);
       }
   }
   return result;

@@ -28,7 +28,7 @@ std::string kind_of(const Work& work);
 /// The kernels of the work with other lengths that its recording does not have: those of solvers that it would choose, and those
 /// of attention made in the other way. `recording` has its lengths.
 std::vector<ocl::KernelToBuild> foreseen(const Work& work, const Recording& recording, const DeviceInfo& device,
-                                         const Options& options);
+                                         const Options& options, const std::vector<Maker>& avoided);
 
 /// What was foreseen and is compiled while plans run: by a process at the lowest priority where the driver compiles one kernel
 /// at a time. Other drivers build all of them at once with the first plan that needs one (Plan::build).

@@ -89,12 +89,7 @@ std::string plan_key(const Work& work, const Options& options) {
   }
   for (const auto& tensor : work.wanted) reference(tensor);
   key.raw(work.wanted.size());
-  return key.take();
-}
-
-std::string kept_key(const std::vector<Work::Result>& kept) {
-  Writer key;
-  for (const auto& [node, output] : kept) {
+  for (const auto& [node, output] : work.kept) {
     key.raw(node);
     key.raw(output);
   }

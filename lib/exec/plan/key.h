@@ -10,10 +10,8 @@
 namespace clnet::exec {
 
 /// The structure of the work: operations with their fields, shapes and dtypes, who reads whom, which leaves the host knows as
-/// scalars, what is asked for, and the options. With kept_key(): equal strings, equal plans.
+/// scalars, what is asked for and what is kept besides, and the options: equal strings, equal plans.
 std::string plan_key(const Work& work, const Options& options);
-/// What is added to it where results are kept that nobody asked for.
-std::string kept_key(const std::vector<Work::Result>& kept);
 
 /// The same for a reader: a line per leaf and operation.
 std::vector<std::string> describe(const Work& work);

@@ -94,21 +94,15 @@ class Plan {
     shrunk_ = true;
     repeated_ = repeated;
   }
-  /// What a run does for later evaluations.
-  struct Besides {
-    std::vector<Work::Result> kept;  ///< values that nobody asked for: they are returned after those that somebody did
-    std::vector<bool> written;       ///< by node of the work: its value is in memory for a while
-  };
-  const Besides& besides() const { return besides_; }
-  void set_besides(Besides besides) { besides_ = std::move(besides); }
-  /// See KeptValues.
-  std::uint32_t structure() const { return structure_; }
-  void set_structure(std::uint32_t structure) { structure_ = structure; }
+  /// Values that nobody asked for: they are returned after those that somebody did.
+  const std::vector<Work::Result>& kept() const { return kept_results_; }
+  void set_kept(std::vector<Work::Result> kept) { kept_results_ = std::move(kept); }
   /// Arguments set so far, in all runs.
   std::uint64_t arguments_set() const { return arguments_set_; }
 
  private:
   class Run;
+  friend struct PlanBreaker;  // of tests: what is broken in a plan, its runs' verifier must name
 
   /// What an argument is known to be: nothing, while memory is 0 or the offset negative.
   struct BufferSlot {
@@ -153,8 +147,7 @@ class Plan {
   std::uint64_t arguments_set_ = 0;
   bool shrunk_ = false;
   std::atomic<bool> retired_ = false;
-  Besides besides_;
-  std::uint32_t structure_ = 0;
+  std::vector<Work::Result> kept_results_;
 };
 
 }  // namespace clnet::exec

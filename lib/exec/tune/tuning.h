@@ -65,7 +65,7 @@ class Tuning : public Preferences {
   /// `seconds` to spend on a plan; nothing when nothing shall be measured.
   Tuning(TuningFile file, std::optional<double> seconds) : choices_("none"), file_(std::move(file)), budget_(seconds) {}
 
-  /// By the thread's options.
+  /// Evaluates by Options::now(), which says the solver that is tried.
   using Evaluate = std::function<void(std::span<const Tensor>)>;
   /// Measures what is not known yet of the heavy operations, where CLNET_TUNE says so, for as long as it says.
   void tune(const Work& work, ocl::Context& device, CachedValues& cached, const Options& options, const Evaluate& evaluate);
