@@ -76,7 +76,8 @@ class CLNET_API Device {
   /// `gpu`, `cpu`, `accelerator`, `0:1` (platform:device) or a part of a name, upper and lower case alike.
   /// Asking for the same device twice gives the same context. Throws DeviceError, listing what there is, when none fits.
   static Device find(std::string_view selector);
-  /// What set_default() chose; else CLNET_DEVICE; else the best GPU, accelerator or CPU, in this order.
+  /// That of this thread's DeviceScope; else what set_default() chose; else CLNET_DEVICE; else the best GPU, accelerator or CPU,
+  /// in this order.
   static Device current();
   /// The device that evaluations use when their inputs live on none yet.
   static void set_default(const Device& device);
@@ -108,6 +109,25 @@ class CLNET_API Device {
   explicit Device(std::shared_ptr<ocl::Context> context) : context_(std::move(context)) {}
 
   std::shared_ptr<ocl::Context> context_;
+};
+
+/// Makes another device the current one of this thread in its lifetime. It is for what lives on no device yet: a tensor that is
+/// on one is computed with there.
+///
+///   const DeviceScope scope(Device::find("gpu"));
+///   const Tensor noise = randn({64, 100});
+class CLNET_API DeviceScope {
+ public:
+  explicit DeviceScope(const Device& device);
+  ~DeviceScope();
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+  const Device& device() const { return device_; }
+
+ private:
+  Device device_;
+  DeviceScope* outer_;
 };
 
 }  // namespace clnet

@@ -191,6 +191,11 @@ class Context::Reading {
 namespace clnet {
 
 /// What a device is a handle to, and a handle to it.
+namespace ocl {
+/// What this thread's DeviceScope or set_default() says; null: neither does, and Device::current() finds one.
+std::shared_ptr<Context> chosen_device();
+}  // namespace ocl
+
 inline const std::shared_ptr<ocl::Context>& context_of(const Device& device) { return detail::access::context(device); }
 inline Device device_with(std::shared_ptr<ocl::Context> context) { return detail::access::make<Device>(std::move(context)); }
 

@@ -4,6 +4,7 @@
 
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "clnet/error.h"
 #include "lib/base/env.h"
@@ -19,7 +20,10 @@ namespace {
 struct Default {
   std::mutex mutex;
   std::optional<Device> device;
+  bool chosen = false;  ///< by set_default()
 };
+
+thread_local DeviceScope* innermost_device = nullptr;
 
 /// Never destroyed: at exit the driver may be gone before it.
 Default& the_default() {
@@ -62,6 +66,7 @@ Device Device::find(std::string_view selector) { return open(selector, ""); }
 
 Device Device::current() {
   ocl::require_drivers();
+  if (innermost_device) return innermost_device->device();
   Default& state = the_default();
   const std::lock_guard lock(state.mutex);
   if (!state.device) {
@@ -77,7 +82,23 @@ Device Device::current() {
 void Device::set_default(const Device& device) {
   Default& state = the_default();
   const std::lock_guard lock(state.mutex);
+  state.chosen = true;
   state.device = device;
+}
+
+DeviceScope::DeviceScope(const Device& device) : device_(device), outer_(std::exchange(innermost_device, this)) {}
+DeviceScope::~DeviceScope() {
+  // Scopes may end in any order.
+  auto** at = &innermost_device;
+  while (*at != this) at = &(*at)->outer_;
+  *at = outer_;
+}
+
+std::shared_ptr<ocl::Context> ocl::chosen_device() {
+  if (innermost_device) return context_of(innermost_device->device());
+  Default& state = the_default();
+  const std::lock_guard lock(state.mutex);
+  return state.chosen ? context_of(*state.device) : nullptr;
 }
 
 const DeviceInfo& Device::info() const { return context_->info(); }

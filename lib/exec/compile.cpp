@@ -25,6 +25,8 @@ namespace {
 struct Switches {
   Dtype autocast = Autocast::dtype();
   std::string options = exec::Options::now().key();
+  /// Where the graph's constants come to be, which keep it alive.
+  const ocl::Context* device = ocl::chosen_device().get();
   bool operator==(const Switches&) const = default;
 };
 

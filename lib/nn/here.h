@@ -13,7 +13,8 @@ struct Awaited;
 struct SummaryLine;
 
 struct Here {
-  const Module* called = nullptr;               ///< that of the innermost call
+  const void* call = nullptr;                   ///< the innermost Module::Call
+  const Module* called = nullptr;               ///< its module
   Awaited* awaited = nullptr;                   ///< what features() waits for
   std::vector<SummaryLine>* summary = nullptr;  ///< what summary() has seen so far
   bool uncounted = false;                       ///< modules that are made belong to a handle as child() gives it

@@ -52,21 +52,17 @@ void detail::require_whole(const Module& layer, const std::type_info& as) {
                   own, base));
 }
 
-const Module::Call*& Module::Call::current() {
-  thread_local const Call* call = nullptr;
-  return call;
-}
+const Module::Call* Module::Call::current() { return static_cast<const Call*>(here().call); }
 
 Module::Call::Call(const Module& module) : module_(module), outer_(current()) {
   // A module may call itself, as one that is derived from a list goes through it.
   if (outer_ && !module.state_->is_part() && !lies_in(outer_, module.state_.get())) warn_if_unnamed();
-  current() = this;
-  here().called = &module;
+  resume(this);
 }
 
 const Module::Call* Module::Call::resume(const Call* call) {
   here().called = call ? &call->module_ : nullptr;
-  return std::exchange(current(), call);
+  return static_cast<const Call*>(std::exchange(here().call, call));
 }
 
 bool Module::Call::lies_in(const Call* call, const void* state) {

@@ -73,9 +73,9 @@ THREAD_LOCALS = {
     "lib/graph/autocast.cpp": "Autocast",
     "lib/graph/scope.cpp": "NamedScope",
     "lib/graph/capture.cpp": "the function that compile() runs",
-    "lib/nn/names.cpp": "calls of modules",
-    "lib/nn/here.cpp": "clones, summaries and features that are being made",
+    "lib/nn/here.cpp": "calls of modules; clones, summaries and features that are being made",
     "lib/cl/compile_watch.cpp": "who is told of compiling",
+    "lib/cl/device.cpp": "DeviceScope",
 }
 THREAD_LOCAL = re.compile(r"\bthread_local\b")
 # How often the library asks how many handles there are of something. Fewer are better: then this number goes down, too.

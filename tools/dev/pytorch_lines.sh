@@ -3,4 +3,4 @@
 # the tensors that follow. tests/ops/catalogue/pytorch.cpp runs them.
 set -eu
 cd "$(dirname "$0")/../.."
-awk -F '`' '/^\| `/ { text = $4; gsub(/"/, "\\\"", text); printf "line(\"%s\", [&, x]() mutable { %s%s%s; });\n", text, $4 ~ /^(for|auto|Autocast) / ? "" : "read, ", $4, $4 ~ /^for / ? " {}" : "" }' docs/pytorch.md > "$1"
+awk -F '`' '/^\| `/ { text = $4; gsub(/"/, "\\\"", text); printf "line(\"%s\", [&, x]() mutable { %s%s%s; });\n", text, $4 ~ /^(for|auto|Autocast|DeviceScope) / ? "" : "read, ", $4, $4 ~ /^for / ? " {}" : "" }' docs/pytorch.md > "$1"

@@ -166,7 +166,7 @@ class CLNET_API Module {
    private:
     friend class Module;
     /// The innermost of this thread, or nullptr.
-    static const Call*& current();
+    static const Call* current();
     /// Makes it the innermost of this thread; returns which was.
     static const Call* resume(const Call* call);
     /// Whether it, or one that it lies in, is of the same module as a handle of this state.
