@@ -24,10 +24,11 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
   const auto work = effects.collect(giving);
   if (work.nodes.empty()) return;
   if (const auto what = computed_again(work); !what.empty())
-    logging::warn_once(fmt::format(
-        "eval: {} is computed again, as nothing held its value: a loss that is read before step() costs a second forward pass; "
-        "make the step first and read the loss that it returns",
-        what));
+    logging::warn_once(
+        fmt::format("eval: {} is computed again, as nothing held its value: what is read or detached before its gradients are "
+                    "asked for costs "
+                    "a second forward pass (docs/training.md, \"What is computed once\")",
+                    what));
   const auto device = device_of(work.values, wanted);
   auto& kept_values = PlanCache::of(*device).kept();
   std::shared_ptr<Plan> plan;

@@ -268,6 +268,10 @@ void what_is_computed_once() {
 #include <recipes/what_is_computed_once_1.inc>
   }
   CHECK(optimizer.steps() == 2);
+  for (int k = 0; k < 2; ++k) {
+#include <recipes/what_is_computed_once_2.inc>
+  }
+  CHECK(optimizer.steps() == 4);
 }
 
 void a_graph_that_is_built_once() {
@@ -301,7 +305,7 @@ TEST_CASE("the recipes of docs/training.md work as they stand there") {
       {{"a_gradient_of_your_own_1", "a_gradient_of_your_own_2"}, a_gradient_of_your_own},
       {{"generating_text_1"}, generating_text},
       {{"looking_for_a_fault_1", "looking_for_a_fault_2"}, looking_for_a_fault},
-      {{"what_is_computed_once_1"}, what_is_computed_once},
+      {{"what_is_computed_once_1", "what_is_computed_once_2"}, what_is_computed_once},
       {{"a_graph_that_is_built_once_1"}, a_graph_that_is_built_once}};
   std::set<std::string> here;
   for (const auto& [names, run] : all) {
