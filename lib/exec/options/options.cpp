@@ -36,9 +36,10 @@ const Options& Options::now() {
 }
 
 std::string Options::key() const {
-  std::string text;
+  // Made for each evaluation: mostly of two letters.
+  std::string text{fuses ? 'f' : '-', shares ? 's' : '-'};
   for (const auto& [op, choice, listed] : solvers) text += fmt::format("{}:{}{},", op, listed ? "=" : "", choice.text());
-  return fmt::format("{}{:d}{:d}", text, fuses, shares);
+  return text;
 }
 
 const ForcedSolver* Options::solver(std::string_view op) const {
