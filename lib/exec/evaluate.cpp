@@ -23,12 +23,12 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
   Effects effects(asked);
   const auto work = effects.collect(giving);
   if (work.nodes.empty()) return;
-  if (const auto what = computed_again(work); !what.empty())
+  if (const auto what = computed_again(work); !what.empty()) {
+    logging::print(logging::Level::plan, "{} is computed again, as nothing held its value", what);
     logging::warn_once(
-        fmt::format("eval: {} is computed again, as nothing held its value: what is read or detached before its gradients are "
-                    "asked for costs "
-                    "a second forward pass (docs/training.md, \"What is computed once\")",
-                    what));
+        "eval: what was computed before is computed again, as nothing held it: what is read or detached before its gradients are "
+        "asked for costs a second forward pass (docs/training.md, \"What is computed once\"; CLNET_DEBUG=1 names the operation)");
+  }
   const auto device = device_of(work.values, wanted);
   auto& kept_values = PlanCache::of(*device).kept();
   std::shared_ptr<Plan> plan;
