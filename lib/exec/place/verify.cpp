@@ -418,10 +418,10 @@ void verify(const RunView& run) { Verifier{run}(); }
 void verify_set(std::size_t command, std::string_view function, std::uint32_t argument, const Pointed& set,
                 const Pointed& value) {
   if (set == value) return;
-  throw Error(
-      fmt::format("plan verifier: argument {} of command {} ({}) is buffer {} from element {}, but its value is in buffer {} from "
-                  "element {}",
-                  argument, command, function, set.buffer, set.element, value.buffer, value.element));
+  throw Error(fmt::format(
+      "plan verifier: argument {} of command {} ({}) is buffer {} from element {}, but its value is in buffer {} from "
+      "element {}",
+      argument, command, function, set.buffer, set.element, value.buffer, value.element));
 }
 
 bool verify_enabled() {
