@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "lib/base/log.h"
+#include "lib/exec/choose/solver.h"
 #include "lib/exec/collect/value.h"
 #include "lib/exec/lower/lower.h"
 #include "lib/exec/place/placement.h"
@@ -95,10 +96,7 @@ std::vector<ocl::KernelToBuild> foreseen(const Work& work, const Recording& reco
   for (const auto& [launch, growth] : recording.foreseen()) add(recording, launch, growth);
 
   // Parts are another recording's here.
-  const auto is_avoided = [&](const Maker& maker) {
-    return std::any_of(avoided.begin(), avoided.end(),
-                       [&](const Maker& other) { return other.op == maker.op && other.solver == maker.solver; });
-  };
+  const Choosing anywhere{.avoided = avoided};
   // What is written down here is nobody's: not evaluated at once, and of the dtypes that it says.
   Capture capture;
   const Capturing here(&capture);
@@ -115,7 +113,9 @@ std::vector<ocl::KernelToBuild> foreseen(const Work& work, const Recording& reco
         if (outputs.empty()) continue;
         const auto other = lower(collect(outputs), device, {.options = options}).recording;
         for (const auto& command : other.commands())
-          if (const auto* launch = std::get_if<Launch>(&command); launch && !is_avoided(launch->maker())) add(other, *launch, 1);
+          if (const auto* launch = std::get_if<Launch>(&command);
+              launch && !is_avoided(launch->maker().op, launch->maker().solver, anywhere))
+            add(other, *launch, 1);
       }
   }
   return result;
