@@ -8,6 +8,7 @@
 
 #include "clnet/error.h"
 #include "lib/base/env.h"
+#include "lib/base/leave_scope.h"
 #include "lib/base/log.h"
 #include "lib/cl/context.h"
 #include "lib/cl/devices.h"
@@ -87,12 +88,7 @@ void Device::set_default(const Device& device) {
 }
 
 DeviceScope::DeviceScope(const Device& device) : device_(device), outer_(std::exchange(innermost_device, this)) {}
-DeviceScope::~DeviceScope() {
-  // Scopes may end in any order.
-  auto** at = &innermost_device;
-  while (*at != this) at = &(*at)->outer_;
-  *at = outer_;
-}
+DeviceScope::~DeviceScope() { leave_scope(innermost_device, this, &DeviceScope::outer_); }
 
 std::shared_ptr<ocl::Context> ocl::chosen_device() {
   if (innermost_device) return context_of(innermost_device->device());

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lib/base/env.h"
+#include "lib/base/leave_scope.h"
 
 namespace clnet::exec {
 
@@ -48,11 +49,7 @@ const ForcedSolver* Options::solver(std::string_view op) const {
 }
 
 OptionsScope::OptionsScope(Options options) : options_(std::move(options)), outer_(std::exchange(innermost_scope, this)) {}
-OptionsScope::~OptionsScope() {
-  auto** at = &innermost_scope;
-  while (*at != this) at = &(*at)->outer_;
-  *at = outer_;
-}
+OptionsScope::~OptionsScope() { leave_scope(innermost_scope, this, &OptionsScope::outer_); }
 
 ForceSolver::ForceSolver(std::string op, const std::string& solver)
     : scope_(forcing({std::move(op), Choice::parse(solver), false})) {}
