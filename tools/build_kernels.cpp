@@ -1,4 +1,4 @@
-// clnet-build-kernels PLATFORM DEVICE NUMBER NAME: a process of build_ahead (lib/cl/build_ahead.h), one of several, which
+// clnet-build-kernels PLATFORM DEVICE NUMBER NAME: a process of build_ahead (lib/pocl/build_ahead.h), one of several, which
 // compiles kernels into the driver's cache on disk. Descriptor 3 has the jobs in JSON, 4 tells where those to do lie; 5 takes a
 // word for each kernel that is begun, and another for how it ended. It ends with the program that started it, when 4 does, or
 // when nothing came from there for some seconds.

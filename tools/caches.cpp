@@ -12,6 +12,7 @@
 
 #include "clnet/error.h"
 #include "lib/base/env.h"
+#include "lib/pocl/cache_folder.h"
 
 namespace clnet::tools {
 
@@ -112,7 +113,7 @@ std::vector<fs::path> entries_of_pocl(const fs::path& cache) {
 std::vector<Cache> caches() {
   std::vector<Cache> result;
   if (const auto folder = env::cache_folder()) result.push_back(own_cache(*folder));
-  if (const auto folder = env::pocl_cache_folder()) result.push_back(pocl_cache(*folder));
+  if (const auto folder = pocl::cache_folder()) result.push_back(pocl_cache(*folder));
   for (const auto& driver : env::driver_caches()) {
     std::error_code code;
     if (!fs::is_directory(driver.folder, code)) continue;

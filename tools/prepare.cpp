@@ -16,8 +16,8 @@
 #include <optional>
 
 #include "clnet/clnet.h"
-#include "lib/base/env.h"
-#include "lib/cl/quirks.h"
+#include "lib/pocl/cache_folder.h"
+#include "lib/pocl/door.h"
 #include "tools/caches.h"
 #include "tools/child.h"
 #include "tools/tell_compiling.h"
@@ -159,7 +159,7 @@ int prepare(const std::vector<std::string>& words) {
   const auto network = network_of(words[0]);
   if (network && words.size() > 1)
     throw Error(fmt::format("--prepare {}: nothing may follow the name of a network, as '{}' does", words[0], words[1]));
-  if (network && ocl::is_pocl(Device::current().info()) && !env::pocl_cache_folder())
+  if (network && pocl::is_pocl(Device::current().info()) && !pocl::cache_folder())
     throw Error(fmt::format("--prepare {}: PoCL keeps nothing on disk (POCL_KERNEL_CACHE)", words[0]));
   int code = 0;
   if (network) {

@@ -62,11 +62,15 @@ constexpr std::array variables{
              check_level},
     Variable{"CLNET_TRACE", "a file", "a Chrome trace (JSON) of all kernels and transfers, for Perfetto"},
     Variable{"CLNET_CHAINS", "on | off | now | always",
-             "on PoCL, short launches of plans that run often become one command where that pays; now: from the first run on; "
-             "always: whether it pays or not",
+             "where commands cost much, short launches of plans that run often become one; now: from the first run on; always: "
+             "whether it pays or not",
              check_chains},
-    Variable{"CLNET_AWAKE", "0 | 1", "0: on PoCL, its threads sleep between short calls that follow one another at once",
+    Variable{"CLNET_AWAKE", "0 | 1", "0: a driver's threads may all sleep between short calls that follow one another at once",
              check_flag},
+    Variable{
+        "CLNET_DRIVER_HABITS", "0 | 1",
+        "0: commands go to the plain queue and kernels are built in this process, whatever the driver's habits, for debugging",
+        check_flag},
     Variable{"CLNET_EAGER", "0 | 1", "evaluate each operation at once, for debugging", check_flag},
     Variable{"CLNET_FUSION", "0 | 1", "0: a kernel for each operation, for debugging", check_flag},
     Variable{"CLNET_REUSE", "0 | 1", "0: a buffer for each value, nothing in place and nothing cached, for debugging",
@@ -171,15 +175,6 @@ std::optional<std::string> cache_folder() {
   if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg == '/') return std::string(xdg) + "/clnet";
   if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/clnet";
   return std::nullopt;
-}
-
-std::optional<std::string> pocl_cache_folder() {
-  // As PoCL reads it: everything else is off.
-  if (const char* kept = std::getenv("POCL_KERNEL_CACHE"); kept && *kept != '1') return std::nullopt;
-  if (const char* own = std::getenv("POCL_CACHE_DIR"); own && *own) return own;
-  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg) return std::string(xdg) + "/pocl/kcache";
-  if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/pocl/kcache";
-  return "/tmp/pocl/kcache";
 }
 
 std::vector<DriverCache> driver_caches() {

@@ -1,4 +1,4 @@
-// The environment variables that clnet reads, in one table (`clnet-info --env` prints it). Nothing else calls getenv.
+// The environment variables that clnet reads, in one table (`clnet-info --env` prints it). Nothing else asks for one of them.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,6 @@ std::optional<std::size_t> bytes(std::string_view name);
 /// The folder for what may be lost and made again: CLNET_CACHE_DIR, else $XDG_CACHE_HOME/clnet, else ~/.cache/clnet. It need
 /// not exist. Nothing when none of the variables is set.
 std::optional<std::string> cache_folder();
-/// Where PoCL keeps what it compiled; nothing where it keeps nothing.
-std::optional<std::string> pocl_cache_folder();
 /// Where another driver keeps what it compiled, and the variable that says so.
 struct DriverCache {
   std::string driver, variable, folder;

@@ -11,7 +11,6 @@
 
 #include "lib/base/env.h"
 #include "lib/base/log.h"
-#include "lib/cl/build_ahead.h"
 #include "lib/cl/lifetime.h"
 #include "lib/cl/pieces.h"
 #include "lib/cl/quirks.h"
@@ -65,7 +64,7 @@ void finish_all() {
   }
   TraceFile::tell_failures();
   end_drivers();
-  end_build_processes();
+  end_prebuilders();
 }
 
 /// With the registry's mutex held.
@@ -77,10 +76,6 @@ void remember(Registry& contexts, const std::shared_ptr<Context>& context) {
 
 cl::CommandQueue make_queue(const cl::Context& context, const cl::Device& device, bool profiling) {
   return cl::CommandQueue(context, device, profiling ? cl::QueueProperties::Profiling : cl::QueueProperties::None);
-}
-
-bool runs_host_functions(const cl::Device& device) {
-  return (device.getInfo<CL_DEVICE_EXECUTION_CAPABILITIES>() & CL_EXEC_NATIVE_KERNEL) != 0;
 }
 
 bool measures_times(const cl::CommandQueue& queue) {
@@ -136,11 +131,7 @@ Context::Context(Private, const cl::Context& context, const Candidate& device, c
   if (!own_queue_ && profiler_->enabled() && !measures_times(queue)) {
     logging::warn_once("a wrapped queue was made without CL_QUEUE_PROFILING_ENABLE: its kernels cannot be profiled");
   }
-  // Others may enqueue on a wrapped queue, and would wait. It was measured on two threads: more take longer to rest.
-  constexpr int most_threads = 16;
-  if (own_queue_ && has_quirk(info_, "pocl-wakes") && info_.compute_units <= most_threads && runs_host_functions(device_) &&
-      env::flag("CLNET_AWAKE", true))
-    awake_ = std::make_unique<Awake>(context_, device_, static_cast<unsigned>(info_.compute_units));
+  submission_ = submission_for(context_, device_, info_, own_queue_);
   memory_ = std::make_unique<MemoryPool>(context_, info_);
   programs_ = std::make_unique<ProgramCache>(context_, device_, info_);
   uploader_ = std::make_unique<Uploader>(context_, device_, *memory_, *profiler_, queue_,
@@ -159,7 +150,7 @@ Context::~Context() {
       logging::write(error.what());
     }
     // What is released waits for what uses it.
-    if (!gate_.is_stuck()) return;
+    if (!submission_->is_stuck()) return;
   }
   // Members hold handles of their own, so they stay as they are.
   (void)profiler_.release();
@@ -168,7 +159,7 @@ Context::~Context() {
   (void)uploader_.release();
   for (auto& [type, extension] : extensions_) (void)extension.release();
   [[maybe_unused]] const auto* queue = new std::shared_ptr(std::move(queue_));
-  gate_.leave_behind();
+  submission_->leave_behind();
   leave_behind(device_);
   leave_behind(context_);
 }
@@ -181,34 +172,19 @@ std::size_t Context::most_copied() const {
   return std::clamp<std::size_t>(memory_->stats().limit / 8, largest_copied_write, std::size_t{64} << 20);
 }
 
-const std::vector<cl::Event>* Context::waits() { return awake_ && awake_->holds_back() ? nullptr : gate_.waits(context_); }
-
 bool Context::is_short_call() const { return launches() - launches_read_.load(std::memory_order_relaxed) <= few_launches; }
 
-void Context::enqueued() {
-  if (!awake_ || gate_.is_mine()) return;
-  if (is_short_call())
-    awake_->call_begins();
-  else
-    awake_->release();
-}
-
-void Context::open_gate() noexcept {
-  gate_.open();
+void Context::let_go() noexcept {
+  submission_->let_go();
   enqueued();
-}
-
-void Context::require_open() {
-  if (awake_) awake_->release();
-  gate_.require_open();
 }
 
 Context::Hold::Hold(Context& context) : context_(context) {
   // A profiler shall see when a command could have begun.
-  if (has_quirk(context_.info_, "pocl-wakes") && !context_.profiler_->enabled()) context_.gate_.close();
+  if (!context_.profiler_->enabled()) context_.submission_->hold();
 }
 
-Context::Hold::~Hold() { context_.open_gate(); }
+Context::Hold::~Hold() { context_.let_go(); }
 
 void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const cl::NDRange& local, const Cost& cost,
                      Failing failing) {
@@ -230,7 +206,7 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
     event = {};
     const auto enqueue = [&, &offset = offset, &size = size] {
       queue_->with([&](const cl::CommandQueue& queue) {
-        queue.enqueueNDRangeKernel(kernel, offset, size, local, waits(), marked ? &event : event_for(event));
+        queue.enqueueNDRangeKernel(kernel, offset, size, local, submission_->waits(), marked ? &event : event_for(event));
       });
     };
     // NVIDIA's driver takes memory when a kernel first uses it, so that any launch may be the one that finds none.
@@ -249,8 +225,8 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
       } catch (const DeviceError& error) {
         // What is done gives back what the driver may lack, and so does what is kept for speed only. What is held back would
         // never be.
-        open_gate();
-        if (attempts == 1 || gate_.is_stuck() || (failing == Failing::told && !lacks_memory)) throw;
+        let_go();
+        if (attempts == 1 || submission_->is_stuck() || (failing == Failing::told && !lacks_memory)) throw;
         logging::print(logging::Level::plan, "{}: it is tried again", error.what());
         clFinish(queue_->get()());
         memory_->trim();
@@ -266,7 +242,7 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
   try {
     checked([&] { return fmt::format("waiting for kernels launched earlier on {}", info_.name); },
             [&] {
-              require_open();
+              submission_->require_open();
               in_flight_.mark(event, most_marks);
             });
   } catch (const DeviceError& error) {
@@ -276,7 +252,7 @@ void Context::launch(const cl::Kernel& kernel, const cl::NDRange& global, const 
 }
 
 void Context::settle() {
-  if (!has_quirk(info_, "pocl-exit") && !has_quirk(info_, "rusticl-exit")) return;
+  if (!has_quirk(info_, "compiles-when-run")) return;
   try {
     finish();
   } catch (const Error& error) {
@@ -297,13 +273,13 @@ void Context::write(const Buffer& target, std::size_t offset, const void* source
     if (bytes <= largest_pattern && std::has_single_bit(bytes) && offset % bytes == 0) {
       // A fill copies its pattern when it is enqueued: the cheapest way for a scalar.
       const cl_int code = queue_->with([&](const cl::CommandQueue& queue) {
-        const auto* before = waits();
+        const auto* before = submission_->waits();
         return clEnqueueFillBuffer(queue(), target.memory()(), source, bytes, offset, bytes, before ? 1 : 0,
                                    before ? &before->front()() : nullptr, profiler_->enabled() ? &event() : nullptr);
       });
       if (code != CL_SUCCESS) throw cl::Error(code, "clEnqueueFillBuffer");
     } else if (bytes <= (owner ? most_copied() : largest_copied_write)) {
-      if (in_flight_.bytes() + bytes > most_copied()) require_open();
+      if (in_flight_.bytes() + bytes > most_copied()) submission_->require_open();
       in_flight_.make_room(bytes, most_copied());
       if (!owner) {
         std::shared_ptr<std::byte[]> copy(new (std::nothrow) std::byte[bytes]);
@@ -313,11 +289,11 @@ void Context::write(const Buffer& target, std::size_t offset, const void* source
         owner = std::move(copy);
       }
       queue_->with([&](const cl::CommandQueue& queue) {
-        queue.enqueueWriteBuffer(target.memory(), CL_FALSE, offset, bytes, source, waits(), &event);
+        queue.enqueueWriteBuffer(target.memory(), CL_FALSE, offset, bytes, source, submission_->waits(), &event);
       });
       in_flight_.hold(event, std::move(owner), bytes);
     } else {
-      require_open();
+      submission_->require_open();
       const auto its_queue = queue_->with([&](const cl::CommandQueue& queue) {
         queue.enqueueWriteBuffer(target.memory(), CL_FALSE, offset, bytes, source, nullptr, &event);
         return queue;
@@ -351,7 +327,7 @@ void Context::read(const Buffer& source, std::size_t offset, void* target, std::
   require_drivers();
   const auto what = [&] { return read_text(source, offset, bytes); };
   checked(what, [&] {
-    gate_.require_open();
+    submission_->require_open_for_read();
     cl::Event event;
     if (has_quirk(info_, "nvidia-reads")) {
       queue_->get().enqueueReadBuffer(source.memory(), CL_TRUE, offset, bytes, target, nullptr, event_for(event));
@@ -364,9 +340,9 @@ void Context::read(const Buffer& source, std::size_t offset, void* target, std::
     enqueued();
     const bool is_short = is_short_call();
     launches_read_.store(launches(), std::memory_order_relaxed);
-    if (is_short && (!awake_ || !awake_->wait(queue))) watch(queue, event);
+    if (is_short && !submission_->wait(queue)) watch(queue, event);
     wait_until_over(queue, event);
-    if (awake_) awake_->call_is_over(is_short && !profiler_->enabled());
+    submission_->call_is_over(is_short && !profiler_->enabled());
     in_flight_.collect();
     profile(event, {"read", "", static_cast<double>(bytes), 0});
   });
@@ -378,7 +354,7 @@ std::unique_ptr<Context::Reading> Context::start_reading(const Buffer& source, s
   require_drivers();
   const auto what = [&] { return read_text(source, offset, bytes); };
   checked(what, [&] {
-    require_open();
+    submission_->require_open();
     reading->queue_ = enqueue_read(*queue_, source, offset, reading->bytes_.get(), bytes, reading->event_);
     reading->queue_.flush();
     profile(reading->event_, {"read", "", static_cast<double>(bytes), 0});
@@ -430,7 +406,7 @@ BufferPtr Context::upload(std::size_t bytes, std::string_view what, const std::f
 void Context::flush() {
   require_drivers();
   checked("flush", [&] {
-    require_open();
+    submission_->require_open();
     queue().flush();
   });
 }
@@ -439,7 +415,7 @@ void Context::finish() {
   require_drivers();
   const auto what = [&] { return fmt::format("waiting for {}", info_.name); };
   checked(what, [&] {
-    require_open();
+    submission_->require_open();
     // The marker, as in read(): a finish may return early too.
     cl::Event last;
     const auto its_queue = queue_->with([&](const cl::CommandQueue& queue) {
@@ -448,7 +424,7 @@ void Context::finish() {
     });
     its_queue.finish();
     last.wait();
-    if (awake_) awake_->stop();
+    submission_->stop();
   });
   in_flight_.collect();
   profiler_->collect();

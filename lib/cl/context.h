@@ -16,7 +16,6 @@
 
 #include "clnet/device.h"
 #include "lib/base/access.h"
-#include "lib/cl/awake.h"
 #include "lib/cl/check.h"
 #include "lib/cl/devices.h"
 #include "lib/cl/in_flight.h"
@@ -25,7 +24,7 @@
 #include "lib/cl/opencl.h"
 #include "lib/cl/profiler.h"
 #include "lib/cl/program_cache.h"
-#include "lib/cl/start_gate.h"
+#include "lib/cl/submission.h"
 
 namespace clnet::ocl {
 
@@ -51,8 +50,8 @@ class Context : public std::enable_shared_from_this<Context> {
   /// Held while a plan runs: kernel objects and the arena are shared, and its launches stay together; the queue stays the same.
   std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(mutex_); }
 
-  /// While it lives, what this thread enqueues is not begun, unless it waits for the device; with the quirk pocl-wakes only. For
-  /// a few commands, under lock().
+  /// While it lives, what this thread enqueues is not begun, unless it waits for the device, or the device's Submission holds
+  /// nothing back. For a few commands, under lock().
   class Hold {
    public:
     explicit Hold(Context& context);
@@ -92,7 +91,7 @@ class Context : public std::enable_shared_from_this<Context> {
   void flush();
   /// Waits until everything enqueued is done.
   void finish();
-  /// To be called when kernels have been launched for the first time: with the quirks pocl-exit and rusticl-exit, waits for them.
+  /// To be called when kernels have been launched for the first time: waits for them with the quirk compiles-when-run.
   void settle();
   /// Gives memory kept for reuse back to the driver.
   void trim();
@@ -117,8 +116,7 @@ class Context : public std::enable_shared_from_this<Context> {
   std::size_t host_bytes_in_flight() const { return in_flight_.bytes(); }
   /// Kernels launched so far.
   std::uint64_t launches() const { return launches_.load(std::memory_order_relaxed); }
-  /// Null where the driver's threads are left alone.
-  const Awake* awake() const { return awake_.get(); }
+  const Submission& submission() const { return *submission_; }
 
  private:
   struct Private {};
@@ -133,15 +131,12 @@ class Context : public std::enable_shared_from_this<Context> {
   /// Where the next command's event goes: null unless somebody profiles.
   cl::Event* event_for(cl::Event& event) const { return profiler_->enabled() ? &event : nullptr; }
   void profile(const cl::Event& event, const Cost& cost);
-  /// What a command that is about to be enqueued waits for; null: nothing but those before it.
-  const std::vector<cl::Event>* waits();
   /// Whether few kernels were launched since something was read.
   bool is_short_call() const;
   /// To be called when a command is enqueued.
-  void enqueued();
-  /// For whoever is about to wait: what is enqueued begins. `require_open` throws cl::Error where it cannot.
-  void open_gate() noexcept;
-  void require_open();
+  void enqueued() noexcept { submission_->enqueued(is_short_call()); }
+  /// What this thread holds back begins.
+  void let_go() noexcept;
   /// The most host copies to wait for commands, in bytes.
   std::size_t most_copied() const;
 
@@ -152,8 +147,7 @@ class Context : public std::enable_shared_from_this<Context> {
   std::recursive_mutex mutex_;
   std::shared_ptr<MainQueue> queue_;
   InFlight in_flight_;
-  StartGate gate_;
-  std::unique_ptr<Awake> awake_;                               ///< null where the driver's threads are left alone
+  std::unique_ptr<Submission> submission_;
   std::atomic<std::uint64_t> launches_{0}, launches_read_{0};  ///< so far, and when something was read the last time
   std::unique_ptr<MemoryPool> memory_;
   std::unique_ptr<ProgramCache> programs_;

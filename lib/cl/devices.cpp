@@ -5,15 +5,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 #include <sstream>
-#include <system_error>
 #include <tuple>
 
 #include "lib/base/env.h"
 #include "lib/base/log.h"
-#include "lib/base/os/access.h"
 #include "lib/cl/check.h"
 #include "lib/cl/generation.h"
 #include "lib/cl/lifetime.h"
@@ -50,7 +47,7 @@ DeviceType type_of(cl_device_type type) {
   return DeviceType::other;
 }
 
-/// "OpenCL 3.0 PoCL ..." is 30.
+/// "OpenCL 3.0 CUDA" is 30.
 int version_of(const std::string& text) {
   int major = 0, minor = 0;
   return std::sscanf(text.c_str(), "OpenCL %d.%d", &major, &minor) == 2 ? major * 10 + minor : 0;
@@ -62,14 +59,7 @@ std::string refusal(const cl::Device& device, const DeviceInfo& info) {
   if (!device.getInfo<CL_DEVICE_AVAILABLE>()) return "it is not available";
   if (!device.getInfo<CL_DEVICE_COMPILER_AVAILABLE>()) return "it has no compiler";
   if (!device.getInfo<CL_DEVICE_ENDIAN_LITTLE>()) return "it is not little-endian";
-  if (is_pocl(info)) {
-    // PoCL offers its devices all the same, and then fails over the first program without a reason.
-    const auto folder = env::pocl_cache_folder();
-    std::error_code code;
-    if (folder && std::filesystem::exists(*folder, code) && !std::filesystem::is_directory(*folder, code))
-      return fmt::format("its cache folder {} is no folder (POCL_CACHE_DIR)", *folder);
-  }
-  return {};
+  return why_unusable(info);
 }
 
 /// Larger is better, first element first.
@@ -177,18 +167,7 @@ std::vector<Candidate> candidates(std::vector<std::string>* failures) {
   return found;
 }
 
-std::string no_device_text() {
-  std::string text = "no OpenCL device found: install a driver, such as the package pocl-opencl-icd for CPUs";
-  const auto folder = env::pocl_cache_folder();
-  std::error_code code;
-  if (folder && (!std::filesystem::create_directories(*folder, code) && code)) {
-    text +=
-        fmt::format("; PoCL has none where its cache folder cannot be made: {} (POCL_CACHE_DIR): {}", *folder, code.message());
-  } else if (folder && !os::may_write(*folder)) {
-    text += fmt::format("; PoCL has none where its cache folder cannot be written: {} (POCL_CACHE_DIR)", *folder);
-  }
-  return text;
-}
+std::string no_device_text() { return "no OpenCL device found: " + driver_advice(); }
 
 int choose(const std::vector<DeviceInfo>& devices, std::string_view selector) {
   const std::string wanted = lower(selector);

@@ -21,7 +21,7 @@ namespace clnet::ocl {
 namespace {
 
 constexpr const char* plain_options = "-cl-std=CL1.2 -w";
-/// With the guard of PoCL's header, which is then left out.
+/// With the guard of the header that reads_long_header() is about, which is then left out.
 constexpr const char* declared_options = "-cl-std=CL1.2 -w -D_OPENCL_H_";
 constexpr const char* large_options = "-cl-std=CL1.2 -w -cl-intel-256-GRF-per-thread";
 
@@ -93,12 +93,12 @@ std::string full_source(const ProgramSource& program) {
 }
 
 std::vector<std::pair<std::string, std::string>> ways_to_build(const ProgramSource& program, const DeviceInfo& device) {
-  // OpenCL has vload_half without cl_khr_fp16, too, but not every compiler has; and PoCL's is a call for each number.
+  // OpenCL has vload_half without cl_khr_fp16, too, but not every compiler has; and some make a call for each number.
   const bool by_hand = !device.fp16 && !has_quirk(device, "nvidia-halves");
   const std::string text = (by_hand ? "#define CLNET_HALVES_BY_HAND\n" : "") + full_source(program);
   std::vector<std::pair<std::string, std::string>> ways;
   if (program.defines.contains(std::string(large_register_file))) return {{text, large_options}};
-  if (has_quirk(device, "pocl-declarations") && !program.users())
+  if (reads_long_header(device) && !program.users())
     ways.emplace_back(kernel_file("builtins.clh").value() + text, declared_options);
   ways.emplace_back(text, plain_options);
   return ways;
@@ -230,7 +230,7 @@ ProgramCache::ProgramCache(cl::Context context, cl::Device device, const DeviceI
   state_->info = info;
   state_->device_key = fmt::format("platform: {}\ndevice: {}\nversion: {}\ndriver: {}\n", info.platform, info.name,
                                    info.device_version, info.driver_version);
-  if (has_quirk(info, "pocl-local-memory")) state_->local_memory = info.local_memory;
+  if (has_quirk(info, "local-memory-aborts")) state_->local_memory = info.local_memory;
   state_->disk = disk_cache(info);
 }
 

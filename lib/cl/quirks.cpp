@@ -4,18 +4,22 @@
 #include <array>
 #include <charconv>
 
+#include "lib/base/env.h"
+#include "lib/pocl/door.h"
+
 namespace clnet::ocl {
 
-bool is_pocl(const DeviceInfo& info) { return info.platform == "Portable Computing Language"; }
-
 namespace {
+
+using pocl::is_pocl;
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 /// PoCL's driver for CPUs without threads of its own: the thread that waits runs the kernels.
 bool pocl_basic(const DeviceInfo& info) {
   return is_pocl(info) && (info.name.starts_with("basic") || info.name.starts_with("cpu-minimal"));
 }
-bool pocl_workers(const DeviceInfo& info) { return is_pocl(info) && info.type == DeviceType::cpu && !pocl_basic(info); }
+bool pocl_on_cpu(const DeviceInfo& info) { return is_pocl(info) && info.type == DeviceType::cpu; }
+bool pocl_workers(const DeviceInfo& info) { return pocl_on_cpu(info) && !pocl_basic(info); }
 
 /// The number before the first point of its version; 0 where there is none.
 int pocl_release(const DeviceInfo& info) {
@@ -25,25 +29,26 @@ int pocl_release(const DeviceInfo& info) {
 }
 
 constexpr std::array table{
-    Quirk{"pocl-local-memory",
+    Quirk{"local-memory-aborts",
           "more than 1 MiB of local memory aborts the process: it is capped at that, and kernels that use more are refused",
-          [](const DeviceInfo& info) { return is_pocl(info) && info.type == DeviceType::cpu; },
-          [](DeviceInfo& info) { info.local_memory = std::min(info.local_memory, std::size_t{1} << 20); }},
+          pocl_on_cpu, [](DeviceInfo& info) { info.local_memory = std::min(info.local_memory, std::size_t{1} << 20); }},
     Quirk{
-        "pocl-exit",
+        "compiles-when-run",
         "compiles a kernel when it first runs, also while the process exits and LLVM is torn down: clnet waits for the first run "
         "of each plan",
-        [](const DeviceInfo& info) { return is_pocl(info) && info.type == DeviceType::cpu; }, [](DeviceInfo&) {}},
+        [](const DeviceInfo& info) { return pocl_on_cpu(info) || info.platform == "rusticl"; }, [](DeviceInfo&) {}},
     Quirk{
-        "pocl-builds",
+        "compiles-one-at-a-time",
         "compiles one kernel at a time in a process: several processes compile those of a plan into its cache on disk before the "
         "first run",
-        [](const DeviceInfo& info) { return is_pocl(info) && info.type == DeviceType::cpu; }, [](DeviceInfo&) {}},
+        pocl_on_cpu, [](DeviceInfo&) {}},
+    Quirk{"costly-commands",
+          "a command takes longer than many a kernel: short launches of plans that run often become one command (CLNET_CHAINS)",
+          pocl_on_cpu, [](DeviceInfo&) {}},
     Quirk{"compiler-aborts",
           "with LLVM 18 the compiler ends the process over some kernels (pocl#1608): new kernels are compiled in other processes "
           "first, and what crashes one is not used (CLNET_COMPILE_APART)",
-          [](const DeviceInfo& info) { return is_pocl(info) && info.type == DeviceType::cpu && pocl_release(info) >= 5; },
-          [](DeviceInfo&) {}},
+          [](const DeviceInfo& info) { return pocl_on_cpu(info) && pocl_release(info) >= 5; }, [](DeviceInfo&) {}},
     Quirk{"pocl-wakes",
           "each command wakes all worker threads, which take the cores from the host that is about to enqueue the next: the "
           "commands of a short plan are held back until the last of them is enqueued",
@@ -85,11 +90,10 @@ constexpr std::array table{
             return is_pocl(info) && (info.driver_version.starts_with("3.1") || info.driver_version.starts_with("6.0"));
           },
           [](DeviceInfo&) {}},
-    Quirk{"pocl-attention",
+    Quirk{"attention-miscompiled",
           "PoCL 6 does not make the same machine code of attention's kernel for GPUs each time, and some of it is wrong: it is "
           "refused there",
-          [](const DeviceInfo& info) { return is_pocl(info) && info.type == DeviceType::cpu && pocl_release(info) == 6; },
-          [](DeviceInfo&) {}},
+          [](const DeviceInfo& info) { return pocl_on_cpu(info) && pocl_release(info) == 6; }, [](DeviceInfo&) {}},
     Quirk{"llvmpipe-scalar",
           "reports a CPU but runs one work-item per SIMD lane: vector kernels crawl there and one gave wrong results, so kernels "
           "for GPUs are used",
@@ -103,11 +107,6 @@ constexpr std::array table{
         "rusticl-foreign-binary",
         "aborts the process when it is given a binary that is not its own; clnet's cache files carry a checksum and the driver's "
         "version, so it is never given one",
-        [](const DeviceInfo& info) { return info.platform == "rusticl"; }, [](DeviceInfo&) {}},
-    Quirk{
-        "rusticl-exit",
-        "llvmpipe compiles a kernel when it first runs, also while the process exits and LLVM is torn down: clnet waits for the "
-        "first run of each plan",
         [](const DeviceInfo& info) { return info.platform == "rusticl"; }, [](DeviceInfo&) {}},
     Quirk{"rusticl-kernel-groups",
           "says that kernels take groups of 32 work-items, and runs them in groups as large as the device's: it is not asked",
@@ -136,6 +135,9 @@ constexpr std::array table{
           [](DeviceInfo& info) { info.type = DeviceType::cpu; }},
 };
 
+/// Whether the library does as drivers' habits ask for. What keeps a process alive and results right is no habit.
+bool heeds_habits() { return env::flag("CLNET_DRIVER_HABITS", true); }
+
 }  // namespace
 
 std::span<const Quirk> quirks() { return table; }
@@ -151,5 +153,27 @@ void apply_quirks(DeviceInfo& info) {
 bool has_quirk(const DeviceInfo& info, std::string_view name) {
   return std::find(info.quirks.begin(), info.quirks.end(), name) != info.quirks.end();
 }
+
+bool runs_in_process(const DeviceInfo& info) { return pocl_on_cpu(info); }
+
+bool reads_long_header(const DeviceInfo& info) { return has_quirk(info, "pocl-declarations"); }
+
+std::unique_ptr<Submission> submission_for(const cl::Context& context, const cl::Device& device, const DeviceInfo& info,
+                                           bool own_queue) {
+  if (has_quirk(info, "pocl-wakes") && heeds_habits()) return pocl::submission_for(context, device, info, own_queue);
+  return std::make_unique<Submission>();
+}
+
+std::unique_ptr<Prebuilder> prebuilder_for(const DeviceInfo& device) {
+  auto found = pocl::prebuilder_for(device);
+  if (found && (heeds_habits() || found->takes() == Prebuilder::Takes::all)) return found;
+  return std::make_unique<Prebuilder>();
+}
+
+void end_prebuilders() { pocl::end_prebuilders(); }
+
+std::string why_unusable(const DeviceInfo& info) { return is_pocl(info) ? pocl::why_unusable() : std::string(); }
+
+std::string driver_advice() { return pocl::advice(); }
 
 }  // namespace clnet::ocl

@@ -77,8 +77,8 @@ VectorRate measured(const DeviceInfo& device) {
     if (info.platform_index != device.platform_index || info.device_index != device.device_index || info.name != device.name)
       continue;
     try {
-      // PoCL's kernels run in this process: its own instructions tell as much, and there is no kernel to compile.
-      if (has_quirk(info, "pocl-builds"))
+      // Its own instructions tell as much, and there is no kernel to compile.
+      if (runs_in_process(info))
         if (const auto own = measure_own_vectors(); own != VectorRate::not_measured) return own;
       return measure_vector_rate(candidate.device, info);
     } catch (const Error& error) {

@@ -66,7 +66,7 @@ struct Machine {
   }
 };
 
-bool compiles_in_processes() { return clnet::ocl::has_quirk(clnet::Device::current().info(), "pocl-builds"); }
+bool compiles_in_processes() { return clnet::ocl::has_quirk(clnet::Device::current().info(), "compiles-one-at-a-time"); }
 
 int count(const std::string& text, const std::string& part) {
   int found = 0;

@@ -1,4 +1,4 @@
-// Short calls that follow one another at once, for which a driver's other threads may rest (lib/cl/awake.h).
+// Short calls that follow one another at once, for which a driver's other threads may rest (lib/pocl/awake.h).
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
@@ -6,6 +6,7 @@
 
 #include "clnet/clnet.h"
 #include "lib/cl/context.h"
+#include "lib/pocl/submission.h"
 #include "tests/support/skip.h"
 
 using namespace clnet;
@@ -14,9 +15,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-const ocl::Awake* awake() {
+/// Null where the driver's threads are left alone.
+const pocl::Awake* awake() {
   const Device device = Device::current();
-  return context_of(device)->awake();
+  const auto* gated = dynamic_cast<const pocl::GatedSubmission*>(&context_of(device)->submission());
+  return gated ? gated->awake() : nullptr;
 }
 
 /// One call: twice the sum of what x's 16 elements are larger than `least`.

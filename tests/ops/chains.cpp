@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "clnet/clnet.h"
-#include "lib/cl/build_ahead.h"
 #include "lib/cl/context.h"
+#include "lib/cl/quirks.h"
 #include "lib/exec/batch/chain_commands.h"
 #include "tests/ops/launches.h"
 #include "tests/support/skip.h"
@@ -211,7 +211,7 @@ TEST_CASE("two threads use chains of one plan, and of others") {
 TEST_CASE("programs of chains are compiled beside a plan that runs often") {
   const test::Variable processes("CLNET_BUILD_PROCESSES", "2");
   const auto& device = Device::current().info();
-  if (ocl::build_processes(device).count < 2) return test::skip("a driver that compiles several kernels at once");
+  if (!ocl::prebuilder_for(device)->builds_beside(ocl::Prebuilder::Haste::soon)) return test::skip("nothing is built beside");
   if (device.compute_units > 16) return test::skip("a device of few compute units");
   manual_seed(7);
   const auto weights = weights_for(16);

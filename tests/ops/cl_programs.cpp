@@ -152,7 +152,7 @@ TEST_CASE("a kernel that a program does not have is an error that names both") {
 
 TEST_CASE("a kernel that would need more local memory than there is does not get to a driver that aborts") {
   const auto& info = Device::current().info();
-  if (!has_quirk(info, "pocl-local-memory")) return clnet::test::skip("only PoCL aborts there");
+  if (!has_quirk(info, "local-memory-aborts")) return clnet::test::skip("only PoCL aborts there");
   const auto program = [](const char* name, std::size_t count) {
     return ProgramSource{name,
                          "kernel void f(global float* x) { local float t[N]; const uint i = get_local_id(0); t[i] = x[i];"

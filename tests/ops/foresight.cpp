@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "clnet/clnet.h"
-#include "lib/cl/build_ahead.h"
+#include "lib/cl/quirks.h"
 #include "lib/exec/plan/cache.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary.h"
@@ -45,8 +45,8 @@ bool is_built_beside() {
 }
 
 void check_other_lengths(std::int64_t first, const std::vector<std::int64_t>& others) {
-  const auto processes = ocl::build_processes(Device::current().info());
-  if (processes.program.empty() || processes.count <= 1) return test::skip("a driver that compiles in the program");
+  if (!ocl::prebuilder_for(Device::current().info())->builds_beside(ocl::Prebuilder::Haste::soon))
+    return test::skip("a driver that compiles in the program");
   nn::TransformerEncoderLayer layer{64, 4, {.dim_feedforward = 128, .dropout = 0, .batch_first = true}};
   optim::Adam adam{layer, {.learning_rate = 1e-3}};
   const auto awaited_in_step = [&](std::int64_t length) {
@@ -84,8 +84,8 @@ void with_empty_caches(const F& f) {
 
 TEST_CASE("nobody is told of compiling where the kernels of a plan are there") {
   with_empty_caches([] {
-    const auto processes = ocl::build_processes(Device::current().info());
-    if (processes.program.empty()) return test::skip("a driver that tells nothing of what it has compiled");
+    if (ocl::prebuilder_for(Device::current().info())->takes() == ocl::Prebuilder::Takes::nothing)
+      return test::skip("a driver that tells nothing of what it has compiled");
     const auto awaited_for_rows = [](std::int64_t rows) {
       const Awaited awaited;
       (void)sum(exp(rand({rows, 100})) * 2.0).item<float>();

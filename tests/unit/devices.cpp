@@ -69,7 +69,7 @@ TEST_CASE("quirks are recognised by what a device says, and are noted") {
   apply_quirks(pocl);
   CHECK(pocl.local_memory == 1 << 20);
   CHECK(pocl.caches_programs);
-  CHECK(pocl.quirks.size() == 6);
+  CHECK(pocl.quirks.size() == 7);
 
   // PoCL's compiler and its header have their versions.
   struct Version {

@@ -91,22 +91,6 @@ TEST_CASE("the cache folder follows its own variable, then XDG, then home") {
   CHECK_FALSE(env::cache_folder());
 }
 
-TEST_CASE("PoCL keeps what it compiled where its variables say, or not at all") {
-  const Set own("POCL_CACHE_DIR", "/own");
-  {
-    const Set kept("POCL_KERNEL_CACHE", nullptr);
-    CHECK(env::pocl_cache_folder() == "/own");
-  }
-  {
-    const Set kept("POCL_KERNEL_CACHE", "1");
-    CHECK(env::pocl_cache_folder() == "/own");
-  }
-  for (const char* off : {"0", "no", "on", ""}) {
-    const Set kept("POCL_KERNEL_CACHE", off);
-    CHECK_FALSE(env::pocl_cache_folder());
-  }
-}
-
 TEST_CASE("a variable with a value that it cannot have is named with what it expects") {
   CHECK_NOTHROW(env::check());
   const auto error_with = [](const char* name, const char* value) -> std::string {
@@ -119,6 +103,7 @@ TEST_CASE("a variable with a value that it cannot have is named with what it exp
     }
   };
   CHECK(error_with("CLNET_EAGER", "2") == "CLNET_EAGER=2: expected 0 or 1");
+  CHECK(error_with("CLNET_DRIVER_HABITS", "off") == "CLNET_DRIVER_HABITS=off: expected 0 or 1");
   CHECK(error_with("CLNET_FUSION", "garbage") == "CLNET_FUSION=garbage: expected 0 or 1");
   CHECK(error_with("CLNET_WINOGRAD", "no") == "CLNET_WINOGRAD=no: expected 0 or 1");
   CHECK(error_with("CLNET_TF32", "yes") == "CLNET_TF32=yes: expected 0 or 1");

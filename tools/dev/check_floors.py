@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Checks that no file includes one from a floor above its own, and that POSIX stays in lib/base/os (docs/architecture.md, "Floors").
+"""Checks that no file includes one from a floor above its own, that POSIX stays in lib/base/os, and PoCL behind its door
+(docs/architecture.md, "Floors").
 
 check_floors.py [ROOT]: reads include/, lib/, tools/ and tests/ under ROOT (default: this repository), prints a line for every
-include and call that breaks a rule and ends with 1 if there was one.
+include, call and name that breaks a rule and ends with 1 if there was one.
 """
 
 import pathlib
@@ -12,7 +13,7 @@ import sys
 # The floors from the bottom. Folders that share a number may include each other, except base's two neighbours below.
 FLOORS = {
     "base": 0,
-    "cl": 1,
+    "cl": 1, "pocl": 1,
     "graph": 2,
     "exec": 3,
     "ops": 4,
@@ -65,6 +66,11 @@ POSIX_NAMES = (
     "|waitid|waitpid")
 POSIX_CALL = re.compile(rf"(?<![\w>:])(::(?:{POSIX_WORDS})|(?<!\.)(?:::)?(?:{POSIX_NAMES}))\s*\(")
 COMMENT = re.compile(r"//[^\n]*")
+
+# The folder that knows one driver, and the only file of the library outside of it that may name that or include the folder's files.
+DRIVER = "lib/pocl/"
+DOORKEEPER = "lib/cl/quirks.cpp"
+DRIVER_NAME = re.compile("pocl", re.IGNORECASE)
 
 # What this thread does that no argument says: all of the library's thread-locals, with what each is for.
 THREAD_LOCALS = {
@@ -143,6 +149,14 @@ def posix_problems(path, text):
         yield f"{path}:{line_of(code, match.start(1))}: {match[1]}(): only {SYSTEM} calls POSIX functions"
 
 
+def driver_problems(path, text):
+    """Where a file of the library names the driver, in code or comments, that only DRIVER and DOORKEEPER should know."""
+    if not path.startswith(("lib/", "include/")) or path.startswith(DRIVER) or path == DOORKEEPER:
+        return
+    for match in DRIVER_NAME.finditer(text):
+        yield f"{path}:{line_of(text, match.start())}: {match[0]}: only {DRIVER} and {DOORKEEPER} name it"
+
+
 def tools_problems(files):
     """Whether as many files of tools/ as POSIX_TOOLS includes POSIX headers, by paths and texts of all files."""
     found = [path for path, text in files if path.startswith("tools/") and posix_headers(text)]
@@ -174,6 +188,7 @@ def problems(path, text):
         yield f"{path}: is in no floor that tools/dev/check_floors.py knows"
         return
     yield from posix_problems(path, text)
+    yield from driver_problems(path, text)
     for match in INCLUDE.finditer(text):
         quote, name = match.groups()
         where = f"{path}:{line_of(text, match.start(1))}"

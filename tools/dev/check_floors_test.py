@@ -69,6 +69,16 @@ class Floors(unittest.TestCase):
         self.assertIn("has 0 thread_local", next(state_problems([(known[0][0], "int x;")] + known[1:] + asked)))
         self.assertIn("asks use_count()", next(state_problems(known)))
 
+    def test_one_driver_has_one_door(self):
+        door = '#include "lib/pocl/door.h"\n'
+        for path in ("lib/cl/quirks.cpp", "lib/pocl/submission.cpp", "tools/caches.cpp", "tests/ops/awake.cpp"):
+            self.expect(path, door + "// PoCL's habits\n")
+        self.expect("lib/cl/context.cpp", door, "lib/cl/context.cpp:1: pocl: only lib/pocl/ and lib/cl/quirks.cpp name it")
+        self.expect("lib/exec/plan/plan.cpp", '\n// as PoCL does\nhas_quirk(info, "pocl-x");\n', "plan.cpp:2: PoCL", "plan.cpp:3: pocl")
+        self.expect("lib/pocl/door.h", '#include "lib/cl/prebuild.h"\n#include "lib/base/env.h"\n#include "clnet/device.h"\n')
+        self.expect("lib/pocl/door.h", '#include "lib/exec/plan/plan.h"\n', "pocl (floor 1) includes exec (floor 3)")
+        self.expect("lib/pocl/door.h", '#include "clnet/tensor.h"\n', "pocl (floor 1) includes graph (floor 2)")
+
     def test_tools_that_know_posix(self):
         knows = [(f"tools/{i}.cpp", "#include <poll.h>\n") for i in range(POSIX_TOOLS)]
         others = [("tools/plot.cpp", "#include <string>\n"), ("tests/unit/file.cpp", "#include <unistd.h>\n")]

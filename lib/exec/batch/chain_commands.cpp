@@ -47,12 +47,12 @@ bool ChainCommands::ready(const Recording& recording, const Placement& placement
     beside_.reset();
     state_ = State::none;
     // What crashed a compiler is not tried in this process.
-    if (ocl::is_built(device.info(), to_build(), ocl::build_processes(device.info()))) make(device);
+    if (ocl::prebuilder_for(device.info())->has_built(to_build())) make(device);
     return state_ == State::ready;
   }
-  // Only PoCL's commands cost more than such kernels do, and where many threads take tasks from one counter they may cost less.
+  // Where many threads take tasks from one counter, commands may cost less.
   const bool always = how == ChainMode::always,
-             worth = ocl::has_quirk(device.info(), "pocl-builds") && device.info().compute_units <= most_units;
+             worth = ocl::has_quirk(device.info(), "costly-commands") && device.info().compute_units <= most_units;
   if (!device.info().prefers_vector_kernels || !(always || worth)) {
     state_ = State::none;
     return false;
@@ -69,21 +69,23 @@ bool ChainCommands::ready(const Recording& recording, const Placement& placement
     state_ = State::none;
     return false;
   }
-  const auto processes = ocl::build_processes(device.info());
+  const auto prebuilder = ocl::prebuilder_for(device.info());
   if (how != ChainMode::on) {
-    if (processes.apart) ocl::build_ahead(device.info(), to_build(), processes);
+    const bool elsewhere_first = prebuilder->takes() == ocl::Prebuilder::Takes::all;
+    if (elsewhere_first) prebuilder->build(to_build(), {}, {});
     state_ = State::none;
-    if (!processes.apart || ocl::is_built(device.info(), to_build(), processes)) make(device);
+    if (!elsewhere_first || prebuilder->has_built(to_build())) make(device);
     return state_ == State::ready;
   }
-  if (processes.count <= 1) {
+  constexpr auto soon = ocl::Prebuilder::Haste::soon;
+  if (!prebuilder->builds_beside(soon)) {
     state_ = State::none;
-  } else if (runs_ == runs_to_look && ocl::is_built(device.info(), to_build(), processes)) {
+  } else if (runs_ == runs_to_look && prebuilder->has_built(to_build())) {
     make(device);
   } else if (runs_ >= runs_to_build && launches() * runs_ >= launches_to_build) {
     state_ = State::none;
     try {
-      beside_ = std::make_unique<ocl::BuildBeside>(device.info(), to_build(), processes);
+      beside_ = prebuilder->build_beside(to_build(), soon);
       state_ = State::building;
     } catch (const std::exception& error) {
       // A host may have no thread left.

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/cl/build_ahead.h"
 #include "lib/cl/context.h"
+#include "lib/cl/prebuild.h"
 #include "lib/exec/batch/chains.h"
 #include "lib/exec/options/options.h"
 
@@ -68,7 +68,7 @@ class ChainCommands {
   Chains chains_;
   std::vector<ocl::ProgramSource> programs_;
   std::vector<Command> commands_;
-  std::unique_ptr<ocl::BuildBeside> beside_;
+  std::unique_ptr<ocl::BuildingBeside> beside_;
 };
 
 }  // namespace clnet::exec

@@ -198,7 +198,7 @@ class Printer {
                               rows ? "WIDE_KERNEL " : "", name_, wrapped(parameters_, name_.size() + (rows ? 25 : 13)), body);
     auto& launch = recorder_.generated(name_, std::move(source), name_);
     if (lanes_ > 1) launch.define("LANES", lanes_);
-    // So that fused operations give the bits of single ones. PoCL's vectors keep theirs, which hold without it.
+    // So that fused operations give the bits of single ones. Vectors keep theirs, which hold without it.
     if (!recorder_.device().prefers_vector_kernels) launch.define("ROUND_EACH", 1);
     if (rows && recorder_.device().native_float_width >= 16) launch.define("WIDE", 1);
     if (streams_) launch.define("STREAM", 1).define("VW", std::clamp(recorder_.device().native_float_width, 4, 16));

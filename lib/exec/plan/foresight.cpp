@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "lib/base/log.h"
+#include "lib/cl/quirks.h"
 #include "lib/exec/choose/solver.h"
 #include "lib/exec/collect/value.h"
 #include "lib/exec/lower/lower.h"
@@ -21,18 +21,16 @@ namespace clnet::exec {
 
 namespace {
 
-constexpr std::size_t large_range = 65535;
-
 /// Of a range that is large where the launch's is, and no larger than it need be.
 std::size_t large_size(const Launch& launch, std::size_t axis) {
   const auto group = launch.local()[axis];
-  return launch.global()[axis] < large_range ? group : (large_range + group - 1) / group * group;
+  return launch.global()[axis] < ocl::large_range ? group : (ocl::large_range + group - 1) / group * group;
 }
 
 }  // namespace
 
 bool is_large(const Launch& launch) {
-  return std::any_of(launch.global().begin(), launch.global().end(), [](auto size) { return size >= large_range; });
+  return std::any_of(launch.global().begin(), launch.global().end(), [](auto size) { return size >= ocl::large_range; });
 }
 bool is_empty(const Launch& launch) {
   return std::any_of(launch.global().begin(), launch.global().end(), [](auto size) { return size == 0; });
@@ -128,14 +126,12 @@ void BuildsBeside::add(std::vector<ocl::KernelToBuild> kernels) {
 void BuildsBeside::start(ocl::Context& device) {
   std::erase_if(running_, [](const auto& beside) { return beside->done(); });
   auto kernels = std::exchange(waiting_, {});
-  auto processes = ocl::build_processes(device.info());
   std::erase_if(kernels, [](const ocl::KernelToBuild& kernel) { return kernel.program.users() || kernel.local.empty(); });
-  if (kernels.empty() || !(processes.apart || processes.count > 1)) return;
-  processes.idle = true;
-  // On a busy machine a kernel takes minutes.
-  processes.patience = std::chrono::hours(6);
+  if (kernels.empty()) return;
   try {
-    running_.push_back(std::make_unique<ocl::BuildBeside>(device.info(), std::move(kernels), std::move(processes)));
+    const auto prebuilder = ocl::prebuilder_for(device.info());
+    if (auto building = prebuilder->build_beside(std::move(kernels), ocl::Prebuilder::Haste::when_idle))
+      running_.push_back(std::move(building));
   } catch (const std::exception& error) {
     // A host may have no thread left.
     logging::print(logging::Level::plan, "programs of other lengths are compiled when they come: {}", error.what());

@@ -6,16 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "lib/cl/build_ahead.h"
 #include "lib/cl/context.h"
+#include "lib/cl/prebuild.h"
 #include "lib/exec/collect/work.h"
 #include "lib/exec/launch/recorder.h"
 
 namespace clnet::exec {
 
-/// What a process needs to compile a launch's kernel. Buffers are made so many times as large as their values.
+/// What it takes to compile a launch's kernel ahead. Buffers are made so many times as large as their values.
 ocl::KernelToBuild to_build(const Recording& recording, const Launch& launch, std::int64_t growth = 1);
-/// From so many work-items on in a dimension PoCL compiles a kernel in another way.
+/// Whether a driver may compile the kernel in another way than for a single group.
 bool is_large(const Launch& launch);
 bool is_empty(const Launch& launch);
 
@@ -30,8 +30,8 @@ std::string kind_of(const Work& work);
 std::vector<ocl::KernelToBuild> foreseen(const Work& work, const Recording& recording, const DeviceInfo& device,
                                          const Options& options, const std::vector<Maker>& avoided);
 
-/// What was foreseen and is compiled while plans run: by a process at the lowest priority where the driver compiles one kernel
-/// at a time. Other drivers build all of them at once with the first plan that needs one (Plan::build).
+/// What was foreseen and is compiled while plans run: at the lowest priority where the device's Prebuilder builds beside. Other
+/// drivers build all of them at once with the first plan that needs one (Plan::build).
 class BuildsBeside {
  public:
   void add(std::vector<ocl::KernelToBuild> kernels);
@@ -42,7 +42,7 @@ class BuildsBeside {
 
  private:
   std::vector<ocl::KernelToBuild> waiting_;
-  std::vector<std::unique_ptr<ocl::BuildBeside>> running_;
+  std::vector<std::unique_ptr<ocl::BuildingBeside>> running_;
 };
 
 }  // namespace clnet::exec

@@ -68,10 +68,10 @@ namespace {
 
 /// Throws KernelsCrash where a kernel is noted as one that crashes the compiler.
 void refuse_crashing(const DeviceInfo& info, const std::vector<ocl::KernelToBuild>& kernels,
-                     const std::vector<const Launch*>& launches, const ocl::BuildProcesses& processes) {
+                     const std::vector<const Launch*>& launches, const ocl::Prebuilder& prebuilder) {
   std::vector<Maker> makers;
   std::set<std::string> names;
-  const auto noted = ocl::noted(info, kernels, processes);
+  const auto noted = prebuilder.noted(kernels);
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     if (noted[i] != ocl::Noted::crashed) continue;
     makers.push_back(launches[i]->maker());
@@ -80,7 +80,7 @@ void refuse_crashing(const DeviceInfo& info, const std::vector<ocl::KernelToBuil
   if (!makers.empty())
     throw KernelsCrash(
         std::move(names),
-        fmt::format("the compiler of {} {}, as {} notes", info.platform, info.driver_version, ocl::notes_file(processes)),
+        fmt::format("the compiler of {} {}, as {} notes", info.platform, info.driver_version, prebuilder.notes_file()),
         std::move(makers));
 }
 
@@ -143,7 +143,7 @@ void build_programs(ocl::Context& device, const std::vector<const ocl::ProgramSo
   if (failure) std::rethrow_exception(failure);
 }
 
-/// A thread that reads programs while other processes compile the next ones: a driver takes its time for that, too.
+/// A thread that reads programs while the next ones are built elsewhere: a driver takes its time for that, too.
 class ReadBeside {
  public:
   explicit ReadBeside(ocl::Context& device) : thread_([this, &device](const std::stop_token& stop) { read(device, stop); }) {}
@@ -180,11 +180,13 @@ class ReadBeside {
 
 void Plan::note_first_run(const ocl::Context& device) {
   if (const auto kernels = std::exchange(compiled_by_run_, {}); !kernels.empty())
-    ocl::note_run(device.info(), kernels, ocl::build_processes(device.info()));
+    ocl::prebuilder_for(device.info())->note_run(kernels);
 }
 
 void Plan::build(ocl::Context& device) {
-  const auto processes = ocl::build_processes(device.info());
+  using Takes = ocl::Prebuilder::Takes;
+  const auto prebuilder = ocl::prebuilder_for(device.info());
+  const auto takes = prebuilder->takes();
   const auto key = [](const Launch& launch) {
     return std::tuple(std::tie(launch.program(), launch.function(), launch.local()), is_large(launch));
   };
@@ -200,10 +202,10 @@ void Plan::build(ocl::Context& device) {
   for (const auto* launch : launches) {
     const bool is_there = device.programs().has(launch->program());
     // A user's kernel may never end on zeros: whether it compiles is seen elsewhere, but it is not run there. Where a range is
-    // large, PoCL compiles the kernel in another way than for the one group that is run ahead; where that is compiled elsewhere
-    // to see whether it can be, as large a range is run.
+    // large, the kernel is compiled in another way than for the one group that is run ahead; where that is compiled elsewhere to
+    // see whether it can be, as large a range is run.
     const bool users = launch->program().users();
-    const bool elsewhere = processes.apart || (processes.count > 1 && !is_large(*launch) && !users);
+    const bool elsewhere = takes == Takes::all || (takes == Takes::some && !is_large(*launch) && !users);
     if (elsewhere && (users || !launch->local().empty()) && !is_empty(*launch)) {
       ahead.push_back(to_build(recording_, *launch));
       ahead_of.push_back(launch);
@@ -213,9 +215,9 @@ void Plan::build(ocl::Context& device) {
     // Sorted by program.
     if (!is_there && (programs.empty() || *programs.back() != launch->program())) programs.push_back(&launch->program());
   }
-  // Of two sets of programs the second comes at once. Where compiling takes processes they are at it (BuildsBeside).
-  const auto foreseen = processes.apart || ocl::has_quirk(device.info(), "pocl-builds") ? std::vector<ocl::ProgramSource>{}
-                                                                                        : device.programs().foreseen();
+  // Of two sets of programs the second comes at once. Where that takes its time, it is built beside (BuildsBeside).
+  const bool in_turn = takes == Takes::all || ocl::has_quirk(device.info(), "compiles-one-at-a-time");
+  const auto foreseen = in_turn ? std::vector<ocl::ProgramSource>{} : device.programs().foreseen();
   const auto is_foreseen = [&](const auto* program) {
     return std::find(foreseen.begin(), foreseen.end(), *program) != foreseen.end();
   };
@@ -227,23 +229,23 @@ void Plan::build(ocl::Context& device) {
     total += programs.size() - own.size();
   }
   if (!ahead.empty()) {
-    const auto noted = ocl::noted(device.info(), ahead, processes);
+    const auto noted = prebuilder->noted(ahead);
     total += static_cast<std::size_t>(std::count(noted.begin(), noted.end(), ocl::Noted::nothing));
   }
   const ocl::Compiling compiling(total);
   std::size_t done = 0;
   {
     std::optional<ReadBeside> reader;
-    ocl::build_ahead(
-        device.info(), ahead, processes, [&](std::size_t noted) { compiling.tell(done = std::min(noted, total)); },
+    prebuilder->build(
+        ahead, [&](std::size_t noted) { compiling.tell(done = std::min(noted, total)); },
         [&](const ocl::ProgramSource& program) {
           if (!device.info().thread_safe) return;
           if (!reader) reader.emplace(device);
           reader->add(program);
         });
   }
-  if (processes.apart)
-    refuse_crashing(device.info(), ahead, ahead_of, processes);
+  if (takes == Takes::all)
+    refuse_crashing(device.info(), ahead, ahead_of, *prebuilder);
   else
     // Of two launches of which one is made nobody knows yet which.
     for (std::size_t i = 0; i < ahead.size(); ++i)

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/cl/build_ahead.h"
+#include "lib/cl/prebuild.h"
 #include "lib/exec/batch/chain_commands.h"
 #include "lib/exec/collect/value.h"
 #include "lib/exec/collect/work.h"

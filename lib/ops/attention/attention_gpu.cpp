@@ -98,7 +98,7 @@ std::optional<std::string> attention_gpu_rejects(const AttentionProblem& p, cons
   if (p.keys == 0 || p.width == 0 || p.value_width == 0) return "there is nothing to multiply";
   if (p.width > most_width || p.value_width > most_width) return "rows of more than 256 elements do not fit local memory";
   if (layouts_of(p, slice_of(p), device).empty()) return "local memory or work-groups are too small";
-  if (ocl::has_quirk(device, "pocl-attention")) return "PoCL's compiler makes wrong code of it, now and then";
+  if (ocl::has_quirk(device, "attention-miscompiled")) return "the compiler makes wrong code of it, now and then";
   if (p.backward && p.dropout > 0 && ocl::has_quirk(device, "intel-dropout"))
     return "Intel's compiler for CPUs makes wrong gradients of it where weights are dropped";
   return std::nullopt;

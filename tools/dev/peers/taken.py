@@ -10,7 +10,7 @@ from peers.items import parse
 # What lets the user decide instead of clnet: an entry of the ledger is of what is shipped.
 DECIDING = ("CLNET_SOLVER", "CLNET_VECTOR_WIDTH", "CLNET_KERNEL_DIR", "CLNET_FUSION", "CLNET_EAGER", "CLNET_REUSE", "CLNET_TF32",
             "CLNET_WINOGRAD", "CLNET_STREAM_FROM", "CLNET_QUIRKS", "CLNET_POISON", "CLNET_VERIFY", "CLNET_CHAINS", "CLNET_AWAKE",
-            "POCL_KERNELLIB_NAME")
+            "CLNET_DRIVER_HABITS", "POCL_KERNELLIB_NAME")
 SOLVER = re.compile(r"clnet: (\w+): solver (\w+(?:\{[^}]*\})?)(?:,|;|$)")
 SOURCE = re.compile(r"clnet: source of (.+):$")
 # What fills the inputs before the first step.

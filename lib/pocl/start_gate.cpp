@@ -1,10 +1,10 @@
-#include "lib/cl/start_gate.h"
+#include "lib/pocl/start_gate.h"
 
 #include "lib/base/log.h"
 #include "lib/cl/check.h"
 #include "lib/cl/lifetime.h"
 
-namespace clnet::ocl {
+namespace clnet::pocl {
 
 namespace {
 
@@ -31,7 +31,7 @@ const std::vector<cl::Event>* StartGate::waits(const cl::Context& context) {
   try {
     event_ = cl::UserEvent(context);
   } catch (const cl::Error& error) {
-    logging::print(logging::Level::plan, "commands are not held back: {} from {}", error_name(error.err()), error.what());
+    logging::print(logging::Level::plan, "commands are not held back: {} from {}", ocl::error_name(error.err()), error.what());
     owner_ = std::thread::id();
     return nullptr;
   }
@@ -41,7 +41,7 @@ const std::vector<cl::Event>* StartGate::waits(const cl::Context& context) {
 
 void StartGate::open() noexcept {
   if (!is_mine()) return;
-  if (event_() && drivers_gone()) {
+  if (event_() && ocl::drivers_gone()) {
     leave_behind();
   } else if (event_() && complete(event_) != CL_SUCCESS) {
     const std::lock_guard lock(mutex_);
@@ -70,4 +70,4 @@ void StartGate::leave_behind() {
   ocl::leave_behind(event_);
 }
 
-}  // namespace clnet::ocl
+}  // namespace clnet::pocl

@@ -1,4 +1,4 @@
-#include "lib/cl/awake.h"
+#include "lib/pocl/awake.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -7,7 +7,7 @@
 
 #include "lib/cl/lifetime.h"
 
-namespace clnet::ocl {
+namespace clnet::pocl {
 
 namespace {
 
@@ -60,13 +60,13 @@ Awake::Awake(const cl::Context& context, const cl::Device& device, unsigned thre
     : context_(context), device_(device), threads_(threads), state_(std::make_unique<State>()), wanted_calls_(measured_calls) {}
 
 Awake::~Awake() {
-  if (!drivers_gone()) {
+  if (!ocl::drivers_gone()) {
     stop();
     if (state_->ended == issued_) return;
   }
   // Functions that are still to come, or never told to return, need what they use.
   [[maybe_unused]] auto* left = state_.release();
-  for (auto& queue : queues_) leave_behind(queue);
+  for (auto& queue : queues_) ocl::leave_behind(queue);
 }
 
 void CL_CALLBACK Awake::stay(void* arguments) {
@@ -188,4 +188,4 @@ void Awake::stop() {
   for (const auto& queue : queues_) clFinish(queue());
 }
 
-}  // namespace clnet::ocl
+}  // namespace clnet::pocl

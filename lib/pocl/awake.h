@@ -11,7 +11,7 @@
 
 #include "lib/cl/opencl.h"
 
-namespace clnet::ocl {
+namespace clnet::pocl {
 
 /// Where short calls have followed one another at once for a while, and it proves to be faster, one thread of the driver works
 /// for them alone and stays awake from one to the next, while the others rest. Both are functions of the host that the driver's
@@ -83,4 +83,4 @@ class Awake {
   Clock::duration usual_{};    ///< time of as many calls while all worked
 };
 
-}  // namespace clnet::ocl
+}  // namespace clnet::pocl

@@ -1,3 +1,5 @@
+#include "lib/pocl/build_ahead.h"
+
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -14,13 +16,14 @@
 #include "clnet/error.h"
 #include "clnet/kernel.h"
 #include "clnet/tensor.h"
-#include "lib/cl/build_ahead.h"
 #include "lib/cl/context.h"
+#include "lib/pocl/notes.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet;
 using namespace clnet::ocl;
+using namespace clnet::pocl;
 namespace fs = std::filesystem;
 
 namespace {
@@ -84,6 +87,11 @@ std::int32_t value_of(const KernelToBuild& built) {
   std::int32_t value = 0;
   context->read(*out, 12, &value, 4);
   return value;
+}
+
+bool is_built(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes) {
+  const auto all = noted(device, kernels, processes);
+  return std::all_of(all.begin(), all.end(), [](Noted end) { return end == Noted::compiled; });
 }
 
 /// Whether it is done within the time that a busy machine takes.

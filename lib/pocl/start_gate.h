@@ -8,7 +8,7 @@
 
 #include "lib/cl/opencl.h"
 
-namespace clnet::ocl {
+namespace clnet::pocl {
 
 /// What one thread enqueues from close() to open() begins with open(), though the commands of others that come later then wait as
 /// well. Whoever closed it must open it before waiting for the device.
@@ -40,4 +40,4 @@ class StartGate {
   std::atomic<bool> stuck_{false};      ///< whether there are any
 };
 
-}  // namespace clnet::ocl
+}  // namespace clnet::pocl

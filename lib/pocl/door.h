@@ -1,0 +1,30 @@
+// The one door to PoCL: what lib/cl/quirks.cpp asks of this folder, and nobody else in the library does.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "clnet/device.h"
+#include "lib/cl/opencl.h"
+#include "lib/cl/prebuild.h"
+#include "lib/cl/submission.h"
+
+namespace clnet::pocl {
+
+bool is_pocl(const DeviceInfo& info);
+
+/// `own_queue`: nobody but clnet enqueues on the queue.
+std::unique_ptr<ocl::Submission> submission_for(const cl::Context& context, const cl::Device& device, const DeviceInfo& info,
+                                                bool own_queue);
+
+/// Null where processes are of no use (build_processes()).
+std::unique_ptr<ocl::Prebuilder> prebuilder_for(const DeviceInfo& device);
+/// Ends processes that wait for the next plan.
+void end_prebuilders();
+
+/// Why devices cannot be used, or empty.
+std::string why_unusable();
+/// What to install, and why there may be no device all the same.
+std::string advice();
+
+}  // namespace clnet::pocl

@@ -1,0 +1,105 @@
+#include "lib/pocl/notes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "clnet/error.h"
+#include "lib/base/file.h"
+#include "lib/base/hash.h"
+#include "lib/base/os/descriptor.h"
+#include "lib/cl/quirk_file.h"
+
+namespace clnet::pocl {
+
+using ocl::KernelToBuild, ocl::Noted;
+
+namespace {
+
+constexpr std::uint64_t largest_notes = 16 << 20;
+
+const char* suffix(Noted end) { return end == Noted::compiled ? "" : end == Noted::failed ? " failed" : " crashed"; }
+
+}  // namespace
+
+Notes::Notes(const std::string& path) : path_(path) {
+  try {
+    std::istringstream file(file::read(path_, largest_notes));
+    for (std::string line; std::getline(file, line);) known_.insert(std::move(line));
+  } catch (const FileError&) {
+    // What has grown too large, or is no file, begins anew.
+    std::error_code code;
+    std::filesystem::remove(path_, code);
+  }
+}
+
+Noted Notes::of(const std::string& kernel) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto end : {Noted::crashed, Noted::compiled, Noted::failed})
+    if (known_.contains(kernel + suffix(end))) return end;
+  return Noted::nothing;
+}
+
+void Notes::add(const std::string& kernel, Noted end) {
+  const std::lock_guard lock(mutex_);
+  const auto line = *known_.insert(kernel + suffix(end)).first + '\n';
+  if (const auto file = os::open(path_, os::Opening::append_or_create); file.is_open()) file.write_all(line);
+}
+
+bool Notes::deserves_another_try(const std::string& kernel) {
+  const std::lock_guard lock(mutex_);
+  return suspects_.insert(kernel).second;
+}
+
+bool Notes::is_suspect(const std::string& kernel) const {
+  const std::lock_guard lock(mutex_);
+  return suspects_.contains(kernel);
+}
+
+Notes& notes_of(const BuildProcesses& processes) {
+  static std::mutex mutex;
+  static auto& all = *new std::map<std::string, Notes>;
+  const auto path = notes_file(processes);
+  const std::lock_guard lock(mutex);
+  return all.try_emplace(path, path).first->second;
+}
+
+std::string state_of(const DeviceInfo& device) {
+  auto state = ocl::identity(device);
+  for (const char* variable : {"POCL_EXTRA_BUILD_FLAGS", "POCL_WORK_GROUP_METHOD"})
+    if (const char* value = std::getenv(variable)) state += fmt::format(" | {}={}", variable, value);
+  return state;
+}
+
+std::string note_of(const std::string& state, const KernelToBuild& kernel) {
+  Hash note;
+  note.add(state).add(kernel.program.name).add(kernel.program.source);
+  for (const auto& [name, value] : kernel.program.defines) note.add(name).add(value);
+  note.add(kernel.function).add(fmt::format("{}", fmt::join(kernel.local, " ")));
+  // Which code drivers make may depend on whether a range is large, not on how large.
+  if (!kernel.global.empty()) note.add("large");
+  return note.hex();
+}
+
+std::vector<Noted> noted(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes) {
+  const auto state = state_of(device);
+  const auto& notes = notes_of(processes);
+  std::vector<Noted> result;
+  for (const auto& kernel : kernels) result.push_back(notes.of(note_of(state, kernel)));
+  return result;
+}
+
+void note_run(const DeviceInfo& device, const std::vector<KernelToBuild>& kernels, const BuildProcesses& processes) {
+  const auto state = state_of(device);
+  auto& notes = notes_of(processes);
+  for (const auto& kernel : kernels)
+    if (const auto note = note_of(state, kernel); notes.of(note) == Noted::nothing) notes.add(note, Noted::compiled);
+}
+
+}  // namespace clnet::pocl
