@@ -69,6 +69,9 @@ bool ChainCommands::ready(const Recording& recording, const Placement& placement
     state_ = State::none;
     return false;
   }
+  // In between nothing changes, and who is asked looks at files.
+  const bool is_worth_building = runs_ >= runs_to_build && launches() * runs_ >= launches_to_build;
+  if (how == ChainMode::on && runs_ != runs_to_look && !is_worth_building) return false;
   const auto prebuilder = ocl::prebuilder_for(device.info());
   if (how != ChainMode::on) {
     const bool elsewhere_first = prebuilder->takes() == ocl::Prebuilder::Takes::all;
@@ -82,7 +85,7 @@ bool ChainCommands::ready(const Recording& recording, const Placement& placement
     state_ = State::none;
   } else if (runs_ == runs_to_look && prebuilder->has_built(to_build())) {
     make(device);
-  } else if (runs_ >= runs_to_build && launches() * runs_ >= launches_to_build) {
+  } else if (is_worth_building) {
     state_ = State::none;
     try {
       beside_ = prebuilder->build_beside(to_build(), soon);
