@@ -6,8 +6,10 @@
 
 #include "clnet/clnet.h"
 #include "lib/cl/context.h"
+#include "lib/cl/quirks.h"
 #include "lib/pocl/submission.h"
 #include "tests/support/skip.h"
+#include "tests/support/temporary.h"
 
 using namespace clnet;
 
@@ -100,4 +102,20 @@ TEST_CASE("another context of the device works while threads rest") {
     REQUIRE(call(std::vector<float>(16, 1.0F), 0.5F) == 16);
   }
   device.finish();
+}
+
+TEST_CASE("commands are submitted as the driver's habits ask for, or to the plain queue") {
+  const Device device = Device::current();
+  const auto& context = *context_of(device);
+  const auto made = [&](const char* habits, bool own_queue) {
+    const test::Variable door("CLNET_DRIVER_HABITS", habits), awake("CLNET_AWAKE", nullptr);
+    return ocl::submission_for(context.context(), context.device(), context.info(), own_queue);
+  };
+  const auto plain = made("0", true), open = made("1", true), wrapped = made(nullptr, false);
+  const auto gated = [](const auto& submission) { return dynamic_cast<const pocl::GatedSubmission*>(submission.get()); };
+  CHECK_FALSE(gated(plain));
+  const bool wakes = ocl::has_quirk(context.info(), "pocl-wakes");
+  CHECK((gated(open) != nullptr) == wakes);
+  CHECK((gated(wrapped) != nullptr) == wakes);
+  if (wakes) CHECK_FALSE(gated(wrapped)->awake());
 }
