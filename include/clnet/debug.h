@@ -72,6 +72,7 @@ CLNET_API GradientCheck check_gradients(const std::function<Tensor(const std::ve
 
 /// Where the memory of an evaluation of these results goes: a table of what is alive when its intermediates take the most, by
 /// scope, and of leaves and results. Plans the evaluation and computes nothing. For training, ask for the loss and its gradients.
+/// Where it takes several devices, a table for each part that one of them computes at a time.
 CLNET_API std::string memory_report(std::span<const Tensor> results);
 CLNET_API std::string memory_report(std::initializer_list<Tensor> results);
 

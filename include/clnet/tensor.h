@@ -232,12 +232,16 @@ class CLNET_API Tensor {
 /// first and last three of each dimension.
 CLNET_API std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
-/// Enqueues the computation of several values together, without waiting for it. Values that live on a device are computed there
-/// (all of them must be on the same one: DeviceError otherwise), all others on Device::current() or the one given.
+/// Enqueues the computation of several values together, without waiting for it. Values that live on a device are computed there,
+/// all others on Device::current() or the one given; these may be several devices, which work side by side. What an operation
+/// reads has to be on one of them (copy_to()): DeviceError otherwise, as for what is asked for and lives on another than the one
+/// given. Whatever is thrown, no value and no parameter has changed on any device.
 CLNET_API void eval(std::span<const Tensor> tensors);
 CLNET_API void eval(std::initializer_list<Tensor> tensors);
 CLNET_API void eval(std::span<const Tensor> tensors, const Device& device);
-/// A copy of the value on another device (through the host).
+/// The tensor's value on another device, as an operation: nothing is copied before it is needed, and a gradient goes back to
+/// where the tensor is. The copy goes through the host, which waits for it in the evaluation. With a value that is on that device
+/// already nothing is copied.
 CLNET_API Tensor copy_to(const Tensor& tensor, const Device& device);
 
 }  // namespace clnet

@@ -14,6 +14,7 @@
 #include "lib/exec/anomaly.h"
 #include "lib/exec/collect/effects.h"
 #include "lib/exec/evaluate.h"
+#include "lib/exec/parts.h"
 #include "lib/graph/capture.h"
 #include "lib/graph/slot.h"
 
@@ -56,6 +57,7 @@ struct Built {
 
   std::mutex mutex;
   std::vector<std::pair<std::weak_ptr<ocl::Context>, std::shared_ptr<exec::Plan>>> plans;
+  std::shared_ptr<exec::Parts> parts;  ///< of the last call in which it took more than one plan
 
   bool serves(const std::vector<Tensor>& given, const Switches& now) const {
     return inputs.size() == given.size() && switches == now &&
@@ -204,6 +206,18 @@ std::vector<Tensor> run(Built& built, const std::vector<Tensor>& inputs, bool fi
   };
   if (built.work.nodes.empty()) {
     change_slots();
+  } else if (exec::Parts::are_needed(built.work, values)) {
+    std::shared_ptr<exec::Parts> parts;
+    {
+      const std::lock_guard lock(built.mutex);
+      if (!built.parts || !built.parts->serves(values))
+        built.parts = std::make_shared<exec::Parts>(built.work, values, nullptr, std::span<const Tensor>());
+      parts = built.parts;
+    }
+    parts->run(leaves, values, exec::Options::now(), [&](const exec::Results& made, std::span<const exec::Work::Result>) {
+      results = made;
+      change_slots();
+    });
   } else {
     const auto device = exec::device_of(values, nullptr);
     const auto is_here = [&](const auto& entry) { return entry.first.lock() == device; };

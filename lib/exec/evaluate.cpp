@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <unordered_set>
+#include <map>
 #include <vector>
 
 #include "clnet/error.h"
@@ -11,7 +11,9 @@
 #include "lib/base/log.h"
 #include "lib/cl/lifetime.h"
 #include "lib/exec/anomaly.h"
+#include "lib/exec/collect/copy.h"
 #include "lib/exec/collect/effects.h"
+#include "lib/exec/parts.h"
 #include "lib/exec/plan/cache.h"
 #include "lib/graph/capture.h"
 
@@ -29,23 +31,27 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
         "eval: what was computed before is computed again, as nothing held it: what is read or detached before its gradients are "
         "asked for costs a second forward pass (docs/training.md, \"What is computed once\"; CLNET_DEBUG=1 names the operation)");
   }
-  const auto device = device_of(work.values, wanted);
-  auto& kept_values = PlanCache::of(*device).kept();
-  std::shared_ptr<Plan> plan;
-  execute(work, work.leaves, work.values, device, Options::now(), plan, [&](const Results& results) {
+  const auto publish = [&](const Results& results, std::span<const Work::Result> kept) {
     // Another thread may have evaluated the same meanwhile: the first one's value stays.
     const auto asked_for = work.wanted.size();
     for (std::size_t i = 0; i < asked_for; ++i) slot_of(work.wanted[i]).exchange(nullptr, results[i]);
     effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, results); });
-    std::vector<KeptValues::Kept> kept;
-    for (std::size_t i = 0; i < plan->kept().size(); ++i) {
-      const auto tensor = work.tensor(plan->kept()[i]);
+    std::map<ocl::Context*, std::vector<KeptValues::Kept>> kept_values;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      const auto tensor = work.tensor(kept[i]);
       const auto& value = results[asked_for + i];
-      if (slot_of(tensor).exchange(nullptr, value) == value) kept.push_back({tensor, value});
+      if (slot_of(tensor).exchange(nullptr, value) == value) kept_values[value->device.get()].push_back({tensor, value});
     }
-    kept_values.add(kept);
+    for (const auto& [device, values] : kept_values) PlanCache::of(*device).kept().add(values);
     for (const auto& node : work.nodes) node->past.store(Node::Past::computed, std::memory_order_relaxed);
-  });
+  };
+  if (Parts::are_needed(work, work.values)) {
+    Parts parts(work, work.values, wanted, asked);
+    return parts.run(work.leaves, work.values, Options::now(), publish);
+  }
+  std::shared_ptr<Plan> plan;
+  execute(work, work.leaves, work.values, device_of(work.values, wanted), Options::now(), plan,
+          [&](const Results& results) { publish(results, plan->kept()); });
 }
 
 std::shared_ptr<Value> evaluated(const Tensor& tensor) {
@@ -109,19 +115,8 @@ void Tensor::eval() const { clnet::eval({*this}); }
 
 Device Tensor::device() const {
   if (!node_) throw Error("device: the tensor is undefined");
-  std::vector<Tensor> open{*this};
-  std::unordered_set<const Node*> seen;
-  while (!open.empty()) {
-    const Tensor tensor = open.back();
-    open.pop_back();
-    if (const auto value = exec::slot_of(tensor).get()) {
-      if (const auto* placed = dynamic_cast<const exec::DeviceValue*>(value.get())) return device_with(placed->device);
-      continue;
-    }
-    if (!seen.insert(tensor.node_.get()).second) continue;
-    open.insert(open.end(), tensor.node_->inputs.begin(), tensor.node_->inputs.end());
-  }
-  return Device::current();
+  const auto device = exec::device_of_graph(*this);
+  return device ? device_with(device) : Device::current();
 }
 
 }  // namespace clnet

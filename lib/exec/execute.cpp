@@ -7,6 +7,7 @@
 
 #include "clnet/error.h"
 #include "lib/cl/compile_watch.h"
+#include "lib/exec/collect/copy.h"
 #include "lib/exec/evaluate.h"
 #include "lib/exec/plan/cache.h"
 #include "lib/exec/statistics.h"
@@ -19,9 +20,6 @@ namespace {
 struct Counters {
   std::atomic<std::uint64_t> evaluations, operations, kernels, host_calls, plans_made, plans_reused, repeated;
 } counters;
-
-/// Two devices may be equal, and one may have two contexts.
-std::string label(const DeviceInfo& info) { return fmt::format("{} ({}:{})", info.name, info.platform_index, info.device_index); }
 
 /// Moves a leaf's bytes to the device and forgets them on the host; a scalar keeps them, to be passed by value. `value` is what
 /// the leaf held when the work was collected.
@@ -65,11 +63,7 @@ std::shared_ptr<ocl::Context> device_of(std::span<const std::shared_ptr<Value>> 
     const auto* value = dynamic_cast<const DeviceValue*>(known.get());
     if (!value) require_given(known.get());
     if (!value || value->device == found) continue;
-    if (found) {
-      const auto here = label(value->device->info()), there = label(found->info());
-      throw DeviceError(fmt::format("eval: a value lives on {}, another (or the evaluation) on {}; copy_to() copies values", here,
-                                    here == there ? "the same device in another context" : there));
-    }
+    if (found) refuse_two_devices(*value->device, *found);
     found = value->device;
   }
   return found ? found : context_of(Device::current());

@@ -5,6 +5,7 @@
 #include "clnet/error.h"
 #include "lib/exec/collect/value.h"
 #include "lib/exec/evaluate.h"
+#include "lib/exec/upload.h"
 
 namespace clnet::opencl {
 
@@ -34,7 +35,7 @@ Tensor from_buffer(const Device& device, cl_mem memory, const Spec& spec, std::s
 Memory buffer(const Tensor& tensor) {
   const auto value_of = [](const Tensor& t) { return std::dynamic_pointer_cast<exec::DeviceValue>(exec::evaluated(t)); };
   auto value = value_of(tensor);
-  if (!value) value = value_of(copy_to(tensor, Device::current()));
+  if (!value) value = value_of(exec::copy_now(tensor, Device::current()));
   value->is_lent = true;
   return {value->buffer->memory()(), static_cast<std::size_t>(value->offset) * size_of(tensor.dtype()), value};
 }

@@ -24,12 +24,12 @@ Tensor upload(const Spec& spec, const Device& device, std::vector<std::byte> byt
   return leaf;
 }
 
-}  // namespace exec
-
-Tensor copy_to(const Tensor& tensor, const Device& device) {
+Tensor copy_now(const Tensor& tensor, const Device& device) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.spec().bytes()));
   tensor.to_bytes(bytes.data(), bytes.size());
-  return exec::upload(tensor.spec(), device, [&](void* target) { std::memcpy(target, bytes.data(), bytes.size()); });
+  return upload(tensor.spec(), device, [&](void* target) { std::memcpy(target, bytes.data(), bytes.size()); });
 }
+
+}  // namespace exec
 
 }  // namespace clnet

@@ -15,4 +15,7 @@ Tensor upload(const Spec& spec, const Device& device, const std::function<void(v
 /// The same of bytes, as many as the spec's; of whole numbers the host still knows them, and losses check labels.
 Tensor upload(const Spec& spec, const Device& device, std::vector<std::byte> bytes);
 
+/// A leaf with the tensor's value in memory of its own on the device: evaluates it, and waits.
+Tensor copy_now(const Tensor& tensor, const Device& device);
+
 }  // namespace clnet::exec

@@ -9,6 +9,7 @@
 #include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/nn.h"
+#include "lib/exec/upload.h"
 #include "lib/graph/scope.h"
 #include "lib/nn/module_state.h"
 #include "lib/nn/module_text.h"
@@ -173,7 +174,7 @@ void Module::replace(const std::string& name, const Step& step) {
 
 void Module::to(const Device& device) {
   present()->visit(
-      "", [&](const auto&, const auto& parameter, auto) { Parameter(parameter).set(copy_to(parameter.value(), device)); });
+      "", [&](const auto&, const auto& parameter, auto) { Parameter(parameter).set(exec::copy_now(parameter.value(), device)); });
 }
 
 NamedParameters Module::parameters() const { return present()->slots(false); }

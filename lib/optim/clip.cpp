@@ -4,6 +4,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/exec/collect/copy.h"
 
 namespace clnet::optim {
 
@@ -11,7 +12,8 @@ std::vector<Tensor> clip_by_norm(const std::vector<Tensor>& gradients, double ma
   if (!(max_norm > 0)) throw Error(fmt::format("clip_by_norm: the norm must be above 0, not {}", max_norm));
   const Tensor scale = minimum(max_norm / (global_norm(gradients, p) + 1e-6), 1.0);
   std::vector<Tensor> result;
-  for (const auto& gradient : gradients) result.push_back(cast(cast(gradient, Dtype::f32) * scale, gradient.dtype()));
+  for (const auto& gradient : gradients)
+    result.push_back(cast(cast(gradient, Dtype::f32) * exec::beside(scale, gradient), gradient.dtype()));
   return result;
 }
 

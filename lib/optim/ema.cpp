@@ -5,6 +5,7 @@
 #include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/exec/upload.h"
 #include "lib/optim/options.h"
 #include "lib/optim/state_reader.h"
 
@@ -85,7 +86,7 @@ void EMA::swap() {
 
 void EMA::to(const Device& device) {
   impl_->require_not_swapped("to");
-  for (auto& entry : impl_->entries) entry.average.set(copy_to(entry.average.value(), device));
+  for (auto& entry : impl_->entries) entry.average.set(exec::copy_now(entry.average.value(), device));
 }
 
 void EMA::apply_to_module() {

@@ -14,7 +14,9 @@
 #include "clnet/device.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/exec/collect/copy.h"
 #include "lib/exec/evaluate.h"
+#include "lib/exec/upload.h"
 #include "lib/graph/node.h"
 #include "lib/nn/parameter.h"
 #include "lib/nn/reached.h"
@@ -147,7 +149,7 @@ struct Optimizer::Impl {
   /// The gradients of the loss, in f32, by way of the scaled loss.
   std::vector<Tensor> scaled_gradients(const Tensor& loss, const std::vector<Tensor>& inputs) const {
     if (loss.numel() != 1) return gradients(loss, inputs);  // which says what is wrong
-    const Tensor wide = cast(loss, Dtype::f32), start = reshape(scaling->scale(), loss.shape());
+    const Tensor wide = cast(loss, Dtype::f32), start = reshape(scaling->beside(scaling->scale(), loss), loss.shape());
     return scaling->unscaled(gradients(std::span(&wide, 1), std::span(&start, 1), inputs));
   }
 
@@ -188,17 +190,19 @@ struct Optimizer::Impl {
     const Autocast as_written(Dtype::f32);
     Tensor finite;
     if (scaling) {
-      finite = Scaling::all_finite(gradients);
+      finite = scaling->all_finite(gradients);
       result.values = scaling->after(finite);
       count_spared(finite, result);
     }
     gradients = clipped(std::move(gradients));
-    // Rules count the steps that a parameter has made: together go those of a group that have made as many.
+    const auto devices = devices_of(moved, gradients);
+    // Rules count the steps that a parameter has made: together go those of a group on one device that have made as many.
     std::vector<std::vector<std::size_t>> alike;
     for (std::size_t i = 0; i < moved.size(); ++i) {
       const auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& members) {
         const auto& first = *moved[members[0]];
-        return first.group == moved[i]->group && first.missed == moved[i]->missed && first.spared.same(moved[i]->spared);
+        return first.group == moved[i]->group && first.missed == moved[i]->missed && first.spared.same(moved[i]->spared) &&
+               devices[members[0]] == devices[i];
       });
       (found == alike.end() ? alike.emplace_back() : *found).push_back(i);
     }
@@ -211,8 +215,8 @@ struct Optimizer::Impl {
       const auto& rule = *groups[group].rule;
       Rule::Step step{steps + 1 - first.missed, groups[group].rate, groups[group].momentum};
       if (scaling) {
-        step.finite = finite;
-        step.made = cast(made(first), Dtype::f32) + 1.0;
+        step.finite = scaling->beside(finite, gradients[members[0]]);
+        step.made = scaling->beside(cast(made(first), Dtype::f32) + 1.0, gradients[members[0]]);
       }
       auto results = rule.update_all(items, step);
       if (results.size() != items.size())
@@ -220,12 +224,27 @@ struct Optimizer::Impl {
       for (std::size_t i = 0; i < items.size(); ++i) {
         const auto& slot = *moved[members[i]];
         require_result(rule, slot.name, items[i], results[i]);
-        if (scaling && !dynamic_cast<const NativeRule*>(&rule)) keep_unless(finite, items[i], results[i]);
+        if (scaling && !dynamic_cast<const NativeRule*>(&rule)) keep_unless(step.finite, items[i], results[i]);
         result.values.emplace_back(slot.parameter, results[i].parameter);
         for (std::size_t k = 0; k < slot.state.size(); ++k) result.values.emplace_back(slot.state[k], results[i].states[k]);
       }
     }
     return result;
+  }
+
+  /// Where the parameters are; those that are on no device yet come to where their gradients are made.
+  static std::vector<std::shared_ptr<ocl::Context>> devices_of(const std::vector<const Slot*>& moved,
+                                                               const std::vector<Tensor>& gradients) {
+    std::vector<std::shared_ptr<ocl::Context>> devices;
+    bool unknown = false;
+    for (std::size_t i = 0; i < moved.size(); ++i) {
+      devices.push_back(exec::device_of_graph(moved[i]->parameter.value()));
+      if (devices[i] || unknown) continue;
+      devices[i] = exec::device_of_graph(gradients[i]);
+      // Then nothing is, as a rule, and there may be many parameters.
+      unknown = !devices[i];
+    }
+    return devices;
   }
 
   /// Under a loss scale: the number of steps that a parameter has made.
@@ -422,7 +441,7 @@ void Optimizer::apply(const std::vector<Tensor>& gradients) {
 void Optimizer::set_loss_scale(const LossScale& options) {
   require_made("set_loss_scale");
   const Tensor made = impl_->scaling ? impl_->scaling->made() : Tensor::scalar(static_cast<double>(impl_->steps), Dtype::i64);
-  impl_->scaling.emplace(options, made);
+  impl_->scaling.emplace(options, made, impl_->slots[0].parameter);
 }
 void Optimizer::remove_loss_scale() {
   require_made("remove_loss_scale");
@@ -510,7 +529,7 @@ nn::NamedParameters Optimizer::parameters() const {
 
 void Optimizer::to(const Device& device) {
   require_made("to");
-  const auto move = [&](nn::Parameter parameter) { parameter.set(copy_to(parameter.value(), device)); };
+  const auto move = [&](nn::Parameter parameter) { parameter.set(exec::copy_now(parameter.value(), device)); };
   for (auto& slot : impl_->slots) {
     for (auto& state : slot.state) move(state);
     if (slot.sum) move(*slot.sum);
@@ -519,7 +538,7 @@ void Optimizer::to(const Device& device) {
   impl_->scaling->to(device);
   std::vector<Tensor> spared;
   for (const auto& slot : impl_->slots) spared.push_back(slot.spared);
-  impl_->keep_spared(spared, [&](const Tensor& tensor) { return copy_to(tensor, device); });
+  impl_->keep_spared(spared, [&](const Tensor& tensor) { return exec::copy_now(tensor, device); });
 }
 
 std::size_t Optimizer::groups() const {

@@ -4,6 +4,8 @@
 
 #include "clnet/device.h"
 #include "clnet/ops.h"
+#include "lib/exec/collect/copy.h"
+#include "lib/exec/upload.h"
 #include "lib/optim/options.h"
 
 namespace clnet::optim {
@@ -23,21 +25,31 @@ const LossScale& checked(const LossScale& o) {
 
 }  // namespace
 
-Scaling::Scaling(const LossScale& options, const Tensor& made)
-    : options_(checked(options)), scale_(Tensor::scalar(options.initial)), good_(Tensor::scalar(0, Dtype::i64)), made_(made) {}
+Scaling::Scaling(const LossScale& options, const Tensor& made, nn::Parameter first)
+    : options_(checked(options)),
+      scale_(Tensor::scalar(options.initial)),
+      good_(Tensor::scalar(0, Dtype::i64)),
+      made_(made),
+      first_(std::move(first)) {}
+
+Tensor Scaling::beside(const Tensor& tensor, const Tensor& other) const {
+  return exec::beside(tensor, other, exec::device_of_graph(first_.value()));
+}
 
 std::vector<Tensor> Scaling::unscaled(const std::vector<Tensor>& gradients) const {
   const Tensor share = 1.0 / scale();
   std::vector<Tensor> result;
-  for (const auto& gradient : gradients) result.push_back(gradient.defined() ? cast(gradient, Dtype::f32) * share : gradient);
+  for (const auto& gradient : gradients)
+    result.push_back(gradient.defined() ? cast(gradient, Dtype::f32) * beside(share, gradient) : gradient);
   return result;
 }
 
-Tensor Scaling::all_finite(const std::vector<Tensor>& gradients) {
+Tensor Scaling::all_finite(const std::vector<Tensor>& gradients) const {
   // 0 times infinity or NaN is NaN, and so is every sum with it.
   Tensor total = Tensor::scalar(0);
+  const Tensor home = exec::device_of_graph(scale()) ? scale() : first_.value();
   for (const auto& gradient : gradients)
-    if (gradient.defined()) total = total + sum(cast(gradient, Dtype::f32) * 0.0);
+    if (gradient.defined()) total = total + exec::beside(sum(cast(gradient, Dtype::f32) * 0.0), home);
   return eq(total, 0.0);
 }
 
@@ -58,7 +70,7 @@ Scaling::Changes Scaling::after(const Tensor& finite) const {
 }
 
 void Scaling::to(const Device& device) {
-  for (auto* part : {&scale_, &good_, &made_}) part->set(copy_to(part->value(), device));
+  for (auto* part : {&scale_, &good_, &made_}) part->set(exec::copy_now(part->value(), device));
 }
 
 io::StateDict Scaling::state_dict() const {

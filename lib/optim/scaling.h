@@ -14,8 +14,8 @@ namespace clnet::optim {
 
 class Scaling {
  public:
-  /// `made`: steps that were made before there was this scale, an i64 scalar.
-  Scaling(const LossScale& options, const Tensor& made);
+  /// `made`: steps that were made before there was this scale, an i64 scalar. The state comes to where the `first` parameter is.
+  Scaling(const LossScale& options, const Tensor& made, nn::Parameter first);
 
   /// f32 and i64 scalars.
   Tensor scale() const { return scale_; }
@@ -24,7 +24,9 @@ class Scaling {
   /// Gradients of the scaled loss, undefined ones among them, as those of the loss, in f32.
   std::vector<Tensor> unscaled(const std::vector<Tensor>& gradients) const;
   /// Whether all are finite numbers: a bool scalar.
-  static Tensor all_finite(const std::vector<Tensor>& gradients);
+  Tensor all_finite(const std::vector<Tensor>& gradients) const;
+  /// A tensor of these here where `other` is, where gradients are on several devices.
+  Tensor beside(const Tensor& tensor, const Tensor& other) const;
 
   using Changes = std::vector<std::pair<nn::Parameter, Tensor>>;
   /// What a step does to the state.
@@ -37,7 +39,7 @@ class Scaling {
 
  private:
   LossScale options_;
-  nn::Parameter scale_, good_, made_;
+  nn::Parameter scale_, good_, made_, first_;
 };
 
 }  // namespace clnet::optim

@@ -13,6 +13,7 @@
 #include "tests/fuzz/generator.h"
 #include "tests/fuzz/modes.h"
 #include "tests/fuzz/run.h"
+#include "tests/support/second_device.h"
 
 namespace clnet::fuzz {
 
@@ -136,6 +137,7 @@ int main(int argc, char** argv) {
   if (!enter_mode(arguments.mode, argv)) return 1;
 
   for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL}) std::signal(signal, report_crash);
+  if (arguments.mode == "two-devices") spread_over({Device::current(), test::second_device()});
   RunOptions options;
   options.judges = !arguments.plan_only;
   options.memory = arguments.settings.deep = arguments.mode == "memory";

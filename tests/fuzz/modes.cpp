@@ -42,6 +42,8 @@ const std::vector<Mode>& modes() {
                                      {"passes", {{"CLNET_SOLVER", "conv2d_strips:cpu"}}},
                                      {"poison", {{"CLNET_POISON", "1"}}},
                                      {"chains", {{"CLNET_CHAINS", "always"}}},
+                                     // The tool spreads the operations over them.
+                                     {"two-devices", {}},
                                      // With one unit also small tensors have several elements per work-item.
                                      {"width-1", {{"CLNET_VECTOR_WIDTH", "1"}, {"POCL_MAX_PTHREAD_COUNT", "1"}}},
                                      {"width-4", {{"CLNET_VECTOR_WIDTH", "4"}}},

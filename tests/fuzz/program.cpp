@@ -47,16 +47,27 @@ std::vector<Tensor> Built::results() const {
 
 namespace {
 
-Tensors inputs_of(const Step& step, const Built& built) {
+std::vector<Device>& spread() {
+  static std::vector<Device> devices;
+  return devices;
+}
+
+/// Gradients are those of the tensors themselves, not of copies.
+bool stays(const Step& step) { return step.op == "gradients" || step.op == "detach" || step.op == "follow"; }
+
+Tensors inputs_of(const Program& program, std::size_t k, const Built& built) {
+  const auto& step = program.steps[k];
   Tensors result;
   for (const auto& input : step.inputs) result.push_back(built[input]);
+  if (!spread().empty() && !stays(step))
+    for (auto& input : result) input = copy_to(input, spread()[mix(program.seed + k, 1) % spread().size()]);
   return result;
 }
 
 void make(const Program& program, std::size_t k, std::uint64_t round, const Built* again, Built& built) {
   const auto& step = program.steps[k];
   if (!step.is_leaf()) {
-    built.tensors[k] = step.make(inputs_of(step, built));
+    built.tensors[k] = step.make(inputs_of(program, k, built));
     if (step.op == "follow") built.followed.push_back(follow(built.tensors[k][0], step.times));
     if (step.op == "detach") built.detached.emplace_back(built.tensors[k][0], built[step.inputs[0]]);
     return;
@@ -81,6 +92,8 @@ void let_go(const Program& program, const std::vector<Ref>& wanted, Built& built
 }
 
 }  // namespace
+
+void spread_over(std::vector<Device> devices) { spread() = std::move(devices); }
 
 Built build(const Program& program, std::uint64_t round, const Built* again) {
   manual_seed(program.seed + round);

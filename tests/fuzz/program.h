@@ -96,6 +96,9 @@ struct Built {
 /// was built in the same round, whose leaves serve once more.
 Built build(const Program& program, std::uint64_t round, const Built* again = nullptr);
 
+/// From now on operations take turns, as the seed says, on these devices, to which copies of what they read go.
+void spread_over(std::vector<Device> devices);
+
 /// The program as the body of a C++ function.
 std::string to_code(const Program& program);
 std::string to_code(const Shape& shape);

@@ -213,6 +213,14 @@ void cycles_of_momenta() {
   CHECK(sgd.momentum() == momentum(2));
 }
 
+void a_model_over_several_devices() {
+  Net model;
+  const Tensor x = randn({4, 6}), labels = some_labels(4);
+#include <recipes/a_model_over_several_devices_1.inc>
+  CHECK(logits.device() == second);
+  CHECK(std::isfinite(sum(logits).item()));
+}
+
 void an_optimizer_of_your_own() {
   Net model;
   const Tensor x = randn({4, 6}), labels = some_labels(4);
@@ -301,6 +309,7 @@ TEST_CASE("the recipes of docs/training.md work as they stand there") {
       {{"two_optimizers_several_losses_1"}, two_optimizers},
       {{"groups_schedules_clipping_1"}, groups},
       {{"groups_schedules_clipping_2"}, cycles_of_momenta},
+      {{"a_model_over_several_devices_1"}, a_model_over_several_devices},
       {{"an_optimizer_of_your_own_1"}, an_optimizer_of_your_own},
       {{"a_gradient_of_your_own_1", "a_gradient_of_your_own_2"}, a_gradient_of_your_own},
       {{"generating_text_1"}, generating_text},

@@ -4,23 +4,10 @@
 #include <vector>
 
 #include "clnet/clnet.h"
-#include "clnet/opencl.h"
-#include "lib/cl/context.h"
+#include "tests/support/second_device.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet;
-
-namespace {
-
-/// Another context of the device.
-Device wrapped(const Device& device) {
-  const auto underlying = context_of(device)->device();
-  const cl::Context context(underlying);
-  const cl::CommandQueue queue(context, underlying);
-  return opencl::wrap(context(), underlying(), queue());
-}
-
-}  // namespace
 
 TEST_CASE("values of two equal devices in one operation: the error tells the devices apart") {
   const test::Variable two("NULL_OPENCL_DEVICES", "2");
@@ -43,7 +30,7 @@ TEST_CASE("values of two equal devices in one operation: the error tells the dev
   const auto add = compile([](const Tensor& left, const Tensor& right) { return left + right; });
   CHECK_THROWS_WITH(add(a, b), Catch::Contains(name + " (0:0)") && Catch::Contains(name + " (0:1)"));
 
-  const Device again = wrapped(second);
+  const Device again = test::in_own_context(second);
   const Tensor c = copy_to(x, again);
   refused(b + c, name + " (0:1)", "the same device in another context");
   refused(a + c, name + " (0:1)", name + " (0:0)");

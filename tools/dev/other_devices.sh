@@ -3,6 +3,7 @@
 #   tools/dev/other_devices.sh rusticl [option of ctest]...    Mesa's rusticl on llvmpipe (package mesa-opencl-icd); instead of the
 #                                                              operations' tests those that the options choose
 #   tools/dev/other_devices.sh intel [option of ctest]...      Intel's runtime for CPUs (tools/dev/intel_runtime.sh gets it)
+#   tools/dev/other_devices.sh intel-and-pocl                  the tests of evaluations over two devices, on both in one process
 #   tools/dev/other_devices.sh rusticl|intel self-test [option of clnet-info]...
 #   tools/dev/other_devices.sh oclgrind [tests of Catch2]      the checking simulator (package oclgrind), which is some 1000 times
 #                                                              slower: without argument it runs a chosen subset
@@ -22,22 +23,37 @@ run_tests() {
   awk '/^[0-9]+ skipped: / { n = $1; $1 = ""; count[$0] += n } END { for (why in count) print count[why] why }' \
     build/Testing/Temporary/LastTest.log | sort -rn
 }
+# Sets Intel's runtime as the only one, or ends where it does not run.
+use_intel() {
+  runtime=$(tools/dev/intel_runtime.sh)
+  # shellcheck disable=SC2086,SC2163  # a list of assignments
+  export $runtime
+  if ! refusal=$(build/tools/clnet-info 2>&1 >/dev/null); then
+    echo "Intel's runtime does not run on this processor: $refusal"
+    # Everything else that clnet-info may say is a fault.
+    case $refusal in *"no OpenCL device found"*) exit 0 ;; *) exit 1 ;; esac
+  fi
+  build/tools/clnet-info | sed -n 's/^ *driver */Intel, driver /p'
+}
 case $device in
   rusticl)
     export RUSTICL_ENABLE=swrast CLNET_DEVICE=llvmpipe
     run_tests "$@"
     ;;
   intel)
-    runtime=$(tools/dev/intel_runtime.sh)
-    # shellcheck disable=SC2086,SC2163  # a list of assignments
-    export $runtime
-    if ! refusal=$(build/tools/clnet-info 2>&1 >/dev/null); then
-      echo "Intel's runtime does not run on this processor: $refusal"
-      # Everything else that clnet-info may say is a fault.
-      case $refusal in *"no OpenCL device found"*) exit 0 ;; *) exit 1 ;; esac
-    fi
-    build/tools/clnet-info | sed -n 's/^ *driver */Intel, driver /p'
+    use_intel
     run_tests "$@"
+    ;;
+  intel-and-pocl)
+    use_intel
+    vendors=$(mktemp -d)
+    trap 'rm -rf "$vendors"' EXIT
+    cp "$OCL_ICD_VENDORS" /etc/OpenCL/vendors/pocl.icd "$vendors"
+    for first in 0:0 1:0; do
+      second=$((1 - ${first%:0})):0
+      OCL_ICD_VENDORS=$vendors CLNET_DEVICE=$first CLNET_TEST_SECOND=$second CLNET_TEST_PLAIN=1 CLNET_VERIFY=1 \
+        build/tests/clnet-op-tests --filenames-as-tags -w NoTests "[#copy_to]"
+    done
     ;;
   oclgrind)
     work=$(mktemp -d)
@@ -68,7 +84,7 @@ case $device in
     echo "Oclgrind has nothing to report."
     ;;
   *)
-    sed -n '3,8s/^# *//p' "$0" >&2
+    sed -n '3,9s/^# *//p' "$0" >&2
     exit 2
     ;;
 esac

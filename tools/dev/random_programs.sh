@@ -24,11 +24,12 @@ share 8 plan --max-ops 8 --block 64
 share 6 passes --max-ops 6 --block 64
 share 8 chains --max-ops 8 --block 64 --same-as plan
 share 7 fusion-off --block 16
-share 8 plan --max-ops 6 --block 64 --same-as reuse-off
+share 6 plan --max-ops 6 --block 64 --same-as reuse-off
 share 5 eager --max-ops 12
-share 8 oracles --max-ops 8
-share 10 memory --max-ops 8 --block 16
-share 8 poison --max-ops 8 --block 64
+share 6 oracles --max-ops 8
+share 8 two-devices --max-ops 8 --block 64
+share 8 memory --max-ops 8 --block 16
+share 6 poison --max-ops 8 --block 64
 own=$("$build/tools/clnet-info" --json |
   python3 -c 'import json, sys; print(next(d["native_float_width"] for d in json.load(sys.stdin)["devices"] if d["default"]))')
 for width in 1 4 8 16; do

@@ -3,6 +3,7 @@
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
+#include "lib/exec/collect/copy.h"
 #include "lib/graph/require.h"
 #include "lib/ops/reduce/reduce.h"
 
@@ -14,7 +15,10 @@ Tensor global_norm(const std::vector<Tensor>& tensors, double p) {
   if (p != 2 && !tensors.empty()) {
     std::vector<Tensor> norms;
     for (const auto& tensor : tensors)
-      if (tensor.numel() > 0) norms.push_back(norm(cast(tensor, Dtype::f32), p));
+      if (tensor.numel() > 0) {
+        const Tensor next = norm(cast(tensor, Dtype::f32), p);
+        norms.push_back(norms.empty() ? next : exec::beside(next, norms[0]));
+      }
     if (norms.empty()) return Tensor::scalar(0);
     // How many are not 0 is counted already.
     return p == 0 ? sum(stack(norms)) : norm(stack(norms), p);
@@ -22,7 +26,7 @@ Tensor global_norm(const std::vector<Tensor>& tensors, double p) {
   Tensor total;
   for (const auto& tensor : tensors) {
     const Tensor squares = sum(square(cast(tensor, Dtype::f32)));
-    total = total.defined() ? total + squares : squares;
+    total = total.defined() ? total + exec::beside(squares, total) : squares;
   }
   return total.defined() ? ops::root(total, 2) : Tensor::scalar(0);
 }

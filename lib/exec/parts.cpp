@@ -1,0 +1,354 @@
+#include "lib/exec/parts.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "clnet/error.h"
+#include "lib/exec/collect/copy.h"
+#include "lib/exec/collect/value.h"
+
+namespace clnet::exec {
+
+namespace {
+
+const DeviceValue* placed_value(const std::shared_ptr<Value>& value) { return dynamic_cast<const DeviceValue*>(value.get()); }
+
+/// Groups of what is on one device.
+class Groups {
+ public:
+  explicit Groups(std::size_t count) : parents_(count), devices_(count) { std::iota(parents_.begin(), parents_.end(), 0); }
+  std::size_t root(std::size_t member) {
+    while (parents_[member] != member) member = parents_[member] = parents_[parents_[member]];
+    return member;
+  }
+  void put(std::size_t member, const std::shared_ptr<ocl::Context>& device) {
+    auto& known = devices_[root(member)];
+    if (known && known != device) refuse_two_devices(*device, *known);
+    known = device;
+  }
+  void join(std::size_t a, std::size_t b) {
+    a = root(a);
+    b = root(b);
+    if (a == b) return;
+    if (devices_[b]) put(a, devices_[b]);
+    parents_[b] = a;
+  }
+  std::shared_ptr<ocl::Context>& device(std::size_t member) { return devices_[root(member)]; }
+
+ private:
+  std::vector<std::size_t> parents_;
+  std::vector<std::shared_ptr<ocl::Context>> devices_;  ///< of roots
+};
+
+}  // namespace
+
+class Parts::Cutting {
+ public:
+  Cutting(Parts& parts, const Work& work, std::span<const std::shared_ptr<Value>> values)
+      : parts_(parts), work_(work), groups_(work.nodes.size() + work.leaves.size()), stages_(work.nodes.size()) {
+    for (std::size_t i = 0; i < work.leaves.size(); ++i)
+      leaves_[node_of(work.leaves[i]).get()].emplace_back(output_of(work.leaves[i]), i);
+    for (std::size_t k = 0; k < work.nodes.size(); ++k) nodes_[work.nodes[k].get()] = k;
+    group(values);
+  }
+
+  void choose_devices(const std::shared_ptr<ocl::Context>& wanted, std::span<const Tensor> asked) {
+    if (wanted)
+      for (const auto& tensor : asked)
+        if (const auto found = nodes_.find(node_of(tensor).get()); found != nodes_.end()) groups_.put(found->second, wanted);
+    auto usual = wanted;
+    for (std::size_t k = 0; k < work_.nodes.size(); ++k) {
+      auto& device = groups_.device(k);
+      if (device) continue;
+      if (!usual) usual = context_of(Device::current());
+      device = usual;
+    }
+  }
+
+  void cut() {
+    for (std::size_t k = 0; k < work_.nodes.size(); ++k) {
+      const auto& node = *work_.nodes[k];
+      const auto* copy = copy_of(node);
+      auto& stage = stages_[k];
+      for (const auto& input : node.inputs)
+        if (const auto from = node_at(input)) stage = std::max(stage, stages_[*from] + (copy && !copy_of(*work_.nodes[*from])));
+      if (!copy) add(k);
+    }
+    for (std::size_t k = 0; k < work_.nodes.size(); ++k)
+      if (const auto* copy = copy_of(*work_.nodes[k])) {
+        copies_[k] = parts_.copies_.size();
+        parts_.copies_.push_back({copy->device(), stages_[k], source(work_.nodes[k]->inputs[0]), work_.nodes[k]->outputs[0]});
+      }
+    for (auto& part : parts_.parts_)
+      for (const auto& node : part.work.nodes)
+        for (const auto& input : node->inputs) read(part, input);
+    for (const auto& tensor : work_.wanted) parts_.wanted_.push_back(source(tensor));
+    for (const auto& [node, output] : work_.kept)
+      if (const auto found = places_.find(node); found != places_.end())
+        parts_.parts_[found->second.first].work.kept.push_back({found->second.second, output});
+    for (auto& part : parts_.parts_) drop_wanted(part.work);
+  }
+
+ private:
+  std::optional<std::size_t> leaf_at(const Tensor& tensor) const {
+    const auto found = leaves_.find(node_of(tensor).get());
+    if (found == leaves_.end()) return std::nullopt;
+    for (const auto& [output, leaf] : found->second)
+      if (output == output_of(tensor)) return leaf;
+    return std::nullopt;
+  }
+  /// The number of the node that computes it; none: it is a leaf.
+  std::optional<std::size_t> node_at(const Tensor& tensor) const {
+    if (leaf_at(tensor)) return std::nullopt;
+    return nodes_.at(node_of(tensor).get());
+  }
+
+  void group(std::span<const std::shared_ptr<Value>> values) {
+    const auto first_leaf = work_.nodes.size();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (const auto* placed = placed_value(values[i])) groups_.put(first_leaf + i, placed->device);
+    for (std::size_t k = 0; k < work_.nodes.size(); ++k) {
+      const auto& node = *work_.nodes[k];
+      if (const auto* copy = copy_of(node)) {
+        groups_.put(k, copy->device());
+        continue;
+      }
+      for (const auto& input : node.inputs) {
+        const auto leaf = leaf_at(input);
+        // Kernels anywhere get it by value.
+        if (leaf && is_host_scalar(input, values[*leaf].get())) continue;
+        groups_.join(k, leaf ? first_leaf + *leaf : nodes_.at(node_of(input).get()));
+      }
+    }
+  }
+
+  void add(std::size_t k) {
+    const auto& device = groups_.device(k);
+    const auto [found, fresh] = by_place_.try_emplace({stages_[k], device.get()}, parts_.parts_.size());
+    if (fresh) {
+      auto& part = parts_.parts_.emplace_back();
+      part.device = device;
+      part.stage = stages_[k];
+    }
+    auto& part = parts_.parts_[found->second];
+    places_[static_cast<std::uint32_t>(k)] = {found->second, static_cast<std::uint32_t>(part.work.nodes.size())};
+    part.work.nodes.push_back(work_.nodes[k]);
+    part.nodes.push_back(static_cast<std::uint32_t>(k));
+  }
+
+  Source source(const Tensor& tensor) {
+    if (const auto leaf = leaf_at(tensor)) return {Source::Kind::leaf, *leaf};
+    const auto node = nodes_.at(node_of(tensor).get());
+    if (const auto copy = copies_.find(node); copy != copies_.end()) return {Source::Kind::copy, copy->second};
+    const auto part = places_.at(static_cast<std::uint32_t>(node)).first;
+    const auto [found, fresh] = results_.try_emplace({node, output_of(tensor)}, parts_.parts_[part].work.wanted.size());
+    if (fresh) parts_.parts_[part].work.wanted.push_back(tensor);
+    return {Source::Kind::part, part, found->second};
+  }
+
+  /// What the part reads and does not compute is a leaf of it.
+  void read(Planned& part, const Tensor& input) {
+    const auto from = node_at(input);
+    if (from && !copies_.contains(*from) && &parts_.parts_[places_.at(static_cast<std::uint32_t>(*from)).first] == &part) return;
+    if (!read_.insert({&part, node_of(input).get(), output_of(input)}).second) return;
+    const auto from_where = source(input);
+    part.work.leaves.push_back(input);
+    part.work.values.push_back(from_where.kind == Source::Kind::leaf ? work_.values[from_where.of] : unknown_);
+    part.sources.push_back(from_where);
+  }
+
+  /// Another part may have asked for what nobody else did.
+  static void drop_wanted(Work& work) {
+    std::erase_if(work.kept, [&](const Work::Result& result) {
+      const auto tensor = work.tensor(result);
+      return std::any_of(work.wanted.begin(), work.wanted.end(), [&](const Tensor& other) { return other.same(tensor); });
+    });
+  }
+
+  Parts& parts_;
+  const Work& work_;
+  const std::shared_ptr<Value> unknown_ = std::make_shared<InputValue>();  ///< until a run
+  Groups groups_;                                                          ///< of the nodes, then the leaves
+  std::vector<std::size_t> stages_;
+  std::unordered_map<const Node*, std::vector<std::pair<int, std::size_t>>> leaves_;
+  std::unordered_map<const Node*, std::size_t> nodes_;
+  std::unordered_map<std::size_t, std::size_t> copies_;                          ///< by node
+  std::map<std::pair<std::size_t, const ocl::Context*>, std::size_t> by_place_;  ///< parts
+  std::map<std::uint32_t, std::pair<std::size_t, std::uint32_t>> places_;        ///< of nodes: the part, and which of its
+  std::map<std::pair<std::size_t, int>, std::size_t> results_;                   ///< of nodes' outputs
+  std::set<std::tuple<const Planned*, const Node*, int>> read_;
+};
+
+class Parts::Run {
+ public:
+  Run(Parts& parts, std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values, const Options& options)
+      : parts_(parts),
+        leaves_(leaves),
+        values_(values),
+        options_(options),
+        results_(parts.parts_.size()),
+        copies_(parts.copies_.size()) {}
+
+  void stage(std::size_t stage) {
+    start_copies(stage);
+    for (std::size_t c = 0; c < copies_.size(); ++c)
+      if (parts_.copies_[c].stage == stage) copy(c);
+    for (std::size_t p = 0; p < results_.size(); ++p)
+      if (parts_.parts_[p].stage == stage) compute(p);
+  }
+
+  void finish(const Finish& finish) {
+    Results all;
+    for (const auto& source : parts_.wanted_) all.push_back(std::dynamic_pointer_cast<DeviceValue>(value(source)));
+    all.insert(all.end(), kept_values_.begin(), kept_values_.end());
+    std::set<ocl::Context*> devices;
+    for (const auto& part : parts_.parts_) devices.insert(part.device.get());
+    for (const auto& copy : parts_.copies_) devices.insert(copy.device.get());
+    // In the order of their addresses, as every thread does that holds several.
+    std::vector<std::unique_lock<std::recursive_mutex>> locks;
+    for (auto* device : devices) locks.push_back(device->lock());
+    finish(all, kept_);
+  }
+
+ private:
+  std::shared_ptr<Value> value(const Source& source) const {
+    switch (source.kind) {
+      case Source::Kind::leaf: return values_[source.of];
+      case Source::Kind::part: return results_[source.of][source.result];
+      case Source::Kind::copy: return copies_[source.of];
+    }
+    return nullptr;
+  }
+
+  /// All of them, before the first is waited for.
+  void start_copies(std::size_t stage) {
+    for (std::size_t c = 0; c < copies_.size(); ++c) {
+      const auto& copy = parts_.copies_[c];
+      if (copy.stage == stage && copy.from.kind != Source::Kind::copy) readings_[c] = start(copy);
+    }
+  }
+  /// Null where nothing has to be read.
+  std::shared_ptr<ocl::Context::Reading> start(const Copy& copy) const {
+    const auto from = value(copy.from);
+    const auto* placed = placed_value(from);
+    if (!placed || placed->device == copy.device) return nullptr;
+    require_there(*placed, copy.spec);
+    return placed->device->start_reading(*placed->buffer, static_cast<std::size_t>(placed->offset) * size_of(copy.spec.dtype),
+                                         static_cast<std::size_t>(copy.spec.bytes()));
+  }
+
+  void copy(std::size_t c) {
+    const auto& copy = parts_.copies_[c];
+    const auto from = value(copy.from);
+    if (auto placed = std::dynamic_pointer_cast<DeviceValue>(from); placed && placed->device == copy.device) {
+      require_there(*placed, copy.spec);
+      copies_[c] = std::move(placed);
+      return;
+    }
+    auto reading = readings_[c] ? std::move(readings_[c]) : start(copy);
+    const auto bytes = static_cast<std::size_t>(copy.spec.bytes());
+    auto buffer = copy.device->memory().allocate(std::max<std::size_t>(1, bytes), [&] { return to_string(copy.spec); });
+    const auto host = reading ? placed_value(from)->uploaded : std::dynamic_pointer_cast<const HostValue>(from);
+    if (bytes > 0) {
+      if (reading) {
+        const auto* content = reading->wait();
+        copy.device->write(*buffer, 0, content, bytes, std::move(reading));
+      } else {
+        copy.device->write(*buffer, 0, host->bytes.data(), bytes, host);
+      }
+    }
+    copies_[c] = std::make_shared<DeviceValue>(copy.device, std::move(buffer), 0);
+    if (host && (!placed_value(from) || !placed_value(from)->is_lent)) copies_[c]->keep(copy.spec, host);
+  }
+
+  void compute(std::size_t p) {
+    auto& part = parts_.parts_[p];
+    std::vector<Tensor> leaves = part.work.leaves;
+    std::vector<std::shared_ptr<Value>> values;
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      if (part.sources[i].kind == Source::Kind::leaf) leaves[i] = leaves_[part.sources[i].of];
+      values.push_back(value(part.sources[i]));
+    }
+    const auto known = [&] {
+      const std::lock_guard lock(parts_.mutex_);
+      return part.plan;
+    }();
+    auto plan = known;
+    execute(part.work, leaves, values, part.device, options_, plan, [&](const Results& made) {
+      const auto asked_for = part.work.wanted.size();
+      results_[p].assign(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(asked_for));
+      for (std::size_t i = 0; i < plan->kept().size(); ++i) {
+        const auto& [node, output] = plan->kept()[i];
+        kept_.push_back({part.nodes[node], output});
+        kept_values_.push_back(made[asked_for + i]);
+      }
+    });
+    // The others shall run beside it.
+    part.device->flush();
+    if (plan == known) return;
+    const std::lock_guard lock(parts_.mutex_);
+    part.plan = plan;
+  }
+
+  Parts& parts_;
+  std::span<const Tensor> leaves_;
+  std::span<const std::shared_ptr<Value>> values_;
+  const Options& options_;
+  std::vector<Results> results_;  ///< by part
+  Results copies_, kept_values_;
+  std::vector<Work::Result> kept_;
+  std::map<std::size_t, std::shared_ptr<ocl::Context::Reading>> readings_;  ///< that began, by copy
+};
+
+bool Parts::are_needed(const Work& work, std::span<const std::shared_ptr<Value>> values) {
+  const ocl::Context* device = nullptr;
+  for (const auto& value : values) {
+    const auto* placed = placed_value(value);
+    if (!placed) continue;
+    if (device && placed->device.get() != device) return true;
+    device = placed->device.get();
+  }
+  return std::any_of(work.nodes.begin(), work.nodes.end(), [](const auto& node) { return copy_of(*node); });
+}
+
+Parts::Parts(const Work& work, std::span<const std::shared_ptr<Value>> values, const std::shared_ptr<ocl::Context>& wanted,
+             std::span<const Tensor> asked) {
+  for (const auto& value : values) {
+    const auto* placed = placed_value(value);
+    homes_.push_back(placed ? placed->device.get() : nullptr);
+  }
+  Cutting cutting(*this, work, values);
+  cutting.choose_devices(wanted, asked);
+  cutting.cut();
+}
+
+bool Parts::serves(std::span<const std::shared_ptr<Value>> values) const {
+  return std::equal(homes_.begin(), homes_.end(), values.begin(), values.end(), [](const auto* home, const auto& value) {
+    const auto* placed = placed_value(value);
+    return home == (placed ? placed->device.get() : nullptr);
+  });
+}
+
+void Parts::run(std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values, const Options& options,
+                const Finish& finish) {
+  for (const auto& value : values) require_given(value.get());
+  std::size_t last = 0;
+  for (const auto& part : parts_) last = std::max(last, part.stage);
+  for (const auto& copy : copies_) last = std::max(last, copy.stage);
+  Run run(*this, leaves, values, options);
+  for (std::size_t stage = 0; stage <= last; ++stage) run.stage(stage);
+  run.finish(finish);
+}
+
+std::vector<const Parts::Part*> Parts::list() const {
+  std::vector<const Part*> all;
+  for (const auto& part : parts_) all.push_back(&part);
+  return all;
+}
+
+}  // namespace clnet::exec

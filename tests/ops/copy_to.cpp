@@ -1,0 +1,306 @@
+// copy_to(), and evaluations that take two devices.
+#include <catch2/catch.hpp>
+#include <future>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clnet/clnet.h"
+#include "lib/exec/statistics.h"
+#include "tests/ops/values.h"
+#include "tests/support/second_device.h"
+
+using namespace clnet;
+
+namespace {
+
+using Floats = std::vector<float>;
+
+/// The current device and another one.
+struct TwoDevices {
+  Device first = Device::current(), second = test::second_device();
+};
+
+Floats counted(std::size_t count) {
+  Floats values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 17) / 8 - 1;
+  return values;
+}
+
+bool close(const Floats& a, const Floats& b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](float x, float y) {
+           return std::abs(x - y) <= 1e-5F * std::max(1.0F, std::abs(y));
+         });
+}
+
+/// A network whose second half is on another device.
+struct Halves : nn::Module {
+  // A bias before normalisation has a gradient of roundings alone, which Adam makes whole steps of.
+  nn::Sequential front{nn::Conv2d{1, 4, 3, {.bias = false}}, nn::BatchNorm2d{4}, relu};
+  nn::Sequential back{nn::Flatten{}, nn::Linear{64, 8}, tanh, nn::Linear{8, 3}};
+  Device here, there;
+
+  Halves(const Device& one, const Device& other) : here(one), there(other) {
+    add("front", front);
+    add("back", back);
+    front.to(here);
+    back.to(there);
+  }
+  Tensor operator()(const Tensor& x) const { return back(copy_to(front(x), there)); }
+};
+
+Tensor images(int step) {
+  Floats pixels(4 * 36);
+  for (std::size_t i = 0; i < pixels.size(); ++i)
+    pixels[i] = static_cast<float>((i * 7 + static_cast<std::size_t>(step)) % 19) / 9 - 1;
+  return Tensor::from(pixels, {4, 1, 6, 6});
+}
+Tensor classes(int step) { return Tensor::from({0, 1, 2, step % 3}); }
+
+template <class MakeOptimizer>
+std::pair<Floats, Floats> trained(const Device& one, const Device& other, const MakeOptimizer& make_optimizer) {
+  manual_seed(5);
+  Halves net(one, other);
+  auto optimizer = make_optimizer(net);
+  Floats losses;
+  for (int step = 0; step < 5; ++step)
+    losses.push_back(optimizer.step(cross_entropy(net(images(step)), classes(step))).template item<float>());
+  Floats state;
+  for (const auto& [name, tensor] : net.state_dict()) {
+    const auto values = tensor.template to_vector<float>();
+    state.insert(state.end(), values.begin(), values.end());
+  }
+  return {losses, state};
+}
+
+}  // namespace
+
+TEST_CASE("copy_to: a value goes to another device when it is needed, and back") {
+  const TwoDevices two;
+  const Tensor x = copy_to(Tensor::from(counted(12), {3, 4}), two.first) * 2.0;
+  const auto before = exec::statistics().evaluations;
+  const Tensor there = copy_to(x, two.second), y = there + 1.0, back = copy_to(y, two.first) * 0.5;
+  CHECK(there.device() == two.second);
+  CHECK(y.device() == two.second);
+  CHECK(back.device() == two.first);
+  CHECK(exec::statistics().evaluations == before);
+  const auto values = back.to_vector<float>();
+  const auto given = counted(12);
+  for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i] == given[i] + 0.5F);
+  CHECK(there.shape() == x.shape());
+}
+
+TEST_CASE("copy_to: every dtype, no elements, scalars, parts of a value, a value that is there") {
+  const TwoDevices two;
+  for (const auto dtype : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::i32, Dtype::i64, Dtype::i8, Dtype::u8, Dtype::boolean}) {
+    const Tensor x = Tensor::from({0.0F, 1.0F, 2.0F, 3.0F, 100.0F}).to(dtype);
+    const Tensor there = copy_to(x, two.second);
+    CHECK(there.dtype() == dtype);
+    CHECK(there.to_vector<float>() == x.to_vector<float>());
+    CHECK(copy_to(there, two.first).to_vector<float>() == x.to_vector<float>());
+  }
+  CHECK(copy_to(zeros({0, 3}), two.second).to_vector<float>().empty());
+  CHECK(copy_to(copy_to(zeros({0, 3}) + 1.0, two.second), two.first).to_vector<float>().empty());
+  CHECK(copy_to(Tensor::scalar(2.5), two.second).item<float>() == 2.5F);
+  const Tensor whole = copy_to(Tensor::from(counted(12), {3, 4}), two.first);
+  whole.eval();
+  const Floats row{counted(12)[4], counted(12)[5], counted(12)[6], counted(12)[7]};
+  CHECK(copy_to(whole[1], two.second).to_vector<float>() == row);
+  CHECK(copy_to(whole, two.first).to_vector<float>() == counted(12));
+  CHECK(copy_to(copy_to(copy_to(whole, two.second), two.second), two.first).to_vector<float>() == counted(12));
+  CHECK_THROWS_WITH(copy_to(Tensor{}, two.first), Catch::Contains("copy_to"));
+}
+
+TEST_CASE("copy_to: labels are still checked by the host") {
+  const TwoDevices two;
+  const Tensor labels = copy_to(copy_to(Tensor::from({0, 7}), two.first), two.second);
+  labels.eval();
+  CHECK_THROWS_WITH(nll_loss(copy_to(ones({2, 3}), two.second), labels), Catch::Contains("7"));
+}
+
+TEST_CASE("copy_to: gradients go back, of any order") {
+  const TwoDevices two;
+  const auto graph = [&](const std::vector<Tensor>& in, bool copies) {
+    const auto to = [&](const Tensor& x, const Device& device) { return copies ? copy_to(x, device) : x; };
+    const Tensor there = tanh(to(in[0] * in[1], two.second)), back = to(there * to(in[1], two.second), two.first);
+    return sum(back * back * in[0]);
+  };
+  const std::vector<Tensor> leaves{Tensor::from({0.5F, -1.0F, 2.0F}), Tensor::from({1.5F, 0.25F, -0.75F})};
+  const auto all = [&](bool copies) {
+    const auto first = gradients(graph(leaves, copies), leaves);
+    const auto second = gradients(sum(first[0] * first[1]), leaves);
+    Floats result;
+    for (const auto& each : {first[0], first[1], second[0], second[1]})
+      for (auto value : each.to_vector<float>()) result.push_back(value);
+    return result;
+  };
+  CHECK(close(all(true), all(false)));
+  const auto checked = check_gradients([&](const auto& in) { return graph(in, true); }, leaves);
+  INFO(checked.worst);
+  CHECK(checked.passed);
+  const Tensor x = copy_to(Tensor::from({1.0F}), two.second);
+  x.eval();
+  CHECK(gradients(sum(copy_to(x, two.first) * 3.0), {x})[0].device() == two.second);
+}
+
+TEST_CASE("a network over two devices trains as on one") {
+  const TwoDevices two;
+  const auto as_on_one = [&](const auto& make_optimizer) {
+    const auto one = trained(two.first, two.first, make_optimizer), both = trained(two.first, two.second, make_optimizer);
+    CHECK(close(both.first, one.first));
+    CHECK(close(both.second, one.second));
+  };
+  as_on_one([](auto& net) { return optim::SGD{net, 0.1, {.momentum = 0.9}}; });
+  as_on_one([](auto& net) { return optim::Adam{net, {.learning_rate = 1e-2}}; });
+  as_on_one([](auto& net) {
+    optim::AdamW adam{net, {.learning_rate = 1e-2}};
+    adam.set_loss_scale({.initial = 8});
+    return adam;
+  });
+}
+
+TEST_CASE("values on two devices are evaluated on both") {
+  const TwoDevices two;
+  const Tensor a = copy_to(ones({3}), two.first), b = copy_to(ones({3}), two.second);
+  eval({a, b});
+  const Tensor x = a + 1.0, y = b * 3.0;
+  const auto before = exec::statistics().evaluations;
+  eval({x, y});
+  CHECK(exec::statistics().evaluations == before + 2);
+  CHECK(x.device() == two.first);
+  CHECK(y.device() == two.second);
+  CHECK(x.to_vector<float>() == Floats(3, 2));
+  CHECK(y.to_vector<float>() == Floats(3, 3));
+  CHECK(exec::statistics().evaluations == before + 2);
+  CHECK_THROWS_WITH((a + b).eval(), Catch::Contains("copy_to() copies values"));
+  const std::vector<Tensor> there{b + 5.0};
+  CHECK_THROWS_AS(eval(there, two.first), DeviceError);
+  CHECK_NOTHROW(eval(there, two.second));
+  // What no value decides about comes to the device that is given, and what is copied to where it is copied to.
+  const std::vector<Tensor> given{ones({3}) * 4.0, copy_to(copy_to(ones({3}) * 2.0, two.first) + 1.0, two.second)};
+  eval(given, two.second);
+  CHECK(given[0].device() == two.second);
+  CHECK(given[1].to_vector<float>() == Floats(3, 3));
+}
+
+TEST_CASE("a value that a graph reads before and after a copy is computed once") {
+  const TwoDevices two;
+  const Tensor x = copy_to(Tensor::from(counted(8), {8}), two.first);
+  const Tensor shared = exp(x), there = copy_to(shared, two.second) + 1.0, y = shared + copy_to(there, two.first);
+  const auto before = exec::statistics().operations;
+  const auto values = y.to_vector<float>();
+  CHECK(exec::statistics().operations == before + 3);
+  const auto given = counted(8);
+  for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i] == Approx(2 * std::exp(given[i]) + 1));
+}
+
+TEST_CASE("compile: a function over two devices is planned once") {
+  const TwoDevices two;
+  manual_seed(3);
+  Halves net(two.first, two.second);
+  net.inference();
+  const auto f = compile([&](const Tensor& x) { return copy_to(net(x) * 2.0, two.first); });
+  for (int step = 0; step < 3; ++step)
+    CHECK(close(f(images(step)).to_vector<float>(), (net(images(step)) * 2.0).to_vector<float>()));
+  CHECK(f.graphs() == 1);
+  const auto before = exec::statistics().plans_made;
+  CHECK(f(images(4)).device() == two.first);
+  CHECK(exec::statistics().plans_made == before);
+  const auto g = compile([&](const Tensor& a, const Tensor& b) { return copy_to(a, two.second) + b; });
+  const Tensor a = copy_to(ones({2}), two.first), b = copy_to(ones({2}), two.second);
+  eval({a, b});
+  CHECK(g(a, b).to_vector<float>() == Floats(2, 2));
+  CHECK(g(b, b).to_vector<float>() == Floats(2, 2));
+  CHECK(g(a, b).device() == two.second);
+  CHECK(g.graphs() == 1);
+}
+
+TEST_CASE("compile: gradients and running statistics of a network over two devices") {
+  const TwoDevices two;
+  const auto numbers = [&](bool compiled) {
+    manual_seed(4);
+    Halves net(two.first, two.second);
+    const auto f = [&](const Tensor& x, const Tensor& labels) {
+      std::vector<Tensor> weights;
+      for (const auto& [name, parameter] : net.parameters()) weights.push_back(parameter.value());
+      std::vector<Tensor> results{cross_entropy(net(x), labels)};
+      for (auto& gradient : gradients(results[0], weights)) results.push_back(std::move(gradient));
+      return results;
+    };
+    const auto quick = compile(f);
+    Floats result;
+    const auto add = [&](const Tensor& tensor) {
+      for (auto value : tensor.to_vector<float>()) result.push_back(value);
+    };
+    for (int i = 0; i < 3; ++i)
+      for (const auto& each : compiled ? quick(images(i), classes(i)) : f(images(i), classes(i))) add(each);
+    for (const auto& [name, tensor] : net.state_dict()) add(tensor);
+    return result;
+  };
+  CHECK(close(numbers(true), numbers(false)));
+  nn::Linear layer(2, 2);
+  optim::SGD sgd{layer, 0.1};
+  const auto step = compile([&](const Tensor& x) { return sgd.step(sum(copy_to(layer(copy_to(x, two.first)), two.second))); });
+  CHECK_THROWS_WITH(step(ones({1, 2})), Catch::Contains("it may only build graph"));
+}
+
+TEST_CASE("two devices: anomalies are found, checkpoints computed again, memory told for each") {
+  const TwoDevices two;
+  const Tensor x = copy_to(Tensor::from({1.0F, -1.0F}), two.first);
+  {
+    const DetectAnomaly detect;
+    CHECK_THROWS_WITH(log(copy_to(x * 2.0, two.second)).eval(), Catch::Contains("log made the first nan"));
+    CHECK_NOTHROW(exp(copy_to(x * 2.0, two.second)).eval());
+  }
+  const Tensor w = Tensor::from({0.5F, 0.25F});
+  const auto f = [&] { return tanh(copy_to(tanh(w * 2.0), two.second)); };
+  const auto plain = gradients(sum(f()), {w})[0].to_vector<float>();
+  CHECK(gradients(sum(checkpoint(f)), {w})[0].to_vector<float>() == plain);
+
+  const auto report = memory_report({copy_to(exp(x), two.second) * 2.0});
+  const auto first = report.find("leaves");
+  REQUIRE(first != std::string::npos);
+  CHECK(report.find("leaves", first + 1) != std::string::npos);
+  CHECK(report.find(two.first.info().name) != std::string::npos);
+}
+
+TEST_CASE("two devices: without memory on one, nothing has changed on the other") {
+  TwoDevices two;
+  manual_seed(6);
+  Halves net(two.first, two.second);
+  optim::SGD sgd{net, 0.1, {.momentum = 0.9}};
+  const auto state = [&] {
+    std::vector<Floats> values;
+    for (const auto& [name, tensor] : net.state_dict()) values.push_back(tensor.to_vector<float>());
+    for (const auto& [name, tensor] : sgd.state_dict()) values.push_back(tensor.to_vector<float>());
+    return values;
+  };
+  (void)sgd.step(cross_entropy(net(images(0)), classes(0))).item<float>();
+  for (auto* device : {&two.first, &two.second}) {
+    const auto before = state();
+    device->finish();
+    device->trim();
+    device->set_memory_limit(device->memory().in_use + 64);
+    const auto step = [&] { (void)sgd.step(cross_entropy(net(images(1)), classes(1))).item<float>(); };
+    CHECK_THROWS_WITH(step(), Catch::Contains("out of memory"));
+    device->set_memory_limit(0);
+    CHECK(state() == before);
+    CHECK_NOTHROW(step());
+    CHECK(state() != before);
+  }
+}
+
+TEST_CASE("two devices: several threads use both") {
+  const TwoDevices two;
+  if (!two.first.info().thread_safe || !two.second.info().thread_safe) return;
+  const auto work = [&](int number) {
+    Tensor x = copy_to(Tensor::from(counted(64), {64}), number % 2 == 0 ? two.first : two.second);
+    for (int i = 0; i < 20; ++i) x = copy_to(x * 0.5 + 1.0, (number + i) % 2 == 0 ? two.second : two.first);
+    return x.to_vector<float>();
+  };
+  const auto expected = work(0);
+  std::vector<std::future<Floats>> running;
+  for (int i = 0; i < 4; ++i) running.push_back(std::async(std::launch::async, work, i));
+  for (auto& each : running) CHECK(each.get() == expected);
+}
