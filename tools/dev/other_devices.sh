@@ -73,7 +73,7 @@ case $device in
     if [ $# -gt 0 ]; then
       simulate chosen --uninitialized "$1"
     else
-      others="A kernel from source*,Adam and AdamW,argmax*,attention as one operation,concat*,conv1d,conv3d,conv_transpose2d,ctc_loss"
+      others="A kernel from source*,Adam and AdamW,argmax*,attention as one operation,concat*,conv1d,conv3d by each solver,conv_transpose2d,ctc_loss"
       others="$others,cumsum,expand,gru_layer,index_select*,interpolate,losses,lp_pool,lstm_layer,max_unpool puts*,pad,permute"
       others="$others,reshape*,scatter*,slice,slice_update and narrow,sort and topk"
       simulate gpu --uninitialized "$kernels,$others" &
