@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -12,6 +13,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "clnet/dtype.h"
@@ -22,7 +24,12 @@ namespace clnet {
 
 namespace detail {
 struct access;
-}
+/// How many refer to an output of a node: see lib/exec/collect/sole_owner.h. Handles are in the lower half, inputs of nodes in
+/// the upper one.
+using HolderCount = std::atomic<std::uint64_t>;
+/// What a tensor counts as: by the bit that counts one.
+enum class Counted : std::uint8_t { as_handle = 0, as_input = 32, not_at_all = 64 };
+}  // namespace detail
 
 class Device;
 struct MatmulOptions;
@@ -75,17 +82,37 @@ struct Index {
 
 /// A handle to one output of a node of the graph. Copies are cheap and refer to the same value; values never change. Shape and
 /// dtype are known at once, so a wrong shape throws where the operation is written. Logical order is row-major, NCHW for images.
+/// Every handle counts: what one refers to is not overwritten. One that is held for longer costs memory and changes no result.
 /// What several threads may do with them is in docs/reliability.md.
 class CLNET_API Tensor {
  public:
   /// No tensor; only assigning to it, defined() and destroying it are allowed.
   Tensor() = default;
-  Tensor(const Tensor&) = default;
-  Tensor(Tensor&&) noexcept = default;
+  Tensor(const Tensor& other) noexcept : node_(other.node_), holders_(other.holders_), output_(other.output_) {
+    if (holders_)
+      holders_->fetch_add(1, std::memory_order_relaxed);
+    else if (node_)
+      count_as(detail::Counted::as_handle);
+  }
+  Tensor(Tensor&& other) noexcept
+      : node_(std::move(other.node_)),
+        holders_(std::exchange(other.holders_, nullptr)),
+        output_(other.output_),
+        counted_(other.counted_) {}
   // Not to a temporary: `x[0] = y` would set a handle that is gone at once, and leave x as it was.
-  Tensor& operator=(const Tensor&) & = default;
-  Tensor& operator=(Tensor&&) & noexcept = default;
-  ~Tensor() = default;
+  Tensor& operator=(const Tensor& other) & noexcept { return *this = Tensor(other); }
+  Tensor& operator=(Tensor&& other) & noexcept {
+    Tensor taken(std::move(other));
+    node_.swap(taken.node_);
+    std::swap(holders_, taken.holders_);
+    std::swap(output_, taken.output_);
+    std::swap(counted_, taken.counted_);
+    return *this;
+  }
+  ~Tensor() {
+    // What was done through a handle comes before its end is seen.
+    if (holders_) holders_->fetch_sub(std::uint64_t{1} << static_cast<int>(counted_), std::memory_order_release);
+  }
   /// A scalar (shape []) of dtype f32, so that numbers may stand where an operation takes a tensor.
   static Tensor scalar(double value, Dtype dtype = Dtype::f32);
 
@@ -212,7 +239,9 @@ class CLNET_API Tensor {
 
  private:
   friend struct detail::access;
-  Tensor(std::shared_ptr<Node> node, int output) : node_(std::move(node)), output_(output) {}
+  Tensor(std::shared_ptr<Node> node, int output, detail::Counted as = detail::Counted::as_handle) noexcept;
+  /// From now on; it is defined.
+  void count_as(detail::Counted as) noexcept;
 
   template <class T>
   static constexpr void require_readable() {
@@ -225,7 +254,9 @@ class CLNET_API Tensor {
   std::shared_ptr<PendingRead> start_reading() const;
 
   std::shared_ptr<Node> node_;
+  detail::HolderCount* holders_ = nullptr;  ///< the output's, where it counts
   int output_ = 0;
+  detail::Counted counted_ = detail::Counted::as_handle;
 };
 
 /// Computes the value and prints it as nested lists with its spec, numbers with four digits; of more than 1000 elements, the

@@ -52,7 +52,7 @@ std::vector<NodePtr> path(std::span<const Tensor> outputs, std::span<const Tenso
       }
       bool& mine = leads[visit.node.get()];
       for (const auto& input : flows_to(*visit.node)) mine = mine || leads[node_of(input).get()];
-      if (mine) order.push_back(visit.node);
+      if (mine) order.push_back(std::move(visit.node));
       stack.pop_back();
     }
   }

@@ -16,6 +16,11 @@ struct access {
   static int output(const T& tensor) {
     return tensor.output_;
   }
+  /// From now on the tensor, which is defined, counts as this.
+  template <class T, class As>
+  static void count_as(T& tensor, As as) {
+    tensor.count_as(as);
+  }
   template <class T>
   static const auto& context(const T& device) {
     return device.context_;

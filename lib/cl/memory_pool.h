@@ -1,6 +1,7 @@
 // Buffers of one device: reused by size, counted, and bounded by a limit.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -26,6 +27,9 @@ class Buffer {
   std::size_t bytes() const { return bytes_; }
   /// Whether it is a caller's own, who may write to it at any time.
   bool imported() const { return pool_.expired(); }
+  /// How many hold what lies in it, as the executor counts (lib/exec/collect/sole_owner.h): views of one buffer add up.
+  int holders() const { return holders_.load(std::memory_order_acquire); }
+  void count(int by) { holders_.fetch_add(by, by > 0 ? std::memory_order_relaxed : std::memory_order_release); }
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -37,6 +41,7 @@ class Buffer {
   std::uint64_t id_;
   std::size_t bytes_, capacity_;
   std::weak_ptr<void> pool_;  // empty: imported, not pooled
+  std::atomic<int> holders_{0};
 };
 using BufferPtr = std::shared_ptr<Buffer>;
 

@@ -93,7 +93,7 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
     const auto run_made = plan->replay(*device, cache.arena(), cache.cached(), bindings, options.chains);
     first_chains = plan->take_first_run() || first_chains;
     // In their place there are others: should somebody still come to read one, it is an error and no wrong number.
-    for (const auto& leaf : run_made.overwritten) leaf->overwritten = true;
+    for (const auto& leaf : run_made.overwritten) leaf->set_overwritten();
     finish(run_made.results);
   };
   try {

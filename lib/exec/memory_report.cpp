@@ -133,7 +133,8 @@ std::string memory_report(std::span<const Tensor> results) {
   const exec::Parts parts(work, work.values, nullptr, {});
   std::string text;
   for (const auto* part : parts.list())
-    text += fmt::format("{}:\n{}", exec::label(part->device->info()), exec::report(exec::private_copy(part->work), part->device->info()));
+    text += fmt::format("{}:\n{}", exec::label(part->device->info()),
+                        exec::report(exec::private_copy(part->work), part->device->info()));
   return text;
 }
 

@@ -147,7 +147,7 @@ class Parts::Cutting {
     if (const auto copy = copies_.find(node); copy != copies_.end()) return {Source::Kind::copy, copy->second};
     const auto part = places_.at(static_cast<std::uint32_t>(node)).first;
     const auto [found, fresh] = results_.try_emplace({node, output_of(tensor)}, parts_.parts_[part].work.wanted.size());
-    if (fresh) parts_.parts_[part].work.wanted.push_back(tensor);
+    if (fresh) parts_.parts_[part].work.wanted.push_back(uncounted(tensor));
     return {Source::Kind::part, part, found->second};
   }
 
@@ -157,7 +157,7 @@ class Parts::Cutting {
     if (from && !copies_.contains(*from) && &parts_.parts_[places_.at(static_cast<std::uint32_t>(*from)).first] == &part) return;
     if (!read_.insert({&part, node_of(input).get(), output_of(input)}).second) return;
     const auto from_where = source(input);
-    part.work.leaves.push_back(input);
+    part.work.leaves.push_back(uncounted(input));
     part.work.values.push_back(from_where.kind == Source::Kind::leaf ? work_.values[from_where.of] : unknown_);
     part.sources.push_back(from_where);
   }
@@ -268,10 +268,10 @@ class Parts::Run {
 
   void compute(std::size_t p) {
     auto& part = parts_.parts_[p];
-    std::vector<Tensor> leaves = part.work.leaves;
+    auto leaves = uncounted(part.work.leaves);
     std::vector<std::shared_ptr<Value>> values;
     for (std::size_t i = 0; i < leaves.size(); ++i) {
-      if (part.sources[i].kind == Source::Kind::leaf) leaves[i] = leaves_[part.sources[i].of];
+      if (part.sources[i].kind == Source::Kind::leaf) leaves[i] = uncounted(leaves_[part.sources[i].of]);
       values.push_back(value(part.sources[i]));
     }
     const auto known = [&] {

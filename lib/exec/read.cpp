@@ -44,13 +44,16 @@ void Tensor::to_bytes(void* target, std::size_t bytes) const {
 
 struct PendingRead {
   Spec spec;
-  std::shared_ptr<Value> value;                    // keeps the buffer
+  ValueSlot value;                                 // holds it: nothing is made in its place meanwhile
   std::unique_ptr<ocl::Context::Reading> reading;  // empty: the value is on the host
 };
 
 std::shared_ptr<PendingRead> Tensor::start_reading() const {
-  auto pending = std::make_shared<PendingRead>(PendingRead{spec(), exec::evaluated(*this), nullptr});
-  if (const auto* placed = dynamic_cast<const exec::DeviceValue*>(pending->value.get()))
+  auto pending = std::make_shared<PendingRead>();
+  pending->spec = spec();
+  const auto value = exec::evaluated(*this);
+  pending->value.set(value);
+  if (const auto* placed = dynamic_cast<const exec::DeviceValue*>(value.get()))
     pending->reading = placed->device->start_reading(*placed->buffer, static_cast<std::size_t>(placed->offset) * size_of(dtype()),
                                                      static_cast<std::size_t>(spec().bytes()));
   return pending;
@@ -65,7 +68,7 @@ bool is_read(const PendingRead& pending) { return !pending.reading || pending.re
 
 template <class T>
 void finish_reading(const PendingRead& pending, T* target) {
-  const auto* bytes = pending.reading ? pending.reading->wait() : dynamic_cast<const HostValue&>(*pending.value).bytes.data();
+  const auto* bytes = pending.reading ? pending.reading->wait() : pending.value.get()->on_host();
   exec::convert(pending.spec.dtype, bytes, target, static_cast<std::size_t>(pending.spec.shape.numel()));
 }
 template CLNET_API void finish_reading(const PendingRead&, float*);

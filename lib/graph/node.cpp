@@ -37,6 +37,13 @@ void Op::lower_pass(std::span<const Node* const>, exec::Recorder&) const {
   throw Unsupported(fmt::format("{}: ends no pass", name()));
 }
 
+std::vector<Tensor> uncounted(std::span<const Tensor> tensors) {
+  std::vector<Tensor> result;
+  result.reserve(tensors.size());
+  for (const auto& tensor : tensors) result.push_back(uncounted(tensor));
+  return result;
+}
+
 Specs specs_of(const Tensors& tensors) {
   Specs specs;
   specs.reserve(tensors.size());
@@ -52,6 +59,7 @@ Node::Node(std::shared_ptr<const Op> operation, Tensors in, Specs out)
       sequence(nodes_made++),
       scope(scope_now()) {
   if (op) find_aliases(specs_of(inputs));
+  count_inputs();
   ++nodes_alive;
 }
 
@@ -63,6 +71,7 @@ Node::Node(std::shared_ptr<const Op> operation, Tensors in, Specs out, const Spe
       sequence(nodes_made++),
       scope(scope_now()) {
   find_aliases(input_specs);
+  count_inputs();
   ++nodes_alive;
 }
 
@@ -74,7 +83,13 @@ Node::Node(const Node& other, Tensors in)
       values(outputs.size()),
       sequence(nodes_made++),
       scope(other.scope) {
+  count_inputs();
   ++nodes_alive;
+}
+
+void Node::count_inputs() {
+  for (auto& input : inputs)
+    if (input.defined()) detail::access::count_as(input, detail::Counted::as_input);
 }
 
 void Node::find_aliases(const Specs& specs) {
@@ -103,9 +118,9 @@ Node::~Node() {
   Tensors pending = std::move(inputs);
   if (const auto* other = op ? op->differentiated() : nullptr) pending.push_back(*other);
   while (!pending.empty()) {
-    auto node = node_of(pending.back());
+    const Tensor last = std::move(pending.back());
     pending.pop_back();
-    if (node.use_count() == 1) {
+    if (const auto& node = node_of(last); node.use_count() == 1) {
       for (auto& input : node->inputs) pending.push_back(std::move(input));
       node->inputs.clear();
       if (const auto* other = node->op ? node->op->differentiated() : nullptr) pending.push_back(*other);
@@ -170,9 +185,11 @@ Tensors apply_all(std::shared_ptr<const Op> op, Tensors inputs) {
     throw;
   }
   auto node = std::make_shared<Node>(std::move(op), std::move(inputs), std::move(outputs), specs);
+  const auto count = node->outputs.size();
   Tensors result;
-  result.reserve(node->outputs.size());
-  for (std::size_t i = 0; i < node->outputs.size(); ++i) result.push_back(tensor_of(node, static_cast<int>(i)));
+  result.reserve(count);
+  for (std::size_t i = 0; i + 1 < count; ++i) result.push_back(tensor_of(node, static_cast<int>(i)));
+  if (count > 0) result.push_back(tensor_of(std::move(node), static_cast<int>(count - 1)));
   if (node_made) node_made(result.front());
   return result;
 }

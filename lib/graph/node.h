@@ -23,6 +23,8 @@ struct Value {
   virtual ~Value() = default;
   /// The bytes, where the host has them; null: only a device does.
   virtual const std::byte* on_host() const { return nullptr; }
+  /// One more slot holds it, or one fewer.
+  virtual void count(int /*by*/) {}
 };
 
 /// A leaf's bytes in host memory, until a device needs them.
@@ -34,33 +36,72 @@ struct HostValue : Value {
 
 struct Effect;
 
+/// Who refers to an output of a node and may ask for its value: tensors as handles, and inputs of nodes. What merely keeps the
+/// node alive (a pointer to it, an uncounted() tensor) is not among them. Only who is one of them can add another: what one
+/// thread finds to be its own alone stays so.
+struct Holders {
+  struct Counts {
+    std::uint32_t handles = 0, inputs = 0;
+  };
+  /// Both as they are at one moment.
+  Counts now() const {
+    const auto found = both.load(std::memory_order_acquire);
+    return {static_cast<std::uint32_t>(found), static_cast<std::uint32_t>(found >> 32)};
+  }
+  detail::HolderCount both{0};  ///< tensors change it
+};
+
 /// Where a value is once it is known. Several threads may evaluate a graph that they share: each reads a slot as it is at that
-/// moment, and holds what it found.
+/// moment, and keeps what it found. Slots are what owns values (Value::count): nothing is made in the place of what two hold.
 class ValueSlot {
  public:
+  ValueSlot() = default;
+  ~ValueSlot() {
+    if (value_) value_->count(-1);
+  }
+  ValueSlot(const ValueSlot&) = delete;
+  ValueSlot& operator=(const ValueSlot&) = delete;
+
   std::shared_ptr<Value> get() const {
     const Guard guard(busy_);
     return value_;
   }
-  /// Whether there is a value; without touching its count of owners.
+  /// Whether there is a value; without touching its pointer.
   explicit operator bool() const { return known_.load(std::memory_order_acquire); }
   void set(std::shared_ptr<Value> value) {
+    if (value) value->count(1);
     {
       const Guard guard(busy_);
-      known_.store(value != nullptr, std::memory_order_release);
-      value_.swap(value);
+      swap(value);
     }
     // What was there goes without the lock: freeing it may take others.
+    if (value) value->count(-1);
   }
   /// Sets it where it still is `expected`; returns what is there then.
   std::shared_ptr<Value> exchange(const Value* expected, std::shared_ptr<Value> value) {
-    const Guard guard(busy_);
-    if (value_.get() == expected) {
-      known_.store(value != nullptr, std::memory_order_release);
-      value_.swap(value);
+    if (value) value->count(1);
+    std::shared_ptr<Value> now;
+    {
+      const Guard guard(busy_);
+      if (value_.get() == expected) swap(value);
+      now = value_;
     }
-    return value_;
+    if (value) value->count(-1);
+    return now;
   }
+  /// Takes `expected` away where it is here and nothing else keeps it alive, so that its memory comes free; else null.
+  std::shared_ptr<Value> take_last(const std::weak_ptr<Value>& expected) {
+    std::shared_ptr<Value> taken;
+    {
+      const Guard guard(busy_);
+      const bool is_here = !expected.owner_before(value_) && !value_.owner_before(expected);
+      if (value_ && is_here && value_.use_count() == 1) swap(taken);
+    }
+    if (taken) taken->count(-1);
+    return taken;
+  }
+
+  Holders holders;  ///< of the output whose value it is
 
  private:
   /// Held for a copy of a pointer only.
@@ -76,6 +117,11 @@ class ValueSlot {
    private:
     std::atomic_flag& flag_;
   };
+
+  void swap(std::shared_ptr<Value>& value) {
+    known_.store(value != nullptr, std::memory_order_release);
+    value_.swap(value);
+  }
 
   mutable std::atomic_flag busy_;
   std::atomic<bool> known_{false};
@@ -96,7 +142,7 @@ class ValueSlots {
 
 struct Node {
   std::shared_ptr<const Op> op;  ///< empty: a leaf
-  Tensors inputs;
+  Tensors inputs;                ///< each counts as such
   Specs outputs;
   std::vector<std::optional<Alias>> aliases;  ///< one per output, as Op::alias says; empty where the outputs are computed
   ValueSlots values;                          ///< one per output; empty until evaluated
@@ -127,6 +173,7 @@ struct Node {
   static std::int64_t alive();
 
  private:
+  void count_inputs();
   void find_aliases(const Specs& input_specs);
 };
 
@@ -134,6 +181,14 @@ struct Node {
 inline const std::shared_ptr<Node>& node_of(const Tensor& tensor) { return detail::access::node(tensor); }
 inline int output_of(const Tensor& tensor) { return detail::access::output(tensor); }
 inline Tensor tensor_of(std::shared_ptr<Node> node, int output) { return detail::access::make<Tensor>(std::move(node), output); }
+
+/// The same, for what an evaluation or a cache within the library holds: no handle, whoever asks how many there are. Moved it
+/// stays so, and its copies are handles.
+inline Tensor uncounted(std::shared_ptr<Node> node, int output) {
+  return detail::access::make<Tensor>(std::move(node), output, detail::Counted::not_at_all);
+}
+inline Tensor uncounted(const Tensor& tensor) { return uncounted(node_of(tensor), output_of(tensor)); }
+std::vector<Tensor> uncounted(std::span<const Tensor> tensors);
 
 Specs specs_of(const Tensors& tensors);
 

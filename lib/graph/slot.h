@@ -25,6 +25,7 @@ struct Slot {
   Tensor value;                          ///< the present one
   std::atomic<bool> frozen{false};       ///< optimizers leave it as it is
   std::atomic<bool> held{false};         ///< a module or an optimizer has been given it
+  std::atomic<std::int64_t> handles{0};  ///< parameters that refer to it
   std::atomic<std::int64_t> awaited{0};  ///< effects on it that are written down, and neither done nor dropped
 };
 

@@ -61,6 +61,23 @@ Tensor Tensor::from(const std::vector<bool>& values, const Shape& shape) {
   return from_bytes(bytes.data(), bytes.size(), {shape, Dtype::boolean});
 }
 
+Tensor::Tensor(std::shared_ptr<Node> node, int output, detail::Counted as) noexcept
+    : node_(std::move(node)), output_(output), counted_(detail::Counted::not_at_all) {
+  if (node_) count_as(as);
+}
+
+void Tensor::count_as(detail::Counted as) noexcept {
+  const auto unit = [](detail::Counted which) {
+    return which == detail::Counted::not_at_all ? 0 : std::uint64_t{1} << static_cast<int>(which);
+  };
+  // At once, so that nobody finds it to be neither.
+  const auto change = unit(as) - (holders_ ? unit(counted_) : 0);
+  auto& holders = node_->values[static_cast<std::size_t>(output_)].holders.both;
+  if (change != 0) holders.fetch_add(change, std::memory_order_acq_rel);
+  holders_ = as == detail::Counted::not_at_all ? nullptr : &holders;
+  counted_ = as;
+}
+
 const Spec& Tensor::spec() const {
   if (!node_) throw Error("an undefined tensor has no shape");
   return node_->outputs[static_cast<std::size_t>(output_)];

@@ -74,7 +74,7 @@ void Module::finish_clones(Clones& copied) {
   std::unordered_map<const Slot*, long> slot_handles;
   for (auto& made : all) {
     made.handles = made.copy->handles;
-    made.copy->each_own([&](const Parameter& own) { slot_handles[slot_of(own).get()] = slot_of(own).use_count(); });
+    made.copy->each_own([&](const Parameter& own) { slot_handles[slot_of(own).get()] = slot_of(own)->handles; });
   }
   // What child() calls holds handles, too, as many in the copies as in the originals; none of them is a member of the model.
   for (auto open = all; !open.empty(); open = new_ones())
@@ -88,7 +88,7 @@ void Module::finish_clones(Clones& copied) {
     if (made.original->handles <= of_layers || made.handles > 0) continue;
     for (const auto* list : {&made.copy->parameters, &made.copy->buffers, &made.copy->unsaved})
       for (const auto& [name, own] : *list)
-        if (slot_handles[slot_of(own).get()] == 1 + slots[slot_of(own).get()])
+        if (slot_handles[slot_of(own).get()] == slots[slot_of(own).get()])
           throw Error(
               fmt::format("clone: child '{}' is held by pointer, and the copy would not use its own '{}'; a module that "
                           "is cloned holds its layers themselves",

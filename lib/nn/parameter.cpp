@@ -40,20 +40,31 @@ void require_same_spec(const Tensor& now, const Tensor& next) {
 Parameter::Parameter(const Tensor& value) : slot_(std::make_shared<Slot>()) {
   if (!value.defined()) throw Error("a parameter needs a value: the tensor is undefined");
   slot_->value = leaf_of(*slot_, value);
+  ++slot_->handles;
 }
 
 Parameter::Parameter(const Parameter& other) : slot_(other.slot_) {
-  auto* cloning = cloning_now();
-  if (!cloning) return;
-  auto& copy = cloning->slots[slot_.get()];
-  if (!copy) {
-    copy = std::make_shared<Slot>();
-    copy->value = leaf_of(*copy, slot_->value);
-    copy->frozen = slot_->frozen.load();
-    copy->held = slot_->held.load();
+  if (auto* cloning = cloning_now()) {
+    auto& copy = cloning->slots[slot_.get()];
+    if (!copy) {
+      copy = std::make_shared<Slot>();
+      copy->value = leaf_of(*copy, slot_->value);
+      copy->frozen = slot_->frozen.load();
+      copy->held = slot_->held.load();
+    }
+    slot_ = copy;
   }
-  slot_ = copy;
+  ++slot_->handles;
 }
+
+Parameter& Parameter::operator=(const Parameter& other) & {
+  ++other.slot_->handles;
+  --slot_->handles;
+  slot_ = other.slot_;
+  return *this;
+}
+
+Parameter::~Parameter() { --slot_->handles; }
 
 Tensor Parameter::value() const {
   if (!slot_->held && !slot_->frozen) warn_if_in_forward();

@@ -19,9 +19,9 @@ namespace {
 std::unordered_map<std::uint64_t, std::vector<Tensor>> leaves_by_slot(const Tensor& loss) {
   std::unordered_map<std::uint64_t, std::vector<Tensor>> result;
   std::unordered_set<const Node*> seen{node_of(loss).get()};
-  std::vector<Tensor> open{loss};
+  std::vector<const Tensor*> open{&loss};  // the loss keeps them
   while (!open.empty()) {
-    const auto tensor = std::move(open.back());
+    const auto& tensor = *open.back();
     open.pop_back();
     if (const auto slot = node_of(tensor)->slot; slot != 0) {
       result[slot].push_back(tensor);
@@ -29,7 +29,7 @@ std::unordered_map<std::uint64_t, std::vector<Tensor>> leaves_by_slot(const Tens
     }
     if (!node_of(tensor)->op || node_of(tensor)->op->stops_gradients()) continue;
     for (const auto& input : differentiated(*node_of(tensor)))
-      if (is_floating(input.dtype()) && seen.insert(node_of(input).get()).second) open.push_back(input);
+      if (is_floating(input.dtype()) && seen.insert(node_of(input).get()).second) open.push_back(&input);
   }
   return result;
 }
@@ -55,13 +55,14 @@ std::vector<Tensor> leaves_of(std::string_view who, const Tensor& loss, const Na
 
 std::vector<Tensor> reached_leaves(std::string_view optimizer, const Tensor& loss, const NamedParameters& parameters) {
   NamedParameters moving;
+  moving.reserve(parameters.size());
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (parameters[i].second.frozen()) continue;
     moving.push_back(parameters[i]);
     places.push_back(i);
   }
-  const auto leaves = leaves_of(optimizer, loss, moving);
+  auto leaves = leaves_of(optimizer, loss, moving);
   if (std::none_of(leaves.begin(), leaves.end(), [](const Tensor& leaf) { return leaf.defined(); })) {
     if (moving.empty() && !parameters.empty())
       throw Error(fmt::format("{}: all of its {} parameters are frozen ({} is the first)", optimizer, parameters.size(),
@@ -74,7 +75,7 @@ std::vector<Tensor> reached_leaves(std::string_view optimizer, const Tensor& los
         frozen == 0 ? "" : fmt::format(" but perhaps {} frozen ones", frozen)));
   }
   std::vector<Tensor> result(parameters.size());
-  for (std::size_t i = 0; i < places.size(); ++i) result[places[i]] = leaves[i];
+  for (std::size_t i = 0; i < places.size(); ++i) result[places[i]] = std::move(leaves[i]);
   return result;
 }
 

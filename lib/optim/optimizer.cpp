@@ -134,6 +134,7 @@ struct Optimizer::Impl {
   std::vector<Tensor> gradients_of(const Tensor& loss) const {
     if (!loss.defined()) throw Error(fmt::format("{}: the loss is undefined", name));
     nn::NamedParameters list;
+    list.reserve(slots.size());
     for (const auto& slot : slots) list.emplace_back(slot.name, slot.parameter);
     const auto leaves = nn::reached_leaves(name, loss, list);
     std::vector<Tensor> reached;
@@ -196,6 +197,9 @@ struct Optimizer::Impl {
     }
     gradients = clipped(std::move(gradients));
     const auto devices = devices_of(moved, gradients);
+    std::size_t changes = result.values.size() + moved.size();
+    for (const auto* slot : moved) changes += slot->state.size();
+    result.values.reserve(changes);
     // Rules count the steps that a parameter has made: together go those of a group on one device that have made as many.
     std::vector<std::vector<std::size_t>> alike;
     for (std::size_t i = 0; i < moved.size(); ++i) {
@@ -225,8 +229,9 @@ struct Optimizer::Impl {
         const auto& slot = *moved[members[i]];
         require_result(rule, slot.name, items[i], results[i]);
         if (scaling && !dynamic_cast<const NativeRule*>(&rule)) keep_unless(step.finite, items[i], results[i]);
-        result.values.emplace_back(slot.parameter, results[i].parameter);
-        for (std::size_t k = 0; k < slot.state.size(); ++k) result.values.emplace_back(slot.state[k], results[i].states[k]);
+        result.values.emplace_back(slot.parameter, std::move(results[i].parameter));
+        for (std::size_t k = 0; k < slot.state.size(); ++k)
+          result.values.emplace_back(slot.state[k], std::move(results[i].states[k]));
       }
     }
     return result;
@@ -283,8 +288,12 @@ struct Optimizer::Impl {
   }
 
   /// Computes the update along with `more`, and only then changes anything.
-  void run(const Update& update, bool clear, std::vector<Tensor> more = {}) {
-    for (const auto& [target, value] : update.values) more.push_back(value);
+  void run(Update update, bool clear, std::vector<Tensor> more = {}) {
+    for (auto& [target, value] : update.values) {
+      // New values take the place of old ones where only others' handles could miss these.
+      clnet::detail::access::count_as(value, clnet::detail::Counted::not_at_all);
+      more.push_back(uncounted(value));
+    }
     for (const auto& tensor : update.spared)
       if (tensor.defined()) more.push_back(tensor);
     {
@@ -297,7 +306,7 @@ struct Optimizer::Impl {
       exec::evaluate_checked(more, nullptr, {std::move(states), std::move(results)});
     }
     // assign() would evaluate once more.
-    for (const auto& [target, value] : update.values) nn::Parameter(target).set(value);
+    for (auto& [target, value] : update.values) target.set(value);
     ++steps;
     for (std::size_t i = 0; i < slots.size(); ++i)
       if (!update.moves[i]) ++slots[i].missed;
@@ -365,9 +374,9 @@ Tensor Optimizer::step(const Tensor& loss, std::span<const Tensor> more) {
   require_made("step");
   impl_->require_more(more);
   std::vector<Tensor> wanted(more.begin(), more.end());
-  const auto update = impl_->update(impl_->with_sums(impl_->gradients_of(loss)));
+  auto update = impl_->update(impl_->with_sums(impl_->gradients_of(loss)));
   wanted.push_back(loss);
-  impl_->run(update, true, std::move(wanted));
+  impl_->run(std::move(update), true, std::move(wanted));
   return loss.detach();
 }
 Tensor Optimizer::step(const Tensor& loss, std::initializer_list<Tensor> more) {
@@ -385,8 +394,8 @@ Tensor Optimizer::accumulate(const Tensor& loss, std::span<const Tensor> more) {
     if (!gradients[i].defined()) continue;
     auto& slot = impl_->slots[i];
     const Tensor gradient = cast(gradients[i], Dtype::f32);
-    sums.emplace_back(&slot, slot.sum ? slot.sum->value() + gradient : gradient);
-    wanted.push_back(sums.back().second);
+    sums.emplace_back(&slot, uncounted(slot.sum ? slot.sum->value() + gradient : gradient));
+    wanted.push_back(uncounted(sums.back().second));
   }
   {
     std::vector<const Node*> before, after;

@@ -84,8 +84,9 @@ THREAD_LOCALS = {
     "lib/cl/device.cpp": "DeviceScope",
 }
 THREAD_LOCAL = re.compile(r"\bthread_local\b")
-# How often the library asks how many handles there are of something. Fewer are better: then this number goes down, too.
-USE_COUNTS = 10
+# How often the library asks whether a pointer is the last: a node that is freed, a kept value and a cached form that would free
+# memory. Who may overwrite is counted elsewhere (lib/exec/collect/sole_owner.h). Fewer are better: then this number goes down.
+USE_COUNTS = 3
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 SYSTEM_OPENCL = re.compile(r"^(CL/|OpenCL/|clblast)")

@@ -29,7 +29,8 @@ class CLNET_API Parameter {
   explicit Parameter(const Tensor& value);
   // Copies only: what was moved from would be the handle of nothing.
   Parameter(const Parameter& other);
-  Parameter& operator=(const Parameter&) & = default;
+  Parameter& operator=(const Parameter& other) &;
+  ~Parameter();
   /// The present value; it stays what it is when the parameter is set.
   Tensor value() const;
   operator Tensor() const { return value(); }  // NOLINT(google-explicit-constructor)

@@ -30,10 +30,11 @@ std::shared_ptr<ocl::Context> device_of_graph(const Tensor& tensor) {
     const auto* placed = dynamic_cast<const DeviceValue*>(value.get());
     return placed ? placed->device : nullptr;
   }
-  std::vector<Tensor> open{tensor};
+  std::vector<Tensor> open;
+  open.push_back(uncounted(tensor));
   std::unordered_set<const Node*> seen;
   while (!open.empty()) {
-    const Tensor next = std::move(open.back());
+    const auto next = std::move(open.back());
     open.pop_back();
     if (const auto value = value_of(next)) {
       if (const auto* placed = dynamic_cast<const DeviceValue*>(value.get())) return placed->device;
@@ -42,7 +43,7 @@ std::shared_ptr<ocl::Context> device_of_graph(const Tensor& tensor) {
     const auto& node = *node_of(next);
     if (!seen.insert(&node).second) continue;
     if (const auto* copy = copy_of(node)) return copy->device();
-    open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+    for (const auto& input : node.inputs) open.push_back(uncounted(input));
   }
   return nullptr;
 }

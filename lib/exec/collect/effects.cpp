@@ -35,7 +35,7 @@ Options of_updates() {
 
 }  // namespace
 
-Effects::Effects(std::span<const Tensor> asked) : asked_(asked.begin(), asked.end()) {
+Effects::Effects(std::span<const Tensor> asked) : asked_(uncounted(asked)) {
   if (const auto refusal = Options::now().refusal; !refusal.empty()) throw Error(std::string(refusal));
   auto& all = finished();
   const std::lock_guard lock(all.mutex);
@@ -89,7 +89,7 @@ void Effects::apply(const std::shared_ptr<Effect>& effect, const std::shared_ptr
   auto slot = effect->slot.lock();
   if (!slot) return;
   const auto [found, fresh] = change_of_.try_emplace(slot.get(), changes_.size());
-  if (fresh) changes_.push_back({slot, slot->value});
+  if (fresh) changes_.push_back({slot, uncounted(slot->value)});
   auto& now = changes_[found->second].value;
   Tensor next = [&] {
     const OptionsScope here(of_updates());
@@ -99,13 +99,13 @@ void Effects::apply(const std::shared_ptr<Effect>& effect, const std::shared_ptr
   if (!next.defined() || next.spec() != now.spec())
     throw Error(fmt::format("an effect gives {} to a parameter of {}", next.defined() ? to_string(next.spec()) : "no tensor",
                             to_string(now.spec())));
-  now = std::move(next);
+  now = uncounted(next);
 }
 
 std::vector<Tensor> Effects::wanted() const {
-  auto all = asked_;
-  for (const auto& node : waiting_) all.push_back(tensor_of(node, 0));
-  for (const auto& change : changes_) all.push_back(change.value);
+  auto all = uncounted(asked_);
+  for (const auto& node : waiting_) all.push_back(uncounted(node, 0));
+  for (const auto& change : changes_) all.push_back(uncounted(change.value));
   return all;
 }
 

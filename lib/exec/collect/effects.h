@@ -22,7 +22,7 @@ class Effects {
  public:
   struct Change {
     std::shared_ptr<Slot> slot;
-    Tensor value;
+    Tensor value;  ///< uncounted, as are all tensors here
   };
 
   /// It lives as long as the evaluation.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/exec/collect/sole_owner.h"
 #include "lib/exec/collect/value.h"
 #include "lib/exec/collect/work.h"
 
@@ -30,9 +31,9 @@ void Collector::find_gifts(const std::vector<Seen>& seen, const Giving& giving) 
     // A slot's value that waited is cut off from its inputs, by another thread perhaps at this moment: they are not looked at.
     if (node->slot == 0 && !node->inputs.empty()) continue;
     const bool of_slot = giving.has_leaf(node.get());
-    const auto readers = found_.at(node.get()).readers;
-    // They refer to it, and so do this list and the slot whose present value it is.
-    if (node.use_count() != readers + (of_slot ? 2 : 1) || (!of_slot && readers != 1)) continue;
+    const auto& its = found_.at(node.get());
+    // What is asked for is there afterwards.
+    if (its.asked || !sole_owner(*node, {of_slot ? 1U : 0U, its.readers}) || (!of_slot && its.readers != 1)) continue;
     candidates[node.get()] = i;
     if (of_slot) work_.gifts[i] = Gift::any;
   }

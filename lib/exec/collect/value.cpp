@@ -21,6 +21,10 @@ void DeviceValue::keep(const Spec& spec, std::shared_ptr<const HostValue> from) 
   if (!is_floating(spec.dtype) && from->bytes.size() <= most_bytes) uploaded = std::move(from);
 }
 
+void DeviceValue::set_overwritten() {
+  if (!overwritten.exchange(true)) buffer->count(-1);
+}
+
 DeviceValue::~DeviceValue() {
   // A forked child has the locks as its parent's threads held them, and the memory is not its own to free.
   if (auto* made = made_of_it.load(); made && !ocl::drivers_gone()) made->drop(id);

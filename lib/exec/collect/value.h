@@ -30,10 +30,10 @@ struct DeviceValue : Value {
 
   const std::uint64_t id;  ///< never given twice in a process
   std::shared_ptr<ocl::Context> device;
-  ocl::BufferPtr buffer;
+  const ocl::BufferPtr buffer;
   std::int64_t offset;                             ///< of the first element, in elements
   std::atomic<MadeOfValues*> made_of_it{nullptr};  ///< the device's, which lives as long; null: nothing was made of it
-  /// Another value has been made in its memory: whoever reads it gets an error.
+  /// Another value has been made in its memory: whoever reads it gets an error, and who has it holds no memory any more.
   std::atomic<bool> overwritten{false};
   /// What it was uploaded from, kept of whole numbers, so that labels can be checked without waiting for the device. Set before
   /// anyone else knows the value.
@@ -42,6 +42,11 @@ struct DeviceValue : Value {
   std::atomic<bool> is_lent{false};
 
   const std::byte* on_host() const override { return uploaded && !is_lent ? uploaded->on_host() : nullptr; }
+  void count(int by) override {
+    if (!overwritten) buffer->count(by);
+  }
+  /// To be called by who found one slot to be its sole owner.
+  void set_overwritten();
   /// Keeps what it was uploaded from, if that is worth keeping.
   void keep(const Spec& spec, std::shared_ptr<const HostValue> from);
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "lib/exec/collect/sole_owner.h"
+
 namespace clnet::exec {
 
 bool Collector::Found::is_leaf(int output) const { return std::find(leaves.begin(), leaves.end(), output) != leaves.end(); }
@@ -11,7 +13,7 @@ void Collector::enter(const Tensor& tensor, Found& found) {
   if (found.computed || found.is_leaf(output_of(tensor))) return;
   if (auto value = value_of(tensor)) {
     found.leaves.push_back(output_of(tensor));
-    work_.leaves.push_back(tensor);
+    work_.leaves.push_back(uncounted(tensor));
     work_.values.push_back(std::move(value));
   } else {
     found.computed = true;
@@ -24,6 +26,7 @@ std::vector<std::shared_ptr<Node>> Collector::add(std::span<const Tensor> tensor
   std::vector<std::shared_ptr<Node>> fresh;
   for (const auto& tensor : tensors) {
     auto& found = found_[node_of(tensor).get()];
+    found.asked = true;
     if (found.is_leaf(output_of(tensor))) continue;
     if (!found.computed) {
       if (auto value = value_of(tensor)) {
@@ -33,7 +36,7 @@ std::vector<std::shared_ptr<Node>> Collector::add(std::span<const Tensor> tensor
     }
     enter(tensor, found);
     // Another thread may have given it its value since.
-    if (found.computed) work_.wanted.push_back(tensor);
+    if (found.computed) work_.wanted.push_back(uncounted(tensor));
     while (!stack_.empty()) {
       auto& visit = stack_.back();
       if (visit.next < visit.node->inputs.size()) {
@@ -64,34 +67,26 @@ void Collector::clear() {
 }
 
 Work Collector::take(const Giving& giving) {
-  // Who asks for an output holds it, and so do the lists of what is wanted that an evaluation makes on its way here.
-  constexpr long holders = 4;
   std::unordered_map<const Node*, std::vector<bool>> asked;
   for (const auto& tensor : work_.wanted) {
     auto& outputs = asked[node_of(tensor).get()];
     outputs.resize(node_of(tensor)->outputs.size());
     outputs[static_cast<std::size_t>(output_of(tensor))] = true;
   }
+  const std::vector<bool> nothing;
   std::vector<Seen> seen(work_.nodes.size(), Seen::inside);
   for (std::uint32_t k = 0; k < work_.nodes.size(); ++k) {
     const auto& node = work_.nodes[k];
     auto& its = found_.at(node.get());
     its.index = k;
-    const auto known = 1 + its.readers;
-    // Of most nodes nobody else knows.
-    if (node.use_count() <= known) continue;
-    const auto found = asked.find(node.get());
-    const auto is_asked = [&](std::size_t i) { return found != asked.end() && found->second[i]; };
-    const auto outputs = node->outputs.size();
-    long count = 0;
-    for (std::size_t i = 0; i < outputs; ++i) count += is_asked(i);
-    if (node.use_count() <= known + holders * count) {
-      if (count == static_cast<long>(outputs)) seen[k] = Seen::asked;
-      continue;
-    }
+    const auto& its_asked = its.asked ? asked[node.get()] : nothing;
+    if (its.asked) seen[k] = Seen::asked;
+    // What is asked for has a value from now on, whoever holds it. Where it is to take a leaf's place, others would miss the
+    // leaf.
+    if (sole_owner(*node, its.readers, its.asked && giving.has_result(node.get()) ? nothing : its_asked)) continue;
     seen[k] = Seen::outside;
-    for (std::size_t i = 0; i < outputs; ++i)
-      if (!is_asked(i)) work_.kept.push_back({k, static_cast<int>(i)});
+    for (std::size_t i = 0; i < node->outputs.size(); ++i)
+      if (its_asked.empty() || !its_asked[i]) work_.kept.push_back({k, static_cast<int>(i)});
   }
   find_gifts(seen, giving);
   return std::move(work_);

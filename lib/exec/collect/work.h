@@ -22,7 +22,8 @@ inline std::shared_ptr<Value> value_of(const Tensor& tensor) { return slot_of(te
 enum class Gift : std::uint8_t { nothing, rewritten, any };
 
 /// New values may be made in the memory of `leaves`, each of which is a slot's value: when the evaluation has succeeded, the
-/// caller sets all of the slots to `results` and lets go of the graph between the two. A failure half-way loses the leaves (see
+/// caller sets all of the slots to `results` and lets go of the graph between the two. The slot's handle is the only one that
+/// the caller has of a leaf; of a result it has none, but uncounted() tensors. A failure half-way loses the leaves (see
 /// Plan::replay).
 class Giving {
  public:
@@ -40,7 +41,7 @@ class Giving {
 /// they were found at one time, whatever other threads evaluate meanwhile.
 struct Work {
   std::vector<std::shared_ptr<Node>> nodes;
-  std::vector<Tensor> leaves;
+  std::vector<Tensor> leaves;                  ///< uncounted, as are all tensors here
   std::vector<std::shared_ptr<Value>> values;  ///< of the leaves
   std::vector<Gift> gifts;                     ///< of the leaves; empty: of all nothing
   std::vector<Tensor> wanted;                  ///< results of `nodes`
@@ -59,7 +60,7 @@ struct Work {
   std::vector<Present> present;
   std::vector<Result> kept;  ///< further results, to be kept where they are written anyway; in order
 
-  Tensor tensor(const Result& result) const { return tensor_of(nodes[result.node], result.output); }
+  Tensor tensor(const Result& result) const { return uncounted(nodes[result.node], result.output); }
   /// The value of something that was asked for, from `results` of `wanted` or as it was found: it may have been taken away since.
   template <class Results>
   std::shared_ptr<Value> value_of(const Tensor& asked, const Results& results) const {
@@ -94,10 +95,11 @@ class Collector {
  private:
   /// What the first look at a node's outputs found: a value that another thread publishes later changes nothing.
   struct Found {
-    bool computed = false;    ///< it is among the nodes, and so are all outputs but these:
-    std::vector<int> leaves;  ///< outputs that had a value
-    long readers = 0;         ///< inputs of nodes that it is
-    std::uint32_t index = 0;  ///< among the nodes, once all are there
+    bool computed = false;      ///< it is among the nodes, and so are all outputs but these:
+    std::vector<int> leaves;    ///< outputs that had a value
+    bool asked = false;         ///< for one of its outputs at least
+    std::uint32_t readers = 0;  ///< inputs of nodes that it is
+    std::uint32_t index = 0;    ///< among the nodes, once all are there
     bool is_leaf(int output) const;
   };
   struct Visit {
@@ -105,8 +107,8 @@ class Collector {
     std::size_t next = 0;
   };
   void enter(const Tensor& tensor, Found& found);
-  /// Who refers to a node of the work: the work; those besides who ask for all of its outputs; or a handle or a graph, too, that
-  /// may ask for more of it later.
+  /// Who holds a node of the work: the work; those besides who ask for outputs of it; or a handle or a graph, too, that may ask
+  /// for more of it later.
   enum class Seen : std::uint8_t { inside, asked, outside };
   void find_gifts(const std::vector<Seen>& seen, const Giving& giving);
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "lib/exec/collect/value.h"
 #include "lib/graph/op.h"
@@ -23,35 +22,28 @@ void KeptValues::forget_dead() {
   std::erase_if(entries_, [](const Entry& entry) { return entry.value.expired(); });
 }
 
-bool KeptValues::take_away(const Entry& entry, std::vector<std::shared_ptr<Node>>& nodes,
-                           std::vector<std::shared_ptr<Value>>& values) {
+std::shared_ptr<Value> KeptValues::take_away(const Entry& entry, std::vector<std::shared_ptr<Node>>& nodes) {
   auto node = entry.node.lock();
-  auto value = entry.value.lock();
-  // Of those two one is the slot's.
-  const bool held = value.use_count() > 2;
-  if (node && value && !held) {
-    node->values[static_cast<std::size_t>(entry.output)].exchange(value.get(), nullptr);
-    node->past.store(Node::Past::taken, std::memory_order_relaxed);
-  }
+  if (!node) return nullptr;
+  auto value = node->values[static_cast<std::size_t>(entry.output)].take_last(entry.value);
+  if (value) node->past.store(Node::Past::taken, std::memory_order_relaxed);
   nodes.push_back(std::move(node));
-  values.push_back(std::move(value));
-  return !held;
+  return value;
 }
 
 std::size_t KeptValues::evict(std::size_t bytes) {
   // Freed without the lock.
   std::vector<std::shared_ptr<Node>> nodes;
   std::vector<std::shared_ptr<Value>> values;
-  std::unordered_map<const ocl::Buffer*, long> released;
   std::size_t freed = 0;
   const std::lock_guard lock(mutex_);
   for (auto at = entries_.begin(); at != entries_.end() && freed < bytes;) {
-    const bool gone = take_away(*at, nodes, values);
+    auto taken = take_away(*at, nodes);
+    const auto* placed = dynamic_cast<const DeviceValue*>(taken.get());
     // Views share memory, which is free when the last of them goes.
-    if (const auto* placed = dynamic_cast<const DeviceValue*>(values.back().get());
-        gone && nodes.back() && placed && ++released[placed->buffer.get()] == placed->buffer.use_count())
-      freed += placed->buffer->bytes();
-    at = gone ? entries_.erase(at) : std::next(at);
+    if (placed && placed->buffer->holders() == 0) freed += placed->buffer->bytes();
+    at = taken || at->value.expired() ? entries_.erase(at) : std::next(at);
+    if (taken) values.push_back(std::move(taken));
   }
   return freed;
 }

@@ -35,10 +35,8 @@ class KeptValues {
     std::weak_ptr<Value> value;
   };
   void forget_dead();
-  /// Takes the value away unless somebody uses it, and hands over what is to be freed without the lock. Returns whether it is
-  /// gone.
-  static bool take_away(const Entry& entry, std::vector<std::shared_ptr<Node>>& nodes,
-                        std::vector<std::shared_ptr<Value>>& values);
+  /// Takes the value away unless somebody holds or uses it. It and what is added to `nodes` are to be freed without the lock.
+  static std::shared_ptr<Value> take_away(const Entry& entry, std::vector<std::shared_ptr<Node>>& nodes);
 
   mutable std::mutex mutex_;
   std::list<Entry> entries_;  ///< the oldest first

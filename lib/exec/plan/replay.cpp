@@ -7,6 +7,7 @@
 
 #include "clnet/error.h"
 #include "lib/base/env.h"
+#include "lib/exec/collect/sole_owner.h"
 #include "lib/exec/place/verify.h"
 #include "lib/exec/plan/plan.h"
 
@@ -155,11 +156,7 @@ class Plan::Run : public HostContext {
       const auto& binding = leaves_[static_cast<std::size_t>(donation.from)];
       const auto& from = spots_[static_cast<std::size_t>(donation.from)];
       if (binding.gift == Gift::nothing || (!donation.repeatable && binding.gift != Gift::any)) continue;
-      // The node, the collected work and this run hold the value; it and this run hold its memory. All others are owners:
-      // detached handles, views that were returned, what is being read.
-      constexpr long holders = 3;
-      if (from.leaf.use_count() != holders || from.buffer.use_count() != 2 || from.buffer->imported() || from.first != 0)
-        continue;
+      if (!sole_owner(*from.leaf) || from.first != 0) continue;
       spots_[static_cast<std::size_t>(donation.to)].buffer = from.buffer;
       granted_.push_back(donation);
       if (!donation.repeatable) tail_ = std::min(tail_, donation.command);
@@ -187,7 +184,7 @@ class Plan::Run : public HostContext {
       if (step.command == tail_ && launch.global().size() == 1) throw;
       for (const auto& donation : granted_)
         if (!donation.repeatable && donation.command <= step.command)
-          spots_[static_cast<std::size_t>(donation.from)].leaf->overwritten = true;
+          spots_[static_cast<std::size_t>(donation.from)].leaf->set_overwritten();
       throw LostInPlace(fmt::format("{}; what was being updated in place is lost, until it is set again", error.what()));
     }
   }

@@ -1,0 +1,256 @@
+// What is computed, kept and overwritten depends on who holds handles: not on how the library itself refers to nodes and values.
+#include <catch2/catch.hpp>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "clnet/clnet.h"
+#include "lib/exec/options/options.h"
+#include "lib/exec/statistics.h"
+#include "tests/ops/check.h"
+#include "tests/ops/donation.h"
+#include "tests/ops/launches.h"
+
+using namespace clnet;
+using namespace clnet::testing;
+
+namespace {
+
+/// Adam as a formula, which shows the tensors that it makes.
+struct Shown : optim::Rule {
+  std::function<void(const Tensor&)> show;
+  explicit Shown(std::function<void(const Tensor&)> to) : show(std::move(to)) {}
+  std::string name() const override { return "Shown"; }
+  std::vector<State> states(const Shape&) const override { return {{"mean"}, {"square"}}; }
+  Result update(const Tensor& p, const Tensor& g, const std::vector<Tensor>& states, const Step& step) const override {
+    const Tensor mean = states[0] * 0.9 + g * 0.1, squares = states[1] * 0.99 + square(g) * 0.01;
+    const Tensor change = mean / (sqrt(squares) + 1e-8), next = p - change * step.rate;
+    for (const auto* tensor : {&g, &mean, &squares, &change, &next}) show(*tensor);
+    return {next, {mean, squares}};
+  }
+};
+
+/// A network in training, and all that a step makes.
+struct Training {
+  nn::Sequential net;
+  optim::Optimizer adam, shown;
+  /// Gets what the program sees, and what the rule makes; then is told that the step is done.
+  std::function<void(const Tensor&)> show = [](const Tensor&) {}, made = show;
+  std::function<void()> done = [] {};
+
+  Training()
+      : net((manual_seed(3), nn::Sequential{nn::Linear{6, 8}, nn::BatchNorm1d{8}, relu, nn::Linear{8, 5}, nn::Linear{5, 2}})),
+        adam(optim::Adam(part("0."), {.learning_rate = 1e-2})),
+        shown(part("4."), std::make_shared<Shown>([this](const Tensor& tensor) { made(tensor); }), 1e-2) {}
+
+  optim::Parameters part(const std::string& prefix) const {
+    return {net, [prefix](const std::string& name) { return name.rfind(prefix, 0) == 0; }};
+  }
+  std::vector<std::pair<std::string, Tensor>> states() const {
+    auto all = adam.state_dict();
+    for (const auto& state : shown.state_dict()) all.push_back(state);
+    return all;
+  }
+  void step(int number) {
+    Tensor x = make_tensor({4, 6}, static_cast<std::uint64_t>(number));
+    for (const auto* index : {"0", "1", "3", "4"}) {
+      x = net.child(index)(x);
+      show(x);
+      if (*index != '4') x = relu(x);
+      show(x);
+    }
+    const Tensor loss = mean(square(x));
+    show(loss);
+    show(adam.step(loss, {x}));
+    const Tensor again = mean(abs(net(make_tensor({4, 6}, static_cast<std::uint64_t>(number) + 100))));
+    show(again);
+    show(shown.step(again));
+    for (const auto& [name, parameter] : net.parameters()) show(parameter.value());
+    for (const auto& [name, state] : states()) show(state);
+    done();
+  }
+};
+
+/// What a run of some steps did.
+struct Told {
+  std::vector<Floats> values;
+  std::vector<std::uint64_t> launches, operations, plans;
+  std::vector<std::size_t> memory;  ///< how many buffers the states of all steps were in
+  std::vector<std::size_t> bytes;   ///< in use after each step
+};
+
+Told run(
+    int steps, const std::function<void(Training&)>& prepare = [](Training&) {}) {
+  Training training;
+  prepare(training);
+  Told told;
+  std::set<std::uint64_t> buffers;
+  for (int step = 0; step < steps; ++step) {
+    const auto before = exec::statistics();
+    told.launches.push_back(launches_of([&] { training.step(step); }));
+    const auto after = exec::statistics();
+    told.operations.push_back(after.operations - before.operations);
+    told.plans.push_back(after.plans_made - before.plans_made);
+    for (const auto& [name, state] : training.states())
+      if (const auto value = std::dynamic_pointer_cast<exec::DeviceValue>(exec::value_of(state)))
+        buffers.insert(value->buffer->id());
+    told.memory.push_back(buffers.size());
+    told.bytes.push_back(Device::current().memory().in_use);
+  }
+  for (const auto& [name, tensor] : training.net.state_dict()) told.values.push_back(values_of(tensor));
+  for (const auto& [name, tensor] : training.states())
+    if (tensor.dtype() == Dtype::f32) told.values.push_back(values_of(tensor));
+  return told;
+}
+
+/// All that a graph consists of, as works and plans refer to it.
+struct Within {
+  std::vector<std::shared_ptr<Node>> nodes;
+  std::vector<Tensor> tensors;
+  std::vector<std::shared_ptr<Value>> values;
+  std::vector<exec::Work> works;
+
+  void add(const Tensor& tensor) {
+    for (int i = 0; i < 3; ++i) {
+      nodes.push_back(node_of(tensor));
+      tensors.push_back(uncounted(tensor));
+      values.push_back(exec::value_of(tensor));
+    }
+    exec::Collector collector;
+    collector.add(std::span(&tensor, 1));
+    works.push_back(collector.take({}));
+  }
+};
+
+/// Of the device's buffers in which the graphs behind these have values, which are small.
+std::size_t bytes_held(std::vector<Tensor> open) {
+  constexpr std::size_t smallest = 256;  // of the pool's buffers
+  std::set<const void*> seen;
+  std::size_t bytes = 0;
+  while (!open.empty()) {
+    const auto node = node_of(open.back());
+    open.pop_back();
+    if (!seen.insert(node.get()).second) continue;
+    open.insert(open.end(), node->inputs.begin(), node->inputs.end());
+    for (std::size_t i = 0; i < node->outputs.size(); ++i) {
+      const auto value = std::dynamic_pointer_cast<exec::DeviceValue>(node->values[i].get());
+      if (value && seen.insert(value->buffer.get()).second) bytes += std::max(value->buffer->bytes(), smallest);
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("references of the library itself change neither what is computed nor where it is made") {
+  (void)run(4);  // the plans are there
+  const auto plain = run(4);
+  // A node that is kept keeps its inputs and its value: of what an update is made only the evaluation may keep any.
+  Within within, evaluation;
+  const auto referred = run(4, [&](Training& training) {
+    training.show = [&](const Tensor& tensor) { within.add(tensor); };
+    training.made = [&](const Tensor& tensor) { evaluation.add(tensor); };
+    training.done = [&] { evaluation = {}; };
+  });
+  CHECK(within.nodes.size() > 300);
+  CHECK(referred.values == plain.values);
+  CHECK(referred.launches == plain.launches);
+  CHECK(referred.operations == plain.operations);
+  CHECK(referred.plans == plain.plans);
+  CHECK(referred.memory == plain.memory);
+}
+
+TEST_CASE("handles that are held for ever change no result, and cost the memory of what they hold") {
+  (void)run(6);
+  const auto before = Device::current().memory().in_use;
+  const auto plain = run(6);
+  CHECK(Device::current().memory().in_use == before);
+  {
+    std::vector<Tensor> held;
+    const auto holding = run(
+        6, [&](Training& training) { training.show = training.made = [&](const Tensor& tensor) { held.push_back(tensor); }; });
+    CHECK(holding.values == plain.values);
+    CHECK(holding.bytes.back() > plain.bytes.back());
+    // Each step holds as much as the one before: nothing grows faster than the list.
+    const auto grown = [&](std::size_t step) { return holding.bytes[step] - holding.bytes[step - 1]; };
+    CHECK(grown(5) == grown(4));
+    CHECK(holding.bytes.back() - plain.bytes.back() <= bytes_held(held));
+    for (const auto& tensor : held) CHECK_NOTHROW(tensor.eval());
+  }
+  CHECK(Device::current().memory().in_use == before);
+}
+
+TEST_CASE("how many handles there are of what is asked for does not matter") {
+  const auto operations = [](std::size_t handles) {
+    const Tensor x = make_tensor({6, 5}, 1), w = make_tensor({5, 4}, 2);
+    const Tensor y = relu(matmul(x, w)), z = softmax(y, 1);
+    const std::vector<Tensor> held(handles, z);
+    const auto before = exec::statistics().plans_made;
+    z.eval();
+    return exec::statistics().plans_made - before;
+  };
+  (void)operations(0);
+  for (const std::size_t handles : {1, 2, 3, 5, 20}) CHECK(operations(handles) == 0);
+}
+
+TEST_CASE("what a graph outside of the evaluation reads is kept, however the library refers to it or not") {
+  const Tensor x = make_tensor({6, 5}, 1), w = make_tensor({5, 4}, 2), v = make_tensor({4, 3}, 3);
+  Tensor hidden = softmax(matmul(x, w), 1);
+  const Tensor asked = matmul(hidden, v), seen = uncounted(hidden);
+  const std::vector<std::shared_ptr<Node>> nodes(5, node_of(hidden));
+  SECTION("a graph") {
+    const Tensor outside = hidden * 2.0;
+    hidden = {};
+    asked.eval();
+    CHECK(exec::value_of(seen) != nullptr);
+    const auto before = exec::statistics().operations;
+    (void)values_of(outside);
+    CHECK(exec::statistics().operations - before == 1);
+  }
+  SECTION("a handle") {
+    asked.eval();
+    CHECK(exec::value_of(seen) != nullptr);
+  }
+  SECTION("nobody") {
+    hidden = {};
+    asked.eval();
+    CHECK(exec::value_of(seen) == nullptr);
+  }
+}
+
+TEST_CASE("a slice is written in place however often its result is held") {
+  Tensor x = rows(8, 3, 0);
+  const auto memory = memory_of(x);
+  const Floats expected = updated(values_of(x), 3, 2, values_of(rows(1, 3, 50)));
+  x = slice_update(x, 0, 2, rows(1, 3, 50));
+  const std::vector<Tensor> held(10, x);
+  CHECK(values_of(x) == expected);
+  if (Device::current().info().reuses_buffers && exec::Options::now().shares && exec::Options::now().fuses)
+    CHECK(memory_of(x) == memory);
+  for (const auto& tensor : held) CHECK(values_of(tensor) == expected);
+}
+
+TEST_CASE("memory that a program was handed is not overwritten while it has it, and is afterwards") {
+  nn::Linear layer(4, 3);
+  optim::SGD sgd(layer, {.learning_rate = 0.1, .momentum = 0.9});
+  const auto step = [&] { sgd.step(mean(square(layer(make_tensor({2, 4}, 1))))); };
+  const auto state = [&] {
+    for (const auto& [name, tensor] : sgd.state_dict())
+      if (tensor.rank() == 2) return tensor;
+    throw std::logic_error("no state");
+  };
+  step();
+  const auto memory = memory_of(state());
+  const auto before = values_of(state());
+  {
+    auto reading = state().read_async();
+    step();
+    CHECK(memory_of(state()) != memory);
+    CHECK(reading.get() == before);
+  }
+  const auto next = memory_of(state());
+  step();
+  if (Device::current().info().reuses_buffers && exec::Options::now().shares && exec::Options::now().fuses)
+    CHECK(memory_of(state()) == next);
+}
