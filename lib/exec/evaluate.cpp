@@ -77,7 +77,8 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, con
   try {
     const auto device = wanted ? context_of(*wanted) : nullptr;
     look_for_anomaly(tensors, [&](std::span<const Tensor> outputs) {
-      evaluate(outputs, device);  // nothing is given: what is found out may be asked for again
+      // Nothing is given: what is found out may be asked for again. What is on the way may be elsewhere than what is wanted.
+      evaluate(outputs, device_of_graph(outputs[0]) ? nullptr : device);
     });
     evaluate(tensors, device, giving);
   } catch (const Error&) {

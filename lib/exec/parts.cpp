@@ -11,6 +11,7 @@
 #include "clnet/error.h"
 #include "lib/exec/collect/copy.h"
 #include "lib/exec/collect/value.h"
+#include "lib/graph/capture.h"
 
 namespace clnet::exec {
 
@@ -71,26 +72,31 @@ class Parts::Cutting {
   }
 
   void cut() {
+    const auto needed = needed_nodes();
     for (std::size_t k = 0; k < work_.nodes.size(); ++k) {
+      if (!needed[k]) continue;
       const auto& node = *work_.nodes[k];
       const auto* copy = copy_of(node);
       auto& stage = stages_[k];
-      for (const auto& input : node.inputs)
+      for (const auto& input : read_by(node))
         if (const auto from = node_at(input)) stage = std::max(stage, stages_[*from] + (copy && !copy_of(*work_.nodes[*from])));
       if (!copy) add(k);
     }
     for (std::size_t k = 0; k < work_.nodes.size(); ++k)
-      if (const auto* copy = copy_of(*work_.nodes[k])) {
+      if (needed[k] && copy_of(*work_.nodes[k])) {
         copies_[k] = parts_.copies_.size();
-        parts_.copies_.push_back({copy->device(), stages_[k], source(work_.nodes[k]->inputs[0]), work_.nodes[k]->outputs[0]});
+        parts_.copies_.push_back({groups_.device(k), stages_[k], source(work_.nodes[k]->inputs[0]), work_.nodes[k]->outputs[0]});
       }
     for (auto& part : parts_.parts_)
       for (const auto& node : part.work.nodes)
         for (const auto& input : node->inputs) read(part, input);
     for (const auto& tensor : work_.wanted) parts_.wanted_.push_back(source(tensor));
-    for (const auto& [node, output] : work_.kept)
+    for (const auto& [node, output] : work_.kept) {
       if (const auto found = places_.find(node); found != places_.end())
         parts_.parts_[found->second.first].work.kept.push_back({found->second.second, output});
+      else if (const auto copy = copies_.find(node); copy != copies_.end())
+        parts_.kept_copies_.emplace_back(Work::Result{node, output}, copy->second);
+    }
     for (auto& part : parts_.parts_) drop_wanted(part.work);
   }
 
@@ -108,17 +114,34 @@ class Parts::Cutting {
     return nodes_.at(node_of(tensor).get());
   }
 
+  /// The inputs whose values a node needs.
+  static std::span<const Tensor> read_by(const Node& node) {
+    const std::span<const Tensor> all(node.inputs);
+    return copy_of(node) ? all.first(1) : all;
+  }
+
+  /// Without those that merely say where a copy goes. What somebody holds may be kept if it is made, as all that it takes is.
+  std::vector<bool> needed_nodes() const {
+    std::vector<bool> needed(work_.nodes.size());
+    for (const auto& tensor : work_.wanted) needed[nodes_.at(node_of(tensor).get())] = true;
+    for (std::size_t k = work_.nodes.size(); k-- > 0;)
+      if (needed[k])
+        for (const auto& input : read_by(*work_.nodes[k]))
+          if (const auto from = node_at(input)) needed[*from] = true;
+    return needed;
+  }
+
   void group(std::span<const std::shared_ptr<Value>> values) {
     const auto first_leaf = work_.nodes.size();
     for (std::size_t i = 0; i < values.size(); ++i)
       if (const auto* placed = placed_value(values[i])) groups_.put(first_leaf + i, placed->device);
     for (std::size_t k = 0; k < work_.nodes.size(); ++k) {
       const auto& node = *work_.nodes[k];
-      if (const auto* copy = copy_of(node)) {
-        groups_.put(k, copy->device());
-        continue;
-      }
-      for (const auto& input : node.inputs) {
+      const auto* copy = copy_of(node);
+      if (copy && copy->device()) groups_.put(k, copy->device());
+      // A copy is with its second input, or with none.
+      for (std::size_t i = copy ? 1 : 0; i < node.inputs.size(); ++i) {
+        const auto& input = node.inputs[i];
         const auto leaf = leaf_at(input);
         // Kernels anywhere get it by value.
         if (leaf && is_host_scalar(input, values[*leaf].get())) continue;
@@ -205,6 +228,10 @@ class Parts::Run {
   void finish(const Finish& finish) {
     Results all;
     for (const auto& source : parts_.wanted_) all.push_back(std::dynamic_pointer_cast<DeviceValue>(value(source)));
+    for (const auto& [result, copy] : parts_.kept_copies_) {
+      kept_.push_back(result);
+      kept_values_.push_back(copies_[copy]);
+    }
     all.insert(all.end(), kept_values_.begin(), kept_values_.end());
     std::set<ocl::Context*> devices;
     for (const auto& part : parts_.parts_) devices.insert(part.device.get());

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "lib/cl/context.h"
@@ -71,8 +72,9 @@ class Parts {
   std::vector<Planned> parts_;  ///< by stage
   std::vector<Copy> copies_;    ///< by stage, each after those that it copies
   std::vector<Source> wanted_;
-  std::mutex mutex_;                        ///< of the plans
-  std::vector<const ocl::Context*> homes_;  ///< of the leaves; null: on no device
+  std::vector<std::pair<Work::Result, std::size_t>> kept_copies_;  ///< further results of the whole work that are copies
+  std::mutex mutex_;                                               ///< of the plans
+  std::vector<const ocl::Context*> homes_;                         ///< of the leaves; null: on no device
 };
 
 }  // namespace clnet::exec

@@ -4,8 +4,11 @@
 #include <cstring>
 #include <memory>
 
+#include "clnet/error.h"
+#include "lib/exec/collect/copy.h"
 #include "lib/exec/collect/value.h"
 #include "lib/exec/collect/work.h"
+#include "lib/graph/capture.h"
 
 namespace clnet {
 
@@ -31,5 +34,15 @@ Tensor copy_now(const Tensor& tensor, const Device& device) {
 }
 
 }  // namespace exec
+
+Tensor copy_to(const Tensor& tensor, const Device& device) {
+  if (!tensor.defined()) throw Error("copy_to: the tensor is undefined");
+  // Whole numbers that the host knows have no gradient, and losses check labels before anything is computed.
+  if (!is_floating(tensor.dtype()) && node_of(tensor)->slot == 0 && !capturing())
+    if (const auto value = exec::value_of(tensor))
+      if (const auto* bytes = value->on_host())
+        return exec::upload(tensor.spec(), device, std::vector<std::byte>(bytes, bytes + tensor.spec().bytes()));
+  return apply(std::make_shared<exec::CopyTo>(context_of(device)), {tensor});
+}
 
 }  // namespace clnet

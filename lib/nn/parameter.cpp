@@ -58,6 +58,7 @@ Parameter::Parameter(const Parameter& other) : slot_(other.slot_) {
 }
 
 Parameter& Parameter::operator=(const Parameter& other) & {
+  if (this == &other) return *this;
   ++other.slot_->handles;
   --slot_->handles;
   slot_ = other.slot_;

@@ -11,9 +11,13 @@ namespace clnet::optim {
 std::vector<Tensor> clip_by_norm(const std::vector<Tensor>& gradients, double max_norm, double p) {
   if (!(max_norm > 0)) throw Error(fmt::format("clip_by_norm: the norm must be above 0, not {}", max_norm));
   const Tensor scale = minimum(max_norm / (global_norm(gradients, p) + 1e-6), 1.0);
+  exec::DeviceFinder finder;
+  const auto home = finder.find(scale);
   std::vector<Tensor> result;
-  for (const auto& gradient : gradients)
-    result.push_back(cast(cast(gradient, Dtype::f32) * exec::beside(scale, gradient), gradient.dtype()));
+  for (const auto& gradient : gradients) {
+    const Tensor here = exec::moved(scale, home, home ? finder.find(gradient) : nullptr);
+    result.push_back(cast(cast(gradient, Dtype::f32) * here, gradient.dtype()));
+  }
   return result;
 }
 

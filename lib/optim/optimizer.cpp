@@ -131,7 +131,7 @@ struct Optimizer::Impl {
 
   /// The gradient of each parameter, taken at the value that the loss was built with; undefined where the loss does not reach it
   /// and where it is frozen.
-  std::vector<Tensor> gradients_of(const Tensor& loss) const {
+  std::vector<Tensor> gradients_of(const Tensor& loss) {
     if (!loss.defined()) throw Error(fmt::format("{}: the loss is undefined", name));
     nn::NamedParameters list;
     list.reserve(slots.size());
@@ -148,9 +148,11 @@ struct Optimizer::Impl {
   }
 
   /// The gradients of the loss, in f32, by way of the scaled loss.
-  std::vector<Tensor> scaled_gradients(const Tensor& loss, const std::vector<Tensor>& inputs) const {
+  std::vector<Tensor> scaled_gradients(const Tensor& loss, const std::vector<Tensor>& inputs) {
     if (loss.numel() != 1) return gradients(loss, inputs);  // which says what is wrong
-    const Tensor wide = cast(loss, Dtype::f32), start = reshape(scaling->beside(scaling->scale(), loss), loss.shape());
+    const auto device = exec::device_of_graph(loss);
+    scaling->settle(device);
+    const Tensor wide = cast(loss, Dtype::f32), start = reshape(scaling->moved(scaling->scale(), device), loss.shape());
     return scaling->unscaled(gradients(std::span(&wide, 1), std::span(&start, 1), inputs));
   }
 
@@ -177,7 +179,7 @@ struct Optimizer::Impl {
   };
 
   /// Parameters with an undefined gradient stay as they are.
-  Update update(const std::vector<Tensor>& all) const {
+  Update update(const std::vector<Tensor>& all) {
     std::vector<const Slot*> moved;
     std::vector<Tensor> gradients;
     Update result;
@@ -189,14 +191,16 @@ struct Optimizer::Impl {
     }
     // The formulas of rules are in f32, whatever scope a step is made in.
     const Autocast as_written(Dtype::f32);
+    const auto devices = move_to_parameters(moved, gradients);
     Tensor finite;
     if (scaling) {
-      finite = scaling->all_finite(gradients);
+      const auto known = std::find_if(devices.begin(), devices.end(), [](const auto& device) { return device != nullptr; });
+      scaling->settle(known == devices.end() ? nullptr : *known);
+      finite = scaling->all_finite(gradients, devices);
       result.values = scaling->after(finite);
       count_spared(finite, result);
     }
     gradients = clipped(std::move(gradients));
-    const auto devices = devices_of(moved, gradients);
     std::size_t changes = result.values.size() + moved.size();
     for (const auto* slot : moved) changes += slot->state.size();
     result.values.reserve(changes);
@@ -219,8 +223,8 @@ struct Optimizer::Impl {
       const auto& rule = *groups[group].rule;
       Rule::Step step{steps + 1 - first.missed, groups[group].rate, groups[group].momentum};
       if (scaling) {
-        step.finite = scaling->beside(finite, gradients[members[0]]);
-        step.made = scaling->beside(cast(made(first), Dtype::f32) + 1.0, gradients[members[0]]);
+        step.finite = scaling->moved(finite, devices[members[0]]);
+        step.made = scaling->moved(cast(made(first), Dtype::f32) + 1.0, devices[members[0]]);
       }
       auto results = rule.update_all(items, step);
       if (results.size() != items.size())
@@ -237,18 +241,24 @@ struct Optimizer::Impl {
     return result;
   }
 
-  /// Where the parameters are; those that are on no device yet come to where their gradients are made.
-  static std::vector<std::shared_ptr<ocl::Context>> devices_of(const std::vector<const Slot*>& moved,
-                                                               const std::vector<Tensor>& gradients) {
-    std::vector<std::shared_ptr<ocl::Context>> devices;
-    bool unknown = false;
+  /// Where the parameters are; those that are on no device yet come to where their gradients are made. Where these are several
+  /// devices, the gradients go to their parameters, also those that depend on nothing that is on a device.
+  Scaling::Devices move_to_parameters(const std::vector<const Slot*>& moved, std::vector<Tensor>& gradients) const {
+    Scaling::Devices devices;
+    auto finder = scaling ? scaling->finder() : exec::DeviceFinder();
+    const ocl::Context* first = nullptr;
+    bool several = false;
     for (std::size_t i = 0; i < moved.size(); ++i) {
       devices.push_back(exec::device_of_graph(moved[i]->parameter.value()));
-      if (devices[i] || unknown) continue;
-      devices[i] = exec::device_of_graph(gradients[i]);
-      // Then nothing is, as a rule, and there may be many parameters.
-      unknown = !devices[i];
+      if (!devices[i]) devices[i] = finder.find(gradients[i]);
+      if (!devices[i]) continue;
+      several = several || (first && first != devices[i].get());
+      first = devices[i].get();
     }
+    // What is made of the gradients does not know where a loss scale will be.
+    exec::DeviceFinder plain;
+    for (std::size_t i = 0; several && i < moved.size(); ++i)
+      if (devices[i] && plain.find(gradients[i]) != devices[i]) gradients[i] = copy_to(gradients[i], device_with(devices[i]));
     return devices;
   }
 
@@ -450,7 +460,7 @@ void Optimizer::apply(const std::vector<Tensor>& gradients) {
 void Optimizer::set_loss_scale(const LossScale& options) {
   require_made("set_loss_scale");
   const Tensor made = impl_->scaling ? impl_->scaling->made() : Tensor::scalar(static_cast<double>(impl_->steps), Dtype::i64);
-  impl_->scaling.emplace(options, made, impl_->slots[0].parameter);
+  impl_->scaling.emplace(options, made);
 }
 void Optimizer::remove_loss_scale() {
   require_made("remove_loss_scale");

@@ -4,7 +4,6 @@
 
 #include "clnet/device.h"
 #include "clnet/ops.h"
-#include "lib/exec/collect/copy.h"
 #include "lib/exec/upload.h"
 #include "lib/optim/options.h"
 
@@ -25,31 +24,39 @@ const LossScale& checked(const LossScale& o) {
 
 }  // namespace
 
-Scaling::Scaling(const LossScale& options, const Tensor& made, nn::Parameter first)
-    : options_(checked(options)),
-      scale_(Tensor::scalar(options.initial)),
-      good_(Tensor::scalar(0, Dtype::i64)),
-      made_(made),
-      first_(std::move(first)) {}
+Scaling::Scaling(const LossScale& options, const Tensor& made)
+    : options_(checked(options)), scale_(Tensor::scalar(options.initial)), good_(Tensor::scalar(0, Dtype::i64)), made_(made) {}
 
-Tensor Scaling::beside(const Tensor& tensor, const Tensor& other) const {
-  return exec::beside(tensor, other, exec::device_of_graph(first_.value()));
+void Scaling::settle(const std::shared_ptr<ocl::Context>& device) {
+  if (auto known = exec::device_of_graph(scale()))
+    home_ = std::move(known);
+  else if (!home_)
+    home_ = device;
+}
+
+Tensor Scaling::moved(const Tensor& tensor, const std::shared_ptr<ocl::Context>& device) const {
+  return exec::moved(tensor, home_, device);
 }
 
 std::vector<Tensor> Scaling::unscaled(const std::vector<Tensor>& gradients) const {
   const Tensor share = 1.0 / scale();
+  auto finds = finder();
+  // What is on no device is computed on the current one.
+  const auto device_of = [&](const Tensor& gradient) {
+    auto device = home_ ? finds.find(gradient) : nullptr;
+    return device || !home_ ? device : context_of(Device::current());
+  };
   std::vector<Tensor> result;
   for (const auto& gradient : gradients)
-    result.push_back(gradient.defined() ? cast(gradient, Dtype::f32) * beside(share, gradient) : gradient);
+    result.push_back(gradient.defined() ? cast(gradient, Dtype::f32) * moved(share, device_of(gradient)) : gradient);
   return result;
 }
 
-Tensor Scaling::all_finite(const std::vector<Tensor>& gradients) const {
+Tensor Scaling::all_finite(const std::vector<Tensor>& gradients, const Devices& devices) const {
   // 0 times infinity or NaN is NaN, and so is every sum with it.
   Tensor total = Tensor::scalar(0);
-  const Tensor home = exec::device_of_graph(scale()) ? scale() : first_.value();
-  for (const auto& gradient : gradients)
-    if (gradient.defined()) total = total + exec::beside(sum(cast(gradient, Dtype::f32) * 0.0), home);
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    if (gradients[i].defined()) total = total + exec::moved(sum(cast(gradients[i], Dtype::f32) * 0.0), devices[i], home_);
   return eq(total, 0.0);
 }
 

@@ -2,20 +2,22 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "clnet/nn/parameter.h"
 #include "clnet/optim/loss_scale.h"
 #include "clnet/tensor.h"
+#include "lib/exec/collect/copy.h"
 #include "lib/optim/state_reader.h"
 
 namespace clnet::optim {
 
 class Scaling {
  public:
-  /// `made`: steps that were made before there was this scale, an i64 scalar. The state comes to where the `first` parameter is.
-  Scaling(const LossScale& options, const Tensor& made, nn::Parameter first);
+  /// `made`: steps that were made before there was this scale, an i64 scalar.
+  Scaling(const LossScale& options, const Tensor& made);
 
   /// f32 and i64 scalars.
   Tensor scale() const { return scale_; }
@@ -23,10 +25,15 @@ class Scaling {
 
   /// Gradients of the scaled loss, undefined ones among them, as those of the loss, in f32.
   std::vector<Tensor> unscaled(const std::vector<Tensor>& gradients) const;
-  /// Whether all are finite numbers: a bool scalar.
-  Tensor all_finite(const std::vector<Tensor>& gradients) const;
-  /// A tensor of these here where `other` is, where gradients are on several devices.
-  Tensor beside(const Tensor& tensor, const Tensor& other) const;
+  using Devices = std::vector<std::shared_ptr<ocl::Context>>;
+  /// Whether all are finite numbers: a bool scalar. The gradients are on `devices`.
+  Tensor all_finite(const std::vector<Tensor>& gradients, const Devices& devices) const;
+  /// To be called before anything is made of it: its state comes to `device` unless it is on one, or has been told.
+  void settle(const std::shared_ptr<ocl::Context>& device);
+  /// Knows where the scale will be.
+  exec::DeviceFinder finder() const { return {scale(), home_}; }
+  /// A tensor made of it as it is on a device.
+  Tensor moved(const Tensor& tensor, const std::shared_ptr<ocl::Context>& device) const;
 
   using Changes = std::vector<std::pair<nn::Parameter, Tensor>>;
   /// What a step does to the state.
@@ -39,7 +46,8 @@ class Scaling {
 
  private:
   LossScale options_;
-  nn::Parameter scale_, good_, made_, first_;
+  nn::Parameter scale_, good_, made_;
+  std::shared_ptr<ocl::Context> home_;  ///< where these are, or come to; null: not known
 };
 
 }  // namespace clnet::optim

@@ -8,6 +8,7 @@
 #include "clnet/clnet.h"
 #include "clnet/opencl.h"
 #include "lib/cl/context.h"
+#include "lib/exec/upload.h"
 #include "tests/faults/failing.h"
 
 using namespace clnet;
@@ -79,7 +80,7 @@ TEST_CASE("a context whose commands never begin ends without waiting for them") 
     const cl::Context context(underlying);
     const cl::CommandQueue queue(context, underlying);
     Device::set_default(opencl::wrap(context(), underlying(), queue()));
-    const Tensor x = copy_to(ones({8}), Device::current());
+    const Tensor x = exec::copy_now(ones({8}), Device::current());
     Device::current().finish();
     faults::arm("clSetUserEventStatus", 1, CL_OUT_OF_RESOURCES, std::numeric_limits<long>::max());
     exp(x).eval();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "lib/exec/upload.h"
 #include "tests/faults/failing.h"
 
 using namespace clnet;
@@ -55,7 +56,7 @@ struct Sequences {
     std::vector<std::int32_t> result(2 * 5);
     for (std::size_t i = 0; i < result.size(); ++i)
       result[i] = static_cast<std::int32_t>((i * i + 3 * static_cast<std::size_t>(number)) % symbols);
-    return copy_to(Tensor::from(result, Shape{2, 5}), Device::current());
+    return exec::copy_now(Tensor::from(result, Shape{2, 5}), Device::current());
   }
 
   Tensor step(int number) {
@@ -108,7 +109,7 @@ struct CompiledSteps {
     std::vector<float> values(4 * 6);
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = static_cast<float>((i * 37 + static_cast<std::size_t>(number) * 101) % 97) / 97.0F;
-    return copy_to(Tensor::from(values, Shape{4, 6}), Device::current());
+    return exec::copy_now(Tensor::from(values, Shape{4, 6}), Device::current());
   }
 
   Tensor step(int number) {

@@ -1,6 +1,7 @@
 // Every call of OpenCL that a training step makes fails once. What must hold: one clnet::Error with OpenCL's code by name, or
 // none where the library has another way; parameters, optimizer and statistics as before; the same step again right to the bit,
 // and plans made before as good as ever.
+#include "lib/exec/upload.h"
 #include "tests/faults/failing.h"
 
 using namespace clnet;
@@ -25,7 +26,7 @@ struct Training {
     for (std::size_t i = 0; i < pixels.size(); ++i) {
       pixels[i] = static_cast<float>((i * 37 + static_cast<std::size_t>(number) * 101) % 97) / 97.0F;
     }
-    return copy_to(Tensor::from(pixels, Shape{4, 1, 6, 6}), Device::current());
+    return exec::copy_now(Tensor::from(pixels, Shape{4, 1, 6, 6}), Device::current());
   }
 
   Tensor step(int number) {

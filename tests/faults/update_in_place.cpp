@@ -1,4 +1,5 @@
 // Launches that are refused again and again, in the middle of an update in place: what is lost says so, and can be set again.
+#include "lib/exec/upload.h"
 #include "tests/faults/failing.h"
 
 using namespace clnet;
@@ -28,7 +29,7 @@ struct Deep {
 
 io::StateDict copied(const io::StateDict& state) {
   io::StateDict result;
-  for (const auto& [name, tensor] : state) result.emplace_back(name, copy_to(tensor, Device::current()));
+  for (const auto& [name, tensor] : state) result.emplace_back(name, exec::copy_now(tensor, Device::current()));
   return result;
 }
 

@@ -69,7 +69,7 @@ int main() {
     expect(refused([&] { device.finish(); }), "waiting");
     expect(refused([&] { device.trim(); }), "trimming");
     expect(refused([&] { device.start_trace("/dev/null"); }), "tracing");
-    expect(refused([&] { (void)copy_to(Tensor::from({1.0F, 2.0F}), device); }), "an upload");
+    expect(refused([&] { copy_to(Tensor::from({1.0F, 2.0F}), device).eval(); }), "an upload");
     const Tensor own = y * 2.0;  // graph is only host memory
     expect(own.numel() == 3, "making graph");
   });

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "clnet/clnet.h"
+#include "lib/exec/upload.h"
 #include "tests/support/at_once.h"
 #include "tests/support/temporary.h"
 
@@ -44,7 +45,7 @@ TEST_CASE("threads train, infer, upload, read, trim and trace on one device") {
     fresh.to_vector<float>();
   };
   const auto upload = [&](int round) {
-    const Tensor copied = copy_to(batch(round), device);
+    const Tensor copied = exec::copy_now(batch(round), device);
     sum(copied).item<float>();
   };
   const auto trim = [&](int) {

@@ -12,12 +12,12 @@
 
 namespace clnet::exec {
 
-Fields CopyTo::fields() const { return {{"device", label(device_->info())}}; }
+Fields CopyTo::fields() const { return {{"device", device_ ? label(device_->info()) : "of the second input"}}; }
 
 Tensors CopyTo::vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const {
-  if (!is_floating(inputs[0].dtype())) return {Tensor{}};
-  const auto home = device_of_graph(inputs[0]);
-  return {copy_to(gradients[0], home ? device_with(home) : Device::current())};
+  Tensors result(inputs.size());
+  if (is_floating(inputs[0].dtype())) result[0] = apply(std::make_shared<CopyTo>(nullptr), {gradients[0], inputs[0]});
+  return result;
 }
 
 const CopyTo* copy_of(const Node& node) {
@@ -25,11 +25,7 @@ const CopyTo* copy_of(const Node& node) {
   return op && typeid(*op) == typeid(CopyTo) ? static_cast<const CopyTo*>(op) : nullptr;
 }
 
-std::shared_ptr<ocl::Context> device_of_graph(const Tensor& tensor) {
-  if (const auto value = value_of(tensor)) {
-    const auto* placed = dynamic_cast<const DeviceValue*>(value.get());
-    return placed ? placed->device : nullptr;
-  }
+std::shared_ptr<ocl::Context> DeviceFinder::find(const Tensor& tensor) {
   std::vector<Tensor> open;
   open.push_back(uncounted(tensor));
   std::unordered_set<const Node*> seen;
@@ -38,21 +34,24 @@ std::shared_ptr<ocl::Context> device_of_graph(const Tensor& tensor) {
     open.pop_back();
     if (const auto value = value_of(next)) {
       if (const auto* placed = dynamic_cast<const DeviceValue*>(value.get())) return placed->device;
+      if (device_ && leaf_.same(next)) return device_;
       continue;
     }
     const auto& node = *node_of(next);
-    if (!seen.insert(&node).second) continue;
-    if (const auto* copy = copy_of(node)) return copy->device();
+    if (nowhere_.contains(&node) || !seen.insert(&node).second) continue;
+    if (const auto* copy = copy_of(node)) {
+      if (copy->device()) return copy->device();
+      if (node.inputs.size() > 1) open.push_back(uncounted(node.inputs[1]));
+      continue;
+    }
     for (const auto& input : node.inputs) open.push_back(uncounted(input));
   }
+  nowhere_.merge(seen);
   return nullptr;
 }
 
-Tensor beside(const Tensor& tensor, const Tensor& other, const std::shared_ptr<ocl::Context>& home) {
-  auto from = device_of_graph(tensor);
-  if (!from) from = home;
-  const auto to = from ? device_of_graph(other) : nullptr;
-  return to && from != to ? copy_to(tensor, device_with(to)) : tensor;
+Tensor moved(const Tensor& tensor, const std::shared_ptr<ocl::Context>& from, const std::shared_ptr<ocl::Context>& to) {
+  return from && to && from != to ? copy_to(tensor, device_with(to)) : tensor;
 }
 
 std::string label(const DeviceInfo& info) { return fmt::format("{} ({}:{})", info.name, info.platform_index, info.device_index); }
@@ -64,12 +63,3 @@ void refuse_two_devices(const ocl::Context& here, const ocl::Context& there) {
 }
 
 }  // namespace clnet::exec
-
-namespace clnet {
-
-Tensor copy_to(const Tensor& tensor, const Device& device) {
-  if (!tensor.defined()) throw Error("copy_to: the tensor is undefined");
-  return apply(std::make_shared<exec::CopyTo>(context_of(device)), {tensor});
-}
-
-}  // namespace clnet

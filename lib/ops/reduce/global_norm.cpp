@@ -1,5 +1,6 @@
 // The norm of gradients.
 #include <cmath>
+#include <memory>
 
 #include "clnet/error.h"
 #include "clnet/ops.h"
@@ -12,21 +13,26 @@ namespace clnet {
 Tensor global_norm(const std::vector<Tensor>& tensors, double p) {
   require_defined("global_norm", "tensors", tensors);
   if (std::isnan(p)) throw Error("global_norm: p is NaN");
+  exec::DeviceFinder finder;
+  // All sums come to where the first is.
+  std::shared_ptr<ocl::Context> home;
+  const auto at_home = [&](const Tensor& tensor, const Tensor& sum) {
+    const auto device = finder.find(tensor);
+    if (!home) home = device;
+    return exec::moved(sum, device, home);
+  };
   if (p != 2 && !tensors.empty()) {
     std::vector<Tensor> norms;
     for (const auto& tensor : tensors)
-      if (tensor.numel() > 0) {
-        const Tensor next = norm(cast(tensor, Dtype::f32), p);
-        norms.push_back(norms.empty() ? next : exec::beside(next, norms[0]));
-      }
+      if (tensor.numel() > 0) norms.push_back(at_home(tensor, norm(cast(tensor, Dtype::f32), p)));
     if (norms.empty()) return Tensor::scalar(0);
     // How many are not 0 is counted already.
     return p == 0 ? sum(stack(norms)) : norm(stack(norms), p);
   }
   Tensor total;
   for (const auto& tensor : tensors) {
-    const Tensor squares = sum(square(cast(tensor, Dtype::f32)));
-    total = total.defined() ? total + exec::beside(squares, total) : squares;
+    const Tensor squares = at_home(tensor, sum(square(cast(tensor, Dtype::f32))));
+    total = total.defined() ? total + squares : squares;
   }
   return total.defined() ? ops::root(total, 2) : Tensor::scalar(0);
 }

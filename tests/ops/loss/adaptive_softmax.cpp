@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "clnet/clnet.h"
+#include "lib/exec/upload.h"
 
 using namespace clnet;
 using Catch::Matchers::Contains;
@@ -101,7 +102,7 @@ TEST_CASE("AdaptiveLogSoftmaxWithLoss: what is no class, and what does not fit")
   nn::AdaptiveLogSoftmaxWithLoss model{8, 10, {4}};
   const Tensor classes = Tensor::from(std::vector<std::int64_t>{-1, 10, 3, 4}, Shape{4});
   CHECK_THROWS_WITH(model(randn({4, 8}), classes), Contains("label -1 of sample 0 is no class: there are 10"));
-  const auto output = model(randn({4, 8}), copy_to(classes, Device::current())).output.to_vector<float>();
+  const auto output = model(randn({4, 8}), exec::copy_now(classes, Device::current())).output.to_vector<float>();
   CHECK((std::isnan(output[0]) && std::isnan(output[1]) && std::isfinite(output[2]) && std::isfinite(output[3])));
   const auto make = [](std::vector<std::int64_t> cutoffs, double div_value = 4.0) {
     return nn::AdaptiveLogSoftmaxWithLoss{8, 10, std::move(cutoffs), {.div_value = div_value}};

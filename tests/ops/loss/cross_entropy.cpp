@@ -6,6 +6,7 @@
 
 #include "clnet/clnet.h"
 #include "clnet/opencl.h"
+#include "lib/exec/upload.h"
 #include "tests/ops/check.h"
 #include "tests/ops/each_solver.h"
 
@@ -16,7 +17,7 @@ using Catch::Matchers::Contains;
 TEST_CASE("cross_entropy") { check(cross_entropy_cases(), {"cross_entropy", "cross_entropy_backward"}); }
 
 TEST_CASE("cross_entropy of targets out of range on the device, and of none") {
-  const auto on_device = [](const Tensor& targets) { return copy_to(targets, Device::current()); };
+  const auto on_device = [](const Tensor& targets) { return exec::copy_now(targets, Device::current()); };
   const Tensor logits = Tensor::from({1.f, 2.f, 3.f, 4.f, 5.f, 6.f}, {2, 3});
   const auto probe = [&] { cross_entropy(logits, zeros({2}, Dtype::i64)).item<float>(); };
   with_each_solver("cross_entropy", probe, [&] {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "clnet/device.h"
+#include "lib/exec/upload.h"
 #include "tests/ops/check.h"
 
 using namespace clnet;
@@ -84,7 +85,7 @@ TEST_CASE("margins between classes are PyTorch's, with their gradients") {
 
 TEST_CASE("targets that are no class give NaN on the device") {
   const Tensor x = zeros({3, 2});
-  const Tensor classes = copy_to(Tensor::from<std::int64_t>({2, -1, 1}), Device::current());
+  const Tensor classes = exec::copy_now(Tensor::from<std::int64_t>({2, -1, 1}), Device::current());
   const auto one = multi_margin_loss(x, classes, {.reduction = Reduction::none});
   const auto several = multilabel_margin_loss(x, Tensor::from<std::int32_t>({2, 0, 1, -1, -1, 9}, {3, 2}), Reduction::none);
   const auto a = one.to_vector<float>(), b = several.to_vector<float>();

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "clnet/device.h"
+#include "lib/exec/upload.h"
 #include "tests/ops/check.h"
 
 using namespace clnet;
@@ -26,7 +27,7 @@ TEST_CASE("nll_loss takes one sample, gives NaN for what is no class on the devi
   CHECK(nll_loss(one, Tensor::scalar(2, Dtype::i64), {.reduction = Reduction::none}).shape() == Shape{});
   const Tensor x = Tensor::from({-1.f, -2.f, -3.f, -4.f, -5.f, -6.f}, {2, 3});
   for (std::int64_t wrong : {-1, 3, 7}) {
-    const Tensor targets = copy_to(Tensor::from<std::int64_t>({1, wrong}), Device::current());
+    const Tensor targets = exec::copy_now(Tensor::from<std::int64_t>({1, wrong}), Device::current());
     const auto losses = nll_loss(x, targets, {.reduction = Reduction::none});
     const auto values = losses.to_vector<float>();
     CHECK(values[0] == 2);
