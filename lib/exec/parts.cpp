@@ -19,6 +19,12 @@ namespace {
 
 const DeviceValue* placed_value(const std::shared_ptr<Value>& value) { return dynamic_cast<const DeviceValue*>(value.get()); }
 
+/// Null: on no device.
+const ocl::Context* home_of(const std::shared_ptr<Value>& value) {
+  const auto* placed = placed_value(value);
+  return placed ? placed->device.get() : nullptr;
+}
+
 /// Groups of what is on one device.
 class Groups {
  public:
@@ -335,30 +341,25 @@ class Parts::Run {
 bool Parts::are_needed(const Work& work, std::span<const std::shared_ptr<Value>> values) {
   const ocl::Context* device = nullptr;
   for (const auto& value : values) {
-    const auto* placed = placed_value(value);
-    if (!placed) continue;
-    if (device && placed->device.get() != device) return true;
-    device = placed->device.get();
+    const auto* home = home_of(value);
+    if (!home) continue;
+    if (device && home != device) return true;
+    device = home;
   }
   return std::any_of(work.nodes.begin(), work.nodes.end(), [](const auto& node) { return copy_of(*node); });
 }
 
 Parts::Parts(const Work& work, std::span<const std::shared_ptr<Value>> values, const std::shared_ptr<ocl::Context>& wanted,
              std::span<const Tensor> asked) {
-  for (const auto& value : values) {
-    const auto* placed = placed_value(value);
-    homes_.push_back(placed ? placed->device.get() : nullptr);
-  }
+  for (const auto& value : values) homes_.push_back(home_of(value));
   Cutting cutting(*this, work, values);
   cutting.choose_devices(wanted, asked);
   cutting.cut();
 }
 
 bool Parts::serves(std::span<const std::shared_ptr<Value>> values) const {
-  return std::equal(homes_.begin(), homes_.end(), values.begin(), values.end(), [](const auto* home, const auto& value) {
-    const auto* placed = placed_value(value);
-    return home == (placed ? placed->device.get() : nullptr);
-  });
+  return std::equal(homes_.begin(), homes_.end(), values.begin(), values.end(),
+                    [](const auto* home, const auto& value) { return home == home_of(value); });
 }
 
 void Parts::run(std::span<const Tensor> leaves, std::span<const std::shared_ptr<Value>> values, const Options& options,

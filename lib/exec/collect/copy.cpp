@@ -26,6 +26,8 @@ const CopyTo* copy_of(const Node& node) {
 }
 
 std::shared_ptr<ocl::Context> DeviceFinder::find(const Tensor& tensor) {
+  // Parameters are asked for in each step, and have values: no list is made for them.
+  if (const auto value = std::dynamic_pointer_cast<DeviceValue>(value_of(tensor))) return value->device;
   std::vector<Tensor> open;
   open.push_back(uncounted(tensor));
   std::unordered_set<const Node*> seen;
