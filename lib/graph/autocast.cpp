@@ -21,7 +21,7 @@ class Cast : public Op {
   Precision precision() const override { return Precision::own; }
   Fields fields() const override { return {{"dtype", std::string(to_string(dtype_))}}; }
   Specs infer(const Specs& inputs) const override { return {{inputs[0].shape, dtype_}}; }
-  std::string expr(const Specs&) const override { return "a"; }
+  Expression expr(const Specs&) const override { return {"a"}; }
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
     if (!is_floating(inputs[0].dtype()) || !is_floating(dtype_)) return {Tensor{}};
     return {convert(gradients[0], inputs[0].dtype())};

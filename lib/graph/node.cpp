@@ -21,15 +21,13 @@ Tensors Op::vjp(const Tensors&, const Tensors&, const Tensors&) const {
   throw Unsupported(fmt::format("{}: has no gradient", name()));
 }
 
-std::string Op::expr(const Specs&) const { return {}; }
+Expression Op::expr(const Specs&) const { return {}; }
 
 std::optional<Alias> Op::alias(const Specs&, std::size_t) const { return std::nullopt; }
-std::optional<TuningHints> Op::tuning(const Specs&) const { return std::nullopt; }
-std::optional<Window> Op::window(const Specs&) const { return std::nullopt; }
+FusionHints Op::fusion(const Specs&) const { return {}; }
+TuningHints Op::tuning(const Specs&) const { return {.measured = false}; }
 std::optional<Op::Part> Op::part(const Specs&, const Window&) const { return std::nullopt; }
 Tensors Op::at_length(const Specs&, std::int64_t, std::int64_t) const { return {}; }
-bool Op::joins_inputs(const Specs&) const { return false; }
-std::vector<int> Op::summed_dims(const Specs&) const { return {}; }
 
 void Op::lower(exec::Recorder&) const { throw Unsupported(fmt::format("{}: cannot be computed on a device", name())); }
 std::size_t Op::pass_length(std::span<const Node* const>, const DeviceInfo&, const exec::Choosing&) const { return 1; }
@@ -116,21 +114,29 @@ bool Node::is_view() const { return !aliases.empty(); }
 Node::~Node() {
   --nodes_alive;
   Tensors pending = std::move(inputs);
-  if (const auto* other = op ? op->differentiated() : nullptr) pending.push_back(*other);
+  const auto hold_differentiated = [&](const Node& node) {
+    if (const auto other = node.op ? node.op->differentiated() : std::nullopt)
+      pending.insert(pending.end(), other->begin(), other->end());
+  };
+  hold_differentiated(*this);
   while (!pending.empty()) {
     const Tensor last = std::move(pending.back());
     pending.pop_back();
     if (const auto& node = node_of(last); node.use_count() == 1) {
       for (auto& input : node->inputs) pending.push_back(std::move(input));
       node->inputs.clear();
-      if (const auto* other = node->op ? node->op->differentiated() : nullptr) pending.push_back(*other);
+      hold_differentiated(*node);
     }
   }
 }
 
 std::span<const Tensor> differentiated(const Node& node) {
-  const auto* other = node.op->differentiated();
-  return other ? std::span(other, 1) : std::span<const Tensor>(node.inputs);
+  return node.op->differentiated().value_or(std::span<const Tensor>(node.inputs));
+}
+
+std::string_view solver_list(const Node& node) {
+  const auto list = node.op->tuning(specs_of(node.inputs)).list;
+  return list.empty() ? node.op->name() : list;
 }
 
 std::uint64_t Node::next_sequence() { return nodes_made; }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -194,6 +195,9 @@ Specs specs_of(const Tensors& tensors);
 
 /// What gradients flow to from a node with an operation: its inputs, or Op::differentiated().
 std::span<const Tensor> differentiated(const Node& node);
+
+/// The list of solvers that compute a node with an operation: TuningHints::list, or the operation's name.
+std::string_view solver_list(const Node& node);
 
 /// A leaf that holds a value.
 Tensor make_leaf(Spec spec, std::shared_ptr<Value> value);

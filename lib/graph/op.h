@@ -33,6 +33,17 @@ enum class Precision : std::uint8_t {
   own      ///< what comes, whether it differs or not
 };
 
+/// How an element of an elementwise operation's only output is computed.
+struct Expression {
+  /// One OpenCL C expression over the inputs a, b, c, ..., the parameters p0, p1, ... and the linear index i of the output's
+  /// element (see kernels/clnet.clh for the functions it may call). Inputs are broadcast to the output. Values of f32, f16 and
+  /// bf16 inputs are float, of i32 int, of i64 long, of i8 char, of u8 and bool uchar; the result is converted to the output's
+  /// dtype.
+  std::string text;
+  /// The values of p0, p1, ...: run-time arguments, so that their values do not make new programs.
+  std::vector<float> parameters = {};
+};
+
 /// A range of an input's elements, in their order.
 struct Alias {
   std::size_t input = 0;
@@ -45,11 +56,20 @@ struct Window {
   std::int64_t start = 0;
 };
 
-/// What an operation may share a kernel with.
+/// What an operation may share with others: a kernel, memory, a sum.
 struct FusionHints {
   /// Computing it again costs little more than reading its inputs: memory may be saved so. Elementwise operations are cheap
   /// without saying so.
   bool cheap = false;
+  /// Which part of the only input the output is, for elementwise operations that are nothing else: kernels read it where it lies
+  /// in the input. The expression is "a" then.
+  std::optional<Window> window = std::nullopt;
+  /// The only output is the elements of the inputs, one input's after the other's. Inputs may then be computed in its memory:
+  /// lower() asks Recorder::is_there() which are.
+  bool joins_inputs = false;
+  /// A dimension of each input along which the only output is a sum: joined along these, the inputs of several such operations
+  /// give the sum of their results. Empty: there are none.
+  std::vector<int> summed_dims = {};
   /// lower() calls Recorder::epilogue(), at least for some solvers: elementwise operations that follow are handed to it.
   bool epilogue = false;
   /// An input that lower() hands to Recorder::prologue(), at least for some solvers: elementwise operations that make it for this
@@ -59,8 +79,12 @@ struct FusionHints {
   std::size_t longest_pass = 1;
 };
 
-/// How the solvers of an operation are measured against each other (CLNET_TUNE).
+/// Which solvers compute an operation, and how they are measured against each other (CLNET_TUNE).
 struct TuningHints {
+  /// Their list; empty: the operation's own name, see solver_list(). Operations may share one: forward and backward, say.
+  std::string_view list = {};
+  /// Whether they may be measured. An operation with hints of its own says so where they may not.
+  bool measured = true;
   /// Inputs that have a batch as their first dimension: the oracle, which may take a thousand times as long, sees `unit` of it,
   /// which belong together.
   std::vector<std::size_t> batches = {};
@@ -92,29 +116,17 @@ class Op {
   /// Unsupported.
   virtual Tensors vjp(const Tensors& inputs, const Tensors& outputs, const Tensors& gradients) const;
 
-  /// What the results of vjp() are gradients of, instead of the inputs; it may be graph that is never evaluated. Null: the
-  /// inputs.
-  virtual const Tensor* differentiated() const { return nullptr; }
+  /// What the results of vjp() are gradients of, instead of the inputs; it may be graph that is never evaluated. Nothing: the
+  /// inputs. An empty list: it is there to end gradients, and what lies behind counts as independent of its outputs.
+  virtual std::optional<std::span<const Tensor>> differentiated() const { return std::nullopt; }
 
-  /// Whether it is there to end gradients: what lies behind it counts as independent of its outputs, and is not looked for there.
-  virtual bool stops_gradients() const { return false; }
-
-  /// For elementwise operations: one OpenCL C expression over the inputs a, b, c, ..., the parameters p0, p1, ... and the linear
-  /// index i of the output's element (see kernels/clnet.clh for the functions it may call). Inputs are broadcast to the only
-  /// output. Values of f32, f16 and bf16 inputs are float, of i32 int, of i64 long, of i8 char, of u8 and bool uchar; the result
-  /// is converted to the output's dtype. Empty: not elementwise, lower() is called instead.
-  virtual std::string expr(const Specs& inputs) const;
-  /// The values of p0, p1, ...: run-time arguments, so that their values do not make new programs.
-  virtual std::vector<float> parameters() const { return {}; }
+  /// How elementwise operations are computed. Empty text: it is none, and lower() is called instead.
+  virtual Expression expr(const Specs& inputs) const;
 
   /// Which elements of an input an output is, if it is nothing else: as many from `offset` on as the output has, of the same
   /// dtype. Either all outputs are, or none. Such outputs are never computed: graph, fusion and recording take them for the
   /// input's memory, and lower() is not called.
   virtual std::optional<Alias> alias(const Specs& inputs, std::size_t output) const;
-
-  /// Which part of the only input the output is, for elementwise operations that are nothing else: kernels read it where it lies
-  /// in the input. expr() is "a" then.
-  virtual std::optional<Window> window(const Specs& inputs) const;
 
   /// The window of an input, as long as `window`, from which and all of the other inputs the operation makes that window of its
   /// only output.
@@ -124,20 +136,10 @@ class Op {
   };
   virtual std::optional<Part> part(const Specs& inputs, const Window& window) const;
 
-  /// Whether the only output is the elements of the inputs, one input's after the other's. Inputs may then be computed in its
-  /// memory: lower() asks Recorder::is_there() which are.
-  virtual bool joins_inputs(const Specs& inputs) const;
+  virtual FusionHints fusion(const Specs& inputs) const;
 
-  /// A dimension of each input along which the only output is a sum: joined along these, the inputs of several such operations
-  /// give the sum of their results. Empty: there are none.
-  virtual std::vector<int> summed_dims(const Specs& inputs) const;
-
-  virtual FusionHints fusion() const { return {}; }
-
-  /// The list of solvers that compute it. Operations may share one: forward and backward, say.
-  virtual std::string_view solver_list() const { return name(); }
-  /// Nothing where its solvers may not be measured against each other.
-  virtual std::optional<TuningHints> tuning(const Specs& inputs) const;
+  /// The base's solvers are not measured.
+  virtual TuningHints tuning(const Specs& inputs) const;
 
   /// The lengths of sequences among its inputs' extents: another batch may have others.
   virtual std::vector<std::int64_t> lengths(const Specs&) const { return {}; }

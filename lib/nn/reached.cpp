@@ -27,7 +27,7 @@ std::unordered_map<std::uint64_t, std::vector<Tensor>> leaves_by_slot(const Tens
       result[slot].push_back(tensor);
       continue;
     }
-    if (!node_of(tensor)->op || node_of(tensor)->op->stops_gradients()) continue;
+    if (!node_of(tensor)->op) continue;
     for (const auto& input : differentiated(*node_of(tensor)))
       if (is_floating(input.dtype()) && seen.insert(node_of(input).get()).second) open.push_back(&input);
   }

@@ -135,10 +135,12 @@ namespace {
 
 /// Gradients of 0 by definition, and not because the loss did not depend on it: of embedding's padding, of stop_gradient.
 bool defines_gradients(const Tensor& loss) {
-  for (const auto* node : graph_behind({node_of(loss).get()}))
-    if (node->op &&
-        (node->op->stops_gradients() || (node->op->name() == "index_select" && Call{*node, {}}.integer("constant") >= 0)))
-      return true;
+  for (const auto* node : graph_behind({node_of(loss).get()})) {
+    if (!node->op) continue;
+    const auto other = node->op->differentiated();
+    if (other && other->empty()) return true;
+    if (node->op->name() == "index_select" && Call{*node, {}}.integer("constant") >= 0) return true;
+  }
   return false;
 }
 

@@ -11,7 +11,8 @@ namespace {
 
 Arrays by_formula(const Call& call) {
   std::vector<double> parameters;
-  for (float parameter : call.node.op->parameters()) parameters.push_back(static_cast<double>(parameter));
+  const auto expression = call.node.op->expr(specs_of(call.node.inputs));
+  for (float parameter : expression.parameters) parameters.push_back(static_cast<double>(parameter));
   parameters.resize(3);
   return {elementwise(*find_formula(call.node.op->name()), call.in, parameters.data(), call.shape())};
 }

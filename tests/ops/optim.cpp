@@ -237,8 +237,8 @@ TEST_CASE("any operation may say that it ends gradients: parameters behind it st
   struct Wall : Op {
     std::string_view name() const override { return "wall"; }
     Specs infer(const Specs& inputs) const override { return inputs; }
-    std::string expr(const Specs&) const override { return "a"; }
-    bool stops_gradients() const override { return true; }
+    Expression expr(const Specs&) const override { return {"a"}; }
+    std::optional<std::span<const Tensor>> differentiated() const override { return std::span<const Tensor>(); }
   };
   struct Two : nn::Module {
     nn::Parameter a = add_parameter("a", ones({2})), b = add_parameter("b", ones({2}));
@@ -248,4 +248,6 @@ TEST_CASE("any operation may say that it ends gradients: parameters behind it st
   optimizer.step(mean(apply(std::make_shared<Wall>(), {model.a.value()}) * model.b.value()));
   CHECK(model.a.value().to_vector<float>() == std::vector<float>{1, 1});
   CHECK(model.b.value().to_vector<float>()[0] < 1);
+  const Tensor x = ones({2});
+  CHECK(gradients(sum(apply(std::make_shared<Wall>(), {x}) * x), {x})[0].to_vector<float>() == std::vector<float>{1, 1});
 }

@@ -38,12 +38,12 @@ std::string Attachment::body(const std::vector<std::string>& loads, std::string_
   for (std::size_t k = 0; k < kernel_.steps.size(); ++k) {
     const auto& step = kernel_.steps[k];
     const auto first = parameter;
-    for (float value : step.node->op->parameters()) {
+    for (float value : step.expression.parameters) {
       const auto name = fmt::format("{}p{}", prefix_, parameter++);
       launch_.arg_float(value);
       pass("const float " + name, name);
     }
-    const auto expression = rename(expression_of(*step.node), [&](std::string_view name) -> std::string {
+    const auto expression = rename(step.expression.text, [&](std::string_view name) -> std::string {
       if (name == "i") return "i";
       if (name[0] == 'p') return fmt::format("{}p{}", prefix_, first + static_cast<std::size_t>(name[1] - '0'));
       const auto& operand = step.operands.at(static_cast<std::size_t>(name[0] - 'a'));

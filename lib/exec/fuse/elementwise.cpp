@@ -13,8 +13,7 @@
 
 namespace clnet::exec {
 
-std::string expression_of(const Node& node) { return node.op->expr(specs_of(node.inputs)); }
-std::optional<Window> window_of(const Node& node) { return node.op->window(specs_of(node.inputs)); }
+std::optional<Window> window_of(const Node& node) { return node.op->fusion(specs_of(node.inputs)).window; }
 
 std::string_view value_type(Dtype dtype) {
   switch (dtype) {
@@ -79,14 +78,16 @@ class Assembly {
     auto& steps = result_.steps;
     if (const auto found = std::find_if(steps.begin(), steps.end(), same); found != steps.end())
       return static_cast<std::size_t>(found - steps.begin());
+    const auto specs = specs_of(node->inputs);
+    const auto window = node->op->fusion(specs).window;
     std::vector<Operand> operands;
-    for (const auto& input : node->inputs) operands.push_back(operand(input, *node, at));
-    steps.push_back({node, std::move(operands), at});
+    for (const auto& input : node->inputs) operands.push_back(operand(input, *node, window, at));
+    steps.push_back({node, std::move(operands), at, node->op->expr(specs)});
     count_planning(1 + node->inputs.size());
     return steps.size() - 1;
   }
 
-  Operand operand(const Tensor& input, const Node& reader, const Position& at) {
+  Operand operand(const Tensor& input, const Node& reader, const std::optional<Window>& window, const Position& at) {
     Position position;
     position.linear = at.linear && input.numel() == reader.outputs[0].shape.numel();
     if (auto strides = broadcast_strides(input.shape(), reader.outputs[0].shape, at.strides, result_.loops))
@@ -94,7 +95,6 @@ class Assembly {
     else
       failed_ = true;
     const Tensor source = source_of(input);
-    const auto window = window_of(reader);
     if (window) {
       position.linear = false;
       position.first = window->start;
@@ -128,7 +128,7 @@ class Assembly {
 
 }  // namespace
 
-bool is_elementwise(const Node& node) { return node.outputs.size() == 1 && !expression_of(node).empty(); }
+bool is_elementwise(const Node& node) { return node.outputs.size() == 1 && !node.op->expr(specs_of(node.inputs)).text.empty(); }
 
 std::optional<ElementwiseKernel> assemble(const std::vector<const Node*>& nodes, const std::vector<const Node*>& outputs) {
   return Assembly(nodes, outputs)();
@@ -138,7 +138,7 @@ std::size_t ElementwiseKernel::parameter_bytes() const {
   std::size_t bytes = 16 * (buffers.size() + outputs.size()) + 8 * scalars.size() + 4 * (loops.size() + 3);
   for (const auto& load : loads) bytes += load.at.linear ? 0 : 4 * (loops.size() + 1);
   for (const auto& step : steps) {
-    bytes += 4 * step.node->op->parameters().size();
+    bytes += 4 * step.expression.parameters.size();
     if (!step.at.linear) bytes += 4 * (loops.size() - 1);
   }
   return bytes;
@@ -146,7 +146,7 @@ std::size_t ElementwiseKernel::parameter_bytes() const {
 
 int ElementwiseKernel::cost() const {
   return std::accumulate(steps.begin(), steps.end(), 0,
-                         [](int sum, const Step& step) { return sum + exec::cost(expression_of(*step.node)); });
+                         [](int sum, const Step& step) { return sum + exec::cost(step.expression.text); });
 }
 
 namespace {
@@ -163,7 +163,6 @@ class Printer {
     for (auto output : kernel.outputs) stored[output] = true;
     used_ = std::move(used);
     stored_ = std::move(stored);
-    for (const auto& step : kernel.steps) expressions_.push_back(expression_of(*step.node));
     find_rows();
   }
 
@@ -181,7 +180,7 @@ class Printer {
     for (std::size_t k = 0; k < kernel_.scalars.size(); ++k) parameters_ += fmt::format(", SCALAR(s{})", k);
     for (const auto& step : kernel_.steps) {
       first_parameter_.push_back(parameter);
-      for (std::size_t k = 0; k < step.node->op->parameters().size(); ++k)
+      for (std::size_t k = 0; k < step.expression.parameters.size(); ++k)
         parameters_ += fmt::format(", const float p{}", parameter++);
     }
     for (std::size_t d = 0; d <= inner_; ++d) parameters_ += fmt::format(", const int n{}", d);
@@ -254,7 +253,7 @@ class Printer {
     for (const auto& load : kernel_.loads) row_load_.push_back(!load.at.linear && load.at.strides[inner_] == 0);
     for (std::size_t k = 0; k < kernel_.steps.size(); ++k) {
       const auto& step = kernel_.steps[k];
-      bool fixed = !uses_index(expressions_[k]);
+      bool fixed = !uses_index(step.expression.text);
       for (const auto& operand : step.operands)
         fixed = fixed && (operand.from == From::scalar ||
                           (operand.from == From::load ? row_load_[operand.index] : row_step_[operand.index]));
@@ -344,7 +343,7 @@ class Printer {
   /// A single result is stored by its own line. Several are stored after all loads (see statements()).
   std::string step(std::size_t k, std::string_view indent, bool with_store, Form form) {
     const auto& step = kernel_.steps[k];
-    const auto expression = rename(expressions_[k], [&](std::string_view name) -> std::string {
+    const auto expression = rename(step.expression.text, [&](std::string_view name) -> std::string {
       if (name == "i") return index(step.at, fmt::format("v{}", k), form);
       if (name[0] == 'p') return fmt::format("p{}", first_parameter_[k] + static_cast<std::size_t>(name[1] - '0'));
       return text_of(step.operands.at(static_cast<std::size_t>(name[0] - 'a')));
@@ -523,7 +522,7 @@ class Printer {
     for (std::size_t k = 0; k < buffers; ++k) launch.in(fmt::format("x{}", k), recorder_.input(k), access(k));
     for (std::size_t k = 0; k < kernel_.scalars.size(); ++k) launch.scalar(fmt::format("s{}", k), recorder_.input(buffers + k));
     for (const auto& step : kernel_.steps)
-      for (float parameter : step.node->op->parameters()) launch.arg_float(parameter);
+      for (float parameter : step.expression.parameters) launch.arg_float(parameter);
     for (auto extent : kernel_.loops) launch.arg(extent);
     for (const auto& [name, stride] : strides_) launch.arg(stride);
   }
@@ -581,7 +580,6 @@ class Printer {
   std::int64_t lanes_ = 1;   ///< elements per work-item, where devices do not prefer vector kernels
   bool streams_ = false;     ///< results are stored past the caches
   std::vector<bool> used_, stored_, row_load_, row_step_;
-  std::vector<std::string> expressions_;
   std::vector<std::size_t> first_parameter_;
   std::vector<std::pair<std::string, std::int64_t>> strides_;  ///< and first elements, by their parameters' names
   std::string name_, parameters_;

@@ -17,9 +17,7 @@ namespace clnet::exec {
 /// Whether the operation is computed by an expression.
 bool is_elementwise(const Node& node);
 
-/// The operation's expression.
-std::string expression_of(const Node& node);
-/// See Op::window.
+/// See FusionHints::window.
 std::optional<Window> window_of(const Node& node);
 /// The type in which kernels hold a value of the dtype.
 std::string_view value_type(Dtype dtype);
@@ -51,6 +49,7 @@ struct ElementwiseKernel {
     const Node* node;
     std::vector<Operand> operands;
     Position at;
+    Expression expression;  ///< the node's
   };
 
   std::vector<std::int64_t> loops;

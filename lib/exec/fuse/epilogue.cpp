@@ -41,9 +41,8 @@ bool FusedEpilogue::possible(const ElementwiseKernel& kernel, const Tensor& head
   const bool own_places = std::all_of(kernel.loads.begin(), kernel.loads.end(), [&](const auto& load) {
     return load.buffer == index ? load.at.linear : node_of(root_of(kernel.buffers[load.buffer]).tensor) != node_of(head);
   });
-  const bool no_inner_index = std::all_of(kernel.steps.begin(), kernel.steps.end(), [](const auto& step) {
-    return step.at.linear || !uses_index(expression_of(*step.node));
-  });
+  const bool no_inner_index = std::all_of(kernel.steps.begin(), kernel.steps.end(),
+                                          [](const auto& step) { return step.at.linear || !uses_index(step.expression.text); });
   return kernel.outputs.size() == 1 && own_places && no_inner_index &&
          kernel.steps[kernel.outputs[0]].node->outputs[0].dtype == head.dtype();
 }
@@ -68,8 +67,8 @@ std::optional<std::vector<std::string>> FusedEpilogue::places(std::int64_t chann
 
 bool FusedEpilogue::only_by_channel(std::int64_t channels, std::int64_t inner) const {
   const auto found = places(channels, inner);
-  const bool indexed = std::any_of(kernel_.steps.begin(), kernel_.steps.end(),
-                                   [](const auto& step) { return uses_index(expression_of(*step.node)); });
+  const bool indexed =
+      std::any_of(kernel_.steps.begin(), kernel_.steps.end(), [](const auto& step) { return uses_index(step.expression.text); });
   return found && !indexed && std::find(found->begin(), found->end(), "i") == found->end();
 }
 

@@ -58,6 +58,11 @@ class Fusion {
   }
 
  private:
+  FusionHints hints(Index k) const {
+    const auto& node = *grouping_.node(k);
+    return node.op->fusion(specs_of(node.inputs));
+  }
+
   std::optional<ElementwiseKernel> kernel_of(const std::vector<Index>& members, const std::vector<Index>& outputs) const {
     std::vector<const Node*> nodes, written;
     for (auto k : members) nodes.push_back(grouping_.node(k).get());
@@ -178,8 +183,7 @@ class Fusion {
   /// Makes the kernels that alone read a convolution's (or the like's) first output a part of it.
   void attach_to_heads() {
     for (Index k = grouping_.count(); k-- > 0;) {
-      const auto& op = *grouping_.node(k)->op;
-      if (grouping_.elementwise(k) || grouping_.is_view(k) || !op.fusion().epilogue) continue;
+      if (grouping_.elementwise(k) || grouping_.is_view(k) || !hints(k).epilogue) continue;
       const auto head = tensor_of(grouping_.node(k), 0);
       // What is joined is computed in floating point.
       if (!is_floating(head.dtype()) || value_of(head) || grouping_.first_kept(k) || grouping_.elements(k) == 0) continue;
@@ -214,10 +218,10 @@ class Fusion {
   /// Makes a cheap kernel whose result one reduction (or the like) alone reads a part of that operation's.
   void attach_to_readers() {
     for (Index k = 0; k < grouping_.count(); ++k) {
-      const auto& node = *grouping_.node(k);
-      const auto input = node.op->fusion().prologue;
-      if (grouping_.elementwise(k) || grouping_.is_view(k) || !input) continue;
-      const Tensor& made = node.inputs.at(*input);
+      if (grouping_.elementwise(k) || grouping_.is_view(k)) continue;
+      const auto input = hints(k).prologue;
+      if (!input) continue;
+      const Tensor& made = grouping_.node(k)->inputs.at(*input);
       const Index source = grouping_.producer(made);
       if (!is_floating(made.dtype()) || source == none || node_of(made) != grouping_.node(source) ||
           !grouping_.elementwise(source) || grouping_.kept(source) || grouping_.elements(source) == 0)

@@ -49,7 +49,8 @@ class Finder {
     if (!group.kernel) return maker->second;
     const auto channels = input.size(1), inner = input.numel() / std::max<std::int64_t>(1, input.size(0) * channels);
     const auto head = tensor_of(group.node, 0);
-    const bool joins = group.node->op->fusion().epilogue && FusedEpilogue::possible(*group.kernel, head) &&
+    const bool joins = group.node->op->fusion(specs_of(group.node->inputs)).epilogue &&
+                       FusedEpilogue::possible(*group.kernel, head) &&
                        FusedEpilogue(*group.kernel, head, {}).only_by_channel(channels, inner);
     return joins ? maker->second : none;
   }
@@ -69,7 +70,7 @@ class Finder {
 Passes::Passes(std::span<const Group> groups, std::span<const Tensor> wanted, const DeviceInfo& device, const Choosing& choosing)
     : inner_(groups.size()) {
   const auto may_end = [](const Group& group) {
-    return group.node && !group.before && group.node->op->fusion().longest_pass > 1;
+    return group.node && !group.before && group.node->op->fusion(specs_of(group.node->inputs)).longest_pass > 1;
   };
   if (!choosing.options.fuses || std::none_of(groups.begin(), groups.end(), may_end)) return;
   const Finder finder(groups, wanted);
@@ -77,7 +78,7 @@ Passes::Passes(std::span<const Group> groups, std::span<const Tensor> wanted, co
     if (inner_[k] || !may_end(groups[k])) continue;
     const auto& op = *groups[k].node->op;
     std::vector<std::size_t> chain{k};
-    while (chain.size() < op.fusion().longest_pass) {
+    while (chain.size() < op.fusion(specs_of(groups[k].node->inputs)).longest_pass) {
       const auto before = finder.before(chain.front());
       if (before == Finder::none) break;
       chain.insert(chain.begin(), before);

@@ -14,7 +14,7 @@ bool FusedPrologue::possible(const ElementwiseKernel& kernel) {
          std::all_of(kernel.loads.begin(), kernel.loads.end(),
                      [](const auto& load) { return load.at.linear || load.at.fixed(); }) &&
          std::all_of(kernel.steps.begin(), kernel.steps.end(),
-                     [](const auto& step) { return step.at.linear || !uses_index(expression_of(*step.node)); });
+                     [](const auto& step) { return step.at.linear || !uses_index(step.expression.text); });
 }
 
 void FusedPrologue::join(Launch& launch, std::string_view name) {

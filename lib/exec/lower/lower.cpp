@@ -43,7 +43,7 @@ class Copy : public Op {
  public:
   std::string_view name() const override { return "copy"; }
   Specs infer(const Specs& inputs) const override { return inputs; }
-  std::string expr(const Specs&) const override { return "a"; }
+  Expression expr(const Specs&) const override { return {"a"}; }
 };
 
 /// The nodes to compute and the results to keep; in the place of returned views of less than a quarter of their memory, copies.
@@ -116,7 +116,7 @@ class Joined {
     for (auto at = groups.rbegin(); at != groups.rend(); ++at) {
       const auto& group = *at;
       if (!group.node || group.kernel || group.before) continue;
-      if (!group.node->op->joins_inputs(specs_of(group.node->inputs))) continue;
+      if (!group.node->op->fusion(specs_of(group.node->inputs)).joins_inputs) continue;
       const auto* outer = find(tensor_of(group.node, 0));
       auto place = outer ? *outer : Place{group.node, 0};
       for (const auto& input : group.node->inputs) {
@@ -327,7 +327,7 @@ class WorkLowering {
   /// By the solver that is preferred; `pass`: the operations that one kernel makes, of which the node is the last, or none.
   void record(const Node& node, const std::vector<const Node*>& pass, Recorder& recorder) {
     const auto packed = preferences_ ? readers_.packed(node) : Packed::once;
-    const std::string list(node.op->solver_list());
+    const std::string list(solver_list(node));
     if (auto choice = preferences_ && pass.empty() ? preferences_->choice(node, packed) : std::nullopt)
       choosing_.preferred.emplace(list, std::move(*choice));
     if (pass.empty())

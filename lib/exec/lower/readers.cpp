@@ -27,9 +27,9 @@ Reuse Readers::of(const Node& node, std::size_t input) {
 }
 
 Packed Readers::packed(const Node& node) {
-  const auto hints = node.op->tuning(specs_of(node.inputs));
-  if (!hints || !hints->packed) return Packed::once;
-  const auto input = *hints->packed;
+  const auto packed = node.op->tuning(specs_of(node.inputs)).packed;
+  if (!packed) return Packed::once;
+  const auto input = *packed;
   constexpr std::int64_t many = 4;
   const auto reuse = of(node, input);
   if (reuse.kept || reuse.alike >= many) return Packed::shared;

@@ -72,7 +72,7 @@ class Rewriter {
   std::size_t obtainable_before(std::size_t k) const {
     const auto& node = *work_.nodes[k];
     count_planning(1 + node.inputs.size());
-    if (!is_elementwise(node) && !node.op->fusion().cheap) return 0;
+    if (!is_elementwise(node) && !node.op->fusion(specs_of(node.inputs)).cheap) return 0;
     const Tensor* large = nullptr;
     for (const auto& input : node.inputs) {
       if (input.spec().bytes() * 4 < node.outputs[0].bytes()) continue;

@@ -61,7 +61,7 @@ std::string computed_again(const Work& work) {
     if (past == Node::Past::taken) return {};
     if (past == Node::Past::none) continue;
     const auto hints = node->op->tuning(specs_of(node->inputs));
-    if (hints && !hints->last) found = node.get();
+    if (hints.measured && !hints.last) found = node.get();
   }
   // Another thread may have computed the same meanwhile.
   if (!found || std::any_of(work.wanted.begin(), work.wanted.end(), [](const Tensor& tensor) { return value_of(tensor); }))

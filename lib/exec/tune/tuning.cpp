@@ -51,17 +51,16 @@ std::optional<double> budget() {
 bool is_tunable(const Node& node) {
   const auto inputs = specs_of(node.inputs);
   const auto hints = node.op->tuning(inputs);
-  if (!hints || node.outputs[0].shape.numel() == 0 || node.op->alias(inputs, 0)) return false;
+  if (!hints.measured || node.outputs[0].shape.numel() == 0 || node.op->alias(inputs, 0)) return false;
   if (std::none_of(node.inputs.begin(), node.inputs.end(), [](const Tensor& input) { return is_floating(input.dtype()); }))
     return false;
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Tensor& input) {
     const bool index = input.dtype() == Dtype::i32 || input.dtype() == Dtype::i64;
-    return is_floating(input.dtype()) || (index && hints->indices > 0);
+    return is_floating(input.dtype()) || (index && hints.indices > 0);
   });
 }
 
-/// Of a tunable node.
-TuningHints hints_of(const Node& node) { return node.op->tuning(specs_of(node.inputs)).value(); }
+TuningHints hints_of(const Node& node) { return node.op->tuning(specs_of(node.inputs)); }
 
 /// Whether products of f32 may be rounded for matrix units; other solvers are the fastest then.
 bool rounds_f32() { return env::flag("CLNET_TF32"); }
@@ -174,7 +173,7 @@ class Contest {
     std::vector<Trial> trials;
     double best = 1e9;
     const auto start = Clock::now();
-    const std::string op(node_.op->solver_list()), oracle = solver_names(op).back();
+    const std::string op(solver_list(node_)), oracle = solver_names(op).back();
     for (const auto& solver : choices()) {
       auto choice = Choice::parse(solver);
       if (choice.solver != oracle && !trials.empty() && since(start) > seconds_) continue;
@@ -215,7 +214,7 @@ class Contest {
     constexpr double by = 0.97, seconds = 0.2;
     constexpr std::size_t fewest = 5, most = 50;
     const auto timed_by = [&](const std::string& solver) {
-      const ForceSolver force(std::string(node_.op->solver_list()), Choice::parse(solver));
+      const ForceSolver force(std::string(solver_list(node_)), Choice::parse(solver));
       return timed(inputs_);
     };
     std::vector<double> ones, others;
@@ -238,7 +237,7 @@ class Contest {
   /// Every configuration of every solver that takes the problem: first the likely one, lest time is up before it was measured,
   /// and last the oracle's.
   std::vector<std::string> choices() {
-    const std::string op(node_.op->solver_list()), oracle = solver_names(op).back();
+    const std::string op(solver_list(node_)), oracle = solver_names(op).back();
     const auto outputs = apply_all(node_.op, inputs_);
     ListChoices list;
     lower(collect(outputs), device_.info(), {.list = &list});
@@ -415,7 +414,7 @@ std::optional<Choice> Tuning::choice(const Node& node, Packed packed) const {
   auto choice = choices_.followed(problem);
   if (!choice) choice = measured(problem);
   if (!choice) return std::nullopt;
-  const auto names = solver_names(node.op->solver_list());
+  const auto names = solver_names(solver_list(node));
   if (std::find(names.begin(), names.end(), choice->solver) != names.end()) return choice;
   logging::warn_once(fmt::format("tuning: ignored what was chosen for {}: there is no solver '{}'", problem, choice->solver));
   return std::nullopt;
@@ -429,7 +428,7 @@ std::map<std::string, Tuning::Problem> Tuning::open_problems(const Work& work, c
   std::map<std::string, Problem> problems;
   Readers readers(work.nodes);
   for (const auto& node : work.nodes) {
-    if (!is_tunable(*node) || forced_solver(node->op->solver_list(), options)) continue;
+    if (!is_tunable(*node) || forced_solver(solver_list(*node), options)) continue;
     const auto packed = readers.packed(*node);
     auto text = problem_text(*node, packed);
     // What plans were made with stays, lest two of them compute the same in two ways.
@@ -465,7 +464,7 @@ void Tuning::tune(const Work& work, ocl::Context& device, CachedValues& cached, 
     Contest contest(*node, problem.packed, device, cached, evaluate, *budget_ - since(start));
     const auto trials = contest();
     // Without the oracle (it may have failed, too) there is nothing to compare with.
-    if (trials.empty() || Choice::parse(trials.back().solver).solver != solver_names(node->op->solver_list()).back()) continue;
+    if (trials.empty() || Choice::parse(trials.back().solver).solver != solver_names(solver_list(*node)).back()) continue;
     const auto tolerance = tolerance_of(node->outputs[0].dtype);
     const auto* best = &fastest_right(trials, tolerance, text);
     const auto likely =

@@ -22,9 +22,8 @@ struct Options {
   }
   std::size_t extras() const { return (masked ? 1 : 0) + (started ? 1 : 0) + (dropout > 0 ? 2 : 0); }
   /// With a mask or a start the time depends on their values.
-  std::optional<TuningHints> tuning(std::size_t inputs) const {
-    if (extras() > 0) return std::nullopt;
-    TuningHints hints{.batches = std::vector<std::size_t>(inputs)};
+  TuningHints tuning(std::size_t inputs) const {
+    TuningHints hints{.list = "attention", .measured = extras() == 0, .batches = std::vector<std::size_t>(inputs)};
     std::iota(hints.batches.begin(), hints.batches.end(), 0);
     return hints;
   }
@@ -137,8 +136,7 @@ class AttentionBackward : public Op {
  public:
   explicit AttentionBackward(const Options& options) : options_(options) {}
   std::string_view name() const override { return "attention_backward"; }
-  std::string_view solver_list() const override { return "attention"; }
-  std::optional<TuningHints> tuning(const Specs&) const override { return options_.tuning(6); }
+  TuningHints tuning(const Specs&) const override { return options_.tuning(6); }
   std::vector<std::int64_t> lengths(const Specs& inputs) const override { return options_.lengths(inputs); }
   Tensors at_length(const Specs& inputs, std::int64_t from, std::int64_t to) const override {
     return options_.at_length(inputs, from, to, true);
@@ -194,7 +192,7 @@ class AttentionOp : public Op {
  public:
   explicit AttentionOp(const Options& options) : options_(options) {}
   std::string_view name() const override { return "attention"; }
-  std::optional<TuningHints> tuning(const Specs&) const override { return options_.tuning(3); }
+  TuningHints tuning(const Specs&) const override { return options_.tuning(3); }
   std::vector<std::int64_t> lengths(const Specs& inputs) const override { return options_.lengths(inputs); }
   Tensors at_length(const Specs& inputs, std::int64_t from, std::int64_t to) const override {
     return options_.at_length(inputs, from, to, false);

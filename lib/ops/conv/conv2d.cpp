@@ -198,10 +198,8 @@ class Conv2d : public ConvOp {
   using ConvOp::ConvOp;
   std::string_view name() const override { return "conv2d"; }
   Precision precision() const override { return Precision::narrow; }
-  FusionHints fusion() const override { return {.epilogue = true, .longest_pass = 3}; }
-  std::optional<TuningHints> tuning(const Specs&) const override {
-    return TuningHints{.batches = {0}, .unit = unit(), .packed = 1};
-  }
+  FusionHints fusion(const Specs&) const override { return {.epilogue = true, .longest_pass = 3}; }
+  TuningHints tuning(const Specs&) const override { return {.batches = {0}, .unit = unit(), .packed = 1}; }
 
   Specs infer(const Specs& inputs) const override {
     const auto &x = inputs[0], &weight = inputs[1];
@@ -271,10 +269,8 @@ class Conv2dBackwardData : public ConvOp {
   std::string_view name() const override { return "conv2d_backward_data"; }
   Precision precision() const override { return Precision::narrow; }
   /// What a solver makes of a volume may only be what is folded.
-  FusionHints fusion() const override { return {.epilogue = !volume_}; }
-  std::optional<TuningHints> tuning(const Specs&) const override {
-    return TuningHints{.batches = {0}, .unit = unit(), .packed = 1};
-  }
+  FusionHints fusion(const Specs&) const override { return {.epilogue = !volume_}; }
+  TuningHints tuning(const Specs&) const override { return {.batches = {0}, .unit = unit(), .packed = 1}; }
 
   Specs infer(const Specs& inputs) const override {
     const auto &g = inputs[0], &weight = inputs[1];
@@ -306,7 +302,7 @@ class Conv2dBackwardWeights : public ConvOp {
   using ConvOp::ConvOp;
   std::string_view name() const override { return "conv2d_backward_weights"; }
   Precision precision() const override { return Precision::narrow; }
-  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.batches = {0, 1}, .unit = unit()}; }
+  TuningHints tuning(const Specs&) const override { return {.batches = {0, 1}, .unit = unit()}; }
 
   Specs infer(const Specs& inputs) const override {
     const auto &x = inputs[0], &g = inputs[1];

@@ -36,7 +36,7 @@ class UnfoldDepth : public Op {
  public:
   UnfoldDepth(DepthWindows windows, bool fold) : windows_(windows), fold_(fold) {}
   std::string_view name() const override { return fold_ ? "fold_depth" : "unfold_depth"; }
-  FusionHints fusion() const override { return {.cheap = true}; }
+  FusionHints fusion(const Specs&) const override { return {.cheap = true}; }
   Fields fields() const override {
     const auto& [depth, out, kernel, axis] = windows_;
     return {{"depth", depth},           {"out", out}, {"kernel", kernel}, {"stride", axis.stride}, {"before", axis.before},

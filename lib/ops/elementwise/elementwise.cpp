@@ -409,7 +409,10 @@ class TableOp : public Op {
       : row_(row), parameters_(std::move(parameters)), number_(number) {}
   std::string_view name() const override { return row_.name; }
   Precision precision() const override { return row_.precision; }
-  bool stops_gradients() const override { return row_.vjp == nullptr && !row_.gives_bool; }
+  std::optional<std::span<const Tensor>> differentiated() const override {
+    if (row_.vjp || row_.gives_bool) return std::nullopt;
+    return std::span<const Tensor>();
+  }
   Fields fields() const override {
     constexpr std::string_view names[] = {"p0", "p1", "p2"};
     Fields result;
@@ -417,13 +420,12 @@ class TableOp : public Op {
     if (number_ >= 0) result.emplace_back("number", std::int64_t{number_});
     return result;
   }
-  std::string expr(const Specs& inputs) const override {
+  Expression expr(const Specs& inputs) const override {
     // A CPU's division of integers ends the process where it has no result; both sides of a choice of vectors are computed.
     if (&row_ == &div_row && !is_floating(inputs[0].dtype) && !is_floating(inputs[1].dtype))
-      return "b == 0 ? 0 : b == -1 ? 0 - a : a / (b == 0 || b == -1 ? 1 : b)";
-    return std::string(row_.expr);
+      return {"b == 0 ? 0 : b == -1 ? 0 - a : a / (b == 0 || b == -1 ? 1 : b)"};
+    return {std::string(row_.expr), parameters_};
   }
-  std::vector<float> parameters() const override { return parameters_; }
 
   Specs infer(const Specs& inputs) const override {
     const auto& tensor = inputs[number_ == 0 ? 1 : 0];
@@ -552,7 +554,7 @@ class Where : public Op {
     require_same_dtype(name(), inputs[1], inputs[2]);
     return {{broadcast(inputs[0].shape, broadcast(inputs[1].shape, inputs[2].shape, name()), name()), inputs[1].dtype}};
   }
-  std::string expr(const Specs&) const override { return "a ? b : c"; }
+  Expression expr(const Specs&) const override { return {"a ? b : c"}; }
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
     const Tensor zero = scalar_like(0, gradients[0]);
     return {Tensor{}, sum_to(where(inputs[0], gradients[0], zero), inputs[1].shape()),

@@ -20,7 +20,7 @@ class Arange : public Op {
   Fields fields() const override { return {{"count", count_}, {"dtype", std::string(to_string(dtype_))}}; }
 
   Specs infer(const Specs&) const override { return {{{count_}, dtype_}}; }
-  std::string expr(const Specs&) const override { return "a + b * i"; }
+  Expression expr(const Specs&) const override { return {"a + b * i"}; }
   Tensors vjp(const Tensors&, const Tensors&, const Tensors&) const override { return Tensors(2); }
 
  private:

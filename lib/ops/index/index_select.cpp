@@ -145,9 +145,8 @@ class IndexAdd : public Op {
  public:
   IndexAdd(int dim, bool gather, Shape shape) : dim_(dim), gather_(gather), shape_(std::move(shape)) {}
   std::string_view name() const override { return gather_ ? "gather_add" : "index_add"; }
-  std::string_view solver_list() const override { return "index_add"; }
-  std::optional<TuningHints> tuning(const Specs&) const override {
-    return TuningHints{.indices = shape_[dim_], .positive = true, .last = true};
+  TuningHints tuning(const Specs&) const override {
+    return {.list = "index_add", .indices = shape_[dim_], .positive = true, .last = true};
   }
   Fields fields() const override { return {{"dim", std::int64_t{dim_}}, {"shape", shape_.extents()}}; }
 

@@ -161,8 +161,8 @@ class CrossEntropyBackward : public Op {
  public:
   explicit CrossEntropyBackward(Options options) : options_(options) {}
   std::string_view name() const override { return "cross_entropy_backward"; }
-  std::optional<TuningHints> tuning(const Specs& inputs) const override {
-    return TuningHints{.indices = inputs[0].shape[1], .positive = true, .last = true};
+  TuningHints tuning(const Specs& inputs) const override {
+    return {.indices = inputs[0].shape[1], .positive = true, .last = true};
   }
   Fields fields() const override { return options_.fields(); }
   Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
@@ -217,11 +217,11 @@ class CrossEntropyRows : public Op {
  public:
   explicit CrossEntropyRows(Options options) : options_(options) {}
   std::string_view name() const override { return "cross_entropy"; }
-  std::optional<TuningHints> tuning(const Specs& inputs) const override {
-    return TuningHints{.indices = inputs[0].shape[1], .positive = true, .last = true};
+  TuningHints tuning(const Specs& inputs) const override {
+    return {.indices = inputs[0].shape[1], .positive = true, .last = true};
   }
   Precision precision() const override { return Precision::own; }
-  FusionHints fusion() const override { return {.prologue = 0}; }
+  FusionHints fusion(const Specs&) const override { return {.prologue = 0}; }
   Fields fields() const override { return options_.fields(); }
 
   Specs infer(const Specs& inputs) const override {

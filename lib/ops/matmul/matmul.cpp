@@ -56,7 +56,7 @@ class Matmul : public Op {
   explicit Matmul(const MatmulOptions& options) : options_(options) {}
   std::string_view name() const override { return "matmul"; }
   Precision precision() const override { return Precision::narrow; }
-  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.packed = 1}; }
+  TuningHints tuning(const Specs&) const override { return {.packed = 1}; }
   Fields fields() const override { return {{"transpose_a", options_.transpose_a}, {"transpose_b", options_.transpose_b}}; }
 
   Specs infer(const Specs& inputs) const override {
@@ -88,11 +88,6 @@ class Matmul : public Op {
     return result;
   }
 
-  std::vector<int> summed_dims(const Specs& inputs) const override {
-    if (inputs.size() != 2 || inputs[0].shape.rank() != 2 || inputs[1].shape.rank() != 2) return {};
-    return {options_.transpose_a ? 0 : 1, options_.transpose_b ? 1 : 0};
-  }
-
   /// Columns are made of the second factor's.
   std::optional<Part> part(const Specs& inputs, const Window& window) const override {
     const auto rank = inputs[1].shape.rank();
@@ -100,7 +95,12 @@ class Matmul : public Op {
     return Part{1, {options_.transpose_b ? rank - 2 : rank - 1, window.start}};
   }
 
-  FusionHints fusion() const override { return {.epilogue = true}; }
+  FusionHints fusion(const Specs& inputs) const override {
+    FusionHints hints{.epilogue = true};
+    if (inputs.size() == 2 && inputs[0].shape.rank() == 2 && inputs[1].shape.rank() == 2)
+      hints.summed_dims = {options_.transpose_a ? 0 : 1, options_.transpose_b ? 1 : 0};
+    return hints;
+  }
   void lower(exec::Recorder& recorder) const override {
     const auto &a = recorder.spec(recorder.input(0)), &b = recorder.spec(recorder.input(1)),
                &c = recorder.spec(recorder.output());

@@ -263,9 +263,8 @@ class BatchNormBackward : public Op {
  public:
   explicit BatchNormBackward(bool weighted) : weighted_(weighted) {}
   std::string_view name() const override { return "batch_norm_backward"; }
-  std::string_view solver_list() const override { return "batch_norm"; }
-  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.last = true}; }
-  FusionHints fusion() const override { return {.epilogue = true}; }
+  TuningHints tuning(const Specs&) const override { return {.list = "batch_norm", .last = true}; }
+  FusionHints fusion(const Specs&) const override { return {.epilogue = true}; }
   Fields fields() const override { return {{"weighted", weighted_}}; }
   Specs infer(const Specs& inputs) const override { return {inputs[0], inputs[2], inputs[2]}; }
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
@@ -326,9 +325,9 @@ class BatchNorm : public Op {
  public:
   BatchNorm(bool weighted, bool biased, double eps) : weighted_(weighted), biased_(biased), eps_(eps) {}
   std::string_view name() const override { return "batch_norm"; }
-  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.last = true}; }
+  TuningHints tuning(const Specs&) const override { return {.last = true}; }
   Precision precision() const override { return Precision::own; }
-  FusionHints fusion() const override { return {.cheap = true, .epilogue = true}; }
+  FusionHints fusion(const Specs&) const override { return {.cheap = true, .epilogue = true}; }
   Fields fields() const override { return {{"weighted", weighted_}, {"biased", biased_}, {"eps", eps_}}; }
 
   Specs infer(const Specs& inputs) const override {

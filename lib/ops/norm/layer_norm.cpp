@@ -153,9 +153,8 @@ class LayerNormBackward : public Op {
  public:
   LayerNormBackward(std::int64_t dims, bool weighted) : dims_(dims), weighted_(weighted) {}
   std::string_view name() const override { return "layer_norm_backward"; }
-  std::string_view solver_list() const override { return "layer_norm"; }
-  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.last = true}; }
-  FusionHints fusion() const override { return {.prologue = 1}; }
+  TuningHints tuning(const Specs&) const override { return {.list = "layer_norm", .last = true}; }
+  FusionHints fusion(const Specs&) const override { return {.prologue = 1}; }
   Fields fields() const override { return {{"dims", dims_}, {"weighted", weighted_}}; }
   Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
@@ -192,8 +191,7 @@ class LayerNormParameters : public Op {
  public:
   LayerNormParameters(std::int64_t dims, bool biased) : dims_(dims), biased_(biased) {}
   std::string_view name() const override { return "layer_norm_parameters"; }
-  std::string_view solver_list() const override { return "layer_norm"; }
-  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.last = true}; }
+  TuningHints tuning(const Specs&) const override { return {.list = "layer_norm", .last = true}; }
   Fields fields() const override { return {{"dims", dims_}, {"biased", biased_}}; }
   Specs infer(const Specs& inputs) const override {
     const auto& x = inputs[0].shape;
@@ -239,9 +237,9 @@ class LayerNorm : public Op {
   LayerNorm(std::int64_t dims, bool weighted, bool biased, double eps)
       : dims_(dims), weighted_(weighted), biased_(biased), eps_(eps) {}
   std::string_view name() const override { return "layer_norm"; }
-  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.last = true}; }
+  TuningHints tuning(const Specs&) const override { return {.last = true}; }
   Precision precision() const override { return Precision::full; }
-  FusionHints fusion() const override { return {.epilogue = true, .prologue = 0}; }
+  FusionHints fusion(const Specs&) const override { return {.epilogue = true, .prologue = 0}; }
   Fields fields() const override { return {{"dims", dims_}, {"weighted", weighted_}, {"biased", biased_}, {"eps", eps_}}; }
 
   Specs infer(const Specs& inputs) const override {

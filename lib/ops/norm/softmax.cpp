@@ -46,9 +46,8 @@ class Softmax : public Op {
     return {cast(dx, outputs[0].dtype())};
   }
 
-  std::string_view solver_list() const override { return "softmax"; }
-  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.last = true}; }
-  FusionHints fusion() const override { return {.epilogue = true, .prologue = 0}; }
+  TuningHints tuning(const Specs&) const override { return {.list = "softmax", .last = true}; }
+  FusionHints fusion(const Specs&) const override { return {.epilogue = true, .prologue = 0}; }
   void lower(exec::Recorder& recorder) const override;
 
  private:

@@ -169,8 +169,8 @@ class AvgPool2d : public Op {
   AvgPool2d(PoolWindows windows, bool include_pad, std::int64_t divisor, bool backward)
       : windows_(windows), include_pad_(include_pad), divisor_(divisor), backward_(backward) {}
   std::string_view name() const override { return backward_ ? "avg_pool2d_backward" : "avg_pool2d"; }
-  FusionHints fusion() const override { return {.epilogue = true}; }
-  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.batches = {0}, .last = true}; }
+  FusionHints fusion(const Specs&) const override { return {.epilogue = true}; }
+  TuningHints tuning(const Specs&) const override { return {.batches = {0}, .last = true}; }
   Fields fields() const override {
     auto result = windows_.fields();
     result.emplace_back("count_include_pad", include_pad_);

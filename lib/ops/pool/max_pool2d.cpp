@@ -113,7 +113,7 @@ class MaxPool2dBackward : public Op {
  public:
   explicit MaxPool2dBackward(PoolWindows windows) : windows_(windows) {}
   std::string_view name() const override { return "max_pool2d_backward"; }
-  FusionHints fusion() const override { return {.epilogue = true}; }
+  FusionHints fusion(const Specs&) const override { return {.epilogue = true}; }
   Fields fields() const override { return windows_.fields(); }
 
   Specs infer(const Specs& inputs) const override {
@@ -145,7 +145,7 @@ class MaxPool2d : public Op {
  public:
   explicit MaxPool2d(PoolWindows windows) : windows_(windows) {}
   std::string_view name() const override { return "max_pool2d"; }
-  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.batches = {0}, .last = true}; }
+  TuningHints tuning(const Specs&) const override { return {.batches = {0}, .last = true}; }
   Fields fields() const override { return windows_.fields(); }
 
   Specs infer(const Specs& inputs) const override {

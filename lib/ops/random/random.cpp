@@ -30,14 +30,14 @@ class Random : public Op {
     if (!is_floating(spec_.dtype)) throw DtypeError(std::string(name()) + ": needs f32, f16 or bf16, got " + to_string(spec_));
     return {spec_};
   }
-  std::string expr(const Specs&) const override {
+  Expression expr(const Specs&) const override {
     const std::string arguments = "((ulong)a, (ulong)b, (ulong)i)";
-    if (kind_ == Kind::normal) return "clnet_normal" + arguments;
+    if (kind_ == Kind::normal) return {"clnet_normal" + arguments};
     // As many bits as the storage holds below 1: rounding must not give 1.
     switch (spec_.dtype) {
-      case Dtype::f16: return "floor(clnet_uniform" + arguments + " * 0x1p11f) * 0x1p-11f";
-      case Dtype::bf16: return "floor(clnet_uniform" + arguments + " * 0x1p8f) * 0x1p-8f";
-      default: return "clnet_uniform" + arguments;
+      case Dtype::f16: return {"floor(clnet_uniform" + arguments + " * 0x1p11f) * 0x1p-11f"};
+      case Dtype::bf16: return {"floor(clnet_uniform" + arguments + " * 0x1p8f) * 0x1p-8f"};
+      default: return {"clnet_uniform" + arguments};
     }
   }
   Tensors vjp(const Tensors&, const Tensors&, const Tensors&) const override { return Tensors(2); }
@@ -55,8 +55,8 @@ class RandomInteger : public Op {
   Fields fields() const override { return {{"shape", spec_.shape.extents()}, {"dtype", std::string(to_string(spec_.dtype))}}; }
 
   Specs infer(const Specs&) const override { return {spec_}; }
-  std::string expr(const Specs&) const override {
-    return "(long)((ulong)c + clnet_below((ulong)d, (ulong)a, (ulong)b, (ulong)i))";
+  Expression expr(const Specs&) const override {
+    return {"(long)((ulong)c + clnet_below((ulong)d, (ulong)a, (ulong)b, (ulong)i))"};
   }
   Tensors vjp(const Tensors&, const Tensors&, const Tensors&) const override { return Tensors(4); }
 

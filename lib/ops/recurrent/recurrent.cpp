@@ -25,7 +25,6 @@ class RecurrentOp : public Op {
   Fields fields() const override {
     return {{"cell", std::string(to_string(kind_.cell))}, {"reverse", kind_.reverse}, {"lengths", lengths_}};
   }
-  std::string_view solver_list() const override { return "recurrent"; }
   std::vector<std::int64_t> lengths(const Specs& inputs) const override { return {inputs[0].shape[0]}; }
 
  protected:
@@ -34,7 +33,7 @@ class RecurrentOp : public Op {
   bool gated() const { return lstm() || gru(); }
   /// Steps are the batch: of many with random weights the states' rounding would be all that is seen.
   static TuningHints tuned(const Specs& inputs, std::vector<std::size_t> batches, std::size_t weight) {
-    return {.batches = std::move(batches), .unit = 2, .indices = inputs[0].shape[0] + 1, .packed = weight};
+    return {.list = "recurrent", .batches = std::move(batches), .unit = 2, .indices = inputs[0].shape[0] + 1, .packed = weight};
   }
 
   Recurrence kind_;
@@ -47,7 +46,7 @@ class RecurrentBackward : public RecurrentOp {
  public:
   using RecurrentOp::RecurrentOp;
   std::string_view name() const override { return "recurrent_backward"; }
-  std::optional<TuningHints> tuning(const Specs& inputs) const override {
+  TuningHints tuning(const Specs& inputs) const override {
     // dy, and y, gates and cells as far as they are there.
     if (lstm()) return tuned(inputs, {0, 3, 4}, 6);
     return gru() ? tuned(inputs, {0, 2, 3, 4}, 6) : tuned(inputs, {0, 2}, 3);
@@ -129,7 +128,7 @@ class Recurrent : public RecurrentOp {
  public:
   using RecurrentOp::RecurrentOp;
   std::string_view name() const override { return "recurrent"; }
-  std::optional<TuningHints> tuning(const Specs& inputs) const override { return tuned(inputs, {0}, lstm() ? 3 : 2); }
+  TuningHints tuning(const Specs& inputs) const override { return tuned(inputs, {0}, lstm() ? 3 : 2); }
   Precision precision() const override { return Precision::full; }
 
   Specs infer(const Specs& inputs) const override {

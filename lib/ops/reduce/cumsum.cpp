@@ -45,7 +45,7 @@ class Cumsum : public Op {
  public:
   Cumsum(int dim, bool backwards) : dim_(dim), backwards_(backwards) {}
   std::string_view name() const override { return "cumsum"; }
-  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.last = true}; }
+  TuningHints tuning(const Specs&) const override { return {.last = true}; }
   Precision precision() const override { return Precision::full; }
   Fields fields() const override { return {{"dim", std::int64_t{dim_}}, {"backwards", backwards_}}; }
 

@@ -58,8 +58,7 @@ class Reduce : public Op {
  public:
   Reduce(Kind kind, Dims dims, bool keepdim) : kind_(kind), dims_(std::move(dims)), keepdim_(keepdim) {}
   std::string_view name() const override { return names[static_cast<std::size_t>(kind_)]; }
-  std::string_view solver_list() const override { return "reduce"; }
-  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.positive = true, .last = true}; }
+  TuningHints tuning(const Specs&) const override { return {.list = "reduce", .positive = true, .last = true}; }
   Precision precision() const override { return kind_ == Kind::max || kind_ == Kind::min ? Precision::widest : Precision::full; }
   Fields fields() const override {
     return {{"dims", std::vector<std::int64_t>(dims_.begin(), dims_.end())}, {"keepdim", keepdim_}};
@@ -108,14 +107,14 @@ class Reduce : public Op {
     return same ? std::optional(Alias{}) : std::nullopt;
   }
 
-  std::vector<int> summed_dims(const Specs& inputs) const override {
+  FusionHints fusion(const Specs& inputs) const override {
+    FusionHints hints{.epilogue = true, .prologue = 0};
+    if (kind_ != Kind::sum) return hints;
     const auto reduced = reduced_dims(name(), inputs[0].shape, dims_);
-    const auto first = std::find(reduced.begin(), reduced.end(), true);
-    if (kind_ != Kind::sum || first == reduced.end()) return {};
-    return {static_cast<int>(first - reduced.begin())};
+    if (const auto first = std::find(reduced.begin(), reduced.end(), true); first != reduced.end())
+      hints.summed_dims = {static_cast<int>(first - reduced.begin())};
+    return hints;
   }
-
-  FusionHints fusion() const override { return {.epilogue = true, .prologue = 0}; }
 
   void lower(exec::Recorder& recorder) const override {
     // Runs of dimensions that are all kept or all reduced, outermost first; those of extent 1 belong to any run.
@@ -170,8 +169,7 @@ class ArgReduce : public Op {
  public:
   ArgReduce(bool greatest, int dim, bool keepdim) : greatest_(greatest), dim_(dim), keepdim_(keepdim) {}
   std::string_view name() const override { return greatest_ ? "argmax" : "argmin"; }
-  std::string_view solver_list() const override { return "arg_reduce"; }
-  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.last = true}; }
+  TuningHints tuning(const Specs&) const override { return {.list = "arg_reduce", .last = true}; }
   Fields fields() const override { return {{"dim", std::int64_t{dim_}}, {"keepdim", keepdim_}}; }
 
   Specs infer(const Specs& inputs) const override {

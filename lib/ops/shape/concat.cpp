@@ -36,9 +36,9 @@ class Concat : public Op {
     for (const auto& input : inputs) lengths.push_back(input.size(dim_));
     return split(gradients[0], lengths, dim_);
   }
-  bool joins_inputs(const Specs& inputs) const override {
+  FusionHints fusion(const Specs& inputs) const override {
     const auto& shape = inputs[0].shape;
-    return std::all_of(shape.begin(), shape.begin() + dim_, [](auto extent) { return extent == 1; });
+    return {.joins_inputs = std::all_of(shape.begin(), shape.begin() + dim_, [](auto extent) { return extent == 1; })};
   }
   void lower(exec::Recorder& recorder) const override {
     const auto& all = recorder.spec(recorder.output()).shape;

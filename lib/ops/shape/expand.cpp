@@ -24,7 +24,7 @@ class Expand : public Op {
     return {{shape_, inputs[0].dtype}};
   }
   // The lowering of elementwise operations broadcasts.
-  std::string expr(const Specs&) const override { return "a"; }
+  Expression expr(const Specs&) const override { return {"a"}; }
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
     return {sum_to(gradients[0], inputs[0].shape())};
   }

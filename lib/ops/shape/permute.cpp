@@ -19,8 +19,7 @@ class Permute : public Op {
  public:
   explicit Permute(std::vector<int> dims) : dims_(std::move(dims)) {}
   std::string_view name() const override { return "permute"; }
-  std::string_view solver_list() const override { return "strided_copy"; }
-  std::optional<TuningHints> tuning(const Specs&) const override { return TuningHints{.last = true}; }
+  TuningHints tuning(const Specs&) const override { return {.list = "strided_copy", .last = true}; }
   Fields fields() const override { return {{"dims", std::vector<std::int64_t>(dims_.begin(), dims_.end())}}; }
 
   Specs infer(const Specs& inputs) const override {

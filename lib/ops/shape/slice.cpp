@@ -47,16 +47,10 @@ class Slice : public Op {
     if (outer(from) != 1 || step_ != 1 || from.numel() == 0 || count_ == 0) return std::nullopt;
     return Alias{0, start_ * ops::strides_of(from)[static_cast<std::size_t>(dim_)]};
   }
-  /// Rows that are too short for vectors are copied.
-  std::optional<Window> window(const Specs& inputs) const override {
-    constexpr std::int64_t shortest = 16;
-    const auto& from = inputs[0].shape;
-    if (step_ != 1 || from.numel() == 0 || alias(inputs, 0) ||
-        count_ * ops::strides_of(from)[static_cast<std::size_t>(dim_)] < shortest)
-      return std::nullopt;
-    return Window{dim_, start_};
+  FusionHints fusion(const Specs& inputs) const override {
+    return {.window = is_window(inputs) ? std::optional(Window{dim_, start_}) : std::nullopt};
   }
-  std::string expr(const Specs& inputs) const override { return window(inputs) ? "a" : ""; }
+  Expression expr(const Specs& inputs) const override { return {is_window(inputs) ? "a" : ""}; }
   void lower(exec::Recorder& recorder) const override {
     const auto& from = recorder.spec(recorder.input(0)).shape;
     const auto inner = ops::strides_of(from)[static_cast<std::size_t>(dim_)];
@@ -68,6 +62,14 @@ class Slice : public Op {
   }
 
  private:
+  /// Rows that are too short for vectors are copied.
+  bool is_window(const Specs& inputs) const {
+    constexpr std::int64_t shortest = 16;
+    const auto& from = inputs[0].shape;
+    return step_ == 1 && from.numel() != 0 && !alias(inputs, 0) &&
+           count_ * ops::strides_of(from)[static_cast<std::size_t>(dim_)] >= shortest;
+  }
+
   std::int64_t outer(const Shape& from) const {
     std::int64_t product = 1;
     for (int d = 0; d < dim_; ++d) product *= from[d];

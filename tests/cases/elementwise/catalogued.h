@@ -39,7 +39,8 @@ inline std::vector<ElementwiseFunction> elementwise_functions() {
     if (!function.formula) function.formula = reference::find_formula(node_of(y)->op->name());
     if (!function.formula)
       throw Error("tests/reference/elementwise/elementwise.h has no formula '" + std::string(operation.name) + "'");
-    for (float parameter : node_of(y)->op->parameters()) function.parameters.push_back(static_cast<double>(parameter));
+    const auto expression = node_of(y)->op->expr(specs_of(node_of(y)->inputs));
+    for (float parameter : expression.parameters) function.parameters.push_back(static_cast<double>(parameter));
     function.parameters.resize(3);
     result.push_back(std::move(function));
   }
