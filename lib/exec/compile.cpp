@@ -165,6 +165,7 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
     const auto leaf = index_in(work.leaves, draw.leaf);
     built->draws.emplace_back(leaf < work.leaves.size() ? std::optional(leaf) : std::nullopt, draw.from);
   }
+  work.number();  // there are more leaves
   // Nodes of its own: the others hold the first call's values, and effects.
   built->work = exec::private_copy(work);
   slots.clear();

@@ -13,7 +13,7 @@
 #include "lib/exec/collect/effects.h"
 #include "lib/exec/collect/value.h"
 #include "lib/exec/lower/lower.h"
-#include "lib/exec/lower/narrow.h"
+#include "lib/exec/lower/rewrite.h"
 #include "lib/exec/parts.h"
 #include "lib/exec/place/placement.h"
 
@@ -97,20 +97,17 @@ std::string report(const Recording& recording, const Placement& placement, std::
   return text;
 }
 
-std::string report(const Work& given, const DeviceInfo& device) {
+std::string report(const Work& work, const DeviceInfo& device) {
   const auto& options = Options::now();
-  const Narrowed narrowed(given, options);
-  const auto& work = narrowed.work();
-  const auto lowered = lower(work, device, {.options = options});
-  const auto placement = place(
-      lowered.recording, lowered.results,
-      {.shares = device.reuses_buffers && options.shares, .caches = options.shares, .max_allocation = device.max_allocation});
+  const auto graph = rewritten(Subgraph(work), options);
+  const auto lowered = lower(graph, device, {.options = options});
+  const auto placement = place(lowered.recording, lowered.results, Placing::of(device, options));
   const auto bytes = [](const std::vector<Tensor>& tensors) {
     std::size_t sum = 0;
     for (const auto& tensor : tensors) sum += static_cast<std::size_t>(tensor.spec().bytes());
     return sum;
   };
-  return report(lowered.recording, placement, bytes(work.leaves), bytes(work.wanted));
+  return report(lowered.recording, placement, bytes(graph.leaves()), bytes(graph.wanted()));
 }
 
 /// That of the first value that is on one, or the current one: nothing is computed, and a function that is compiled may ask.
@@ -128,13 +125,12 @@ std::string memory_report(std::span<const Tensor> results) {
   for (const auto& tensor : results)
     if (!tensor.defined()) throw Error("memory_report: a result is undefined");
   exec::Effects effects(results);
-  const auto work = exec::private_copy(effects.collect());
+  const auto work = effects.collect();
   if (!exec::Parts::are_needed(work, work.values)) return exec::report(work, exec::device_with_values(work.values)->info());
   const exec::Parts parts(work, work.values, nullptr, {});
   std::string text;
   for (const auto* part : parts.list())
-    text += fmt::format("{}:\n{}", exec::label(part->device->info()),
-                        exec::report(exec::private_copy(part->work), part->device->info()));
+    text += fmt::format("{}:\n{}", exec::label(part->device->info()), exec::report(part->work, part->device->info()));
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "clnet/error.h"
@@ -58,16 +59,22 @@ class Parts::Cutting {
  public:
   Cutting(Parts& parts, const Work& work, std::span<const std::shared_ptr<Value>> values)
       : parts_(parts), work_(work), groups_(work.nodes.size() + work.leaves.size()), stages_(work.nodes.size()) {
-    for (std::size_t i = 0; i < work.leaves.size(); ++i)
-      leaves_[node_of(work.leaves[i]).get()].emplace_back(output_of(work.leaves[i]), i);
-    for (std::size_t k = 0; k < work.nodes.size(); ++k) nodes_[work.nodes[k].get()] = k;
+    auto read = work.reads.begin();
+    for (std::size_t k = 0; k < work.nodes.size(); ++k) {
+      reads_.emplace_back(read, read + static_cast<std::ptrdiff_t>(work.nodes[k]->inputs.size()));
+      read += static_cast<std::ptrdiff_t>(work.nodes[k]->inputs.size());
+      for (std::size_t i = 0; i < work.nodes[k]->outputs.size(); ++i) producers_.push_back(k);
+    }
     group(values);
   }
 
   void choose_devices(const std::shared_ptr<ocl::Context>& wanted, std::span<const Tensor> asked) {
-    if (wanted)
-      for (const auto& tensor : asked)
-        if (const auto found = nodes_.find(node_of(tensor).get()); found != nodes_.end()) groups_.put(found->second, wanted);
+    if (wanted) {
+      std::unordered_set<const Node*> of_asked;
+      for (const auto& tensor : asked) of_asked.insert(node_of(tensor).get());
+      for (std::size_t i = 0; i < work_.wanted.size(); ++i)
+        if (of_asked.contains(node_of(work_.wanted[i]).get())) groups_.put(producer(work_.results[i]), wanted);
+    }
     auto usual = wanted;
     for (std::size_t k = 0; k < work_.nodes.size(); ++k) {
       auto& device = groups_.device(k);
@@ -81,59 +88,58 @@ class Parts::Cutting {
     const auto needed = needed_nodes();
     for (std::size_t k = 0; k < work_.nodes.size(); ++k) {
       if (!needed[k]) continue;
-      const auto& node = *work_.nodes[k];
-      const auto* copy = copy_of(node);
+      const auto* copy = copy_of(*work_.nodes[k]);
       auto& stage = stages_[k];
-      for (const auto& input : read_by(node))
-        if (const auto from = node_at(input)) stage = std::max(stage, stages_[*from] + (copy && !copy_of(*work_.nodes[*from])));
+      for (const auto value : needed_by(k))
+        if (!is_leaf(value)) {
+          const auto from = producer(value);
+          stage = std::max(stage, stages_[from] + (copy && !copy_of(*work_.nodes[from])));
+        }
       if (!copy) add(k);
     }
     for (std::size_t k = 0; k < work_.nodes.size(); ++k)
       if (needed[k] && copy_of(*work_.nodes[k])) {
         copies_[k] = parts_.copies_.size();
-        parts_.copies_.push_back({groups_.device(k), stages_[k], source(work_.nodes[k]->inputs[0]), work_.nodes[k]->outputs[0]});
+        parts_.copies_.push_back({groups_.device(k), stages_[k], source(reads_[k][0]), work_.nodes[k]->outputs[0]});
       }
-    for (auto& part : parts_.parts_)
-      for (const auto& node : part.work.nodes)
-        for (const auto& input : node->inputs) read(part, input);
-    for (const auto& tensor : work_.wanted) parts_.wanted_.push_back(source(tensor));
+    for (std::size_t p = 0; p < parts_.parts_.size(); ++p) read_all(p);
+    for (const auto result : work_.results) parts_.wanted_.push_back(source(result));
     for (const auto& [node, output] : work_.kept) {
       if (const auto found = places_.find(node); found != places_.end())
         parts_.parts_[found->second.first].work.kept.push_back({found->second.second, output});
       else if (const auto copy = copies_.find(node); copy != copies_.end())
         parts_.kept_copies_.emplace_back(Work::Result{node, output}, copy->second);
     }
-    for (auto& part : parts_.parts_) drop_wanted(part.work);
+    for (auto& part : parts_.parts_) {
+      drop_wanted(part.work);
+      part.work.number();
+    }
   }
 
  private:
-  std::optional<std::size_t> leaf_at(const Tensor& tensor) const {
-    const auto found = leaves_.find(node_of(tensor).get());
-    if (found == leaves_.end()) return std::nullopt;
-    for (const auto& [output, leaf] : found->second)
-      if (output == output_of(tensor)) return leaf;
-    return std::nullopt;
-  }
-  /// The number of the node that computes it; none: it is a leaf.
-  std::optional<std::size_t> node_at(const Tensor& tensor) const {
-    if (leaf_at(tensor)) return std::nullopt;
-    return nodes_.at(node_of(tensor).get());
+  bool is_leaf(ValueNumber value) const { return value < work_.leaves.size(); }
+  /// The node that computes it.
+  std::size_t producer(ValueNumber value) const { return producers_[value - work_.leaves.size()]; }
+  Tensor tensor(ValueNumber value) const {
+    if (is_leaf(value)) return uncounted(work_.leaves[value]);
+    const auto k = producer(value);
+    return uncounted(work_.nodes[k], static_cast<int>(value - work_.first_outputs[k]));
   }
 
   /// The inputs whose values a node needs.
-  static std::span<const Tensor> read_by(const Node& node) {
-    const std::span<const Tensor> all(node.inputs);
-    return copy_of(node) ? all.first(1) : all;
+  std::span<const ValueNumber> needed_by(std::size_t k) const {
+    const std::span<const ValueNumber> all(reads_[k]);
+    return copy_of(*work_.nodes[k]) ? all.first(1) : all;
   }
 
   /// Without those that merely say where a copy goes. What somebody holds may be kept if it is made, as all that it takes is.
   std::vector<bool> needed_nodes() const {
     std::vector<bool> needed(work_.nodes.size());
-    for (const auto& tensor : work_.wanted) needed[nodes_.at(node_of(tensor).get())] = true;
+    for (const auto result : work_.results) needed[producer(result)] = true;
     for (std::size_t k = work_.nodes.size(); k-- > 0;)
       if (needed[k])
-        for (const auto& input : read_by(*work_.nodes[k]))
-          if (const auto from = node_at(input)) needed[*from] = true;
+        for (const auto value : needed_by(k))
+          if (!is_leaf(value)) needed[producer(value)] = true;
     return needed;
   }
 
@@ -142,16 +148,14 @@ class Parts::Cutting {
     for (std::size_t i = 0; i < values.size(); ++i)
       if (const auto* placed = placed_value(values[i])) groups_.put(first_leaf + i, placed->device);
     for (std::size_t k = 0; k < work_.nodes.size(); ++k) {
-      const auto& node = *work_.nodes[k];
-      const auto* copy = copy_of(node);
+      const auto* copy = copy_of(*work_.nodes[k]);
       if (copy && copy->device()) groups_.put(k, copy->device());
       // A copy is with its second input, or with none.
-      for (std::size_t i = copy ? 1 : 0; i < node.inputs.size(); ++i) {
-        const auto& input = node.inputs[i];
-        const auto leaf = leaf_at(input);
+      for (std::size_t i = copy ? 1 : 0; i < reads_[k].size(); ++i) {
+        const auto value = reads_[k][i];
         // Kernels anywhere get it by value.
-        if (leaf && is_host_scalar(input, values[*leaf].get())) continue;
-        groups_.join(k, leaf ? first_leaf + *leaf : nodes_.at(node_of(input).get()));
+        if (is_leaf(value) && is_host_scalar(work_.leaves[value], values[value].get())) continue;
+        groups_.join(k, is_leaf(value) ? first_leaf + value : producer(value));
       }
     }
   }
@@ -170,25 +174,30 @@ class Parts::Cutting {
     part.nodes.push_back(static_cast<std::uint32_t>(k));
   }
 
-  Source source(const Tensor& tensor) {
-    if (const auto leaf = leaf_at(tensor)) return {Source::Kind::leaf, *leaf};
-    const auto node = nodes_.at(node_of(tensor).get());
+  Source source(ValueNumber value) {
+    if (is_leaf(value)) return {Source::Kind::leaf, value};
+    const auto node = producer(value);
     if (const auto copy = copies_.find(node); copy != copies_.end()) return {Source::Kind::copy, copy->second};
     const auto part = places_.at(static_cast<std::uint32_t>(node)).first;
-    const auto [found, fresh] = results_.try_emplace({node, output_of(tensor)}, parts_.parts_[part].work.wanted.size());
-    if (fresh) parts_.parts_[part].work.wanted.push_back(uncounted(tensor));
+    const auto [found, fresh] = results_.try_emplace(value, parts_.parts_[part].work.wanted.size());
+    if (fresh) parts_.parts_[part].work.wanted.push_back(tensor(value));
     return {Source::Kind::part, part, found->second};
   }
 
   /// What the part reads and does not compute is a leaf of it.
-  void read(Planned& part, const Tensor& input) {
-    const auto from = node_at(input);
-    if (from && !copies_.contains(*from) && &parts_.parts_[places_.at(static_cast<std::uint32_t>(*from)).first] == &part) return;
-    if (!read_.insert({&part, node_of(input).get(), output_of(input)}).second) return;
-    const auto from_where = source(input);
-    part.work.leaves.push_back(uncounted(input));
-    part.work.values.push_back(from_where.kind == Source::Kind::leaf ? work_.values[from_where.of] : unknown_);
-    part.sources.push_back(from_where);
+  void read_all(std::size_t p) {
+    auto& part = parts_.parts_[p];
+    std::unordered_set<ValueNumber> seen;
+    for (const auto node : part.nodes)
+      for (const auto value : reads_[node]) {
+        const bool made_here = !is_leaf(value) && !copies_.contains(producer(value)) &&
+                               places_.at(static_cast<std::uint32_t>(producer(value))).first == p;
+        if (made_here || !seen.insert(value).second) continue;
+        const auto from = source(value);
+        part.work.leaves.push_back(tensor(value));
+        part.work.values.push_back(from.kind == Source::Kind::leaf ? work_.values[from.of] : unknown_);
+        part.sources.push_back(from);
+      }
   }
 
   /// Another part may have asked for what nobody else did.
@@ -204,13 +213,12 @@ class Parts::Cutting {
   const std::shared_ptr<Value> unknown_ = std::make_shared<InputValue>();  ///< until a run
   Groups groups_;                                                          ///< of the nodes, then the leaves
   std::vector<std::size_t> stages_;
-  std::unordered_map<const Node*, std::vector<std::pair<int, std::size_t>>> leaves_;
-  std::unordered_map<const Node*, std::size_t> nodes_;
+  std::vector<std::vector<ValueNumber>> reads_;                                  ///< by node
+  std::vector<std::size_t> producers_;                                           ///< by value, after the leaves
   std::unordered_map<std::size_t, std::size_t> copies_;                          ///< by node
   std::map<std::pair<std::size_t, const ocl::Context*>, std::size_t> by_place_;  ///< parts
   std::map<std::uint32_t, std::pair<std::size_t, std::uint32_t>> places_;        ///< of nodes: the part, and which of its
-  std::map<std::pair<std::size_t, int>, std::size_t> results_;                   ///< of nodes' outputs
-  std::set<std::tuple<const Planned*, const Node*, int>> read_;
+  std::unordered_map<ValueNumber, std::size_t> results_;                         ///< of parts
 };
 
 class Parts::Run {

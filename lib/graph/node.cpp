@@ -26,14 +26,9 @@ Expression Op::expr(const Specs&) const { return {}; }
 std::optional<Alias> Op::alias(const Specs&, std::size_t) const { return std::nullopt; }
 FusionHints Op::fusion(const Specs&) const { return {}; }
 TuningHints Op::tuning(const Specs&) const { return {.measured = false}; }
-std::optional<Op::Part> Op::part(const Specs&, const Window&) const { return std::nullopt; }
 Tensors Op::at_length(const Specs&, std::int64_t, std::int64_t) const { return {}; }
 
 void Op::lower(exec::Recorder&) const { throw Unsupported(fmt::format("{}: cannot be computed on a device", name())); }
-std::size_t Op::pass_length(std::span<const Node* const>, const DeviceInfo&, const exec::Choosing&) const { return 1; }
-void Op::lower_pass(std::span<const Node* const>, exec::Recorder&) const {
-  throw Unsupported(fmt::format("{}: ends no pass", name()));
-}
 
 std::vector<Tensor> uncounted(std::span<const Tensor> tensors) {
   std::vector<Tensor> result;

@@ -155,6 +155,8 @@ struct Node {
   /// Whether an evaluation computed it, and whether its value was taken away since, for want of memory.
   enum class Past : std::uint8_t { none, computed, taken };
   std::atomic<Past> past{Past::none};
+  /// Of its first output among the values of a subgraph (lib/exec/collect/subgraph.h), which sets it in nodes of its own.
+  std::uint32_t number = 0;
 
   Node(std::shared_ptr<const Op> op, Tensors inputs, Specs outputs);
   /// The same where the inputs' specs are at hand.

@@ -17,9 +17,8 @@ namespace clnet {
 
 namespace exec {
 class Recorder;
-struct Choosing;
+class Rewrite;
 }  // namespace exec
-struct DeviceInfo;
 struct Node;
 
 using Specs = std::vector<Spec>;
@@ -75,8 +74,6 @@ struct FusionHints {
   /// An input that lower() hands to Recorder::prologue(), at least for some solvers: elementwise operations that make it for this
   /// operation only are computed where it is loaded.
   std::optional<std::size_t> prologue = std::nullopt;
-  /// Of how many operations a pass may be that lower_pass() records, itself included.
-  std::size_t longest_pass = 1;
 };
 
 /// Which solvers compute an operation, and how they are measured against each other (CLNET_TUNE).
@@ -128,14 +125,6 @@ class Op {
   /// input's memory, and lower() is not called.
   virtual std::optional<Alias> alias(const Specs& inputs, std::size_t output) const;
 
-  /// The window of an input, as long as `window`, from which and all of the other inputs the operation makes that window of its
-  /// only output.
-  struct Part {
-    std::size_t input = 0;
-    Window window;
-  };
-  virtual std::optional<Part> part(const Specs& inputs, const Window& window) const;
-
   virtual FusionHints fusion(const Specs& inputs) const;
 
   /// The base's solvers are not measured.
@@ -150,14 +139,8 @@ class Op {
   /// Records the launches that compute the outputs.
   virtual void lower(exec::Recorder& recorder) const;
 
-  /// How many of `chain`, which ends with this operation's node and of which each alone reads the result of the one before, as
-  /// its first input, shall be one pass; 1: none. What follows those before the last elementwise needs nothing but the channel,
-  /// their second dimension.
-  virtual std::size_t pass_length(std::span<const Node* const> chain, const DeviceInfo& device,
-                                  const exec::Choosing& choosing) const;
-  /// Records the launches that compute the last one's output from what the pass reads. The recorder's inputs are those of the
-  /// first node, then those of each later one, in which -1 stands for the result before.
-  virtual void lower_pass(std::span<const Node* const> chain, exec::Recorder& recorder) const;
+  /// How it may be computed together with others in the place of lower() for each; null: there is no such way.
+  virtual const exec::Rewrite* rewrite() const { return nullptr; }
 };
 
 /// A node for the operation and its inputs: its outputs as tensors.

@@ -5,7 +5,7 @@
 
 #include "clnet/clnet.h"
 #include "lib/base/planning_steps.h"
-#include "lib/exec/lower/recompute.h"
+#include "lib/exec/lower/rematerialize.h"
 #include "lib/exec/statistics.h"
 
 using namespace clnet;
@@ -108,9 +108,11 @@ TEST_CASE("planning is linear in the steps of a hand-written LSTM and its gradie
 
 TEST_CASE("planning to compute values twice is linear in their number") {
   const auto steps_of = [](int length) {
-    const auto work = exec::collect(there_and_back(length));
+    const exec::Subgraph graph(exec::collect(there_and_back(length)));
     const auto before = planning_steps();
-    CHECK(exec::recompute(work).repeated > static_cast<std::size_t>(length / 2));
+    const auto again = exec::rematerialized(graph);
+    REQUIRE(again);
+    CHECK(again->nodes().size() > graph.nodes().size() + static_cast<std::size_t>(length / 2));
     return planning_steps() - before;
   };
   // Longer chains than recursion could follow.

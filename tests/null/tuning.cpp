@@ -32,10 +32,10 @@ class Impostor : public Op {
   Specs infer(const Specs& inputs) const override { return {inputs[0]}; }
 };
 
-Work work_of(const Tensor& tensor) { return collect(std::span(&tensor, 1)); }
+Subgraph graph_of(const Tensor& tensor) { return Subgraph(collect(std::span(&tensor, 1))); }
 
-void tune(Tuning& tuning, const Work& work, ocl::Context& context, const Tuning::Evaluate& evaluate) {
-  tuning.tune(work, context, PlanCache::of(context).cached(), Options::now(), evaluate);
+void tune(Tuning& tuning, const Subgraph& graph, ocl::Context& context, const Tuning::Evaluate& evaluate) {
+  tuning.tune(graph, context, PlanCache::of(context).cached(), Options::now(), evaluate);
 }
 
 }  // namespace
@@ -50,13 +50,13 @@ TEST_CASE("only operations that say so are measured, each problem once") {
     eval(trials);
   };
   const Tensor x = ones({2, 3, 8, 8}).detach(), w = ones({4, 3, 3, 3}).detach();
-  tune(tuning, work_of(apply(std::make_shared<Impostor>(), {x, w})), context, evaluate);
+  tune(tuning, graph_of(apply(std::make_shared<Impostor>(), {x, w})), context, evaluate);
   CHECK(evaluations == 0);
   const Tensor y = conv2d(x, w);
-  tune(tuning, work_of(y), context, evaluate);
+  tune(tuning, graph_of(y), context, evaluate);
   CHECK(evaluations > 0);
   const auto before = evaluations;
-  tune(tuning, work_of(y), context, evaluate);
+  tune(tuning, graph_of(y), context, evaluate);
   CHECK(evaluations == before);
   CHECK(tuning.choice(*node_of(y), Packed::leaf));
 }
@@ -69,11 +69,11 @@ TEST_CASE("what was measured where f32 may be rounded says nothing where it may 
   const Tensor product = matmul(ones({40, 50}).detach(), ones({50, 60}).detach());
   {
     const test::Variable rounded("CLNET_TF32", "1");
-    tune(tuning, work_of(product), context, evaluate);
+    tune(tuning, graph_of(product), context, evaluate);
     CHECK(tuning.choice(*node_of(product), Packed::leaf));
   }
   CHECK_FALSE(tuning.choice(*node_of(product), Packed::leaf));
-  tune(tuning, work_of(product), context, evaluate);
+  tune(tuning, graph_of(product), context, evaluate);
   CHECK(tuning.choice(*node_of(product), Packed::leaf));
 }
 
@@ -88,10 +88,10 @@ TEST_CASE("every configuration that is listed for the whole batch is measured") 
   {
     const Tensor result = y();
     ListChoices choices;
-    lower(work_of(result), context.info(), {.list = &choices});
+    lower(graph_of(result), context.info(), {.list = &choices});
     for (auto& choice : choices.of(op)) listed.insert(std::move(choice));
   }
-  tune(tuning, work_of(y()), context, [&](std::span<const Tensor> trials) {
+  tune(tuning, graph_of(y()), context, [&](std::span<const Tensor> trials) {
     eval(trials);
     if (const auto forced = forced_solver(op)) measured.insert(forced->choice.text());
   });
@@ -103,11 +103,11 @@ namespace {
 
 /// The problems that are known after tuning, by the names of their operations.
 std::multiset<std::string> tuned(Tuning& tuning, const Tensors& wanted) {
-  const auto work = collect(wanted);
-  tune(tuning, work, *context_of(Device::current()), [](std::span<const Tensor> trials) { eval(trials); });
-  Readers readers(work.nodes);
+  const Subgraph graph(collect(wanted));
+  tune(tuning, graph, *context_of(Device::current()), [](std::span<const Tensor> trials) { eval(trials); });
+  Readers readers(graph);
   std::multiset<std::string> known;
-  for (const auto& node : work.nodes)
+  for (const auto& node : graph.nodes())
     if (node->op && tuning.choice(*node, readers.packed(*node))) known.emplace(node->op->name());
   return known;
 }
@@ -124,15 +124,15 @@ TEST_CASE("trials pack a weight as often as the plan does") {
   const auto launches = [&](const Tensor& y) {
     Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 600);
     std::map<std::string, std::uint64_t> result;
-    const auto work = collect(std::span(&y, 1));
-    tune(tuning, work, context, [&](std::span<const Tensor> trials) {
+    const auto graph = graph_of(y);
+    tune(tuning, graph, context, [&](std::span<const Tensor> trials) {
       const auto before = context.launches();
       eval(trials);
       if (const auto forced = forced_solver("conv2d"); forced && forced->choice.text().starts_with(solver))
         result[forced->choice.text()] = context.launches() - before;
     });
-    Readers readers(work.nodes);
-    for (const auto& node : work.nodes)
+    Readers readers(graph);
+    for (const auto& node : graph.nodes())
       if (node->op->name() == "conv2d") CHECK(tuning.choice(*node, readers.packed(*node)));
     return result;
   };
@@ -151,7 +151,7 @@ TEST_CASE("what is likely is measured first, and another is taken only where it 
   std::string likely;
   {
     ListChoices choices;
-    lower(work_of(y), context.info(), {.list = &choices});
+    lower(graph_of(y), context.info(), {.list = &choices});
     likely = choices.chosen("matmul");
   }
   // Time for one, and the oracle.
@@ -161,7 +161,7 @@ TEST_CASE("what is likely is measured first, and another is taken only where it 
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     measured.push_back(forced_solver("matmul")->choice.text());
   };
-  tune(tuning, work_of(y), context, by_name);
+  tune(tuning, graph_of(y), context, by_name);
   REQUIRE_FALSE(measured.empty());
   CHECK(measured.front() == likely);
   CHECK(std::set<std::string>(measured.begin(), measured.end()) == std::set<std::string>{likely, "direct"});
@@ -197,9 +197,10 @@ TEST_CASE("a view, which nothing computes, is no problem to be measured") {
   const auto path = folder / "tuning.json";
   Tuning tuning(TuningFile(path.string(), "device"), 600);
   const Tensor y = transpose(ones({3, 1, 40}).detach(), 0, 1) * 2.0;
-  const auto work = work_of(y);
-  REQUIRE(std::any_of(work.nodes.begin(), work.nodes.end(), [](const auto& node) { return node->op->name() == "permute"; }));
-  tune(tuning, work, *context_of(Device::current()), [](std::span<const Tensor>) { FAIL_CHECK("nothing is to be measured"); });
+  const auto graph = graph_of(y);
+  REQUIRE(
+      std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const auto& node) { return node->op->name() == "permute"; }));
+  tune(tuning, graph, *context_of(Device::current()), [](std::span<const Tensor>) { FAIL_CHECK("nothing is to be measured"); });
   // What was looked at is written down.
   CHECK_FALSE(std::filesystem::exists(path));
 }
@@ -217,9 +218,9 @@ TEST_CASE("operations of several outputs are measured by the list that they shar
   const Tensor loss = sum(attention * 2.0) + sum(normalised * x) + sum(states * x) + sum(softmax(x * 3.0, 1) * x) +
                       sum(batch_norm_training(x, leaf({30}), leaf({30})).y * x);
   const auto all = gradients(loss, {x, w, q, product, recurrent.weight_hh});
-  const auto work = collect(all);
+  const Subgraph graph(collect(all));
   std::vector<std::string> measured;
-  tune(tuning, work, context, [&](std::span<const Tensor> trials) {
+  tune(tuning, graph, context, [&](std::span<const Tensor> trials) {
     measured.emplace_back(node_of(trials[0])->op->name());
     eval(trials);
   });
@@ -227,8 +228,8 @@ TEST_CASE("operations of several outputs are measured by the list that they shar
       "sum", "softmax", "layer_norm", "layer_norm_backward", "layer_norm_parameters", "batch_norm", "batch_norm_backward"},
       early{"matmul", "attention", "attention_backward", "recurrent", "recurrent_backward"};
   std::set<std::string> known;
-  Readers readers(work.nodes);
-  for (const auto& node : work.nodes)
+  Readers readers(graph);
+  for (const auto& node : graph.nodes())
     if (node->op && tuning.choice(*node, readers.packed(*node))) known.emplace(node->op->name());
   std::set<std::string> wanted = late;
   wanted.insert(early.begin(), early.end());
@@ -248,13 +249,13 @@ TEST_CASE("who forces a solver does not wait for who measures") {
     if (!other.valid()) {
       other = std::async(std::launch::async, [&] {
         const ForceSolver force("matmul", "direct");
-        tune(tuning, work_of(matmul(a, a)), context, [](std::span<const Tensor>) { FAIL_CHECK("nothing is to be measured"); });
+        tune(tuning, graph_of(matmul(a, a)), context, [](std::span<const Tensor>) { FAIL_CHECK("nothing is to be measured"); });
       });
       CHECK(other.wait_for(20s) == std::future_status::ready);
     }
     eval(trials);
   };
-  tune(tuning, work_of(matmul(a, a)), context, evaluate);
+  tune(tuning, graph_of(matmul(a, a)), context, evaluate);
   REQUIRE(other.valid());
   other.get();
 }
@@ -264,7 +265,7 @@ TEST_CASE("what was planned before is not measured") {
   Tuning tuning(TuningFile((folder / "tuning.json").string(), "device"), 5);
   const Tensor product = matmul(ones({41, 50}).detach(), ones({50, 60}).detach());
   tuning.note(*node_of(product), Choice::parse("direct"), Packed::leaf);
-  tune(tuning, work_of(product), *context_of(Device::current()),
+  tune(tuning, graph_of(product), *context_of(Device::current()),
        [](std::span<const Tensor>) { FAIL_CHECK("nothing is to be measured"); });
   CHECK_FALSE(tuning.choice(*node_of(product), Packed::leaf));
 }

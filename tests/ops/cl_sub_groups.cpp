@@ -31,7 +31,7 @@ std::string claimed(const DeviceInfo& device) { return std::string(ocl::claimed_
 /// The kernels that it takes on the device, and the way in which each exchanges values.
 std::string ways(const Tensor& output, const DeviceInfo& device) {
   const std::vector<Tensor> wanted{output};
-  const auto recording = exec::lower(exec::collect(wanted), device).recording;
+  const auto recording = exec::lower(exec::Subgraph(exec::collect(wanted)), device).recording;
   std::string result;
   for (const auto& command : recording.commands()) {
     const auto& launch = std::get<exec::Launch>(command);

@@ -33,7 +33,7 @@ std::vector<std::string> choices(const std::string& op, const Program& program) 
   const auto list = [&](const DeviceInfo& device) {
     const Tensor y = program();
     exec::ListChoices choices;
-    exec::lower(exec::collect({&y, 1}), device, {.list = &choices});
+    exec::lower(exec::Subgraph(exec::collect({&y, 1})), device, {.list = &choices});
     return choices.of(op);
   };
   auto result = list(info);
@@ -91,7 +91,7 @@ std::vector<std::string> kernels_on_gpu(const Tensor& y) {
   // Whoever made the CPU that plays it.
   gpu.vendor = "NVIDIA Corporation", gpu.name = "a GPU", gpu.generation = "sm_86";
   gpu.prefers_vector_kernels = false;
-  const auto recording = exec::lower(exec::collect({&y, 1}), gpu).recording;
+  const auto recording = exec::lower(exec::Subgraph(exec::collect({&y, 1})), gpu).recording;
   std::vector<std::string> result;
   for (const auto& command : recording.commands())
     if (const auto* launch = std::get_if<exec::Launch>(&command)) result.push_back(launch->function());
@@ -100,7 +100,7 @@ std::vector<std::string> kernels_on_gpu(const Tensor& y) {
 
 /// How many products the convolution for GPUs makes of it, forced.
 std::size_t products_of(const Tensor& y) {
-  const auto recording = exec::lower(exec::collect({&y, 1}), Device::current().info()).recording;
+  const auto recording = exec::lower(exec::Subgraph(exec::collect({&y, 1})), Device::current().info()).recording;
   for (const auto& command : recording.commands())
     if (const auto* launch = std::get_if<exec::Launch>(&command); launch && launch->function() == "conv2d_gpu")
       return launch->global()[2];

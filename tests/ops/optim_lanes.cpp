@@ -76,7 +76,7 @@ TEST_CASE("how many elements work-items update on a GPU") {
     const Tensor x = randn({count});
     x.eval();
     const auto wanted = updated(UpdateRule::sgd, {{x.detach(), x.detach(), {}}}, false);
-    const auto recording = exec::lower(exec::collect(wanted), gpu).recording;
+    const auto recording = exec::lower(exec::Subgraph(exec::collect(wanted)), gpu).recording;
     return std::get<exec::Launch>(recording.commands().at(0)).global()[0];
   };
   CHECK(items(511) == 512);  // whole groups of 256

@@ -1,9 +1,8 @@
 // Values computed twice to save memory: where the user says so, and where a plan would not fit otherwise.
-#include "lib/exec/lower/recompute.h"
-
 #include <catch2/catch.hpp>
 
 #include "clnet/clnet.h"
+#include "lib/exec/lower/rematerialize.h"
 #include "lib/exec/statistics.h"
 #include "tests/ops/check.h"
 #include "tests/support/memory_limit.h"
@@ -75,15 +74,15 @@ TEST_CASE("what is cheap and read late is computed twice") {
   const Tower tower(8);
   const auto loss = tower(make_tensor({2, 4, 6, 6}, 9), plainly);
   auto wanted = gradients(loss, tower.weights);
-  const auto work = exec::collect(wanted);
-  const auto again = exec::recompute(work);
-  CHECK(again.repeated >= 8);
-  CHECK(again.work.nodes.size() == work.nodes.size() + again.repeated);
-  CHECK(again.work.leaves.size() == work.leaves.size());
+  const exec::Subgraph graph(exec::collect(wanted));
+  const auto again = exec::rematerialized(graph);
+  REQUIRE(again);
+  CHECK(again->nodes().size() >= graph.nodes().size() + 8);
+  CHECK(again->leaves().size() == graph.leaves().size());
   const auto plain = arrays_of(wanted);
-  eval(again.work.wanted);
+  eval(again->wanted());
   for (std::size_t k = 0; k < plain.size(); ++k)
-    compare("gradient " + std::to_string(k), to_array(again.work.wanted[k]), plain[k], 1e-6);
+    compare("gradient " + std::to_string(k), to_array(again->wanted()[k]), plain[k], 1e-6);
 }
 
 TEST_CASE("a step that does not fit is made to fit, or the error says what it takes") {

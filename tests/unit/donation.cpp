@@ -1,5 +1,5 @@
 // Which results may be made in the memory of a leaf: each sentence of the rule, for recordings that no device sees.
-#include "lib/exec/place/donation.h"
+#include "lib/exec/place/in_place.h"
 
 #include <catch2/catch.hpp>
 

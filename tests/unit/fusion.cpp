@@ -29,7 +29,9 @@ DeviceInfo device(bool cpu) {
   return info;
 }
 
-Recording recorded(const std::vector<Tensor>& wanted, bool cpu = true) { return lower(collect(wanted), device(cpu)).recording; }
+Recording recorded(const std::vector<Tensor>& wanted, bool cpu = true) {
+  return lower(Subgraph(collect(wanted)), device(cpu)).recording;
+}
 
 std::vector<std::string> functions(const Recording& recording) {
   std::vector<std::string> result;

@@ -8,6 +8,7 @@
 
 #include "clnet/clnet.h"
 #include "lib/base/planning_steps.h"
+#include "lib/exec/collect/subgraph.h"
 #include "lib/exec/collect/work.h"
 #include "lib/exec/fuse/check.h"
 #include "tests/support/leaf.h"
@@ -27,10 +28,12 @@ DeviceInfo vector_device() {
   return info;
 }
 
-std::vector<Group> fused(const std::vector<Tensor>& wanted) {
-  const auto work = collect(wanted);
-  return fuse(work.nodes, wanted, vector_device(), true);
-}
+/// Groups, and the subgraph whose nodes they are.
+struct Fused {
+  explicit Fused(const std::vector<Tensor>& wanted) : graph(collect(wanted)), groups(fuse(graph, vector_device(), true)) {}
+  Subgraph graph;
+  std::vector<Group> groups;
+};
 
 }  // namespace
 
@@ -60,8 +63,11 @@ TEST_CASE("groups with a path between them are not joined, others are wherever t
   const Tensor x = leaf({4, 4}), a = exp(x), b = softmax(a, 1), c = a + b, d = sin(x), e = c + d;
   const std::vector<Tensor> wanted{e};
   const auto work = collect(wanted);
-  Grouping grouping(work.nodes, wanted);
-  const auto at = [&](const Tensor& tensor) { return grouping.producer(tensor); };
+  const Subgraph graph(work);
+  Grouping grouping(graph);
+  const auto at = [&](const Tensor& tensor) {
+    return static_cast<NodeNumber>(std::find(work.nodes.begin(), work.nodes.end(), node_of(tensor)) - work.nodes.begin());
+  };
   CHECK_FALSE(grouping.joint(at(a), at(c)));
   for (const auto& [from, to] : {std::pair(c, e), std::pair(d, e)}) {
     const auto joint = grouping.joint(grouping.home(at(from)), grouping.home(at(to)));
@@ -77,27 +83,26 @@ TEST_CASE("groups with a path between them are not joined, others are wherever t
 
 TEST_CASE("a value that is read as a part is not computed by the kernel that reads it") {
   const Tensor x = leaf({4, 6}), y = exp(x), z = y * 2.0 - slice(y, 0, 0, 1);
-  const std::vector<Tensor> wanted{z};
-  const auto groups = fused(wanted);
-  CHECK(groups.size() == 2);
-  CHECK_NOTHROW(check_groups(groups, wanted));
+  const Fused fused({z});
+  CHECK(fused.groups.size() == 2);
+  CHECK_NOTHROW(check_groups(fused.groups, fused.graph));
 }
 
 TEST_CASE("what is wrong with groups is named") {
   const Tensor x = leaf({8, 6}), y = exp(x), z = sum(softmax(y, 1) * y), w = reshape(y, {48});
-  const std::vector<Tensor> wanted{z, w};
-  const auto groups = fused(wanted);
+  const Fused fused({z, w});
+  const auto& [graph, groups] = fused;
   REQUIRE(groups.size() > 1);
-  CHECK_NOTHROW(check_groups(groups, wanted));
+  CHECK_NOTHROW(check_groups(groups, graph));
   auto swapped = groups;
   std::swap(swapped.front(), swapped.back());
-  CHECK_THROWS_WITH(check_groups(swapped, wanted), Contains("read before it is written"));
+  CHECK_THROWS_WITH(check_groups(swapped, graph), Contains("read before it is written"));
   auto twice = groups;
   twice.push_back(groups.front());
-  CHECK_THROWS_WITH(check_groups(twice, wanted), Contains("written twice"));
+  CHECK_THROWS_WITH(check_groups(twice, graph), Contains("written twice"));
   auto lost = groups;
   lost.pop_back();
-  CHECK_THROWS_WITH(check_groups(lost, wanted), Contains("asked for and written by none"));
+  CHECK_THROWS_WITH(check_groups(lost, graph), Contains("asked for and written by none"));
 }
 
 TEST_CASE("random graphs are grouped so that every group finds what it reads") {
@@ -129,6 +134,6 @@ TEST_CASE("random graphs are grouped so that every group finds what it reads") {
     std::vector<Tensor> open;
     for (const auto& tensor : wanted)
       if (!value_of(tensor)) open.push_back(tensor);
-    CHECK_NOTHROW(fused(open));  // which checks them
+    CHECK_NOTHROW(Fused(open));  // which checks them
   }
 }

@@ -76,7 +76,7 @@ struct Planned {
     device.max_work_group_size = 256;
     device.native_float_width = cpu ? 8 : 1;
     device.prefers_vector_kernels = cpu;
-    auto lowered = lower(collect(wanted), device);
+    auto lowered = lower(Subgraph(collect(wanted)), device);
     recording = std::move(lowered.recording);
     keep = std::move(lowered.results);
     placement = place(recording, keep, {});

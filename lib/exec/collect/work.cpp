@@ -1,11 +1,22 @@
 #include "lib/exec/collect/work.h"
 
 #include <algorithm>
+#include <memory_resource>
 #include <unordered_map>
+#include <utility>
 
 #include "lib/exec/collect/sole_owner.h"
+#include "lib/exec/collect/value.h"
 
 namespace clnet::exec {
+
+Giving::Giving(std::vector<const Node*> leaves, std::vector<const Node*> results)
+    : leaves_(std::move(leaves)), results_(std::move(results)) {
+  std::sort(leaves_.begin(), leaves_.end());
+  std::sort(results_.begin(), results_.end());
+}
+bool Giving::has_leaf(const Node* node) const { return std::binary_search(leaves_.begin(), leaves_.end(), node); }
+bool Giving::has_result(const Node* node) const { return std::binary_search(results_.begin(), results_.end(), node); }
 
 bool Collector::Found::is_leaf(int output) const { return std::find(leaves.begin(), leaves.end(), output) != leaves.end(); }
 
@@ -67,61 +78,140 @@ void Collector::clear() {
 }
 
 Work Collector::take(const Giving& giving) {
-  std::unordered_map<const Node*, std::vector<bool>> asked;
-  for (const auto& tensor : work_.wanted) {
-    auto& outputs = asked[node_of(tensor).get()];
-    outputs.resize(node_of(tensor)->outputs.size());
-    outputs[static_cast<std::size_t>(output_of(tensor))] = true;
-  }
-  const std::vector<bool> nothing;
+  work_.number();
+  std::vector<bool> asked(work_.value_count());
+  for (const auto result : work_.results) asked[result] = true;
+  std::vector<bool> its_asked;
   std::vector<Seen> seen(work_.nodes.size(), Seen::inside);
   for (std::uint32_t k = 0; k < work_.nodes.size(); ++k) {
-    const auto& node = work_.nodes[k];
-    auto& its = found_.at(node.get());
-    its.index = k;
-    const auto& its_asked = its.asked ? asked[node.get()] : nothing;
+    const auto& node = *work_.nodes[k];
+    const auto& its = found_.at(&node);
+    const auto first = asked.begin() + work_.first_outputs[k];
+    its_asked.assign(first, first + static_cast<std::ptrdiff_t>(node.outputs.size()));
     if (its.asked) seen[k] = Seen::asked;
     // What is asked for has a value from now on, whoever holds it. Where it is to take a leaf's place, others would miss the
     // leaf.
-    if (sole_owner(*node, its.readers, its.asked && giving.has_result(node.get()) ? nothing : its_asked)) continue;
+    if (sole_owner(node, its.readers, its.asked && giving.has_result(&node) ? std::vector<bool>{} : its_asked)) continue;
     seen[k] = Seen::outside;
-    for (std::size_t i = 0; i < node->outputs.size(); ++i)
-      if (its_asked.empty() || !its_asked[i]) work_.kept.push_back({k, static_cast<int>(i)});
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      if (!its_asked[i]) work_.kept.push_back({k, static_cast<int>(i)});
   }
   find_gifts(seen, giving);
   return std::move(work_);
 }
 
+/// A value of which somebody holds what depends on it, however far behind, may be needed again: what has no value is computed
+/// anew, and a gradient reads what was in between. So a leaf is given for good only if all that depends on it goes with the
+/// evaluation. What is merely rewritten may be read by one node, whose value is there from then on, in its own name or a slot's,
+/// so that nothing that is computed anew goes back behind it; and whose gradient needs no value of the leaf, as nothing but a
+/// slice's change may be recorded so.
+void Collector::find_gifts(const std::vector<Seen>& seen, const Giving& giving) {
+  const auto& nodes = work_.nodes;
+  work_.gifts.assign(work_.leaves.size(), Gift::nothing);
+  std::vector<bool> candidates(work_.leaves.size());
+  for (std::size_t i = 0; i < work_.leaves.size(); ++i) {
+    const auto& node = node_of(work_.leaves[i]);
+    if (node->outputs.size() != 1 || !dynamic_cast<const DeviceValue*>(work_.values[i].get())) continue;
+    // A slot's value that waited is cut off from its inputs, by another thread perhaps at this moment: they are not looked at.
+    if (node->slot == 0 && !node->inputs.empty()) continue;
+    const bool of_slot = giving.has_leaf(node.get());
+    const auto& its = found_.at(node.get());
+    // What is asked for is there afterwards.
+    if (its.asked || !sole_owner(*node, {of_slot ? 1U : 0U, its.readers}) || (!of_slot && its.readers != 1)) continue;
+    candidates[i] = true;
+    if (of_slot) work_.gifts[i] = Gift::any;
+  }
+  if (std::find(candidates.begin(), candidates.end(), true) == candidates.end()) return;
+
+  // By node: whether somebody holds it, or what depends on it; and whether a slot's value that waited, a leaf from now on, is all
+  // that reads it.
+  std::vector<bool> stays(nodes.size()), in_slot(nodes.size());
+  std::vector<std::uint32_t> producers(work_.value_count());
+  for (std::uint32_t k = 0; k < nodes.size(); ++k)
+    for (auto value = work_.first_outputs[k]; value < work_.first_outputs[k + 1]; ++value) producers[value] = k;
+  auto read = work_.reads.end();
+  for (std::size_t k = nodes.size(); k-- > 0;) {
+    const auto& node = *nodes[k];
+    const bool waited = node.slot != 0;
+    if (seen[k] == Seen::outside || (seen[k] == Seen::asked && !giving.has_result(&node))) stays[k] = true;
+    for (auto input = node.inputs.rbegin(); input != node.inputs.rend(); ++input) {
+      const auto value = *--read;
+      if (value >= candidates.size()) {
+        const auto producer = producers[value];
+        if (stays[k] && !waited) stays[producer] = true;
+        if (waited && found_.at(nodes[producer].get()).readers == 1) in_slot[producer] = true;
+        continue;
+      }
+      if (!candidates[value]) continue;
+      auto& gift = work_.gifts[value];
+      if (gift == Gift::any || giving.has_leaf(node_of(*input).get())) {
+        if (stays[k]) gift = Gift::nothing;
+      } else if (node.checkpoint == 0 && node.outputs.size() == 1 &&
+                 (seen[k] == Seen::asked || (seen[k] == Seen::inside && in_slot[k]))) {
+        gift = Gift::rewritten;
+      }
+    }
+  }
+}
+
 Work collect(std::span<const Tensor> tensors) {
   Collector collector;
   collector.add(tensors);
-  return std::move(collector.work());
+  auto work = std::move(collector.work());
+  work.number();
+  return work;
+}
+
+void Work::number() {
+  // By node: of its first output, and of leaves among its outputs.
+  struct Numbers {
+    ValueNumber first = 0;
+    std::vector<std::pair<int, ValueNumber>> leaves = {};
+  };
+  std::pmr::monotonic_buffer_resource memory;
+  std::pmr::unordered_map<const Node*, Numbers> numbers(&memory);
+  numbers.reserve(2 * (nodes.size() + leaves.size()));
+  ValueNumber next = 0;
+  for (const auto& leaf : leaves) numbers[node_of(leaf).get()].leaves.emplace_back(output_of(leaf), next++);
+  const auto number_of = [&](const Tensor& tensor) {
+    const auto& found = numbers.at(node_of(tensor).get());
+    for (const auto& [output, leaf] : found.leaves)
+      if (output == output_of(tensor)) return leaf;
+    return found.first + static_cast<ValueNumber>(output_of(tensor));
+  };
+  first_outputs.clear();
+  reads.clear();
+  results.clear();
+  for (const auto& node : nodes) {
+    for (const auto& input : node->inputs) reads.push_back(number_of(input));
+    first_outputs.push_back(next);
+    numbers[node.get()].first = next;
+    next += static_cast<ValueNumber>(node->outputs.size());
+  }
+  first_outputs.push_back(next);
+  for (const auto& tensor : wanted) results.push_back(number_of(tensor));
 }
 
 Work private_copy(const Work& work) {
   Work copy;
-  std::unordered_map<const Node*, std::shared_ptr<Node>> nodes;
-  std::unordered_map<const Node*, std::vector<std::pair<int, Tensor>>> leaves;
+  std::vector<Tensor> values;
   for (std::size_t i = 0; i < work.leaves.size(); ++i) {
-    const auto& leaf = work.leaves[i];
-    copy.leaves.push_back(make_leaf(leaf.spec(), work.values[i]));
-    node_of(copy.leaves.back())->slot = node_of(leaf)->slot;
-    copy.values.push_back(work.values[i]);
-    leaves[node_of(leaf).get()].emplace_back(output_of(leaf), copy.leaves.back());
+    values.push_back(make_leaf(work.leaves[i].spec(), work.values[i]));
+    node_of(values.back())->slot = node_of(work.leaves[i])->slot;
   }
-  const auto copied = [&](const Tensor& tensor) {
-    if (const auto found = leaves.find(node_of(tensor).get()); found != leaves.end())
-      for (const auto& [output, leaf] : found->second)
-        if (output == output_of(tensor)) return leaf;
-    return tensor_of(nodes.at(node_of(tensor).get()), output_of(tensor));
-  };
+  copy.leaves = values;
+  copy.values = work.values;
+  auto read = work.reads.begin();
   for (const auto& node : work.nodes) {
     Tensors inputs;
-    for (const auto& input : node->inputs) inputs.push_back(copied(input));
+    for (std::size_t i = 0; i < node->inputs.size(); ++i) inputs.push_back(values[*read++]);
     copy.nodes.push_back(std::make_shared<Node>(*node, std::move(inputs)));
-    nodes[node.get()] = copy.nodes.back();
+    for (std::size_t i = 0; i < node->outputs.size(); ++i) values.push_back(tensor_of(copy.nodes.back(), static_cast<int>(i)));
   }
-  for (const auto& tensor : work.wanted) copy.wanted.push_back(copied(tensor));
+  for (const auto result : work.results) copy.wanted.push_back(values[result]);
+  copy.first_outputs = work.first_outputs;
+  copy.reads = work.reads;
+  copy.results = work.results;
   return copy;
 }
 

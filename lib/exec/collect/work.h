@@ -37,6 +37,9 @@ class Giving {
   std::vector<const Node*> leaves_, results_;  ///< sorted
 };
 
+/// A value of a work, by number: the leaves first, in their order, then the outputs of the nodes in theirs.
+using ValueNumber = std::uint32_t;
+
 /// The nodes to compute, each after those that it needs, the leaves that they read with their values, and what is asked for: as
 /// they were found at one time, whatever other threads evaluate meanwhile.
 struct Work {
@@ -59,6 +62,14 @@ struct Work {
   };
   std::vector<Present> present;
   std::vector<Result> kept;  ///< further results, to be kept where they are written anyway; in order
+
+  // Set by number(), once all nodes and leaves are there:
+  std::vector<ValueNumber> first_outputs;  ///< by node, and how many values there are
+  std::vector<ValueNumber> reads;          ///< the nodes' inputs, one node's after the other's
+  std::vector<ValueNumber> results;        ///< `wanted`
+  void number();
+  ValueNumber number(const Result& result) const { return first_outputs[result.node] + static_cast<ValueNumber>(result.output); }
+  std::size_t value_count() const { return first_outputs.back(); }
 
   Tensor tensor(const Result& result) const { return uncounted(nodes[result.node], result.output); }
   /// The value of something that was asked for, from `results` of `wanted` or as it was found: it may have been taken away since.
@@ -99,7 +110,6 @@ class Collector {
     std::vector<int> leaves;    ///< outputs that had a value
     bool asked = false;         ///< for one of its outputs at least
     std::uint32_t readers = 0;  ///< inputs of nodes that it is
-    std::uint32_t index = 0;    ///< among the nodes, once all are there
     bool is_leaf(int output) const;
   };
   struct Visit {

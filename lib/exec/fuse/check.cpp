@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <set>
+#include <vector>
 
 #include "clnet/error.h"
-#include "lib/exec/collect/work.h"
 
 namespace clnet::exec {
 
@@ -13,9 +12,9 @@ namespace {
 
 class Check {
  public:
-  explicit Check(std::span<const Group> groups) : groups_(groups) {}
+  Check(std::span<const Group> groups, const Subgraph& graph) : groups_(groups), graph_(graph), written_(graph.value_count()) {}
 
-  void operator()(std::span<const Tensor> wanted) {
+  void operator()() {
     for (number_ = 0; number_ < groups_.size(); ++number_) {
       const auto& group = groups_[number_];
       if (group.before) reads(*group.before, {});
@@ -29,14 +28,14 @@ class Check {
       if (group.kernel) reads(*group.kernel, head);
       for (const auto& output : group.outputs) writes(output);
     }
-    for (const auto& tensor : wanted)
+    for (const auto& tensor : graph_.wanted())
       if (!is_there(tensor)) fail(tensor, "is asked for and written by none");
   }
 
  private:
   bool is_there(const Tensor& tensor) const {
-    const auto root = root_of(tensor).tensor;
-    return value_of(root) || written_.count({node_of(root).get(), output_of(root)}) != 0;
+    const auto root = graph_.root(tensor).value;
+    return graph_.is_leaf(root) || written_[root];
   }
   void reads(const Tensor& tensor) const {
     if (!is_there(tensor)) fail(tensor, "is read before it is written");
@@ -51,7 +50,9 @@ class Check {
     }
   }
   void writes(const Tensor& tensor) {
-    if (!written_.insert({node_of(tensor).get(), output_of(tensor)}).second) fail(tensor, "is written twice");
+    const auto value = Subgraph::number(tensor);
+    if (written_[value]) fail(tensor, "is written twice");
+    written_[value] = true;
   }
   [[noreturn]] void fail(const Tensor& tensor, std::string_view what) const {
     throw Error(fmt::format("fusion: output {} of {}, {}, {} (group {} of {})", output_of(tensor), node_of(tensor)->op->name(),
@@ -59,12 +60,13 @@ class Check {
   }
 
   std::span<const Group> groups_;
+  const Subgraph& graph_;
   std::size_t number_ = 0;
-  std::set<std::pair<const Node*, int>> written_;
+  std::vector<bool> written_;  ///< by value
 };
 
 }  // namespace
 
-void check_groups(std::span<const Group> groups, std::span<const Tensor> wanted) { Check{groups}(wanted); }
+void check_groups(std::span<const Group> groups, const Subgraph& graph) { Check(groups, graph)(); }
 
 }  // namespace clnet::exec

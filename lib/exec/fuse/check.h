@@ -1,9 +1,7 @@
 // What must hold of groups that are to become kernels, whoever made them.
 #pragma once
 
-#include <memory>
 #include <span>
-#include <vector>
 
 #include "lib/exec/fuse/fusion.h"
 
@@ -12,8 +10,8 @@ namespace clnet::exec {
 /// Throws Error, naming group and value, unless
 ///  - every group finds what it reads: a leaf's value, what a group before it writes, or what it makes itself (a head's result at
 ///    its own places, a prologue's output);
-///  - no value is written twice, and all of `wanted` are there in the end;
+///  - no value is written twice, and all that is wanted is there in the end;
 ///  - a head's result is not written where a kernel ends with others, nor a prologue's output: neither is a result.
-void check_groups(std::span<const Group> groups, std::span<const Tensor> wanted);
+void check_groups(std::span<const Group> groups, const Subgraph& graph);
 
 }  // namespace clnet::exec

@@ -30,9 +30,9 @@ constexpr std::size_t most_whole_sums = 4, most_sums = 16;
 
 class Fusion {
  public:
-  Fusion(std::span<const std::shared_ptr<Node>> nodes, std::span<const Tensor> wanted, const DeviceInfo& device, bool fuses)
-      : grouping_(nodes, wanted),
-        wanted_(wanted),
+  Fusion(const Subgraph& graph, const DeviceInfo& device, bool fuses)
+      : graph_(graph),
+        grouping_(graph),
         fuses_(fuses),
         parameter_limit_(std::min<std::size_t>(device.max_parameter_size, 4096) - 64) {}
 
@@ -53,7 +53,7 @@ class Fusion {
     grouping_.check();
     std::vector<Group> groups;
     for (auto id : grouping_.ordered()) groups.push_back(finished(id));
-    check_groups(groups, wanted_);
+    check_groups(groups, graph_);
     return groups;
   }
 
@@ -186,7 +186,7 @@ class Fusion {
       if (grouping_.elementwise(k) || grouping_.is_view(k) || !hints(k).epilogue) continue;
       const auto head = tensor_of(grouping_.node(k), 0);
       // What is joined is computed in floating point.
-      if (!is_floating(head.dtype()) || value_of(head) || grouping_.first_kept(k) || grouping_.elements(k) == 0) continue;
+      if (!is_floating(head.dtype()) || grouping_.first_kept(k) || grouping_.elements(k) == 0) continue;
       std::vector<Index> readers;
       for (auto reader : grouping_.readers(k))
         if (reads(reader, head)) readers.push_back(reader);
@@ -212,7 +212,8 @@ class Fusion {
   /// Whether the node reads elements of the tensor.
   bool reads(Index reader, const Tensor& tensor) const {
     const auto& inputs = grouping_.node(reader)->inputs;
-    return std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& input) { return root_of(input).tensor.same(tensor); });
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [&](const Tensor& input) { return graph_.root(input).value == Subgraph::number(tensor); });
   }
 
   /// Makes a cheap kernel whose result one reduction (or the like) alone reads a part of that operation's.
@@ -222,7 +223,7 @@ class Fusion {
       const auto input = hints(k).prologue;
       if (!input) continue;
       const Tensor& made = grouping_.node(k)->inputs.at(*input);
-      const Index source = grouping_.producer(made);
+      const Index source = graph_.source(made);
       if (!is_floating(made.dtype()) || source == none || node_of(made) != grouping_.node(source) ||
           !grouping_.elementwise(source) || grouping_.kept(source) || grouping_.elements(source) == 0)
         continue;
@@ -301,8 +302,8 @@ class Fusion {
     return group;
   }
 
+  const Subgraph& graph_;
   Grouping grouping_;
-  std::span<const Tensor> wanted_;
   const bool fuses_;
   const std::size_t parameter_limit_;
   std::map<Index, Index> cut_from_;  ///< the first sum of a piece and the last of the one before
@@ -310,9 +311,6 @@ class Fusion {
 
 }  // namespace
 
-std::vector<Group> fuse(std::span<const std::shared_ptr<Node>> nodes, std::span<const Tensor> wanted, const DeviceInfo& device,
-                        bool fuses) {
-  return Fusion(nodes, wanted, device, fuses)();
-}
+std::vector<Group> fuse(const Subgraph& graph, const DeviceInfo& device, bool fuses) { return Fusion(graph, device, fuses)(); }
 
 }  // namespace clnet::exec

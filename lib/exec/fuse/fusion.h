@@ -10,10 +10,10 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "clnet/device.h"
+#include "lib/exec/collect/subgraph.h"
 #include "lib/exec/fuse/elementwise.h"
 
 namespace clnet::exec {
@@ -26,10 +26,8 @@ struct Group {
   Tensor before_output;                     ///< that
 };
 
-/// The groups in an order in which each finds what it reads. `nodes` are in such an order, `wanted` are to be kept; unless it
-/// `fuses`, every operation is a group of its own. The result depends on the structure of the graph only: a plan is known by
-/// that.
-std::vector<Group> fuse(std::span<const std::shared_ptr<Node>> nodes, std::span<const Tensor> wanted, const DeviceInfo& device,
-                        bool fuses);
+/// The groups in an order in which each finds what it reads. Unless it `fuses`, every operation is a group of its own. The result
+/// depends on the structure of the graph only: a plan is known by that.
+std::vector<Group> fuse(const Subgraph& graph, const DeviceInfo& device, bool fuses);
 
 }  // namespace clnet::exec

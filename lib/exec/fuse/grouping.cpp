@@ -18,45 +18,34 @@ bool contains(const std::vector<Index>& list, Index k) { return std::find(list.b
 
 }  // namespace
 
-Grouping::Grouping(std::span<const std::shared_ptr<Node>> nodes, std::span<const Tensor> wanted)
-    : nodes_(nodes), groups_(nodes.size()), order_(nodes.size()) {
-  index_.reserve(count());
-  for (Index k = 0; k < count(); ++k) index_[nodes[k].get()] = k;
+Grouping::Grouping(const Subgraph& graph) : graph_(graph), groups_(count()), order_(count()) {
   for (auto* flags : {&elementwise_, &view_, &kept_, &first_kept_, &written_}) flags->resize(count());
   for (auto* lists : {&reads_, &readers_, &parts_, &where_}) lists->resize(count());
   for (auto& seen : seen_) seen.resize(count());
   home_.resize(count());
   for (Index k = 0; k < count(); ++k) {
     home_[k] = k;
-    elementwise_[k] = is_elementwise(*nodes[k]);
-    view_[k] = nodes[k]->is_view();
+    elementwise_[k] = is_elementwise(*node(k));
+    view_[k] = node(k)->is_view();
     if (view_[k]) continue;
     groups_[k].members = {k};
     where_[k] = {k};
-    const bool window = window_of(*nodes[k]).has_value();
-    for (const auto& input : nodes[k]->inputs) {
-      const auto source = producer(input);
+    const bool window = window_of(*node(k)).has_value();
+    for (const auto& input : node(k)->inputs) {
+      const auto source = graph.source(input);
       count_planning(1);
       if (source == none) continue;
       reads_[k].push_back(source);
       if (readers_[source].empty() || readers_[source].back() != k) readers_[source].push_back(k);
-      if (node_of(source_of(input)) != nodes[source] || window) parts_[k].push_back(source);
+      if (node_of(source_of(input)) != node(source) || window) parts_[k].push_back(source);
     }
   }
-  for (const auto& tensor : wanted) {
-    const auto root = root_of(tensor).tensor;
-    const auto k = producer(root);
+  for (const auto& tensor : graph.wanted()) {
+    const auto k = graph.source(tensor);
     if (k == none) continue;
     kept_[k] = true;
-    if (output_of(root) == 0) first_kept_[k] = true;
+    if (graph.root(tensor).value == node(k)->number) first_kept_[k] = true;
   }
-}
-
-Index Grouping::producer(const Tensor& tensor) const {
-  const Tensor root = root_of(tensor).tensor;
-  if (value_of(root)) return none;
-  const auto found = index_.find(node_of(root).get());
-  return found == index_.end() ? none : found->second;
 }
 
 bool Grouping::reads_part(Index reader, Index source) const { return contains(parts_[reader], source); }
@@ -318,8 +307,8 @@ void Grouping::check() const {
     if (group.head != none) {
       if (first_kept_[group.head]) fail(id, "keeps the result of its head from being written");
       for (auto reader : readers_[group.head])
-        for (const auto& input : nodes_[reader]->inputs)
-          if (root_of(input).tensor.same(tensor_of(nodes_[group.head], 0)) && where_[reader] != std::vector{id})
+        for (const auto& input : node(reader)->inputs)
+          if (graph_.root(input).value == node(group.head)->number && where_[reader] != std::vector{id})
             fail(id, "has a head that others read");
     }
     if (group.first_output != none && (kept_[group.first_output] || readers_[group.first_output].size() != 1))
@@ -332,7 +321,7 @@ void Grouping::check() const {
 
 void Grouping::fail(Index id, std::string_view what) const {
   std::string names;
-  for_each_member(id, [&](Index k) { names += fmt::format("{}{}", names.empty() ? "" : ", ", nodes_[k]->op->name()); });
+  for_each_member(id, [&](Index k) { names += fmt::format("{}{}", names.empty() ? "" : ", ", node(k)->op->name()); });
   throw Error(fmt::format("fusion: the group of {} {}; this is a fault of clnet, which CLNET_FUSION=0 avoids", names, what));
 }
 

@@ -2,23 +2,20 @@
 #pragma once
 
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "clnet/tensor.h"
+#include "lib/exec/collect/subgraph.h"
 #include "lib/exec/fuse/order.h"
 #include "lib/graph/node.h"
 
 namespace clnet::exec {
 
-/// The number of a node, in their order, or of the group that began with it.
-using Index = std::size_t;
-constexpr Index none = std::numeric_limits<Index>::max();
+/// The number of a node, or of the group that began with it.
+using Index = NodeNumber;
 
 /// Nodes in groups, each of which is to become one kernel. At first every node but views has a group of its own, of its number.
 ///
@@ -39,14 +36,12 @@ class Grouping {
     Index first_output = none;   ///< the last of them
   };
 
-  /// `nodes` are in an order in which each finds what it reads, `wanted` are the results.
-  Grouping(std::span<const std::shared_ptr<Node>> nodes, std::span<const Tensor> wanted);
+  /// The subgraph outlives it.
+  explicit Grouping(const Subgraph& graph);
 
-  std::size_t count() const { return nodes_.size(); }
-  const std::shared_ptr<Node>& node(Index k) const { return nodes_[k]; }
-  /// The node that computes the tensor's elements; none where they are there.
-  Index producer(const Tensor& tensor) const;
-  std::int64_t elements(Index k) const { return nodes_[k]->outputs[0].shape.numel(); }
+  std::size_t count() const { return graph_.nodes().size(); }
+  const std::shared_ptr<Node>& node(Index k) const { return graph_.nodes()[k]; }
+  std::int64_t elements(Index k) const { return node(k)->outputs[0].shape.numel(); }
   bool elementwise(Index k) const { return elementwise_[k]; }
   bool is_view(Index k) const { return view_[k]; }
   /// Whether one of its outputs is a result, or its first one.
@@ -109,8 +104,7 @@ class Grouping {
   void absorb(Index from, Index to);
   [[noreturn]] void fail(Index id, std::string_view what) const;
 
-  std::span<const std::shared_ptr<Node>> nodes_;
-  std::unordered_map<const Node*, Index> index_;
+  const Subgraph& graph_;
   // By node:
   std::vector<bool> elementwise_, view_, kept_, first_kept_, written_;
   std::vector<std::vector<Index>> reads_, readers_;

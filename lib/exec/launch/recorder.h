@@ -295,7 +295,7 @@ class Recorder {
   const Choosing& choosing() const { return choosing_; }
   /// Outputs that nothing reads or keeps.
   void set_unread(std::set<std::size_t> unread) { unread_ = std::move(unread); }
-  /// For the last operation of a pass: what follows those before it, each of which may be null.
+  /// For the last operation of a sequence (Rewrite): what follows those before it, each of which may be null.
   void set_inner_epilogues(std::vector<Epilogue*> inner) { inner_epilogues_ = std::move(inner); }
 
   /// What was chosen for the solver that is recording.
@@ -338,7 +338,7 @@ class Recorder {
   /// kernel ends its parameters with EPILOGUE_PARAMETERS and stores EPILOGUE(value, index, channel); see kernels/epilogue.clh.
   /// Element i of the output is of channel i / inner % channels. When several launches store parts of the output, all say so.
   void epilogue(Launch& launch, std::int64_t channels, std::int64_t inner);
-  /// Lets what follows the operation `which` of a pass before its last one (see Op::lower_pass) be done by its launch, whose
+  /// Lets what follows the operation `which` of a sequence (Rewrite) before its last one be done by its launch, whose
   /// kernel has the defines `name`_BODY, of one value and its channel, `name`_PARAMETERS and `name`_ARGUMENTS, where anything
   /// follows.
   void inner_epilogue(Launch& launch, std::size_t which, std::string_view name, std::int64_t channels, std::int64_t inner);

@@ -2,29 +2,28 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "lib/exec/choose/preferences.h"
-#include "lib/exec/collect/work.h"
+#include "lib/exec/collect/subgraph.h"
 #include "lib/exec/launch/recorder.h"
 #include "lib/exec/options/options.h"
 
 namespace clnet::exec {
 
-/// Which value of the recording an output of the graph is.
+/// Which value of the recording a value of the subgraph is.
 class ValueIds {
  public:
+  explicit ValueIds(const Subgraph& graph) : ids_(graph.value_count(), -1) {}
   /// Throws Error for a tensor that has none.
   ValueId at(const Tensor& tensor) const;
-  bool contains(const Tensor& tensor) const { return find(tensor) >= 0; }
-  void set(const Tensor& tensor, ValueId id);
+  bool contains(const Tensor& tensor) const { return ids_[Subgraph::number(tensor)] >= 0; }
+  void set(const Tensor& tensor, ValueId id) { ids_[Subgraph::number(tensor)] = id; }
   /// The tensor turned out to be no value of its own.
   void remove(const Tensor& tensor) { set(tensor, -1); }
 
  private:
-  ValueId find(const Tensor& tensor) const;
-  std::unordered_map<const Node*, std::vector<ValueId>> ids_;
+  std::vector<ValueId> ids_;
 };
 
 struct Lowering {
@@ -36,12 +35,12 @@ struct Lowering {
 };
 
 struct Lowered {
-  Recording recording;           ///< its first values are the work's leaves, in their order
+  Recording recording;           ///< its first values are the leaves, in their order
   ValueIds ids;                  ///< of leaves and results; other values may never come into being
-  std::vector<ValueId> results;  ///< of what the work wants
+  std::vector<ValueId> results;  ///< of what is wanted
 };
 
-/// Fuses the work's operations and lets each group record its launches.
-Lowered lower(const Work& work, const DeviceInfo& device, Lowering how = {});
+/// Fuses the operations and lets each group record its launches.
+Lowered lower(const Subgraph& graph, const DeviceInfo& device, Lowering how = {});
 
 }  // namespace clnet::exec

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "lib/exec/collect/work.h"
 #include "lib/graph/op.h"
 
 namespace clnet::exec {
@@ -17,13 +16,13 @@ std::string how(const Node& node, std::size_t input) {
 
 Reuse Readers::of(const Node& node, std::size_t input) {
   auto& by_value = by_op_[std::string(node.op->name())];
-  if (by_value.empty()) count(node.op->name(), by_value);
-  const auto root = root_of(node.inputs[input]).tensor;
-  const auto found = by_value.find(key(root));
-  if (found == by_value.end()) return {};
-  const auto alike = found->second.alike.find(how(node, input));
-  if (alike == found->second.alike.end()) return {};
-  return {alike->second, node_of(root)->slot && value_of(root) && alike->second == found->second.all};
+  if (by_value.empty()) by_value = count(node.op->name());
+  const auto root = graph_.root(node.inputs[input]).value;
+  const auto& found = by_value[root];
+  const auto alike = found.alike.find(how(node, input));
+  if (alike == found.alike.end()) return {};
+  const bool of_slot = graph_.is_leaf(root) && node_of(graph_.leaves()[root])->slot != 0;
+  return {alike->second, of_slot && alike->second == found.all};
 }
 
 Packed Readers::packed(const Node& node) {
@@ -33,17 +32,19 @@ Packed Readers::packed(const Node& node) {
   constexpr std::int64_t many = 4;
   const auto reuse = of(node, input);
   if (reuse.kept || reuse.alike >= many) return Packed::shared;
-  const auto root = root_of(node.inputs[input]).tensor;
-  return value_of(root) && !node_of(root)->slot ? Packed::leaf : Packed::once;
+  const auto root = graph_.root(node.inputs[input]).value;
+  return graph_.is_leaf(root) && node_of(graph_.leaves()[root])->slot == 0 ? Packed::leaf : Packed::once;
 }
 
-void Readers::count(std::string_view op, std::map<Key, Of>& by_value) const {
-  for (const auto& node : nodes_)
+std::vector<Readers::Of> Readers::count(std::string_view op) const {
+  std::vector<Of> by_value(graph_.value_count());
+  for (const auto& node : graph_.nodes())
     for (std::size_t i = 0; i < node->inputs.size(); ++i) {
-      auto& readers = by_value[key(root_of(node->inputs[i]).tensor)];
+      auto& readers = by_value[graph_.root(node->inputs[i]).value];
       ++readers.all;
       if (node->op->name() == op) ++readers.alike[how(*node, i)];
     }
+  return by_value;
 }
 
 }  // namespace clnet::exec

@@ -3,13 +3,11 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
-#include "clnet/tensor.h"
+#include "lib/exec/collect/subgraph.h"
 #include "lib/exec/launch/recorder.h"
 #include "lib/graph/node.h"
 
@@ -18,22 +16,21 @@ namespace clnet::exec {
 /// Counts what reads a value, the first time that an operation of a name asks, as most never do.
 class Readers {
  public:
-  explicit Readers(std::span<const std::shared_ptr<Node>> nodes) : nodes_(nodes) {}
+  /// The subgraph outlives it.
+  explicit Readers(const Subgraph& graph) : graph_(graph) {}
 
   Reuse of(const Node& node, std::size_t input);
   Packed packed(const Node& node);
 
  private:
-  using Key = std::pair<const Node*, int>;
   struct Of {
     std::int64_t all = 0;
     std::map<std::string, std::int64_t> alike;
   };
-  static Key key(const Tensor& tensor) { return {node_of(tensor).get(), output_of(tensor)}; }
-  void count(std::string_view op, std::map<Key, Of>& by_value) const;
+  std::vector<Of> count(std::string_view op) const;
 
-  std::span<const std::shared_ptr<Node>> nodes_;
-  std::map<std::string, std::map<Key, Of>> by_op_;
+  const Subgraph& graph_;
+  std::map<std::string, std::vector<Of>> by_op_;  ///< by value
 };
 
 }  // namespace clnet::exec

@@ -9,6 +9,10 @@
 
 namespace clnet::exec {
 
+Placing Placing::of(const DeviceInfo& device, const Options& options) {
+  return {.shares = device.reuses_buffers && options.shares, .caches = options.shares, .max_allocation = device.max_allocation};
+}
+
 namespace {
 
 class Placer {

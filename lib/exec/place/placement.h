@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "clnet/device.h"
 #include "lib/exec/launch/recorder.h"
+#include "lib/exec/options/options.h"
 #include "lib/exec/place/arena.h"
-#include "lib/exec/place/donation.h"
 #include "lib/exec/place/in_place.h"
 
 namespace clnet::exec {
@@ -32,6 +33,8 @@ struct Placing {
   bool shares = true;  ///< values that are not alive at once share memory, and outputs take that of inputs
   bool caches = true;  ///< values made of leaves only are kept
   std::size_t max_allocation = ~std::size_t{0};
+
+  static Placing of(const DeviceInfo& device, const Options& options);
 };
 
 struct Placement {

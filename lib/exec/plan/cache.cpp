@@ -13,7 +13,8 @@
 #include "clnet/error.h"
 #include "lib/base/log.h"
 #include "lib/exec/lower/lower.h"
-#include "lib/exec/lower/recompute.h"
+#include "lib/exec/lower/rematerialize.h"
+#include "lib/exec/lower/rewrite.h"
 #include "lib/exec/plan/key.h"
 
 namespace clnet::exec {
@@ -69,13 +70,11 @@ std::shared_ptr<Plan> PlanCache::plan(const Work& work, ocl::Context& device, co
   };
   const Built built{*this, key};
   made = true;
-  auto own = private_copy(work);
-  own.kept = work.kept;
-  const Narrowed narrowed(own, options);
-  tuning_.tune(narrowed.work(), device, cached_, options, evaluate);
+  const auto graph = rewritten(Subgraph(work), options);
+  tuning_.tune(graph, device, cached_, options, evaluate);
   // Some drivers must not be called by two threads at once.
   const auto alone = device.info().thread_safe ? std::unique_lock<std::recursive_mutex>() : device.lock();
-  auto entry = build(std::move(key), narrowed, device, options);
+  auto entry = build(std::move(key), work, graph, device, options);
   auto plan = entry.plan;
   insert(std::move(entry));
   return plan;
@@ -104,33 +103,34 @@ void PlanCache::insert(Entry entry) {
   entries_.pop_back();
 }
 
-PlanCache::Entry PlanCache::build(std::string key, const Narrowed& narrowed, ocl::Context& device, const Options& options) {
-  const auto& work = narrowed.given();
+PlanCache::Entry PlanCache::build(std::string key, const Work& work, const Subgraph& graph, ocl::Context& device,
+                                  const Options& options) {
   const auto start = std::chrono::steady_clock::now();
   const bool explain = logging::enabled(logging::Level::plan);
   auto description = explain ? describe(work) : std::vector<std::string>{};
   const auto why = explain ? reason(description) : std::string();
 
   const auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
-  auto plan = make(narrowed, device, {options});
+  auto plan = make(graph, device, {options});
   if (!fits(*plan, device)) {
     // Keeping values costs memory; computing values twice costs time in every run.
-    if (!plan->kept().empty()) plan = make(narrowed, device, {.options = options, .keeps = false});
+    if (!plan->kept().empty()) plan = make(graph, device, {.options = options, .keeps = false});
     if (!fits(*plan, device) && plan->cached_bytes() > 0)
-      plan = make(narrowed, device, {.options = options, .keeps = false, .caches = false});
-    const auto again = fits(*plan, device) ? Recomputing{} : recompute(work);
-    auto smaller = again.repeated
-                       ? make(Narrowed(again.work, options), device, {.options = options, .keeps = false, .caches = false})
-                       : nullptr;
+      plan = make(graph, device, {.options = options, .keeps = false, .caches = false});
+    const Subgraph once(work);
+    auto again = fits(*plan, device) ? std::nullopt : rematerialized(once);
+    const auto repeated = again ? again->nodes().size() - once.nodes().size() : 0;
+    auto smaller =
+        again ? make(rewritten(std::move(*again), options), device, {.options = options, .keeps = false, .caches = false})
+              : nullptr;
     const bool is_smaller = smaller && smaller->planned_bytes() < plan->planned_bytes();
     if (is_smaller) {
       logging::print(logging::Level::plan,
                      "plan: {:.2f} MiB of intermediates do not fit; {:.2f} MiB with {} operations computed twice",
-                     mib(plan->planned_bytes()), mib(smaller->planned_bytes()), again.repeated);
+                     mib(plan->planned_bytes()), mib(smaller->planned_bytes()), repeated);
       plan = std::move(smaller);
-      plan->set_kept({});  // told by nodes that are not the work's
     }
-    plan->set_shrunk(is_smaller ? again.repeated : 0);
+    plan->set_shrunk(is_smaller ? repeated : 0);
   }
   if (explain) {
     logging::print(
@@ -201,7 +201,7 @@ void tell_of_crash(const std::string& crash, const std::vector<Maker>& avoided, 
 
 }  // namespace
 
-std::shared_ptr<Plan> PlanCache::make(const Narrowed& narrowed, ocl::Context& device, Making making) {
+std::shared_ptr<Plan> PlanCache::make(const Subgraph& graph, ocl::Context& device, Making making) {
   auto& avoided = making.avoided;
   bool unfused = false;
   std::set<std::string> kernels;
@@ -216,7 +216,7 @@ std::shared_ptr<Plan> PlanCache::make(const Narrowed& narrowed, ocl::Context& de
   };
   for (;;) {
     try {
-      auto plan = make_once(narrowed, device, making);
+      auto plan = make_once(graph, device, making);
       if (!crash.empty()) tell_of_crash(crash, avoided, unfused);
       return plan;
     } catch (const KernelsCrash& error) {
@@ -233,12 +233,12 @@ std::shared_ptr<Plan> PlanCache::make(const Narrowed& narrowed, ocl::Context& de
   }
 }
 
-std::vector<std::int64_t> PlanCache::lengths_to_foresee(const Work& work, const Options& options) {
+std::vector<std::int64_t> PlanCache::lengths_to_foresee(const Subgraph& graph, const Options& options) {
   // What is measured or forced says nothing of what others will be.
   if (!options.solvers.empty()) return {};
-  auto lengths = lengths_of(work);
+  auto lengths = lengths_of(graph);
   if (lengths.empty()) return {};
-  const auto kind = kind_of(work);
+  const auto kind = kind_of(graph);
   const std::lock_guard lock(mutex_);
   return foreseen_.contains(kind) ? std::vector<std::int64_t>{} : lengths;
 }
@@ -253,36 +253,33 @@ bool PlanCache::is_built_beside() const {
   return beside_.done();
 }
 
-std::shared_ptr<Plan> PlanCache::make_once(const Narrowed& narrowed, ocl::Context& device, const Making& making) {
-  const auto &work = narrowed.given(), &less = narrowed.work();
-  auto [recording, ids, results] = lower(less, device.info(),
+std::shared_ptr<Plan> PlanCache::make_once(const Subgraph& graph, ocl::Context& device, const Making& making) {
+  auto [recording, ids, results] = lower(graph, device.info(),
                                          {.options = making.options,
                                           .preferences = &tuning_,
-                                          .lengths = lengths_to_foresee(less, making.options),
+                                          .lengths = lengths_to_foresee(graph, making.options),
                                           .avoided = making.avoided});
   std::vector<Work::Result> kept;
   Written written(recording, ids);
-  for (const auto& tensor : less.wanted) written.hold(tensor);
-  for (const auto& result : less.kept) written.hold(less.tensor(result));
+  for (const auto& tensor : graph.wanted()) written.hold(tensor);
+  for (const auto& result : graph.kept()) written.hold(result.tensor);
   if (making.keeps)
-    for (std::size_t i = 0; i < work.kept.size(); ++i)
-      if (const auto value = written.value(less.tensor(less.kept[i]))) {
+    for (const auto& [tensor, of] : graph.kept())
+      if (const auto value = written.value(tensor)) {
         results.push_back(*value);
-        kept.push_back(work.kept[i]);
+        kept.push_back(of);
       }
   const bool foresees = !recording.lengths().empty();
   auto others =
-      foresees ? foreseen(less, recording, device.info(), making.options, making.avoided) : std::vector<ocl::KernelToBuild>{};
-  const bool shares = making.options.shares;
-  const Placing placing{.shares = device.info().reuses_buffers && shares,
-                        .caches = making.caches && shares,
-                        .max_allocation = device.info().max_allocation};
+      foresees ? foreseen(graph, recording, device.info(), making.options, making.avoided) : std::vector<ocl::KernelToBuild>{};
+  auto placing = Placing::of(device.info(), making.options);
+  placing.caches = placing.caches && making.caches;
   auto plan = std::make_shared<Plan>(std::move(recording), std::move(results), device, placing);
   plan->set_kept(std::move(kept));
   for (const auto& kernel : others) device.programs().foresee(kernel.program);
   if (foresees) {
     const std::lock_guard lock(mutex_);
-    foreseen_.insert(kind_of(less));
+    foreseen_.insert(kind_of(graph));
     beside_.add(std::move(others));
   }
   return plan;

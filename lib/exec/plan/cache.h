@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "lib/cl/context.h"
-#include "lib/exec/collect/work.h"
-#include "lib/exec/lower/narrow.h"
+#include "lib/exec/collect/subgraph.h"
 #include "lib/exec/plan/foresight.h"
 #include "lib/exec/plan/kept.h"
 #include "lib/exec/plan/plan.h"
@@ -72,12 +71,12 @@ class PlanCache : public ocl::Context::Extension {
     bool caches = true;  ///< what is made of leaves only
     std::vector<Maker> avoided = {};
   };
-  Entry build(std::string key, const Narrowed& narrowed, ocl::Context& device, const Options& options);
+  Entry build(std::string key, const Work& work, const Subgraph& graph, ocl::Context& device, const Options& options);
   /// By other solvers, and without fusion, where kernels crash the driver's compiler.
-  std::shared_ptr<Plan> make(const Narrowed& narrowed, ocl::Context& device, Making making);
-  std::shared_ptr<Plan> make_once(const Narrowed& narrowed, ocl::Context& device, const Making& making);
-  /// The lengths of the work's sequences, if no work of its kind was recorded before.
-  std::vector<std::int64_t> lengths_to_foresee(const Work& work, const Options& options);
+  std::shared_ptr<Plan> make(const Subgraph& graph, ocl::Context& device, Making making);
+  std::shared_ptr<Plan> make_once(const Subgraph& graph, ocl::Context& device, const Making& making);
+  /// The lengths of the sequences, if nothing of the kind was recorded before.
+  std::vector<std::int64_t> lengths_to_foresee(const Subgraph& graph, const Options& options);
   void evict(std::size_t bytes);
   /// Whether its memory is to be had, as far as one can say now.
   bool fits(const Plan& plan, ocl::Context& device);
@@ -92,7 +91,7 @@ class PlanCache : public ocl::Context::Extension {
   CachedValues cached_;
   KeptValues kept_;
   Tuning tuning_;
-  std::set<std::string> foreseen_;  ///< the kinds of works that were recorded with their lengths
+  std::set<std::string> foreseen_;  ///< the kinds of subgraphs that were recorded with their lengths
   BuildsBeside beside_;
 };
 

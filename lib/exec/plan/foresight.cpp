@@ -63,23 +63,23 @@ ocl::KernelToBuild to_build(const Recording& recording, const Launch& launch, st
   return kernel;
 }
 
-std::vector<std::int64_t> lengths_of(const Work& work) {
+std::vector<std::int64_t> lengths_of(const Subgraph& graph) {
   std::set<std::int64_t> lengths;
-  for (const auto& node : work.nodes)
+  for (const auto& node : graph.nodes())
     for (const auto length : node->op->lengths(specs_of(node->inputs)))
       if (length > 0) lengths.insert(length);
   return {lengths.begin(), lengths.end()};
 }
 
-std::string kind_of(const Work& work) {
+std::string kind_of(const Subgraph& graph) {
   std::set<std::string> parts;
-  for (const auto& node : work.nodes) parts.emplace(node->op->name());
-  for (const auto& leaf : work.leaves)
+  for (const auto& node : graph.nodes()) parts.emplace(node->op->name());
+  for (const auto& leaf : graph.leaves())
     if (node_of(leaf)->slot != 0) parts.insert(to_string(leaf.spec()));
   return fmt::format("{}", fmt::join(parts, "\n"));
 }
 
-std::vector<ocl::KernelToBuild> foreseen(const Work& work, const Recording& recording, const DeviceInfo& device,
+std::vector<ocl::KernelToBuild> foreseen(const Subgraph& graph, const Recording& recording, const DeviceInfo& device,
                                          const Options& options, const std::vector<Maker>& avoided) {
   std::vector<ocl::KernelToBuild> result;
   std::set<std::tuple<ocl::ProgramSource, std::string, std::vector<std::size_t>, bool>> known;
@@ -100,7 +100,7 @@ std::vector<ocl::KernelToBuild> foreseen(const Work& work, const Recording& reco
   const Capturing here(&capture);
   const Autocast as_written(Dtype::f32);
   std::set<std::string> asked;
-  for (const auto& node : work.nodes) {
+  for (const auto& node : graph.nodes()) {
     const auto inputs = specs_of(node->inputs);
     auto what = fmt::format("{} {}", node->op->name(), to_string(node->op->fields()));
     for (const auto& input : inputs) what += " " + to_string(input);
@@ -109,7 +109,7 @@ std::vector<ocl::KernelToBuild> foreseen(const Work& work, const Recording& reco
       for (const auto to : foreseen_lengths) {
         const auto outputs = from == to ? Tensors{} : node->op->at_length(inputs, from, to);
         if (outputs.empty()) continue;
-        const auto other = lower(collect(outputs), device, {.options = options}).recording;
+        const auto other = lower(Subgraph(collect(outputs)), device, {.options = options}).recording;
         for (const auto& command : other.commands())
           if (const auto* launch = std::get_if<Launch>(&command);
               launch && !is_avoided(launch->maker().op, launch->maker().solver, anywhere))

@@ -1,4 +1,4 @@
-// Which programs a work would need if its sequences had other lengths: known with its first plan.
+// Which programs a plan would need if its sequences had other lengths: known with its first plan.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include "lib/cl/context.h"
 #include "lib/cl/prebuild.h"
-#include "lib/exec/collect/work.h"
+#include "lib/exec/collect/subgraph.h"
 #include "lib/exec/launch/recorder.h"
 
 namespace clnet::exec {
@@ -19,15 +19,15 @@ ocl::KernelToBuild to_build(const Recording& recording, const Launch& launch, st
 bool is_large(const Launch& launch);
 bool is_empty(const Launch& launch);
 
-/// The lengths of the work's sequences, if it has any: of what attention and recurrences go along. Networks of images and rows
+/// The lengths of the sequences, if there are any: of what attention and recurrences go along. Networks of images and rows
 /// have none, and nothing is foreseen for them.
-std::vector<std::int64_t> lengths_of(const Work& work);
-/// What works that differ in their lengths only have in common.
-std::string kind_of(const Work& work);
+std::vector<std::int64_t> lengths_of(const Subgraph& graph);
+/// What subgraphs that differ in their lengths only have in common.
+std::string kind_of(const Subgraph& graph);
 
-/// The kernels of the work with other lengths that its recording does not have: those of solvers that it would choose, and those
-/// of attention made in the other way. `recording` has its lengths.
-std::vector<ocl::KernelToBuild> foreseen(const Work& work, const Recording& recording, const DeviceInfo& device,
+/// The kernels of the subgraph with other lengths that its recording does not have: those of solvers that it would choose, and
+/// those of attention made in the other way. `recording` has its lengths.
+std::vector<ocl::KernelToBuild> foreseen(const Subgraph& graph, const Recording& recording, const DeviceInfo& device,
                                          const Options& options, const std::vector<Maker>& avoided);
 
 /// What was foreseen and is compiled while plans run: at the lowest priority where the device's Prebuilder builds beside. Other

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <memory_resource>
 #include <typeinfo>
-#include <unordered_map>
 
 #include "lib/exec/collect/value.h"
 #include "lib/graph/op.h"
@@ -56,25 +54,14 @@ class Writer {
 std::string plan_key(const Work& work, const Options& options) {
   constexpr std::size_t usual = 128;  // bytes of a node
   Writer key(usual * (work.nodes.size() + work.leaves.size()));
-  std::pmr::monotonic_buffer_resource memory;
-  std::pmr::unordered_map<const Node*, std::uint32_t> numbers(&memory);
-  numbers.reserve(2 * (work.nodes.size() + work.leaves.size()));
-  const auto reference = [&](const Tensor& tensor) {
-    key.raw(numbers.at(node_of(tensor).get()));
-    key.raw(static_cast<std::int32_t>(output_of(tensor)));
-  };
   key.text(options.key());
   key.raw(work.leaves.size());
   for (std::size_t i = 0; i < work.leaves.size(); ++i) {
-    const auto& leaf = work.leaves[i];
-    // Outputs of one evaluated node share its number: which one is meant is written where it is used.
-    numbers.try_emplace(node_of(leaf).get(), static_cast<std::uint32_t>(numbers.size()));
-    reference(leaf);
-    key.spec(leaf.spec());
-    key.raw(is_host_scalar(leaf, work.values[i].get()));
+    key.spec(work.leaves[i].spec());
+    key.raw(is_host_scalar(work.leaves[i], work.values[i].get()));
   }
+  auto read = work.reads.begin();
   for (const auto& node : work.nodes) {
-    numbers.try_emplace(node.get(), static_cast<std::uint32_t>(numbers.size()));
     // An operation's class is part of what it is: names are only for people.
     const auto& op = *node->op;
     key.raw(&typeid(op));
@@ -83,12 +70,12 @@ std::string plan_key(const Work& work, const Options& options) {
     key.raw(fields.size());
     for (const auto& [name, value] : fields) key.field(value);
     key.raw(node->inputs.size());
-    for (const auto& input : node->inputs) reference(input);
+    for (std::size_t i = 0; i < node->inputs.size(); ++i) key.raw(*read++);
     key.raw(node->outputs.size());
     for (const auto& output : node->outputs) key.spec(output);
   }
-  for (const auto& tensor : work.wanted) reference(tensor);
-  key.raw(work.wanted.size());
+  for (const auto result : work.results) key.raw(result);
+  key.raw(work.results.size());
   for (const auto& [node, output] : work.kept) {
     key.raw(node);
     key.raw(output);

@@ -240,7 +240,7 @@ class Contest {
     const std::string op(solver_list(node_)), oracle = solver_names(op).back();
     const auto outputs = apply_all(node_.op, inputs_);
     ListChoices list;
-    lower(collect(outputs), device_.info(), {.list = &list});
+    lower(Subgraph(collect(outputs)), device_.info(), {.list = &list});
     likely_ = list.chosen(op);
     auto all = list.of(op);
     // Of several problems of one list each lists its own.
@@ -424,10 +424,10 @@ void Tuning::note(const Node& node, const Choice& choice, Packed packed) const {
   if (is_tunable(node)) choices_.note(problem_text(node, packed), choice);
 }
 
-std::map<std::string, Tuning::Problem> Tuning::open_problems(const Work& work, const Options& options) const {
+std::map<std::string, Tuning::Problem> Tuning::open_problems(const Subgraph& graph, const Options& options) const {
   std::map<std::string, Problem> problems;
-  Readers readers(work.nodes);
-  for (const auto& node : work.nodes) {
+  Readers readers(graph);
+  for (const auto& node : graph.nodes()) {
     if (!is_tunable(*node) || forced_solver(solver_list(*node), options)) continue;
     const auto packed = readers.packed(*node);
     auto text = problem_text(*node, packed);
@@ -439,14 +439,14 @@ std::map<std::string, Tuning::Problem> Tuning::open_problems(const Work& work, c
   return problems;
 }
 
-void Tuning::tune(const Work& work, ocl::Context& device, CachedValues& cached, const Options& options,
+void Tuning::tune(const Subgraph& graph, ocl::Context& device, CachedValues& cached, const Options& options,
                   const Evaluate& evaluate) {
   // Who has nothing to measure never waits: the thread that measures may wait for that one's plan, which is a trial's if its
   // solver is forced.
-  if (!budget_ || !file_ || !options.tunes || open_problems(work, options).empty()) return;
+  if (!budget_ || !file_ || !options.tunes || open_problems(graph, options).empty()) return;
   // One thread measures; another that wants to know waits for it.
   const std::lock_guard alone(measuring_);
-  const auto problems = open_problems(work, options);
+  const auto problems = open_problems(graph, options);
   if (problems.empty()) return;
 
   logging::write(fmt::format("tuning: {} problems, for at most {:.0f} s (CLNET_TUNE)", problems.size(), *budget_));

@@ -14,7 +14,7 @@
 #include "lib/cl/context.h"
 #include "lib/exec/choose/choices.h"
 #include "lib/exec/choose/preferences.h"
-#include "lib/exec/collect/work.h"
+#include "lib/exec/collect/subgraph.h"
 #include "lib/exec/launch/recorder.h"
 #include "lib/exec/options/config.h"
 #include "lib/exec/place/cached.h"
@@ -68,7 +68,7 @@ class Tuning : public Preferences {
   /// Evaluates by Options::now(), which says the solver that is tried.
   using Evaluate = std::function<void(std::span<const Tensor>)>;
   /// Measures what is not known yet of the heavy operations, where CLNET_TUNE says so, for as long as it says.
-  void tune(const Work& work, ocl::Context& device, CachedValues& cached, const Options& options, const Evaluate& evaluate);
+  void tune(const Subgraph& graph, ocl::Context& device, CachedValues& cached, const Options& options, const Evaluate& evaluate);
   /// What to prefer for a node: what a checkpoint says, else what was measured; nothing when neither knows it.
   std::optional<Choice> choice(const Node& node, Packed packed = Packed::once) const override;
   /// A node was recorded with this choice.
@@ -80,8 +80,8 @@ class Tuning : public Preferences {
     const Node* node;
     Packed packed;
   };
-  /// The problems of the work that nobody has measured or decided.
-  std::map<std::string, Problem> open_problems(const Work& work, const Options& options) const;
+  /// The problems that nobody has measured or decided.
+  std::map<std::string, Problem> open_problems(const Subgraph& graph, const Options& options) const;
 
   std::optional<Choice> measured(const std::string& problem) const;
 

@@ -178,13 +178,6 @@ const exec::SolverList<Conv2dProblem> forward_solvers{"conv2d", candidates<Conv2
 const exec::SolverList<Conv2dProblem> data_solvers{"conv2d_backward_data", candidates<Conv2dPass::backward_data>()};
 const exec::SolverList<Conv2dProblem> weights_solvers{"conv2d_backward_weights", candidates<Conv2dPass::backward_weights>()};
 
-/// The last one stands for the three by solvers of their own: recording asks which it is (Conv2d::pass_length), and goes that
-/// way.
-const exec::SolverList<Conv2dStrips> strips_solvers{
-    "conv2d_strips",
-    {{"cpu", conv2d_strips_cpu_rejects, conv2d_strips_cpu, conv2d_strips_cpu_declines, conv2d_strips_cpu_configs},
-     {"apart", exec::accepts_everything<Conv2dStrips>, [](const Conv2dStrips&, exec::Recorder&) {}}}};
-
 /// {N, O, slices * height, width} as the images that it was made of {N * slices, O, height, width}.
 Tensor as_images(const Tensor& y, std::int64_t slices) {
   if (slices == 1) return y;
@@ -198,31 +191,20 @@ class Conv2d : public ConvOp {
   using ConvOp::ConvOp;
   std::string_view name() const override { return "conv2d"; }
   Precision precision() const override { return Precision::narrow; }
-  FusionHints fusion(const Specs&) const override { return {.epilogue = true, .longest_pass = 3}; }
+  FusionHints fusion(const Specs&) const override { return {.epilogue = true}; }
   TuningHints tuning(const Specs&) const override { return {.batches = {0}, .unit = unit(), .packed = 1}; }
+  const exec::Rewrite* rewrite() const override { return &conv2d_in_strips(); }
 
   Specs infer(const Specs& inputs) const override {
     const auto &x = inputs[0], &weight = inputs[1];
     return {{Shape{x.shape[0] / (volume_ ? 1 : slices_), weight.shape[0], slices_ * size_.height, size_.width}, x.dtype}};
   }
 
-  std::size_t pass_length(std::span<const Node* const> chain, const DeviceInfo& device,
-                          const exec::Choosing& choosing) const override {
-    // Who forces a solver of convolutions means each of them.
-    const auto forced = exec::forced_solver("conv2d", choosing);
-    const auto strips = chain.size() == 3 && !(forced && !forced->measured) ? strips_of(chain) : std::nullopt;
-    return strips && !strips_solvers.leaves(*strips, device, choosing) ? 3 : 1;
-  }
-  void lower_pass(std::span<const Node* const> chain, exec::Recorder& recorder) const override {
-    auto strips = strips_of(chain).value();
-    std::size_t next = 0;
-    for (auto* part : strips.parts()) {
-      part->x = recorder.input(next++);
-      part->weight = recorder.input(next++);
-      if (part->has_bias()) part->bias = recorder.input(next++);
-    }
-    strips.projection.y = recorder.output();
-    strips_solvers.lower(strips, recorder.device(), recorder);
+  /// Whether there is a bias is told before it has a place.
+  Problem problem_of(const Node& node) const {
+    auto result = problem(node.inputs[0].spec(), node.inputs[1].spec(), node.outputs[0]);
+    if (node.inputs.size() == 3) result.bias.value = 0;
+    return result;
   }
 
   Tensors vjp(const Tensors& inputs, const Tensors&, const Tensors& gradients) const override {
@@ -246,20 +228,6 @@ class Conv2d : public ConvOp {
     return result;
   }
   const exec::SolverList<Problem>& solvers() const override { return forward_solvers; }
-
-  /// Nothing where they are other operations, too.
-  static std::optional<Conv2dStrips> strips_of(std::span<const Node* const> chain) {
-    Conv2dStrips result;
-    const auto parts = result.parts();
-    for (std::size_t k = 0; k < chain.size(); ++k) {
-      const auto* conv = dynamic_cast<const Conv2d*>(chain[k]->op.get());
-      if (!conv) return std::nullopt;
-      *parts[k] = conv->problem(chain[k]->inputs[0].spec(), chain[k]->inputs[1].spec(), chain[k]->outputs[0]);
-      // Whether there is a bias is told before it has a place.
-      if (chain[k]->inputs.size() == 3) parts[k]->bias.value = 0;
-    }
-    return result;
-  }
 };
 
 /// `size` is the input's height and width.
@@ -336,6 +304,11 @@ void add_up_weight(const Conv2dProblem& p, exec::Ref sums, std::int64_t parts, e
       .out("y", p.weight)
       .args({size, parts})
       .range({size}, {64});
+}
+
+std::optional<Conv2dProblem> conv2d_problem(const Node& node) {
+  const auto* conv = dynamic_cast<const Conv2d*>(node.op.get());
+  return conv ? std::optional(conv->problem_of(node)) : std::nullopt;
 }
 
 Tensor conv2d_sized(const Tensor& x, const Tensor& weight, const Tensor& bias, Pair output_size, const Conv2dFuncOptions& options,

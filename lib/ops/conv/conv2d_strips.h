@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/exec/lower/rewrite.h"
+#include "lib/graph/node.h"
 #include "lib/ops/conv/conv2d.h"
 
 namespace clnet::ops {
@@ -18,6 +20,13 @@ struct Conv2dStrips {
   double flops() const { return expansion.flops() + depthwise.flops() + projection.flops(); }
   std::string text() const;
 };
+
+/// What a convolution in two dimensions computes, without places of its operands; nothing where the node is another operation.
+std::optional<Conv2dProblem> conv2d_problem(const Node& node);
+
+/// One launch for three convolutions of which each alone reads the one before. What follows the first two elementwise needs
+/// nothing but the channel.
+const exec::Rewrite& conv2d_in_strips();
 
 /// Strips of rows that stay in the caches, for CPUs: see kernels/conv/conv2d_strips_cpu.cl.
 std::optional<std::string> conv2d_strips_cpu_rejects(const Conv2dStrips& problem, const DeviceInfo& device);

@@ -8,6 +8,7 @@
 #include "clnet/ops.h"
 #include "lib/graph/require.h"
 #include "lib/ops/elementwise/elementwise.h"
+#include "lib/ops/matmul/matmul_part.h"
 #include "lib/ops/matmul/matmul_solvers.h"
 
 namespace clnet {
@@ -88,12 +89,8 @@ class Matmul : public Op {
     return result;
   }
 
-  /// Columns are made of the second factor's.
-  std::optional<Part> part(const Specs& inputs, const Window& window) const override {
-    const auto rank = inputs[1].shape.rank();
-    if (inputs.size() != 2 || window.dim != std::max(inputs[0].shape.rank(), rank) - 1) return std::nullopt;
-    return Part{1, {options_.transpose_b ? rank - 2 : rank - 1, window.start}};
-  }
+  const exec::Rewrite* rewrite() const override { return &part_of_matmul(); }
+  const MatmulOptions& options() const { return options_; }
 
   FusionHints fusion(const Specs& inputs) const override {
     FusionHints hints{.epilogue = true};
@@ -171,6 +168,11 @@ Tensor rows(const Tensor& x) {
 }
 
 }  // namespace
+
+std::optional<MatmulOptions> matmul_options(const Node& node) {
+  const auto* matmul = dynamic_cast<const Matmul*>(node.op.get());
+  return matmul ? std::optional(matmul->options()) : std::nullopt;
+}
 
 }  // namespace ops
 

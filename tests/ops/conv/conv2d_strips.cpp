@@ -91,7 +91,7 @@ Tensor block(const Sizes& s, const Weights& w) {
 
 /// Launches of the pass in what would be recorded.
 int passes(const Tensors& wanted) {
-  const auto recording = exec::lower(exec::collect(wanted), Device::current().info()).recording;
+  const auto recording = exec::lower(exec::Subgraph(exec::collect(wanted)), Device::current().info()).recording;
   int count = 0;
   for (const auto& command : recording.commands())
     if (const auto* launch = std::get_if<exec::Launch>(&command)) count += launch->function() == "conv2d_strips_cpu" ? 1 : 0;

@@ -31,7 +31,7 @@ std::string lanes(const std::vector<Tensor>& wanted) {
   auto gpu = Device::current().info();
   gpu.type = DeviceType::gpu;
   gpu.prefers_vector_kernels = false;
-  const auto recording = exec::lower(exec::collect(wanted), gpu).recording;
+  const auto recording = exec::lower(exec::Subgraph(exec::collect(wanted)), gpu).recording;
   REQUIRE(recording.commands().size() == 1);
   const auto& defines = std::get<exec::Launch>(recording.commands()[0]).program().defines;
   const auto found = defines.find("LANES");

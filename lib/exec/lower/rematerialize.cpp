@@ -1,8 +1,8 @@
-#include "lib/exec/lower/recompute.h"
+#include "lib/exec/lower/rematerialize.h"
 
 #include <algorithm>
 #include <limits>
-#include <unordered_map>
+#include <vector>
 
 #include "lib/base/planning_steps.h"
 #include "lib/exec/fuse/elementwise.h"
@@ -11,42 +11,38 @@ namespace clnet::exec {
 
 namespace {
 
-using NodePtr = std::shared_ptr<Node>;
-
-class Rewriter {
+class Rematerialization {
  public:
-  explicit Rewriter(const Work& work) : work_(work), count_(work.nodes.size()) {
-    for (std::size_t k = 0; k < count_; ++k) index_[work.nodes[k].get()] = k;
+  explicit Rematerialization(const Subgraph& graph) : graph_(graph), count_(graph.nodes().size()), result_(graph) {
     last_.assign(count_, 0);
-    const auto read = [&](const Tensor& tensor, std::size_t reader) {
-      if (const auto source = producer(tensor); source < count_ && output_of(tensor) == 0) last_[source] = reader;
-    };
-    for (std::size_t k = 0; k < count_; ++k)
-      for (const auto& input : work.nodes[k]->inputs) read(input, k);
-    for (const auto& tensor : work.wanted) read(tensor, count_ + distance());
+    for (NodeNumber k = 0; k < count_; ++k) {
+      const auto first = graph.nodes()[k]->number;
+      if (graph.is_wanted(first))
+        last_[k] = count_ + distance();
+      else if (const auto uses = graph.uses(first); !uses.empty())
+        last_[k] = uses.back().node;
+    }
     repeated_.assign(count_, false);
     obtainable_.assign(count_, 0);
     // A value's source comes before it, and is decided.
-    for (std::size_t k = 0; k < count_; ++k) {
+    for (NodeNumber k = 0; k < count_; ++k) {
       obtainable_[k] = obtainable_before(k);
       repeated_[k] = last_[k] < count_ && last_[k] - std::min(k, last_[k]) > distance() && is_obtainable(k, last_[k]);
     }
-    early_.resize(count_);
     late_.resize(count_);
   }
 
-  Recomputing operator()() {
-    for (std::size_t k = 0; k < count_; ++k) {
+  std::optional<Subgraph> operator()() && {
+    for (NodeNumber k = 0; k < count_; ++k) {
       make_late_inputs(k);
-      early_[k] = copy(k, k);
+      const auto& copy = add_copy(k, k);
+      for (std::size_t i = 0; i < copy->outputs.size(); ++i) {
+        const auto output = static_cast<int>(i);
+        result_.set(tensor_of(graph_.nodes()[k], output), tensor_of(copy, output));
+      }
     }
-    for (const auto& tensor : work_.wanted) {
-      const auto k = producer(tensor);
-      result_.work.wanted.push_back(k < count_ ? tensor_of(early_[k], output_of(tensor)) : tensor);
-    }
-    result_.work.leaves = work_.leaves;
-    result_.work.values = work_.values;
-    return std::move(result_);
+    if (!repeats_) return std::nullopt;
+    return std::move(result_).finish();
   }
 
  private:
@@ -55,22 +51,18 @@ class Rewriter {
   /// Reads that come so much later than the value are late.
   std::size_t distance() const { return std::max<std::size_t>(8, count_ / 8); }
 
-  /// `count_` for leaves.
-  std::size_t producer(const Tensor& tensor) const {
-    if (value_of(tensor)) return count_;
-    return index_.at(node_of(tensor).get());
-  }
+  NodeNumber producer(const Tensor& tensor) const { return graph_.producer(Subgraph::number(tensor)); }
 
   /// The value is there, without doing anything, at all places before this one.
   std::size_t alive_before(std::size_t k) const {
-    if (k >= count_) return always;
+    if (k == none) return always;
     return repeated_[k] ? 0 : last_[k] + distance();
   }
 
   /// It can be had again at all places before this one: it is cheap, and made of one large value that is alive or obtainable
   /// there.
   std::size_t obtainable_before(std::size_t k) const {
-    const auto& node = *work_.nodes[k];
+    const auto& node = *graph_.nodes()[k];
     count_planning(1 + node.inputs.size());
     if (!is_elementwise(node) && !node.op->fusion(specs_of(node.inputs)).cheap) return 0;
     const Tensor* large = nullptr;
@@ -81,13 +73,13 @@ class Rewriter {
     }
     if (!large || output_of(*large) != 0) return 0;
     const auto source = producer(*large);
-    return source < count_ ? std::max(alive_before(source), obtainable_[source]) : always;
+    return source != none ? std::max(alive_before(source), obtainable_[source]) : always;
   }
   bool is_obtainable(std::size_t k, std::size_t place) const { return place < obtainable_[k]; }
 
   /// Whether who reads the value at that place gets a copy of it.
   bool is_late(const Tensor& input, std::size_t source, std::size_t place) const {
-    return source < count_ && output_of(input) == 0 && place - source > distance() && place >= alive_before(source) &&
+    return source != none && output_of(input) == 0 && place - source > distance() && place >= alive_before(source) &&
            is_obtainable(source, place);
   }
 
@@ -96,7 +88,7 @@ class Rewriter {
     std::vector<std::size_t> open;
     const auto enter = [&](std::size_t reader) {
       const auto before = open.size();
-      for (const auto& input : work_.nodes[reader]->inputs)
+      for (const auto& input : graph_.nodes()[reader]->inputs)
         if (const auto source = producer(input); is_late(input, source, k) && !late_[source]) open.push_back(source);
       count_planning(1 + open.size() - before);
       return open.size() != before;
@@ -107,40 +99,38 @@ class Rewriter {
       if (late_[source]) {
         open.pop_back();
       } else if (!enter(source)) {
-        late_[source] = copy(source, k);
-        ++result_.repeated;
+        late_[source] = add_copy(source, k);
+        repeats_ = true;
         open.pop_back();
       }
     }
   }
 
-  /// A copy of node k for the place of node `place`, over the copies of what it reads late.
-  NodePtr copy(std::size_t k, std::size_t place) {
-    const auto& node = *work_.nodes[k];
+  /// Adds a copy of node k for the place of node `place`, over the copies of what it reads late.
+  std::shared_ptr<Node> add_copy(NodeNumber k, NodeNumber place) {
+    const auto& node = *graph_.nodes()[k];
     Tensors inputs;
     for (const auto& input : node.inputs) {
       const auto source = producer(input);
-      if (source >= count_)
-        inputs.push_back(input);
-      else
-        inputs.push_back(tensor_of(is_late(input, source, place) ? late_[source] : early_[source], output_of(input)));
+      inputs.push_back(is_late(input, source, place) ? tensor_of(late_[source], 0) : result_.now(input));
     }
-    result_.work.nodes.push_back(std::make_shared<Node>(node, std::move(inputs)));
-    return result_.work.nodes.back();
+    auto copy = std::make_shared<Node>(node, std::move(inputs));
+    result_.add(copy);
+    return copy;
   }
 
-  const Work& work_;
+  const Subgraph& graph_;
   const std::size_t count_;
-  std::unordered_map<const Node*, std::size_t> index_;
   std::vector<std::size_t> last_;        ///< by node: the last reader of its first output; beyond all of them: it is wanted
   std::vector<bool> repeated_;           ///< by node: readers far behind it get a copy
   std::vector<std::size_t> obtainable_;  ///< by node: see obtainable_before()
-  std::vector<NodePtr> early_, late_;
-  Recomputing result_;
+  std::vector<std::shared_ptr<Node>> late_;
+  Rebuilding result_;
+  bool repeats_ = false;
 };
 
 }  // namespace
 
-Recomputing recompute(const Work& work) { return Rewriter(work)(); }
+std::optional<Subgraph> rematerialized(const Subgraph& graph) { return Rematerialization(graph)(); }
 
 }  // namespace clnet::exec

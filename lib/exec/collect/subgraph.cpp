@@ -1,0 +1,116 @@
+#include "lib/exec/collect/subgraph.h"
+
+#include <string_view>
+#include <utility>
+
+namespace clnet::exec {
+
+namespace {
+
+class CopyOfView : public Op {
+ public:
+  std::string_view name() const override { return "copy"; }
+  Specs infer(const Specs& inputs) const override { return inputs; }
+  Expression expr(const Specs&) const override { return {"a"}; }
+};
+
+bool shows_little(const Tensor& tensor) { return 4 * tensor.spec().bytes() < root_of(tensor).tensor.spec().bytes(); }
+
+}  // namespace
+
+Subgraph::Subgraph(const Work& work) {
+  std::vector<Tensor> values;  // by the work's numbers
+  for (std::size_t i = 0; i < work.leaves.size(); ++i) {
+    leaves_.push_back(make_leaf(work.leaves[i].spec(), work.values[i]));
+    node_of(leaves_.back())->slot = node_of(work.leaves[i])->slot;
+    values.push_back(leaves_.back());
+  }
+  std::vector<bool> wanted(work.value_count());
+  for (const auto result : work.results) wanted[result] = true;
+  std::vector<Tensor> results(work.value_count());
+  auto read = work.reads.begin();
+  for (const auto& node : work.nodes) {
+    Tensors inputs;
+    for (std::size_t i = 0; i < node->inputs.size(); ++i) inputs.push_back(values[*read++]);
+    const auto& copy = nodes_.emplace_back(std::make_shared<Node>(*node, std::move(inputs)));
+    const auto first = values.size();
+    for (std::size_t i = 0; i < node->outputs.size(); ++i) values.push_back(tensor_of(copy, static_cast<int>(i)));
+    for (auto k = first; k < values.size(); ++k) {
+      if (!wanted[k]) continue;
+      results[k] = values[k];
+      if (!shows_little(values[k])) continue;
+      nodes_.push_back(std::make_shared<Node>(std::make_shared<CopyOfView>(), Tensors{values[k]}, Specs{values[k].spec()}));
+      results[k] = tensor_of(nodes_.back(), 0);
+    }
+  }
+  for (const auto result : work.results) wanted_.push_back(results[result]);
+  for (const auto& result : work.kept) kept_.push_back({values[work.number(result)], result});
+  number();
+}
+
+Subgraph::Subgraph(std::vector<std::shared_ptr<Node>> nodes, std::vector<Tensor> leaves, std::vector<Tensor> wanted,
+                   std::vector<Kept> kept)
+    : nodes_(std::move(nodes)), leaves_(std::move(leaves)), wanted_(std::move(wanted)), kept_(std::move(kept)) {
+  number();
+}
+
+void Subgraph::number() {
+  ValueNumber next = 0;
+  for (const auto& leaf : leaves_) {
+    node_of(leaf)->number = next;
+    roots_.push_back({next++, 0});
+  }
+  producers_.assign(leaves_.size(), none);
+  for (NodeNumber k = 0; k < nodes_.size(); ++k) {
+    auto& node = *nodes_[k];
+    node.number = next;
+    producers_.resize(producers_.size() + node.outputs.size(), k);
+    for (std::size_t i = 0; i < node.outputs.size(); ++i, ++next) {
+      if (node.aliases.empty() || !node.aliases[i]) {
+        roots_.push_back({next, 0});
+        continue;
+      }
+      const auto& [input, offset] = *node.aliases[i];
+      const auto base = roots_[number(node.inputs[input])];
+      roots_.push_back({base.value, base.offset + offset});
+    }
+  }
+
+  first_uses_.assign(next + 1, 0);
+  for (const auto& node : nodes_)
+    for (const auto& input : node->inputs) ++first_uses_[number(input) + 1];
+  for (ValueNumber value = 0; value < next; ++value) first_uses_[value + 1] += first_uses_[value];
+  uses_.resize(first_uses_[next]);
+  auto places = first_uses_;
+  for (NodeNumber k = 0; k < nodes_.size(); ++k)
+    for (std::size_t i = 0; i < nodes_[k]->inputs.size(); ++i) uses_[places[number(nodes_[k]->inputs[i])]++] = {k, i};
+
+  wants_.resize(next);
+  keeps_.resize(next);
+  for (const auto& tensor : wanted_) wants_[number(tensor)] = true;
+  for (const auto& kept : kept_) keeps_[number(kept.tensor)] = true;
+}
+
+std::span<const Subgraph::Use> Subgraph::uses(ValueNumber value) const {
+  return std::span(uses_).subspan(first_uses_[value], first_uses_[value + 1] - first_uses_[value]);
+}
+
+Rebuilding::Rebuilding(const Subgraph& from) : from_(from), now_(from.leaves()) { now_.resize(from.value_count()); }
+
+void Rebuilding::copy(NodeNumber k) {
+  const auto& node = *from_.nodes()[k];
+  Tensors inputs;
+  for (const auto& input : node.inputs) inputs.push_back(now(input));
+  add(std::make_shared<Node>(node, std::move(inputs)));
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) now_[node.number + i] = tensor_of(nodes_.back(), static_cast<int>(i));
+}
+
+Subgraph Rebuilding::finish() && {
+  std::vector<Tensor> wanted;
+  for (const auto& tensor : from_.wanted()) wanted.push_back(now(tensor));
+  std::vector<Subgraph::Kept> kept;
+  for (const auto& [tensor, of] : from_.kept()) kept.push_back({now(tensor), of});
+  return {std::move(nodes_), from_.leaves(), std::move(wanted), std::move(kept)};
+}
+
+}  // namespace clnet::exec
