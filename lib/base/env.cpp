@@ -38,11 +38,15 @@ void check_tuning(std::string_view name) {
   }
 }
 
+// The comments between the rows are headings of docs/guide/environment.md, which tools/dev/environment_page.py makes of this
+// table.
 constexpr std::array variables{
+    // Devices and memory
     Variable{"CLNET_DEVICE", "gpu | cpu | accelerator | 0:1 | part of a name",
              "the device to use; unset: the best GPU, else accelerator, else CPU"},
     Variable{"CLNET_MEMORY_LIMIT", "bytes, as in 512M or 2G", "the most device memory to hold; unset: what the device has",
              check_bytes},
+    // Compiled programs
     Variable{"CLNET_CACHE_DIR", "a folder",
              "where built programs and tuning results are kept; unset: $XDG_CACHE_HOME/clnet, else ~/.cache/clnet"},
     Variable{"CLNET_CACHE", "on | off | force",
@@ -57,6 +61,7 @@ constexpr std::array variables{
         check_flag},
     Variable{"CLNET_KERNEL_DIR", "a folder", "kernel files here take the place of the built-in ones of the same name",
              check_folder},
+    // Logs, traces and debugging
     Variable{"CLNET_DEBUG", "0 to 4",
              "log lines on stderr: 1 devices, programs and plan misses; 2 a line per kernel; 3 choices of solvers; 4 sources",
              check_level},
@@ -80,6 +85,7 @@ constexpr std::array variables{
              check_flag},
     Variable{"CLNET_POISON", "0 | 1", "fill outputs and temporaries with NaN before a kernel writes them, for debugging",
              check_flag},
+    // Choice of kernels
     Variable{"CLNET_VECTOR_WIDTH", "1 | 4 | 8 | 16",
              "use kernels for CPUs, with vectors of so many lanes, or on a CPU (1) those for GPUs; unset: what the device says",
              check_width},
@@ -97,6 +103,7 @@ constexpr std::array variables{
     Variable{"CLNET_QUIRKS", "on | off",
              "off: choose solvers as if clnet-info --self-test had found nothing wrong with the device", check_switch},
     Variable{"CLNET_SOLVER", "op:solver[,op:solver...]", "use this solver for an operation, as in matmul:direct"},
+    // Data
     Variable{"CLNET_DATA_DIR", "a folder", "where data sets are looked for before the usual places"},
 };
 

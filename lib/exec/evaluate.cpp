@@ -29,7 +29,8 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
     logging::print(logging::Level::plan, "{} is computed again, as nothing held its value", what);
     logging::warn_once(
         "eval: what was computed before is computed again, as nothing held it: what is read or detached before its gradients are "
-        "asked for costs a second forward pass (docs/training.md, \"What is computed once\"; CLNET_DEBUG=1 names the operation)");
+        "asked for costs a second forward pass (docs/guide/tensors.md, \"What is computed once\"; CLNET_DEBUG=1 names the "
+        "operation)");
   }
   const auto publish = [&](const Results& results, std::span<const Work::Result> kept) {
     // Another thread may have evaluated the same meanwhile: the first one's value stays.

@@ -1,18 +1,23 @@
-// The recipes of docs/training.md: each compiles and runs as it stands there, with what it takes for granted made before it.
+// The C++ of docs/guide: each block compiles and runs as it stands there, with what it takes for granted made before it.
 // <recipes/...> is made of them by tools/dev/training_recipes.sh.
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <iostream>
 #include <memory>
+#include <random>
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "clnet/clnet.h"
+#include "clnet/opencl.h"
 #include "tests/support/temporary.h"
 
 using namespace clnet;
@@ -65,11 +70,172 @@ class RecipeWorkplace {
   std::streambuf* screen_ = std::cout.rdbuf(out_.rdbuf());
 };
 
+/// The process's default device and the limits of the present one are as before in the end.
+class DefaultDevice {
+ public:
+  ~DefaultDevice() {
+    Device::set_default(device_);
+    device_.set_memory_limit(limit_);
+  }
+  DefaultDevice() = default;
+  DefaultDevice(const DefaultDevice&) = delete;
+  DefaultDevice& operator=(const DefaultDevice&) = delete;
+
+ private:
+  Device device_ = Device::current();
+  std::size_t limit_ = device_.memory().limit;
+};
+
+/// Small pictures of ten classes.
+data::Dataset some_pictures(std::int64_t count, const Shape& shape) {
+  std::vector<float> pixels;
+  std::vector<std::int32_t> classes;
+  for (std::int64_t i = 0; i < count; ++i) {
+    classes.push_back(static_cast<std::int32_t>(i % 10));
+    for (std::int64_t k = 0; k < shape.numel(); ++k) pixels.push_back(static_cast<float>((i * 7 + k) % 10) / 10);
+  }
+  return data::from_arrays(pixels, shape, classes, 10);
+}
+
+data::Dataset some_samples(std::int64_t count) {
+  std::vector<float> values;
+  std::vector<std::int32_t> classes;
+  for (std::int64_t i = 0; i < count; ++i) {
+    classes.push_back(static_cast<std::int32_t>(i % 3));
+    for (std::int64_t k = 0; k < 6; ++k) values.push_back(static_cast<float>((i + k) % 3));
+  }
+  return data::from_arrays(values, {6}, classes, 3);
+}
+
+#include <recipes/quick_start_a_complete_program_1.inc>
+
+void quick_start() {
+  const RecipeWorkplace here;
+  CHECK(quick_start_a_complete_program_1::program() == 0);
+  CHECK(here.printed().find("step 300: loss 0.0") != std::string::npos);
+  CHECK(std::filesystem::exists("sine.safetensors"));
+  // It wants Fashion-MNIST and trains for long.
+  [[maybe_unused]] const auto compiled_only = [] {
+#include <recipes/quick_start_a_loop_over_a_data_set_1.inc>
+  };
+  const auto training = some_pictures(20, {1, 28, 28}), test = some_pictures(10, {1, 28, 28});
+#include <recipes/quick_start_one_call_1.inc>
+  CHECK(result.epochs.size() == 5);
+}
+
+void tensors() {
+#include <recipes/tensors_1.inc>
+  CHECK(y.to_vector<float>() == std::vector<float>{15, 33});
+#include <recipes/tensors_values_never_change_1.inc>
+  CHECK(first.to_vector<float>() == std::vector<float>{1, 2, 3});
+  CHECK(corner.to_vector<float>() == std::vector<float>{3, 6});
+  CHECK(changed.to_vector<float>() == std::vector<float>{0, 2, 3, 0, 5, 6});
+#include <recipes/tensors_long_loops_1.inc>
+  CHECK(state.to_vector<float>()[0] == Approx(10).epsilon(0.001));
+#include <recipes/tensors_gradients_1.inc>
+  const auto slopes = second_order[0].to_vector<float>(), numbers = v.to_vector<float>();
+  for (std::size_t i = 0; i < slopes.size(); ++i) CHECK(slopes[i] == Approx(2 * numbers[i] * numbers[i]));
+}
+
+void devices_and_memory() {
+  const DefaultDevice kept;
+#include <recipes/devices_1.inc>
+#include <recipes/devices_memory_1.inc>
+  CHECK(device.memory().limit == std::size_t{2} << 30);
+  Net model;
+  const Tensor x = randn({4, 6}), labels = some_labels(4), a = randn({64, 64}), b = randn({64, 64});
+  const Tensor loss = cross_entropy(model(x), labels);
+#include <recipes/devices_waiting_and_timing_1.inc>
+#include <recipes/devices_where_memory_goes_1.inc>
+  CHECK(seconds.count() > 0);
+}
+
+void dtypes() {
+#include <recipes/dtypes_1.inc>
+  CHECK(y.dtype() == Dtype::f16);
+  CHECK(z.dtype() == Dtype::f32);
+  CHECK(n.dtype() == Dtype::i32);
+}
+
+void samples() {
+  nn::Sequential model{nn::Flatten(), nn::Linear(3 * 32 * 32, 10)};
+  auto adam = optim::Adam{model};
+#include <recipes/data_1.inc>
+  CHECK(adam.steps() == 4);
+#include <recipes/data_normalization_1.inc>
+  CHECK(training.mean == std::vector<float>(3, 0.5F));
+#include <recipes/data_augmentation_1.inc>
+  CHECK(noisy.size() == 4);
+  CHECK((*noisy.begin()).images.to_vector<float>() != std::vector<float>(std::size_t{32} * 3 * 32 * 32, 0.5F));
+#include <recipes/data_batches_of_your_own_1.inc>
+}
+
+void modules() {
+#include <recipes/models_1.inc>
+  CHECK(model(randn({2, 1, 28, 28})).shape() == Shape{2, 10});
+#include <recipes/models_a_module_of_your_own_1.inc>
+  Residual residual(4);
+  const Tensor x = randn({2, 4});
+  CHECK(residual(x).to_vector<float>() == x.to_vector<float>());
+  CHECK(residual.parameters().size() == 5);
+}
+
+void training_by_one_call() {
+  const RecipeWorkplace here;
+  {
+    const auto training = some_pictures(20, {1, 28, 28}), test = some_pictures(10, {1, 28, 28});
+#include <recipes/training_1.inc>
+    CHECK_FALSE(result.epochs.empty());
+  }
+  Net model;
+  const auto dataset = some_samples(30);
+#include <recipes/training_evaluation_1.inc>
+  CHECK(std::isfinite(scores.loss));
+}
+
+void loops() {
+  Net model;
+  const auto dataset = some_samples(70);
+  auto adam = optim::Adam{model};
+#include <recipes/training_loops_1.inc>
+  CHECK(adam.steps() == 3);
+  const Tensor x = randn({4, 6}), labels = some_labels(4);
+#include <recipes/training_loops_a_second_network_that_follows_1.inc>
+  CHECK_FALSE(target.fc.parameter("weight").same(model.fc.parameter("weight")));
+  CHECK(equal(target(x), model(x)));
+#include <recipes/training_loops_gradients_by_hand_1.inc>
+  CHECK(adam.steps() == 4);
+#include <recipes/training_loops_more_values_with_the_step_1.inc>
+  CHECK(reading.item() >= 0);
+}
+
+void saving() {
+  const RecipeWorkplace here;
+  Net model;
+  const auto dataset = some_samples(20);
+#include <recipes/saving_1.inc>
+  const auto net = std::make_unique<Net>();
+  net->replace("fc", nn::Linear(8, 4));
+  const auto state = model.state_dict();
+#include <recipes/saving_names_that_differ_1.inc>
+  CHECK(left.unfitting == std::vector<std::string>{"fc.weight", "fc.bias"});
+#include <recipes/saving_checkpoints_1.inc>
+  CHECK(std::filesystem::exists("run1/checkpoint.safetensors"));
+  auto adam = optim::Adam{model};
+#include <recipes/saving_your_own_checkpoints_1.inc>
+  CHECK(random_state().seed == random.seed);
+}
+
+void first_runs() {
+#include <recipes/speed_first_runs_1.inc>
+  on_compile({});
+}
+
 void freezing_a_part() {
   Net model;
   const Tensor x = randn({4, 6}), labels = some_labels(4);
-#include <recipes/freezing_a_part_1.inc>
-#include <recipes/freezing_a_part_2.inc>
+#include <recipes/finetuning_freezing_a_part_1.inc>
+#include <recipes/finetuning_freezing_a_part_2.inc>
   const auto before = model.body.parameters()[0].second.value().to_vector<float>();
   adam.step(cross_entropy(model(x), labels));
   CHECK(model.body.parameters()[0].second.value().to_vector<float>() == before);
@@ -90,7 +256,7 @@ void replacing_a_head() {
   }
   const auto photos = data::from_arrays(pixels, {3, 32, 32}, kinds, 7);
   const auto saved = io::load_safetensors("resnet18.safetensors").tensors;
-#include <recipes/replacing_a_head_1.inc>
+#include <recipes/finetuning_1.inc>
   CHECK(net->parameter("fc.weight").value().shape() == Shape{7, 512});
   // The body is what it was, its running statistics and counts, too.
   const auto trained = net->state_dict();
@@ -106,10 +272,10 @@ void replacing_a_head() {
 
 void parts_of_a_model() {
   const Tensor images = randn({2, 3, 64, 64}), features = randn({2, 512});
-#include <recipes/parts_of_a_model_1.inc>
+#include <recipes/models_parts_of_a_model_1.inc>
   CHECK(logits.shape() == Shape{2, 10});
   CHECK(late.shape() == Shape{2, 64, 32, 32});
-#include <recipes/parts_of_a_model_2.inc>
+#include <recipes/models_lists_and_dictionaries_1.inc>
   Heads several;
   CHECK(several(randn({2, 8})).shape() == Shape{2, 3});
   CHECK(several.heads["boxes"](randn({2, 8})).shape() == Shape{2, 4});
@@ -121,7 +287,7 @@ void features_of_a_layer_and_hooks() {
   const auto net = models::make("resnet18", {3, 64, 64}, 10);
   const Tensor images = randn({2, 3, 64, 64});
   net->inference();
-#include <recipes/features_of_a_layer_and_hooks_1.inc>
+#include <recipes/finetuning_features_of_a_layer_and_hooks_1.inc>
   CHECK(maps[0].shape() == Shape{2, 64, 16, 16});
   CHECK(maps[1].shape() == Shape{2, 256, 4, 4});
   const Tensor bias = net->parameter("fc.bias");
@@ -129,7 +295,7 @@ void features_of_a_layer_and_hooks() {
 }
 
 void tying_weights() {
-#include <recipes/tying_weights_1.inc>
+#include <recipes/models_shared_weights_1.inc>
   Tied tied;
   CHECK(tied.parameters().size() == 1);
   CHECK(tied(Tensor::from(std::vector<std::int32_t>{1, 2}, Shape{2})).shape() == Shape{2, 1000});
@@ -138,7 +304,7 @@ void tying_weights() {
 void mixed_precision() {
   Net model;
   const Tensor x = randn({4, 6}), labels = some_labels(4);
-#include <recipes/mixed_precision_1.inc>
+#include <recipes/dtypes_mixed_precision_1.inc>
   CHECK(adam.steps_made().item<std::int64_t>() == 1);
 }
 
@@ -147,7 +313,7 @@ void averages_of_weights() {
   const Tensor x = randn({4, 6}), labels = some_labels(4);
   auto adam = optim::Adam{model};
   const Tensor loss = cross_entropy(model(x), labels);
-#include <recipes/averages_of_weights_1.inc>
+#include <recipes/training_loops_averages_of_weights_1.inc>
 }
 
 void accumulating_gradients() {
@@ -155,7 +321,7 @@ void accumulating_gradients() {
   const Tensor features = randn({4, 6}), classes = some_labels(4);
   auto adam = optim::Adam{model};
   const std::vector<std::pair<Tensor, Tensor>> micro_batches(4, {features, classes});
-#include <recipes/accumulating_gradients_1.inc>
+#include <recipes/training_loops_accumulating_gradients_1.inc>
   CHECK(adam.steps() == 1);
 }
 
@@ -163,7 +329,7 @@ void numbers_and_pixels() {
   const std::vector<float> features(16, 0.5F), prices{1, 2}, images(std::size_t{2} * 3 * 96 * 96, 0.5F);
   const std::vector<std::int32_t> classes(std::size_t{2} * 96 * 96, 20);
   nn::Sequential model{nn::Conv2d{3, 21, 1}};
-#include <recipes/numbers_pixels_more_samples_than_there_are_1.inc>
+#include <recipes/data_labels_and_targets_1.inc>
   CHECK(houses.size() == 2);
 }
 
@@ -173,7 +339,7 @@ void losses_as_layers() {
   auto adam = optim::Adam{model};
   const std::vector<float> features(48, 0.5F), targets(24, 1.0F);
   const auto dataset = data::from_arrays(features, {6}, targets, Shape{3});
-#include <recipes/losses_as_layers_1.inc>
+#include <recipes/training_losses_1.inc>
   CHECK(adam.steps() > 1);
   CHECK(own(Tensor::from({2.0F, 0.5F}), Tensor::from({1.0F, -1.0F})).item() == Approx(0.75));
 }
@@ -184,7 +350,7 @@ void states_that_are_carried_on() {
   const auto head = [&](const Tensor& y) { return permute(classes(y), {0, 2, 1}); };
   auto adam = optim::Adam{lstm};
   const std::vector<std::pair<Tensor, Tensor>> pieces(3, {randn({2, 7, 5}), reshape(some_labels(14), {2, 7})});
-#include <recipes/states_that_are_carried_on_1.inc>
+#include <recipes/training_loops_states_between_steps_1.inc>
   CHECK(adam.steps() == 3);
 }
 
@@ -192,7 +358,7 @@ void two_optimizers() {
   nn::Sequential generator{nn::Linear{2, 6}}, critic{nn::Linear{6, 1}};
   const Tensor noise = randn({4, 2}), real = randn({4, 6}), ones = clnet::ones({4, 1}), zeros = clnet::zeros({4, 1});
   auto d_adam = optim::Adam{critic}, g_adam = optim::Adam{generator};
-#include <recipes/two_optimizers_several_losses_1.inc>
+#include <recipes/training_loops_two_optimizers_several_losses_1.inc>
   CHECK((d_adam.steps() == 1 && g_adam.steps() == 1));
   CHECK(of_real.shape() == of_fake.shape());
 }
@@ -200,43 +366,75 @@ void two_optimizers() {
 void groups() {
   Net model;
   const Tensor x = randn({4, 6}), labels = some_labels(4);
-#include <recipes/groups_schedules_clipping_1.inc>
+#include <recipes/optimizers_1.inc>
   CHECK(adam.groups() == 2);
   CHECK(adam.learning_rate(1) == Approx(10 * adam.learning_rate(0)));
   adam.step(cross_entropy(model(x), labels));
+#include <recipes/optimizers_which_optimizers_there_are_1.inc>
+  CHECK(lion.learning_rate() == Approx(1e-4));
+#include <recipes/optimizers_clipping_1.inc>
+  CHECK(adam.clipping().norm == 1);
+  adam.set_learning_rate(1e-3);
+#include <recipes/optimizers_find_a_learning_rate_1.inc>
+  CHECK_FALSE(curve.losses.empty());
 }
 
 void cycles_of_momenta() {
   Net model;
   const std::vector<std::pair<Tensor, Tensor>> batches(3, {randn({4, 6}), some_labels(4)});
-#include <recipes/groups_schedules_clipping_2.inc>
+#include <recipes/optimizers_schedules_1.inc>
   CHECK(sgd.momentum() == momentum(2));
+}
+
+void several_models() {
+#include <recipes/several_devices_several_models_1.inc>
 }
 
 void a_model_over_several_devices() {
   Net model;
   const Tensor x = randn({4, 6}), labels = some_labels(4);
-#include <recipes/a_model_over_several_devices_1.inc>
+#include <recipes/several_devices_1.inc>
   CHECK(logits.device() == second);
   CHECK(std::isfinite(sum(logits).item()));
+  several_models();
 }
 
 void an_optimizer_of_your_own() {
   Net model;
   const Tensor x = randn({4, 6}), labels = some_labels(4);
-#include <recipes/an_optimizer_of_your_own_1.inc>
+#include <recipes/optimizers_a_rule_of_your_own_1.inc>
   optimizer.step(cross_entropy(model(x), labels));
 }
 
-void a_gradient_of_your_own() {
+void own_kernels() {
+#include <recipes/own_kernels_1.inc>
+  CHECK(add(ones({2}), ones({2})).to_vector<float>() == std::vector<float>{2, 2});
   const Tensor x = Tensor::from({0.4F, 1.6F});
-#include <recipes/a_gradient_of_your_own_1.inc>
+#include <recipes/own_kernels_a_gradient_of_your_own_1.inc>
+  CHECK(doubled({x}).to_vector<float>() == std::vector<float>{0.8F, 3.2F});
+#include <recipes/own_kernels_a_gradient_of_your_own_2.inc>
   CHECK(rounded.to_vector<float>() == std::vector<float>{0, 2});
   CHECK(gradients(sum(rounded * rounded), {x})[0].to_vector<float>() == std::vector<float>{0, 4});
+#include <recipes/own_kernels_a_gradient_of_your_own_3.inc>
+  CHECK(check.passed);
+}
 
-#include <recipes/a_gradient_of_your_own_2.inc>
-  CHECK(doubled({x}).to_vector<float>() == std::vector<float>{0.8F, 3.2F});
-  CHECK(check_gradients([&](const std::vector<Tensor>& in) { return doubled(in); }, {x}).passed);
+void own_opencl_objects() {
+  const DefaultDevice kept;
+  const Device here = Device::current();
+  const auto context = opencl::context(here);
+  const auto device_id = opencl::device_id(here);
+  const auto queue = opencl::queue(here);
+  const Tensor values = ones({1, 6});
+  const auto buffer = opencl::buffer(values);
+  here.finish();
+  const auto memory = buffer.memory;
+  REQUIRE(buffer.offset == 0);
+  nn::Sequential model{nn::Linear(6, 3)};
+#include <recipes/own_kernels_a_program_s_own_opencl_objects_1.inc>
+  CHECK(result.memory != nullptr);
+  CHECK(input.to_vector<float>() == std::vector<float>(6, 1.0F));
+  device.finish();
 }
 
 void generating_text() {
@@ -244,7 +442,7 @@ void generating_text() {
   for (int k = 0; k < 100; ++k) text += "ROMEO: But soft " + std::to_string(k) + '\n';
   const RecipeWorkplace here;
   (void)here.folder().write("shakespeare.txt", text);
-#include <recipes/generating_text_1.inc>
+#include <recipes/text_in_c_1.inc>
   CHECK(here.printed().size() >= 500);
 }
 
@@ -257,27 +455,28 @@ void looking_for_a_fault() {
     auto optimizer = optim::Adam{model};
     const auto loss = [](const Tensor& y) { return sum(log(y - y)) * 0.0; };
     const auto recipe = [&] {
-#include <recipes/looking_for_a_fault_1.inc>
+#include <recipes/debugging_1.inc>
     };
     CHECK_THROWS_WITH(recipe(), Catch::StartsWith("detect_anomaly: "));
   }
   const Tensor loss = cross_entropy(model(x), labels), w = randn({4, 6});
   const RecipeWorkplace here;
-#include <recipes/looking_for_a_fault_2.inc>
+#include <recipes/debugging_names_1.inc>
   CHECK(check.passed);
   CHECK_FALSE(here.printed().empty());
 }
 
 void what_is_computed_once() {
   Net model;
-  const Tensor x = randn({4, 6}), labels = some_labels(4);
+  const Tensor images = randn({4, 6}), labels = some_labels(4);
   auto optimizer = optim::Adam{model};
   for (int k = 0; k < 2; ++k) {
-#include <recipes/what_is_computed_once_1.inc>
+#include <recipes/tensors_what_is_computed_once_1.inc>
   }
   CHECK(optimizer.steps() == 2);
   for (int k = 0; k < 2; ++k) {
-#include <recipes/what_is_computed_once_2.inc>
+    const Tensor& x = images;
+#include <recipes/tensors_what_is_computed_once_2.inc>
   }
   CHECK(optimizer.steps() == 4);
 }
@@ -286,36 +485,52 @@ void a_graph_that_is_built_once() {
   Net model;
   const Tensor images = randn({4, 6}), labels = some_labels(4);
   auto optimizer = optim::Adam{model};
-#include <recipes/a_graph_that_is_built_once_1.inc>
+#include <recipes/compile_1.inc>
   CHECK(loss > 0);
   CHECK(infer(images).shape() == Shape{4, 3});
 }
 
 }  // namespace
 
-TEST_CASE("the recipes of docs/training.md work as they stand there") {
+TEST_CASE("the C++ of docs/guide works as it stands there") {
   const std::vector<std::pair<std::set<std::string>, void (*)()>> all{
-      {{"freezing_a_part_1", "freezing_a_part_2"}, freezing_a_part},
-      {{"replacing_a_head_1"}, replacing_a_head},
-      {{"parts_of_a_model_1", "parts_of_a_model_2"}, parts_of_a_model},
-      {{"features_of_a_layer_and_hooks_1"}, features_of_a_layer_and_hooks},
-      {{"tying_weights_1"}, tying_weights},
-      {{"mixed_precision_1"}, mixed_precision},
-      {{"averages_of_weights_1"}, averages_of_weights},
-      {{"accumulating_gradients_1"}, accumulating_gradients},
-      {{"numbers_pixels_more_samples_than_there_are_1"}, numbers_and_pixels},
-      {{"losses_as_layers_1"}, losses_as_layers},
-      {{"states_that_are_carried_on_1"}, states_that_are_carried_on},
-      {{"two_optimizers_several_losses_1"}, two_optimizers},
-      {{"groups_schedules_clipping_1"}, groups},
-      {{"groups_schedules_clipping_2"}, cycles_of_momenta},
-      {{"a_model_over_several_devices_1"}, a_model_over_several_devices},
-      {{"an_optimizer_of_your_own_1"}, an_optimizer_of_your_own},
-      {{"a_gradient_of_your_own_1", "a_gradient_of_your_own_2"}, a_gradient_of_your_own},
-      {{"generating_text_1"}, generating_text},
-      {{"looking_for_a_fault_1", "looking_for_a_fault_2"}, looking_for_a_fault},
-      {{"what_is_computed_once_1", "what_is_computed_once_2"}, what_is_computed_once},
-      {{"a_graph_that_is_built_once_1"}, a_graph_that_is_built_once}};
+      {{"quick_start_a_complete_program_1", "quick_start_a_loop_over_a_data_set_1", "quick_start_one_call_1"}, quick_start},
+      {{"tensors_1", "tensors_values_never_change_1", "tensors_long_loops_1", "tensors_gradients_1"}, tensors},
+      {{"devices_1", "devices_memory_1", "devices_where_memory_goes_1", "devices_waiting_and_timing_1"}, devices_and_memory},
+      {{"dtypes_1"}, dtypes},
+      {{"data_1", "data_normalization_1", "data_augmentation_1", "data_batches_of_your_own_1"}, samples},
+      {{"models_1", "models_a_module_of_your_own_1"}, modules},
+      {{"training_1", "training_evaluation_1"}, training_by_one_call},
+      {{"training_loops_1", "training_loops_a_second_network_that_follows_1", "training_loops_gradients_by_hand_1",
+        "training_loops_more_values_with_the_step_1"},
+       loops},
+      {{"saving_1", "saving_names_that_differ_1", "saving_checkpoints_1", "saving_your_own_checkpoints_1"}, saving},
+      {{"speed_first_runs_1"}, first_runs},
+      {{"finetuning_freezing_a_part_1", "finetuning_freezing_a_part_2"}, freezing_a_part},
+      {{"finetuning_1"}, replacing_a_head},
+      {{"models_parts_of_a_model_1", "models_lists_and_dictionaries_1"}, parts_of_a_model},
+      {{"finetuning_features_of_a_layer_and_hooks_1"}, features_of_a_layer_and_hooks},
+      {{"models_shared_weights_1"}, tying_weights},
+      {{"dtypes_mixed_precision_1"}, mixed_precision},
+      {{"training_loops_averages_of_weights_1"}, averages_of_weights},
+      {{"training_loops_accumulating_gradients_1"}, accumulating_gradients},
+      {{"data_labels_and_targets_1"}, numbers_and_pixels},
+      {{"training_losses_1"}, losses_as_layers},
+      {{"training_loops_states_between_steps_1"}, states_that_are_carried_on},
+      {{"training_loops_two_optimizers_several_losses_1"}, two_optimizers},
+      {{"optimizers_1", "optimizers_which_optimizers_there_are_1", "optimizers_clipping_1", "optimizers_find_a_learning_rate_1"},
+       groups},
+      {{"optimizers_schedules_1"}, cycles_of_momenta},
+      {{"several_devices_1", "several_devices_several_models_1"}, a_model_over_several_devices},
+      {{"optimizers_a_rule_of_your_own_1"}, an_optimizer_of_your_own},
+      {{"own_kernels_1", "own_kernels_a_gradient_of_your_own_1", "own_kernels_a_gradient_of_your_own_2",
+        "own_kernels_a_gradient_of_your_own_3"},
+       own_kernels},
+      {{"own_kernels_a_program_s_own_opencl_objects_1"}, own_opencl_objects},
+      {{"text_in_c_1"}, generating_text},
+      {{"debugging_1", "debugging_names_1"}, looking_for_a_fault},
+      {{"tensors_what_is_computed_once_1", "tensors_what_is_computed_once_2"}, what_is_computed_once},
+      {{"compile_1"}, a_graph_that_is_built_once}};
   std::set<std::string> here;
   for (const auto& [names, run] : all) {
     here.insert(names.begin(), names.end());

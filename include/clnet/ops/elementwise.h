@@ -187,7 +187,7 @@ CLNET_API Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, doub
 /// `value` where `mask` (bool, broadcast) is true, else x.
 CLNET_API Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 /// The same value, where gradients stop. Unlike Tensor::detach() it evaluates nothing and keeps the graph behind it: a state that
-/// is carried from step to step (docs/training.md) must be detached, or each step computes all those before it.
+/// is carried from step to step (docs/guide/training-loops.md) must be detached, or each step computes all those before it.
 CLNET_API Tensor stop_gradient(const Tensor& x);
 
 }  // namespace clnet
