@@ -279,8 +279,7 @@ void Context::write(const Buffer& target, std::size_t offset, const void* source
       });
       if (code != CL_SUCCESS) throw cl::Error(code, "clEnqueueFillBuffer");
     } else if (bytes <= (owner ? most_copied() : largest_copied_write)) {
-      if (in_flight_.bytes() + bytes > most_copied()) submission_->require_open();
-      in_flight_.make_room(bytes, most_copied());
+      in_flight_.make_room(bytes, most_copied(), [&] { submission_->require_open(); });
       if (!owner) {
         std::shared_ptr<std::byte[]> copy(new (std::nothrow) std::byte[bytes]);
         if (!copy) throw DeviceError(fmt::format("write of {} bytes: no host memory", bytes));

@@ -37,8 +37,7 @@ void wait_until_over(const cl::CommandQueue& queue, const cl::Event& event) {
   }
 }
 
-template <class TooMuch>
-void InFlight::wait_while(TooMuch&& too_much) {
+void InFlight::wait_while(const std::function<bool()>& too_much, const std::function<void()>& before_wait) {
   for (;;) {
     cl::Event oldest;
     {
@@ -47,6 +46,7 @@ void InFlight::wait_while(TooMuch&& too_much) {
       if (entries_.empty() || !too_much()) return;
       oldest = entries_.front().event;
     }
+    before_wait();
     oldest.wait();
     const std::lock_guard lock(mutex_);
     // Some drivers set an event's status a little later than they wake who waits for it.
@@ -54,8 +54,8 @@ void InFlight::wait_while(TooMuch&& too_much) {
   }
 }
 
-void InFlight::make_room(std::size_t bytes, std::size_t most) {
-  wait_while([&] { return bytes_ + bytes > most; });
+void InFlight::make_room(std::size_t bytes, std::size_t most, const std::function<void()>& before_wait) {
+  wait_while([&] { return bytes_ + bytes > most; }, before_wait);
 }
 
 void InFlight::hold(const cl::Event& event, Bytes data, std::size_t bytes) {
@@ -70,7 +70,7 @@ void InFlight::mark(const cl::Event& event, std::size_t most) {
     entries_.push_back({event, nullptr, 0});
     ++marks_;
   }
-  wait_while([&] { return marks_ > most; });
+  wait_while([&] { return marks_ > most; }, [] {});
 }
 
 void InFlight::collect() {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -24,8 +25,9 @@ class InFlight {
  public:
   using Bytes = std::shared_ptr<const void>;
 
-  /// Waits until `bytes` more fit under `most` together with the copies that commands still read.
-  void make_room(std::size_t bytes, std::size_t most);
+  /// Waits until `bytes` more fit under `most` together with the copies that commands still read. `before_wait` is called before
+  /// each wait: other threads may have brought commands that are held back since.
+  void make_room(std::size_t bytes, std::size_t most, const std::function<void()>& before_wait);
   /// Keeps the data until the command that reads them is over.
   void hold(const cl::Event& event, Bytes data, std::size_t bytes);
   /// Notes a command of many, and waits while there are more than `most` such notes.
@@ -48,8 +50,7 @@ class InFlight {
     std::size_t bytes = 0;
   };
   /// Waits for the oldest entry while `too_much()`, which is called with the mutex held.
-  template <class TooMuch>
-  void wait_while(TooMuch&& too_much);
+  void wait_while(const std::function<bool()>& too_much, const std::function<void()>& before_wait);
   void drop_oldest();
 
   mutable std::mutex mutex_;

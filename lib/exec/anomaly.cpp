@@ -77,6 +77,7 @@ void look_for_anomaly(std::span<const Tensor> tensors, const std::function<void(
   for (const auto& node : collect(tensors).nodes) {
     Tensors outputs;
     for (std::size_t i = 0; i < node->outputs.size(); ++i) outputs.push_back(tensor_of(node, static_cast<int>(i)));
+    const Tensors inputs = node->inputs;  // held: check() reads them
     evaluate(outputs);
     if (node->is_view()) continue;
     for (std::size_t i = 0; i < outputs.size(); ++i) check(*node, outputs[i], i, options);

@@ -81,7 +81,6 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
   std::vector<Binding> bindings(leaves.size());
   for (std::size_t i = 0; i < bindings.size(); ++i) {
     bindings[i].on_device = [&place_leaf, i] { return place_leaf(i); };
-    if (!work.gifts.empty()) bindings[i].gift = work.gifts[i];
     if (const auto* host = dynamic_cast<const HostValue*>(values[i].get())) bindings[i].scalar = host->bytes.data();
   }
   const auto run = [&] {
@@ -90,6 +89,8 @@ void execute(const Work& work, std::span<const Tensor> leaves, std::span<const s
     constexpr std::size_t short_plan = 64;
     std::optional<ocl::Context::Hold> hold;
     if (plan->commands() > 1 && plan->commands() <= short_plan && plan->host_calls() == 0) hold.emplace(*device);
+    // Compiling a new plan tells the program how far it is, and that may make handles.
+    for (std::size_t i = 0; i < bindings.size(); ++i) bindings[i].gift = work.gift_now(i);
     const auto run_made = plan->replay(*device, cache.arena(), cache.cached(), bindings, options.chains);
     first_chains = plan->take_first_run() || first_chains;
     // In their place there are others: should somebody still come to read one, it is an error and no wrong number.

@@ -79,8 +79,9 @@ Dtype Parameter::dtype() const { return slot_->value.dtype(); }
 void Parameter::set(const Tensor& value) {
   if (capturing()) throw Error("compile: the function sets a parameter; follow() does so in each call");
   require_same_spec(slot_->value, value);
-  // A value that waits, as an average that is set in each step, would hold all those before it.
-  if (!exec::value_of(slot_->value)) eval({slot_->value});
+  // A value that waits, as an average that is set in each step, would hold all those before it. One that is there holds none, and
+  // takes the place of whatever waited, even of what cannot be computed.
+  if (!exec::value_of(value) && !exec::value_of(slot_->value)) eval({slot_->value});
   slot_->value = leaf_of(*slot_, value);
 }
 

@@ -88,3 +88,43 @@ TEST_CASE("a launch in an update in place that is refused once is made at the ne
   (void)reference.step(3);
   CHECK(test::same_bits(deep.state(), reference.state()));
 }
+
+namespace {
+
+/// Keeps gradients in the row of a state that the gradient itself names.
+struct Rows : optim::Rule {
+  std::string name() const override { return "Rows"; }
+  std::vector<State> states(const Shape&) const override { return {{"rows", 0, Shape{4, 3}}}; }
+  Result update(const Tensor& parameter, const Tensor& gradient, const std::vector<Tensor>& states,
+                const Step& step) const override {
+    const Tensor rows = slice_update(states[0], 0, cast(argmax(gradient, 0), Dtype::i64), reshape(gradient, {1, 3}));
+    return {parameter - reshape(matmul(reshape(softmax(sum(rows, {1}), 0), {1, 4}), rows), {3}) * step.rate, {rows}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a state of which a step rewrites a part is as before when the step fails") {
+  const faults::Call call{"clEnqueueNDRangeKernel", CL_OUT_OF_RESOURCES};
+  nn::Parameter p(Tensor::from({1.0F, 2.0F, 3.0F}));
+  optim::Optimizer optimizer(optim::Parameters(nn::NamedParameters{{"p", p}}), std::make_shared<Rows>(), 0.1);
+  const auto step = [&](std::size_t largest) {
+    std::vector<float> weights{0.1F, 0.2F, 0.3F};
+    weights[largest] = 5;
+    return optimizer.step(sum(p.value() * Tensor::from(weights))).item<float>();
+  };
+  const auto state = [&] { return copied(optimizer.state_dict()); };
+  (void)step(0);
+  const long count = test::calls_of(call, [&] { (void)step(0); });
+  const auto before = state();
+  for (long first = 1; first <= count; ++first) {
+    INFO("launches from number " << first << " on");
+    faults::arm(call.name, first, call.code, 1000);
+    const auto error = test::error_of([&] { (void)step(2); });
+    faults::disarm();
+    REQUIRE(error);
+    for (std::size_t i = 0; i < before.size(); ++i)
+      CHECK(
+          (test::is_null_device() || optimizer.state_dict()[i].second.to_vector<float>() == before[i].second.to_vector<float>()));
+  }
+}

@@ -267,3 +267,18 @@ TEST_CASE("another thread's commands wait behind what is held back") {
   reader.join();
   CHECK(seen == data);
 }
+
+TEST_CASE("who waits for room lets go of what is held back, each time before it waits") {
+  auto context = context_of(Device::current());
+  InFlight in_flight;
+  std::vector<cl::UserEvent> events;
+  for (int i = 0; i < 3; ++i) {
+    events.emplace_back(context->context());
+    in_flight.hold(events.back(), std::make_shared<int>(i), 100);
+  }
+  std::size_t opened = 0;
+  in_flight.make_room(100, 250, [&] { events.at(opened++).setStatus(CL_COMPLETE); });
+  CHECK(opened == 2);
+  CHECK(in_flight.bytes() == 100);
+  events[2].setStatus(CL_COMPLETE);
+}

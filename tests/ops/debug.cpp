@@ -52,6 +52,18 @@ TEST_CASE("detect_anomaly names the operation that made the first NaN, and its s
   CHECK_THAT(thrown([] { exp(numbers({0, NAN})).eval(); }), Contains("exp was given 1 of 2 elements as nan in input 0"));
 }
 
+TEST_CASE("detect_anomaly looks at inputs as they were, whoever holds them") {
+  for (const bool held : {false, true}) {
+    Tensor rows = zeros({4, 3}).detach();
+    rows.eval();
+    const Tensor also = held ? rows : Tensor();
+    const auto changed = slice_update(rows, 0, 1, Tensor::from({1.0F, NAN, 3.0F}, Shape{1, 3}));
+    rows = {};
+    const DetectAnomaly looking;
+    CHECK_THAT(thrown([&] { changed.eval(); }), Contains("1 of 3 elements as nan in input 1"));
+  }
+}
+
 TEST_CASE("detect_anomaly sees gradients, and infinities where it is asked to") {
   const auto x = numbers({0, 4});
   const auto gradient = [&] {

@@ -122,3 +122,29 @@ TEST_CASE("nor may a function given to on_compile call a compiled function, be i
   CHECK(compiled(x).item<float>() == 2);
   CHECK(second(x).item<float>() == 2);
 }
+
+TEST_CASE("handles that a function given to on_compile makes keep their values") {
+  manual_seed(3);
+  nn::Linear model{3, 4};
+  optim::Adam adam(model, {.learning_rate = 0.01});
+  const auto twice = fresh_kernel();
+  const auto x = ones({2, 3});
+  adam.step(mean(square(model(x)))).eval();
+  const auto values_of = [](const io::StateDict& state) {
+    std::vector<std::vector<float>> values;
+    for (const auto& [name, tensor] : state)
+      if (tensor.dtype() == Dtype::f32) values.push_back(tensor.to_vector<float>());
+    return values;
+  };
+  const auto before = values_of(adam.state_dict());
+  io::StateDict held;
+  on_compile([&](std::size_t, std::size_t) {
+    if (held.empty()) held = adam.state_dict();
+    return true;
+  });
+  adam.step(mean(twice.range({8}, {1})(reshape(square(model(x)), {8})).detach() + mean(square(model(x))))).eval();
+  on_compile({});
+  REQUIRE_FALSE(held.empty());
+  CHECK(values_of(held) == before);
+  CHECK(values_of(adam.state_dict()) != before);
+}

@@ -108,6 +108,7 @@ Work Collector::take(const Giving& giving) {
 void Collector::find_gifts(const std::vector<Seen>& seen, const Giving& giving) {
   const auto& nodes = work_.nodes;
   work_.gifts.assign(work_.leaves.size(), Gift::nothing);
+  work_.own_holders.resize(work_.leaves.size());
   std::vector<bool> candidates(work_.leaves.size());
   for (std::size_t i = 0; i < work_.leaves.size(); ++i) {
     const auto& node = node_of(work_.leaves[i]);
@@ -119,6 +120,7 @@ void Collector::find_gifts(const std::vector<Seen>& seen, const Giving& giving) 
     // What is asked for is there afterwards.
     if (its.asked || !sole_owner(*node, {of_slot ? 1U : 0U, its.readers}) || (!of_slot && its.readers != 1)) continue;
     candidates[i] = true;
+    work_.own_holders[i] = {of_slot ? 1U : 0U, its.readers};
     if (of_slot) work_.gifts[i] = Gift::any;
   }
   if (std::find(candidates.begin(), candidates.end(), true) == candidates.end()) return;
@@ -152,6 +154,11 @@ void Collector::find_gifts(const std::vector<Seen>& seen, const Giving& giving) 
       }
     }
   }
+}
+
+Gift Work::gift_now(std::size_t leaf) const {
+  if (gifts.empty() || gifts[leaf] == Gift::nothing) return Gift::nothing;
+  return sole_owner(*node_of(leaves[leaf]), own_holders[leaf]) ? gifts[leaf] : Gift::nothing;
 }
 
 Work collect(std::span<const Tensor> tensors) {

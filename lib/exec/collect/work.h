@@ -47,6 +47,7 @@ struct Work {
   std::vector<Tensor> leaves;                  ///< uncounted, as are all tensors here
   std::vector<std::shared_ptr<Value>> values;  ///< of the leaves
   std::vector<Gift> gifts;                     ///< of the leaves; empty: of all nothing
+  std::vector<Holders::Counts> own_holders;    ///< of the leaves that give something: the work's and the asker's
   std::vector<Tensor> wanted;                  ///< results of `nodes`
   /// Output `output` of nodes[node].
   struct Result {
@@ -71,12 +72,15 @@ struct Work {
   ValueNumber number(const Result& result) const { return first_outputs[result.node] + static_cast<ValueNumber>(result.output); }
   std::size_t value_count() const { return first_outputs.back(); }
 
+  /// What a leaf may still give: who asks for the evaluation may have made handles of it since it was collected.
+  Gift gift_now(std::size_t leaf) const;
   Tensor tensor(const Result& result) const { return uncounted(nodes[result.node], result.output); }
-  /// The value of something that was asked for, from `results` of `wanted` or as it was found: it may have been taken away since.
+  /// The value of something that was asked for, from those `made` of `wanted` or as it was found: it may have been taken away
+  /// since.
   template <class Results>
-  std::shared_ptr<Value> value_of(const Tensor& asked, const Results& results) const {
+  std::shared_ptr<Value> value_of(const Tensor& asked, const Results& made) const {
     for (std::size_t i = 0; i < wanted.size(); ++i)
-      if (wanted[i].same(asked)) return results[i];
+      if (wanted[i].same(asked)) return made[i];
     for (std::size_t i = 0; i < leaves.size(); ++i)
       if (leaves[i].same(asked)) return values[i];
     for (const auto& [node, output, value] : present)

@@ -155,7 +155,8 @@ class Plan::Run : public HostContext {
     for (const auto& donation : placement_.donations) {
       const auto& binding = leaves_[static_cast<std::size_t>(donation.from)];
       const auto& from = spots_[static_cast<std::size_t>(donation.from)];
-      if (binding.gift == Gift::nothing || (!donation.repeatable && binding.gift != Gift::any)) continue;
+      // A leaf that is rewritten stays in its slot if the evaluation fails, so only that evaluation's own may be.
+      if (binding.gift != (donation.repeatable ? Gift::rewritten : Gift::any)) continue;
       if (!sole_owner(*from.leaf) || from.first != 0) continue;
       spots_[static_cast<std::size_t>(donation.to)].buffer = from.buffer;
       granted_.push_back(donation);
