@@ -95,7 +95,7 @@ class Compiled {
 /// Optimizer::step throw Error; stop_gradient() is graph, and a step is made with Optimizer::apply outside. A function of no
 /// inputs, with results that depend on nothing but parameters, is one, too. Calls of a compiled function within another one
 /// belong to the outer one's graph. Errors of f leave the function through the call. Calls from several threads are right as
-/// evaluation is (docs/reliability.md); f itself runs in one at a time.
+/// evaluation is (docs/developer/guarantees.md); f itself runs in one at a time.
 template <class F>
 Compiled<F> compile(F f) {
   return Compiled<F>(std::move(f));

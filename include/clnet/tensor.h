@@ -83,7 +83,7 @@ struct Index {
 /// A handle to one output of a node of the graph. Copies are cheap and refer to the same value; values never change. Shape and
 /// dtype are known at once, so a wrong shape throws where the operation is written. Logical order is row-major, NCHW for images.
 /// Every handle counts: what one refers to is not overwritten. One that is held for longer costs memory and changes no result.
-/// What several threads may do with them is in docs/reliability.md.
+/// What several threads may do with them is in docs/developer/guarantees.md.
 class CLNET_API Tensor {
  public:
   /// No tensor; only assigning to it, defined() and destroying it are allowed.

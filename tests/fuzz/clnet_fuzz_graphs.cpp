@@ -1,4 +1,4 @@
-// Random programs on the device of this process, judged by the interpreter. See docs/reliability.md.
+// Random programs on the device of this process, judged by the interpreter. See docs/developer/testing.md.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

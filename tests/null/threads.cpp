@@ -1,5 +1,5 @@
-// Several threads on one device, for ThreadSanitizer, which can see into the null driver: all that docs/reliability.md allows,
-// at once. What they compute is checked on devices that compute (tests/ops/threads.cpp).
+// Several threads on one device, for ThreadSanitizer, which can see into the null driver: all that
+// docs/developer/guarantees.md allows, at once. What they compute is checked on devices that compute (tests/ops/threads.cpp).
 #include <catch2/catch.hpp>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Several threads that do what docs/reliability.md allows at the same time.
+// Several threads that do what docs/developer/guarantees.md allows at the same time.
 #pragma once
 
 #include <atomic>

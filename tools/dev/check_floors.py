@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks that no file includes one from a floor above its own, that POSIX stays in lib/base/os, and PoCL behind its door
-(docs/architecture.md, "Floors").
+(docs/developer/overview.md).
 
 check_floors.py [ROOT]: reads include/, lib/, tools/ and tests/ under ROOT (default: this repository), prints a line for every
 include, call and name that breaks a rule and ends with 1 if there was one.

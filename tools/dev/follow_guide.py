@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Follows docs/adding-an-op.md to the letter: applies its snippets to a copy of the tree, builds it and runs its commands.
+"""Follows docs/developer/adding-an-op.md to the letter: applies its snippets to a copy of the tree, builds it and runs its commands.
 
   tools/dev/follow_guide.py [--folder FOLDER]   the copy goes into a new folder, and stays there; without one it is a temporary one
 
@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-GUIDE = ROOT / "docs/adding-an-op.md"
+GUIDE = ROOT / "docs/developer/adding-an-op.md"
 
 
 def snippets(text):

@@ -137,8 +137,8 @@ void check_written(const std::string& name, const std::function<std::string(cons
 
 }  // namespace clnet::testing
 
-TEST_CASE("docs/adding-a-solver.md shows the files as they are") {
-  const auto all = shown_in(content(std::string(CLNET_SOURCE_DIR) + "/docs/adding-a-solver.md"));
+TEST_CASE("docs/developer/adding-a-solver.md shows the files as they are") {
+  const auto all = shown_in(content(std::string(CLNET_SOURCE_DIR) + "/docs/developer/adding-a-solver.md"));
   CHECK(all.size() > 5);
   for (const auto& [files, code] : all) {
     INFO(code);
