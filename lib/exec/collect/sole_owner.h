@@ -11,9 +11,10 @@
 // together, as those of views do. Of a value that is overwritten there are none: nobody can read it.
 //
 // What is found stays true while it is acted upon. Only a holder can make another, and the asker knows its own: the inputs in its
-// work, and a handle where its caller says so (Giving). Another thread may evaluate the same nodes at the same time: then it
-// makes the same again of a leaf that was rewritten (Gift::rewritten). The leaf's node keeps its slot until both are done, so
-// that nobody rewrites the memory further meanwhile.
+// work, and a handle where its caller says so (Giving). While a plan is made the program may be called (on_compile()) and make
+// handles, so leaves are looked at again before each run (Work::gift_now). Another thread may evaluate the same nodes at the same
+// time: then it makes the same again of a leaf that was rewritten (Gift::rewritten). The leaf's node keeps its slot until both
+// are done, so that nobody rewrites the memory further meanwhile.
 #pragma once
 
 #include <cstdint>
