@@ -269,7 +269,7 @@ class Printer {
     for (std::size_t start = 0; start < list.size();) {
       const auto end = std::min(list.find(", ", start), list.size() - 2) + 2;
       const auto part = list.substr(start, end - start);
-      if (column + part.size() > width) {
+      if (!text.empty() && column + part.size() > width) {
         text.back() = '\n';
         text.append(indent, ' ');
         column = indent;

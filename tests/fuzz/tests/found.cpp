@@ -1,5 +1,6 @@
 // Faults that random programs have found, each as small as the shrinker left it.
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "clnet/clnet.h"
 
@@ -21,6 +22,17 @@ TEST_CASE("reductions of integers between elementwise operations") {
   CHECK((sum(x + x) * 3.0).item<std::int64_t>() == 36);
   CHECK(minimum(prod(x), 5.0).item<std::int64_t>() == -24);
   CHECK((max(-x, {1}) + 1.0).to_vector<std::int32_t>() == std::vector<std::int32_t>{3, -2});
+}
+
+// The kernel's name alone was longer than a line.
+TEST_CASE("a kernel of operations with long names") {
+  const Tensor x = Tensor::from({0.5F});
+  const Tensor y = binary_cross_entropy_with_logits(x, x, Reduction::none, x);
+  const double entropy = 0.5 * std::log1p(std::exp(-0.5)) + 0.5 * std::log1p(std::exp(0.5));
+  CHECK(y.item<float>() == Approx(0.5 * entropy));
+  const float focal = sigmoid_focal_loss(y, y, Reduction::sum).item<float>();
+  const float known = y.item<float>();
+  CHECK(focal == Approx(sigmoid_focal_loss(Tensor::from({known}), Tensor::from({known}), Reduction::sum).item<float>()));
 }
 
 }  // namespace
