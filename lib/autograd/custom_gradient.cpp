@@ -3,7 +3,7 @@
 #include "clnet/autograd.h"
 #include "clnet/error.h"
 #include "clnet/ops.h"
-#include "lib/graph/op.h"
+#include "lib/graph/node.h"
 
 namespace clnet {
 
@@ -46,6 +46,14 @@ class CustomGradient : public Op {
     return flows;
   }
 
+  /// Not by apply_all(): whoever is told of new nodes may evaluate them at once.
+  static Tensors stand_ins(const std::shared_ptr<const CustomGradient>& op, const Tensors& inputs) {
+    const auto specs = specs_of(inputs);
+    const auto node = std::make_shared<Node>(op, inputs, op->infer(specs), specs);
+    Tensors all;
+    for (std::size_t i = 0; i < node->outputs.size(); ++i) all.push_back(tensor_of(node, static_cast<int>(i)));
+    return all;
+  }
   Tensors results(const Tensors& inputs, const Tensors& stand_ins) const {
     Tensors all;
     for (std::size_t i = 0; i < stand_ins.size(); ++i)
@@ -74,7 +82,7 @@ std::vector<Tensor> custom_gradient(std::vector<Tensor> inputs,
   if (made.empty()) return {};
   inputs.insert(inputs.end(), made.begin(), made.end());
   const auto op = std::make_shared<CustomGradient>(count, std::move(backward));
-  return op->results(inputs, apply_all(op, inputs));
+  return op->results(inputs, CustomGradient::stand_ins(op, inputs));
 }
 
 Tensor custom_gradient(const Tensor& x, const std::function<Tensor(const Tensor&)>& f,

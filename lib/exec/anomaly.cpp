@@ -74,7 +74,8 @@ void look_for_anomaly(std::span<const Tensor> tensors, const std::function<void(
   if (!looking) return;
   const auto& options = *looking;
   const NotLooking not_looking;
-  for (const auto& node : collect(tensors).nodes) {
+  // Copies have no effects: what throws here has changed nothing, and the evaluation itself does each of them once.
+  for (const auto& node : private_copy(collect(tensors)).nodes) {
     Tensors outputs;
     for (std::size_t i = 0; i < node->outputs.size(); ++i) outputs.push_back(tensor_of(node, static_cast<int>(i)));
     const Tensors inputs = node->inputs;  // held: check() reads them

@@ -78,7 +78,7 @@ void evaluate_checked(std::span<const Tensor> tensors, const Device* wanted, con
   try {
     const auto device = wanted ? context_of(*wanted) : nullptr;
     look_for_anomaly(tensors, [&](std::span<const Tensor> outputs) {
-      // Nothing is given: what is found out may be asked for again. What is on the way may be elsewhere than what is wanted.
+      // Nothing is given: it is all computed again. What is on the way may be elsewhere than what is wanted.
       evaluate(outputs, device_of_graph(outputs[0]) ? nullptr : device);
     });
     evaluate(tensors, device, giving);

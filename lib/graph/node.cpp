@@ -113,7 +113,14 @@ Node::~Node() {
     if (const auto other = node.op ? node.op->differentiated() : std::nullopt)
       pending.insert(pending.end(), other->begin(), other->end());
   };
+  // Functions in operations and effects may hold what the inputs are made of. They go while that is held: else they would be the
+  // last to hold it, and free it by recursion.
+  const auto drop_functions = [](Node& node) {
+    node.op = nullptr;
+    node.effects.clear();
+  };
   hold_differentiated(*this);
+  drop_functions(*this);
   while (!pending.empty()) {
     const Tensor last = std::move(pending.back());
     pending.pop_back();
@@ -121,6 +128,7 @@ Node::~Node() {
       for (auto& input : node->inputs) pending.push_back(std::move(input));
       node->inputs.clear();
       hold_differentiated(*node);
+      drop_functions(*node);
     }
   }
 }

@@ -113,6 +113,38 @@ TEST_CASE("detect_anomaly names the layer, and a training step is as without it 
   }
 }
 
+TEST_CASE("detect_anomaly leaves running statistics to the evaluation, which changes them once or throws") {
+  manual_seed(1);
+  nn::Sequential net{nn::Linear(3, 4), nn::BatchNorm1d(4), nn::Linear(4, 1)};
+  auto twin = nn::clone(net);
+  optim::SGD optimizer(net, {.learning_rate = 0.1}), plain(twin, {.learning_rate = 0.1});
+  const auto x = Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3});
+  const auto state = [](nn::Sequential& of) {
+    std::vector<std::vector<float>> values;
+    for (const auto& [name, tensor] : of.state_dict()) values.push_back(tensor.to_vector<float>());
+    return values;
+  };
+  const auto good = [&](nn::Sequential& of) { return mean(square(of(x))); };
+  const auto before = state(net);
+  const auto wrong = log(-good(net));
+  {
+    const DetectAnomaly looking;
+    CHECK_THAT(thrown([&] { optimizer.step(wrong); }), Contains("log made the first nan"));
+    CHECK_THAT(thrown([&] { wrong.eval(); }), Contains("log made the first nan"));
+    CHECK(state(net) == before);
+    optimizer.step(good(net)).eval();
+    // What is read after it was computed is not computed, or counted, again.
+    const auto loss = good(net);
+    loss.eval();
+    optimizer.step(loss).eval();
+  }
+  for (int i = 0; i < 2; ++i) plain.step(good(twin)).eval();
+  const auto have = state(net), want = state(twin);
+  REQUIRE(have.size() == want.size());
+  for (std::size_t i = 0; i < have.size(); ++i)
+    for (std::size_t k = 0; k < have[i].size(); ++k) CHECK(have[i][k] == Approx(want[i][k]).epsilon(1e-4));
+}
+
 TEST_CASE("errors name scopes and the layers within them") {
   WithLog model;
   CHECK_THAT(thrown([&] {

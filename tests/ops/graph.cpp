@@ -44,6 +44,28 @@ TEST_CASE("gradients of values already computed, of several uses, and of nothing
   CHECK(gradients(sum(x.detach() * x), {x})[0].to_vector<float>() == std::vector<float>{2, 3});
 }
 
+TEST_CASE("a chain of nodes whose functions hold what came before is freed without overflowing the stack") {
+  const auto before = Node::alive();
+  {
+    Tensor x = ones({4});
+    const auto same = [](const Tensor& v) { return v * 1.0; };
+    SECTION("derivatives") {
+      for (int i = 0; i < 50000; ++i)
+        x = custom_gradient(x, same, [x](const Tensor&, const Tensor&, const Tensor& g) { return g + x; });
+    }
+    SECTION("updates") {
+      nn::Parameter parameter(zeros({4}));
+      for (int i = 0; i < 50000; ++i) {
+        const Tensor last = x;
+        x = x + 1.0;
+        parameter.follow(x, [last](const Tensor& now, const Tensor& value) { return now + value + last; });
+      }
+      x = {};
+    }
+  }
+  CHECK(Node::alive() == before);
+}
+
 TEST_CASE("a chain of a hundred thousand nodes is freed without overflowing the stack") {
   const auto before = Node::alive();
   {
