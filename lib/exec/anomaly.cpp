@@ -75,7 +75,11 @@ void look_for_anomaly(std::span<const Tensor> tensors, const std::function<void(
   const auto& options = *looking;
   const NotLooking not_looking;
   // Copies have no effects: what throws here has changed nothing, and the evaluation itself does each of them once.
-  for (const auto& node : private_copy(collect(tensors)).nodes) {
+  const auto copies = [&] {
+    Walk walk;
+    return private_copy(collect(tensors, walk));
+  }();
+  for (const auto& node : copies.nodes) {
     Tensors outputs;
     for (std::size_t i = 0; i < node->outputs.size(); ++i) outputs.push_back(tensor_of(node, static_cast<int>(i)));
     const Tensors inputs = node->inputs;  // held: check() reads them

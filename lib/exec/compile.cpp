@@ -129,7 +129,9 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
     work = effects.collect({}, built->capture.effects);
     changes = effects.changes();
     const auto outside = from_outside(work, built->capture.first);
-    if (outside.empty()) break;
+    // A slot's value that another thread has computed since is no value of this work yet.
+    const auto waits = [](const auto& node) { return node->slot != 0; };
+    if (outside.empty() && std::none_of(work.nodes.begin(), work.nodes.end(), waits)) break;
     const Capturing none(nullptr);
     eval(outside);
   }

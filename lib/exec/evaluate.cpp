@@ -21,10 +21,14 @@ namespace clnet {
 
 namespace exec {
 
-void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted, const Giving& giving) {
+namespace {
+
+/// Returns the effects that remain to be done.
+std::vector<CallEffect> evaluate_once(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted,
+                                      const Giving& giving, std::span<const CallEffect> more) {
   Effects effects(asked);
-  const auto work = effects.collect(giving);
-  if (work.nodes.empty()) return;
+  const auto work = effects.collect(giving, more);
+  if (work.nodes.empty()) return effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, Results()); });
   if (const auto what = computed_again(work); !what.empty()) {
     logging::print(logging::Level::plan, "{} is computed again, as nothing held its value", what);
     logging::warn_once(
@@ -32,11 +36,12 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
         "asked for costs a second forward pass (docs/guide/tensors.md, \"What is computed once\"; CLNET_DEBUG=1 names the "
         "operation)");
   }
+  std::vector<CallEffect> left;
   const auto publish = [&](const Results& results, std::span<const Work::Result> kept) {
+    left = effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, results); });
     // Another thread may have evaluated the same meanwhile: the first one's value stays.
     const auto asked_for = work.wanted.size();
     for (std::size_t i = 0; i < asked_for; ++i) slot_of(work.wanted[i]).exchange(nullptr, results[i]);
-    effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, results); });
     std::map<ocl::Context*, std::vector<KeptValues::Kept>> kept_values;
     for (std::size_t i = 0; i < kept.size(); ++i) {
       const auto tensor = work.tensor(kept[i]);
@@ -48,11 +53,20 @@ void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>
   };
   if (Parts::are_needed(work, work.values)) {
     Parts parts(work, work.values, wanted, asked);
-    return parts.run(work.leaves, work.values, Options::now(), publish);
+    parts.run(work.leaves, work.values, Options::now(), publish);
+    return left;
   }
   std::shared_ptr<Plan> plan;
   execute(work, work.leaves, work.values, device_of(work.values, wanted), Options::now(), plan,
           [&](const Results& results) { publish(results, plan->kept()); });
+  return left;
+}
+
+}  // namespace
+
+void evaluate(std::span<const Tensor> asked, const std::shared_ptr<ocl::Context>& wanted, const Giving& giving) {
+  auto left = evaluate_once(asked, wanted, giving, {});
+  while (!left.empty()) left = evaluate_once({}, wanted, {}, left);
 }
 
 std::shared_ptr<Value> evaluated(const Tensor& tensor) {

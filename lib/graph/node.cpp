@@ -147,11 +147,13 @@ std::int64_t Node::alive() { return nodes_alive; }
 
 namespace {
 
-/// What the tensor is a range of; nothing where it has a value or is computed.
+/// What the tensor is a range of; nothing where it has a value or is computed, or is a slot's, which another thread may be
+/// cutting off from its inputs.
 const Alias* alias_of(const Tensor& tensor) {
   const auto output = static_cast<std::size_t>(output_of(tensor));
   const auto& node = *node_of(tensor);
-  return node.aliases.empty() || node.values[output] || !node.aliases[output] ? nullptr : &*node.aliases[output];
+  return node.aliases.empty() || node.slot != 0 || node.values[output] || !node.aliases[output] ? nullptr
+                                                                                                : &*node.aliases[output];
 }
 
 }  // namespace

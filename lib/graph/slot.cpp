@@ -19,12 +19,21 @@ Tensor make_leaf(const Slot& slot, Spec spec, std::shared_ptr<Value> value) {
 }
 
 Effect::Effect(const std::shared_ptr<Slot>& of, int node_output, Update what)
-    : order(effects_made++), slot(of), output(node_output), update(std::move(what)) {
+    : order(effects_made++), slot(of), output(node_output), update_(std::make_shared<const Update>(std::move(what))) {
   ++of->awaited;
 }
 
+std::shared_ptr<const Effect::Update> Effect::update() const {
+  const std::lock_guard lock(mutex_);
+  return update_;
+}
+
 void Effect::finish() {
-  update = nullptr;
+  std::shared_ptr<const Update> done;  // freed without the lock
+  {
+    const std::lock_guard lock(mutex_);
+    done.swap(update_);
+  }
   if (!awaited_.exchange(false)) return;
   if (const auto changed = slot.lock()) --changed->awaited;
 }

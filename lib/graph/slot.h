@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 
 #include "clnet/tensor.h"
 
@@ -27,6 +28,7 @@ struct Slot {
   std::atomic<bool> held{false};         ///< a module or an optimizer has been given it
   std::atomic<std::int64_t> handles{0};  ///< parameters that refer to it
   std::atomic<std::int64_t> awaited{0};  ///< effects on it that are written down, and neither done nor dropped
+  std::uint64_t changes = 0;             ///< how often effects have changed it (exec::Effects)
 };
 
 /// A fresh leaf of the slot.
@@ -41,15 +43,19 @@ struct Effect {
   ~Effect() { finish(); }
   Effect(const Effect&) = delete;
   Effect& operator=(const Effect&) = delete;
+  /// The slot's new value from its present one and the node's output; null: it is done. Threads that evaluate the same node may
+  /// ask at once, and call what they got, whatever becomes of the effect.
+  std::shared_ptr<const Update> update() const;
   /// It is done, and will not be again.
   void finish();
 
   const std::uint64_t order;  ///< grows from effect to effect: that of the program
   const std::weak_ptr<Slot> slot;
   const int output;
-  Update update;  ///< the slot's new value from its present one and the node's output; empty: done
 
  private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Update> update_;
   std::atomic<bool> awaited_{true};  ///< counted by the slot
 };
 

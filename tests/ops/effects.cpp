@@ -447,8 +447,66 @@ TEST_CASE("a slot takes a value that was there, or was computed, also where memo
   const auto value = exec::value_of(there);
   const std::vector<std::shared_ptr<Value>> results{nullptr, exec::value_of(Tensor::from({2.0F, 3.0F}))};
   exec::slot_of(there).set(nullptr);  // by another thread that finds no memory
-  effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, results); });
+  CHECK(effects.commit([&](const Tensor& tensor) { return work.value_of(tensor, results); }).empty());
   exec::slot_of(there).set(value);
   CHECK(found.value().to_vector<float>() == std::vector<float>{3, 3});
   CHECK(made.value().to_vector<float>() == std::vector<float>{2, 3});
+}
+
+TEST_CASE("of two evaluations that are under way at once, one does the effect that they share, and the other what remains") {
+  const nn::Parameter p(zeros({2}).detach());
+  const Tensor x = Tensor::from({1.0F, 2.0F}), shared = x * 2.0, own = shared + 3.0;
+  const auto slot = slot_of(p);
+  const auto add = [](const Tensor& now, const Tensor& value) { return now + value; };
+  nn::Parameter(p).follow(shared, add);
+  nn::Parameter(p).follow(own, add);
+  const std::vector<Tensor> asked{own};
+  exec::Effects effects(asked);
+  const auto work = effects.collect();
+  shared.eval();  // by another thread, before this one has its results
+  CHECK(p.value().to_vector<float>() == std::vector<float>{2, 4});
+  CHECK(slot->awaited == 1);
+  const auto no_value = [](const Tensor& tensor) { return exec::value_of(Tensor::from(std::vector<float>(2), tensor.shape())); };
+  const auto left = effects.commit(no_value);
+  CHECK(p.value().to_vector<float>() == std::vector<float>{2, 4});
+  REQUIRE(left.size() == 1);
+  CHECK(left[0].value.same(own));
+  own.eval();
+  CHECK(p.value().to_vector<float>() == std::vector<float>{7, 11});
+  CHECK(slot->awaited == 0);
+
+  // What is done while its update is under way is not done again.
+  const nn::Parameter q(zeros({2}).detach());
+  const Tensor y = x * 5.0;
+  nn::Parameter(q).follow(y, add);
+  exec::Effects late({&y, 1});
+  const auto same = late.collect();
+  y.eval();
+  CHECK(late.commit(no_value).empty());
+  CHECK(q.value().to_vector<float>() == std::vector<float>{5, 10});
+}
+
+TEST_CASE("a slot's value that waited keeps its inputs while somebody walks over them, and no longer") {
+  nn::Parameter p(zeros({2}).detach());
+  p.set(Tensor::from({1.0F, 2.0F}) + 1.0);
+  const auto node = node_of(p.value());
+  {
+    exec::Walk walk;
+    CHECK(walk.enter(node));
+    CHECK(walk.enter(node));
+    p.value().eval();
+    CHECK(node->inputs.size() == 1);
+    exec::Walk later;
+    CHECK_FALSE(later.enter(node));
+  }
+  CHECK(node->inputs.empty());
+
+  // An evaluation of something else, however long it takes, keeps nothing.
+  const Tensor other = p.value() * 2.0;
+  exec::Effects long_one({&other, 1});
+  const auto work = long_one.collect();
+  p.set(p.value() + 1.0);
+  const auto next = node_of(p.value());
+  p.value().eval();
+  CHECK(next->inputs.empty());
 }

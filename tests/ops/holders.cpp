@@ -117,7 +117,8 @@ struct Within {
       tensors.push_back(uncounted(tensor));
       values.push_back(exec::value_of(tensor));
     }
-    exec::Collector collector;
+    exec::Walk walk;
+    exec::Collector collector(walk);
     collector.add(std::span(&tensor, 1));
     works.push_back(collector.take({}));
   }

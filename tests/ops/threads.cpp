@@ -1,4 +1,4 @@
-// Several threads on one device: what docs/developer/guarantees.md promises them.
+// Several threads on one device: what docs/reliability.md promises them.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -180,4 +180,59 @@ TEST_CASE("a plan that several threads want is made once, and again where that f
   failing.open.set_value();
   for (auto& result : running) CHECK_THROWS_AS(result.get(), Error);
   CHECK(failing.lowered == 2);
+}
+
+TEST_CASE("a parameter follows exactly once what several threads evaluate at the same time") {
+  for (int round = 0; round < 60; ++round) {
+    nn::Parameter p(zeros({3}).detach());
+    const Tensor y = Tensor::from({1.0F, 2.0F, 3.0F}) * 2.0;
+    p.follow(y, [](const Tensor& now, const Tensor& value) { return now + value; });
+    std::atomic<int> ready{0};
+    in_threads(2, [&](int i) {
+      for (++ready; ready < 2;) std::this_thread::yield();
+      for (int k = 0; i == 1 && k < round % 30; ++k) std::this_thread::yield();
+      y.eval();
+      if (p.value().to_vector<float>() != Floats{2, 4, 6}) throw Error("not followed exactly once");
+    });
+  }
+}
+
+TEST_CASE("threads that set parameters of their own to what waits hold nothing for each other") {
+  const auto before = Device::current().memory().in_use;
+  std::atomic<std::size_t> most{0};
+  in_threads(3, [&](int) {
+    nn::Parameter p(zeros({64, 256}).detach());
+    for (int step = 0; step < 100; ++step) {
+      p.set(slice_update(p.value(), 0, step % 64, ones({1, 256})));
+      p.value().eval();
+      const auto now = Device::current().memory().in_use;
+      for (auto known = most.load(); known < now && !most.compare_exchange_weak(known, now);) {
+      }
+    }
+  });
+  CHECK(most < before + (std::size_t{1} << 20));  // each has a value of 64 KiB and makes the next
+}
+
+TEST_CASE("graph is looked at while another thread computes a value that waits in it") {
+  for (int round = 0; round < 30; ++round) {
+    nn::Parameter p(Tensor::from({1.0F, 2.0F, 3.0F})), indices(Tensor::from({0, 1, 2}));
+    Tensor deep = p.value();
+    for (int i = 0; i < 20; ++i) deep = deep + 1.0;
+    p.set(deep);
+    indices.set(cast(indices.value() * 1, Dtype::i32));
+    deep = Tensor();
+    const std::vector<Tensor> both{p.value(), indices.value()};
+    std::atomic<int> ready{0};
+    in_threads(2, [&](int i) {
+      for (++ready; ready < 2;) std::this_thread::yield();
+      if (i == 0) return eval(both);
+      for (int k = 0; k < 20; ++k) {
+        (void)(both[0] * 2.0).device();
+        (void)index_select(zeros({4, 2}), 0, both[1]);
+      }
+      const DetectAnomaly looking;
+      (both[0] * 2.0).eval();
+    });
+    CHECK(both[0].to_vector<float>() == Floats{21, 22, 23});
+  }
 }

@@ -1,8 +1,7 @@
 // Which results may be made in the memory of a leaf: each sentence of the rule, for recordings that no device sees.
-#include "lib/exec/place/in_place.h"
-
 #include <catch2/catch.hpp>
 
+#include "lib/exec/place/in_place.h"
 #include "lib/exec/place/verify.h"
 #include "tests/unit/launches.h"
 

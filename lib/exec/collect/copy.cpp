@@ -8,6 +8,7 @@
 
 #include "clnet/error.h"
 #include "lib/exec/collect/value.h"
+#include "lib/exec/collect/walk.h"
 #include "lib/exec/collect/work.h"
 
 namespace clnet::exec {
@@ -28,6 +29,7 @@ const CopyTo* copy_of(const Node& node) {
 std::shared_ptr<ocl::Context> DeviceFinder::find(const Tensor& tensor) {
   // Parameters are asked for in each step, and have values: no list is made for them.
   if (const auto value = std::dynamic_pointer_cast<DeviceValue>(value_of(tensor))) return value->device;
+  Walk walk;
   std::vector<Tensor> open;
   open.push_back(uncounted(tensor));
   std::unordered_set<const Node*> seen;
@@ -40,7 +42,12 @@ std::shared_ptr<ocl::Context> DeviceFinder::find(const Tensor& tensor) {
       continue;
     }
     const auto& node = *node_of(next);
-    if (nowhere_.contains(&node) || !seen.insert(&node).second) continue;
+    if (nowhere_.contains(&node) || seen.contains(&node)) continue;
+    if (!walk.enter(node_of(next))) {
+      open.push_back(uncounted(next));
+      continue;
+    }
+    seen.insert(&node);
     if (const auto* copy = copy_of(node)) {
       if (copy->device()) return copy->device();
       if (node.inputs.size() > 1) open.push_back(uncounted(node.inputs[1]));

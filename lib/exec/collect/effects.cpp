@@ -13,17 +13,10 @@ namespace clnet::exec {
 
 namespace {
 
-/// Nodes whose inputs are no longer needed. Another thread may have begun to evaluate before they had a value and be walking over
-/// them: the last of the evaluations that overlap cuts them off.
-struct Finished {
-  std::mutex mutex;
-  std::size_t evaluations = 0;
-  std::vector<std::shared_ptr<Node>> nodes;
-};
-
-Finished& finished() {
-  static auto* const all = new Finished;  // outlives what static tensors do at exit
-  return *all;
+/// Held while slots are changed, and while what they hold is read to be changed. A commit takes them all at once.
+std::mutex& slots_mutex() {
+  static auto* const mutex = new std::mutex;  // outlives what static tensors do at exit
+  return *mutex;
 }
 
 /// While an update builds its graph. Evaluating there would come upon the same effect again, without end.
@@ -37,24 +30,10 @@ Options of_updates() {
 
 Effects::Effects(std::span<const Tensor> asked) : asked_(uncounted(asked)) {
   if (const auto refusal = Options::now().refusal; !refusal.empty()) throw Error(std::string(refusal));
-  auto& all = finished();
-  const std::lock_guard lock(all.mutex);
-  ++all.evaluations;
-}
-
-Effects::~Effects() {
-  std::vector<std::shared_ptr<Node>> nodes;
-  {
-    auto& all = finished();
-    const std::lock_guard lock(all.mutex);
-    if (--all.evaluations == 0) nodes.swap(all.nodes);
-  }
-  // Who begins from here on finds their values and does not look at their inputs.
-  for (const auto& node : nodes) node->inputs.clear();
 }
 
 Work Effects::collect(const Giving& giving, std::span<const CallEffect> more) {
-  Collector collector;
+  Collector collector(walk_);
   int rounds = 1;
   for (auto fresh = collector.add(asked_); add(fresh, more); ++rounds) fresh = collector.add(wanted());
   // An effect on what an effect made may have put another value in the place of one that is collected.
@@ -67,34 +46,45 @@ Work Effects::collect(const Giving& giving, std::span<const CallEffect> more) {
 
 bool Effects::add(std::span<const std::shared_ptr<Node>> nodes, std::span<const CallEffect> more) {
   bool found = false;
-  std::vector<std::pair<std::shared_ptr<Effect>, std::shared_ptr<Node>>> pending;
+  std::vector<Applied> pending;
+  const auto take = [&](const std::shared_ptr<Effect>& effect, const std::shared_ptr<Node>& node) {
+    if (seen_.contains(effect.get())) return;
+    auto update = effect->update();
+    if (!update) return;
+    seen_.insert(effect.get());
+    pending.push_back({effect, node, std::move(update), std::nullopt});
+  };
   for (const auto& node : nodes) {
     // The nodes come in the program's order: of a node and its copies the first counts.
-    for (const auto& effect : node->effects)
-      if (effect->update && seen_.insert(effect.get()).second) pending.emplace_back(effect, node);
+    for (const auto& effect : node->effects) take(effect, node);
     if (node->slot != 0 && seen_.insert(node.get()).second) {
       waiting_.push_back(node);
       found = true;
     }
   }
-  for (const auto& [value, effect] : more)
-    if (seen_.insert(effect.get()).second) pending.emplace_back(effect, node_of(value));
-  std::sort(pending.begin(), pending.end(), [](const auto& a, const auto& b) { return a.first->order < b.first->order; });
-  for (const auto& [effect, node] : pending) apply(effect, node);
-  return found || !pending.empty();
+  for (const auto& [value, effect] : more) take(effect, node_of(value));
+  std::sort(pending.begin(), pending.end(), [](const auto& a, const auto& b) { return a.effect->order < b.effect->order; });
+  found |= !pending.empty();
+  for (auto& effect : pending) apply(std::move(effect));
+  return found;
 }
 
-void Effects::apply(const std::shared_ptr<Effect>& effect, const std::shared_ptr<Node>& node) {
-  effects_.push_back(effect);
-  auto slot = effect->slot.lock();
+void Effects::apply(Applied applied) {
+  auto& added = effects_.emplace_back(std::move(applied));
+  auto slot = added.effect->slot.lock();
   if (!slot) return;
   const auto [found, fresh] = change_of_.try_emplace(slot.get(), changes_.size());
-  if (fresh) changes_.push_back({slot, uncounted(slot->value)});
+  if (fresh) {
+    const std::lock_guard lock(slots_mutex());
+    changes_.push_back({slot, uncounted(slot->value)});
+    versions_.push_back(slot->changes);
+  }
+  added.change = found->second;
   auto& now = changes_[found->second].value;
   Tensor next = [&] {
     const OptionsScope here(of_updates());
     const Autocast as_written(Dtype::f32);
-    return effect->update(now, tensor_of(node, effect->output));
+    return (*added.update)(now, tensor_of(added.node, added.effect->output));
   }();
   if (!next.defined() || next.spec() != now.spec())
     throw Error(fmt::format("an effect gives {} to a parameter of {}", next.defined() ? to_string(next.spec()) : "no tensor",
@@ -109,20 +99,35 @@ std::vector<Tensor> Effects::wanted() const {
   return all;
 }
 
-void Effects::commit(const std::function<std::shared_ptr<Value>(const Tensor&)>& value_of) {
+std::vector<CallEffect> Effects::commit(const std::function<std::shared_ptr<Value>(const Tensor&)>& value_of) {
+  std::vector<CallEffect> left;
+  if (effects_.empty()) return left;
   std::vector<Tensor> leaves;
   for (const auto& [slot, tensor] : changes_) {
     auto value = exec::value_of(tensor);
     leaves.push_back(make_leaf(*slot, tensor.spec(), value ? std::move(value) : value_of(tensor)));
   }
-  if (!waiting_.empty()) {
-    auto& all = finished();
-    const std::lock_guard lock(all.mutex);
-    all.nodes.insert(all.nodes.end(), waiting_.begin(), waiting_.end());
+  left.reserve(effects_.size());
+  std::vector<bool> stays(changes_.size());
+
+  // What goes here, what a slot held and what an effect's update holds, is freed without the lock: by `leaves` and `effects_`.
+  const std::lock_guard lock(slots_mutex());
+  for (std::size_t i = 0; i < changes_.size(); ++i) stays[i] = changes_[i].slot->changes != versions_[i];
+  for (const auto& [effect, node, update, change] : effects_)
+    if (change && !effect->update()) stays[*change] = true;
+  // A handle's node stays what it is, so nothing throws from here on.
+  for (std::size_t i = 0; i < changes_.size(); ++i) {
+    if (stays[i]) continue;
+    std::swap(changes_[i].slot->value, leaves[i]);
+    ++changes_[i].slot->changes;
   }
-  // From here on nothing throws.
-  for (std::size_t i = 0; i < changes_.size(); ++i) changes_[i].slot->value = std::move(leaves[i]);
-  for (const auto& effect : effects_) effect->finish();
+  for (const auto& [effect, node, update, change] : effects_) {
+    if (!change || !stays[*change])
+      effect->finish();
+    else if (effect->update())
+      left.push_back({tensor_of(node, effect->output), effect});
+  }
+  return left;
 }
 
 }  // namespace clnet::exec

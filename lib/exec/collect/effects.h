@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
@@ -11,13 +12,15 @@
 #include <vector>
 
 #include "clnet/tensor.h"
+#include "lib/exec/collect/walk.h"
 #include "lib/exec/collect/work.h"
 #include "lib/graph/capture.h"
 #include "lib/graph/slot.h"
 
 namespace clnet::exec {
 
-/// Nothing is changed before commit(): an evaluation that fails leaves slots and effects as they were.
+/// Nothing is changed before commit(): an evaluation that fails leaves slots and effects as they were. Several threads may
+/// evaluate nodes that they share: each effect is done by the first that commits it.
 class Effects {
  public:
   struct Change {
@@ -27,7 +30,6 @@ class Effects {
 
   /// It lives as long as the evaluation.
   explicit Effects(std::span<const Tensor> asked);
-  ~Effects();
   Effects(const Effects&) = delete;
   Effects& operator=(const Effects&) = delete;
 
@@ -38,20 +40,30 @@ class Effects {
   bool add(std::span<const std::shared_ptr<Node>> nodes, std::span<const CallEffect> more = {});
   /// What was asked for, then the values of slots.
   std::vector<Tensor> wanted() const;
-  /// To be called once all of wanted() has values; `value_of` gives those that have been taken away again meanwhile.
-  void commit(const std::function<std::shared_ptr<Value>(const Tensor&)>& value_of);
+  /// To be called once all of wanted() is computed; `value_of` gives the values of what has none (yet, or any more). To be called
+  /// before others can find what was asked for: who finds that has its effects, too. Returns what remains to be done, by another
+  /// evaluation: effects on slots that another thread has changed meanwhile.
+  [[nodiscard]] std::vector<CallEffect> commit(const std::function<std::shared_ptr<Value>(const Tensor&)>& value_of);
   /// The slots that change, and their new values.
   const std::vector<Change>& changes() const { return changes_; }
 
  private:
-  void apply(const std::shared_ptr<Effect>& effect, const std::shared_ptr<Node>& node);
+  struct Applied {
+    std::shared_ptr<Effect> effect;
+    std::shared_ptr<Node> node;
+    std::shared_ptr<const Effect::Update> update;
+    std::optional<std::size_t> change;  ///< nothing where the slot is gone
+  };
+  void apply(Applied effect);
 
+  Walk walk_;
   std::vector<Tensor> asked_;
-  std::vector<std::shared_ptr<Effect>> effects_;
+  std::vector<Applied> effects_;
   std::unordered_set<const void*> seen_;  ///< effects and nodes
   std::vector<Change> changes_;
+  std::vector<std::uint64_t> versions_;  ///< by change: Slot::changes when the value was read that it begins with
   std::unordered_map<const Slot*, std::size_t> change_of_;
-  std::vector<std::shared_ptr<Node>> waiting_;  ///< values of slots that need no inputs any more
+  std::vector<std::shared_ptr<Node>> waiting_;  ///< values of slots
 };
 
 }  // namespace clnet::exec

@@ -22,7 +22,10 @@ bool Collector::Found::is_leaf(int output) const { return std::find(leaves.begin
 
 void Collector::enter(const Tensor& tensor, Found& found) {
   if (found.computed || found.is_leaf(output_of(tensor))) return;
-  if (auto value = value_of(tensor)) {
+  auto value = value_of(tensor);
+  // What another thread has computed since, and perhaps cut off from its inputs, has a value by now.
+  if (!value && !walk_.enter(node_of(tensor))) value = value_of(tensor);
+  if (value) {
     found.leaves.push_back(output_of(tensor));
     work_.leaves.push_back(uncounted(tensor));
     work_.values.push_back(std::move(value));
@@ -161,12 +164,17 @@ Gift Work::gift_now(std::size_t leaf) const {
   return sole_owner(*node_of(leaves[leaf]), own_holders[leaf]) ? gifts[leaf] : Gift::nothing;
 }
 
-Work collect(std::span<const Tensor> tensors) {
-  Collector collector;
+Work collect(std::span<const Tensor> tensors, Walk& walk) {
+  Collector collector(walk);
   collector.add(tensors);
   auto work = std::move(collector.work());
   work.number();
   return work;
+}
+
+Work collect(std::span<const Tensor> tensors) {
+  Walk walk;
+  return collect(tensors, walk);
 }
 
 void Work::number() {

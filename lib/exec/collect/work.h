@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "clnet/tensor.h"
+#include "lib/exec/collect/walk.h"
 #include "lib/graph/node.h"
 
 namespace clnet::exec {
@@ -89,13 +90,15 @@ struct Work {
   }
 };
 
-/// Everything that `tensors` need and that has no value yet.
+/// Everything that `tensors` need and that has no value yet. Its nodes keep their inputs for as long as `walk` lives.
+Work collect(std::span<const Tensor> tensors, Walk& walk);
+/// The same where no other thread evaluates the graph.
 Work collect(std::span<const Tensor> tensors);
 
 /// The same in several goes, where what is found makes more to be asked for.
 class Collector {
  public:
-  Collector() = default;
+  explicit Collector(Walk& walk) : walk_(walk) {}
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
   /// Begins anew.
@@ -126,6 +129,7 @@ class Collector {
   enum class Seen : std::uint8_t { inside, asked, outside };
   void find_gifts(const std::vector<Seen>& seen, const Giving& giving);
 
+  Walk& walk_;
   Work work_;
   std::pmr::monotonic_buffer_resource memory_;  ///< of found_, whose entries come and go together
   std::pmr::unordered_map<const Node*, Found> found_{&memory_};

@@ -15,6 +15,7 @@
 
 #include "clnet/error.h"
 #include "lib/exec/collect/value.h"
+#include "lib/exec/collect/walk.h"
 #include "lib/exec/collect/work.h"
 
 namespace clnet::ops {
@@ -88,6 +89,11 @@ class Known {
     const auto value = exec::value_of(root);
     if (const auto* bytes = value ? value->on_host() : nullptr) return whole_numbers(bytes, dtype, std::move(places));
     const auto& node = *node_of(root);
+    if (node.slot != 0) {
+      // Computed by another thread, perhaps in this moment: it is on a device.
+      if (value || !walk_.enter(node_of(root)) || node.inputs.empty()) return std::nullopt;
+      return at(Tensor(node.inputs[0]), std::move(places));
+    }
     if (!node.op || node.inputs.empty() || is_lent(value.get())) return std::nullopt;
     const auto name = node.op->name();
     const auto input = [&](std::size_t i) { return Tensor(node.inputs[i]); };
@@ -163,6 +169,7 @@ class Known {
     return numbers;
   }
 
+  exec::Walk walk_;
   int left_ = 64;  ///< tensors that are still looked at
 };
 
