@@ -42,7 +42,7 @@ struct GemmCut {
 };
 
 /// With what part of the device's multiply-adds a tile runs where there are groups enough: their share of the compiled loop's
-/// instructions (docs/performance.md, "Kernels for GPUs"), or what local memory allows; and how many groups a unit holds.
+/// instructions (bench/notebook/2026-11-gpu-kernels.md), or what local memory allows; and how many groups a unit holds.
 struct RatedTile {
   GemmTile tile;
   double efficiency;

@@ -10,7 +10,7 @@ of that name (--build names a build with it, which is asked for each item). They
 commit than the measured one is checked out. An entry has the ratio of one peer's time by clnet's for one item of clnet-bench on one class
 of machines: above 1, clnet is faster. Its hash is of the solvers and configurations that clnet took, and of their kernels' text without
 names and comments (kernel_text.py). An entry without a hash counts as old, and so does one whose kernels have changed since. No hash
-covers what the host does around the kernels, or the code that it generates: docs/performance.md says more.
+covers what the host does around the kernels, or the code that it generates: bench/notebook/2026-11-method-and-peers.md says more.
 """
 import argparse
 import dataclasses
@@ -61,14 +61,14 @@ CLASSES = {
 }
 OTHER = Class("", "", NOT + "by models and compilers' output")
 
-# What docs/performance.md shows: strong and weak items of every kind.
-SHOWN = """matmul-256 matmul-1024 matmul-64-b64 linear-3136-128-b64-forward
-conv-3-64-224-b16-forward conv-64-64-56-b16-forward conv-64-64-56-b16-backward-weights
-conv1x1-256-64-56-b16-forward conv1x1-256-64-56-b16-backward-weights depthwise-144-56-b16-forward
-maxpool3s2-32-512-b2-forward softmax-4096-1000 sum-64m elementwise-gelu-1m adam-25m
-lstm-512-gradient-b32 gru-512-forward-b32 lstm-by-hand-128-t200-b32-compiled char-gpt-train-b32
-vit-tiny-infer-b1 resnet18-infer-b1 resnet50-infer-b1 mobilenetv2-infer-b1-compiled mobilenetv2-train-b16 mlp-infer-b1-compiled""".split()
+# What docs/performance.md shows: networks first, then layers and operations; strong and weak ones of every kind.
+SHOWN = """resnet18-infer-b1 resnet18-infer-b16 resnet50-infer-b1 mobilenetv2-infer-b1-compiled mobilenetv2-infer-b16
+mobilenetv2-train-b16 vit-tiny-infer-b1 unet-128-train-b4 char-gpt-train-b32 char-gpt-generate-b1 mlp-infer-b1-compiled
+lstm-512-gradient-b32 gru-512-forward-b32 lstm-by-hand-128-t200-b32-compiled
+matmul-256 matmul-512 matmul-1024 conv-3-64-224-b16-forward conv-64-64-56-b16-forward conv-64-64-56-b16-backward-weights
+conv1x1-256-64-56-b16-forward depthwise-144-56-b16-forward softmax-4096-1000 sum-64m adam-25m""".split()
 LEAST_BELOW = 5
+LOWEST = 3  # entries of each class that the page names besides
 MARKS = "ledger"
 
 
@@ -284,7 +284,8 @@ def page(ledgers, kernels):
     lines = ["# Measured ratios, by class of machine", "",
              "<!-- Written by tools/dev/ledger.py page from bench/ledger: edit neither by hand. -->", "",
              "A ratio is the peer's time by clnet's: above 1, clnet is faster. " + explanation(), "",
-             "[performance.md](performance.md#the-ledger) says how entries are made, and what a hash does not see.", "",
+             "[The notebook](../bench/notebook/2026-11-method-and-peers.md#the-ledger) says how entries are made, and "
+             "what a hash does not see.", "",
              "| class | devices | model | entries | old | shipped defaults are chosen |", "|---|---|---|---|---|---|"]
     for name in list(CLASSES) + [name for name in ledgers if name not in CLASSES]:
         known, ledger = CLASSES.get(name, OTHER), ledgers.get(name) or empty(name)
@@ -299,7 +300,7 @@ def page(ledgers, kernels):
 
 
 def explanation():
-    return f"{MARK} marks an entry that is older than the last change of its solver's kernels, or that does not say what was taken."
+    return f"{MARK} marks an entry that is older than the last change of its solver's kernels, or that names no kernels."
 
 
 def check_shown(ledgers):
@@ -323,7 +324,20 @@ def shown_lines(ledgers, kernels):
                       for (known, peer), found in cells.items() if known == item and name in found]
             row.append(", ".join(beside) or "–")
         lines.append("| " + " | ".join(row) + " |")
-    return lines + ["", f"PyTorch's time by clnet's; other peers are named. {explanation()}"]
+    return lines + ["", f"PyTorch's time by clnet's; other peers are named. {explanation()}", "",
+                    "The lowest ratios of all entries, also of those that the table leaves out:", ""] + lowest_lines(ledgers, kernels)
+
+
+def lowest_lines(ledgers, kernels):
+    """Of each class how many entries are below 1.0, and the lowest ones."""
+    lines = []
+    for name in columns(ledgers):
+        entries = ledgers[name]["entries"]
+        below = sorted((entry for entry in entries if entry["ratio"] < 1), key=lambda entry: (entry["ratio"], order(entry)))
+        lowest = [f"`{entry['item']}` {'' if row_of(entry['peer']) == 'pytorch' else TITLES[entry['peer']] + ' '}"
+                  f"{cell(entry, ledgers[name], kernels)}" for entry in below[:LOWEST]]
+        lines.append(f"- `{name}`, {len(below)} of {len(entries)} below 1.0" + (": " + ", ".join(lowest) if lowest else "") + ".")
+    return lines
 
 
 def pages(root):

@@ -15,8 +15,8 @@ long as the longest of
     latency     what each work-item reads one after the other, where there are too few items to keep the memory busy
     launch      what the queue takes for the smallest kernel
 
-The parameters are those of a study of an earlier clnet, whose times the model repeats (model_time_test.py), and of docs/performance.md
-("Kernels for GPUs") for the kernels that came later; only those of the H200 were measured. What caches spare or
+The parameters are those of a study of an earlier clnet, whose times the model repeats (model_time_test.py), and of
+bench/notebook/2026-11-gpu-kernels.md for the kernels that came later; only those of the H200 were measured. What caches spare or
 lose, and that two launches may overlap, the model does not know. The upload of a batch runs beside the kernels and is told apart, as is
 the host's work for a run (with the batch's copy), which is of this machine and build.
 """
@@ -78,13 +78,14 @@ BYTES_ON_THEIR_WAY = 16
 READ_IN_PART = {"batch_norm_finish", "index_select", "slice_update", "recurrent_step", "recurrent_last", "recurrent_backward_step",
                 "recurrent_backward_last"}
 
-# Multiply-adds among the innermost loop's instructions by what a work-item sums up (docs/performance.md; lib/ops/gemm_gpu.cpp).
+# Multiply-adds among the innermost loop's instructions by what a work-item sums up
+# (bench/notebook/2026-11-gpu-kernels.md; lib/ops/gemm_gpu.cpp).
 TILE_SHARES = {(8, 8): 0.83, (8, 4): 0.75, (4, 4): 0.69, (2, 2): 0.30}
 CONV_SHARES = {"forward": 0.81, "data": 0.81, "weights": 0.75, "not blocked": 0.71, "packed": 0.83, "packed, not blocked": 0.74}  # at most
 # What Winograd's transforms leave of those by what a work-item sums up (lib/ops/conv/conv2d_winograd_gpu.cpp).
 WINOGRAD_SHARES = {64: 0.74, 32: 0.60, 16: 0.59}
 OTHER_SHARES = {
-    "conv2d_depthwise_gpu": 0.15,  # docs/performance.md: 300 billion results of nine taps per second on an RTX 3090
+    "conv2d_depthwise_gpu": 0.15,  # bench/notebook/2026-11-gpu-kernels.md: 300 billion results of nine taps per second on an RTX 3090
 }
 # Whether rows of the width and of the values' are multiplied for scores, and added up for results.
 ATTENTION = {"attention_gpu": ((1, 0), (0, 1)), "attention_queries_backward_gpu": ((1, 1), (1, 0)),

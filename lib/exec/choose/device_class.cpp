@@ -15,7 +15,7 @@ namespace clnet::exec {
 
 namespace {
 
-// Parts of multiply-adds among the instructions of the compiled loops (docs/performance.md, "Kernels for GPUs"). Intel's compiler
+// Parts of multiply-adds among the instructions of the compiled loops (bench/notebook/2026-11-gpu-kernels.md). Intel's compiler
 // has 4 KiB of registers for 8 work-items, and 64 sums for each leave it too few: it spills.
 constexpr std::array<double, gemm_tiles> by_instructions{0.83, 0.75, 0.69, 0.30, 0.25},
     by_few_registers{0.50, 0.75, 0.69, 0.30, 0.25};

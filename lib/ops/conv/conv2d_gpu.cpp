@@ -261,8 +261,8 @@ std::optional<std::string> conv2d_gpu_packed_rejects(const Conv2dProblem& p, Con
 std::optional<std::string> conv2d_gpu_packed_declines(const Conv2dProblem& p, Conv2dPass pass, const DeviceInfo& device) {
   if (auto reason = conv2d_gpu_declines(p, pass, device)) return reason;
   if (p.reuse.kept) return std::nullopt;
-  // Else it is packed in every run. So much of a product's instructions is spared at least (docs/performance.md, "Kernels for
-  // GPUs"). Another launch is for no less than the model can tell.
+  // Else it is packed in every run. So much of a product's instructions is spared at least
+  // (bench/notebook/2026-11-gpu-kernels.md). Another launch is for no less than the model can tell.
   constexpr double spared = 0.03, per_element = 64;
   const auto tile = GemmTile::of(conv2d_gpu_configs(p, pass, device).front());
   const auto packing = cost_of_moving(static_cast<double>(p.weight_size() + packed_size(p, pass, tile)), per_element, device);
