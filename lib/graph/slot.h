@@ -28,7 +28,6 @@ struct Slot {
   std::atomic<bool> held{false};         ///< a module or an optimizer has been given it
   std::atomic<std::int64_t> handles{0};  ///< parameters that refer to it
   std::atomic<std::int64_t> awaited{0};  ///< effects on it that are written down, and neither done nor dropped
-  std::uint64_t changes = 0;             ///< how often effects have changed it (exec::Effects)
 };
 
 /// A fresh leaf of the slot.

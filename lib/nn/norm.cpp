@@ -4,6 +4,8 @@
 
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "clnet/error.h"
@@ -59,6 +61,25 @@ void require_last(const char* layer, const Tensor& x, const Shape& shape) {
   if (!fits) throw ShapeError(fmt::format("{}: normalises {}, got {}", layer, to_string(shape), to_string(x.spec())));
 }
 
+/// How many batches there were with this one. Threads that evaluate one graph set it at the same time.
+class Batches {
+ public:
+  Tensor set(const Tensor& next) {
+    Tensor now = next;
+    const std::lock_guard lock(mutex_);
+    std::swap(now_, now);  // what was there is freed without the lock
+    return next;
+  }
+  Tensor get() const {
+    const std::lock_guard lock(mutex_);
+    return now_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Tensor now_;
+};
+
 }  // namespace
 
 BatchNorm::BatchNorm(std::int64_t num_features, const BatchNormOptions& options) : features_(num_features), options_(options) {
@@ -84,11 +105,11 @@ Tensor BatchNorm::forward(const Tensor& x) {
   const auto result = batch_norm_training(x, weight, bias, options_.eps);
   if (training() && mean_) {
     // The count comes first, for those after it to know; all are of one node, and so of one evaluation.
-    const auto batches = std::make_shared<Tensor>();
-    count_->follow(result.mean, [batches](const Tensor& now, const Tensor&) { return *batches = one_more(now); });
+    const auto batches = std::make_shared<Batches>();
+    count_->follow(result.mean, [batches](const Tensor& now, const Tensor&) { return batches->set(one_more(now)); });
     const auto blend = [momentum = options_.momentum, batches](const Tensor& now, const Tensor& batch) {
       if (momentum) return now * (1 - *momentum) + batch * *momentum;
-      const Tensor share = 1.0 / cast(*batches, Dtype::f32);
+      const Tensor share = 1.0 / cast(batches->get(), Dtype::f32);
       return now * (1.0 - share) + batch * share;
     };
     mean_->follow(result.mean, blend);

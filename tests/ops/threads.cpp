@@ -236,3 +236,21 @@ TEST_CASE("graph is looked at while another thread computes a value that waits i
     CHECK(both[0].to_vector<float>() == Floats{21, 22, 23});
   }
 }
+
+TEST_CASE("threads that evaluate graphs of one BatchNorm leave statistics that belong together") {
+  const Tensor ones_of = Tensor::from(std::vector<float>(8, 1), Shape{4, 2}), threes = ones_of * 3.0;
+  eval({ones_of, threes});
+  for (int round = 0; round < 40; ++round) {
+    nn::BatchNorm1d layer(2, {.momentum = std::nullopt});
+    const std::vector<Tensor> results{layer(ones_of), layer(threes)};
+    std::atomic<int> ready{0};
+    in_threads(4, [&](int i) {
+      for (++ready; ready < 4;) std::this_thread::yield();
+      results[static_cast<std::size_t>(i) % 2].eval();
+    });
+    for (const auto& [name, tensor] : layer.state_dict()) {
+      if (name == "num_batches_tracked" && tensor.item<std::int64_t>() != 2) FAIL("batches " << tensor.item<std::int64_t>());
+      if (name == "running_mean") CHECK(tensor.to_vector<float>()[0] == Approx(2));
+    }
+  }
+}

@@ -43,9 +43,10 @@ class CLNET_API Parameter {
   void set(const Tensor& value);
   /// When `value` is computed, for whatever reason, this parameter's present value becomes update(present, value) along with it,
   /// exactly once: a running statistic. At once when it is computed already; never when it is never computed. `update` builds
-  /// graph of the same spec, and must neither evaluate nor keep tensors of `value`'s graph. Nothing changes when the evaluation
-  /// fails. In a function that compile() runs, what is there already (its inputs, parameters, what was made outside of it) is
-  /// followed in every call: value() gives the new value after the call.
+  /// graph of the same spec, and must neither evaluate nor keep tensors of `value`'s graph. It may be called more than once, and
+  /// by several threads that evaluate one graph. Nothing changes when the evaluation fails. In a function that compile() runs,
+  /// what is there already (its inputs, parameters, what was made outside of it) is followed in every call: value() gives the new
+  /// value after the call.
   void follow(const Tensor& value, std::function<Tensor(const Tensor& now, const Tensor& value)> update);
   /// Whether optimizers leave it as it is, under all its names; gradients() gives its gradient as before.
   void freeze(bool on = true);

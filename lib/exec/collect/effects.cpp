@@ -77,7 +77,7 @@ void Effects::apply(Applied applied) {
   if (fresh) {
     const std::lock_guard lock(slots_mutex());
     changes_.push_back({slot, uncounted(slot->value)});
-    versions_.push_back(slot->changes);
+    read_.push_back(uncounted(slot->value));
   }
   added.change = found->second;
   auto& now = changes_[found->second].value;
@@ -108,24 +108,21 @@ std::vector<CallEffect> Effects::commit(const std::function<std::shared_ptr<Valu
     leaves.push_back(make_leaf(*slot, tensor.spec(), value ? std::move(value) : value_of(tensor)));
   }
   left.reserve(effects_.size());
-  std::vector<bool> stays(changes_.size());
 
   // What goes here, what a slot held and what an effect's update holds, is freed without the lock: by `leaves` and `effects_`.
   const std::lock_guard lock(slots_mutex());
-  for (std::size_t i = 0; i < changes_.size(); ++i) stays[i] = changes_[i].slot->changes != versions_[i];
-  for (const auto& [effect, node, update, change] : effects_)
-    if (change && !effect->update()) stays[*change] = true;
-  // A handle's node stays what it is, so nothing throws from here on.
-  for (std::size_t i = 0; i < changes_.size(); ++i) {
-    if (stays[i]) continue;
-    std::swap(changes_[i].slot->value, leaves[i]);
-    ++changes_[i].slot->changes;
-  }
-  for (const auto& [effect, node, update, change] : effects_) {
-    if (!change || !stays[*change])
-      effect->finish();
-    else if (effect->update())
-      left.push_back({tensor_of(node, effect->output), effect});
+  // New values may be made of several slots' values, so all of these are as they were read, or nothing is changed.
+  bool is_late = false;
+  for (std::size_t i = 0; i < changes_.size(); ++i) is_late = is_late || !changes_[i].slot->value.same(read_[i]);
+  for (const auto& applied : effects_) is_late = is_late || (applied.change && !applied.effect->update());
+  // From here on nothing throws.
+  if (!is_late)
+    for (std::size_t i = 0; i < changes_.size(); ++i) std::swap(changes_[i].slot->value, leaves[i]);
+  for (const auto& applied : effects_) {
+    if (!is_late || !applied.change)
+      applied.effect->finish();
+    else if (applied.effect->update())
+      left.push_back({tensor_of(applied.node, applied.effect->output), applied.effect});
   }
   return left;
 }

@@ -42,7 +42,7 @@ class Effects {
   std::vector<Tensor> wanted() const;
   /// To be called once all of wanted() is computed; `value_of` gives the values of what has none (yet, or any more). To be called
   /// before others can find what was asked for: who finds that has its effects, too. Returns what remains to be done, by another
-  /// evaluation: effects on slots that another thread has changed meanwhile.
+  /// evaluation: all effects on slots, if another thread has changed one of them meanwhile.
   [[nodiscard]] std::vector<CallEffect> commit(const std::function<std::shared_ptr<Value>(const Tensor&)>& value_of);
   /// The slots that change, and their new values.
   const std::vector<Change>& changes() const { return changes_; }
@@ -61,7 +61,7 @@ class Effects {
   std::vector<Applied> effects_;
   std::unordered_set<const void*> seen_;  ///< effects and nodes
   std::vector<Change> changes_;
-  std::vector<std::uint64_t> versions_;  ///< by change: Slot::changes when the value was read that it begins with
+  std::vector<Tensor> read_;  ///< by change: the slot's value that it begins with, held so that no other takes its address
   std::unordered_map<const Slot*, std::size_t> change_of_;
   std::vector<std::shared_ptr<Node>> waiting_;  ///< values of slots
 };

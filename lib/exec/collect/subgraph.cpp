@@ -109,7 +109,8 @@ Subgraph Rebuilding::finish() && {
   std::vector<Tensor> wanted;
   for (const auto& tensor : from_.wanted()) wanted.push_back(now(tensor));
   std::vector<Subgraph::Kept> kept;
-  for (const auto& [tensor, of] : from_.kept()) kept.push_back({now(tensor), of});
+  for (const auto& [tensor, of] : from_.kept())
+    if (const auto& there = now(tensor); there.defined()) kept.push_back({there, of});
   return {std::move(nodes_), from_.leaves(), std::move(wanted), std::move(kept)};
 }
 

@@ -94,7 +94,7 @@ class Rebuilding {
   void add(std::shared_ptr<Node> node) { nodes_.push_back(std::move(node)); }
   /// Adds a copy of a node of the given subgraph, over what stands for its inputs, and lets it stand for that.
   void copy(NodeNumber node);
-  /// Wants and keeps what stands for what was wanted and kept.
+  /// Wants what stands for what was wanted, and keeps what stands for what was kept, where anything does.
   Subgraph finish() &&;
 
  private:

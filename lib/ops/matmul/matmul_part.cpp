@@ -39,14 +39,15 @@ struct Part {
   std::int64_t start = 0;
 };
 
-/// Nothing where `reader` is not all that reads a product, or needs as good as all of it, or no range.
+/// Nothing where `reader` is not all that reads a product, or needs as good as all of it, or no range. Who merely holds the
+/// product changes nothing: a part may be summed in another order, and handles change no result. It is computed again if it is
+/// read.
 std::optional<Part> part_of(const exec::Subgraph& graph, exec::NodeNumber reader) {
   const auto& node = *graph.nodes()[reader];
   if (node.inputs.size() != 1) return std::nullopt;
   const auto value = exec::Subgraph::number(node.inputs[0]);
   const auto product = graph.producer(value);
-  if (product == exec::none || graph.uses(value).size() != 1 || graph.is_wanted(value) || graph.is_kept(value))
-    return std::nullopt;
+  if (product == exec::none || graph.uses(value).size() != 1 || graph.is_wanted(value)) return std::nullopt;
   const auto options = matmul_options(*graph.nodes()[product]);
   const auto& factors = graph.nodes()[product]->inputs;
   if (!options || factors.size() != 2) return std::nullopt;
