@@ -147,7 +147,7 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
     return Built::Source{tensor.spec(), false, leaf};
   };
   for (const auto& output : outputs) built->outputs.push_back(source_of(output));
-  for (const auto& [slot, value] : changes) {
+  for (const auto& [slot, value, before] : changes) {
     built->changes.emplace_back(slot, source_of(value));
     built->capture.slots.insert({node_of(slot->value).get(), {slot->value, slot}});
   }

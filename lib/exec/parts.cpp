@@ -59,12 +59,6 @@ class Parts::Cutting {
  public:
   Cutting(Parts& parts, const Work& work, std::span<const std::shared_ptr<Value>> values)
       : parts_(parts), work_(work), groups_(work.nodes.size() + work.leaves.size()), stages_(work.nodes.size()) {
-    auto read = work.reads.begin();
-    for (std::size_t k = 0; k < work.nodes.size(); ++k) {
-      reads_.emplace_back(read, read + static_cast<std::ptrdiff_t>(work.nodes[k]->inputs.size()));
-      read += static_cast<std::ptrdiff_t>(work.nodes[k]->inputs.size());
-      for (std::size_t i = 0; i < work.nodes[k]->outputs.size(); ++i) producers_.push_back(k);
-    }
     group(values);
   }
 
@@ -73,7 +67,7 @@ class Parts::Cutting {
       std::unordered_set<const Node*> of_asked;
       for (const auto& tensor : asked) of_asked.insert(node_of(tensor).get());
       for (std::size_t i = 0; i < work_.wanted.size(); ++i)
-        if (of_asked.contains(node_of(work_.wanted[i]).get())) groups_.put(producer(work_.results[i]), wanted);
+        if (of_asked.contains(node_of(work_.wanted[i]).get())) groups_.put(work_.producer(work_.results[i]), wanted);
     }
     auto usual = wanted;
     for (std::size_t k = 0; k < work_.nodes.size(); ++k) {
@@ -91,8 +85,8 @@ class Parts::Cutting {
       const auto* copy = copy_of(*work_.nodes[k]);
       auto& stage = stages_[k];
       for (const auto value : needed_by(k))
-        if (!is_leaf(value)) {
-          const auto from = producer(value);
+        if (!work_.is_leaf(value)) {
+          const auto from = work_.producer(value);
           stage = std::max(stage, stages_[from] + (copy && !copy_of(*work_.nodes[from])));
         }
       if (!copy) add(k);
@@ -100,7 +94,7 @@ class Parts::Cutting {
     for (std::size_t k = 0; k < work_.nodes.size(); ++k)
       if (needed[k] && copy_of(*work_.nodes[k])) {
         copies_[k] = parts_.copies_.size();
-        parts_.copies_.push_back({groups_.device(k), stages_[k], source(reads_[k][0]), work_.nodes[k]->outputs[0]});
+        parts_.copies_.push_back({groups_.device(k), stages_[k], source(work_.reads_of(k)[0]), work_.nodes[k]->outputs[0]});
       }
     for (std::size_t p = 0; p < parts_.parts_.size(); ++p) read_all(p);
     for (const auto result : work_.results) parts_.wanted_.push_back(source(result));
@@ -117,29 +111,26 @@ class Parts::Cutting {
   }
 
  private:
-  bool is_leaf(ValueNumber value) const { return value < work_.leaves.size(); }
-  /// The node that computes it.
-  std::size_t producer(ValueNumber value) const { return producers_[value - work_.leaves.size()]; }
   Tensor tensor(ValueNumber value) const {
-    if (is_leaf(value)) return uncounted(work_.leaves[value]);
-    const auto k = producer(value);
+    if (work_.is_leaf(value)) return uncounted(work_.leaves[value]);
+    const auto k = work_.producer(value);
     return uncounted(work_.nodes[k], static_cast<int>(value - work_.first_outputs[k]));
   }
 
   /// The inputs whose values a node needs.
   std::span<const ValueNumber> needed_by(std::size_t k) const {
-    const std::span<const ValueNumber> all(reads_[k]);
+    const auto all = work_.reads_of(k);
     return copy_of(*work_.nodes[k]) ? all.first(1) : all;
   }
 
   /// Without those that merely say where a copy goes. What somebody holds may be kept if it is made, as all that it takes is.
   std::vector<bool> needed_nodes() const {
     std::vector<bool> needed(work_.nodes.size());
-    for (const auto result : work_.results) needed[producer(result)] = true;
+    for (const auto result : work_.results) needed[work_.producer(result)] = true;
     for (std::size_t k = work_.nodes.size(); k-- > 0;)
       if (needed[k])
         for (const auto value : needed_by(k))
-          if (!is_leaf(value)) needed[producer(value)] = true;
+          if (!work_.is_leaf(value)) needed[work_.producer(value)] = true;
     return needed;
   }
 
@@ -151,11 +142,10 @@ class Parts::Cutting {
       const auto* copy = copy_of(*work_.nodes[k]);
       if (copy && copy->device()) groups_.put(k, copy->device());
       // A copy is with its second input, or with none.
-      for (std::size_t i = copy ? 1 : 0; i < reads_[k].size(); ++i) {
-        const auto value = reads_[k][i];
+      for (const auto value : work_.reads_of(k).subspan(copy ? 1 : 0)) {
         // Kernels anywhere get it by value.
-        if (is_leaf(value) && is_host_scalar(work_.leaves[value], values[value].get())) continue;
-        groups_.join(k, is_leaf(value) ? first_leaf + value : producer(value));
+        if (work_.is_leaf(value) && is_host_scalar(work_.leaves[value], values[value].get())) continue;
+        groups_.join(k, work_.is_leaf(value) ? first_leaf + value : work_.producer(value));
       }
     }
   }
@@ -175,8 +165,8 @@ class Parts::Cutting {
   }
 
   Source source(ValueNumber value) {
-    if (is_leaf(value)) return {Source::Kind::leaf, value};
-    const auto node = producer(value);
+    if (work_.is_leaf(value)) return {Source::Kind::leaf, value};
+    const auto node = work_.producer(value);
     if (const auto copy = copies_.find(node); copy != copies_.end()) return {Source::Kind::copy, copy->second};
     const auto part = places_.at(static_cast<std::uint32_t>(node)).first;
     const auto [found, fresh] = results_.try_emplace(value, parts_.parts_[part].work.wanted.size());
@@ -189,9 +179,9 @@ class Parts::Cutting {
     auto& part = parts_.parts_[p];
     std::unordered_set<ValueNumber> seen;
     for (const auto node : part.nodes)
-      for (const auto value : reads_[node]) {
-        const bool made_here = !is_leaf(value) && !copies_.contains(producer(value)) &&
-                               places_.at(static_cast<std::uint32_t>(producer(value))).first == p;
+      for (const auto value : work_.reads_of(node)) {
+        const bool made_here = !work_.is_leaf(value) && !copies_.contains(work_.producer(value)) &&
+                               places_.at(static_cast<std::uint32_t>(work_.producer(value))).first == p;
         if (made_here || !seen.insert(value).second) continue;
         const auto from = source(value);
         part.work.leaves.push_back(tensor(value));
@@ -213,8 +203,6 @@ class Parts::Cutting {
   const std::shared_ptr<Value> unknown_ = std::make_shared<InputValue>();  ///< until a run
   Groups groups_;                                                          ///< of the nodes, then the leaves
   std::vector<std::size_t> stages_;
-  std::vector<std::vector<ValueNumber>> reads_;                                  ///< by node
-  std::vector<std::size_t> producers_;                                           ///< by value, after the leaves
   std::unordered_map<std::size_t, std::size_t> copies_;                          ///< by node
   std::map<std::pair<std::size_t, const ocl::Context*>, std::size_t> by_place_;  ///< parts
   std::map<std::uint32_t, std::pair<std::size_t, std::uint32_t>> places_;        ///< of nodes: the part, and which of its

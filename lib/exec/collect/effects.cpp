@@ -76,8 +76,7 @@ void Effects::apply(Applied applied) {
   const auto [found, fresh] = change_of_.try_emplace(slot.get(), changes_.size());
   if (fresh) {
     const std::lock_guard lock(slots_mutex());
-    changes_.push_back({slot, uncounted(slot->value)});
-    read_.push_back(uncounted(slot->value));
+    changes_.push_back({slot, uncounted(slot->value), uncounted(slot->value)});
   }
   added.change = found->second;
   auto& now = changes_[found->second].value;
@@ -103,7 +102,7 @@ std::vector<CallEffect> Effects::commit(const std::function<std::shared_ptr<Valu
   std::vector<CallEffect> left;
   if (effects_.empty()) return left;
   std::vector<Tensor> leaves;
-  for (const auto& [slot, tensor] : changes_) {
+  for (const auto& [slot, tensor, before] : changes_) {
     auto value = exec::value_of(tensor);
     leaves.push_back(make_leaf(*slot, tensor.spec(), value ? std::move(value) : value_of(tensor)));
   }
@@ -113,7 +112,7 @@ std::vector<CallEffect> Effects::commit(const std::function<std::shared_ptr<Valu
   const std::lock_guard lock(slots_mutex());
   // New values may be made of several slots' values, so all of these are as they were read, or nothing is changed.
   bool is_late = false;
-  for (std::size_t i = 0; i < changes_.size(); ++i) is_late = is_late || !changes_[i].slot->value.same(read_[i]);
+  for (const auto& change : changes_) is_late = is_late || !change.slot->value.same(change.before);
   for (const auto& applied : effects_) is_late = is_late || (applied.change && !applied.effect->update());
   // From here on nothing throws.
   if (!is_late)

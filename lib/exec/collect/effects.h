@@ -25,7 +25,8 @@ class Effects {
  public:
   struct Change {
     std::shared_ptr<Slot> slot;
-    Tensor value;  ///< uncounted, as are all tensors here
+    Tensor value;   ///< uncounted, as are all tensors here
+    Tensor before;  ///< the slot's value that it begins with, held so that no other takes its address
   };
 
   /// It lives as long as the evaluation.
@@ -61,7 +62,6 @@ class Effects {
   std::vector<Applied> effects_;
   std::unordered_set<const void*> seen_;  ///< effects and nodes
   std::vector<Change> changes_;
-  std::vector<Tensor> read_;  ///< by change: the slot's value that it begins with, held so that no other takes its address
   std::unordered_map<const Slot*, std::size_t> change_of_;
   std::vector<std::shared_ptr<Node>> waiting_;  ///< values of slots
 };

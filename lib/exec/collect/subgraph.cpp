@@ -19,32 +19,22 @@ bool shows_little(const Tensor& tensor) { return 4 * tensor.spec().bytes() < roo
 }  // namespace
 
 Subgraph::Subgraph(const Work& work) {
-  std::vector<Tensor> values;  // by the work's numbers
-  for (std::size_t i = 0; i < work.leaves.size(); ++i) {
-    leaves_.push_back(make_leaf(work.leaves[i].spec(), work.values[i]));
-    node_of(leaves_.back())->slot = node_of(work.leaves[i])->slot;
-    values.push_back(leaves_.back());
+  auto own = private_copy(work);
+  leaves_ = std::move(own.leaves);
+  wanted_ = std::move(own.wanted);
+  for (const auto& result : work.kept) kept_.push_back({tensor_of(own.nodes[result.node], result.output), result});
+  std::vector<std::shared_ptr<Node>> copies(work.value_count());  // of small views that are wanted
+  for (std::size_t i = 0; i < wanted_.size(); ++i) {
+    if (!shows_little(wanted_[i])) continue;
+    auto& copy = copies[work.results[i]];
+    if (!copy) copy = std::make_shared<Node>(std::make_shared<CopyOfView>(), Tensors{wanted_[i]}, Specs{wanted_[i].spec()});
+    wanted_[i] = tensor_of(copy, 0);
   }
-  std::vector<bool> wanted(work.value_count());
-  for (const auto result : work.results) wanted[result] = true;
-  std::vector<Tensor> results(work.value_count());
-  auto read = work.reads.begin();
-  for (const auto& node : work.nodes) {
-    Tensors inputs;
-    for (std::size_t i = 0; i < node->inputs.size(); ++i) inputs.push_back(values[*read++]);
-    const auto& copy = nodes_.emplace_back(std::make_shared<Node>(*node, std::move(inputs)));
-    const auto first = values.size();
-    for (std::size_t i = 0; i < node->outputs.size(); ++i) values.push_back(tensor_of(copy, static_cast<int>(i)));
-    for (auto k = first; k < values.size(); ++k) {
-      if (!wanted[k]) continue;
-      results[k] = values[k];
-      if (!shows_little(values[k])) continue;
-      nodes_.push_back(std::make_shared<Node>(std::make_shared<CopyOfView>(), Tensors{values[k]}, Specs{values[k].spec()}));
-      results[k] = tensor_of(nodes_.back(), 0);
-    }
+  for (std::size_t k = 0; k < own.nodes.size(); ++k) {
+    nodes_.push_back(own.nodes[k]);
+    for (auto value = work.first_outputs[k]; value < work.first_outputs[k + 1]; ++value)
+      if (copies[value]) nodes_.push_back(copies[value]);
   }
-  for (const auto result : work.results) wanted_.push_back(results[result]);
-  for (const auto& result : work.kept) kept_.push_back({values[work.number(result)], result});
   number();
 }
 
@@ -101,8 +91,13 @@ void Rebuilding::copy(NodeNumber k) {
   const auto& node = *from_.nodes()[k];
   Tensors inputs;
   for (const auto& input : node.inputs) inputs.push_back(now(input));
-  add(std::make_shared<Node>(node, std::move(inputs)));
-  for (std::size_t i = 0; i < node.outputs.size(); ++i) now_[node.number + i] = tensor_of(nodes_.back(), static_cast<int>(i));
+  put(k, std::make_shared<Node>(node, std::move(inputs)));
+}
+
+void Rebuilding::put(NodeNumber k, std::shared_ptr<Node> node) {
+  const auto first = from_.nodes()[k]->number;
+  for (std::size_t i = 0; i < node->outputs.size(); ++i) now_[first + i] = tensor_of(node, static_cast<int>(i));
+  add(std::move(node));
 }
 
 Subgraph Rebuilding::finish() && {

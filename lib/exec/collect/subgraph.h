@@ -92,6 +92,8 @@ class Rebuilding {
   void set(const Tensor& tensor, Tensor now) { now_[Subgraph::number(tensor)] = std::move(now); }
   /// Adds a node, which reads what is there.
   void add(std::shared_ptr<Node> node) { nodes_.push_back(std::move(node)); }
+  /// Adds a node that stands for one of the given subgraph, with the same outputs.
+  void put(NodeNumber instead, std::shared_ptr<Node> node);
   /// Adds a copy of a node of the given subgraph, over what stands for its inputs, and lets it stand for that.
   void copy(NodeNumber node);
   /// Wants what stands for what was wanted, and keeps what stands for what was kept, where anything does.

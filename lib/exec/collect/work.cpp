@@ -131,25 +131,20 @@ void Collector::find_gifts(const std::vector<Seen>& seen, const Giving& giving) 
   // By node: whether somebody holds it, or what depends on it; and whether a slot's value that waited, a leaf from now on, is all
   // that reads it.
   std::vector<bool> stays(nodes.size()), in_slot(nodes.size());
-  std::vector<std::uint32_t> producers(work_.value_count());
-  for (std::uint32_t k = 0; k < nodes.size(); ++k)
-    for (auto value = work_.first_outputs[k]; value < work_.first_outputs[k + 1]; ++value) producers[value] = k;
-  auto read = work_.reads.end();
   for (std::size_t k = nodes.size(); k-- > 0;) {
     const auto& node = *nodes[k];
     const bool waited = node.slot != 0;
     if (seen[k] == Seen::outside || (seen[k] == Seen::asked && !giving.has_result(&node))) stays[k] = true;
-    for (auto input = node.inputs.rbegin(); input != node.inputs.rend(); ++input) {
-      const auto value = *--read;
-      if (value >= candidates.size()) {
-        const auto producer = producers[value];
+    for (const auto value : work_.reads_of(k)) {
+      if (!work_.is_leaf(value)) {
+        const auto producer = work_.producer(value);
         if (stays[k] && !waited) stays[producer] = true;
         if (waited && found_.at(nodes[producer].get()).readers == 1) in_slot[producer] = true;
         continue;
       }
       if (!candidates[value]) continue;
       auto& gift = work_.gifts[value];
-      if (gift == Gift::any || giving.has_leaf(node_of(*input).get())) {
+      if (gift == Gift::any || giving.has_leaf(node_of(work_.leaves[value]).get())) {
         if (stays[k]) gift = Gift::nothing;
       } else if (node.checkpoint == 0 && node.outputs.size() == 1 &&
                  (seen[k] == Seen::asked || (seen[k] == Seen::inside && in_slot[k]))) {
@@ -195,16 +190,24 @@ void Work::number() {
     return found.first + static_cast<ValueNumber>(output_of(tensor));
   };
   first_outputs.clear();
+  first_reads.clear();
   reads.clear();
   results.clear();
   for (const auto& node : nodes) {
+    first_reads.push_back(reads.size());
     for (const auto& input : node->inputs) reads.push_back(number_of(input));
     first_outputs.push_back(next);
     numbers[node.get()].first = next;
     next += static_cast<ValueNumber>(node->outputs.size());
   }
   first_outputs.push_back(next);
+  first_reads.push_back(reads.size());
   for (const auto& tensor : wanted) results.push_back(number_of(tensor));
+}
+
+std::size_t Work::producer(ValueNumber value) const {
+  const auto behind = std::upper_bound(first_outputs.begin(), first_outputs.end(), value);
+  return static_cast<std::size_t>(behind - first_outputs.begin()) - 1;
 }
 
 Work private_copy(const Work& work) {
@@ -216,15 +219,16 @@ Work private_copy(const Work& work) {
   }
   copy.leaves = values;
   copy.values = work.values;
-  auto read = work.reads.begin();
-  for (const auto& node : work.nodes) {
+  for (std::size_t k = 0; k < work.nodes.size(); ++k) {
+    const auto& node = *work.nodes[k];
     Tensors inputs;
-    for (std::size_t i = 0; i < node->inputs.size(); ++i) inputs.push_back(values[*read++]);
-    copy.nodes.push_back(std::make_shared<Node>(*node, std::move(inputs)));
-    for (std::size_t i = 0; i < node->outputs.size(); ++i) values.push_back(tensor_of(copy.nodes.back(), static_cast<int>(i)));
+    for (const auto value : work.reads_of(k)) inputs.push_back(values[value]);
+    copy.nodes.push_back(std::make_shared<Node>(node, std::move(inputs)));
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) values.push_back(tensor_of(copy.nodes.back(), static_cast<int>(i)));
   }
   for (const auto result : work.results) copy.wanted.push_back(values[result]);
   copy.first_outputs = work.first_outputs;
+  copy.first_reads = work.first_reads;
   copy.reads = work.reads;
   copy.results = work.results;
   return copy;

@@ -67,11 +67,18 @@ struct Work {
 
   // Set by number(), once all nodes and leaves are there:
   std::vector<ValueNumber> first_outputs;  ///< by node, and how many values there are
+  std::vector<std::size_t> first_reads;    ///< by node, and how many reads there are
   std::vector<ValueNumber> reads;          ///< the nodes' inputs, one node's after the other's
   std::vector<ValueNumber> results;        ///< `wanted`
   void number();
-  ValueNumber number(const Result& result) const { return first_outputs[result.node] + static_cast<ValueNumber>(result.output); }
   std::size_t value_count() const { return first_outputs.back(); }
+  bool is_leaf(ValueNumber value) const { return value < leaves.size(); }
+  /// The node that computes a value that is no leaf.
+  std::size_t producer(ValueNumber value) const;
+  /// The inputs of a node.
+  std::span<const ValueNumber> reads_of(std::size_t node) const {
+    return std::span(reads).subspan(first_reads[node], first_reads[node + 1] - first_reads[node]);
+  }
 
   /// What a leaf may still give: who asks for the evaluation may have made handles of it since it was collected.
   Gift gift_now(std::size_t leaf) const;

@@ -35,11 +35,7 @@ class Rematerialization {
   std::optional<Subgraph> operator()() && {
     for (NodeNumber k = 0; k < count_; ++k) {
       make_late_inputs(k);
-      const auto& copy = add_copy(k, k);
-      for (std::size_t i = 0; i < copy->outputs.size(); ++i) {
-        const auto output = static_cast<int>(i);
-        result_.set(tensor_of(graph_.nodes()[k], output), tensor_of(copy, output));
-      }
+      result_.put(k, copy(k, k));
     }
     if (!repeats_) return std::nullopt;
     return std::move(result_).finish();
@@ -99,24 +95,23 @@ class Rematerialization {
       if (late_[source]) {
         open.pop_back();
       } else if (!enter(source)) {
-        late_[source] = add_copy(source, k);
+        late_[source] = copy(source, k);
+        result_.add(late_[source]);
         repeats_ = true;
         open.pop_back();
       }
     }
   }
 
-  /// Adds a copy of node k for the place of node `place`, over the copies of what it reads late.
-  std::shared_ptr<Node> add_copy(NodeNumber k, NodeNumber place) {
+  /// A copy of node k for the place of node `place`, over the copies of what it reads late.
+  std::shared_ptr<Node> copy(NodeNumber k, NodeNumber place) {
     const auto& node = *graph_.nodes()[k];
     Tensors inputs;
     for (const auto& input : node.inputs) {
       const auto source = producer(input);
       inputs.push_back(is_late(input, source, place) ? tensor_of(late_[source], 0) : result_.now(input));
     }
-    auto copy = std::make_shared<Node>(node, std::move(inputs));
-    result_.add(copy);
-    return copy;
+    return std::make_shared<Node>(node, std::move(inputs));
   }
 
   const Subgraph& graph_;

@@ -60,19 +60,19 @@ std::string plan_key(const Work& work, const Options& options) {
     key.spec(work.leaves[i].spec());
     key.raw(is_host_scalar(work.leaves[i], work.values[i].get()));
   }
-  auto read = work.reads.begin();
-  for (const auto& node : work.nodes) {
+  for (std::size_t k = 0; k < work.nodes.size(); ++k) {
+    const auto& node = *work.nodes[k];
     // An operation's class is part of what it is: names are only for people.
-    const auto& op = *node->op;
+    const auto& op = *node.op;
     key.raw(&typeid(op));
     key.text(op.name());
     const auto fields = op.fields();
     key.raw(fields.size());
     for (const auto& [name, value] : fields) key.field(value);
-    key.raw(node->inputs.size());
-    for (std::size_t i = 0; i < node->inputs.size(); ++i) key.raw(*read++);
-    key.raw(node->outputs.size());
-    for (const auto& output : node->outputs) key.spec(output);
+    key.raw(node.inputs.size());
+    for (const auto value : work.reads_of(k)) key.raw(value);
+    key.raw(node.outputs.size());
+    for (const auto& output : node.outputs) key.spec(output);
   }
   for (const auto result : work.results) key.raw(result);
   key.raw(work.results.size());
