@@ -42,9 +42,8 @@ std::vector<Array> interpret(const Built& built, const Arithmetic& arithmetic) {
   std::vector<Array> values;
   for (const auto& tensor : built.wanted) values.push_back(interpreter(tensor));
   const auto computed = computed_nodes(built);
-  for (const auto& [slot, value, times] : built.followed) {
-    // A leaf, as an operation that changes nothing gives, is there already.
-    const bool done = !node_of(value)->op || computed.count(node_of(value).get()) != 0;
+  for (const auto& [slot, value, times, at_once] : built.followed) {
+    const bool done = at_once || computed.count(node_of(value).get()) != 0;
     const auto& x = interpreter(value);
     auto& now = values.emplace_back(value.shape(), std::vector<double>(x.values.size(), 1.0));
     for (int i = 0; done && i < times; ++i)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lib/exec/collect/work.h"
 #include "tests/fuzz/random.h"
 #include "tests/fuzz/rounding.h"
 
@@ -34,7 +35,7 @@ Tensor leaf_tensor(const Array& values, Dtype dtype) {
 Followed follow(const Tensor& value, int times) {
   Array ones(value.shape());
   std::fill(ones.values.begin(), ones.values.end(), 1.0);
-  Followed result{nn::Parameter(leaf_tensor(ones, value.dtype())), value, times};
+  Followed result{nn::Parameter(leaf_tensor(ones, value.dtype())), value, times, exec::value_of(value) != nullptr};
   for (int i = 0; i < times; ++i) result.slot.follow(value, [](const Tensor& now, const Tensor& x) { return now * 0.5 + x; });
   return result;
 }

@@ -76,6 +76,7 @@ struct Followed {
   nn::Parameter slot;
   Tensor value;
   int times;
+  bool at_once;  ///< its value was there already: a leaf, or what CLNET_EAGER=1 evaluated
 };
 Followed follow(const Tensor& value, int times);
 
