@@ -15,6 +15,9 @@
 namespace clnet {
 
 class InScope;
+namespace exec {
+class OptionsScope;
+}
 
 /// A name for what a thread computes while it lives, within the names that are there already. Errors, detect_anomaly, traces
 /// (CLNET_TRACE) and memory_report() say it. Modules that are called in other modules have such names of their own accord, and
@@ -47,8 +50,7 @@ class CLNET_API DetectAnomaly {
   DetectAnomaly& operator=(const DetectAnomaly&) = delete;
 
  private:
-  const AnomalyOptions* before_;
-  AnomalyOptions options_;
+  std::unique_ptr<exec::OptionsScope> scope_;
 };
 
 struct GradientCheckOptions {

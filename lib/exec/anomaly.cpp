@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "clnet/debug.h"
 #include "clnet/error.h"
 #include "lib/exec/collect/work.h"
+#include "lib/exec/evaluate.h"
+#include "lib/exec/options/options.h"
+#include "lib/exec/parts.h"
 #include "lib/graph/scope.h"
 
 namespace clnet {
@@ -18,16 +22,12 @@ namespace exec {
 
 namespace {
 
-thread_local const AnomalyOptions* looking = nullptr;
-
-/// Reading values evaluates them, which must not look again.
-struct NotLooking {
-  const AnomalyOptions* before = std::exchange(looking, nullptr);
-  NotLooking() = default;
-  ~NotLooking() { looking = before; }
-  NotLooking(const NotLooking&) = delete;
-  NotLooking& operator=(const NotLooking&) = delete;
-};
+/// This thread's options with another search: reading values evaluates them, which must not look again.
+Options looking_for(std::optional<AnomalyOptions> anomaly) {
+  auto options = Options::now();
+  options.anomaly = std::move(anomaly);
+  return options;
+}
 
 struct Anomaly {
   std::size_t first = 0, count = 0;
@@ -68,32 +68,30 @@ void check(const Node& node, const Tensor& output, std::size_t number, const Ano
 
 }  // namespace
 
-bool is_looking_for_anomaly() { return looking != nullptr; }
-
-void look_for_anomaly(std::span<const Tensor> tensors, const std::function<void(std::span<const Tensor>)>& evaluate) {
-  if (!looking) return;
-  const auto& options = *looking;
-  const NotLooking not_looking;
+void look_for_anomaly(std::span<const Tensor> tensors, const std::shared_ptr<ocl::Context>& wanted) {
+  const auto options = Options::now().anomaly;
+  if (!options) return;
+  const OptionsScope not_looking(looking_for(std::nullopt));
   // Copies have no effects: what throws here has changed nothing, and the evaluation itself does each of them once.
-  const auto copies = [&] {
-    Walk walk;
-    return private_copy(collect(tensors, walk));
-  }();
-  for (const auto& node : copies.nodes) {
+  Walk walk;
+  const auto work = collect(tensors, walk);
+  const auto devices = Parts::devices(work, wanted, tensors);
+  const auto copies = private_copy(work);
+  for (std::size_t k = 0; k < copies.nodes.size(); ++k) {
+    const auto& node = copies.nodes[k];
     Tensors outputs;
     for (std::size_t i = 0; i < node->outputs.size(); ++i) outputs.push_back(tensor_of(node, static_cast<int>(i)));
     const Tensors inputs = node->inputs;  // held: check() reads them
-    evaluate(outputs);
+    evaluate(outputs, devices[k]);
     if (node->is_view()) continue;
-    for (std::size_t i = 0; i < outputs.size(); ++i) check(*node, outputs[i], i, options);
+    for (std::size_t i = 0; i < outputs.size(); ++i) check(*node, outputs[i], i, *options);
   }
 }
 
 }  // namespace exec
 
-DetectAnomaly::DetectAnomaly(const AnomalyOptions& options) : before_(exec::looking), options_(options) {
-  exec::looking = &options_;
-}
-DetectAnomaly::~DetectAnomaly() { exec::looking = before_; }
+DetectAnomaly::DetectAnomaly(const AnomalyOptions& options)
+    : scope_(std::make_unique<exec::OptionsScope>(exec::looking_for(options))) {}
+DetectAnomaly::~DetectAnomaly() = default;
 
 }  // namespace clnet

@@ -7,11 +7,11 @@
 #include <list>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "clnet/autocast.h"
 #include "clnet/error.h"
 #include "lib/cl/compile_watch.h"
-#include "lib/exec/anomaly.h"
 #include "lib/exec/collect/effects.h"
 #include "lib/exec/evaluate.h"
 #include "lib/exec/parts.h"
@@ -149,7 +149,7 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
   for (const auto& output : outputs) built->outputs.push_back(source_of(output));
   for (const auto& [slot, value, before] : changes) {
     built->changes.emplace_back(slot, source_of(value));
-    built->capture.slots.insert({node_of(slot->value).get(), {slot->value, slot}});
+    built->capture.slots.insert({node_of(slot->now()).get(), {slot->now(), slot}});
   }
   auto& slots = built->capture.slots;
   auto& drawn = built->capture.drawn;
@@ -177,74 +177,122 @@ std::shared_ptr<Built> build(const CompiledCalls::Function& f, const std::vector
   return built;
 }
 
-/// `first`: the random numbers are those that were drawn while the graph was built.
-std::vector<Tensor> run(Built& built, const std::vector<Tensor>& inputs, bool first) {
-  std::vector<Tensor> leaves = built.work.leaves;
-  auto values = built.work.values;
-  const auto set = [&](std::size_t leaf, const Tensor& tensor) {
-    leaves[leaf] = tensor;
-    // Evaluating others, here or in another thread, may have taken it away where memory is short.
-    values[leaf] = value_or_evaluated(tensor);
-  };
-  std::vector<Tensor> waiting;
-  for (const auto& input : inputs)
-    if (!exec::value_of(input)) waiting.push_back(input);
-  for (const auto& [leaf, slot] : built.slot_leaves)
-    if (!exec::value_of(slot->value)) waiting.push_back(slot->value);
-  if (!waiting.empty()) eval(waiting);
-  for (const auto& [leaf, input] : built.input_leaves) set(leaf, inputs[input]);
-  for (const auto& [leaf, slot] : built.slot_leaves) set(leaf, slot->value);
-  if (!first)
+/// One call of a graph: the leaves that are other ones in each, and its results.
+class Call {
+ public:
+  /// `first`: the random numbers are those that were drawn while the graph was built.
+  Call(Built& built, const std::vector<Tensor>& inputs, bool first)
+      : built_(built), leaves_(built.work.leaves), values_(built.work.values) {
+    evaluate_waiting(inputs);
+    for (const auto& [leaf, input] : built.input_leaves) set(leaf, inputs[input]);
+    if (first) return;
     for (const auto& [leaf, draw] : built.draws) {
       const Tensor next = draw();
       if (leaf) set(*leaf, next);
     }
+  }
 
-  exec::Results results;
-  const auto value_at = [&](const Built::Source& source) {
-    return source.computed ? std::shared_ptr<Value>(results[source.index]) : values[source.index];
-  };
-  const auto change_slots = [&] {
-    for (const auto& [slot, source] : built.changes) slot->value = make_leaf(*slot, source.spec, value_at(source));
-  };
-  if (built.work.nodes.empty()) {
-    change_slots();
-  } else if (exec::Parts::are_needed(built.work, values)) {
+  /// Returns whether the slots have their new values. False: another thread has changed one of them since it was read.
+  bool run() {
+    read_slots();
+    if (built_.work.nodes.empty()) {
+      change_slots();
+    } else if (exec::Parts::are_needed(built_.work, values_)) {
+      run_parts();
+    } else {
+      run_plan();
+    }
+    return changed_;
+  }
+
+  std::vector<Tensor> outputs() const {
+    std::vector<Tensor> outputs;
+    for (const auto& source : built_.outputs) outputs.push_back(make_leaf(source.spec, value_at(source)));
+    return outputs;
+  }
+
+ private:
+  static void evaluate_waiting(const std::vector<Tensor>& tensors) {
+    std::vector<Tensor> waiting;
+    for (const auto& tensor : tensors)
+      if (!exec::value_of(tensor)) waiting.push_back(tensor);
+    if (!waiting.empty()) eval(waiting);
+  }
+
+  void set(std::size_t leaf, const Tensor& tensor) {
+    leaves_[leaf] = tensor;
+    // Evaluating others, here or in another thread, may have taken it away where memory is short.
+    values_[leaf] = value_or_evaluated(tensor);
+  }
+
+  void read_slots() {
+    std::vector<Tensor> now;
+    {
+      const std::lock_guard lock(slots_mutex());
+      for (const auto& [leaf, slot] : built_.slot_leaves) now.push_back(slot->now());
+    }
+    evaluate_waiting(now);
+    for (std::size_t i = 0; i < now.size(); ++i) set(built_.slot_leaves[i].first, now[i]);
+  }
+
+  std::shared_ptr<Value> value_at(const Built::Source& source) const {
+    return source.computed ? std::shared_ptr<Value>(results_[source.index]) : values_[source.index];
+  }
+
+  void change_slots() {
+    std::vector<Tensor> next;
+    for (const auto& [slot, source] : built_.changes) next.push_back(make_leaf(*slot, source.spec, value_at(source)));
+    const auto is_as_read = [&](const auto& slot_leaf) {
+      const auto& [leaf, slot] = slot_leaf;
+      const auto changes = [&slot = slot](const auto& change) { return change.first == slot; };
+      return std::none_of(built_.changes.begin(), built_.changes.end(), changes) || slot->now().same(leaves_[leaf]);
+    };
+    // What the slots held is freed without the lock.
+    const std::lock_guard lock(slots_mutex());
+    changed_ = std::all_of(built_.slot_leaves.begin(), built_.slot_leaves.end(), is_as_read);
+    for (std::size_t i = 0; changed_ && i < next.size(); ++i) built_.changes[i].first->swap(next[i]);
+  }
+
+  void run_parts() {
     std::shared_ptr<exec::Parts> parts;
     {
-      const std::lock_guard lock(built.mutex);
-      if (!built.parts || !built.parts->serves(values))
-        built.parts = std::make_shared<exec::Parts>(built.work, values, nullptr, std::span<const Tensor>());
-      parts = built.parts;
+      const std::lock_guard lock(built_.mutex);
+      if (!built_.parts || !built_.parts->serves(values_))
+        built_.parts = std::make_shared<exec::Parts>(built_.work, values_, nullptr, std::span<const Tensor>());
+      parts = built_.parts;
     }
-    parts->run(leaves, values, exec::Options::now(), [&](const exec::Results& made, std::span<const exec::Work::Result>) {
-      results = made;
+    parts->run(leaves_, values_, exec::Options::now(), [&](const exec::Results& made, std::span<const exec::Work::Result>) {
+      results_ = made;
       change_slots();
     });
-  } else {
-    const auto device = exec::device_of(values, nullptr);
+  }
+
+  void run_plan() {
+    const auto device = exec::device_of(values_, nullptr);
     const auto is_here = [&](const auto& entry) { return entry.first.lock() == device; };
     std::shared_ptr<exec::Plan> known;
     {
-      const std::lock_guard lock(built.mutex);
-      const auto found = std::find_if(built.plans.begin(), built.plans.end(), is_here);
-      if (found != built.plans.end()) known = found->second;
+      const std::lock_guard lock(built_.mutex);
+      const auto found = std::find_if(built_.plans.begin(), built_.plans.end(), is_here);
+      if (found != built_.plans.end()) known = found->second;
     }
     auto plan = known;
-    exec::execute(built.work, leaves, values, device, exec::Options::now(), plan, [&](const exec::Results& made) {
-      results = made;
+    exec::execute(built_.work, leaves_, values_, device, exec::Options::now(), plan, [&](const exec::Results& made) {
+      results_ = made;
       change_slots();
     });
-    if (plan != known) {
-      const std::lock_guard lock(built.mutex);
-      std::erase_if(built.plans, [&](const auto& entry) { return entry.first.expired() || is_here(entry); });
-      built.plans.emplace_back(device, plan);
-    }
+    if (plan == known) return;
+    const std::lock_guard lock(built_.mutex);
+    std::erase_if(built_.plans, [&](const auto& entry) { return entry.first.expired() || is_here(entry); });
+    built_.plans.emplace_back(device, plan);
   }
-  std::vector<Tensor> outputs;
-  for (const auto& source : built.outputs) outputs.push_back(make_leaf(source.spec, value_at(source)));
-  return outputs;
-}
+
+  Built& built_;
+  std::vector<Tensor> leaves_;
+  std::vector<std::shared_ptr<Value>> values_;
+  exec::Results results_;
+  bool changed_ = false;
+};
 
 }  // namespace
 
@@ -255,7 +303,7 @@ std::vector<Tensor> CompiledCalls::call(const Function& f, const std::vector<Ten
     if (!inputs[i].defined()) throw Error(fmt::format("compile: input {} is an undefined tensor", i));
   if (capturing()) return f(inputs);
   ocl::require_not_telling();
-  if (exec::is_looking_for_anomaly()) {
+  if (exec::Options::now().anomaly) {
     const auto results = f(inputs);
     eval(results);
     std::vector<Tensor> values;
@@ -277,7 +325,10 @@ std::vector<Tensor> CompiledCalls::call(const Function& f, const std::vector<Ten
       for (const auto& [what, set] : built->capture.settings) set();
     }
   }
-  return run(*built, inputs, first);
+  Call call(*built, inputs, first);
+  while (!call.run()) {
+  }
+  return call.outputs();
 }
 
 std::size_t CompiledCalls::graphs() const {

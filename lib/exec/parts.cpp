@@ -78,6 +78,12 @@ class Parts::Cutting {
     }
   }
 
+  std::vector<std::shared_ptr<ocl::Context>> devices() {
+    std::vector<std::shared_ptr<ocl::Context>> all;
+    for (std::size_t k = 0; k < work_.nodes.size(); ++k) all.push_back(groups_.device(k));
+    return all;
+  }
+
   void cut() {
     const auto needed = needed_nodes();
     for (std::size_t k = 0; k < work_.nodes.size(); ++k) {
@@ -351,6 +357,14 @@ Parts::Parts(const Work& work, std::span<const std::shared_ptr<Value>> values, c
   Cutting cutting(*this, work, values);
   cutting.choose_devices(wanted, asked);
   cutting.cut();
+}
+
+std::vector<std::shared_ptr<ocl::Context>> Parts::devices(const Work& work, const std::shared_ptr<ocl::Context>& wanted,
+                                                          std::span<const Tensor> asked) {
+  Parts none;
+  Cutting cutting(none, work, work.values);
+  cutting.choose_devices(wanted, asked);
+  return cutting.devices();
 }
 
 bool Parts::serves(std::span<const std::shared_ptr<Value>> values) const {

@@ -24,6 +24,10 @@ class Parts {
   /// Whether a work is more than one plan: it has copies, or values on several devices.
   static bool are_needed(const Work& work, std::span<const std::shared_ptr<Value>> values);
 
+  /// Where an evaluation on `wanted` computes each node of a work, as the constructor decides it.
+  static std::vector<std::shared_ptr<ocl::Context>> devices(const Work& work, const std::shared_ptr<ocl::Context>& wanted,
+                                                            std::span<const Tensor> asked);
+
   /// `values` of the work's leaves say where these are. What is on no device comes to `wanted`, or else to the current device;
   /// and what was `asked` for has to be on `wanted`. Throws DeviceError where an operation reads from two devices.
   Parts(const Work& work, std::span<const std::shared_ptr<Value>> values, const std::shared_ptr<ocl::Context>& wanted,
@@ -68,6 +72,7 @@ class Parts {
   };
   class Cutting;
   class Run;
+  Parts() = default;
 
   std::vector<Planned> parts_;  ///< by stage
   std::vector<Copy> copies_;    ///< by stage, each after those that it copies

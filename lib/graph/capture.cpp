@@ -21,7 +21,7 @@ std::uint64_t Capture::next_id() {
 Tensor Capture::value_of(const std::shared_ptr<Slot>& slot) {
   auto& stand_in = stand_ins[slot.get()];
   if (!stand_in.defined()) {
-    stand_in = make_leaf(*slot, slot->value.spec(), std::make_shared<InputValue>());
+    stand_in = make_leaf(*slot, slot->now().spec(), std::make_shared<InputValue>());
     slots.insert({node_of(stand_in).get(), {stand_in, slot}});
   }
   return stand_in;

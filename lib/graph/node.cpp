@@ -13,6 +13,17 @@ namespace clnet {
 namespace {
 std::atomic<std::int64_t> nodes_alive{0};
 std::atomic<std::uint64_t> nodes_made{0};
+
+/// What a freed node held. Functions in operations and effects may hold graph, too.
+struct Remains {
+  std::shared_ptr<const Op> op;
+  Tensors inputs;
+  std::vector<std::shared_ptr<Effect>> effects;
+};
+
+/// Of the nodes that this thread is freeing: they belong to the outermost destructor, which drops them one by one.
+thread_local std::vector<Remains>* remains_now = nullptr;
+
 }  // namespace
 
 void (*node_made)(const Tensor& first_output) = nullptr;
@@ -108,29 +119,20 @@ bool Node::is_view() const { return !aliases.empty(); }
 
 Node::~Node() {
   --nodes_alive;
-  Tensors pending = std::move(inputs);
-  const auto hold_differentiated = [&](const Node& node) {
-    if (const auto other = node.op ? node.op->differentiated() : std::nullopt)
-      pending.insert(pending.end(), other->begin(), other->end());
-  };
-  // Functions in operations and effects may hold what the inputs are made of. They go while that is held: else they would be the
-  // last to hold it, and free it by recursion.
-  const auto drop_functions = [](Node& node) {
-    node.op = nullptr;
-    node.effects.clear();
-  };
-  hold_differentiated(*this);
-  drop_functions(*this);
-  while (!pending.empty()) {
-    const Tensor last = std::move(pending.back());
-    pending.pop_back();
-    if (const auto& node = node_of(last); node.use_count() == 1) {
-      for (auto& input : node->inputs) pending.push_back(std::move(input));
-      node->inputs.clear();
-      hold_differentiated(*node);
-      drop_functions(*node);
-    }
+  if (!op && inputs.empty() && effects.empty()) return;
+  Remains mine{std::move(op), std::move(inputs), std::move(effects)};
+  if (remains_now) {
+    remains_now->push_back(std::move(mine));
+    return;
   }
+  std::vector<Remains> pending;
+  pending.push_back(std::move(mine));
+  remains_now = &pending;
+  while (!pending.empty()) {
+    const Remains last = std::move(pending.back());
+    pending.pop_back();
+  }
+  remains_now = nullptr;
 }
 
 std::span<const Tensor> differentiated(const Node& node) {

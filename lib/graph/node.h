@@ -8,12 +8,12 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "clnet/tensor.h"
 #include "lib/base/access.h"
+#include "lib/base/spin_guard.h"
 #include "lib/graph/op.h"
 #include "lib/graph/scope.h"
 
@@ -64,7 +64,7 @@ class ValueSlot {
   ValueSlot& operator=(const ValueSlot&) = delete;
 
   std::shared_ptr<Value> get() const {
-    const Guard guard(busy_);
+    const SpinGuard guard(busy_);
     return value_;
   }
   /// Whether there is a value; without touching its pointer.
@@ -72,7 +72,7 @@ class ValueSlot {
   void set(std::shared_ptr<Value> value) {
     if (value) value->count(1);
     {
-      const Guard guard(busy_);
+      const SpinGuard guard(busy_);
       swap(value);
     }
     // What was there goes without the lock: freeing it may take others.
@@ -83,7 +83,7 @@ class ValueSlot {
     if (value) value->count(1);
     std::shared_ptr<Value> now;
     {
-      const Guard guard(busy_);
+      const SpinGuard guard(busy_);
       if (value_.get() == expected) swap(value);
       now = value_;
     }
@@ -94,7 +94,7 @@ class ValueSlot {
   std::shared_ptr<Value> take_last(const std::weak_ptr<Value>& expected) {
     std::shared_ptr<Value> taken;
     {
-      const Guard guard(busy_);
+      const SpinGuard guard(busy_);
       const bool is_here = !expected.owner_before(value_) && !value_.owner_before(expected);
       if (value_ && is_here && value_.use_count() == 1) swap(taken);
     }
@@ -105,20 +105,6 @@ class ValueSlot {
   Holders holders;  ///< of the output whose value it is
 
  private:
-  /// Held for a copy of a pointer only.
-  class Guard {
-   public:
-    explicit Guard(std::atomic_flag& flag) : flag_(flag) {
-      while (flag_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
-    }
-    ~Guard() { flag_.clear(std::memory_order_release); }
-    Guard(const Guard&) = delete;
-    Guard& operator=(const Guard&) = delete;
-
-   private:
-    std::atomic_flag& flag_;
-  };
-
   void swap(std::shared_ptr<Value>& value) {
     known_.store(value != nullptr, std::memory_order_release);
     value_.swap(value);
@@ -163,7 +149,7 @@ struct Node {
   Node(std::shared_ptr<const Op> op, Tensors inputs, Specs outputs, const Specs& input_specs);
   /// The operation of another node over inputs of the same specs. It has no value, slot, checkpoint or effects.
   Node(const Node& other, Tensors inputs);
-  /// Frees long chains of nodes in a loop: recursion would overflow the stack.
+  /// Frees long chains of nodes in a loop, whether inputs or functions lead along them: recursion would overflow the stack.
   ~Node();
   /// Whether every output is a range of an input: nothing is computed.
   bool is_view() const;

@@ -1,6 +1,6 @@
 #include "lib/graph/slot.h"
 
-#include <atomic>
+#include <utility>
 
 #include "lib/graph/node.h"
 
@@ -11,6 +11,21 @@ std::atomic<std::uint64_t> slots_made{0}, effects_made{0};
 }  // namespace
 
 Slot::Slot() : id(++slots_made) {}
+
+Tensor Slot::now() const {
+  const SpinGuard guard(busy_);
+  return value_;
+}
+
+void Slot::swap(Tensor& value) {
+  const SpinGuard guard(busy_);
+  std::swap(value_, value);
+}
+
+std::mutex& slots_mutex() {
+  static auto* const mutex = new std::mutex;  // outlives what static tensors do at exit
+  return *mutex;
+}
 
 Tensor make_leaf(const Slot& slot, Spec spec, std::shared_ptr<Value> value) {
   auto leaf = make_leaf(std::move(spec), std::move(value));

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "clnet/tensor.h"
+#include "lib/base/spin_guard.h"
 
 namespace clnet {
 
@@ -22,13 +23,24 @@ struct Slot {
   Slot(const Slot&) = delete;
   Slot& operator=(const Slot&) = delete;
 
+  /// The present value. Any thread may ask while another changes it.
+  Tensor now() const;
+  /// Exchanges the present value. Under slots_mutex() where others know the slot.
+  void swap(Tensor& value);
+
   const std::uint64_t id;                ///< never 0, never used again
-  Tensor value;                          ///< the present one
   std::atomic<bool> frozen{false};       ///< optimizers leave it as it is
   std::atomic<bool> held{false};         ///< a module or an optimizer has been given it
   std::atomic<std::int64_t> handles{0};  ///< parameters that refer to it
   std::atomic<std::int64_t> awaited{0};  ///< effects on it that are written down, and neither done nor dropped
+
+ private:
+  mutable std::atomic_flag busy_;
+  Tensor value_;
 };
+
+/// Held while slots take other values, and while values are read that belong together: several change at once.
+std::mutex& slots_mutex();
 
 /// A fresh leaf of the slot.
 Tensor make_leaf(const Slot& slot, Spec spec, std::shared_ptr<Value> value);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <mutex>
 #include <unordered_set>
 
 #include "clnet/autograd.h"
@@ -39,7 +40,8 @@ void require_same_spec(const Tensor& now, const Tensor& next) {
 
 Parameter::Parameter(const Tensor& value) : slot_(std::make_shared<Slot>()) {
   if (!value.defined()) throw Error("a parameter needs a value: the tensor is undefined");
-  slot_->value = leaf_of(*slot_, value);
+  auto leaf = leaf_of(*slot_, value);
+  slot_->swap(leaf);
   ++slot_->handles;
 }
 
@@ -48,7 +50,8 @@ Parameter::Parameter(const Parameter& other) : slot_(other.slot_) {
     auto& copy = cloning->slots[slot_.get()];
     if (!copy) {
       copy = std::make_shared<Slot>();
-      copy->value = leaf_of(*copy, slot_->value);
+      auto leaf = leaf_of(*copy, slot_->now());
+      copy->swap(leaf);
       copy->frozen = slot_->frozen.load();
       copy->held = slot_->held.load();
     }
@@ -70,19 +73,22 @@ Parameter::~Parameter() { --slot_->handles; }
 Tensor Parameter::value() const {
   if (!slot_->held && !slot_->frozen) warn_if_in_forward();
   if (auto* capture = capturing()) return capture->value_of(slot_);
-  return slot_->value;
+  return slot_->now();
 }
 
-Shape Parameter::shape() const { return slot_->value.shape(); }
-Dtype Parameter::dtype() const { return slot_->value.dtype(); }
+Shape Parameter::shape() const { return slot_->now().shape(); }
+Dtype Parameter::dtype() const { return slot_->now().dtype(); }
 
 void Parameter::set(const Tensor& value) {
   if (capturing()) throw Error("compile: the function sets a parameter; follow() does so in each call");
-  require_same_spec(slot_->value, value);
+  const auto now = slot_->now();
+  require_same_spec(now, value);
   // A value that waits, as an average that is set in each step, would hold all those before it. One that is there holds none, and
   // takes the place of whatever waited, even of what cannot be computed.
-  if (!exec::value_of(value) && !exec::value_of(slot_->value)) eval({slot_->value});
-  slot_->value = leaf_of(*slot_, value);
+  if (!exec::value_of(value) && !exec::value_of(now)) eval({now});
+  auto leaf = leaf_of(*slot_, value);  // what was there is freed without the lock
+  const std::lock_guard lock(slots_mutex());
+  slot_->swap(leaf);
 }
 
 void Parameter::follow(const Tensor& value, std::function<Tensor(const Tensor& now, const Tensor& value)> update) {
@@ -92,7 +98,10 @@ void Parameter::follow(const Tensor& value, std::function<Tensor(const Tensor& n
     capture->effects.push_back({value, std::make_shared<Effect>(slot_, output_of(value), std::move(update))});
     return;
   }
-  if (exec::value_of(value)) return assign({{*this, update(slot_->value, value)}});
+  if (exec::value_of(value)) {
+    const auto next = update(slot_->now(), value);
+    return assign({{*this, next}});
+  }
   node_of(value)->effects.push_back(std::make_shared<Effect>(slot_, output_of(value), std::move(update)));
 }
 

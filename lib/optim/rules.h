@@ -1,18 +1,82 @@
-// What the library's own rules share.
+// What the library's own rules share, and the numbers in their formulas.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "clnet/ops.h"
 #include "clnet/optim/rule.h"
 #include "lib/ops/optimize/optimizer_update.h"
-#include "lib/optim/number.h"
 #include "lib/optim/options.h"
 
 namespace clnet::optim {
+
+/// A number of the host, computed in double there; or, under a loss scale, one of the device (an f32 scalar), which alone knows
+/// how many steps were made. So a formula is written once for both.
+class Number {
+ public:
+  Number(double value) : value_(value) {}  // NOLINT(google-explicit-constructor)
+  explicit Number(Tensor tensor) : tensor_(std::move(tensor)) {}
+  bool on_host() const { return !tensor_.defined(); }
+  double value() const { return value_; }
+  /// As an operand of an operation.
+  Tensor tensor() const { return on_host() ? Tensor::scalar(value_) : tensor_; }
+
+ private:
+  double value_ = 0;
+  Tensor tensor_;
+};
+
+/// f of both, which takes doubles and tensors in any combination.
+template <class F>
+Number joined(const Number& a, const Number& b, F f) {
+  if (a.on_host()) return b.on_host() ? Number(f(a.value(), b.value())) : Number(f(a.value(), b.tensor()));
+  return b.on_host() ? Number(f(a.tensor(), b.value())) : Number(f(a.tensor(), b.tensor()));
+}
+inline Number operator+(const Number& a, const Number& b) {
+  return joined(a, b, [](const auto& x, const auto& y) { return x + y; });
+}
+inline Number operator-(const Number& a, const Number& b) {
+  return joined(a, b, [](const auto& x, const auto& y) { return x - y; });
+}
+inline Number operator*(const Number& a, const Number& b) {
+  return joined(a, b, [](const auto& x, const auto& y) { return x * y; });
+}
+inline Number operator/(const Number& a, const Number& b) {
+  return joined(a, b, [](const auto& x, const auto& y) { return x / y; });
+}
+inline Number root(const Number& a) { return a.on_host() ? Number(std::sqrt(a.value())) : Number(sqrt(a.tensor())); }
+inline Number power(const Number& a, double exponent) {
+  return a.on_host() ? Number(std::pow(a.value(), exponent)) : Number(pow(a.tensor(), exponent));
+}
+inline Number power(double base, const Number& exponent) {
+  return exponent.on_host() ? Number(std::pow(base, exponent.value())) : Number(pow(base, exponent.tensor()));
+}
+inline Number larger(const Number& a, double b) {
+  return a.on_host() ? Number(std::max(a.value(), b)) : Number(maximum(a.tensor(), b));
+}
+inline Number smaller(const Number& a, double b) {
+  return a.on_host() ? Number(std::min(a.value(), b)) : Number(minimum(a.tensor(), b));
+}
+inline Tensor operator+(const Tensor& x, const Number& n) { return n.on_host() ? x + n.value() : x + n.tensor(); }
+inline Tensor operator*(const Tensor& x, const Number& n) { return n.on_host() ? x * n.value() : x * n.tensor(); }
+
+/// The number of the step: of those that were made, from 1.
+inline Number count_of(const Rule::Step& step) {
+  return step.made.defined() ? Number(step.made) : Number(static_cast<double>(step.number));
+}
+/// 1 - beta^t: what a moving average that began at 0 has seen after t steps.
+inline Number seen(double beta, const Rule::Step& step) {
+  const auto t = count_of(step);
+  // In f32 the difference from 1 would lose the digits.
+  return t.on_host() ? Number(1 - std::pow(beta, t.value())) : Number(-expm1(t.tensor() * std::log(beta)));
+}
 
 /// A rule that is a row of ops::optimizer_update: several parameters per launch. It leaves everything as it is where a step is
 /// not made.

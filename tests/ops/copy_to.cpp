@@ -315,6 +315,9 @@ TEST_CASE("two devices: anomalies are found, checkpoints computed again, memory 
     CHECK_NOTHROW(exp(copy_to(x * 2.0, two.second)).eval());
     const std::vector<Tensor> there{copy_to(x * 2.0, two.second) + 1.0};
     CHECK_NOTHROW(eval(there, two.second));
+    // Scalars of the host are computed where they are read.
+    const Tensor factor = Tensor::scalar(2.0F) * Tensor::scalar(3.0F), y = copy_to(x, two.second).detach();
+    CHECK((y * (factor + 1.0)).to_vector<float>() == Floats{7, -7});
   }
   const Tensor w = Tensor::from({0.5F, 0.25F});
   const auto f = [&] { return tanh(copy_to(tanh(w * 2.0), two.second)); };

@@ -486,6 +486,30 @@ TEST_CASE("of two evaluations that are under way at once, one does the effect th
   CHECK(q.value().to_vector<float>() == std::vector<float>{5, 10});
 }
 
+TEST_CASE("an effect that remains when memory ends is done by the next evaluation") {
+  nn::Parameter p(zeros({1 << 20}).detach());
+  p.value().eval();
+  const Tensor x = ones({1 << 20}).detach();
+  x.eval();
+  const auto add = [](const Tensor& now, const Tensor& value) { return now + value; };
+  const Tensor shared = x * 2.0, own = shared + 3.0;
+  p.follow(own, add);
+  // In the first go another thread changes the slot, and memory ends in the second.
+  int goes = 0;
+  nn::Parameter q(zeros({1}).detach());
+  q.follow(own, [&](const Tensor& now, const Tensor& value) {
+    if (++goes == 1) p.set(p.value() + 1.0);
+    if (goes == 2) Device::current().set_memory_limit(Device::current().memory().in_use + 1024);
+    return now + reshape(narrow(value, 0, 0, 1), {1});
+  });
+  CHECK_THROWS_AS(own.eval(), DeviceError);
+  Device::current().set_memory_limit(0);
+  CHECK(goes == 2);
+  (x + 1.0).eval();
+  CHECK(p.value().to_vector<float>()[5] == 6);
+  CHECK(q.value().to_vector<float>()[0] == 5);
+}
+
 TEST_CASE("a slot's value that waited keeps its inputs while somebody walks over them, and no longer") {
   nn::Parameter p(zeros({2}).detach());
   p.set(Tensor::from({1.0F, 2.0F}) + 1.0);

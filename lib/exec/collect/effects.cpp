@@ -13,12 +13,6 @@ namespace clnet::exec {
 
 namespace {
 
-/// Held while slots are changed, and while what they hold is read to be changed. A commit takes them all at once.
-std::mutex& slots_mutex() {
-  static auto* const mutex = new std::mutex;  // outlives what static tensors do at exit
-  return *mutex;
-}
-
 /// While an update builds its graph. Evaluating there would come upon the same effect again, without end.
 Options of_updates() {
   auto options = Options::now();
@@ -76,7 +70,8 @@ void Effects::apply(Applied applied) {
   const auto [found, fresh] = change_of_.try_emplace(slot.get(), changes_.size());
   if (fresh) {
     const std::lock_guard lock(slots_mutex());
-    changes_.push_back({slot, uncounted(slot->value), uncounted(slot->value)});
+    const auto now = slot->now();
+    changes_.push_back({slot, uncounted(now), uncounted(now)});
   }
   added.change = found->second;
   auto& now = changes_[found->second].value;
@@ -112,11 +107,11 @@ std::vector<CallEffect> Effects::commit(const std::function<std::shared_ptr<Valu
   const std::lock_guard lock(slots_mutex());
   // New values may be made of several slots' values, so all of these are as they were read, or nothing is changed.
   bool is_late = false;
-  for (const auto& change : changes_) is_late = is_late || !change.slot->value.same(change.before);
+  for (const auto& change : changes_) is_late = is_late || !change.slot->now().same(change.before);
   for (const auto& applied : effects_) is_late = is_late || (applied.change && !applied.effect->update());
   // From here on nothing throws.
   if (!is_late)
-    for (std::size_t i = 0; i < changes_.size(); ++i) std::swap(changes_[i].slot->value, leaves[i]);
+    for (std::size_t i = 0; i < changes_.size(); ++i) changes_[i].slot->swap(leaves[i]);
   for (const auto& applied : effects_) {
     if (!is_late || !applied.change)
       applied.effect->finish();

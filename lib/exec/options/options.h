@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "clnet/debug.h"
 #include "lib/exec/options/config.h"
 
 namespace clnet::exec {
@@ -31,6 +32,7 @@ struct Options {
   bool tunes = true;                               ///< solvers may be measured where CLNET_TUNE says so
   std::optional<ChainMode> chains = std::nullopt;  ///< nothing: as CLNET_CHAINS says
   std::string_view refusal = {};                   ///< why nothing may be evaluated; empty: it may
+  std::optional<AnomalyOptions> anomaly = std::nullopt;  ///< DetectAnomaly looks for one
 
   /// Those of this thread: what CLNET_FUSION and CLNET_REUSE say, but for the scopes below.
   static const Options& now();
