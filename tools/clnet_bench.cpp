@@ -232,7 +232,7 @@ int main(int argc, char** argv) {
       ->excludes(cold)
       ->excludes(json);
   app.add_flag("--tune", options.tune,
-               "first measure the solvers of each item's operations, and remember the fastest (docs/tuning.md)");
+               "first measure the solvers of each item's operations, and remember the fastest (docs/guide/speed.md)");
   app.add_option("--seconds", options.seconds, "time per item (default: 2)")->check(CLI::Range(0.01, 3600.0))->type_name("S");
   app.add_option("--device", options.device,
                  "gpu, cpu, accelerator, platform:device as in 0:1, or a part of a name; clnet-info lists them (default: "

@@ -31,7 +31,7 @@ CLNET_API Tensor eye(std::int64_t rows, std::int64_t columns = -1, Dtype dtype =
 // Both operands have the same dtype. A number beside a tensor is weak: with a floating tensor it takes part as f32, and the
 // result has the tensor's dtype; an integer tensor keeps its dtype beside a whole number that the dtype holds (bool becomes i64)
 // and becomes f32 beside any other. Comparisons of integers with numbers are exact, up to what a
-// double holds: 2^53. docs/dtypes.md has all dtypes and errors.
+// double holds: 2^53. docs/reference/dtypes.md has all dtypes and errors.
 //
 // C++ leaves open which operand is computed first. That matters where both have effects, as models in training mode have (running
 // statistics, dropout's numbers): write `const Tensor a = net(x); const Tensor b = net(y);`, and then a + b.

@@ -14,7 +14,7 @@ Dtype result_dtype(ops::Gives what, Dtype dtype);
 std::vector<Input> drawn_inputs(const Example& example);
 /// Tensors for drawn_inputs(), f32 where the dtype is left open; bool of operations that take nothing else.
 std::vector<Tensor> example_tensors(const Example& example);
-/// An example's line in the table of docs/dtypes.md.
+/// An example's line in the tables of docs/reference/ops-*.md.
 std::string dtype_row(const Example& example);
 
 }  // namespace clnet::testing

@@ -1,4 +1,4 @@
-// docs/pytorch.md: each line of its right columns compiles, and its tensors can be computed.
+// docs/reference/pytorch.md: each line of its right columns compiles, and its tensors can be computed.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <iostream>
@@ -51,7 +51,7 @@ class Inside {
 #pragma GCC diagnostic ignored "-Wunused-comparison"
 #endif
 
-TEST_CASE("the lines of docs/pytorch.md run") {
+TEST_CASE("the lines of docs/reference/pytorch.md run") {
   const clnet::test::Folder folder;
   const Inside inside(folder.path());
   const ReadTensors read;

@@ -1,5 +1,5 @@
 // The largest error of every function of the elementwise table over all of f32's exponents, and what it makes of zeros,
-// infinities and NaN. docs/dtypes.md shows the figures: CLNET_TEST_ERRORS=1 prints them.
+// infinities and NaN. docs/reference/dtypes.md shows the figures: CLNET_TEST_ERRORS=1 prints them.
 #include <fmt/format.h>
 
 #include <bit>
