@@ -323,7 +323,7 @@ int main(int argc, char** argv) {
   std::string report_file;
   app.add_option("--report", report_file,
                  "write to this file what others may want to know of a device: what it is, the quick self-test, the times of ten "
-                 "of clnet-bench's items; some minutes, docs/devices.md says where to send it")
+                 "of clnet-bench's items; some minutes, docs/reference/devices.md says where to send it")
       ->type_name("FILE");
   // How the self-test and the report call themselves.
   int first_item = -1;

@@ -160,7 +160,7 @@ void write_report(const std::string& path, ordered_json report, const std::strin
   }
   report["complete"] = true;
   keep();
-  fmt::print("{}: written; docs/devices.md says how to send it\n", path);
+  fmt::print("{}: written; docs/reference/devices.md says how to send it\n", path);
 }
 
 void measure_for_report(int first) {

@@ -12,7 +12,7 @@ of these the products, convolutions, recurrences, attention and optimizers. clan
 A line and exit code 1 for: a program that does not compile; a kernel whose hot loop has more loads and stores for each multiply-add, more
 registers or more spills than recorded, or narrower vectors; more spills in another of its loops that multiply and add; with --all, recorded
 kinds of kernels that are not there any more.
-What was compiled before is not compiled again (CLNET_OFFLINE_DIR, else the user's cache). docs/devices.md says more.
+What was compiled before is not compiled again (CLNET_OFFLINE_DIR, else the user's cache). bench/notebook/2026-11-devices.md says more.
 """
 
 import concurrent.futures
@@ -39,7 +39,7 @@ SIZES = {"VW": "lanes", "ROWS": "rows", "VECTORS": "vectors", "COLUMNS": "column
 FLAGS = ("TRANSPOSED", "SWAPPED", "FUSED", "FLIP", "UNROLLED", "BACKWARD", "BLOCKS")
 
 HEAD = """\
-# What tools/dev/cpu_loops.py found, and fails on more of; docs/devices.md explains it, and
+# What tools/dev/cpu_loops.py found, and fails on more of; bench/notebook/2026-11-devices.md explains it, and
 #   tools/dev/cpu_loops.py --all --write-limits
 # writes it anew. The worst of a kind of kernels: loads and stores for each multiply-add of the hot loop / registers of vectors in it x lanes of
 # the multiply-adds; a number behind another / counts the spills in that loop, one behind + those of the worst other loop.

@@ -5,7 +5,7 @@
     tools/dev/model_time.py --devices rtx3090 --rows 60 'char-gpt-train-b32'   one of them, more kernels
     tools/dev/model_time.py --launches --devices h100 resnet18-infer-b16       every launch in its order
 
-clnet-bench runs the item on the null driver (docs/devices.md); of what it launches one run of the item is taken. A launch takes as
+clnet-bench runs the item on the null driver (docs/developer/testing.md); of what it launches one run of the item is taken. A launch takes as
 long as the longest of
 
     memory      the bytes of its arguments, at a part of the published bandwidth
@@ -60,7 +60,7 @@ DEVICES = {
     "rtx3090": Device("sm_86", 82, 35.6e12, 936e9, 32 / 128, 48, {"f16": 71e12, "bf16": 71e12, "tf32": 35.6e12}),
     # H100 data sheet and whitepaper, the PCIe card, without sparsity; compute capability 9.0 as above.
     "h100": Device("sm_90", 114, 51.2e12, 2000e9, 32 / 128, 64, {"f16": 756e12, "bf16": 756e12, "tf32": 378e12}),
-    # Measured on one (docs/devices.md, driver 580.159.04): multiply-adds in registers (66.9e12 by the data sheet), copies of large
+    # Measured on one (bench/notebook/2026-11-devices.md, driver 580.159.04): multiply-adds in registers (66.9e12 by the data sheet), copies of large
     # buffers (4800e9), and what a small kernel takes with the gap to the next one. Matrix units by the data sheet, without sparsity.
     "h200": Device("sm_90", 132, 44.6e12, 4100e9, 32 / 128, 64, {"f16": 989e12, "bf16": 989e12, "tf32": 494e12}, 1.0, 6.0),
     # AMD's product page and the RDNA 3 ISA guide: 96 CUs at 2.5 GHz. Of its 61 TFLOP/s half, as two multiply-adds share an instruction

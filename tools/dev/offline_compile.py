@@ -11,7 +11,7 @@ The programs are those that a build's clnet-bench and clnet-op-tests make on the
 A line and exit code 1 for: a program that does not compile; a kernel that spills more than recorded; a kernel of the networks' programs
 with over 8 registers more, a lower occupancy or a narrower SIMD width than recorded; a network with more launches or bytes in a step;
 a product's or convolution's loop that does not do what offline_loops.py wants of it.
-What was compiled before is not compiled again (CLNET_OFFLINE_DIR, else the user's cache). docs/devices.md says more.
+What was compiled before is not compiled again (CLNET_OFFLINE_DIR, else the user's cache). bench/notebook/2026-11-devices.md says more.
 """
 
 import argparse

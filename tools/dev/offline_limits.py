@@ -6,7 +6,7 @@ import re
 MORE_REGISTERS = 8  # than recorded: what another version of a compiler may take
 
 HEAD = """\
-# What tools/dev/offline_compile.py found, and fails on more of; docs/devices.md explains it, and
+# What tools/dev/offline_compile.py found, and fails on more of; bench/notebook/2026-11-devices.md explains it, and
 #   tools/dev/offline_compile.py --operations --write-limits
 # writes it anew. A step of a network: launches/kB moved, by the null driver's device. The worst kernel of a kind among the networks'
 # programs: registers/occupancy in percent, on Intel's GPUs the SIMD width; a third number: bytes that it spills. Of other programs (the

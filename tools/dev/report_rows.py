@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the lines of docs/devices.md's table ("Reports") for files that clnet-info --report wrote: report_rows.py FILE..."""
+"""Prints the lines of docs/reference/devices.md's table ("Reports") for files that clnet-info --report wrote: report_rows.py FILE..."""
 import json
 import sys
 
