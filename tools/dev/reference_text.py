@@ -1,0 +1,246 @@
+"""What tools/dev/reference_pages.py cannot read from the code."""
+
+# ---- Layers
+
+# Bases of layers and tools to make layers, which have no row of their own.
+BASES = {"Convolution", "BatchNorm", "InstanceNorm", "Pool", "MaxPool", "Unpool", "Recurrent", "RecurrentCell", "Dropping", "Rearrange",
+         "LossOf"}
+# Classes that hold any layers.
+CONTAINERS = {"Child", "Container", "ModuleDict", "ModuleList", "Sequential"}
+
+# PyTorch's counterpart where it is not nn.<the same name>.
+NOT_IN_TORCH = {
+    "Activation": "a function",
+    "FocalLoss": "`torchvision.ops.sigmoid_focal_loss`",
+    "PositionalEncoding": "of its tutorials",
+}
+
+LAYER_PAGES = (
+    {
+        "path": "docs/reference/layers.md",
+        "title": "Layers",
+        "introduction": """\
+This page lists the layers with parameters and their kin: constructors, options with defaults, and parameters. Activations, pooling,
+padding and losses are in [layers without parameters](layers-functions.md). [Models and layers](../guide/models.md) shows how to use them.
+
+Options are members of the last argument: `nn::Conv2d(3, 8, 3, {{.padding = 1}})`. Calls that list `options` take them there. Parameters
+have PyTorch's names, so weights go to and from PyTorch unchanged. `nn::Sequential`, `nn::ModuleList` and `nn::ModuleDict` hold layers. Their parameters have the names of the
+parts in front. {written}
+""",
+        "headers": (("linear", "Linear layers, embeddings and shapes"), ("conv", "Convolutions"), ("norm", "Normalization"),
+                    ("recurrent", "Recurrent layers"), ("attention", "Attention"), ("transformer", "Transformers"),
+                    ("adaptive_softmax", "Softmax of many classes")),
+        "parameters": """\
+## Parameters
+
+These are the names and shapes in `state_dict()` of layers with the sizes shown, buffers among them. A test writes this table from the
+program.
+""",
+    },
+    {
+        "path": "docs/reference/layers-functions.md",
+        "title": "Layers without parameters",
+        "introduction": """\
+This page lists layers that compute a function: activations, dropout, pooling, padding and losses. Of these only `PReLU` has a parameter.
+[Layers](layers.md) has the layers with parameters.
+
+Options are members of the last argument: `nn::MaxPool2d(3, {{.stride = 2}})`. A stride may also stand behind the kernel's size. Dropout
+and `RReLU` act in training mode only. Losses are called with several tensors, mostly input and target. Their weights are buffers.
+{written}
+""",
+        "headers": (("activation", "Activations and dropout"), ("pool", "Pooling"), ("pad", "Padding and pixels"), ("image", "Images"),
+                    ("loss", "Losses")),
+        "parameters": None,
+    },
+)
+
+# ---- Optimizers
+
+# Optimizers whose state is no list of lib/optim's rules.
+NO_STATE = {"LBFGS"}
+
+# name: (formula of a step, state of each parameter, PyTorch's counterpart). p is the parameter, g the gradient, t the step.
+FORMULAS = {
+    "SGD": ("b = momentum b + g; p -= rate b", ("momentum_buffer",), "`optim.SGD`"),
+    "ASGD": ("eta = rate / (1 + lambda rate t)^alpha; p = p (1 - lambda eta) - eta g; ax averages p from t0 on", ("ax",), "`optim.ASGD`"),
+    "Rprop": ("p -= sign(g) step_size; step_size grows while the sign of g stays, and shrinks where it turns", ("prev", "step_size"),
+              "`optim.Rprop`"),
+    "LARS": ("b = momentum b + g trust norm(p) / (norm(g) + weight_decay norm(p) + eps); p -= rate b", ("momentum_buffer",), "none"),
+    "Muon": ("b averages g; p -= rate scale orthogonal(b), for matrices", ("momentum_buffer",), "`optim.Muon`"),
+    "Adam": ("m averages g, v averages g^2; p -= rate m / (sqrt(v) + eps), m and v corrected for the first steps",
+             ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), "`optim.Adam`"),
+    "AdamW": ("p *= 1 - rate weight_decay; then as Adam", ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), "`optim.AdamW`"),
+    "NAdam": ("as Adam, with Nesterov's momentum in the place of m", ("exp_avg", "exp_avg_sq", "mu_product"), "`optim.NAdam`"),
+    "RAdam": ("as Adam, rectified; p -= rate m while v is not known well enough", ("exp_avg", "exp_avg_sq"), "`optim.RAdam`"),
+    "Adamax": ("u = max(beta2 u, abs(g) + eps); p -= rate m / u, m corrected for the first steps", ("exp_avg", "exp_inf"), "`optim.Adamax`"),
+    "LAMB": ("s = m / (sqrt(v) + eps) + weight_decay p; p -= rate s norm(p) / norm(s)", ("exp_avg", "exp_avg_sq"), "none"),
+    "Lion": ("p -= rate sign(beta1 m + (1 - beta1) g); m = beta2 m + (1 - beta2) g", ("exp_avg",), "none"),
+    "RMSprop": ("v averages g^2; b = momentum b + g / (sqrt(v) + eps); p -= rate b", ("square_avg", "momentum_buffer", "grad_avg"),
+                "`optim.RMSprop`"),
+    "Adagrad": ("s += g^2; p -= rate / (1 + (t - 1) lr_decay) g / (sqrt(s) + eps)", ("sum",), "`optim.Adagrad`"),
+    "Adadelta": ("d = sqrt(u + eps) / sqrt(v + eps) g; p -= rate d; v averages g^2, u averages d^2", ("square_avg", "acc_delta"),
+                 "`optim.Adadelta`"),
+    "Adafactor": ("as Adam without m, v from means of rows and columns; the step is scaled by the size of p",
+                  ("variance", "row_var", "col_var"), "`optim.Adafactor`"),
+    "LBFGS": ("p -= rate H g, H from the last steps; optional line search", ("d", "prev_flat_grad", "old_dirs.<i>", "old_stps.<i>"),
+              "`optim.LBFGS`"),
+}
+
+# PyTorch's class in torch.optim.lr_scheduler.
+SCHEDULE_PYTORCH = {
+    "constant": "none",
+    "scaled": "LambdaLR",
+    "step_decay": "StepLR",
+    "multi_step": "MultiStepLR",
+    "exponential": "ExponentialLR",
+    "polynomial": "PolynomialLR",
+    "linear": "LinearLR",
+    "constant_factor": "ConstantLR",
+    "cosine": "CosineAnnealingLR",
+    "cosine_restarts": "CosineAnnealingWarmRestarts",
+    "one_cycle": "OneCycleLR",
+    "one_cycle_momentum": "OneCycleLR",
+    "cyclic": "CyclicLR",
+    "cyclic_momentum": "CyclicLR",
+    "warm_up": "none",
+    "sequential": "SequentialLR",
+    "product": "ChainedScheduler",
+}
+
+OPTIMIZER_PAGE = """\
+# Optimizers and schedules
+
+This page lists all optimizers and schedules with their options, defaults and formulas. [The guide](../guide/optimizers.md) shows groups,
+clipping and rules of your own. {written}
+
+All optimizers except `LBFGS` also have `clip_norm` and `clip_value`, 0 for none, and all but `Muon` have `maximize`, false. A learning
+rate may stand before the options: `optim::Adam(model, 1e-3)`.
+
+## Optimizers
+
+In the formulas p is the parameter, g its gradient and t the step. `weight_decay` joins g, unless the formula says otherwise or the
+options have `decoupled`. In `AdamW`, `Lion`, `Muon` and `Adafactor` it shrinks p. State is f32 and has the names that checkpoints use.
+Parts of it exist only with the option that needs them, such as `momentum` or `amsgrad`.
+
+| optimizer | options | state | formula | PyTorch |
+|---|---|---|---|---|
+{optimizers}
+`LBFGS` is called with a function that builds the loss, and evaluates it several times in a step.
+
+## Schedules
+
+A schedule is a function from the step, counted from 0, to the learning rate or the momentum. PyTorch's classes are those of
+`torch.optim.lr_scheduler`. `Plateau` is a class: `step(metric)` returns the rate, as `ReduceLROnPlateau`.
+
+| schedule | value | PyTorch |
+|---|---|---|
+{schedules}"""
+
+# ---- Solvers
+
+CONFIG_PAGE = "docs/reference/solvers.md"
+
+# ---- File formats
+
+# Files of the code that read or write files.
+READERS_AND_WRITERS = {
+    "lib/cl/disk_cache.cpp", "lib/cl/kernel_source.cpp", "lib/cl/quirk_file.cpp", "lib/cl/trace.cpp", "lib/cl/trial.cpp",
+    "lib/cl/vector_rate.cpp", "lib/data/byte_source.cpp", "lib/data/cifar10.cpp", "lib/data/idx.cpp", "lib/data/text.cpp",
+    "lib/exec/tune/tuning.cpp", "lib/io/safetensors.cpp", "lib/io/safetensors_header.cpp", "lib/pocl/notes.cpp", "lib/train/checkpoint.cpp", "tools/clnet_bench.cpp",
+    "tools/clnet_train.cpp", "tools/clnet_train_log.cpp", "tools/report.cpp",
+}
+
+# {key} of FORMATS: (file, pattern of its value).
+VALUES = {
+    "checkpoint": ("lib/train/checkpoint.cpp", r'string_view format = "([^"]+)"'),
+    "program": ("lib/cl/disk_cache.cpp", r'string_view magic = "([^"]+)"'),
+    "program_bytes": ("lib/cl/disk_cache.cpp", r"largest_entry = ([^;]+);"),
+    "report": ("tools/report.h", r"report_version = (\d+);"),
+    "image_magic": ("lib/data/idx.cpp", r"image_magic = (0x\w+)"),
+    "label_magic": ("lib/data/idx.cpp", r"label_magic = (0x\w+)"),
+    "cifar_bytes": ("lib/data/cifar10.cpp", r"most_batch_bytes = ([^;]+);"),
+    "text_bytes": ("lib/data/text.cpp", r"most_text_bytes = ([^;]+);"),
+    "tuning_bytes": ("lib/exec/tune/tuning.cpp", r"largest_file = ([^;]+);"),
+    "quirk_bytes": ("lib/cl/quirk_file.cpp", r"largest_quirk_file = ([^;]+);"),
+    "trial_bytes": ("lib/cl/trial.cpp", r"largest_trial_file = ([^;]+);"),
+    "rate_bytes": ("lib/cl/vector_rate.cpp", r"largest_rate_file = ([^;]+);"),
+    "notes_bytes": ("lib/pocl/notes.cpp", r"largest_notes = ([^;]+);"),
+    "log_bytes": ("tools/clnet_train_log.cpp", r"most_bytes = ([^;]+);"),
+    "kernel_bytes": ("lib/cl/kernel_source.cpp", r"largest_source = ([^;]+);"),
+}
+
+FORMATS = """\
+# File formats
+
+This page lists every file that clnet and its programs write or read, with its version and the checks of a reader. Versions and limits on
+this page come from the code. {written}
+
+A file is written beside its target and then renamed. So a crash leaves the old file or the complete new one. Logs and traces grow
+instead. A damaged file of yours throws a `FileError` with path and reason before anything changes. A damaged file in a cache is
+ignored.
+
+## Weights
+
+| file | layout | version |
+|---|---|---|
+| `*.safetensors` | length of the header (8 bytes, little-endian), header (JSON), tensors | that of [safetensors](https://github.com/huggingface/safetensors) |
+
+- The header has a dtype, a shape and two offsets for each tensor. `__metadata__` has texts by name.
+- Dtypes: {safetensors_dtypes}. F64 becomes f32.
+- Writing keeps the order of the tensors in the header. Wider dtypes come first in the data, so that all are aligned.
+- Reading checks every size against the length of the file before it allocates. Unknown fields, names that appear twice, gaps,
+  overlaps and bytes behind the last tensor are refused.
+- `clnet-train --save` adds the metadata `format` (`pt`), the network's name and, of a text, the alphabet.
+
+## Checkpoints
+
+| file | layout | version |
+|---|---|---|
+| `checkpoint.safetensors` in the folder of `--checkpoint` | safetensors with tensors `model.*` and `optimizer.*` | `{checkpoint}` (metadata `format`) |
+
+- Metadata hold the position (steps, epochs, losses), the random state, the settings of the run, the rates so far and the kernels in
+  use. Floating numbers are hexadecimal, so that they return exactly.
+- Reading checks the version, and a CRC-32 over metadata and tensors (`checksum`).
+- Batch size, samples, shuffle, seed, precision, data, normalization, augmentation, clipping and schedule must be those of the run.
+  Others are refused with the reason.
+
+## Data
+
+clnet reads these files, and writes none of them.
+
+| file | layout | checks |
+|---|---|---|
+| `*-images-idx3-ubyte`, also `.gz` | IDX: magic number `{image_magic}`, count, rows, columns (big-endian), bytes | magic number, sizes, nothing behind the end |
+| `*-labels-idx1-ubyte`, also `.gz` | IDX: magic number `{label_magic}`, count, bytes | the same; as many labels as images; labels below the number of classes |
+| `data_batch_*.bin`, `test_batch.bin` | CIFAR-10: records of 1 label and 3x32x32 bytes | whole records, labels 0 to 9, at most {cifar_bytes} |
+| a text | bytes of any encoding | no zero byte, at most {text_bytes} |
+
+## Caches
+
+These files are in `CLNET_CACHE_DIR`, else `~/.cache/clnet`. They may be removed at any time. Names end in a hash of the device's name and
+its driver's version. The first field of a JSON file, `for`, has device, driver, version of clnet and state of its kernels. A file for
+others is ignored.
+
+| file | layout | checks |
+|---|---|---|
+| `<hash>.clnet-program` | `{program}`, lengths of key and content (8 bytes each), key, compiled program, checksum | magic line, lengths, checksum, the whole key; at most {program_bytes} |
+| `tuning-<device>.json` | `choices`: by operation, options and shapes the `solver` with its configuration, and `ms` | `for`; at most {tuning_bytes} |
+| `quirks-<device>.json` | `broken`: operation, solver and reason; `limits` by name. The vector width is part of `for` | `for`, whole numbers; at most {quirk_bytes} |
+| `matrix-units-<element>-<device>.json`, `sub-groups-<device>.json` | `fault`: empty, or the reason | `for`; at most {trial_bytes} |
+| `vector-rate-<device>.json` | `16 lanes`: `full` or `half`; `for` has the device alone | `for`, the word; at most {rate_bytes} |
+
+PoCL's own cache folder also has `clnet-kernels`: a line for each kernel that clnet's processes compiled, with ` failed` or ` crashed`
+behind those that did not succeed. A file above {notes_bytes} begins anew.
+
+## Files of the programs
+
+| option | layout | read by |
+|---|---|---|
+| `clnet-info --report FILE` | JSON; `report` is the version, {report} | `tools/dev/report_rows.py` |
+| `clnet-bench --json FILE` | JSON: a list of items with `name`, `median_ms` and others | `clnet-bench --compare` |
+| `clnet-train --log FILE` | a JSON object a line: `step` and `loss`, or `epoch` with its figures | `--resume`, which cuts lines behind the checkpoint; at most {log_bytes} |
+| `clnet-train --plot FILE` | SVG | |
+| `CLNET_TRACE`, `clnet-train --trace FILE` | Chrome's trace events (JSON), complete after each write | [Perfetto](https://ui.perfetto.dev) |
+
+`CLNET_KERNEL_DIR` names a folder of kernels in OpenCL C that replace the built-in ones, at most {kernel_bytes} each.
+"""
