@@ -1,4 +1,4 @@
-// Several threads on one device: what docs/reliability.md promises them.
+// Several threads on one device: what docs/developer/guarantees.md promises them.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>

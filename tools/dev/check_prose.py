@@ -24,7 +24,7 @@ import subprocess
 import sys
 import urllib.parse
 
-PAGES = ("docs/guide", "docs/developer")
+PAGES = ("docs/guide", "docs/developer", "docs/reference")
 GENERATED = {"docs/guide/environment.md"}
 WORDS_LEAST, WORDS_MOST = 80, 1200
 SENTENCE_MEAN, SENTENCE_MOST = 18, 40
