@@ -1,4 +1,4 @@
-// Mixed precision: while a scope lives, operations choose the dtype that they compute with.
+// Mixed precision: while a scope lives, operations choose the dtype of their inputs.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@ namespace clnet {
 
 struct AutocastScope;
 
-/// While it lives, products that this thread writes down (linear, matmul, convolutions, attention, what recurrent layers make of
-/// their inputs) take their floating inputs as `dtype`, f16 or bf16, and operations that need range or many digits (softmax,
-/// losses, norms, sums and means, exponentials, logarithms, powers) as f32. All others compute with what comes, the widest of it
-/// where dtypes differ, so that no cast() is needed. Batch normalisation keeps its input's dtype and f32 statistics.
+/// torch.autocast for this thread, while the object lives. Products (linear, matmul, convolutions, attention, input products of
+/// recurrent layers) cast their floating inputs to `dtype`, f16 or bf16. Operations that need range or digits (softmax, losses,
+/// norms, sums and means, exponentials, logarithms, powers) cast them to f32. All others compute in the widest dtype of their
+/// inputs, so no cast() is needed. Batch normalisation keeps its input's dtype, with f32 statistics.
 ///
 ///   Tensor loss;
 ///   {
@@ -22,9 +22,9 @@ struct AutocastScope;
 ///   }
 ///   optimizer.step(loss);
 ///
-/// Parameters stay what they are: a tensor that several operations read is cast once, and gradients of f32 parameters are f32.
-/// gradients() and optimizers compute as the forward pass was written, within a scope as outside. The innermost scope counts;
-/// Autocast(Dtype::f32) is one in which nothing is cast. Throws DtypeError for another dtype.
+/// Parameters keep their dtype, and gradients of f32 parameters are f32. A tensor that several operations read is cast once.
+/// gradients() and optimizers follow the dtypes of the forward pass, inside a scope and outside. The innermost scope counts;
+/// Autocast(Dtype::f32) casts nothing. Throws DtypeError for another dtype.
 class CLNET_API Autocast {
  public:
   explicit Autocast(Dtype dtype);
@@ -32,7 +32,7 @@ class CLNET_API Autocast {
   Autocast(const Autocast&) = delete;
   Autocast& operator=(const Autocast&) = delete;
 
-  /// What this thread's innermost scope casts products to; f32 where nothing is cast.
+  /// The dtype of products in this thread's innermost scope; f32 where nothing is cast.
   static Dtype dtype();
 
  private:

@@ -1,4 +1,4 @@
-// Everything that clnet offers, except the caller's own OpenCL objects (clnet/opencl.h).
+// All public headers, except the one for the caller's own OpenCL objects (clnet/opencl.h).
 #pragma once
 
 #include "clnet/autocast.h"

@@ -1,4 +1,4 @@
-// A function of tensors whose graph is built once and run again and again.
+// A function of tensors whose graph is built once and run many times.
 #pragma once
 
 #include <concepts>
@@ -15,7 +15,7 @@
 
 namespace clnet {
 
-/// What compile() keeps; use that.
+/// The state of a compiled function. Use compile().
 class CLNET_API CompiledCalls {
  public:
   using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
@@ -28,14 +28,14 @@ class CLNET_API CompiledCalls {
   std::shared_ptr<Impl> impl_;
 };
 
-/// See compile(). Copies share what they have built.
+/// A compiled function: see compile(). Copies share their graphs.
 template <class F>
 class Compiled {
  public:
   explicit Compiled(F f) : f_(std::make_shared<F>(std::move(f))) {}
 
-  /// What f returns: a tensor, a vector of them, or a tuple, pair or array. The results are values already; no gradient flows
-  /// through them.
+  /// Calls the function. The result has f's type: a tensor, or a vector, tuple, pair or array of tensors. The results are leaves;
+  /// no gradient flows through them.
   template <class... T>
   requires(...&& std::convertible_to<const T&, Tensor>) auto operator()(const T&... inputs) const {
     using Result = std::decay_t<decltype((*f_)(Tensor(inputs)...))>;
@@ -50,7 +50,7 @@ class Compiled {
       return together<Result>(results, std::make_index_sequence<std::tuple_size_v<Result>>{});
   }
 
-  /// How many graphs have been built.
+  /// The number of graphs built so far.
   std::size_t graphs() const { return calls_.graphs(); }
 
  private:
@@ -74,8 +74,8 @@ class Compiled {
   CompiledCalls calls_;
 };
 
-/// Calls f with stand-ins for its inputs, once for each combination of their shapes and dtypes, keeps the graph and its plan, and
-/// from then on only runs the plan: a call costs the host little more than its launches. As in
+/// Compiles f, as torch.compile. The first call with a combination of input shapes and dtypes runs f on stand-ins and keeps the
+/// graph and its plan. Later calls only run the plan: the host's part is little more than the launches.
 ///
 ///   auto infer = compile([&](const Tensor& x) { return softmax(model(x), 1); });
 ///   auto step = compile([&](const Tensor& x, const Tensor& y) {
@@ -85,30 +85,29 @@ class Compiled {
 ///     return results;
 ///   });
 ///
-/// In each call parameters and buffers have their present values, random numbers are new ones, and what follows a value
-/// (Parameter::follow, running statistics) is updated as the call ends. Modes that f sets are set by every call. Where f asked
-/// whether a module is in training, which layer has replaced another, or in which Autocast it is called, another answer builds
-/// another graph; up to 64 are kept. Everything else that f looks at on the host (numbers, flags, tensors that are no parameters)
-/// stays as it was in the first call.
+/// Each call uses the present values of parameters and buffers and draws new random numbers. Updates that follow a value
+/// (Parameter::follow, running statistics) take place as the call ends. Every call sets the modes that f sets. A graph holds for
+/// one answer to each of these questions: is a module in training, which layer replaces another, which Autocast is active?
+/// Another answer builds another graph; up to 64 are kept. All else that f reads on the host (numbers, flags, tensors that are no
+/// parameters) keeps its value from the first call.
 ///
-/// f may only build graph: reading or detaching a value that depends on its inputs or on parameters, setting parameters, and
-/// Optimizer::step throw Error; stop_gradient() is graph, and a step is made with Optimizer::apply outside. A function of no
-/// inputs, with results that depend on nothing but parameters, is one, too. Calls of a compiled function within another one
-/// belong to the outer one's graph. Errors of f leave the function through the call. Calls from several threads are right as
-/// evaluation is (docs/developer/guarantees.md); f itself runs in one at a time.
+/// f may only build graph. These throw Error: reading or detaching a value that depends on inputs or parameters, setting
+/// parameters, and Optimizer::step. Use stop_gradient() inside, and Optimizer::apply outside. The same holds for a function
+/// without inputs whose results depend on parameters only. A call of a compiled function within another one joins the outer
+/// graph. Exceptions of f pass through the call. Several threads may call one compiled function, as they may evaluate
+/// (docs/developer/guarantees.md); f itself runs in one thread at a time.
 template <class F>
 Compiled<F> compile(F f) {
   return Compiled<F>(std::move(f));
 }
 
-/// From now on `told` hears how far compiling has come wherever this process makes a device ready for a graph that it has not
-/// computed before: how many of the kernels that are new to this machine are compiled, first 0 and at last all of them, several
-/// times a second where the driver allows it. Kernels that only a driver's own cache on disk knows count, too, and are soon done.
-/// Nobody is called where nothing is new to this machine.
-/// When it returns false, the evaluation ends: it throws Error, nothing has changed, and what compiled is kept for the next time.
-/// It is called on the thread that evaluates, on several at once where several do, and must not evaluate, which throws Error, or
-/// set on_compile itself. What it throws leaves the evaluation likewise, as an Error that has its text. An empty function ends
-/// it.
+/// Reports progress of compiling. While this process prepares a device for a new graph, it calls `told` with `done` and `total`,
+/// counts of the kernels that are new to this machine. The first call has 0, the last one all; the driver permitting, there are
+/// several per second. Kernels in a driver's own cache on disk count, and are soon done. Without new kernels there is no call.
+///
+/// If `told` returns false, the evaluation throws Error and changes nothing; finished kernels are kept for the next time. An
+/// exception of `told` has the same effect: its text becomes an Error. The evaluating thread calls `told`, so several threads may
+/// call it at once. It must not evaluate (Error) nor call on_compile itself. An empty function ends the reports.
 CLNET_API void on_compile(std::function<bool(std::size_t done, std::size_t total)> told);
 
 }  // namespace clnet

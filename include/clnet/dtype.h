@@ -1,4 +1,4 @@
-// The storage types of tensors. Arithmetic on f16 and bf16 is done in float, on i8 and u8 in int; they are storage formats.
+// The storage types of tensors. Kernels compute f16 and bf16 in float, i8 and u8 in int.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,17 @@
 
 namespace clnet {
 
+/// Storage types: floats of 32 and 16 bits, bfloat16, signed integers of 32, 64 and 8 bits, bytes, and bool in one byte.
 enum class Dtype : std::uint8_t { f32, f16, bf16, i32, i64, i8, u8, boolean };
 
 /// Bytes of one element.
 CLNET_API std::size_t size_of(Dtype dtype);
-/// "f32", "f16", "bf16", "i32", "i64", "i8", "u8" or "bool".
+/// The name: "f32", "f16", "bf16", "i32", "i64", "i8", "u8" or "bool".
 CLNET_API std::string_view to_string(Dtype dtype);
-/// f32, f16 and bf16: the types that gradients flow through.
+/// Whether gradients flow through the type: f32, f16 and bf16.
 CLNET_API bool is_floating(Dtype dtype);
 
-/// Conversions of one value, round to nearest even, infinities and NaN kept.
+/// Conversion of one value: rounds to nearest even, keeps infinities and NaN.
 CLNET_API std::uint16_t float_to_half(float value);
 CLNET_API float half_to_float(std::uint16_t bits);
 CLNET_API std::uint16_t float_to_bfloat16(float value);
@@ -52,11 +53,11 @@ template <>
 struct DtypeOf<bool> {
   static constexpr Dtype value = Dtype::boolean;
 };
-/// The type that tensors take T for: signed integers of the size of std::int32_t and std::int64_t, as long long, are these.
+/// The element type for T. Signed integers of 32 and 64 bits, as long long, become std::int32_t and std::int64_t.
 template <class T>
 using ElementType = std::conditional_t<!std::is_integral_v<T> || !std::is_signed_v<T> || sizeof(T) < 4, T,
                                        std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>>;
-/// Whether there are tensors of T. Doubles are stored as f32.
+/// Whether a tensor can be made from values of type T. Doubles become f32.
 template <class T>
 inline constexpr bool is_element_type = std::is_same_v<T, double> || requires {
   DtypeOf<ElementType<T>>::value;

@@ -1,4 +1,4 @@
-// Marks what libclnet.so exports; everything else is hidden.
+// Marks the exported symbols of libclnet.so; all others are hidden.
 #pragma once
 
 #define CLNET_API __attribute__((visibility("default")))

@@ -1,6 +1,6 @@
-// Operations on tensors. Every function builds graph and returns at once; shapes and dtypes are checked at the call (ShapeError,
-// DtypeError). Names, options and formulas are PyTorch's unless a comment says otherwise; image tensors are NCHW. Gradients are
-// defined for every operation with floating inputs and outputs, except where a comment says otherwise.
+// Operations on tensors. Every function builds graph and returns at once; the call checks shapes and dtypes (ShapeError,
+// DtypeError) and throws Error for an undefined tensor. Names, options and formulas are PyTorch's, and image tensors are NCHW;
+// comments give the exceptions. Operations with floating inputs and outputs have gradients, unless a comment says otherwise.
 #pragma once
 
 #include "clnet/ops/attention.h"

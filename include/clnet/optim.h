@@ -1,5 +1,4 @@
-// Optimizers with PyTorch's formulas and what belongs to them: rules that users write, learning-rate schedules, clipping,
-// averages of weights.
+// Optimizers with PyTorch's formulas, user-defined rules, learning-rate schedules, gradient clipping, averages of weights.
 #pragma once
 
 #include "clnet/optim/adam.h"

@@ -24,10 +24,10 @@ namespace clnet {
 
 namespace detail {
 struct access;
-/// How many refer to an output of a node: see lib/exec/collect/sole_owner.h. Handles are in the lower half, inputs of nodes in
-/// the upper one.
+/// The number of references to an output of a node: see lib/exec/collect/sole_owner.h. The lower half counts handles, the upper
+/// half inputs of nodes.
 using HolderCount = std::atomic<std::uint64_t>;
-/// What a tensor counts as: by the bit that counts one.
+/// The kind of reference that a tensor is. The value is the position of the bit that counts one.
 enum class Counted : std::uint8_t { as_handle = 0, as_input = 32, not_at_all = 64 };
 }  // namespace detail
 
@@ -42,19 +42,19 @@ CLNET_API void require_one_element(const PendingRead& pending);
 template <class T>
 void finish_reading(const PendingRead& pending, T* target);
 
-/// A value on its way to the host: see Tensor::read_async(). Copies share it.
+/// A value that is transferred to the host: see Tensor::read_async(). Copies share the transfer.
 template <class T>
 class Reading {
  public:
-  /// Whether get() would not wait.
+  /// Whether the values have arrived, so that get() returns at once.
   bool ready() const { return is_read(*pending_); }
-  /// Waits for the values, converted as to_vector() does. Throws DeviceError where the transfer failed.
+  /// Waits for the values and converts them as to_vector() does. Throws DeviceError where the transfer failed.
   std::vector<T> get() const {
     const auto values = std::make_unique<ElementType<T>[]>(count_);
     finish_reading(*pending_, values.get());
     return std::vector<T>(values.get(), values.get() + count_);
   }
-  /// Of exactly one element, as Tensor::item().
+  /// The value of a tensor of one element, as Tensor::item(). Throws ShapeError for any other number of elements.
   T item() const {
     require_one_element(*pending_);
     return get()[0];
@@ -68,25 +68,27 @@ class Reading {
   std::size_t count_;
 };
 
-/// One dimension's part in x[{...}]: an element or a range. Negative numbers count from the end, as in Python.
+/// The part of one dimension in x[{...}]: an element or a range. Negative numbers count from the end, as in Python.
 struct Index {
   static constexpr std::int64_t end = std::numeric_limits<std::int64_t>::max();
 
-  constexpr Index() : Index(0, end) {}                                         ///< all of it
+  constexpr Index() : Index(0, end) {}                                         ///< the whole dimension
   constexpr Index(std::int64_t element) : start(element), is_element(true) {}  // NOLINT(google-explicit-constructor)
   constexpr Index(std::int64_t from, std::int64_t to, std::int64_t by = 1) : start(from), stop(to), step(by) {}
 
-  std::int64_t start = 0, stop = end, step = 1;  ///< the last one is before `stop`; `step` is at least 1
-  bool is_element = false;                       ///< only `start`, and the dimension is dropped
+  std::int64_t start = 0, stop = end, step = 1;  ///< `stop` is excluded; `step` is at least 1
+  bool is_element = false;                       ///< selects `start` alone and drops the dimension
 };
 
-/// A handle to one output of a node of the graph. Copies are cheap and refer to the same value; values never change. Shape and
-/// dtype are known at once, so a wrong shape throws where the operation is written. Logical order is row-major, NCHW for images.
-/// Every handle counts: what one refers to is not overwritten. One that is held for longer costs memory and changes no result.
-/// What several threads may do with them is in docs/developer/guarantees.md.
+/// A handle to one output of a node of the graph, as torch.Tensor but immutable. Copies are cheap and refer to the same value.
+/// Shape and dtype are known at once, so a wrong shape throws in the line that calls the operation. Elements are in row-major
+/// order; images are NCHW.
+///
+/// While a handle refers to a value, no evaluation overwrites it. A handle kept longer than needed costs memory and changes no
+/// result. docs/developer/guarantees.md lists the uses that are safe from several threads.
 class CLNET_API Tensor {
  public:
-  /// No tensor; only assigning to it, defined() and destroying it are allowed.
+  /// An undefined tensor. Only assignment, defined() and destruction are allowed.
   Tensor() = default;
   Tensor(const Tensor& other) noexcept : node_(other.node_), holders_(other.holders_), output_(other.output_) {
     if (holders_)
@@ -99,7 +101,7 @@ class CLNET_API Tensor {
         holders_(std::exchange(other.holders_, nullptr)),
         output_(other.output_),
         counted_(other.counted_) {}
-  // Not to a temporary: `x[0] = y` would set a handle that is gone at once, and leave x as it was.
+  // Not on a temporary: `x[0] = y` would assign to a handle that is destroyed at once, and leave x unchanged.
   Tensor& operator=(const Tensor& other) & noexcept { return *this = Tensor(other); }
   Tensor& operator=(Tensor&& other) & noexcept {
     Tensor taken(std::move(other));
@@ -110,13 +112,14 @@ class CLNET_API Tensor {
     return *this;
   }
   ~Tensor() {
-    // What was done through a handle comes before its end is seen.
+    // Release: all uses of this handle happen before another thread sees the lower count.
     if (holders_) holders_->fetch_sub(std::uint64_t{1} << static_cast<int>(counted_), std::memory_order_release);
   }
-  /// A scalar (shape []) of dtype f32, so that numbers may stand where an operation takes a tensor.
+  /// A scalar (shape []). Throws DtypeError where `value` does not fit into `dtype`.
   static Tensor scalar(double value, Dtype dtype = Dtype::f32);
 
-  /// Copies `values`, doubles as f32; their number must be the shape's (ShapeError otherwise). Without a shape: one dimension.
+  /// Copies `values` to a tensor; doubles become f32. Throws ShapeError where their number is not the shape's. Without a shape
+  /// the result has one dimension.
   template <class T, std::size_t count>
   static Tensor from(std::span<T, count> values, const Shape& shape) {
     using Given = std::remove_const_t<T>;
@@ -157,14 +160,14 @@ class CLNET_API Tensor {
   static Tensor from(std::initializer_list<T> values) {
     return from(std::span<const T>(values.begin(), values.size()));
   }
-  /// Integers and others mixed, as {1, 2.5}.
+  /// For integers and doubles in one list, as {1, 2.5}.
   static Tensor from(std::initializer_list<double> values, const Shape& shape) {
     return from(std::span<const double>(values.begin(), values.size()), shape);
   }
   static Tensor from(std::initializer_list<double> values) {
     return from(std::span<const double>(values.begin(), values.size()));
   }
-  /// Copies raw storage (f16 and bf16 as their 16 bits, bool as 0 or 1). `bytes` must be spec.bytes().
+  /// Copies raw storage: f16 and bf16 as their 16 bits, bool as 0 or 1. Throws ShapeError unless `bytes` is spec.bytes().
   static Tensor from_bytes(const void* data, std::size_t bytes, const Spec& spec);
 
   bool defined() const { return node_ != nullptr; }
@@ -172,25 +175,25 @@ class CLNET_API Tensor {
   const Shape& shape() const { return spec().shape; }
   Dtype dtype() const { return spec().dtype; }
   int rank() const { return shape().rank(); }
-  /// The extent of a dimension, negative from the end. Throws ShapeError where there is none.
+  /// The extent of a dimension; negative `dim` counts from the end. Throws ShapeError where `dim` is out of range.
   std::int64_t size(int dim) const;
   std::int64_t numel() const { return shape().numel(); }
-  /// Where the value is, or where it would be computed: see eval().
+  /// The device that holds the value, or on which eval() would compute it.
   Device device() const;
 
-  /// A part: x[2] is an element of the first dimension, x[{1, {}, {0, 5}, {0, 10, 2}}] is Python's x[1, :, 0:5, 0:10:2].
-  /// Dimensions that are not given are taken whole. Throws ShapeError for too many dimensions and for an element that is not
-  /// there. A part cannot be assigned to, as values never change: slice_update() gives x with another part in its place.
+  /// Indexing as in PyTorch: x[2] is an element of the first dimension, x[{1, {}, {0, 5}, {0, 10, 2}}] is Python's x[1, :, 0:5,
+  /// 0:10:2]. Missing dimensions are taken whole. Values never change, so assigning to a part does not compile: slice_update()
+  /// returns a changed copy. Throws ShapeError for too many dimensions and for an element out of range, Error for a step below 1.
   ///
-  /// Of a tensor whose value is known, as a data set, other elements and ranges (without a step) make no other plan. Of a
-  /// parameter, or a tensor that is still to be computed, a part is a view where it can be, and another one makes another plan;
-  /// narrow() makes none there.
+  /// Indexing an evaluated tensor without a step never compiles a new plan. Indexing a parameter or an unevaluated tensor gives a
+  /// view where possible, and compiles one plan per index; use narrow() there.
   Tensor operator[](std::int64_t element) const { return (*this)[{Index(element)}]; }
   Tensor operator[](std::initializer_list<Index> parts) const;
 
-  /// Computes the value and waits for it, converted to T: float, double, std::int32_t, std::int64_t, std::int8_t, std::uint8_t or
-  /// bool. Floating values lose their fraction as integers, and the nearest one stands for what does not fit (0 for NaN); a bool
-  /// is whether the value is not 0. item() needs exactly one element.
+  /// Computes the value, waits for it and converts it to T: float, double, std::int32_t, std::int64_t, std::int8_t, std::uint8_t
+  /// or bool. Conversion to integers truncates; a number out of range becomes the nearest one, NaN becomes 0. A bool is true
+  /// where the value is not 0. item() throws ShapeError unless the tensor has one element. Both throw Error for an undefined
+  /// tensor.
   template <class T>
   std::vector<T> to_vector() const {
     require_readable<T>();
@@ -222,25 +225,25 @@ class CLNET_API Tensor {
     require_readable<T>();
     return {start_reading(), static_cast<std::size_t>(numel())};
   }
-  /// Computes the value and copies its storage as it is; `bytes` must be spec().bytes().
+  /// Computes the value and copies its raw storage. Throws ShapeError unless `bytes` is spec().bytes().
   void to_bytes(void* target, std::size_t bytes) const;
 
-  /// Enqueues the computation of the value, without waiting.
+  /// Enqueues the computation of the value and returns at once.
   void eval() const;
-  /// The same value without its history: gradients stop here, and the graph behind it can be freed. Evaluates the value when it
-  /// has not been evaluated.
+  /// The same value as a leaf: gradients stop here, and the graph behind it can be freed. Evaluates the value first where needed
+  /// (PyTorch's detach()).
   Tensor detach() const;
 
   // Operations as members: x.sum({1}) is sum(x, {1}).
 #include "clnet/tensor_methods.inc"
 
-  /// Whether two handles are the same value of the graph (not whether the numbers are equal).
+  /// Whether two handles refer to the same output of the graph. equal() compares the numbers.
   bool same(const Tensor& other) const { return node_ == other.node_ && output_ == other.output_; }
 
  private:
   friend struct detail::access;
   Tensor(std::shared_ptr<Node> node, int output, detail::Counted as = detail::Counted::as_handle) noexcept;
-  /// From now on; it is defined.
+  /// Starts to count this reference. The tensor is defined.
   void count_as(detail::Counted as) noexcept;
 
   template <class T>
@@ -254,25 +257,26 @@ class CLNET_API Tensor {
   std::shared_ptr<PendingRead> start_reading() const;
 
   std::shared_ptr<Node> node_;
-  detail::HolderCount* holders_ = nullptr;  ///< the output's, where it counts
+  detail::HolderCount* holders_ = nullptr;  ///< the output's counter; null for an uncounted reference
   int output_ = 0;
   detail::Counted counted_ = detail::Counted::as_handle;
 };
 
-/// Computes the value and prints it as nested lists with its spec, numbers with four digits; of more than 1000 elements, the
+/// Computes the value and prints it as nested lists, with four digits and its spec. A tensor of more than 1000 elements shows the
 /// first and last three of each dimension.
 CLNET_API std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
-/// Enqueues the computation of several values together, without waiting for it. Values that live on a device are computed there,
-/// all others on Device::current() or the one given; these may be several devices, which work side by side. What an operation
-/// reads has to be on one of them (copy_to()): DeviceError otherwise, as for what is asked for and lives on another than the one
-/// given. Whatever is thrown, no value and no parameter has changed on any device.
+/// Enqueues the computation of several values together and returns at once. A value whose inputs live on a device is computed
+/// there, all others on `device` or Device::current(). The values may belong to several devices, which work side by side.
+///
+/// All inputs of an operation must be on one device (copy_to() moves them): DeviceError otherwise. The same error is thrown for a
+/// value that lives on another device than `device`. After an exception all values and parameters on all devices are as before.
 CLNET_API void eval(std::span<const Tensor> tensors);
 CLNET_API void eval(std::initializer_list<Tensor> tensors);
 CLNET_API void eval(std::span<const Tensor> tensors, const Device& device);
-/// The tensor's value on another device, as an operation: nothing is copied before it is needed, and a gradient goes back to
-/// where the tensor is. The copy goes through the host, which waits for it in the evaluation. With a value that is on that device
-/// already nothing is copied.
+/// The value of `tensor` on another device (PyTorch's Tensor.to). It is an operation: evaluation copies the value when needed,
+/// and its gradient goes back to the first device. The copy goes through the host, which waits for it. A value that is already on
+/// `device` is not copied.
 CLNET_API Tensor copy_to(const Tensor& tensor, const Device& device);
 
 }  // namespace clnet

@@ -1,4 +1,4 @@
-// The version of the library that is loaded, which may be newer than these headers.
+// The version of the loaded library, which may be newer than these headers.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace clnet {
 
-/// As in "0.1.0".
+/// For example "0.1.0".
 CLNET_API std::string_view version();
 
 }  // namespace clnet

@@ -23,6 +23,7 @@ class CLNET_API Activation : public Module {
   std::string name_;
   std::function<Tensor(const Tensor&)> function_;
 };
+// Layers of the functions of the same names in clnet/ops/elementwise.h and clnet/ops/norm.h.
 CLNET_API Activation ReLU();
 CLNET_API Activation LeakyReLU(double negative_slope = 0.01);
 CLNET_API Activation ELU(double alpha = 1.0);
@@ -34,7 +35,7 @@ CLNET_API Activation Hardswish();
 CLNET_API Activation Hardsigmoid();
 CLNET_API Activation Softplus(double beta = 1, double threshold = 20);
 CLNET_API Activation Softmax(int dim);
-/// Over the channels of images {batch, channels, height, width} or {channels, height, width}.
+/// Softmax over the channels of {batch, channels, height, width} or {channels, height, width}. Throws ShapeError otherwise.
 CLNET_API Activation Softmax2d();
 CLNET_API Activation LogSoftmax(int dim);
 CLNET_API Activation Softmin(int dim);
@@ -51,7 +52,7 @@ CLNET_API Activation Tanhshrink();
 CLNET_API Activation Threshold(double bound, double value);
 CLNET_API Activation GLU(int dim = -1);
 
-/// The slope of negative elements is a parameter: one, or one for each of `channels`.
+/// prelu(): parameter weight, the slope of negative elements, is {1} or {channels}.
 class CLNET_API PReLU : public Module {
  public:
   explicit PReLU(std::int64_t channels = 1, double init = 0.25);
@@ -62,7 +63,7 @@ class CLNET_API PReLU : public Module {
   Parameter weight_;
 };
 
-/// Random slopes of negative elements in training; their mean in inference.
+/// rrelu(): random slopes of negative elements in training, their mean in inference. Throws Error where lower > upper.
 class CLNET_API RReLU : public Module {
  public:
   explicit RReLU(double lower = 1.0 / 8, double upper = 1.0 / 3);
@@ -73,7 +74,7 @@ class CLNET_API RReLU : public Module {
   double lower_, upper_;
 };
 
-/// Drops with probability p in training; does nothing in inference.
+/// dropout() with probability p in training, the identity in inference. Throws Error for p outside of 0..1.
 class CLNET_API Dropout : public Module {
  public:
   explicit Dropout(double p = 0.5);
@@ -84,7 +85,7 @@ class CLNET_API Dropout : public Module {
   double p_;
 };
 
-/// Other ways to drop: a function of x and p that acts in training only.
+/// Other dropout functions of x and p, applied in training only. Throws Error for p outside of 0..1.
 class CLNET_API Dropping : public Module {
  public:
   Dropping(std::string name, double p, Tensor (*function)(const Tensor& x, double p));
@@ -96,6 +97,7 @@ class CLNET_API Dropping : public Module {
   double p_;
   Tensor (*function_)(const Tensor& x, double p);
 };
+// Layers of the functions of the same names in clnet/ops/random.h.
 CLNET_API Dropping Dropout1d(double p = 0.5);
 CLNET_API Dropping Dropout2d(double p = 0.5);
 CLNET_API Dropping Dropout3d(double p = 0.5);

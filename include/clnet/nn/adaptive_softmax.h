@@ -1,4 +1,4 @@
-// A softmax over many classes of which few are frequent.
+// Softmax over many classes, few of them frequent.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,29 @@
 namespace clnet::nn {
 
 struct AdaptiveLogSoftmaxOptions {
-  double div_value = 4.0;  ///< how many times fewer features each cluster has than the one before
+  double div_value = 4.0;  ///< each cluster has this many times fewer features than the one before
   bool head_bias = false;
 };
 
 struct AdaptiveLogSoftmaxResult {
   Tensor output;  ///< {batch}: the targets' log-probabilities
-  Tensor loss;    ///< their mean, negative: one element
+  Tensor loss;    ///< the negative mean of `output`: one element
 };
 
-/// Classes in the order of their frequency, the most frequent first (Grave et al., "Efficient softmax approximation for GPUs",
-/// 2017): the head scores the classes before the first cutoff and the clusters, and each cluster scores its classes from fewer
-/// features. Parameters head.weight, tail.0.0.weight, tail.0.1.weight, tail.1.0.weight, ... Every cluster is computed for every
-/// row, as rows cannot be chosen without a wait; one without a target among them gets gradients of zeros.
+/// torch.nn.AdaptiveLogSoftmaxWithLoss (Grave et al., "Efficient softmax approximation for GPUs", 2017), for classes in
+/// descending order of frequency. The head scores the clusters and the classes before the first cutoff; each cluster scores its
+/// classes from fewer features. Parameters head.weight, tail.0.0.weight, tail.0.1.weight, tail.1.0.weight, ...
+///
+/// Every cluster is computed for every row, as a choice of rows would need a wait. A cluster without a target gets zero
+/// gradients.
 class CLNET_API AdaptiveLogSoftmaxWithLoss : public Module {
  public:
-  /// `cutoffs`: the first class of each cluster, ascending, from 1 to n_classes - 1, one at least.
+  /// `cutoffs`: the first class of each cluster, ascending, from 1 to n_classes - 1, at least one. Throws Error for other
+  /// cutoffs, a div_value not above 0, and a cluster without features.
   AdaptiveLogSoftmaxWithLoss(std::int64_t in_features, std::int64_t n_classes, const std::vector<std::int64_t>& cutoffs,
                              const AdaptiveLogSoftmaxOptions& options = {});
-  /// x {batch, in_features} and integer targets {batch}, or {in_features} and {}. A target that is no class is an Error or
-  /// NaN, as of cross_entropy().
+  /// x {batch, in_features} and targets {batch}, i32 or i64; or {in_features} and {}. Throws ShapeError or DtypeError otherwise.
+  /// A target that is no class is an Error or NaN, as in cross_entropy().
   AdaptiveLogSoftmaxResult operator()(const Tensor& x, const Tensor& target) const {
     return called(*this, [&](auto& self) { return self.of_targets(x, target); });
   }

@@ -19,7 +19,7 @@ namespace clnet::nn {
 
 namespace detail {
 
-/// What a container of L takes: any layer, function or pointer to a model where L is a handle of any.
+/// The element type of a container of L. A container of Child takes any layer, function or pointer to a model.
 template <class L>
 using ElementOf = std::conditional_t<std::is_same_v<L, Child>, Step, L>;
 
@@ -34,24 +34,23 @@ requires(...&& std::same_as<First, Rest>) struct ElementFor<First, Rest...> {
 
 template <class T, class L>
 concept StrictlyDerived = std::derived_from<T, L> && !std::same_as<T, L>;
-/// Whether a container of L takes it, and as what it is.
+/// Whether a container of L takes T without slicing it.
 template <class T, class L>
 concept FitsInto = std::convertible_to<T, ElementOf<L>> && !StrictlyDerived<std::remove_cvref_t<T>, L>;
 
-/// A layer that is given as one of the container's class may be of one that is derived from it.
+/// Throws Error where the layer's dynamic class derives from the container's.
 template <class L>
 void require_element(const ElementOf<L>& element) {
   if constexpr (!std::same_as<L, Child>) require_whole(element, typeid(L));
 }
 
-/// What holds layers and is not called itself: errors in these layers say its name, too.
+/// The base of containers. They are not called themselves, so errors in their layers have the container's name, too.
 class CLNET_API Container : public Module {
  protected:
   Container();
 };
 
-/// A container's layers as those who go through it get them. Handles are const: one that was assigned to would no longer be that
-/// of a child.
+/// A container's layers for iteration. Child handles are const: assignment would make one refer to another layer.
 template <class L, class Layers>
 auto& seen_from_outside(Layers& layers) {
   if constexpr (std::same_as<L, Child>)
@@ -59,7 +58,7 @@ auto& seen_from_outside(Layers& layers) {
   else
     return layers;
 }
-/// What [] gives.
+/// The result type of operator[].
 template <class L>
 using FoundIn = std::conditional_t<std::same_as<L, Child>, Child, L&>;
 
@@ -68,7 +67,8 @@ using FoundIn = std::conditional_t<std::same_as<L, Child>, Child, L&>;
 
 }  // namespace detail
 
-/// Layers in order, children with the names "0", "1", ... It has no forward(): the module that it is a part of calls them.
+/// Layers in order, as torch.nn.ModuleList: children named "0", "1", ... It has no forward(): the enclosing module calls the
+/// layers.
 ///
 ///   struct Net : nn::Module {
 ///     nn::ModuleList<Block> blocks;       // of one class, with all of its functions
@@ -87,12 +87,11 @@ using FoundIn = std::conditional_t<std::same_as<L, Child>, Child, L&>;
 ///     }
 ///   };
 ///
-/// Copies are handles of one list, as those of all modules, also before or behind append(). ModuleList{a, b} is of the class of
-/// both, or of any layer where they differ. A list of one class takes no layers of classes that are derived from it: it would
-/// hold copies without what these add.
+/// Copies are handles of one list, as with all modules, before and after append(). ModuleList{a, b} has the class of both, or
+/// takes any layer where they differ. A list of one class rejects layers of derived classes: its copies would lose their members.
 ///
-/// A list only grows, at its end: there is no erase() and no insert(), and replace("0", layer) stands for an assignment. append()
-/// invalidates iterators, and references to layers of one class.
+/// A list only grows, at its end: there is no erase() and no insert(). Use replace("0", layer) in place of an assignment.
+/// append() invalidates iterators, and references to layers of one class.
 template <std::derived_from<Module> L = Child>
 class ModuleList : public detail::Container {
  public:
@@ -110,7 +109,7 @@ class ModuleList : public detail::Container {
     (append(std::forward<Layers>(layers)), ...);
   }
 
-  /// Throws Error when the list has been replaced, or is a part of the layer, and for a layer of a class derived from L.
+  /// Throws Error where the list was replaced or is a part of the layer, and for a layer of a class derived from L.
   void append(const Element& layer) {
     detail::require_element<L>(layer);
     const L element(layer);
@@ -118,8 +117,8 @@ class ModuleList : public detail::Container {
     layers_->push_back(element);
   }
   template <detail::StrictlyDerived<L> Derived>
-  void append(const Derived&) = delete;  // would be cut down to an L: nn::ModuleList<> takes any layer
-  /// Appends each; the list itself, too, as it was.
+  void append(const Derived&) = delete;  // would slice it to an L: nn::ModuleList<> takes any layer
+  /// Appends each layer. A list may extend itself by its present layers.
   template <class Layers>
   requires requires(const Layers& layers) {
     layers.end();
@@ -136,19 +135,20 @@ class ModuleList : public detail::Container {
   }
   std::size_t size() const { return all().size(); }
   bool empty() const { return all().empty(); }
-  /// From the end where the position is negative; where layers are of any class, a handle. Throws Error when there is none.
+  /// The layer at a position; negative ones count from the end. A handle where the list takes any layer. Throws Error where there
+  /// is none.
   template <std::integral Position>
   detail::FoundIn<L> operator[](Position position) const {
     auto& layers = all();
     return layers[detail::position_of("ModuleList", static_cast<std::int64_t>(position), layers.size())];
   }
-  /// Where layers are of any class they are const: a copy, as in `for (auto layer : list)`, is a handle whose mode may be set.
+  /// Handles in a list of any layers are const; set the mode on a copy: `for (auto layer : list)`.
   auto begin() const { return detail::seen_from_outside<L>(all()).begin(); }
   auto end() const { return detail::seen_from_outside<L>(all()).end(); }
   std::string kind() const override { return "ModuleList"; }
 
  private:
-  /// Those of the list that has replaced this one, if any.
+  /// The layers, or those of the list that replaced this one.
   std::vector<L>& all() const {
     return called(*this, [](auto& self) -> std::vector<L>& { return *self.layers_; });
   }
@@ -162,7 +162,8 @@ requires(sizeof...(Layers) > 0) ModuleList(Layers...)
 template <class L>
 ModuleList(ModuleList<L>) -> ModuleList<L>;
 
-/// Layers by names, which are those of children. As ModuleList it has no forward(), and copies are handles of one.
+/// Layers by name, as torch.nn.ModuleDict; keys are the children's names. As ModuleList it has no forward(), and copies are
+/// handles of one dictionary.
 ///
 ///   nn::ModuleDict<> heads;
 ///   heads.insert("classes", nn::Linear(64, 10));
@@ -190,8 +191,8 @@ class ModuleDict : public detail::Container {
     for (const auto& [key, layer] : layers) insert(key, layer);
   }
 
-  /// Throws Error when the key is there already (replace() changes a layer), or is no name, and for a layer of a class derived
-  /// from L.
+  /// Adds a layer. Throws Error where the key exists (use replace()) or is no valid name, and for a layer of a class derived from
+  /// L.
   void insert(const std::string& key, const Element& layer) {
     if (contains(key)) detail::fail_at_old_key(key);
     detail::require_element<L>(layer);
@@ -208,13 +209,13 @@ class ModuleDict : public detail::Container {
       if (own == key) return true;
     return false;
   }
-  /// In the order of insert().
+  /// Keys in the order of insert().
   std::vector<std::string> keys() const {
     std::vector<std::string> found;
     for (const auto& [key, layer] : all()) found.push_back(key);
     return found;
   }
-  /// Throws Error, which names the keys, when there is none.
+  /// The layer of a key. Throws Error, with all keys, where there is none.
   detail::FoundIn<L> operator[](const std::string& key) const {
     for (auto& [own, layer] : all())
       if (own == key) return layer;
@@ -222,13 +223,13 @@ class ModuleDict : public detail::Container {
   }
   template <detail::NoName T>
   L& operator[](T) const = delete;  // layers have keys: ["0"]
-  /// Pairs of keys and layers, in the order of insert(). Keys are const, and so are layers where they are of any class.
+  /// Pairs of keys and layers, in the order of insert(). Keys are const, and so are handles in a dictionary of any layers.
   auto begin() const { return detail::seen_from_outside<L>(all()).begin(); }
   auto end() const { return detail::seen_from_outside<L>(all()).end(); }
   std::string kind() const override { return "ModuleDict"; }
 
  private:
-  /// Those of the dictionary that has replaced this one, if any.
+  /// The layers, or those of the dictionary that replaced this one.
   std::vector<value_type>& all() const {
     return called(*this, [](auto& self) -> std::vector<value_type>& { return *self.layers_; });
   }

@@ -1,4 +1,4 @@
-// Layers of convolution.
+// Convolution layers.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace clnet::nn {
 
-/// What the layers of convolution have in common: parameters weight and bias. They throw Error, naming it, where a size is
-/// not positive or does not fit the others.
+/// The base of convolution layers, with parameters weight and bias. Their constructors throw Error, which names the layer, where
+/// a size is not positive or channels are not divisible by `groups`.
 class CLNET_API Convolution : public Module {
  public:
   Tensor forward(const Tensor& x) override;
@@ -39,7 +39,7 @@ struct Conv1dOptions {
   bool bias = true;
   PadMode padding_mode = PadMode::constant;  ///< zeros
 };
-/// Of {N, in, L}. Parameters weight {out, in / groups, k} and bias {out}.
+/// conv1d() of {N, in, L}. Parameters weight {out, in / groups, k} and bias {out}.
 class CLNET_API Conv1d : public Convolution {
  public:
   Conv1d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel_size, const Conv1dOptions& options = {});
@@ -53,7 +53,7 @@ struct Conv2dOptions {
   bool bias = true;
   PadMode padding_mode = PadMode::constant;  ///< zeros
 };
-/// Of {N, in, H, W}. Parameters weight {out, in / groups, kh, kw} and bias {out}.
+/// conv2d() of {N, in, H, W}. Parameters weight {out, in / groups, kh, kw} and bias {out}.
 class CLNET_API Conv2d : public Convolution {
  public:
   Conv2d(std::int64_t in_channels, std::int64_t out_channels, Pair kernel_size, const Conv2dOptions& options = {});
@@ -67,7 +67,7 @@ struct Conv3dOptions {
   bool bias = true;
   PadMode padding_mode = PadMode::constant;  ///< zeros
 };
-/// Of {N, in, D, H, W}. Parameters weight {out, in / groups, kd, kh, kw} and bias {out}.
+/// conv3d() of {N, in, D, H, W}. Parameters weight {out, in / groups, kd, kh, kw} and bias {out}.
 class CLNET_API Conv3d : public Convolution {
  public:
   Conv3d(std::int64_t in_channels, std::int64_t out_channels, Triple kernel_size, const Conv3dOptions& options = {});
@@ -81,7 +81,7 @@ struct ConvTranspose1dOptions {
   bool bias = true;
   std::int64_t dilation = 1;
 };
-/// Of {N, in, L}. Parameters weight {in, out / groups, k} and bias {out}.
+/// conv_transpose1d() of {N, in, L}. Parameters weight {in, out / groups, k} and bias {out}.
 class CLNET_API ConvTranspose1d : public Convolution {
  public:
   ConvTranspose1d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel_size,
@@ -96,7 +96,7 @@ struct ConvTranspose2dOptions {
   bool bias = true;
   Pair dilation = 1;
 };
-/// Of {N, in, H, W}. Parameters weight {in, out / groups, kh, kw} and bias {out}.
+/// conv_transpose2d() of {N, in, H, W}. Parameters weight {in, out / groups, kh, kw} and bias {out}.
 class CLNET_API ConvTranspose2d : public Convolution {
  public:
   ConvTranspose2d(std::int64_t in_channels, std::int64_t out_channels, Pair kernel_size,
@@ -111,7 +111,7 @@ struct ConvTranspose3dOptions {
   bool bias = true;
   Triple dilation = 1;
 };
-/// Of {N, in, D, H, W}. Parameters weight {in, out / groups, kd, kh, kw} and bias {out}.
+/// conv_transpose3d() of {N, in, D, H, W}. Parameters weight {in, out / groups, kd, kh, kw} and bias {out}.
 class CLNET_API ConvTranspose3d : public Convolution {
  public:
   ConvTranspose3d(std::int64_t in_channels, std::int64_t out_channels, Triple kernel_size,

@@ -1,4 +1,4 @@
-// Images of other sizes, as a layer.
+// Resizing of images, as a layer.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Products, looked-up rows and changes of shape as layers.
+// Linear, embedding and shape layers.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace clnet::nn {
 struct LinearOptions {
   bool bias = true;
 };
-/// Parameters weight {out, in} and bias {out}.
+/// linear(): x {..., in_features} becomes {..., out_features}. Parameters weight {out, in} and bias {out}.
 class CLNET_API Linear : public Module {
  public:
   Linear(std::int64_t in_features, std::int64_t out_features, const LinearOptions& options = {});
@@ -27,9 +27,10 @@ class CLNET_API Linear : public Module {
 };
 
 struct EmbeddingOptions {
-  std::optional<std::int64_t> padding_idx = std::nullopt;  ///< a row that starts as zeros and gets no gradient
+  std::optional<std::int64_t> padding_idx = std::nullopt;  ///< row that starts as zeros and gets no gradient
 };
-/// Rows of weight {count, width} for integer indices.
+/// embedding(): integer indices {...} become {..., width}. Parameter weight {count, width}. An index out of range throws Error
+/// where the host knows the indices, and gives NaN elsewhere. Throws Error for a padding_idx that is no row.
 class CLNET_API Embedding : public Module {
  public:
   Embedding(std::int64_t count, std::int64_t width, const EmbeddingOptions& options = {});
@@ -41,6 +42,7 @@ class CLNET_API Embedding : public Module {
   Parameter weight_;
 };
 
+/// flatten(): joins dimensions first..last.
 class CLNET_API Flatten : public Module {
  public:
   explicit Flatten(int first = 1, int last = -1) : first_(first), last_(last) {}
@@ -51,7 +53,7 @@ class CLNET_API Flatten : public Module {
   int first_, last_;
 };
 
-/// One dimension as several.
+/// Splits dimension `dim` into `sizes`. The call throws ShapeError where their product is not its extent.
 class CLNET_API Unflatten : public Module {
  public:
   Unflatten(int dim, const Shape& sizes) : dim_(dim), sizes_(sizes) {}
@@ -63,7 +65,7 @@ class CLNET_API Unflatten : public Module {
   Shape sizes_;
 };
 
-/// Gives what it gets: in the place of a layer that is to be left out.
+/// Returns its input: a placeholder for a layer to leave out.
 class CLNET_API Identity : public Module {
  public:
   Tensor forward(const Tensor& x) override { return x; }

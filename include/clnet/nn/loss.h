@@ -14,20 +14,19 @@
 
 namespace clnet::nn {
 
-/// A loss as a layer: nn::Loss{"Hinge", [](const Tensor& x, const Tensor& t) { return mean(relu(1.0 - t * x)); }}. Called with
-/// several tensors, mostly input and target, also by train::fit() as FitOptions::loss.
+/// A loss as a layer: nn::Loss{"Hinge", [](const Tensor& x, const Tensor& t) { return mean(relu(1.0 - t * x)); }}. It is called
+/// with several tensors, mostly input and target, and can be FitOptions::loss.
 template <std::same_as<Tensor>... Inputs>
 class CLNET_API LossOf : public Module {
  public:
   using Function = std::function<Tensor(const Inputs&...)>;
-  /// Of weights, too, undefined ones among them.
+  /// A function of weights, too; they may be undefined.
   using Weighted = std::function<Tensor(const std::vector<Tensor>& weights, const Inputs&...)>;
 
   LossOf(std::string name, Function function)
       : name_(std::move(name)),
         function_([f = std::move(function)](const std::vector<Tensor>&, const Inputs&... inputs) { return f(inputs...); }) {}
-  /// The weights that are defined are buffers of these names, as PyTorch's: they move with a model that the loss is a part of,
-  /// and its state has them.
+  /// Defined weights become buffers of these names, as in PyTorch: they move with the model and are in its state_dict().
   LossOf(std::string name, const std::vector<std::pair<std::string, Tensor>>& weights, Weighted function)
       : name_(std::move(name)), function_(std::move(function)) {
     for (const auto& [weight, value] : weights)
@@ -52,6 +51,8 @@ using Loss = LossOf<Tensor, Tensor>;
 using Loss3 = LossOf<Tensor, Tensor, Tensor>;
 using Loss4 = LossOf<Tensor, Tensor, Tensor, Tensor>;
 
+// Layers of the functions of clnet/ops/loss.h, which has formulas, shapes and errors. Inputs are input and target unless a
+// comment says otherwise.
 CLNET_API Loss CrossEntropyLoss(const CrossEntropyOptions& options = {});
 CLNET_API Loss NLLLoss(const NllLossOptions& options = {});
 
@@ -64,9 +65,9 @@ CLNET_API Loss BCEWithLogitsLoss(Reduction reduction = Reduction::mean, const Te
 CLNET_API Loss FocalLoss(Reduction reduction = Reduction::mean, double alpha = 0.25, double gamma = 2);
 CLNET_API Loss KLDivLoss(const KlDivOptions& options = {});
 CLNET_API Loss PoissonNLLLoss(const PoissonNllOptions& options = {});
-/// Of input, target and variance.
+/// Inputs: input, target, variance.
 CLNET_API Loss3 GaussianNLLLoss(const GaussianNllOptions& options = {});
-/// Of logarithms of probabilities, targets, and the lengths of both.
+/// Inputs: log-probabilities, targets, input lengths, target lengths.
 CLNET_API Loss4 CTCLoss(const CtcOptions& options = {});
 
 CLNET_API Loss SoftMarginLoss(Reduction reduction = Reduction::mean);
@@ -74,10 +75,10 @@ CLNET_API Loss MultiLabelSoftMarginLoss(Reduction reduction = Reduction::mean, c
 CLNET_API Loss MultiMarginLoss(const MultiMarginOptions& options = {});
 CLNET_API Loss MultiLabelMarginLoss(Reduction reduction = Reduction::mean);
 CLNET_API Loss HingeEmbeddingLoss(double margin = 1, Reduction reduction = Reduction::mean);
-/// Of two inputs and the target.
+/// Inputs: two inputs, target.
 CLNET_API Loss3 MarginRankingLoss(double margin = 0, Reduction reduction = Reduction::mean);
 CLNET_API Loss3 CosineEmbeddingLoss(double margin = 0, Reduction reduction = Reduction::mean);
-/// Of anchor, positive and negative.
+/// Inputs: anchor, positive, negative.
 CLNET_API Loss3 TripletMarginLoss(const TripletMarginOptions& options = {});
 
 }  // namespace clnet::nn

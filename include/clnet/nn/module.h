@@ -35,16 +35,16 @@ class Step;
 
 namespace detail {
 
-/// What is known of a layer's class where it is added.
+/// Functions of a layer's class, known where the layer is added.
 struct LayerClass {
-  /// Null where the class has no copies, or the layer is of a class that is derived from it.
+  /// Returns null where the class has no copy constructor, or the layer's class derives from it.
   std::unique_ptr<Module> (*copy)(const Module& layer);
   Tensor (*call)(Module& layer, const Tensor& x);
 };
 template <class L>
 const LayerClass& layer_class();
 
-/// While a clone is made, what `make` makes of it, once; else the same.
+/// During clone(): the copy by `make`, one per object. Otherwise `what` itself.
 CLNET_API std::shared_ptr<void> shared_or_cloned(const std::shared_ptr<void>& what,
                                                  std::shared_ptr<void> (*make)(const void* what));
 template <class T>
@@ -54,17 +54,18 @@ std::shared_ptr<T> shared_or_cloned(const std::shared_ptr<T>& what) {
   }));
 }
 
-/// Throws Error where the layer's own class is another one than `as`: a copy of that would lack what the own one adds.
+/// Throws Error where the layer's dynamic class is not `as`: a copy as `as` would lose the derived class's members.
 CLNET_API void require_whole(const Module& layer, const std::type_info& as);
 
-/// What is no name: a position, or the null pointer that 0 is, too.
+/// A type that is no name: a position, or the null pointer that 0 can be.
 template <class T>
 concept NoName = std::integral<T> || std::same_as<T, std::nullptr_t>;
 
-/// From the end where it is negative. Throws Error, which begins with `who`, where it is none of `size`.
+/// The index for `position`; negative ones count from the end. Throws Error, which begins with `who`, where it is not below
+/// `size`.
 CLNET_API std::size_t position_of(const char* who, std::int64_t position, std::size_t size);
 
-/// The output among the results of a layer: they are a tensor, or have `output`, or begin with one.
+/// The output in a layer's results: a tensor, a member `output`, or the first element.
 template <class R>
 Tensor* output_of(R& results) {
   if constexpr (std::is_same_v<R, Tensor>)
@@ -86,7 +87,7 @@ constexpr bool is_forward_of_a_tensor<R (C::*)(X) noexcept(safe)> = std::is_same
 template <class R, class C, class X, bool safe>
 constexpr bool is_forward_of_a_tensor<R (C::*)(X) const noexcept(safe)> = std::is_same_v<std::remove_cvref_t<X>, Tensor>;
 
-/// Refuses a class with a forward() of one tensor that is not Module's: a call would not reach it.
+/// Rejects a class whose forward() of one tensor does not override Module's: a call would not reach it.
 template <class L>
 constexpr void require_forward() {
   if constexpr (requires { &L::forward; })
@@ -97,21 +98,21 @@ constexpr void require_forward() {
 
 }  // namespace detail
 
-/// What on_forward() gives: the function is called as long as this lives. A move hands that on. A copy refers to nothing, so that
-/// copies of a layer that holds its hook as a member, as modules keep them, do not prolong it.
+/// A registration by on_forward(): the hook is called while this object lives. A move transfers the registration. A copy has
+/// none, so that a copy of a layer that holds its hook as a member does not prolong it.
 class CLNET_API Hook {
  public:
   Hook() = default;
   Hook(Hook&&) noexcept = default;
   Hook& operator=(Hook&&) noexcept = default;
   Hook(const Hook&) noexcept {}
-  /// As a copy: ends what this one was of.
+  /// Ends the own registration and copies none.
   Hook& operator=(const Hook& other) noexcept {
     if (this != &other) entry_.reset();
     return *this;
   }
   ~Hook() = default;
-  /// Ends it. A call that is under way goes on.
+  /// Ends the registration. A call in progress continues.
   void remove() { entry_.reset(); }
 
  private:
@@ -120,7 +121,7 @@ class CLNET_API Hook {
 
   std::shared_ptr<const void> entry_;
 };
-/// Sees a layer's input and output, and returns another output, or an undefined tensor to leave it.
+/// Receives a layer's input and output. Returns a new output, or an undefined tensor to keep the output.
 using ForwardHook = std::function<Tensor(const Tensor& x, const Tensor& y)>;
 template <class F>
 concept ForwardObserver = std::is_void_v<std::invoke_result_t<F&, const Tensor&, const Tensor&>>;
@@ -132,17 +133,17 @@ struct Clones;
 CLNET_API void allow_several_names(const Module& module);
 
 struct LoadOptions {
-  bool strict = true;           ///< names that are missing or unknown are errors
-  bool skip_unfitting = false;  ///< weights of another shape or dtype are left out; otherwise they are errors
+  bool strict = true;           ///< missing or unknown names throw Error
+  bool skip_unfitting = false;  ///< weights of another shape or dtype are skipped; otherwise they throw Error
 };
-/// The names that load_state_dict() left out.
+/// The names that load_state_dict() skipped.
 struct LoadResult {
-  std::vector<std::string> missing;    ///< of the module, kept as they were
-  std::vector<std::string> unknown;    ///< to the module
-  std::vector<std::string> unfitting;  ///< of another shape or dtype, kept as they were
+  std::vector<std::string> missing;    ///< in the module only; unchanged
+  std::vector<std::string> unknown;    ///< in the state only
+  std::vector<std::string> unfitting;  ///< of another shape or dtype; unchanged
 };
 
-/// The base of all layers and of a user's own: a handle to named parameters, buffers and children. Copies share them, so a module
+/// The base of all layers, as torch.nn.Module: a handle to named parameters, buffers and children. Copies share them, so a module
 /// can be put into another, returned and captured freely.
 ///
 ///   struct Residual : nn::Module {
@@ -154,8 +155,8 @@ struct LoadResult {
 ///     Tensor forward(const Tensor& x) override { return relu(second(relu(first(x))) + x); }
 ///   };
 class CLNET_API Module {
-  /// While it lives, this thread runs what the module computes. Warns where another module does so and this one was never added
-  /// to any.
+  /// While it lives, this thread runs the module's forward pass. Warns where it lies in another module's call and this module was
+  /// never added to one.
   class CLNET_API Call {
    public:
     explicit Call(const Module& module);
@@ -165,11 +166,11 @@ class CLNET_API Module {
 
    private:
     friend class Module;
-    /// The innermost of this thread, or nullptr.
+    /// The innermost call of this thread, or nullptr.
     static const Call* current();
-    /// Makes it the innermost of this thread; returns which was.
+    /// Makes `call` the innermost of this thread; returns the former one.
     static const Call* resume(const Call* call);
-    /// Whether it, or one that it lies in, is of the same module as a handle of this state.
+    /// Whether `call` or an enclosing call belongs to the module with this state.
     static bool lies_in(const Call* call, const void* state);
     void warn_if_unnamed() const;
 
@@ -179,70 +180,71 @@ class CLNET_API Module {
 
  public:
   virtual ~Module();
-  /// What the module does with one input. A module of several inputs has functions of its own for them instead. Throws
-  /// Unsupported where it is not defined. Call the module, not this: a layer whose forward() is called has no name in errors, is
-  /// not replaced by replace(), and brings no warning where it was never added.
+  /// The module's function of one input. A module with several inputs defines functions of its own. Throws Unsupported where a
+  /// class does not override it.
+  ///
+  /// Call the module, not forward(): a direct call has no name in errors, ignores replace(), and brings no warning where the
+  /// module was never added.
   virtual Tensor forward(const Tensor& x);
-  /// forward(), or that of what replace() has put here. Errors that are thrown on the way say in which layer: "in layer1.conv2:
-  /// ". A module is a handle, so a const one can be called, too: its forward() may change parameters and buffers, but other
-  /// members only where they are mutable.
+  /// Calls forward(), or the layer that replace() put here. Errors get the layer's name: "in layer1.conv2: ". A module is a
+  /// handle, so a const one can be called, too. Its forward() may change parameters and buffers, but other members only where
+  /// they are mutable.
   Tensor operator()(const Tensor& x) const;
 
-  /// Own parameters, then the children's with "child." before their names, in the order of add(). One that has several names is
-  /// there once, under the first.
+  /// Own parameters, then the children's with the prefix "child.", in the order of add(). A parameter with several names appears
+  /// once, under the first.
   NamedParameters parameters() const;
   NamedParameters buffers() const;
-  /// Parameters and buffers, named and ordered as PyTorch's state_dict(): under every name.
+  /// Parameters and buffers, named and ordered as PyTorch's state_dict(); one with several names appears under each.
   io::StateDict state_dict() const;
-  /// Sets parameters and buffers from tensors of the same names, shapes and dtypes. Throws Error naming every missing, unknown,
-  /// unfitting or repeated one, and those that differ although they are one parameter's; nothing is changed then.
+  /// Sets parameters and buffers from tensors of the same names, shapes and dtypes. Throws Error with all names that are missing,
+  /// unknown, unfitting or repeated, and with different values for one parameter; nothing is changed then.
   void load_state_dict(const io::StateDict& state);
-  /// The same; not strict, only what both have is set, and what was left out returned. What has another shape or dtype is an
-  /// error all the same, unless skip_unfitting leaves it out, too.
+  /// The same with options. If not strict, it sets the names that both have, and returns the others. Another shape or dtype
+  /// throws Error, unless skip_unfitting is set.
   LoadResult load_state_dict(const io::StateDict& state, const LoadOptions& options);
-  /// A parameter or buffer by its full name, as "layer1.0.conv1.weight". Throws Error when there is none.
+  /// A parameter or buffer by its full name, as "layer1.0.conv1.weight". Throws Error where there is none.
   Parameter parameter(const std::string& name) const;
   template <detail::NoName T>
   Parameter parameter(T) const = delete;  // parameter("0.weight")
-  /// The names of the children in the order of add(), and a handle to one by its full name, as "layer1.0". Throws Error when
-  /// there is none, and when two have this name, as "0" of "layers" and "layers.0".
+  /// The names of the children in the order of add(), and a handle to a child by its full name, as "layer1.0". child() throws
+  /// Error where no child or two have this name, as "0" of "layers" and "layers.0".
   std::vector<std::string> children() const;
   Child child(const std::string& name) const;
   template <detail::NoName T>
   Child child(T) const = delete;  // child("0"), or [0] of a Sequential or a list
-  /// Whether both are handles of one layer, or stand for one since replace().
+  /// Whether both are handles of one layer, or became so by replace().
   bool same(const Module& other) const;
-  /// Puts another layer, of whatever kind, in the place of a child: model.replace("fc", nn::Linear{512, 7}), also a function of
-  /// one tensor or a model by pointer. From then on it is called and listed under that name, in this module and all that share
-  /// the child, and all handles of the child stand for it; an optimizer has to be made anew. The next replace() changes the
-  /// child's place again, not the layers that have been there; the first of them puts it back as it was. Throws Error when there
-  /// is no such child, when the layer contains it, and where two children would have one name, as in add(); nothing is changed
-  /// then.
+  /// Replaces a child by another layer, a function of one tensor or a model by pointer: model.replace("fc", nn::Linear{512, 7}).
+  /// From then on the new layer is called and listed under that name, in this module and in all that share the child. All handles
+  /// of the child refer to it. Make a new optimizer afterwards.
   ///
-  /// A child that is called with several inputs, as an LSTM with its states, needs a layer of the same class; where it gets
-  /// another, calls throw Error. What a module does outside of operator() and called(), as forward() that is called by hand, is
-  /// not replaced.
+  /// The next replace() changes the child's place again and leaves the earlier layers alone; with the original child it restores
+  /// the first state. Throws Error where there is no such child, the layer contains the module, or two children would get one
+  /// name, as in add(); nothing is changed then.
+  ///
+  /// A child with several inputs, as an LSTM with its states, needs a layer of the same class: calls throw Error otherwise. Only
+  /// operator() and called() respect a replacement; a direct forward() does not.
   void replace(const std::string& name, const Step& step);
   template <detail::NoName T>
   void replace(T, const Step& step) = delete;  // replace("0", layer)
-  /// Each call of this layer calls `hook` with its input and output, as PyTorch's register_forward_hook(). It ends when what is
-  /// returned here is destroyed or has its remove() called; copies of that refer to nothing. What the hook returns is the output
-  /// from then on; one that returns nothing only looks on.
+  /// Registers a hook, as PyTorch's register_forward_hook(): each call of this layer calls `hook` with its input and output. A
+  /// tensor that the hook returns becomes the output; a hook that returns nothing only observes. The registration ends with the
+  /// returned object, or with its remove(); copies of it have no registration.
   ///   auto hook = model.on_forward("layer3", [](const Tensor& x, const Tensor& y) { std::cout << y.shape() << '\n'; });
   ///
-  /// Hooks run in the order in which they came, also where replace() has put another layer here; clones have none. Where the
-  /// layer is called with several inputs, x is undefined, and y is the first of its results. forward() that is called by hand has
-  /// no hooks, and functions of a Sequential have none: Error. Add and remove them while no other thread calls the model.
+  /// Hooks run in the order of their registration, also on a layer that replace() put here; clones have none. For a layer with
+  /// several inputs x is undefined, and y is the first result. A direct forward() calls no hooks. Functions of a Sequential
+  /// cannot have any: Error. Add and remove hooks while no other thread calls the model.
   ///
-  /// In a function that compile() runs, a hook is called while the graph is built, with tensors that have no values yet: one that
-  /// reads them throws there. What it returns is part of the graph. Another graph is built when hooks come or go. features()
-  /// gives outputs by name.
+  /// Under compile() a hook runs while the graph is built, on tensors without values: reading them throws Error. Its result is
+  /// part of the graph. New and removed hooks cause a new graph. features() returns outputs by name.
   [[nodiscard]] Hook on_forward(const ForwardHook& hook) const;
   template <ForwardObserver F>
   [[nodiscard]] Hook on_forward(F hook) const {
     return on_forward(only_looking(std::move(hook)));
   }
-  /// The same of a child. Throws Error when there is none.
+  /// The same for a child. Throws Error where there is none.
   [[nodiscard]] Hook on_forward(const std::string& name, const ForwardHook& hook) const;
   template <ForwardObserver F>
   [[nodiscard]] Hook on_forward(const std::string& name, F hook) const {
@@ -252,56 +254,55 @@ class CLNET_API Module {
   Hook on_forward(T, F hook) const = delete;  // on_forward("0", hook)
   /// Copies all parameters and buffers to a device.
   void to(const Device& device);
-  /// Number of elements of all parameters, each counted once.
+  /// The number of elements of all parameters, each counted once.
   std::int64_t parameter_count() const;
 
-  /// Switches this module and its children between training (the initial mode) and inference (PyTorch's eval(), which would hide
-  /// clnet::eval() in a module's own functions).
+  /// Switches this module and its children between training (the initial mode) and inference. PyTorch's eval() is inference()
+  /// here: it would hide clnet::eval() in a module's functions.
   void train(bool on = true);
   void train(const char*) = delete;  // child("name").train()
   void inference() { train(false); }
   bool training() const;
-  /// Freezes the parameters of this module and its children, or lets them move again: Parameter::freeze() of each.
+  /// Freezes or unfreezes all parameters of this module and its children: Parameter::freeze() of each.
   void freeze(bool on = true);
   void freeze(const char*) = delete;  // child("name").freeze()
 
-  /// A table of the layers as a batch of one such sample passes them, in the order in which they end. Its columns are name, kind,
-  /// output's shape (with the batch's 1) and number of own parameters; the last line has that of all. `sample` has no batch
-  /// dimension, as in models::make(): {channels, height, width}. Layers that only pass on to children have no line, and neither
-  /// have functions of a Sequential and what is not called; a function that replace() put somewhere has one. Nothing is computed.
-  /// The dtype is the input's, and must suit the weights: f16 for a model of f16, an integer one for an Embedding. Throws Error,
-  /// which names the layer, where shape or dtype do not fit.
+  /// A table of the layers, in the order in which a batch of one sample leaves them. The columns are name, kind, output shape
+  /// (with the batch's 1) and number of own parameters; the last line has their sum. `sample` has no batch dimension: {channels,
+  /// height, width}. Nothing is computed.
+  ///
+  /// Layers that only call children have no line; nor do functions of a Sequential and layers that are not called. A function by
+  /// replace() has one. `dtype` is the input's and must suit the weights: f16 for a model of f16, an integer one for an
+  /// Embedding. Throws Error, with the layer's name, where shape or dtype do not fit.
   ///   std::cout << model.summary({1, 28, 28});
   std::string summary(const Shape& sample, Dtype dtype = Dtype::f32);
-  /// "Conv2d(1, 32, kernel_size=(3, 3))"; what summary() prints.
+  /// The layer as summary() prints it: "Conv2d(1, 32, kernel_size=(3, 3))".
   virtual std::string kind() const { return "Module"; }
 
  protected:
   Module();
   Module(const Module& other);
-  /// Throws Error where this one is part of a module, which would go on with the old one: replace() is for that. Parts of a whole
-  /// module that is assigned may be.
+  /// Throws Error where this handle is part of a module, which would keep the old layer: use replace(). Assignment of a whole
+  /// module may assign its parts.
   Module& operator=(const Module& other);
 
-  /// Registers; names must be unique in the module (Error otherwise). A buffer that is not saved moves with the module, but
-  /// state_dict() does not list it: what the module can make anew.
+  /// Registers a parameter or buffer. Throws Error where the module has the name. A buffer with `saved` false moves with the
+  /// module but is not in state_dict(): use it for values that the module can compute again.
   Parameter add_parameter(const std::string& name, const Tensor& value);
   Parameter add_buffer(const std::string& name, const Tensor& value, bool saved = true);
-  /// The same parameter under one more name (tied weights), here or in another module.
+  /// Registers an existing parameter under one more name (tied weights), here or in another module.
   Parameter add_parameter(const std::string& name, const Parameter& shared);
   Parameter add_buffer(const std::string& name, const Parameter& shared);
-  /// Names of children may have dots: add("layers.0", x). Throws Error where it would be that of another one, too, as "0" of
-  /// "layers".
+  /// Registers a child. Names may have dots: add("layers.0", x). Throws Error where the name is taken, also by "0" of "layers".
   ///
-  /// A child may be added to several modules, and several times: its parameters count once. That it gets a second name within
-  /// this module brings a warning, unless it is tied(). Throws Error when it is this module or contains it.
+  /// A child may be added to several modules, and several times: its parameters count once. A second name within this module
+  /// brings a warning, unless the child is tied(). Throws Error where the child is this module or contains it.
   ///
-  /// What forward() calls has to be added: else nothing trains, saves or moves it. The first such call brings a warning, unless
-  /// all of its parameters are frozen or it has neither parameters nor buffers nor a use for the mode.
+  /// Add every layer that forward() calls: otherwise it is not trained, saved or moved. The first call of such a layer brings a
+  /// warning. There is none where all its parameters are frozen, or it has no parameters, buffers or use for the mode.
   ///
-  /// For child() the module keeps a copy of the layer, with the members that it has now. The child() of a class without copies,
-  /// or of what is added as a Module, cannot be called. What is added by its shared_ptr is called as long as that
-  /// lives.
+  /// For child() the module keeps a copy of the layer with its present members. A child() cannot be called where its class has no
+  /// copy constructor, or it was added as a Module. A child added by shared_ptr can be called while the pointer lives.
   template <std::derived_from<Module> L>
   void add(const std::string& name, const L& child) {
     detail::require_forward<L>();
@@ -314,12 +315,12 @@ class CLNET_API Module {
     add_part(name, *child, detail::layer_class<L>(), child);
   }
 
-  /// Calls f(layer) or, where replace() has put another in its place, f of that one: in a scope of the module's name, which
-  /// errors, traces and the rest say. For operators of several inputs:
+  /// Calls f(layer), or f of the layer that replace() put in its place, within a NamedScope of the module's name. For operators
+  /// with several inputs:
   ///   Tensor operator()(const Tensor& a, const Tensor& b) const {
   ///     return called(*this, [&](auto& self) { return self.left(a) + self.right(b); });
   ///   }
-  /// Throws Error when the other one is of another class.
+  /// Throws Error where the replacement has another class.
   template <class L, class F>
   static auto called(L& layer, const F& f) -> std::invoke_result_t<const F&, std::remove_const_t<L>&> {
     using Result = std::invoke_result_t<const F&, std::remove_const_t<L>&>;
@@ -345,7 +346,7 @@ class CLNET_API Module {
                                       const std::vector<std::string>& names);
   friend void allow_several_names(const Module& module);
   struct State;
-  /// Of a handle that no module has as its part: it is not counted.
+  /// An uncounted handle, which belongs to no module.
   explicit Module(std::shared_ptr<State> state) : state_(std::move(state)), counted_(false) {}
   void set_state(std::shared_ptr<State> state);
 
@@ -356,11 +357,11 @@ class CLNET_API Module {
       return Tensor{};
     };
   }
-  /// A child's state by its name. Throws Error when there is none.
+  /// A child's state by its name. Throws Error where there is none.
   std::shared_ptr<State> part(const std::string& name) const;
-  /// What operator() does.
+  /// Implements operator().
   virtual Tensor called_with_one(const Tensor& x) const;
-  /// Runs the hooks, which may change y, and tells those who wait for the outputs of layers.
+  /// Runs the hooks, which may change y, and passes y to features().
   void finish(const Tensor& x, Tensor& y) const;
   template <class Result, class F>
   Result finished(const F& f) const {
@@ -372,7 +373,7 @@ class CLNET_API Module {
       return f();
     }
   }
-  /// `pointer`: where the layer lives, if it was given by pointer.
+  /// `pointer`: the layer's owner, where it was given by pointer.
   void add_part(const std::string& name, const Module& child, const detail::LayerClass& layer_class,
                 const std::weak_ptr<Module>& pointer);
   static void require_pointer(const std::string& name, const Module* child);
@@ -388,27 +389,27 @@ class CLNET_API Module {
       throw;
     }
   }
-  /// The name under which it was added first; empty where it was not.
+  /// The name of the first add(); empty where it was never added.
   const std::string& known_as() const;
-  /// The same behind the names of the lists that it lies in, which are not called themselves: "layers.0".
+  /// The same with the names of enclosing lists in front, as lists are not called themselves: "layers.0".
   std::string scope_name() const;
   static void place(Error& error);
-  /// What replace() has put here, or nullptr.
+  /// The layer that replace() put here, or nullptr.
   Module* replacement() const;
   [[noreturn]] void fail_as_replaced(const Module& other) const;
-  /// What the names of parts refer to.
+  /// The state that names of parts refer to.
   const std::shared_ptr<State>& present() const;
   static void finish_clones(Clones& clones);
   void warn_if_unreached() const;
-  /// Whether training would change anything of it.
+  /// Whether training would change any part of it.
   bool may_move() const;
   void warn_of_second_name(const std::string& name, const std::shared_ptr<State>& added) const;
 
   std::shared_ptr<State> state_;
-  bool counted_;  ///< among the state's handles
+  bool counted_;  ///< counted among the state's handles
 };
 
-/// Keeps the modes of a module and of each of its parts, and restores them in the end.
+/// Saves the modes of a module and of all its parts; the destructor restores them.
 class CLNET_API KeptModes {
  public:
   explicit KeptModes(const Module& module);
@@ -420,22 +421,22 @@ class CLNET_API KeptModes {
   std::vector<std::pair<std::shared_ptr<Module::State>, bool>> modes_;
 };
 
-/// While there is one in a thread, copies made there of parameters and modules are deep: new slots of the present values.
+/// While it lives, this thread's copies of parameters and modules are deep: new slots with the present values.
 class CLNET_API Cloning {
  public:
   Cloning();
   ~Cloning();
   Cloning(const Cloning&) = delete;
   Cloning& operator=(const Cloning&) = delete;
-  /// Ends it. Throws Error when the copy of a module would not use the parameters that it got, because it holds a child by
+  /// Ends the scope. Throws Error where the copy of a module would not use its new parameters, because it holds a child by
   /// pointer.
   void finish();
 
  private:
   bool on_ = true;
 };
-/// A copy with parameters and buffers of its own, of the same values. Throws Error for a module that holds children by pointer;
-/// what else it holds by pointer stays shared.
+/// A deep copy: new parameters and buffers with the same values. Throws Error for a module that holds children by pointer. Other
+/// objects behind pointers stay shared.
 template <class M>
 requires(!std::is_abstract_v<M>) M clone(const M& module) {
   Cloning scope;
@@ -443,7 +444,7 @@ requires(!std::is_abstract_v<M>) M clone(const M& module) {
   scope.finish();
   return copy;
 }
-void clone(const Module&) = delete;  // its class is not known: no copy of what a pointer points to
+void clone(const Module&) = delete;  // the class is unknown, so it cannot be copied
 
 template <class L>
 const detail::LayerClass& detail::layer_class() {
@@ -453,7 +454,7 @@ const detail::LayerClass& detail::layer_class() {
                                           return std::unique_ptr<Module>(new L(static_cast<const L&>(layer)));
                                       return nullptr;
                                     },
-                                    // By an operator of its own where that takes one tensor, else by Module's.
+                                    // The class's own operator() where that takes one tensor, else Module's.
                                     [](Module& layer, const Tensor& x) -> Tensor {
                                       if constexpr (std::is_invocable_r_v<Tensor, L&, const Tensor&>)
                                         return static_cast<L&>(layer)(x);
@@ -463,17 +464,17 @@ const detail::LayerClass& detail::layer_class() {
   return found;
 }
 
-/// A handle to a layer of whatever class, as child() and Sequential's [] give it: to its parameters, buffers, children and mode,
-/// and it can be called with one tensor. A layer that needs more inputs throws Unsupported then. What replace() puts in the
-/// layer's place, this calls from then on. It may be put into other modules, as any layer.
+/// A handle to a layer of any class, as child() and Sequential's [] return it. It gives access to parameters, buffers, children
+/// and mode, and can be called with one tensor; a layer with more inputs throws Unsupported then. It follows replace(). It may be
+/// put into other modules, as any layer.
 ///   nn::Sequential backbone{model.child("layer1"), model.child("layer2"), nn::Flatten()};
 ///
-/// Members of the layer that are neither parameters, buffers nor children are those of the copy that add() made.
+/// All other members are those of the copy that add() made.
 class CLNET_API Child final : public Module {
  public:
   explicit Child(const Step& step);
   Child(const Child& other);
-  /// Refers to the other layer from then on; no module changes.
+  /// Makes this handle refer to another layer; no module changes.
   Child& operator=(const Child& other) &;
   Tensor forward(const Tensor& x) override;
   std::string kind() const override;
@@ -491,7 +492,7 @@ class CLNET_API Child final : public Module {
 template <class T>
 concept Layer = std::derived_from<std::remove_cvref_t<T>, Module>;
 
-/// The same layer, which may be added under several names from then on, without a warning: its parameters are meant to be shared.
+/// Allows several names for a layer without a warning: its parameters are meant to be shared.
 ///   add("encoder", words); add("decoder", nn::tied(words));
 template <Layer L>
 const L& tied(const L& layer) {
@@ -501,8 +502,8 @@ const L& tied(const L& layer) {
 
 class Sequential;
 
-/// What may stand in a Sequential or in the place of a layer: a layer, a whole model (also by pointer, as models::make() gives
-/// it), or a function of one tensor by its name or as a lambda.
+/// An element of a Sequential, or a replacement of a layer. It is a layer, a whole model (also by pointer, as from
+/// models::make()), or a function of one tensor by name or as a lambda.
 class CLNET_API Step {
  public:
   Step(Tensor (*function)(const Tensor&));  // NOLINT(google-explicit-constructor)
@@ -511,7 +512,7 @@ class CLNET_API Step {
       : Step((detail::require_whole(layer, typeid(L)), std::unique_ptr<Module>(new L(layer))), detail::layer_class<L>()) {
     detail::require_forward<L>();
   }
-  Step(const Module&) = delete;  // its class would be lost: give the pointer
+  Step(const Module&) = delete;  // its class would be lost: pass the pointer
   template <class F>
   requires(!Layer<F> && std::is_invocable_r_v<Tensor, F&, const Tensor&>) Step(F function)  // NOLINT(google-explicit-constructor)
       : call_(std::move(function)) {}
@@ -533,29 +534,29 @@ class CLNET_API Step {
   Step(std::unique_ptr<Module> layer, const detail::LayerClass& layer_class);
 
   std::function<Tensor(const Tensor&)> call_;
-  std::function<Module*()> module_;  ///< what gets a name, if anything
+  std::function<Module*()> module_;  ///< the module that gets a name, if any
   const detail::LayerClass* class_ = nullptr;
-  std::shared_ptr<Module> pointer_;  ///< of a model that was given by pointer
+  std::shared_ptr<Module> pointer_;  ///< the model, where given by pointer
 };
 
-/// Layers and functions (Tensor -> Tensor) one after the other; layers are named by their position, functions count. What is
-/// appended during a call is called from the next one on.
+/// Layers and functions (Tensor -> Tensor) in order, as torch.nn.Sequential. Layers are named by their position, in which
+/// functions count. A step appended during a call takes effect in the next one.
 class CLNET_API Sequential : public Module {
  public:
   Sequential();
-  // No moves: what was moved from would be no module.
+  // No moves: a moved-from handle would be no module.
   Sequential(const Sequential& other);
   Sequential& operator=(const Sequential&) = default;
-  /// Of one Sequential alone: a handle to the same layers, as copies of modules are; append() makes it a child. By pointer it is
-  /// a child.
+  /// With a single Sequential this is a handle to the same layers, as a copy; append() makes it a child. A Sequential by pointer
+  /// is a child.
   Sequential(std::initializer_list<Step> steps);
   template <class... Steps>
   requires(sizeof...(Steps) > 1 && (... && std::constructible_from<Step, Steps&&>)) explicit Sequential(Steps&&... steps)
       : Sequential({Step(std::forward<Steps>(steps))...}) {}
   void append(const Step& step);
-  /// How many layers and functions there are.
+  /// The number of layers and functions.
   std::size_t size() const;
-  /// A handle to the layer or function at a position, from the end where that is negative. Throws Error when there is none.
+  /// A handle to the layer or function at a position; negative ones count from the end. Throws Error where there is none.
   ///   const Tensor logits = model[-1](features);
   template <std::integral Position>
   Child operator[](Position position) const {
@@ -568,7 +569,7 @@ class CLNET_API Sequential : public Module {
   Child at(std::int64_t position) const;
 
   struct Steps;
-  std::shared_ptr<Steps> steps_;  ///< shared by copies, as the children are
+  std::shared_ptr<Steps> steps_;  ///< shared by copies, as the children
 };
 
 }  // namespace clnet::nn

@@ -1,4 +1,4 @@
-// Layers of normalisation.
+// Normalisation layers.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace clnet::nn {
 
 struct BatchNormOptions {
   double eps = 1e-5;
-  /// The share of a batch in the new running statistics; std::nullopt: they are the means over all batches so far (PyTorch's
-  /// None).
+  /// The weight of a batch in the running statistics. std::nullopt: they are means over all batches so far (PyTorch's None).
   std::optional<double> momentum = 0.1;
   bool affine = true, track_running_stats = true;
 };
-/// Parameters weight and bias {C}; buffers running_mean, running_var {C} and num_batches_tracked. In training the buffers change
-/// when the result of the forward pass is computed, along with it and exactly once. (In PyTorch the call alone changes them.)
-/// So a call in inference mode sees old statistics where a call in training mode was written down before it and is not computed
-/// yet: it warns once, and evaluating the first call's result before the second call helps. Two calls in one expression, as
-/// loss(net(a)) + loss(net(b)), change the statistics in the order in which the compiler calls them, which C++ leaves open: write
-/// statements.
+/// Batch normalisation (Ioffe and Szegedy 2015). Parameters weight and bias {C}; buffers running_mean, running_var {C} and
+/// num_batches_tracked.
+///
+/// In training the evaluation of the result changes the buffers, exactly once. (In PyTorch the call changes them.) So a call in
+/// inference mode sees old statistics while a training call is not evaluated: it warns once. Evaluate the training call's result
+/// first. Two calls in one expression, as loss(net(a)) + loss(net(b)), update the statistics in an order that C++ leaves open:
+/// write two statements. The call throws ShapeError for another rank or number of channels.
 class CLNET_API BatchNorm : public Module {
  public:
   Tensor forward(const Tensor& x) override;
@@ -37,7 +37,7 @@ class CLNET_API BatchNorm : public Module {
   BatchNormOptions options_;
   std::optional<Parameter> weight_, bias_, mean_, var_, count_;
 };
-/// Of {N, C} or {N, C, L}.
+/// Batch normalisation of {N, C} or {N, C, L}.
 class CLNET_API BatchNorm1d : public BatchNorm {
  public:
   explicit BatchNorm1d(std::int64_t num_features, const BatchNormOptions& options = {}) : BatchNorm(num_features, options) {}
@@ -64,9 +64,9 @@ struct InstanceNormOptions {
   double eps = 1e-5, momentum = 0.1;
   bool affine = false, track_running_stats = false;
 };
-/// Each channel of each sample by its own statistics, in training and, unless running ones are tracked, in inference. Parameters
-/// weight and bias {C} where affine; buffers as BatchNorm's where tracked, which follow the means over the samples
-/// (num_batches_tracked stays 0, as in PyTorch). Also of one sample without N.
+/// Normalises each channel of each sample by its own statistics, as torch.nn.InstanceNorm; also in inference, unless running
+/// statistics are tracked. Takes one sample without N, too. Parameters weight and bias {C} where affine. Tracked buffers are as
+/// BatchNorm's: they follow the means over the samples, and num_batches_tracked stays 0, as in PyTorch.
 class CLNET_API InstanceNorm : public Module {
  public:
   Tensor forward(const Tensor& x) override;
@@ -104,7 +104,8 @@ struct GroupNormOptions {
   double eps = 1e-5;
   bool affine = true;
 };
-/// Over each of `num_groups` groups of channels of {N, C, ...}. Parameters weight and bias {C}.
+/// Normalises {N, C, ...} over each of `num_groups` groups of channels (Wu and He 2018). Parameters weight and bias {C}. Throws
+/// Error where num_channels is not divisible by num_groups.
 class CLNET_API GroupNorm : public Module {
  public:
   GroupNorm(std::int64_t num_groups, std::int64_t num_channels, const GroupNormOptions& options = {});
@@ -120,7 +121,7 @@ class CLNET_API GroupNorm : public Module {
 struct LocalResponseNormOptions {
   double alpha = 1e-4, beta = 0.75, k = 1;
 };
-/// A layer for x {N, C, ...}: x / (k + alpha * mean of the squares in `size` neighbouring channels)^beta.
+/// local_response_norm() of x {N, C, ...}: x / (k + alpha * mean of the squares in `size` neighbouring channels)^beta.
 class CLNET_API LocalResponseNorm : public Module {
  public:
   explicit LocalResponseNorm(std::int64_t size, const LocalResponseNormOptions& options = {}) : size_(size), options_(options) {}
@@ -135,10 +136,11 @@ class CLNET_API LocalResponseNorm : public Module {
 struct LayerNormOptions {
   double eps = 1e-5;
   bool elementwise_affine = true;  ///< parameters weight and bias
-  bool bias = true;                ///< without: weight alone
+  bool bias = true;                ///< false: weight alone
 };
-/// Over the last dimensions, whose extents are `normalized_shape`; one number is the last dimension's. Parameters weight and bias
-/// of that shape.
+/// Normalises over the last dimensions, of extents `normalized_shape`; one number means the last dimension (Ba et al. 2016).
+/// Parameters weight and bias of that shape. The constructor throws Error for an extent below 1, the call ShapeError for other
+/// extents.
 class CLNET_API LayerNorm : public Module {
  public:
   explicit LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options = {});
@@ -153,11 +155,11 @@ class CLNET_API LayerNorm : public Module {
 };
 
 struct RMSNormOptions {
-  std::optional<double> eps = std::nullopt;  ///< the dtype's epsilon when not given
-  bool elementwise_affine = true;            ///< a parameter weight
+  std::optional<double> eps = std::nullopt;  ///< std::nullopt: the dtype's epsilon
+  bool elementwise_affine = true;            ///< parameter weight
 };
-/// By the root of the mean square of the last dimensions, whose extents are `normalized_shape`; one number is the last
-/// dimension's. Parameter weight of that shape.
+/// Divides by the root mean square over the last dimensions, of extents `normalized_shape`; one number means the last dimension
+/// (Zhang and Sennrich 2019). Parameter weight of that shape. Throws as LayerNorm.
 class CLNET_API RMSNorm : public Module {
  public:
   explicit RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options = {});

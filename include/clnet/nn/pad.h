@@ -12,7 +12,7 @@
 
 namespace clnet::nn {
 
-/// A layer that gives the elements of the last dimensions another place.
+/// A layer that moves elements of the last dimensions, without parameters.
 class CLNET_API Rearrange : public Module {
  public:
   Rearrange(std::string kind, std::function<Tensor(const Tensor&)> function)
@@ -25,7 +25,7 @@ class CLNET_API Rearrange : public Module {
   std::function<Tensor(const Tensor&)> function_;
 };
 
-/// The last one, two or three dimensions with `padding` around them; negative padding crops.
+/// Pads the last one, two or three dimensions; negative padding crops. Throws as pad().
 CLNET_API Rearrange ZeroPad1d(Padding1d padding);
 CLNET_API Rearrange ZeroPad2d(Padding padding);
 CLNET_API Rearrange ZeroPad3d(Padding3d padding);
@@ -42,7 +42,7 @@ CLNET_API Rearrange CircularPad1d(Padding1d padding);
 CLNET_API Rearrange CircularPad2d(Padding padding);
 CLNET_API Rearrange CircularPad3d(Padding3d padding);
 
-/// {..., C r r, H, W} -> {..., C, H r, W r}, and back.
+/// {..., C r r, H, W} -> {..., C, H r, W r}, and the inverse.
 CLNET_API Rearrange PixelShuffle(std::int64_t upscale_factor);
 CLNET_API Rearrange PixelUnshuffle(std::int64_t downscale_factor);
 

@@ -1,4 +1,4 @@
-// Tensors that change over time.
+// Parameters: tensors that change over time.
 #pragma once
 
 #include <functional>
@@ -18,37 +18,38 @@ struct Slot;
 
 namespace clnet::nn {
 
-/// A tensor that changes over time: a handle to a slot that holds its present value. Copies share the slot, and several modules
-/// may.
+/// A tensor that changes over time: a handle to a slot with its present value. Copies, and several modules, may share the slot.
 ///
-/// Each value that is set is a leaf of the graph of its own, even where the tensor is one that another parameter holds. A loss
-/// that was built before knows the value that it was built with, and an optimizer applies its gradient to the present one; to
-/// compare with an older value in one loss, detach() it.
+/// Each set value is a new leaf of the graph, even where another parameter holds the same tensor. A loss refers to the values
+/// that it was built with; an optimizer applies its gradient to the present ones. To use an older value beside the present one in
+/// one loss, detach() it.
 class CLNET_API Parameter {
  public:
   explicit Parameter(const Tensor& value);
-  // Copies only: what was moved from would be the handle of nothing.
+  // Copies only: a moved-from handle would refer to no slot.
   Parameter(const Parameter& other);
   Parameter& operator=(const Parameter& other) &;
   ~Parameter();
-  /// The present value; it stays what it is when the parameter is set.
+  /// The present value. A later set() does not change the returned tensor.
   Tensor value() const;
   operator Tensor() const { return value(); }  // NOLINT(google-explicit-constructor)
-  /// Those of each value that it takes.
+  /// Shape and dtype of all its values.
   Shape shape() const;
   Dtype dtype() const;
-  /// Replaces the value. Throws ShapeError or DtypeError when the spec differs. What is not computed yet, as in
-  /// p.set(0.99 * p + 0.01 * q), is computed once with whatever reads it first, and no gradient flows into it; until then, or
-  /// until the next set(), the graph behind it is kept. assign() computes many at once.
+  /// Replaces the value. Throws ShapeError or DtypeError where the spec differs, Error for an undefined tensor and under
+  /// compile(). An unevaluated value, as in p.set(0.99 * p + 0.01 * q), is computed once, with the first evaluation that reads
+  /// it. No gradient flows into it, and its graph is kept until then or until the next set(). assign() computes several values at
+  /// once.
   void set(const Tensor& value);
-  /// When `value` is computed, for whatever reason, this parameter's present value becomes update(present, value) along with it,
-  /// exactly once: a running statistic. At once when it is computed already; never when it is never computed. `update` builds
-  /// graph of the same spec, and must neither evaluate nor keep tensors of `value`'s graph. It may be called more than once, and
-  /// by several threads that evaluate one graph. Nothing changes when the evaluation fails. In a function that compile() runs,
-  /// what is there already (its inputs, parameters, what was made outside of it) is followed in every call: value() gives the new
-  /// value after the call.
+  /// Makes this parameter a running statistic of `value`: when any evaluation computes `value`, the parameter becomes
+  /// update(present, value), exactly once. An evaluated `value` updates it at once; one that is never computed, never. A failed
+  /// evaluation changes nothing.
+  ///
+  /// `update` builds graph of the same spec. It must not evaluate, nor keep tensors of `value`'s graph. It may be called more
+  /// than once, and by several threads that evaluate one graph. Under compile() existing tensors (inputs, parameters, tensors
+  /// from outside) are followed in every call: value() has the new value after the call.
   void follow(const Tensor& value, std::function<Tensor(const Tensor& now, const Tensor& value)> update);
-  /// Whether optimizers leave it as it is, under all its names; gradients() gives its gradient as before.
+  /// Freezes the parameter, under all its names: optimizers leave it unchanged. gradients() returns its gradient as before.
   void freeze(bool on = true);
   void freeze(const char*) = delete;
   bool frozen() const;
@@ -62,13 +63,14 @@ class CLNET_API Parameter {
 };
 using NamedParameters = std::vector<std::pair<std::string, Parameter>>;
 
-/// Computes all values together, then sets them: all of them, or none where something throws.
+/// Computes all values together, then sets them; an exception leaves all parameters unchanged. Throws Error for a parameter that
+/// is given twice, ShapeError and DtypeError as set().
 CLNET_API void assign(std::span<const std::pair<Parameter, Tensor>> values);
 CLNET_API void assign(std::initializer_list<std::pair<Parameter, Tensor>> values);
 
-/// The gradients of a loss by parameters, in their order: gradients(loss, model.parameters()). As an optimizer, it takes them at
-/// the values that the loss was built with, which may be older than the present ones. Zeros where the loss does not reach; Error
-/// where it sees one parameter at two values.
+/// The gradients of a loss with respect to parameters, in their order: gradients(loss, model.parameters()). As in an optimizer,
+/// they are taken at the values that the loss was built with, which may be older than the present ones. A parameter that the loss
+/// does not reach gets zeros. Throws Error where the loss contains one parameter at two values.
 CLNET_API std::vector<Tensor> gradients(const Tensor& loss, const NamedParameters& parameters);
 
 }  // namespace clnet::nn

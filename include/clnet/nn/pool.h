@@ -1,4 +1,4 @@
-// Layers of pooling.
+// Pooling layers, without parameters. Shapes and options are those of clnet/ops/pool.h.
 #pragma once
 
 #include <concepts>
@@ -19,14 +19,14 @@ namespace clnet::nn {
 
 namespace detail {
 
-/// The options with a stride that was given before them. Throws Error where they have one, too.
+/// Options with the stride from a separate argument. Throws Error where they have a stride, too.
 template <class Size, class Options>
 Options with_stride(const char* layer, const Size& stride, Options options) {
   if (options.stride) throw Error(std::string(layer) + ": stride is given twice, after the kernel's size and in the options");
   options.stride = stride;
   return options;
 }
-/// The same of {2, 1}; {} gives none.
+/// The same for a stride as {2, 1}; {} leaves the options unchanged.
 template <class Options>
 Options with_stride(const char* layer, std::initializer_list<std::int64_t> stride, const Options& options) {
   using Size = typename decltype(options.stride)::value_type;
@@ -45,8 +45,8 @@ Options with_stride(const char* layer, std::initializer_list<std::int64_t> strid
 
 }  // namespace detail
 
-/// What the layers of pooling have in common: they have no parameters. The stride is the kernel's size when not given, and may
-/// stand behind it: MaxPool2d(3, 2) is MaxPool2d(3, {.stride = 2}).
+/// The base of pooling layers. The stride is the kernel's size by default. It may follow the kernel size: MaxPool2d(3, 2) is
+/// MaxPool2d(3, {.stride = 2}).
 class CLNET_API Pool : public Module {
  public:
   Tensor forward(const Tensor& x) override { return function_(x); }
@@ -61,10 +61,10 @@ class CLNET_API Pool : public Module {
   Function function_;
 };
 
-/// What the layers of max pooling have in common.
+/// The base of max pooling layers.
 class CLNET_API MaxPool : public Pool {
  public:
-  /// Where the largest elements lie, too, for the layers of unpooling (PyTorch's return_indices).
+  /// Also returns the positions of the largest elements, for unpooling layers (PyTorch's return_indices).
   MaxPoolResult with_indices(const Tensor& x) const {
     return called(*this, [&](auto& self) { return self.indexed_(x); });
   }
@@ -124,8 +124,8 @@ class CLNET_API AvgPool3d : public Pool {
       : AvgPool3d(kernel_size, detail::with_stride("AvgPool3d", stride, options)) {}
 };
 
-/// What the layers of unpooling have in common: they are called with what MaxPool::with_indices() or max_pool2d_with_indices()
-/// and its like give.
+/// The base of unpooling layers. Their inputs are the results of MaxPool::with_indices() or max_pool2d_with_indices() and its
+/// like.
 class CLNET_API Unpool : public Module {
  public:
   Tensor operator()(const Tensor& x, const Tensor& indices) const {
@@ -201,7 +201,7 @@ class CLNET_API LPPool3d : public Pool {
       : LPPool3d(norm_type, kernel_size, detail::with_stride("LPPool3d", stride, options)) {}
 };
 
-// An output size of -1 keeps the extent of its axis.
+// Adaptive pooling. An output size of -1 keeps the extent of its axis.
 
 class CLNET_API AdaptiveAvgPool1d : public Pool {
  public:

@@ -14,16 +14,17 @@
 namespace clnet::nn {
 
 struct RecurrentOptions {
-  Nonlinearity nonlinearity = Nonlinearity::tanh;  ///< of an RNN
+  Nonlinearity nonlinearity = Nonlinearity::tanh;  ///< for RNN only
   bool bias = true;
-  bool batch_first = false;    ///< x is {N, T, I}, and the output accordingly
-  double dropout = 0;          ///< in training, of the outputs of each layer but the last
-  bool bidirectional = false;  ///< a second direction from the end; outputs lie beside each other
-  std::int64_t proj_size = 0;  ///< of an LSTM: h becomes so many numbers; 0: as many as c
+  bool batch_first = false;    ///< x is {N, T, I}, and the output likewise
+  double dropout = 0;          ///< dropout probability in training, on the outputs of all layers but the last
+  bool bidirectional = false;  ///< adds a direction from the end; their outputs are concatenated
+  std::int64_t proj_size = 0;  ///< for LSTM: the width of h after a projection; 0: no projection
 };
 
-/// What RNN, LSTM and GRU have in common: the layers, and parameters weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0
-/// (weight_hr_l0), ..., each with _reverse for the other direction.
+/// The base of RNN, LSTM and GRU. Parameters weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 (weight_hr_l0), ..., with
+/// _reverse for the other direction. Constructors throw Error for sizes or options out of range, calls ShapeError for inputs that
+/// do not fit.
 class CLNET_API Recurrent : public Module {
  public:
   std::string kind() const override;
@@ -33,7 +34,7 @@ class CLNET_API Recurrent : public Module {
     std::int64_t input_size, hidden_size, num_layers;
   };
   Recurrent(std::string name, std::int64_t gates, const Sizes& sizes, const RecurrentOptions& options);
-  /// `c0` is an LSTM's.
+  /// `c0` is for LSTM only.
   LstmResult run(const Tensor& x, const Tensor& h0, const Tensor& c0, const Tensor& lengths) const;
 
  private:
@@ -42,19 +43,19 @@ class CLNET_API Recurrent : public Module {
     std::optional<Parameter> bias_ih, bias_hh, weight_hr;
     RecurrentWeights weights() const;
   };
-  /// Of a sequence {T, N, I}, or {N, T, I}.
+  /// Runs a sequence {T, N, I}, or {N, T, I}.
   LstmResult run_batch(const Tensor& x, const Tensor& h0, const Tensor& c0, const Tensor& lengths, bool batch_first) const;
 
   std::string name_;
   std::int64_t gates_;
   Sizes sizes_;
   RecurrentOptions options_;
-  std::vector<Direction> directions_;  ///< layer after layer
+  std::vector<Direction> directions_;  ///< layer by layer
 };
 
-/// x {T, N, input_size}, or {T, input_size} without a batch. Called with initial states h0 {layers * directions, N, hidden_size}
-/// (undefined: zeros) it returns the final ones, too; `lengths` i32 or i64 {N}: the steps that each sequence has (PyTorch's
-/// packed sequences), T at most: more count as T.
+/// x {T, N, input_size}, or {T, input_size} without a batch. A call with initial states h0 {layers * directions, N, hidden_size}
+/// (undefined: zeros) also returns the final states. `lengths` i32 or i64 {N}: the number of steps of each sequence (PyTorch's
+/// packed sequences); numbers above T count as T.
 class CLNET_API RNN : public Recurrent {
  public:
   RNN(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {})
@@ -65,8 +66,8 @@ class CLNET_API RNN : public Recurrent {
   Tensor forward(const Tensor& x) override { return run(x, {}, {}, {}).output; }
   RnnResult operator()(const Tensor& x, const Tensor& h0, const Tensor& lengths = {}) const;
 };
-/// The same with c0 {layers * directions, N, hidden_size}; h0 and the output have proj_size in place of hidden_size where that is
-/// not 0.
+/// The same with c0 {layers * directions, N, hidden_size}. With a proj_size, h0 and the output have proj_size in place of
+/// hidden_size.
 class CLNET_API LSTM : public Recurrent {
  public:
   LSTM(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {})
@@ -92,9 +93,9 @@ class CLNET_API GRU : public Recurrent {
 
 struct RecurrentCellOptions {
   bool bias = true;
-  Nonlinearity nonlinearity = Nonlinearity::tanh;  ///< of an RNNCell
+  Nonlinearity nonlinearity = Nonlinearity::tanh;  ///< for RNNCell only
 };
-/// One step: parameters weight_ih, weight_hh, bias_ih, bias_hh. x {N, input_size} or {input_size}, states accordingly.
+/// One step. Parameters weight_ih, weight_hh, bias_ih, bias_hh. x is {N, input_size} or {input_size}, states likewise.
 class CLNET_API RecurrentCell : public Module {
  public:
   std::string kind() const override;
@@ -115,7 +116,7 @@ class CLNET_API RNNCell : public RecurrentCell {
   RNNCell(std::int64_t input_size, std::int64_t hidden_size, const RecurrentCellOptions& options = {})
       : RecurrentCell("RNNCell", 1, input_size, hidden_size, options.bias), nonlinearity_(options.nonlinearity) {}
   using Module::operator();
-  /// The state after zeros.
+  /// The next state after a zero state.
   Tensor forward(const Tensor& x) override { return next(x, Tensor{}); }
   Tensor operator()(const Tensor& x, const Tensor& h) const {
     return called(*this, [&](auto& self) { return self.next(x, h); });

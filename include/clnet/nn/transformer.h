@@ -1,4 +1,4 @@
-// Transformers of attention and perceptrons.
+// Transformers (Vaswani et al. 2017), with PyTorch's layers.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,21 @@
 namespace clnet::nn {
 
 enum class TransformerActivation : std::uint8_t { relu, gelu };
+/// Options of encoder and decoder layers.
 struct TransformerLayerOptions {
   std::int64_t dim_feedforward = 2048;
   double dropout = 0.1;
   TransformerActivation activation = TransformerActivation::relu;
-  /// Any other activation; `activation` does not matter then.
+  /// Any other activation, in place of `activation`.
   std::function<Tensor(const Tensor&)> activation_function = nullptr;
   double layer_norm_eps = 1e-5;
   bool batch_first = false;  ///< {batch, length, d_model} instead of {length, batch, d_model}
-  bool norm_first = false;   ///< normalise what enters attention and perceptron, instead of the sums behind them
-  bool bias = true;          ///< of attention, perceptron and norms
+  bool norm_first = false;   ///< normalise the inputs of attention and perceptron, instead of the sums after them
+  bool bias = true;          ///< biases of attention, perceptron and norms
 };
 
-/// x + attention, then x + perceptron. Parameters self_attn.*, linear1.*, linear2.*, norm1.*, norm2.*.
+/// x + attention, then x + perceptron; shapes as MultiheadAttention. Parameters self_attn.*, linear1.*, linear2.*, norm1.*,
+/// norm2.*.
 class CLNET_API TransformerEncoderLayer : public Module {
  public:
   TransformerEncoderLayer(std::int64_t d_model, std::int64_t heads, const TransformerLayerOptions& options = {});
@@ -39,7 +41,7 @@ class CLNET_API TransformerEncoderLayer : public Module {
   Tensor operator()(const Tensor& x, const AttentionMasks& masks) const {
     return called(*this, [&](auto& self) { return self.forward(x, masks); });
   }
-  /// x, the positions that follow those in the cache, as forward() with is_causal has them: MultiheadAttention::step().
+  /// forward() with is_causal for x, the next positions after those in the cache: see MultiheadAttention::step().
   Tensor step(const Tensor& x, KVCache& cache) const {
     return called(*this, [&](auto& self) { return self.next(x, cache); });
   }
@@ -82,8 +84,8 @@ class CLNET_API TransformerDecoderLayer : public Module {
   LayerNorm norm1_, norm2_, norm3_;
 };
 
-/// `count` layers, each with initial values of its own, and a LayerNorm behind them where `final_norm`. Parameters layers.0.*,
-/// layers.1.*, ..., norm.*.
+/// `count` layers with separate initial values, then a LayerNorm where `final_norm`. Parameters layers.0.*, layers.1.*, ...,
+/// norm.*.
 class CLNET_API TransformerEncoder : public Module {
  public:
   TransformerEncoder(std::int64_t d_model, std::int64_t heads, std::int64_t count, const TransformerLayerOptions& options = {},
@@ -94,7 +96,7 @@ class CLNET_API TransformerEncoder : public Module {
   Tensor operator()(const Tensor& x, const AttentionMasks& masks) const {
     return called(*this, [&](auto& self) { return self.forward(x, masks); });
   }
-  /// As TransformerEncoderLayer::step(), with a cache for each layer.
+  /// TransformerEncoderLayer::step() with one cache per layer. Throws Error for another number of caches.
   Tensor step(const Tensor& x, std::vector<KVCache>& caches) const {
     return called(*this, [&](auto& self) { return self.next(x, caches); });
   }
@@ -104,7 +106,7 @@ class CLNET_API TransformerEncoder : public Module {
   std::string kind() const override { return "TransformerEncoder"; }
 
  private:
-  /// layer(i, y) of all of them, one behind the other, and the norm.
+  /// Applies layer(i, y) for all layers in order, then the norm.
   template <class Layer>
   Tensor run(const Tensor& x, const Layer& layer);
   Tensor next(const Tensor& x, std::vector<KVCache>& caches);
@@ -114,6 +116,7 @@ class CLNET_API TransformerEncoder : public Module {
   std::optional<LayerNorm> norm_;
 };
 
+/// `count` decoder layers with separate initial values, then a LayerNorm where `final_norm`. Parameters as TransformerEncoder.
 class CLNET_API TransformerDecoder : public Module {
  public:
   TransformerDecoder(std::int64_t d_model, std::int64_t heads, std::int64_t count, const TransformerLayerOptions& options = {},
@@ -142,7 +145,7 @@ class CLNET_API Transformer : public Module {
  public:
   explicit Transformer(std::int64_t d_model = 512, std::int64_t heads = 8, std::int64_t encoder_layers = 6,
                        std::int64_t decoder_layers = 6, const TransformerLayerOptions& options = {});
-  /// Throws Error: it needs a source and a target.
+  /// Throws Error: a transformer needs a source and a target.
   Tensor forward(const Tensor& x) override;
   Tensor forward(const Tensor& source, const Tensor& target, const TransformerMasks& masks = {});
   using Module::operator();

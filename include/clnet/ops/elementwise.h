@@ -1,4 +1,4 @@
-// Values made in place, and functions of each element with NumPy's broadcasting.
+// Creation functions, and elementwise functions with NumPy's broadcasting.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,24 @@
 
 namespace clnet {
 
-// A function that has an overload of one tensor alone may stand in nn::Sequential by its name.
+// A function with an overload of one tensor alone may stand in nn::Sequential by its name.
 
 // ---- Making tensors
 
+/// Tensors of `shape`, filled with `value`, 0 or 1. Throws DtypeError where the value does not fit the dtype.
 CLNET_API Tensor full(const Shape& shape, double value, Dtype dtype = Dtype::f32);
 CLNET_API Tensor zeros(const Shape& shape, Dtype dtype = Dtype::f32);
 CLNET_API Tensor ones(const Shape& shape, Dtype dtype = Dtype::f32);
+/// Zeros or ones with x's shape and dtype.
 CLNET_API Tensor zeros_like(const Tensor& x);
 CLNET_API Tensor ones_like(const Tensor& x);
-/// start, start + step, ...: `count` values.
+/// `count` values start, start + step, ... (PyTorch's arange takes an end.) Throws ShapeError for a negative count, DtypeError
+/// for bool, Error for an integer dtype with fractions.
 CLNET_API Tensor arange(std::int64_t count, double start = 0, double step = 1, Dtype dtype = Dtype::i64);
-/// `count` values from start to stop, both among them, at equal distances. Floating dtypes.
+/// `count` values from start to stop, both included, at equal distances. Throws DtypeError for a dtype that is not floating,
+/// ShapeError for a negative count.
 CLNET_API Tensor linspace(double start, double stop, std::int64_t count, Dtype dtype = Dtype::f32);
-/// {rows, columns} (columns -1: as many as rows) with ones on the diagonal.
+/// The identity matrix {rows, columns}; columns -1 means rows. Throws ShapeError for negative extents.
 CLNET_API Tensor eye(std::int64_t rows, std::int64_t columns = -1, Dtype dtype = Dtype::f32);
 
 // ---- Elementwise, with NumPy's broadcasting
@@ -33,9 +37,10 @@ CLNET_API Tensor eye(std::int64_t rows, std::int64_t columns = -1, Dtype dtype =
 // and becomes f32 beside any other. Comparisons of integers with numbers are exact, up to what a
 // double holds: 2^53. docs/reference/dtypes.md has all dtypes and errors.
 //
-// C++ leaves open which operand is computed first. That matters where both have effects, as models in training mode have (running
-// statistics, dropout's numbers): write `const Tensor a = net(x); const Tensor b = net(y);`, and then a + b.
+// C++ does not define which operand is computed first. It matters where both have effects, as models in training mode (running
+// statistics, dropout). Write `const Tensor a = net(x); const Tensor b = net(y);`, and then a + b.
 
+/// Converts to `dtype`: floats to integers truncate, as in PyTorch.
 CLNET_API Tensor cast(const Tensor& x, Dtype dtype);
 
 #define CLNET_BINARY(name)                                 \
@@ -45,24 +50,24 @@ CLNET_API Tensor cast(const Tensor& x, Dtype dtype);
 CLNET_BINARY(operator+)
 CLNET_BINARY(operator-)
 CLNET_BINARY(operator*)
-/// For integers C's division, towards zero; by 0 it gives 0.
+/// Integer division truncates, as in C; division by 0 gives 0.
 CLNET_BINARY(operator/)
-/// Of floating values; x^y. The gradient of the exponent is defined for positive bases.
+/// a^b of floating values. The gradient of the exponent is defined for positive bases.
 CLNET_BINARY(pow)
-/// Of floating values; the remainder of a / b with a's sign, as in C.
+/// The remainder of a / b with a's sign, as in C, of floating values.
 CLNET_BINARY(fmod)
-/// Of floating values; the angle of the point (b, a), from -pi to pi. The origin takes no gradient.
+/// The angle of the point (b, a), from -pi to pi, of floating values. The origin has no gradient.
 CLNET_BINARY(atan2)
-/// Of floating values; sqrt(a^2 + b^2) without overflow.
+/// sqrt(a^2 + b^2) without overflow, of floating values.
 CLNET_BINARY(hypot)
-/// Of floating values; log(exp(a) + exp(b)).
+/// log(exp(a) + exp(b)) without overflow, of floating values.
 CLNET_BINARY(logaddexp)
-/// Of floating values; a log(b), and 0 where a is 0 and b a number.
+/// a log(b) of floating values; 0 where a is 0 and b is not NaN.
 CLNET_BINARY(xlogy)
-/// Ties share the gradient equally.
+/// Equal operands share the gradient equally.
 CLNET_BINARY(maximum)
 CLNET_BINARY(minimum)
-// Comparisons give bool. Two integer dtypes, bool among them, may differ: their values are compared.
+// Comparisons give bool. Two integer dtypes, bool included, may differ: their values are compared.
 CLNET_BINARY(eq)
 CLNET_BINARY(not_equal)
 CLNET_BINARY(less)
@@ -90,7 +95,7 @@ inline Tensor operator>=(const Tensor& a, const Tensor& b) { return greater_equa
 inline Tensor operator>=(const Tensor& a, double b) { return greater_equal(a, b); }
 inline Tensor operator>=(double a, const Tensor& b) { return greater_equal(a, b); }
 
-// The handle becomes one of the new value; other handles keep the old one.
+// The handle refers to the new value; other handles keep the old one.
 inline Tensor& operator+=(Tensor& x, const Tensor& y) { return x = x + y; }
 inline Tensor& operator+=(Tensor& x, double y) { return x = x + y; }
 inline Tensor& operator-=(Tensor& x, const Tensor& y) { return x = x - y; }
@@ -100,32 +105,34 @@ inline Tensor& operator*=(Tensor& x, double y) { return x = x * y; }
 inline Tensor& operator/=(Tensor& x, const Tensor& y) { return x = x / y; }
 inline Tensor& operator/=(Tensor& x, double y) { return x = x / y; }
 
-/// Of bool tensors.
+/// Logic of bool tensors. Throws DtypeError for any other dtype.
 CLNET_API Tensor logical_and(const Tensor& a, const Tensor& b);
 CLNET_API Tensor logical_or(const Tensor& a, const Tensor& b);
 CLNET_API Tensor logical_not(const Tensor& x);
-// Both operands are computed, whatever the first one is.
+// No short circuit: both operands are computed.
 inline Tensor operator&&(const Tensor& a, const Tensor& b) { return logical_and(a, b); }
 inline Tensor operator||(const Tensor& a, const Tensor& b) { return logical_or(a, b); }
 inline Tensor operator!(const Tensor& x) { return logical_not(x); }
-/// `condition` (bool) chooses between a and b, all three broadcast. A number takes the tensor's dtype; two numbers give f32.
+/// a where `condition` (bool) is true, else b; all three broadcast. A number takes the tensor's dtype; two numbers give f32.
 CLNET_API Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 CLNET_API Tensor where(const Tensor& condition, const Tensor& a, double b);
 CLNET_API Tensor where(const Tensor& condition, double a, const Tensor& b);
 CLNET_API Tensor where(const Tensor& condition, double a, double b);
 
+// Functions of each element of floating tensors (DtypeError otherwise); -x, abs, sign, square and relu take integers, too. No
+// gradient flows through sign() and the rounding functions floor() to trunc().
 CLNET_API Tensor operator-(const Tensor& x);
 CLNET_API Tensor abs(const Tensor& x);
-CLNET_API Tensor sign(const Tensor& x);
+CLNET_API Tensor sign(const Tensor& x);  ///< -1, 0 or 1
 CLNET_API Tensor exp(const Tensor& x);
 CLNET_API Tensor log(const Tensor& x);
-CLNET_API Tensor log1p(const Tensor& x);
+CLNET_API Tensor log1p(const Tensor& x);  ///< log(1 + x)
 CLNET_API Tensor log2(const Tensor& x);
-CLNET_API Tensor expm1(const Tensor& x);
+CLNET_API Tensor expm1(const Tensor& x);  ///< exp(x) - 1
 CLNET_API Tensor sqrt(const Tensor& x);
-CLNET_API Tensor rsqrt(const Tensor& x);
+CLNET_API Tensor rsqrt(const Tensor& x);  ///< 1 / sqrt(x)
 CLNET_API Tensor square(const Tensor& x);
-CLNET_API Tensor reciprocal(const Tensor& x);
+CLNET_API Tensor reciprocal(const Tensor& x);  ///< 1 / x
 CLNET_API Tensor sin(const Tensor& x);
 CLNET_API Tensor cos(const Tensor& x);
 CLNET_API Tensor erf(const Tensor& x);
@@ -136,46 +143,49 @@ CLNET_API Tensor trunc(const Tensor& x);  ///< towards 0
 CLNET_API Tensor frac(const Tensor& x);   ///< x - trunc(x)
 CLNET_API Tensor tanh(const Tensor& x);
 CLNET_API Tensor sigmoid(const Tensor& x);
-CLNET_API Tensor log_sigmoid(const Tensor& x);
+CLNET_API Tensor log_sigmoid(const Tensor& x);  ///< log(sigmoid(x)) without overflow
 CLNET_API Tensor relu(const Tensor& x);
-CLNET_API Tensor relu6(const Tensor& x);
-CLNET_API Tensor leaky_relu(const Tensor& x, double negative_slope);
+CLNET_API Tensor relu6(const Tensor& x);                              ///< x limited to 0..6
+CLNET_API Tensor leaky_relu(const Tensor& x, double negative_slope);  ///< below 0: negative_slope x
 inline Tensor leaky_relu(const Tensor& x) { return leaky_relu(x, 0.01); }
-CLNET_API Tensor elu(const Tensor& x, double alpha);
+CLNET_API Tensor elu(const Tensor& x, double alpha);  ///< below 0: alpha (exp(x) - 1)
 inline Tensor elu(const Tensor& x) { return elu(x, 1); }
-CLNET_API Tensor celu(const Tensor& x, double alpha);
+CLNET_API Tensor celu(const Tensor& x, double alpha);  ///< below 0: alpha (exp(x / alpha) - 1)
 inline Tensor celu(const Tensor& x) { return celu(x, 1); }
-CLNET_API Tensor selu(const Tensor& x);
+CLNET_API Tensor selu(const Tensor& x);  ///< Klambauer et al. 2017
+/// The forms of GELU: x times the normal distribution function, exact by erf, or approximated by tanh (Hendrycks and Gimpel
+/// 2016).
 enum class Gelu : std::uint8_t { erf, tanh };
 CLNET_API Tensor gelu(const Tensor& x, Gelu form);
-CLNET_API Tensor gelu(const Tensor& x);  ///< the exact form, by erf
-CLNET_API Tensor silu(const Tensor& x);
-CLNET_API Tensor mish(const Tensor& x);
-CLNET_API Tensor hardswish(const Tensor& x);
-CLNET_API Tensor hardsigmoid(const Tensor& x);
-CLNET_API Tensor hardtanh(const Tensor& x, double low, double high);
+CLNET_API Tensor gelu(const Tensor& x);                               ///< the exact form, with erf
+CLNET_API Tensor silu(const Tensor& x);                               ///< x sigmoid(x)
+CLNET_API Tensor mish(const Tensor& x);                               ///< x tanh(softplus(x)) (Misra 2019)
+CLNET_API Tensor hardswish(const Tensor& x);                          ///< x hardsigmoid(x)
+CLNET_API Tensor hardsigmoid(const Tensor& x);                        ///< relu6(x + 3) / 6
+CLNET_API Tensor hardtanh(const Tensor& x, double low, double high);  ///< x limited to low..high
 inline Tensor hardtanh(const Tensor& x) { return hardtanh(x, -1, 1); }
+/// log(1 + exp(beta x)) / beta; x where beta x > threshold.
 CLNET_API Tensor softplus(const Tensor& x, double beta, double threshold = 20);
 inline Tensor softplus(const Tensor& x) { return softplus(x, 1, 20); }
-CLNET_API Tensor softsign(const Tensor& x);
-/// As of hardtanh() and relu6(), the gradient is 0 at the bounds.
+CLNET_API Tensor softsign(const Tensor& x);  ///< x / (1 + |x|)
+/// x limited to low..high. The gradient is 0 at the bounds, as for hardtanh() and relu6(). Throws Error where low > high.
 CLNET_API Tensor clamp(const Tensor& x, double low, double high = std::numeric_limits<double>::infinity());
-CLNET_API Tensor is_nan(const Tensor& x);
-/// Numbers in place of NaN and the infinities; for those, the largest and the smallest of the dtype where none is given.
+CLNET_API Tensor is_nan(const Tensor& x);  ///< bool; true where x is NaN
+/// Replaces NaN and infinities by numbers. The default for an infinity is the dtype's largest or smallest number.
 CLNET_API Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> positive = std::nullopt,
                             std::optional<double> negative = std::nullopt);
 /// x where |x| > lambda, else 0.
 CLNET_API Tensor hardshrink(const Tensor& x, double lambda);
 inline Tensor hardshrink(const Tensor& x) { return hardshrink(x, 0.5); }
-/// x nearer to 0 by lambda, and 0 where |x| <= lambda.
+/// x moved towards 0 by lambda; 0 where |x| <= lambda. Throws Error for a negative lambda.
 CLNET_API Tensor softshrink(const Tensor& x, double lambda);
 inline Tensor softshrink(const Tensor& x) { return softshrink(x, 0.5); }
 CLNET_API Tensor tanhshrink(const Tensor& x);  ///< x - tanh(x)
 /// x where x > bound, else `value`.
 CLNET_API Tensor threshold(const Tensor& x, double bound, double value);
-/// x where it is positive, else weight x: `weight` is {1}, or {C} for x {N, C, ...}. Both have one dtype.
+/// x where it is positive, else weight x. `weight` is {1}, or {C} for x {N, C, ...} (ShapeError otherwise). Both have one dtype.
 CLNET_API Tensor prelu(const Tensor& x, const Tensor& weight);
-/// a sigmoid(b), a and b being the halves of x along `dim`.
+/// a sigmoid(b), where a and b are the halves of x along `dim`. Throws ShapeError for an odd extent.
 CLNET_API Tensor glu(const Tensor& x, int dim);
 inline Tensor glu(const Tensor& x) { return glu(x, -1); }
 /// a + weight (b - a).
@@ -184,10 +194,10 @@ CLNET_API Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight);
 /// x + value a b, and x + value a / b.
 CLNET_API Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, double value = 1);
 CLNET_API Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, double value = 1);
-/// `value` where `mask` (bool, broadcast) is true, else x.
+/// `value` where `mask` (bool, broadcast to x) is true, else x. Throws DtypeError for a mask that is not bool.
 CLNET_API Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
-/// The same value, where gradients stop. Unlike Tensor::detach() it evaluates nothing and keeps the graph behind it: a state that
-/// is carried from step to step (docs/guide/training-loops.md) must be detached, or each step computes all those before it.
+/// The same value without a gradient. Unlike Tensor::detach() it evaluates nothing and keeps the graph behind it. A state that
+/// goes from step to step (docs/guide/training-loops.md) must be detached: otherwise each step computes all earlier ones.
 CLNET_API Tensor stop_gradient(const Tensor& x);
 
 }  // namespace clnet

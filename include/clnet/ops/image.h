@@ -1,4 +1,4 @@
-// Images of other sizes.
+// Resizing of images.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,23 @@
 
 namespace clnet {
 
-/// linear: of {N, C, L}; bilinear and bicubic: of {N, C, H, W}; trilinear: of {N, C, D, H, W}; the others of all three.
-/// nearest_exact takes pixels' centres for their places, nearest their beginnings; area is the mean of the pixels that one
-/// covers.
+/// linear is for {N, C, L}, bilinear and bicubic for {N, C, H, W}, trilinear for {N, C, D, H, W}, the others for all three.
+/// nearest_exact maps pixels' centres, nearest their first corners; area is the mean of the covered pixels.
 enum class Interpolation : std::uint8_t { nearest, nearest_exact, linear, bilinear, bicubic, trilinear, area };
 struct InterpolateOptions {
-  /// Either the new extents, or what the old ones are multiplied with (and rounded down): one number each, or one for all.
+  /// Either the new extents, or factors of the old ones (rounded down): one number per dimension, or one for all.
   std::vector<std::int64_t> size = {};
   std::vector<double> scale_factor = {};
   Interpolation mode = Interpolation::nearest;
-  bool align_corners =
-      false;  ///< of linear, bilinear, bicubic, trilinear: the first and last pixels' centres stay in their places
-  /// The scale is that of the extents, after the product was rounded down, instead of the given factor.
+  bool align_corners = false;  ///< linear to trilinear, bicubic: keeps the centres of the first and last pixels in place
+  /// Computes the scale from the rounded extents, instead of the given factor.
   bool recompute_scale_factor = false;
-  /// Of bilinear and bicubic: a pixel of a smaller image is made of all pixels that it covers, as in PIL. Bicubic then has PIL's
+  /// bilinear and bicubic: a pixel of a smaller image averages all pixels that it covers, as in PIL. Bicubic then has PIL's
   /// weights (Keys' kernel with a = -1/2), for larger images, too.
   bool antialias = false;
 };
-/// x {N, C, ...} of a floating dtype with other extents behind the first two dimensions, as PyTorch's interpolate. Throws
-/// ShapeError for other ranks and extents of 0, Error for options that contradict each other.
+/// Resizes x {N, C, ...} of a floating dtype to {N, C, new extents}, as torch's interpolate. Throws ShapeError for other ranks
+/// and extents of 0, Error for options that contradict each other.
 CLNET_API Tensor interpolate(const Tensor& x, const InterpolateOptions& options);
 
 }  // namespace clnet

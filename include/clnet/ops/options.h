@@ -1,4 +1,4 @@
-// Options that operations of several families share.
+// Options shared by several families of operations.
 #pragma once
 
 #include <concepts>
@@ -27,7 +27,7 @@ struct Padding1d {
   std::int64_t begin = 0, end = 0;
   constexpr Padding1d(std::int64_t both = 0) : Padding1d(both, both) {}  // NOLINT(google-explicit-constructor)
   constexpr Padding1d(std::int64_t b, std::int64_t e) : begin(b), end(e) {}
-  /// PyTorch's "same": a convolution of stride 1 keeps the extent; where the two ends differ, `end` is the larger.
+  /// PyTorch's padding "same": a convolution of stride 1 keeps the extent. An odd total puts the larger part at `end`.
   static constexpr Padding1d same(std::int64_t kernel_size, std::int64_t dilation = 1) {
     const auto both = dilation * (kernel_size - 1);
     return {both / 2, both - both / 2};
@@ -63,6 +63,7 @@ struct Padding3d {
   bool operator==(const Padding3d&) const = default;
 };
 
+/// The result of a loss: one value per element or sample, their mean, or their sum.
 enum class Reduction : std::uint8_t { none, mean, sum };
 
 }  // namespace clnet

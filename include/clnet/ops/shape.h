@@ -1,4 +1,4 @@
-// The same elements otherwise arranged.
+// Operations that rearrange elements. They throw ShapeError for dimensions out of range and shapes that do not fit.
 #pragma once
 
 #include <cstdint>
@@ -12,72 +12,79 @@
 
 namespace clnet {
 
-/// One extent may be -1: what is left.
+/// The same elements in row-major order with another shape. One extent may be -1: it follows from the others.
 CLNET_API Tensor reshape(const Tensor& x, const std::vector<std::int64_t>& extents);
 CLNET_API Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents);
 CLNET_API Tensor reshape(const Tensor& x, const Shape& shape);
-/// Joins dimensions first..last.
+/// Joins dimensions first..last into one.
 CLNET_API Tensor flatten(const Tensor& x, int first = 1, int last = -1);
-CLNET_API Tensor squeeze(const Tensor& x, int dim);
-CLNET_API Tensor unsqueeze(const Tensor& x, int dim);
-CLNET_API Tensor transpose(const Tensor& x, int dim0, int dim1);
+CLNET_API Tensor squeeze(const Tensor& x, int dim);               ///< drops a dimension of extent 1; others stay
+CLNET_API Tensor unsqueeze(const Tensor& x, int dim);             ///< adds a dimension of extent 1 at `dim`
+CLNET_API Tensor transpose(const Tensor& x, int dim0, int dim1);  ///< swaps two dimensions
 /// Dimension i of the result is dimension dims[i] of x.
 CLNET_API Tensor permute(const Tensor& x, const std::vector<int>& dims);
+/// Repeats dimensions of extent 1, and adds dimensions in front, to match `shape` by NumPy's rule (PyTorch's expand).
 CLNET_API Tensor expand(const Tensor& x, const Shape& shape);
+/// Joins tensors along a dimension; the other extents must be equal (PyTorch's cat). Throws Error for an empty list.
 CLNET_API Tensor concat(const std::vector<Tensor>& tensors, int dim);
+/// Joins tensors of one shape along a new dimension `dim`. Throws Error for an empty list.
 CLNET_API Tensor stack(const std::vector<Tensor>& tensors, int dim = 0);
-/// Pieces of the given lengths along a dimension; their sum is its extent.
+/// Pieces of the given lengths along a dimension. Throws ShapeError where they do not add up to its extent.
 CLNET_API std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& lengths, int dim);
-/// Elements start, start + step, ... before stop, along one dimension; start and stop are clamped, negative ones count from the
-/// end; `step` is not 0, and may be negative.
+/// Elements start, start + step, ... before stop along one dimension. Negative positions count from the end; both are clamped.
+/// `step` may be negative; Error for 0.
 CLNET_API Tensor slice(const Tensor& x, int dim, std::int64_t start, std::int64_t stop = std::numeric_limits<std::int64_t>::max(),
                        std::int64_t step = 1);
-/// x with the elements from `start` on along a dimension replaced by `value`, which has x's other extents and is no longer.
-/// Another start makes no other plan. A tensor (one i32 or i64) may reach outside: what would lie there is left out; a number may
-/// not. Where x is a value without a graph (as detach() gives) that nothing else refers to when the result is evaluated, only the
-/// slice is written: `x = slice_update(x, 0, i, row); x = x.detach();`.
+/// x with the elements from `start` on along a dimension replaced by `value`. `value` has x's other extents and at most its
+/// length. A new start compiles no new plan. A tensor `start` (one i32 or i64) may lead outside of x: elements there are dropped.
+/// A number may not (ShapeError).
+///
+/// Evaluation writes only the slice where x is a leaf (as from detach()) without other references: `x = slice_update(x, 0, i,
+/// row); x = x.detach();`.
 CLNET_API Tensor slice_update(const Tensor& x, int dim, const Tensor& start, const Tensor& value);
 CLNET_API Tensor slice_update(const Tensor& x, int dim, std::int64_t start, const Tensor& value);
-/// `length` elements from `start` on along a dimension. Unlike with slice(), another start makes no other plan. A tensor (one i32
-/// or i64) may reach outside, which gives NaN (0 for integers) and no gradient; a number may not.
+/// `length` elements from `start` on along a dimension. Unlike with slice(), a new start compiles no new plan. A tensor `start`
+/// (one i32 or i64) may lead outside of x: elements there are NaN (0 for integers), without a gradient. A number may not
+/// (ShapeError).
 CLNET_API Tensor narrow(const Tensor& x, int dim, const Tensor& start, std::int64_t length);
 CLNET_API Tensor narrow(const Tensor& x, int dim, std::int64_t start, std::int64_t length);
-/// The elements in reverse order along each of the dimensions.
+/// Reverses the order along each of the dimensions. Throws ShapeError for a dimension that is given twice.
 CLNET_API Tensor flip(const Tensor& x, const Dims& dims);
-/// Elements moved by shifts[i] along dims[i], those that leave at one end entering at the other.
+/// Shifts elements by shifts[i] along dims[i]; elements that leave at one end enter at the other.
 CLNET_API Tensor roll(const Tensor& x, const std::vector<std::int64_t>& shifts, const Dims& dims);
-/// x beside itself repeats[d] times along dimension d; where the lengths differ, the shorter one gets ones in front.
+/// Repeats x repeats[d] times along dimension d. The shorter of repeats and x's shape gets ones in front.
 CLNET_API Tensor tile(const Tensor& x, const std::vector<std::int64_t>& repeats);
-/// PyTorch's repeat: tile() with at least one number for each dimension.
+/// PyTorch's repeat: tile() with at least one number per dimension (ShapeError otherwise).
 CLNET_API Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& repeats);
-/// Each element along `dim` so many times in a row.
+/// Repeats each element `repeats` times in a row along `dim`.
 CLNET_API Tensor repeat_interleave(const Tensor& x, std::int64_t repeats, int dim);
-/// The elements whose places in dim1 and dim2 are i and i + offset, as a last dimension in place of the two.
+/// The elements at i and i + offset in dim1 and dim2, as a new last dimension in place of both.
 CLNET_API Tensor diagonal(const Tensor& x, std::int64_t offset = 0, int dim1 = 0, int dim2 = 1);
-/// The matrix of zeros that has x {n} as its diagonal `offset` above the main one; or that diagonal of a matrix x.
+/// For x {n}: a matrix of zeros with x on its diagonal, `offset` above the main one. For a matrix: that diagonal.
 CLNET_API Tensor diag(const Tensor& x, std::int64_t offset = 0);
-/// The sum of a matrix's diagonal.
+/// The sum of a matrix's diagonal. Throws ShapeError for another rank.
 CLNET_API Tensor trace(const Tensor& x);
-/// The lower (upper) triangle of the last two dimensions, the other elements being 0: up to (from) the diagonal `diagonal` above
-/// the main one.
+/// The lower (upper) triangle of the last two dimensions, up to (from) the diagonal that lies `diagonal` above the main one.
+/// Other elements become 0.
 CLNET_API Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
 CLNET_API Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
-/// {..., C r r, H, W} -> {..., C, H r, W r}: channels become pixels.
+/// {..., C r r, H, W} -> {..., C, H r, W r} (Shi et al. 2016). Throws Error for a factor below 1.
 CLNET_API Tensor pixel_shuffle(const Tensor& x, std::int64_t factor);
-/// {..., C, H r, W r} -> {..., C r r, H, W}.
+/// The inverse: {..., C, H r, W r} -> {..., C r r, H, W}.
 CLNET_API Tensor pixel_unshuffle(const Tensor& x, std::int64_t factor);
 struct UnfoldOptions {
   Pair dilation = 1, padding = 0, stride = 1;
 };
-/// What each window of x {N, C, H, W} sees, as columns {N, C kernel_height kernel_width, windows}: a convolution is then a
-/// product of matrices. Also {C, H, W}. Floating dtypes.
+/// The windows of x {N, C, H, W} or {C, H, W} as columns {N, C kernel_height kernel_width, windows}: a convolution becomes a
+/// matrix product. Floating dtypes.
 CLNET_API Tensor unfold(const Tensor& x, Pair kernel_size, const UnfoldOptions& options = {});
-/// The way back: columns {N, C kernel_height kernel_width, windows} added up in images {N, C, height, width}. Also without N.
+/// The transpose of unfold(): adds columns {N, C kernel_height kernel_width, windows} up in images {N, C, height, width}. Also
+/// without N.
 CLNET_API Tensor fold(const Tensor& columns, Pair output_size, Pair kernel_size, const UnfoldOptions& options = {});
-/// `circular` goes on at the other end.
+/// `edge` repeats the border elements, `circular` continues at the other end.
 enum class PadMode : std::uint8_t { constant, reflect, edge, circular };
-/// before[d] and after[d] elements are added at each dimension (negative: taken away), one entry per dimension; to reflect, fewer
-/// than the extent, and circularly at most what is left of it: what is taken away is so first.
+/// Adds before[d] and after[d] elements to each dimension; negative numbers remove elements, before others are added. One entry
+/// per dimension. reflect adds fewer than the extent, circular at most the remaining one (ShapeError otherwise).
 CLNET_API Tensor pad(const Tensor& x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,
                      double value = 0, PadMode mode = PadMode::constant);
 

@@ -1,4 +1,4 @@
-// Optimizers with moving averages of the gradient and its square: Adam and its kin.
+// Optimizers with moving averages of the gradient and its square: Adam and its relatives.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,10 @@
 
 namespace clnet::optim {
 
-// `weight_decay` joins the gradient, or shrinks the parameter where it is decoupled; sgd.h has what else all options share.
+// `weight_decay` is added to the gradient, or shrinks the parameter where it is decoupled. sgd.h documents all other shared
+// options.
 
+/// Adam (Kingma and Ba 2014), as torch.optim.Adam.
 struct AdamOptions {
   double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double weight_decay = 0;  ///< joins the gradient
@@ -24,6 +26,7 @@ class CLNET_API Adam : public WithOptions<Adam, AdamOptions> {
       : WithOptions(parameters, with_rate(options, learning_rate)) {}
   static std::shared_ptr<const Rule> rule(const AdamOptions& options);
 };
+/// Adam with decoupled weight decay (Loshchilov and Hutter 2017), as torch.optim.AdamW.
 struct AdamWOptions {
   double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double weight_decay = 0.01;  ///< shrinks the parameter
@@ -55,7 +58,7 @@ class CLNET_API NAdam : public WithOptions<NAdam, NAdamOptions> {
   static std::shared_ptr<const Rule> rule(const NAdamOptions& options);
 };
 
-/// Adam that divides by the mean square only once it is known well enough (Liu and others 2019).
+/// Adam that divides by the mean square only once enough steps make it reliable (Liu and others 2019).
 struct RAdamOptions {
   double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double weight_decay = 0;
@@ -71,7 +74,7 @@ class CLNET_API RAdam : public WithOptions<RAdam, RAdamOptions> {
   static std::shared_ptr<const Rule> rule(const RAdamOptions& options);
 };
 
-/// Adam with the largest instead of the mean square (Kingma and Ba 2014).
+/// Adam with the largest gradient instead of the mean square (Kingma and Ba 2014).
 struct AdamaxOptions {
   double learning_rate = 2e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double weight_decay = 0;
@@ -86,11 +89,11 @@ class CLNET_API Adamax : public WithOptions<Adamax, AdamaxOptions> {
   static std::shared_ptr<const Rule> rule(const AdamaxOptions& options);
 };
 
-/// AdamW with a rate per parameter in proportion to its norm (You and others 2020): the step is scaled by |p| / |step|, and not
-/// where one of the norms is 0.
+/// AdamW with a rate per parameter, in proportion to its norm (You and others 2020). The step is scaled by |p| / |step|, or not
+/// at all where one of the norms is 0.
 struct LAMBOptions {
   double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-6;
-  double weight_decay = 0;  ///< joins the step
+  double weight_decay = 0;  ///< added to the step
   bool maximize = false;
   double clip_norm = 0, clip_value = 0;
 };
@@ -102,7 +105,7 @@ class CLNET_API LAMB : public WithOptions<LAMB, LAMBOptions> {
   static std::shared_ptr<const Rule> rule(const LAMBOptions& options);
 };
 
-/// The sign of a momentum (Chen and others 2023).
+/// Steps by the sign of a momentum (Chen and others 2023).
 struct LionOptions {
   double learning_rate = 1e-4, beta1 = 0.9, beta2 = 0.99;
   double weight_decay = 0;  ///< shrinks the parameter

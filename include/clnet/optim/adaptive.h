@@ -1,4 +1,4 @@
-// Optimizers that divide by what the gradient's square was so far.
+// Optimizers that divide by a statistic of the gradient's squares.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,13 @@
 
 namespace clnet::optim {
 
-// sgd.h has what all options share.
+// sgd.h documents the shared options.
 
+/// RMSprop (Hinton 2012), as torch.optim.RMSprop.
 struct RMSpropOptions {
   double learning_rate = 1e-2, alpha = 0.99, eps = 1e-8;
   double weight_decay = 0, momentum = 0;
-  bool centered = false;  ///< divides by the standard deviation instead of the mean square's root
+  bool centered = false;  ///< divides by the standard deviation instead of the root mean square
   bool maximize = false;
   double clip_norm = 0, clip_value = 0;
 };
@@ -26,7 +27,7 @@ class CLNET_API RMSprop : public WithOptions<RMSprop, RMSpropOptions> {
   static std::shared_ptr<const Rule> rule(const RMSpropOptions& options);
 };
 
-/// Duchi, Hazan and Singer 2011.
+/// Adagrad (Duchi, Hazan and Singer 2011), as torch.optim.Adagrad.
 struct AdagradOptions {
   double learning_rate = 1e-2, lr_decay = 0, weight_decay = 0, initial_accumulator_value = 0, eps = 1e-10;
   bool maximize = false;
@@ -40,7 +41,7 @@ class CLNET_API Adagrad : public WithOptions<Adagrad, AdagradOptions> {
   static std::shared_ptr<const Rule> rule(const AdagradOptions& options);
 };
 
-/// Zeiler 2012.
+/// Adadelta (Zeiler 2012), as torch.optim.Adadelta.
 struct AdadeltaOptions {
   double learning_rate = 1, rho = 0.9, eps = 1e-6;
   double weight_decay = 0;
@@ -55,11 +56,11 @@ class CLNET_API Adadelta : public WithOptions<Adadelta, AdadeltaOptions> {
   static std::shared_ptr<const Rule> rule(const AdadeltaOptions& options);
 };
 
-/// Mean squares kept as rows and columns where a parameter has two dimensions or more (Shazeer and Stern 2018, as
-/// torch.optim.Adafactor).
+/// Adafactor (Shazeer and Stern 2018), as torch.optim.Adafactor. A parameter of two or more dimensions keeps its mean squares as
+/// row and column statistics.
 struct AdafactorOptions {
   double learning_rate = 1e-2, beta2_decay = -0.8;
-  std::optional<double> eps1 = std::nullopt;  ///< least mean square's root; f32's epsilon when not given
+  std::optional<double> eps1 = std::nullopt;  ///< the least root mean square; std::nullopt: f32's epsilon
   double eps2 = 1e-3;                         ///< the least scale of a parameter
   double d = 1;                               ///< the largest root mean square of a step
   double weight_decay = 0;                    ///< shrinks the parameter

@@ -1,4 +1,4 @@
-// Bounds of gradients.
+// Clipping of gradients.
 #pragma once
 
 #include <vector>
@@ -8,18 +8,18 @@
 
 namespace clnet::optim {
 
-/// What is done to the gradients of a step before they are used; 0: nothing. Values first, where both are given.
+/// Clipping of a step's gradients; 0 switches a bound off. Values are clipped before the norm.
 struct Clipping {
-  double norm = 0;   ///< all are scaled down together to at most this norm
-  double value = 0;  ///< each element is moved to within -value..value
-  double p = 2;      ///< which norm, above 0: as of global_norm()
+  double norm = 0;   ///< the joint norm is scaled down to at most this
+  double value = 0;  ///< each element is limited to -value..value
+  double p = 2;      ///< order of the norm, above 0: see global_norm()
   bool operator==(const Clipping&) const = default;
 };
 
-/// The gradients scaled down together so that their joint norm, global_norm(gradients, p), is at most `max_norm` (PyTorch's
-/// clip_grad_norm_).
+/// Scales the gradients down so that their joint norm, global_norm(gradients, p), is at most `max_norm` (PyTorch's
+/// clip_grad_norm_). Throws Error unless max_norm is positive.
 CLNET_API std::vector<Tensor> clip_by_norm(const std::vector<Tensor>& gradients, double max_norm, double p = 2);
-/// Each element within -max_value..max_value (PyTorch's clip_grad_value_).
+/// Limits each element to -max_value..max_value (PyTorch's clip_grad_value_). Throws Error unless max_value is positive.
 CLNET_API std::vector<Tensor> clip_by_value(const std::vector<Tensor>& gradients, double max_value);
 
 }  // namespace clnet::optim

@@ -12,13 +12,13 @@ namespace clnet::optim {
 
 struct EMAOptions {
   double decay = 0.999;
-  /// The decay of update n (from 0) is at most (1 + n) / (10 + n), so that the first values are soon forgotten.
+  /// Limits the decay of update n (from 0) to (1 + n) / (10 + n), so that the first values are soon forgotten.
   bool warm_up = false;
 };
 
-/// Exponential moving averages of a module's parameters: average = decay average + (1 - decay) parameter with each update(), in
-/// f32. They begin at the present values. Buffers are not averaged: running statistics are averages already. A handle; copies
-/// share the averages.
+/// Exponential moving averages of a module's parameters, in f32. Each update() sets average = decay average + (1 - decay)
+/// parameter; averages begin at the present values. Buffers are not averaged: running statistics are averages already. A handle;
+/// copies share the averages.
 ///
 ///   optimizer.step(loss);
 ///   average.update();
@@ -30,25 +30,26 @@ class CLNET_API EMA {
   EMA(const nn::Module& module, double decay);
   explicit EMA(const nn::Module& module, const EMAOptions& options = {});
 
-  /// Enqueues the new averages, without waiting. Throws Error while they are swapped.
+  /// Enqueues the new averages and returns at once. Throws Error while they are swapped.
   void update();
-  /// Updates made so far.
+  /// The number of updates so far.
   std::int64_t updates() const;
-  /// The averages, of the parameters' dtypes, under their names.
+  /// The averages, in the parameters' dtypes, under the parameters' names.
   io::StateDict values() const;
 
-  /// Exchanges the module's values and the averages; the next call exchanges them again. Throws Error, and changes nothing, where
-  /// something else has set a parameter meanwhile, a step of training, say.
+  /// Exchanges the module's values and the averages; the next call exchanges them again. Throws Error and changes nothing where
+  /// something else, as a training step, has set a parameter meanwhile.
   void swap();
   bool swapped() const;
-  /// Copies the averages to a device: after the module's own to(device). Throws Error while they are swapped.
+  /// Copies the averages to a device; call the module's own to(device) first. Throws Error while they are swapped.
   void to(const Device& device);
-  /// Sets the module's parameters to the averages for good.
+  /// Sets the module's parameters to the averages permanently.
   void apply_to_module();
 
   /// The averages (f32) under "average.<parameter>" and the updates as "step" (i64), also while they are swapped.
   io::StateDict state_dict() const;
-  /// Throws Error naming what is missing or does not fit, and while they are swapped; nothing is changed then.
+  /// Restores a state_dict(). Throws Error with the entries that are missing or do not fit, and while the averages are swapped;
+  /// nothing is changed then.
   void load_state_dict(const io::StateDict& state);
 
  private:

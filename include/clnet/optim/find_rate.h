@@ -1,4 +1,4 @@
-// A search for a learning rate.
+// A range test for the learning rate.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,22 @@
 
 namespace clnet::optim {
 
+/// Options of find_learning_rate().
 struct FindRateOptions {
-  double first = 1e-7, last = 10;  ///< rates, in equal ratios from one to the other
+  double first = 1e-7, last = 10;  ///< the first and last rate; the others lie between in equal ratios
   std::int64_t steps = 100;
-  double smoothing = 0.05;  ///< share of a new loss in the average that is judged; 1: no average
-  double divergence = 4;    ///< ends when the average is so many times the best one; 0: never
+  double smoothing = 0.05;  ///< weight of a new loss in the average; 1: no average
+  double divergence = 4;    ///< stops when the average exceeds this multiple of the best one; 0: never
 };
+/// The result of find_learning_rate().
 struct RateCurve {
-  std::vector<double> rates, losses;  ///< as far as it went; the losses are averages without bias
-  double suggestion = 0;              ///< where the losses fall most steeply by the rate's logarithm; 0: nowhere
+  std::vector<double> rates, losses;  ///< up to the stop; the losses are averages without bias
+  double suggestion = 0;              ///< the rate where the losses fall most steeply over its logarithm; 0: none
 };
 
-/// Smith 2017's range test: steps at rates that grow, each down `loss()`, which builds the loss of a new batch. Afterwards the
-/// module's parameters and buffers, all that the optimizer moves, its state, its rates and the random generator are as they were,
-/// also when something throws. Throws Error for options without sense.
+/// The range test of Smith 2017: makes steps at growing rates. `loss` builds the loss of a new batch for each. Afterwards, also
+/// after an exception, everything is restored: the module's parameters and buffers, the optimizer's parameters, state and rates,
+/// and the random generator. Throws Error for options out of range.
 CLNET_API RateCurve find_learning_rate(nn::Module& module, Optimizer& optimizer, const std::function<Tensor()>& loss,
                                        const FindRateOptions& options = {});
 

@@ -1,4 +1,4 @@
-// Steps of optimizers: gradients, groups of parameters, partial sums, checkpoints.
+// Optimizer steps: gradients, groups of parameters, accumulation, checkpoints.
 #pragma once
 
 #include <concepts>
@@ -26,7 +26,7 @@
 
 namespace clnet::optim {
 
-/// What is to be optimized: a module's parameters, those whose names are wanted, or any list.
+/// The parameters to optimize: all of a module, those with wanted names, or any list.
 class CLNET_API Parameters {
  public:
   Parameters(const nn::Module& module);  // NOLINT(google-explicit-constructor)
@@ -42,95 +42,94 @@ class CLNET_API Parameters {
   nn::NamedParameters list_;
 };
 
-/// A handle to an optimizer of one or several groups of parameters; copies share it. SGD, Adam and the others are made with
-/// options; this one with anybody's rule.
+/// A handle to an optimizer of one or several groups of parameters; copies share it. SGD, Adam and the others derive from it;
+/// with a Rule it runs a user's formula. Constructors throw Error without parameters or for a parameter given twice, DtypeError
+/// for one that is not floating.
 class CLNET_API Optimizer {
  public:
-  /// No optimizer; only assigning and testing are allowed.
+  /// No optimizer: only assignment and the test for it are allowed.
   Optimizer() = default;
   Optimizer(const Parameters& parameters, std::shared_ptr<const Rule> rule, double learning_rate, const Clipping& clipping = {});
   explicit operator bool() const { return impl_ != nullptr; }
 
-  /// More parameters, with a rule and rate of their own. Throws Error for one that is there already, under any name, and for a
-  /// name that is taken.
+  /// Adds a group with its own rule and rate. Throws Error for a parameter that is in the optimizer already, under any name, and
+  /// for a name that is taken.
   void add_group(const Parameters& parameters, std::shared_ptr<const Rule> rule, double learning_rate);
 
-  /// One step down the gradient of `loss` (one element): the loss, the new parameters and what the loss does to running
-  /// statistics are enqueued together with `more` results, without waiting. Returns the loss, computed along the way and free of
-  /// its history.
+  /// One step down the gradient of `loss` (one element). It enqueues the loss, the new parameters, updates of running statistics
+  /// and `more` results together, and returns at once. Returns the loss as a leaf.
   ///
-  /// The gradient is taken at the values that the loss was built with and applied to the present ones, so several losses may be
-  /// built first and stepped one after the other. Throws Error when the loss reaches none of the optimizer's parameters, or one
-  /// of them at two values, a present and an older one or two older ones: detach() what was computed with the other value.
-  /// Whatever it throws, nothing has changed, and the same step may be tried again.
+  /// The gradient is taken at the values that the loss was built with and applied to the present ones. So several losses may be
+  /// built first and stepped one after the other. Throws Error where the loss reaches none of the optimizer's parameters, or one
+  /// of them at two values: detach() the part with the other value. After any exception nothing has changed, and the same step
+  /// may be tried again.
   ///
-  /// Parameters that the loss does not reach and frozen ones stay untouched, and so does what the optimizer keeps of them: no
-  /// momentum, no weight decay. Corrections for the first steps, as Adam's, count the steps that a parameter has made.
+  /// Frozen parameters and those that the loss does not reach stay unchanged, with their states: no momentum, no weight decay.
+  /// Bias corrections, as Adam's, count the steps that a parameter has made.
   Tensor step(const Tensor& loss, std::span<const Tensor> more = {});
   Tensor step(const Tensor& loss, std::initializer_list<Tensor> more);
 
-  /// Adds the gradient of `loss` to sums (f32) that the next step() takes, with or without another loss, and clears: a batch in
-  /// several parts. As in PyTorch a sum, so divide the losses by their number for a mean. Clipping is of the sum. A checkpoint
-  /// holds the sums. Returns the loss, and throws, as step(loss).
+  /// Adds the gradient of `loss` to f32 sums, for a batch in several parts. The next step(), with or without another loss, uses
+  /// and clears them. As in PyTorch these are sums: divide the losses by their number for a mean. Clipping applies to the sum. A
+  /// checkpoint contains the sums. Returns the loss, and throws, as step(loss).
   Tensor accumulate(const Tensor& loss, std::span<const Tensor> more = {});
   Tensor accumulate(const Tensor& loss, std::initializer_list<Tensor> more);
-  /// One step down what was accumulated; Error when that is nothing.
+  /// One step with the accumulated gradients. Throws Error where there are none.
   void step();
 
-  /// A step with given gradients, in the order of the groups and their parameters; those of frozen ones may be undefined. Sums of
-  /// accumulate() stay for another step.
+  /// One step with given gradients, in the order of groups and parameters; those of frozen ones may be undefined. Sums of
+  /// accumulate() remain. Throws Error for another number of gradients, ShapeError or DtypeError where one does not fit.
   void apply(const std::vector<Tensor>& gradients);
 
-  /// From now on losses are scaled and steps with a gradient that is no finite number are skipped: parameters and what is kept of
-  /// them stay as they are, and corrections for the first steps do not count it. All that is decided on the device, without
-  /// waiting. Clipping and accumulate() see gradients of the loss itself, which step() returns unscaled, as apply() takes them.
+  /// Turns loss scaling on. Steps with a gradient that is not finite are skipped: parameters and states stay, and bias
+  /// corrections do not count the step. The device decides, without a wait. Clipping and accumulate() see unscaled gradients;
+  /// step() returns the unscaled loss; apply() takes unscaled gradients.
   void set_loss_scale(const LossScale& options = {});
-  /// From now on there is none, and every step is made. Waits for the device, to know how many were: corrections go on counting
-  /// those, steps() what was tried. Nothing where there is none. After another set_loss_scale(), steps_made() begins with
-  /// steps().
+  /// Turns loss scaling off, if it is on. Waits for the device, to learn the number of applied steps: bias corrections continue
+  /// from it, while steps() counts skipped ones, too. After another set_loss_scale(), steps_made() begins with steps().
   void remove_loss_scale();
-  /// The present scale (f32 scalar) and the number of steps made, without those that were skipped (i64 scalar), on the device;
-  /// undefined without a loss scale.
+  /// The present scale (f32 scalar) and the number of applied steps (i64 scalar), on the device. Undefined without a loss scale.
   Tensor loss_scale() const;
   Tensor steps_made() const;
 
-  /// What is done to the gradients of later steps, of all groups together: fit()'s, too. Throws Error for bounds without sense.
+  /// Clips the gradients of later steps, of all groups together, also in fit(). Throws Error for bounds out of range.
   void set_clipping(const Clipping& clipping);
   const Clipping& clipping() const;
 
   double learning_rate() const { return learning_rate(0); }
   double learning_rate(std::size_t group) const;
-  /// The first group's; those of the others keep the proportions of the rates with which they were made (the same rate where the
-  /// first one was made with 0), so that one schedule serves all.
+  /// Sets the first group's rate. The other groups' rates keep their original proportion to it, so that one schedule serves all;
+  /// a first rate of 0 at construction means equal rates.
   void set_learning_rate(double rate);
-  /// One group's alone, and with it its proportion to the first, where that can be told: not from a first rate of 0.
+  /// Sets one group's rate, and so its proportion to the first group. A first rate of 0 leaves the proportion unchanged.
   void set_group_learning_rate(std::size_t group, double rate);
-  /// The momentum of the next step: what was set, else the rule's own (Rule::momentum()); none where it has no such number.
+  /// The momentum of the next step: the last one set, else the rule's (Rule::momentum()); std::nullopt where the rule has none.
   std::optional<double> momentum(std::size_t group = 0) const;
-  /// From now on that of all groups that have one, as a schedule says: the momentum of SGD, RMSprop, LARS and Muon (of SGD and
-  /// RMSprop where they were made with one) and beta1 of Adam and its kin. Passed by value: another one makes no new plan.
-  /// As in PyTorch, corrections for the first steps take it as if it had been so from the start (NAdam's know better), and one of
-  /// 0 leaves the sums of SGD, RMSprop and LARS as they are. Throws Error for one outside of [0, 1), and where no group has any.
+  /// Sets the momentum of all groups that have one, for schedules. SGD, RMSprop, LARS and Muon have a momentum (SGD and RMSprop
+  /// only if made with one); Adam and its relatives have beta1. It is passed by value: a new one compiles no new plan.
+  ///
+  /// As in PyTorch, bias corrections treat it as if it had been constant, except NAdam's. 0 leaves the sums of SGD, RMSprop and
+  /// LARS unchanged, also as in PyTorch. Throws Error for a momentum outside of [0, 1), and where no group has one.
   void set_momentum(double momentum);
-  /// One group's alone, until the next set_momentum(). Throws Error where it has none.
+  /// Sets one group's momentum, until the next set_momentum(). Throws Error where it has none.
   void set_group_momentum(std::size_t group, double momentum);
   std::size_t groups() const;
-  /// Steps so far, for schedules; under a loss scale the host does not know which were skipped, and counts them.
+  /// The number of steps so far, for schedules. With a loss scale it includes skipped steps, as only the device knows them.
   std::int64_t steps() const;
-  /// All that it optimizes, groups one after the other.
+  /// All parameters, group by group.
   nn::NamedParameters parameters() const;
-  /// Copies what it keeps of parameters to a device: after the module's own to(device).
+  /// Copies the states of all parameters to a device; call the module's own to(device) first.
   void to(const Device& device);
-  /// Whether all its parameters are this module's (or a copy's, which shares them), under whatever names.
+  /// Whether all parameters belong to this module or a copy that shares them, under any names.
   bool made_for(const nn::Module& module) const;
 
-  /// Momentum and the like under "<parameter>.<what>" with PyTorch's names, sums of accumulate() under "<parameter>.grad", the
-  /// step count as "step" (i64) and that of parameters that made fewer as "<parameter>.step", the groups' rates as
-  /// "learning_rate.<group>" and "initial_rate.<group>", momenta that were set as "momentum.<group>", and a loss scale as
-  /// "loss_scale", "loss_scale_good" and "loss_scale_made": for checkpoints.
+  /// The state for checkpoints. "<parameter>.<what>" has momentum and the like, with PyTorch's names; "<parameter>.grad" has sums
+  /// of accumulate(). "step" (i64) is the step count, "<parameter>.step" that of a parameter with fewer steps. Groups have
+  /// "learning_rate.<group>", "initial_rate.<group>" and, where set, "momentum.<group>". A loss scale has "loss_scale",
+  /// "loss_scale_good" and "loss_scale_made".
   io::StateDict state_dict() const;
-  /// Throws Error naming what is missing or does not fit; nothing is changed then. Rates come from the state where it has them,
-  /// momenta that it does not have are the rules' own.
+  /// Restores a state_dict(). Rates come from the state where it has them; a missing momentum is the rule's own. Throws Error
+  /// with the entries that are missing or do not fit; nothing is changed then.
   void load_state_dict(const io::StateDict& state);
 
  protected:
@@ -144,13 +143,13 @@ class CLNET_API Optimizer {
 };
 
 namespace detail {
-/// A number, and no {}: those are options.
+/// A number. {} is excluded: it means options.
 template <class T>
 concept Arithmetic = std::is_arithmetic_v<T>;
 }  // namespace detail
 
-/// An optimizer of the library's own, with options for each group. A group's clipping must be the first one's or none: it is of
-/// all gradients together.
+/// A built-in optimizer, with options for each group. A group's clipping must be the first group's or none: clipping applies to
+/// all gradients together (Error otherwise).
 template <class Self, class Options>
 class WithOptions : public Optimizer {
  public:

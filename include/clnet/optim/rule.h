@@ -1,4 +1,4 @@
-// What an optimizer does with one parameter: the part that users write.
+// The update rule of an optimizer, for one parameter: the part that users write.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace clnet::optim {
 
-/// An optimizer's formula: what it keeps per parameter, and what it makes of parameter, gradient and that. An Optimizer is made
-/// of it and the parameters, and does the rest: gradients, evaluation, checkpoints.
+/// An optimizer's formula: its states per parameter, and the new parameter and states from the gradient. An Optimizer adds
+/// gradients, evaluation and checkpoints.
 ///
 ///   struct Momentum : optim::Rule {
 ///     std::string name() const override { return "Momentum"; }
@@ -25,51 +25,50 @@ namespace clnet::optim {
 ///   };
 ///   optim::Optimizer optimizer(model, std::make_shared<Momentum>(), 0.1);
 ///
-/// A step is graph like any other: elementwise formulas become one kernel per parameter, small parameters share one. Numbers
-/// beside tensors (`g * 0.9`) are passed by value, so that another rate makes no new plan; those of functions (clamp()'s bounds)
-/// are part of it.
+/// A step is graph like any other: an elementwise formula becomes one kernel per parameter, and small parameters share one.
+/// Numbers beside tensors (`g * 0.9`) are passed by value, so that a new rate compiles no new plan; arguments of functions
+/// (clamp()'s bounds) are part of the plan.
 class CLNET_API Rule {
  public:
   virtual ~Rule();
 
-  /// In errors.
+  /// The name for error texts.
   virtual std::string name() const = 0;
 
-  /// The momentum that it was made with (Adam's beta1 is one, too), where Optimizer::set_momentum() may give another to steps:
-  /// Step::momentum. By default none.
+  /// The rule's momentum (for Adam: beta1), where Optimizer::set_momentum() may change it: see Step::momentum. std::nullopt by
+  /// default.
   virtual std::optional<double> momentum() const;
 
   struct State {
-    std::string name;                           ///< without dots; in checkpoints "<parameter>.<name>"
-    double initial = 0;                         ///< of all elements
-    std::optional<Shape> shape = std::nullopt;  ///< the parameter's when not given
+    std::string name;                           ///< without dots; the checkpoint's name is "<parameter>.<name>"
+    double initial = 0;                         ///< initial value of all elements
+    std::optional<Shape> shape = std::nullopt;  ///< default: the parameter's
   };
-  /// What it keeps of a parameter of that shape: f32 tensors. Throws Error for a parameter that it is not meant for.
+  /// The f32 states for a parameter of this shape. Throws Error for a parameter that the rule does not support.
   virtual std::vector<State> states(const Shape& parameter) const;
 
-  /// What is known of a step.
+  /// Facts about a step.
   struct Step {
-    std::int64_t number = 1;                        ///< from 1; under a loss scale it counts skipped steps, too
+    std::int64_t number = 1;                        ///< from 1; includes steps that a loss scale skips
     double rate = 0;                                ///< the group's learning rate
-    std::optional<double> momentum = std::nullopt;  ///< the group's, where one was set; else the rule's own counts
-    /// Under a loss scale, and else undefined: the number of those steps that were made, from 1 (f32 scalar), and whether this
-    /// one will be (bool scalar). What a rule makes of a step that is not made is dropped; corrections for the first steps count
-    /// `made`.
+    std::optional<double> momentum = std::nullopt;  ///< the group's, where set; otherwise use the rule's own
+    /// Defined with a loss scale only. `made`: the number of applied steps, from 1 (f32 scalar). `finite`: whether this step will
+    /// be applied (bool scalar). The results of a skipped step are dropped. Bias corrections use `made`.
     Tensor made = {}, finite = {};
   };
   struct Result {
     Tensor parameter;
-    std::vector<Tensor> states;  ///< as many, of the same specs, as came
+    std::vector<Tensor> states;  ///< as many as given, with the same specs
   };
-  /// The new value of a parameter and its new states. All tensors are f32, whatever the parameter is stored as.
+  /// The new value of a parameter and its new states. All tensors are f32, for any dtype of the parameter.
   virtual Result update(const Tensor& parameter, const Tensor& gradient, const std::vector<Tensor>& states,
                         const Step& step) const = 0;
 
   struct Item {
-    Tensor parameter, gradient;  ///< as they are stored, f32, f16 or bf16
+    Tensor parameter, gradient;  ///< as stored: f32, f16 or bf16
     std::vector<Tensor> states;
   };
-  /// The same for all parameters that move in a step: for what they have in common. By default update() of each that has
+  /// update() for all parameters of a step, to share work between them. The default calls update() for each parameter with
   /// elements.
   virtual std::vector<Result> update_all(const std::vector<Item>& items, const Step& step) const;
 };
